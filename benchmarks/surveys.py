@@ -1,11 +1,14 @@
 """dp_lm on simulated surveys: which slopes have useful intervals, and whether these cover.
 
     python benchmarks/surveys.py [--n 2000 5000 20000] [--eps 1] [--fits 100]
-        [--tables mixed skewed alike factors binary] [--mechanisms moments ellipsoid scores]
+        [--tables mixed skewed alike factors binary incomes costs]
+        [--mechanisms moments ellipsoid scores]
 
-Five tables of 8 to 15 coefficients: a survey with a quadratic age and ordered levels ("mixed"),
+Seven tables of 6 to 15 coefficients: a survey with a quadratic age and ordered levels ("mixed"),
 skewed and zero-inflated numbers with rare levels ("skewed"), eight correlated numbers ("alike"),
-two factors of 10 and 4 levels with heavy tails ("factors"), and a binary response ("binary").
+two factors of 10 and 4 levels with heavy tails ("factors"), a binary response ("binary"), and
+responses in currency, skewed and partly zero, whose spread grows with their mean ("incomes",
+"costs").
 Each fit draws new rows from a population of 400,000. Columns, over slopes and fits: the share
 with an interval ("offered"), with one at most three times as long as the non-private one
 ("within 3"), the median ratio of lengths, the median distance to the non-private slope in its
@@ -93,7 +96,34 @@ def binary(n, rng):
     return columns, {"x": (0, 8), "z": (0, 1), "w": (0, 10), "g": list("abcde"), "y": (0, 1)}
 
 
-TABLES = {own.__name__: own for own in (mixed, skewed, alike, factors, binary)}
+def incomes(n, rng):
+    """Incomes: lognormal with a spread that grows with education, a fifth of them zero."""
+    age, educ = rng.integers(18, 91, n), rng.binomial(15, 0.6, n) + 1
+    sex, married = rng.integers(0, 2, n), rng.integers(0, 2, n)
+    level = 9.2 + 0.1 * educ + 0.03 * (age - 45) - 0.0011 * (age - 45) ** 2
+    level += 0.3 * (sex == 1) + 0.1 * married
+    y = np.exp(level + (0.6 + 0.02 * educ) * rng.normal(size=n)) * (rng.random(n) > 0.2)
+    columns = {"age": age, "age2": (age - 45) ** 2 / 100, "educ": educ, "married": married}
+    columns |= {"sex": _names("fm", sex), "y": np.clip(y, 0, 400_000)}
+    bounds = {"age": (18, 90), "age2": (0, 20.25), "educ": (1, 16), "married": (0, 1)}
+    return columns, bounds | {"sex": list("fm"), "y": (0, 400_000)}
+
+
+def costs(n, rng):
+    """Costs: three fifths are zero, the others gamma with a mean that factors and age multiply."""
+    age, chronic = rng.integers(0, 100, n), rng.poisson(0.6, n).clip(0, 6)
+    region, plan = rng.choice(4, n, p=[0.4, 0.3, 0.2, 0.1]), rng.choice(3, n, p=[0.6, 0.3, 0.1])
+    mean = 800 * np.exp(0.015 * age + 0.35 * chronic + np.array([0, 0.2, 0.5])[plan])
+    y = np.where(rng.random(n) < 0.6, 0.0, rng.gamma(0.8, mean / 0.8))
+    columns = {"age": age, "chronic": chronic, "y": np.clip(y, 0, 100_000)}
+    columns |= {"region": _names("ensw", region), "plan": _names("abc", plan)}
+    bounds = {"age": (0, 100), "chronic": (0, 6), "region": list("ensw"), "plan": list("abc")}
+    return columns, bounds | {"y": (0, 100_000)}
+
+
+TABLES = {
+    table.__name__: table for table in (mixed, skewed, alike, factors, binary, incomes, costs)
+}
 
 
 def least_squares(frame, bounds):

@@ -383,6 +383,8 @@ def about_line(equations: NormalEquations, ball: Ball, row_norm: float) -> Norma
     if not math.isnan(ball.shift):
         score = moments[terms, -1] * scale[-1] * ball.kept_sd
         allowed = np.eye(terms.stop) * (rows * ball.shift) ** 2 + np.outer(score, score)
+        if ball.skew is not None:
+            allowed += rows**2 * np.outer(ball.skew, ball.skew)
         pull[terms, terms] = allowed * equations.response[-1] ** 2
     return replace(
         equations,

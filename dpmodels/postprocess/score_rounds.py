@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import erf
+from scipy.special import erf, ndtr, ndtri
 
 from dpmodels.postprocess.ellipsoid import Cells
 from dpmodels.typing import Floats
@@ -35,6 +36,9 @@ LEAST_RESIDUAL = 0.05
 # What clipping moves a coordinate of the mean score by, as measured where a line is bent: so many
 # times the mean of what is cut off the cubed lengths of (1, z), in root mean squares.
 BEND = 0.025
+# A choice: the more so, where residuals are skewed and uneven as those of a multiplicative relation
+# are, by so much times what cutting them at RESIDUAL_CUT would move the mean score by.
+BEND_OF_SKEW = 1.0
 # Choices: the fraction of what is cut off residuals that moves a coordinate of the score, and the
 # fraction of residuals of a normal law below half a standard deviation.
 ALIKE_RESIDUALS, NEAR_ZERO = 0.1, 0.38
@@ -42,6 +46,13 @@ ALIKE_RESIDUALS, NEAR_ZERO = 0.1, 0.38
 # that standard errors allow for; the sd of a fraction of residuals about that of a normal law, and
 # by how much more it may differ along a direction of the terms.
 CAUTION, ALLOWED, NORMAL_SD, UNEVEN = 4.0, 0.8, 0.07, 3.0
+# Choices: a squared difference between the sides of a line counts beyond this many variances of its
+# noise, and likewise one between residuals along a term; residuals are taken to be skewed this many
+# times more than they are seen to be, as a lognormal law.
+RESOLVED_SKEW, UNSEEN = 1.5, 1.25
+# Choices: its logarithm has an sd between the first two, and at least the third where the variance
+# of residuals is hidden.
+LEAST_SKEWED, MOST_SKEWED, HIDDEN_SKEW = 0.1, 1.2, 0.7
 # A choice: noise in these counts, per row, times this takes off that caution.
 NOISY = 350.0
 # Choices: the length of a step yet to come; that of a level's rows in units of the radius, which is
@@ -49,6 +60,7 @@ NOISY = 350.0
 EXPECTED_STEP, REACH, LONGEST = 0.08, 0.8, 1.6
 # Choices: lengths that rows are counted by, and the least up to which they are kept whole.
 LENGTHS: Floats = 0.25 * 2.0 ** (np.arange(25) / 4)
+RESIDUALS: Floats = 0.5 * 2.0 ** (np.arange(29) / 4)
 SHORTEST_TERMS, SHORTEST_RESIDUALS = 0.8, 1.4
 # A choice: the least variance of a shortened axis.
 THINNEST = 1e-3
@@ -149,19 +161,36 @@ class Limits(NamedTuple):
     kept: float  # Noisy fraction of residuals below the cut
     kept_sd: float  # Its noise
     shift: float  # Allowed for what clipping moves a coordinate of the mean score
+    skew: Floats  # The same for what is cut on one side, shape (parameters,), the constant first
+
+
+class SignedCells(NamedTuple):
+    """Noisy numbers of rows by residual, in its standard deviation, above and below the line."""
+
+    above: Cells
+    below: Cells
+    largest: float  # Public: no residual is longer
+    variance: float = math.nan  # Of all residuals, none of them cut; nan if it is not known
+
+    @property
+    def total(self) -> Cells:
+        """Numbers of rows by the absolute residual."""
+        above, below = self.above, self.below
+        return Cells(above.radii, above.counts + below.counts, above.sd * math.sqrt(2))
 
 
 def chosen_limits(
-    terms: Cells, residuals: Cells, rows: float, parameters: int, multiplier: float
+    terms: Cells, signed: SignedCells, uneven: Floats, rows: float, multiplier: float
 ) -> Limits:
     """Return up to which length of (1, z) and which residual rows are kept whole at last.
 
-    `terms` and `residuals` are noisy numbers of rows by the length of (1, z), in units of its root
-    mean square, and of the residual in its sd; `multiplier` is that of the last release. The noise
+    `terms` and `signed` are noisy numbers of rows by the length of (1, z), in units of its root
+    mean square, and by the residual in its sd; `multiplier` is that of the last release. The noise
     in a coordinate of the score, and :data:`CAUTION` times what clipping may move it by, or less
     where counts are noisy, are least in mean square. A line that is bent misses a row of length L
     by about L², and moves by L³.
     """
+    residuals, parameters = signed.total, 1 + len(uneven)
     radius, cut = terms.radii[:, None], residuals.radii
     long, far = (_with_tail(cells) / rows for cells in (terms, residuals))
     counted = 1 - (np.cumsum(far[::-1])[::-1] - far)
@@ -174,12 +203,17 @@ def chosen_limits(
     noise = 2 * multiplier * math.sqrt(parameters) * radius * cut / rows / kept / size[:, None]
     noise = noise * np.sqrt(1 + (radius / cut * kept) ** 2 * parameters * EXPECTED_STEP**2)
     weights = np.minimum(1.0, radius / terms.radii) ** 2
-    bent = ((1 - weights) * terms.radii**3) @ long * BEND
-    odd = np.maximum(cut - cut[:, None], 0.0) @ far * _alike(residuals, rows)
+    skew = _skew(signed, uneven, rows)
+    bend = BEND + BEND_OF_SKEW * float(np.linalg.norm(skew[cut == RESIDUAL_CUT, 1:]))
+    bent = ((1 - weights) * terms.radii**3) @ long * bend
+    excess = np.maximum(np.minimum(cut, signed.largest) - cut[:, None], 0.0)
+    odd = excess @ far * _alike(residuals, rows)
     shift = np.hypot(bent[:, None], odd)
     allowed = (radius >= SHORTEST_TERMS) & (cut >= SHORTEST_RESIDUALS)
     caution = CAUTION / (1 + NOISY * terms.sd / rows)
-    error = np.where(allowed, noise**2 + (caution * shift) ** 2, math.inf)
+    slopes = shift**2 + (skew[:, 1:] ** 2).sum(axis=1) / parameters
+    error = noise**2 + caution**2 * slopes + skew[:, 0] ** 2 / parameters
+    error = np.where(allowed, error, math.inf)
     at, to = np.unravel_index(np.argmin(error), error.shape)
     return Limits(
         float(terms.radii[at]) * math.sqrt(parameters),
@@ -187,6 +221,7 @@ def chosen_limits(
         float(counted[to]),
         float(counted_sd[to]),
         float(ALLOWED * shift[at, to]),
+        ALLOWED * skew[to],
     )
 
 
@@ -219,6 +254,85 @@ def _with_tail(cells: Cells) -> Floats:
     factor = (float(cells.counts[last + 1 :] @ ahead) + noise / 2) / (float(ahead @ ahead) + noise)
     counts[last + 1 :] = min(max(factor, 0.0), 1.0) * ahead
     return counts
+
+
+def _skew(signed: SignedCells, uneven: Floats, rows: float) -> Floats:
+    """Return by cut what residuals cut on one side move the mean score by.
+
+    Shape (cuts, parameters), the constant first. Where residuals are a scale times others, the
+    mean of what is cut off grows, per unit of the logarithm of the scale, by that of the residuals
+    which are cut.
+    """
+    cut, masses = signed.above.radii, _skewness(signed, rows)
+    lengths = np.minimum(cut, signed.largest)
+    excess = np.maximum(lengths - cut[:, None], 0.0) @ masses
+    growth = np.where(lengths > cut[:, None], lengths, 0.0) @ masses
+    return np.column_stack([excess, np.outer(growth, uneven)])
+
+
+def _skewness(signed: SignedCells, rows: float) -> Floats:
+    """Return by length the share of rows that far on the side with the longer residuals.
+
+    Noise hides tails that move means, but not that most residuals are on one side. Residuals are
+    taken to be like those of a lognormal law with a larger share on that side, each number of
+    rows with an sd of half of it, before noisy counts beyond :data:`RESIDUAL_CUT` say more.
+    """
+    above, below = signed.above, signed.below
+    body = above.radii <= RESIDUAL_CUT
+    excess = float((below.counts - above.counts)[body].sum()) / rows
+    noise = above.sd * math.sqrt(2 * body.sum()) / rows
+    share = math.sqrt(max(excess**2 - RESOLVED_SKEW * noise**2, 0.0))
+    share = min(UNSEEN * share, 0.9)
+    sigma = 2 * float(ndtri((1 + share) / 2))
+    if sigma < LEAST_SKEWED:
+        return np.zeros(len(above.radii))
+    sigma = min(max(sigma, sigma_of_variance(signed.variance)), MOST_SKEWED)
+    tail = rows * lognormal_tail(sigma, above.radii[:-1])
+    masses = -np.diff(tail, prepend=rows, append=0.0)
+    heavy = (above if excess > 0 else below).counts
+    prior = (masses / 2) ** 2
+    trust = np.where(body, 0.0, prior / (prior + above.sd**2))
+    masses = np.maximum(masses + trust * (heavy - masses), 0.0)
+    return masses / rows
+
+
+def sigma_of_variance(variance: float) -> float:
+    """Return the sd of the logarithm of a lognormal law by its variance.
+
+    In units in which the mean square is 1 of what is cut at :data:`RESIDUAL_CUT`. Of a variance
+    that is not known, nan, :data:`HIDDEN_SKEW`.
+    """
+    if math.isnan(variance):
+        return HIDDEN_SKEW
+    return float(np.interp(variance, *_lognormal_variances()))
+
+
+@cache
+def _lognormal_variances() -> tuple[Floats, Floats]:
+    """Return variances of lognormal laws, and the sds of their logarithms."""
+    sigmas = np.linspace(LEAST_SKEWED, MOST_SKEWED, 12)
+    units = np.array([_lognormal_unit(sigma) for sigma in sigmas])
+    return units**2 * np.expm1(sigmas**2) * np.exp(sigmas**2), sigmas
+
+
+def lognormal_tail(sigma: float, lengths: Floats) -> Floats:
+    """Return the shares of a centred lognormal law beyond lengths, in the same units."""
+    beyond = math.exp(sigma**2 / 2) + lengths / _lognormal_unit(sigma)
+    return np.asarray(ndtr(-np.log(beyond) / sigma))
+
+
+def _lognormal_unit(sigma: float) -> float:
+    """Return by what to multiply a lognormal law of median 1 for the unit of cut residuals."""
+    from scipy.optimize import brentq
+
+    normal = ndtri((np.arange(2000) + 0.5) / 2000)
+    deviations = np.abs(np.exp(sigma * normal) - math.exp(sigma**2 / 2))
+
+    def excess(log_unit: float) -> float:
+        cut = np.minimum(deviations * math.exp(log_unit), RESIDUAL_CUT)
+        return float((cut**2).mean()) - 1
+
+    return math.exp(float(brentq(excess, -15.0, 15.0)))
 
 
 def kept_fraction(normal: Floats, counted: Floats, sd: Floats) -> tuple[Floats, Floats]:
@@ -254,6 +368,12 @@ def first_coordinates(mean: Floats, covariance: Floats) -> ScoreCoordinates:
     whitening = (axes / np.sqrt(values)) @ axes.T
     sd = math.sqrt(float(covariance[-1, -1]))
     return ScoreCoordinates(mean[:-1], whitening, line, sd, np.ones(len(values)))
+
+
+def explained_variance(now: ScoreCoordinates, covariance: Floats) -> float:
+    """Return the variance of a line by a rough covariance of the terms and the response."""
+    slopes = now.line[1:]
+    return float(slopes @ covariance[:-1, :-1] @ slopes)
 
 
 def within_reach(now: ScoreCoordinates, levels: Levels, radius: float) -> ScoreCoordinates:

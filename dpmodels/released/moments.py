@@ -54,10 +54,14 @@ class Ball:
         score, in units of the last axis.
     spread : ndarray, shape (columns,) or None
         About a line, likely standard deviations of the whitened terms, and 1.
+    skew : ndarray, shape (columns,) or None
+        What standard errors allow for residuals that are cut on one side more than on the other:
+        standard deviations of the mean score, of the constant first, all of which move together,
+        in units of the last axis.
     """
 
     later: ClassVar[frozenset[str]] = frozenset(
-        {"axes", "rows", "kept", "kept_sd", "shift", "spread"}
+        {"axes", "rows", "kept", "kept_sd", "shift", "spread", "skew"}
     )
 
     centre: Annotated[Bounded, "variable"]
@@ -70,6 +74,7 @@ class Ball:
     kept_sd: QuantityOrNan = math.nan
     shift: QuantityOrNan = math.nan
     spread: Annotated[Bounded, "variable"] | None = None
+    skew: Annotated[Bounded, "variable"] | None = None
 
 
 @dataclass(frozen=True)

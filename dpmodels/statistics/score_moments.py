@@ -98,31 +98,67 @@ def score_moments(
 
 
 @additive
+def residual_sizes(
+    design: PrivateDesign,
+    lattice: Lattice,
+    transform: Floats,
+    finer: Lattice,
+    *,
+    count_public: bool,
+) -> Statistic:
+    """Sum ``|v_e| v_t`` over complete rows exactly, v a row's score coordinates ``(v_t, v_e)``.
+
+    See :func:`score_moments` for v and `transform`. Both parts of v have a squared norm of at most
+    half the squared radius of `finer`, so their product, an integer vector, has a norm of at most
+    half the squared radius. L2 sensitivity, in units of the squared radius: ½ for a row more, 1 for
+    a row replaced.
+    """
+    matrix = turn(transform, lattice)
+
+    def of_block(block: Floats) -> Integers:
+        rows = _held(block, matrix, lattice, finer)
+        return np.asarray((rows[:-1] @ np.abs(rows[-1])).astype(np.int64))
+
+    words = {"transform": digest_of(transform)}
+    return summed("sizes of residuals", of_block, design, lattice, words, count_public)
+
+
+@additive
 def score_lengths(
     design: PrivateDesign,
     lattice: Lattice,
     transform: Floats,
-    limits: tuple[float, ...],
+    lengths: tuple[float, ...],
+    residuals: tuple[float, ...],
     *,
     count_public: bool,
 ) -> Statistic:
-    """Count complete rows by the length of ``t`` and by ``|e|``, ``(t, e) = T (1, x)``.
+    """Count complete rows by the length of ``t``, and by e and its sign, ``(t, e) = T (1, x)``.
 
-    `transform` is as for :func:`score_moments`. The integers have the shape (2, limits + 1): cell k
-    is of lengths up to limit k and above those of cell k - 1. A row adds 1 to one cell of each
-    table: the L2 sensitivity is 2 when a row is replaced, √2 when it is added or removed.
+    `transform` is as for :func:`score_moments`; `lengths` and `residuals` are limits of cells, the
+    last of which has none. The integers are the numbers of rows by length of t, then by positive e,
+    then by ``-e`` of all others: each cell has values up to its limit and above that before. A row
+    adds 1 to one cell by length and to one by residual: the L2 sensitivity is 2 when a row is
+    replaced, √2 when it is added or removed.
     """
-    matrix, edges = turn(transform, lattice), np.array(limits)
-    size = len(edges) + 1
+    matrix = turn(transform, lattice)
 
     def counted(block: Floats) -> Integers:
         rows = matrix.times(block[:, block[0] > 0]) / lattice.radius
-        measured = (_norms(rows[:-1]), np.abs(rows[-1]))
-        return np.stack(
-            [np.bincount(np.searchsorted(edges, norms), minlength=size) for norms in measured]
+        e = rows[-1]
+        tables = ((lengths, _norms(rows[:-1])), (residuals, e[e > 0]), (residuals, -e[e <= 0]))
+        return np.concatenate(
+            [
+                np.bincount(np.searchsorted(limits, sizes), minlength=len(limits) + 1)
+                for limits, sizes in tables
+            ]
         )
 
-    words = {"limits": str(limits), "transform": digest_of(transform)}
+    words = {
+        "lengths": str(lengths),
+        "residuals": str(residuals),
+        "transform": digest_of(transform),
+    }
     return summed("rows by the length of scores", counted, design, lattice, words, count_public)
 
 

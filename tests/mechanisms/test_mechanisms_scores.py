@@ -21,19 +21,29 @@ from dpmodels.noise.lattice import choose_lattice
 from dpmodels.postprocess.ellipsoid import Cells
 from dpmodels.postprocess.score_rounds import (
     LENGTHS,
+    RESIDUALS,
+    SignedCells,
     chosen_limits,
     first_coordinates,
+    lognormal_tail,
     within_reach,
 )
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.passes import column_counts
-from dpmodels.statistics.score_moments import power_sums, score_lengths, score_moments
+from dpmodels.statistics.score_moments import (
+    power_sums,
+    residual_sizes,
+    score_lengths,
+    score_moments,
+)
 
 RELATIONS = ("replace", "add-remove")
 GUARANTEES = [ZCDP(0.1), ZCDP(1e-12), ApproxDP(1.0, 1e-6), ApproxDP(1e9, 1e-6)]
 NAMES = ["x1", "x2", "y"]
 FORMULA = "y ~ x1 + x2"
+# Corners become as long as a score can be, in opposite directions.
+EVEN = np.diag([0.0, 2.0, 2.0, 2.0])
 ROUGH = np.array([[1, 0.2, -0.4, 0], [0, 3, 0.1, 0], [0, -7, 9, 0], [0.1, -0.5, 0.2, 5]])
 
 
@@ -99,10 +109,14 @@ def rounds_of(passes, plan):
     exact = passes.measured(score_moments, ROUGH, finer).cross()[0].astype(float)
     steps = scales["final"] * finer.radius**2
     upper = exact[np.triu_indices(size + 1, 1)] * np.sqrt(2)
-    counts = passes.measured(score_lengths, ROUGH, (0.3, 1.0, 4.0)).cross()[0].astype(float)
+    limits = (0.3, 1.0, 4.0), (0.5, 2.0)
+    counts = passes.measured(score_lengths, ROUGH, *limits).cross()[0].astype(float)
+    coarse = choose_lattice(size + 1, scales["sizes"])
+    sizes = passes.measured(residual_sizes, EVEN, coarse).cross()[0].astype(float)
     return {
         "powers": sums / (max(scales["powers"] * lattice.radius, SMALLEST_SCALE)),
-        "lengths": counts.ravel() / scales["lengths"],
+        "lengths": counts / scales["lengths"],
+        "sizes": sizes / (scales["sizes"] * coarse.radius**2),
         "final": np.concatenate([np.diagonal(exact), upper]) / steps,
     }
 
@@ -138,7 +152,7 @@ def test_neighbours_of_weighted_rows_are_within_the_same_sensitivity(relation):
     weights = [0.0, 1e-9, 0.3, 2.0, np.nan]
     rows = np.array([[*point, weight] for point in points for weight in weights])
     each = [rounds_of(measured(row[None], plan, weights="w"), plan) for row in rows]
-    for name in ("powers", "lengths", "final"):
+    for name in ("powers", "lengths", "sizes", "final"):
         parts = np.array([one[name] for one in each])
         among = parts[:, None] - parts if relation == "replace" else parts
         furthest = float(np.linalg.norm(among, axis=-1).max()) * events[name].multiplier
@@ -331,8 +345,8 @@ def test_robust_errors_go_with_it():
     table, book = survey(20_000)
     words = {"codebook": book, "eps": 1.0, "delta": 1e-6}
     with dp.simulation(seed=1):
-        plain = dp.dp_lm("y ~ income + region", table, **words)
-        robust = dp.dp_lm("y ~ income + region", table, vcov="HC", **words)
+        plain = dp.dp_lm("y ~ income + children + region", table, **words)
+        robust = dp.dp_lm("y ~ income + children + region", table, vcov="HC", **words)
     assert robust.release.info.name == "scores"
     assert ((robust.bse / plain.bse).between(0.8, 1.6)).all()
 
@@ -418,16 +432,83 @@ def test_radii_grow_with_rows_that_are_beyond_them_only():
 
     def limits(counts, rows):
         terms = np.where(LENGTHS == 1.0, rows, 0.0) if counts is None else counts * rows
-        residuals = np.diff(chi2.cdf(LENGTHS**2, 1), prepend=0.0) * rows
-        return chosen_limits(
-            Cells(LENGTHS, terms, 30.0), Cells(LENGTHS, residuals, 30.0), rows, 4, 6.0
-        )
+        residuals = np.diff(chi2.cdf(RESIDUALS**2, 1), prepend=0.0) * rows
+        side = Cells(RESIDUALS, residuals / 2, 30.0)
+        signed = SignedCells(side, side, 1e3)
+        return chosen_limits(Cells(LENGTHS, terms, 30.0), signed, np.zeros(3), rows, 6.0)
 
     heavy = np.diff(1 - np.minimum(1.0, (2 * LENGTHS) ** -3.0), prepend=0.0)
     assert limits(None, 1e6).radius <= 1.2 * limits(None, 3e3).radius
     assert limits(heavy, 1e6).radius > 2 * limits(heavy, 3e3).radius
     assert limits(heavy, 1e6).cut > limits(heavy, 3e3).cut
     assert limits(None, 1e6).shift < limits(heavy, 1e6).shift
+
+
+def limits_of(residuals, uneven, largest=1e3, rows=20_000):
+    """Limits for terms of one length and these residuals."""
+    bins = np.concatenate([[0.0], RESIDUALS[:-1], [np.inf]])
+    sides = (residuals[residuals > 0], -residuals[residuals <= 0])
+    above, below = (
+        Cells(RESIDUALS, np.histogram(side, bins)[0] * rows / len(residuals), 43.0)
+        for side in sides
+    )
+    terms = Cells(LENGTHS, np.where(LENGTHS == 1.0, rows, 0.0), 43.0)
+    return chosen_limits(terms, SignedCells(above, below, largest), uneven, rows, 5.0)
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_residuals_on_one_side_have_a_longer_cut_and_an_allowance(side):
+    """Cut incomes move a mean, and slopes where they are more uneven along a term."""
+    normal = np.random.default_rng(5).normal(size=200_000)
+    incomes = np.exp(0.8 * normal)
+    skewed = side * (incomes - incomes.mean())
+    skewed /= np.sqrt((np.minimum(np.abs(skewed), 2.0 * skewed.std()) ** 2).mean())
+    uneven = np.array([0.5, 0.0, 0.0])
+    even = limits_of(normal, uneven)
+    assert even.cut < 3
+    assert not even.skew.any()
+    longer = limits_of(skewed, uneven)
+    assert longer.cut > 2 * even.cut
+    cut_off = np.maximum(side * skewed - longer.cut, 0.0).mean()
+    assert 0.5 * cut_off <= longer.skew[0] <= cut_off + 0.02
+    assert longer.skew[1] > 0
+    assert (longer.skew[2:] == 0).all()
+    assert limits_of(skewed, 0 * uneven).cut < longer.cut
+    assert limits_of(skewed, uneven, largest=2.0).cut < even.cut * 1.5
+
+
+def test_the_lognormal_tail_is_in_units_of_cut_residuals():
+    normal = np.random.default_rng(6).normal(size=400_000)
+    for sigma in (0.2, 0.8):
+        deviations = np.exp(sigma * normal) - np.exp(sigma**2 / 2)
+        units = np.geomspace(0.1, 100, 4000)
+        squares = [
+            (np.minimum(np.abs(deviations[:20_000]) * unit, 2.0) ** 2).mean() for unit in units
+        ]
+        unit = units[np.searchsorted(squares, 1.0)]
+        shares = [(deviations * unit > length).mean() for length in (1.0, 2.0, 4.0)]
+        expected = lognormal_tail(sigma, np.array([1.0, 2.0, 4.0]))
+        np.testing.assert_allclose(expected, shares, rtol=0.05, atol=5e-4)
+
+
+@pytest.mark.expensive
+def test_slopes_of_incomes_are_covered():
+    """Noise intervals of 40 fits, with a false alarm of 1e-6 where they cover .88."""
+    rng, covered = np.random.default_rng(9), 0
+    book = dp.codebook(age=(18, 90), educ=(1, 16), y=(0, 400_000))
+    for fit in range(40):
+        age, educ = rng.integers(18, 91, 5000), rng.binomial(15, 0.6, 5000) + 1
+        level = 9.5 + 0.1 * educ + (0.6 + 0.02 * educ) * rng.normal(size=5000)
+        y = np.minimum(np.exp(level) * (rng.random(5000) > 0.2), 400_000)
+        with dp.simulation(seed=fit):
+            fitted = dp.dp_lm(
+                "y ~ age + educ", {"age": age, "educ": educ, "y": y}, codebook=book, eps=1.0,
+                delta=1e-6, mechanism="scores",
+            )  # fmt: skip
+        design = np.column_stack([np.ones(5000), age, educ])
+        low, high = fitted.noise_int().loc["educ"]
+        covered += low <= np.linalg.lstsq(design, y, rcond=None)[0][2] <= high
+    assert covered >= binom.ppf(1e-6, 40, 0.88)
 
 
 def test_moments_alone_are_refused():

@@ -247,7 +247,7 @@ def _centred(rows: Gradients, plan: RegressionPlan, entropy: Entropy) -> Centred
     """
     public, joint = plan.facts.predictors, rows.passes()
     columns = Plan(plan.guarantee, (), public.lattice, _columns(plan.facts), scales=plan.scales)
-    means, covariance, n_rows, _ = released_columns(joint, columns, entropy)
+    means, covariance, n_rows, *_ = released_columns(joint, columns, entropy)
     ranges, terms = column_ranges(joint.blocks, joint.scaling), slice(public.terms)
     least = RAREST * ranges.half**2
     least[ranges.numbers] = 0.0

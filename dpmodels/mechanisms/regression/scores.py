@@ -12,13 +12,15 @@ Sensitivity
     Sums of powers have the sensitivity of :func:`dpmodels.mechanisms.add_noise.gaussian_count`;
     numbers of rows by size, one cell in each of d columns, √(2d), or √d for a row more; numbers of
     rows by length in two tables 2, or √2; moments of scores, in Frobenius norm, √2, or 1
-    (:func:`dpmodels.statistics.score_moments.score_moments`).
+    (:func:`dpmodels.statistics.score_moments.score_moments`); sizes of residuals along the terms
+    1, or ½ (:func:`dpmodels.statistics.score_moments.residual_sizes`).
 Noise
     Independent discrete Gaussians of at least 2²⁰ steps, by :data:`SHARES` of the budget: on sums
     of each column and its square, twice, on numbers of rows by the size of each column about its
     mean, on moments of terms and residuals in three rounds, with σ on the diagonal and σ/√2 off it,
-    and on numbers of rows by the length of both. Each of the first two rounds of moments gives a
-    better line, residual sd and axes; the result is made of the last.
+    on sizes of residuals along the terms, and on numbers of rows by length of the terms, and by
+    residual on both sides of the line. Each of the first two rounds of moments gives a better line,
+    residual sd and axes; the result is made of the last.
 Numerics
     exact: in every round an integer statistic and integer noise of exact law; floating point is
     used between rounds on released values only.
@@ -58,13 +60,17 @@ from dpmodels.noise.lattice import choose_lattice
 from dpmodels.postprocess.ellipsoid import Cells
 from dpmodels.postprocess.score_rounds import (
     LENGTHS,
+    RESIDUALS,
+    RESOLVED_SKEW,
     UNEVEN,
     Levels,
     Limits,
     ScoreCoordinates,
     ScoreMoments,
+    SignedCells,
     better_coordinates,
     chosen_limits,
+    explained_variance,
     first_coordinates,
     kept_fraction,
     kept_whole,
@@ -80,6 +86,7 @@ from dpmodels.statistics.passes import column_counts
 from dpmodels.statistics.score_moments import (
     ColumnPowers,
     power_sums,
+    residual_sizes,
     score_lengths,
     score_moments,
 )
@@ -91,10 +98,11 @@ SHARES = {
     "powers": 0.04,
     "columns": 0.02,
     "narrowed": 0.03,
-    "rough": 0.14,
-    "better": 0.19,
+    "rough": 0.13,
+    "better": 0.18,
     "lengths": 0.03,
-    "final": 0.55,
+    "sizes": 0.04,
+    "final": 0.53,
 }
 # A choice: bounds may be thousands of times too wide.
 OCTAVES = 24
@@ -112,7 +120,7 @@ LEAST_SPREAD = 1.5
 class Scores:
     """A line first, then the moments of terms and residuals about it.
 
-    Made for few rows, many terms and factors. Reads the rows seven times. Weighted rows are
+    Made for few rows, many terms and factors. Reads the rows eight times. Weighted rows are
     moments of weighted least squares.
 
     Examples
@@ -121,7 +129,7 @@ class Scores:
     >>> from dpmodels.privacy import ZCDP, adjacency
     >>> plan = Scores().plan(Facts(3, adjacency("replace"), centred=True), ZCDP(0.5))
     >>> len(plan.events), plan.events[-1].describe()
-    (7, 'Gaussian, multiplier 1.3484')
+    (8, 'Gaussian, multiplier 1.3736')
     """
 
     info: ClassVar[MechanismInfo] = MechanismInfo(
@@ -152,6 +160,7 @@ class Scores:
         scales["columns"] *= math.sqrt(changed * facts.columns)
         for name in ("rough", "better", "final"):
             scales[name] *= math.sqrt(changed)
+        scales["sizes"] *= changed / 2
         scales["whole"] = budget_multiplier
         lattice = choose_lattice(facts.columns, max(scales.values()))
         events = tuple(map(GaussianEvent, multipliers))
@@ -164,7 +173,7 @@ class Scores:
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Read and add noise, round by round."""
         passes = measured_as(Passes, statistic, "moments")
-        mean, covariance, weight, rows = released_columns(passes, plan, entropy)
+        mean, covariance, weight, rows, response = released_columns(passes, plan, entropy)
         # Rows of a mean weight of 1, as the coordinates and radii are for.
         gain = math.sqrt(rows / weight)
         units = _units(passes, plan) * gain
@@ -176,9 +185,12 @@ class Scores:
             noisy, _ = _moments(passes, transform, radius, name, plan, entropy)
             coordinates = learn(coordinates, _means(noisy, rows, radius, cut))
             coordinates = within_reach(coordinates, levels, radius)
-        terms, residuals = _lengths(passes, coordinates, units, plan, entropy)
+        transform = coordinates.transform(radius, cut) * units
+        uneven = _unevenness(passes, transform, plan, entropy)
+        left = response - explained_variance(coordinates, covariance)
+        terms, residuals = _lengths(passes, coordinates, left, units, plan, entropy)
         multiplier = plan.scales["final"] / math.sqrt(1 + plan.facts.adjacency.n_public)
-        limits = chosen_limits(terms, residuals, rows, coordinates.parameters, multiplier)
+        limits = chosen_limits(terms, residuals, uneven, rows, multiplier)
         radius, cut = limits.radius, limits.cut
         transform = coordinates.transform(radius, cut) * units
         noisy, n_rows = _moments(passes, transform, radius, "final", plan, entropy)
@@ -196,6 +208,7 @@ class Scores:
             *_kept(noisy, limits, rows),
             limits.shift * radius / cut,
             np.append(coordinates.spread, 1.0),
+            limits.skew * radius / cut,
         )
         noisy = _without_gain(noisy, gain)
         return hand_over(self.info, plan, noisy, n_rows, ball=ball)
@@ -303,6 +316,20 @@ def _independent(points: Floats) -> bool:
     return levels == columns + 1 and bool(np.linalg.matrix_rank(points[1:] - points[0]) == columns)
 
 
+class ColumnLocations(NamedTuple):
+    """Released means and a rough covariance of the scaled columns.
+
+    `weight` is that of all rows and `rows` their number: the same without weights. `response` is
+    the variance of the response within its bounds, nan where noise hides it.
+    """
+
+    mean: Floats
+    covariance: Floats
+    weight: float
+    rows: float
+    response: float
+
+
 class _Columns(NamedTuple):
     """Released means, and variances that are not smaller than noise allows, in scaled units."""
 
@@ -313,13 +340,8 @@ class _Columns(NamedTuple):
     weight: float  # Of all rows: their number, if all weights are 1
 
 
-def released_columns(
-    passes: Passes, plan: Plan, entropy: Entropy
-) -> tuple[Floats, Floats, float, float]:
-    """Return means and a rough covariance of the scaled columns, and the rows' weight and number.
-
-    Without weights the two are the same.
-    """
+def released_columns(passes: Passes, plan: Plan, entropy: Entropy) -> ColumnLocations:
+    """Release where columns lie."""
     ranges = column_ranges(passes.blocks, passes.scaling)
     first = _powers(passes, ranges, "powers", plan, entropy)
     distance, rows = _distances(passes, first.mean, plan, entropy)
@@ -333,7 +355,8 @@ def released_columns(
     shares = _put_factors(covariance, ranges, first)
     put_products(covariance, passes.blocks[:-1], passes.scaling, mean, shares)
     rows = max(rows, first.weight) if passes.weighted else first.weight
-    return mean, covariance, first.weight, rows
+    response = math.nan if first.hidden[-1] else float(first.variance[-1])
+    return ColumnLocations(mean, covariance, first.weight, rows, response)
 
 
 def _powers(
@@ -397,17 +420,46 @@ def _distances(
     return radius_of_most(distances, within / rows, noise_sd / rows), rows
 
 
+def _unevenness(passes: Passes, transform: Floats, plan: Plan, entropy: Entropy) -> Floats:
+    """Return by how much more residuals vary a standard deviation of z up, shape (terms,).
+
+    In units of their size, and 0 for all terms where noise hides it.
+    """
+    finer = choose_lattice(plan.facts.columns + 1, plan.scales["sizes"])
+    exact, _ = passes.measured(residual_sizes, transform, finer).cross()
+    steps = max(plan.scales["sizes"] * finer.radius**2, SMALLEST_SCALE)
+    sizes = noised_rows(exact, steps, entropy)[0]
+    size = max(float(sizes[0]), steps)
+    uneven, noise = sizes[1:] / size, RESOLVED_SKEW * (len(sizes) - 1) * (steps / size) ** 2
+    square = max(float(uneven @ uneven), noise)
+    return np.asarray(uneven * math.sqrt(1 - noise / square))
+
+
 def _lengths(
-    passes: Passes, coordinates: ScoreCoordinates, units: Floats, plan: Plan, entropy: Entropy
-) -> tuple[Cells, Cells]:
-    """Count rows by the length of (1, z), in units of its root mean square, and of the residual."""
+    passes: Passes,
+    coordinates: ScoreCoordinates,
+    variance: float,
+    units: Floats,
+    plan: Plan,
+    entropy: Entropy,
+) -> tuple[Cells, SignedCells]:
+    """Count rows by the length of (1, z), in units of its root mean square, and by residual.
+
+    `variance` is that of all residuals, in scaled units.
+    """
     size = math.sqrt(coordinates.parameters)
-    limits = tuple((LENGTHS[:-1] / math.sqrt(2)).tolist())
+    limits = (tuple((table[:-1] / math.sqrt(2)).tolist()) for table in (LENGTHS, RESIDUALS))
     transform = coordinates.transform(size, 1.0) * units
-    exact, _ = passes.measured(score_lengths, transform, limits).cross()
-    counts, noise_sd = noised_rows(exact.ravel(), plan.scales["lengths"], entropy)
-    terms, residuals = counts.reshape(exact.shape)
-    return Cells(LENGTHS, terms, noise_sd), Cells(LENGTHS, residuals, noise_sd)
+    exact, _ = passes.measured(score_lengths, transform, *limits).cross()
+    counts, noise_sd = noised_rows(exact, plan.scales["lengths"], entropy)
+    terms, above, below = np.split(counts, [len(LENGTHS), len(LENGTHS) + len(RESIDUALS)])
+    largest = 2 * float(passes.reach[-1]) / coordinates.residual_sd
+    return Cells(LENGTHS, terms, noise_sd), SignedCells(
+        Cells(RESIDUALS, above, noise_sd),
+        Cells(RESIDUALS, below, noise_sd),
+        largest,
+        variance / coordinates.residual_sd**2,
+    )
 
 
 def _units(passes: Passes, plan: Plan) -> Floats:
