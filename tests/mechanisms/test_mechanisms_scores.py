@@ -43,7 +43,7 @@ GUARANTEES = [ZCDP(0.1), ZCDP(1e-12), ApproxDP(1.0, 1e-6), ApproxDP(1e9, 1e-6)]
 NAMES = ["x1", "x2", "y"]
 FORMULA = "y ~ x1 + x2"
 # Corners become as long as a score can be, in opposite directions.
-EVEN = np.diag([0.0, 2.0, 2.0, 2.0])
+EVEN = np.diag([0.0, 2.0, 2.0, 9.0])
 ROUGH = np.array([[1, 0.2, -0.4, 0], [0, 3, 0.1, 0], [0, -7, 9, 0], [0.1, -0.5, 0.2, 5]])
 
 

@@ -100,8 +100,8 @@ SHARES = {
     "narrowed": 0.03,
     "rough": 0.13,
     "better": 0.18,
-    "lengths": 0.03,
     "sizes": 0.04,
+    "lengths": 0.03,
     "final": 0.53,
 }
 # A choice: bounds may be thousands of times too wide.
@@ -129,7 +129,7 @@ class Scores:
     >>> from dpmodels.privacy import ZCDP, adjacency
     >>> plan = Scores().plan(Facts(3, adjacency("replace"), centred=True), ZCDP(0.5))
     >>> len(plan.events), plan.events[-1].describe()
-    (8, 'Gaussian, multiplier 1.3736')
+    (8, 'Gaussian, multiplier 1.37361')
     """
 
     info: ClassVar[MechanismInfo] = MechanismInfo(
