@@ -140,6 +140,11 @@ def dp_var(
     clipped the rows to a range, the variance is that of the clipped rows, and
     intervals add a tail that goes on as it falls before the end of the range.
 
+    With ``person="id"`` and ``rows="mean"`` the variance is between persons: of the
+    mean of all complete rows of a person in a group, weighted by their share of its
+    rows. With ``rows=4`` it is of the rows, of which at most four a person count;
+    intervals allow for any dependence among them.
+
     Examples
     --------
     >>> import dpmodels as dp
