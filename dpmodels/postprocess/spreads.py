@@ -113,7 +113,7 @@ def found_bounds(
     low, high = fitted.reach(TAIL, CAREFUL)
     high = _as_counted(high, last, rows)
     low = -_as_counted(-low, _reflected(last), rows)
-    low, high = _rounded(low, high, column)
+    low, high = rounded_range(low, high, column)
     if not low < high or (high - low) * SHORTER > column.upper - column.lower:
         return None
     tolerance = NEAR * (high - low)
@@ -140,7 +140,7 @@ def bounds_beside_anchor(
     if fitted is None:
         return None
     low, high = fitted.reach(TAIL, EVEN)
-    low, high = _rounded(min(low, anchor), max(high, anchor), column)
+    low, high = rounded_range(min(low, anchor), max(high, anchor), column)
     return (low, high) if (high - low) * SHORTER <= column.upper - column.lower else None
 
 
@@ -292,7 +292,7 @@ def _at_steps(ends: Floats, column: Column) -> Floats:
     return np.concatenate([[column.lower], edges, [column.upper]])
 
 
-def _rounded(low: float, high: float, column: Column) -> tuple[float, float]:
+def rounded_range(low: float, high: float, column: Column) -> tuple[float, float]:
     """Round ends outwards to a few digits, or to the nearest steps, within the declared range."""
     low, high = max(low, column.lower), min(high, column.upper)
     if column.step:

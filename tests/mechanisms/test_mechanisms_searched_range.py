@@ -59,6 +59,7 @@ def test_no_branch_spends_more_than_is_charged(guarantee, relation):
     asked = guarantee.rho if isinstance(guarantee, ZCDP) else guarantee.eps
     assert math.isclose(spent(plan, plan.events), asked, rel_tol=1e-9)
     look, count, most = SHARES
+    assert sum(event.count for event in plan.events[len(plan.first.events) :]) == 1
     events = (*plan.first.events, *_parts_plan(facts, guarantee, look).events)
     assert spent(plan, events) <= asked * (1 + 1e-9)
     for others in (1.0, 200.0, 1e9):
@@ -248,6 +249,15 @@ def test_rows_that_fill_their_bounds_lose_the_look_alone():
     assert fit.release.held is None
     ratio = fit.release.noise_sd / plain.release.noise_sd
     assert ratio == pytest.approx(1 / 0.952, rel=1e-6)
+
+
+def test_bounds_far_from_zero_are_searched_or_stay():
+    rows, book = {"y": np.full(2_000, 1e12)}, dp.codebook(y=(1e12, 1e12 + 1))
+    with dp.simulation(seed=3):
+        for _ in range(4):
+            fit = dp.dp_var("~ y", rows, codebook=book, eps=0.3)
+            assert np.isfinite(fit.params.item())
+            assert fit.release.held is None or fit.release.held.lower < fit.release.held.upper
 
 
 def test_a_release_has_the_noise_that_it_states():

@@ -8,7 +8,8 @@ Theorem
     their ρ, by adaptive composition. An (ε, δ) guarantee is met by Laplace noise and leaves its δ
     unused. With few rows a first look decides whether a range is searched at all, numbers of rows
     by cell how much of the budget a draw of the range takes, and what is left goes to the parts:
-    charged are the look and parts with all the rest, which costs the most (Theorems 62 and 67).
+    charged are the look and parts with all the rest, as one number with Laplace noise, which costs
+    the most (Theorems 62 and 67).
 Sensitivity
     In a search a complete row adds 1 to one cell, all groups together:
     :func:`dpmodels.statistics.cell_passes.place_counts`. In the parts a row adds parts that are
@@ -76,11 +77,20 @@ from dpmodels.postprocess.spreads import (
     complete_rows,
     first_cells,
     most_at_anchor,
+    rounded_range,
     rows_at_anchor,
 )
 from dpmodels.postprocess.tails import beyond_range
 from dpmodels.postprocess.windows import Windows, needed
-from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP, gaussian_to_bounded_range
+from dpmodels.privacy import (
+    ZCDP,
+    ApproxDP,
+    Event,
+    Guarantee,
+    LaplaceEvent,
+    PureDP,
+    gaussian_to_bounded_range,
+)
 from dpmodels.released import CountsRelease, HeldIn, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.cell_passes import CellPasses, place_counts
@@ -96,6 +106,8 @@ FAINT = 0.01
 FITTED, MOST_SHARE = 0.033, 0.25
 LOOK, LEAST_DRAWN, DRAWN = 0.048, 0.1, 0.5
 COST_STEPS = 2**20
+# Shortest window over its distance from zero: a choice.
+COARSE = 1e-9
 # The first look: the range is searched if its inner part, so many times shorter, has this many
 # times the rows of the rest. Choices.
 INNER, TIMES = 9.0, 2
@@ -151,7 +163,8 @@ class Rounds:
             part = _share(guarantee, self.shares[0])
             first = sums(facts, part, _look_sensitivity(facts))
         parts_plan = _parts_plan(facts, guarantee, self.shares[0])
-        events = (*first.events, *parts_plan.events)
+        parts = parts_plan.events if len(self.shares) == 1 else _as_one(parts_plan.events)
+        events = (*first.events, *parts)
         return replace(parts_plan, guarantee=guarantee, events=events, first=first)
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> CellPasses:
@@ -233,6 +246,14 @@ def _parts_plan(facts: CountFacts, guarantee: Guarantee, spent: float) -> CountP
     return calibrated(facts, _share(guarantee, 1 - spent))
 
 
+def _as_one(events: tuple[Event, ...]) -> tuple[Event, ...]:
+    """Return Laplace events of the same sum of eps as one, which no draw before it exceeds."""
+    return tuple(
+        LaplaceEvent(event.multiplier / event.count) if isinstance(event, LaplaceEvent) else event
+        for event in events
+    )
+
+
 def _look_sensitivity(facts: CountFacts) -> float:
     """Return the sensitivity of rows in the inner part less a multiple of the others."""
     return float(1 + TIMES if facts.adjacency.n_public else max(1, TIMES))
@@ -298,9 +319,11 @@ def _held_in_window(
     windows: Windows, window: int, cells: CellCounts, hidden: float
 ) -> HeldIn | None:
     """Return a drawn window, and what may lie beyond; `hidden` rows may be as far away again."""
-    if window == 0:
-        return None
     low, high = windows.bounds[window].tolist()
+    # Far from zero floating-point numbers may be too coarse for a window.
+    if window == 0 or not high - low > COARSE * max(abs(low), abs(high)):
+        return None
+    low, high = rounded_range(low, high, Column(windows.lower, windows.upper, 0.0))
     limits = _held_in(cells, low, high)
     share = hidden / max(float(cells.counts.sum()), 1.0)
     anchor = anchor_of(windows.lower, windows.upper)
