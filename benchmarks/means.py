@@ -238,6 +238,8 @@ def sparse_columns():
     yield "bimodal", np.clip(heaps, -5, 5), -5, 5
     centres = rng.normal(0, 2, 40)[rng.integers(0, 40, rows)]
     yield "clustered", np.clip(centres + rng.normal(0, 0.1, rows), -6, 6), -6, 6
+    yield "far", rng.normal(1_000, 10, rows), 0, 1_100
+    yield "ages", np.clip(rng.normal(45, 18, rows), 18, 95).round(), 0, 120
 
 
 FEW = ((500, 0.1), (500, 1.0), (2_000, 0.3), (20_000, 0.1), (20_000, 1.0))

@@ -38,7 +38,7 @@ def dp_mean(
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
         ``"paired"`` is Laplace noise for the mean of all rows under
         ``"replace"``, √2 times less of it. ``"rounds"`` first finds the range
-        of the rows with 15 % of the budget, for few rows with 5 to 65 %: for
+        of the rows with 15 % of the budget, for few rows with 5 to 80 %: for
         bounds that are too wide, and the default where a public number of rows
         identifies a range.
 
@@ -70,9 +70,10 @@ def dp_mean(
 
     Noise is in proportion to the range. ``"rounds"`` counts the rows by public cells of it, all
     groups together, and clips the numbers to a range estimated from the noisy counts, wide enough
-    for a tail they may hide. The table states it and bounds the share of rows outside: the mean is
-    that of the clipped rows, and intervals add a tail that goes on as it falls before the end. If
-    the estimate is not much shorter, the declared range is used.
+    for a tail they may hide; of few rows the range is drawn by the exponential mechanism, so that
+    it hardly ever misses a tenth of them. The table states it and bounds the share of rows outside:
+    the mean is that of the clipped rows, and intervals add a tail that goes on as it falls before
+    the end. If the estimate is not much shorter, the declared range is used.
 
     Examples
     --------
@@ -116,7 +117,7 @@ def dp_var(
     mechanism : {"auto", "rounds", "geometric", "gaussian"} or instance
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
         ``"rounds"`` first finds the range
-        of the rows with 15 % of the budget, for few rows with 5 to 65 %: for
+        of the rows with 15 % of the budget, for few rows with 5 to 80 %: for
         bounds that are too wide, and the default where a public number of rows
         identifies a range.
 
@@ -138,6 +139,11 @@ def dp_var(
     the fourth moments that intervals for the population need. Where ``"rounds"``
     clipped the rows to a range, the variance is that of the clipped rows, and
     intervals add a tail that goes on as it falls before the end of the range.
+
+    With ``person="id"`` and ``rows="mean"`` the variance is between persons: of the
+    mean of all complete rows of a person in a group, weighted by their share of its
+    rows. With ``rows=4`` it is of the rows, of which at most four a person count;
+    intervals allow for any dependence among them.
 
     Examples
     --------
@@ -184,7 +190,7 @@ def dp_ttest(
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
         ``"paired"`` is Laplace noise for the mean of all rows under
         ``"replace"``, √2 times less of it. ``"rounds"`` first finds the range
-        of the rows with 15 % of the budget, for few rows with 5 to 65 %: for
+        of the rows with 15 % of the budget, for few rows with 5 to 80 %: for
         bounds that are too wide, and the default where a public number of rows
         identifies a range.
 

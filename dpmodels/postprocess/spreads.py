@@ -43,8 +43,6 @@ WIDTHS, NARROWEST = 2, 4
 SELDOM = 1e-3
 # Log-likelihood gain over an empty column from which rows are detected.
 MIN_LOG_LIKELIHOOD_GAIN = 10.0
-# Fraction of the rows in detected cells with which these decide on the range: a choice.
-DETECTED = 0.9
 # Rows beside those at the anchor from which their range is fitted, in noise sds of a cell, and its
 # quantile over the weighted ends.
 OTHERS, EVEN = 3.0, 0.5
@@ -115,27 +113,12 @@ def found_bounds(
     low, high = fitted.reach(TAIL, CAREFUL)
     high = _as_counted(high, last, rows)
     low = -_as_counted(-low, _reflected(last), rows)
-    low, high = _rounded(low, high, column)
+    low, high = rounded_range(low, high, column)
     if not low < high or (high - low) * SHORTER > column.upper - column.lower:
         return None
     tolerance = NEAR * (high - low)
     low = column.lower if low - column.lower < tolerance else low
     return low, column.upper if column.upper - high < tolerance else high
-
-
-def nearer_bounds(
-    bounds: tuple[float, float], cells: CellCounts, rows: float
-) -> tuple[float, float]:
-    """Move ends to the next cells but one where nearly all rows are in detected cells.
-
-    Rows in separate heaps are not modelled, but detected.
-    """
-    detected = np.flatnonzero(cells_with_rows(cells.counts, cells.noise))
-    if detected.size == 0 or cells.counts[detected].sum() < DETECTED * rows:
-        return bounds
-    low = cells.ends[max(detected[0] - 1, 0)]
-    high = cells.ends[min(detected[-1] + 2, cells.counts.size)]
-    return max(bounds[0], float(low)), min(bounds[1], float(high))
 
 
 def bounds_beside_anchor(
@@ -157,14 +140,18 @@ def bounds_beside_anchor(
     if fitted is None:
         return None
     low, high = fitted.reach(TAIL, EVEN)
-    low, high = _rounded(min(low, anchor), max(high, anchor), column)
+    low, high = rounded_range(min(low, anchor), max(high, anchor), column)
     return (low, high) if (high - low) * SHORTER <= column.upper - column.lower else None
 
 
 def most_at_anchor(cells: CellCounts, rows: float, column: Column) -> bool:
     """Whether more than half of the rows are in the cells at zero, or at the nearest bound."""
-    at_anchor = _at(anchor_of(column.lower, column.upper), cells)
-    return float(cells.counts[at_anchor].sum()) > rows / 2
+    return rows_at_anchor(cells, column) > rows / 2
+
+
+def rows_at_anchor(cells: CellCounts, column: Column) -> float:
+    """Return the noisy number of rows in the cells at zero, or at the nearest bound."""
+    return float(cells.counts[_at(anchor_of(column.lower, column.upper), cells)].sum())
 
 
 def _at(anchor: float, cells: CellCounts) -> NDArray[np.bool_]:
@@ -305,7 +292,7 @@ def _at_steps(ends: Floats, column: Column) -> Floats:
     return np.concatenate([[column.lower], edges, [column.upper]])
 
 
-def _rounded(low: float, high: float, column: Column) -> tuple[float, float]:
+def rounded_range(low: float, high: float, column: Column) -> tuple[float, float]:
     """Round ends outwards to a few digits, or to the nearest steps, within the declared range."""
     low, high = max(low, column.lower), min(high, column.upper)
     if column.step:

@@ -285,6 +285,9 @@ def _grown(recorded: NDArray[np.bool_], n_persons: int) -> NDArray[np.bool_]:
 #
 # With S = C t the sums over persons give those of C, of S and of ``(S - r C)²`` for every r, which
 # is ``r² p0 - r (1 - r) p1 + (1 - r)² p2``: the clustered variance of a ratio of sums of S and C.
+#
+# For variances between persons the parts are those of t of a higher degree for the share C, which
+# are not negative and have the sum C too.
 
 # Steps of a number's place in its range: sums of 2**31 of them fit.
 STEPS: Final = 2**30
@@ -364,10 +367,12 @@ class PersonSums:
         """Return the sums over some persons and cells."""
         cell_units = _share(np.full(len(rows), units), rows, n_sharing)
         places = steps / (rows * float(STEPS))
-        together = _share(cell_units, rows, n_sharing)
-        parts = _divided(places, 2, together)
         if self._tally.clustered:
-            parts = np.vstack([parts, _divided(places, 1, cell_units - together)])
+            together = _share(cell_units, rows, n_sharing)
+            alone = _divided(places, 1, cell_units - together)
+            parts = np.vstack([_divided(places, 2, together), alone])
+        else:
+            parts = _divided(places, self._tally.degree, cell_units)
         return np.stack([_summed(cells, part, self._tally.cells) for part in parts], axis=1)
 
     def _shared_by(self, persons: Integers, rows: Integers) -> Integers:
@@ -379,8 +384,13 @@ class PersonSums:
 
 
 def by_person(tally: Tally, neighbours: Adjacency) -> bool:
-    """Whether the rows of a person are combined into one: for means, if persons are known."""
-    return neighbours.person is not None and tally.measured is not None and tally.degree == 2
+    """Whether the rows of a person are combined into one.
+
+    If persons are known: for means, and for variances of persons who count once each.
+    """
+    if neighbours.person is None or tally.measured is None:
+        return False
+    return tally.degree == 2 or (tally.degree > 2 and neighbours.counts_persons)
 
 
 def _share(units: Integers, rows: Integers, n_sharing: Integers) -> Integers:

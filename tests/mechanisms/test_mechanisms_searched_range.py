@@ -1,4 +1,4 @@
-"""Rounds for means of few rows: a look, a search of the range, and a second one beside zero."""
+"""Rounds for means of few rows: a look, numbers of rows by cell, and a draw of the range."""
 
 import math
 from itertools import product
@@ -13,8 +13,12 @@ from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.count_noise import one_mean
 from dpmodels.mechanisms.counts import Rounds
 from dpmodels.mechanisms.counts.rounds import (
+    LEAST_DRAWN,
     _cell_counts,
     _cells_plan,
+    _draw_eps,
+    _draw_share,
+    _drawn,
     _inner_rows,
     _parts_plan,
     range_shares,
@@ -23,7 +27,9 @@ from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.noise import source
 from dpmodels.postprocess.ranges import CellNoise, range_cells
 from dpmodels.postprocess.tails import beyond_range
+from dpmodels.postprocess.windows import Windows
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
+from dpmodels.privacy.totals import pure_mu
 
 BOOK = dp.codebook(y=(-900, 900), g=["u", "v"])
 SHARES = (0.048, 0.2, 0.35)
@@ -52,13 +58,21 @@ def test_no_branch_spends_more_than_is_charged(guarantee, relation):
     plan = Rounds(shares=SHARES).plan(facts, guarantee)
     asked = guarantee.rho if isinstance(guarantee, ZCDP) else guarantee.eps
     assert math.isclose(spent(plan, plan.events), asked, rel_tol=1e-9)
-    look, search, again = SHARES
-    for taken in ((), (search,), (search, again)):
-        events = [*plan.first.events]
-        for share in taken:
-            events += _cells_plan(facts, guarantee, share).events
-        events += _parts_plan(facts, guarantee, look + sum(taken)).events
-        assert spent(plan, tuple(events)) <= asked * (1 + 1e-9)
+    look, count, most = SHARES
+    assert sum(event.count for event in plan.events[len(plan.first.events) :]) == 1
+    events = (*plan.first.events, *_parts_plan(facts, guarantee, look).events)
+    assert spent(plan, events) <= asked * (1 + 1e-9)
+    for others in (1.0, 200.0, 1e9):
+        share = _draw_share(plan, others, most, 2)
+        assert LEAST_DRAWN <= share <= most
+        cells, parts = (
+            _cells_plan(facts, guarantee, count),
+            _parts_plan(facts, guarantee, look + count + share),
+        )
+        eps = _draw_eps(guarantee, share)
+        drawn = pure_mu(eps / 2) ** 2 / 2 if isinstance(guarantee, ZCDP) else eps
+        events = (*plan.first.events, *cells.events, *parts.events)
+        assert spent(plan, events) + drawn <= asked * (1 + 1e-9)
 
 
 def laplace_loss(eps, pieces=1_000):
@@ -83,6 +97,68 @@ def test_two_rounds_tell_no_more_than_one_with_both_budgets(a, b):
             c = t - b
             proved = 1 - math.exp((c - a) / 2) * (1 + (a - c) / 4)
         assert both == pytest.approx(proved, abs=1e-5)
+
+
+def test_a_release_of_bounded_range_tells_no_more_than_laplace_noise():
+    """Of all pairs of coins whose log odds differ by a: Theorem 67, on a grid."""
+    for a in (0.01, 0.3, 1.0, 4.0):
+        first = np.linspace(0, a, 201)[:, None]
+        head = -np.expm1(first - a) / -np.expm1(-a)
+        t = np.linspace(-a, a, 101)
+        losses = head * np.maximum(1 - np.exp(t - first), 0)
+        losses = losses + (1 - head) * np.maximum(1 - np.exp(t - first + a), 0)
+        laplace = 1 - np.exp((t - a) / 2)
+        assert (losses <= laplace + 1e-12).all()
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES)
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+def test_neighbours_are_within_the_range_of_a_draw(guarantee, relation, monkeypatch):
+    """Brute force: exact logarithms of the probabilities of all windows."""
+    drawn = []
+
+    def record(levels, unit, entropy):
+        logs = -np.array([float(unit * int(level)) for level in levels - levels.min()])
+        drawn.append(logs - np.log(np.exp(logs).sum()))
+        return 0
+
+    monkeypatch.setattr("dpmodels.mechanisms.counts.rounds.draw_finite", record)
+    values = (-1e9, -900, -450, -3, 0, 1e-9, 7, 99, 450, 1e9, None)
+    base = [0, 5, -700]
+    tables = [[*base, value] for value in values] + ([base] if relation == "add-remove" else [])
+    eps = _draw_eps(guarantee, 0.2)
+    for rows in tables:
+        statistic, _ = measured({"y": rows}, guarantee, relation)
+        _drawn(statistic, Windows(-900.0, 900.0, 1, 20.0), eps, source())
+    others = drawn if relation == "replace" else drawn[-1:]
+    lengths = [np.ptp(one - two) for one, two in product(drawn, others)]
+    assert 0.99 * eps <= max(lengths) <= eps * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("bounds", [(-900.0, 900.0), (0.0, 5.0), (18.0, 95.0), (-3.0, 200.0)])
+def test_windows_are_nested_about_the_anchor_and_cost_more_as_they_grow(bounds):
+    windows = Windows(*bounds, 2, 40.0)
+    lows, highs = windows.bounds.T
+    assert (lows[0], highs[0]) == bounds
+    assert (np.diff(lows) >= 0).all()
+    assert (np.diff(highs) <= 0).all()
+    assert (np.diff(windows.costs) < 0).all()
+    values = np.random.default_rng(0).uniform(*bounds, 500)
+    counts = np.histogram(values, windows.edges)[0].astype(object)
+    exact = [((values < low) | (values > high)).sum() for low, high in windows.bounds]
+    assert windows.outside(counts).tolist() == exact
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_a_draw_hardly_ever_takes_a_much_longer_window_or_misses_a_tenth(power):
+    """Exact expectations of squared errors, in those of the smallest window with all rows."""
+    rows, eps = 200, 0.15
+    windows = Windows(0.0, 100.0, power, eps * rows)
+    highs = windows.bounds[:, 1]
+    logs = -eps * rows * (highs < 1) - windows.costs
+    chances = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
+    assert chances[highs < 1].sum() < 1e-3
+    assert (chances * (highs >= 1) * highs ** (2 * power)).sum() < 100
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES)
@@ -173,6 +249,15 @@ def test_rows_that_fill_their_bounds_lose_the_look_alone():
     assert fit.release.held is None
     ratio = fit.release.noise_sd / plain.release.noise_sd
     assert ratio == pytest.approx(1 / 0.952, rel=1e-6)
+
+
+def test_bounds_far_from_zero_are_searched_or_stay():
+    rows, book = {"y": np.full(2_000, 1e12)}, dp.codebook(y=(1e12, 1e12 + 1))
+    with dp.simulation(seed=3):
+        for _ in range(4):
+            fit = dp.dp_var("~ y", rows, codebook=book, eps=0.3)
+            assert np.isfinite(fit.params.item())
+            assert fit.release.held is None or fit.release.held.lower < fit.release.held.upper
 
 
 def test_a_release_has_the_noise_that_it_states():

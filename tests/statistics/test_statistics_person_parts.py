@@ -25,15 +25,15 @@ FEWER = Adjacency("add-remove", "mean", "id")
 NEAR = 40
 
 
-def table(neighbours, *, grouped=True):
+def table(neighbours, *, grouped=True, degree=2):
     g, y = (parse_sides(f"~ {name}", BOOK).described[0] for name in ("g", "y"))
     factors = (grouping(g),) if grouped else ()
-    clustered = grouped or not neighbours.counts_persons
-    return Tally(factors, measured(y), 2, clustered)
+    clustered = degree == 2 and (grouped or not neighbours.counts_persons)
+    return Tally(factors, measured(y), degree, clustered)
 
 
-def counted(data, neighbours, *, grouped=True, whole=WHOLE):
-    own = unbound_cells("y ~ g", BOOK, (table(neighbours, grouped=grouped),))
+def counted(data, neighbours, *, grouped=True, whole=WHOLE, degree=2):
+    own = unbound_cells("y ~ g", BOOK, (table(neighbours, grouped=grouped, degree=degree),))
     asked = own.among(lambda terms: requested_of(terms, neighbours, None))
     return counts(asked.bind(data), whole, count_public=neighbours.n_public).cross()
 
@@ -87,8 +87,9 @@ def test_parts_do_not_depend_on_the_order_or_the_chunks_of_rows(tmp_path):
 
 
 @pytest.mark.many(3)
+@pytest.mark.parametrize("degree", [2, 4])
 @pytest.mark.parametrize("neighbours", [MEAN, THREE, FEWER, Adjacency("add-remove", 3, "id")])
-def test_all_rows_of_one_person_move_the_parts_by_those_of_one_row(neighbours):
+def test_all_rows_of_one_person_move_the_parts_by_those_of_one_row(neighbours, degree):
     """Brute force: a person with no, few or many rows anywhere instead of another, or of none."""
     rng = np.random.default_rng(4)
     rest, unit = panel(12, 5), WHOLE * neighbours.places
@@ -103,10 +104,35 @@ def test_all_rows_of_one_person_move_the_parts_by_those_of_one_row(neighbours):
                 "y": rng.choice([-2.0, 6.0, np.nan, rng.uniform(-2, 6)], size),
             }
             tables.append({name: np.concatenate([rest[name], own[name]]) for name in rest})
-        one, other = (counted(data, neighbours)[0] for data in tables)
+        one, other = (counted(data, neighbours, degree=degree)[0] for data in tables)
         moved = [int(step) for step in one - other]
         assert sum(map(abs, moved)) <= changed * unit
         assert sum(step**2 for step in moved) <= changed * unit**2
+
+
+def test_variances_are_between_persons_weighted_by_their_share_of_a_group():
+    """No noise to speak of: of persons' means, as dp_mean has them, with and without groups."""
+    data = {**panel(300, 8), "y": np.random.default_rng(9).uniform(-2, 6, len(panel(300, 8)["y"]))}
+    words = {"codebook": BOOK, "person": "id", "eps": 1e6, "mechanism": "geometric"}
+    complete = np.isin(data["g"], ["u", "v", "w"])
+    ids, y = data["id"], data["y"]
+    means = np.array([y[ids == person].mean() for person in np.unique(ids)])
+    fit, mean = dp.dp_var("~ y", data, **words), dp.dp_mean("~ y", data, **words)
+    assert fit.params.item() == pytest.approx(means.var(ddof=1), rel=1e-4)
+    assert fit.params.item() == pytest.approx(mean.sd.item() ** 2, rel=1e-4)
+    grouped = dp.dp_var("y ~ g", data, **words)
+    for level in ("u", "v", "w"):
+        here = complete & (data["g"] == level)
+        persons = np.unique(ids[here])
+        weights = np.array(
+            [(here & (ids == p)).sum() / (complete & (ids == p)).sum() for p in persons]
+        )
+        own = np.array([y[here & (ids == p)].mean() for p in persons])
+        centre = np.average(own, weights=weights)
+        variance = np.average((own - centre) ** 2, weights=weights)
+        n_persons = weights.sum()
+        expected = variance * n_persons / (n_persons - 1)
+        assert grouped.params[level] == pytest.approx(expected, rel=1e-3)
 
 
 def test_rows_of_persons_with_one_each_are_the_rows():

@@ -6,32 +6,36 @@ Theorem
     of the earlier releases and public facts. Each is differentially private for any range, so
     together they are ε-differentially private for the sum of their ε, or ρ-zCDP for the sum of
     their ρ, by adaptive composition. An (ε, δ) guarantee is met by Laplace noise and leaves its δ
-    unused. With few rows a first look decides whether a range is searched at all, and what is not
-    searched for goes to the parts: charged are the look and parts with all the rest, which costs
-    the most (Theorem 62).
+    unused. With few rows a first look decides whether a range is searched at all, numbers of rows
+    by cell how much of the budget a draw of the range takes, and what is left goes to the parts:
+    charged are the look and parts with all the rest, as one number with Laplace noise, which costs
+    the most (Theorems 62 and 67).
 Sensitivity
     In a search a complete row adds 1 to one cell, all groups together:
     :func:`dpmodels.statistics.cell_passes.place_counts`. In the parts a row adds parts that are
     not negative and have the sum 1, whatever the range, since each row is held in it by itself:
     that of :func:`dpmodels.statistics.counts.count_sensitivity`. In L1 norm both are 2 where a row
     is replaced and 1 where it is added or removed, in L2 norm √2 and 1. The look is one sum, to
-    which a row adds 1, -2 or 0: 3 where a row is replaced, 2 where it is added or removed.
+    which a row adds 1, -2 or 0: 3 where a row is replaced, 2 where it is added or removed. The draw
+    is among nested windows by the rows outside: one row moves all these numbers in one direction,
+    by 1 or not, so that privacy losses are in an interval of length ε (Theorem 67).
 Noise
     Independent discrete Laplace noise, under zCDP discrete Gaussian noise. With many rows 15 % of
     the budget is for the numbers of rows by cell; the noise of the mean falls with the range, and
     what it cuts off is weighed against that by the fall of the released numbers of rows
     (:func:`dpmodels.postprocess.ranges.found_range`). With fewer rows 4.8 % is for the look: less
     than two thirds of the rows within a ninth of the range, about zero or the bound nearest to it,
-    and the declared range stays. Otherwise up to 25 %, the more the fewer rows there are, is for a
-    search by likelihood (:func:`dpmodels.postprocess.spreads.found_bounds`), and where most rows
-    are at zero 35 % for a second one. Noise of several sizes for the excess of the rows over
+    and the declared range stays. Otherwise up to 25 %, the more the fewer rows there are, is for
+    numbers of rows by cell, and 10 to 50 %, the more the fewer rows are not at zero, for a draw by
+    the exponential mechanism (:mod:`dpmodels.postprocess.windows`): a row outside counts for twice
+    as much in it as in noisy numbers of the same cost. Noise of several sizes for the excess over
     several ranges, as ``shells`` has it for squares, gains nothing for a sum: ranges of lengths w_i
     with shares s_i of ρ have a variance in proportion to ``Σ w_i²/s_i >= (Σ w_i)²``, that of one
     range. So the release is of the rows held in the range, and the share of those that were outside
     goes along, with bounds on how far they may be (:mod:`dpmodels.postprocess.tails`).
 Numerics
-    exact: in all rounds an integer statistic and integer noise of exact law; the range is found in
-    floating point from released numbers.
+    exact: in all rounds an integer statistic and integer noise of exact law, and a draw of exact
+    law; ranges and costs are floating-point functions of released numbers.
 Source
     This package; learning where rows are before their mean is of Karwa, Vadhan (2018), "Finite
     sample differentially private confidence intervals", ITCS.
@@ -41,12 +45,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import ArgumentError
+from dpmodels.mechanisms.add_noise import ROUND_DOWN
 from dpmodels.mechanisms.count_noise import (
     gaussian_plan,
     gaussian_sums,
@@ -61,6 +67,7 @@ from dpmodels.mechanisms.count_noise import (
 )
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.noise import Entropy
+from dpmodels.noise.finite import draw_finite
 from dpmodels.postprocess.ranges import CellNoise, anchor_of, found_range, range_cells
 from dpmodels.postprocess.spreads import (
     SELDOM,
@@ -69,12 +76,21 @@ from dpmodels.postprocess.spreads import (
     bounds_beside_anchor,
     complete_rows,
     first_cells,
-    found_bounds,
     most_at_anchor,
-    nearer_bounds,
+    rounded_range,
+    rows_at_anchor,
 )
 from dpmodels.postprocess.tails import beyond_range
-from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from dpmodels.postprocess.windows import Windows, needed
+from dpmodels.privacy import (
+    ZCDP,
+    ApproxDP,
+    Event,
+    Guarantee,
+    LaplaceEvent,
+    PureDP,
+    gaussian_to_bounded_range,
+)
 from dpmodels.released import CountsRelease, HeldIn, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.cell_passes import CellPasses, place_counts
@@ -84,9 +100,14 @@ from dpmodels.statistics.statistic import measured_as
 RANGE_SHARE = 0.15
 # With more noise than this fraction of the rows, too few cells are detected: a choice.
 FAINT = 0.01
-# With fewer rows: the share of a first look, the noise in cells over the rows that a range can be
-# fitted to, the most of the budget for that, and the share of a second search. Choices.
-LOOK, FITTED, MOST_SHARE, AGAIN = 0.048, 0.033, 0.25, 0.35
+# With fewer rows: the noise in cells over the rows that a tail can be fitted to, and the most of
+# the budget for that. Shares of a first look, and the least and the most of a draw; steps of its
+# costs, per row. Choices.
+FITTED, MOST_SHARE = 0.033, 0.25
+LOOK, LEAST_DRAWN, DRAWN = 0.048, 0.1, 0.5
+COST_STEPS = 2**20
+# Shortest window over its distance from zero: a choice.
+COARSE = 1e-9
 # The first look: the range is searched if its inner part, so many times shorter, has this many
 # times the rows of the rest. Choices.
 INNER, TIMES = 9.0, 2
@@ -101,9 +122,9 @@ class Rounds:
     Parameters
     ----------
     shares : tuple of float
-        Of the budget: for one search of the range; or for a first look, a search that follows if
-        most rows are in a small part of the declared range, and a second search if most of them
-        are at its anchor. What is not used goes to the parts.
+        Of the budget: for one search of the range; or for a first look, numbers of rows by cell
+        that follow if most rows are in a small part of the declared range, and the most for a
+        draw of the range. What is not used goes to the parts.
 
     Examples
     --------
@@ -142,7 +163,8 @@ class Rounds:
             part = _share(guarantee, self.shares[0])
             first = sums(facts, part, _look_sensitivity(facts))
         parts_plan = _parts_plan(facts, guarantee, self.shares[0])
-        events = (*first.events, *parts_plan.events)
+        parts = parts_plan.events if len(self.shares) == 1 else _as_one(parts_plan.events)
+        events = (*first.events, *parts)
         return replace(parts_plan, guarantee=guarantee, events=events, first=first)
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> CellPasses:
@@ -176,18 +198,19 @@ class Rounds:
         self, statistic: CellPasses, plan: CountPlan, entropy: Entropy
     ) -> tuple[HeldIn | None, float]:
         """Return the range that looks and searches find, and the share of the budget they took."""
-        number, (look, search, again) = statistic.measured, self.shares
+        number, (look, count, most) = statistic.measured, self.shares
         if not number.lower < number.upper or not _inner_rows(statistic, plan, entropy) > 0:
             return None, look
+        cells, n_rows = _cell_counts(statistic, plan, count, entropy)
         column = Column(number.lower, number.upper, 0.0)
-        cells, n_rows = _cell_counts(statistic, plan, search, entropy)
-        bounds = found_bounds((cells,), n_rows, column)
-        if bounds is not None or not most_at_anchor(cells, n_rows, column):
-            near = bounds and nearer_bounds(bounds, cells, n_rows)
-            return near and _held_in(cells, *near), look + search
-        more, n_rows = _cell_counts(statistic, plan, again, entropy)
-        bounds = bounds_beside_anchor((cells, more), n_rows, column)
-        return bounds and _held_in(more, *bounds), look + search + again
+        others = n_rows - rows_at_anchor(cells, column) - math.sqrt(2) * cells.noise.sd
+        share = _draw_share(plan, max(others, 1.0), most, _power(statistic))
+        eps = _draw_eps(plan.guarantee, share)
+        windows = Windows(number.lower, number.upper, _power(statistic), eps * others)
+        window = _drawn(statistic, windows, eps, entropy)
+        at_anchor = most_at_anchor(cells, n_rows, column)
+        hidden = windows.saved(window, eps) * at_anchor
+        return _held_in_window(windows, window, cells, hidden), look + count + share
 
 
 def range_shares(facts: CountFacts, guarantee: Guarantee, n_rows: int) -> tuple[float, ...] | None:
@@ -197,7 +220,7 @@ def range_shares(facts: CountFacts, guarantee: Guarantee, n_rows: int) -> tuple[
     if n_rows <= 0 or (noise_sd / (FAINT * n_rows)) ** power <= RANGE_SHARE:
         return (RANGE_SHARE,) if n_rows > 0 else None
     share = (noise_sd / (FITTED * n_rows)) ** power
-    return (LOOK, share, AGAIN) if share <= MOST_SHARE else None
+    return (LOOK, share, DRAWN) if share <= MOST_SHARE else None
 
 
 def _share(guarantee: Guarantee, share: float) -> Guarantee:
@@ -221,6 +244,14 @@ def _parts_plan(facts: CountFacts, guarantee: Guarantee, spent: float) -> CountP
     if one_mean(facts) and calibrated is laplace_plan:
         calibrated = paired_plan
     return calibrated(facts, _share(guarantee, 1 - spent))
+
+
+def _as_one(events: tuple[Event, ...]) -> tuple[Event, ...]:
+    """Return Laplace events of the same sum of eps as one, which no draw before it exceeds."""
+    return tuple(
+        LaplaceEvent(event.multiplier / event.count) if isinstance(event, LaplaceEvent) else event
+        for event in events
+    )
 
 
 def _look_sensitivity(facts: CountFacts) -> float:
@@ -255,6 +286,57 @@ def _cell_counts(
     return cells, complete_rows(values, float(n_rows) if plan.facts.adjacency.n_public else None)
 
 
+def _power(statistic: CellPasses) -> int:
+    """Return the highest power of the number whose mean is wanted."""
+    return max(statistic.degree // 2, 1)
+
+
+def _draw_eps(guarantee: Guarantee, share: float) -> float:
+    """Return the range of the privacy losses of a draw that costs a share of the budget."""
+    match _share(guarantee, share):
+        case ZCDP(rho):
+            return gaussian_to_bounded_range(1 / math.sqrt(2 * rho)) * ROUND_DOWN
+        case PureDP(eps) | ApproxDP(eps, _):
+            return eps * ROUND_DOWN
+
+
+def _draw_share(plan: CountPlan, others: float, most: float, power: int) -> float:
+    """Return the share of the budget with which a draw detects so many rows outside a window."""
+    short = needed(power) / (others * _draw_eps(plan.guarantee, LEAST_DRAWN))
+    grows = 2 if isinstance(plan.guarantee, ZCDP) else 1
+    return min(LEAST_DRAWN * max(short, 1.0) ** grows, most)
+
+
+def _drawn(statistic: CellPasses, windows: Windows, eps: float, entropy: Entropy) -> int:
+    """Draw a window, with a privacy loss in an interval of length `eps` for one row."""
+    exact, _ = statistic.counted(place_counts, windows.edges).cross()
+    costs = np.rint(windows.costs * (COST_STEPS / eps)).astype(np.int64).astype(object)
+    levels = windows.outside(exact) * COST_STEPS + costs
+    return draw_finite(levels, Fraction(eps) / COST_STEPS, entropy)
+
+
+def _held_in_window(
+    windows: Windows, window: int, cells: CellCounts, hidden: float
+) -> HeldIn | None:
+    """Return a drawn window, and what may lie beyond; `hidden` rows may be as far away again."""
+    low, high = windows.bounds[window].tolist()
+    # Far from zero floating-point numbers may be too coarse for a window.
+    if window == 0 or not high - low > COARSE * max(abs(low), abs(high)):
+        return None
+    low, high = rounded_range(low, high, Column(windows.lower, windows.upper, 0.0))
+    limits = _held_in(cells, low, high)
+    share = hidden / max(float(cells.counts.sum()), 1.0)
+    anchor = anchor_of(windows.lower, windows.upper)
+    below, above = min(anchor - low, low - windows.lower), min(high - anchor, windows.upper - high)
+    return replace(
+        limits,
+        below=max(limits.below, share * below),
+        above=max(limits.above, share * above),
+        below_square=max(limits.below_square, share * below**2),
+        above_square=max(limits.above_square, share * above**2),
+    )
+
+
 def _paired(plan: CountPlan) -> bool:
     return one_mean(plan.facts) and law_of(plan) == "laplace"
 
@@ -270,7 +352,7 @@ def _release_range(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> 
     noise = CellNoise(cells.law, first.noise_sd)
     # Of the sum of places about the middle: half of one noise variable, or the difference of two.
     price = plan.noise_sd / (2 if _paired(plan) else math.sqrt(2))
-    found = found_range(ends, cells.values, noise, price, max(statistic.degree // 2, 1))
+    found = found_range(ends, cells.values, noise, price, _power(statistic))
     counts = CellCounts(ends, cells.values, noise)
     if found is not None:
         return _held_in(counts, found.lower, found.upper)
