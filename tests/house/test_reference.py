@@ -10,8 +10,8 @@ import dpmodels
 from dpmodels import errors
 
 DOCS = Path(__file__).parents[2] / "docs"
-# Rooms have pages of their own; the version stands on every page.
-ELSEWHERE = {"errors", "mechanisms", "shapes", "audit", "__version__"}
+# Subpackages have pages of their own, `session` is its class; the version stands on every page.
+ELSEWHERE = {"errors", "mechanisms", "shapes", "audit", "session", "__version__"}
 
 
 def listed(page):
