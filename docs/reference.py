@@ -1,12 +1,9 @@
 """Pages of the reference that are made of the package's own tables."""
 
-import importlib
 import inspect
-import pkgutil
 
-from dpmodels import mechanisms, models  # noqa: F401  (models registers what is printed)
-from dpmodels import results as result_package
-from dpmodels.results.base import Printed, Result
+from dpmodels import mechanisms, reports  # noqa: F401  (reports imports every result)
+from dpmodels.results.base import Printed, Result, report_of
 from dpmodels.verbs import verb_names
 
 TABLES = {
@@ -60,19 +57,17 @@ def places(kinds: list[type]) -> list[str]:
 
 def printed(*, saved: bool) -> list[type]:
     """Return what prints as a table, by name: what can be saved, or what cannot."""
-    for module in pkgutil.iter_modules(result_package.__path__):
-        importlib.import_module(f"{result_package.__name__}.{module.name}")
     kinds: list[type] = [Printed]
     for kind in kinds:
         kinds += [below for below in kind.__subclasses__() if below not in kinds]
-    leaves = [
+    complete = [
         kind
         for kind in kinds
         if kind.__module__.startswith("dpmodels.")
-        and not kind.__subclasses__()
+        and (kind in report_of.registry or not kind.__subclasses__())
         and issubclass(kind, Result) is saved
     ]
-    return sorted(leaves, key=lambda kind: kind.__qualname__)
+    return sorted(complete, key=lambda kind: kind.__qualname__)
 
 
 def results() -> str:
