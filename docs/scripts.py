@@ -14,10 +14,10 @@ TABLE = Path(__file__).with_name("health_insurance.py")
 IMPORTED = "from health_insurance import book, rows\n\nimport dpmodels as dp\n"
 HEAD = """# Gallery
 
-Each picture shows the noise of what it draws. All are drawn from private releases, made by the
-script on the picture's page when this site was built. The rows are those of a public table that
-statsmodels ships, the RAND Health Insurance Experiment: visits to a doctor under free care and
-under cost sharing.
+Each picture shows the noise of what it draws. All are drawn from private releases or public facts
+alone, by the script on the picture's page when this site was built. The rows are those of a public
+table that statsmodels ships, the RAND Health Insurance Experiment: visits to a doctor under free
+care and under cost sharing.
 
 ```{toctree}
 :hidden:
