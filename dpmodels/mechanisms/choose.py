@@ -2,9 +2,9 @@
 
 Nothing is assumed of the lengths of rows, which decide what serves best and are private:
 
-- ``rounds``, or ``rounds_pure`` for a pure guarantee, which estimate the lengths first; unless every
-  row is divided by its norm, or the rows can be read only once, or are so few that their lengths
-  would be lost in noise.
+- ``rounds``, or ``rounds_pure`` for a pure guarantee, which estimate the lengths first; unless
+  every row is divided by its norm, or the rows can be read only once, or are so few that their
+  lengths would be lost in noise.
 - Then ``gauss`` or ``laplace``: of the mechanisms that read the rows once they have the smallest
   worst loss. For rows of the unit sphere ``ppca`` instead of ``laplace`` if it is predicted to
   capture 15 % more, with eigenvalues that fall as 1/i.
