@@ -1,7 +1,9 @@
 """Pages of the reference that are made of the package's own tables."""
 
-from dpmodels import mechanisms, models  # noqa: F401  (models registers what is printed)
-from dpmodels.results.base import Printed, Result
+import inspect
+
+from dpmodels import mechanisms, reports  # noqa: F401  (reports imports every result)
+from dpmodels.results.base import Printed, Result, report_of
 from dpmodels.verbs import verb_names
 
 TABLES = {
@@ -10,37 +12,62 @@ TABLES = {
     if name.isupper() and isinstance(table, dict)
 }
 MECHANISMS = {kind.__module__ for table in TABLES.values() for kind in table}
+# What the mechanisms of a table release, in the order of the page; further tables come last.
+RELEASED = {
+    "COVARIANCE": "Components and covariances, by moments of all variables",
+    "SUBSPACE": "Components, by directions only",
+    "REGRESSION": "Linear regressions",
+    "COEFFICIENTS": "Logistic and other generalised linear models, and classifiers",
+    "RATES": "Poisson regressions",
+    "COUNTS": "Counts by cell",
+    "ORDERED": "Counts of ordered cells: fine histograms and series",
+    "PLANE": "Counts in a plane",
+    "MARGINS": "Margins of one table",
+    "RESPONSES": "Counts of randomised answers",
+    "MEASURED": "Means and variances by group",
+    "MEANS": "The mean of all rows",
+    "QUANTILES": "Quantiles",
+    "BOUNDS": "Bounds of variables",
+    "LEVELS": "Levels that are not declared",
+    "SELECTION": "Selection of candidates, by name",
+    "SCREENING": "Columns associated with a response",
+    "CHAINS": "States of a series",
+}
 
 
 def further_verbs(page: str) -> str:
     """Add to the page of everything public the verbs that stand under no task."""
     names = [f"dp_{name}" for name in verb_names() if f"   dp_{name}\n" not in page]
     here = ".. currentmodule:: dpmodels\n.. autosummary::"
-    more = listed(names).replace(".. autosummary::", here)
+    more = listed(names, "Further verbs").replace(".. autosummary::", here)
     return f"{page}\n## Further verbs\n\n{more}" if names else page
 
 
-def listed(names: list[str]) -> str:
+def listed(names: list[str], caption: str) -> str:
     """Names with the first line of their docstrings, each with a page of its own."""
-    lines = "\n".join(f"   {name}" for name in names)
-    return f"```{{eval-rst}}\n.. autosummary::\n   :toctree: api\n\n{lines}\n```\n"
+    options = [":toctree: api", f":caption: {caption}", ":nosignatures:"]
+    lines = "\n".join(f"   {line}" for line in [*options, "", *names])
+    return f"```{{eval-rst}}\n.. autosummary::\n{lines}\n```\n"
 
 
 def places(kinds: list[type]) -> list[str]:
-    """Where classes are imported from."""
-    return [f"{kind.__module__}.{kind.__qualname__}" for kind in kinds]
+    """Where classes are imported from; the page shows their names alone."""
+    return [f"~{kind.__module__}.{kind.__qualname__}" for kind in kinds]
 
 
 def printed(*, saved: bool) -> list[type]:
     """Return what prints as a table, by name: what can be saved, or what cannot."""
-    found: list[type] = []
     kinds: list[type] = [Printed]
     for kind in kinds:
-        below = kind.__subclasses__()
-        kinds += below
-        own = kind.__module__.startswith("dpmodels.") and not below
-        found += [kind] if own and issubclass(kind, Result) is saved else []
-    return sorted(found, key=lambda kind: kind.__qualname__)
+        kinds += [below for below in kind.__subclasses__() if below not in kinds]
+    complete = [
+        kind
+        for kind in kinds
+        if kind.__module__.startswith("dpmodels.")
+        and (kind in report_of.registry or not kind.__subclasses__())
+        and issubclass(kind, Result) is saved
+    ]
+    return sorted(complete, key=lambda kind: kind.__qualname__)
 
 
 def results() -> str:
@@ -48,42 +75,59 @@ def results() -> str:
     return "\n".join(
         [
             "# Results\n",
-            "What verbs return: released values and public facts, never rows. All print by",
-            "`summary()`. Those of a release have `tidy()` and `to_dataset()`, with the same",
-            "columns for every result, `glance()`, `noise_int()`, `conf_int()`, `plot()`.\n",
-            "## Of a release: saved, and loaded again\n",
-            listed(places(printed(saved=True))),
-            "## Made of results, or of public facts alone\n",
-            listed(places(printed(saved=False))),
+            "What verbs return: released values and public facts, never rows. Every result prints",
+            "a table, by `summary()`. Results of a release also have `tidy()` and `to_dataset()`,",
+            "with the same columns for every result, `glance()`, `noise_int()`, `conf_int()` and",
+            "`plot()`.\n",
+            "## Results of a release\n",
+            "`save()` writes them to a file, and `dp.load` reads them again.\n",
+            listed(places(printed(saved=True)), "Results of a release"),
+            "## Computed from results or from public facts\n",
+            listed(places(printed(saved=False)), "Computed from results"),
         ]
     )
+
+
+def mechanism_table(kinds: list[type]) -> str:
+    """List the mechanisms of a table: what selects them, what they do, and their guarantee."""
+    lines = ["| `mechanism=` | what it releases | guarantee |", "|---|---|---|"]
+    for kind in kinds:
+        info = kind.info  # type: ignore[attr-defined]
+        summary = inspect.getdoc(kind).partition("\n")[0].replace("``", "`")
+        page = f"api/{kind.__module__}.rst"
+        lines.append(f"| [`{info.name}`]({page}) | {summary} | {info.theorem} |")
+    return "\n".join(lines) + "\n"
 
 
 def mechanism_list() -> str:
     """Write the page of mechanisms, by the tables that name them."""
     parts = [
         "# Mechanisms\n",
-        "The only step from private to released. Every mechanism is a strategy with an `info`,",
-        "`plan`, `measure` and `release`; its page has theorem, sensitivity, noise, numerics and",
-        "source. Verbs take one by name, `mechanism=`, or as an instance with options.\n",
+        "Mechanisms add the noise: nothing else in the package makes a private value public. Verbs",
+        'take one by name, `mechanism="gauss"`, or as an instance with options,',
+        "`mechanism=dp.mechanisms.Gauss()`. The page of each has its theorem, sensitivity, noise,",
+        "numerics and source.\n",
     ]
     seen: set[str] = set()
-    for name, table in TABLES.items():
-        modules = list(dict.fromkeys(kind.__module__ for kind in table))
-        cards = [f"* `{kind.info.name}`: {kind.info.theorem}." for kind in table]
-        new = [module for module in modules if module not in seen]
-        seen.update(new)
-        parts += [f"## `dp.mechanisms.{name}`\n", *cards, ""]
-        parts += [listed(new)] if new else []
+    for name in sorted(TABLES, key=[*RELEASED, *TABLES].index):
+        title = RELEASED.get(name, name)
+        modules = dict.fromkeys(kind.__module__ for kind in TABLES[name])
+        new = [f"~{module}" for module in modules if module not in seen]
+        seen.update(modules)
+        parts += [f"## {title}\n", f"Names in `dp.mechanisms.{name}`:\n"]
+        parts += [mechanism_table(TABLES[name])]
+        # Makes the pages that the table links to, and their place in the sidebar.
+        parts += [":::{container} pages-only\n", listed(new, title), ":::\n"] if new else []
     parts += [
         "## A mechanism of your own\n",
-        "A registered class is taken by the verbs of moments; see `CONTRIBUTING.md`.\n",
+        "Verbs that release moments accept a registered class; see `CONTRIBUTING.md`.\n",
         listed(
             [
-                "dpmodels.mechanisms.user_supplied.register",
-                "dpmodels.mechanisms.user_supplied.check",
-                "dpmodels.mechanisms.protocol.MomentMechanism",
-            ]
+                "~dpmodels.mechanisms.user_supplied.register",
+                "~dpmodels.mechanisms.user_supplied.check",
+                "~dpmodels.mechanisms.protocol.MomentMechanism",
+            ],
+            "A mechanism of your own",
         ),
     ]
     return "\n".join(parts)

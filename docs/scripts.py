@@ -10,10 +10,14 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 
 DPI = 144
+TABLE = Path(__file__).with_name("health_insurance.py")
+IMPORTED = "from health_insurance import book, rows\n\nimport dpmodels as dp\n"
 HEAD = """# Gallery
 
-Every picture is drawn from released values alone, by the script on its page, when this site was
-built. The rows are public, and shipped with the package; rehearsals are stamped as such.
+Each picture shows the noise of what it draws. All are drawn from private releases or public facts
+alone, by the script on the picture's page when this site was built. The rows are those of a public
+table that statsmodels ships, the RAND Health Insurance Experiment: visits to a doctor under free
+care and under cost sharing.
 
 ```{toctree}
 :hidden:
@@ -44,6 +48,7 @@ def page(script: Path, folder: Path) -> str:
     title, _, words = (ast.get_docstring(ast.parse(text)) or script.stem).partition("\n")
     title = title.rstrip(".")
     code = text.split('"""', 2)[-1].strip() if text.startswith('"""') else text.strip()
+    code = code.replace(IMPORTED, TABLE.read_text("utf-8").split('"""', 2)[-1].lstrip())
     files, printed = drawn(script, folder)
     images = [f"![{title}]({file.name})\n" for file in files]
     shown = [f"```text\n{printed.rstrip()}\n```\n"] if printed.strip() else []

@@ -88,6 +88,34 @@ def pytest_collection_finish():
     gc.enable()
 
 
+# What `predictor._identifies` said, by all that it depends on.
+PREDICTED = {}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def predictions_made_once(request):
+    """Simulate what a budget will identify once for each request, plan and number of rows.
+
+    It is most of the time of many calls. The tests of predictions themselves make each anew.
+    """
+    if "prediction" in request.module.__name__:
+        yield
+        return
+    from dpmodels.models import predictor
+
+    identifies = predictor._identifies
+
+    def identifies_once(spec, choice, n_rows, share):
+        key = repr((spec.request, choice.strategy, choice.plan, n_rows, share))
+        if key not in PREDICTED:
+            PREDICTED[key] = identifies(spec, choice, n_rows, share)
+        return PREDICTED[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(predictor, "_identifies", identifies_once)
+        yield
+
+
 def pytest_runtest_teardown():
     """Close what was drawn: pyplot keeps every figure, and warns of the twenty-first."""
     if "matplotlib.pyplot" in sys.modules:

@@ -3,9 +3,10 @@
 Small matrices show the values in the cells.
 """
 
-import dpmodels as dp
-from dpmodels.datasets import load_randhie, randhie_codebook
+from health_insurance import book, rows
 
-rows, book = load_randhie(), randhie_codebook()
-fit = dp.dp_cov("~ .", rows, codebook=book, eps=4, delta=1e-6)
+import dpmodels as dp
+
+numbers = "~ visits + diseases + limitation + coinsurance + incentive + ceiling"
+fit = dp.dp_cov(numbers, rows, codebook=book, eps=4, delta=1e-6)
 ax = fit.plot()

@@ -3,9 +3,10 @@
 Sorted p-values of a regression and the line of Benjamini and Hochberg.
 """
 
-import dpmodels as dp
-from dpmodels.datasets import load_randhie, randhie_codebook
+from health_insurance import book, rows
 
-rows, book = load_randhie(), randhie_codebook()
-fit = dp.dp_lm("mdvis ~ .", rows, codebook=book, eps=4, delta=1e-6)
+import dpmodels as dp
+
+formula = "visits ~ plan + health + diseases + limitation + incentive + ceiling"
+fit = dp.dp_lm(formula, rows, codebook=book, eps=4, delta=1e-6)
 ax = fit.fdr(q=0.1).plot()

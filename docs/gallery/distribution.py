@@ -3,9 +3,9 @@
 With its noise band and its confidence band.
 """
 
-import dpmodels as dp
-from dpmodels.datasets import load_randhie, randhie_codebook
+from health_insurance import book, rows
 
-rows, book = load_randhie(), randhie_codebook()
-fit = dp.dp_hist("~ disea", rows, codebook=book, eps=0.02)
+import dpmodels as dp
+
+fit = dp.dp_hist("~ diseases", rows, codebook=book, eps=0.02)
 ax = fit.plot_cdf()

@@ -3,9 +3,9 @@
 Counts by bin with their noise intervals.
 """
 
-import dpmodels as dp
-from dpmodels.datasets import load_randhie, randhie_codebook
+from health_insurance import book, rows
 
-rows, book = load_randhie(), randhie_codebook()
-fit = dp.dp_hist("~ disea", rows, codebook=book, eps=0.5)
+import dpmodels as dp
+
+fit = dp.dp_hist("~ diseases", rows, codebook=book, eps=0.5)
 ax = fit.plot()

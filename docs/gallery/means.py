@@ -3,9 +3,9 @@
 Groups with few rows have wide intervals.
 """
 
-import dpmodels as dp
-from dpmodels.datasets import load_randhie, randhie_codebook
+from health_insurance import book, rows
 
-rows, book = load_randhie(), randhie_codebook()
-fit = dp.dp_mean("mdvis ~ hlthp + idp", rows, codebook=book, eps=0.5)
+import dpmodels as dp
+
+fit = dp.dp_mean("visits ~ health + plan", rows, codebook=book, eps=0.5)
 ax = fit.plot()

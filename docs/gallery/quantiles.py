@@ -3,9 +3,9 @@
 Confidence intervals count noise and sampling.
 """
 
-import dpmodels as dp
-from dpmodels.datasets import load_randhie, randhie_codebook
+from health_insurance import book, rows
 
-rows, book = load_randhie(), randhie_codebook()
-fit = dp.dp_quantile("disea ~ hlthp", rows, codebook=book, eps=1)
+import dpmodels as dp
+
+fit = dp.dp_quantile("diseases ~ health", rows, codebook=book, eps=1)
 ax = fit.plot()

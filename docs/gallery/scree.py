@@ -3,9 +3,10 @@
 Noise intervals of the released variances, and the noise floor.
 """
 
-import dpmodels as dp
-from dpmodels.datasets import load_randhie, randhie_codebook
+from health_insurance import book, rows
 
-rows, book = load_randhie(), randhie_codebook()
-fit = dp.dp_pca("~ . - mdvis", rows, codebook=book, eps=0.1, delta=1e-6)
+import dpmodels as dp
+
+numbers = "~ visits + diseases + limitation + coinsurance + incentive + ceiling"
+fit = dp.dp_pca(numbers, rows, codebook=book, eps=0.1, delta=1e-6)
 ax = fit.plot_scree()

@@ -1,6 +1,6 @@
 """Survival curves.
 
-Kaplan-Meier curves by group with confidence bands and the numbers at risk.
+Kaplan-Meier curves by group with confidence bands and the numbers at risk. The rows are simulated.
 """
 
 import numpy as np

@@ -3,9 +3,9 @@
 Proportions by cell. Wide bars are noise intervals, thin bars confidence intervals.
 """
 
-import dpmodels as dp
-from dpmodels.datasets import load_randhie, randhie_codebook
+from health_insurance import book, rows
 
-rows, book = load_randhie(), randhie_codebook()
-fit = dp.dp_table("~ hlthp + idp", rows, codebook=book, eps=0.02)
+import dpmodels as dp
+
+fit = dp.dp_table("~ health + plan", rows, codebook=book, eps=0.02)
 ax = fit.plot()

@@ -3,9 +3,9 @@
 The smallest false negative rate of any test for one row, by its false positive rate.
 """
 
-import dpmodels as dp
-from dpmodels.datasets import load_randhie, randhie_codebook
+from health_insurance import book, rows
 
-rows, book = load_randhie(), randhie_codebook()
-fit = dp.dp_mean("mdvis ~ idp", rows, codebook=book, eps=1, delta=1e-6)
+import dpmodels as dp
+
+fit = dp.dp_mean("visits ~ plan", rows, codebook=book, eps=1, delta=1e-6)
 ax = dp.reading(fit).plot()

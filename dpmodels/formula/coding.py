@@ -327,7 +327,7 @@ class RowCoder:
         }
 
     def offset(self, columns: Columns) -> Floats:
-        """Return the offset of rows, shape (rows,): 0 where there is none."""
+        """Return the offset of rows, shape (rows,): 0 if the formula has no offset."""
         if self.known is None:
             return np.zeros(len(next(iter(columns.values()))))
         return np.asarray(self.known.coded(columns)[0])

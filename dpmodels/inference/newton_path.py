@@ -76,7 +76,7 @@ class NewtonPath:
 
 
 def newton_path(release: CoefficientsRelease) -> NewtonPath | None:
-    """Return the change of the curvature along a released step; None if there is none."""
+    """Return the change of the curvature along a released step, or None."""
     bought, gradient = release.curvature, release.gradient
     if bought is None or bought.end is None or gradient is None:
         return None

@@ -2,16 +2,16 @@
 
 Nothing is assumed of the lengths of rows, which decide what serves best and are private:
 
-- ``rounds``, or ``rounds_pure`` for a pure guarantee, which learn them first and go by what they
-  release; unless every row is divided by its norm, or the rows can be read only once, or are so few
-  that their lengths would be lost in noise.
-- There ``gauss`` or ``laplace``: of what reads the rows once their worst loss is the least. Of rows
-  of the unit sphere ``ppca`` instead of ``laplace`` where that is predicted to capture 15 % more,
-  with eigenvalues that fall as 1/i.
+- ``rounds``, or ``rounds_pure`` for a pure guarantee, which estimate the lengths first; unless
+  every row is divided by its norm, or the rows can be read only once, or are so few that their
+  lengths would be lost in noise.
+- Then ``gauss`` or ``laplace``: of the mechanisms that read the rows once they have the smallest
+  worst loss. For rows of the unit sphere ``ppca`` instead of ``laplace`` if it is predicted to
+  capture 15 % more, with eigenvalues that fall as 1/i.
 - Counts and margins: the one with less noise, on a ledger of eps and delta at equal price
-  (`ledger_price`); for one mean of a public number of rows
-  ``paired`` where it has less in the sum. Means and variances of a number that may lie anywhere
-  within its bounds: ``rounds`` where the public number of rows tells of a range.
+  (`ledger_price`); for one mean of a public number of rows ``paired`` if it has less in the sum.
+  Means and variances of a number that may lie anywhere within its bounds: ``rounds`` if the public
+  number of rows is enough to find a range.
 
 Predicted losses of energy were held against simulated releases from such rows, 5 to 100 columns,
 10³ to 10⁵ rows, ε of 0.1 and 1: they are within 0.06 of the simulated ones.

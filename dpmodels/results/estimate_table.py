@@ -58,7 +58,7 @@ class EstimateTable:
     codebook : Codebook
         Labels of variables.
     unit : str
-        Unit of the estimates; empty where there is none.
+        Unit of the estimates; empty if they have no unit.
     further_intervals : mapping
         Intervals at a level, by the prefix of further columns ``_low, _high``.
     """

@@ -168,7 +168,7 @@ def _label(names: list[str], row: Floats) -> str:
 
 
 def _suggestion(constraints: str, names: Sequence[str]) -> str:
-    """Suggest a name for the first word of constraints that is none of the names."""
+    """Suggest a name for the first word of constraints that is not one of the names."""
     unknown = (word for word in re.findall(r"[^\W\d][\w.\[\]:]*", constraints) if word not in names)
     return next((hint for hint in (did_you_mean(word, names) for word in unknown) if hint), "")
 

@@ -314,7 +314,7 @@ class StatesResult(CountedResult):
         return quilt
 
     def proportions(self) -> xr.DataArray:
-        """Return shares of the times with a state; nan where there are none."""
+        """Return shares of the times with a state; nan if no time has one."""
         counts = self.counts
         total = counts.sum()
         return (counts / total.where(total > 0)).rename("proportion")

@@ -101,7 +101,7 @@ def _facts(study: Study, session: dp.session) -> dict[str, str]:
 
 
 def _guarantee(session: dp.session) -> str:
-    """Return the guarantee in words, as items of a list."""
+    """Return the guarantee as items of a list."""
     ledger = session.ledger
     sentences = (
         *guaranteed(ledger.guarantee),

@@ -112,5 +112,8 @@ def test_pictures_are_drawn(page):
         assert "NOT PRIVATE" in " ".join(text.get_text() for text in ax.texts)
     with pytest.raises(ArgumentError, match="cell=9"):
         study.plot_errors(9)
+    n_cells = study.data.sizes["cell"]
+    with pytest.raises(ArgumentError, match=f"cell={n_cells}"):
+        study.plot_errors(n_cells)
     with pytest.raises(ArgumentError, match="algorithm='other'"):
         study.plot_released("other")

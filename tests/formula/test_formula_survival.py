@@ -5,7 +5,8 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FormulaError
-from dpmodels.formula.survival import parse_survival
+from dpmodels.formula.survival import one_value, parse_survival
+from dpmodels.formula.values import Real
 
 BOOK = dp.codebook(
     days=dp.Integer(0, 9), years=(1, 5), dead=dp.Integer(0, 1), how=["a", "b"], arm=["x", "y"]
@@ -21,6 +22,14 @@ def test_a_row_is_in_the_interval_it_ends_in_and_by_how_it_ended():
     days, dead = [0, 4, 5, 8, 8, np.nan, 3], [1, 0, 1, 1, 0, 1, np.nan]
     # Two intervals and one more a line: of censored rows, then of events.
     assert cells("Surv(days, dead) ~ 1", [4], days=days, dead=dead) == [3, 0, 4, 4, 1, -1, -1]
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"), [(1.0, [1.0, 0.0, 1.0]), (0.0, [0.0, 0.0, 0.0])], ids=["days", "years"]
+)
+def test_an_interval_of_one_whole_number_has_one_value(step, expected):
+    time = Real("t", 0.0, 4.0, lambda columns: columns["t"], step=step)
+    assert one_value(time, np.array([0.5, 1.5, 3.5, 4.5])).tolist() == expected
 
 
 def test_what_is_above_the_range_was_followed_to_its_end_without_the_event():

@@ -8,10 +8,12 @@ import pytest
 
 import dpmodels
 from dpmodels import errors
+from dpmodels.models.replay import verb_of
+from dpmodels.verbs import verb_names
 
 DOCS = Path(__file__).parents[2] / "docs"
-# Rooms have pages of their own; the version stands on every page.
-ELSEWHERE = {"errors", "mechanisms", "shapes", "audit", "__version__"}
+# Subpackages have pages of their own, `session` is its class; the version stands on every page.
+ELSEWHERE = {"errors", "mechanisms", "shapes", "audit", "session", "__version__"}
 
 
 def listed(page):
@@ -39,6 +41,16 @@ def test_a_verb_under_no_task_stands_at_the_end(monkeypatch):
     assert reference.further_verbs(page) == page
     found = reference.further_verbs(page.replace("   dp_var\n", ""))
     assert "   dp_var\n" in found.partition("## Further verbs")[2]
+
+
+def test_every_kind_of_result_has_its_place(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS)
+    import reference
+
+    page = reference.results()
+    kinds = {verb_of(name).result.__name__ for name in verb_names()} | {"OrdinalResult"}
+    assert len(kinds) > 20
+    assert {kind for kind in kinds if f".{kind}\n" not in page} == set()
 
 
 def test_every_error_has_its_place():

@@ -31,6 +31,15 @@ def test_half_widths_of_many_sums_are_near_those_of_the_inversion(level):
         assert found == pytest.approx(wanted, rel=0.02)
 
 
+@pytest.mark.parametrize(("squares", "steps"), [(0.04, 0.0), (0.06, 0.5), (0.5, 0.5), (1.5, 0.5)])
+def test_half_a_step_is_added_unless_the_noise_is_rarely_one(squares, steps):
+    """By Chebyshev a step is as likely as its variance in squared steps: .05 at most, or added."""
+    spread, noise = Spread(np.array([squares]), np.array([squares**2])), SumNoise("laplace", 1, 1)
+    low, high = sum_interval(np.array([50.0]), spread, noise, 0.95)
+    width = noise.widths(spread, np.zeros(1), 0.95)
+    np.testing.assert_allclose([50 - low, high - 50], [width + steps] * 2)
+
+
 def releases(guarantee, cells, runs, seed=2):
     """Counts of the same rows, released again and again by a tree."""
     plan = Tree(4).plan(

@@ -66,6 +66,17 @@ def test_noise_in_the_gradient_is_inside():
     np.testing.assert_allclose(own.noise, 9 * inverse @ inverse)
 
 
+def test_the_full_law_is_the_noise_and_the_sampling_of_the_scores():
+    """Beside a direction that noise hides, whose unknown part is in both."""
+    bread = np.diag([100.0, 80.0, 0.01])
+    curvature = BoughtCurvature(bread, 2 * bread, noise(1.0), QUIET)
+    own = sandwich(replace(release(gradient_sd=3.0), curvature=curvature))
+    assert own.lost.shape == (3, 1)
+    full, alone = (law.equations.variance[-1, :-1] for law in (own.full_law, own.noise_law))
+    assert (alone > 3.0**2).all()
+    np.testing.assert_allclose(np.sort(full - alone), [160.0, 200.0], rtol=1e-6)
+
+
 @pytest.mark.expensive
 @pytest.mark.parametrize("diagonal", [None, 0.5])
 def test_noise_in_the_curvature_is_inside(diagonal):

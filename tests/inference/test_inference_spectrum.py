@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
+from differences import derivative
 from scipy.stats import norm, vonmises
 
 from dpmodels.inference import Spectrum
-from dpmodels.inference.spectrum import noise_edge
+from dpmodels.inference.spectrum import noise_edge, read_spectrum
+from dpmodels.postprocess.covariance import Covariance
+from dpmodels.postprocess.denoise import Eigen
+from dpmodels.released import MomentNoise
 
 TIMES = 1_200
 SPIKES = {
@@ -23,6 +27,30 @@ SPIKES = {
 def known(name):
     """How many leading components of a case stand alone."""
     return {"two": 2, "decaying": 4, "wide": 2}.get(name, 1)
+
+
+@pytest.mark.parametrize("standardised", [False, True])
+def test_a_noisy_number_of_rows_moves_eigenvalues_by_their_derivative(rng, standardised):
+    """Moments are divided by it; a correlation matrix also by the deviations that it moves."""
+    root, mean = rng.normal(size=(4, 4)), np.array([0.8, -0.5, 0.3, 0.0])
+    second = root @ root.T + np.outer(mean, mean)
+
+    def matrix(change):
+        centre = mean / (1 + change[0])
+        covariance = second / (1 + change[0]) - np.outer(centre, centre)
+        sds = np.sqrt(np.diagonal(covariance)) if standardised else np.ones(4)
+        return covariance / np.outer(sds, sds), sds
+
+    def eigenvalues(change):
+        return np.linalg.eigvalsh(matrix(change)[0])[::-1]
+
+    released, divisor = matrix([0.0])
+    values, vectors = np.linalg.eigh(released)
+    noise = MomentNoise(count=0.01, mean=0.0, diagonal=0.0, off=0.0)
+    cov = Covariance(released, mean, 100.0, noise, divisor, np.zeros(4, bool), standardised)
+    spectrum = read_spectrum(cov, Eigen(values[::-1], vectors[:, ::-1]))
+    slopes = derivative(eigenvalues, [0.0])[:, 0]
+    np.testing.assert_allclose(spectrum.count_sd, 0.01 * np.abs(slopes), rtol=1e-6)
 
 
 @pytest.mark.expensive

@@ -9,6 +9,7 @@ import dpmodels as dp
 from dpmodels.design import private_design
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import Facts
+from dpmodels.mechanisms import clipping_radius as clipping
 from dpmodels.mechanisms.add_noise import gaussian_count, laplace_count
 from dpmodels.mechanisms.clipping_radius import HALVINGS, NUMBER, THRESHOLD, TRACE, lost
 from dpmodels.mechanisms.clipping_shells import INCREMENTS, shells
@@ -173,6 +174,20 @@ def test_the_blend_is_as_large_as_can_be():
         rho = largest_rho(guarantee, events)
         assert total_eps(events(rho), guarantee.delta) <= guarantee.eps
         assert total_eps(events(rho * (1 + 1e-6)), guarantee.delta) > guarantee.eps
+
+
+def test_caution_lowers_what_clipping_may_lose(monkeypatch):
+    plan = Adaptive().plan(facts(2), ApproxDP(1.0, 1e-6))
+    noise = plan.scales[THRESHOLD] + plan.scales[NUMBER]
+    exact = np.zeros((LEVELS, 3, 3), dtype=object)
+    monkeypatch.setattr(clipping, "first_above", lambda lost, allowed, *_: allowed)
+    free, cautious = (
+        clipping.clipping_radius(exact, lambda radius: 3 * radius, plan, source(), caution)
+        for caution in (0.0, 2.0)
+    )
+    unit = plan.lattice.steps**2
+    assert free == [int(3 * unit * 2.0**-level) for level in range(1, HALVINGS + 1)]
+    assert cautious == pytest.approx([less - 2 * noise for less in free], abs=2)
 
 
 def test_what_is_refused():

@@ -1,6 +1,7 @@
 """Columns ranked by a response: what one row moves, sparse vectors by enumeration, what is told."""
 
 import math
+from dataclasses import replace
 from itertools import combinations_with_replacement, product
 
 import numpy as np
@@ -9,13 +10,17 @@ import pytest
 import dpmodels as dp
 from dpmodels.design.regression import box_design
 from dpmodels.formula.response import two_sided
-from dpmodels.mechanisms.association_score import AssociationScore, BoughtMoments
+from dpmodels.mechanisms.association_score import (
+    AssociationScore,
+    BoughtMoments,
+    released_spreads,
+)
 from dpmodels.mechanisms.choose import auto_selection
 from dpmodels.mechanisms.clipping_radius import sparse_scales
 from dpmodels.mechanisms.selection_plan import SelectionFacts
 from dpmodels.noise import source
 from dpmodels.privacy import ApproxDP, LaplaceEvent, PureDP, adjacency
-from dpmodels.statistics.associations import product_change
+from dpmodels.statistics.associations import FINE, product_change
 
 BOOK = dp.codebook(y=(-1, 1), a=(-1, 1), b=(-1, 1))
 SCORE = AssociationScore(2, "correlation")
@@ -26,6 +31,22 @@ ROWS = [*product((-1, 1), repeat=3), (9, -9, 9), (0, 0, 0), (None, 1, 1)]
 
 def facts_of(relation, most=2, threshold=None):
     return SelectionFacts(SCORE, most, threshold, 0.5, adjacency(relation))
+
+
+@pytest.mark.parametrize("reach", [0.25, 1.0])
+def test_the_smallest_spread_keeps_the_noise_of_scores_far_below_a_correlation(reach):
+    """So that a tenth of a correlation of the smallest spread is as large as the search's noise."""
+    rows = [(y, x, 0) for y in (-0.5, 0.5) for x in (-1, 1)] * 50
+    data = {name: [row[at] for row in rows] for at, name in enumerate("yab")}
+    design = box_design(two_sided("y ~ a + b", BOOK)).bind(data)
+    exact, _ = SCORE.measure(design, facts_of("replace")).cross()
+    bought = replace(SILENT, reach=reach)
+    with dp.simulation(seed=1):
+        about = released_spreads(exact, SCORE.limit, facts_of("replace"), bought, source())
+    change = product_change(adjacency("replace"), SCORE.limit, about.centre) / FINE
+    floor = 10 * reach * change / (len(rows) * SCORE.limit**2 * about.response)
+    assert about.floor == pytest.approx(floor, rel=0.05)
+    assert about.columns == pytest.approx([1.0, about.floor], rel=0.05)
 
 
 def crossed(rows, relation):

@@ -15,6 +15,7 @@ from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, FormulaError, NotAvailable
+from dpmodels.mechanisms.choose import two_digits
 from dpmodels.models.glm import glm_spec
 from dpmodels.privacy import PureDP
 from dpmodels.request import requested
@@ -95,6 +96,21 @@ def test_neighbours_counts_of_neighbours_differ_by_one_row():
     assert set(moves) == {0.0, 2.0}
     assert np.isclose(plan.scale / plan.units_per_row, 2.0)
     assert [event.multiplier * event.count for event in plan.events] == [pytest.approx(4.0)]
+
+
+@pytest.mark.parametrize(
+    ("family", "formula", "counts"),
+    [("binomial", "won ~ sex + region", 6 / 2), ("multinomial", "y ~ sex + region", 6 * 2)],
+)
+def test_auto_compares_the_noise_of_the_score(family, formula, counts):
+    """Of two levels that of half a count a combination, else of all levels but one."""
+    guarantee = dp.ApproxDP(1.0, 1e-6)
+    words = {"clip": None, "ridge": None, "scale": "range", "row_norm": None, "family": family}
+    request = requested("glm", formula, BOOK, None, 0.0, guarantee, None, **words)
+    spec = glm_spec(request)
+    choice = spec.choose("auto", guarantee)
+    noise_sd = choice.strategy.plan(spec.facts, guarantee).noise_sd
+    assert f"an sd of {two_digits(noise_sd * counts**0.5)};" in choice.reason
 
 
 def test_ordinal_is_that_of_statsmodels():

@@ -105,6 +105,13 @@ def test_the_plan_is_printed_before_the_first_charge_unless_silenced(job, monkey
     assert not any("Calls planned" in text for text in events)
 
 
+def test_a_release_to_pay_for_again_is_one_of_the_study(job):
+    status, _, error = job("--again", "meams", release=[MEANS])
+    assert status == 2
+    assert "--again meams (did you mean 'means'?): expected one of means" in error
+    assert not (job.folder / "report").exists()
+
+
 @pytest.mark.expensive
 def test_a_study_run_again_spends_nothing_and_asks_what_is_new(job):
     assert job(release=[MEANS])[0] == 0

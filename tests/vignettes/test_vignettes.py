@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import jupytext
+import pandas as pd
 import pytest
 from nbclient import NotebookClient
 
@@ -36,6 +37,18 @@ def test_there_are_vignettes():
         "21-after-the-fit",
         "22-from-the-shell",
     ]
+
+
+def test_stored_runs_are_at_full_size_and_have_every_line_of_their_figures():
+    runs = pd.read_csv(FOLDER / "data" / "near_optimal.csv")
+    full = {"synthetic": 5_000, "kddcup99": 494_021, "census": 199_523}
+    assert runs.groupby("table")["rows"].max().to_dict() == full
+    methods = {"default", "analyze_gauss", "gauss", "ppca", "mod_sulq", "random"}
+    for _, lines in runs.groupby(["figure", "table", "rows", "alpha"]):
+        assert methods <= set(lines["method"])
+    energy = runs[runs["figure"] != "table 1"]
+    assert (energy["mean"] <= energy["non_private"]).all()
+    assert runs["non_private"].between(0, 1).all()
 
 
 @pytest.mark.expensive

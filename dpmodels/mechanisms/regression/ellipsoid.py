@@ -261,7 +261,7 @@ def _columns(
 
 
 def _shape(held: Passes, centre: Floats, found: Spreads, plan: Plan, entropy: Entropy) -> Shape:
-    """Return the axes that rough moments tell of."""
+    """Return the axes of rough moments."""
     rougher = plan.scales["rough moments"]
     steps = MomentNoise(*(rougher * step for step in astuple(plan.steps)))
     exact, _ = held.measured(moments).cross()

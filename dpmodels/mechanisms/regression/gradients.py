@@ -138,7 +138,7 @@ class NoisyGradients:
     Raises
     ------
     ArgumentError
-        If one of them is none of these.
+        If one of them has another value.
 
     Examples
     --------

@@ -134,7 +134,7 @@ class Objective:
     Raises
     ------
     ArgumentError
-        If one of them is none of these.
+        If one of them has another value.
 
     Examples
     --------

@@ -405,7 +405,7 @@ class SizeCounts(NamedTuple):
 
 
 def _sizes(rows: Gradients, clip: float | None, plan: RegressionPlan, entropy: Entropy) -> Sizes:
-    """Release numbers of rows by response; public facts stand in where they tell nothing."""
+    """Release numbers of rows by response; public facts replace those lost in noise."""
     public, scales = plan.facts.loss, plan.scales
     assert isinstance(public, Poisson)
     ends = public.upper * SIZES
