@@ -12,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
+from dpmodels.design.checksum import Checksum, Readings
 from dpmodels.design.columns import converted, read_rows
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula.sides import Subset
 from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared
 from dpmodels.frames.convert import level_names
-from dpmodels.frames.dask_rows import DaskRows
+from dpmodels.frames.dask_rows import DaskRows, Sums
 from dpmodels.frames.persons import SECRET_BYTES, Persons
-from dpmodels.frames.protocol import Chunk, Holds
+from dpmodels.frames.protocol import Chunk, Holds, before_charge
 from dpmodels.frames.require import require, require_levels
 from dpmodels.noise import Entropy, source
 from dpmodels.privacy import Adjacency
@@ -119,7 +120,16 @@ def rows_of(terms: Terms) -> Rows:
 class Rows:
     """Rows of one data source; its repr shows none of them."""
 
-    __slots__ = ("_persons", "_secret", "_side", "_source", "_times", "terms")
+    __slots__ = (
+        "_checksum",
+        "_persons",
+        "_secret",
+        "_side",
+        "_source",
+        "_times",
+        "readings",
+        "terms",
+    )
 
     def __init__(self, source: RowSource, terms: Terms, secret: bytes, times: int = 1) -> None:
         self._source = source
@@ -128,6 +138,8 @@ class Rows:
         self._times = times  # How often each row counts, without persons
         self._persons: Persons | None = None
         self._side: Side | None = None
+        self._checksum: Checksum | None = None
+        self.readings = Readings()  # Of rows on workers
 
     def __repr__(self) -> str:
         return "<Rows, not shown>"
@@ -152,7 +164,7 @@ class Rows:
             _require_persons(source, neighbours.person)
         secret = bytes(SECRET_BYTES) if neighbours.person is None else _new_secret()
         bound = Rows(source, self.terms, secret)
-        if neighbours.rows == "mean" and not (bound.rereadable or bound.scattered is not None):
+        if neighbours.rows == "mean" and not bound.rereadable:
             raise FrameError(
                 'rows="mean" reads the data twice, to count the rows of each person, but an '
                 "iterable of tables can be read only once; pass one DataFrame or the path of a "
@@ -190,9 +202,14 @@ class Rows:
             return self._source
         return self._source.together(person, self._secret, self.terms.missing_ids)
 
+    def checked(self, salt: bytes) -> Checksum:
+        """Return the checksum of the rows, to be computed while they are read once."""
+        self._checksum = Checksum(salt)
+        return self._checksum
+
     @property
     def rereadable(self) -> bool:
-        """Whether the rows can be read here several times."""
+        """Whether the rows can be read several times."""
         return self._source.rereadable
 
     @property
@@ -200,9 +217,11 @@ class Rows:
         """Number of rows, None if the rows have to be read for it; it may be private.
 
         With persons it is the number of their places, for which their column is read, or None if
-        the number of persons is private.
+        the number of persons is private. On workers they are counted where the number is public.
         """
         neighbours = self.terms.neighbours
+        if self.scattered is not None:
+            return self._counted_on_workers() if neighbours.n_public else None
         if neighbours.person is None:
             n_rows = self._source.nrows
             return None if n_rows is None else n_rows * self._times
@@ -210,12 +229,38 @@ class Rows:
             return None
         return self._known().number * neighbours.places
 
+    def _counted_on_workers(self) -> int:
+        """Count the rows, or the places of persons, before anything is charged."""
+        source, (person, subset) = self.scattered, (self.terms.neighbours.person, self.terms.subset)
+        assert source is not None
+
+        def count() -> int:
+            if person is None:
+                return source.nrows
+            columns = () if subset is None else tuple(subset.codebook)
+            measure = partial(_places_of_partition, self.recipe)
+            return source.summed((*columns, person), measure, count_public=False).n_rows
+
+        try:
+            return self.readings.n_rows(count) * self._times
+        except FrameError as error:
+            message = before_charge(error)
+        raise FrameError(message)
+
     def parts(self, *, count_public: bool) -> Iterator[Part]:
         """Read the rows once; `count_public` says whether progress may show how many there are.
 
         If the number of persons is public, the places that their rows do not take come last, as
         rows that do not count.
         """
+        checksum, self._checksum = self._checksum, None
+        for part in self._split(count_public=count_public):
+            if checksum is not None:
+                columns = (*part.columns.values(), part.counted, part.places, part.persons)
+                checksum.add(part.rows, part.taken, columns)
+            yield part
+
+    def _split(self, *, count_public: bool) -> Iterator[Part]:
         at = 0
         for part in self._parts(count_public=count_public):
             if self._side is None:
@@ -287,6 +332,11 @@ class Rows:
         return Persons(
             neighbours.places, self._secret, even=neighbours.rows == "mean", missing=missing
         )
+
+
+def _places_of_partition(recipe: Callable[[RowSource], Rows], source: RowSource, _: int) -> Sums:
+    """Count the places of the persons in a partition, on a worker."""
+    return Sums((), (), recipe(source).nrows or 0, 0)
 
 
 def _columns(terms: Terms, chunk: Chunk) -> dict[str, NDArray[Any]]:
@@ -378,8 +428,17 @@ class BoundRows(ABC):
 
     @property
     def rereadable(self) -> bool:
-        """Whether the rows can be read here several times."""
+        """Whether the rows can be read several times."""
         return self._rows.rereadable
+
+    @property
+    def readings(self) -> Readings:
+        """What the passes over rows on workers have in common."""
+        return self._rows.readings
+
+    def checked(self, salt: bytes) -> Checksum:
+        """Return the checksum of the rows, to be computed while they are read once."""
+        return self._rows.checked(salt)
 
 
 # Random splits of rows: a coin for each position in the source, or for each person.
