@@ -38,13 +38,13 @@ _FEW: Final = 2**12
 
 
 class Checksum:
-    """A checksum of the parts of rows, in their order; shows nothing of them."""
+    """A checksum of a partition: its number, and the parts of its rows in their order."""
 
     __slots__ = ("_digest", "_salt", "n_rows")
 
-    def __init__(self, salt: bytes) -> None:
+    def __init__(self, salt: bytes, number: int) -> None:
         self._salt = salt
-        self._digest = blake2b(key=salt, digest_size=_SALT_BYTES)
+        self._digest = blake2b(number.to_bytes(8, "little"), key=salt, digest_size=_SALT_BYTES)
         self.n_rows = 0  # The places that the rows take
 
     def __repr__(self) -> str:
@@ -57,11 +57,10 @@ class Checksum:
         for column in columns:
             self._digest.update(b"" if column is None else self._of_column(column))
 
-    def of_partition(self, number: int) -> int:
-        """Return the checksum with the number of its partition, from 0 to 2**128 - 1."""
-        digest = self._digest.copy()
-        digest.update(number.to_bytes(8, "little"))
-        return int.from_bytes(digest.digest(), "little")
+    @property
+    def value(self) -> int:
+        """A number from 0 to 2**128 - 1, of what was read so far."""
+        return int.from_bytes(self._digest.digest(), "little")
 
     def _of_column(self, column: NDArray[Any]) -> bytes:
         if column.dtype.itemsize != 8 or column.dtype == object:

@@ -22,7 +22,7 @@ from dpmodels.frames.dask_rows import DaskRows, Sums
 from dpmodels.frames.persons import SECRET_BYTES, Persons
 from dpmodels.frames.protocol import Chunk, Holds, before_charge
 from dpmodels.frames.require import require, require_levels
-from dpmodels.noise import Entropy, source
+from dpmodels.noise import Entropy, derived, source
 from dpmodels.privacy import Adjacency
 from dpmodels.typing import Floats
 
@@ -125,19 +125,28 @@ class Rows:
         "_persons",
         "_secret",
         "_side",
+        "_side_by_partition",
         "_source",
         "_times",
         "readings",
         "terms",
     )
 
-    def __init__(self, source: RowSource, terms: Terms, secret: bytes, times: int = 1) -> None:
+    def __init__(
+        self,
+        source: RowSource,
+        terms: Terms,
+        secret: bytes,
+        times: int = 1,
+        side: Callable[[int], Side] | None = None,
+    ) -> None:
         self._source = source
         self.terms = terms
         self._secret = secret  # Draws among the rows of a person
         self._times = times  # How often each row counts, without persons
         self._persons: Persons | None = None
         self._side: Side | None = None
+        self._side_by_partition = side
         self._checksum: Checksum | None = None
         self.readings = Readings()  # Of rows on workers
 
@@ -149,8 +158,9 @@ class Rows:
 
     @property
     def recipe(self) -> Callable[[RowSource], Rows]:
-        """A function that binds other rows in the same way; it holds no row."""
-        return partial(Rows, terms=self.terms, secret=self._secret)
+        """A function that binds the rows of a partition in the same way; it holds no row."""
+        side = None if self._side is None else self._side.on_workers()
+        return partial(Rows, terms=self.terms, secret=self._secret, side=side)
 
     def bound(self, data: object) -> Rows:
         """Bind a user's data without reading a row.
@@ -178,9 +188,10 @@ class Rows:
         Rows of the other part do not count. The rows of a person stay together.
         """
         coins, persons = Coins(heads, entropy), None
-        if self.terms.neighbours.person is not None:
+        if self.terms.neighbours.person is not None and self.scattered is None:
             persons = self._known()
         first, second = (self.standing(self._times) for _ in range(2))
+        first.readings = second.readings = self.readings
         first._persons = second._persons = persons
         first._side, second._side = Side(coins, first=True), Side(coins, first=False)
         return first, second
@@ -202,10 +213,11 @@ class Rows:
             return self._source
         return self._source.together(person, self._secret, self.terms.missing_ids)
 
-    def checked(self, salt: bytes) -> Checksum:
-        """Return the checksum of the rows, to be computed while they are read once."""
-        self._checksum = Checksum(salt)
-        return self._checksum
+    def in_partition(self, number: int, checksum: Checksum | None) -> None:
+        """Say which partition the rows are, and what to add them to when they are read."""
+        self._checksum = checksum
+        if self._side_by_partition is not None:
+            self._side = self._side_by_partition(number)
 
     @property
     def rereadable(self) -> bool:
@@ -253,16 +265,11 @@ class Rows:
         If the number of persons is public, the places that their rows do not take come last, as
         rows that do not count.
         """
-        checksum, self._checksum = self._checksum, None
-        for part in self._split(count_public=count_public):
+        at, checksum = 0, self._checksum
+        for part in self._parts(count_public=count_public):
             if checksum is not None:
                 columns = (*part.columns.values(), part.counted, part.places, part.persons)
                 checksum.add(part.rows, part.taken, columns)
-            yield part
-
-    def _split(self, *, count_public: bool) -> Iterator[Part]:
-        at = 0
-        for part in self._parts(count_public=count_public):
             if self._side is None:
                 yield part
                 continue
@@ -436,9 +443,9 @@ class BoundRows(ABC):
         """What the passes over rows on workers have in common."""
         return self._rows.readings
 
-    def checked(self, salt: bytes) -> Checksum:
-        """Return the checksum of the rows, to be computed while they are read once."""
-        return self._rows.checked(salt)
+    def in_partition(self, number: int, checksum: Checksum | None) -> None:
+        """Say which partition the rows are, and what to add them to when they are read."""
+        self._rows.in_partition(number, checksum)
 
 
 # Random splits of rows: a coin for each position in the source, or for each person.
@@ -446,10 +453,13 @@ class BoundRows(ABC):
 # A coin belongs to a position in the source, so a row must have the same position in every pass. A
 # source that can be read again sees to it: a file that was written or replaced since it was opened
 # is an error, and so is a table in memory whose number of rows changed; of persons, whose coins
-# follow their ids, a digest is compared. What can be read once is refused before the charge.
+# follow their ids, and of partitions, a digest is compared. What can be read once is refused before
+# the charge.
 
 # A coin is one byte, so chances are multiples of 1/256.
 FACES = 256
+# Of the key from which the coins of partitions follow.
+_KEY_WORDS: Final = 4
 
 
 class Coins:
@@ -459,10 +469,11 @@ class Coins:
     coins and of the rows.
     """
 
-    __slots__ = ("_entropy", "_heads", "_thrown")
+    __slots__ = ("_entropy", "_heads", "_key", "_thrown")
 
     def __init__(self, heads: int, entropy: Entropy) -> None:
         self._heads = heads
+        self._key = b""
         self._entropy = entropy
         self._thrown = np.zeros(0, dtype=np.uint8)
 
@@ -471,6 +482,11 @@ class Coins:
 
     def __reduce__(self) -> NoReturn:
         raise PrivacyError("coins that split rows cannot be pickled or copied")
+
+    def by_partition(self) -> Callable[[int], Coins]:
+        """Return a function that gives the coins of a partition, on any worker the same."""
+        self._key = self._key or self._entropy.words(_KEY_WORDS).tobytes()
+        return partial(_coins_of_partition, self._heads, self._key)
 
     def of(self, places: NDArray[Any]) -> NDArray[np.bool_]:
         """Return whether the coins at positions, from 0, show their first side."""
@@ -482,11 +498,19 @@ class Coins:
         return np.asarray(self._thrown[places] < self._heads)
 
 
+def _coins_of_partition(heads: int, key: bytes, number: int) -> Coins:
+    return Coins(heads, derived(key, number))
+
+
 class Side(NamedTuple):
     """One part of rows that coins split; the rows of a person stay together."""
 
     coins: Coins
     first: bool  # Which of the two
+
+    def on_workers(self) -> Callable[[int], Side]:
+        """Return a function that gives the same part of a partition."""
+        return partial(_side_of_partition, self.coins.by_partition(), self.first)
 
     def counted(
         self, at: int, n_rows: int, persons: NDArray[Any] | None, counted: NDArray[np.bool_] | None
@@ -496,3 +520,7 @@ class Side(NamedTuple):
         places = np.arange(at, at + n_rows) if persons is None else np.maximum(persons, 0)
         on_side = self.coins.of(places) == self.first
         return on_side if counted is None else np.asarray(on_side & counted)
+
+
+def _side_of_partition(coins: Callable[[int], Coins], first: bool, number: int) -> Side:
+    return Side(coins(number), first)

@@ -14,6 +14,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from dpmodels.design import PrivateDesign
 from dpmodels.design.cells import PrivateCells, PrivateLevels, PrivateMargins
+from dpmodels.design.checksum import Checksum
 from dpmodels.frames import RowSource, no_rows
 from dpmodels.frames.dask_rows import Sums
 from dpmodels.statistics.statistic import Statistic
@@ -74,11 +75,14 @@ def _measure(private: Private) -> None:
 
 def _on_worker(tasks: Sequence[Task], salt: bytes, source: RowSource, number: int) -> Sums:
     """Measure the rows of a partition; the first statistic's reading is the one compared."""
-    private = [bind(source) for bind, _, _ in tasks]
-    checksum = private[0].checked(salt)
-    measured = [measure(rows).cross() for rows, (_, measure, _) in zip(private, tasks, strict=True)]
+    checksum = Checksum(salt, number)
+    measured: list[tuple[Any, int]] = []
+    for bind, measure, _ in tasks:
+        rows = bind(source)
+        rows.in_partition(number, None if measured else checksum)
+        measured.append(measure(rows).cross())
     exact, counts = zip(*measured, strict=True)
-    return Sums(exact, counts, checksum.n_rows, checksum.of_partition(number))
+    return Sums(exact, counts, checksum.n_rows, checksum.value)
 
 
 def additive(
