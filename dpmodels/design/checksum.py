@@ -1,6 +1,6 @@
 """A keyed checksum of rows, by which passes over the partitions of a cluster are compared.
 
-*Theorem 69.* Let two sequences of parts of rows differ in the number, the length or a bit of a
+*Claim.* Let two sequences of parts of rows differ in the number, the length or a bit of a
 part, and let the keys be uniform. Then their checksums are equal with a chance below ``2**-32``.
 
 *Proof.* Let w be the 64-bit words of the first column that differs, w' those of the other sequence,

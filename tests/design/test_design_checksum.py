@@ -41,7 +41,7 @@ def test_the_same_rows_have_the_same_checksum_under_a_salt():
 
 @pytest.mark.parametrize("bit", range(64))
 def test_a_bit_of_a_cell_changes_it(bit):
-    """By Theorem 69 one of 200 draws fails with a chance below 2**-24."""
+    """Under a salt that is drawn, one of these 192 cases fails with a chance below 2**-24."""
     first, *rest = columns()
     for at in (0, 1, N - 1):
         words = first.view(np.uint64).copy()
