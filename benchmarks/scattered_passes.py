@@ -118,9 +118,8 @@ def main():
     words = parser.parse_args()
     started = "distributed.nanny.pre-spawn-environ"
     dask.config.set({f"{started}.{name}": value for name, value in KEPT.items()})
-    print(
-        f"{words.rows:,} x {len(NAMES) + 1} in {words.partitions} partitions, {os.cpu_count()} cores"
-    )
+    size = f"{words.rows:,} x {len(NAMES) + 1} in {words.partitions} partitions"
+    print(f"{size}, {os.cpu_count()} cores")
     print(f"load average {os.getloadavg()[0]:.1f}")
     print("workers verb  passes  frame s   wall  frame CPU  workers  and client  release")
     for workers in words.workers:

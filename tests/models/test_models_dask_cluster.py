@@ -106,6 +106,7 @@ def test_a_worker_that_is_killed_in_each_pass_changes_nothing(call, client, tmp_
     summed = dask_rows.DaskRows.summed
 
     def killed(self, *args, **words):
+        client.wait_for_workers(2, timeout=240)
         with open(killing, "w"):
             passes.append(0)
         sums = summed(self, *args, **words)
