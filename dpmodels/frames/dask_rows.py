@@ -22,7 +22,7 @@ from dpmodels.errors import DPModelsError, FrameError
 from dpmodels.frames.columns import NativeRows
 from dpmodels.frames.identity import person_keys
 from dpmodels.frames.progress import as_one_of_many, steps
-from dpmodels.frames.protocol import ANY, Chunk, Kind, RowSource, unfinished
+from dpmodels.frames.protocol import ANY, Chunk, Kind, RowSource, before_charge, unfinished
 from dpmodels.frames.require import require
 
 
@@ -82,9 +82,13 @@ class DaskRows:
     def nrows(self) -> int:
         """The number of rows; Dask reads it from the files' metadata, or else computes it.
 
-        To be used only where it is public.
+        To be used only where it is public, and before a charge.
         """
-        return self._computed(lambda: len(self.frame))
+        try:
+            return self._computed(lambda: len(self.frame))
+        except FrameError as error:
+            message = before_charge(error)
+        raise FrameError(message)
 
     def kind(self, name: str) -> Kind:
         """Return ANY: Dask infers the types of columns from cells."""
