@@ -36,13 +36,17 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def client():
+def two_workers():
     """A cluster of two worker processes on this machine."""
-    cluster = distributed.LocalCluster(
+    return distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
     )
-    with cluster, distributed.Client(cluster) as own:
+
+
+@pytest.fixture(scope="module")
+def client():
+    """A client of two workers."""
+    with two_workers() as cluster, distributed.Client(cluster) as own:
         yield own
 
 
@@ -91,7 +95,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_a_worker_that_is_killed_in_each_pass_changes_nothing(call, client, tmp_path, monkeypatch):
+def test_a_worker_that_is_killed_in_each_pass_changes_nothing(call, tmp_path, monkeypatch):
     killing, passes = str(tmp_path / "kill"), []
 
     def dying(part, partition_info=None):
@@ -106,7 +110,7 @@ def test_a_worker_that_is_killed_in_each_pass_changes_nothing(call, client, tmp_
     summed = dask_rows.DaskRows.summed
 
     def killed(self, *args, **words):
-        client.wait_for_workers(2, timeout=240)
+        dask.base.get_scheduler().__self__.wait_for_workers(2, timeout=240)
         with open(killing, "w"):
             passes.append(0)
         sums = summed(self, *args, **words)
@@ -118,7 +122,7 @@ def test_a_worker_that_is_killed_in_each_pass_changes_nothing(call, client, tmp_
         expected = release_digest(CALLS[call](FRAME, **words).release)
     monkeypatch.setattr(dask_rows.DaskRows, "summed", killed)
     data, ledger = scattered(7).map_partitions(dying, meta=FRAME[:0]), dp.Ledger(10.0, 1e-6)
-    with dp.simulation(seed=7):
+    with two_workers() as cluster, distributed.Client(cluster), dp.simulation(seed=7):
         fit = CALLS[call](data, ledger=ledger, **words)
     assert len(passes) >= 7
     assert len(ledger.entries) == 1
