@@ -8,7 +8,8 @@ are given against Dask with one worker and against the folder read by one proces
 core. CPU is that of all workers or of the process; "busiest" that of the busiest worker,
 or of the process by its cores: where other work keeps the cores from the workers, speeds
 are to be read there. The load of the machine before and after is printed. Peak memory is
-that of the client. The integers of all jobs are compared.
+that of the client. The integers of all jobs are compared. Verbs that read the rows several
+times are in ``scattered_passes.py``.
 
 Dask starts its workers with MALLOC_TRIM_THRESHOLD_=65536, so that glibc gives every array
 back to the system and asks for it anew. "Memory kept" is with 1 GiB in its place and

@@ -55,9 +55,9 @@ class PrivateCells(BoundRows):
         """Refuse rows that can be read only once, before one is read: a FrameError."""
         if not self.rereadable:
             raise FrameError(
-                "this mechanism reads the data several times, but a Dask DataFrame or an iterable "
-                "of tables is read only once; write mechanism='geometric' or 'gaussian' if the "
-                "verb takes them, or pass the path of a Parquet file"
+                "this mechanism reads the data several times, but an iterable of tables is read "
+                "only once; write mechanism='geometric' or 'gaussian' if the verb takes them, or "
+                "pass the path of a Parquet file"
             )
 
     def clipped(self, lower: float, upper: float) -> PrivateCells:

@@ -80,14 +80,8 @@ class PrivateDesign(BoundRows):
     def require_passes(self) -> None:
         """Refuse rows that can be read only once, before one is read.
 
-        FrameError: the data are an iterable of tables or a Dask DataFrame.
+        FrameError: the data are an iterable of tables.
         """
-        if self.scattered is not None:
-            raise FrameError(
-                "this mechanism reads the data several times, but a Dask DataFrame is read only "
-                'once; choose "gauss" in dp_pca and dp_cov or "moments" in dp_lm, or save the rows '
-                'with data.to_parquet("rows") and pass the folder "rows"'
-            )
         if not self.rereadable:
             raise FrameError(
                 "this mechanism reads the data several times, but an iterable of tables can be "

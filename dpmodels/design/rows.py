@@ -12,16 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
+from dpmodels.design.checksum import Checksum, Readings
 from dpmodels.design.columns import converted, read_rows
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula.sides import Subset
 from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared
 from dpmodels.frames.convert import level_names
-from dpmodels.frames.dask_rows import DaskRows
+from dpmodels.frames.dask_rows import DaskRows, Sums
 from dpmodels.frames.persons import SECRET_BYTES, Persons
-from dpmodels.frames.protocol import Chunk, Holds
+from dpmodels.frames.protocol import Chunk, Holds, before_charge
 from dpmodels.frames.require import require, require_levels
-from dpmodels.noise import Entropy, source
+from dpmodels.noise import Entropy, derived, source
 from dpmodels.privacy import Adjacency
 from dpmodels.typing import Floats
 
@@ -119,15 +120,35 @@ def rows_of(terms: Terms) -> Rows:
 class Rows:
     """Rows of one data source; its repr shows none of them."""
 
-    __slots__ = ("_persons", "_secret", "_side", "_source", "_times", "terms")
+    __slots__ = (
+        "_checksum",
+        "_persons",
+        "_secret",
+        "_side",
+        "_side_by_partition",
+        "_source",
+        "_times",
+        "readings",
+        "terms",
+    )
 
-    def __init__(self, source: RowSource, terms: Terms, secret: bytes, times: int = 1) -> None:
+    def __init__(
+        self,
+        source: RowSource,
+        terms: Terms,
+        secret: bytes,
+        times: int = 1,
+        side: Callable[[int], Side] | None = None,
+    ) -> None:
         self._source = source
         self.terms = terms
         self._secret = secret  # Draws among the rows of a person
         self._times = times  # How often each row counts, without persons
         self._persons: Persons | None = None
         self._side: Side | None = None
+        self._side_by_partition = side
+        self._checksum: Checksum | None = None
+        self.readings = Readings()  # Of rows on workers
 
     def __repr__(self) -> str:
         return "<Rows, not shown>"
@@ -137,8 +158,9 @@ class Rows:
 
     @property
     def recipe(self) -> Callable[[RowSource], Rows]:
-        """A function that binds other rows in the same way; it holds no row."""
-        return partial(Rows, terms=self.terms, secret=self._secret)
+        """A function that binds the rows of a partition in the same way; it holds no row."""
+        side = None if self._side is None else self._side.on_workers()
+        return partial(Rows, terms=self.terms, secret=self._secret, side=side)
 
     def bound(self, data: object) -> Rows:
         """Bind a user's data without reading a row.
@@ -152,7 +174,7 @@ class Rows:
             _require_persons(source, neighbours.person)
         secret = bytes(SECRET_BYTES) if neighbours.person is None else _new_secret()
         bound = Rows(source, self.terms, secret)
-        if neighbours.rows == "mean" and not (bound.rereadable or bound.scattered is not None):
+        if neighbours.rows == "mean" and not bound.rereadable:
             raise FrameError(
                 'rows="mean" reads the data twice, to count the rows of each person, but an '
                 "iterable of tables can be read only once; pass one DataFrame or the path of a "
@@ -166,9 +188,10 @@ class Rows:
         Rows of the other part do not count. The rows of a person stay together.
         """
         coins, persons = Coins(heads, entropy), None
-        if self.terms.neighbours.person is not None:
+        if self.terms.neighbours.person is not None and self.scattered is None:
             persons = self._known()
         first, second = (self.standing(self._times) for _ in range(2))
+        first.readings = second.readings = self.readings
         first._persons = second._persons = persons
         first._side, second._side = Side(coins, first=True), Side(coins, first=False)
         return first, second
@@ -190,9 +213,15 @@ class Rows:
             return self._source
         return self._source.together(person, self._secret, self.terms.missing_ids)
 
+    def in_partition(self, number: int, checksum: Checksum | None) -> None:
+        """Say which partition the rows are, and what to add them to when they are read."""
+        self._checksum = checksum
+        if self._side_by_partition is not None:
+            self._side = self._side_by_partition(number)
+
     @property
     def rereadable(self) -> bool:
-        """Whether the rows can be read here several times."""
+        """Whether the rows can be read several times."""
         return self._source.rereadable
 
     @property
@@ -200,9 +229,11 @@ class Rows:
         """Number of rows, None if the rows have to be read for it; it may be private.
 
         With persons it is the number of their places, for which their column is read, or None if
-        the number of persons is private.
+        the number of persons is private. On workers they are counted where the number is public.
         """
         neighbours = self.terms.neighbours
+        if self.scattered is not None:
+            return self._counted_on_workers() if neighbours.n_public else None
         if neighbours.person is None:
             n_rows = self._source.nrows
             return None if n_rows is None else n_rows * self._times
@@ -210,14 +241,35 @@ class Rows:
             return None
         return self._known().number * neighbours.places
 
+    def _counted_on_workers(self) -> int:
+        """Count the rows, or the places of persons, before anything is charged."""
+        source, (person, subset) = self.scattered, (self.terms.neighbours.person, self.terms.subset)
+        assert source is not None
+
+        def count() -> int:
+            if person is None:
+                return source.nrows
+            columns = () if subset is None else tuple(subset.codebook)
+            measure = partial(_places_of_partition, self.recipe)
+            return source.summed((*columns, person), measure, count_public=False).n_rows
+
+        try:
+            return self.readings.n_rows(count) * self._times
+        except FrameError as error:
+            message = before_charge(error)
+        raise FrameError(message)
+
     def parts(self, *, count_public: bool) -> Iterator[Part]:
         """Read the rows once; `count_public` says whether progress may show how many there are.
 
         If the number of persons is public, the places that their rows do not take come last, as
         rows that do not count.
         """
-        at = 0
+        at, checksum = 0, self._checksum
         for part in self._parts(count_public=count_public):
+            if checksum is not None:
+                columns = (*part.columns.values(), part.counted, part.places, part.persons)
+                checksum.add(part.rows, part.taken, columns)
             if self._side is None:
                 yield part
                 continue
@@ -287,6 +339,11 @@ class Rows:
         return Persons(
             neighbours.places, self._secret, even=neighbours.rows == "mean", missing=missing
         )
+
+
+def _places_of_partition(recipe: Callable[[RowSource], Rows], source: RowSource, _: int) -> Sums:
+    """Count the places of the persons in a partition, on a worker."""
+    return Sums((), (), recipe(source).nrows or 0, 0)
 
 
 def _columns(terms: Terms, chunk: Chunk) -> dict[str, NDArray[Any]]:
@@ -378,8 +435,17 @@ class BoundRows(ABC):
 
     @property
     def rereadable(self) -> bool:
-        """Whether the rows can be read here several times."""
+        """Whether the rows can be read several times."""
         return self._rows.rereadable
+
+    @property
+    def readings(self) -> Readings:
+        """What the passes over rows on workers have in common."""
+        return self._rows.readings
+
+    def in_partition(self, number: int, checksum: Checksum | None) -> None:
+        """Say which partition the rows are, and what to add them to when they are read."""
+        self._rows.in_partition(number, checksum)
 
 
 # Random splits of rows: a coin for each position in the source, or for each person.
@@ -387,10 +453,13 @@ class BoundRows(ABC):
 # A coin belongs to a position in the source, so a row must have the same position in every pass. A
 # source that can be read again sees to it: a file that was written or replaced since it was opened
 # is an error, and so is a table in memory whose number of rows changed; of persons, whose coins
-# follow their ids, a digest is compared. What can be read once is refused before the charge.
+# follow their ids, and of partitions, a digest is compared. What can be read once is refused before
+# the charge.
 
 # A coin is one byte, so chances are multiples of 1/256.
 FACES = 256
+# Of the key from which the coins of partitions follow.
+_KEY_WORDS: Final = 4
 
 
 class Coins:
@@ -400,10 +469,11 @@ class Coins:
     coins and of the rows.
     """
 
-    __slots__ = ("_entropy", "_heads", "_thrown")
+    __slots__ = ("_entropy", "_heads", "_key", "_thrown")
 
     def __init__(self, heads: int, entropy: Entropy) -> None:
         self._heads = heads
+        self._key = b""
         self._entropy = entropy
         self._thrown = np.zeros(0, dtype=np.uint8)
 
@@ -412,6 +482,11 @@ class Coins:
 
     def __reduce__(self) -> NoReturn:
         raise PrivacyError("coins that split rows cannot be pickled or copied")
+
+    def by_partition(self) -> Callable[[int], Coins]:
+        """Return a function that gives the coins of a partition, on any worker the same."""
+        self._key = self._key or self._entropy.words(_KEY_WORDS).tobytes()
+        return partial(_coins_of_partition, self._heads, self._key)
 
     def of(self, places: NDArray[Any]) -> NDArray[np.bool_]:
         """Return whether the coins at positions, from 0, show their first side."""
@@ -423,11 +498,19 @@ class Coins:
         return np.asarray(self._thrown[places] < self._heads)
 
 
+def _coins_of_partition(heads: int, key: bytes, number: int) -> Coins:
+    return Coins(heads, derived(key, number))
+
+
 class Side(NamedTuple):
     """One part of rows that coins split; the rows of a person stay together."""
 
     coins: Coins
     first: bool  # Which of the two
+
+    def on_workers(self) -> Callable[[int], Side]:
+        """Return a function that gives the same part of a partition."""
+        return partial(_side_of_partition, self.coins.by_partition(), self.first)
 
     def counted(
         self, at: int, n_rows: int, persons: NDArray[Any] | None, counted: NDArray[np.bool_] | None
@@ -437,3 +520,7 @@ class Side(NamedTuple):
         places = np.arange(at, at + n_rows) if persons is None else np.maximum(persons, 0)
         on_side = self.coins.of(places) == self.first
         return on_side if counted is None else np.asarray(on_side & counted)
+
+
+def _side_of_partition(coins: Callable[[int], Coins], first: bool, number: int) -> Side:
+    return Side(coins(number), first)

@@ -1,4 +1,7 @@
-"""Dask data frames: rows stay with Dask's workers, and sums of integers come back."""
+"""Dask data frames: rows stay with Dask's workers, and sums of integers come back.
+
+A pass is one distributed computation, of the sums of one statistic or of several.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +22,23 @@ from dpmodels.errors import DPModelsError, FrameError
 from dpmodels.frames.columns import NativeRows
 from dpmodels.frames.identity import person_keys
 from dpmodels.frames.progress import as_one_of_many, steps
-from dpmodels.frames.protocol import ANY, Chunk, Kind, RowSource, unfinished
+from dpmodels.frames.protocol import ANY, Chunk, Kind, RowSource, before_charge, unfinished
 from dpmodels.frames.require import require
 
-Sums = tuple[NDArray[np.object_], int]
-"""Exact integers, and the number of rows they are of."""
 
-Measure = Callable[[RowSource], Sums]
+class Sums(NamedTuple):
+    """Exact sums of some statistics over a part of the rows, and what the part is compared by."""
+
+    exact: tuple[NDArray[Any], ...]
+    counts: tuple[int, ...]  # How many rows each statistic is of
+    n_rows: int  # How many were read
+    checksum: int  # Of each partition, added
+
+
+Result = TypeVar("Result")
+
+Measure = Callable[[RowSource, int], Sums]
+"""A function of the rows of a partition and its number."""
 
 # Choices: results that one task adds, and partitions of one sum, for each CPU of the client.
 _ADDED_AT_A_TIME: Final = 16
@@ -58,7 +71,7 @@ class DaskRows:
     person: str | None = None  # Whose rows are brought together; None for rows where they lie
     secret: bytes = field(default=b"", repr=False)
     missing_ids: tuple[str, ...] = ()  # Canonical ids that stand for no person
-    rereadable: ClassVar[bool] = False
+    rereadable: ClassVar[bool] = True
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -66,9 +79,16 @@ class DaskRows:
         return tuple(name if isinstance(name, str) else "" for name in self.frame.columns)
 
     @property
-    def nrows(self) -> None:
-        """Unknown: only reading the rows would tell."""
-        return None
+    def nrows(self) -> int:
+        """The number of rows; Dask reads it from the files' metadata, or else computes it.
+
+        To be used only where it is public, and before a charge.
+        """
+        try:
+            return self._computed(lambda: len(self.frame))
+        except FrameError as error:
+            message = before_charge(error)
+        raise FrameError(message)
 
     def kind(self, name: str) -> Kind:
         """Return ANY: Dask infers the types of columns from cells."""
@@ -78,10 +98,8 @@ class DaskRows:
         """Refuse: rows are not brought to the client; the `FrameError` says what to use."""
         require(self, columns)
         raise FrameError(
-            "the rows of a Dask DataFrame stay with its workers, and this result is not a sum "
-            "over its partitions: use a verb and a mechanism that can, such as dp_pca, dp_cov, "
-            "dp_lm or dp_table with their defaults, or write the rows with "
-            'data.to_parquet("rows") and give the folder "rows"'
+            "the rows of a Dask DataFrame stay with its workers, and this is not a sum over its "
+            'partitions; write the rows with data.to_parquet("rows") and pass the folder "rows"'
         )
 
     def together(self, person: str, secret: bytes, missing_ids: tuple[str, ...] = ()) -> DaskRows:
@@ -94,24 +112,30 @@ class DaskRows:
         The scheduler is the one Dask would take: that of the current `distributed.Client`, or of
         ``dask.config``, or threads. A task that fails is tried again where the scheduler can
         (`distributed`), and a result that is lost with its worker is computed anew; a partition
-        enters the sum once, since the sum is of results and not of attempts.
+        enters the sum once, with its checksum, since the sum is of results and not of attempts.
 
-        `measure` returns the integers of one part and holds public facts only, since it is sent to
-        the workers; `count_public` says whether progress may show the total. Returns the sum and
-        its number of rows. Memory holds the results of a few partitions. The `FrameError` of a
-        failed partition gives no details.
+        `measure` returns the integers of one part and holds public facts and a salt only, since it
+        is sent to the workers; `count_public` says whether progress may show the total. Memory
+        holds the results of a few partitions. The `FrameError` of a failed partition gives no
+        details.
         """
+        require(self, columns)
+
+        def total() -> Sums:
+            roots = self._roots(columns, measure)
+            total = len(roots) if count_public else None
+            return reduce(_added, steps(_computed(roots), total=total, label="reading partitions"))
+
+        return self._computed(total)
+
+    def _computed(self, compute: Callable[[], Result]) -> Result:
+        """Compute something; a FrameError says in fixed words why it could not be."""
         from threadpoolctl import threadpool_limits
 
-        require(self, columns)
         try:
             # One task a core: BLAS adds no threads where workers are threads of this process.
             with threadpool_limits(1, "blas"), _unwarned():
-                roots = self._roots(columns, measure)
-                total = len(roots) if count_public else None
-                return reduce(
-                    _added, steps(_computed(roots), total=total, label="reading partitions")
-                )
+                return compute()
         except Exception as error:
             message = _failure_message(error)
         raise FrameError(unfinished(message))
@@ -224,13 +248,13 @@ def _tree(parts: Sequence[object]) -> Any:
     return parts[0]
 
 
-def _measured(frame: Any, recipe: bytes) -> Sums:
+def _measured(frame: Any, recipe: bytes, partition_info: Any = None) -> Sums:
     """Measure one partition, on a worker; a failure reveals nothing of its rows."""
     try:
         measure: Measure = pickle.loads(recipe)
         with as_one_of_many():
-            exact, rows = measure(NativeRows(frame))
-        return _narrowed(exact), rows
+            sums = measure(NativeRows(frame), int(partition_info["number"]))
+        return sums._replace(exact=tuple(map(_narrowed, sums.exact)))
     except DPModelsError:
         raise
     except Exception as error:
@@ -247,7 +271,10 @@ def _total(parts: Sequence[Sums]) -> Sums:
 
 def _added(left: Sums, right: Sums) -> Sums:
     """Add without changing either, which may be added again if a worker is lost."""
-    return _narrowed(left[0] + right[0]), left[1] + right[1]
+    exact = (_narrowed(one + two) for one, two in zip(left.exact, right.exact, strict=True))
+    counts = (one + two for one, two in zip(left.counts, right.counts, strict=True))
+    n_rows, checksum = left.n_rows + right.n_rows, left.checksum + right.checksum
+    return Sums(tuple(exact), tuple(counts), n_rows, checksum)
 
 
 def _narrowed(exact: NDArray[Any]) -> NDArray[Any]:

@@ -38,7 +38,7 @@ from dpmodels.mechanisms.quantile_of_norms import (
     APART,
     Longest,
     bought_scale,
-    released_matrix,
+    requested_matrix,
     squared_gradients,
 )
 from dpmodels.noise import Entropy
@@ -87,11 +87,12 @@ def path_matrices(
     `gradient`, shape (columns,), is the known part of that of the losses at the point.
     """
     unit = facts.loss.smoothness
-    first = released_matrix(rows.curvature, point, facts, scales["first"], entropy, law, unit)
+    first = requested_matrix(rows.curvature, point, facts, scales["first"], law, unit)(entropy)
     end = point + newton_step(*first, gradient)
     along = partial(rows.mean_curvature, point)
-    bread = released_matrix(along, end, facts, scales["along"], entropy, law, unit)
-    meat = squared_gradients(rows, end, facts, scales["along"], entropy, law)
+    requested = requested_matrix(along, end, facts, scales["along"], law, unit)
+    requested_meat = squared_gradients(rows, end, facts, scales["along"], law)
+    bread, meat = requested(entropy), requested_meat(entropy)
     return BoughtCurvature(
         bread[0], meat[0], bread[1], meat[1], facts.adjacency.person, first[0], first[1], end
     )

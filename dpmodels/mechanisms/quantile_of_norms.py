@@ -335,26 +335,22 @@ def both_matrices(
     """
     part = _longest(facts).bread
     unit = facts.loss.smoothness * facts.loss.length / part
-    bread = released_matrix(rows.curvature, point, facts, scale * part, entropy, law, unit)
-    meat = squared_gradients(rows, point, facts, scale * rougher, entropy, law)
+    requested = requested_matrix(rows.curvature, point, facts, scale * part, law, unit)
+    requested_meat = squared_gradients(rows, point, facts, scale * rougher, law)
+    bread, meat = requested(entropy), requested_meat(entropy)
     return BoughtCurvature(bread[0], meat[0], bread[1], meat[1], facts.adjacency.person)
 
 
 def squared_gradients(
-    rows: Gradients,
-    point: Floats,
-    facts: RegressionFacts,
-    scale: float,
-    entropy: Entropy,
-    law: Law,
-) -> tuple[Floats, MomentNoise]:
-    """Release the squared gradients of rows or persons, with the noise of :func:`both_matrices`."""
+    rows: Gradients, point: Floats, facts: RegressionFacts, scale: float, law: Law
+) -> Callable[[Entropy], tuple[Floats, MomentNoise]]:
+    """Request the squared gradients of rows or persons, with the noise of :func:`both_matrices`."""
     squares, n_places = rows.squares, 1
     if facts.adjacency.person is not None:
         n_places = facts.adjacency.places
         squares = partial(rows.person_squares, places=n_places)
     unit = (facts.loss.length * n_places) ** 2
-    return released_matrix(squares, point, facts, scale / n_places, entropy, law, unit)
+    return requested_matrix(squares, point, facts, scale / n_places, law, unit)
 
 
 def weighted_squares(
@@ -366,19 +362,20 @@ def weighted_squares(
     apart: `scale` is the noise in these units.
     """
     unit = facts.loss.smoothness * facts.loss.length
-    return released_matrix(rows.curvature, point, facts, scale, entropy, GAUSSIAN, unit)
+    return requested_matrix(rows.curvature, point, facts, scale, GAUSSIAN, unit)(entropy)
 
 
-def released_matrix(
+def requested_matrix(
     request: Callable[[Floats, Lattice], Statistic],
     point: Floats,
     facts: RegressionFacts,
     scale: float,
-    entropy: Entropy,
     law: Law,
     unit: float,
-) -> tuple[Floats, MomentNoise]:
-    """Release one matrix of weighted rows, in units of the longest.
+) -> Callable[[Entropy], tuple[Floats, MomentNoise]]:
+    """Request one matrix of weighted rows, and return what releases it, in units of the longest.
+
+    Of several, all are requested before the first is released: rows on workers are then read once.
 
     Rounding moves a weighted row by at most ``√d/2`` steps, and so its square by little more than
     ``√d`` over the radius, which the noise is enlarged for. With K levels and d coordinates in all,
@@ -392,8 +389,11 @@ def released_matrix(
     steps = max(steps, SMALLEST_SCALE)
     off = steps if law is LAPLACE else steps / math.sqrt(2)
     per_step = unit / lattice.steps**2
-    exact, _ = request(point, lattice).cross()
-    noisy = noised_symmetric(exact, steps, off, entropy, law) * per_step
-    return noisy, MomentNoise(
-        math.nan, math.nan, law.sd * steps * per_step, law.sd * off * per_step
-    )
+    statistic = request(point, lattice)
+
+    def release(entropy: Entropy) -> tuple[Floats, MomentNoise]:
+        noisy = noised_symmetric(statistic.cross()[0], steps, off, entropy, law) * per_step
+        noise = MomentNoise(math.nan, math.nan, law.sd * steps * per_step, law.sd * off * per_step)
+        return noisy, noise
+
+    return release

@@ -6,11 +6,12 @@ from dpmodels.noise.discrete import (
     discrete_laplace,
     discrete_laplace_variance,
 )
-from dpmodels.noise.entropy import secure, seeded, simulating, simulation, source
+from dpmodels.noise.entropy import derived, secure, seeded, simulating, simulation, source
 from dpmodels.noise.uniform import Entropy
 
 __all__ = [
     "Entropy",
+    "derived",
     "discrete_gaussian",
     "discrete_gaussian_variance",
     "discrete_laplace",

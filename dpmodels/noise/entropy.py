@@ -25,6 +25,7 @@ from dpmodels.noise.uniform import Entropy
 
 # So that a seed is a key of nothing else.
 _SEED_DOMAIN = b"dpmodels.noise.entropy.seeded/1:"
+_DERIVED_DOMAIN = b"dpmodels.noise.entropy.derived/1:"
 # Bytes encrypted at a time: a choice.
 _ZEROS = memoryview(bytes(2**18))
 # update_into asks for one cipher block, less a byte, beyond what it writes.
@@ -90,6 +91,16 @@ def seeded(seed: int) -> Entropy:
         ) from None
     key = hashlib.sha256(_SEED_DOMAIN + str(number).encode()).digest()
     return _Keystream(key, "seeded: simulation, not private")
+
+
+def derived(key: bytes, number: int) -> Entropy:
+    """Make one of many sources that a secret key of 32 bytes determines, by its number.
+
+    Their words are those of AES-256-CTR under different keys: as good as `secure` if the key is
+    drawn from such a source, and needed where several machines have to draw the same.
+    """
+    digest = hashlib.sha256(_DERIVED_DOMAIN + key + number.to_bytes(8, "little")).digest()
+    return _Keystream(digest, "derived from a secret key")
 
 
 _stream: ContextVar[Entropy | None] = ContextVar("dpmodels_simulation", default=None)

@@ -13,7 +13,8 @@ from dpmodels.design.cells import PrivateCells
 from dpmodels.formula.tally import Placed
 from dpmodels.formula.values import Real
 from dpmodels.statistics.counts import counts
-from dpmodels.statistics.statistic import Statistic, additive, digest_of, fingerprint
+from dpmodels.statistics.scattered import additive
+from dpmodels.statistics.statistic import Statistic, digest_of, fingerprint
 from dpmodels.typing import Floats, Integers
 
 

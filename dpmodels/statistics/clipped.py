@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
-from dpmodels.statistics.statistic import Statistic, additive, fingerprint
+from dpmodels.statistics.scattered import additive
+from dpmodels.statistics.statistic import Statistic, fingerprint
 from dpmodels.typing import Floats, Integers
 
 # Increments between clipped moments, and how far one row moves them.

@@ -25,7 +25,8 @@ from dpmodels.formula.tally import Placed, Tally
 from dpmodels.frames.identity import Numbering
 from dpmodels.postprocess.residuals import Term, cells, largest
 from dpmodels.privacy import Adjacency
-from dpmodels.statistics.statistic import Statistic, additive, fingerprint
+from dpmodels.statistics.scattered import additive
+from dpmodels.statistics.statistic import Statistic, fingerprint
 from dpmodels.typing import Floats, Integers
 
 # Rows per block where no row is divided: a choice.

@@ -153,3 +153,23 @@ def _constants() -> tuple[float, tuple[float, float, float], Pair]:
         high = [float(power) for power in powers]
         low = [float(power - Decimal(rounded)) for power, rounded in zip(powers, high, strict=True)]
         return float(1 / step), (first, second, float(left)), Pair(np.array(high), np.array(low))
+
+
+# Sums of floats without rounding: as integers, which count the least positive float.
+
+_UNITS: Final = 1074
+
+
+def exact_integers(values: Floats) -> NDArray[np.object_]:
+    """Return finite floats, shape (n,), as Python integers in units of ``2**-1074``."""
+    parts, exponents = np.frexp(values)
+    integers = np.ldexp(parts, 53).astype(np.int64).tolist()
+    shifts = (exponents + (_UNITS - 53)).tolist()
+    exact = [n << k if k >= 0 else n >> -k for n, k in zip(integers, shifts, strict=True)]
+    return np.array([*exact, None], dtype=object)[:-1]
+
+
+def rounded(integers: NDArray[np.object_]) -> Floats:
+    """Return the floats nearest to such integers, shape (n,)."""
+    unit = 1 << _UNITS
+    return np.array([number / unit for number in integers.tolist()], dtype=np.float64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any, NamedTuple
 
@@ -15,12 +15,13 @@ from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import MAX_BITS, Lattice, to_lattice
 from dpmodels.statistics import double_double
-from dpmodels.statistics.double_double import Pair
+from dpmodels.statistics.double_double import Pair, exact_integers, rounded
 from dpmodels.statistics.losses import Multinomial, Poisson, mean_bend
 from dpmodels.statistics.moments import moments
 from dpmodels.statistics.passes import Passes, person_squares
 from dpmodels.statistics.predictors import Predictors
 from dpmodels.statistics.protocol import Loss
+from dpmodels.statistics.scattered import one_pass
 from dpmodels.statistics.statistic import Fingerprint, Statistic, digest_of, fingerprint
 from dpmodels.typing import Floats
 
@@ -43,7 +44,7 @@ class Gradients(Statistic):
     The designs are disjoint joint rows (x, y) on the lattice, which can be read more than once.
     """
 
-    __slots__ = ("_count_public", "_designs", "_lattice", "_loss", "_predictors")
+    __slots__ = ("_lattice", "_loss", "_predictors", "count_public", "designs")
 
     def __init__(
         self,
@@ -61,23 +62,34 @@ class Gradients(Statistic):
             facts["axes"] = repr(predictors.axes)
         basis = fingerprint({**facts, "lattice": repr(lattice)}, count_public=count_public)
         super().__init__("gradients of a loss", np.zeros(0, dtype=object), 0, basis)
-        self._designs = designs
+        self.designs = designs
         self._predictors = predictors
         self._loss = loss
         self._lattice = lattice
-        self._count_public = count_public
+        self.count_public = count_public
 
     def __add__(self, other: Statistic) -> Statistic:
         """Join the gradients of disjoint rows; an ArgumentError names the first difference."""
         if not isinstance(other, Gradients):
             return NotImplemented
         self._require(other)
-        return self._of(self._designs + other._designs)
+        return self._of(self.designs + other.designs)
 
     def cross(self) -> tuple[NDArray[np.object_], int]:
         """Return the exact gradient at zero."""
         columns = self.columns
         return self.gradient(np.zeros(columns), Lattice(MAX_BITS, columns)).cross()
+
+    @property
+    def recipe(self) -> Callable[[tuple[PrivateDesign, ...]], Gradients]:
+        """A function, made of public facts and released values, that binds other rows."""
+        return partial(
+            Gradients,
+            predictors=self._predictors,
+            loss=self._loss,
+            lattice=self._lattice,
+            count_public=self.count_public,
+        )
 
     @property
     def columns(self) -> int:
@@ -88,7 +100,7 @@ class Gradients(Statistic):
     @property
     def scaling(self) -> Scaling:
         """How the joint rows are brought into the ball."""
-        return self._designs[0].scaling
+        return self.designs[0].scaling
 
     @property
     def lattice(self) -> Lattice:
@@ -100,29 +112,26 @@ class Gradients(Statistic):
 
         The same holds of another loss, where one is given.
         """
-        public, loss_of_rows = self._count_public, self._loss if loss is None else loss
-        return Gradients(
-            self._designs, predictors, loss_of_rows, self._lattice, count_public=public
-        )
+        public, loss_of_rows = self.count_public, self._loss if loss is None else loss
+        return Gradients(self.designs, predictors, loss_of_rows, self._lattice, count_public=public)
 
     def sides(self, heads: int, entropy: Entropy) -> tuple[Gradients, Gradients]:
         """Split the rows at random: each is in the first part with probability ``heads/256``.
 
         Rows of the other part count as incomplete.
         """
-        first, second = zip(
-            *(design.sides(heads, entropy) for design in self._designs), strict=True
-        )
+        first, second = zip(*(design.sides(heads, entropy) for design in self.designs), strict=True)
         return self._of(first), self._of(second)
 
     def passes(self) -> Passes:
         """Return the same joint rows, for moments of their columns."""
-        return Passes(self._designs, self._lattice, count_public=self._count_public)
+        return Passes(self.designs, self._lattice, count_public=self.count_public)
 
     def _of(self, designs: tuple[PrivateDesign, ...]) -> Gradients:
-        public = self._count_public
+        public = self.count_public
         return Gradients(designs, self._predictors, self._loss, self._lattice, count_public=public)
 
+    @one_pass
     def outcomes(self) -> Statistic:
         """Count complete rows of the second level and of the first; a row is in one at most."""
 
@@ -132,6 +141,7 @@ class Gradients(Statistic):
 
         return self._sum("outcomes", counted, (2,), self.fingerprint)
 
+    @one_pass
     def sums(self) -> Statistic:
         """Sum the integers of terms and offset, each row's at most ``lattice.radius`` long."""
         basis, size = self.fingerprint, self._predictors.terms
@@ -140,6 +150,7 @@ class Gradients(Statistic):
             "sums of terms", lambda block: block[1 : 1 + size].sum(axis=1), (size,), basis
         )
 
+    @one_pass
     def responses(self, ends: Floats) -> Statistic:
         """Count complete rows by response, each in the first cell that ends at it or above.
 
@@ -153,6 +164,7 @@ class Gradients(Statistic):
         basis = self.fingerprint.also({"ends": digest_of(ends)})
         return self._sum("rows by response", counted, (len(ends),), basis)
 
+    @one_pass
     def deviations(self, parameter: Floats, ends: Floats) -> Statistic:
         """Count rows by the size of the residual, and by the expected response, in two tables.
 
@@ -172,6 +184,7 @@ class Gradients(Statistic):
         basis = self._at(parameter, self._lattice).also({"ends": digest_of(ends)})
         return self._sum("rows by deviation", counted, (2, len(ends)), basis)
 
+    @one_pass
     def lengths(self, radii: Floats) -> Statistic:
         """Count complete rows by their distance from the predictors' centre.
 
@@ -187,11 +200,10 @@ class Gradients(Statistic):
 
     def moments(self, lattice: Lattice) -> Statistic:
         """Sum the augmented moments of the joint rows (x, y) exactly."""
-        first, *rest = (
-            moments(design, lattice, count_public=self._count_public) for design in self._designs
-        )
-        return sum(rest, start=first)
+        public = self.count_public
+        return reduce(add, (moments(x, lattice, count_public=public) for x in self.designs))
 
+    @one_pass
     def gradient(self, parameter: Floats, lattice: Lattice) -> Statistic:
         """Sum the gradients of the rows, each rounded to the lattice, exactly.
 
@@ -216,6 +228,7 @@ class Gradients(Statistic):
         basis = self._at(parameter, lattice)
         return self._sum("gradient", summed, (self.columns,), basis)
 
+    @one_pass
     def misses(self, parameters: Floats, cap: int) -> Statistic:
         """Sum the excess miss of each of several parameters over the row's best.
 
@@ -237,6 +250,7 @@ class Gradients(Statistic):
         basis = self._at(parameters, self._lattice).also({"held at": str(cap)})
         return self._sum("misses", summed, (len(parameters),), basis)
 
+    @one_pass
     def curvature(self, parameter: Floats, lattice: Lattice) -> Statistic:
         """Sum ``w z zᵀ`` over the rows exactly, w the curvature as a share of the largest.
 
@@ -249,6 +263,7 @@ class Gradients(Statistic):
             return self._spread(self._loss, parameter, lattice)
         return self._products("curvature", parameter, lattice, self._root)
 
+    @one_pass
     def mean_curvature(self, start: Floats, end: Floats, lattice: Lattice) -> Statistic:
         """Sum the mean of ``w z zᵀ`` over parameters between two; otherwise as :meth:`curvature`.
 
@@ -263,10 +278,12 @@ class Gradients(Statistic):
 
         return self._products("mean curvature", np.stack([start, end]), lattice, root)
 
+    @one_pass
     def squares(self, parameter: Floats, lattice: Lattice) -> Statistic:
         """Sum the squares of the gradients exactly; otherwise as :meth:`curvature`."""
         return self._products("squared gradients", parameter, lattice, self._pull)
 
+    @one_pass
     def person_squares(self, parameter: Floats, lattice: Lattice, places: int) -> Statistic:
         """Sum the squares of the gradients of persons exactly.
 
@@ -278,18 +295,12 @@ class Gradients(Statistic):
             z, linear = self._predictors.linear_rows(block, self._lattice, parameter)
             return _times(self._pull(linear, block), z)
 
-        public, basis = self._count_public, self._at(parameter, lattice)
-        statistics = (
-            Statistic(
-                "squared gradients of persons",
-                *person_squares(
-                    design, self._lattice, pulled, lattice, places, count_public=public
-                ),
-                basis,
-            )
-            for design in self._designs
+        (design,) = self.designs
+        exact, n_rows = person_squares(
+            design, self._lattice, pulled, lattice, places, count_public=self.count_public
         )
-        return reduce(add, statistics)
+        basis = self._at(parameter, lattice)
+        return Statistic("squared gradients of persons", exact, n_rows, basis)
 
     def _products(
         self,
@@ -325,6 +336,14 @@ class Gradients(Statistic):
         How often it is called depends on the rows, so progress is not shown. The caller has to
         account for rounding in the sums.
         """
+        size = self._predictors.columns
+        exact, _ = self._slope_sums(parameter, loss).cross()
+        value, energy, *sums = rounded(exact).tolist()
+        return Slopes(value, np.array(sums[:size]), np.reshape(sums[size:], (size, size)), energy)
+
+    @one_pass
+    def _slope_sums(self, parameter: Floats, loss: Loss) -> Statistic:
+        """Sum losses over the rows of one design, as integers that stand for floats."""
 
         def summed(block: Floats) -> Slopes:
             z = self._predictors.read(block, self._lattice)
@@ -342,8 +361,9 @@ class Gradients(Statistic):
             value, energy = value + part.value, energy + part.energy
             curvature += part.curvature
             gradients.append(part.gradient)
-        gradient = np.array([math.fsum(parts) for parts in np.transpose(gradients)])
-        return Slopes(value, gradient, curvature, energy)
+        gradient = [math.fsum(parts) for parts in np.transpose(gradients)]
+        sums = np.concatenate([[value, energy], gradient, curvature.ravel()])
+        return Statistic("sums of losses", exact_integers(sums), 0, self.fingerprint)
 
     def precise_slopes(
         self, parameter: Pair, loss: Loss, linear: tuple[Floats, ...] = ()
@@ -357,19 +377,35 @@ class Gradients(Statistic):
         (:func:`dpmodels.statistics.double_double.dot`) and ``2**-79`` of each coordinate of a sum.
         `parameter` has ``|low| <= 2**-53 |high|``. No value is computed: it is infinite.
         """
+        exact, n_rows = self._precise_sums(parameter, loss).cross()
+        return precise_total(exact, linear), n_rows
+
+    @one_pass
+    def _precise_sums(self, parameter: Pair, loss: Loss) -> Statistic:
+        """Sum precise slopes over the rows of one design, as integers that stand for floats."""
 
         def summed(block: Floats) -> _PreciseSums:
             z = self._predictors.read(block, self._lattice)
             offsets = self._predictors.offsets(block, self._lattice)
             return precise_sums(z, self._predictors.labels(block), parameter, loss, offsets)
 
-        parts = self._each(summed, counted=False)
-        return precise_total(parts, linear, self._predictors.columns)
+        exact, n_rows = precise_integers(
+            self._each(summed, counted=False), self._predictors.columns
+        )
+        return Statistic("precise sums of losses", exact, n_rows, self.fingerprint)
 
     @property
     def rows(self) -> int:
-        """Number of rows, complete or not; one pass over them."""
-        return sum(count for _, count in self._each(lambda _: None))
+        """Number of rows, complete or not; one pass over them if they are not on workers."""
+        counts = [design.readings.n_read for design in self.designs]
+        if None not in counts:
+            return sum(count or 0 for count in counts)
+        return self._counted().cross()[1]
+
+    @one_pass
+    def _counted(self) -> Statistic:
+        n_rows = sum(count for _, count in self._each(lambda _: None))
+        return Statistic("numbers of rows", np.zeros(0, dtype=object), n_rows, self.fingerprint)
 
     def _pull(self, linear: Floats, block: Floats) -> Floats:
         """Return minus each row's slope in the predictors, shape (lines, rows), 1 at most."""
@@ -409,8 +445,8 @@ class Gradients(Statistic):
         return Statistic(name, total, n_rows, basis)
 
     def _each(self, function: Callable[[Floats], object], *, counted: bool = True) -> Any:
-        public = self._count_public and counted
-        for design in self._designs:
+        public = self.count_public and counted
+        for design in self.designs:
             yield from design.blocks(function, self._lattice, count_public=public)
 
 
@@ -439,24 +475,33 @@ def precise_sums(
     return _PreciseSums(*parts, curvature, float((z * z).sum()))
 
 
-def precise_total(
-    parts: Iterable[tuple[_PreciseSums, int]], linear: tuple[Floats, ...], columns: int
-) -> tuple[Slopes, int]:
-    """Add the sums of blocks, each with its number of rows, and vectors."""
+def precise_integers(
+    parts: Iterable[tuple[_PreciseSums, int]], columns: int
+) -> tuple[NDArray[np.object_], int]:
+    """Add the sums of blocks, each with its number of rows, as integers that stand for floats.
+
+    First the squared lengths, then the gradient and the curvature.
+    """
     coarse: NDArray[np.object_] = np.zeros(columns, dtype=object)
-    curvature, energy, n_rows, added = np.zeros((columns, columns)), 0.0, 0, [*linear]
+    fine, curvature, energy, n_rows = 0 * coarse, np.zeros((columns, columns)), 0.0, 0
     for part, count in parts:
         coarse = coarse + part.coarse
-        added += [part.fine, part.error]
+        fine = fine + exact_integers(part.fine) + exact_integers(part.error)
         curvature += part.curvature
         energy, n_rows = energy + part.energy, n_rows + count
-    high = coarse.astype(np.float64)
-    low = np.array(
-        [int(exact) - int(rounded) for exact, rounded in zip(coarse, high, strict=True)], float
-    )
-    added += [high * double_double.COARSE, low * double_double.COARSE]
-    gradient = np.array([math.fsum(terms) for terms in np.transpose(added)])
-    return Slopes(math.inf, gradient, curvature, energy), n_rows
+    gradient = fine + coarse * int(exact_integers(np.array([double_double.COARSE]))[0])
+    sums = (exact_integers(np.array([energy])), gradient, exact_integers(curvature.ravel()))
+    return np.concatenate(sums), n_rows
+
+
+def precise_total(exact: NDArray[np.object_], linear: tuple[Floats, ...]) -> Slopes:
+    """Return the slopes of such sums, with vectors added to the gradient before it is rounded."""
+    size = math.isqrt(len(exact))
+    energy, gradient, curvature = np.split(exact, [1, 1 + size])
+    for vector in linear:
+        gradient = gradient + exact_integers(vector)
+    bend = rounded(curvature).reshape(size, size)
+    return Slopes(math.inf, rounded(gradient), bend, float(rounded(energy)[0]))
 
 
 def _by_cell(values: Floats, ends: Floats) -> Floats:

@@ -14,10 +14,9 @@ from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.formula import Block, Design
 from dpmodels.noise.lattice import Lattice, to_lattice
 from dpmodels.privacy.budget import MOST_ROWS
+from dpmodels.statistics.scattered import additive
 from dpmodels.statistics.statistic import (
-    Fingerprint,
     Statistic,
-    additive,
     digest_of,
     fingerprint,
     summed,
@@ -115,25 +114,30 @@ class Passes(Statistic):
         The integer vector a row becomes has a norm of at most ``2**bits`` and is a function of T
         and that row alone.
         """
-        matrix = turn(transform, self._lattice)
-        basis = self.fingerprint.also({"transform": digest_of(transform)})
-        return reduce(add, (self._moments(design, matrix, basis) for design in self._designs))
+        return self.measured(turned_moments, transform)
 
-    def _moments(self, design: PrivateDesign, matrix: Turn, basis: Fingerprint) -> Statistic:
-        size, n_rows = self._lattice.columns + 1, 0
-        total: NDArray[Any] = np.zeros((size, size), dtype=np.int64)
 
-        def product(block: Floats) -> Integers:
-            rows = turned(block, matrix, self._lattice)
-            return np.asarray((rows @ rows.T).astype(np.int64))
+@additive
+def turned_moments(
+    design: PrivateDesign, lattice: Lattice, transform: Floats, *, count_public: bool
+) -> Statistic:
+    """Sum what :meth:`Passes.within` sums over the rows of one design."""
+    matrix, n_rows = turn(transform, lattice), 0
+    total: NDArray[Any] = np.zeros((lattice.columns + 1,) * 2, dtype=np.int64)
 
-        products = design.blocks(product, self._lattice, count_public=self._count_public)
-        for exact, count in products:
-            n_rows += count
-            if n_rows * 4**self._lattice.bits >= FITS_INT64:
-                total = total.astype(object)
-            total = total + exact
-        return Statistic("moments of transformed rows", total.astype(object), n_rows, basis)
+    def product(block: Floats) -> Integers:
+        rows = turned(block, matrix, lattice)
+        return np.asarray((rows @ rows.T).astype(np.int64))
+
+    for exact, count in design.blocks(product, lattice, count_public=count_public):
+        n_rows += count
+        if n_rows * 4**lattice.bits >= FITS_INT64:
+            total = total.astype(object)
+        total = total + exact
+    facts = {**design.facts, "lattice": repr(lattice)}
+    basis = fingerprint(facts, count_public=count_public)
+    basis = basis.also({"transform": digest_of(transform)})
+    return Statistic("moments of transformed rows", total.astype(object), n_rows, basis)
 
 
 def turned(block: Floats, matrix: Turn, lattice: Lattice) -> Floats:
@@ -341,6 +345,7 @@ class Score(NamedTuple):
     transform: Floats  # T, shape (columns, columns)
 
 
+@additive
 def score_squares(
     design: PrivateDesign, lattice: Lattice, score: Score, finer: Lattice, *, count_public: bool
 ) -> Statistic:
@@ -366,6 +371,7 @@ def score_squares(
     return summed("squares of scores", of_block, design, lattice, words, count_public)
 
 
+@additive
 def person_score_squares(
     design: PrivateDesign,
     lattice: Lattice,

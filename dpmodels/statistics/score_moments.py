@@ -10,7 +10,8 @@ import numpy as np
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice, lengths, to_lattice
 from dpmodels.statistics.passes import Turn, turn
-from dpmodels.statistics.statistic import Statistic, additive, digest_of, summed
+from dpmodels.statistics.scattered import additive
+from dpmodels.statistics.statistic import Statistic, digest_of, summed
 from dpmodels.typing import Floats, Integers
 
 # Halves of the squared unit length, a little less for the rounding of a row to the lattice.

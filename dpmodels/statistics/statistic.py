@@ -1,26 +1,19 @@
-"""Statistics: exact answers that are not released, with public facts that identify them.
-
-Statistics that add over disjoint rows can be measured on the partitions of a cluster.
-"""
+"""Statistics: exact answers that are not released, with public facts that identify them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial, update_wrapper
 from hashlib import sha256
 from itertools import zip_longest
-from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
-from dpmodels.design.cells import PrivateCells, PrivateLevels, PrivateMargins
 from dpmodels.errors import ArgumentError, PrivacyError, shorten
-from dpmodels.frames import RowSource, no_rows
-from dpmodels.frames.dask_rows import Sums
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
 from dpmodels.typing import Floats, Integers
@@ -119,15 +112,20 @@ class Statistic:
     def __add__(self, other: Statistic) -> Statistic:
         """Add the same statistic of disjoint rows; else an ArgumentError names the difference."""
         self._require(other)
-        exact = self._exact + other._exact
-        return Statistic(self.name, exact, self._rows + other._rows, self.fingerprint)
+        (exact, n_rows), (more, n_more) = self.cross(), other.cross()
+        return Statistic(self.name, exact + more, n_rows + n_more, self.fingerprint)
 
     def cross(self) -> tuple[NDArray[Any], int]:
         """Hand the exact integers and the row count to the mechanism that releases them."""
         return self._exact, self._rows
 
+    @property
+    def _kind(self) -> type[Statistic]:
+        """The class that both have to be of if they are to be added."""
+        return type(self)
+
     def _require(self, second: Statistic) -> None:
-        if type(self) is not type(second) or self.name != second.name:
+        if self._kind is not second._kind or self.name != second.name:
             raise ArgumentError(
                 f"{self.name} and {second.name} do not add; measure both with the same mechanism"
             )
@@ -160,45 +158,7 @@ def summed(
     return Statistic(name, total, n_rows, fingerprint(facts, count_public=count_public))
 
 
-Rows = TypeVar("Rows", PrivateDesign, PrivateCells, PrivateLevels, PrivateMargins)
-Words = ParamSpec("Words")
 Kind = TypeVar("Kind", bound="Statistic")
-
-
-def additive(
-    measure: Callable[Concatenate[Rows, Words], Statistic],
-) -> Callable[Concatenate[Rows, Words], Statistic]:
-    """Let a statistic be measured on the partitions of a Dask DataFrame.
-
-    `measure` takes rows and public options and returns integers that add over disjoint rows. It is
-    sent to the workers with a recipe made of public facts. Each worker binds its partition, and the
-    integers and numbers of rows are added.
-    """
-
-    def anywhere(private: Rows, /, *args: Words.args, **kwargs: Words.kwargs) -> Statistic:
-        if private.scattered is None:
-            return measure(private, *args, **kwargs)
-        recipe: Callable[[RowSource], Any] = private.recipe
-        nothing = measure(recipe(no_rows(private.variables)), *args, **kwargs)
-        on_worker = partial(_measure_on_worker, anywhere, recipe, args, kwargs)
-        public = bool(kwargs.get("count_public"))
-        exact, n_rows = private.scattered.summed(private.variables, on_worker, count_public=public)
-        total = Statistic(nothing.name, exact.astype(object), n_rows, nothing.fingerprint)
-        return nothing + total
-
-    # Under the name of `measure` it can be pickled for workers.
-    return update_wrapper(anywhere, measure)
-
-
-def _measure_on_worker(
-    measure: Callable[..., Statistic],
-    recipe: Callable[[RowSource], object],
-    args: tuple[object, ...],
-    kwargs: dict[str, object],
-    source: RowSource,
-) -> Sums:
-    """Bind the rows of a worker and measure them."""
-    return measure(recipe(source), *args, **kwargs).cross()
 
 
 def measured_as(kind: type[Kind], statistic: Statistic, name: str) -> Kind:

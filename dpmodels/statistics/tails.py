@@ -10,7 +10,8 @@ import numpy as np
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
-from dpmodels.statistics.statistic import Statistic, additive, summed
+from dpmodels.statistics.scattered import additive
+from dpmodels.statistics.statistic import Statistic, summed
 from dpmodels.typing import Floats, Integers
 
 # Covers the rounding of a few products of floats.

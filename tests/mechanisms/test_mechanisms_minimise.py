@@ -20,7 +20,12 @@ from dpmodels.mechanisms.minimise import (
 )
 from dpmodels.noise.lattice import MAX_BITS, Lattice
 from dpmodels.statistics.double_double import EXACT_ROWS, Pair
-from dpmodels.statistics.gradient import Slopes, precise_sums, precise_total
+from dpmodels.statistics.gradient import (
+    Slopes,
+    precise_integers,
+    precise_sums,
+    precise_total,
+)
 from dpmodels.statistics.losses import Huber, Logistic
 
 
@@ -43,7 +48,8 @@ class Weighted:
         own = precise_sums(self.z, self.labels, parameter, loss)
         part = type(own)(*(each * self.times for each in own))
         count = self.times * len(self.labels)
-        return precise_total([(part, count)], linear, len(self.z))
+        exact, n_rows = precise_integers([(part, count)], len(self.z))
+        return precise_total(exact, linear), n_rows
 
 
 def true_gradient(rows, loss, ridge, tilt, point):

@@ -61,13 +61,13 @@ def furthest(unit, relation, law, point=POINT, end=END):
     def read(question, at, facts, scale, *_):
         lattice = bought_lattice(facts, scale, law)
         taken.append(question(at, lattice).cross()[0].astype(float) / lattice.radius**2 / scale)
-        return np.zeros((3, 3)), MomentNoise(math.nan, math.nan, 1.0, 1.0)
+        return lambda entropy: (np.zeros((3, 3)), MomentNoise(math.nan, math.nan, 1.0, 1.0))
 
     cells = []
     for table in tables():
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(path_curvature, "released_matrix", read)
-            patch.setattr("dpmodels.mechanisms.quantile_of_norms.released_matrix", read)
+            patch.setattr(path_curvature, "requested_matrix", read)
+            patch.setattr("dpmodels.mechanisms.quantile_of_norms.requested_matrix", read)
             patch.setattr(path_curvature, "newton_step", lambda *_: end - point)
             rows, gradient = bound(way, table), np.zeros(3)
             path_matrices(rows, point, gradient, way.facts, scales, seeded(1), law)
