@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from numbers import Real
@@ -22,13 +22,17 @@ from dpmodels.privacy import (
     Adjacency,
     AdjacencyName,
     ApproxDP,
+    Event,
     Guarantee,
     Pufferfish,
     PureDP,
     adjacency,
     protecting,
     resolve_budget,
+    total_eps,
+    total_rho,
 )
+from dpmodels.privacy.events import all_gaussian
 
 # The shape of a request as plain values, in an untrusted file.
 STATED: Final[Mapping[str, Shape]] = {
@@ -41,6 +45,8 @@ STATED: Final[Mapping[str, Shape]] = {
     "subset": str | None,
 }
 
+# What rounding may add to a total.
+_ROUNDING: Final = 1 + 1e-9
 _Scalar = str | int | float | bool | None
 # The same in the file of a result: options of any verb.
 SAVED: Final[Mapping[str, Shape]] = {
@@ -48,6 +54,31 @@ SAVED: Final[Mapping[str, Shape]] = {
     "words": dict[str, _Scalar | tuple[_Scalar | tuple[_Scalar, ...], ...]],
     "guarantee": ApproxDP | ZCDP | PureDP | Pufferfish,
 }
+
+
+@dataclass(frozen=True)
+class Drafted:
+    """Bounds and levels of a codebook that were released first, from the budget of a call."""
+
+    guarantee: Guarantee  # Of these releases and the call together
+    rest: Guarantee  # Of the call alone, fixed before these releases
+    gaussian: bool  # Whether the call has to have Gaussian noise only
+    events: tuple[Event, ...]  # Of these releases
+    text: str  # For the header of the table
+
+    def require(self, events: Sequence[Event]) -> None:
+        """Refuse a charge beyond what was fixed."""
+        rest = self.rest
+        if isinstance(rest, ZCDP):
+            used = total_rho(events) / rest.rho
+        else:
+            delta = rest.delta if isinstance(rest, ApproxDP) else 0.0
+            used = total_eps(events, delta) / rest.eps
+        if used > _ROUNDING or (self.gaussian and not all_gaussian(events)):
+            raise BudgetError(
+                "with the bounds and levels that were released the call would have another kind of "
+                "noise than was planned for: name its mechanism="
+            )
 
 
 @dataclass(frozen=True)
@@ -70,6 +101,7 @@ class Request:
     words: Mapping[str, Any] = field(default_factory=dict)  # Other arguments, as plain values
     subset: str | None = None  # A condition on the rows that count
     attached: bool = False  # Whether the codebook is the one beside the table
+    drafted: Drafted | None = None  # How the codebook was released, and the whole guarantee
     parent: Request | None = None  # Of the result that this one is derived from, at no cost
 
     def derive(self, verb: str, **words: Any) -> Request:
