@@ -29,8 +29,6 @@ from dpmodels.privacy import (
     adjacency,
     protecting,
     resolve_budget,
-    total_eps,
-    total_rho,
 )
 from dpmodels.privacy.events import all_gaussian
 
@@ -45,8 +43,6 @@ STATED: Final[Mapping[str, Shape]] = {
     "subset": str | None,
 }
 
-# What rounding may add to a total.
-_ROUNDING: Final = 1 + 1e-9
 _Scalar = str | int | float | bool | None
 # The same in the file of a result: options of any verb.
 SAVED: Final[Mapping[str, Shape]] = {
@@ -61,20 +57,13 @@ class Drafted:
     """Bounds and levels of a codebook that were released first, from the budget of a call."""
 
     guarantee: Guarantee  # Of these releases and the call together
-    rest: Guarantee  # Of the call alone, fixed before these releases
     gaussian: bool  # Whether the call has to have Gaussian noise only
     events: tuple[Event, ...]  # Of these releases
     text: str  # For the header of the table
 
     def require(self, events: Sequence[Event]) -> None:
-        """Refuse a charge beyond what was fixed."""
-        rest = self.rest
-        if isinstance(rest, ZCDP):
-            used = total_rho(events) / rest.rho
-        else:
-            delta = rest.delta if isinstance(rest, ApproxDP) else 0.0
-            used = total_eps(events, delta) / rest.eps
-        if used > _ROUNDING or (self.gaussian and not all_gaussian(events)):
+        """Refuse a charge of another kind than was fixed."""
+        if self.gaussian and not all_gaussian(events):
             raise BudgetError(
                 "with the bounds and levels that were released the call would have another kind of "
                 "noise than was planned for: name its mechanism="

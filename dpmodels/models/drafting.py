@@ -80,7 +80,7 @@ def with_private_codebook(
     request: Request, private: PrivateCodebook, data: object, mechanism: object, ledger: Any
 ) -> Any:
     """Release bounds and levels, then the call with them; charge all stages."""
-    holders, ledger = _one_table(data), ledger_of(ledger)
+    holders, ledger = one_table(data), ledger_of(ledger)
     unknown = unknown_variables(request, private, holders)
     logical = dict.fromkeys(unknown.logical, Boolean())
     request = replace(request, codebook=request.codebook | logical)
@@ -91,17 +91,20 @@ def with_private_codebook(
     if ledger is not None:
         charges = [planned_events(_spec(call), holders, "auto", ledger) for call in calls]
         last = _spec(replace(assumed, guarantee=stages.rest))
-        _require_affordable([*charges, planned_events(last, holders, mechanism, ledger)], ledger)
+        charges.append(planned_events(last, holders, mechanism, ledger))
+        if not all(step.fits for step in ledger.forecast(charges)):
+            raise LedgerError(
+                "the ledger has less left than the call and the bounds and levels of its private "
+                f"codebook take: {ledger.describe()}; nothing is charged"
+            )
     book, results = released(calls, request.codebook, private, holders, ledger)
     spent = tuple(event for result in results for event in result.release.events)
-    drafted = Drafted(
-        request.private, stages.rest, stages.gaussian, spent, f"private ({private.text})"
-    )
+    drafted = Drafted(request.private, stages.gaussian, spent, f"private ({private.text})")
     own = replace(request, codebook=book, guarantee=stages.rest, drafted=drafted if spent else None)
     try:
         result = run_release(_spec(own), holders, mechanism, ledger)
     except DPModelsError as error:
-        raise _recoverable(error, book) from None
+        raise type(error)(f"{error}{found_text(book)}") from None
     whole = replace(result.request, guarantee=request.guarantee, drafted=None)
     release, call = result.release, result.call
     return result_of(whole, specified(whole, release), release, call.ledger, call.reason)
@@ -216,7 +219,13 @@ def _is_category(code: str) -> bool:
     return getattr(getattr(syntax(code), "func", None), "id", "") == "C"
 
 
-def _one_table(data: object) -> Parties:
+def found_text(found: Mapping[str, Variable]) -> str:
+    """Show bounds and levels that were released before an error."""
+    return f"\nReleased and charged, free for later calls:\n{Codebook(found)}" if found else ""
+
+
+def one_table(data: object) -> Parties:
+    """Return the holder of one table; CodebookError where sites have the rows."""
     holders = parties(data)
     if holders.protocol is not None or holders.others:
         raise CodebookError(
@@ -281,29 +290,13 @@ def draft_calls(
     return tuple(calls)
 
 
-def _require_affordable(charges: Sequence[tuple[Event, ...]], ledger: Ledger) -> None:
-    """Refuse, before the first charge, what the ledger cannot afford in all."""
-    if not all(step.fits for step in ledger.forecast(charges)):
-        raise LedgerError(
-            "the ledger has less left than the call and the bounds and levels of its private "
-            f"codebook take: {ledger.describe()}; nothing is charged"
-        )
-
-
-class Released(NamedTuple):
-    """A codebook with released bounds and levels, and the results that have them."""
-
-    codebook: Codebook
-    results: tuple[Any, ...]
-
-
 def released(
     calls: Sequence[Request],
     declared: Codebook,
     private: PrivateCodebook,
     holders: Parties,
     ledger: Ledger | None,
-) -> Released:
+) -> tuple[Codebook, list[Any]]:
     """Release bounds and levels; BudgetError, after the charge, where none were found."""
     found: dict[str, Variable] = {}
     lacking, results = [], []
@@ -323,52 +316,6 @@ def released(
     if lacking:
         raise BudgetError(
             f"no bounds or levels of {', '.join(map(quoted, lacking))} were found: the search is "
-            f"charged, and nothing else. Declare them, or give more budget.{_written(known)}"
+            f"charged, and nothing else. Declare them, or give more budget.{found_text(known)}"
         )
-    return Released(declared | known, tuple(results))
-
-
-def draft_codebook(
-    request: Request, private: PrivateCodebook, holders: Parties, ledger: Ledger
-) -> Released:
-    """Release bounds and levels of a formula's variables by the whole guarantee of a request."""
-    holders = _one_table(holders)
-    unknown, total = unknown_variables(request, private, holders), request.private
-    n_bounds, n_levels = len(unknown.bounds), len(unknown.levels)
-    of_bounds, of_levels = total, total
-    if n_bounds and n_levels and isinstance(total, ApproxDP):
-        part = n_bounds / (n_bounds + n_levels)
-        of_bounds, of_levels = (
-            ApproxDP(total.eps * share, total.delta / 2) for share in (part, 1 - part)
-        )
-    declared = request.codebook | dict.fromkeys(unknown.logical, Boolean())
-    stages = Stages(of_bounds if n_bounds else None, of_levels if n_levels else None, total)
-    calls = draft_calls(replace(request, codebook=declared), private, unknown, stages)
-    return released(calls, declared, private, holders, ledger)
-
-
-def _recoverable(error: DPModelsError, book: Codebook) -> DPModelsError:
-    """Return the error of a call with the codebook that was released before it."""
-    return type(error)(f"{error}\nBounds and levels were released and charged.{_written(book)}")
-
-
-def _written(book: Mapping[str, Variable]) -> str:
-    """Write declarations as the argument of a later call."""
-    texts = {name: _literal(variable) for name, variable in book.items()}
-    entries = [
-        f"{name}={text}" if name.isidentifier() else f"**{{{name!r}: {text}}}"
-        for name, text in texts.items()
-    ]
-    return f" Write codebook=dp.codebook({shorten(', '.join(entries), 600)})." * bool(entries)
-
-
-def _literal(variable: Variable) -> str:
-    match variable:
-        case Boolean():
-            return "dp.Boolean()"
-        case Categorical(levels=levels):
-            return repr(list(levels))
-        case Numeric(lower=lower, upper=upper, step=step):
-            kind = f"dp.Numeric({lower:.10g}, {upper:.10g}, step={step:.10g})"
-            return kind if step else f"({lower:.10g}, {upper:.10g})"
-    return f"({str(variable.lower)!r}, {str(variable.upper)!r})"
+    return declared | known, results

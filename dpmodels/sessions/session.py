@@ -57,9 +57,6 @@ from dpmodels.verbs import UNCHARGED, verb_names
 if TYPE_CHECKING:
     import pandas as pd
 
-
-# A verb as a method of a session.
-
 Result = TypeVar("Result")
 _SESSION = """
 The session sets the data, codebook, neighbours, persons and ledger. A budget that is not written is
@@ -453,9 +450,10 @@ class Session:
         eps, delta, budget
             Of the whole search; delta is a tenth of the session's by default.
         """
-        found = drafted_in_session(formula, codebook, self._terms, self._ledger, eps, delta, budget)
-        self._fits.extend(found.results)
-        self.declare(found.codebook)
+        amounts = eps, delta, budget
+        book, results = drafted_in_session(formula, codebook, self._terms, self._ledger, amounts)
+        self._fits.extend(results)
+        self.declare(book)
         return self.codebook
 
     def declare(self, codebook: Mapping[str, Any]) -> None:
