@@ -43,8 +43,8 @@ class PrivateCodebook:
     @property
     def declared(self) -> Codebook:
         """The complete declarations."""
-        known = {name: e.variable(name) for name, e in self.draft.items() if e.is_complete}
-        return Codebook({**known, **self.draft.identifiers}, person=self.draft.person)
+        complete = {name: e.variable(name) for name, e in self.draft.items() if e.is_complete}
+        return Codebook({**complete, **self.draft.identifiers}, person=self.draft.person)
 
     def wide(self, name: str, kind: str) -> Variable:
         """Return a declaration with public bounds, far too wide, where none are known."""
@@ -115,14 +115,14 @@ def private_codebook(
     (('F', 'M'), True)
     """
     of = fraction("share", share, ", such as 0.15")
-    most = real(limit)
-    if not 1e-6 <= most <= 1e15:
+    bound = real(limit)
+    if not 1e-6 <= bound <= 1e15:
         raise ArgumentError(f"limit={quoted(limit)}: expected a number from 1e-6 to 1e15")
     person = getattr(variables, "person", None)
     identifiers = getattr(variables, "identifiers", {})
     declared = {**(variables or {}), **named}
     entries = {name: _entry(name, value) for name, value in declared.items()}
-    return PrivateCodebook(Draft(entries, "", person, identifiers), of, most)
+    return PrivateCodebook(Draft(entries, "", person, identifiers), of, bound)
 
 
 def as_private(codebook: object) -> PrivateCodebook | None:

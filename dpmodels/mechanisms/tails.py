@@ -67,10 +67,10 @@ def tails_about_mean(passes: Passes, noisy: NoisyMoments, plan: Plan, entropy: E
     public, count = passes.scaling, max(noisy.count, 1.0)
     assert noisy.total is not None
     mean = shrunk(noisy.total / count, noisy.noise.mean / count)
-    moved = replace(public, centre=public.centre + mean * public.row_norm * public.scale)
-    moved = replace(moved, row_norm=distance_of(moved, public))
-    tails = noised_tails(passes.rescaled(moved), public, plan, entropy)
-    return replace(tails, about=moved.centre)
+    centred = replace(public, centre=public.centre + mean * public.row_norm * public.scale)
+    centred = replace(centred, row_norm=distance_of(centred, public))
+    tails = noised_tails(passes.rescaled(centred), public, plan, entropy)
+    return replace(tails, about=centred.centre)
 
 
 def distance_of(scaling: Scaling, public: Scaling) -> float:

@@ -90,8 +90,8 @@ def with_private_codebook(
     calls = draft_calls(request, private, unknown, stages)
     if ledger is not None:
         charges = [planned_events(_spec(call), holders, "auto", ledger) for call in calls]
-        last = _spec(replace(assumed, guarantee=stages.rest))
-        charges.append(planned_events(last, holders, mechanism, ledger))
+        expected_spec = _spec(replace(assumed, guarantee=stages.rest))
+        charges.append(planned_events(expected_spec, holders, mechanism, ledger))
         if not all(step.fits for step in ledger.forecast(charges)):
             raise LedgerError(
                 "the ledger has less left than the call and the bounds and levels of its private "
@@ -100,14 +100,16 @@ def with_private_codebook(
     book, results = released(calls, request.codebook, private, holders, ledger)
     spent = tuple(event for result in results for event in result.release.events)
     drafted = Drafted(request.private, stages.gaussian, spent, f"private ({private.text})")
-    own = replace(request, codebook=book, guarantee=stages.rest, drafted=drafted if spent else None)
+    last = replace(request, codebook=book, guarantee=stages.rest)
+    last = replace(last, drafted=drafted if spent else None)
     try:
-        result = run_release(_spec(own), holders, mechanism, ledger)
+        result = run_release(_spec(last), holders, mechanism, ledger)
     except DPModelsError as error:
-        raise type(error)(f"{error}{found_text(book)}") from None
-    whole = replace(result.request, guarantee=request.guarantee, drafted=None)
+        error.args = (f"{error}{found_text(book)}",)
+        raise
+    replayed = replace(result.request, guarantee=request.guarantee, drafted=None)
     release, call = result.release, result.call
-    return result_of(whole, specified(whole, release), release, call.ledger, call.reason)
+    return result_of(replayed, specified(replayed, release), release, call.ledger, call.reason)
 
 
 def divided(
@@ -146,8 +148,8 @@ def _divided_with_delta(
         eps = total.eps * part
         return Stages(PureDP(eps), levels, replace(rest, eps=rest.eps - eps))
     rho = 0.5 / gaussian_multiplier(rest) ** 2 * _ROOM
-    own = gaussian_eps(rest.delta, math.sqrt(0.5 / (rho * (1 - part))))
-    return Stages(ZCDP(rho * part), levels, replace(rest, eps=own), gaussian=True)
+    eps = gaussian_eps(rest.delta, math.sqrt(0.5 / (rho * (1 - part))))
+    return Stages(ZCDP(rho * part), levels, replace(rest, eps=eps), gaussian=True)
 
 
 def unknown_variables(request: Request, private: PrivateCodebook, holders: Parties) -> Unknown:
@@ -196,8 +198,8 @@ def formula_variables(formula: str, names: Iterable[str]) -> tuple[set[str], tup
     ({'g'}, ('y', 'x', 'g', 'h'))
     """
     check_size(formula)
-    known = tuple(names)
-    if ALL_NAMES.search(formula) and not known:
+    names_of_dot = tuple(names)
+    if ALL_NAMES.search(formula) and not names_of_dot:
         raise FormulaError(
             f"formula {shorten(formula)!r} names all variables, and a private codebook has none: "
             'write their names, or their types, dp.private_codebook(age="numeric", ...)'
@@ -208,7 +210,7 @@ def formula_variables(formula: str, names: Iterable[str]) -> tuple[set[str], tup
         code
         for side in sides
         if side.strip()
-        for term in parsed_formula(f"~ {side}", known).predictors
+        for term in parsed_formula(f"~ {side}", names_of_dot).predictors
         for code in term
     ]
     categories = {name for code in codes if _is_category(code) for name in variables_in(code)}
@@ -219,9 +221,11 @@ def _is_category(code: str) -> bool:
     return getattr(getattr(syntax(code), "func", None), "id", "") == "C"
 
 
-def found_text(found: Mapping[str, Variable]) -> str:
+def found_text(variables: Mapping[str, Variable]) -> str:
     """Show bounds and levels that were released before an error."""
-    return f"\nReleased and charged, free for later calls:\n{Codebook(found)}" if found else ""
+    return (
+        f"\nReleased and charged, free for later calls:\n{Codebook(variables)}" if variables else ""
+    )
 
 
 def one_table(data: object) -> Parties:
@@ -298,24 +302,24 @@ def released(
     ledger: Ledger | None,
 ) -> tuple[Codebook, list[Any]]:
     """Release bounds and levels; BudgetError, after the charge, where none were found."""
-    found: dict[str, Variable] = {}
+    variables: dict[str, Variable] = {}
     lacking, results = [], []
     for call in calls:
         result = run_release(_spec(call), holders, "auto", ledger)
         results.append(result)
         if call.verb == _BOUNDS:
             lacking += [name for name, ends in result.found.items() if not ends.is_narrowed]
-            found |= {name: result.codebook[name] for name in result.found}
+            variables |= {name: result.codebook[name] for name in result.found}
             continue
         for name, levels in result.levels.items():
             try:
-                found[name] = private.with_levels(name, levels)
+                variables[name] = private.with_levels(name, levels)
             except CodebookError:  # Fewer than two
                 lacking.append(name)
-    known = {name: variable for name, variable in found.items() if name not in lacking}
+    identified = {name: variable for name, variable in variables.items() if name not in lacking}
     if lacking:
         raise BudgetError(
             f"no bounds or levels of {', '.join(map(quoted, lacking))} were found: the search is "
-            f"charged, and nothing else. Declare them, or give more budget.{found_text(known)}"
+            f"charged, and nothing else. Declare them, or give more budget.{found_text(identified)}"
         )
-    return declared | known, results
+    return declared | identified, results

@@ -27,15 +27,15 @@ def drafted_in_session(
     amounts: tuple[float | None, float | None, Guarantee | None],
 ) -> tuple[Codebook, list[Any]]:
     """Release what the variables of a formula lack, by eps, delta or a budget."""
-    private, whole, (eps, delta, budget) = as_private(codebook), whole_of(ledger), amounts
+    private, budget_of_all, (eps, delta, budget) = as_private(codebook), whole_of(ledger), amounts
     if private is None:
         raise CodebookError(
             f'codebook= is of type {type(codebook).__name__}: expected "private" or '
             'dp.private_codebook(age="numeric", ...)'
         )
     if delta is None:
-        spends = budget is None and isinstance(whole, ApproxDP)
-        delta = getattr(whole, "delta", 0.0) * DELTA_SHARE * spends
+        spends = budget is None and isinstance(budget_of_all, ApproxDP)
+        delta = getattr(budget_of_all, "delta", 0.0) * DELTA_SHARE * spends
     total, book = resolve_budget(eps, delta, budget), terms.codebook | private.declared
     request = Request("bounds", formula, book, total, terms.adjacency, {}, terms.subset)
     holders = one_table(terms.parties)
