@@ -10,6 +10,7 @@ from .devices.randomized_response import randomized_response as randomized_respo
 from .devices.unary import unary_response as unary_response
 from .dictionaries.codebook_class import codebook as codebook
 from .dictionaries.draft import Draft as Draft
+from .dictionaries.private_codebook import private_codebook as private_codebook
 from .disclosures.verb import disclosure as disclosure
 from .evaluation import shapes as shapes
 from .evaluation.verb import evaluate as evaluate

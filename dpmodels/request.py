@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from numbers import Real
@@ -22,6 +22,7 @@ from dpmodels.privacy import (
     Adjacency,
     AdjacencyName,
     ApproxDP,
+    Event,
     Guarantee,
     Pufferfish,
     PureDP,
@@ -29,6 +30,7 @@ from dpmodels.privacy import (
     protecting,
     resolve_budget,
 )
+from dpmodels.privacy.events import all_gaussian
 
 # The shape of a request as plain values, in an untrusted file.
 STATED: Final[Mapping[str, Shape]] = {
@@ -51,6 +53,24 @@ SAVED: Final[Mapping[str, Shape]] = {
 
 
 @dataclass(frozen=True)
+class Drafted:
+    """Bounds and levels of a codebook that were released first, from the budget of a call."""
+
+    guarantee: Guarantee  # Of these releases and the call together
+    gaussian: bool  # Whether the call has to have Gaussian noise only
+    events: tuple[Event, ...]  # Of these releases
+    text: str  # For the header of the table
+
+    def require(self, events: Sequence[Event]) -> None:
+        """Refuse a charge of another kind than was fixed."""
+        if self.gaussian and not all_gaussian(events):
+            raise BudgetError(
+                "with the bounds and levels that were released the call would have another kind of "
+                "noise than was planned for: name its mechanism="
+            )
+
+
+@dataclass(frozen=True)
 class Request:
     """A verb with its arguments, before any rows.
 
@@ -70,6 +90,7 @@ class Request:
     words: Mapping[str, Any] = field(default_factory=dict)  # Other arguments, as plain values
     subset: str | None = None  # A condition on the rows that count
     attached: bool = False  # Whether the codebook is the one beside the table
+    drafted: Drafted | None = None  # How the codebook was released, and the whole guarantee
     parent: Request | None = None  # Of the result that this one is derived from, at no cost
 
     def derive(self, verb: str, **words: Any) -> Request:

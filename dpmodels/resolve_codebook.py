@@ -10,13 +10,14 @@ from typing import Any
 from dpmodels.attached_codebook import codebook_of_file, codebook_of_table
 from dpmodels.codebook import Codebook
 from dpmodels.dictionaries.draft import Draft
+from dpmodels.dictionaries.private_codebook import PrivateCodebook, as_private
 from dpmodels.errors import CodebookError, FormulaError
 from dpmodels.formula.parse import parsed_formula, variables_in
 from dpmodels.frames.files import SUFFIX, named_files
 from dpmodels.options import current_settings
 from dpmodels.request import difference
 
-Resolved = Codebook | Mapping[str, object] | str | PathLike[str] | None
+Resolved = Codebook | PrivateCodebook | Mapping[str, object] | str | PathLike[str] | None
 """What ``codebook=`` may be: a codebook, a draft, declarations by name, or a file of them."""
 
 
@@ -32,6 +33,11 @@ def codebook_of_call(codebook: object, data: object, sites: object, formula: obj
         raise CodebookError(_missing_codebook(formula))
     if isinstance(source, Codebook):
         return source
+    if as_private(source) is not None:
+        raise CodebookError(
+            "a private codebook is released by a verb with data=, such as dp.dp_pca(..., "
+            'codebook="private"), and by draft_codebook() of a session: give a codebook here'
+        )
     if isinstance(source, str | PathLike):
         from dpmodels.dictionaries.codebook_class import read
 

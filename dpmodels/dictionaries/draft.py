@@ -26,7 +26,7 @@ from dpmodels.levels import check_writable
 from dpmodels.typing import AnyPath
 
 # A formula that names all variables, or those of a name pattern.
-_ALL: Final = re.compile(r"(?<![\w.)\]])\.(?![\w.])|\b(?:starts_with|ends_with|contains)\s*\(")
+ALL_NAMES: Final = re.compile(r"(?<![\w.)\]])\.(?![\w.])|\b(?:starts_with|ends_with|contains)\s*\(")
 
 
 class Draft(Mapping[str, Entry]):
@@ -193,7 +193,7 @@ class Draft(Mapping[str, Entry]):
         """
         text = formula if isinstance(formula, str) else ""
         unknown = [name for name in self.unknown if _names(text, name)]
-        self._refuse(self.unknown if not text or _ALL.search(text) else unknown)
+        self._refuse(self.unknown if not text or ALL_NAMES.search(text) else unknown)
         variables = {
             name: entry.variable(name) for name, entry in self.items() if entry.is_complete
         }

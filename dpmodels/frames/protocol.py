@@ -31,11 +31,14 @@ class Holds(IntEnum):
 class Kind(NamedTuple):
     """What a column can hold, and the name of its type for messages.
 
-    Not named are the types inside the type: the fields of a structure may have been keys in a row.
+    `declares` is the type of variable that the container states, such as ``"numeric"`` or
+    ``"categorical"``; empty where it states none, or where types are inferred from cells. Not named
+    are the types inside the type: the fields of a structure may have been keys in a row.
     """
 
     holds: Holds
     name: str = ""
+    declares: str = ""
 
 
 ANY: Final = Kind(Holds.ANYTHING)
@@ -45,7 +48,9 @@ def kind_of_parts(kinds: Iterable[Kind]) -> Kind:
     """Combine the kinds of the parts of a column."""
     parts = tuple(kinds)
     is_mixed = {Holds.DAYS, Holds.WHOLE} <= {part.holds for part in parts}
-    return ANY if is_mixed else max(parts)
+    declared = {part.declares for part in parts}
+    combined = ANY if is_mixed else max(parts)
+    return combined if len(declared) == 1 else combined._replace(declares="")
 
 
 class RowSource(Protocol):

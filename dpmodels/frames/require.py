@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from dpmodels.dates import Date
+from dpmodels.dictionaries.schema import kind_of_dtype as variable_type
 from dpmodels.errors import FrameError, did_you_mean, shorten
 from dpmodels.frames.convert import LevelCodes, is_bytes, is_days, is_number, is_text
 from dpmodels.frames.protocol import ANY, Holds, Kind, RowSource
@@ -47,9 +48,16 @@ def kind_of_dtype(dtype: np.dtype[np.generic]) -> Kind:
     """Tell what a field of a structured array can hold.
 
     >>> kind_of_dtype(np.dtype("M8[D]"))
-    Kind(holds=<Holds.DAYS: 1>, name='datetime64[D]')
+    Kind(holds=<Holds.DAYS: 1>, name='datetime64[D]', declares='date')
     """
-    return Kind(_BY_KIND.get(dtype.kind, Holds.ANYTHING), dtype.name)
+    return _declaring(Kind(_BY_KIND.get(dtype.kind, Holds.ANYTHING), dtype.name), dtype)
+
+
+def _declaring(kind: Kind, dtype: object) -> Kind:
+    """Return the kind with the type of variable that a declared type states."""
+    declares = variable_type(dtype)
+    is_integer = kind.holds is Holds.WHOLE and declares == "numeric"
+    return kind._replace(declares="integer" if is_integer else declares)
 
 
 def is_inferred(metadata: Mapping[bytes, bytes] | None) -> bool:
@@ -67,23 +75,25 @@ def kind_of_arrow(arrow_type: Any) -> Kind:
     if types.is_dictionary(arrow_type):
         return kind_of_arrow(arrow_type.value_type)
     if types.is_integer(arrow_type) or types.is_boolean(arrow_type):
-        return Kind(Holds.WHOLE, str(arrow_type))
+        return _declaring(Kind(Holds.WHOLE, str(arrow_type)), arrow_type)
     if is_days(arrow_type):
-        return Kind(Holds.DAYS, str(arrow_type))
+        return _declaring(Kind(Holds.DAYS, str(arrow_type)), arrow_type)
     readable = (is_number, is_text, is_bytes, types.is_null)
     is_readable = any(check(arrow_type) for check in readable)
-    return Kind(Holds.ANYTHING if is_readable else Holds.NOTHING, str(arrow_type).split("<")[0])
+    kind = Kind(Holds.ANYTHING if is_readable else Holds.NOTHING, str(arrow_type).split("<")[0])
+    return _declaring(kind, arrow_type)
 
 
 def _of_polars(dtype: Any) -> Kind:
     import polars as pl
 
     if dtype.is_integer() or dtype == pl.Boolean:
-        return Kind(Holds.WHOLE, str(dtype))
+        return _declaring(Kind(Holds.WHOLE, str(dtype)), dtype)
     if dtype in (pl.Date, pl.Datetime):
-        return Kind(Holds.DAYS, str(dtype.base_type()))
+        return _declaring(Kind(Holds.DAYS, str(dtype.base_type())), dtype)
     neither = dtype.is_temporal() or dtype.is_nested()
-    return Kind(Holds.NOTHING if neither else Holds.ANYTHING, str(dtype.base_type()))
+    kind = Kind(Holds.NOTHING if neither else Holds.ANYTHING, str(dtype.base_type()))
+    return _declaring(kind, dtype)
 
 
 _HELD: Final = {

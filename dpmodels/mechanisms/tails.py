@@ -12,9 +12,11 @@ from dpmodels.design import Scaling
 from dpmodels.mechanisms.add_noise import (
     ROUND_UP,
     SMALLEST_SCALE,
+    NoisyMoments,
     add_noise,
     noised_symmetric,
     row_units,
+    shrunk,
 )
 from dpmodels.mechanisms.protocol import Plan
 from dpmodels.noise import Entropy
@@ -29,9 +31,13 @@ TAIL_SHARES: Final = {FOURTH: 0.07, BEYOND: 0.25}
 
 def tail_scales(multipliers: dict[str, float], radius: float) -> dict[str, float]:
     """Return the scales of the noise: of fourth moments in lattice steps, of increments in rows."""
-    fourth = multipliers[FOURTH] * ROUND_UP * radius**2
-    scales = {FOURTH: max(fourth, math.sqrt(2) * SMALLEST_SCALE)}
-    return scales | {BEYOND: multipliers[BEYOND] * ROUND_UP}
+    fourth = fourth_scale(multipliers[FOURTH], radius)
+    return {FOURTH: fourth, BEYOND: multipliers[BEYOND] * ROUND_UP}
+
+
+def fourth_scale(multiplier: float, radius: float) -> float:
+    """Return the scale of the noise in fourth moments, in lattice steps."""
+    return max(multiplier * ROUND_UP * radius**2, math.sqrt(2) * SMALLEST_SCALE)
 
 
 def noised_tails(passes: Passes, public: Scaling, plan: Plan, entropy: Entropy) -> Tails:
@@ -51,6 +57,20 @@ def noised_tails(passes: Passes, public: Scaling, plan: Plan, entropy: Entropy) 
         return Tails(squares, scale / length, 0.0, 0.0, scaling.row_norm)
     beyond, sd = _beyond(passes, farthest, plan, entropy)
     return Tails(squares, scale / length, beyond, sd, farthest)
+
+
+def tails_about_mean(passes: Passes, noisy: NoisyMoments, plan: Plan, entropy: Entropy) -> Tails:
+    """Read all rows once more, for their fourth moments about the released mean.
+
+    The ball about that mean contains every row, so that none is clipped.
+    """
+    public, count = passes.scaling, max(noisy.count, 1.0)
+    assert noisy.total is not None
+    mean = shrunk(noisy.total / count, noisy.noise.mean / count)
+    centred = replace(public, centre=public.centre + mean * public.row_norm * public.scale)
+    centred = replace(centred, row_norm=distance_of(centred, public))
+    tails = noised_tails(passes.rescaled(centred), public, plan, entropy)
+    return replace(tails, about=centred.centre)
 
 
 def distance_of(scaling: Scaling, public: Scaling) -> float:

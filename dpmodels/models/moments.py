@@ -28,6 +28,7 @@ def dp_moments(
     row_norm: float | None = None,
     denoise: str | None = "auto",
     mechanism: str | Registered = "auto",
+    inference: bool = False,
     **shared: Unpack[Shared],
 ) -> MomentsResult:
     """Release the number of rows, means and second moments of columns, once.
@@ -50,6 +51,10 @@ def dp_moments(
     mechanism : str or instance
         ``"auto"`` and ``"gauss"`` are the same. A registered mechanism of Gaussian
         noise is taken too, see :func:`dpmodels.mechanisms.register`.
+    inference : bool
+        Whether 7 % of the budget buys fourth moments, so that confidence intervals of variances,
+        covariances and components follow the rows rather than the codebook's bounds: noise is 1.04
+        times as large, and the rows are read twice.
 
     Returns
     -------
@@ -57,6 +62,10 @@ def dp_moments(
 
     Notes
     -----
+    No row is clipped to less than the codebook's bounds unless ``row_norm`` is written, so noise
+    intervals hold for these rows, whatever is derived from them. Where columns are many, or bounds
+    far too wide, :func:`dp_cov` has less noise in one covariance matrix.
+
     A row that is incomplete in any column counts in none. More columns mean
     longer rows and more noise in each: name those that will be used.
 
@@ -77,7 +86,15 @@ def dp_moments(
     """
     chosen = gauss_if_auto(mechanism)
     return run_verb(
-        "moments", moments_spec, formula, data, shared, chosen, row_norm=row_norm, denoise=denoise
+        "moments",
+        moments_spec,
+        formula,
+        data,
+        shared,
+        chosen,
+        row_norm=row_norm,
+        denoise=denoise,
+        inference=inference,
     )
 
 

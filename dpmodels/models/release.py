@@ -16,7 +16,7 @@ from dpmodels.models.predictor import warn_if_futile
 from dpmodels.models.verb_spec import Planned, VerbSpec, of_question
 from dpmodels.noise import simulating
 from dpmodels.options import ledger_of
-from dpmodels.privacy import Charge, Ledger, charge, group_events
+from dpmodels.privacy import Charge, Event, Ledger, charge, group_events
 from dpmodels.released import AnyRelease, CountsRelease
 from dpmodels.sites import Parties, parties, together
 from dpmodels.statistics import Statistic
@@ -58,6 +58,37 @@ def run_release(
     return spec.of(release, charged.ledger_state, reason)
 
 
+class _Whole(NamedTuple):
+    """The plan of a release with counts beside it, its unread rows, and what it will cost."""
+
+    choice: Planned
+    counting: Counting | None
+    private: tuple[Any, ...]
+    events: tuple[Event, ...]
+
+
+def planned_events(
+    spec: VerbSpec[object], holders: Parties, mechanism: object, ledger: Ledger | None
+) -> tuple[Event, ...]:
+    """Return what a call would be charged; no row is read."""
+    return _planned(_sized(spec, holders), holders, mechanism, ledger).events
+
+
+def _planned(
+    spec: VerbSpec[object], holders: Parties, mechanism: object, ledger: Ledger | None
+) -> _Whole:
+    """Plan a release and the counts beside it, by the price on the ledger."""
+    private, places = holders.bind(spec.private.bind), spec.request.adjacency.places
+    try:
+        with priced_on(None if holders.protocol else ledger, places):
+            choice, counting = planned_with_counts(spec, holders, mechanism, private)
+    except FrameError as error:  # The number of persons is public: they are counted first
+        raise FrameError(before_charge(error)) from None
+    counts = () if counting is None else counting.plan.events
+    events = group_events((*choice.plan.events, *counts), places)
+    return _Whole(choice, counting, private, events)
+
+
 def _sized(spec: VerbSpec[Result], holders: Parties) -> VerbSpec[Result]:
     """Return the specification for a public number of rows of all holders, if it depends on it."""
     relation = spec.reads or spec.request.adjacency
@@ -87,16 +118,11 @@ def measured(
     """Check the call and charge for it; only then read the rows."""
     ledger = ledger_of(ledger)
     request, witness = spec.request, holders.witness
-    private = holders.bind(spec.private.bind)
-    try:
-        with priced_on(None if holders.protocol else ledger, request.adjacency.places):
-            choice, counting = planned_with_counts(spec, holders, mechanism, private)
-    except FrameError as error:  # The number of persons is public: they are counted first
-        raise FrameError(before_charge(error)) from None
+    choice, counting, private, events = _planned(spec, holders, mechanism, ledger)
     witness.planned(choice.strategy, private, choice.plan)
     witness.specified(spec, choice, private)
-    counts = () if counting is None else counting.plan.events
-    events = group_events((*choice.plan.events, *counts), request.adjacency.places)
+    if request.drafted is not None:
+        request.drafted.require(events)
     witness.charging(choice.strategy.info.name, events)
     _warn_before_charge(spec, holders, choice, private)
     charged = charge(

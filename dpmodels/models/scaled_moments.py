@@ -57,6 +57,7 @@ def scaled_spec(
     candidates = frozenset(table) if automatic is None else automatic
     options = {"denoise": denoise, "eigenvals": words.get("eigenvals")}
     options["inference"] = boolean("inference", words.get("inference", False))
+    options["fourth"] = options["inference"] and table is GAUSSIAN_MOMENTS
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[Any, str]:
         counts = (source.nrows for source in private)

@@ -10,11 +10,14 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
-from typing import Any, Final, Literal, NamedTuple, ParamSpec, TypedDict, TypeVar
+from typing import Any, Final, Literal, NamedTuple, ParamSpec, TypedDict, TypeVar, cast
 
 from dpmodels.arguments import known_parameters
+from dpmodels.dictionaries.private_codebook import PrivateCodebook, as_private
 from dpmodels.entry_point import entry_point
+from dpmodels.errors import CodebookError
 from dpmodels.frames.delimited import CsvMode
+from dpmodels.models.drafting import with_private_codebook
 from dpmodels.models.release import run_release
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Pufferfish
@@ -47,6 +50,7 @@ class Shared(TypedDict, total=False):
 # Parameters of the verb itself come after the budget.
 _BEFORE: Final = ("sites", "protocol", "codebook", "eps", "delta", "budget")
 _DEFAULTS: Final = {"delta": 0.0}
+_OF_CODEBOOKS: Final = ("bounds", "levels")
 _TEXTS: Final = """\
 data : frame, mapping, path or iterable of frames
     pandas, polars, Arrow or another frame, a mapping of names to arrays, a
@@ -60,11 +64,12 @@ protocol : str or instance, optional
     moments of each), ``"dpdispca"`` (the leading part of these, of R columns:
     ``dp.sites.DPdisPCA(R=10)``), ``"cape"`` or ``"secure_sum"`` (noise of about
     one release, without a trusted aggregator). Has to be stated.
-codebook : Codebook, Draft, dict of declarations or path, optional
+codebook : Codebook, Draft, dict of declarations, path or "private", optional
     Public bounds and levels of the variables, see :class:`dp.codebook`; values
     outside their bounds are clipped to them. By default the codebook attached
     to the table, see :meth:`dp.Codebook.attach`, or that of
-    :class:`dp.options`.
+    :class:`dp.options`. ``"private"`` releases them first, from 15 % of the
+    budget, see :func:`dp.private_codebook`.
 eps, delta : float
     The guarantee; ``delta`` in (0, 1) for Gaussian mechanisms.
 budget : Guarantee, optional
@@ -147,8 +152,34 @@ def run_verb(
     sources = sources_of(data, shared)
     if isinstance(sources, Parties) and sources.sends:
         options = VERBS[name].sent(options)
+    private = as_private(shared.get("codebook"))
+    if private is not None:
+        drafted: Result = _with_private_codebook(
+            name, formula, sources, shared, private, mechanism, options
+        )
+        return drafted
     request = request_of(name, formula, data, shared, **options)
     return run_release(spec(request), sources, mechanism, shared.get("ledger"))
+
+
+def _with_private_codebook(
+    name: str,
+    formula: str,
+    sources: object,
+    shared: Shared,
+    private: PrivateCodebook,
+    mechanism: object,
+    options: Mapping[str, Any],
+) -> Any:
+    """Release bounds and levels from a share of the budget, then the call by the rest."""
+    if name in _OF_CODEBOOKS:
+        raise CodebookError(
+            f"dp_{name} releases what a private codebook would: declare bounds that may be far too "
+            "wide, as in codebook=dp.codebook(age=(-1e9, 1e9)); levels need no declaration"
+        )
+    declared = cast("Shared", {**shared, "codebook": private.declared})
+    request = request_of(name, formula, sources, declared, **options)
+    return with_private_codebook(request, private, sources, mechanism, shared.get("ledger"))
 
 
 def sources_of(data: object, shared: Shared) -> object:

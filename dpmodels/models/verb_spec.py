@@ -63,13 +63,16 @@ def of_question(release: Any, request: Request, holders: Parties | None = None) 
     """Return a release in its unit, with its guarantee, neighbours and events."""
     facts = [("Records", text) for text in holders.records] if holders else []
     facts += [("Codebook", "attached to the table")] if request.attached else []
+    neighbours, drafted = request.adjacency, request.drafted
+    guarantee, events = request.guarantee, group_events(release.events, neighbours.places)
+    if drafted is not None:
+        facts += [("Codebook", drafted.text)]
+        guarantee, events = drafted.guarantee, (*drafted.events, *events)
     table = tuple(facts) or None
-    neighbours = request.adjacency
-    events = group_events(release.events, neighbours.places)
     converted = in_persons(release, neighbours.places) if neighbours.counts_persons else release
     return replace(
         converted,
-        guarantee=request.guarantee,
+        guarantee=guarantee,
         events=events,
         subset=request.subset,
         table=table,

@@ -31,8 +31,9 @@ SHAPES = np.array([-1.0, 1e-6, 0.15])
 TAIL, FARTHER, CAREFUL = 0.03, 2.0, 0.65
 # Fractions of the rows that may be beyond an end by the counts: estimated, and with noise bound.
 BEYOND, RULED_OUT = 1.5e-3, 0.02
-# Cells of the first round on one side of zero, each half as wide as the next.
-OCTAVES = 24
+# Cells of the first round on one side of zero, each half as wide as the next; and of ranges so long
+# that they say nothing about the scale.
+OCTAVES, MORE_OCTAVES, NO_SCALE = 24, 42, 2e9
 # Tail fraction and quantile for the window of the second round.
 WINDOW, WINDOW_WEIGHT = 0.08, 0.7
 # Cells of the window: minimum, maximum, and rows in each, in noise sds, in between.
@@ -79,7 +80,12 @@ def complete_rows(counts: Floats, rows: float | None) -> float:
 
 def first_cells(column: Column) -> Floats:
     """Return the edges of cells whose widths double from zero, or from the bound nearest to it."""
-    return _at_steps(range_cells(column.lower, column.upper, 1, OCTAVES, 1), column)
+    octaves = _octaves(column.upper - column.lower)
+    return _at_steps(range_cells(column.lower, column.upper, 1, octaves, 1), column)
+
+
+def _octaves(length: float) -> int:
+    return OCTAVES if length < NO_SCALE else MORE_OCTAVES
 
 
 def next_cells(first: CellCounts, rows: float, column: Column, next_sd: float) -> Floats:
@@ -197,7 +203,9 @@ class _Fit:
         """Compute the weights by likelihood; None if no rows are detected."""
         ends = rounds[-1].ends
         middles, length = (ends[1:] + ends[:-1]) / 2, float(ends[-1] - ends[0])
-        narrowest = max(float(np.diff(ends).min()) / NARROWEST, length * 2.0 ** -(OCTAVES + 2))
+        narrowest = max(
+            float(np.diff(ends).min()) / NARROWEST, length * 2.0 ** -(_octaves(length) + 2)
+        )
         widths = narrowest * 2.0 ** np.arange(0, math.log2(length / narrowest) + 1, 1 / WIDTHS)
         falls = _Falls(np.repeat(widths, SHAPES.size), np.tile(SHAPES, widths.size))
         losses = sum(_losses(cells, middles, falls, rows) for cells in rounds)

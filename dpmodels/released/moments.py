@@ -104,17 +104,21 @@ class Tails:
     """What short intervals of second moments are computed from, if they were requested.
 
     ``fourth`` are noisy sums of ``y_i² y_j²`` over the rows y clipped to the ball, in units of its
-    radius, and ``fourth_sd`` the noise standard deviation on their diagonal, √2 times that off it.
+    radius, and ``fourth_sd`` the noise standard deviation on their diagonal, √½ of that off it.
     ``beyond`` is the noisy sum of :func:`dpmodels.statistics.tails.increments_beyond` with noise of
     ``beyond_sd``; ``farthest``, in units of the scaled columns, bounds a row's distance from the
-    ball's centre.
+    ball's centre. Where ``about``, shape (columns,) and in the units of the coded columns, is
+    there, the fourth moments are of all rows about that point, in units of ``farthest``.
     """
+
+    later: ClassVar[frozenset[str]] = frozenset({"about"})
 
     fourth: Annotated[Bounded, "variable", "variable_"]
     fourth_sd: Amount
     beyond: Quantity
     beyond_sd: Amount
     farthest: Amount
+    about: Annotated[Bounded, "variable"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

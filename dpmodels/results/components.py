@@ -446,13 +446,17 @@ class Analysis:
 
     def _fourth_moments(self, tails: Tails, variances: Floats, directions: Floats) -> Floats:
         """Bound fourth moments of rows about their mean: noise upwards, and what was clipped."""
-        plain, radius, (_, farthest, _) = self.plain, self.call.row_norm, self.cut
+        plain, mean, (_, farthest, _) = self.plain, self.plain.mean, self.cut
+        radius = self.call.row_norm
+        if tails.about is not None:
+            mean = mean + (self.call.origin - tails.about) / self.call.divisor
+            radius = tails.farthest
         noise = np.where(np.eye(len(variances)), 1.0, math.sqrt(0.5)) * tails.fourth_sd
         beyond = max(tails.beyond, 0.0) / plain.count
         added = np.outer(farthest**2, farthest**2 + np.minimum(farthest, radius) ** 2) * beyond
         fourth = (tails.fourth + UPPER * noise) * radius**4 / plain.count
-        squares = variances + plain.mean**2 + UPPER * plain.noise.diagonal + farthest**2 * beyond
-        return mean_products(fourth + np.minimum(added, added.T), squares, plain.mean, directions)
+        squares = variances + mean**2 + UPPER * plain.noise.diagonal + farthest**2 * beyond
+        return mean_products(fourth + np.minimum(added, added.T), squares, mean, directions)
 
     def _clipped_off(self, tails: Tails, quantile: float) -> tuple[float, float, float]:
         """Return increments beyond the ball by row, their noise, and the root of a mean's square.

@@ -131,8 +131,13 @@ class Part(NamedTuple):
     def take(self, release: MomentsRelease) -> MomentsRelease:
         """Return these columns of the joint release."""
         assert release.total is not None
+        tails = release.tails
+        if tails is not None and tails.about is not None:
+            fourth = tails.fourth[np.ix_(self.positions, self.positions)]
+            tails = replace(tails, fourth=fourth, about=tails.about[self.positions])
         return replace(
             release,
+            tails=tails,
             total=release.total[self.positions],
             second=release.second[np.ix_(self.positions, self.positions)],
             whole=origin(release),

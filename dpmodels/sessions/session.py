@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, SupportsIndex, 
 
 from dpmodels.arguments import checked_keywords, integer, text
 from dpmodels.codebook import Codebook
+from dpmodels.dictionaries.private_codebook import PrivateCodebook, as_private
 from dpmodels.entry_point import entry_point
 from dpmodels.errors import (
     ArgumentError,
@@ -46,6 +47,7 @@ from dpmodels.resolve_codebook import Resolved, codebook_of_call
 from dpmodels.results.bounds import BoundsResult
 from dpmodels.results.plan import PlanResult
 from dpmodels.sessions.call import Call, Terms, call_of, signature_of
+from dpmodels.sessions.drafting import drafted_in_session
 from dpmodels.sessions.plan import budget_of, planned
 from dpmodels.sessions.shares import Left, fraction, left_in, whole_of
 from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, gathered, parties, together
@@ -54,9 +56,6 @@ from dpmodels.verbs import UNCHARGED, verb_names
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-# A verb as a method of a session.
 
 Result = TypeVar("Result")
 _SESSION = """
@@ -180,8 +179,8 @@ class Session:
     data : frame, mapping, path or list of frames
         As for :func:`dp_pca`: **the whole table**, of which later calls take rows with
         ``subset="age >= 25"``. An iterator is refused, as it can be read once.
-    codebook : Codebook
-        Public bounds and levels of the variables, as for :func:`dp_pca`.
+    codebook : Codebook or "private"
+        Public bounds and levels of the variables; ``"private"``: see :meth:`draft_codebook`.
     sites, protocol : mapping and str, optional
         Instead of ``data``: the rows of each site and who sees what, as for :func:`dp_pca`.
     budget : Guarantee, optional
@@ -279,7 +278,8 @@ class Session:
         pure: float | None = None,
         share: float | str | None = None,
     ) -> None:
-        book = codebook_of_call(codebook, data, sites, "~ .")
+        types = as_private(codebook)
+        book = codebook_of_call(codebook, data, sites, "~ .") if types is None else types.declared
         default_neighbours = (
             adjacency is None and person is None and rows is None and book.person is None
         )
@@ -430,6 +430,31 @@ class Session:
         result: BoundsResult = self.bounds(formula, **words)
         self.declare(result.codebook)
         return result
+
+    def draft_codebook(
+        self,
+        formula: str,
+        codebook: PrivateCodebook | str = "private",
+        *,
+        eps: float | None = None,
+        delta: float | None = None,
+        budget: Guarantee | None = None,
+    ) -> Codebook:
+        """Release bounds and levels of undeclared variables, and use them from here on.
+
+        Parameters
+        ----------
+        formula : str
+        codebook : "private" or PrivateCodebook
+            What is public, see :func:`dp.private_codebook`.
+        eps, delta, budget
+            Of the whole search; delta is a tenth of the session's by default.
+        """
+        amounts = eps, delta, budget
+        book, results = drafted_in_session(formula, codebook, self._terms, self._ledger, amounts)
+        self._fits.extend(results)
+        self.declare(book)
+        return self.codebook
 
     def declare(self, codebook: Mapping[str, Any]) -> None:
         """Use further declarations from here on, in the place of those of the same name.

@@ -17,6 +17,7 @@ OPTIONS = (
     ("sampler", "sequential"),
     ("denoise", None),
     ("steps", 1),
+    ("fourth", True),
     ("ridge", 50.0),
 )
 RIDGE = (("ridge", 1.0),)

@@ -8,7 +8,7 @@ import dpmodels as dp
 from dpmodels.design import private_design
 from dpmodels.design.regression import private_regression
 from dpmodels.digest import release_digest
-from dpmodels.mechanisms import Ellipsoid, Facts, Rounds, RoundsPure
+from dpmodels.mechanisms import Ellipsoid, Facts, Gauss, Rounds, RoundsPure
 from dpmodels.mechanisms.regression import Moments, Scores
 from dpmodels.mechanisms.robust_covariance import RobustCovariance
 from dpmodels.mechanisms.tails import BEYOND
@@ -23,6 +23,7 @@ MECHANISMS = {
     "rounds": Rounds(),
     "rounds_pure": RoundsPure(),
     "rounds, tails": Rounds(inference=True),
+    "gauss, tails": Gauss(fourth=True),
     "ellipsoid": Ellipsoid(),
     "scores": Scores(),
     "moments, HC": RobustCovariance(Moments()),
@@ -31,6 +32,8 @@ MECHANISMS = {
     "rounds, HC": RobustCovariance(Rounds(), intercept=False),
     "rounds_pure, HC": RobustCovariance(RoundsPure()),
 }
+
+MOMENTS_ALONE = ("rounds", "rounds_pure", "rounds, tails", "gauss, tails")
 
 
 def bound(rows, regressed, center):
@@ -58,7 +61,7 @@ def one_and_other(rng, relation):
 def test_whatever_the_answers_a_round_costs_its_event_and_nothing_else_is_told(name, relation):
     """Budgets down to those whose lattice is the coarsest; most of each event is used up."""
     mechanism, rng = MECHANISMS[name], np.random.default_rng(5)
-    regressed, most = name not in ("rounds", "rounds_pure", "rounds, tails"), 0.0
+    regressed, most = name not in MOMENTS_ALONE, 0.0
     for draw in range(12):
         rho = 10.0 ** rng.uniform(*((-8, 1) if draw % 3 else (-20, -16)))
         guarantee = PureDP(rho**0.5) if "pure" in name and draw % 2 else ZCDP(rho)

@@ -13,7 +13,9 @@ Noise
     radius for the diagonal, σ/√2 off it, σ/w₀ and σ/w₁ for the count and the sum of the rows.
     Every scale is at least 2²⁰ steps, where the discrete law's δ(ε) exceeds the continuous one's
     by less than 10⁻¹¹ of itself (the error of a Riemann sum, of order σ⁻²), which the
-    calibration's margin covers; the zCDP guarantee needs no such step.
+    calibration's margin covers; the zCDP guarantee needs no such step. With ``fourth`` moments,
+    a second release about the released mean has 7 % of the budget, and both compose as
+    ``1/m² = Σ 1/m_j²`` (Theorem 66).
 Numerics
     exact: integer statistic, integer noise of exact law, then a division.
 Source
@@ -25,28 +27,46 @@ Source
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from dpmodels.arguments import boolean
 from dpmodels.design import PrivateDesign
 from dpmodels.mechanisms.add_noise import (
     LAPLACE,
+    ROUND_UP,
+    SMALLEST_SCALE,
     gaussian_scales,
     hand_over,
     laplace_multipliers,
     laplace_scales,
+    lattice_for,
     noised_moments,
 )
 from dpmodels.mechanisms.protocol import Facts, Plan
+from dpmodels.mechanisms.tails import FOURTH, TAIL_SHARES, fourth_scale, tails_about_mean
 from dpmodels.noise import Entropy
-from dpmodels.privacy import GaussianEvent, Guarantee, LaplaceEvent, gaussian_multiplier
+from dpmodels.privacy import (
+    GaussianEvent,
+    Guarantee,
+    LaplaceEvent,
+    gaussian_multiplier,
+    split_gaussian,
+)
 from dpmodels.released import MechanismInfo, MomentsRelease
-from dpmodels.statistics import Statistic, moments
+from dpmodels.statistics import Passes, Statistic, moments
+from dpmodels.statistics.statistic import measured_as
 
 
 @dataclass(frozen=True)
 class Gauss:
     """Gaussian mechanism for a covariance, second moment and mean.
+
+    Parameters
+    ----------
+    fourth : bool
+        Whether 7 % of the budget buys fourth moments, for short confidence intervals: the noise of
+        the moments is 1.04 times as large, and the rows are read twice. Needs the mean.
 
     Examples
     --------
@@ -66,20 +86,46 @@ class Gauss:
         source="Dwork et al. (2014) in isometric coordinates",
     )
 
+    fourth: bool = False
+
+    def __post_init__(self) -> None:
+        boolean("fourth", self.fourth)
+
+    @property
+    def passes(self) -> str:
+        """Whether the rows are read once, or more often."""
+        return "many" if self.fourth else "one"
+
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Calibrate the noise; BudgetError for a pure guarantee: Gaussian noise gives none."""
         multiplier = gaussian_multiplier(guarantee)
-        lattice, steps = gaussian_scales(facts, multiplier)
-        return Plan(guarantee, (GaussianEvent(multiplier),), lattice, facts, steps)
+        if not self.fourth or not facts.centred or facts.unit:
+            lattice, steps = gaussian_scales(facts, multiplier)
+            return Plan(guarantee, (GaussianEvent(multiplier),), lattice, facts, steps)
+        share = TAIL_SHARES[FOURTH]
+        both = split_gaussian(multiplier * ROUND_UP, (1 - share, share))
+        lattice, steps = lattice_for(*gaussian_scales(facts, both[0]), both[1], SMALLEST_SCALE)
+        scales = {FOURTH: fourth_scale(both[1], lattice.radius)}
+        events = tuple(map(GaussianEvent, both))
+        return Plan(guarantee, events, lattice, facts, steps, scales)
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
-        """Compute the exact augmented moments."""
-        return moments(design, plan.lattice, count_public=plan.facts.adjacency.n_public)
+        """Compute the exact augmented moments, or prepare to read the rows twice."""
+        n_public = plan.facts.adjacency.n_public
+        if FOURTH in plan.scales:
+            return Passes((design,), plan.lattice, count_public=n_public)
+        return moments(design, plan.lattice, count_public=n_public)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
-        """Add the planned noise to the exact moments."""
-        exact, n_rows = statistic.cross()
-        return hand_over(self.info, plan, noised_moments(exact, plan, entropy), n_rows)
+        """Add the planned noise to the exact moments, and to fourth moments about their mean."""
+        if FOURTH not in plan.scales:
+            exact, n_rows = statistic.cross()
+            return hand_over(self.info, plan, noised_moments(exact, plan, entropy), n_rows)
+        passes = measured_as(Passes, statistic, "moments")
+        exact, n_rows = passes.measured(moments).cross()
+        noisy = noised_moments(exact, plan, entropy)
+        tails = tails_about_mean(passes, noisy, plan, entropy)
+        return replace(hand_over(self.info, plan, noisy, n_rows), tails=tails)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,325 @@
+"""A call with a private codebook: bounds and levels are released first, from its own budget.
+
+Theorem
+    The guarantees of all stages are fixed before the first, by public facts, and each stage
+    satisfies its own, whatever those before released: so eps, delta and rho add up. Where bounds
+    and call both have Gaussian noise, the multipliers that are fixed compose exactly
+    (Theorem 66). The call has Gaussian noise if its plan for assumed declarations has.
+
+What is searched follows from the formula, the declarations and the types that the container
+declares, never from a cell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+from dpmodels.codebook import Codebook
+from dpmodels.dictionaries.draft import ALL_NAMES
+from dpmodels.dictionaries.private_codebook import LEVELLED, LOGICAL, PrivateCodebook, bounded
+from dpmodels.errors import (
+    BudgetError,
+    CodebookError,
+    DPModelsError,
+    FormulaError,
+    FrameError,
+    LedgerError,
+    quoted,
+    shorten,
+)
+from dpmodels.formula.parse import check_size, parsed_formula, quote, syntax, variables_in
+from dpmodels.formula.sides import marks
+from dpmodels.frames import open_rows, require
+from dpmodels.models.release import planned_events, run_release
+from dpmodels.models.replay import result_of, specified, verb_of
+from dpmodels.options import ledger_of
+from dpmodels.privacy import (
+    ZCDP,
+    ApproxDP,
+    Event,
+    Guarantee,
+    Ledger,
+    PureDP,
+    gaussian_eps,
+    gaussian_multiplier,
+)
+from dpmodels.privacy.events import all_gaussian
+from dpmodels.request import Drafted, Request
+from dpmodels.sites import Parties, parties
+from dpmodels.variables import Boolean, Categorical, Numeric, Variable
+
+# Of delta, where levels are released: a choice.
+LEVELS_DELTA: Final = 0.5
+# More than the rounding of a few products.
+_ROOM: Final = 1 - 1e-9
+_BOUNDS, _LEVELS = "bounds", "levels"
+
+
+class Stages(NamedTuple):
+    """The guarantees of bounds, levels and call; None where a stage is left out."""
+
+    bounds: Guarantee | None
+    levels: Guarantee | None
+    rest: Guarantee
+    gaussian: bool = False  # Whether bounds and call have Gaussian noise only
+
+
+class Unknown(NamedTuple):
+    """The variables whose bounds and levels are released, and others that need neither."""
+
+    bounds: dict[str, str]  # With their types
+    levels: tuple[str, ...]
+    logical: tuple[str, ...]
+
+
+def with_private_codebook(
+    request: Request, private: PrivateCodebook, data: object, mechanism: object, ledger: Any
+) -> Any:
+    """Release bounds and levels, then the call with them; charge all stages."""
+    holders, ledger = one_table(data), ledger_of(ledger)
+    unknown = unknown_variables(request, private, holders)
+    logical = dict.fromkeys(unknown.logical, Boolean())
+    request = replace(request, codebook=request.codebook | logical)
+    assumed, expected = _assumed(request, private, unknown, holders, mechanism, ledger)
+    numbers = len(unknown.bounds), len(unknown.levels)
+    stages = divided(request.private, private.share, *numbers, gaussian=all_gaussian(expected))
+    calls = draft_calls(request, private, unknown, stages)
+    if ledger is not None:
+        charges = [planned_events(_spec(call), holders, "auto", ledger) for call in calls]
+        expected_spec = _spec(replace(assumed, guarantee=stages.rest))
+        charges.append(planned_events(expected_spec, holders, mechanism, ledger))
+        if not all(step.fits for step in ledger.forecast(charges)):
+            raise LedgerError(
+                "the ledger has less left than the call and the bounds and levels of its private "
+                f"codebook take: {ledger.describe()}; nothing is charged"
+            )
+    book, results = released(calls, request.codebook, private, holders, ledger)
+    spent = tuple(event for result in results for event in result.release.events)
+    drafted = Drafted(request.private, stages.gaussian, spent, f"private ({private.text})")
+    last = replace(request, codebook=book, guarantee=stages.rest)
+    last = replace(last, drafted=drafted if spent else None)
+    try:
+        result = run_release(_spec(last), holders, mechanism, ledger)
+    except DPModelsError as error:
+        error.args = (f"{error}{found_text(book)}",)
+        raise
+    replayed = replace(result.request, guarantee=request.guarantee, drafted=None)
+    release, call = result.release, result.call
+    return result_of(replayed, specified(replayed, release), release, call.ledger, call.reason)
+
+
+def divided(
+    total: Guarantee, share: float, n_bounds: int, n_levels: int, *, gaussian: bool = True
+) -> Stages:
+    """Divide a budget between bounds, levels and a call, which may have Gaussian noise only.
+
+    >>> divided(PureDP(1.0), 0.2, 3, 0)
+    Stages(bounds=PureDP(eps=0.2), levels=None, rest=PureDP(eps=0.8), gaussian=False)
+    """
+    if not n_bounds + n_levels:
+        return Stages(None, None, total)
+    if isinstance(total, ApproxDP):
+        return _divided_with_delta(total, share, n_bounds, n_levels, gaussian=gaussian)
+    if n_levels:
+        raise BudgetError(
+            f"a private codebook has levels to release, which {total.describe()} does not allow, "
+            "as a level may occur in a single row: write delta=1e-6, or declare the levels"
+        )
+    if isinstance(total, PureDP):
+        return Stages(PureDP(total.eps * share), None, PureDP(total.eps * (1 - share)))
+    return Stages(ZCDP(total.rho * share), None, ZCDP(total.rho * (1 - share)))
+
+
+def _divided_with_delta(
+    total: ApproxDP, share: float, n_bounds: int, n_levels: int, *, gaussian: bool
+) -> Stages:
+    """Divide eps and delta; Gaussian bounds and call divide ``1/m**2`` of what is left."""
+    part, levels, rest = share * n_bounds / (n_bounds + n_levels), None, total
+    if n_levels:
+        levels = ApproxDP(total.eps * (share - part), total.delta * LEVELS_DELTA)
+        rest = ApproxDP(total.eps - levels.eps, total.delta - levels.delta)
+    if not n_bounds:
+        return Stages(None, levels, rest)
+    if not gaussian:
+        eps = total.eps * part
+        return Stages(PureDP(eps), levels, replace(rest, eps=rest.eps - eps))
+    rho = 0.5 / gaussian_multiplier(rest) ** 2 * _ROOM
+    eps = gaussian_eps(rest.delta, math.sqrt(0.5 / (rho * (1 - part))))
+    return Stages(ZCDP(rho * part), levels, replace(rest, eps=eps), gaussian=True)
+
+
+def unknown_variables(request: Request, private: PrivateCodebook, holders: Parties) -> Unknown:
+    """Return what has to be released; CodebookError where a type is not public."""
+    (source,) = holders.bind(open_rows)
+    if not source.rereadable:
+        raise FrameError(
+            "a private codebook reads the rows several times, and these can be read only once: "
+            "give a DataFrame, a list of them or the path of a Parquet file"
+        )
+    categories, names = formula_variables(request.formula, private.draft)
+    missing = [name for name in names if name not in request.codebook]
+    require(source, tuple(missing))
+    kinds = {
+        name: LEVELLED
+        if name in categories
+        else private.draft[name].kind
+        if name in private.draft
+        else source.kind(name).declares
+        for name in missing
+    }
+    untyped = [name for name, kind in kinds.items() if not kind]
+    if untyped:
+        written = ", ".join(
+            f'{name}="numeric"' if name.isidentifier() else f'**{{{name!r}: "numeric"}}'
+            for name in untyped[:6]
+        )
+        raise CodebookError(
+            f"the type of {', '.join(map(quoted, untyped[:6]))} is not public: pandas, NumPy and "
+            "text files infer types from cells. Write codebook=dp.private_codebook("
+            f'{written}{", ..." if len(untyped) > 6 else ""}), with "categorical" for levels, or '
+            "C(name) in the formula"
+        )
+    bounds = {name: kind for name, kind in kinds.items() if bounded(kind)}
+    levels, logical = (
+        tuple(name for name, kind in kinds.items() if kind == wanted)
+        for wanted in (LEVELLED, LOGICAL)
+    )
+    return Unknown(bounds, levels, logical)
+
+
+def formula_variables(formula: str, names: Iterable[str]) -> tuple[set[str], tuple[str, ...]]:
+    """Return the variables inside ``C()``, and all that a formula names.
+
+    >>> formula_variables("y ~ log(x) + C(g) | h", ())
+    ({'g'}, ('y', 'x', 'g', 'h'))
+    """
+    check_size(formula)
+    names_of_dot = tuple(names)
+    if ALL_NAMES.search(formula) and not names_of_dot:
+        raise FormulaError(
+            f"formula {shorten(formula)!r} names all variables, and a private codebook has none: "
+            'write their names, or their types, dp.private_codebook(age="numeric", ...)'
+        )
+    ends = [-1, *marks(formula), len(formula)]
+    sides = [formula[start + 1 : end] for start, end in pairwise(ends)]
+    codes = [
+        code
+        for side in sides
+        if side.strip()
+        for term in parsed_formula(f"~ {side}", names_of_dot).predictors
+        for code in term
+    ]
+    categories = {name for code in codes if _is_category(code) for name in variables_in(code)}
+    return categories, tuple(dict.fromkeys(name for code in codes for name in variables_in(code)))
+
+
+def _is_category(code: str) -> bool:
+    return getattr(getattr(syntax(code), "func", None), "id", "") == "C"
+
+
+def found_text(variables: Mapping[str, Variable]) -> str:
+    """Show bounds and levels that were released before an error."""
+    return (
+        f"\nReleased and charged, free for later calls:\n{Codebook(variables)}" if variables else ""
+    )
+
+
+def one_table(data: object) -> Parties:
+    """Return the holder of one table; CodebookError where sites have the rows."""
+    holders = parties(data)
+    if holders.protocol is not None or holders.others:
+        raise CodebookError(
+            "a private codebook is released from one table, and here sites have the rows: declare "
+            "bounds and levels, or release them first by dp.dp_bounds and dp.dp_levels"
+        )
+    return holders
+
+
+def _spec(request: Request) -> Any:
+    verb = verb_of(request.verb)
+    assert verb is not None
+    return verb.spec(request)
+
+
+def _assumed(
+    request: Request,
+    private: PrivateCodebook,
+    unknown: Unknown,
+    holders: Parties,
+    mechanism: object,
+    ledger: Ledger | None,
+) -> tuple[Request, tuple[Event, ...]]:
+    """Plan the call with declarations in place of those to be released; raise what it refuses.
+
+    Some formulas accept only narrow bounds, and some options only wide ones.
+    """
+    last: DPModelsError | None = None
+    for ends in ((-private.limit, private.limit), (1.0, 2.0)):
+        book: dict[str, Variable] = {
+            name: private.wide(name, kind) if kind == "date" else Numeric(*ends)
+            for name, kind in unknown.bounds.items()
+        }
+        book |= dict.fromkeys(unknown.levels, Categorical(("a", "b")))
+        assumed = replace(request, codebook=request.codebook | book)
+        try:
+            return assumed, planned_events(_spec(assumed), holders, mechanism, ledger)
+        except DPModelsError as error:
+            last = error
+    assert last is not None
+    raise last
+
+
+def draft_calls(
+    request: Request, private: PrivateCodebook, unknown: Unknown, stages: Stages
+) -> tuple[Request, ...]:
+    """Return the calls that release levels and bounds; levels first, as they spend delta."""
+    calls = []
+    draft = replace(request, words={}, attached=False)
+    if stages.levels is not None:
+        text = " + ".join(map(quote, unknown.levels))
+        calls.append(replace(draft, verb=_LEVELS, formula=f"~ {text}", guarantee=stages.levels))
+    if stages.bounds is not None:
+        wide = {name: private.wide(name, kind) for name, kind in unknown.bounds.items()}
+        text = " + ".join(map(quote, wide))
+        book = request.codebook | wide
+        calls.append(
+            replace(
+                draft, verb=_BOUNDS, formula=f"~ {text}", codebook=book, guarantee=stages.bounds
+            )
+        )
+    return tuple(calls)
+
+
+def released(
+    calls: Sequence[Request],
+    declared: Codebook,
+    private: PrivateCodebook,
+    holders: Parties,
+    ledger: Ledger | None,
+) -> tuple[Codebook, list[Any]]:
+    """Release bounds and levels; BudgetError, after the charge, where none were found."""
+    variables: dict[str, Variable] = {}
+    lacking, results = [], []
+    for call in calls:
+        result = run_release(_spec(call), holders, "auto", ledger)
+        results.append(result)
+        if call.verb == _BOUNDS:
+            lacking += [name for name, ends in result.found.items() if not ends.is_narrowed]
+            variables |= {name: result.codebook[name] for name in result.found}
+            continue
+        for name, levels in result.levels.items():
+            try:
+                variables[name] = private.with_levels(name, levels)
+            except CodebookError:  # Fewer than two
+                lacking.append(name)
+    identified = {name: variable for name, variable in variables.items() if name not in lacking}
+    if lacking:
+        raise BudgetError(
+            f"no bounds or levels of {', '.join(map(quoted, lacking))} were found: the search is "
+            f"charged, and nothing else. Declare them, or give more budget.{found_text(identified)}"
+        )
+    return declared | identified, results
