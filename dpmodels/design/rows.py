@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.columns import converted, read_rows
+from dpmodels.design.grouped import MANY_GROUPS, as_often, grouping
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula.sides import Subset
 from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared
 from dpmodels.frames.convert import level_names
 from dpmodels.frames.dask_rows import DaskRows
+from dpmodels.frames.groups import GroupedSource
 from dpmodels.frames.persons import SECRET_BYTES, Persons
 from dpmodels.frames.protocol import Chunk, Holds
 from dpmodels.frames.require import require, require_levels
@@ -55,12 +57,15 @@ class Part(NamedTuple):
 
     def cut(self, at: int, n_rows: int) -> Part:
         """Return the rows from a position on."""
-        span = slice(at, at + n_rows)
+        return self.at(slice(at, at + n_rows))
+
+    def at(self, rows: slice | NDArray[np.intp]) -> Part:
+        """Return the rows at positions, each as often as it is named."""
         return Part(
-            {name: column[span] for name, column in self.columns.items()},
-            None if self.counted is None else self.counted[span],
-            None if self.places is None else self.places[span],
-            None if self.persons is None else self.persons[span],
+            {name: column[rows] for name, column in self.columns.items()},
+            None if self.counted is None else self.counted[rows],
+            None if self.places is None else self.places[rows],
+            None if self.persons is None else self.persons[rows],
         )
 
 
@@ -196,6 +201,16 @@ class Rows:
         return self._source.rereadable
 
     @property
+    def grouped(self) -> GroupedSource | None:
+        """The database that groups equal rows; None where rows are read one by one.
+
+        It follows from public facts. Persons and coins need the rows themselves.
+        """
+        if self.terms.neighbours.person is not None or self._side is not None:
+            return None
+        return grouping(self._source, self.terms.codebook, self.terms.undeclared)
+
+    @property
     def nrows(self) -> int | None:
         """Number of rows, None if the rows have to be read for it; it may be private.
 
@@ -229,12 +244,24 @@ class Rows:
         if self.terms.neighbours.person is not None:
             yield from self._of_persons()
             return
+        if (source := self.grouped) is not None:
+            yield from self._of_groups(source)
+            return
         for chunk in self._read(self.terms, self._source.nrows if count_public else None):
-            columns = _columns(self.terms, chunk)
-            counted = None if self.terms.subset is None else self.terms.subset.holds(columns)
-            part = Part(columns, counted, None)
+            part = self._part(chunk)
             often = None if self._times == 1 else np.full(part.rows, self._times)
             yield part._replace(places=often)
+
+    def _of_groups(self, source: GroupedSource) -> Iterator[Part]:
+        """Read each distinct row once; it counts as often as it occurs."""
+        for chunk, counts in source.groups(self.terms.variables, MANY_GROUPS):
+            rows, times = as_often(counts * self._times)
+            yield self._part(chunk).at(rows)._replace(places=times)
+
+    def _part(self, chunk: Chunk) -> Part:
+        """Convert a chunk, and say which of its rows are in the subset."""
+        columns, subset = _columns(self.terms, chunk), self.terms.subset
+        return Part(columns, None if subset is None else subset.holds(columns), None)
 
     def _of_persons(self) -> Iterator[Part]:
         """Read rows of persons, without rows that have no person or do not count."""
