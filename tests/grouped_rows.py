@@ -33,7 +33,7 @@ class GroupedTable:
         self.passes["rows"] += 1
         return self._rows.chunks(columns, block_rows)
 
-    def groups_exactly(self, name: str) -> bool:
+    def repeats(self, name: str) -> bool:
         return True
 
     def groups(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Groups]:

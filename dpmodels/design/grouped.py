@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpmodels.codebook import Codebook
 from dpmodels.dates import Date
 from dpmodels.frames import RowSource
-from dpmodels.frames.groups import GroupedSource
+from dpmodels.frames.groups import GroupedSource, groups_rows
 from dpmodels.frames.protocol import Holds
 from dpmodels.typing import Integers
 from dpmodels.variables import Categorical, Variable
@@ -31,8 +31,7 @@ def grouping(
     type that the source groups exactly, and the declared values have at most 2**20 combinations.
     Undeclared levels are always grouped.
     """
-    names = (*codebook, *undeclared)
-    if not isinstance(source, GroupedSource) or not all(map(source.groups_exactly, names)):
+    if not groups_rows(source) or not all(map(source.repeats, (*codebook, *undeclared))):
         return None
     n_values = (
         _number_of_values(entry, source.kind(name).holds is Holds.WHOLE)

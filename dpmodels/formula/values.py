@@ -23,6 +23,31 @@ Columns = Mapping[str, Floats]
 
 Evaluate = Callable[[Columns], Floats]
 
+
+@dataclass(frozen=True)
+class Column:
+    """Evaluates to a converted column as it is."""
+
+    name: str
+
+    def __call__(self, columns: Columns) -> Floats:
+        """Return the column, shape (rows,)."""
+        return columns[self.name]
+
+
+@dataclass(frozen=True)
+class Clipped:
+    """Evaluates to a converted column within bounds."""
+
+    name: str
+    lower: float
+    upper: float
+
+    def __call__(self, columns: Columns) -> Floats:
+        """Return the clipped column, shape (rows,)."""
+        return np.clip(columns[self.name], self.lower, self.upper)
+
+
 # A choice: squares and products of three such numbers are finite.
 LARGEST = 1e100
 
