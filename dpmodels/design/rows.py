@@ -19,6 +19,7 @@ from dpmodels.formula.sides import Subset
 from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared
 from dpmodels.frames.convert import level_names
 from dpmodels.frames.dask_rows import DaskRows
+from dpmodels.frames.database import in_one_order
 from dpmodels.frames.groups import GroupedSource
 from dpmodels.frames.persons import SECRET_BYTES, Persons
 from dpmodels.frames.protocol import Chunk, Holds
@@ -155,6 +156,7 @@ class Rows:
         require_levels(source, self.terms.undeclared)
         if neighbours.person is not None:
             _require_persons(source, neighbours.person)
+            source = in_one_order(source, self.terms.variables)
         secret = bytes(SECRET_BYTES) if neighbours.person is None else _new_secret()
         bound = Rows(source, self.terms, secret)
         if neighbours.rows == "mean" and not (bound.rereadable or bound.scattered is not None):
@@ -170,6 +172,7 @@ class Rows:
 
         Rows of the other part do not count. The rows of a person stay together.
         """
+        self._source = in_one_order(self._source, self.terms.variables)
         coins, persons = Coins(heads, entropy), None
         if self.terms.neighbours.person is not None:
             persons = self._known()

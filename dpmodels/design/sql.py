@@ -14,11 +14,10 @@ bigint and numeric, are exact. Two differences are removed:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.dates import Date
 from dpmodels.formula import Block, Design

@@ -12,17 +12,22 @@ import numpy as np
 from dpmodels.errors import FrameError
 from dpmodels.frames.columns import NativeRows, open_mapping, open_structured
 from dpmodels.frames.dask_rows import DaskRows, open_dask
+from dpmodels.frames.database import database_rows
 from dpmodels.frames.delimited import CsvFile, CsvMode, DelimitedRows, open_delimited
+from dpmodels.frames.duckdb_engine import duckdb_relation
 from dpmodels.frames.files import files_of, files_of_all, is_list_of_files, is_pattern, require_once
+from dpmodels.frames.lazy import open_lazy
 from dpmodels.frames.parquet import ParquetRows, open_parquet
 from dpmodels.frames.protocol import ANY, Chunk, Kind, RowSource, unfinished
 from dpmodels.frames.require import require
 from dpmodels.frames.same_table import Tables
+from dpmodels.frames.sql_table import SqlTable, is_database_file, is_database_url, sql
 
 _ACCEPTED = (
-    "a DataFrame (pandas, polars, pyarrow, Dask), a dict of columns, a structured array, "
-    "the path of a .parquet or .csv file, a folder or a list of .parquet files, "
-    "or an iterable of such tables"
+    "a DataFrame (pandas, polars, pyarrow, Dask), a lazy table of polars or Ibis, a dict of "
+    "columns, a structured array, the path of a .parquet, .arrow, .csv or .csv.gz file, a folder "
+    "or a list of .parquet files, a table of a database by dp.sql(...), a DuckDB relation, or an "
+    "iterable of tables"
 )
 
 
@@ -52,7 +57,7 @@ def open_rows(data: object) -> RowSource:
         return _open_path(data)
     if is_list_of_files(data):
         return open_parquet(files_of_all(data))
-    table = _open_table(data)
+    table = _open_query(data) or _open_table(data)
     if table is not None:
         return table
     if isinstance(data, Iterable) and not isinstance(data, bytes | bytearray | memoryview):
@@ -84,9 +89,13 @@ def _is_csv(data: object, kinds: Any = (str, PathLike)) -> bool:
 
 def _open_path(data: str | PathLike[str]) -> RowSource:
     """Open a file by its suffix; a folder or a pattern as Parquet files."""
+    if is_database_url(data):
+        return sql(data).open()
     path, mode = Path(data), data.mode if isinstance(data, CsvFile) else "records"
     if path.is_dir() or is_pattern(path) or path.suffix.lower() == ".parquet":
         return open_parquet(files_of(path))
+    if is_database_file(path):
+        raise FrameError(f'{str(path)!r} is a database: write dp.sql({str(path)!r}, table="...")')
     if path.suffix.lower() != ".csv":
         raise FrameError(
             f"{str(path)!r} does not have the suffix .parquet or .csv: read the file yourself and "
@@ -95,6 +104,17 @@ def _open_path(data: str | PathLike[str]) -> RowSource:
     if not path.is_file():
         raise FrameError(f"there is no file {str(path)!r}: check the path and the working folder")
     return open_delimited(path, mode)
+
+
+def _open_query(data: Any) -> RowSource | None:
+    """Open a table of a database, or a lazy table; None where it is neither."""
+    import narwhals.stable.v2 as nw
+
+    if isinstance(data, SqlTable):
+        return data.open()
+    if nw.dependencies.is_duckdb_relation(data):
+        return database_rows(duckdb_relation(data))
+    return open_lazy(data)
 
 
 def _open_table(data: Any) -> RowSource | None:
@@ -123,11 +143,6 @@ def _refuse_lazy(data: object) -> None:
     """Refuse a query that has not run: its errors could quote cells."""
     import narwhals.stable.v2 as nw
 
-    if nw.dependencies.is_polars_lazyframe(data):
-        raise FrameError(
-            "a polars LazyFrame is a query yet to run: write data.collect(), or "
-            'data.sink_parquet("rows.parquet") and give that path'
-        )
     if hasattr(type(data), "__dask_graph__") and not isinstance(data, Mapping):
         raise FrameError(
             "of Dask's collections only a DataFrame is a table: write series.to_frame(), "
