@@ -19,7 +19,8 @@ from dpmodels.formula.sides import Subset
 from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared
 from dpmodels.frames.convert import level_names
 from dpmodels.frames.dask_rows import DaskRows
-from dpmodels.frames.database import in_one_order
+from dpmodels.frames.database import DatabaseRows, SelectedRows, in_one_order, rows_of_query
+from dpmodels.frames.engine import Engine
 from dpmodels.frames.groups import GroupedSource
 from dpmodels.frames.persons import SECRET_BYTES, Persons
 from dpmodels.frames.protocol import Chunk, Holds
@@ -212,6 +213,23 @@ class Rows:
         if self.terms.neighbours.person is not None or self._side is not None:
             return None
         return grouping(self._source, self.terms.codebook, self.terms.undeclared)
+
+    @property
+    def database(self) -> Engine | None:
+        """PostgreSQL, if each row of a table counts once; it follows from public facts."""
+        neighbours, subset, source = self.terms.neighbours, self.terms.subset, self._source
+        is_whole = neighbours.person is None and subset is None and self._side is None
+        if not (is_whole and self._times == 1 and isinstance(source, DatabaseRows)):
+            return None
+        engine = source.engine
+        is_exact = engine is not None and engine.dialect == "postgresql" and engine.is_snapshot
+        return engine if is_exact else None
+
+    def queried(self, sql: str) -> Rows:
+        """Return the rows of a query for the columns that are read."""
+        assert self.database is not None
+        query = SelectedRows(self.database, self.terms.variables, sql)
+        return Rows(rows_of_query(query), self.terms, self._secret)
 
     @property
     def nrows(self) -> int | None:

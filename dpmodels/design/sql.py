@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmodels.dates import Date
 from dpmodels.formula import Block, Design
@@ -51,6 +52,34 @@ class RowSums(NamedTuple):
     counts: str  # The number of rows, and of complete ones
     sums: str  # The number of rows in the ball, their sum, and products on and above the diagonal
     outside: str  # The cells of complete rows outside the ball, in the order of `variables`
+
+
+class SummedRows(NamedTuple):
+    """What a database has summed: exact integers, and the number of rows that they are of."""
+
+    moments: NDArray[np.object_]  # Of rows on the lattice, shape (columns + 1, columns + 1)
+    n_rows: int  # Incomplete ones too, without those outside the ball
+    n_outside: int
+
+
+def summed(engine: Engine, queries: RowSums, lattice: Lattice) -> SummedRows:
+    """Let the database add up the rows, in one snapshot."""
+    columns, radius = lattice.columns, int(lattice.radius)
+    n_rows, n_complete = _integers(engine, queries.counts, 2)
+    n_inside, *sums = _integers(engine, queries.sums, 1 + columns + columns * (columns + 1) // 2)
+    exact: NDArray[np.object_] = np.zeros((columns + 1, columns + 1), dtype=object)
+    exact[0, 0] = n_inside * radius**2
+    exact[0, 1:] = [total * radius for total in sums[:columns]]
+    above = np.triu_indices(columns)
+    exact[1:, 1:][above] = sums[columns:]
+    n_outside = n_complete - n_inside
+    return SummedRows(exact + np.triu(exact, 1).T, n_rows - n_outside, n_outside)
+
+
+def _integers(engine: Engine, query: str, number: int) -> list[int]:
+    """Run a query for one row of so many integers; sums of no row are 0."""
+    (chunk,) = engine.chunks(query, tuple(map(str, range(number))), 1)
+    return [int(cells[0] or 0) for cells in chunk.values()]
 
 
 def sums_of_rows(

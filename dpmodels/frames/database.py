@@ -213,6 +213,35 @@ class TableQuery:
         return self.engine.chunks(sql, columns, block_rows)
 
 
+@dataclass(frozen=True)
+class SelectedRows:
+    """Some rows of a table of a database, by a query for its columns in order."""
+
+    engine: Engine
+    names: tuple[str, ...]
+    sql: str = field(repr=False)
+
+    @property
+    def is_snapshot(self) -> bool:
+        """Whether the table is stored, and read in one transaction."""
+        return self.engine.is_snapshot
+
+    def kind(self, name: str) -> Kind:
+        """Tell what a column can hold."""
+        return self.engine.kind(name)
+
+    def count(self) -> int:
+        """Count the rows, in the database."""
+        (chunk,) = self.engine.chunks(f"SELECT count(*) FROM ({self.sql}) q", ("n",), 1)
+        return int(chunk["n"][0])
+
+    def read(
+        self, columns: tuple[str, ...], order: tuple[str, ...], block_rows: int
+    ) -> Iterator[Chunk]:
+        """Run the query."""
+        return self.engine.chunks(self.sql, self.names, block_rows)
+
+
 def database_rows(engine: Engine) -> DatabaseRows:
     """Return the rows of a table of a database."""
     return rows_of_query(TableQuery(engine, tuple(engine.columns())))

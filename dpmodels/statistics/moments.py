@@ -35,10 +35,10 @@ def moments(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> S
     size = lattice.columns + 1
     total: NDArray[np.object_] = np.zeros((size, size), dtype=object)
     pending = np.zeros((size, size), dtype=np.int64)
-    n_rows = 0
-    products = design.blocks(
-        lambda z: (z @ z.T).astype(np.int64), lattice, count_public=count_public
-    )
+    n_rows, rows = 0, design
+    if (in_database := design.summed(lattice)) is not None:
+        total, n_rows, rows = in_database
+    products = rows.blocks(lambda z: (z @ z.T).astype(np.int64), lattice, count_public=count_public)
     for block, (product, count) in enumerate(products, start=1):
         pending += product.astype(np.int64, copy=False)
         n_rows += count
