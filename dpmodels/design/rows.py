@@ -16,7 +16,7 @@ from dpmodels.design.columns import converted, read_rows
 from dpmodels.design.grouped import MANY_GROUPS, as_often, grouping
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula.sides import Subset
-from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared
+from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared, to_float
 from dpmodels.frames.convert import level_names
 from dpmodels.frames.dask_rows import DaskRows
 from dpmodels.frames.database import DatabaseRows, SelectedRows, in_one_order, rows_of_query
@@ -225,6 +225,11 @@ class Rows:
         is_exact = engine is not None and engine.dialect == "postgresql" and engine.is_snapshot
         return engine if is_exact else None
 
+    def in_levels(self, query: str, n_factors: int) -> Rows:
+        """Return the rows as levels of factors, named by number, that a query counts."""
+        assert self.database is not None
+        return _LevelRows(self, self.database, query, n_factors)
+
     def queried(self, sql: str) -> Rows:
         """Return the rows of a query for the columns that are read."""
         assert self.database is not None
@@ -269,7 +274,7 @@ class Rows:
             yield from self._of_groups(source)
             return
         for chunk in self._read(self.terms, self._source.nrows if count_public else None):
-            part = self._part(chunk)
+            part = self._as_part(chunk)
             often = None if self._times == 1 else np.full(part.rows, self._times)
             yield part._replace(places=often)
 
@@ -277,9 +282,9 @@ class Rows:
         """Read each distinct row once; it counts as often as it occurs."""
         for chunk, counts in source.groups(self.terms.variables, MANY_GROUPS):
             rows, times = as_often(counts * self._times)
-            yield self._part(chunk).at(rows)._replace(places=times)
+            yield self._as_part(chunk).at(rows)._replace(places=times)
 
-    def _part(self, chunk: Chunk) -> Part:
+    def _as_part(self, chunk: Chunk) -> Part:
         """Convert a chunk, and say which of its rows are in the subset."""
         columns, subset = _columns(self.terms, chunk), self.terms.subset
         return Part(columns, None if subset is None else subset.holds(columns), None)
@@ -335,6 +340,24 @@ class Rows:
         return Persons(
             neighbours.places, self._secret, even=neighbours.rows == "mean", missing=missing
         )
+
+
+class _LevelRows(Rows):
+    """Rows as levels of factors, counted by a database."""
+
+    __slots__ = ("_engine", "_names", "_query")
+
+    def __init__(self, rows: Rows, engine: Engine, query: str, n_factors: int) -> None:
+        super().__init__(rows._source, rows.terms, rows._secret)
+        self._engine = engine
+        self._query = query
+        self._names = tuple(map(str, range(n_factors)))
+
+    def _parts(self, *, count_public: bool) -> Iterator[Part]:
+        for chunk in self._engine.chunks(self._query, (*self._names, "counts"), MANY_GROUPS):
+            levels = {name: to_float(chunk[name]) for name in self._names}
+            rows, times = as_often(np.asarray(chunk["counts"], dtype=np.int64))
+            yield Part(levels, None, None).at(rows)._replace(places=times)
 
 
 def _columns(terms: Terms, chunk: Chunk) -> dict[str, NDArray[Any]]:

@@ -20,9 +20,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmodels.codebook import Codebook
 from dpmodels.dates import Date
 from dpmodels.formula import Block, Design
-from dpmodels.formula.values import Category, Clipped, Column, Real
+from dpmodels.formula.values import Binned, Category, Clipped, Column, Evaluate, Real, Side
 from dpmodels.frames import to_days, to_float
 from dpmodels.frames.convert import LevelCodes
 from dpmodels.frames.engine import Engine, kind_of_type
@@ -104,7 +105,7 @@ def sums_of_rows(
     return _queries(
         engine,
         names,
-        [str(text) for text in converted],
+        [_without_tiny(str(text)) for text in converted],
         [
             f"round({text} * {_number(by)} - {_number(less)})::bigint"
             for text, by, less in zip(coded, factor.tolist(), shift.tolist(), strict=True)
@@ -148,6 +149,49 @@ def _queries(
     )
 
 
+# Counts of rows by cells of numbers that are compared, not computed.
+
+
+def counts_by_cell(engine: Engine, codebook: Codebook, factors: tuple[Category, ...]) -> str | None:
+    """Write the query for the number of rows by the levels of factors; None to read the rows.
+
+    Levels are numbered from 0, and NULL where missing. It follows from the factors and the declared
+    types of the columns.
+    """
+    pairs = [_cell(f"x{at}", factor.evaluate) for at, factor in enumerate(factors)]
+    known = [pair for pair in pairs if pair is not None]
+    converted = [_converted(engine, name, codebook[name]) for name, _ in known]
+    if len(known) < len(factors) or None in converted:
+        return None
+    columns = ", ".join(f"{text} AS x{at}" for at, text in enumerate(converted))
+    cells = ", ".join(cell for _, cell in known)
+    order = ", ".join(str(at) for at in range(1, len(known) + 1))
+    inner = f"SELECT {columns} FROM {engine.table} OFFSET 0"
+    return f"SELECT {cells}, count(*) FROM ({inner}) a GROUP BY {order} ORDER BY {order}"
+
+
+def _cell(number: str, evaluate: Evaluate) -> tuple[str, str] | None:
+    """Return the variable of a factor, and its level by the converted number."""
+    match evaluate:
+        case Column(name):
+            return name, number
+        case Side(name, lower, upper):
+            cases = [
+                f"> {_number(upper)} THEN 2",
+                f"< {_number(lower)} THEN 0",
+                "IS NOT NULL THEN 1",
+            ]
+        case Binned(Clipped(name, lower, upper), (first, *inner, last)) if len(inner) < MOST_LEVELS:
+            clipped = f"CASE WHEN {number} IS NOT NULL THEN {_clip(number, lower, upper)} END"
+            cases = [f"> {_number(last)} THEN NULL"]
+            cases += [f"> {_number(edge)} THEN {at}" for at, edge in enumerate(inner, 1)][::-1]
+            cases += [f">= {_number(first)} THEN 0"]
+            number = clipped
+        case _:
+            return None
+    return name, f"CASE {' '.join(f'WHEN {number} {case}' for case in cases)} END"
+
+
 # Columns as the package converts them: NULL where missing.
 
 
@@ -164,9 +208,7 @@ def _converted(engine: Engine, name: str, variable: Variable) -> str | None:
     text = _float(engine, name, kind)
     if text is None or not _within(np.array([variable.lower, variable.upper]), _BOUNDS):
         return None
-    text = _without(text, to_float(np.array(variable.missing, dtype=object)))
-    text = f"CASE WHEN abs({text}) < {_number(_TINY)} THEN 0 ELSE {text} END"
-    return _stepped(variable, text)
+    return _stepped(variable, _without(text, to_float(np.array(variable.missing, dtype=object))))
 
 
 def _float(engine: Engine, name: str, kind: Kind) -> str | None:
@@ -184,13 +226,18 @@ def _without(text: str, missing: Floats) -> str:
     return f"CASE WHEN {text} NOT IN ({codes}) THEN {text} END" if codes else text
 
 
+def _without_tiny(text: str) -> str:
+    """Take numbers for 0 whose products may underflow."""
+    return f"CASE WHEN abs({text}) < {_number(_TINY)} THEN 0 ELSE {text} END"
+
+
 def _stepped(variable: Numeric, text: str) -> str | None:
     step = variable.step
     if not step:
         return text
     if not _within(np.array([step]), _FACTORS):
         return None
-    lower = _number(variable.lower)
+    lower, text = _number(variable.lower), _without_tiny(text)
     steps = f"round(({_clip(text, variable.lower, variable.upper)} - {lower}) / {_number(step)})"
     return f"CASE WHEN {text} IS NOT NULL THEN {lower} + {_number(step)} * {steps} END"
 
