@@ -1,11 +1,11 @@
-"""Rows of queries: tables of databases, and lazy tables of polars and Ibis."""
+"""Rows of queries that run once for each pass: tables of databases, and lazy tables."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,58 +13,30 @@ from numpy.typing import NDArray
 from dpmodels.errors import FrameError
 from dpmodels.frames.engine import Engine
 from dpmodels.frames.identity import person_keys
+from dpmodels.frames.lazy import LazyQuery
 from dpmodels.frames.protocol import Chunk, Kind, RowSource, before_charge, unfinished
 from dpmodels.frames.require import require
 
 
-class Query(Protocol):
-    """A query that runs once for each pass over its rows."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of its columns."""
-        ...
-
-    @property
-    def is_snapshot(self) -> bool:
-        """Whether each run gives the same rows in the same order."""
-        ...
-
-    def kind(self, name: str) -> Kind:
-        """Tell what a column can hold, by its declared type."""
-        ...
-
-    def count(self) -> int:
-        """Return the number of rows."""
-        ...
-
-    def read(
-        self, columns: tuple[str, ...], order: tuple[str, ...], block_rows: int
-    ) -> Iterator[Chunk]:
-        """Read columns, sorted by others where `order` names some."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class DatabaseRows:
-    """The rows of a query, streamed in bounded memory; each pass runs it again.
+    """The rows of a query, streamed in bounded memory.
 
-    A table of a database is read in one read-only transaction, so that all passes see the same rows
-    in the same order. Other queries promise neither: their passes are compared by the number of
-    rows and a keyed checksum of each column, and where rows must come in one order, they are
-    sorted by all columns that are read. Rows that are equal in all of them are interchangeable.
+    A table of a database is read in one transaction, so that all passes see the same rows in the
+    same order. Other queries promise neither: their passes are compared by the number of rows and a
+    keyed checksum of each column, and where rows must come in one order, they are sorted by all
+    columns that are read. Rows that are equal in all of these are interchangeable.
     """
 
-    query: Query = field(repr=False)
-    passes: Passes | None = field(repr=False)
+    query: Engine | LazyQuery = field(repr=False)
     order: tuple[str, ...] = ()
-    counts: list[int] = field(default_factory=list, repr=False)
+    passes: Passes = field(default_factory=lambda: Passes(), repr=False)
     rereadable: ClassVar[bool] = True
 
     @property
     def engine(self) -> Engine | None:
-        """The database; None for lazy tables."""
-        return self.query.engine if isinstance(self.query, TableQuery) else None
+        """The table of a database; None for lazy tables."""
+        return self.query if isinstance(self.query, Engine) else None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -73,70 +45,61 @@ class DatabaseRows:
 
     @property
     def nrows(self) -> int:
-        """The number of rows, counted once."""
-        if not self.counts:
-            try:
-                self.counts.append(self.query.count())
-            except FrameError as error:
-                message = before_charge(error)
-            else:
-                return self.counts[0]
-            raise FrameError(message)
-        return self.counts[0]
+        """The number of rows, counted once, before any charge."""
+        message = ""
+        try:
+            return self.passes.counted(self.query.count)
+        except FrameError as error:
+            message = before_charge(error)
+        raise FrameError(message)
 
     def kind(self, name: str) -> Kind:
         """Tell what a column can hold, by its declared type."""
         return self.query.kind(name)
 
-    def in_one_order(self, columns: tuple[str, ...]) -> DatabaseRows:
-        """Return the rows such that passes over some of these columns have one order."""
-        return self if self.query.is_snapshot else replace(self, order=columns)
-
     def chunks(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
         """Blocks of at most `block_rows` rows of the columns."""
         require(self, columns)
         chunks = self.query.read(columns, self.order, block_rows)
-        if self.passes is None:
-            return chunks
-        return self.passes.compared(chunks, columns, self.counts)
+        return chunks if self.query.is_snapshot else self.passes.compared(chunks, columns)
 
 
-def rows_of_query(query: Query) -> DatabaseRows:
-    """Return the rows of a query, whose passes are compared if it promises nothing."""
-    return DatabaseRows(query, None if query.is_snapshot else Passes())
+def in_one_order(source: RowSource, columns: tuple[str, ...]) -> RowSource:
+    """Return the same rows, in one order in all passes over some of these columns."""
+    if isinstance(source, DatabaseRows) and not source.query.is_snapshot:
+        return replace(source, order=columns)
+    return source
 
 
 class Passes:
-    """What was read in the first pass over each column, to compare later passes with."""
+    """What the first pass over each column was, to compare later passes with."""
 
-    __slots__ = ("_checksums", "_key")
+    __slots__ = ("_checksums", "_key", "_n_rows")
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(16)
+        self._n_rows: int | None = None
         self._checksums: dict[str, int] = {}
 
     def __repr__(self) -> str:
         return "<Passes, not shown>"
 
-    def compared(
-        self, chunks: Iterator[Chunk], columns: tuple[str, ...], counts: list[int]
-    ) -> Iterator[Chunk]:
-        """Pass chunks on; at the end, refuse rows that are not those of the first pass.
+    def counted(self, count: Any) -> int:
+        """Return the number of rows, counted once."""
+        if self._n_rows is None:
+            self._n_rows = count()
+        return int(self._n_rows)
 
-        `counts` has the number of rows, once it was counted.
-        """
+    def compared(self, chunks: Iterator[Chunk], columns: tuple[str, ...]) -> Iterator[Chunk]:
+        """Pass chunks on; at the end, refuse rows that are not those of the first pass."""
         n_rows, sums = 0, dict.fromkeys(columns, 0)
         for chunk in chunks:
             n_rows += len(next(iter(chunk.values()), ()))
             for name, cells in chunk.items():
                 sums[name] = (sums[name] + _checksum(cells, self._key)) % 2**64
             yield chunk
-        if not columns:
-            return
-        if not counts:
-            counts.append(n_rows)
-        is_same = [self._checksums.setdefault(name, sums[name]) == sums[name] for name in columns]
-        if n_rows != counts[0] or not all(is_same):
+        first = [self._checksums.setdefault(name, sums[name]) for name in columns]
+        if columns and (n_rows != self.counted(lambda: n_rows) or first != list(sums.values())):
             raise FrameError(
                 unfinished(
                     "the rows changed between two readings: give a table instead of a query, or "
@@ -153,46 +116,3 @@ def _checksum(cells: NDArray[Any], key: bytes) -> int:
         cells = cells.view(np.int64)
     keys = person_keys(cells, key)
     return int(keys.high[keys.has_id].sum(dtype=np.uint64)) + int(keys.has_id.sum())
-
-
-@dataclass(frozen=True)
-class TableQuery:
-    """All rows of a table of a database."""
-
-    engine: Engine
-    names: tuple[str, ...]
-
-    @property
-    def is_snapshot(self) -> bool:
-        """Whether the table is stored, and read in one transaction."""
-        return self.engine.is_snapshot
-
-    def kind(self, name: str) -> Kind:
-        """Tell what a column can hold."""
-        return self.engine.kind(name)
-
-    def count(self) -> int:
-        """Count the rows, in the database."""
-        sql = f"SELECT count(*) AS n FROM {self.engine.table}"
-        (chunk,) = self.engine.chunks(sql, ("n",), 1)
-        return int(chunk["n"][0])
-
-    def read(
-        self, columns: tuple[str, ...], order: tuple[str, ...], block_rows: int
-    ) -> Iterator[Chunk]:
-        """Select the columns."""
-        cells = [f"{self.engine.cell(name)} AS c{at}" for at, name in enumerate(columns)]
-        sql = f"SELECT {', '.join(cells) or 'NULL'} FROM {self.engine.table}"
-        if order:
-            sql += f" ORDER BY {', '.join(map(self.engine.sort_key, order))}"
-        return self.engine.chunks(sql, columns, block_rows)
-
-
-def database_rows(engine: Engine) -> DatabaseRows:
-    """Return the rows of a table of a database."""
-    return rows_of_query(TableQuery(engine, tuple(engine.columns())))
-
-
-def in_one_order(source: RowSource, columns: tuple[str, ...]) -> RowSource:
-    """Return the same rows, in one order in all passes over some of these columns."""
-    return source.in_one_order(columns) if isinstance(source, DatabaseRows) else source
