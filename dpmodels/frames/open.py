@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpmodels.errors import FrameError
+from dpmodels.frames.arrow_file import SUFFIXES, ArrowFileRows, open_arrow_file
 from dpmodels.frames.columns import NativeRows, open_mapping, open_structured
 from dpmodels.frames.dask_rows import DaskRows, open_dask
 from dpmodels.frames.database import DatabaseRows
-from dpmodels.frames.delimited import CsvFile, CsvMode, DelimitedRows, open_delimited
+from dpmodels.frames.delimited import CsvFile, CsvMode, DelimitedRows, is_delimited, open_delimited
 from dpmodels.frames.duckdb_engine import duckdb_relation
 from dpmodels.frames.files import files_of, files_of_all, is_list_of_files, is_pattern, require_once
 from dpmodels.frames.lazy import open_lazy
@@ -84,7 +85,7 @@ def with_csv_mode(data: object, mode: CsvMode) -> object:
 
 
 def _is_csv(data: object, kinds: Any = (str, PathLike)) -> bool:
-    return isinstance(data, kinds) and Path(data).suffix.lower() == ".csv"
+    return isinstance(data, kinds) and is_delimited(Path(data))
 
 
 def _open_path(data: str | PathLike[str]) -> RowSource:
@@ -94,10 +95,12 @@ def _open_path(data: str | PathLike[str]) -> RowSource:
         return open_parquet(files_of(path))
     if is_database_file(path):
         raise FrameError(f'{str(path)!r} is a database: write dp.sql({str(path)!r}, table="...")')
-    if path.suffix.lower() != ".csv":
+    if path.suffix.lower() in SUFFIXES:
+        return open_arrow_file(path)
+    if not is_delimited(path):
         raise FrameError(
-            f"{str(path)!r} does not have the suffix .parquet or .csv: read the file yourself and "
-            "give the DataFrame, or write it as Parquet"
+            f"{str(path)!r} does not have the suffix .parquet, .arrow or .csv: read the file "
+            "yourself and give the DataFrame, or write it as Parquet"
         )
     if not path.is_file():
         raise FrameError(f"there is no file {str(path)!r}: check the path and the working folder")
@@ -164,7 +167,7 @@ def _open_items(items: Iterable[object], tables: Tables) -> Iterator[RowSource]:
     for number, item in enumerate(items, start=1):
         source = _open_item(item)
         tables.require_new(item, f"item {number}")
-        if isinstance(source, DelimitedRows | ParquetRows):
+        if isinstance(source, DelimitedRows | ParquetRows | ArrowFileRows):
             require_once(source.files, names_by_file)
         yield source
 
