@@ -13,7 +13,6 @@ from .dictionaries.draft import Draft as Draft
 from .disclosures.verb import disclosure as disclosure
 from .evaluation import shapes as shapes
 from .evaluation.verb import evaluate as evaluate
-from .frames.sql_table import SqlTable as SqlTable
 from .frames.sql_table import sql as sql
 from .models.bounds import dp_bounds as dp_bounds
 from .models.compare import compare_mechanisms as compare_mechanisms

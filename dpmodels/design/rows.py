@@ -19,7 +19,7 @@ from dpmodels.formula.sides import Subset
 from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared, to_float
 from dpmodels.frames.convert import level_names
 from dpmodels.frames.dask_rows import DaskRows
-from dpmodels.frames.database import DatabaseRows, SelectedRows, in_one_order, rows_of_query
+from dpmodels.frames.database import DatabaseRows, SelectedRows, in_one_order
 from dpmodels.frames.engine import Engine
 from dpmodels.frames.groups import GroupedSource
 from dpmodels.frames.persons import SECRET_BYTES, Persons
@@ -234,7 +234,7 @@ class Rows:
         """Return the rows of a query for the columns that are read."""
         assert self.database is not None
         query = SelectedRows(self.database, self.terms.variables, sql)
-        return Rows(rows_of_query(query), self.terms, self._secret)
+        return Rows(query, self.terms, self._secret)
 
     @property
     def nrows(self) -> int | None:

@@ -1,86 +1,137 @@
-"""What every database offers: its dialect, the columns of a table, and queries in one snapshot."""
+"""A table of a database, as queries read it: one dialect, one transaction, Arrow batches."""
 
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from dpmodels.errors import DPModelsError, FrameError
+from dpmodels.errors import DPModelsError, FrameError, did_you_mean
 from dpmodels.frames.protocol import ANY, Chunk, Holds, Kind, unfinished
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
 Result = TypeVar("Result")
 Item = TypeVar("Item")
 
+LONGEST_CELL: Final = 2**16
+"""Characters of a text of PostgreSQL; of a longer one these and a digest are read."""
 
-class Engine(Protocol):
-    """A table of a database, read in one transaction that changes nothing.
 
-    All queries of one engine see the same rows, from the first to `close`, if `is_snapshot`.
-    """
-
-    @property
-    def dialect(self) -> str:
-        """The name of the SQL dialect: ``"duckdb"``, ``"sqlite"`` or ``"postgresql"``."""
-        ...
-
-    @property
-    def table(self) -> str:
-        """The table as it stands after FROM, quoted."""
-        ...
-
-    @property
-    def label(self) -> str:
-        """The table for messages, without a password."""
-        ...
-
-    @property
-    def is_snapshot(self) -> bool:
-        """Whether all queries see the same rows, in the same order where they scan the table."""
-        ...
-
-    def quoted(self, identifier: str) -> str:
-        """Quote an identifier by the rules of the dialect, whatever its characters."""
-        ...
-
-    def columns(self) -> Mapping[str, str]:
-        """Return the declared types of the columns by name, in the order of the table."""
-        ...
-
-    def kind(self, name: str) -> Kind:
-        """Tell what a column can hold by its declared type."""
-        ...
-
-    def cell(self, name: str) -> str:
-        """Return the expression that reads a column as a number, a text or a date."""
-        ...
-
-    def group_key(self, name: str) -> str:
-        """Return the cell as it is grouped: cells that are equal in it are read as the same."""
-        ...
-
-    def sort_key(self, name: str) -> str:
-        """Return an expression to sort by: cells that are equal in it are the same."""
-        ...
+class Driver(Protocol):
+    """How queries reach a database."""
 
     def batches(self, sql: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """Run a query inside the snapshot; whole numbers beyond 64 bits may arrive as text.
-
-        Errors are of the package and quote no cell.
-        """
+        """Run a query, of which a few batches are in memory."""
         ...
 
-    def chunks(self, sql: str, names: tuple[str, ...], batch_rows: int) -> Iterator[Chunk]:
-        """Run a query whose columns get these names, in blocks of cells as sources give them."""
+    def failure(self, error: Exception) -> str:
+        """Describe an error without its text, which may quote a cell."""
         ...
 
     def close(self) -> None:
-        """End the transaction; of a connection of the user nothing else."""
+        """End the transaction, and a connection that is not the user's."""
         ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Engine:
+    """A table of a database, read in a transaction that changes nothing.
+
+    `dialect` is ``"duckdb"``, ``"sqlite"`` or ``"postgresql"``; `table` stands after FROM, without
+    an alias; `label` is for messages. If `is_snapshot`, all queries see the same rows, and scans of
+    the table give them in the same order. The transaction ends with the last reference.
+    """
+
+    dialect: str
+    driver: Driver
+    table: str
+    label: str
+    types: Mapping[str, str]
+    is_snapshot: bool
+    unreadable: frozenset[str] = frozenset()  # Columns that the user has no right to read
+
+    def __post_init__(self) -> None:
+        weakref.finalize(self, self.driver.close)
+
+    def __repr__(self) -> str:
+        return f"<{self.dialect}: {self.label}>"
+
+    def quoted(self, identifier: str) -> str:
+        """Quote an identifier, whatever its characters."""
+        return double_quoted(identifier)
+
+    def columns(self) -> Mapping[str, str]:
+        """Return the declared types of the columns by name, in the order of the table."""
+        return self.types
+
+    def kind(self, name: str) -> Kind:
+        """Tell what a column can hold by its declared type; SQLite's types bind no cell."""
+        if name in self.unreadable:
+            raise FrameError(
+                f"the user has no right to read column {name!r} of {self.label}: GRANT SELECT is "
+                "needed"
+            )
+        return ANY if self.dialect == "sqlite" else kind_of_type(self.types[name])
+
+    def cell(self, name: str) -> str:
+        """Return the expression that reads a column as a number, a date or a text."""
+        column = self.quoted(name)
+        return column if self.dialect != "postgresql" else _postgres_cell(column, self.kind(name))
+
+    def group_key(self, name: str) -> str:
+        """Return the cell as it is grouped: cells that are equal in it are read as the same."""
+        cell = self.cell(name)
+        is_text = self.dialect == "sqlite" or self.types[name] == "VARCHAR" or "::text" in cell
+        return f"({cell}) COLLATE {_EXACT[self.dialect]}" if is_text else cell
+
+    def sort_key(self, name: str) -> str:
+        """Return an expression to sort by: cells that are equal in it are the same."""
+        return _SORTED[self.dialect].format(self.quoted(name))
+
+    def batches(self, sql: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """Run a query inside the snapshot; PostgreSQL's numerics arrive as text.
+
+        Errors are those of reading after a charge, and quote no cell.
+        """
+        batches = streamed(lambda: self.driver.batches(sql, batch_rows), self.driver.failure)
+        return sliced(batches, batch_rows)
+
+    def chunks(self, sql: str, names: tuple[str, ...], batch_rows: int) -> Iterator[Chunk]:
+        """Run a query whose columns get these names, in blocks of cells as sources give them."""
+        return arrow_chunks(self.batches(sql, batch_rows), names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.types)
+
+    def count(self) -> int:
+        """Count the rows, in the database."""
+        (chunk,) = self.chunks(f"SELECT count(*) AS n FROM {self.table}", ("n",), 1)
+        return int(chunk["n"][0])
+
+    def read(
+        self, columns: tuple[str, ...], order: tuple[str, ...], block_rows: int
+    ) -> Iterator[Chunk]:
+        """Select columns, sorted by others where `order` names some."""
+        cells = [f"{self.cell(name)} AS c{at}" for at, name in enumerate(columns)]
+        sql = f"SELECT {', '.join(cells) or 'NULL'} FROM {self.table}"
+        if order:
+            sql += f" ORDER BY {', '.join(map(self.sort_key, order))}"
+        return self.chunks(sql, columns, block_rows)
+
+
+# Collations that tell all texts apart.
+_EXACT: Final = {"duckdb": "C", "sqlite": "BINARY", "postgresql": '"C"'}
+_SORTED: Final = {
+    "duckdb": "{}",
+    "sqlite": "{} COLLATE BINARY",
+    "postgresql": '{}::text COLLATE "C"',
+}
 
 
 def double_quoted(identifier: str) -> str:
@@ -88,21 +139,27 @@ def double_quoted(identifier: str) -> str:
     return '"' + identifier.replace('"', '""') + '"'
 
 
-def table_text(schema: str | None, table: str) -> str:
-    """Return a table, in a schema or not, as it stands after FROM."""
-    return ".".join(double_quoted(part) for part in (schema, table) if part is not None)
+def _postgres_cell(column: str, kind: Kind) -> str:
+    """Read numbers as such, days as dates of four-digit years, all else as text."""
+    if kind.name in ("smallint", "integer", "bigint", "boolean", "double precision"):
+        return column
+    if kind.name == "real":
+        return f"{column}::double precision"
+    if kind.holds is Holds.DAYS:
+        day = f"{column}::date"
+        return f"CASE WHEN {day} BETWEEN '0001-01-01' AND '9999-12-31' THEN {day} END"
+    text = f"{column}::text"
+    digest = f"left({text}, {LONGEST_CELL}) || md5({text})"
+    return f"CASE WHEN length({text}) > {LONGEST_CELL} THEN {digest} ELSE {text} END"
 
 
 # Kinds of columns by their declared types.
 
 _HOLDS: Final = (
-    (Holds.NOTHING, r".*\[\d*\]"),
-    (Holds.WHOLE, r"(tiny|small|big|huge|u|utiny|usmall|ubig|uhuge)?int(eger|2|4|8)?"),
-    (Holds.WHOLE, r"bool(ean)?"),
+    (Holds.WHOLE, r"(tiny|small|big|huge|u|utiny|usmall|ubig|uhuge)?int(eger|2|4|8)?|bool(ean)?"),
     (Holds.DAYS, r"(date|datetime|timestamp(_s|_ms|_ns|tz)?)( with(out)? time zone)?"),
-    (Holds.ANYTHING, r"double( precision)?|real|float[48]?|numeric|decimal"),
-    (Holds.ANYTHING, r"text|varchar|character( varying)?|char|bpchar|string|name|citext"),
-    (Holds.ANYTHING, r"uuid|enum|blob|\"null\""),
+    (Holds.ANYTHING, r"double( precision)?|real|float[48]?|numeric|decimal|uuid|enum|blob"),
+    (Holds.ANYTHING, r"text|varchar|character( varying)?|char|bpchar|string|name|citext|\"null\""),
 )
 
 
@@ -114,13 +171,9 @@ def kind_of_type(declared: str) -> Kind:
     >>> [kind_of_type(name).holds.name for name in ("integer[]", "jsonb", "STRUCT(a INTEGER)")]
     ['NOTHING', 'NOTHING', 'NOTHING']
     """
-    array = declared.endswith("]")
-    name = declared if array else re.sub(r"\s*\(.*\)", "", declared, flags=re.DOTALL)
-    name = name.split("(")[0] + "[]" * ("(" in name) if array else name
-    for holds, pattern in _HOLDS:
-        if re.fullmatch(pattern, name.lower()):
-            return ANY if name == '"NULL"' else Kind(holds, name)
-    return Kind(Holds.NOTHING, name)
+    name = re.sub(r"\s*\(.*\)", "", declared, flags=re.DOTALL)
+    holds = (holds for holds, pattern in _HOLDS if re.fullmatch(pattern, name.lower()))
+    return Kind(next(holds, Holds.NOTHING), name)
 
 
 # Errors of databases, whose texts may quote cells: they are replaced, and not chained.
@@ -146,10 +199,7 @@ def streamed(
         return unfinished(describe(error))
 
     items = translated(described, start)
-    while True:
-        item = translated(described, lambda: next(items, None))
-        if item is None:
-            return
+    while (item := translated(described, lambda: next(items, None))) is not None:
         yield item
 
 
@@ -160,17 +210,21 @@ def sliced(batches: Iterator[Any], batch_rows: int) -> Iterator[Any]:
             yield batch.slice(start, batch_rows)
 
 
-def refuse_missing(label: str, hint: str = "") -> NoReturn:
-    """Refuse a table that the database does not have."""
-    raise FrameError(
-        f"there is no table {label}{hint}: check the name, the schema and the database, or "
-        "whether the user may see it"
-    )
-
-
 def arrow_chunks(batches: Iterator[Any], names: tuple[str, ...]) -> Iterator[Chunk]:
     """Give the columns of Arrow batches, by position, under these names."""
     from dpmodels.frames.convert import arrow_cells
 
     for batch in batches:
         yield {name: arrow_cells(batch.column(at)) for at, name in enumerate(names)}
+
+
+def require_table(label: str, table: str, names: list[str], *, any_case: bool) -> str:
+    """Return the name of a table as the database has it; FrameError where it has none."""
+    folded = {name.casefold() if any_case else name: name for name in names}
+    name = folded.get(table.casefold() if any_case else table)
+    if name is None:
+        raise FrameError(
+            f"there is no table {label}{did_you_mean(table, names)}: check the name, the schema "
+            "and the database, or whether the user may see it"
+        )
+    return name

@@ -1,110 +1,90 @@
-"""Lazy tables of polars and Ibis, which run for each pass and stream their rows."""
+"""Lazy tables of polars and Ibis, which run once for each pass and stream their rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dpmodels.frames.columns import NativeRows
-from dpmodels.frames.database import DatabaseRows, database_rows, rows_of_query
 from dpmodels.frames.duckdb_engine import duckdb_relation
-from dpmodels.frames.engine import arrow_chunks, sliced, streamed, translated
+from dpmodels.frames.engine import Engine, arrow_chunks, sliced, streamed, translated
 from dpmodels.frames.protocol import ANY, Chunk, Holds, Kind
 from dpmodels.frames.require import kind_of_arrow
 
 
-@dataclass(frozen=True)
-class PolarsQuery:
-    """A polars LazyFrame, run by the streaming engine.
+@dataclass(frozen=True, repr=False)
+class LazyQuery:
+    """A lazy table, by functions that count and read its rows.
 
-    Its types may follow from cells, as those of a scanned CSV file do: columns can hold anything.
+    `kinds` has what columns can hold by their types, where these do not follow from cells.
     """
 
-    frame: Any = field(repr=False)
     names: tuple[str, ...]
+    kinds: Mapping[str, Kind]
+    counted: Callable[[], Any]
+    read: Callable[[tuple[str, ...], tuple[str, ...], int], Iterator[Chunk]]
     is_snapshot: ClassVar[bool] = False
 
     def kind(self, name: str) -> Kind:
-        """Anything."""
-        return ANY
+        """Tell what a column can hold."""
+        return self.kinds.get(name, ANY)
 
     def count(self) -> int:
         """Count the rows."""
-        import polars as pl
+        return translated(_failure, lambda: int(self.counted()))
 
-        count = self.frame.select(pl.len())
-        return translated(_failure, lambda: int(count.collect(engine="streaming").item()))
 
-    def read(
-        self, columns: tuple[str, ...], order: tuple[str, ...], block_rows: int
-    ) -> Iterator[Chunk]:
-        """Collect the columns in batches."""
-        frame = self.frame.sort(order, maintain_order=True) if order else self.frame
-        for batch in streamed(lambda: _batches(frame.select(columns), block_rows), _failure):
+def open_lazy(data: Any) -> LazyQuery | Engine | None:
+    """Open a lazy table of polars or Ibis, of which nothing runs; None for other data."""
+    import narwhals.stable.v2 as nw
+
+    if nw.dependencies.is_polars_lazyframe(data):
+        return translated(_failure, lambda: _of_polars(data))
+    if nw.dependencies.is_ibis_table(data):
+        return translated(_failure, lambda: _of_ibis(data))
+    return None
+
+
+def _of_polars(frame: Any) -> LazyQuery:
+    """Read a LazyFrame; of scanned text files the types follow from cells."""
+    import polars as pl
+
+    def read(columns: tuple[str, ...], order: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
+        query = (frame.sort(order, maintain_order=True) if order else frame).select(columns)
+        for batch in streamed(lambda: _batches(query, block_rows), _failure):
             yield from NativeRows(batch).chunks(columns, block_rows)
+
+    count = frame.select(pl.len())
+    names = tuple(frame.collect_schema().names())
+    return LazyQuery(names, {}, lambda: count.collect(engine="streaming").item(), read)
 
 
 def _batches(frame: Any, block_rows: int) -> Iterator[Any]:
     """Return the rows in batches; older polars has them in memory first."""
     if hasattr(frame, "collect_batches"):
-        batches = frame.collect_batches(chunk_size=block_rows, maintain_order=True, lazy=True)
-        return iter(batches)
+        return iter(frame.collect_batches(chunk_size=block_rows, maintain_order=True, lazy=True))
     return iter(frame.collect(engine="streaming").iter_slices(block_rows))
 
 
-@dataclass(frozen=True)
-class IbisQuery:
-    """An Ibis table, run by its backend."""
+def _of_ibis(table: Any) -> LazyQuery | Engine:
+    backend = table.get_backend()
+    if backend.name == "duckdb":
+        # Releases of Ibis and of DuckDB may not fit together: the text of the query does.
+        import ibis
 
-    table: Any = field(repr=False)
-    names: tuple[str, ...]
-    is_snapshot: ClassVar[bool] = False
+        return duckdb_relation(backend.con.sql(str(ibis.to_sql(table))))
 
-    def kind(self, name: str) -> Kind:
-        """Tell what a column can hold, by the schema of the table."""
-        dtype = self.table.schema()[name]
-        if dtype.is_json():
-            return Kind(Holds.NOTHING, "json")
-        return kind_of_arrow(dtype.to_pyarrow())
-
-    def count(self) -> int:
-        """Count the rows."""
-        return translated(_failure, lambda: int(self.table.count().to_pyarrow().as_py()))
-
-    def read(
-        self, columns: tuple[str, ...], order: tuple[str, ...], block_rows: int
-    ) -> Iterator[Chunk]:
-        """Read the columns as Arrow batches."""
-        table = self.table.order_by(list(order)) if order else self.table
-        table = table.select(list(columns))
-        batches = streamed(lambda: table.to_pyarrow_batches(chunk_size=block_rows), _failure)
+    def read(columns: tuple[str, ...], order: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
+        query = (table.order_by(list(order)) if order else table).select(list(columns))
+        batches = streamed(lambda: query.to_pyarrow_batches(chunk_size=block_rows), _failure)
         return arrow_chunks(sliced(batches, block_rows), columns)
 
-
-def open_lazy(data: Any) -> DatabaseRows | None:
-    """Open a lazy table of polars or Ibis, of which nothing runs; None for other data."""
-    import narwhals.stable.v2 as nw
-
-    if nw.dependencies.is_narwhals_lazyframe(data):
-        return open_lazy(data.to_native())
-    if nw.dependencies.is_polars_lazyframe(data):
-        names = tuple(translated(_failure, lambda: data.collect_schema().names()))
-        return rows_of_query(PolarsQuery(data, names))
-    if nw.dependencies.is_ibis_table(data):
-        return _open_ibis(data)
-    return None
-
-
-def _open_ibis(table: Any) -> DatabaseRows:
-    import ibis
-
-    backend = table.get_backend()
-    if backend.name != "duckdb":
-        return rows_of_query(IbisQuery(table, tuple(table.columns)))
-    # Releases of Ibis and of DuckDB may not fit together: the text of the query does.
-    relation = translated(_failure, lambda: backend.con.sql(str(ibis.to_sql(table))))
-    return database_rows(duckdb_relation(relation))
+    kinds = {
+        name: Kind(Holds.NOTHING, "json") if dtype.is_json() else kind_of_arrow(dtype.to_pyarrow())
+        for name, dtype in table.schema().items()
+    }
+    return LazyQuery(tuple(kinds), kinds, lambda: table.count().to_pyarrow().as_py(), read)
 
 
 def _failure(_: Exception) -> str:

@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpmodels.errors import FrameError
+from dpmodels.frames.arrow_file import SUFFIXES, ArrowFileRows, open_arrow_file
 from dpmodels.frames.columns import NativeRows, open_mapping, open_structured
 from dpmodels.frames.dask_rows import DaskRows, open_dask
-from dpmodels.frames.database import database_rows
-from dpmodels.frames.delimited import CsvFile, CsvMode, DelimitedRows, open_delimited
+from dpmodels.frames.database import DatabaseRows
+from dpmodels.frames.delimited import CsvFile, CsvMode, DelimitedRows, is_delimited, open_delimited
 from dpmodels.frames.duckdb_engine import duckdb_relation
 from dpmodels.frames.files import files_of, files_of_all, is_list_of_files, is_pattern, require_once
 from dpmodels.frames.lazy import open_lazy
@@ -21,7 +22,7 @@ from dpmodels.frames.parquet import ParquetRows, open_parquet
 from dpmodels.frames.protocol import ANY, Chunk, Kind, RowSource, unfinished
 from dpmodels.frames.require import require
 from dpmodels.frames.same_table import Tables
-from dpmodels.frames.sql_table import SqlTable, is_database_file, is_database_url, sql
+from dpmodels.frames.sql_table import as_table, is_database, is_database_file
 
 _ACCEPTED = (
     "a DataFrame (pandas, polars, pyarrow, Dask), a lazy table of polars or Ibis, a dict of "
@@ -53,7 +54,7 @@ def open_rows(data: object) -> RowSource:
     >>> [chunk["wage"].tolist() for chunk in source.chunks(("wage",), 2)]
     [[9.5, 12.0], [20.0]]
     """
-    if isinstance(data, str | PathLike):
+    if isinstance(data, str | PathLike) and not is_database(data):
         return _open_path(data)
     if is_list_of_files(data):
         return open_parquet(files_of_all(data))
@@ -84,22 +85,22 @@ def with_csv_mode(data: object, mode: CsvMode) -> object:
 
 
 def _is_csv(data: object, kinds: Any = (str, PathLike)) -> bool:
-    return isinstance(data, kinds) and Path(data).suffix.lower() == ".csv"
+    return isinstance(data, kinds) and is_delimited(Path(data))
 
 
 def _open_path(data: str | PathLike[str]) -> RowSource:
     """Open a file by its suffix; a folder or a pattern as Parquet files."""
-    if is_database_url(data):
-        return sql(data).open()
     path, mode = Path(data), data.mode if isinstance(data, CsvFile) else "records"
     if path.is_dir() or is_pattern(path) or path.suffix.lower() == ".parquet":
         return open_parquet(files_of(path))
     if is_database_file(path):
         raise FrameError(f'{str(path)!r} is a database: write dp.sql({str(path)!r}, table="...")')
-    if path.suffix.lower() != ".csv":
+    if path.suffix.lower() in SUFFIXES:
+        return open_arrow_file(path)
+    if not is_delimited(path):
         raise FrameError(
-            f"{str(path)!r} does not have the suffix .parquet or .csv: read the file yourself and "
-            "give the DataFrame, or write it as Parquet"
+            f"{str(path)!r} does not have the suffix .parquet, .arrow or .csv: read the file "
+            "yourself and give the DataFrame, or write it as Parquet"
         )
     if not path.is_file():
         raise FrameError(f"there is no file {str(path)!r}: check the path and the working folder")
@@ -110,11 +111,13 @@ def _open_query(data: Any) -> RowSource | None:
     """Open a table of a database, or a lazy table; None where it is neither."""
     import narwhals.stable.v2 as nw
 
-    if isinstance(data, SqlTable):
-        return data.open()
-    if nw.dependencies.is_duckdb_relation(data):
-        return database_rows(duckdb_relation(data))
-    return open_lazy(data)
+    if is_database(data):
+        return DatabaseRows(as_table(data).engine())
+    native = nw.to_native(data, pass_through=True)
+    if nw.dependencies.is_duckdb_relation(native):
+        return DatabaseRows(duckdb_relation(native))
+    query = open_lazy(native)
+    return None if query is None else DatabaseRows(query)
 
 
 def _open_table(data: Any) -> RowSource | None:
@@ -164,7 +167,7 @@ def _open_items(items: Iterable[object], tables: Tables) -> Iterator[RowSource]:
     for number, item in enumerate(items, start=1):
         source = _open_item(item)
         tables.require_new(item, f"item {number}")
-        if isinstance(source, DelimitedRows | ParquetRows):
+        if isinstance(source, DelimitedRows | ParquetRows | ArrowFileRows):
             require_once(source.files, names_by_file)
         yield source
 

@@ -5,26 +5,21 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
-from dpmodels.errors import FrameError, did_you_mean
+from dpmodels.errors import FrameError
 from dpmodels.frames.engine import (
-    arrow_chunks,
+    LONGEST_CELL,
+    Engine,
     double_quoted,
-    kind_of_type,
-    refuse_missing,
-    sliced,
-    streamed,
-    table_text,
+    require_table,
     translated,
 )
-from dpmodels.frames.protocol import Chunk, Holds, Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _BLOCK_BYTES: Final = 1 << 22  # A choice: of text that is parsed at a time, or more for long rows
-_LONGEST: Final = 2**16  # Characters of a cell, of which longer ones keep a digest
 _BEGIN: Final = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 _STATE: Final = (
     "SELECT current_setting('transaction_isolation'), current_setting('transaction_read_only')"
@@ -59,125 +54,28 @@ FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 WHERE a.attrelid = {table} AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
 
 
-class Driver(Protocol):
-    """How queries reach PostgreSQL and Arrow batches come back."""
-
-    def run(self, sql: str) -> None:
-        """Run a statement that gives no rows."""
-        ...
-
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """Return the few rows of a query."""
-        ...
-
-    def batches(self, sql: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """Return the rows of a query, of which a few batches are in memory."""
-        ...
-
-    def close(self) -> None:
-        """End the transaction, and the connection if it is not the user's."""
-        ...
-
-
-class PostgresEngine:
-    """A table of PostgreSQL; its repr shows the table alone."""
-
-    dialect: ClassVar[str] = "postgresql"
-
-    def __init__(self, driver: Driver, oid: int, table: str, label: str, kind: str) -> None:
-        self._driver = driver
-        self._oid = oid
-        self.table = table
-        self.label = label
-        self.is_snapshot = kind in _STORED
-        rows = translated(_failure, lambda: driver.rows(_COLUMNS.format(table=oid)))
-        self._types = {row[0]: row[1] for row in rows}
-        self._unreadable = {row[0] for row in rows if not row[2]}
-
-    def __repr__(self) -> str:
-        return f"<PostgreSQL: {self.label}>"
-
-    def quoted(self, identifier: str) -> str:
-        """Quote an identifier."""
-        return double_quoted(identifier)
-
-    def columns(self) -> Mapping[str, str]:
-        """Return the declared types by name; for domains, those they are made of."""
-        return self._types
-
-    def kind(self, name: str) -> Kind:
-        """Tell what a column can hold; FrameError where the user may not read it."""
-        if name in self._unreadable:
-            raise FrameError(
-                f"the user has no right to read column {name!r} of {self.label}: GRANT SELECT is "
-                "needed"
-            )
-        return kind_of_type(self._types[name])
-
-    def cell(self, name: str) -> str:
-        """Numbers as such, days as dates, everything else as text of bounded length."""
-        column, kind = double_quoted(name), kind_of_type(self._types[name])
-        declared = kind.name.lower()
-        if declared in ("smallint", "integer", "bigint", "boolean", "double precision"):
-            return column
-        if declared == "real":
-            return f"{column}::double precision"
-        if kind.holds is Holds.DAYS:
-            day = f"{column}::date"
-            return f"CASE WHEN {day} BETWEEN '0001-01-01' AND '9999-12-31' THEN {day} END"
-        text = f"{column}::text"
-        digest = f"left({text}, {_LONGEST}) || md5({text})"
-        return f"CASE WHEN length({text}) > {_LONGEST} THEN {digest} ELSE {text} END"
-
-    def group_key(self, name: str) -> str:
-        """Return the cell, compared byte by byte where it is text."""
-        cell = self.cell(name)
-        return f'({cell}) COLLATE "C"' if "::text" in cell else cell
-
-    def sort_key(self, name: str) -> str:
-        """Return the expression by which rows are sorted."""
-        return f'{double_quoted(name)}::text COLLATE "C"'
-
-    def batches(self, sql: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """Run a query, of which a few batches are in memory; numerics arrive as text."""
-        batches = streamed(lambda: self._driver.batches(sql, batch_rows), _failure)
-        return sliced(batches, batch_rows)
-
-    def chunks(self, sql: str, names: tuple[str, ...], batch_rows: int) -> Iterator[Chunk]:
-        """Run a query whose columns get these names."""
-        return arrow_chunks(self.batches(sql, batch_rows), names)
-
-    def __del__(self) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End the transaction."""
-        with suppress(Exception):
-            self._driver.close()
-
-
 class PsycopgDriver:
-    """Queries by psycopg, whose rows arrive by COPY: the server sends them as they are read."""
+    """Queries by psycopg; rows arrive by COPY, as the server reads them, parsed by Arrow."""
 
     def __init__(self, connection: Any, *, is_users: bool) -> None:
         self._connection = connection
         self._is_users = is_users
-        if connection.autocommit:
-            connection.execute("BEGIN")
 
-    def run(self, sql: str) -> None:
-        """Run a statement."""
-        self._connection.execute(sql)
+    def begin(self) -> None:
+        """Begin a transaction where the connection does not by itself."""
+        if self._connection.autocommit:
+            self._connection.execute("BEGIN")
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """Return the rows of a query."""
+        """Run a statement; return its few rows."""
         from psycopg.rows import tuple_row
 
         with self._connection.cursor(row_factory=tuple_row) as cursor:
-            return list(cursor.execute(sql).fetchall())
+            cursor.execute(sql)
+            return [] if cursor.description is None else list(cursor.fetchall())
 
     def batches(self, sql: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """Return the rows of a query, parsed from CSV by Arrow."""
+        """Run a query."""
         import pyarrow as pa
         from pyarrow import csv
 
@@ -186,7 +84,7 @@ class PsycopgDriver:
             # Names may be equal, and are given again at the end.
             names = [column.name for column in described]
             types = {str(at): _arrow_type(column) for at, column in enumerate(described)}
-            block_bytes = max(_BLOCK_BYTES, 8 * _LONGEST * len(names))
+            block_bytes = max(_BLOCK_BYTES, 8 * LONGEST_CELL * len(names))
             with cursor.copy(f"COPY ({sql}) TO STDOUT (FORMAT csv)") as copy:
                 file = io.BufferedReader(_Received(copy), block_bytes)
                 if not file.peek(1):
@@ -195,12 +93,14 @@ class PsycopgDriver:
                 for batch in csv.open_csv(pa.PythonFile(file, mode="r"), **options):
                     yield batch.rename_columns(names)
 
+    def failure(self, error: Exception) -> str:
+        """Describe an error without its text."""
+        return _failure(error)
+
     def close(self) -> None:
-        """End the transaction."""
-        if self._is_users:
-            self._connection.rollback()
-        else:
-            self._connection.close()
+        """End the transaction, and close a connection that is not the user's."""
+        with suppress(Exception):
+            self._connection.rollback() if self._is_users else self._connection.close()
 
 
 class _Received(io.RawIOBase):
@@ -256,62 +156,65 @@ class ADBCDriver:
         self._connection = connection
         self._is_users = is_users
 
-    def run(self, sql: str) -> None:
-        """Run a statement."""
-        with self._connection.cursor() as cursor:
-            cursor.execute(sql)
+    def begin(self) -> None:
+        """Leave it to the first statement to begin a transaction."""
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """Return the rows of a query."""
+        """Run a statement; return its few rows."""
         with self._connection.cursor() as cursor:
             cursor.execute(sql)
-            return list(cursor.fetchall())
+            return [] if sql.startswith("SET") else list(cursor.fetchall())
 
     def batches(self, sql: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """Return the rows of a query."""
+        """Run a query."""
         with self._connection.cursor() as cursor:
             cursor.execute(sql)
             yield from cursor.fetch_record_batch()
 
+    def failure(self, error: Exception) -> str:
+        """Describe an error without its text."""
+        return _failure(error)
+
     def close(self) -> None:
-        """End the transaction."""
-        self._connection.rollback()
-        if not self._is_users:
-            self._connection.close()
-
-
-def open_postgres(
-    driver: Driver, table: str, schema: str | None, where: str, timeout: float | None
-) -> PostgresEngine:
-    """Find a table, inside a transaction that sees one state of it."""
-    label = f"{table!r} in {where}" if schema is None else f"{schema!r}.{table!r} in {where}"
-    try:
-        tables = translated(_failure, lambda: _begun(driver, schema, timeout))
-        match = next((row for row in tables if row[1] == table), None)
-        if match is None:
-            refuse_missing(label, did_you_mean(table, [row[1] for row in tables]))
-        text = table_text(match[0], match[1])
-        # The right to read it
-        translated(_failure, lambda: driver.rows(f"SELECT 1 FROM {text} LIMIT 0"))
-    except FrameError:
+        """End the transaction, and close a connection that is not the user's."""
         with suppress(Exception):
-            driver.close()
+            self._connection.rollback()
+            if not self._is_users:
+                self._connection.close()
+
+
+def postgres_table(
+    driver: PsycopgDriver | ADBCDriver, table: str, schema: str | None, where: str, timeout: float
+) -> Engine:
+    """Find a table, inside a transaction that sees one state of it; a timeout of 0 is none."""
+    label = f"{table!r} in {where}" if schema is None else f"{schema!r}.{table!r} in {where}"
+
+    def found() -> Engine:
+        driver.begin()
+        for setting in (_BEGIN, *(f"SET LOCAL {setting}" for setting in _SETTINGS)):
+            driver.rows(setting)
+        if timeout:
+            driver.rows(f"SET LOCAL statement_timeout = {max(round(timeout * 1000), 1)}")
+        if driver.rows(_STATE) != [("repeatable read", "on")]:
+            raise FrameError(
+                "the connection has no transaction of its own: give one without autocommit"
+            )
+        tables = driver.rows(_FIND.format(schema="NULL" if schema is None else _text(schema)))
+        by_name = {row[1]: row for row in tables}
+        parts = by_name[require_table(label, table, list(by_name), any_case=False)]
+        text = ".".join(map(double_quoted, parts[:2]))
+        driver.rows(f"SELECT 1 FROM {text} LIMIT 0")  # The right to read it
+        columns = driver.rows(_COLUMNS.format(table=parts[2]))
+        types = {column[0]: column[1] for column in columns}
+        unreadable = frozenset(column[0] for column in columns if not column[2])
+        is_stored = parts[3] in _STORED
+        return Engine("postgresql", driver, text, label, types, is_stored, unreadable)
+
+    try:
+        return translated(_failure, found)
+    except FrameError:
+        driver.close()
         raise
-    return PostgresEngine(driver, match[2], text, label, match[3])
-
-
-def _begun(driver: Driver, schema: str | None, timeout: float | None) -> list[tuple[Any, ...]]:
-    """Begin a transaction that sees one state of the database; return the tables of a schema."""
-    driver.run(_BEGIN)
-    for setting in _SETTINGS:
-        driver.run(f"SET LOCAL {setting}")
-    if timeout is not None:
-        driver.run(f"SET LOCAL statement_timeout = {max(round(timeout * 1000), 1)}")
-    if driver.rows(_STATE) != [("repeatable read", "on")]:
-        raise FrameError(
-            "the connection has no transaction of its own: give one without autocommit"
-        )
-    return driver.rows(_FIND.format(schema="NULL" if schema is None else _text(schema)))
 
 
 def _text(value: str) -> str:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from dpmodels.errors import ArgumentError, FrameError, PrivacyError, did_you_mean, quoted
-from dpmodels.frames.database import DatabaseRows, database_rows
+from dpmodels.frames.duckdb_engine import duckdb_connection, duckdb_file
 from dpmodels.frames.engine import Engine, translated
-
-if TYPE_CHECKING:
-    from dpmodels.frames.postgres_engine import Driver
+from dpmodels.frames.postgres_engine import ADBCDriver, PsycopgDriver, postgres_table
+from dpmodels.frames.sqlite_engine import sqlite_connection, sqlite_file
 
 _BY_SUFFIX: Final = {
     **dict.fromkeys((".duckdb", ".ddb"), "duckdb"),
@@ -27,56 +25,70 @@ _SCHEMES: Final = {
     "sqlite": "sqlite",
     "duckdb": "duckdb",
 }
-_SECRETS: Final = frozenset(("password", "sslpassword"))
 _ACCEPTED: Final = (
     '"postgresql://user@host/database", "sqlite:///rows.sqlite", "duckdb:///rows.duckdb", the path '
     "of a .duckdb, .sqlite or .db file, or a connection of duckdb, sqlite3, psycopg or ADBC"
 )
-_PASSWORD: Final = "from PGPASSWORD, a password file or a service file of PostgreSQL"
 
 
 @dataclass(frozen=True, repr=False)
 class SqlTable:
-    """A table of a database, as `sql` names it; its repr has no password."""
+    """A table of a database, as `sql` names it; its repr shows no password."""
 
-    place: str  # Without a password; of a connection, what it is
+    database: str  # Its URL without a password; of a connection, what it is
     table: str
     schema: str | None = None
-    timeout: float | None = None
-    connection: object = field(default=None, repr=False)
-    secrets: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
+    timeout: float = 0.0
+    connection: object = None
+    password: str | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
-        schema = f", schema={self.schema!r}" if self.schema is not None else ""
-        return f"<table {self.table!r}{schema} of {self.place}>"
+        schema = "" if self.schema is None else f", schema={self.schema!r}"
+        return f"<table {self.table!r}{schema} of {self.database}>"
 
     def __reduce__(self) -> NoReturn:
         raise PrivacyError("a table of a database cannot be pickled or copied: name it anew")
 
-    @property
-    def identity(self) -> tuple[object, ...]:
-        """What two names of one table share."""
-        connection = None if self.connection is None else id(self.connection)
-        return (self.place, connection, self.schema, self.table)
-
-    def open(self) -> DatabaseRows:
-        """Connect, and find the table and its columns; no row is read."""
-        return database_rows(self.engine())
-
     def engine(self) -> Engine:
-        """Connect, and find the table."""
-        if self.connection is not None:
-            return _of_connection(self.connection)(self)
-        scheme, _, path = self.place.partition(":///")
-        if scheme == "duckdb":
-            from dpmodels.frames.duckdb_engine import duckdb_file
+        """Connect, and find the table and its columns; no row is read."""
+        dialect, _, path = self.database.partition(":///")
+        try:
+            if self.connection is not None:
+                return self._of_connection()
+            if dialect == "duckdb":
+                return duckdb_file(path, self.table, self.schema)
+            if dialect == "sqlite":
+                return sqlite_file(path, self.table, self.schema)
+            return self._postgres(_connected(self))
+        except ImportError:
+            pass
+        raise FrameError('this database needs a driver: pip install "dpmodels[databases]"')
 
-            return duckdb_file(path, self.table, self.schema)
-        if scheme == "sqlite":
-            from dpmodels.frames.sqlite_engine import sqlite_file
+    def _of_connection(self) -> Engine:
+        connection: Any = self.connection
+        match _library(connection):
+            case "duckdb":
+                return duckdb_connection(connection, self.table, self.schema)
+            case "sqlite3":
+                return sqlite_connection(connection, self.table, self.schema)
+            case "psycopg":
+                if connection.closed or connection.info.transaction_status.name != "IDLE":
+                    raise FrameError(
+                        "the PostgreSQL connection is closed or in a transaction: commit it or "
+                        "roll it back first"
+                    )
+                return self._postgres(PsycopgDriver(connection, is_users=True))
+        closed = "the ADBC connection is closed: open it anew"
+        info = translated(lambda _: closed, connection.adbc_get_info)
+        if info.get("vendor_name") != "PostgreSQL":
+            raise FrameError(
+                "of ADBC only connections to PostgreSQL are read, since others infer types from "
+                'cells: write dp.sql("sqlite:///rows.sqlite", table="...") for SQLite'
+            )
+        return self._postgres(ADBCDriver(connection, is_users=True))
 
-            return sqlite_file(path, self.table, self.schema)
-        return _postgres(self)
+    def _postgres(self, driver: PsycopgDriver | ADBCDriver) -> Engine:
+        return postgres_table(driver, self.table, self.schema, self.database, self.timeout)
 
 
 def sql(
@@ -93,7 +105,7 @@ def sql(
     database : str, path or connection
         ``"postgresql://user@host/database"``, ``"sqlite:///rows.sqlite"``,
         ``"duckdb:///rows.duckdb"``, the path of a ``.duckdb``, ``.sqlite`` or ``.db`` file, or an
-        open connection of duckdb, sqlite3, psycopg or ADBC for PostgreSQL.
+        open connection of duckdb, sqlite3, psycopg or ADBC (for PostgreSQL).
     table : str, optional
         The name of the table or view, as the database has it; in a URL also ``?table=visits``.
     schema : str, optional
@@ -127,27 +139,30 @@ def sql(
     """
     if timeout is not None and not (isinstance(timeout, int | float) and 0 < timeout < 2**20):
         raise ArgumentError(f"timeout={quoted(timeout)}: expected a positive number of seconds")
-    if isinstance(database, SqlTable):
-        raise ArgumentError("the database is a table already: give it as data=")
+    options: dict[str, str] = {}
+    place, password, connection = "", None, None
     if not isinstance(database, str | PathLike):
-        _of_connection(database)
-        name = _named(table, schema)
-        module = type(database).__module__.lstrip("_").split(".")[0]
-        return SqlTable(f"a connection of {module}", name, schema, timeout, database)
-    text = fspath(database)
-    if "://" not in text:
-        return SqlTable(_place_of_path(Path(text)), _named(table, schema), schema, timeout)
-    place, options, secrets = _parsed(text)
-    schema = schema if schema is not None else options.get("schema")
-    if timeout is None and "timeout" in options:
-        timeout = _seconds(options["timeout"])
-    name = _named(table if table is not None else options.get("table"), schema)
-    return SqlTable(place, name, schema, timeout, secrets=secrets)
+        place, connection = f"a connection of {_library(database)}", database
+    elif "://" in (text := fspath(database)):
+        place, password, options = _parsed(text)
+    else:
+        dialect = _BY_SUFFIX.get(Path(text).suffix.lower())
+        if dialect is None:
+            raise ArgumentError(f"this text does not name a database: expected {_ACCEPTED}")
+        place = f"{dialect}:///{text}"
+    table, schema = table or options.get("table"), schema or options.get("schema")
+    if not isinstance(table, str) or not isinstance(schema, str | None):
+        raise ArgumentError(
+            'the table is not named: write dp.sql(database, table="visits"), or ?table=visits at '
+            "the end of the URL"
+        )
+    return SqlTable(place, table, schema, float(timeout or 0), connection, password)
 
 
-def is_database_url(data: object) -> bool:
-    """Whether data are the URL of a database."""
-    return isinstance(data, str) and data.partition("://")[0] in _SCHEMES and "://" in data
+def is_database(data: object) -> bool:
+    """Whether data are a table of a database, or the URL of one."""
+    is_url = isinstance(data, str) and "://" in data and data.partition("://")[0] in _SCHEMES
+    return is_url or isinstance(data, SqlTable)
 
 
 def is_database_file(path: Path) -> bool:
@@ -155,31 +170,23 @@ def is_database_file(path: Path) -> bool:
     return path.suffix.lower() in _BY_SUFFIX
 
 
-def has_password(data: object) -> bool:
-    """Whether data are the URL of a database that contains a password."""
-    return is_database_url(data) and bool(_parsed(str(data))[2])
+def as_table(data: Any) -> SqlTable:
+    """Return a table of a database, which may be named by its URL."""
+    return data if isinstance(data, SqlTable) else sql(data)
 
 
-def _named(table: object, schema: object) -> str:
-    if not isinstance(table, str) or not table:
+def without_password(url: str) -> str:
+    """Return the URL of a database; ArgumentError if it contains a password."""
+    if is_database(url) and _parsed(url)[1] is not None:
         raise ArgumentError(
-            'the table is not named: write dp.sql(database, table="visits"), or ?table=visits at '
-            "the end of the URL"
+            "the URL of the database contains a password, which others could read here: leave it "
+            "out, and set PGPASSWORD or write it into a password file (.pgpass)"
         )
-    if schema is not None and not (isinstance(schema, str) and schema):
-        raise ArgumentError(f"schema={quoted(schema)}: expected the name of a schema")
-    return table
+    return url
 
 
-def _place_of_path(path: Path) -> str:
-    dialect = _BY_SUFFIX.get(path.suffix.lower())
-    if dialect is None:
-        raise ArgumentError(f"a database cannot be opened from this text: expected {_ACCEPTED}")
-    return f"{dialect}:///{path}"
-
-
-def _parsed(url: str) -> tuple[str, dict[str, str], tuple[tuple[str, str], ...]]:
-    """Split a URL into one without password, table and options, and what is secret.
+def _parsed(url: str) -> tuple[str, str | None, dict[str, str]]:
+    """Split a URL into one without password and table, the password, and table and schema.
 
     No message quotes the URL, which may contain a password.
     """
@@ -190,115 +197,55 @@ def _parsed(url: str) -> tuple[str, dict[str, str], tuple[tuple[str, str], ...]]
         raise ArgumentError(f"the URL of a database begins otherwise{meant}: expected {_ACCEPTED}")
     try:
         parts = urlsplit(f"x://{rest}")
-        pairs = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+        pairs = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
     except ValueError:
         raise ArgumentError(f"the URL of the database is not valid: expected {_ACCEPTED}") from None
-    options = {name: value for name, value in pairs if name in ("table", "schema", "timeout")}
-    left = [(name, value) for name, value in pairs if name not in {*options, *_SECRETS}]
-    secrets = [(name, value) for name, value in pairs if name in _SECRETS]
+    options: dict[str, str] = {
+        name: pairs.pop(name) for name in ("table", "schema") if name in pairs
+    }
+    password = pairs.pop("password", None)
     if dialect != "postgresql":
-        if parts.netloc or len(parts.path) < 2 or left or secrets:
+        if parts.netloc or len(parts.path) < 2 or pairs or password:
             raise ArgumentError(
                 f"the URL of a {dialect} file is not valid: write {dialect}:///rows.{dialect}, and "
                 "?table=visits"
             )
-        return f"{dialect}:///{unquote(parts.path[1:])}", options, ()
+        return f"{dialect}:///{unquote(parts.path[1:])}", None, options
     user, at, hosts = parts.netloc.rpartition("@")
-    user, colon, password = user.partition(":")
-    if colon:
-        secrets.append(("password", unquote(password)))
-    query = f"?{urlencode(left, quote_via=quote)}" if left else ""
-    return f"postgresql://{user}{at}{hosts}{parts.path}{query}", options, tuple(secrets)
+    user, colon, secret = user.partition(":")
+    query = f"?{urlencode(pairs, quote_via=quote)}" if pairs else ""
+    place = f"postgresql://{user}{at}{hosts}{parts.path}{query}"
+    return place, unquote(secret) if colon else password, options
 
 
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < 2**20:
-        raise ArgumentError("timeout= in the URL: expected a positive number of seconds")
-    return seconds
-
-
-def _of_connection(connection: Any) -> Callable[[SqlTable], Engine]:
-    """Return how a table of a connection is opened, by the library of the connection."""
-    duckdb, psycopg = sys.modules.get("duckdb"), sys.modules.get("psycopg")
-    sqlite3 = sys.modules.get("sqlite3")
-    if duckdb is not None and isinstance(connection, duckdb.DuckDBPyConnection):
-        from dpmodels.frames.duckdb_engine import duckdb_connection
-
-        return lambda table: duckdb_connection(connection, table.table, table.schema)
-    if sqlite3 is not None and isinstance(connection, sqlite3.Connection):
-        from dpmodels.frames.sqlite_engine import sqlite_connection
-
-        return lambda table: sqlite_connection(connection, table.table, table.schema)
-    if psycopg is not None and isinstance(connection, psycopg.Connection):
-        return _of_psycopg
+def _library(connection: Any) -> str:
+    """Return the library of a connection; ArgumentError for other objects."""
+    classes = {"duckdb": "DuckDBPyConnection", "sqlite3": "Connection", "psycopg": "Connection"}
+    for library, name in classes.items():
+        if library in sys.modules and isinstance(connection, getattr(sys.modules[library], name)):
+            return library
     if hasattr(connection, "adbc_get_info"):
-        return _of_adbc
+        return "ADBC"
     raise ArgumentError(
         f"a database of type {type(connection).__name__} is not supported: expected {_ACCEPTED}"
     )
 
 
-def _of_psycopg(table: SqlTable) -> Engine:
-    from dpmodels.frames.postgres_engine import PsycopgDriver, open_postgres
-
-    connection: Any = table.connection
-    if connection.closed or connection.info.transaction_status.name != "IDLE":
-        raise FrameError(
-            "the PostgreSQL connection is closed or in a transaction: commit it or roll it back "
-            "first"
-        )
-    driver = PsycopgDriver(connection, is_users=True)
-    return open_postgres(driver, table.table, table.schema, table.place, table.timeout)
-
-
-def _of_adbc(table: SqlTable) -> Engine:
-    from dpmodels.frames.postgres_engine import ADBCDriver, open_postgres
-
-    connection: Any = table.connection
-    closed = "the ADBC connection is closed: open it anew"
-    vendor = translated(lambda _: closed, lambda: connection.adbc_get_info().get("vendor_name"))
-    if vendor != "PostgreSQL":
-        raise FrameError(
-            "of ADBC only connections to PostgreSQL are read, since other drivers infer types from "
-            'cells: write dp.sql("sqlite:///rows.sqlite", table="...") for SQLite'
-        )
-    driver = ADBCDriver(connection, is_users=True)
-    return open_postgres(driver, table.table, table.schema, table.place, table.timeout)
-
-
-def _postgres(table: SqlTable) -> Engine:
-    from dpmodels.frames.postgres_engine import open_postgres
-
-    driver = translated(
-        lambda error: _cannot_connect(error, table.place), lambda: _connected(table)
-    )
-    return open_postgres(driver, table.table, table.schema, table.place, table.timeout)
-
-
-def _connected(table: SqlTable) -> Driver:
+def _connected(table: SqlTable) -> PsycopgDriver | ADBCDriver:
     """Connect to PostgreSQL, by psycopg or else by ADBC."""
-    from dpmodels.frames.postgres_engine import ADBCDriver, PsycopgDriver
-
-    secrets: dict[str, Any] = dict(table.secrets)
+    secret = {} if table.password is None else {"password": table.password}
+    joint = "&" if "?" in table.database else "?"
+    failed = (
+        f"{table.database} does not accept the connection: check host, database and user; the "
+        "password is read from PGPASSWORD, a password file or a service file of PostgreSQL"
+    )
     try:
         import psycopg
     except ImportError:
         from adbc_driver_postgresql import dbapi
 
-        joint = "&" if "?" in table.place else "?"
-        extra = f"{joint}{urlencode(secrets, quote_via=quote)}" if secrets else ""
-        return ADBCDriver(dbapi.connect(table.place + extra), is_users=False)
-    return PsycopgDriver(psycopg.connect(table.place, **secrets), is_users=False)
-
-
-def _cannot_connect(error: Exception, place: str) -> str:
-    if isinstance(error, ImportError):
-        return 'reading PostgreSQL needs psycopg: pip install "dpmodels[databases]"'
-    return (
-        f"{place} does not accept the connection: check host, database and user; the password is "
-        f"read {_PASSWORD}"
-    )
+        url = table.database + (joint + urlencode(secret, quote_via=quote) if secret else "")
+        connection = translated(lambda _: failed, lambda: dbapi.connect(url))
+        return ADBCDriver(connection, is_users=False)
+    connection = translated(lambda _: failed, lambda: psycopg.connect(table.database, **secret))
+    return PsycopgDriver(connection, is_users=False)
