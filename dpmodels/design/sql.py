@@ -47,12 +47,15 @@ _TEXTS: Final = frozenset({"text", "character varying", "character", "enum", "ci
 
 
 class RowSums(NamedTuple):
-    """Queries for the sums of the rows in the ball, and for the rows outside it."""
+    """Queries for sums of complete rows, and for the rows outside the ball.
 
-    variables: tuple[str, ...]
-    counts: str  # The number of rows, and of complete ones
-    sums: str  # The number of rows in the ball, their sum, and products on and above the diagonal
-    outside: str  # The cells of complete rows outside the ball, in the order of `variables`
+    The sums are how many are outside, how many there are, their sum, and their products on and
+    above the diagonal.
+    """
+
+    sums: str  # Of all complete rows
+    inside: str  # Of those in the ball
+    outside: str  # The cells of those outside it, in the order of the design's variables
 
 
 class SummedRows(NamedTuple):
@@ -66,15 +69,16 @@ class SummedRows(NamedTuple):
 def summed(engine: Engine, queries: RowSums, lattice: Lattice) -> SummedRows:
     """Let the database add up the rows, in one snapshot."""
     columns, radius = lattice.columns, int(lattice.radius)
-    n_rows, n_complete = _integers(engine, queries.counts, 2)
-    n_inside, *sums = _integers(engine, queries.sums, 1 + columns + columns * (columns + 1) // 2)
+    number = 2 + columns + columns * (columns + 1) // 2
+    n_outside, n_inside, *sums = _integers(engine, queries.sums, number)
+    if n_outside:
+        _, n_inside, *sums = _integers(engine, queries.inside, number)
     exact: NDArray[np.object_] = np.zeros((columns + 1, columns + 1), dtype=object)
     exact[0, 0] = n_inside * radius**2
     exact[0, 1:] = [total * radius for total in sums[:columns]]
     above = np.triu_indices(columns)
     exact[1:, 1:][above] = sums[columns:]
-    n_outside = n_complete - n_inside
-    return SummedRows(exact + np.triu(exact, 1).T, n_rows - n_outside, n_outside)
+    return SummedRows(exact + np.triu(exact, 1).T, engine.count() - n_outside, n_outside)
 
 
 def _integers(engine: Engine, query: str, number: int) -> list[int]:
@@ -131,7 +135,10 @@ def _queries(
     squares = " + ".join(f"{name} * {name}" for name in z)
     lattice = ", ".join(f"{text} AS {name}" for text, name in zip(coded, z, strict=True))
     products = [f"sum({a} * {b})" for at, a in enumerate(z) for b in z[at:]]
-    sums = ", ".join(["count(*)", *(f"sum({name})" for name in z), *products])
+    outside = f"{squares} > {radius**2}"
+    sums = ", ".join(
+        [f"count(*) FILTER (WHERE {outside})", "count(*)", *(f"sum({x})" for x in z), *products]
+    )
 
     # OFFSET 0 keeps PostgreSQL from repeating the inner expressions in every product.
     def rows(selected: Iterable[str], passed: str = "") -> str:
@@ -140,12 +147,9 @@ def _queries(
 
     passed = ", ".join(f"c{at}" for at in range(len(names)))
     return RowSums(
-        names,
-        f"SELECT count(*), count(*) FILTER (WHERE {complete}) "
-        f"FROM (SELECT {', '.join(columns)} FROM {engine.table} OFFSET 0) a",
-        f"SELECT {sums} FROM {rows(columns)} WHERE {squares} <= {radius**2}",
-        f"SELECT {passed} FROM {rows([*cells, *columns], passed + ', ')} "
-        f"WHERE {squares} > {radius**2}",
+        f"SELECT {sums} FROM {rows(columns)}",
+        f"SELECT {sums} FROM {rows(columns)} WHERE NOT {outside}",
+        f"SELECT {passed} FROM {rows([*cells, *columns], passed + ', ')} WHERE {outside}",
     )
 
 
