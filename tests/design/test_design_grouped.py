@@ -14,9 +14,8 @@ from verbs import forms
 import dpmodels as dp
 from dpmodels.design import grouped
 from dpmodels.design import rows as design_rows
-from dpmodels.design.grouped import as_often, grouping
+from dpmodels.design.grouped import as_often
 from dpmodels.digest import release_digest
-from dpmodels.frames import open_rows
 
 STORED = {name: form for name, form in forms("stored").items() if form.verb.name != "dp_survey"}
 # Sums of losses in floating point: their mechanism allows for the rounding of any order.
