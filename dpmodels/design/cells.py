@@ -96,6 +96,11 @@ class PrivateCells(BoundRows):
         for part in self.parts(count_public=count_public):
             yield from in_blocks(part, self.tallies, function)
 
+    @property
+    def is_streamed(self) -> bool | None:
+        """Whether a database gives each row in every pass; None if the rows are in none."""
+        return super().is_streamed and self.coded() is self
+
     def coded(self) -> PrivateCells:
         """Return the same tables, of rows whose levels the database finds where it does so."""
         tallies, engine = self.tallies, self._rows.database

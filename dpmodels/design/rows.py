@@ -225,6 +225,13 @@ class Rows:
         is_exact = engine is not None and engine.dialect == "postgresql" and engine.is_snapshot
         return engine if is_exact else None
 
+    @property
+    def is_streamed(self) -> bool | None:
+        """Whether a database gives each row; None if the rows are in none."""
+        if not isinstance(self._source, DatabaseRows) or self._source.engine is None:
+            return None
+        return self.grouped is None
+
     def in_levels(self, query: str, n_factors: int) -> Rows:
         """Return the rows as levels of factors, named by number, that a query counts."""
         assert self.database is not None
@@ -410,6 +417,16 @@ class BoundRows(ABC):
             From the data, their column names and types.
         """
         return self.of(self._rows.bound(data))
+
+    @property
+    def unread(self) -> Self:
+        """The same request without rows."""
+        return self.among(lambda terms: terms)
+
+    @property
+    def is_streamed(self) -> bool | None:
+        """Whether a database gives each row in every pass; None if the rows are in none."""
+        return self._rows.is_streamed
 
     def asked(self, request: Callable[[Rows], Bound]) -> Bound:
         """Return another request for the same rows."""

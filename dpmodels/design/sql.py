@@ -1,6 +1,6 @@
 """Sums of products of rows that PostgreSQL computes: the integers that the package computes.
 
-*Theorem 69.* PostgreSQL adds, multiplies, divides and compares double precision numbers by the
+*Theorem 68 (c).* PostgreSQL adds, multiplies, divides and compares double precision numbers by the
 correctly rounded operations of IEEE 754, each by itself, and ``round`` rounds half to even. So the
 same operations in the same order give the same integers; sums of their products, of the types
 bigint and numeric, are exact. Two differences are removed:

@@ -1,9 +1,9 @@
 """Distinct rows with their counts, as a database groups them.
 
-*Theorem 68.* Let a source group its rows so that two rows are in one group only if every cell of
-one is read as the corresponding cell of the other is. Then a statistic that is a sum over rows
-equals the sum over groups of the group's count times what its row adds, and one record changes the
-counts of at most two groups, each by one.
+*Theorem 68 (a).* Let a source group its rows so that two rows are in one group only if each cell
+of one is read as the cell of the other is. Then a statistic that is a sum over rows equals the sum
+over groups of the count times what one row adds. A record that is added or removed changes one
+count by one; one that is replaced changes two at most.
 """
 
 from __future__ import annotations

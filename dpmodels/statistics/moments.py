@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from dpmodels.typing import Floats, Integers
 
 # Products of a block, as often as it counts, are below 2**59; 2**3 of them stay below 2**62.
 BLOCKS_PER_CARRY = 8
+_NAME: Final = "augmented moments"
 
 
 @additive
@@ -46,7 +48,12 @@ def moments(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> S
             total = total + pending
             pending[:] = 0
     basis = fingerprint({**design.facts, "lattice": repr(lattice)}, count_public=count_public)
-    return Statistic("augmented moments", total + pending, n_rows, basis)
+    return Statistic(_NAME, total + pending, n_rows, basis)
+
+
+def is_moments(statistic: Statistic) -> bool:
+    """Whether a statistic is that of :func:`moments`."""
+    return statistic.name == _NAME
 
 
 @dataclass(frozen=True)
