@@ -14,8 +14,11 @@ from verbs import forms
 import dpmodels as dp
 from dpmodels.design import grouped
 from dpmodels.design import rows as design_rows
-from dpmodels.design.grouped import as_often
+from dpmodels.design.cells import unbound_cells
+from dpmodels.design.grouped import as_often, grouping
 from dpmodels.digest import release_digest
+from dpmodels.frames import open_rows
+from dpmodels.noise import source
 
 STORED = {name: form for name, form in forms("stored").items() if form.verb.name != "dp_survey"}
 # Sums of losses in floating point: their mechanism allows for the rounding of any order.
@@ -63,3 +66,35 @@ def test_digits_add_up_to_the_counts(counts):
     assert np.bincount(rows, times, len(counts)).astype(int).tolist() == counts
     assert (np.diff(times) >= 0).all()
     assert {bin(t).count("1") for t in times.tolist()} <= {1}
+
+
+FEW = {"g": ["u", "v"], "k": dp.Integer(0, 9), "d": ("2001-01-01", "2001-12-31")}
+
+
+@pytest.mark.parametrize(
+    ("declared", "is_grouped"),
+    [
+        (FEW, True),
+        ({**FEW, "x": (0, 9)}, False),  # Any number
+        ({"x": dp.Numeric(0, 9, step=0.5)}, True),
+        ({"x": dp.Integer(0, 2**20)}, False),
+        ({"a": dp.Integer(0, 2000), "b": dp.Integer(0, 2000)}, False),
+    ],
+)
+def test_grouping_follows_from_declarations(declared, is_grouped):
+    book = dp.codebook(declared)
+    for rows in ({name: [] for name in declared}, {name: range(99) for name in declared}):
+        assert (grouping(GroupedTable(rows), book, ()) is not None) is is_grouped
+    assert grouping(open_rows({name: [] for name in declared}), book, ()) is None
+
+
+def test_rows_that_coins_split_and_persons_are_read_one_by_one(monkeypatch):
+    rows = {"k": [1, 2, 2], "id": ["a", "b", "b"]}
+    with any_group(monkeypatch):
+        table = GroupedTable(rows)
+        unbound = unbound_cells("~ k", dp.codebook(k=FEW["k"]), ())
+        assert unbound.bind(table)._rows.grouped is not None
+        first, _ = unbound.bind(table).sides(128, source())
+        assert first._rows.grouped is None
+        dp.dp_table("~ k", table, codebook=dp.codebook(k=[1, 2]), eps=1.0, person="id")
+    assert not table.passes["groups"]

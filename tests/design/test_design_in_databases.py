@@ -2,6 +2,7 @@
 
 import sqlite3
 from datetime import date
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,8 +13,10 @@ from postgres_server import to_postgres
 import dpmodels as dp
 from dpmodels.design import unbound_design
 from dpmodels.design.cells import unbound_cells, unbound_levels, unbound_margins
+from dpmodels.errors import FrameError
 from dpmodels.formula.expression import as_category, compile_factor
 from dpmodels.formula.tally import Tally, binned, margins
+from dpmodels.frames import open_rows
 from dpmodels.models.clipping import _tally
 from dpmodels.noise.lattice import Lattice
 from dpmodels.statistics.counts import counted_levels, counts, margin_counts
@@ -273,3 +276,68 @@ def test_no_function_of_a_formula_tells_zeros_apart():
             for zero in (0.0, -0.0)
         )
         assert np.array_equal(zeros, minus), code
+
+
+# Neighbours, passes and plans.
+
+
+@pytest.mark.expensive
+def test_one_record_moves_one_count_by_one(tables, tmp_path):
+    """Brute force over cells that a collation or a type could take for one."""
+    book = BOOK.select(["text"])
+    design = unbound_cells("~ text", book, (Tally((compile_factor("text", book),)),))
+
+    def counted(cell):
+        path = tmp_path / "pair.sqlite"
+        path.unlink(missing_ok=True)
+        connection = sqlite3.connect(path)
+        connection.execute("CREATE TABLE rows (text COLLATE NOCASE)")
+        connection.executemany("INSERT INTO rows VALUES (?)", [(x,) for x in [*TEXTS, cell]])
+        connection.commit()
+        connection.close()
+        private = design.bind(dp.sql(path, table="rows"))
+        assert private._rows.grouped is not None
+        return counts(private, 1, count_public=True).cross()[0]
+
+    answers = [counted(cell) for cell in [*TEXTS, 1, 1.0, 2**53 + 1, -0.0]]
+    for one, two in pairwise(answers):
+        assert np.abs(one - two).sum() in (0, 2)
+
+
+def test_passes_over_a_query_are_compared_whether_grouped_or_read(tmp_path):
+    """Zeros of both signs and NaN are no change of the rows; other rows are."""
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE rows (x DOUBLE, k INTEGER)")
+    connection.execute("INSERT INTO rows VALUES (-0.0, 1), (0.0, 1), ('nan', 2), (NULL, 2)")
+    source = open_rows(connection.table("rows"))
+    names = ("x", "k")
+    for _ in range(2):
+        assert sum(int(counts.sum()) for _, counts in source.groups(names, 99)) == 4
+        assert sum(len(chunk["k"]) for chunk in source.chunks(names, 2)) == 4
+    connection.execute("UPDATE rows SET k = 3 WHERE k = 1")
+    with pytest.raises(FrameError, match="changed between two readings"):
+        list(source.groups(names, 99))
+
+
+@pytest.mark.expensive
+def test_plans_say_where_sums_are_computed(tables):
+    book = BOOK.select(["real", "other", "few", "whole"])
+    session = dp.session(tables.postgresql, codebook=book, eps=9.0, delta=1e-5)
+    share = {"eps": 0.5, "delta": 1e-7}
+    plan = session.plan(
+        [
+            session.call.table("~ few", eps=0.5),
+            session.call.cov("~ real + few", mechanism="gauss", **share),
+            session.call.cov("~ real + other", mechanism="shells", **share),
+            session.call.cov("~ real + log1p(whole)", mechanism="gauss", **share),
+        ]
+    )
+    assert [call.reading for call in plan.calls] == [
+        "sums computed in the database",
+        "sums computed in the database",
+        "rows streamed",
+        "rows streamed",
+    ]
+    assert "Calls 1, 2: sums computed in the database." in plan.summary().as_text()
+    frame = dp.session(FRAME, codebook=book, eps=9.0)
+    assert frame.plan([frame.call.table("~ few", eps=0.5)]).calls[0].reading == ""
