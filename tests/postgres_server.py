@@ -14,6 +14,7 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 URL = "postgresql://postgres@/postgres?host={folder}"
@@ -82,7 +83,8 @@ def to_postgres(url: str, table: str, columns: dict[str, list[Any]], types: dict
     import psycopg
 
     with psycopg.connect(url) as connection, connection.cursor() as cursor:
-        cursor.execute(f"DROP TABLE IF EXISTS {quoted(table)}")
+        cursor.execute("SET lock_timeout = '5s'")
+        cursor.execute(f"DROP TABLE IF EXISTS {quoted(table)} CASCADE")
         cursor.execute(create(types, table))
         with cursor.copy(f"COPY {quoted(table)} FROM STDIN") as copy:
             for row in zip(*columns.values(), strict=True):
@@ -106,7 +108,6 @@ def to_duckdb(path: Path, table: str, columns: dict[str, list[Any]], types: dict
 
     with duckdb.connect(str(path)) as connection:
         connection.execute(create(types, table))
-        marks = ", ".join("?" * len(columns))
-        rows = [list(row) for row in zip(*columns.values(), strict=True)]
-        if rows:
-            connection.executemany(f"INSERT INTO {quoted(table)} VALUES ({marks})", rows)
+        rows = pa.table([pa.array(cells) for cells in columns.values()], names=list(columns))
+        connection.register("rows_to_write", rows)
+        connection.execute(f"INSERT INTO {quoted(table)} SELECT * FROM rows_to_write")

@@ -60,6 +60,7 @@ class PsycopgDriver:
     def __init__(self, connection: Any, *, is_users: bool) -> None:
         self._connection = connection
         self._is_users = is_users
+        self._is_reading = False
 
     def begin(self) -> None:
         """Begin a transaction where the connection does not by itself."""
@@ -75,7 +76,16 @@ class PsycopgDriver:
             return [] if cursor.description is None else list(cursor.fetchall())
 
     def batches(self, sql: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """Run a query."""
+        """Run a query; one at a time, since psycopg would wait for the end of the other."""
+        if self._is_reading:
+            raise FrameError("a pass over the rows began before the last one ended")
+        self._is_reading = True
+        try:
+            yield from self._copied(sql)
+        finally:
+            self._is_reading = False
+
+    def _copied(self, sql: str) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
         from pyarrow import csv
 
@@ -136,7 +146,8 @@ def _csv_options(types: Mapping[str, Any], block_bytes: int) -> dict[str, Any]:
         "read_options": csv.ReadOptions(
             use_threads=False, column_names=list(types), block_size=block_bytes
         ),
-        "parse_options": csv.ParseOptions(newlines_in_values=True),
+        # An empty line is a row of one column, NULL.
+        "parse_options": csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
         "convert_options": csv.ConvertOptions(
             column_types=types,
             null_values=[""],
