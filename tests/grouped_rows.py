@@ -14,8 +14,9 @@ class GroupedTable:
 
     rereadable = True
 
-    def __init__(self, data: object) -> None:
+    def __init__(self, data: object, parts: int = 6) -> None:
         self._rows = open_rows(data)
+        self._parts = parts
         self.passes = Counter[str]()
 
     @property
@@ -44,9 +45,12 @@ class GroupedTable:
         codes = [first.setdefault(repr(row), at) for at, row in enumerate(zip(*cells, strict=True))]
         rows, counts = np.unique(codes, return_counts=True)
         order = np.random.default_rng(3).permutation(len(rows))
-        parts = np.array_split(order, 3)
-        halves = [(part, counts[part] // 2) for part in parts]
-        halves += [(part, counts[part] - counts[part] // 2) for part in parts]
-        for part, often in halves:
+        # Half of the counts first, then what is left of them.
+        number = max(1, self._parts // 2)
+        firsts = [
+            (part, counts[part] // min(2, self._parts)) for part in np.array_split(order, number)
+        ]
+        seconds = [(part, counts[part] - often) for part, often in firsts]
+        for part, often in [*firsts, *seconds][: self._parts]:
             taken = {name: chunk[name][rows[part]] for name in columns}
             yield Groups(taken, often.astype(np.int64))

@@ -126,7 +126,7 @@ def rows_of(terms: Terms) -> Rows:
 class Rows:
     """Rows of one data source; its repr shows none of them."""
 
-    __slots__ = ("_persons", "_secret", "_side", "_source", "_times", "terms")
+    __slots__ = ("_groups", "_persons", "_secret", "_side", "_source", "_times", "terms")
 
     def __init__(self, source: RowSource, terms: Terms, secret: bytes, times: int = 1) -> None:
         self._source = source
@@ -135,6 +135,7 @@ class Rows:
         self._times = times  # How often each row counts, without persons
         self._persons: Persons | None = None
         self._side: Side | None = None
+        self._groups: list[Part] | None = None
 
     def __repr__(self) -> str:
         return "<Rows, not shown>"
@@ -286,10 +287,23 @@ class Rows:
             yield part._replace(places=often)
 
     def _of_groups(self, source: GroupedSource) -> Iterator[Part]:
-        """Read each distinct row once; it counts as often as it occurs."""
-        for chunk, counts in source.groups(self.terms.variables, MANY_GROUPS):
+        """Read each distinct row once; it counts as often as it occurs.
+
+        The groups are kept for later passes if they are few.
+        """
+        if self._groups is not None:
+            yield from self._groups
+            return
+        first, number = list[Part](), 0
+        for number, (chunk, counts) in enumerate(
+            source.groups(self.terms.variables, MANY_GROUPS), start=1
+        ):
             rows, times = as_often(counts * self._times)
-            yield self._as_part(chunk).at(rows)._replace(places=times)
+            part = self._as_part(chunk).at(rows)._replace(places=times)
+            first = [part] if number == 1 else []
+            yield part
+        if number <= 1:
+            self._groups = first
 
     def _as_part(self, chunk: Chunk) -> Part:
         """Convert a chunk, and say which of its rows are in the subset."""

@@ -14,11 +14,13 @@ from verbs import forms
 import dpmodels as dp
 from dpmodels.design import grouped
 from dpmodels.design import rows as design_rows
-from dpmodels.design.cells import unbound_cells
+from dpmodels.design.cells import unbound_cells, unbound_margins
 from dpmodels.design.grouped import as_often, grouping
 from dpmodels.digest import release_digest
+from dpmodels.formula.tally import margins
 from dpmodels.frames import open_rows
 from dpmodels.noise import source
+from dpmodels.statistics.counts import margin_counts
 
 STORED = {name: form for name, form in forms("stored").items() if form.verb.name != "dp_survey"}
 # Sums of losses in floating point: their mechanism allows for the rounding of any order.
@@ -98,3 +100,15 @@ def test_rows_that_coins_split_and_persons_are_read_one_by_one(monkeypatch):
         assert first._rows.grouped is None
         dp.dp_table("~ k", table, codebook=dp.codebook(k=[1, 2]), eps=1.0, person="id")
     assert not table.passes["groups"]
+
+
+def test_few_groups_are_read_once(monkeypatch):
+    rows = {"k": np.arange(90) % 7, "g": ["u", "v", "w"] * 30}
+    book = dp.codebook(k=FEW["k"], g=["u", "v", "w"])
+    with any_group(monkeypatch):
+        tables = GroupedTable(rows), GroupedTable(rows, parts=1)
+        for table, passes in zip(tables, (3, 1), strict=True):
+            private = unbound_margins(margins("~ g", book)).bind(table)
+            answers = [margin_counts(private, count_public=True).cross()[0] for _ in range(3)]
+            assert {tuple(answer) for answer in answers} == {(30, 30, 30, 0)}
+            assert table.passes["groups"] == passes
