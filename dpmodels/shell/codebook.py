@@ -12,7 +12,7 @@ from dpmodels.atomic_files import require_target
 from dpmodels.codebook import as_text
 from dpmodels.errors import CodebookError, FrameError
 from dpmodels.shell.command import Command, Parser
-from dpmodels.shell.command_options import ROWS, source_text
+from dpmodels.shell.command_options import ROWS, Source
 from dpmodels.shell.outputs import tell
 
 if TYPE_CHECKING:
@@ -45,13 +45,13 @@ def _add(parser: Parser) -> None:
     commands = parser.add_subparsers(dest="step", metavar="draft|check", required=True)
     draft = commands.add_parser("draft", help="from data dictionaries, as JSON")
     draft.add_argument(
-        "files", nargs="+", metavar="FILE", type=source_text, help="data dictionaries that agree"
+        "files", nargs="+", metavar="FILE", action=Source, help="data dictionaries that agree"
     )
     draft.add_argument("-o", "--out", metavar="FILE", help="the codebook to write, as JSON")
     draft.add_argument("--force", action="store_true", help="overwrite an existing file")
     check = commands.add_parser("check", help="names and types of a table against a codebook")
     check.add_argument("codebook", metavar="FILE", help="a codebook or a draft, as JSON")
-    check.add_argument("data", help=ROWS, type=source_text)
+    check.add_argument("data", help=ROWS, action=Source)
     check.add_argument(
         "--rows",
         action="store_true",

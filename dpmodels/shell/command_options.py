@@ -341,19 +341,23 @@ def add_rows(
     """Add the formula, the data file and the shared options that a function has."""
     parameters = signature(function)
     parser.add_argument("formula", metavar="FORMULA", help=escaped(formula))
-    parser.add_argument("data", metavar="FILE", help=ROWS, type=source_text)
+    parser.add_argument("data", metavar="FILE", help=ROWS, action=Source)
     if "codebook" in parameters:
         parser.add_argument("--codebook", metavar="FILE", help=CODEBOOK)
     add_privacy(parser.add_argument_group("privacy"), function)
 
 
-def source_text(text: str) -> str:
-    """Return the path or URL of data; refuse a password, which the list of processes shows."""
-    try:
-        return without_password(text)
-    except ArgumentError as error:
-        message = str(error)
-    raise argparse.ArgumentTypeError(message)
+class Source(argparse.Action):
+    """Paths or URLs of data, without a password, which the list of processes shows."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        """Keep the texts, or stop with a message that does not quote them."""
+        try:
+            for text in values if isinstance(values, list) else [values]:
+                without_password(text)
+        except ArgumentError as error:
+            parser.error(str(error))
+        setattr(namespace, self.dest, values)
 
 
 def add_privacy(group: Any, function: Callable[..., object]) -> None:
