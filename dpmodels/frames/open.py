@@ -43,10 +43,11 @@ def open_rows(data: object) -> RowSource:
     A data frame of pandas, polars, pyarrow or another eager library that narwhals knows; a numpy
     structured array; a mapping of names to 1-D array-likes; the path of a ``.parquet`` or ``.csv``
     file; several ``.parquet`` files as a folder, a pattern (``"rows/*.parquet"``) or a list of
-    paths; an iterable of in-memory tables or `Path` objects, which is read once; a Dask DataFrame,
-    whose rows stay with Dask's workers. Names come at once, rows on request: no row is looked at,
-    of a file the header or footer is read, and an iterable is asked for its first table when the
-    names are.
+    paths; an Arrow file; a table of a database, or its URL; a lazy table of polars or Ibis, or a
+    DuckDB relation; an iterable of in-memory tables or `Path` objects, which is read once; a Dask
+    DataFrame, whose rows stay with Dask's workers. Names come at once, rows on request: no row is
+    looked at, of a file the header or footer is read, and an iterable is asked for its first table
+    when the names are.
 
     >>> source = open_rows({"wage": [9.5, 12.0, 20.0], "sex": ["F", "M", "F"]})
     >>> source.names

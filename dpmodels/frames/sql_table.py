@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, Final, NoReturn
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from dpmodels.errors import ArgumentError, FrameError, PrivacyError, did_you_mean, quoted
+from dpmodels.frames.catalogue import declarations
 from dpmodels.frames.duckdb_engine import duckdb_connection, duckdb_file
 from dpmodels.frames.engine import Engine, translated
 from dpmodels.frames.postgres_engine import ADBCDriver, PsycopgDriver, postgres_table
@@ -63,6 +65,10 @@ class SqlTable:
         except ImportError:
             pass
         raise FrameError('this database needs a driver: pip install "dpmodels[databases]"')
+
+    def declarations(self) -> dict[str, Mapping[str, str | None]]:
+        """Connect, and read what the database declares about the columns; no row is read."""
+        return declarations(self.engine())
 
     def _of_connection(self) -> Engine:
         connection: Any = self.connection
@@ -183,6 +189,14 @@ def without_password(url: str) -> str:
             "out, and set PGPASSWORD or write it into a password file (.pgpass)"
         )
     return url
+
+
+def located(text: str, folder: Path) -> str:
+    """Return a path, or the path in the URL of a database file, seen from a folder."""
+    if not is_database(text):
+        return str(folder / text)
+    scheme, mark, path = without_password(text).partition(":///")
+    return f"{scheme}:///{quote(str(folder))}/{path}" if mark and path[:1] != "/" else text
 
 
 def _parsed(url: str) -> tuple[str, str | None, dict[str, str]]:

@@ -319,6 +319,16 @@ def test_cells_of_sqlite_are_read_one_by_one(tmp_path):
     assert chunk["c"].tolist() == ["F\ufffd"]
 
 
+def test_one_table_at_two_sites(tmp_path):
+    to_sqlite(tmp_path / "v.db", "visits", COLUMNS)
+    sites = {
+        "A": dp.sql(tmp_path / "v.db", "visits"),
+        "B": f"sqlite:///{tmp_path}/v.db?table=visits",
+    }
+    message = _refused(lambda _: _mean(None, sites=sites, protocol="pooled"))
+    assert "given twice" in message
+
+
 # Names of databases.
 
 PASSWORD = "sw0rdfish"
