@@ -78,8 +78,11 @@ def duckdb_connection(connection: Any, table: str, schema: str | None) -> Engine
 
 def duckdb_relation(relation: Any) -> Engine:
     """Take a relation, of which nothing runs."""
-    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
     driver, label = DuckDBDriver(None, relation), "a DuckDB relation"
+    types = translated(
+        driver.failure,
+        lambda: dict(zip(relation.columns, map(str, relation.types), strict=True)),
+    )
     return Engine("duckdb", driver, double_quoted(_NAME), label, types, is_snapshot=False)
 
 

@@ -368,7 +368,7 @@ def test_a_password_is_in_no_result(visits, tmp_path):
         ledger,
         ledger.entries,
     ]
-    shown += [ledger.entries[0], (tmp_path / "fit.json").read_text()]
+    shown += [ledger.entries[0], (tmp_path / "fit.json").read_bytes()]
     assert all(PASSWORD not in text for one in shown for text in (str(one), repr(one)))
 
 
