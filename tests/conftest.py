@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from changed import tests as tests_of_changes
 from hypothesis import settings
+from postgres_server import running
 
 # Several processes with several threads each would wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -135,3 +136,10 @@ def local_data():
 def reduced():
     """True where slow tests should take fewer runs (DPMODELS_REDUCED=1)."""
     return os.environ.get("DPMODELS_REDUCED", "0") != "0"
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """The URL of a server of PostgreSQL, which runs as long as the tests of this process."""
+    with running() as url:
+        yield url

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from dpmodels.codebook import Codebook
 from dpmodels.design.columns import FOLDS, declared_facts, multiplied, placed
 from dpmodels.design.rows import BoundRows, Part, Rows, Terms, levels_of, rows_of
+from dpmodels.design.sql import counts_by_cell
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula.tally import Margins, Placed, Tally
-from dpmodels.formula.values import Category
+from dpmodels.formula.values import Category, Column
 from dpmodels.frames import RowSource
 from dpmodels.privacy import Adjacency
 from dpmodels.typing import Floats
@@ -94,6 +95,33 @@ class PrivateCells(BoundRows):
         """
         for part in self.parts(count_public=count_public):
             yield from in_blocks(part, self.tallies, function)
+
+    @property
+    def is_streamed(self) -> bool | None:
+        """Whether a database gives each row in every pass; None if the rows are in none."""
+        return super().is_streamed and self.coded() is self
+
+    def coded(self) -> PrivateCells:
+        """Return the same tables, of rows whose levels the database finds where it does so."""
+        tallies, engine = self.tallies, self._rows.database
+        factors = tuple(factor for tally in tallies for factor in tally.factors)
+        is_counted = factors and not any(tally.measured for tally in tallies)
+        if engine is None or not is_counted or self._rows.grouped is not None:
+            return self
+        query = counts_by_cell(engine, self.codebook, factors)
+        if query is None:
+            return self
+        columns = iter(map(str, range(len(factors))))
+        coded = tuple(
+            replace(
+                tally,
+                factors=tuple(
+                    replace(factor, evaluate=Column(next(columns))) for factor in tally.factors
+                ),
+            )
+            for tally in tallies
+        )
+        return PrivateCells(self.formula, coded, self._rows.in_levels(query, len(factors)))
 
     @property
     def neighbours(self) -> Adjacency:

@@ -12,18 +12,20 @@ from functools import partial
 from typing import Any, NoReturn, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmodels.arguments import boolean, option, real
 from dpmodels.codebook import Codebook
 from dpmodels.design.cells import PrivateCells
 from dpmodels.design.columns import FOLDS, declared_facts, multiplied, placed
 from dpmodels.design.rows import BoundRows, Part, Rows, Terms, rows_of
+from dpmodels.design.sql import RowSums, summed, sums_of_rows
 from dpmodels.errors import ArgumentError, FrameError, PrivacyError, quoted
 from dpmodels.formula import Block, Design, design
 from dpmodels.formula.tally import Tally
 from dpmodels.frames import RowSource
 from dpmodels.frames.progress import one_of_many
-from dpmodels.noise.lattice import Lattice, lengths, to_lattice
+from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths, to_lattice
 from dpmodels.noise.threads import one_blas_thread
 from dpmodels.typing import Floats
 
@@ -110,6 +112,31 @@ class PrivateDesign(BoundRows):
 
         for results in self._mapped(counted, lattice, count_public):
             yield from results
+
+    def summed(self, lattice: Lattice) -> tuple[NDArray[np.object_], int, PrivateDesign] | None:
+        """Let the database add up the products of rows on the lattice, where it does so exactly.
+
+        Returns integers, shape (columns + 1, columns + 1), the number of rows they are of, and the
+        rows that are still to be added; None, from public facts, where all are.
+        """
+        engine, queries = self._rows.database, self._queries(lattice)
+        if engine is None or queries is None:
+            return None
+        moments, n_rows, n_outside = summed(engine, queries, lattice)
+        rest = self._rows.queried(queries.outside) if n_outside else rows_of(self._rows.terms)
+        return moments, n_rows, self.of(rest)
+
+    @property
+    def is_summed(self) -> bool:
+        """Whether a database adds up the products of rows, on the finest lattice."""
+        return self._queries(Lattice(MAX_BITS, len(self.public.names))) is not None
+
+    def _queries(self, lattice: Lattice) -> RowSums | None:
+        engine, scaling = self._rows.database, self.scaling
+        if engine is None or scaling.unit or type(self) is not PrivateDesign:
+            return None
+        factor = 1.0 / (scaling.scale * scaling.row_norm)
+        return sums_of_rows(engine, self.public, factor, scaling.centre * factor, lattice)
 
     def by_person(
         self, function: Callable[[Floats], Answer], lattice: Lattice, *, count_public: bool

@@ -14,11 +14,15 @@ from numpy.typing import NDArray
 from dpmodels.codebook import Codebook
 from dpmodels.design.checksum import Checksum, Readings
 from dpmodels.design.columns import converted, read_rows
+from dpmodels.design.grouped import MANY_GROUPS, as_often, grouping
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula.sides import Subset
-from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared
+from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared, to_float
 from dpmodels.frames.convert import level_names
 from dpmodels.frames.dask_rows import DaskRows, Sums
+from dpmodels.frames.database import DatabaseRows, SelectedRows, in_one_order
+from dpmodels.frames.engine import Engine
+from dpmodels.frames.groups import GroupedSource
 from dpmodels.frames.persons import SECRET_BYTES, Persons
 from dpmodels.frames.protocol import Chunk, Holds, before_charge
 from dpmodels.frames.require import require, require_levels
@@ -56,12 +60,15 @@ class Part(NamedTuple):
 
     def cut(self, at: int, n_rows: int) -> Part:
         """Return the rows from a position on."""
-        span = slice(at, at + n_rows)
+        return self.at(slice(at, at + n_rows))
+
+    def at(self, rows: slice | NDArray[np.intp]) -> Part:
+        """Return the rows at positions, each as often as it is named."""
         return Part(
-            {name: column[span] for name, column in self.columns.items()},
-            None if self.counted is None else self.counted[span],
-            None if self.places is None else self.places[span],
-            None if self.persons is None else self.persons[span],
+            {name: column[rows] for name, column in self.columns.items()},
+            None if self.counted is None else self.counted[rows],
+            None if self.places is None else self.places[rows],
+            None if self.persons is None else self.persons[rows],
         )
 
 
@@ -122,6 +129,7 @@ class Rows:
 
     __slots__ = (
         "_checksum",
+        "_groups",
         "_persons",
         "_secret",
         "_side",
@@ -149,6 +157,7 @@ class Rows:
         self._side_by_partition = side
         self._checksum: Checksum | None = None
         self.readings = Readings()  # Of rows on workers
+        self._groups: list[Part] | None = None
 
     def __repr__(self) -> str:
         return "<Rows, not shown>"
@@ -172,6 +181,7 @@ class Rows:
         require_levels(source, self.terms.undeclared)
         if neighbours.person is not None:
             _require_persons(source, neighbours.person)
+            source = in_one_order(source, self.terms.variables)
         secret = bytes(SECRET_BYTES) if neighbours.person is None else _new_secret()
         bound = Rows(source, self.terms, secret)
         if neighbours.rows == "mean" and not bound.rereadable:
@@ -187,6 +197,7 @@ class Rows:
 
         Rows of the other part do not count. The rows of a person stay together.
         """
+        self._source = in_one_order(self._source, self.terms.variables)
         coins, persons = Coins(heads, entropy), None
         if self.terms.neighbours.person is not None and self.scattered is None:
             persons = self._known()
@@ -223,6 +234,45 @@ class Rows:
     def rereadable(self) -> bool:
         """Whether the rows can be read several times."""
         return self._source.rereadable
+
+    @property
+    def grouped(self) -> GroupedSource | None:
+        """The database that groups equal rows; None where rows are read one by one.
+
+        It follows from public facts. Persons and coins need the rows themselves.
+        """
+        if self.terms.neighbours.person is not None or self._side is not None:
+            return None
+        return grouping(self._source, self.terms.codebook, self.terms.undeclared)
+
+    @property
+    def database(self) -> Engine | None:
+        """PostgreSQL, if each row of a table counts once; it follows from public facts."""
+        neighbours, subset, source = self.terms.neighbours, self.terms.subset, self._source
+        is_whole = neighbours.person is None and subset is None and self._side is None
+        if not (is_whole and self._times == 1 and isinstance(source, DatabaseRows)):
+            return None
+        engine = source.engine
+        is_exact = engine is not None and engine.dialect == "postgresql" and engine.is_snapshot
+        return engine if is_exact else None
+
+    @property
+    def is_streamed(self) -> bool | None:
+        """Whether a database gives each row; None if the rows are in none."""
+        if not isinstance(self._source, DatabaseRows) or self._source.engine is None:
+            return None
+        return self.grouped is None
+
+    def in_levels(self, query: str, n_factors: int) -> Rows:
+        """Return the rows as levels of factors, named by number, that a query counts."""
+        assert self.database is not None
+        return _LevelRows(self, self.database, query, n_factors)
+
+    def queried(self, sql: str) -> Rows:
+        """Return the rows of a query for the columns that are read."""
+        assert self.database is not None
+        query = SelectedRows(self.database, self.terms.variables, sql)
+        return Rows(query, self.terms, self._secret)
 
     @property
     def nrows(self) -> int | None:
@@ -281,12 +331,37 @@ class Rows:
         if self.terms.neighbours.person is not None:
             yield from self._of_persons()
             return
+        if (source := self.grouped) is not None:
+            yield from self._of_groups(source)
+            return
         for chunk in self._read(self.terms, self._source.nrows if count_public else None):
-            columns = _columns(self.terms, chunk)
-            counted = None if self.terms.subset is None else self.terms.subset.holds(columns)
-            part = Part(columns, counted, None)
+            part = self._as_part(chunk)
             often = None if self._times == 1 else np.full(part.rows, self._times)
             yield part._replace(places=often)
+
+    def _of_groups(self, source: GroupedSource) -> Iterator[Part]:
+        """Read each distinct row once; it counts as often as it occurs.
+
+        The groups are kept for later passes if they are few.
+        """
+        if self._groups is not None:
+            yield from self._groups
+            return
+        first, number = list[Part](), 0
+        for number, (chunk, counts) in enumerate(
+            source.groups(self.terms.variables, MANY_GROUPS), start=1
+        ):
+            rows, times = as_often(counts * self._times)
+            part = self._as_part(chunk).at(rows)._replace(places=times)
+            first = [part] if number == 1 else []
+            yield part
+        if number <= 1:
+            self._groups = first
+
+    def _as_part(self, chunk: Chunk) -> Part:
+        """Convert a chunk, and say which of its rows are in the subset."""
+        columns, subset = _columns(self.terms, chunk), self.terms.subset
+        return Part(columns, None if subset is None else subset.holds(columns), None)
 
     def _of_persons(self) -> Iterator[Part]:
         """Read rows of persons, without rows that have no person or do not count."""
@@ -346,6 +421,24 @@ def _places_of_partition(recipe: Callable[[RowSource], Rows], source: RowSource,
     return Sums((), (), recipe(source).nrows or 0, 0)
 
 
+class _LevelRows(Rows):
+    """Rows as levels of factors, counted by a database."""
+
+    __slots__ = ("_engine", "_names", "_query")
+
+    def __init__(self, rows: Rows, engine: Engine, query: str, n_factors: int) -> None:
+        super().__init__(rows._source, rows.terms, rows._secret)
+        self._engine = engine
+        self._query = query
+        self._names = tuple(map(str, range(n_factors)))
+
+    def _parts(self, *, count_public: bool) -> Iterator[Part]:
+        for chunk in self._engine.chunks(self._query, (*self._names, "counts"), MANY_GROUPS):
+            levels = {name: to_float(chunk[name]) for name in self._names}
+            rows, times = as_often(np.asarray(chunk["counts"], dtype=np.int64))
+            yield Part(levels, None, None).at(rows)._replace(places=times)
+
+
 def _columns(terms: Terms, chunk: Chunk) -> dict[str, NDArray[Any]]:
     """Convert cells to numbers, and undeclared levels to names."""
     levels = {levels_of(name): level_names(chunk[name]) for name in terms.undeclared}
@@ -396,6 +489,16 @@ class BoundRows(ABC):
             From the data, their column names and types.
         """
         return self.of(self._rows.bound(data))
+
+    @property
+    def unread(self) -> Self:
+        """The same request without rows."""
+        return self.among(lambda terms: terms)
+
+    @property
+    def is_streamed(self) -> bool | None:
+        """Whether a database gives each row in every pass; None if the rows are in none."""
+        return self._rows.is_streamed
 
     def asked(self, request: Callable[[Rows], Bound]) -> Bound:
         """Return another request for the same rows."""

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from dpmodels.codebook import Codebook, read_json
 from dpmodels.dates import Date
+from dpmodels.dictionaries.database import entries_of_table
 from dpmodels.dictionaries.ddi import read_ddi
 from dpmodels.dictionaries.draft import Draft, of_declared
 from dpmodels.dictionaries.entry import Entry
@@ -71,8 +72,9 @@ class codebook(Codebook):  # noqa: N801
             DDI-Codebook as XML; a file of SPSS, Stata or SAS, of which the labels are read; a table
             schema or data package of Frictionless or a JSON Schema, as JSON or dict; a pandera
             schema or a pydantic model; a DataFrame (pandas, polars, pyarrow, Dask), an Arrow or
-            polars schema, a dict of types or a Parquet file, of which names and types are read; or
-            a draft or codebook that was saved.
+            polars schema, a dict of types or a Parquet file, of which names and types are read; a
+            table of a database by :func:`sql`, of which types, comments, CHECK
+            constraints and ENUM types are read; or a draft or codebook that was saved.
 
         Returns
         -------
@@ -153,7 +155,7 @@ Entries = dict[str, Entry]
 _ACCEPTED: Final = (
     "a data dictionary (.csv, .xlsx), DDI-Codebook (.xml), the labels of SPSS, Stata or SAS (.sav, "
     ".dta, .sas7bdat), JSON of Frictionless or JSON Schema, the schema of a frame or a .parquet "
-    "file, a pandera schema or a pydantic model"
+    "file, a pandera schema or a pydantic model, or a table of a database by dp.sql(...)"
 )
 
 
@@ -191,6 +193,8 @@ def _entries(source: Any) -> tuple[Entries | None, str]:
         return entries_of_types(types), "names and types of a table"
     if isinstance(source, Mapping):
         return _of_mapping(source), ""
+    if hasattr(source, "declarations"):
+        return entries_of_table(source.declarations()), str(source)
     for word, what in (("to_schema", "a pandera model"), ("model_json_schema", "a pydantic model")):
         if isinstance(source, type) and callable(getattr(source, word, None)):
             schema = getattr(source, word)()

@@ -22,6 +22,8 @@ from dpmodels.formula.functions import FUNCTIONS, INSTEAD, by_whole_numbers, pos
 from dpmodels.formula.parse import ParsedFormula, folded, names_in, quoted_name, syntax, text_of
 from dpmodels.formula.values import (
     Category,
+    Clipped,
+    Column,
     Columns,
     Constant,
     Evaluate,
@@ -134,9 +136,7 @@ def _variable(name: str, book: Book) -> Value:
         case Categorical(levels=levels, labels=labels, ordered=ordered) as declared:
             written = levels if labels else ()
             level_labels = declared.shown_levels
-            return Category(
-                name, level_labels, lambda columns: columns[name], None, written, ordered
-            )
+            return Category(name, level_labels, Column(name), None, written, ordered)
     if name in getattr(book, "identifiers", ()):
         raise UnknownVariable(
             f"{shorten(name)!r} is declared as dp.Identifier(), which formulas cannot use: name "
@@ -155,14 +155,8 @@ def _variable(name: str, book: Book) -> Value:
 
 def _number(name: str, declared: Numeric) -> Real:
     lower, upper = float(declared.lower), float(declared.upper)
-    return Real(
-        name,
-        lower,
-        upper,
-        lambda columns: np.clip(columns[name], lower, upper),
-        variable=name,
-        step=declared.step,
-    )
+    evaluate = Clipped(name, lower, upper)
+    return Real(name, lower, upper, evaluate, variable=name, step=declared.step)
 
 
 def _hint(name: str, book: Book) -> str:

@@ -21,6 +21,7 @@ from dpmodels.dates import text_of_day
 from dpmodels.errors import FormulaError
 from dpmodels.formula.values import (
     Basis,
+    Binned,
     Category,
     Columns,
     Constant,
@@ -476,13 +477,6 @@ def interval_names(ends: Sequence[float]) -> tuple[str, ...]:
     return ("[" + names[0][1:], *names[1:])
 
 
-def in_bins(number: Real, breaks: Floats) -> Callable[[Columns], Floats]:
+def in_bins(number: Real, breaks: Floats) -> Binned:
     """Return a function for the bin of each row, nan outside; all but the first are open below."""
-
-    def codes(columns: Columns) -> Floats:
-        values = number.evaluate(columns)
-        cell = np.maximum(np.searchsorted(breaks, values, side="left") - 1.0, 0.0)
-        inside = (values >= breaks[0]) & (values <= breaks[-1])
-        return np.where(inside, cell, np.nan)
-
-    return codes
+    return Binned(number.evaluate, tuple(breaks.tolist()))

@@ -23,6 +23,61 @@ Columns = Mapping[str, Floats]
 
 Evaluate = Callable[[Columns], Floats]
 
+
+@dataclass(frozen=True)
+class Column:
+    """Evaluates to a converted column as it is."""
+
+    name: str
+
+    def __call__(self, columns: Columns) -> Floats:
+        """Return the column, shape (rows,)."""
+        return columns[self.name]
+
+
+@dataclass(frozen=True)
+class Clipped:
+    """Evaluates to a converted column within bounds."""
+
+    name: str
+    lower: float
+    upper: float
+
+    def __call__(self, columns: Columns) -> Floats:
+        """Return the clipped column, shape (rows,)."""
+        return np.clip(columns[self.name], self.lower, self.upper)
+
+
+@dataclass(frozen=True)
+class Side:
+    """Evaluates to 0 below a first bound, 2 above a last one, and 1 between them."""
+
+    name: str
+    lower: float
+    upper: float
+
+    def __call__(self, columns: Columns) -> Floats:
+        """Return the side of each row, nan if missing, shape (rows,)."""
+        values = columns[self.name]
+        side = 1.0 + (values > self.upper) - (values < self.lower)
+        return np.where(np.isnan(values), np.nan, side)
+
+
+@dataclass(frozen=True)
+class Binned:
+    """Evaluates to the bin of a number, nan outside; all but the first are open below."""
+
+    number: Evaluate
+    breaks: tuple[float, ...]
+
+    def __call__(self, columns: Columns) -> Floats:
+        """Return the bin of each row, shape (rows,)."""
+        breaks, values = np.array(self.breaks), self.number(columns)
+        cell = np.maximum(np.searchsorted(breaks, values, side="left") - 1.0, 0.0)
+        inside = (values >= breaks[0]) & (values <= breaks[-1])
+        return np.where(inside, cell, np.nan)
+
+
 # A choice: squares and products of three such numbers are finite.
 LARGEST = 1e100
 

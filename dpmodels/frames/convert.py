@@ -7,7 +7,7 @@ print.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from types import NoneType
@@ -264,6 +264,11 @@ class LevelCodes(dict[str | float | None, int]):
     def any_number(self) -> bool:
         """Whether a number can be one of the levels."""
         return bool(self._numbers)
+
+    @property
+    def numbers(self) -> Mapping[float, int]:
+        """The code of each number that is a level."""
+        return self._numbers
 
     def of_numbers(self, values: Floats) -> NDArray[np.intp]:
         """Look up an array of numbers, shape (n,)."""

@@ -1,6 +1,8 @@
 """CSV files, read as text record by record, so that no record depends on another."""
 
+import gzip
 import re
+import zlib
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,6 +15,7 @@ from typing import Any, ClassVar, Final, Literal, TextIO, get_args
 import numpy as np
 
 from dpmodels.errors import ArgumentError, FrameError, quoted
+from dpmodels.frames.engine import streamed
 from dpmodels.frames.protocol import ANY, Chunk, FileState, Kind
 from dpmodels.frames.require import require
 
@@ -86,12 +89,17 @@ class DelimitedRows:
         if self.state is not None:
             self.state.require_same()
         with _opened(self.path) as file:
-            first_record(file, lines=self.mode == "lines")
-            for block in blocks(file, positions, block_rows, lines=self.mode == "lines"):
+            lines = self.mode == "lines"
+            first_record(file, lines=lines)
+            read = partial(blocks, file, positions, block_rows, lines=lines)
+            for block in streamed(read, self._damaged):
                 cells_by_column = zip(columns, zip(*block, strict=True), strict=True)
                 yield {name: np.array(cells, object) for name, cells in cells_by_column}
         if self.state is not None:
             self.state.require_same()
+
+    def _damaged(self, _: Exception) -> str:
+        return f"{str(self.path)!r} is damaged: write the file anew"
 
 
 def csv_mode(value: object) -> CsvMode:
@@ -111,8 +119,11 @@ def open_delimited(path: Path, mode: CsvMode = "records") -> DelimitedRows:
         state = FileState.of(path)
         with _opened(path) as file:
             names = first_record(file, lines=mode == "lines")
-    except OSError:
-        raise FrameError(f"{str(path)!r} cannot be opened: check its permissions") from None
+    except (OSError, EOFError, zlib.error):
+        raise FrameError(
+            f"{str(path)!r} cannot be opened: check its permissions, and whether it is what its "
+            "suffix says"
+        ) from None
     if any(re.search(r"\r(?!\n)", name) for name in names):
         raise FrameError(
             f"the lines of {str(path)!r} end with carriage returns alone: write the file with line "
@@ -121,7 +132,14 @@ def open_delimited(path: Path, mode: CsvMode = "records") -> DelimitedRows:
     return DelimitedRows(path, tuple(names) if names != [""] else (), mode, state)
 
 
+def is_delimited(path: Path) -> bool:
+    """Whether a path is that of a CSV file, compressed or not."""
+    return path.name.lower().endswith((".csv", ".csv.gz"))
+
+
 def _opened(path: Path) -> TextIO:
+    if path.suffix.lower() == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8-sig", errors="replace", newline="\n")
     return path.open(encoding="utf-8-sig", errors="replace", newline="\n")
 
 

@@ -10,19 +10,25 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpmodels.errors import FrameError
+from dpmodels.frames.arrow_file import SUFFIXES, ArrowFileRows, open_arrow_file
 from dpmodels.frames.columns import NativeRows, open_mapping, open_structured
 from dpmodels.frames.dask_rows import DaskRows, open_dask
-from dpmodels.frames.delimited import CsvFile, CsvMode, DelimitedRows, open_delimited
+from dpmodels.frames.database import DatabaseRows
+from dpmodels.frames.delimited import CsvFile, CsvMode, DelimitedRows, is_delimited, open_delimited
+from dpmodels.frames.duckdb_engine import duckdb_relation
 from dpmodels.frames.files import files_of, files_of_all, is_list_of_files, is_pattern, require_once
+from dpmodels.frames.lazy import open_lazy
 from dpmodels.frames.parquet import ParquetRows, open_parquet
 from dpmodels.frames.protocol import ANY, Chunk, Kind, RowSource, unfinished
 from dpmodels.frames.require import require
 from dpmodels.frames.same_table import Tables
+from dpmodels.frames.sql_table import as_table, is_database, is_database_file
 
 _ACCEPTED = (
-    "a DataFrame (pandas, polars, pyarrow, Dask), a dict of columns, a structured array, "
-    "the path of a .parquet or .csv file, a folder or a list of .parquet files, "
-    "or an iterable of such tables"
+    "a DataFrame (pandas, polars, pyarrow, Dask), a lazy table of polars or Ibis, a dict of "
+    "columns, a structured array, the path of a .parquet, .arrow, .csv or .csv.gz file, a folder "
+    "or a list of .parquet files, a table of a database by dp.sql(...), a DuckDB relation, or an "
+    "iterable of tables"
 )
 
 
@@ -37,10 +43,11 @@ def open_rows(data: object) -> RowSource:
     A data frame of pandas, polars, pyarrow or another eager library that narwhals knows; a numpy
     structured array; a mapping of names to 1-D array-likes; the path of a ``.parquet`` or ``.csv``
     file; several ``.parquet`` files as a folder, a pattern (``"rows/*.parquet"``) or a list of
-    paths; an iterable of in-memory tables or `Path` objects, which is read once; a Dask DataFrame,
-    whose rows stay with Dask's workers. Names come at once, rows on request: no row is looked at,
-    of a file the header or footer is read, and an iterable is asked for its first table when the
-    names are.
+    paths; an Arrow file; a table of a database, or its URL; a lazy table of polars or Ibis, or a
+    DuckDB relation; an iterable of in-memory tables or `Path` objects, which is read once; a Dask
+    DataFrame, whose rows stay with Dask's workers. Names come at once, rows on request: no row is
+    looked at, of a file the header or footer is read, and an iterable is asked for its first table
+    when the names are.
 
     >>> source = open_rows({"wage": [9.5, 12.0, 20.0], "sex": ["F", "M", "F"]})
     >>> source.names
@@ -48,11 +55,11 @@ def open_rows(data: object) -> RowSource:
     >>> [chunk["wage"].tolist() for chunk in source.chunks(("wage",), 2)]
     [[9.5, 12.0], [20.0]]
     """
-    if isinstance(data, str | PathLike):
+    if isinstance(data, str | PathLike) and not is_database(data):
         return _open_path(data)
     if is_list_of_files(data):
         return open_parquet(files_of_all(data))
-    table = _open_table(data)
+    table = _open_query(data) or _open_table(data)
     if table is not None:
         return table
     if isinstance(data, Iterable) and not isinstance(data, bytes | bytearray | memoryview):
@@ -79,7 +86,7 @@ def with_csv_mode(data: object, mode: CsvMode) -> object:
 
 
 def _is_csv(data: object, kinds: Any = (str, PathLike)) -> bool:
-    return isinstance(data, kinds) and Path(data).suffix.lower() == ".csv"
+    return isinstance(data, kinds) and is_delimited(Path(data))
 
 
 def _open_path(data: str | PathLike[str]) -> RowSource:
@@ -87,14 +94,31 @@ def _open_path(data: str | PathLike[str]) -> RowSource:
     path, mode = Path(data), data.mode if isinstance(data, CsvFile) else "records"
     if path.is_dir() or is_pattern(path) or path.suffix.lower() == ".parquet":
         return open_parquet(files_of(path))
-    if path.suffix.lower() != ".csv":
+    if is_database_file(path):
+        raise FrameError(f'{str(path)!r} is a database: write dp.sql({str(path)!r}, table="...")')
+    if path.suffix.lower() in SUFFIXES:
+        return open_arrow_file(path)
+    if not is_delimited(path):
         raise FrameError(
-            f"{str(path)!r} does not have the suffix .parquet or .csv: read the file yourself and "
-            "give the DataFrame, or write it as Parquet"
+            f"{str(path)!r} does not have the suffix .parquet, .arrow or .csv: read the file "
+            "yourself and give the DataFrame, or write it as Parquet"
         )
     if not path.is_file():
         raise FrameError(f"there is no file {str(path)!r}: check the path and the working folder")
     return open_delimited(path, mode)
+
+
+def _open_query(data: Any) -> RowSource | None:
+    """Open a table of a database, or a lazy table; None where it is neither."""
+    import narwhals.stable.v2 as nw
+
+    if is_database(data):
+        return DatabaseRows(as_table(data).engine())
+    native = nw.to_native(data, pass_through=True)
+    if nw.dependencies.is_duckdb_relation(native):
+        return DatabaseRows(duckdb_relation(native))
+    query = open_lazy(native)
+    return None if query is None else DatabaseRows(query)
 
 
 def _open_table(data: Any) -> RowSource | None:
@@ -123,11 +147,6 @@ def _refuse_lazy(data: object) -> None:
     """Refuse a query that has not run: its errors could quote cells."""
     import narwhals.stable.v2 as nw
 
-    if nw.dependencies.is_polars_lazyframe(data):
-        raise FrameError(
-            "a polars LazyFrame is a query yet to run: write data.collect(), or "
-            'data.sink_parquet("rows.parquet") and give that path'
-        )
     if hasattr(type(data), "__dask_graph__") and not isinstance(data, Mapping):
         raise FrameError(
             "of Dask's collections only a DataFrame is a table: write series.to_frame(), "
@@ -149,7 +168,7 @@ def _open_items(items: Iterable[object], tables: Tables) -> Iterator[RowSource]:
     for number, item in enumerate(items, start=1):
         source = _open_item(item)
         tables.require_new(item, f"item {number}")
-        if isinstance(source, DelimitedRows | ParquetRows):
+        if isinstance(source, DelimitedRows | ParquetRows | ArrowFileRows):
             require_once(source.files, names_by_file)
         yield source
 

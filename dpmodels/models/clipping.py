@@ -26,13 +26,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
 from dpmodels.design.cells import PrivateCells
 from dpmodels.design.rows import BoundRows
 from dpmodels.errors import BudgetError
 from dpmodels.formula.tally import Tally
-from dpmodels.formula.values import Category, Columns
+from dpmodels.formula.values import Category, Side
 from dpmodels.mechanisms.counts import Gaussian, Geometric
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.models.verb_spec import Planned, VerbSpec, planned
@@ -54,7 +52,6 @@ from dpmodels.released import CountsRelease
 from dpmodels.released.terms import Clipping
 from dpmodels.request import Request
 from dpmodels.sites import Parties, together
-from dpmodels.typing import Floats
 from dpmodels.variables import Numeric
 from dpmodels.verbs import VERBS
 
@@ -211,11 +208,5 @@ def _left(guarantee: ApproxDP, events: Sequence[Event]) -> ZCDP:
 def _tally(name: str, number: Numeric) -> Tally:
     """Return the table of a variable: below its bounds, within, above."""
     slack = max(number.step / 2, _ROUNDING * (number.upper - number.lower))
-    lower, upper = number.lower - slack, number.upper + slack
-
-    def cell(columns: Columns) -> Floats:
-        values = columns[name]
-        side = 1.0 + (values > upper) - (values < lower)
-        return np.where(np.isnan(values), np.nan, side)
-
-    return Tally((Category(name, ("below", "within", "above"), cell),))
+    side = Side(name, number.lower - slack, number.upper + slack)
+    return Tally((Category(name, ("below", "within", "above"), side),))

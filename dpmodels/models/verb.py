@@ -54,8 +54,8 @@ _OF_CODEBOOKS: Final = ("bounds", "levels")
 _TEXTS: Final = """\
 data : frame, mapping, path or iterable of frames
     pandas, polars, Arrow or another frame, a mapping of names to arrays, a
-    structured array, the path of a ``.parquet`` or ``.csv`` file, or an
-    iterable of frames. Never kept.
+    structured array, the path of a ``.parquet``, ``.arrow`` or ``.csv`` file, a
+    table of a database by :func:`sql`, or an iterable of frames. Never kept.
 sites : mapping of str to data, optional
     Instead of ``data``: the rows of each site, disjoint, by its public name.
 protocol : str or instance, optional

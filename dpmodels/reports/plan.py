@@ -87,6 +87,9 @@ def _notes(plan: PlanResult) -> tuple[str, ...]:
         "calls depend on earlier answers.",
         *Rank.DETAIL("As one: if all calls are charged together before any answer."),
     ]
+    for reading in dict.fromkeys(call.reading for call in plan.calls if call.reading):
+        numbers = [str(at) for at, x in enumerate(plan.calls, 1) if x.reading == reading]
+        notes.append(f"Call{'s' * (len(numbers) > 1)} {', '.join(numbers)}: {reading}.")
     if not plan.fits:
         notes += Rank.IDENTIFIED("NO: the ledger would refuse the call; later totals exclude it.")
     return tuple(notes)

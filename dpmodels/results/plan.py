@@ -34,6 +34,7 @@ class PlannedCall(NamedTuple):
     total: Spent  # of all that was spent and planned before, and it
     fits: bool
     identified: float = math.nan  # expected share of estimates; nan if it was not predicted
+    reading: str = ""  # of rows in a database: where their sums are computed
 
 
 @dataclass(frozen=True, repr=False, eq=False)

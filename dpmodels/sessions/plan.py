@@ -6,12 +6,15 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 
+from dpmodels.design import PrivateDesign
+from dpmodels.design.rows import BoundRows
 from dpmodels.errors import BudgetError, DPModelsError
 from dpmodels.models.predictor import identified_share, predict
 from dpmodels.privacy import ApproxDP, Event, Guarantee, Ledger
 from dpmodels.results.plan import PlannedCall, PlanResult
 from dpmodels.sessions.call import Call, Priced, Terms
 from dpmodels.sessions.shares import budget_options, whole_of
+from dpmodels.statistics.moments import is_moments
 
 
 def budget_of(
@@ -46,6 +49,21 @@ def _identified(priced: Priced, n_rows: int) -> float:
         return math.nan
 
 
+def _reading(priced: Priced) -> str:
+    """Say where the sums of a call are computed; empty if its rows are not in a database."""
+    rows = priced.private[0]
+    if not isinstance(rows, BoundRows) or rows.is_streamed is None:
+        return ""
+    in_database = not rows.is_streamed
+    if rows.is_streamed and isinstance(rows, PrivateDesign):
+        strategy, plan, _ = priced.choice
+        one_pass = getattr(strategy, "passes", "many" if priced.spec.passes else "one") == "one"
+        in_database = (
+            one_pass and rows.is_summed and is_moments(strategy.measure(rows.unread, plan))
+        )
+    return "sums computed in the database" if in_database else "rows streamed"
+
+
 def planned(
     calls: Iterable[Call],
     terms: Terms,
@@ -78,6 +96,7 @@ def planned(
             step.total,
             step.fits,
             math.nan if n_rows is None else _identified(priced, n_rows),
+            _reading(priced),
         )
         for (call, priced), step in zip(entered, ledger.forecast(charges), strict=True)
     ]

@@ -12,6 +12,7 @@ from dpmodels.atomic_files import require_target
 from dpmodels.codebook import as_text
 from dpmodels.errors import CodebookError, FrameError
 from dpmodels.shell.command import Command, Parser
+from dpmodels.shell.command_options import ROWS, Source
 from dpmodels.shell.outputs import tell
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ example:
   dpmodels codebook check cb.json people.parquet --rows    # for the curator only
 
 A draft is read from declarations (a dictionary as .csv or .xlsx, DDI as .xml, the labels
-of .sav, .dta and .sas7bdat, a schema as .json, names and types of .parquet), never from rows.
+of .sav, .dta and .sas7bdat, a schema as .json, names and types of .parquet, comments and CHECK
+constraints of postgresql://user@host/db?table=visits), never from rows.
 Replace each "?" in the file, an unknown fact. A check compares names and types and reads no row;
 its exit status is 1 if they do not fit. With --rows it reads the rows and counts by variable what
 does not fit. These counts have no noise: they are not private, and must not be passed on.
@@ -42,12 +44,14 @@ def _add(parser: Parser) -> None:
     parser.epilog = _EXAMPLE
     commands = parser.add_subparsers(dest="step", metavar="draft|check", required=True)
     draft = commands.add_parser("draft", help="from data dictionaries, as JSON")
-    draft.add_argument("files", nargs="+", metavar="FILE", help="data dictionaries that agree")
+    draft.add_argument(
+        "files", nargs="+", metavar="FILE", action=Source, help="data dictionaries that agree"
+    )
     draft.add_argument("-o", "--out", metavar="FILE", help="the codebook to write, as JSON")
     draft.add_argument("--force", action="store_true", help="overwrite an existing file")
     check = commands.add_parser("check", help="names and types of a table against a codebook")
     check.add_argument("codebook", metavar="FILE", help="a codebook or a draft, as JSON")
-    check.add_argument("data", help="path of a .parquet or .csv file")
+    check.add_argument("data", help=ROWS, action=Source)
     check.add_argument(
         "--rows",
         action="store_true",
@@ -62,10 +66,12 @@ def _run(options: argparse.Namespace) -> int:
 
 def _draft(options: argparse.Namespace) -> int:
     from dpmodels.dictionaries.codebook_class import read
+    from dpmodels.frames.sql_table import is_database, sql
 
     if options.out is not None:
         require_target(options.out, overwrite=options.force, never=options.files)
-    draft = reduce(or_, map(read, options.files))
+    sources = [sql(file) if is_database(file) else file for file in options.files]
+    draft = reduce(or_, map(read, sources))
     tell(draft)
     if options.out is not None:
         draft.save(options.out, overwrite=options.force)

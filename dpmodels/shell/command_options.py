@@ -29,6 +29,7 @@ from typing import (
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
 from dpmodels.frames.delimited import CsvMode
+from dpmodels.frames.sql_table import without_password
 
 # Separates the parameters of a function from other options of a command.
 _DEST_PREFIX: Final = "word:"
@@ -313,7 +314,10 @@ def _quoted(text: str) -> str:
 
 # Shared options of commands that read rows: table, guarantee, unit of protection.
 
-ROWS: Final = "path of a .parquet or .csv file"
+ROWS: Final = (
+    "path of a .parquet, .arrow, .csv or .csv.gz file, or the URL of a table, such as "
+    "postgresql://user@host/db?table=visits"
+)
 FORMULA: Final = 'for example "~ a + log(b + 1)"; "~ ." takes all variables'
 CODEBOOK: Final = "file of public bounds and levels; by default the one in a .parquet file"
 RHO: Final = "zCDP budget, instead of --eps and --delta"
@@ -337,10 +341,23 @@ def add_rows(
     """Add the formula, the data file and the shared options that a function has."""
     parameters = signature(function)
     parser.add_argument("formula", metavar="FORMULA", help=escaped(formula))
-    parser.add_argument("data", metavar="FILE", help=ROWS)
+    parser.add_argument("data", metavar="FILE", help=ROWS, action=Source)
     if "codebook" in parameters:
         parser.add_argument("--codebook", metavar="FILE", help=CODEBOOK)
     add_privacy(parser.add_argument_group("privacy"), function)
+
+
+class Source(argparse.Action):
+    """Paths or URLs of data, without a password, which the list of processes shows."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        """Keep the texts, or stop with a message that does not quote them."""
+        try:
+            for text in values if isinstance(values, list) else [values]:
+                without_password(text)
+        except ArgumentError as error:
+            parser.error(str(error))
+        setattr(namespace, self.dest, values)
 
 
 def add_privacy(group: Any, function: Callable[..., object]) -> None:

@@ -21,6 +21,7 @@ from dpmodels.errors import (
     shorten,
 )
 from dpmodels.external_files import conform, read_bytes
+from dpmodels.frames.sql_table import located
 from dpmodels.models.etable import look_of
 from dpmodels.results.etable import columns_of
 from dpmodels.results.etable_columns import ACCEPTED
@@ -159,7 +160,7 @@ def _settings(plain: Mapping[str, object], beside: Path) -> dict[str, object]:
         raise ArgumentError('[study] person = true: write the column, person = "id", or false')
     for name in ("data", "codebook", "ledger", "out"):
         if name in settings:
-            settings[name] = str(beside / settings[name])
+            settings[name] = located(str(settings[name]), beside)
     return settings
 
 

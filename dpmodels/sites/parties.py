@@ -18,6 +18,7 @@ from dpmodels.frames.delimited import RECORDS, csv_mode
 from dpmodels.frames.files import named_files, require_once
 from dpmodels.frames.open import records_of, with_csv_mode
 from dpmodels.frames.same_table import Tables
+from dpmodels.frames.sql_table import SqlTable, as_table, is_database
 from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.noise import source
 from dpmodels.options import current_settings as options_chosen
@@ -86,6 +87,8 @@ class Parties:
         for name, rows in zip(self.names, self.data, strict=True):
             try:
                 require_once(named_files(rows), names_by_file)
+                if is_database(rows):
+                    _require_new(as_table(rows), names_by_file)
                 bound.append(binding(rows))
                 if len(self.names) > 1:
                     for item in rows if isinstance(rows, list | tuple) else [rows]:
@@ -138,6 +141,13 @@ class Parties:
             (statistic,) = statistics
             return strategy.release(statistic, plan, source())
         return self.protocol.release(strategy, statistics, self.names, plan, source())
+
+
+def _require_new(table: SqlTable, names: dict[Hashable, str]) -> None:
+    """Refuse a table of a database that has the rows of a site before."""
+    if table in names:
+        raise FrameError(f"{table!r} is given twice, and its rows would count twice: give it once")
+    names[table] = repr(table)
 
 
 def parties(data: object) -> Parties:

@@ -44,13 +44,14 @@ def counts(private: PrivateCells, units_per_row: int, *, count_public: bool) -> 
     """
     neighbours = private.neighbours
     flags = [by_person(tally, neighbours) for tally in private.tallies]
-    pairs = list(zip(private.tallies, flags, strict=True))
+    coded = private.coded()
+    pairs = list(zip(coded.tallies, flags, strict=True))
     person_sums = [PersonSums(tally, neighbours) for tally, is_by_person in pairs if is_by_person]
     row_counts = RowCounts(
         tuple(tally for tally, is_by_person in pairs if not is_by_person), units_per_row
     )
     n_rows = 0
-    for part in private.parts(count_public=count_public):
+    for part in coded.parts(count_public=count_public):
         n_rows += part.taken
         for sums in person_sums:
             sums.add(part)

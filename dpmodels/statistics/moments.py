@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from dpmodels.typing import Floats, Integers
 
 # Products of a block, as often as it counts, are below 2**59; 2**3 of them stay below 2**62.
 BLOCKS_PER_CARRY = 8
+_NAME: Final = "augmented moments"
 
 
 @additive
@@ -36,10 +38,10 @@ def moments(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> S
     size = lattice.columns + 1
     total: NDArray[np.object_] = np.zeros((size, size), dtype=object)
     pending = np.zeros((size, size), dtype=np.int64)
-    n_rows = 0
-    products = design.blocks(
-        lambda z: (z @ z.T).astype(np.int64), lattice, count_public=count_public
-    )
+    n_rows, rows = 0, design
+    if (in_database := design.summed(lattice)) is not None:
+        total, n_rows, rows = in_database
+    products = rows.blocks(lambda z: (z @ z.T).astype(np.int64), lattice, count_public=count_public)
     for block, (product, count) in enumerate(products, start=1):
         pending += product.astype(np.int64, copy=False)
         n_rows += count
@@ -47,7 +49,12 @@ def moments(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> S
             total = total + pending
             pending[:] = 0
     basis = fingerprint({**design.facts, "lattice": repr(lattice)}, count_public=count_public)
-    return Statistic("augmented moments", total + pending, n_rows, basis)
+    return Statistic(_NAME, total + pending, n_rows, basis)
+
+
+def is_moments(statistic: Statistic) -> bool:
+    """Whether a statistic is that of :func:`moments`."""
+    return statistic.name == _NAME
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 
 from dpmodels.frames.delimited import CsvFile
@@ -140,6 +141,17 @@ def _pandas_arrow(records: Records, schema: Schema, folder: Path) -> pd.DataFram
     return arrow(records, schema, folder).to_pandas(types_mapper=pd.ArrowDtype)
 
 
+def _relation(records: Records, schema: Schema, folder: Path) -> Any:
+    import duckdb
+
+    return duckdb.connect().from_arrow(arrow(records, schema, folder))
+
+
+def _feather(records: Records, schema: Schema, folder: Path) -> Path:
+    feather.write_feather(arrow(records, schema, folder), folder / "rows.feather", chunksize=2)
+    return folder / "rows.feather"
+
+
 # --- Parts, one after the other
 
 
@@ -253,6 +265,9 @@ SOURCES: dict[str, Source] = {
     "polars": Source(_polars, typed=True),
     "arrow": Source(arrow, typed=True),
     "arrow-dictionary": Source(_dictionaries, typed=True),
+    "arrow-file": Source(_feather, typed=True),
+    "duckdb": Source(_relation, typed=True),
+    "polars-lazy": Source(lambda *given: _polars(*given).lazy(), typed=True),
     "list-of-frames": Source(_list),
     "generator": Source(_generator),
     "sites": Source(_sites, sites=True),

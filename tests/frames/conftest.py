@@ -1,19 +1,24 @@
 """One table in every kind of container that can hold it."""
 
 import csv
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import duckdb
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
+from postgres_server import to_duckdb, to_sqlite
 
+import dpmodels as dp
 from dpmodels.frames import open_rows
 
 INF = float("inf")
@@ -138,7 +143,53 @@ def _csv(table: dict[str, list[Any]], folder: Path) -> Path:
     return path
 
 
-ON_DISK = {"parquet": _parquet, "csv": _csv}
+def _gzipped(table: dict[str, list[Any]], folder: Path) -> str:
+    path = folder / "table.csv.gz"
+    path.write_bytes(gzip.compress(_csv(table, folder).read_bytes()))
+    return str(path)
+
+
+def _feather(table: dict[str, list[Any]], folder: Path) -> Path:
+    path = folder / "table.feather"
+    feather.write_feather(_arrow(table), path, chunksize=3)
+    return path
+
+
+TYPES = {
+    "real": "DOUBLE",
+    "count": "BIGINT",
+    "flag": "BOOLEAN",
+    "text": "VARCHAR",
+    "group": "ENUM ('a', 'b', 'c')",
+}
+
+
+def _duckdb(table: dict[str, list[Any]], folder: Path) -> Any:
+    path = folder / "table.duckdb"
+    to_duckdb(path, "table", table, TYPES)
+    return dp.sql(path, "table")
+
+
+def _relation(table: dict[str, list[Any]], folder: Path) -> Any:
+    _duckdb(table, folder)
+    return duckdb.connect(str(folder / "table.duckdb")).table('"table"')
+
+
+def _sqlite(table: dict[str, list[Any]], folder: Path) -> Any:
+    to_sqlite(folder / "table.sqlite", "table", table)
+    return dp.sql(f"sqlite:///{folder}/table.sqlite?table=table")
+
+
+ON_DISK = {
+    "parquet": _parquet,
+    "csv": _csv,
+    "csv.gz": _gzipped,
+    "feather": _feather,
+    "duckdb": _duckdb,
+    "duckdb-relation": _relation,
+    "sqlite": _sqlite,
+    "polars-lazy": lambda table, folder: _polars(table).lazy(),
+}
 
 
 def read(data: object, wanted: tuple[str, ...], rows: int = 3) -> dict[str, list[np.ndarray]]:

@@ -94,7 +94,7 @@ def test_paths(tmp_path: Path):
         (b"a,b\n1,2\n", "bytes"),
         (pd.Series([1.0]), "to_frame"),
         (pl.Series([1.0]), "to_frame"),
-        (pl.LazyFrame({"a": [1]}), "data.collect()"),
+        ("rows.duckdb", "dp.sql('rows.duckdb', table="),
     ],
 )
 def test_what_is_no_table_is_refused_with_the_fix(data, says):

@@ -97,6 +97,9 @@ class FullBlocks:
         self.count = count
         self.facts, self.scattered = {}, None
 
+    def summed(self, lattice):
+        return None
+
     def blocks(self, function, lattice, *, count_public):
         size = lattice.columns + 1
         largest = lattice.block_rows * 4.0**lattice.bits

@@ -1,0 +1,327 @@
+"""Sums of products of rows that PostgreSQL computes: the integers that the package computes.
+
+*Theorem 68 (c).* PostgreSQL adds, multiplies, divides and compares double precision numbers by the
+correctly rounded operations of IEEE 754, each by itself, and ``round`` rounds half to even. So the
+same operations in the same order give the same integers; sums of their products, of the types
+bigint and numeric, are exact. Two differences are removed:
+
+* PostgreSQL refuses a product that underflows. So a number below 1e-80 in size is taken for 0, once
+  it was compared with the codes of missing values. Before it is rounded it moves a coordinate, or
+  the number of steps from a bound, by 1e-20 at most: where that is a quarter or more, this is
+  less than half of its last bit, and where it is less, both are rounded to 0.
+* A row outside the ball is shrunk by a root and a quotient. It is read, and coded like others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.codebook import Codebook
+from dpmodels.dates import Date
+from dpmodels.formula import Block, Design
+from dpmodels.formula.values import Binned, Category, Clipped, Column, Evaluate, Real, Side
+from dpmodels.frames import to_days, to_float
+from dpmodels.frames.convert import LevelCodes
+from dpmodels.frames.engine import Engine, kind_of_type
+from dpmodels.frames.protocol import Holds, Kind
+from dpmodels.noise.lattice import Lattice
+from dpmodels.typing import Floats
+from dpmodels.variables import Categorical, Numeric, Variable
+
+# Choices: columns whose products are faster summed than read, and levels of a variable.
+MOST_COLUMNS: Final = 12
+MOST_LEVELS: Final = 100
+# Numbers below the first in size are taken for 0. No bound, factor of a coordinate or product of
+# three numbers in the range of the others underflows, or moves a coordinate by 1e-20.
+_TINY: Final = 1e-80
+_BOUNDS: Final = (1e-60, 1e15)
+_FACTORS: Final = (1e-20, 1e30)
+# The integers of a row, and the sum of their squares, are in 64 bits.
+_LONGEST_SQUARE: Final = 2.0**62
+_REALS: Final = frozenset({"real", "double precision"})
+_TEXTS: Final = frozenset({"text", "character varying", "character", "enum", "citext"})
+
+
+class RowSums(NamedTuple):
+    """Queries for sums of complete rows, and for the rows outside the ball.
+
+    The sums are how many are outside, how many there are, their sum, and their products on and
+    above the diagonal.
+    """
+
+    sums: str  # Of all complete rows
+    inside: str  # Of those in the ball
+    outside: str  # The cells of those outside it, in the order of the design's variables
+
+
+class SummedRows(NamedTuple):
+    """What a database has summed: exact integers, and the number of rows that they are of."""
+
+    moments: NDArray[np.object_]  # Of rows on the lattice, shape (columns + 1, columns + 1)
+    n_rows: int  # Incomplete ones too, without those outside the ball
+    n_outside: int
+
+
+def summed(engine: Engine, queries: RowSums, lattice: Lattice) -> SummedRows:
+    """Let the database add up the rows, in one snapshot."""
+    columns, radius = lattice.columns, int(lattice.radius)
+    number = 2 + columns + columns * (columns + 1) // 2
+    n_outside, n_inside, *sums = _integers(engine, queries.sums, number)
+    if n_outside:
+        _, n_inside, *sums = _integers(engine, queries.inside, number)
+    exact: NDArray[np.object_] = np.zeros((columns + 1, columns + 1), dtype=object)
+    exact[0, 0] = n_inside * radius**2
+    exact[0, 1:] = [total * radius for total in sums[:columns]]
+    above = np.triu_indices(columns)
+    exact[1:, 1:][above] = sums[columns:]
+    return SummedRows(exact + np.triu(exact, 1).T, engine.count() - n_outside, n_outside)
+
+
+def _integers(engine: Engine, query: str, number: int) -> list[int]:
+    """Run a query for one row of so many integers; sums of no row are 0."""
+    (chunk,) = engine.chunks(query, tuple(map(str, range(number))), 1)
+    return [int(cells[0] or 0) for cells in chunk.values()]
+
+
+def sums_of_rows(
+    engine: Engine, design: Design, factor: Floats, shift: Floats, lattice: Lattice
+) -> RowSums | None:
+    """Write the queries for rows ``factor * x - shift`` on the lattice; None to read the rows.
+
+    They follow from the design and the declared types of the columns. `factor` and `shift` are
+    those of :func:`dpmodels.noise.lattice.to_lattice`.
+    """
+    factor, shift = factor * lattice.steps, shift * lattice.steps
+    ends = np.abs(np.stack([design.lower, design.upper]) * factor - shift).max(axis=0) + 1
+    if len(design.names) > MOST_COLUMNS or not _within(factor, _FACTORS):
+        return None
+    if not float((ends * ends).sum()) < _LONGEST_SQUARE:
+        return None
+    names = design.variables
+    converted = [_converted(engine, name, design.codebook[name]) for name in names]
+    coded = [text for block in design.blocks for text in _coded(block, names)]
+    if None in converted or None in coded or not _reads_all(design, names):
+        return None
+    return _queries(
+        engine,
+        names,
+        [_without_tiny(str(text)) for text in converted],
+        [
+            f"round({text} * {_number(by)} - {_number(less)})::bigint"
+            for text, by, less in zip(coded, factor.tolist(), shift.tolist(), strict=True)
+        ],
+        int(lattice.radius),
+    )
+
+
+def _reads_all(design: Design, names: tuple[str, ...]) -> bool:
+    """Whether a row without one of the columns is incomplete."""
+    factors = (factor for block in design.blocks for factor in block.factors)
+    return {getattr(factor.evaluate, "name", None) for factor in factors} == set(names)
+
+
+def _queries(
+    engine: Engine, names: tuple[str, ...], converted: list[str], coded: list[str], radius: int
+) -> RowSums:
+    """Nest the queries: cells and converted columns, then complete rows on the lattice."""
+    cells = [f"{engine.cell(name)} AS c{at}" for at, name in enumerate(names)]
+    columns = [f"{text} AS x{at}" for at, text in enumerate(converted)]
+    complete = " AND ".join(f"x{at} IS NOT NULL" for at in range(len(names)))
+    z = [f"z{at}" for at in range(len(coded))]
+    squares = " + ".join(f"{name} * {name}" for name in z)
+    lattice = ", ".join(f"{text} AS {name}" for text, name in zip(coded, z, strict=True))
+    products = [f"sum({a} * {b})" for at, a in enumerate(z) for b in z[at:]]
+    outside = f"{squares} > {radius**2}"
+    sums = ", ".join(
+        [f"count(*) FILTER (WHERE {outside})", "count(*)", *(f"sum({x})" for x in z), *products]
+    )
+
+    # OFFSET 0 keeps PostgreSQL from repeating the inner expressions in every product.
+    def rows(selected: Iterable[str], passed: str = "") -> str:
+        inner = f"SELECT {', '.join(selected)} FROM {engine.table} OFFSET 0"
+        return f"(SELECT {passed}{lattice} FROM ({inner}) a WHERE {complete} OFFSET 0) b"
+
+    passed = ", ".join(f"c{at}" for at in range(len(names)))
+    return RowSums(
+        f"SELECT {sums} FROM {rows(columns)}",
+        f"SELECT {sums} FROM {rows(columns)} WHERE NOT {outside}",
+        f"SELECT {passed} FROM {rows([*cells, *columns], passed + ', ')} WHERE {outside}",
+    )
+
+
+# Counts of rows by cells of numbers that are compared, not computed.
+
+
+def counts_by_cell(engine: Engine, codebook: Codebook, factors: tuple[Category, ...]) -> str | None:
+    """Write the query for the number of rows by the levels of factors; None to read the rows.
+
+    Levels are numbered from 0, and NULL where missing. It follows from the factors and the declared
+    types of the columns.
+    """
+    pairs = [_cell(f"x{at}", factor.evaluate) for at, factor in enumerate(factors)]
+    known = [pair for pair in pairs if pair is not None]
+    converted = [_converted(engine, name, codebook[name]) for name, _ in known]
+    if len(known) < len(factors) or None in converted:
+        return None
+    columns = ", ".join(f"{text} AS x{at}" for at, text in enumerate(converted))
+    cells = ", ".join(cell for _, cell in known)
+    order = ", ".join(str(at) for at in range(1, len(known) + 1))
+    inner = f"SELECT {columns} FROM {engine.table} OFFSET 0"
+    return f"SELECT {cells}, count(*) FROM ({inner}) a GROUP BY {order} ORDER BY {order}"
+
+
+def _cell(number: str, evaluate: Evaluate) -> tuple[str, str] | None:
+    """Return the variable of a factor, and its level by the converted number."""
+    match evaluate:
+        case Column(name):
+            return name, number
+        case Side(name, lower, upper):
+            cases = [
+                f"> {_number(upper)} THEN 2",
+                f"< {_number(lower)} THEN 0",
+                "IS NOT NULL THEN 1",
+            ]
+        case Binned(Clipped(name, lower, upper), (first, *inner, last)) if len(inner) < MOST_LEVELS:
+            clipped = f"CASE WHEN {number} IS NOT NULL THEN {_clip(number, lower, upper)} END"
+            cases = [f"> {_number(last)} THEN NULL"]
+            cases += [f"> {_number(edge)} THEN {at}" for at, edge in enumerate(inner, 1)][::-1]
+            cases += [f">= {_number(first)} THEN 0"]
+            number = clipped
+        case _:
+            return None
+    return name, f"CASE {' '.join(f'WHEN {number} {case}' for case in cases)} END"
+
+
+# Columns as the package converts them: NULL where missing.
+
+
+def _converted(engine: Engine, name: str, variable: Variable) -> str | None:
+    kind = kind_of_type(engine.columns()[name])
+    if isinstance(variable, Categorical):
+        return _level_code(engine, name, variable, kind)
+    is_days = kind.holds is Holds.DAYS
+    if is_days is not isinstance(variable, Date):
+        return None
+    if isinstance(variable, Date):
+        days = f"({engine.cell(name)} - '1970-01-01'::date)::float8"
+        return _without(days, to_days(np.array(variable.missing, dtype=object)))
+    text = _float(engine, name, kind)
+    if text is None or not _within(np.array([variable.lower, variable.upper]), _BOUNDS):
+        return None
+    return _stepped(variable, _without(text, to_float(np.array(variable.missing, dtype=object))))
+
+
+def _float(engine: Engine, name: str, kind: Kind) -> str | None:
+    """Read a number or truth value; NaN is NULL."""
+    if kind.name in _REALS:
+        return f"nullif({engine.quoted(name)}::float8, 'NaN')"
+    if kind.holds is not Holds.WHOLE:
+        return None
+    return f"{engine.quoted(name)}::{'int::' * (kind.name == 'boolean')}float8"
+
+
+def _without(text: str, missing: Floats) -> str:
+    """Let codes of missing values be NULL."""
+    codes = ", ".join(_number(code) for code in missing.tolist() if code == code)
+    return f"CASE WHEN {text} NOT IN ({codes}) THEN {text} END" if codes else text
+
+
+def _without_tiny(text: str) -> str:
+    """Take numbers for 0 whose products may underflow."""
+    return f"CASE WHEN abs({text}) < {_number(_TINY)} THEN 0 ELSE {text} END"
+
+
+def _stepped(variable: Numeric, text: str) -> str | None:
+    step = variable.step
+    if not step:
+        return text
+    if not _within(np.array([step]), _FACTORS):
+        return None
+    lower, text = _number(variable.lower), _without_tiny(text)
+    steps = f"round(({_clip(text, variable.lower, variable.upper)} - {lower}) / {_number(step)})"
+    return f"CASE WHEN {text} IS NOT NULL THEN {lower} + {_number(step)} * {steps} END"
+
+
+def _level_code(engine: Engine, name: str, variable: Categorical, kind: Kind) -> str | None:
+    """Look up the position of a level among those declared.
+
+    Text is compared where no level is or spells a number, numbers where all levels are numbers.
+    """
+    levels = variable.levels
+    if len(levels) > MOST_LEVELS:
+        return None
+    every = LevelCodes((*levels, *variable.missing))
+    if kind.name in _TEXTS:
+        texts = [level for level in levels if isinstance(level, str) and _is_simple(level)]
+        if every.any_number or len(texts) < len(levels):
+            return None
+        subject = f'{engine.quoted(name)}::text COLLATE "C"'
+        cases = [f"WHEN '{text}' THEN {code}" for code, text in enumerate(texts)]
+    else:
+        number = _float(engine, name, kind)
+        codes = {value: code for value, code in every.numbers.items() if code < len(levels)}
+        if number is None or not all(map(np.isfinite, codes)):
+            return None
+        subject = number
+        cases = [f"WHEN {_number(value)} THEN {code}" for value, code in codes.items()]
+    return f"CASE {subject} {' '.join(cases)} END"
+
+
+def _is_simple(text: str) -> bool:
+    """Whether a text is the same between quotes under every encoding and setting."""
+    return text.isascii() and text.isprintable() and not set(text) & set("'\\")
+
+
+# Coded columns.
+
+
+def _coded(block: Block, names: tuple[str, ...]) -> list[str | None]:
+    """Return the coded columns of complete rows, clipped; the first factor varies fastest."""
+    factors = list(zip(block.factors, block.contrasts, strict=True))
+    parts = [_factor(factor, contrast, names) for factor, contrast in factors]
+    if len(parts) > 3 or None in parts:
+        return [None]
+    match block.factors:
+        case (Real(variable=str() as name, lower=lower, upper=upper),):
+            return [_clip(f"x{names.index(name)}", lower, upper)]
+    products = parts[0] or []
+    for part in parts[1:]:
+        products = [f"({left} * {right})" for right in part or [] for left in products]
+    ends = zip(products, block.lower.tolist(), block.upper.tolist(), strict=True)
+    return [_clip(text, lower, upper) for text, lower, upper in ends]
+
+
+def _factor(factor: object, contrast: Floats | None, names: tuple[str, ...]) -> list[str] | None:
+    match factor:
+        case Real(evaluate=Clipped(name, lower, upper)):
+            return [_clip(f"x{names.index(name)}", lower, upper)]
+        case Category(evaluate=Column(name)) if contrast is not None:
+            if not _within(contrast, _BOUNDS):
+                return None
+            return [_cases(f"x{names.index(name)}", column) for column in contrast.T.tolist()]
+    return None
+
+
+def _cases(code: str, values: list[float]) -> str:
+    cases = " ".join(f"WHEN {at} THEN {_number(value)}" for at, value in enumerate(values))
+    return f"CASE {code} {cases} END"
+
+
+def _clip(text: str, lower: float, upper: float) -> str:
+    """Clip a number that is not NULL, which least and greatest would ignore."""
+    return f"least(greatest({text}, {_number(lower)}), {_number(upper)})"
+
+
+def _number(value: float) -> str:
+    """Write a finite number, bit for bit."""
+    return f"'{float(value)!r}'::float8"
+
+
+def _within(values: Floats, limits: tuple[float, float]) -> bool:
+    """Whether numbers are zero or of a size between limits."""
+    sizes = np.abs(values)
+    return bool(np.all((sizes == 0) | ((sizes >= limits[0]) & (sizes <= limits[1]))))

@@ -1,0 +1,265 @@
+"""``dp.sql``: a table of a database, named for ``data=``; opened when it is read."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, Final, NoReturn
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from dpmodels.errors import ArgumentError, FrameError, PrivacyError, did_you_mean, quoted
+from dpmodels.frames.catalogue import declarations
+from dpmodels.frames.duckdb_engine import duckdb_connection, duckdb_file
+from dpmodels.frames.engine import Engine, translated
+from dpmodels.frames.postgres_engine import ADBCDriver, PsycopgDriver, postgres_table
+from dpmodels.frames.sqlite_engine import sqlite_connection, sqlite_file
+
+_BY_SUFFIX: Final = {
+    **dict.fromkeys((".duckdb", ".ddb"), "duckdb"),
+    **dict.fromkeys((".sqlite", ".sqlite3", ".db"), "sqlite"),
+}
+_SCHEMES: Final = {
+    "postgresql": "postgresql",
+    "postgres": "postgresql",
+    "sqlite": "sqlite",
+    "duckdb": "duckdb",
+}
+_ACCEPTED: Final = (
+    '"postgresql://user@host/database", "sqlite:///rows.sqlite", "duckdb:///rows.duckdb", the path '
+    "of a .duckdb, .sqlite or .db file, or a connection of duckdb, sqlite3, psycopg or ADBC"
+)
+
+
+@dataclass(frozen=True, repr=False)
+class SqlTable:
+    """A table of a database, as `sql` names it; its repr shows no password."""
+
+    database: str  # Its URL without a password; of a connection, what it is
+    table: str
+    schema: str | None = None
+    timeout: float = 0.0
+    connection: object = None
+    password: str | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        schema = "" if self.schema is None else f", schema={self.schema!r}"
+        return f"<table {self.table!r}{schema} of {self.database}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise PrivacyError("a table of a database cannot be pickled or copied: name it anew")
+
+    def engine(self) -> Engine:
+        """Connect, and find the table and its columns; no row is read."""
+        dialect, _, path = self.database.partition(":///")
+        try:
+            if self.connection is not None:
+                return self._of_connection()
+            if dialect == "duckdb":
+                return duckdb_file(path, self.table, self.schema)
+            if dialect == "sqlite":
+                return sqlite_file(path, self.table, self.schema)
+            return self._postgres(_connected(self))
+        except ImportError:
+            pass
+        raise FrameError('this database needs a driver: pip install "dpmodels[databases]"')
+
+    def declarations(self) -> dict[str, Mapping[str, str | None]]:
+        """Connect, and read what the database declares about the columns; no row is read."""
+        return declarations(self.engine())
+
+    def _of_connection(self) -> Engine:
+        connection: Any = self.connection
+        match _library(connection):
+            case "duckdb":
+                return duckdb_connection(connection, self.table, self.schema)
+            case "sqlite3":
+                return sqlite_connection(connection, self.table, self.schema)
+            case "psycopg":
+                if connection.closed or connection.info.transaction_status.name != "IDLE":
+                    raise FrameError(
+                        "the PostgreSQL connection is closed or in a transaction: commit it or "
+                        "roll it back first"
+                    )
+                return self._postgres(PsycopgDriver(connection, is_users=True))
+        closed = "the ADBC connection is closed: open it anew"
+        info = translated(lambda _: closed, connection.adbc_get_info)
+        if info.get("vendor_name") != "PostgreSQL":
+            raise FrameError(
+                "of ADBC only connections to PostgreSQL are read, since others infer types from "
+                'cells: write dp.sql("sqlite:///rows.sqlite", table="...") for SQLite'
+            )
+        return self._postgres(ADBCDriver(connection, is_users=True))
+
+    def _postgres(self, driver: PsycopgDriver | ADBCDriver) -> Engine:
+        return postgres_table(driver, self.table, self.schema, self.database, self.timeout)
+
+
+def sql(
+    database: object,
+    table: str | None = None,
+    *,
+    schema: str | None = None,
+    timeout: float | None = None,
+) -> SqlTable:
+    """Name a table or view of a database, to be given as ``data=``.
+
+    Parameters
+    ----------
+    database : str, path or connection
+        ``"postgresql://user@host/database"``, ``"sqlite:///rows.sqlite"``,
+        ``"duckdb:///rows.duckdb"``, the path of a ``.duckdb``, ``.sqlite`` or ``.db`` file, or an
+        open connection of duckdb, sqlite3, psycopg or ADBC (for PostgreSQL).
+    table : str, optional
+        The name of the table or view, as the database has it; in a URL also ``?table=visits``.
+    schema : str, optional
+        Its schema; by default the one in which the database looks first.
+    timeout : float, optional
+        Seconds after which PostgreSQL stops a statement, such as one pass over the rows.
+
+    Returns
+    -------
+    SqlTable
+        A name. The database is opened when a verb reads it.
+
+    Raises
+    ------
+    ArgumentError
+        If the database or the table is not named so.
+    FrameError
+        From a verb, before the charge: no such table, column or right, or no connection.
+
+    Notes
+    -----
+    The table is read in one transaction that changes nothing, and all passes of a fit see the same
+    rows. The password comes from ``PGPASSWORD``, a password file or a service file of PostgreSQL.
+    One in the URL is used, and is never printed or stored.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> dp.sql("postgresql://ana:secret@localhost/clinic", table="visits")
+    <table 'visits' of postgresql://ana@localhost/clinic>
+    """
+    if timeout is not None and not (isinstance(timeout, int | float) and 0 < timeout < 2**20):
+        raise ArgumentError(f"timeout={quoted(timeout)}: expected a positive number of seconds")
+    options: dict[str, str] = {}
+    place, password, connection = "", None, None
+    if not isinstance(database, str | PathLike):
+        place, connection = f"a connection of {_library(database)}", database
+    elif "://" in (text := fspath(database)):
+        place, password, options = _parsed(text)
+    else:
+        dialect = _BY_SUFFIX.get(Path(text).suffix.lower())
+        if dialect is None:
+            raise ArgumentError(f"this text does not name a database: expected {_ACCEPTED}")
+        place = f"{dialect}:///{text}"
+    table, schema = table or options.get("table"), schema or options.get("schema")
+    if not isinstance(table, str) or not isinstance(schema, str | None):
+        raise ArgumentError(
+            'the table is not named: write dp.sql(database, table="visits"), or ?table=visits at '
+            "the end of the URL"
+        )
+    return SqlTable(place, table, schema, float(timeout or 0), connection, password)
+
+
+def is_database(data: object) -> bool:
+    """Whether data are a table of a database, or the URL of one."""
+    is_url = isinstance(data, str) and "://" in data and data.partition("://")[0] in _SCHEMES
+    return is_url or isinstance(data, SqlTable)
+
+
+def is_database_file(path: Path) -> bool:
+    """Whether a path has the suffix of a database."""
+    return path.suffix.lower() in _BY_SUFFIX
+
+
+def as_table(data: Any) -> SqlTable:
+    """Return a table of a database, which may be named by its URL."""
+    return data if isinstance(data, SqlTable) else sql(data)
+
+
+def without_password(url: str) -> str:
+    """Return the URL of a database; ArgumentError if it contains a password."""
+    if is_database(url) and _parsed(url)[1] is not None:
+        raise ArgumentError(
+            "the URL of the database contains a password, which others could read here: leave it "
+            "out, and set PGPASSWORD or write it into a password file (.pgpass)"
+        )
+    return url
+
+
+def located(text: str, folder: Path) -> str:
+    """Return a path, or the path in the URL of a database file, seen from a folder."""
+    if not is_database(text):
+        return str(folder / text)
+    scheme, mark, path = without_password(text).partition(":///")
+    return f"{scheme}:///{quote(str(folder))}/{path}" if mark and path[:1] != "/" else text
+
+
+def _parsed(url: str) -> tuple[str, str | None, dict[str, str]]:
+    """Split a URL into one without password and table, the password, and table and schema.
+
+    No message quotes the URL, which may contain a password.
+    """
+    scheme, _, rest = url.partition("://")
+    dialect = _SCHEMES.get(scheme)
+    if dialect is None:
+        meant = did_you_mean(scheme, _SCHEMES)
+        raise ArgumentError(f"the URL of a database begins otherwise{meant}: expected {_ACCEPTED}")
+    try:
+        parts = urlsplit(f"x://{rest}")
+        pairs = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
+    except ValueError:
+        raise ArgumentError(f"the URL of the database is not valid: expected {_ACCEPTED}") from None
+    options: dict[str, str] = {
+        name: pairs.pop(name) for name in ("table", "schema") if name in pairs
+    }
+    password = pairs.pop("password", None)
+    if dialect != "postgresql":
+        if parts.netloc or len(parts.path) < 2 or pairs or password:
+            raise ArgumentError(
+                f"the URL of a {dialect} file is not valid: write {dialect}:///rows.{dialect}, and "
+                "?table=visits"
+            )
+        return f"{dialect}:///{unquote(parts.path[1:])}", None, options
+    user, at, hosts = parts.netloc.rpartition("@")
+    user, colon, secret = user.partition(":")
+    query = f"?{urlencode(pairs, quote_via=quote)}" if pairs else ""
+    place = f"postgresql://{user}{at}{hosts}{parts.path}{query}"
+    return place, unquote(secret) if colon else password, options
+
+
+def _library(connection: Any) -> str:
+    """Return the library of a connection; ArgumentError for other objects."""
+    classes = {"duckdb": "DuckDBPyConnection", "sqlite3": "Connection", "psycopg": "Connection"}
+    for library, name in classes.items():
+        if library in sys.modules and isinstance(connection, getattr(sys.modules[library], name)):
+            return library
+    if hasattr(connection, "adbc_get_info"):
+        return "ADBC"
+    raise ArgumentError(
+        f"a database of type {type(connection).__name__} is not supported: expected {_ACCEPTED}"
+    )
+
+
+def _connected(table: SqlTable) -> PsycopgDriver | ADBCDriver:
+    """Connect to PostgreSQL, by psycopg or else by ADBC."""
+    secret = {} if table.password is None else {"password": table.password}
+    joint = "&" if "?" in table.database else "?"
+    failed = (
+        f"{table.database} does not accept the connection: check host, database and user; the "
+        "password is read from PGPASSWORD, a password file or a service file of PostgreSQL"
+    )
+    try:
+        import psycopg
+    except ImportError:
+        from adbc_driver_postgresql import dbapi
+
+        url = table.database + (joint + urlencode(secret, quote_via=quote) if secret else "")
+        connection = translated(lambda _: failed, lambda: dbapi.connect(url))
+        return ADBCDriver(connection, is_users=False)
+    connection = translated(lambda _: failed, lambda: psycopg.connect(table.database, **secret))
+    return PsycopgDriver(connection, is_users=False)
