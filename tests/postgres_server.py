@@ -1,5 +1,6 @@
 """A server of PostgreSQL for the tests, in a temporary folder, and tables written to databases."""
 
+import ctypes
 import os
 import pwd
 import shutil
@@ -48,7 +49,10 @@ def running() -> Iterator[str]:
         subprocess.run([*init, "--locale=C", "-N"], check=True, **quiet, **user)
         options = ["-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=30"]
         server = subprocess.Popen(
-            [programs / "postgres", "-D", data, "-k", folder, *options], **quiet, **user
+            [programs / "postgres", "-D", data, "-k", folder, *options],
+            preexec_fn=_end_with_the_tests,
+            **quiet,
+            **user,
         )
         url = URL.format(folder=folder)
         for _ in range(200):
@@ -61,6 +65,12 @@ def running() -> Iterator[str]:
             server.send_signal(signal.SIGINT)
             server.wait(20)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_with_the_tests() -> None:
+    """Ask Linux to stop the server where the tests are killed."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGINT)  # PR_SET_PDEATHSIG
 
 
 def _exists(name: str) -> bool:
