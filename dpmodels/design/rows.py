@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.columns import converted, read_rows
+from dpmodels.design.kept_parts import KeptParts
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula.sides import Subset
 from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared
@@ -35,18 +36,28 @@ class Part(NamedTuple):
 
     `counted` is None if all count, `places` if each takes one, and `persons` without persons; else
     persons are numbered from 0, and -1 means no person. A row that does not count is treated as
-    incomplete.
+    incomplete. `coded` has the columns of a coded formula, shape (columns, rows), where they are in
+    memory; then `columns` has only those that are used beside them.
     """
 
     columns: Mapping[str, Floats]
     counted: NDArray[np.bool_] | None
     places: NDArray[Any] | None
     persons: NDArray[Any] | None = None
+    coded: Floats | None = None
 
     @property
     def rows(self) -> int:
         """Number of rows."""
+        if self.coded is not None:
+            return self.coded.shape[1]
         return len(next(iter(self.columns.values())))
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the rows."""
+        arrays = (*self.columns.values(), self.counted, self.places, self.persons, self.coded)
+        return sum(int(array.nbytes) for array in arrays if array is not None)
 
     @property
     def taken(self) -> int:
@@ -61,6 +72,7 @@ class Part(NamedTuple):
             None if self.counted is None else self.counted[span],
             None if self.places is None else self.places[span],
             None if self.persons is None else self.persons[span],
+            None if self.coded is None else self.coded[:, span],
         )
 
 
@@ -119,7 +131,7 @@ def rows_of(terms: Terms) -> Rows:
 class Rows:
     """Rows of one data source; its repr shows none of them."""
 
-    __slots__ = ("_persons", "_secret", "_side", "_source", "_times", "terms")
+    __slots__ = ("_persons", "_secret", "_side", "_source", "_times", "kept", "terms")
 
     def __init__(self, source: RowSource, terms: Terms, secret: bytes, times: int = 1) -> None:
         self._source = source
@@ -128,6 +140,7 @@ class Rows:
         self._times = times  # How often each row counts, without persons
         self._persons: Persons | None = None
         self._side: Side | None = None
+        self.kept: KeptParts | None = None  # Of the last request that reads them several times
 
     def __repr__(self) -> str:
         return "<Rows, not shown>"
@@ -176,6 +189,12 @@ class Rows:
     def standing(self, times: int) -> Rows:
         """Return the same rows, each counted `times` times, without persons."""
         return Rows(self._source, self.terms, self._secret, times)
+
+    def keep(self, key: object) -> KeptParts:
+        """Keep what readings give to a request, in memory; `key` stands for what they are."""
+        if self.kept is None or self.kept.key is not key:
+            self.kept = KeptParts(key)
+        return self.kept
 
     @property
     def scattered(self) -> DaskRows | None:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,14 @@ class Placed:
     positions: Floats | None
 
 
+class Limits(NamedTuple):
+    """The variable whose numbers are below a limit, between two, or above: cells 0, 1 and 2."""
+
+    variable: str
+    lower: float
+    upper: float
+
+
 @dataclass(frozen=True)
 class Tally:
     """A table to which every row adds one in total.
@@ -48,6 +57,7 @@ class Tally:
     It has a cell for each combination of the factors' levels, with the power sums of `measured` up
     to `degree`, or only counts if it is None; `max_cells` limits the parts of cells. If
     `clustered`, every person adds one, whose rows may be in several cells or in none: degree 2.
+    `limits` are those of a table whose only factor says where a number lies.
     """
 
     factors: tuple[Category, ...]
@@ -55,6 +65,7 @@ class Tally:
     degree: int = 0
     clustered: bool = False
     max_cells: int = MAX_CELLS
+    limits: Limits | None = None
 
     def __post_init__(self) -> None:
         if self.cells * self.parts > self.max_cells:

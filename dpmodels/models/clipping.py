@@ -31,7 +31,7 @@ import numpy as np
 from dpmodels.design.cells import PrivateCells
 from dpmodels.design.rows import BoundRows
 from dpmodels.errors import BudgetError
-from dpmodels.formula.tally import Tally
+from dpmodels.formula.tally import Limits, Tally
 from dpmodels.formula.values import Category, Columns
 from dpmodels.mechanisms.counts import Gaussian, Geometric
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan
@@ -218,4 +218,5 @@ def _tally(name: str, number: Numeric) -> Tally:
         side = 1.0 + (values > upper) - (values < lower)
         return np.where(np.isnan(values), np.nan, side)
 
-    return Tally((Category(name, ("below", "within", "above"), cell),))
+    factor = Category(name, ("below", "within", "above"), cell)
+    return Tally((factor,), limits=Limits(name, lower, upper))

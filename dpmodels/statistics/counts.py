@@ -20,16 +20,18 @@ from dpmodels.design.cells import (
     in_blocks,
     in_cells,
 )
+from dpmodels.design.columns import FOLDS, placed
 from dpmodels.design.rows import Part
-from dpmodels.formula.tally import Placed, Tally
+from dpmodels.formula.tally import Limits, Placed, Tally
 from dpmodels.frames.identity import Numbering
 from dpmodels.postprocess.residuals import Term, cells, largest
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.statistic import Statistic, additive, fingerprint
 from dpmodels.typing import Floats, Integers
 
-# Rows per block where no row is divided: a choice.
+# Rows per block where no row is divided, and cells that a processor's cache holds: choices.
 WHOLE_ROWS = 2**20
+_BLOCK_CELLS: Final = 2**17
 
 
 @additive
@@ -71,9 +73,11 @@ class RowCounts:
     Exact integers: where no table divides its rows, whole rows are counted.
     """
 
-    __slots__ = ("_block_rows", "_tallies", "_total", "_units", "_units_per_row")
+    __slots__ = ("_block_rows", "_limits", "_tallies", "_total", "_units", "_units_per_row")
 
     def __init__(self, tallies: tuple[Tally, ...], units_per_row: int) -> None:
+        limits = [tally.limits for tally in tallies if tally.limits is not None]
+        self._limits = limits if len(limits) == len(tallies) else []
         divided = any(tally.degree for tally in tallies)
         self._tallies, self._units_per_row = tallies, units_per_row
         self._units, self._block_rows = (units_per_row, BLOCK_ROWS) if divided else (1, WHOLE_ROWS)
@@ -86,7 +90,11 @@ class RowCounts:
 
     def add(self, part: Part) -> None:
         """Add the rows of a part, block by block."""
-        if self._tallies:
+        if self._limits:
+            block_rows = max(_BLOCK_CELLS // len(self._limits), 1)
+            for span, _, times in placed(part.places, part.rows, block_rows, FOLDS):
+                self._total += times * _by_limits(self._limits, part, span)
+        elif self._tallies:
             for block, _ in in_blocks(part, self._tallies, self._counted, self._block_rows):
                 self._total = self._total + block
 
@@ -100,6 +108,20 @@ class RowCounts:
         """Return the units of each table, one after another."""
         total = self._total.astype(object) * (self._units_per_row // self._units)
         return np.split(total, np.cumsum([tally.size for tally in self._tallies]))
+
+
+def _by_limits(limits: list[Limits], part: Part, span: slice) -> Integers:
+    """Count the rows of a block below, between and above limits, and the incomplete ones."""
+    values = np.stack([part.columns[limit.variable][span] for limit in limits])
+    if part.counted is not None:
+        values[:, ~part.counted[span]] = np.nan
+    lower, upper = (np.array([limit[at] for limit in limits])[:, None] for at in (1, 2))
+    masks = (values < lower, values > upper, np.isnan(values))
+    below, above, missing = (
+        np.array([np.count_nonzero(line) for line in mask], dtype=np.int64) for mask in masks
+    )
+    within = values.shape[1] - below - above - missing
+    return np.stack([below, within, above, missing], axis=1).ravel()
 
 
 def _of_persons(sums: PersonSums, units: int, everything: int) -> NDArray[Any]:
