@@ -50,7 +50,7 @@ class Part(NamedTuple):
     def rows(self) -> int:
         """Number of rows."""
         if self.coded is not None:
-            return self.coded.shape[1]
+            return int(self.coded.shape[1])
         return len(next(iter(self.columns.values())))
 
     @property
