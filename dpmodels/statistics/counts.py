@@ -29,8 +29,9 @@ from dpmodels.privacy import Adjacency
 from dpmodels.statistics.statistic import Statistic, additive, fingerprint
 from dpmodels.typing import Floats, Integers
 
-# Rows per block where no row is divided, and cells that a processor's cache holds: choices.
-WHOLE_ROWS = 2**20
+# Rows per block where no row is divided, or more of a large table, and cells that a processor's
+# cache holds: choices.
+WHOLE_ROWS = 2**15
 _BLOCK_CELLS: Final = 2**17
 
 
@@ -80,10 +81,11 @@ class RowCounts:
         self._limits = limits if len(limits) == len(tallies) else []
         divided = any(tally.degree for tally in tallies)
         self._tallies, self._units_per_row = tallies, units_per_row
-        self._units, self._block_rows = (units_per_row, BLOCK_ROWS) if divided else (1, WHOLE_ROWS)
-        self._total: NDArray[Any] = np.zeros(
-            sum(tally.size for tally in tallies), dtype=object if divided else np.int64
+        size = sum(tally.size for tally in tallies)
+        self._units, self._block_rows = (
+            (units_per_row, BLOCK_ROWS) if divided else (1, max(WHOLE_ROWS, 4 * size))
         )
+        self._total: NDArray[Any] = np.zeros(size, dtype=object if divided else np.int64)
 
     def __repr__(self) -> str:
         return "<RowCounts, not shown>"
