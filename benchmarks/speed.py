@@ -1,9 +1,10 @@
-"""Exact moments and dp_pca against plain X.T @ X, side by side in one run.
+"""Exact moments, dp_pca and dp_lm against plain X.T @ X, and columns of text, in one run.
 
     python benchmarks/speed.py [--rows 1000000] [--columns 50] [--repeats 9]
 
-Prints medians over interleaved repeats and their ratio to ``X.T @ X``, with
-what is asked of each. Absolute times mean nothing; the ratios do.
+Prints medians over interleaved repeats of the CPU time, and their ratio to
+``X.T @ X``, with what is asked of each. Absolute times mean nothing; the ratios do.
+`taskset -c 0` gives the ratios on one thread.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -22,14 +24,36 @@ from dpmodels.noise.lattice import Lattice
 from dpmodels.statistics import moments
 
 
-def timed(job):
-    start = time.perf_counter()
+def timed(job, clock=time.process_time):
+    start = clock()
     job()
-    return time.perf_counter() - start
+    return clock() - start
 
 
 def process_seconds(*words):
-    return timed(lambda: subprocess.run([sys.executable, *words], check=True, capture_output=True))
+    return timed(
+        lambda: subprocess.run([sys.executable, *words], check=True, capture_output=True),
+        time.perf_counter,
+    )
+
+
+def text_jobs(folder, rows):
+    """Return counts of three columns of text in Parquet, and reading the file alone."""
+    rng = np.random.default_rng(1)
+    levels = {name: [f"{name} level {i}" for i in range(12)] for name in "abc"}
+    frame = pd.DataFrame(
+        {name: np.array(texts, object)[rng.integers(0, 12, rows)] for name, texts in levels.items()}
+    ).assign(x=rng.random(rows))
+    path = f"{folder}/text.parquet"
+    frame.to_parquet(path)
+    book = dp.codebook(**levels, x=(0, 1))
+    words = {"codebook": book, "eps": 1.0}
+    return {
+        "pandas.read_parquet, text": lambda: pd.read_parquet(path),
+        "dp_table of 3 columns of text": lambda: dp.dp_table("~ a + b + c", path, **words),
+        "dp_margins of 3 columns of text": lambda: dp.dp_margins("~ a * b + c", path, **words),
+        "dp_mean by 2 columns of text": lambda: dp.dp_mean("x ~ a + b", path, **words),
+    }
 
 
 def process_cpu_seconds(code):
@@ -64,8 +88,14 @@ def main():
     lattice = Lattice(20, words.columns)
     views = {name: array[:, i] for i, name in enumerate(names)}
 
-    def fit(data):
-        return dp.dp_pca("~ .", data, codebook=book, eps=1.0, delta=1e-6).loadings
+    def fit(data, mechanism="auto"):
+        words = {"codebook": book, "eps": 1.0, "delta": 1e-6, "mechanism": mechanism}
+        return dp.dp_pca("~ .", data, **words).loadings
+
+    eleven, few = np.ascontiguousarray(array[:, :11]), split[names[:11]].copy()
+
+    def line():
+        return dp.dp_lm("x0 ~ .", few, codebook=book.select(names[:11]), eps=1.0, delta=1e-6)
 
     def exact(data):
         return moments(private_design("~ .", data, book), lattice, count_public=True)
@@ -75,9 +105,14 @@ def main():
         "exact moments, frame of one array": (lambda: exact(frame), "<= 1.8"),
         "exact moments, frame of columns": (lambda: exact(split), "<= 1.8"),
         "exact moments, strided views": (lambda: exact(views), "<= 1.8"),
-        "dp_pca, frame of one array": (lambda: fit(frame), "<= 4"),
-        "dp_pca, frame of columns": (lambda: fit(split), "<= 4"),
+        "dp_pca by gauss, frame of one array": (lambda: fit(frame, "gauss"), "<= 1.4"),
+        "dp_pca, frame of one array": (lambda: fit(frame), "<= 3"),
+        "dp_pca, frame of columns": (lambda: fit(split), "<= 3"),
+        "X.T @ X, 11 columns": (lambda: eleven.T @ eleven, ""),
+        "dp_lm, 11 columns": (line, "<= 12 x that of 11 columns"),
     }
+    folder = tempfile.TemporaryDirectory()
+    jobs |= {name: (job, "") for name, job in text_jobs(folder.name, 2 * words.rows).items()}
     for job, _ in jobs.values():
         job()
     seconds = {name: [] for name in jobs}

@@ -60,6 +60,7 @@ class PrivateCells(BoundRows):
                 "only once; write mechanism='geometric' or 'gaussian' if the verb takes them, or "
                 "pass the path of a Parquet file"
             )
+        self._rows.keep(None)
 
     def clipped(self, lower: float, upper: float) -> PrivateCells:
         """Return the same rows, with every measured number clipped to a released range."""
@@ -130,7 +131,8 @@ class PrivateCells(BoundRows):
 
     def parts(self, *, count_public: bool) -> Iterator[Part]:
         """Read the rows once, a chunk at a time."""
-        return self._rows.parts(count_public=count_public)
+        parts, kept = self._rows.parts(count_public=count_public), self._rows.kept
+        return parts if kept is None or kept.key is not None else kept.through(parts)
 
 
 def in_blocks(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final, TypeVar, cast
 
@@ -16,6 +17,8 @@ from dpmodels.formula import Design
 from dpmodels.formula.coding import RowCoder, on_steps
 from dpmodels.formula.values import Columns
 from dpmodels.frames import concatenated, open_rows, require_declared, to_codes, to_days, to_float
+from dpmodels.frames.coded import Cells, Coded, decoded
+from dpmodels.frames.protocol import Chunk
 from dpmodels.levels import Level
 from dpmodels.typing import Floats
 from dpmodels.variables import Categorical, Variable
@@ -29,25 +32,26 @@ def read_rows(columns: int) -> int:
     return min(131_072, max(8_192, READ_CELLS // columns))
 
 
-def converted(codebook: Codebook, chunk: Mapping[str, NDArray[Any]]) -> Columns:
+def converted(codebook: Codebook, chunk: Chunk) -> Columns:
     """Turn raw columns into numbers, days and level codes, nan where missing or unlisted."""
     return on_steps(codebook, as_written(codebook, chunk))
 
 
-def as_written(codebook: Codebook, chunk: Mapping[str, NDArray[np.generic]]) -> dict[str, Floats]:
+def as_written(codebook: Codebook, chunk: Chunk) -> dict[str, Floats]:
     """Do the same without rounding numbers to their declared steps."""
-    columns: dict[str, Floats] = {}
-    for name, declared in codebook.items():
-        match declared:
-            case Categorical(levels=levels, missing=missing):
-                codes = to_codes(chunk[name], levels + missing)
-                is_level = (codes >= 0) & (codes < len(levels))
-                columns[name] = np.where(is_level, codes, np.nan)
-            case Date():
-                columns[name] = _known(chunk[name], to_days, declared.missing)
-            case _:
-                columns[name] = _known(chunk[name], to_float, declared.missing)
-    return columns
+    return {name: _as_declared(declared, chunk[name]) for name, declared in codebook.items()}
+
+
+def _as_declared(declared: Variable, cells: Cells) -> Floats:
+    if isinstance(cells, Coded):
+        return cells.by_entry(partial(_as_declared, declared), np.nan)
+    match declared:
+        case Categorical(levels=levels, missing=missing):
+            codes = to_codes(cells, levels + missing)
+            return np.where((codes >= 0) & (codes < len(levels)), codes, np.nan)
+        case Date():
+            return _known(cells, to_days, declared.missing)
+    return _known(cells, to_float, declared.missing)
 
 
 def _known(
@@ -84,7 +88,7 @@ def _table(data: object) -> pd.DataFrame:
     source = open_rows(data)
     chunks = list(source.chunks(source.names, read_rows(len(source.names))))
     cells = {name: [chunk[name] for chunk in chunks] for name in source.names}
-    return pd.DataFrame({name: concatenated(parts) for name, parts in cells.items()})
+    return pd.DataFrame({name: decoded(concatenated(parts)) for name, parts in cells.items()})
 
 
 def declared_facts(formula: str, codebook: Codebook) -> dict[str, str]:

@@ -18,6 +18,7 @@ from dpmodels.codebook import Codebook
 from dpmodels.dates import Date
 from dpmodels.design.columns import as_written, read_rows
 from dpmodels.frames import RowSource, to_codes
+from dpmodels.frames.coded import decoded
 from dpmodels.frames.convert import plain
 from dpmodels.person_ids import canonical_id
 from dpmodels.variables import Categorical, Variable
@@ -61,10 +62,11 @@ def count_misfits(source: RowSource, book: Codebook, ids: Sequence[str]) -> Tabl
     for chunk in source.chunks(tuple(columns), read_rows(len(columns))):
         misfits = np.zeros(len(next(iter(chunk.values()))), dtype=bool)
         for name, counts in columns.items():
+            cells = decoded(chunk[name])
             if name in book:
-                by_field = _misfits(book[name], chunk[name], counts.bounds)
+                by_field = _misfits(book[name], cells, counts.bounds)
             else:
-                by_field = {"missing": _missing_ids(chunk[name], book.missing_ids(name))}
+                by_field = {"missing": _missing_ids(cells, book.missing_ids(name))}
             columns[name] = counts.plus(by_field)
             misfits = np.logical_or.reduce([misfits, *by_field.values()])
         n_rows += len(misfits)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -29,8 +30,9 @@ from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths, to_lattice
 from dpmodels.noise.threads import one_blas_thread
 from dpmodels.typing import Floats
 
-# Rows are coded for two blocks at a time, so that threads wait less.
+# Rows are coded for two blocks at a time, so that threads wait less; or fewer of many columns.
 BLOCKS_A_TURN = 2
+CELLS_A_TURN, FEWEST_A_TURN = 2**18, 512
 
 Answer = TypeVar("Answer")
 
@@ -89,6 +91,7 @@ class PrivateDesign(BoundRows):
                 "this mechanism reads the data several times, but an iterable of tables can be "
                 "read only once; pass one DataFrame or the path of a Parquet file"
             )
+        self._rows.keep(self.public)
 
     def blocks(
         self, function: Callable[[Floats], Answer], lattice: Lattice, *, count_public: bool
@@ -153,31 +156,64 @@ class PrivateDesign(BoundRows):
     def _mapped(
         self, function: Callable[[Part], Answer], lattice: Lattice, count_public: bool
     ) -> Iterator[Answer]:
+        turn = min(BLOCKS_A_TURN * lattice.block_rows, self._turn)
         with _threads() as mapped:
-            for part in self._rows.parts(count_public=count_public):
-                turn = BLOCKS_A_TURN * lattice.block_rows
+            parts, kept = self._rows.parts(count_public=count_public), self._rows.kept
+            if kept is not None:
+                coded = (self._coded(part, mapped) for part in parts)
+                parts = self._rows.keep(self.public).through(coded)
+            for part in parts:
                 cuts = [part.cut(at, turn) for at in range(0, part.rows, turn)]
                 # A thread takes longer to start than one part.
                 turns = mapped if len(cuts) > 1 else map
                 yield from turns(function, cuts)
 
+    @property
+    def _turn(self) -> int:
+        """How many rows are coded at a time, so that a processor's cache holds their cells."""
+        return max(CELLS_A_TURN // (len(self.public.names) + 1), FEWEST_A_TURN)
+
+    @property
+    def _beside(self) -> tuple[str, ...]:
+        """The columns that are used beside the coded ones."""
+        return ()
+
+    def _coded(self, part: Part, mapped: Callable[..., Iterator[None]]) -> Part:
+        """Evaluate the formula once for several passes."""
+        coded, turn = np.empty((len(self.public.names), part.rows)), self._turn
+        spans = [slice(at, at + turn) for at in range(0, part.rows, turn)]
+        deque(
+            mapped(lambda span: self._evaluate(part.cut(span.start, turn), coded[:, span]), spans),
+            0,
+        )
+        columns = {name: part.columns[name] for name in self._beside}
+        return Part(columns, None, part.places, part.persons, coded)
+
+    def _evaluate(self, part: Part, out: Floats) -> None:
+        self.public.evaluate(part.columns, out)
+        if part.counted is not None:
+            out[:, ~part.counted] = np.nan
+
     def _augmented(self, part: Part, lattice: Lattice) -> Floats:
         augmented = np.empty((len(self.public.names) + 1, part.rows))
-        self.public.evaluate(part.columns, augmented[1:])
-        if part.counted is not None:
-            augmented[1:, ~part.counted] = np.nan
-        self._place(augmented, part.columns, lattice)
+        coded = part.coded
+        if coded is None:
+            coded = augmented[1:]
+            self._evaluate(part, coded)
+        self._place(augmented, coded, part.columns, lattice)
         return augmented
 
-    def _place(self, augmented: Floats, columns: Mapping[str, Floats], lattice: Lattice) -> None:
-        """Bring coded rows to the lattice, in place, and say in line 0 which are complete."""
+    def _place(
+        self, augmented: Floats, coded: Floats, columns: Mapping[str, Floats], lattice: Lattice
+    ) -> None:
+        """Bring coded rows to the lattice, and say in line 0 which are complete."""
         rows = augmented[1:]
         factor = 1.0 / (self.scaling.scale * self.scaling.row_norm)
         if self.scaling.unit:
-            rows *= factor[:, None]
+            coded = np.multiply(coded, factor[:, None], out=rows)
             _to_unit_length(rows)
             factor = np.ones_like(factor)
-        complete = to_lattice(rows, factor, self.scaling.centre * factor, lattice)
+        complete = to_lattice(coded, factor, self.scaling.centre * factor, lattice, out=rows)
         np.multiply(complete, lattice.radius, out=augmented[0])
 
 
@@ -236,8 +272,16 @@ def _threads() -> Iterator[Callable[..., Iterator[Any]]]:
         yield map
         return
     # The statistics are exact, so BLAS threads may be traded for ours.
-    with one_blas_thread(), ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        yield pool.map
+    n_cores = _cores()
+    with one_blas_thread(), ThreadPoolExecutor(n_cores) as pool:
+        yield pool.map if n_cores > 1 else map
+
+
+def _cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _to_unit_length(rows: Floats) -> None:

@@ -60,10 +60,16 @@ class WeightedDesign(PrivateDesign):
         """Public facts about the rows on the lattice, their weight included."""
         return {**super().facts, "weights": repr(self._weight)}
 
-    def _place(self, augmented: Floats, columns: Mapping[str, Floats], lattice: Lattice) -> None:
+    @property
+    def _beside(self) -> tuple[str, ...]:
+        return (self._weight,)
+
+    def _place(
+        self, augmented: Floats, coded: Floats, columns: Mapping[str, Floats], lattice: Lattice
+    ) -> None:
         weight, declared, rows = columns[self._weight], self._declared, augmented[1:]
         factor = 1.0 / (self.scaling.scale * self.scaling.row_norm)
-        rows *= factor[:, None]
+        np.multiply(coded, factor[:, None], out=rows)
         rows -= (self.scaling.centre * factor)[:, None]
         # Rows outside the ball are shrunk as they are without weights.
         rows /= np.fmax(lengths(rows), 1.0)

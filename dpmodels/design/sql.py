@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from dpmodels.codebook import Codebook
 from dpmodels.dates import Date
 from dpmodels.formula import Block, Design
-from dpmodels.formula.values import Binned, Category, Clipped, Column, Evaluate, Real, Side
+from dpmodels.formula.values import Binned, BoundSide, Category, Clipped, Column, Evaluate, Real
 from dpmodels.frames import to_days, to_float
+from dpmodels.frames.coded import decoded
 from dpmodels.frames.convert import LevelCodes
 from dpmodels.frames.engine import Engine, kind_of_type
 from dpmodels.frames.protocol import Holds, Kind
@@ -84,7 +85,7 @@ def summed(engine: Engine, queries: RowSums, lattice: Lattice) -> SummedRows:
 def _integers(engine: Engine, query: str, number: int) -> list[int]:
     """Run a query for one row of so many integers; sums of no row are 0."""
     (chunk,) = engine.chunks(query, tuple(map(str, range(number))), 1)
-    return [int(cells[0] or 0) for cells in chunk.values()]
+    return [int(decoded(cells)[0] or 0) for cells in chunk.values()]
 
 
 def sums_of_rows(
@@ -179,7 +180,7 @@ def _cell(number: str, evaluate: Evaluate) -> tuple[str, str] | None:
     match evaluate:
         case Column(name):
             return name, number
-        case Side(name, lower, upper):
+        case BoundSide(name, lower, upper):
             cases = [
                 f"> {_number(upper)} THEN 2",
                 f"< {_number(lower)} THEN 0",

@@ -49,7 +49,7 @@ class Clipped:
 
 
 @dataclass(frozen=True)
-class Side:
+class BoundSide:
     """Evaluates to 0 below a first bound, 2 above a last one, and 1 between them."""
 
     name: str

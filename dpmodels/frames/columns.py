@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.errors import FrameError
+from dpmodels.frames.coded import Cells, coded
 from dpmodels.frames.convert import MISSING, arrow_cells
 from dpmodels.frames.protocol import ANY, Chunk, Kind, unfinished
 from dpmodels.frames.require import is_inferred, kind_of, kind_of_dtype, require
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-Cut = Callable[[int, int], NDArray[np.generic]]
-"""The rows from a first to before a last, as a 1-D array."""
+Cut = Callable[[int, int], Cells]
+"""The rows from a first to before a last, as a 1-D array or coded cells."""
 
 
 def blocks(cuts: Mapping[str, Cut], nrows: int, block_rows: int) -> Iterator[Chunk]:
@@ -84,7 +85,7 @@ def _cut_of_sequence(column: Any) -> Cut:
         return cut(np.asarray(column))
     cells = column if isinstance(column, list | tuple | range) else list(column)
 
-    def cells_between(start: int, stop: int) -> NDArray[np.generic]:
+    def cells_between(start: int, stop: int) -> Cells:
         part = cells[start:stop]
         return np.fromiter(part, object, len(part))
 
@@ -94,9 +95,9 @@ def _cut_of_sequence(column: Any) -> Cut:
 def _cut_of_pandas(series: "pandas.Series[Any]") -> Cut:
     """How to take rows out of a pandas series.
 
-    Views of numpy columns; categories as objects, None for missing; nullable integers masked, since
-    floats would lose digits of ids; nullable floats with NaN, nullable logical values as objects;
-    text and Arrow columns as `arrow_cells` gives them; any other extension type as Python objects.
+    Views of numpy columns; categories as coded cells; nullable integers and logical values masked,
+    since floats would lose digits of ids; nullable floats with NaN; text and Arrow columns as
+    `arrow_cells` gives them; any other extension type as Python objects.
     """
     import pandas as pd
 
@@ -109,20 +110,17 @@ def _cut_of_pandas(series: "pandas.Series[Any]") -> Cut:
         return _cut_of_categories(array)
     if isinstance(dtype, pd.ArrowDtype) or getattr(dtype, "storage", None) == "pyarrow":
         return _cut_of_arrow(array)
-    if isinstance(array, pd.arrays.IntegerArray):
+    if isinstance(array, pd.arrays.IntegerArray | pd.arrays.BooleanArray):
         missing, values = np.asarray(array.isna()), array.to_numpy(dtype.numpy_dtype, na_value=0)
         return lambda start, stop: np.ma.MaskedArray(values[start:stop], missing[start:stop])
-    if isinstance(array, pd.arrays.BooleanArray):
-        return lambda start, stop: np.asarray(array[start:stop], dtype=object)
     if isinstance(array, pd.arrays.FloatingArray):
         return lambda start, stop: array[start:stop].to_numpy("float64", na_value=MISSING)
     return lambda start, stop: np.asarray(array[start:stop], dtype=object)
 
 
 def _cut_of_categories(array: Any) -> Cut:
-    labels = np.append(np.asarray(array.categories, dtype=object), [None])
-    codes: NDArray[Any] = array.codes
-    return lambda start, stop: labels[codes[start:stop]]
+    labels = np.asarray(array.categories, dtype=object)
+    return lambda start, stop: coded(labels, array.codes[start:stop])
 
 
 def _cut_of_arrow(array: object) -> Cut:
@@ -132,29 +130,28 @@ def _cut_of_arrow(array: object) -> Cut:
     return lambda start, stop: arrow_cells(column.slice(start, stop - start))
 
 
-def _polars_cells(series: "polars.Series") -> NDArray[np.generic]:
+def _polars_cells(series: "polars.Series") -> Cells:
     """Give the n cells of a polars series, shape (n,).
 
     Numbers as numbers (integers with nulls: masked; other numbers: NaN for null), logical values
-    as bool (with nulls: objects), dates and times as numpy's, those in a zone as local ones, text,
-    categories, bytes, decimals, integers of 128 bits and Python objects as objects, None for null.
-    Other types (durations, lists, structures) are all NaN.
+    as bool (with nulls: masked), dates and times as numpy's, those in a zone as local ones, text,
+    bytes and categories as coded cells, decimals, integers of 128 bits and Python objects as
+    objects, None for null. Other types (durations, lists, structures) are all NaN.
     """
     import polars as pl
 
     kind = series.dtype
     if str(kind) in ("Int128", "UInt128"):  # which older polars lacks
         return np.fromiter(series.to_list(), object, len(series))
-    if kind.is_integer() and series.null_count():
-        return np.ma.MaskedArray(series.fill_null(0).to_numpy(), series.is_null().to_numpy())
-    if kind.is_numeric() or kind in (
-        pl.Boolean,
-        pl.String,
-        pl.Categorical,
-        pl.Enum,
-        pl.Binary,
-        pl.Object,
-    ):
+    if series.null_count() and (kind.is_integer() or kind == pl.Boolean):
+        filled = series.fill_null(False if kind == pl.Boolean else 0)
+        return np.ma.MaskedArray(filled.to_numpy(), series.is_null().to_numpy())
+    if kind in (pl.String, pl.Categorical, pl.Enum, pl.Binary):
+        try:
+            return arrow_cells(series.to_arrow())
+        except ModuleNotFoundError:  # polars works without pyarrow
+            return series.to_numpy()
+    if kind.is_numeric() or kind in (pl.Boolean, pl.Object):
         return series.to_numpy()
     if kind == pl.Datetime:
         return series.dt.replace_time_zone(None).to_numpy()

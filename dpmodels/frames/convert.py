@@ -7,17 +7,18 @@ print.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from types import NoneType
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.dates import day_of, day_of_text, days_of_times
+from dpmodels.frames.coded import Cells, Coded, coded, decoded, joined
 from dpmodels.typing import Floats
 
 MISSING: Final = float("nan")
@@ -106,7 +107,7 @@ _PLAIN_NUMBERS: Final = frozenset(map(id, (float, int, bool, NoneType)))
 _PLAIN_CELLS: Final = _PLAIN_NUMBERS | {id(str)}
 
 
-def to_float(values: NDArray[np.generic]) -> Floats:
+def to_float(values: Cells) -> Floats:
     """Convert a column of any dtype, shape (n,), to numbers, each cell on its own.
 
     Numbers as the nearest float, logical values as 0 and 1, text as the number it spells. NaN for
@@ -121,6 +122,8 @@ def to_float(values: NDArray[np.generic]) -> Floats:
     >>> to_float(np.array([3, "2.5", True, None, "many", [1]], dtype=object))
     array([3. , 2.5, 1. , nan, nan, nan])
     """
+    if isinstance(values, Coded):
+        return values.by_entry(to_float, MISSING)
     if isinstance(values, np.ma.MaskedArray):
         return np.where(np.ma.getmaskarray(values), MISSING, to_float(np.ma.getdata(values)))
     kind = values.dtype.kind
@@ -149,7 +152,7 @@ def _cell_to_float(cell: object) -> float:
     return number(value) if isinstance(value, str) else value
 
 
-def to_days(values: NDArray[np.generic]) -> Floats:
+def to_days(values: Cells) -> Floats:
     """Convert a column of any dtype, shape (n,), to days since 1970-01-01, each cell on its own.
 
     Dates, times (the day they fall on, in their own zone) and text in the form of ISO 8601. NaN for
@@ -159,6 +162,8 @@ def to_days(values: NDArray[np.generic]) -> Floats:
     >>> to_days(np.array(["1970-01-02", "1970-01-03T12:00", "19700102", 3, None], dtype=object))
     array([ 1.,  2., nan, nan, nan])
     """
+    if isinstance(values, Coded):
+        return values.by_entry(to_days, MISSING)
     if isinstance(values, np.ma.MaskedArray):
         return np.where(np.ma.getmaskarray(values), MISSING, to_days(np.ma.getdata(values)))
     if values.dtype.kind == "M":
@@ -178,7 +183,7 @@ def to_days(values: NDArray[np.generic]) -> Floats:
     return np.fromiter(map(day, values.tolist()), np.float64, len(values))
 
 
-def to_codes(values: NDArray[np.generic], levels: tuple[Hashable, ...]) -> NDArray[np.intp]:
+def to_codes(values: Cells, levels: tuple[Hashable, ...]) -> NDArray[np.intp]:
     """Convert a column of any dtype, shape (n,), to positions among levels, each cell on its own.
 
     -1 where the cell is missing, masked or not listed; of equal levels the first counts, and one
@@ -197,6 +202,8 @@ def to_codes(values: NDArray[np.generic], levels: tuple[Hashable, ...]) -> NDArr
     >>> to_codes(np.array([1.0, 2.0, np.nan]), ("1", "2"))
     array([ 0,  1, -1])
     """
+    if isinstance(values, Coded):
+        return values.by_entry(lambda entries: to_codes(entries, levels), -1)
     if isinstance(values, np.ma.MaskedArray):
         return np.where(np.ma.getmaskarray(values), -1, to_codes(np.ma.getdata(values), levels))
     codes = LevelCodes(levels)
@@ -221,11 +228,14 @@ def plain_cells(values: NDArray[np.generic]) -> list[str | float | None]:
         return list(map(plain, cells))
 
 
-def concatenated(parts: list[NDArray[np.generic]]) -> NDArray[np.generic]:
-    """Join blocks of a column, of which some may be masked."""
-    masked = any(isinstance(part, np.ma.MaskedArray) for part in parts)
-    join: Callable[..., NDArray[np.generic]] = np.ma.concatenate if masked else np.concatenate
-    return join(parts) if parts else np.empty(0)
+def concatenated(parts: Sequence[Cells]) -> Cells:
+    """Join blocks of a column, of which some may be masked or coded."""
+    if parts and all(isinstance(part, Coded) for part in parts):
+        return joined(cast("Sequence[Coded]", parts))
+    arrays = [decoded(part) for part in parts]
+    masked = any(isinstance(part, np.ma.MaskedArray) for part in arrays)
+    join: Callable[..., NDArray[Any]] = np.ma.concatenate if masked else np.concatenate
+    return join(arrays) if arrays else np.empty(0)
 
 
 class LevelCodes(dict[str | float | None, int]):
@@ -303,7 +313,7 @@ LONGEST: Final = 100
 _EXACT: Final = 2.0**53
 
 
-def level_names(values: NDArray[Any]) -> NDArray[Any]:
+def level_names(values: Cells) -> NDArray[Any]:
     """Return the level that each cell of a column of any dtype names, None where none.
 
     A level is a text of up to 100 printable characters, or a whole number below 2**53 in size,
@@ -317,6 +327,8 @@ def level_names(values: NDArray[Any]) -> NDArray[Any]:
     >>> level_names(np.array(["x", "01", 1.0, 0.5, " ", None, "x" * 101], dtype=object)).tolist()
     ['x', '1', '1', None, None, None, None]
     """
+    if isinstance(values, Coded):
+        return values.by_entry(level_names, None)
     if isinstance(values, np.ma.MaskedArray):
         result = level_names(np.ma.getdata(values))
         result[np.ma.getmaskarray(values)] = None
@@ -357,13 +369,13 @@ def _name(cell: str | float) -> str | None:
 # Arrow arrays as numpy arrays: views where there is nothing missing.
 
 
-def arrow_cells(column: Any) -> NDArray[Any]:
+def arrow_cells(column: Any) -> Cells:
     """Give the n cells of an Arrow array or chunked array, shape (n,).
 
     Numbers as numbers (integers with nulls: masked, as floats would lose digits; other numbers: NaN
-    for null), logical values as bool (with nulls: objects), dates and times as numpy's, text,
-    bytes, decimals, UUIDs and dictionary-encoded cells as objects, None for null. Other types
-    (durations, lists, structures) are all NaN.
+    for null), logical values as bool (with nulls: masked), dates and times as numpy's, text, bytes
+    and dictionary-encoded cells as `Coded`, decimals and UUIDs as objects, None for null. Other
+    types (durations, lists, structures) are all NaN.
     """
     import pyarrow as pa
 
@@ -374,7 +386,7 @@ def arrow_cells(column: Any) -> NDArray[Any]:
     return concatenated([*map(_array_cells, column.chunks)])
 
 
-def _array_cells(array: Any) -> NDArray[np.generic]:
+def _array_cells(array: Any) -> Cells:
     import pyarrow as pa
     from pyarrow import types
 
@@ -384,12 +396,12 @@ def _array_cells(array: Any) -> NDArray[np.generic]:
         return _uuid_texts(cells) if kind.extension_name == "arrow.uuid" else cells
     if types.is_dictionary(kind):
         return _dictionary_cells(array)
-    if is_text(kind):
+    if is_text(kind) or is_bytes(kind):
         return _text_cells(array)
-    if types.is_integer(kind) and array.null_count:
-        filled = array.fill_null(0).to_numpy(zero_copy_only=False)
+    if array.null_count and (types.is_integer(kind) or types.is_boolean(kind)):
+        filled = array.fill_null(pa.scalar(0).cast(kind)).to_numpy(zero_copy_only=False)
         return np.ma.MaskedArray(filled, array.is_null().to_numpy(zero_copy_only=False))
-    if is_number(kind) or is_bytes(kind) or types.is_null(kind):
+    if is_number(kind) or types.is_null(kind):
         return np.asarray(array.to_numpy(zero_copy_only=False))
     if is_days(kind):
         return _times(array)
@@ -409,29 +421,40 @@ def _times(array: Any) -> NDArray[Any]:
     return np.asarray(array.to_numpy(zero_copy_only=False))
 
 
-def _dictionary_cells(array: Any) -> NDArray[np.generic]:
-    """Look cells up; an index that a damaged file puts outside the dictionary is missing."""
-    values = _array_cells(array.dictionary)
-    last = len(values)
-    labels = np.fromiter((*np.ma.getdata(values), None), object, last + 1)
-    labels[:last][np.ma.getmaskarray(values)] = None
-    codes = array.indices.cast("int64", safe=False).fill_null(last).to_numpy()
-    return np.asarray(labels[np.where((codes < 0) | (codes > last), last, codes)])
+def _dictionary_cells(array: Any) -> Cells:
+    positions = array.indices.cast("int64", safe=False).fill_null(-1).to_numpy()
+    return coded(_entries(array.dictionary), positions)
 
 
-def _text_cells(array: Any) -> NDArray[np.generic]:
-    """Text, or the bytes of all cells where one is not UTF-8, which Arrow does not promise."""
+def _text_cells(array: Any) -> Cells:
     import pyarrow as pa
 
+    try:
+        return _dictionary_cells(array.dictionary_encode())
+    except pa.ArrowException:  # A type that this Arrow does not encode
+        return _entries(array)
+
+
+def _entries(array: Any) -> NDArray[Any]:
+    """Give cells, text as objects; all as bytes where one is not the UTF-8 that Arrow promises."""
+    import pyarrow as pa
+
+    if not (is_text(array.type) or is_bytes(array.type)):
+        return decoded(_array_cells(array))
     try:
         return np.asarray(array.to_numpy(zero_copy_only=False))
     except (pa.ArrowException, UnicodeDecodeError):
         return np.fromiter(array.cast(pa.large_binary()).to_pylist(), object, len(array))
 
 
-def _uuid_texts(cells: NDArray[np.generic]) -> NDArray[np.generic]:
-    texts = (None if cell is None else str(UUID(bytes=cell)) for cell in cells)
-    return np.fromiter(texts, object, len(cells))
+def _uuid_texts(cells: Cells) -> Cells:
+    def texts(entries: NDArray[Any]) -> NDArray[Any]:
+        written = (None if entry is None else str(UUID(bytes=entry)) for entry in entries)
+        return np.fromiter(written, object, len(entries))
+
+    if isinstance(cells, Coded):
+        return Coded(texts(cells.entries), cells.positions)
+    return texts(cells)
 
 
 def is_text(kind: object) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.errors import FrameError
+from dpmodels.frames.coded import decoded
 from dpmodels.frames.engine import Engine
 from dpmodels.frames.groups import Groups, groups_of
 from dpmodels.frames.identity import person_keys
@@ -119,7 +120,7 @@ class Passes:
         for chunk, counts in groups:
             n_rows += int(counts.sum())
             for name, cells in chunk.items():
-                sums[name] = (sums[name] + _checksum(cells, counts, self._key)) % 2**64
+                sums[name] = (sums[name] + _checksum(decoded(cells), counts, self._key)) % 2**64
             yield Groups(chunk, counts)
         first = [self._checksums.setdefault(name, sums[name]) for name in columns]
         if columns and (n_rows != self.counted(lambda: n_rows) or first != list(sums.values())):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from dpmodels.errors import DPModelsError, FrameError, did_you_mean
+from dpmodels.frames.coded import decoded
 from dpmodels.frames.protocol import ANY, Chunk, Holds, Kind, unfinished
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class Engine:
     def count(self) -> int:
         """Count the rows, in the database."""
         (chunk,) = self.chunks(f"SELECT count(*) AS n FROM {self.table}", ("n",), 1)
-        return int(chunk["n"][0])
+        return int(decoded(chunk["n"])[0])
 
     def read(
         self, columns: tuple[str, ...], order: tuple[str, ...], block_rows: int

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 
+from dpmodels.frames.coded import decoded
 from dpmodels.frames.engine import Engine
 from dpmodels.frames.protocol import Chunk, RowSource
 from dpmodels.typing import Integers
@@ -50,4 +51,4 @@ def groups_of(engine: Engine, columns: tuple[str, ...], block_rows: int) -> Iter
     names = tuple(map(str, range(len(columns) + 1)))
     for chunk in engine.chunks(query, names, block_rows):
         *cells, counts = (chunk[name] for name in names)
-        yield Groups(dict(zip(columns, cells, strict=True)), counts.astype(np.int64))
+        yield Groups(dict(zip(columns, cells, strict=True)), decoded(counts).astype(np.int64))

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmodels.frames.coded import Cells, Coded
 from dpmodels.person_ids import EXACT, canonical_id, canonical_texts
 from dpmodels.typing import Integers
 
@@ -46,12 +47,14 @@ class Keys(NamedTuple):
         return Keys(self.high[positions], self.low[positions], self.has_id[positions])
 
 
-def person_keys(cells: NDArray[Any], secret: bytes, missing: Sequence[str] = ()) -> Keys:
+def person_keys(cells: Cells, secret: bytes, missing: Sequence[str] = ()) -> Keys:
     """Return the keyed hashes of the ids of cells of any dtype, shape (n,).
 
     `secret` has 16 bytes or more; `missing` are canonical ids that stand for no person. It never
     raises and never warns.
     """
+    if isinstance(cells, Coded):
+        return _of_coded(cells.compact(), secret, missing)
     if isinstance(cells, np.ma.MaskedArray):
         keys = person_keys(np.ma.getdata(cells), secret, missing)
         return keys._replace(has_id=keys.has_id & ~np.ma.getmaskarray(cells))
@@ -62,6 +65,13 @@ def person_keys(cells: NDArray[Any], secret: bytes, missing: Sequence[str] = ())
             False
         )
     return keys
+
+
+def _of_coded(cells: Coded, secret: bytes, missing: Sequence[str]) -> Keys:
+    """Return the keys of entries, for each cell that has one."""
+    keys = _nobody(len(cells.entries) + 1)
+    keys.put(slice(-1), person_keys(cells.entries, secret, missing))
+    return keys.take(cells.positions)
 
 
 def cell_bytes(cells: NDArray[np.generic]) -> bytes:

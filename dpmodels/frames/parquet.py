@@ -1,6 +1,6 @@
 """Parquet files, read in small batches of the wanted columns."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from dpmodels.errors import FrameError
+from dpmodels.frames.convert import arrow_cells, is_text
 from dpmodels.frames.files import display_paths, folder_cells, require_once
 from dpmodels.frames.protocol import ANY, Chunk, FileState, Kind, kind_of_parts, unfinished
 from dpmodels.frames.require import is_inferred, kind_of_arrow, require
@@ -25,7 +26,8 @@ class ParquetRows:
     pages are read through a small buffer, row groups are not loaded ahead and no file is mapped.
 
     `kinds` has what each column can hold in the file where it can hold most; columns are those of
-    the schema, then those that the names of folders hold.
+    the schema, then those that the names of folders hold. `texts` are each file's columns of text,
+    which come as dictionaries, as they lie in the file.
     """
 
     files: tuple[Path, ...]
@@ -33,6 +35,7 @@ class ParquetRows:
     counts: tuple[int, ...] = field(repr=False)
     kinds: Mapping[str, Kind] = field(repr=False)
     states: tuple[FileState, ...] = field(default=(), repr=False)
+    texts: tuple[frozenset[str], ...] = field(default=(), repr=False)
     rereadable: ClassVar[bool] = True
 
     @property
@@ -50,15 +53,13 @@ class ParquetRows:
         return prefetch(self._read(columns, block_rows))
 
     def _read(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
-        from dpmodels.frames.convert import arrow_cells
-
         self._require_same()
-        for path, name, n_rows in zip(
-            self.files, display_paths(self.files), self.counts, strict=True
+        for path, name, n_rows, texts in zip(
+            self.files, display_paths(self.files), self.counts, self.texts, strict=True
         ):
             folder_values = dict(folder_cells(path))
             file_columns = [column for column in columns if column not in folder_values]
-            with _opened(path, name) as file:
+            with _opened(path, name, texts.intersection(file_columns)) as file:
                 batches = file.iter_batches(block_rows, columns=file_columns, use_threads=False)
                 for batch in _intact(batches, name, n_rows):
                     yield {
@@ -84,13 +85,17 @@ def open_parquet(files: tuple[Path, ...]) -> ParquetRows:
         _require_alike(names[0], footers[0].names, name, footer.names)
     names = footers[0].names
     kinds = {column: kind_of_parts(footer.kinds[column] for footer in footers) for column in names}
-    return ParquetRows(files, names, tuple(footer.nrows for footer in footers), kinds, states)
+    counts, texts = (
+        tuple(getattr(footer, name) for footer in footers) for name in ("nrows", "texts")
+    )
+    return ParquetRows(files, names, counts, kinds, states, texts)
 
 
 class _Footer(NamedTuple):
     names: tuple[str, ...]
     kinds: Mapping[str, Kind]
     nrows: int
+    texts: frozenset[str]
 
 
 def _footer(path: Path, name: str) -> _Footer:
@@ -100,7 +105,8 @@ def _footer(path: Path, name: str) -> _Footer:
         if is_inferred(schema.metadata):
             kinds = {column: Kind(ANY.holds, kind.name) for column, kind in kinds.items()}
         kinds |= dict.fromkeys(folders, ANY)
-        return _Footer((*schema.names, *folders), kinds, file.metadata.num_rows)
+        texts = frozenset(field.name for field in schema if is_text(field.type))
+        return _Footer((*schema.names, *folders), kinds, file.metadata.num_rows, texts)
 
 
 def _require_alike(
@@ -118,7 +124,8 @@ def _require_alike(
             )
 
 
-def _opened(path: Path, name: str) -> Any:
+def _opened(path: Path, name: str, texts: Iterable[str] = ()) -> Any:
+    """Open a file; the columns of `texts` come as dictionaries."""
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -133,6 +140,7 @@ def _opened(path: Path, name: str) -> Any:
             pre_buffer=False,
             buffer_size=_BUFFER,
             page_checksum_verification=True,
+            read_dictionary=list(texts),
         )
     except (pa.ArrowException, OSError):
         raise FrameError(

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.errors import FrameError
+from dpmodels.frames.coded import Cells, Coded
 from dpmodels.frames.identity import Numbering, Words, cell_bytes, person_keys
 from dpmodels.frames.protocol import unfinished
 from dpmodels.typing import Integers
@@ -84,7 +85,7 @@ class Persons:
         """How many persons there are."""
         return self._names.size
 
-    def count(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> None:
+    def count(self, cells: Cells, counted: NDArray[np.bool_]) -> None:
         """Count each person's rows that are `counted`; persons without any are registered too."""
         self._cache.add(self._ranks(cells, counted))
 
@@ -97,7 +98,7 @@ class Persons:
         self._digests = sha256(), sha256()
         self._cache.again(self._places_of)
 
-    def taken(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> PersonRows:
+    def taken(self, cells: Cells, counted: NDArray[np.bool_]) -> PersonRows:
         """Return the persons of rows and the places they take, after all were counted."""
         cached = self._cache.next(len(cells))
         if cached is None:
@@ -114,7 +115,7 @@ class Persons:
                 unfinished("the rows changed between two readings: give data that stay as they are")
             )
 
-    def first(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> PersonRows:
+    def first(self, cells: Cells, counted: NDArray[np.bool_]) -> PersonRows:
         """Return the same for rows read once: a person's first rows take one place each."""
         ranks = self._ranks(cells, counted)
         places = (ranks.persons >= 0) & (ranks.positions < self._places)
@@ -143,12 +144,16 @@ class Persons:
         """Return a digest of whose rows were read."""
         return b"".join(digest.digest() for digest in self._digests)
 
-    def _update_digests(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> None:
+    def _update_digests(self, cells: Cells, counted: NDArray[np.bool_]) -> None:
         """Update the digests with the ids of rows, and which of them count."""
-        self._digests[0].update(cell_bytes(cells))
+        if isinstance(cells, Coded):
+            high, low, has_id = person_keys(cells, self._secret)
+            self._digests[0].update(np.stack([high * has_id, low * has_id], axis=1).data)
+        else:
+            self._digests[0].update(cell_bytes(cells))
         self._digests[1].update(counted.data)
 
-    def _ranks(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> RowRanks:
+    def _ranks(self, cells: Cells, counted: NDArray[np.bool_]) -> RowRanks:
         """Return the persons of the rows that count, and the rank of each row."""
         self._update_digests(cells, counted)
         high, low, has_id = person_keys(cells, self._secret, self._missing)

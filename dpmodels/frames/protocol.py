@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
-
-from numpy.typing import NDArray
+from typing import Final, NamedTuple, Protocol
 
 from dpmodels.errors import FrameError
+from dpmodels.frames.coded import Cells
 
-Chunk = Mapping[str, NDArray[Any]]
+Chunk = Mapping[str, Cells]
 
 
 class Holds(IntEnum):
@@ -86,6 +85,7 @@ class RowSource(Protocol):
     def chunks(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
         """Blocks of at most `block_rows` rows: name to a 1-D array of any dtype, all of one length.
 
+        Text may come as `Coded` cells, which are read once for each entry of their dictionary.
         Without a column the blocks are empty mappings, without the number of rows. The arrays may
         be views of the user's data: never write to them. A `FrameError` comes at the call, before a
         row is read, where a column is missing or is there twice.

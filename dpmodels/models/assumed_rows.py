@@ -17,7 +17,7 @@ from dpmodels.dates import Date
 from dpmodels.design.columns import converted
 from dpmodels.design.rows import Part, Rows, Terms
 from dpmodels.errors import ArgumentError, NotAvailable, quoted
-from dpmodels.frames import no_rows, open_rows
+from dpmodels.frames import concatenated, no_rows, open_rows
 from dpmodels.frames.persons import SECRET_BYTES
 from dpmodels.typing import Floats
 from dpmodels.variables import Categorical, Numeric, Variable
@@ -258,7 +258,7 @@ def public_part(frame: pd.DataFrame, terms: Terms) -> Part:
             f"levels of {terms.undeclared[0]!r} are not declared, so none is assumed"
         )
     chunks = list(open_rows(frame).chunks(tuple(terms.codebook), len(frame)))
-    cells = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in terms.codebook}
+    cells = {name: concatenated([chunk[name] for chunk in chunks]) for name in terms.codebook}
     columns = converted(terms.codebook, cells)
     return Part(columns, None if terms.subset is None else terms.subset.holds(columns), None)
 

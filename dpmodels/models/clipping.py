@@ -30,7 +30,7 @@ from dpmodels.design.cells import PrivateCells
 from dpmodels.design.rows import BoundRows
 from dpmodels.errors import BudgetError
 from dpmodels.formula.tally import Tally
-from dpmodels.formula.values import Category, Side
+from dpmodels.formula.values import BoundSide, Category
 from dpmodels.mechanisms.counts import Gaussian, Geometric
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.models.verb_spec import Planned, VerbSpec, planned
@@ -208,5 +208,5 @@ def _left(guarantee: ApproxDP, events: Sequence[Event]) -> ZCDP:
 def _tally(name: str, number: Numeric) -> Tally:
     """Return the table of a variable: below its bounds, within, above."""
     slack = max(number.step / 2, _ROUNDING * (number.upper - number.lower))
-    side = Side(name, number.lower - slack, number.upper + slack)
+    side = BoundSide(name, number.lower - slack, number.upper + slack)
     return Tally((Category(name, ("below", "within", "above"), side),))

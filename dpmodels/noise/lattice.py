@@ -66,10 +66,12 @@ def to_lattice(
     factor: Floats,
     shift: Floats,
     lattice: Lattice,
+    out: Floats | None = None,
 ) -> NDArray[np.bool_]:
-    """Round ``factor * rows - shift``, in units of the ball's radius, to the lattice in place.
+    """Round ``factor * rows - shift``, in units of the ball's radius, to the lattice.
 
-    `rows`, shape (columns, rows), are any numbers, overwritten by integers; `factor` and `shift`,
+    `rows`, shape (columns, rows), are any numbers; the integers go to `out`, or overwrite them
+    where it is None; `factor` and `shift`,
     shape (columns,), are public and finite and bring declared rows into the unit ball. False comes
     back, shape (rows,), where a row had a nan; it is all zeros now.
 
@@ -80,7 +82,7 @@ def to_lattice(
     where it is at most the squared radius, and otherwise larger in any order, which is all it is
     asked; by how much a longer row is shrunk follows from :func:`lengths`.
     """
-    np.multiply(rows, (factor * lattice.steps)[:, None], out=rows)
+    rows = np.multiply(rows, (factor * lattice.steps)[:, None], out=rows if out is None else out)
     np.subtract(rows, (shift * lattice.steps)[:, None], out=rows)
     np.rint(rows, out=rows)
     norms = np.einsum("ij,ij->j", rows, rows)

@@ -20,8 +20,10 @@ from dpmodels.design.cells import (
     in_blocks,
     in_cells,
 )
+from dpmodels.design.columns import FOLDS, placed
 from dpmodels.design.rows import Part
 from dpmodels.formula.tally import Placed, Tally
+from dpmodels.formula.values import BoundSide
 from dpmodels.frames.identity import Numbering
 from dpmodels.postprocess.residuals import Term, cells, largest
 from dpmodels.privacy import Adjacency
@@ -29,8 +31,10 @@ from dpmodels.statistics.scattered import additive
 from dpmodels.statistics.statistic import Statistic, fingerprint
 from dpmodels.typing import Floats, Integers
 
-# Rows per block where no row is divided: a choice.
-WHOLE_ROWS = 2**20
+# Rows per block where no row is divided, or more of a large table, and cells that a processor's
+# cache holds: choices.
+WHOLE_ROWS = 2**15
+_BLOCK_CELLS: Final = 2**17
 
 
 @additive
@@ -73,22 +77,28 @@ class RowCounts:
     Exact integers: where no table divides its rows, whole rows are counted.
     """
 
-    __slots__ = ("_block_rows", "_tallies", "_total", "_units", "_units_per_row")
+    __slots__ = ("_block_rows", "_bounds", "_tallies", "_total", "_units", "_units_per_row")
 
     def __init__(self, tallies: tuple[Tally, ...], units_per_row: int) -> None:
+        self._bounds = _only_bounds(tallies)
         divided = any(tally.degree for tally in tallies)
         self._tallies, self._units_per_row = tallies, units_per_row
-        self._units, self._block_rows = (units_per_row, BLOCK_ROWS) if divided else (1, WHOLE_ROWS)
-        self._total: NDArray[Any] = np.zeros(
-            sum(tally.size for tally in tallies), dtype=object if divided else np.int64
+        size = sum(tally.size for tally in tallies)
+        self._units, self._block_rows = (
+            (units_per_row, BLOCK_ROWS) if divided else (1, max(WHOLE_ROWS, 4 * size))
         )
+        self._total: NDArray[Any] = np.zeros(size, dtype=object if divided else np.int64)
 
     def __repr__(self) -> str:
         return "<RowCounts, not shown>"
 
     def add(self, part: Part) -> None:
         """Add the rows of a part, block by block."""
-        if self._tallies:
+        if self._bounds:
+            block_rows = max(_BLOCK_CELLS // len(self._bounds), 1)
+            for span, _, times in placed(part.places, part.rows, block_rows, FOLDS):
+                self._total += times * _by_bounds(self._bounds, part, span)
+        elif self._tallies:
             for block, _ in in_blocks(part, self._tallies, self._counted, self._block_rows):
                 self._total = self._total + block
 
@@ -102,6 +112,29 @@ class RowCounts:
         """Return the units of each table, one after another."""
         total = self._total.astype(object) * (self._units_per_row // self._units)
         return np.split(total, np.cumsum([tally.size for tally in self._tallies]))
+
+
+def _only_bounds(tallies: tuple[Tally, ...]) -> list[BoundSide]:
+    """Return the bounds by which all tables count one number each; none if one of them does not."""
+    sides = [factor.evaluate for tally in tallies for factor in tally.factors]
+    bounds = [side for side in sides if isinstance(side, BoundSide)]
+    is_alone = all(len(tally.factors) == 1 and not tally.degree for tally in tallies)
+    return bounds if is_alone and len(bounds) == len(sides) else []
+
+
+def _by_bounds(bounds: list[BoundSide], part: Part, span: slice) -> Integers:
+    """Count the rows of a block below, between and above bounds, and the incomplete ones."""
+    values = np.stack([part.columns[bound.name][span] for bound in bounds])
+    if part.counted is not None:
+        values[:, ~part.counted[span]] = np.nan
+    lower = np.array([[bound.lower] for bound in bounds])
+    upper = np.array([[bound.upper] for bound in bounds])
+    masks = (values < lower, values > upper, np.isnan(values))
+    below, above, missing = (
+        np.array([np.count_nonzero(line) for line in mask], dtype=np.int64) for mask in masks
+    )
+    within = values.shape[1] - below - above - missing
+    return np.stack([below, within, above, missing], axis=1).ravel()
 
 
 def _of_persons(sums: PersonSums, units: int, everything: int) -> NDArray[Any]:

@@ -25,6 +25,8 @@ from dpmodels.typing import Floats, Integers
 
 # Sums of so many rows times the squared radius fit 64-bit integers.
 FITS_INT64 = 2**62
+# Powers of 2 below this have a reciprocal that loses no digit.
+_NORMAL_POWERS: Final = 1000
 
 
 class Passes(Statistic):
@@ -149,7 +151,8 @@ def turned(block: Floats, matrix: Turn, lattice: Lattice) -> Floats:
     # Halved until the largest coordinate is below two radii, a row stays outside the ball
     # where it was, and its square does not overflow.
     _, halvings = np.frexp(np.abs(rows).max(axis=0, initial=0.0) / (2 * lattice.radius))
-    np.ldexp(rows, -np.maximum(halvings, 0), out=rows)
+    if (halvings > 0).any():
+        np.ldexp(rows, -np.maximum(halvings, 0), out=rows)
     columns = np.ones(lattice.columns)
     to_lattice(rows, columns / lattice.steps, 0 * columns, lattice)
     return clipped
@@ -167,6 +170,9 @@ class Turn(NamedTuple):
     def times(self, rows: Floats, out: Floats | None = None) -> Floats:
         """Return the product with integer rows, shape (columns, rows), in the matrix's unit."""
         product = np.matmul(self.integers, rows, out=out)
+        if np.abs(self.powers).max(initial=0) < _NORMAL_POWERS:
+            product *= np.ldexp(1.0, -self.powers)
+            return np.asarray(product)
         return np.asarray(np.ldexp(product, -self.powers, out=product))
 
 

@@ -56,7 +56,11 @@ def power_sums(
         complete = root > 0
         u = block[1:][powers.column] * (unit / np.where(complete, root, 1.0))
         u -= powers.centre[:, None]
-        q = powers.linear[:, None] * u + powers.square[:, None] * (u * u) - powers.middle[:, None]
+        squares = u * u
+        squares *= powers.square[:, None]
+        q = np.multiply(u, powers.linear[:, None], out=u)
+        q += squares
+        q -= powers.middle[:, None]
         q /= np.maximum(_norms(q), 1.0)
         q *= root**2
         to_lattice(q, ones, 0 * ones, finer)
@@ -167,6 +171,8 @@ def _norms(rows: Floats) -> Floats:
     """Return the norms of rows, shape (rows,), however long: their squares may overflow."""
     _, halvings = np.frexp(np.abs(rows).max(axis=0, initial=0.0))
     halvings = np.maximum(halvings, 0)
+    if not halvings.any():
+        return lengths(rows)
     return np.asarray(np.ldexp(lengths(np.ldexp(rows, -halvings)), halvings))
 
 

@@ -200,7 +200,7 @@ def read(data: object, wanted: tuple[str, ...], rows: int = 3) -> dict[str, list
         assert len(lengths) == 1
         assert 1 <= lengths.pop() <= rows
         for name in wanted:
-            assert chunk[name].ndim == 1
+            assert np.ndim(chunk[name]) == 1
             columns[name].append(chunk[name])
     return columns
 

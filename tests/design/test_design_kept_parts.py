@@ -1,0 +1,93 @@
+"""Rows in memory between passes: the same integers, fewer readings, nothing shown."""
+
+import gc
+import pickle
+import weakref
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpmodels as dp
+from dpmodels.design import private_design, rows
+from dpmodels.design.rows import KeptParts
+from dpmodels.errors import PrivacyError
+from dpmodels.noise.lattice import Lattice
+from dpmodels.statistics import moments
+
+BOOK = dp.codebook(x=(0, 1), y=(0, 1), g=["a", "b", "c"], w=(0, 2))
+FORMULA = "~ x * g + y"
+
+
+def table(n_rows=5_000):
+    rng = np.random.default_rng(3)
+    numbers = pd.DataFrame(rng.normal(0.5, 0.4, (n_rows, 2)), columns=["x", "y"])
+    numbers.loc[::97, "x"] = np.nan
+    return numbers.assign(g=rng.choice(["a", "b", "c", "d"], n_rows), w=rng.random(n_rows))
+
+
+@pytest.fixture
+def readings(monkeypatch):
+    """Counts the readings of rows."""
+    calls = []
+    read = rows.Rows._read
+    monkeypatch.setattr(rows.Rows, "_read", lambda self, *a: calls.append(1) or read(self, *a))
+    return calls
+
+
+def two_passes(design):
+    lattice = Lattice(20, len(design.public.names))
+    return [moments(design, lattice, count_public=True).cross() for _ in range(2)]
+
+
+@pytest.mark.parametrize(("limit", "n_read"), [(2**30, 1), (10_000, 2)])
+def test_passes_give_the_same_integers_whatever_fits(limit, n_read, readings, monkeypatch):
+    monkeypatch.setattr(rows, "MOST_BYTES", limit)
+    ((expected, n_rows), _) = two_passes(private_design(FORMULA, table(), BOOK))
+    readings.clear()
+    design = private_design(FORMULA, table(), BOOK)
+    design.require_passes()
+    for got, n in two_passes(design):
+        assert (got == expected).all()
+        assert n == n_rows
+    assert len(readings) == n_read
+
+
+def test_other_columns_of_the_same_rows_replace_those_in_memory():
+    design = private_design(FORMULA, table(), BOOK)
+    other = private_design("~ y", table(), BOOK)
+    design.require_passes()
+    two_passes(design)
+    recoded = two_passes(design.recoded(other.public, other.scaling))
+    assert (recoded[1][0] == two_passes(other)[0][0]).all()
+    assert (two_passes(design)[1][0] == two_passes(design.of(design._rows))[0][0]).all()
+
+
+def test_rows_that_were_not_read_to_the_end_are_not_kept(readings):
+    design = private_design(FORMULA, table(200_000), BOOK)
+    design.require_passes()
+    next(design.blocks(len, Lattice(20, len(design.public.names)), count_public=True))
+    gc.collect()
+    ((first, _), (second, _)) = two_passes(design)
+    assert (first == second).all()
+    assert len(readings) == 2
+
+
+def test_kept_rows_show_nothing_stay_and_are_freed():
+    kept = KeptParts("canary")
+    assert "canary" not in repr(kept)
+    with pytest.raises(PrivacyError):
+        pickle.dumps(kept)
+    design = private_design(FORMULA, table(), BOOK)
+    design.require_passes()
+    two_passes(design)
+    part = design._rows.kept._parts[0].coded
+    watched = weakref.ref(part)
+    del design, part
+    gc.collect()
+    assert watched() is None
+
+
+def test_a_fit_reads_its_rows_twice_at_most(readings):
+    dp.dp_pca("~ x + y", table(), codebook=BOOK, eps=5.0, delta=1e-6, mechanism="rounds")
+    assert len(readings) == 2
