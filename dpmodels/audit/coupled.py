@@ -23,8 +23,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pandas as pd
 
-from dpmodels.audit.neighbours import neighbouring_tables, worst_pairs
-from dpmodels.audit.pair import Pair, of_persons
+from dpmodels.audit.neighbours import Pair, neighbouring_tables, of_persons, worst_pairs
 from dpmodels.audit.result import Finding
 from dpmodels.audit.runs import Recipe, released
 from dpmodels.audit.verb_recipes import VerbRecipe, verb_recipe

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from dpmodels.audit.pair import PERSON, Pair, of_persons
+from dpmodels.audit.neighbours import PERSON, Pair, of_persons
 from dpmodels.audit.registry import GONE, REGISTRY, Audited, named_pair
 from dpmodels.audit.report import AuditTable, Outcome
 from dpmodels.audit.verb import audit

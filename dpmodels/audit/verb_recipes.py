@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.audit.pair import Pair
+from dpmodels.audit.neighbours import Pair
 from dpmodels.codebook import Codebook
 from dpmodels.digest import in_order
 from dpmodels.errors import ArgumentError, BudgetWarning, DPModelsError

@@ -10,9 +10,8 @@ from typing import Any, Final
 from dpmodels.codebook import Codebook, read_json
 from dpmodels.dates import Date
 from dpmodels.dictionaries.ddi import read_ddi
-from dpmodels.dictionaries.draft import Draft, of_declared
+from dpmodels.dictionaries.draft import Draft, of_declared, with_identifiers
 from dpmodels.dictionaries.entry import Entry
-from dpmodels.dictionaries.identifiers import with_identifiers
 from dpmodels.dictionaries.json_schema import (
     entries_of_fields,
     entries_of_package,

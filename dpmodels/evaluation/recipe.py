@@ -26,6 +26,7 @@ from dpmodels.frames.progress import steps
 from dpmodels.noise import simulation
 from dpmodels.options import options
 from dpmodels.sessions.session import Session
+from dpmodels.source_tree import load_source
 from dpmodels.typing import Floats
 
 Callee = Callable[..., object]
@@ -268,3 +269,13 @@ def seed_of(seed: int, name: str, cell: Cell, repeat: int) -> int:
     digest = zlib.crc32(f"{name} at {cell}".encode())
     state = np.random.SeedSequence([seed, digest, repeat]).generate_state(2, np.uint64)
     return int(state[0])
+
+
+def published_algorithms() -> Any:
+    """Import the algorithms for one axis, ``LINE``, and for two axes, ``PLANE``.
+
+    They are in benchmarks/algorithms.py of the source tree. NotAvailable if it does not exist.
+    """
+    return load_source(
+        "benchmarks.algorithms", "benchmarks/algorithms.py", "the published algorithms"
+    )

@@ -33,18 +33,16 @@ from dpmodels.results.survey import SurveyResult
 from dpmodels.results.survey_fit import SurveyFitResult
 from dpmodels.sites.parties import parties, with_csv
 from dpmodels.surveys.answers import (
+    Devices,
     Respondents,
     Strata,
+    channel_of,
+    channels_of,
+    checked_devices,
     counted_answers,
     counted_bits,
     fitted_answers,
     respondents,
-)
-from dpmodels.surveys.channels import (
-    Devices,
-    channel_of,
-    channels_of,
-    checked_devices,
     unary_question,
     with_levels,
 )

@@ -48,6 +48,7 @@ from dpmodels.privacy.lines import (
     Claim,
     Line,
     chained,
+    claimed,
     following,
     opened,
     opening,
@@ -55,7 +56,6 @@ from dpmodels.privacy.lines import (
     signed,
     totals_of,
 )
-from dpmodels.privacy.memory import claimed
 from dpmodels.privacy.pufferfish import Pufferfish
 from dpmodels.privacy.refusal import require_same
 from dpmodels.typing import AnyPath

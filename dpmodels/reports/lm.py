@@ -8,7 +8,7 @@ import numpy as np
 
 from dpmodels.errors import shorten
 from dpmodels.formula.lumping import COUNTS_SHARE
-from dpmodels.inference.noisy_variance import DETECTION_SDS
+from dpmodels.inference.sandwich import DETECTION_SDS
 from dpmodels.privacy import LaplaceEvent
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.report.notes import Rank

@@ -18,8 +18,7 @@ from dpmodels.privacy.register import UNPROVED
 from dpmodels.privacy.trade_off import Curve, curve_of, odds_factor, power, shifted
 from dpmodels.released import AnswersFitRelease, AnswersRelease, AnyRelease
 from dpmodels.report import Report, Summary
-from dpmodels.report.glossary import glossary
-from dpmodels.report.notes import Rank, ranked, shortened
+from dpmodels.report.notes import Rank, glossary, ranked, shortened
 from dpmodels.request import Request
 from dpmodels.results.call import Spec
 from dpmodels.results.clipped import clipped_table, with_clipping

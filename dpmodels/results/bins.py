@@ -21,7 +21,13 @@ from dpmodels.formula.functions import (
     whole_names,
 )
 from dpmodels.formula.values import Real
-from dpmodels.inference.ordered import SumNoise, Sums, part_interval, quantile_bins, sum_interval
+from dpmodels.inference.proportions import (
+    SumNoise,
+    Sums,
+    part_interval,
+    quantile_bins,
+    sum_interval,
+)
 from dpmodels.postprocess.ordered import within
 from dpmodels.postprocess.plane import BLOCK, PlaneCounts, plane
 from dpmodels.postprocess.pooled_counts import FinalRuns, final_runs

@@ -14,7 +14,7 @@ from dpmodels.errors import NotAvailable
 from dpmodels.formula.parse import quote
 from dpmodels.inference.count_model import of_family
 from dpmodels.inference.links import IDENTITY, LOGIT
-from dpmodels.inference.multiple_tests import ADJUSTMENTS
+from dpmodels.inference.screening_tests import ADJUSTMENTS
 from dpmodels.results.base import checked_level
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.hypotheses import Terms, t_test, tested, wald_test

@@ -22,7 +22,7 @@ from dpmodels.inference import (
     product_spread,
     read_spectrum,
 )
-from dpmodels.inference.bounded_products import mean_products
+from dpmodels.inference.correlations import mean_products
 from dpmodels.inference.spectrum import arrow_noise
 from dpmodels.labels import component_names
 from dpmodels.postprocess import (

@@ -14,7 +14,7 @@ from dpmodels.arguments import option
 from dpmodels.errors import NotAvailable
 from dpmodels.external_files import Quantity
 from dpmodels.inference.means import Difference, GroupMoments, difference, equal_means
-from dpmodels.inference.multiple_tests import ADJUSTMENTS, adjusted_pvalues, simultaneous
+from dpmodels.inference.screening_tests import ADJUSTMENTS, adjusted_pvalues, simultaneous
 from dpmodels.released import CountsRelease
 from dpmodels.results.base import Derivation, Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall

@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpmodels.arguments import fraction, option
 from dpmodels.codebook import Codebook
-from dpmodels.inference.threshold_intervals import count_detected_with, count_interval
+from dpmodels.inference.proportions import count_detected_with, detected_count_interval
 from dpmodels.levels import Level
 from dpmodels.released import LevelsRelease
 from dpmodels.results.base import Result
@@ -116,7 +116,7 @@ class LevelsResult(Result):
 
     def _noise_int(self, level: float) -> pd.DataFrame:
         release = self.release
-        ends = count_interval(release.values, release.scale, release.most, level)
+        ends = detected_count_interval(release.values, release.scale, release.most, level)
         frame = pd.DataFrame({"lower": ends[0], "upper": ends[1]}, index=self.counts.index)
         return frame / self.unit
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from dpmodels.arguments import boolean, lists_values, real
 from dpmodels.errors import ArgumentError, NotAvailable, quoted
-from dpmodels.inference.multiple_tests import largest
-from dpmodels.inference.noisy_variance import DETECTION_SDS
+from dpmodels.inference.sandwich import DETECTION_SDS
+from dpmodels.inference.screening_tests import largest
 from dpmodels.postprocess.normal_equations import FLOOR
 from dpmodels.postprocess.paths import lasso_path, ridge_path
 from dpmodels.results.base import STAMP, Tabulated, caption_of, reading_line, release_row

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dpmodels.errors import ArgumentError, quoted
 from dpmodels.external_files import array
 from dpmodels.formula.sides import measured, parse_sides
-from dpmodels.inference.ordered import SumNoise
+from dpmodels.inference.proportions import SumNoise
 from dpmodels.postprocess.ordered import ordered
 from dpmodels.postprocess.plane import Blocks, block_sizes, block_starts, detected_density
 from dpmodels.postprocess.protocol import OrderedCounts

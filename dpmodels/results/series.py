@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpmodels.arguments import integer
 from dpmodels.errors import ArgumentError, quoted
 from dpmodels.formula.periods import Periods, periods
-from dpmodels.inference.ordered import SumNoise, rate_interval, sum_interval
+from dpmodels.inference.proportions import SumNoise, rate_interval, sum_interval
 from dpmodels.postprocess.ordered import ordered, within
 from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, Spread
 from dpmodels.released import SumsRelease

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from dpmodels.atomic_files import require_target
 from dpmodels.codebook import as_text
 from dpmodels.errors import CodebookError, FrameError
-from dpmodels.shell.command import Command, Parser
+from dpmodels.shell.command_options import Command, Parser
 from dpmodels.shell.outputs import tell
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any, Final
 
 import dpmodels as dp
-from dpmodels.shell.command import Command, Parser
+from dpmodels.shell.command_options import Command, Parser
 from dpmodels.shell.outputs import add_outputs, require_outputs, tell, write_outputs
 
 if TYPE_CHECKING:
@@ -28,9 +28,8 @@ def _add(parser: Parser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     """Print prices and simulated errors; status 1 if the budget does not pay for all."""
-    from dpmodels.shell.record import finished_releases
     from dpmodels.shell.study import read_study
-    from dpmodels.shell.study_run import in_order, price_releases
+    from dpmodels.shell.study_run import finished_releases, in_order, price_releases
 
     require_outputs(options, options.study)
     study = read_study(options.study)

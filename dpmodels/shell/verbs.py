@@ -10,9 +10,10 @@ from importlib.resources import files
 from typing import Any, Final
 
 from dpmodels.errors import ArgumentError, BudgetError, CodebookError
-from dpmodels.shell.command import Command, Parser
 from dpmodels.shell.command_options import (
     SHARED_HELP,
+    Command,
+    Parser,
     add_options,
     add_rows,
     dest,
