@@ -29,8 +29,7 @@ from dpmodels.released import AnswersFitRelease, AnswersRelease, Channel, Mechan
 from dpmodels.request import Request
 from dpmodels.resolve_codebook import Resolved, codebook_of_call
 from dpmodels.results.call import INTERCEPT, CoefficientsCall, Spec
-from dpmodels.results.survey import SurveyResult
-from dpmodels.results.survey_fit import SurveyFitResult
+from dpmodels.results.survey import SurveyFitResult, SurveyResult
 from dpmodels.sites.parties import parties, with_csv
 from dpmodels.surveys.answers import (
     Devices,

@@ -26,6 +26,7 @@ from dpmodels.results.call import AnyCall, CoefficientsCall, DescribedCall, Mome
 from dpmodels.results.estimate_table import counted_as as counted_as
 from dpmodels.results.estimate_table import words
 
+UNKNOWN = "not identified"
 # Most groups, variables and components of a table: choices, about a page.
 SHOWN_GROUPS = 40
 SHOWN_VARIABLES = 30

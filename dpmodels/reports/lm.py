@@ -14,6 +14,7 @@ from dpmodels.report import Fact, Report, Row, Section, count, interval, signif,
 from dpmodels.report.notes import Rank
 from dpmodels.reports.header import (
     SEE,
+    UNKNOWN,
     about,
     closing,
     complete_rows,
@@ -32,7 +33,6 @@ from dpmodels.typing import Floats
 
 # Most coefficients in a printed table: a choice.
 SHOWN = 60
-UNKNOWN = "not identified"
 
 
 @report_of.register

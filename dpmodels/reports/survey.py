@@ -25,8 +25,7 @@ from dpmodels.reports.header import (
     shared_facts,
 )
 from dpmodels.results.base import release_facts, report_of
-from dpmodels.results.survey import SurveyResult
-from dpmodels.results.survey_fit import SurveyFitResult
+from dpmodels.results.survey import SurveyFitResult, SurveyResult
 
 # Most lines of a printed table: a choice.
 SHOWN = 40

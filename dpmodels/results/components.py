@@ -38,7 +38,7 @@ from dpmodels.postprocess import (
 from dpmodels.postprocess.covariance import longest_in_box, support
 from dpmodels.released import MomentsRelease, Tails
 from dpmodels.results.call import MomentsCall
-from dpmodels.results.default_plot import DefaultPlot
+from dpmodels.results.derived_table import DefaultPlot
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.public_rows import index_of, public_rows, require_coder
 from dpmodels.typing import Coder, Floats

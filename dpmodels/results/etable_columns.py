@@ -22,8 +22,7 @@ from dpmodels.results.groups import GroupedResult, TTestResult, VarResult
 from dpmodels.results.lm import LMResult
 from dpmodels.results.multinomial import MultinomialResult
 from dpmodels.results.quantile import QuantileResult
-from dpmodels.results.survey import SurveyResult
-from dpmodels.results.survey_fit import SurveyFitResult
+from dpmodels.results.survey import SurveyFitResult, SurveyResult
 from dpmodels.results.svm import SVMResult
 from dpmodels.typing import Floats
 

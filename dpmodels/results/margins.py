@@ -39,8 +39,7 @@ from dpmodels.results.estimate_table import (
     joined_ends,
     table_of_estimates,
 )
-from dpmodels.results.margin import Margin
-from dpmodels.results.released_margins import ReleasedMargins
+from dpmodels.results.margin import Margin, ReleasedMargins
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:

@@ -49,7 +49,7 @@ from dpmodels.results.call import (
     Spec,
     TableCall,
 )
-from dpmodels.results.released_margins import ReleasedMargins
+from dpmodels.results.margin import ReleasedMargins
 from dpmodels.results.store import arrays_of, part_at
 
 if TYPE_CHECKING:
