@@ -26,12 +26,13 @@ from dpmodels.reports.header import (
     row_norm,
     shared_facts,
 )
-from dpmodels.results.base import release_facts, report_of
+from dpmodels.results.base import report_of
 from dpmodels.results.call import LINKS, CoefficientsCall
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.etable_columns import released_noise
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.multinomial import MultinomialResult
+from dpmodels.results.release_text import release_facts
 from dpmodels.results.svm import SVMResult
 from dpmodels.results.tabulated import CountedGLM, CountedMultinomial, OrdinalResult
 

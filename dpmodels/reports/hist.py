@@ -280,7 +280,7 @@ SHOWN_SERIES = 6
 def series_report(fit: SeriesResult) -> Report:
     """Lay out counts and running totals as tables of strings, by runs of periods if many."""
     what = counted_as(fit.release.adjacency)
-    groups, public = fit._groups, fit.release.rows is not None
+    groups, public = fit._facts.groups, fit.release.rows is not None
     sds = [float(table["noise_sd"].max()) for table in (fit.window(1), fit.running())]
     all_of = float(fit.running()["noise_sd"].iloc[-1]) * math.sqrt(groups.cells)
     sd = fit.release.noise_sd if public else all_of
@@ -340,7 +340,7 @@ def _series_section(fit: SeriesResult, place: int) -> Section:
             strict=True,
         )
     )
-    label = fit._groups.labels[place] if fit._groups.factors else fit._facts.factors[-1]
+    label = fit._facts.groups.labels[place] if fit._groups.factors else fit._facts.factors[-1]
     what = counted_as(fit.release.adjacency).capitalize()
     return Section(label, (what, "95% noise int.", "Total", "95% noise int."), rows)
 

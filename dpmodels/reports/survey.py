@@ -24,7 +24,8 @@ from dpmodels.reports.header import (
     pvalue,
     shared_facts,
 )
-from dpmodels.results.base import release_facts, report_of
+from dpmodels.results.base import report_of
+from dpmodels.results.release_text import release_facts
 from dpmodels.results.survey import SurveyFitResult, SurveyResult
 
 # Most lines of a printed table: a choice.

@@ -185,9 +185,7 @@ class BoundsResult(Result):
             (bounds.lower, bounds.upper),
             (facts.lower, facts.upper),
             name,
-            ax=ax,
-            stamp=self.stamp,
-            caption=self._caption(enabled=caption),
+            **self._picture(ax, caption),
         )
 
     @property
@@ -353,9 +351,7 @@ class LevelsResult(Result):
             empty="no level was found; see found_with()",
             lower_limit=self.release.most,
             title=name,
-            ax=ax,
-            stamp=self.stamp,
-            caption=self._caption(enabled=caption),
+            **self._picture(ax, caption),
         )
 
     @property

@@ -155,6 +155,11 @@ class TableCall:
         return self if limits is None else replace(self, lower=limits.lower, upper=limits.upper)
 
     @property
+    def groups(self) -> TableCall:
+        """The table of the groups: of all factors but the last."""
+        return TableCall(self.factors[:-1], self.levels[:-1])
+
+    @property
     def variable(self) -> str:
         """What is described: the measured number, or the last factor."""
         return self.measured.partition(" = ")[0] or self.factors[-1]

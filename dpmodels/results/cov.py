@@ -16,18 +16,12 @@ from dpmodels.inference import entry_sd, mean_sd
 from dpmodels.labels import square, with_labels
 from dpmodels.postprocess import Covariance, correlation
 from dpmodels.released import MomentsRelease
-from dpmodels.results.base import (
-    Derivation,
-    Result,
-    checked_ncomp,
-    per_row,
-    public_rows,
-    release_facts,
-)
+from dpmodels.results.base import Derivation, Result, checked_ncomp, per_row
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Analysis, root_sd
 from dpmodels.results.estimate_table import EstimateTable, product_unit, table_of_estimates, unit_of
 from dpmodels.results.pca import PCAResult
+from dpmodels.results.release_text import public_rows, release_facts
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
@@ -290,17 +284,13 @@ class CovResult(Result):
                 self.cor,
                 label="Correlation",
                 largest=1.0,
-                ax=ax,
-                stamp=self.stamp,
-                caption=self._caption(enabled=caption),
+                **self._picture(ax, caption),
             )
         if kind == "cov":
             return heat(
                 self.cov,
                 label="Covariance",
-                ax=ax,
-                stamp=self.stamp,
-                caption=self._caption(enabled=caption),
+                **self._picture(ax, caption),
             )
         raise ArgumentError(f'kind={quoted(kind)}: expected "cor" or "cov"')
 

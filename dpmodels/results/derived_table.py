@@ -131,7 +131,5 @@ class DefaultPlot(Result):
             labels=[", ".join(map(str, key)) for key in source.keys.itertuples(index=False)],
             title=title,
             level=level,
-            ax=ax,
-            stamp=self.stamp,
-            caption=self._caption(enabled=caption),
+            **self._picture(ax, caption),
         )

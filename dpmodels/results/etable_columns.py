@@ -14,7 +14,7 @@ import pandas as pd
 
 from dpmodels.errors import ArgumentError, quoted, shorten
 from dpmodels.released import CoefficientsRelease, CountsRelease
-from dpmodels.results.base import Result, release_row
+from dpmodels.results.base import Result
 from dpmodels.results.call import INTERCEPT, CoefficientsCall
 from dpmodels.results.derived_table import exponentiated
 from dpmodels.results.glm import GLMResult
@@ -22,6 +22,7 @@ from dpmodels.results.groups import GroupedResult, TTestResult, VarResult
 from dpmodels.results.lm import LMResult
 from dpmodels.results.multinomial import MultinomialResult
 from dpmodels.results.quantile import QuantileResult
+from dpmodels.results.release_text import release_row
 from dpmodels.results.survey import SurveyFitResult, SurveyResult
 from dpmodels.results.svm import SVMResult
 from dpmodels.typing import Floats

@@ -157,9 +157,7 @@ class GroupedResult(Result):
             at=None,
             lost="too few rows",
             across=" / ".join(facts.factors),
-            ax=ax,
-            stamp=self.stamp,
-            caption=self._caption(enabled=caption),
+            **self._picture(ax, caption),
         )
         if facts.date and self._dated:
             axes.xaxis_date()
@@ -481,9 +479,7 @@ class TTestResult(Tested):
             at=self.mu,
             lost="too few rows",
             across=" / ".join(self._facts.factors),
-            ax=ax,
-            stamp=self.stamp,
-            caption=self._caption(enabled=caption),
+            **self._picture(ax, caption),
         )
 
     def glance(self) -> pd.DataFrame:

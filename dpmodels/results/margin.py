@@ -36,10 +36,11 @@ from dpmodels.postprocess.residuals import (
     split,
 )
 from dpmodels.released import MarginsRelease
-from dpmodels.results.base import STAMP, Tabulated, caption_of, checked_level, reading_line
+from dpmodels.results.base import STAMP, Tabulated, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.count_tables import interval_frame
 from dpmodels.results.estimate_table import EstimateTable, count_table
+from dpmodels.results.release_text import caption_of, reading_line
 from dpmodels.typing import Floats, Integers
 
 if TYPE_CHECKING:

@@ -222,9 +222,7 @@ class MultinomialResult(Result):
             title=f"{what} against {shorten(reference, 30)}{where}",
             level=level,
             ratio=boolean("exponentiate", exponentiate),
-            ax=ax,
-            stamp=self.stamp,
-            caption=self._caption(enabled=caption),
+            **self._picture(ax, caption),
         )
 
     @property

@@ -30,9 +30,10 @@ from dpmodels.inference.response import (
 from dpmodels.inference.sandwich import NormalLaw
 from dpmodels.postprocess.protocol import whole
 from dpmodels.released import AnswersFitRelease, AnswersRelease
-from dpmodels.results.base import Result, per_row
-from dpmodels.results.call import CoefficientsCall, DescribedCall, TableCall
+from dpmodels.results.base import per_row
+from dpmodels.results.call import CoefficientsCall, TableCall
 from dpmodels.results.coefficient_model import CoefficientModel
+from dpmodels.results.count_tables import OneTable
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.public_rows import PublicRows
@@ -47,7 +48,7 @@ DIGITS = 1e-6
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class SurveyResult(Result):
+class SurveyResult(OneTable):
     """Shares of the truth behind randomised answers: released answers and public facts only.
 
     Notes
@@ -61,12 +62,7 @@ class SurveyResult(Result):
     intervals are normal ones.
     """
 
-    call: DescribedCall
     release: AnswersRelease
-
-    @property
-    def _facts(self) -> TableCall:
-        return self.call.tables[0]
 
     @property
     def rowwise(self) -> bool:
@@ -358,9 +354,7 @@ class SurveyResult(Result):
             labels=self._facts.labels,
             title="Share of complete answers",
             level=level,
-            ax=ax,
-            stamp=self.stamp,
-            caption=self._caption(enabled=caption),
+            **self._picture(ax, caption),
         )
 
     @property

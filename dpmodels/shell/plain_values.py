@@ -10,7 +10,7 @@ from typing import Any, Final
 import pandas as pd
 
 from dpmodels.digest import release_digest
-from dpmodels.results.base import guarantee_words
+from dpmodels.results.release_text import guarantee_words
 
 # A spreadsheet reads cells that begin with these, even after white space, as formulas.
 _FORMULA: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")

@@ -11,7 +11,7 @@ import dpmodels as dp
 from dpmodels.disclosures.document import neighbours
 from dpmodels.privacy import Adjacency, ApproxDP, GaussianEvent, LaplaceEvent
 from dpmodels.reports import header, hist
-from dpmodels.results.base import protected
+from dpmodels.results.release_text import protected
 
 ROW = Adjacency("replace")
 ROWS = Adjacency("replace", 3)
