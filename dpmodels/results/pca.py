@@ -16,7 +16,6 @@ from dpmodels.errors import NotAvailable
 from dpmodels.inference import Spectrum, Unread
 from dpmodels.labels import component_names, square, with_labels
 from dpmodels.released import MomentsRelease
-from dpmodels.results.base import per_row
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import (
     Analysis,
@@ -382,16 +381,3 @@ class PCAResult(Rotation):
         best = self._analysis.best
         loadings = self.loadings.to_numpy() / best.divisor[:, None]
         return Components(self.call, loadings, best.mean, self.coder)
-
-    def predict(self, newdata: object) -> pd.DataFrame:
-        """Return components of your rows, see :meth:`Components.predict`."""
-        return self.components.predict(newdata)
-
-    def augment(self, newdata: object, *, clip: bool = False) -> pd.DataFrame:
-        """Return rows that are not private with their components, see :meth:`Components.augment`.
-
-        Their columns, ``.fittedPC1, ...`` and ``.outside``.
-        """
-        return self.components.augment(newdata, clip=clip)
-
-    scores, fittedvalues, resid = per_row("transform(newdata)")

@@ -14,7 +14,7 @@ import pandas as pd
 from dpmodels.errors import NotAvailable
 from dpmodels.labels import component_names, with_labels
 from dpmodels.released import SubspaceRelease
-from dpmodels.results.base import Refused, per_row
+from dpmodels.results.base import Refused
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import (
     Components,
@@ -228,16 +228,4 @@ class SubspaceResult(Rotation):
         mean = np.zeros(len(self.call.names))
         return Components(self.call, self.loadings.to_numpy(), mean, self.coder)
 
-    def predict(self, newdata: object) -> pd.DataFrame:
-        """Return components of your rows, see :meth:`Components.predict`."""
-        return self.components.predict(newdata)
-
-    def augment(self, newdata: object, *, clip: bool = False) -> pd.DataFrame:
-        """Return rows that are not private with their components, see :meth:`Components.augment`.
-
-        Their columns, ``.fittedPC1, ...`` and ``.outside``.
-        """
-        return self.components.augment(newdata, clip=clip)
-
     _no_intervals = 'directions have no intervals; eigenvalues do, with mechanism="gauss"'
-    scores, fittedvalues, resid = per_row("transform(newdata)")
