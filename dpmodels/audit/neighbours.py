@@ -102,7 +102,7 @@ def _size(table: Any) -> int:
     return len(next(iter(table.values())))
 
 
-Row = dict[str, Any]
+Row = dict[str, object]
 
 _CROWD: Final = 12  # a choice: equal rows, so that one more moves little
 _MOST_DRAWS: Final = 20  # a choice: draws for each distinct row
@@ -272,7 +272,7 @@ def _extremes(variable: Variable) -> tuple[Any, Any]:
     return variable.levels[0], variable.levels[-1]
 
 
-def _random_value(variable: Variable, rng: np.random.Generator) -> Any:
+def _random_value(variable: Variable, rng: np.random.Generator) -> object:
     """Draw a bound or a value between the bounds."""
     if isinstance(variable, Categorical):
         return variable.levels[int(rng.integers(len(variable.levels)))]
@@ -283,5 +283,5 @@ def _random_value(variable: Variable, rng: np.random.Generator) -> Any:
     return variable.lower + fraction * (variable.upper - variable.lower)
 
 
-def _table(rows: list[Row]) -> dict[str, list[Any]]:
+def _table(rows: list[Row]) -> dict[str, list[object]]:
     return {name: [row[name] for row in rows] for name in rows[0]}

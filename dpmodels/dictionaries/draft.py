@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
-from typing import Any, Final
+from typing import Final
 
 from dpmodels.atomic_files import write_whole
 from dpmodels.codebook import Codebook, as_html, as_text, check_name, read_json
@@ -96,7 +96,7 @@ class Draft(Mapping[str, Entry]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __or__(self, other: Mapping[str, Any]) -> Draft:
+    def __or__(self, other: Mapping[str, object]) -> Draft:
         """Merge two drafts; a CodebookError names the variable where they disagree."""
         person = joined_person(self.person, getattr(other, "person", None))
         right = other if isinstance(other, Draft) else Draft(of_declared(other))
@@ -124,7 +124,7 @@ class Draft(Mapping[str, Entry]):
         person = () if self.person is None else (self.person,)
         return tuple(dict.fromkeys((*self.identifiers, *person)))
 
-    def complete(self, variables: Mapping[str, Any] | None = None, /, **named: Any) -> Draft:
+    def complete(self, variables: Mapping[str, object] | None = None, /, **named: object) -> Draft:
         """Return the draft with declarations in place of its ranges or levels.
 
         Parameters
@@ -199,14 +199,14 @@ class Draft(Mapping[str, Entry]):
         }
         return Codebook({**variables, **self.identifiers}, person=self.person)
 
-    def to_dict(self) -> dict[str, dict[str, Any]]:
+    def to_dict(self) -> dict[str, dict[str, object]]:
         """Return plain values, as written to JSON: those of a codebook, and ``"?"``."""
         variables = {name: plain_of(name, entry) for name, entry in self.items()}
         identifiers = {name: identifier.to_plain() for name, identifier in self.identifiers.items()}
         return with_person({**variables, **identifiers}, self.person)
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any], source: str = "") -> Draft:
+    def from_dict(cls, plain: Mapping[str, object], source: str = "") -> Draft:
         """Read what :meth:`to_dict` wrote, or what a codebook's did.
 
         Raises
@@ -291,7 +291,7 @@ class Draft(Mapping[str, Entry]):
         return as_html(self._rows()) + notes
 
 
-def of_declared(declared: Mapping[str, Any]) -> dict[str, Entry]:
+def of_declared(declared: Mapping[str, object]) -> dict[str, Entry]:
     """Return the entries of declarations, as ``dp.codebook`` takes them."""
     return {name: Entry.of(variable) for name, variable in Codebook(declared).items()}
 

@@ -44,7 +44,7 @@ class Entry:
     """Facts of a variable, named as in its declaration; None or empty means unknown."""
 
     kind: str = ""  # One of TYPES
-    lower: Any = None
+    lower: Any = None  # A number, or a day; compared with those of its kind
     upper: Any = None
     step: float = 0.0
     levels: tuple[Level, ...] = ()
@@ -107,7 +107,7 @@ class Entry:
         _, example = TYPES.get(self.kind, TYPES["numeric"])
         return f"{name}={example}" if name.isidentifier() else f"**{{{name!r}: {example}}}"
 
-    def completed(self, name: str, declared: Any) -> Entry:
+    def completed(self, name: str, declared: object) -> Entry:
         """Return the entry with a declaration in place of its range and levels."""
         entry = Entry.of(as_variable(name, declared))
         if isinstance(declared, tuple) and (entry.kind, self.kind) == ("numeric", "integer"):
@@ -199,11 +199,11 @@ def _labelled(name: str, entry: Entry) -> Entry:
     )
 
 
-def plain_of(name: str, entry: Entry) -> dict[str, Any]:
+def plain_of(name: str, entry: Entry) -> dict[str, object]:
     """Return JSON values: those of a codebook, with ``"?"`` for unknown facts."""
     if entry.is_complete:
         return to_plain(entry.variable(name))
-    plain: dict[str, Any] = {}
+    plain: dict[str, object] = {}
     if entry.kind not in ("numeric", "categorical"):
         plain["type"] = entry.kind or UNKNOWN
     if entry.kind == "categorical":
@@ -272,7 +272,7 @@ def _without_sample_mark(label: str) -> str:
     return label.removesuffix(PUBLIC_ROWS).removesuffix("; ")
 
 
-def _is_set(word: str, value: Any) -> bool:
+def _is_set(word: str, value: object) -> bool:
     return bool(value != _DEFAULTS[word])
 
 
@@ -318,5 +318,5 @@ def _disagree(name: str, word: str, first: object, second: object) -> NoReturn:
     )
 
 
-def _bound_text(end: Any) -> str:
+def _bound_text(end: object) -> str:
     return UNKNOWN if end is None else f"{end:,.10g}" if _is_number(end) else str(end)

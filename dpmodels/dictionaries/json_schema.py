@@ -70,7 +70,7 @@ def _is_name(title: str, name: str) -> bool:
     return title.casefold().replace(" ", "_") == name.casefold()
 
 
-def _words(value: Any) -> list[str]:
+def _words(value: object) -> list[str]:
     return [value] if isinstance(value, str) else list(value) if isinstance(value, list) else []
 
 
@@ -139,7 +139,7 @@ def _end(choices: list[Schema], end: str, kind: str, where: str) -> float | None
 _FRICTIONLESS_NUMBERS: Final = ("numeric", "integer")
 
 
-def entries_of_package(package: Mapping[str, Any], where: str) -> dict[str, Entry]:
+def entries_of_package(package: Schema, where: str) -> dict[str, Entry]:
     """Read the table schema of each resource; a variable of several is read once."""
     entries: dict[str, Entry] = {}
     for resource in _list(package.get("resources"), "resources", where):
@@ -152,7 +152,7 @@ def entries_of_package(package: Mapping[str, Any], where: str) -> dict[str, Entr
     return entries
 
 
-def entries_of_fields(schema: Mapping[str, Any], where: str) -> dict[str, Entry]:
+def entries_of_fields(schema: Schema, where: str) -> dict[str, Entry]:
     """Read names, types, constraints and labels of the fields of a table schema."""
     absent = _codes(schema.get("missingValues"), where)
     entries: dict[str, Entry] = {}
@@ -165,7 +165,7 @@ def entries_of_fields(schema: Mapping[str, Any], where: str) -> dict[str, Entry]
     return entries
 
 
-def _frictionless_entry(name: str, field: Mapping[str, Any], absent: tuple[Level, ...]) -> Entry:
+def _frictionless_entry(name: str, field: Schema, absent: tuple[Level, ...]) -> Entry:
     where = f"variable {name!r}"
     limits = field.get("constraints") or {}
     if not isinstance(limits, Mapping):
@@ -201,7 +201,7 @@ def _frictionless_entry(name: str, field: Mapping[str, Any], absent: tuple[Level
     )
 
 
-def _frictionless_levels(listed: Any, where: str) -> dict[Level, str]:
+def _frictionless_levels(listed: object, where: str) -> dict[Level, str]:
     levels: dict[Level, str] = {}
     for value in _list(listed, "levels", where):
         level = value.get("value") if isinstance(value, Mapping) else value
@@ -211,14 +211,14 @@ def _frictionless_levels(listed: Any, where: str) -> dict[Level, str]:
     return levels
 
 
-def _codes(listed: Any, where: str) -> tuple[Level, ...]:
+def _codes(listed: object, where: str) -> tuple[Level, ...]:
     """Read what stands for a missing value; the empty cell does in any table."""
     codes = _list(listed, "missingValues", where)
     texts = (one_line(code.get("value") if isinstance(code, Mapping) else code) for code in codes)
     return tuple(dict.fromkeys(level_in(text) for text in texts if text))
 
 
-def _list(plain: Any, what: str, where: str) -> list[Any]:
+def _list(plain: object, what: str, where: str) -> list[Any]:
     if plain is None:
         return []
     if not isinstance(plain, list):

@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import ModuleType
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -271,7 +272,7 @@ def seed_of(seed: int, name: str, cell: Cell, repeat: int) -> int:
     return int(state[0])
 
 
-def published_algorithms() -> Any:
+def published_algorithms() -> ModuleType:
     """Import the algorithms for one axis, ``LINE``, and for two axes, ``PLANE``.
 
     They are in benchmarks/algorithms.py of the source tree. NotAvailable if it does not exist.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from dpmodels.inference.ratios import Noise
@@ -284,7 +285,7 @@ def detected_count_interval(
     return lower, np.maximum(upper, lower)
 
 
-def _least_where(holds: Callable[[Floats], Any], low: Floats, high: Floats) -> Floats:
+def _least_where(holds: Callable[[Floats], NDArray[np.bool_]], low: Floats, high: Floats) -> Floats:
     """Return the smallest integers above `low` from which on `holds` is true."""
     while (high - low > 1).any():
         tried = np.floor((low + high) / 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, SupportsIndex
+from typing import TYPE_CHECKING, Literal, NoReturn, SupportsIndex
 
 from dpmodels.atomic_files import write_whole
 from dpmodels.errors import ArgumentError, LedgerError, NotAvailable, PrivacyError, quoted, shorten
@@ -474,7 +474,7 @@ class Ledger:
             bodies = [line.body for line in chain.lines()]
         return [body["about"].get("mechanism", "") for body in bodies if body["kind"] == CHARGED]
 
-    def _follow(self, entry: Entry, outcome: dict[str, Any]) -> None:
+    def _follow(self, entry: Entry, outcome: dict[str, object]) -> None:
         """Record the outcome of a charge."""
         _require_short("an outcome of a charge", outcome.values())
         with self._store.writing() as chain:

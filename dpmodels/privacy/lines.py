@@ -81,7 +81,7 @@ class Line:
         return plain
 
 
-def chained(before: str, body: Mapping[str, Any]) -> Line:
+def chained(before: str, body: Mapping[str, object]) -> Line:
     """Return the line that follows a line with this hash; ``""`` for the first."""
     text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return Line(text, hash_of(before, text))
@@ -180,7 +180,7 @@ def significant(amount: Spent) -> str:
     return f"{amount.amount:.0f}" if amount.amount >= 100 else f"{amount.amount:#.3g}"
 
 
-def events_to_plain(events: Iterable[Event]) -> list[list[Any]]:
+def events_to_plain(events: Iterable[Event]) -> list[list[object]]:
     """Return events as plain values, runs of equal events once with their length."""
     runs = ((event, sum(1 for _ in run)) for event, run in groupby(events))
     return [
@@ -195,7 +195,7 @@ def events_from_plain(plain: Iterable[Any]) -> tuple[Event, ...]:
     return tuple(event for event, *count in runs for _ in range(count[0] if count else 1))
 
 
-def totals_to_plain(totals: Totals) -> dict[str, Any]:
+def totals_to_plain(totals: Totals) -> dict[str, object]:
     """Return totals as plain values; infinity, which JSON lacks, as null."""
     return {
         name: None if isinstance(value, float) and math.isinf(value) else value
@@ -217,7 +217,7 @@ def totals_of(line: Line) -> Totals:
     return totals_from_plain(line.body["totals"])
 
 
-def signed(charges: int, totals: Totals) -> dict[str, Any]:
+def signed(charges: int, totals: Totals) -> dict[str, object]:
     """Return the common fields of all lines: number of charges, totals, time, user and host."""
     return {
         "charges": charges,

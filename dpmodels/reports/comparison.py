@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -323,7 +323,7 @@ def _section(result: ReadingResult, units: int) -> Section:
     return Section(f"{who[0].upper()}{who[1:]}, at most", result.labels, rows)
 
 
-def _cells(line: dict[Any, Any]) -> tuple[str, ...]:
+def _cells(line: Mapping[Hashable, Any]) -> tuple[str, ...]:
     mark = "" if line["holds"] == 1 else " *"
     odds = "no bound" if math.isinf(line["odds"]) else signif(line["odds"], 3)
     return (

@@ -340,7 +340,7 @@ def _series_section(fit: SeriesResult, place: int) -> Section:
             strict=True,
         )
     )
-    label = fit._facts.groups.labels[place] if fit._groups.factors else fit._facts.factors[-1]
+    label = fit._facts.groups.labels[place] if fit._facts.groups.factors else fit._facts.factors[-1]
     what = counted_as(fit.release.adjacency).capitalize()
     return Section(label, (what, "95% noise int.", "Total", "95% noise int."), rows)
 

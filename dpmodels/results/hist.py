@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -258,9 +258,11 @@ class HistResult(Binned):
         probabilities = [between("probs", prob, 0, 1, ", such as 0.5") for prob in values]
         return self._by_group(group, lambda counts: self._quantiles(counts, probabilities, level))
 
-    def _quantiles(self, counts: OrderedGroup, probs: list[float], level: float) -> dict[str, Any]:
+    def _quantiles(
+        self, counts: OrderedGroup, probs: list[float], level: float
+    ) -> dict[str, object]:
         places = np.array([counts.quantile(prob) for prob in probs])
-        columns: dict[str, Any] = {"prob": probs, "estimate": self.bins.inside(places)}
+        columns: dict[str, object] = {"prob": probs, "estimate": self.bins.inside(places)}
         intervals = np.array([counts.quantile_ranges(prob, level) for prob in probs]).reshape(
             -1, 2, 2
         )
@@ -273,7 +275,7 @@ class HistResult(Binned):
         return columns
 
     def _by_group(
-        self, group: object, columns: Callable[[OrderedGroup], Mapping[str, Any]]
+        self, group: object, columns: Callable[[OrderedGroup], Mapping[str, object]]
     ) -> pd.DataFrame:
         return by_group(self._facts, group, lambda place: columns(self.group(place)))
 

@@ -112,7 +112,7 @@ def public_rows(release: Released) -> int | None:
     return n_rows if adjacency.person is None or adjacency.counts_persons else None
 
 
-def release_row(release: Any) -> dict[str, Any]:
+def release_row(release: AnyRelease) -> dict[str, Any]:
     """Return the columns of glance() that describe a release."""
     guarantee = release.guarantee
     return {
@@ -140,7 +140,7 @@ _SIMULATED: Final = (
 )
 
 
-def is_local(release: Any) -> bool:
+def is_local(release: object) -> bool:
     """Whether each respondent's answer was randomised before anybody saw it."""
     return isinstance(release, AnswersRelease | AnswersFitRelease)
 

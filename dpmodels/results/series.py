@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from dpmodels.released import SumsRelease
 from dpmodels.results.base import checked_level
 from dpmodels.results.count_tables import OneTable, described_line, place_of
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats, Integers, Numbers
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -66,7 +66,7 @@ class SeriesResult(OneTable):
         """When each period begins and ends."""
         return periods(self.time, self.by, self.call.codebook)
 
-    def _labelled(self, values: NDArray[Any], name: str) -> xr.DataArray:
+    def _labelled(self, values: Numbers, name: str) -> xr.DataArray:
         array = self._facts.by_cell(values, name)
         return array.assign_coords({self._facts.factors[-1]: self.periods.times})
 

@@ -500,8 +500,14 @@ class SurveyFitResult(CoefficientModel):
         """Draw the coefficients, or odds ratios, as :func:`dp.coefplot` does."""
         from dpmodels.results.coefficient_plot import coefplot
 
-        words: dict[str, Any] = {"standardize": standardize, "exponentiate": exponentiate}
-        return coefplot(self, **words, level=level, ax=ax, caption=caption)
+        return coefplot(
+            self,
+            standardize=standardize,
+            exponentiate=exponentiate,
+            level=level,
+            ax=ax,
+            caption=caption,
+        )
 
     def _response(self, rows: PublicRows) -> Floats:
         return self._link.mean(rows.linear(self.release.coefficients))

@@ -73,7 +73,7 @@ def require_release(spec: Spec[Any], release: Any) -> None:
     spec.check(release)
 
 
-def require_law(release: Any) -> None:
+def require_law(release: MomentsRelease) -> None:
     """Refuse moments without a known law of their noise."""
     if release.total is None or not all(map(math.isfinite, astuple(release.noise))):
         raise FrameError("array 'total', release.noise: expected both, without nan")

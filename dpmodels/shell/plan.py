@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import dpmodels as dp
 from dpmodels.shell.command_options import Command, Parser
 from dpmodels.shell.outputs import add_outputs, require_outputs, tell, write_outputs
 
 if TYPE_CHECKING:
+    from dpmodels.planning.analysis import AnalysisPlan
     from dpmodels.shell.study import Study
 
 
@@ -45,7 +46,7 @@ def _run(options: argparse.Namespace) -> int:
     return 0 if priced.fits else 1
 
 
-def _simulated_plan(study: Study, session: dp.session, n_rows: int, shape: str) -> Any:
+def _simulated_plan(study: Study, session: dp.session, n_rows: int, shape: str) -> AnalysisPlan:
     from dpmodels.sessions.shares import whole_of
 
     setting_names = ("adjacency", "person", "rows", "subset")

@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from glob import glob
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import dpmodels as dp
 from dpmodels.atomic_files import require_target, write_whole
@@ -33,6 +33,12 @@ from dpmodels.sessions.call import Call
 from dpmodels.shell.outputs import tell
 from dpmodels.shell.study import Study, StudyRelease, canonical_json, read_study
 from dpmodels.shell.study_files import planned_files, write_study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dpmodels.results.base import Result
+    from dpmodels.results.plan import PlanResult
 
 FILE: Final = "study.json"
 _FORMAT: Final = "dpmodels.study/1"
@@ -62,7 +68,7 @@ class Record:
         write_whole(self.folder / FILE, json.dumps(plain, indent=1).encode(), overwrite=True)
         return self
 
-    def with_release(self, release: StudyRelease, request: str, fit: Any) -> Record:
+    def with_release(self, release: StudyRelease, request: str, fit: Result) -> Record:
         """Add a release and save the record."""
         paid = Paid(request, release_digest(fit.release))
         return replace(self, releases={**self.releases, release.name: paid}).write()
@@ -95,9 +101,10 @@ def request_digest(study: Study, release: StudyRelease, codebook: dp.Codebook) -
 
 def finished_releases(
     study: Study, session: dp.session, again: Collection[str]
-) -> tuple[Record, dict[str, Any]]:
+) -> tuple[Record, dict[str, Result]]:
     """Return the record and the finished results; refuse ambiguous ones."""
-    record, fits = read_record(study.out), dict[str, Any]()
+    record = read_record(study.out)
+    fits: dict[str, Result] = {}
     register = session.register()
     for release in study.releases:
         if release.name in again:
@@ -115,7 +122,7 @@ def finished_releases(
     return record, fits
 
 
-def _loaded(folder: Path, name: str, paid: Paid, request: str, register: Any) -> Any:
+def _loaded(folder: Path, name: str, paid: Paid, request: str, register: pd.DataFrame) -> Result:
     """Return a saved result if it is the one that was paid for."""
     hint = f"give it another name, or write --again {name} to pay for it again"
     if paid.asked != request:
@@ -124,7 +131,7 @@ def _loaded(folder: Path, name: str, paid: Paid, request: str, register: Any) ->
             f"or another table: {hint}"
         )
     try:
-        fit = dp.load(folder / f"{name}.nc")
+        fit: Result = dp.load(folder / f"{name}.nc")
     except FrameError as error:
         raise FrameError(f"release {name!r} was paid for, and {error}: {hint}") from None
     if release_digest(fit.release) != paid.digest or paid.digest not in set(register["digest"]):
@@ -132,7 +139,9 @@ def _loaded(folder: Path, name: str, paid: Paid, request: str, register: Any) ->
     return fit
 
 
-def _require_unasked(release: StudyRelease, register: Any, saved_digests: Collection[str]) -> None:
+def _require_unasked(
+    release: StudyRelease, register: pd.DataFrame, saved_digests: Collection[str]
+) -> None:
     """Refuse a release that the ledger charged and whose result is missing."""
     charges = register[
         (register["verb"] == f"dp_{release.call.name}") & (register["state"] != "void")
@@ -195,7 +204,9 @@ def in_order(study: Study, fits: Mapping[str, object]) -> list[StudyRelease]:
     return sorted(left, key=lambda release: release.call.silent)
 
 
-def price_releases(session: dp.session, todo: Sequence[StudyRelease], n: int | None = None) -> Any:
+def price_releases(
+    session: dp.session, todo: Sequence[StudyRelease], n: int | None = None
+) -> PlanResult:
     """Price the pending releases; charge nothing and read no row.
 
     With a number of rows, predict how much of each is identified.
@@ -221,7 +232,7 @@ def _require_price(session: dp.session, calls: list[Call], name: str) -> None:
         raise
 
 
-def require_fits(priced: Any, todo: Sequence[StudyRelease]) -> None:
+def require_fits(priced: PlanResult, todo: Sequence[StudyRelease]) -> None:
     """Refuse a study that its budget does not pay for."""
     lacking = [
         release.name
@@ -273,9 +284,9 @@ def _require_uncharged(session: dp.session, charged: int) -> None:
 
 def _ask_releases(
     study: Study, session: dp.session, todo: Sequence[StudyRelease], record: Record, charged: int
-) -> dict[str, object]:
+) -> dict[str, Result]:
     """Make the pending releases; save each result before the next."""
-    fits: dict[str, object] = {}
+    fits: dict[str, Result] = {}
     silent = sum(release.call.silent for release in todo)
     if silent:
         session.split(silent)
