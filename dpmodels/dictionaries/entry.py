@@ -13,6 +13,7 @@ from dpmodels.dictionaries.notation import codes_between
 from dpmodels.errors import CodebookError, FrameError, shorten
 from dpmodels.external_files import conform
 from dpmodels.levels import Level, said_missing
+from dpmodels.typing import Plain
 from dpmodels.variables import (
     Boolean,
     Categorical,
@@ -218,7 +219,7 @@ def plain_of(name: str, entry: Entry) -> dict[str, object]:
     return {word: value for word, value in plain.items() if value}
 
 
-def entry_of(name: str, plain: Any) -> Entry:
+def entry_of(name: str, plain: Plain) -> Entry:
     """Read JSON values of a draft or of a codebook; CodebookError, by name, if they are neither."""
     is_draft = isinstance(plain, dict) and (
         UNKNOWN in (plain.get("type"), plain.get("levels"), plain.get("range"))
@@ -256,7 +257,7 @@ _SHAPES: Final[dict[str, Any]] = {
 }
 
 
-def _end(name: str, kind: str, plain: Any) -> Any:
+def _end(name: str, kind: str, plain: Plain) -> Any:
     if plain == UNKNOWN:
         return None
     try:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from datetime import date
-from typing import Any, Final
+from typing import Final
 
 from dpmodels.arguments import real
 from dpmodels.dictionaries.entry import Entry, joined, settled
 from dpmodels.dictionaries.notation import end_in, kind_in, level_in, one_line
 from dpmodels.errors import CodebookError, quoted
 from dpmodels.levels import Level
+from dpmodels.typing import Plain
 
 _KINDS: Final = {
     "number": "numeric",
@@ -23,7 +24,7 @@ _NUMBERS: Final = {"number", "integer"}
 # A choice: the deepest nesting of references and of alternatives.
 _DEEPEST: Final = 20
 
-Schema = Mapping[str, Any]
+Schema = Mapping[str, Plain]
 
 
 def entries_of_schema(schema: Schema, where: str) -> dict[str, Entry]:
@@ -37,7 +38,7 @@ def entries_of_schema(schema: Schema, where: str) -> dict[str, Entry]:
     return {str(name): _entry(str(name), plain, schema) for name, plain in properties.items()}
 
 
-def _entry(name: str, plain: Any, schema: Schema) -> Entry:
+def _entry(name: str, plain: Plain, schema: Schema) -> Entry:
     where = f"variable {name!r}"
     choices = list(_choices(_resolved(plain, schema, where), schema, where))
     kind = _kind(choices)
@@ -74,7 +75,7 @@ def _words(value: object) -> list[str]:
     return [value] if isinstance(value, str) else list(value) if isinstance(value, list) else []
 
 
-def _resolved(plain: Any, schema: Schema, where: str) -> Schema:
+def _resolved(plain: Plain, schema: Schema, where: str) -> Schema:
     """Follow references within the schema; CodebookError where one leads elsewhere."""
     for _ in range(_DEEPEST):
         if not isinstance(plain, Mapping):
@@ -82,7 +83,7 @@ def _resolved(plain: Any, schema: Schema, where: str) -> Schema:
         reference = plain.get("$ref")
         if reference is None:
             return plain
-        target: Any = schema if str(reference).startswith("#/") else None
+        target: Plain = schema if str(reference).startswith("#/") else None
         for step in str(reference)[2:].split("/"):
             target = target.get(step) if isinstance(target, Mapping) else None
         rest = {word: value for word, value in plain.items() if word != "$ref"}
@@ -218,7 +219,7 @@ def _codes(listed: object, where: str) -> tuple[Level, ...]:
     return tuple(dict.fromkeys(level_in(text) for text in texts if text))
 
 
-def _list(plain: object, what: str, where: str) -> list[Any]:
+def _list(plain: object, what: str, where: str) -> list[Plain]:
     if plain is None:
         return []
     if not isinstance(plain, list):

@@ -20,7 +20,7 @@ from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
 from threading import Lock
-from typing import Any, Final, Protocol, get_args
+from typing import Final, Protocol, get_args
 
 from dpmodels.errors import DPModelsError, LedgerError, PrivacyError
 from dpmodels.external_files import conform
@@ -30,6 +30,7 @@ from dpmodels.privacy.filters import Filter
 from dpmodels.privacy.pufferfish import Pufferfish
 from dpmodels.privacy.spent import Spent, capacity
 from dpmodels.privacy.totals import Totals
+from dpmodels.typing import Plain
 
 OPENED, CHARGED, RELEASED, VOID = "opened", "charged", "released", "void"
 RESTORED: Final = "restored"
@@ -75,9 +76,9 @@ class Line:
     hash: str
 
     @property
-    def body(self) -> dict[str, Any]:
+    def body(self) -> dict[str, Plain]:
         """The content of the line as plain values."""
-        plain: dict[str, Any] = json.loads(self.text)
+        plain: dict[str, Plain] = json.loads(self.text)
         return plain
 
 
@@ -189,7 +190,7 @@ def events_to_plain(events: Iterable[Event]) -> list[list[object]]:
     ]
 
 
-def events_from_plain(plain: Iterable[Any]) -> tuple[Event, ...]:
+def events_from_plain(plain: Iterable[Plain]) -> tuple[Event, ...]:
     """Return the events of plain values."""
     runs = ((_EVENTS[name](**arguments), *count) for name, arguments, *count in plain)
     return tuple(event for event, *count in runs for _ in range(count[0] if count else 1))
@@ -204,9 +205,9 @@ def totals_to_plain(totals: Totals) -> dict[str, object]:
     }
 
 
-def totals_from_plain(plain: Mapping[str, Any]) -> Totals:
+def totals_from_plain(plain: Mapping[str, Plain]) -> Totals:
     """Return the totals of plain values."""
-    values: dict[str, Any] = {
+    values: dict[str, Plain] = {
         name: math.inf if value is None else value for name, value in plain.items()
     }
     return Totals(**values)
@@ -273,7 +274,7 @@ def opened(line: Line, place: str) -> tuple[Filter, Adjacency]:
     )
 
 
-def without_last(bodies: Sequence[Mapping[str, Any]], charge: int) -> Totals:
+def without_last(bodies: Sequence[Mapping[str, Plain]], charge: int) -> Totals:
     """Return the totals after voiding a charge: those before it, unless another followed it."""
     positions = reversed(range(len(bodies)))
     last = next(position for position in positions if bodies[position]["kind"] == CHARGED)
@@ -315,7 +316,7 @@ def require_form(line: Line, number: int, place: str) -> Line:
     return line
 
 
-def _texts_and_numbers(body: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+def _texts_and_numbers(body: Mapping[str, Plain]) -> tuple[list[Plain], list[Plain]]:
     """Return the values of a line's body that must be strings, and those that must be integers."""
     texts = [body[name] for name in ("time", "user", "host", "version", *_TEXTS[body["kind"]])]
     datetime.fromisoformat(body["time"])
@@ -339,7 +340,7 @@ def require_chain(
 
     The `LedgerError` names the first line that does not follow.
     """
-    before, totals, bodies = "", Totals(), list[dict[str, Any]]()
+    before, totals, bodies = "", Totals(), list[dict[str, Plain]]()
     pending = set[int]()  # Charges without an outcome
     for number, line in enumerate(lines):
         before = following(before, line, number, place).hash
