@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 import numpy as np
 from scipy.fft import dctn, idctn
 
-from dpmodels.evaluation.baselines import noisy
+from dpmodels.evaluation.histograms import noisy
 from dpmodels.noise import source
 from dpmodels.noise.finite import draw_finite
 from dpmodels.typing import Floats, Integers

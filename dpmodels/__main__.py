@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Sequence
 
 from dpmodels.errors import DPModelsError
-from dpmodels.shell.command import Parser, completion
+from dpmodels.shell.command_options import Parser, completion
 from dpmodels.shell.commands import commands, parser
 from dpmodels.shell.outputs import main_job, tell
 

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from os import PathLike
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+# Integers or floats, which functions treat alike.
+Numbers = NDArray[Any]
+# A value of JSON or TOML, or a part of one: whoever reads it checks what it takes.
+Plain = Any
+# A table of any kind that can be read, or a mapping of columns: frames check what it is.
+Table = Any
 AnyPath = str | PathLike[str]
 # Codes a public table as columns of a design.
 Coder = Callable[[object], Floats]

@@ -8,8 +8,8 @@ from dpmodels.audit import report as report
 from dpmodels.audit.callable_module import CallableModule as CallableModule
 from dpmodels.audit.coupled import Coupled as Coupled
 from dpmodels.audit.coupled import coupled as coupled
+from dpmodels.audit.neighbours import Pair as Pair
 from dpmodels.audit.neighbours import worst_pairs as worst_pairs
-from dpmodels.audit.pair import Pair as Pair
 from dpmodels.audit.result import AuditResult as AuditResult
 from dpmodels.audit.result import Finding as Finding
 from dpmodels.audit.runs import Recipe as Recipe

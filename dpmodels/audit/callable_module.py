@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from dpmodels.audit.coupled import Coupled as _Coupled
 from dpmodels.audit.coupled import coupled as _coupled
+from dpmodels.audit.neighbours import Pair as _Pair
 from dpmodels.audit.neighbours import worst_pairs as _worst_pairs
-from dpmodels.audit.pair import Pair as _Pair
 from dpmodels.audit.result import AuditResult as _AuditResult
 from dpmodels.audit.result import Finding as _Finding
 from dpmodels.audit.runs import released as _released

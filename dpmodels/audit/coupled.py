@@ -23,8 +23,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pandas as pd
 
-from dpmodels.audit.neighbours import neighbouring_tables, worst_pairs
-from dpmodels.audit.pair import Pair, of_persons
+from dpmodels.audit.neighbours import Pair, neighbouring_tables, of_persons, worst_pairs
 from dpmodels.audit.result import Finding
 from dpmodels.audit.runs import Recipe, released
 from dpmodels.audit.verb_recipes import VerbRecipe, verb_recipe
@@ -150,7 +149,7 @@ def coupled(
 class _Measure(NamedTuple):
     """The release of a table, the distance of two releases, and its limit."""
 
-    release: Callable[[Any], Floats]
+    release: Callable[[object], Floats]
     distance: Distance
     limit: Callable[[], float]
 
@@ -162,7 +161,7 @@ def _length(difference: Floats) -> float:
 def _given(recipe: Recipe, seed: int, sensitivity: float, distance: Distance) -> _Measure:
     takes_seed = _parameters(recipe) >= 2
 
-    def release(rows: Any) -> Floats:
+    def release(rows: object) -> Floats:
         if takes_seed:
             return released(recipe(rows, seed))  # type: ignore[call-arg]
         with simulation(seed=seed):
@@ -188,7 +187,7 @@ def _planned(recipe: VerbRecipe, seed: int) -> _Measure:
     """Measure a verb's release in units of its noise scales: L1 for Laplace noise, else L2."""
     events: list[GaussianEvent | LaplaceEvent] = []
 
-    def release(rows: Any) -> Floats:
+    def release(rows: object) -> Floats:
         measurement = recipe.measurement(rows)
         noisy = measurement.release(seeded(seed))
         (event,) = noisy.events if len(noisy.events) == 1 else (None,)
@@ -237,7 +236,7 @@ def _compared(measure: _Measure, pairs: Sequence[Pair]) -> Coupled:
     findings: list[Finding] = []
     releases: dict[int, Floats | None] = {}
 
-    def release_once(table: Any) -> Floats | None:
+    def release_once(table: object) -> Floats | None:
         """Release a table once; None if that raises an error."""
         if id(table) not in releases:
             try:
@@ -300,12 +299,12 @@ def suggested(recipe: VerbRecipe, make: Callable[..., tuple[Pair, ...]]) -> tupl
 # that compare equal as numbers, line breaks in a quoted cell, a missing cell that changes the type
 # of its column.
 
-Columns = dict[str, list[Any]]
+Columns = dict[str, list[object]]
 _LINES: Final = 12  # a choice
 _FREE_TEXT: Final = "free_text"
 _ID: Final = 202401010000000000
 # The ids of two groups of rows before a person changes, and after.
-_IDENTITIES: Final[tuple[tuple[str, tuple[Any, Any], tuple[Any, Any]], ...]] = (
+_IDENTITIES: Final[tuple[tuple[str, tuple[object, object], tuple[object, object]], ...]] = (
     ("ids of 18 digits", (_ID, _ID + 1), (_ID, 7)),
     ("an id with a space after it", ("A1", "A1 "), ("B", "B")),
     ("ids that spell one number", ("1.1", "1.10"), ("1.1", "B")),
@@ -359,8 +358,11 @@ def _files(columns: Columns, pair: Pair, person: str | None) -> Pair:
         ",".join(f"{cell}" for cell in [*{**last, **identity}.values(), ""])
         for identity in identities
     ]
-    with_text = {**columns, _FREE_TEXT: [""] * _size(columns)}
-    quoted = {**with_text, _FREE_TEXT: [*with_text[_FREE_TEXT][:-1], "\n".join(["", *lines])]}
+    with_text: Columns = {**columns, _FREE_TEXT: [""] * _size(columns)}
+    quoted: Columns = {
+        **with_text,
+        _FREE_TEXT: [*with_text[_FREE_TEXT][:-1], "\n".join(["", *lines])],
+    }
     start = with_text if pair.adjacency == "replace" else _without_last(with_text)
     return Pair(CSVFile(start), CSVFile(quoted), pair.adjacency, "line breaks in a quoted cell")
 

@@ -10,8 +10,7 @@ from functools import partial
 from inspect import signature
 from typing import Any, Final, NamedTuple
 
-from dpmodels.audit.neighbours import worst_pairs
-from dpmodels.audit.pair import Pair
+from dpmodels.audit.neighbours import Pair, worst_pairs
 from dpmodels.audit.verb_recipes import VerbRecipe, verb_recipe
 from dpmodels.codebook import codebook
 from dpmodels.models.linear import Tune, tune

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from dpmodels.audit.pair import PERSON, Pair, of_persons
+from dpmodels.audit.neighbours import PERSON, Pair, of_persons
 from dpmodels.audit.registry import GONE, REGISTRY, Audited, named_pair
 from dpmodels.audit.report import AuditTable, Outcome
 from dpmodels.audit.verb import audit
@@ -22,7 +22,7 @@ from dpmodels.noise import source
 from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, Witness
 from dpmodels.sites.parties import NOBODY
 from dpmodels.source_tree import load_source
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Table
 
 # A verb on rows of several sites, as a recipe: the joint view of a coalition.
 #
@@ -38,7 +38,7 @@ class JointRecipe(VerbRecipe):
     """A verb on the rows of the first of several sites; all others have the same few rows."""
 
     protocol: SiteProtocol
-    other_rows: Any  # rows of each other site
+    other_rows: Table  # rows of each other site
 
     def holders(self, rows: object, witness: Witness) -> Parties:
         """Return the sites, with the rows at the first one."""
@@ -50,7 +50,7 @@ class JointRecipe(VerbRecipe):
         """Run the verb, with the rows at the first site."""
         return self._run(self.holders(rows, NOBODY))
 
-    def batch(self, rows: Any, runs: int) -> Floats:
+    def batch(self, rows: Table, runs: int) -> Floats:
         """Run the verb once, and the protocol `runs` times: shape (runs, k)."""
         (strategy, statistics, names, plan), entropy = self.measurement(rows), source()
         views = []

@@ -13,7 +13,7 @@ from dpmodels.arguments import fraction, integer, option
 from dpmodels.audit.attack import Goal, Scorer, Split, choose, count, points, scorers, split
 from dpmodels.audit.claim import Claim, beats, ceiling, claim, detectable, lower_bound
 from dpmodels.audit.coupled import worst_pair
-from dpmodels.audit.pair import Pair
+from dpmodels.audit.neighbours import Pair
 from dpmodels.audit.result import AuditResult, CountedEvent, Finding, Reach
 from dpmodels.audit.runs import Batch, Recipe, Runs, commonest, run
 from dpmodels.audit.scores import SCORES, Learner, Score

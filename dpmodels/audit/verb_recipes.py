@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.audit.pair import Pair
+from dpmodels.audit.neighbours import Pair
 from dpmodels.codebook import Codebook
 from dpmodels.digest import in_order
 from dpmodels.errors import ArgumentError, BudgetWarning, DPModelsError
@@ -75,7 +75,7 @@ class VerbRecipe:
         """Run the verb on rows."""
         return self._run(self.holders(rows, Witness()))
 
-    def batch(self, rows: Any, runs: int) -> Floats | list[Floats]:
+    def batch(self, rows: object, runs: int) -> Floats | list[Floats]:
         """Run the verb once, and its last step `runs` times: shape (runs, k).
 
         A list of lines if releases differ in length.
@@ -94,7 +94,7 @@ class VerbRecipe:
         """How CSV files are read, by the verb's arguments or by ``dp.options``."""
         return csv_mode(self.kwargs.get("csv") or current_settings().csv or "records")
 
-    def measurement(self, rows: Any) -> Measurement:
+    def measurement(self, rows: object) -> Measurement:
         """Run the verb and return its first measurement; ArgumentError without one."""
         recorder = Recorder()
         self._run(self.holders(rows, recorder))
@@ -129,7 +129,7 @@ class VerbRecipe:
         texts = (value for value in self.kwargs.values() if isinstance(value, str))
         return " ".join((self.formula, *texts))
 
-    def _run(self, data: Any) -> object:
+    def _run(self, data: object) -> object:
         """Run the verb without its warnings about few rows."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", BudgetWarning)

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, did_you_mean
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats, Integers, Numbers
 
 # Public bounds: round numbers from the descriptions of the fields, not from rows.
 _BYTES = 2.0**30
@@ -110,13 +109,13 @@ def _coded(frame: pd.DataFrame, top: dict[str, float]) -> NDArray[np.float32]:
     return np.hstack(parts)
 
 
-def _kddcup(path: Path) -> tuple[NDArray[Any], Integers]:
+def _kddcup(path: Path) -> tuple[Numbers, Integers]:
     frame = pd.read_parquet(path)
     attack = np.asarray(frame["label"].astype(str).str.strip(".") != "normal", dtype=np.int64)
     return _coded(frame.drop(columns=list(KDDCUP_LEFT_OUT)), KDDCUP), attack
 
 
-def _census(path: Path) -> tuple[NDArray[Any], Integers]:
+def _census(path: Path) -> tuple[Numbers, Integers]:
     frame = pd.read_parquet(path)
     frame = frame[frame["split"] == "train"].drop(columns="split")
     income = frame.iloc[:, -1].astype(str)
@@ -124,14 +123,14 @@ def _census(path: Path) -> tuple[NDArray[Any], Integers]:
     return _coded(frame, CENSUS), rich
 
 
-def _mnist(path: Path) -> tuple[NDArray[Any], Integers]:
+def _mnist(path: Path) -> tuple[Numbers, Integers]:
     with np.load(path) as data:
         images, digit = data["x_train"], data["y_train"]
     table = images.reshape(len(images), PIXELS).astype(np.float32) / np.float32(255)
     return table, np.asarray(digit == 0, dtype=np.int64)
 
 
-Reader = Callable[[Path], tuple[NDArray[Any], Integers]]
+Reader = Callable[[Path], tuple[Numbers, Integers]]
 READERS: dict[str, tuple[str, Reader, tuple[int, int], int]] = {
     "kddcup99": ("kddcup99_10pct.parquet", _kddcup, (494_021, 116), 4),
     "census": ("census_income_kdd.parquet", _census, (199_523, 513), 8),

@@ -11,9 +11,8 @@ from dpmodels.codebook import Codebook, read_json
 from dpmodels.dates import Date
 from dpmodels.dictionaries.database import entries_of_table
 from dpmodels.dictionaries.ddi import read_ddi
-from dpmodels.dictionaries.draft import Draft, of_declared
+from dpmodels.dictionaries.draft import Draft, of_declared, with_identifiers
 from dpmodels.dictionaries.entry import Entry
-from dpmodels.dictionaries.identifiers import with_identifiers
 from dpmodels.dictionaries.json_schema import (
     entries_of_fields,
     entries_of_package,
@@ -204,7 +203,7 @@ def _entries(source: Any) -> tuple[Entries | None, str]:
     return None, ""
 
 
-def _of_mapping(source: Mapping[Any, Any]) -> Entries | None:
+def _of_mapping(source: Mapping[str, object]) -> Entries | None:
     types = entries_of_dtypes(source)
     if types is not None:
         return types
@@ -215,7 +214,7 @@ def _of_mapping(source: Mapping[Any, Any]) -> Entries | None:
     return _of_json(source, "the schema")
 
 
-def _of_json(plain: Mapping[str, Any], where: str) -> Entries | None:
+def _of_json(plain: Mapping[str, object], where: str) -> Entries | None:
     """Return the entries of JSON values by their schema; None for a codebook or other values."""
     if all(isinstance(value, Mapping) and _DECLARED & set(value) for value in plain.values()):
         return None
@@ -235,7 +234,7 @@ def _read_parquet(path: Path) -> Entries:
 
 _DECLARED: Final = {"range", "levels", "type", "person"}
 # Readers by a key of the object; without any of these keys it holds declarations by name.
-_JSON: Final[dict[str, Callable[[Mapping[str, Any], str], Entries]]] = {
+_JSON: Final[dict[str, Callable[[Mapping[str, object], str], Entries]]] = {
     "resources": entries_of_package,
     "fields": entries_of_fields,
     "properties": entries_of_schema,

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
-from typing import Any, Final
+from typing import Final
 
 from dpmodels.atomic_files import write_whole
 from dpmodels.codebook import Codebook, as_html, as_text, check_name, read_json
@@ -96,7 +96,7 @@ class Draft(Mapping[str, Entry]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __or__(self, other: Mapping[str, Any]) -> Draft:
+    def __or__(self, other: Mapping[str, object]) -> Draft:
         """Merge two drafts; a CodebookError names the variable where they disagree."""
         person = joined_person(self.person, getattr(other, "person", None))
         right = other if isinstance(other, Draft) else Draft(of_declared(other))
@@ -124,7 +124,7 @@ class Draft(Mapping[str, Entry]):
         person = () if self.person is None else (self.person,)
         return tuple(dict.fromkeys((*self.identifiers, *person)))
 
-    def complete(self, variables: Mapping[str, Any] | None = None, /, **named: Any) -> Draft:
+    def complete(self, variables: Mapping[str, object] | None = None, /, **named: object) -> Draft:
         """Return the draft with declarations in place of its ranges or levels.
 
         Parameters
@@ -199,14 +199,14 @@ class Draft(Mapping[str, Entry]):
         }
         return Codebook({**variables, **self.identifiers}, person=self.person)
 
-    def to_dict(self) -> dict[str, dict[str, Any]]:
+    def to_dict(self) -> dict[str, dict[str, object]]:
         """Return plain values, as written to JSON: those of a codebook, and ``"?"``."""
         variables = {name: plain_of(name, entry) for name, entry in self.items()}
         identifiers = {name: identifier.to_plain() for name, identifier in self.identifiers.items()}
         return with_person({**variables, **identifiers}, self.person)
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any], source: str = "") -> Draft:
+    def from_dict(cls, plain: Mapping[str, object], source: str = "") -> Draft:
         """Read what :meth:`to_dict` wrote, or what a codebook's did.
 
         Raises
@@ -291,7 +291,7 @@ class Draft(Mapping[str, Entry]):
         return as_html(self._rows()) + notes
 
 
-def of_declared(declared: Mapping[str, Any]) -> dict[str, Entry]:
+def of_declared(declared: Mapping[str, object]) -> dict[str, Entry]:
     """Return the entries of declarations, as ``dp.codebook`` takes them."""
     return {name: Entry.of(variable) for name, variable in Codebook(declared).items()}
 
@@ -304,3 +304,52 @@ def _names(formula: str, name: str) -> bool:
 def _listed(names: list[str]) -> str:
     quoted = ", ".join(repr(name) for name in names[:10])
     return f"{quoted} and {len(names) - 10} more" if len(names) > 10 else quoted
+
+
+# The type of an entry that a dictionary declares to be an id.
+IDENTIFIER: Final = "identifier"
+_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_KEYS: Final = frozenset(("id", "ids", "uid", "uuid", "guid", "key", "ssn", "mrn"))
+# Names without a break between their words.
+_WHOLE: Final = frozenset(("caseid", "hhid", "recordid", "rowid", "seqn", "serialno", "pid"))
+_PERSON: Final = (
+    "person|people|individual|patient|subject|participant|respondent|user|customer|client|member|"
+    "employee|student|pupil|insured"
+)
+_KEY: Final = "id|key|no|nr|uuid|guid"
+_OF_PERSON: Final = re.compile(rf"(?:{_PERSON})s?(?:{_KEY})|id(?:{_PERSON})|pid|ssn|mrn")
+
+
+def is_key_name(name: str) -> bool:
+    """Whether a column's name is that of an id.
+
+    >>> is_key_name("visit_id"), is_key_name("visitId"), is_key_name("paid")
+    (True, True, False)
+    """
+    words = [word.casefold() for word in _WORDS.findall(name)]
+    ends = {words[0], words[-1]} if words else set()
+    return bool(ends & _KEYS) or "".join(words) in _WHOLE or is_person_name(name)
+
+
+def is_person_name(name: str) -> bool:
+    """Whether a column's name is that of an id of persons.
+
+    >>> is_person_name("PatientID"), is_person_name("patients"), is_person_name("visit_id")
+    (True, False, False)
+    """
+    return _OF_PERSON.fullmatch("".join(_WORDS.findall(name)).casefold()) is not None
+
+
+def with_identifiers(entries: Mapping[str, Entry], source: str) -> Draft:
+    """Return a draft in which ids are identifiers, and the only id of persons is the person.
+
+    A column whose bounds or levels the source declares is a variable, whatever its name.
+    """
+    ids = {
+        name: Identifier(entry.missing, entry.label)  # type: ignore[arg-type]
+        for name, entry in entries.items()
+        if entry.kind == IDENTIFIER or (not entry.is_complete and is_key_name(name))
+    }
+    persons = [name for name in ids if is_person_name(name)]
+    variables = {name: entry for name, entry in entries.items() if name not in ids}
+    return Draft(variables, source, persons[0] if len(persons) == 1 else None, ids)

@@ -13,6 +13,7 @@ from dpmodels.dictionaries.notation import codes_between
 from dpmodels.errors import CodebookError, FrameError, shorten
 from dpmodels.external_files import conform
 from dpmodels.levels import Level, said_missing
+from dpmodels.typing import Plain
 from dpmodels.variables import (
     Boolean,
     Categorical,
@@ -44,7 +45,7 @@ class Entry:
     """Facts of a variable, named as in its declaration; None or empty means unknown."""
 
     kind: str = ""  # One of TYPES
-    lower: Any = None
+    lower: Any = None  # A number, or a day; compared with those of its kind
     upper: Any = None
     step: float = 0.0
     levels: tuple[Level, ...] = ()
@@ -107,7 +108,7 @@ class Entry:
         _, example = TYPES.get(self.kind, TYPES["numeric"])
         return f"{name}={example}" if name.isidentifier() else f"**{{{name!r}: {example}}}"
 
-    def completed(self, name: str, declared: Any) -> Entry:
+    def completed(self, name: str, declared: object) -> Entry:
         """Return the entry with a declaration in place of its range and levels."""
         entry = Entry.of(as_variable(name, declared))
         if isinstance(declared, tuple) and (entry.kind, self.kind) == ("numeric", "integer"):
@@ -199,11 +200,11 @@ def _labelled(name: str, entry: Entry) -> Entry:
     )
 
 
-def plain_of(name: str, entry: Entry) -> dict[str, Any]:
+def plain_of(name: str, entry: Entry) -> dict[str, object]:
     """Return JSON values: those of a codebook, with ``"?"`` for unknown facts."""
     if entry.is_complete:
         return to_plain(entry.variable(name))
-    plain: dict[str, Any] = {}
+    plain: dict[str, object] = {}
     if entry.kind not in ("numeric", "categorical"):
         plain["type"] = entry.kind or UNKNOWN
     if entry.kind == "categorical":
@@ -218,7 +219,7 @@ def plain_of(name: str, entry: Entry) -> dict[str, Any]:
     return {word: value for word, value in plain.items() if value}
 
 
-def entry_of(name: str, plain: Any) -> Entry:
+def entry_of(name: str, plain: Plain) -> Entry:
     """Read JSON values of a draft or of a codebook; CodebookError, by name, if they are neither."""
     is_draft = isinstance(plain, dict) and (
         UNKNOWN in (plain.get("type"), plain.get("levels"), plain.get("range"))
@@ -256,7 +257,7 @@ _SHAPES: Final[dict[str, Any]] = {
 }
 
 
-def _end(name: str, kind: str, plain: Any) -> Any:
+def _end(name: str, kind: str, plain: Plain) -> Any:
     if plain == UNKNOWN:
         return None
     try:
@@ -272,7 +273,7 @@ def _without_sample_mark(label: str) -> str:
     return label.removesuffix(PUBLIC_ROWS).removesuffix("; ")
 
 
-def _is_set(word: str, value: Any) -> bool:
+def _is_set(word: str, value: object) -> bool:
     return bool(value != _DEFAULTS[word])
 
 
@@ -318,5 +319,5 @@ def _disagree(name: str, word: str, first: object, second: object) -> NoReturn:
     )
 
 
-def _bound_text(end: Any) -> str:
+def _bound_text(end: object) -> str:
     return UNKNOWN if end is None else f"{end:,.10g}" if _is_number(end) else str(end)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from datetime import date
-from typing import Any, Final
+from typing import Final
 
 from dpmodels.arguments import real
 from dpmodels.dictionaries.entry import Entry, joined, settled
 from dpmodels.dictionaries.notation import end_in, kind_in, level_in, one_line
 from dpmodels.errors import CodebookError, quoted
 from dpmodels.levels import Level
+from dpmodels.typing import Plain
 
 _KINDS: Final = {
     "number": "numeric",
@@ -23,7 +24,7 @@ _NUMBERS: Final = {"number", "integer"}
 # A choice: the deepest nesting of references and of alternatives.
 _DEEPEST: Final = 20
 
-Schema = Mapping[str, Any]
+Schema = Mapping[str, Plain]
 
 
 def entries_of_schema(schema: Schema, where: str) -> dict[str, Entry]:
@@ -37,7 +38,7 @@ def entries_of_schema(schema: Schema, where: str) -> dict[str, Entry]:
     return {str(name): _entry(str(name), plain, schema) for name, plain in properties.items()}
 
 
-def _entry(name: str, plain: Any, schema: Schema) -> Entry:
+def _entry(name: str, plain: Plain, schema: Schema) -> Entry:
     where = f"variable {name!r}"
     choices = list(_choices(_resolved(plain, schema, where), schema, where))
     kind = _kind(choices)
@@ -70,11 +71,11 @@ def _is_name(title: str, name: str) -> bool:
     return title.casefold().replace(" ", "_") == name.casefold()
 
 
-def _words(value: Any) -> list[str]:
+def _words(value: object) -> list[str]:
     return [value] if isinstance(value, str) else list(value) if isinstance(value, list) else []
 
 
-def _resolved(plain: Any, schema: Schema, where: str) -> Schema:
+def _resolved(plain: Plain, schema: Schema, where: str) -> Schema:
     """Follow references within the schema; CodebookError where one leads elsewhere."""
     for _ in range(_DEEPEST):
         if not isinstance(plain, Mapping):
@@ -82,7 +83,7 @@ def _resolved(plain: Any, schema: Schema, where: str) -> Schema:
         reference = plain.get("$ref")
         if reference is None:
             return plain
-        target: Any = schema if str(reference).startswith("#/") else None
+        target: Plain = schema if str(reference).startswith("#/") else None
         for step in str(reference)[2:].split("/"):
             target = target.get(step) if isinstance(target, Mapping) else None
         rest = {word: value for word, value in plain.items() if word != "$ref"}
@@ -139,7 +140,7 @@ def _end(choices: list[Schema], end: str, kind: str, where: str) -> float | None
 _FRICTIONLESS_NUMBERS: Final = ("numeric", "integer")
 
 
-def entries_of_package(package: Mapping[str, Any], where: str) -> dict[str, Entry]:
+def entries_of_package(package: Schema, where: str) -> dict[str, Entry]:
     """Read the table schema of each resource; a variable of several is read once."""
     entries: dict[str, Entry] = {}
     for resource in _list(package.get("resources"), "resources", where):
@@ -152,7 +153,7 @@ def entries_of_package(package: Mapping[str, Any], where: str) -> dict[str, Entr
     return entries
 
 
-def entries_of_fields(schema: Mapping[str, Any], where: str) -> dict[str, Entry]:
+def entries_of_fields(schema: Schema, where: str) -> dict[str, Entry]:
     """Read names, types, constraints and labels of the fields of a table schema."""
     absent = _codes(schema.get("missingValues"), where)
     entries: dict[str, Entry] = {}
@@ -165,7 +166,7 @@ def entries_of_fields(schema: Mapping[str, Any], where: str) -> dict[str, Entry]
     return entries
 
 
-def _frictionless_entry(name: str, field: Mapping[str, Any], absent: tuple[Level, ...]) -> Entry:
+def _frictionless_entry(name: str, field: Schema, absent: tuple[Level, ...]) -> Entry:
     where = f"variable {name!r}"
     limits = field.get("constraints") or {}
     if not isinstance(limits, Mapping):
@@ -201,7 +202,7 @@ def _frictionless_entry(name: str, field: Mapping[str, Any], absent: tuple[Level
     )
 
 
-def _frictionless_levels(listed: Any, where: str) -> dict[Level, str]:
+def _frictionless_levels(listed: object, where: str) -> dict[Level, str]:
     levels: dict[Level, str] = {}
     for value in _list(listed, "levels", where):
         level = value.get("value") if isinstance(value, Mapping) else value
@@ -211,14 +212,14 @@ def _frictionless_levels(listed: Any, where: str) -> dict[Level, str]:
     return levels
 
 
-def _codes(listed: Any, where: str) -> tuple[Level, ...]:
+def _codes(listed: object, where: str) -> tuple[Level, ...]:
     """Read what stands for a missing value; the empty cell does in any table."""
     codes = _list(listed, "missingValues", where)
     texts = (one_line(code.get("value") if isinstance(code, Mapping) else code) for code in codes)
     return tuple(dict.fromkeys(level_in(text) for text in texts if text))
 
 
-def _list(plain: Any, what: str, where: str) -> list[Any]:
+def _list(plain: object, what: str, where: str) -> list[Plain]:
     if plain is None:
         return []
     if not isinstance(plain, list):

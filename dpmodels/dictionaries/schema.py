@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -24,7 +24,7 @@ _KINDS: Final = {"b": "boolean", "i": "numeric", "u": "numeric", "f": "numeric",
 _TEXTS: Final = ("U", "S", "T")
 
 
-def entries_of_types(types: Iterable[tuple[object, Any]]) -> dict[str, Entry]:
+def entries_of_types(types: Iterable[tuple[object, object]]) -> dict[str, Entry]:
     """Return entries of names and types; CodebookError for an invalid or duplicate name."""
     entries: dict[str, Entry] = {}
     for name, dtype in types:
@@ -39,7 +39,7 @@ def entries_of_types(types: Iterable[tuple[object, Any]]) -> dict[str, Entry]:
     return entries
 
 
-def types_of(source: Any) -> list[tuple[object, Any]] | None:
+def types_of(source: object) -> list[tuple[object, object]] | None:
     """Return names and types of a table or a schema, None for other objects."""
     import narwhals.stable.v2 as nw
 
@@ -57,7 +57,7 @@ def types_of(source: Any) -> list[tuple[object, Any]] | None:
     return None
 
 
-def entries_of_dtypes(declared: Mapping[str, Any]) -> dict[str, Entry] | None:
+def entries_of_dtypes(declared: Mapping[str, object]) -> dict[str, Entry] | None:
     """Return entries of declared types by name, categories included; None for other values.
 
     >>> entries_of_dtypes({"age": "int64"})["age"].kind, entries_of_dtypes({"age": [41, 35]})
@@ -72,7 +72,7 @@ def entries_of_dtypes(declared: Mapping[str, Any]) -> dict[str, Entry] | None:
     }
 
 
-def entry_of_dtype(name: str, dtype: Any, entry: Entry) -> Entry:
+def entry_of_dtype(name: str, dtype: object, entry: Entry) -> Entry:
     """Return an entry with the facts of a declared type: whole numbers, categories."""
     if getattr(dtype, "categories", None) is not None and not hasattr(dtype, "is_temporal"):
         return Entry.of(as_variable(name, dtype))
@@ -80,7 +80,7 @@ def entry_of_dtype(name: str, dtype: Any, entry: Entry) -> Entry:
     return replace(entry, kind="integer") if is_integer else entry
 
 
-def types_of_parquet(path: Path) -> list[tuple[object, Any]]:
+def types_of_parquet(path: Path) -> list[tuple[object, object]]:
     """Return names and types of a Parquet file, from its footer only."""
     try:
         import pyarrow as pa
@@ -98,7 +98,7 @@ def types_of_parquet(path: Path) -> list[tuple[object, Any]]:
     return list(zip(schema.names, schema.types, strict=True))
 
 
-def kind_of_dtype(dtype: Any) -> str:
+def kind_of_dtype(dtype: object) -> str:
     """Return the type of variable that a column of a type holds; empty if it may hold anything."""
     import narwhals.stable.v2 as nw
 
@@ -128,7 +128,7 @@ def _of_polars(dtype: Any) -> str:
     return "categorical" if text else "numeric" if dtype.is_numeric() else ""
 
 
-def _of_arrow(dtype: Any) -> str:
+def _of_arrow(dtype: object) -> str:
     from pyarrow import types
 
     if types.is_boolean(dtype):
@@ -149,7 +149,7 @@ def _declared_levels(dtype: Any) -> tuple[str, ...]:
     return tuple(dtype.categories) if enum else ()
 
 
-def _dtype(declared: Any) -> Any:
+def _dtype(declared: object) -> object:
     """Return a type given as an object, a class or a name; None for other values."""
     import narwhals.stable.v2 as nw
 
@@ -183,12 +183,27 @@ _LOWER: Final = ("greater_than_or_equal_to", "greater_than", "in_range")
 _UPPER: Final = ("less_than_or_equal_to", "less_than", "in_range")
 
 
-def entries_of_columns(columns: Mapping[str, Any]) -> dict[str, Entry]:
+class PanderaCheck(Protocol):
+    """What is read of a check; its statistics are the stated bounds and values."""
+
+    name: str
+
+
+class PanderaColumn(Protocol):
+    """What is read of a column."""
+
+    checks: Iterable[PanderaCheck] | PanderaCheck
+    dtype: object
+    title: str | None
+    description: str | None
+
+
+def entries_of_columns(columns: Mapping[str, PanderaColumn]) -> dict[str, Entry]:
     """Read the types, the bounds and the allowed values that checks state."""
     return {str(name): _entry(str(name), column) for name, column in columns.items()}
 
 
-def _entry(name: str, column: Any) -> Entry:
+def _entry(name: str, column: PanderaColumn) -> Entry:
     checks = list(column.checks if isinstance(column.checks, Iterable) else [column.checks])
     stated = {check.name: getattr(check, "statistics", None) or {} for check in checks if check}
     lowers = [stated[check]["min_value"] for check in _LOWER if check in stated]

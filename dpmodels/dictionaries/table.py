@@ -11,7 +11,7 @@ from datetime import date
 from io import BytesIO
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from zipfile import ZipFile
 
 from dpmodels.codebook import MOST_BYTES
@@ -100,7 +100,7 @@ def _entry(name: str, texts: Mapping[str, str]) -> Entry:
     where = f"variable {name!r}"
     lower, upper = (end_in(texts.get(end, ""), f"{where}: {end}") for end in ("min", "max"))
     ranged = texts.get("range", "")
-    bounds: Any = range_in(texts.get("levels", "")) or range_in(ranged)
+    bounds = range_in(texts.get("levels", "")) or range_in(ranged)
     if ranged and not bounds:
         raise CodebookError(f"{where}: range {ranged!r} is not valid; write one such as 0-110")
     if bounds:

@@ -12,9 +12,8 @@ from dpmodels.privacy import hidden_by
 from dpmodels.privacy.register import convergence_notes
 from dpmodels.privacy.spent import price
 from dpmodels.report import Report, Row, Section, count, signif
-from dpmodels.results.base import guarantee_words
-from dpmodels.results.bounds import BoundsResult
-from dpmodels.results.levels import LevelsResult
+from dpmodels.results.bounds import BoundsResult, LevelsResult
+from dpmodels.results.release_text import guarantee_words
 from dpmodels.variables import kind
 
 _STATES: Final = {

@@ -57,7 +57,8 @@ from dpmodels.released import MechanismInfo
 from dpmodels.report import Report, count, signif
 from dpmodels.report.latex import escaped
 from dpmodels.report.notes import separated
-from dpmodels.results.base import convergence_words, lay_out
+from dpmodels.results.base import lay_out
+from dpmodels.results.release_text import convergence_words
 from dpmodels.version import __version__
 
 _SIMULATED: Final = (

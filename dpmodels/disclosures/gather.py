@@ -17,7 +17,8 @@ from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.models.load import load
 from dpmodels.privacy import Entry, Ledger
 from dpmodels.report import Report
-from dpmodels.results.base import Result, is_local
+from dpmodels.results.base import Result
+from dpmodels.results.release_text import is_local
 from dpmodels.sessions.session import Session
 
 _SQLITE: Final = b"SQLite format 3\0"

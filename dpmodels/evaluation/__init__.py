@@ -7,6 +7,6 @@ with from benchmarks/algorithms.py of the source tree.
 
 from dpmodels.evaluation import report as report
 from dpmodels.evaluation import shapes as shapes
-from dpmodels.evaluation.published import published_algorithms as published_algorithms
+from dpmodels.evaluation.recipe import published_algorithms as published_algorithms
 from dpmodels.evaluation.study import Study as Study
 from dpmodels.evaluation.verb import evaluate as evaluate

@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import ModuleType
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -26,7 +27,8 @@ from dpmodels.frames.progress import steps
 from dpmodels.noise import simulation
 from dpmodels.options import options
 from dpmodels.sessions.session import Session
-from dpmodels.typing import Floats
+from dpmodels.source_tree import load_source
+from dpmodels.typing import Floats, Table
 
 Callee = Callable[..., object]
 
@@ -187,13 +189,13 @@ class Task(Protocol):
     def draw(self, cell: Cell, rng: np.random.Generator) -> Any:
         """Draw a table of the setting."""
 
-    def times(self, table: Any, copies: int) -> Any:
+    def times(self, table: Table, copies: int) -> Any:
         """Return a table in which every row is repeated `copies` times."""
 
-    def truth(self, table: Any) -> Floats:
+    def truth(self, table: Table) -> Floats:
         """Return the exact answer, for plots."""
 
-    def score(self, recipe: Recipe, table: Any, eps: float, seed: int) -> Score:
+    def score(self, recipe: Recipe, table: Table, eps: float, seed: int) -> Score:
         """Call a recipe and measure the error of its answer."""
 
 
@@ -247,7 +249,7 @@ def draw_tables(task: Task, cell: Cell, n_tables: int, seed: int) -> Iterator[An
         yield task.draw(cell, np.random.default_rng(seed_of(seed, "rows", setting, repeat)))
 
 
-def run_once(task: Task, recipe: Recipe, table: Any, cell: Cell, seed: int) -> Score:
+def run_once(task: Task, recipe: Recipe, table: Table, cell: Cell, seed: int) -> Score:
     """Run a recipe once; errors name the recipe and the setting."""
     try:
         score = task.score(recipe, table, cell.eps, seed)
@@ -268,3 +270,13 @@ def seed_of(seed: int, name: str, cell: Cell, repeat: int) -> int:
     digest = zlib.crc32(f"{name} at {cell}".encode())
     state = np.random.SeedSequence([seed, digest, repeat]).generate_state(2, np.uint64)
     return int(state[0])
+
+
+def published_algorithms() -> ModuleType:
+    """Import the algorithms for one axis, ``LINE``, and for two axes, ``PLANE``.
+
+    They are in benchmarks/algorithms.py of the source tree. NotAvailable if it does not exist.
+    """
+    return load_source(
+        "benchmarks.algorithms", "benchmarks/algorithms.py", "the published algorithms"
+    )

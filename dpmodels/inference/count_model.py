@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import log_expit, log_softmax
 
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Numbers
 
 # A choice: the likelihood of noise alone has no maximum, so p below exp(-LONGEST) is penalised.
 LONGEST = 12.0
@@ -119,7 +119,7 @@ def expected(counts: Floats, logs: Floats, slopes: Floats) -> Floats:
     return _squares(slopes, counts.sum(axis=1, keepdims=True) * np.exp(logs))
 
 
-def _squares(slopes: Floats, weights: Any) -> Floats:
+def _squares(slopes: Floats, weights: Numbers) -> Floats:
     flat = slopes.reshape(-1, slopes.shape[-1])
     return np.asarray(flat.T @ (weights.reshape(-1, 1) * flat))
 

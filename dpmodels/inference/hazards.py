@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from dpmodels.inference.ordered import SumNoise
+from dpmodels.inference.proportions import SumNoise
 from dpmodels.inference.survival import Noise
 from dpmodels.postprocess.protocol import Spread
 from dpmodels.postprocess.survival import DETECTION_SDS, at_risk

@@ -28,7 +28,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,41 @@ from dpmodels.postprocess.normal_equations import (
 )
 from dpmodels.postprocess.small_samples import DETECTION_SDS
 from dpmodels.typing import Floats
+
+
+class CoefficientsLaw(Protocol):
+    """The distribution of estimated coefficients about the population's, from noise and sampling.
+
+    Methods take combinations ``directions · params``, `directions` of shape (combinations,
+    coefficients), in the units of the coded columns.
+    """
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the coefficients."""
+
+    @property
+    def params(self) -> Floats:
+        """The estimate, shape (coefficients,)."""
+
+    def covariance(self) -> Floats:
+        """Return the covariance in the delta form, shape (coefficients, coefficients)."""
+
+    def identifies(self, directions: Floats) -> NDArray[np.bool_]:
+        """Return which combinations are identified."""
+
+    def errors(self, directions: Floats) -> Floats:
+        """Return standard errors, infinite or nan where a combination is not identified."""
+
+    def intervals(self, directions: Floats, level: float) -> Floats:
+        """Return intervals, shape (combinations, 2), infinite or nan where not identified."""
+
+    def roots(self, directions: Floats, values: Floats) -> Floats:
+        """Return signed roots of the test statistics of ``directions · params = values``."""
+
+    def distance(self, conditions: Floats, values: Floats) -> float:
+        """Return the χ² statistic of ``conditions · params = values``."""
+
 
 # Below this strength an interval needs extreme slopes to be rejected at 0.1 %; intervals that are
 # bounded only at their own level cover too rarely.

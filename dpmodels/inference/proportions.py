@@ -1,12 +1,18 @@
-"""Proportions of cells among complete rows, with noise and sampling."""
+"""Proportions of cells, ordered or not, and counts above a threshold, with noise and sampling."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from dpmodels.inference.ratios import Noise
-from dpmodels.noise.sums import half_width
+from dpmodels.noise.discrete import below
+from dpmodels.noise.sums import half_width, half_widths
+from dpmodels.postprocess.protocol import Spread
 from dpmodels.typing import Floats
 
 # Steps above this fraction of the noise sd are treated as discrete: a choice.
@@ -130,3 +136,159 @@ def _factors(shares: Floats, noisy: Floats, total: float, law: str, level: float
         for fraction in parts.tolist()
     ]
     return np.array(widths)[positions]
+
+
+# From the weights of cells inside a sum and of all others to the noise in such sums.
+Sums = Callable[[Floats, Floats], Spread]
+
+_NONE, _ONE = np.zeros(()), np.ones(())
+
+
+class SumNoise(NamedTuple):
+    """The distribution, sd and step of the independent noise variables in sums."""
+
+    law: str
+    sd: float
+    step: float
+
+    def divided(self, rows: int) -> SumNoise:
+        """Return the noise of sums in units of `rows` rows."""
+        return SumNoise(self.law, self.sd / rows, self.step / rows)
+
+    def widths(self, spread: Spread, normal_sd: Floats, level: float) -> Floats:
+        """Return half-widths for the sum of the noise and a normal variable."""
+        return half_widths(self.law, *spread, self.sd, normal_sd, level)
+
+
+def sum_interval(
+    sums: Floats, spread: Spread, noise: SumNoise, level: float
+) -> tuple[Floats, Floats]:
+    """Return intervals of sums of counts of these rows, not below 0.
+
+    A negative sum is taken as 0. For noise with large steps half a step is added, since noise is a
+    multiple of the step; unless, by Chebyshev's inequality, it is 0 with probability `level`.
+    """
+    sds = noise.sd * np.sqrt(spread.squares)
+    seldom = sds**2 <= (1 - level) * noise.step**2
+    steps = np.where((noise.step > SMALL_NOISE * sds) & ~seldom, noise.step / 2, 0.0)
+    width = noise.widths(spread, _NONE, level) + steps
+    feasible = np.maximum(sums, 0.0)
+    return np.maximum(feasible - width, 0.0), feasible + width
+
+
+def part_interval(
+    sums: Floats, total: float, of: Sums, noise: SumNoise, level: float, *, sampling: bool
+) -> tuple[Floats, Floats]:
+    """Return intervals of the proportions of sums of cells in the sum of all cells.
+
+    For these rows; for the population if `sampling`.
+    """
+    if not total > 0:
+        return np.zeros(len(sums)), np.ones(len(sums))
+    variance, other_variance, total_variance = (
+        noise.sd**2 * of(*sides).squares for sides in ((_ONE, _NONE), (_NONE, _ONE), (_ONE, _ONE))
+    )
+    covariance = (variance + total_variance - other_variance) / 2
+    feasible = np.maximum(sums, 0.0)
+    estimate = np.minimum(feasible / total, 1.0)
+    rows = total if sampling else 0.0
+    spread = of(1 - estimate, -estimate)
+    normal = np.sqrt(rows * estimate * (1 - estimate))
+    sd = np.sqrt(noise.sd**2 * spread.squares + normal**2)
+    width = noise.widths(spread, normal, level)
+    kappa = np.divide(width, sd, out=np.ones_like(width), where=sd > 0)
+    return score_interval(feasible, total, (variance, covariance, total_variance), kappa, rows)
+
+
+def quantile_bins(
+    running: Floats, prob: float, of: Sums, noise: SumNoise, level: float, *, sampling: bool
+) -> tuple[int, int]:
+    """Return the first and the last bin of an interval for a quantile.
+
+    `running` are the sums of the first 1, 2, ... cells, and `of` gives their noise. A bin is
+    excluded if its running sum is below the quantile's rank, or the one before it above, by more
+    than noise, and `sampling`, explain. The quantile's bin is excluded with probability at most ``1
+    - level``, so the interval covers.
+    """
+    total = float(running[-1])
+    if not total > 0:
+        return 0, len(running) - 1
+    score = running - prob * total
+    spread = of(np.asarray(1 - prob), np.asarray(-prob))
+    normal = np.sqrt((total if sampling else 0.0) * prob * (1 - prob))
+    width = noise.widths(spread, normal, level)
+    below, above = score < -width, score > width
+    # The last running sum counts all rows, and no bin precedes the first.
+    below[-1] = False
+    possible = np.flatnonzero(~below & ~np.append(False, above[:-1]))
+    return (int(possible[0]), int(possible[-1])) if possible.size else (0, len(running) - 1)
+
+
+# Intervals of expected numbers of events, from noisy counts.
+
+
+def rate_interval(
+    sums: Floats, spread: Spread, noise: SumNoise, effect: int, level: float
+) -> tuple[Floats, Floats]:
+    """Return intervals, not below 0, of the expected numbers of Poisson events.
+
+    The numbers m that a score test with noise does not reject: ``(y - m)²`` is below the squared
+    quantile times ``effect m + v``, v the noise variance and `effect` the number of events that may
+    occur together. A negative sum is taken as 0.
+    """
+    feasible = np.maximum(sums, 0.0)
+    normal = np.sqrt(effect * feasible)
+    variance = noise.sd**2 * spread.squares + normal**2
+    width = noise.widths(spread, normal, level)
+    kappa = np.divide(width, np.sqrt(variance), out=np.ones_like(width), where=variance > 0)
+    middle = feasible + effect * kappa**2 / 2
+    root = np.sqrt((middle - feasible) ** 2 + kappa**2 * variance)
+    return np.maximum(middle - root, 0.0), middle + root
+
+
+def count_detected_with(share: float, scale: float, threshold: int) -> int:
+    """Return the smallest count at which a level is released with the probability `share`."""
+    low, high = 0, 2 * threshold + 1
+    while high - low > 1:
+        tried = (low + high) // 2
+        enough = (
+            1 - float(below(np.array([float(threshold - tried)]), scale, threshold)[0]) >= share
+        )
+        low, high = (low, tried) if enough else (tried, high)
+    return high
+
+
+def detected_count_interval(
+    noisy: Floats, scale: float, threshold: int, level: float
+) -> tuple[Floats, Floats]:
+    """Return both ends of intervals for the exact counts, shape (counts,) each.
+
+    Given that the count is released, both tail probabilities ``P(c + Z >= n | c + Z > threshold)``,
+    which rises with c, and ``P(c + Z <= n | c + Z > threshold)``, which falls, exceed ``(1 - level)
+    / 2`` for the counts c of the interval. Both ends are found by bisection among integers from 1
+    to ``n + threshold``.
+    """
+    half = (1 - level) / 2
+
+    def released(count: Floats, at: Floats) -> Floats:
+        """Return the probability of a noisy count up to `at`, given that it is released."""
+        below_threshold = below(threshold - count, scale, threshold)
+        below_value = below(at - count, scale, threshold)
+        return np.clip(
+            (below_value - below_threshold) / np.maximum(1 - below_threshold, 1e-300), 0.0, 1.0
+        )
+
+    lowest = np.maximum(noisy - threshold, 1.0) - 1
+    beyond = noisy + threshold + 1
+    lower = _least_where(lambda c: 1 - released(c, noisy - 1) > half, lowest, beyond)
+    upper = _least_where(lambda c: released(c, noisy) <= half, lowest, beyond) - 1
+    return lower, np.maximum(upper, lower)
+
+
+def _least_where(holds: Callable[[Floats], NDArray[np.bool_]], low: Floats, high: Floats) -> Floats:
+    """Return the smallest integers above `low` from which on `holds` is true."""
+    while (high - low > 1).any():
+        tried = np.floor((low + high) / 2)
+        enough = holds(tried) & (tried > low)
+        low, high = np.where(enough, low, tried), np.where(enough, tried, high)
+    return high

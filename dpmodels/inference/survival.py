@@ -20,7 +20,7 @@ import numpy as np
 from scipy.optimize import lsq_linear
 from scipy.special import chdtrc
 
-from dpmodels.inference.ordered import SumNoise
+from dpmodels.inference.proportions import SumNoise
 from dpmodels.postprocess.protocol import Spread
 from dpmodels.postprocess.survival import Followed
 from dpmodels.typing import Floats

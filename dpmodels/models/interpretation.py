@@ -23,8 +23,9 @@ from dpmodels.privacy import (
 )
 from dpmodels.privacy.register import convergence_notes
 from dpmodels.privacy.trade_off import Curve, curve_of
-from dpmodels.results.base import ALPHA, PRIOR, Result, convergence_words, is_local
+from dpmodels.results.base import Result
 from dpmodels.results.interpretation import ReadingResult
+from dpmodels.results.release_text import ALPHA, PRIOR, convergence_words, is_local
 
 
 def reading(

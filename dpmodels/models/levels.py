@@ -16,8 +16,8 @@ from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.request import Request
 from dpmodels.resolve_codebook import codebook_besides
+from dpmodels.results.bounds import LevelsResult
 from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.levels import LevelsResult
 
 
 @verb

@@ -29,22 +29,19 @@ from dpmodels.released import AnswersFitRelease, AnswersRelease, Channel, Mechan
 from dpmodels.request import Request
 from dpmodels.resolve_codebook import Resolved, codebook_of_call
 from dpmodels.results.call import INTERCEPT, CoefficientsCall, Spec
-from dpmodels.results.survey import SurveyResult
-from dpmodels.results.survey_fit import SurveyFitResult
+from dpmodels.results.survey import SurveyFitResult, SurveyResult
 from dpmodels.sites.parties import parties, with_csv
 from dpmodels.surveys.answers import (
+    Devices,
     Respondents,
     Strata,
+    channel_of,
+    channels_of,
+    checked_devices,
     counted_answers,
     counted_bits,
     fitted_answers,
     respondents,
-)
-from dpmodels.surveys.channels import (
-    Devices,
-    channel_of,
-    channels_of,
-    checked_devices,
     unary_question,
     with_levels,
 )

@@ -26,7 +26,7 @@ from dpmodels.plots.style import (
     number,
     short_names,
 )
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -434,7 +434,7 @@ LEAST = 1e-16
 
 def step_up(
     p_values: Floats,
-    rejected: NDArray[Any],
+    rejected: Numbers,
     cut_offs: Floats,
     *,
     ax: Axes | None = None,

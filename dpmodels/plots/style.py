@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
     from matplotlib.patheffects import AbstractPathEffect
 
 
@@ -170,7 +171,7 @@ def alt_text(ax: Axes) -> str:
     return description
 
 
-def _under(figure: Any, caption: str) -> None:
+def _under(figure: Figure | SubFigure, caption: str) -> None:
     """Add a caption under all axes of a figure, once; reserve space if no layout engine does."""
     wrapped = fill(caption, int(72 * figure.bbox.width / figure.dpi / (0.54 * SMALL)))
     existing = figure.get_supxlabel()
@@ -189,7 +190,7 @@ def _under(figure: Any, caption: str) -> None:
 MOST = 12
 
 
-def number(value: Any) -> str:
+def number(value: float) -> str:
     """Print a number in three digits.
 
     >>> number(0.12345), number(1234567.0), number(float("nan"))
@@ -201,7 +202,7 @@ def number(value: Any) -> str:
     return f"{rounded:,.0f}" if 100 <= abs(rounded) < 1e15 else f"{rounded:g}"
 
 
-def between(value: object, low: Any, high: Any) -> str:
+def between(value: float, low: float, high: float) -> str:
     """Print a number with the ends of its interval, where it has any.
 
     >>> between(1, 0.5, 1.5), between(1, float("-inf"), 2)

@@ -24,13 +24,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.noise.sums import half_width
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats, Integers, Numbers
 
 # Factor of range variance accepted in exchange for fewer levels: a choice.
 WIDER = 1.1
@@ -52,7 +52,7 @@ class Hierarchy:
         """Numbers of nodes by level, the top first; the lowest level are the cells."""
         return (*map(len, self.starts), self.cells)
 
-    def sums(self, cells: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    def sums(self, cells: Numbers) -> tuple[Numbers, ...]:
         """Return the counts of all levels; cells are on the last axis."""
         levels = [cells]
         for starts in reversed(self.starts):
@@ -73,7 +73,7 @@ class Hierarchy:
         """Variance of the best estimate of the total, which was not released itself."""
         return float(self.variances[0].sum())
 
-    def spread(self, above: NDArray[Any], level: int) -> NDArray[Any]:
+    def spread(self, above: Numbers, level: int) -> Numbers:
         """Return for every node of a level the value of its parent."""
         starts = self.starts[level - 1]
         children = np.diff(starts, append=self.sizes[level])

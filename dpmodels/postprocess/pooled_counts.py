@@ -22,14 +22,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.postprocess.protocol import NO_WEIGHT, Spread, whole
 from dpmodels.released import RunsRelease
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats, Integers, Numbers
 
 # Penalty of a cut in squared noise sds: halves differ if by more than two sds. A choice.
 PENALTY = 4.0
@@ -310,7 +310,7 @@ class Halves:
         nodes: Integers = self.places[cells] >> (self.lowest - level)
         return nodes
 
-    def sums(self, cells: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    def sums(self, cells: Numbers) -> tuple[Numbers, ...]:
         """Return the sums of all nodes, level by level; cells are on the last axis."""
         lowest = np.zeros((*cells.shape[:-1], 2**self.lowest), dtype=cells.dtype)
         lowest[..., self.places] = cells

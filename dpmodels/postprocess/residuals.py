@@ -31,10 +31,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats, Integers, Numbers
 
 # Term: increasing indices of the variables of a margin or of a component.
-Numbers = TypeVar("Numbers", bound=np.generic)
+Scalar = TypeVar("Scalar", bound=np.generic)
 Term = tuple[int, ...]
 Sizes = Sequence[int]
 
@@ -75,12 +75,12 @@ def shape(term: Term, sizes: Sizes) -> tuple[int, ...]:
     return tuple(sizes[i] for i in term)
 
 
-def summed(table: NDArray[Any], term: Term, part: Term) -> NDArray[Any]:
+def summed(table: Numbers, term: Term, part: Term) -> Numbers:
     """Return the margin of a part of a term's variables."""
     return np.asarray(table.sum(axis=tuple(k for k, i in enumerate(term) if i not in part)))
 
 
-def centred(table: NDArray[Any]) -> NDArray[Any]:
+def centred(table: Numbers) -> Numbers:
     """Return a table less its mean along each axis, times the number of cells.
 
     For integers the result is an exact integer.
@@ -145,8 +145,8 @@ def unlike(part: Term, sizes: Sizes) -> float:
 
 
 def split(
-    values: NDArray[Numbers], parts: Iterable[Term], sizes: Sizes
-) -> dict[Term, NDArray[Numbers]]:
+    values: NDArray[Scalar], parts: Iterable[Term], sizes: Sizes
+) -> dict[Term, NDArray[Scalar]]:
     """Return the components that are concatenated in one vector."""
     by_part, position = {}, 0
     for part in parts:

@@ -22,14 +22,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.postprocess.protocol import NO_WEIGHT, Spread, whole_running
 from dpmodels.released import SumsRelease
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats, Integers, Numbers
 
 # The first coefficient as an integer: sums of squares of the coefficients stay below 2**53.
 UNIT: Final = 2**20
@@ -102,7 +101,7 @@ class SquareRoot:
         mean_range = (n_edges * float(self.prefix_variances.sum()) - of_sum) / n_ranges
         return mean_range, float(np.cumsum(self.back**2).mean())
 
-    def sums(self, cells: NDArray[Any]) -> Integers:
+    def sums(self, cells: Numbers) -> Integers:
         """Return ``UNIT R x`` for exact counts x, shape (groups, cells)."""
         series = coefficients(self.cells)
         rows = [np.convolve(row, series)[: self.cells] for row in cells.astype(np.int64)]

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from dpmodels.postprocess.hierarchy import Hierarchy, line, whole_cells
 from dpmodels.postprocess.protocol import NO_WEIGHT, Spread, whole
 from dpmodels.released import SumsRelease
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats, Integers, Numbers
 
 # Children per node in the tree used to round counts to integers: a choice.
 CHILDREN = 4
@@ -33,7 +32,7 @@ def pairs(cells: int) -> tuple[Hierarchy, tuple[NDArray[np.intp], ...]]:
     return hierarchy, (np.zeros(1, dtype=np.intp), *hierarchy.starts)
 
 
-def wavelets(cells: NDArray[Any]) -> NDArray[np.generic]:
+def wavelets(cells: Numbers) -> NDArray[np.generic]:
     """Return the total, then differences level by level; cells are on the last axis.
 
     >>> wavelets(np.array([5, 1, 2, 0])).tolist()

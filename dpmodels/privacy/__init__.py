@@ -1,6 +1,5 @@
 """Guarantees, events, calibration, composition and the ledger: no noise, no data."""
 
-from dpmodels.privacy.account import Charge, charge, check_ledger, verified
 from dpmodels.privacy.budget import (
     WRITE_DELTA,
     ZCDP,
@@ -35,7 +34,7 @@ from dpmodels.privacy.events import (
     PureEvent,
 )
 from dpmodels.privacy.groups import group_events, planned_for_group
-from dpmodels.privacy.ledger import Ledger
+from dpmodels.privacy.ledger import Charge, Ledger, charge, check_ledger, verified
 from dpmodels.privacy.lines import About, Entry
 from dpmodels.privacy.pufferfish import Pufferfish, hidden_by
 from dpmodels.privacy.quilts import Quilt, wasserstein_sensitivity

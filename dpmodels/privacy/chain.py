@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from dpmodels.arguments import integer, real
 from dpmodels.errors import ArgumentError, FrameError, quoted, shorten
 from dpmodels.external_files import conform
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Numbers
 
 # The name of a state: a level of a codebook.
 State = bool | int | float | str
@@ -365,11 +365,11 @@ def _states(names: Any) -> tuple[State, ...]:
     return states
 
 
-def _communicating(matrix: Floats) -> tuple[int, NDArray[Any]]:
+def _communicating(matrix: Floats) -> tuple[int, Numbers]:
     """Return the number of communicating classes, and the class of each state."""
     from scipy.sparse.csgraph import connected_components
 
-    classes: tuple[int, NDArray[Any]] = connected_components(matrix > 0, connection="strong")
+    classes: tuple[int, Numbers] = connected_components(matrix > 0, connection="strong")
     return classes
 
 
@@ -439,7 +439,7 @@ def count_laws(
     forward = [_shifted(np.outer(first, [1] + [0] * steps), counted)]
     for _ in range(steps - 1):
         forward.append(_shifted(moves.T @ forward[-1], counted))
-    later: NDArray[Any] = np.zeros_like(forward[0])
+    later: Numbers = np.zeros_like(forward[0])
     later[:, 0] = 1
     backward = [later]
     for _ in range(steps - 1):
@@ -457,7 +457,7 @@ def count_laws(
     return laws
 
 
-def integers(law: Floats) -> NDArray[Any]:
+def integers(law: Floats) -> Numbers:
     """Return probabilities as integers that add up to ``2**53``; the largest absorbs the rounding.
 
     Positive probabilities stay positive, since a distance of distributions may depend on rare
@@ -471,7 +471,7 @@ def integers(law: Floats) -> NDArray[Any]:
     return numerators
 
 
-def _shifted(table: NDArray[Any], counted: NDArray[np.bool_]) -> NDArray[Any]:
+def _shifted(table: Numbers, counted: NDArray[np.bool_]) -> Numbers:
     """Increase the count by one in the rows of the counted state."""
     shifted = table.copy()
     shifted[counted, 1:] = table[counted, :-1]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, SupportsIndex
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Literal, NoReturn, SupportsIndex
 
 from dpmodels.atomic_files import write_whole
-from dpmodels.errors import LedgerError, NotAvailable, PrivacyError
+from dpmodels.errors import ArgumentError, LedgerError, NotAvailable, PrivacyError, quoted, shorten
 from dpmodels.privacy.budget import Adjacency, AdjacencyName, Guarantee, protecting
 from dpmodels.privacy.events import Event, checked_events
 from dpmodels.privacy.filters import Filter, requested_filter
@@ -20,6 +20,7 @@ from dpmodels.privacy.lines import (
     About,
     Claim,
     Entry,
+    Memory,
     Store,
     chained,
     entry_of,
@@ -31,7 +32,6 @@ from dpmodels.privacy.lines import (
     totals_of,
     unfinished_lines,
 )
-from dpmodels.privacy.memory import Memory
 from dpmodels.privacy.pufferfish import Pufferfish, resolve_any
 from dpmodels.privacy.refusal import refusal, refuse_other_neighbours
 from dpmodels.privacy.register import Forecast, convergence_notes, forecast, printed, register_rows
@@ -41,7 +41,6 @@ from dpmodels.typing import AnyPath
 
 if TYPE_CHECKING:
     import pandas as pd
-
 
 # Choices: longest label in the table of a ledger, and longest total of all other texts of a line.
 _LONGEST_LABEL = 10_000
@@ -475,7 +474,7 @@ class Ledger:
             bodies = [line.body for line in chain.lines()]
         return [body["about"].get("mechanism", "") for body in bodies if body["kind"] == CHARGED]
 
-    def _follow(self, entry: Entry, outcome: dict[str, Any]) -> None:
+    def _follow(self, entry: Entry, outcome: dict[str, object]) -> None:
         """Record the outcome of a charge."""
         _require_short("an outcome of a charge", outcome.values())
         with self._store.writing() as chain:
@@ -501,3 +500,61 @@ def _require_short(subject: str, texts: Iterable[object], limit: int = _LONGEST_
         raise LedgerError(
             f"{subject} of {length:,} characters: expected at most {limit:,}. Nothing was charged"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """A verb's charge to its ledger, empty without a ledger."""
+
+    ledger: Ledger | None = None
+    entry: Entry | None = None
+
+    @property
+    def ledger_state(self) -> str:
+        """The state of the ledger after the charge; empty without one."""
+        return "" if self.entry is None else self.entry.describe()
+
+    def released(self, digest: Callable[[], str]) -> None:
+        """Record the release before it is returned; no digest is made without a ledger.
+
+        A `LedgerError` if it cannot be recorded: then it must not be returned.
+        """
+        if self.ledger is not None and self.entry is not None:
+            self.ledger.released(self.entry, digest())
+
+    def void(self, reason: str) -> None:
+        """Refund the charge: nothing was released, for a reason that depends on no row."""
+        if self.ledger is not None and self.entry is not None:
+            self.ledger.void(self.entry, reason)
+
+
+def charge(
+    ledger: Ledger | None,
+    events: Iterable[Event],
+    *,
+    adjacency: Adjacency,
+    about: About,
+    claims: tuple[Claim, ...] = (),
+) -> Charge:
+    """Charge a ledger, if there is one, before a row is read."""
+    if ledger is None:
+        return Charge()
+    label = shorten(f"{about.verb} {about.formula}", 1_000)
+    return Charge(
+        ledger,
+        ledger.charge(events, adjacency=adjacency, label=label, about=about, claims=claims),
+    )
+
+
+def verified(ledger: object) -> Ledger:
+    """Return a ledger after verifying its chain of lines; refuse anything else."""
+    if not isinstance(ledger, Ledger):
+        raise ArgumentError(f"ledger={quoted(ledger)}: expected a dp.Ledger")
+    ledger.verify()
+    return ledger
+
+
+def check_ledger(ledger: object) -> None:
+    """Refuse anything but a ledger or None."""
+    if not isinstance(ledger, Ledger | None):
+        raise ArgumentError(f"ledger={type(ledger).__name__}: expected a dp.Ledger or None")

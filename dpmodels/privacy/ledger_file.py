@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 from dpmodels.arguments import between
@@ -48,6 +48,7 @@ from dpmodels.privacy.lines import (
     Claim,
     Line,
     chained,
+    claimed,
     following,
     opened,
     opening,
@@ -55,7 +56,6 @@ from dpmodels.privacy.lines import (
     signed,
     totals_of,
 )
-from dpmodels.privacy.memory import claimed
 from dpmodels.privacy.pufferfish import Pufferfish
 from dpmodels.privacy.refusal import require_same
 from dpmodels.typing import AnyPath
@@ -323,7 +323,7 @@ class _Open:
             yield require_form(line, number, self._place)
 
 
-def _schema(connection: sqlite3.Connection) -> list[Any]:
+def _schema(connection: sqlite3.Connection) -> list[tuple[object, ...]]:
     """Return the schema of a database."""
     return connection.execute(
         "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name"
@@ -331,7 +331,7 @@ def _schema(connection: sqlite3.Connection) -> list[Any]:
 
 
 @cache
-def _own_schema() -> list[Any]:
+def _own_schema() -> list[tuple[object, ...]]:
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(_SCHEMA)
         return _schema(connection)

@@ -9,18 +9,20 @@ from __future__ import annotations
 import getpass
 import json
 import math
+import os
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
-from typing import Any, Final, Protocol, get_args
+from threading import Lock
+from typing import Final, Protocol, get_args
 
-from dpmodels.errors import DPModelsError, LedgerError
+from dpmodels.errors import DPModelsError, LedgerError, PrivacyError
 from dpmodels.external_files import conform
 from dpmodels.privacy.budget import Adjacency, Guarantee, adjacency
 from dpmodels.privacy.events import Event
@@ -28,6 +30,7 @@ from dpmodels.privacy.filters import Filter
 from dpmodels.privacy.pufferfish import Pufferfish
 from dpmodels.privacy.spent import Spent, capacity
 from dpmodels.privacy.totals import Totals
+from dpmodels.typing import Plain
 
 OPENED, CHARGED, RELEASED, VOID = "opened", "charged", "released", "void"
 RESTORED: Final = "restored"
@@ -73,13 +76,13 @@ class Line:
     hash: str
 
     @property
-    def body(self) -> dict[str, Any]:
+    def body(self) -> dict[str, Plain]:
         """The content of the line as plain values."""
-        plain: dict[str, Any] = json.loads(self.text)
+        plain: dict[str, Plain] = json.loads(self.text)
         return plain
 
 
-def chained(before: str, body: Mapping[str, Any]) -> Line:
+def chained(before: str, body: Mapping[str, object]) -> Line:
     """Return the line that follows a line with this hash; ``""`` for the first."""
     text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return Line(text, hash_of(before, text))
@@ -178,7 +181,7 @@ def significant(amount: Spent) -> str:
     return f"{amount.amount:.0f}" if amount.amount >= 100 else f"{amount.amount:#.3g}"
 
 
-def events_to_plain(events: Iterable[Event]) -> list[list[Any]]:
+def events_to_plain(events: Iterable[Event]) -> list[list[object]]:
     """Return events as plain values, runs of equal events once with their length."""
     runs = ((event, sum(1 for _ in run)) for event, run in groupby(events))
     return [
@@ -187,13 +190,13 @@ def events_to_plain(events: Iterable[Event]) -> list[list[Any]]:
     ]
 
 
-def events_from_plain(plain: Iterable[Any]) -> tuple[Event, ...]:
+def events_from_plain(plain: Iterable[Plain]) -> tuple[Event, ...]:
     """Return the events of plain values."""
     runs = ((_EVENTS[name](**arguments), *count) for name, arguments, *count in plain)
     return tuple(event for event, *count in runs for _ in range(count[0] if count else 1))
 
 
-def totals_to_plain(totals: Totals) -> dict[str, Any]:
+def totals_to_plain(totals: Totals) -> dict[str, object]:
     """Return totals as plain values; infinity, which JSON lacks, as null."""
     return {
         name: None if isinstance(value, float) and math.isinf(value) else value
@@ -202,9 +205,9 @@ def totals_to_plain(totals: Totals) -> dict[str, Any]:
     }
 
 
-def totals_from_plain(plain: Mapping[str, Any]) -> Totals:
+def totals_from_plain(plain: Mapping[str, Plain]) -> Totals:
     """Return the totals of plain values."""
-    values: dict[str, Any] = {
+    values: dict[str, Plain] = {
         name: math.inf if value is None else value for name, value in plain.items()
     }
     return Totals(**values)
@@ -215,7 +218,7 @@ def totals_of(line: Line) -> Totals:
     return totals_from_plain(line.body["totals"])
 
 
-def signed(charges: int, totals: Totals) -> dict[str, Any]:
+def signed(charges: int, totals: Totals) -> dict[str, object]:
     """Return the common fields of all lines: number of charges, totals, time, user and host."""
     return {
         "charges": charges,
@@ -271,7 +274,7 @@ def opened(line: Line, place: str) -> tuple[Filter, Adjacency]:
     )
 
 
-def without_last(bodies: Sequence[Mapping[str, Any]], charge: int) -> Totals:
+def without_last(bodies: Sequence[Mapping[str, Plain]], charge: int) -> Totals:
     """Return the totals after voiding a charge: those before it, unless another followed it."""
     positions = reversed(range(len(bodies)))
     last = next(position for position in positions if bodies[position]["kind"] == CHARGED)
@@ -313,7 +316,7 @@ def require_form(line: Line, number: int, place: str) -> Line:
     return line
 
 
-def _texts_and_numbers(body: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+def _texts_and_numbers(body: Mapping[str, Plain]) -> tuple[list[Plain], list[Plain]]:
     """Return the values of a line's body that must be strings, and those that must be integers."""
     texts = [body[name] for name in ("time", "user", "host", "version", *_TEXTS[body["kind"]])]
     datetime.fromisoformat(body["time"])
@@ -337,7 +340,7 @@ def require_chain(
 
     The `LedgerError` names the first line that does not follow.
     """
-    before, totals, bodies = "", Totals(), list[dict[str, Any]]()
+    before, totals, bodies = "", Totals(), list[dict[str, Plain]]()
     pending = set[int]()  # Charges without an outcome
     for number, line in enumerate(lines):
         before = following(before, line, number, place).hash
@@ -418,3 +421,83 @@ class Store(Protocol):
     def writing(self) -> AbstractContextManager[Chain]:
         """Write to the chain exclusively; added lines are stored unless an error is raised."""
         ...
+
+
+class Memory:
+    """Lines in the memory of one process."""
+
+    place = ""
+
+    def __init__(self, opening: Line) -> None:
+        self._lines = [opening]
+        self._about: dict[int, list[Line]] = {}
+        self._before: dict[int, Line] = {}
+        self._claims: dict[Claim, int] = {}
+        self._lock = Lock()
+        self._process = os.getpid()
+
+    @contextmanager
+    def reading(self) -> Iterator[Chain]:
+        """Read the append-only chain."""
+        yield self
+
+    @contextmanager
+    def writing(self) -> Iterator[Chain]:
+        """Write to the chain, one thread at a time.
+
+        A `PrivacyError` in a process forked after the ledger was opened.
+        """
+        if os.getpid() != self._process:
+            raise PrivacyError(
+                "this process is a copy of the one that opened the ledger, and each copy would "
+                "spend the whole budget: open a file that all share, "
+                "dp.Ledger.open('study.ledger', eps=..., delta=..., new=True)"
+            )
+        with self._lock:
+            yield self
+
+    def last(self) -> Line:
+        """Return the last line."""
+        return self._lines[-1]
+
+    def lines(self) -> Iterator[Line]:
+        """Return all lines, first to last."""
+        return iter(tuple(self._lines))
+
+    def of(self, charge: int) -> list[Line]:
+        """Return the lines about a charge, first to last."""
+        return self._about.get(charge, [])
+
+    def before(self, charge: int) -> Line:
+        """Return the line before that of a charge."""
+        return self._before[charge]
+
+    def free(self, charge: int) -> None:
+        """Release the claims of a charge."""
+        self._claims = {claim: holder for claim, holder in self._claims.items() if holder != charge}
+
+    def check(self) -> None:
+        """Do nothing: memory is assumed intact."""
+
+    def claims(self) -> set[tuple[str, str, int]]:
+        """Return the claims with their charges."""
+        return {(*claim, charge) for claim, charge in self._claims.items()}
+
+    def append(self, line: Line, charge: int, claims: tuple[Claim, ...] = ()) -> None:
+        """Add a line about a charge, and its exclusive claims."""
+        repeated = self._claims.keys() & set(claims)
+        if repeated:
+            raise LedgerError(claimed(*sorted(repeated)[0]))
+        # The line first: if interrupted here, the charge is spent and its number is used.
+        self._before.setdefault(charge, self._lines[-1])
+        self._lines.append(line)
+        self._about.setdefault(charge, []).append(line)
+        self._claims.update(dict.fromkeys(claims, charge))
+
+
+def claimed(kind: str, value: str) -> str:
+    """Return the message that refuses a repeated claim."""
+    return (
+        f"the {kind} {value[:60]!r} was used for an earlier charge of this ledger, and may be used "
+        f"only once; take a new {kind}. Nothing was charged"
+    )

@@ -359,8 +359,8 @@ Jump = tuple[Fraction, Fraction]
 
 
 def wasserstein_sensitivity(
-    laws_given_secrets: Mapping[Any, tuple[Any, Any]],
-    pairs: Iterable[tuple[Any, Any]] | None = None,
+    laws_given_secrets: Mapping[Any, tuple[object, object]],
+    pairs: Iterable[tuple[object, object]] | None = None,
 ) -> float:
     """Return how far a number can move between secrets, given its distribution under each.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from dpmodels.errors import LedgerError
 from dpmodels.labels import plain
@@ -49,9 +49,9 @@ def convergence_notes(mechanisms: Iterable[object]) -> tuple[str, ...]:
 
 def register_rows(
     lines: Iterable[Line], budget_filter: Filter, relation: Adjacency
-) -> dict[str, list[Any]]:
+) -> dict[str, list[object]]:
     """Return the columns of the register, with one value per charge."""
-    rows: dict[int, dict[str, Any]] = {}
+    rows: dict[int, dict[str, object]] = {}
     for number, line in enumerate(lines):
         body = line.body
         if body["kind"] in (RELEASED, VOID) and body["charge"] not in rows:
@@ -78,7 +78,7 @@ def register_rows(
     return {name: [_encodable(row[name]) for row in rows.values()] for name in COLUMNS}
 
 
-def _encodable(value: Any) -> Any:
+def _encodable(value: object) -> object:
     """Return a string without lone surrogates, which cannot be encoded; other values unchanged."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 

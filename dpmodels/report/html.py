@@ -8,7 +8,6 @@ from typing import Final
 
 from dpmodels.errors import ArgumentError
 from dpmodels.labels import plain
-from dpmodels.report.glossary import terms_in
 from dpmodels.report.layout import (
     WIDEST,
     Bar,
@@ -20,6 +19,7 @@ from dpmodels.report.layout import (
     placed,
     words_width,
 )
+from dpmodels.report.notes import terms_in
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 

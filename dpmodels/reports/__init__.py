@@ -4,24 +4,15 @@ No result imports this package; ``models/report_loading.py`` imports it at the f
 everything that a verb returns or ``load`` reads can be printed.
 """
 
-from dpmodels.reports import bounds as bounds
 from dpmodels.reports import coefficients as coefficients
 from dpmodels.reports import comparison as comparison
 from dpmodels.reports import counts as counts
 from dpmodels.reports import cov as cov
-from dpmodels.reports import derived_table as derived_table
 from dpmodels.reports import etable as etable
 from dpmodels.reports import groups as groups
 from dpmodels.reports import hist as hist
-from dpmodels.reports import interpretation as interpretation
 from dpmodels.reports import lm as lm
-from dpmodels.reports import margins as margins
-from dpmodels.reports import overview as overview
 from dpmodels.reports import pca as pca
 from dpmodels.reports import plan as plan
-from dpmodels.reports import quantile as quantile
 from dpmodels.reports import select as select
-from dpmodels.reports import series as series
 from dpmodels.reports import survey as survey
-from dpmodels.reports import survfit as survfit
-from dpmodels.reports import tabulated as tabulated

@@ -1,8 +1,11 @@
-"""The printed reports of coefficients: generalised linear models and support vector machines."""
+"""The printed reports of generalised regressions, and of estimates derived from any result."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Mapping
+from itertools import groupby
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +16,7 @@ from dpmodels.report import Fact, Report, Row, Section, interval, signif, signif
 from dpmodels.report.notes import Rank
 from dpmodels.reports.header import (
     SEE,
+    UNKNOWN,
     about,
     closing,
     counted_as,
@@ -24,14 +28,16 @@ from dpmodels.reports.header import (
 )
 from dpmodels.results.base import report_of
 from dpmodels.results.call import LINKS, CoefficientsCall
+from dpmodels.results.derived_table import Estimates
 from dpmodels.results.etable_columns import released_noise
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.multinomial import MultinomialResult
+from dpmodels.results.release_text import release_facts
 from dpmodels.results.svm import SVMResult
+from dpmodels.results.tabulated import CountedGLM, CountedMultinomial, OrdinalResult
 
 # Most coefficients in a printed table: a choice.
 SHOWN = 60
-UNKNOWN = "not identified"
 COLUMNS = ("coef", "std err", "noise", "z", "P>|z|", "95% conf. interval")
 
 
@@ -281,3 +287,168 @@ def _inference_cells(fit: MultinomialResult) -> list[tuple[str, ...]]:
 def _multinomial_as_released(fit: MultinomialResult) -> list[tuple[str, ...]]:
     values = fit.params_released.to_numpy(np.float64).T.ravel().tolist()
     return [(signif(value, 1),) for value in values]
+
+
+# Most rows of a table: a choice.
+SHOWN_ESTIMATES = 80
+NUMBERS = (
+    *("estimate", "std_error", "statistic", "df", "df_resid", "sumsq", "meansq", "noise_sd"),
+    *("p_value", "conf_low", "conf_high", "noise_low", "noise_high", "ngroups"),
+)
+
+
+@report_of.register
+def estimates_report(estimates: Estimates) -> Report:
+    """Lay out a table of estimates or tests."""
+    table, heads = estimates.table, _heads(estimates)
+    first = "estimate" if "estimate" in table else "statistic"
+    keys = [str(name) for name in table if name not in (*NUMBERS, "identified")]
+    lines = table.head(SHOWN_ESTIMATES).to_dict("records")
+    rows: list[Row] = []
+    for term, group in groupby(lines, lambda line: str(line[keys[0]])):
+        group_lines, description = list(group), about(estimates.fit.call, term)
+        headed = len(keys) > 1 and len(group_lines) > 1
+        if headed:
+            rows.append(Row(term, ("",) * len(heads), heading=True, about=description))
+        for line in group_lines:
+            cells = (UNKNOWN,) + ("",) * (len(heads) - 1)
+            if line.get("identified", math.isfinite(line[first])):
+                cells = tuple(_cell(estimates, line, name) for name in heads)
+            label = ", ".join(str(line[name]) for name in keys[headed:])
+            rows.append(Row(label, cells, int(headed), about=None if headed else description))
+    title = ", ".join(keys).replace("term", "Term")
+    lost = () if table.get("identified", table[first].notna()).all() else LOST
+    return Report(
+        title=estimates.title,
+        facts=(
+            ("Formula", estimates.fit.call.formula),
+            *release_facts(estimates.fit.release).items(),
+            *estimates.facts,
+        ),
+        sections=(Section(title, tuple(heads.values()), tuple(rows)),),
+        notes=(
+            *omitted(SHOWN_ESTIMATES, len(table), "rows", "tidy()"),
+            *estimates.notes,
+            *lost,
+            *FREE,
+        ),
+        stamp=estimates.stamp,
+    )
+
+
+LOST = Rank.IDENTIFIED("not identified: it depends on coefficients that the noise leaves unknown.")
+FREE = Rank.SOURCE("Computed from the released fit: no data are read, and no budget is spent.")
+
+
+def _heads(estimates: Estimates) -> dict[str, str]:
+    """Return the head of each printed column."""
+    labels = {
+        "estimate": "ratio" if estimates.ratio else "estimate",
+        "std_error": "std err (log)" if estimates.ratio else "std err",
+        "noise_sd": "noise sd",
+        "df": "df",
+        "df_resid": "df resid",
+        "sumsq": "sum sq",
+        "meansq": "mean sq",
+        "statistic": estimates.test,
+        "p_value": f"P>|{estimates.test}|"
+        if estimates.test in ("z", "t")
+        else f"P>{estimates.test}",
+        "conf_low": f"{estimates.level:.0%} conf. interval",
+        "noise_low": f"{estimates.level:.0%} noise interval",
+    }
+    return {name: labels[name] for name in estimates.table if name in labels}
+
+
+def _cell(estimates: Estimates, line: Mapping[Hashable, Any], name: str) -> str:
+    value = line[name]
+    match name:
+        case "estimate":
+            sd = line["std_error" if "std_error" in line else "noise_sd"]
+            return signif_uncertain(value, sd * abs(value) if estimates.ratio else sd)
+        case "std_error" | "noise_sd":
+            return "" if math.isnan(value) else signif(value, 2)
+        case "sumsq":
+            return signif_uncertain(value, line["noise_sd"])
+        case "meansq":
+            return signif_uncertain(value, line["noise_sd"] / max(line["df"], 1.0))
+        case "df" | "df_resid":
+            return signif(value, 4) if value % 1 and value < 1e4 else f"{value:,.0f}"
+        case "p_value":
+            return "" if math.isnan(value) else pvalue(value)
+        case "conf_low" | "noise_low":
+            return interval(value, line[name.replace("low", "high")])
+    return "" if math.isnan(value) else f"{value:.2f}"
+
+
+TITLES = {
+    "binomial": "Private generalised linear model",
+    "multinomial": "Private multinomial logit",
+    "ordinal": "Private ordinal logit (proportional odds)",
+}
+
+
+@report_of.register
+def counted_report(fit: CountedGLM | CountedMultinomial) -> Report:
+    """Lay out a fit as tables of strings."""
+    call, release = fit.call, fit.release
+    table = fit.tidy()
+    numbers = table[["estimate", "std_error", "noise_sd", "statistic", "p_value"]]
+    cells = np.column_stack([numbers, table[["conf_low", "conf_high"]]]).tolist()
+    rows = [
+        Row(name, coefficient_cells(*line), about=about(call, name))
+        for name, line in zip(table["term"], cells, strict=True)
+    ][:SHOWN]
+    facts = (
+        *opening(call, release),
+        ("Model", f"{call.family}, {LINKS[call.family]}"),
+        ("Response", _tabulated_response(fit)),
+        ("Cells", f"{len(release.values) - 1:,}, noise sd {signif(release.noise_sd, 3)} each"),
+        *shared_facts(release),
+    )
+    notes = (*omitted(SHOWN, len(table), "coefficients", "params and tidy()"), *_notes(fit))
+    closed = closing(call, release, f"{SEE}.regression")
+    sections = tuple(_sections(fit, rows))
+    return Report(TITLES[call.family], facts, sections, (*notes, *closed), fit.stamp)
+
+
+def _tabulated_response(fit: CountedGLM | CountedMultinomial) -> str:
+    levels = fit.call.levels
+    if isinstance(fit, OrdinalResult):
+        return f"{len(levels)} levels, {levels[0]} to {levels[-1]}"
+    if isinstance(fit, CountedMultinomial):
+        return f"{len(levels)} levels, against {levels[0]}"
+    return f"{levels[1]} against {levels[0]}"
+
+
+def _sections(fit: CountedGLM | CountedMultinomial, rows: list[Row]) -> list[Section]:
+    """Return the coefficients in panels: by level, or slopes and thresholds."""
+    levels, size = fit.call.levels, len(fit.call.names)
+    heads, stops = ["Coefficients"], [size]
+    if isinstance(fit, OrdinalResult):
+        heads, stops = ["Coefficients", "Thresholds"], [len(fit.slopes), size]
+    elif isinstance(fit, CountedMultinomial):
+        heads = [f"{level} against {levels[0]}" for level in levels[1:]]
+        stops = [size * (at + 1) for at in range(len(heads))]
+    spans = zip(heads, [0, *stops], stops, strict=False)
+    sections = [Section(head, COLUMNS, tuple(rows[low:high])) for head, low, high in spans]
+    return [section for section in sections if section.rows]
+
+
+def _notes(fit: CountedGLM | CountedMultinomial) -> tuple[str, ...]:
+    """Count the coefficients without an error, and describe errors."""
+    lost = int((~fit.linear.identified).sum())
+    subject = "1 coefficient is" if lost == 1 else f"{lost} coefficients are"
+    notes = Rank.IDENTIFIED(
+        f"{subject} not identified: noise hides the counts of their levels. Use a larger eps, "
+        "merge rare levels, or declare a frequent level first."
+    )
+    errors = (
+        "std err: sampling and privacy noise; noise: privacy noise alone. For the non-private "
+        "estimate on these rows use noise_int()."
+    )
+    how = Rank.DETAIL(
+        "Coefficients maximise the likelihood of noisy counts of all combinations of levels; "
+        "errors are of first order in their noise, sampling errors robust."
+    )
+    return (*notes * bool(lost), errors, *how)

@@ -21,6 +21,7 @@ from dpmodels.report.notes import Rank
 from dpmodels.reports.header import (
     SEE,
     SHOWN_VARIABLES,
+    UNKNOWN,
     about,
     closing,
     complete_rows,
@@ -211,7 +212,6 @@ def moments_report(fit: MomentsResult) -> Report:
 
 # Most pairs of variates in a table: a choice.
 SHOWN = 6
-UNKNOWN = "not identified"
 
 
 @report_of.register

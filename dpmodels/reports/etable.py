@@ -10,9 +10,10 @@ from dpmodels.privacy import BoundedRangeEvent, GaussianEvent, LaplaceEvent
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.report.notes import Rank
 from dpmodels.reports.header import day, pvalue
-from dpmodels.results.base import is_local, protected, release_row, report_of
+from dpmodels.results.base import report_of
 from dpmodels.results.etable import ETable, Line, Look, differences, listed, together
 from dpmodels.results.etable_columns import COEFFICIENTS, LOST, NOT_IDENTIFIED, Column, worded
+from dpmodels.results.release_text import is_local, protected, release_row
 
 # Labels of fit statistics; others have their names in glance().
 WORDS: Final = {

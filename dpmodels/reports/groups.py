@@ -1,4 +1,4 @@
-"""The printed reports of means and variances by group, and of a test of means."""
+"""The printed reports of means, variances and quantiles by group, and of table one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from dpmodels.errors import shorten
+from dpmodels.inference.means import GroupMoments
+from dpmodels.inference.ratios import DETECTION_SDS
 from dpmodels.report import (
     Report,
     Row,
@@ -22,6 +24,7 @@ from dpmodels.report.notes import Rank
 from dpmodels.reports.header import (
     LOST,
     SHOWN_GROUPS,
+    about,
     bound_text,
     closing,
     complete_text,
@@ -29,13 +32,19 @@ from dpmodels.reports.header import (
     day,
     described_header,
     omitted,
+    opening,
     pvalue,
     range_note,
+    shared_facts,
 )
 from dpmodels.results.base import report_of
 from dpmodels.results.call import TableCall
 from dpmodels.results.components import root_sd
 from dpmodels.results.groups import GroupedResult, MeanResult, TTestResult, VarResult
+from dpmodels.results.overview import OverviewResult
+from dpmodels.results.quantile import QuantileResult
+from dpmodels.results.table import TableResult
+from dpmodels.typing import Floats, Integers
 
 # Level of the bound on the share of rows outside a range.
 LEVEL = 0.95
@@ -242,3 +251,255 @@ def _test(fit: TTestResult) -> Section:
         interval(*fit.conf_int().to_numpy()[0].tolist()),
     )
     return Section("Test", heads, (Row(name, cells),))
+
+
+# Bounds of an interval wider than this multiple of the smaller one are rounded separately.
+WIDE = 5.0
+
+
+@report_of.register
+def quantile_report(fit: QuantileResult) -> Report:
+    """Lay out quantiles as a table of strings."""
+    facts = fit.call.tables[0]
+    sd = float(np.linalg.norm(fit.count_noise_sd))
+    what = counted_as(fit.release.adjacency)
+    complete = complete_text(float(fit.counts.sum()), sd, fit.release.rows, what)
+    return Report(
+        title="Private quantiles",
+        facts=(
+            *described_header(fit.call, fit.release, complete),
+            ("Variable", facts.measured),
+            ("Rank noise sd", f"{signif(float(fit.release.rank_sd.max()), 2)} {what}"),
+        ),
+        sections=(_section(fit),),
+        notes=(*_quantile_notes(fit), *closing(fit.call, fit.release)),
+        stamp=fit.stamp,
+    )
+
+
+def _section(fit: QuantileResult) -> Section:
+    """One line per group and prob, with the rank drawn and the interval if there is one."""
+    facts = fit.call.tables[0]
+    values, ranks = fit.params.to_numpy(), fit.drawn.to_numpy()
+    intervals = _quantile_intervals(fit)
+    shifted = _shifted(fit)
+    heads = [*(["Drawn at"] if shifted else []), "Quantile"]
+    if fit.level is not None:
+        heads.append(f"{100 * fit.level:g}% conf. int.")
+    rows = []
+    for i, label in enumerate(facts.labels[:SHOWN_GROUPS]):
+        for j, prob in enumerate(fit.probs):
+            name = f"{label}, {100 * prob:g}%" if facts.factors else f"{100 * prob:g}%"
+            low, high = intervals[i, j].tolist()
+            at = [_share(float(ranks[i, j]))] if shifted else []
+            cells = [*at, _printed(fit, float(values[i, j]), high - low)]
+            if fit.level is not None:
+                cells.append(LOST if cells[-1] == LOST else _interval(fit, low, high))
+            rows.append(Row(name, tuple(cells)))
+    return Section(" / ".join(facts.factors) or facts.measured, tuple(heads), tuple(rows))
+
+
+def _quantile_intervals(fit: QuantileResult) -> Floats:
+    """Return both bounds of each interval, or zeros without intervals."""
+    if fit.level is None:
+        return np.zeros((*fit.params.shape, 2))
+    return fit.conf_int().to_numpy().reshape(*fit.params.shape, 2)
+
+
+def _shifted(fit: QuantileResult) -> bool:
+    """Whether a quantile was drawn at another rank than requested."""
+    return bool((np.abs(fit.drawn.to_numpy() - np.array(fit.probs)) > 0).any())
+
+
+def _share(rank: float) -> str:
+    return LOST if np.isnan(rank) else f"{100 * rank:.3g}%"
+
+
+def _printed(fit: QuantileResult, value: float, width: float) -> str:
+    """Print a quantile to the digits that the grid and the interval leave; steps exactly."""
+    if not np.isfinite(value):
+        return LOST
+    if fit.call.tables[0].date:
+        return day(value)
+    if fit.call.tables[0].step is not None:
+        return f"{value:.10g}"
+    return signif_uncertain(value, min(width / 4, abs(value) / 10))
+
+
+def _interval(fit: QuantileResult, low: float, high: float) -> str:
+    if fit.call.tables[0].date:
+        return f"[{day(low)}, {day(high)}]"
+    if fit.call.tables[0].step is not None:
+        return f"[{low:.10g}, {high:.10g}]"
+    if high - low > WIDE * min(abs(low), abs(high)):
+        return f"[{signif(low, 3)}, {signif(high, 3)}]"
+    return interval(low, high)
+
+
+def _quantile_notes(fit: QuantileResult) -> list[str]:
+    facts = fit.call.tables[0]
+    notes: list[str] = []
+    if fit.params.isna().any(axis=None):
+        notes += Rank.IDENTIFIED(f"{LOST}: too few rows for this budget.")
+    if _shifted(fit):
+        notes += Rank.IDENTIFIED(
+            "Drawn at: ranks nearer 0% or 100% would be lost in noise; these are the nearest "
+            "possible."
+        )
+    notes += omitted(SHOWN_GROUPS, facts.cells, "groups", "tidy()")
+    if fit.level is not None:
+        notes.append(
+            "Conf. interval: noise and sampling; rounded outwards to public cells, and "
+            "conservative if many rows share a value."
+        )
+    return [*notes, *range_note(facts)]
+
+
+# Most columns and levels of a table: choices.
+SHOWN_COLUMNS = 6
+SHOWN_LEVELS = 20
+
+
+@report_of.register
+def overview_report(fit: OverviewResult) -> Report:
+    """Lay out all variables as one table: a column for each group, for all, and for tests."""
+    groups, what = fit.groups, counted_as(fit.release.adjacency)
+    heads = (*groups.labels[:SHOWN_COLUMNS], "All") if groups.factors else ("All",)
+    tests = fit.tests()["p_value"].tolist() if fit.tested else []
+    rows: list[Row] = []
+    for place, name in enumerate(fit.variables):
+        test = tuple(map(pvalue, tests[place : place + 1]))
+        rows += _variable(fit, name, test, ("",) * len(heads))
+    title = "Variable" + (f", by {' / '.join(groups.factors)}" if groups.factors else "")
+    lost = any(cell == LOST or f"({LOST})" in cell for row in rows for cell in row.cells)
+    return Report(
+        title="Private overview",
+        facts=(
+            *opening(fit.call, fit.release),
+            *shared_facts(fit.release),
+            ("Cell noise", f"sd {signif(fit.release.noise_sd, 2)} {what}"),
+        ),
+        sections=(Section(title, (*heads, *["p-value"] * fit.tested), tuple(rows)),),
+        notes=(*_overview_notes(fit, lost=lost), *closing(fit.call, fit.release)),
+        stamp=fit.stamp,
+    )
+
+
+def _variable(
+    fit: OverviewResult, name: str, test: tuple[str, ...], blank: tuple[str, ...]
+) -> list[Row]:
+    """Head the lines of a variable with its name."""
+    result = fit[name]
+    lines = _mean_lines(result) if isinstance(result, MeanResult) else _level_lines(result)
+    title = (
+        name
+        if isinstance(result, MeanResult)
+        else f"{name}, {counted_as(fit.release.adjacency)} (%)"
+    )
+    return [
+        Row(title, (*blank, *test), heading=True, about=about(fit.call, name)),
+        *(Row(label, (*_displayed(cells), *[""] * len(test)), indent=1) for label, cells in lines),
+    ]
+
+
+def _displayed(cells: list[str]) -> list[str]:
+    """Return the cells of printed groups, and that of all groups."""
+    return [*cells[: min(len(cells) - 1, SHOWN_COLUMNS)], cells[-1]]
+
+
+def _mean_lines(result: MeanResult) -> list[tuple[str, list[str]]]:
+    """Lay out mean and sd to the digits that noise leaves, the noise sd and complete rows."""
+    moments = result._moments
+    cells = _overview_mean_cells(result, moments, result.counts.tolist())
+    if result._facts.factors:
+        cells += _overview_mean_cells(result, moments.together, [float(result.counts.sum())])
+    names = ("mean (sd)", "noise sd of mean", counted_as(result.release.adjacency))
+    return [(name, list(line)) for name, line in zip(names, zip(*cells, strict=True), strict=True)]
+
+
+def _overview_mean_cells(
+    result: MeanResult, moments: GroupMoments, counts: list[float]
+) -> list[tuple[str, str, str]]:
+    """Print the mean with its standard deviation, the noise and the rows of each group."""
+    facts = result._facts
+    means = (facts.lower + facts.width * moments.means).tolist()
+    noise = (facts.width * moments.mean_noise_sd).tolist()
+    rows = map(count, np.clip(counts, 0.0, result.release.rows).tolist())
+    return [
+        (f"{mean_text(facts, mean, sd)} ({spread})", signif(sd, 2), number)
+        if np.isfinite(mean)
+        else (LOST, LOST, number)
+        for mean, sd, spread, number in zip(
+            means, noise, _spreads(facts.width, moments), rows, strict=True
+        )
+    ]
+
+
+def _spreads(width: float, moments: GroupMoments) -> list[str]:
+    """Print standard deviations to three digits or less; a dash if they may be noise."""
+    variances, noise = moments.variances, moments.variance_noise_sd
+    spreads = width * np.sqrt(variances)
+    sds = (width * root_sd(np.sqrt(variances), noise)).tolist()
+    return [
+        signif_uncertain(spread, max(sd, 10 * hundredth(spread))) if is_identified else LOST
+        for spread, sd, is_identified in zip(
+            spreads, sds, variances > DETECTION_SDS / 2 * noise, strict=True
+        )
+    ]
+
+
+def _level_lines(result: TableResult) -> list[tuple[str, list[str]]]:
+    """Print counts, and shares within the group, one line per level."""
+    facts, counts = result._facts, result.by_level
+    noise = np.full(len(counts), result.noise_sd())
+    sd = np.full(len(counts), result.noise_sd(counts.shape[1]))
+    if len(facts.factors) > 1:
+        counts = np.vstack([counts, counts.sum(axis=0)])
+        noise = np.append(noise, result.noise_sd(len(noise)))
+        sd = np.append(sd, result.noise_sd(result.by_level.size))
+    totals = counts.sum(axis=1)
+    divisor = np.where(totals > DETECTION_SDS * sd, totals, np.nan)
+    shares = np.asarray(counts / divisor[:, None])
+    errors = 100 * noise / np.maximum(totals, 1.0)
+    return [
+        (str(level), _counted(counts[:, place], shares[:, place], errors))
+        for place, level in enumerate(facts.levels[-1][:SHOWN_LEVELS])
+    ]
+
+
+def _counted(counts: Integers, shares: Floats, errors: Floats) -> list[str]:
+    """Print counts and percentages, to the decimals that noise leaves."""
+    decimals = np.where(errors > 0.5, 0, 1).tolist()
+    cells = zip(counts.tolist(), shares.tolist(), decimals, strict=True)
+    return [
+        f"{count(number)} ({LOST if np.isnan(share) else f'{100 * share:.{digits}f}'})"
+        for number, share, digits in cells
+    ]
+
+
+def _overview_notes(fit: OverviewResult, *, lost: bool) -> list[str]:
+    rows = "Complete rows of each variable separately; percentages within the group."
+    notes = [*Rank.TARGET(rows)]
+    if lost:
+        notes += Rank.IDENTIFIED(
+            f"{LOST}: lost in the noise at this budget. If bounds are wide, dp_mean and dp_var of "
+            "one variable can find a shorter range."
+        )
+    if fit.strata:
+        notes += Rank.DETAIL(
+            "All: all groups, at no further cost; rows without a group are excluded."
+        )
+    if fit.tested:
+        notes.append(
+            "p-values: Welch's t or anova for means, chi-square for counts; they account for "
+            "noise, not for multiple tests."
+        )
+        notes += Rank.DETAIL("Tests use the released groups, at no further cost.")
+    notes += omitted(SHOWN_COLUMNS, fit.groups.cells, "groups", "tidy()")
+    notes.append(
+        "Digits of means are limited by the noise. For intervals use fit[variable].noise_int() and "
+        "conf_int()."
+    )
+    dated = Rank.DETAIL("Means of dates are the nearest day; sd and noise are in days.")
+    notes += dated * any(table.date for table in fit.call.tables)
+    return [*notes, *range_note(*fit.call.tables)]

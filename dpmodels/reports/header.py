@@ -21,11 +21,12 @@ from dpmodels.released import (
 )
 from dpmodels.report import Fact, count, signif
 from dpmodels.report.notes import Rank
-from dpmodels.results.base import release_facts
 from dpmodels.results.call import AnyCall, CoefficientsCall, DescribedCall, MomentsCall, TableCall
 from dpmodels.results.estimate_table import counted_as as counted_as
 from dpmodels.results.estimate_table import words
+from dpmodels.results.release_text import release_facts
 
+UNKNOWN = "not identified"
 # Most groups, variables and components of a table: choices, about a page.
 SHOWN_GROUPS = 40
 SHOWN_VARIABLES = 30

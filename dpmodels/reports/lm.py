@@ -8,12 +8,13 @@ import numpy as np
 
 from dpmodels.errors import shorten
 from dpmodels.formula.lumping import COUNTS_SHARE
-from dpmodels.inference.noisy_variance import DETECTION_SDS
+from dpmodels.inference.sandwich import DETECTION_SDS
 from dpmodels.privacy import LaplaceEvent
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.report.notes import Rank
 from dpmodels.reports.header import (
     SEE,
+    UNKNOWN,
     about,
     closing,
     complete_rows,
@@ -32,7 +33,6 @@ from dpmodels.typing import Floats
 
 # Most coefficients in a printed table: a choice.
 SHOWN = 60
-UNKNOWN = "not identified"
 
 
 @report_of.register

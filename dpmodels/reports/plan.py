@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Mapping
 from typing import Any, Final
 
 import pandas as pd
@@ -162,7 +163,7 @@ def ledger_report(ledger: Ledger) -> Summary:
     return Summary(Report(title, facts, sections, (*reasons, *notes)))
 
 
-def _ledger_cells(line: dict[Any, Any]) -> tuple[str, ...]:
+def _ledger_cells(line: Mapping[Hashable, Any]) -> tuple[str, ...]:
     return (
         signif(line["total"], 3),
         line["state"],
@@ -200,7 +201,7 @@ def _title(cell: pd.DataFrame) -> str:
     return f"n = {count(rows)}" + ("" if math.isnan(eps) else f", eps = {eps:.3g}")
 
 
-def _row(line: dict[Any, Any]) -> Row:
+def _row(line: Mapping[Hashable, Any]) -> Row:
     cells = (
         "-" if math.isnan(line["power"]) else signif(line["effect"], 3),
         signif(line["std_error"], 3),

@@ -6,30 +6,44 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, NoReturn, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    NamedTuple,
+    NoReturn,
+    TypedDict,
+    TypeVar,
+)
 
 import pandas as pd
 
 from dpmodels.arguments import boolean, fraction, integer, option
 from dpmodels.atomic_files import write_whole
 from dpmodels.errors import FrameError, NotAvailable
-from dpmodels.privacy import ZCDP, Adjacency, ApproxDP, PureDP, hidden_by
-from dpmodels.privacy.register import UNPROVED
-from dpmodels.privacy.trade_off import Curve, curve_of, odds_factor, power, shifted
-from dpmodels.released import AnswersFitRelease, AnswersRelease, AnyRelease
 from dpmodels.report import Report, Summary
-from dpmodels.report.glossary import glossary
-from dpmodels.report.notes import Rank, ranked, shortened
+from dpmodels.report.notes import Rank, glossary, ranked, shortened
 from dpmodels.request import Request
 from dpmodels.results.call import Spec
-from dpmodels.results.clipped import clipped_table, with_clipping
 from dpmodels.results.estimate_table import EstimateTable, legend
+from dpmodels.results.release_text import (
+    NO_ROW,
+    caption_of,
+    clipped_table,
+    guarantee_words,
+    public_rows,
+    reading_line,
+    release_facts,
+    release_row,
+    with_clipping,
+)
 from dpmodels.results.store import replay, result_bytes, saved_of
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from dpmodels.released import Released
+    from matplotlib.axes import Axes
 
 
 STAMP: Final = "SIMULATION - NOT PRIVATE"
@@ -80,26 +94,12 @@ def _compared(now: pd.Series[float], other: pd.Series[float]) -> str:
     return f"{ratio:.2g} times as large"
 
 
-def guarantee_words(release: AnyRelease) -> str:
-    """Return what a release satisfies, with :func:`convergence_words`."""
-    return f"{release.guarantee.describe()} {convergence_words(release)}".strip()
+class Picture(TypedDict):
+    """Where a picture is drawn, and what stands on it and below it."""
 
-
-def release_facts(release: AnyRelease) -> Mapping[str, str]:
-    """Return the facts that every report has about a release."""
-    return {
-        "Guarantee": guarantee_words(release),
-        "Mechanism": f"{release.info.name} ({release.info.numerics})",
-        "Neighbours": release.adjacency.describe(),
-    }
-
-
-def caption_of(release: AnyRelease) -> str:
-    """Return the caption of a picture: guarantee, neighbours and mechanism."""
-    facts = release_facts(release)
-    hidden = hidden_by(release.guarantee, release.adjacency)
-    mechanism = facts["Mechanism"]
-    return f"Privacy: {facts['Guarantee']}; neighbours: {hidden}; noise: {mechanism}."
+    ax: Axes | None
+    stamp: str | None
+    caption: str | None
 
 
 Derived = TypeVar("Derived")
@@ -310,6 +310,9 @@ class Result(Tabulated):
         """Return the caption of a picture, None where it is disabled."""
         return caption_of(self.release) if boolean("caption", enabled) else None
 
+    def _picture(self, ax: Axes | None, caption: bool) -> Picture:
+        return {"ax": ax, "stamp": self.stamp, "caption": self._caption(enabled=caption)}
+
     @property
     def nobs(self) -> float:
         """Number of rows, or of persons who count as one each; nan where it is private."""
@@ -469,27 +472,6 @@ class Result(Tabulated):
         return {"nobs": self.nobs}
 
 
-def public_rows(release: Released) -> int | None:
-    """Return the public number of rows; None where only a maximum by person is public."""
-    adjacency: Adjacency = release.adjacency
-    n_rows: int | None = release.rows
-    return n_rows if adjacency.person is None or adjacency.counts_persons else None
-
-
-def release_row(release: Any) -> dict[str, Any]:
-    """Return the columns of glance() that describe a release."""
-    guarantee = release.guarantee
-    return {
-        "eps": float("nan") if isinstance(guarantee, ZCDP) else guarantee.eps,
-        "delta": guarantee.delta if isinstance(guarantee, ApproxDP) else 0.0,
-        "rho": guarantee.rho if isinstance(guarantee, ZCDP) else float("nan"),
-        "adjacency": release.adjacency.name,
-        "unit": getattr(guarantee, "hidden", release.adjacency.unit),
-        "mechanism": release.info.name,
-        "simulated": release.simulated,
-    }
-
-
 def per_row(instead: str) -> tuple[Refused, Refused, Refused]:
     """Refuse ``scores, fittedvalues, resid``: functions of single private rows."""
     why = (
@@ -510,75 +492,3 @@ def checked_ncomp(ncomp: object, columns: int) -> int:
         return columns
     hint = ", the number of coded columns of the formula, or None for all"
     return integer("ncomp", ncomp, 1, columns, hint)
-
-
-# The meaning of a guarantee in one line.
-
-ALPHA: Final = 0.05  # conventions: the level of a test, and odds that are even
-PRIOR: Final = 0.5
-
-NO_ROW: Final = "Reading: none, as nothing here was computed from private rows."
-_SIMULATED: Final = (
-    "Reading: none, as a simulation is not private: anyone with its seed can subtract the noise."
-)
-
-
-def is_local(release: Any) -> bool:
-    """Whether each respondent's answer was randomised before anybody saw it."""
-    return isinstance(release, AnswersRelease | AnswersFitRelease)
-
-
-def protected(adjacency: Adjacency, local: bool, units: int) -> str:
-    """Return the protected unit of the guarantee, or several of them, as text."""
-    if local and adjacency.rows is None:
-        return "one respondent" if units == 1 else f"{units} respondents"
-    if units == 1:
-        return adjacency.unit
-    if adjacency.person is None:
-        return f"any {units * adjacency.places} rows"
-    return f"{units} persons"
-
-
-def closest(release: Any) -> Curve:
-    """Return the curve of a release's guarantee, or of its own noise where that allows less."""
-    guaranteed: Curve = release.guarantee
-    noise_curve = curve_of(release.events) or guaranteed
-    return min(guaranteed, noise_curve, key=lambda curve: power(curve, ALPHA))
-
-
-def convergence_words(release: Released) -> str:
-    """Return the caveat of a release whose guarantee holds in the limit of a Markov chain.
-
-    A Markov chain of a public number of sweeps has no proved distance from its limit. Empty for
-    all other releases.
-    """
-    return f"if {UNPROVED}" if getattr(release, "limit", "") else ""
-
-
-def reading_line(release: Released) -> str:
-    """Return bounds on the power of a test and on a posterior, given one release.
-
-    >>> from types import SimpleNamespace
-    >>> from dpmodels.privacy import LaplaceEvent
-    >>> made = {"simulated": False, "adjacency": Adjacency("replace"), "guarantee": PureDP(1.0)}
-    >>> print(reading_line(SimpleNamespace(**made, events=(LaplaceEvent(1.0),))))
-    Reading: by this release alone, ... has power 0.136 at most, and a prior of 0.5 becomes 0.731...
-    """
-    if release.simulated:
-        return _SIMULATED
-    local = is_local(release)
-    if not release.events and not local:
-        return f"Reading: no row contributed to it; a test at level {ALPHA} has power {ALPHA}."
-    curve = closest(release)
-    posterior = shifted(PRIOR, odds_factor(curve, ALPHA))
-    mostly = "" if isinstance(curve, PureDP) else f" with probability {1 - ALPHA:g} or more"
-    who, caveat = protected(release.adjacency, local, 1), convergence_words(release)
-    caveat = f", {caveat}" if caveat else ""
-    source = "these answers" if local else "this release"
-    what = f"the truth of {who} was one or another" if local else f"{who} contributed to it"
-    return (
-        f"Reading: by {source} alone, a test at level {ALPHA} of whether {what} has power "
-        f"{power(curve, ALPHA):.3g} at most, and a prior of {PRIOR} becomes {posterior:.3g} at "
-        f"most{mostly}{caveat}. Facts about the population can be learnt about anyone, in these "
-        "rows or not."
-    )

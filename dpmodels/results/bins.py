@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.arguments import finite, lists_values
 from dpmodels.dates import day_of, text_of_day
@@ -21,13 +20,19 @@ from dpmodels.formula.functions import (
     whole_names,
 )
 from dpmodels.formula.values import Real
-from dpmodels.inference.ordered import SumNoise, Sums, part_interval, quantile_bins, sum_interval
+from dpmodels.inference.proportions import (
+    SumNoise,
+    Sums,
+    part_interval,
+    quantile_bins,
+    sum_interval,
+)
 from dpmodels.postprocess.ordered import within
 from dpmodels.postprocess.plane import BLOCK, PlaneCounts, plane
 from dpmodels.postprocess.pooled_counts import FinalRuns, final_runs
 from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, Spread
 from dpmodels.released import CountsRelease, RunsRelease, SumsRelease
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats, Integers, Numbers
 
 # Bin names round edges to a hundredth of the narrowest bin: within half of that, edges match.
 SAME = 0.005
@@ -42,7 +47,7 @@ class Ranges(NamedTuple):
     start: Floats
     stop: Floats
 
-    def sums(self, counts: NDArray[Any]) -> Floats:
+    def sums(self, counts: Numbers) -> Floats:
         """Return sums of counts, shape (bins,), over them, evenly within a bin."""
         running = np.append(0.0, np.cumsum(counts))
         at = np.arange(len(running))
@@ -96,12 +101,12 @@ class Bins(NamedTuple):
         return by_whole_numbers(self.number) and bool((self.breaks % 1 == 0.5).all())
 
     @property
-    def ends(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def ends(self) -> tuple[Numbers, Numbers]:
         """Ends of the bins; of whole numbers and days the first and the last in each."""
         low, high = clipped_ends(self.breaks) if self.whole else (self.breaks[:-1], self.breaks[1:])
         return self.shown(low), self.shown(high)
 
-    def shown(self, values: Floats) -> NDArray[Any]:
+    def shown(self, values: Floats) -> Numbers:
         """Return values of the variable for printing: whole numbers, days as dates."""
         if not self.whole or np.isnan(values).any():
             return values
@@ -114,7 +119,7 @@ class Bins(NamedTuple):
         """Return the values of the variable at places."""
         return np.interp(places, np.arange(len(self.breaks)), self.breaks)
 
-    def inside(self, places: Floats) -> NDArray[Any]:
+    def inside(self, places: Floats) -> Numbers:
         """Return the values at places; of whole numbers and days those that lie there."""
         values = self.at(places)
         return self.shown(np.ceil(values - 0.5)) if self.whole else values
@@ -136,7 +141,7 @@ class Bins(NamedTuple):
         ends = self.at(np.append(runs.start, runs.stop[-1])).tolist()
         return whole_names(ends, date=self.number.date) if self.whole else interval_names(ends)
 
-    def written(self, ranges: Ranges) -> tuple[NDArray[Any], NDArray[Any]]:
+    def written(self, ranges: Ranges) -> tuple[Numbers, Numbers]:
         """Return the ends of ranges for printing."""
         beside_low, beside_high = (0.5, -0.5) if self.whole else (0.0, 0.0)
         low, high = self.at(ranges.start) + beside_low, self.at(ranges.stop) + beside_high
@@ -239,7 +244,7 @@ class Rectangles(NamedTuple):
         )
         return first, second
 
-    def sums(self, counts: NDArray[Any]) -> Floats:
+    def sums(self, counts: Numbers) -> Floats:
         """Return sums of counts, row by row, over them, evenly within a cell."""
         along, across = self._sides()
         return np.asarray(((along @ counts.reshape(self.bins)) * across).sum(axis=1))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FrameError
@@ -18,7 +17,7 @@ from dpmodels.external_files import Amount, AmountOrNan, Bounded, one_of, requir
 from dpmodels.levels import Level
 from dpmodels.released import Ball, HeldIn, MomentsRelease
 from dpmodels.request import Request
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Numbers
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -155,6 +154,11 @@ class TableCall:
         return self if limits is None else replace(self, lower=limits.lower, upper=limits.upper)
 
     @property
+    def groups(self) -> TableCall:
+        """The table of the groups: of all factors but the last."""
+        return TableCall(self.factors[:-1], self.levels[:-1])
+
+    @property
     def variable(self) -> str:
         """What is described: the measured number, or the last factor."""
         return self.measured.partition(" = ")[0] or self.factors[-1]
@@ -196,7 +200,7 @@ class TableCall:
         """The same as text, one string a cell."""
         return joined(self.index)
 
-    def by_cell(self, values: NDArray[Any], name: str) -> xr.DataArray:
+    def by_cell(self, values: Numbers, name: str) -> xr.DataArray:
         """Return values of all cells with their levels."""
         import xarray as xr
 

@@ -245,9 +245,7 @@ class CCAResult(Result):
             labels=self.names,
             title="Canonical correlation",
             level=level,
-            ax=ax,
-            stamp=self.stamp,
-            caption=self._caption(enabled=caption),
+            **self._picture(ax, caption),
         )
 
     scores, fittedvalues, resid = per_row("(newdata - xcenter) @ xcoef")

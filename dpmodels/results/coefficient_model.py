@@ -13,9 +13,9 @@ from dpmodels.arguments import boolean, integer, option
 from dpmodels.errors import NotAvailable
 from dpmodels.formula.coding import RowCoder
 from dpmodels.formula.response import two_sided
+from dpmodels.inference.least_squares import CoefficientsLaw
 from dpmodels.inference.links import IDENTITY, Link
-from dpmodels.inference.multiple_tests import ADJUSTMENTS
-from dpmodels.inference.protocol import CoefficientsLaw
+from dpmodels.inference.screening_tests import ADJUSTMENTS
 from dpmodels.results.base import Refused, checked_level
 from dpmodels.results.call import INTERCEPT
 from dpmodels.results.derived_table import Estimates, exponentiated, ratios_where

@@ -11,7 +11,7 @@ import numpy as np
 from dpmodels.arguments import boolean, option
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.formula.response import two_sided
-from dpmodels.inference.noisy_variance import DETECTION_SDS
+from dpmodels.inference.sandwich import DETECTION_SDS
 from dpmodels.postprocess.normal_equations import even
 from dpmodels.results.base import checked_level
 from dpmodels.results.call import INTERCEPT, CoefficientsCall, MomentsCall

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import pandas as pd
 
@@ -29,7 +29,7 @@ class Automatic(NamedTuple):
 class Compared(Printed):
     """Predictions by mechanism; a subclass defines the quantities."""
 
-    request: Any
+    request: ComparisonRequest | FitRequest
     table: pd.DataFrame
     by_shape: pd.DataFrame
     auto: Automatic

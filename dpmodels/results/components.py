@@ -22,7 +22,7 @@ from dpmodels.inference import (
     product_spread,
     read_spectrum,
 )
-from dpmodels.inference.bounded_products import mean_products
+from dpmodels.inference.correlations import mean_products
 from dpmodels.inference.spectrum import arrow_noise
 from dpmodels.labels import component_names
 from dpmodels.postprocess import (
@@ -37,8 +37,9 @@ from dpmodels.postprocess import (
 )
 from dpmodels.postprocess.covariance import longest_in_box, support
 from dpmodels.released import MomentsRelease, Tails
+from dpmodels.results.base import per_row
 from dpmodels.results.call import MomentsCall
-from dpmodels.results.default_plot import DefaultPlot
+from dpmodels.results.derived_table import DefaultPlot
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.public_rows import index_of, public_rows, require_coder
 from dpmodels.typing import Coder, Floats
@@ -285,6 +286,10 @@ class Rotation(DefaultPlot):
         def loadings(self) -> xr.DataArray:
             """Columns by component."""
 
+        @property
+        def components(self) -> Components:
+            """The public map of rows to components."""
+
         def _eigenvalues(self) -> EstimateTable:
             """Return the eigenvalues by component."""
 
@@ -323,6 +328,19 @@ class Rotation(DefaultPlot):
             return self._eigenvalues(), "Eigenvalue"
         except NotAvailable:
             return self.estimates, "Loading"
+
+    def predict(self, newdata: object) -> pd.DataFrame:
+        """Return components of your rows, see :meth:`Components.predict`."""
+        return self.components.predict(newdata)
+
+    def augment(self, newdata: object, *, clip: bool = False) -> pd.DataFrame:
+        """Return rows that are not private with their components, see :meth:`Components.augment`.
+
+        Their columns, ``.fittedPC1, ...`` and ``.outside``.
+        """
+        return self.components.augment(newdata, clip=clip)
+
+    scores, fittedvalues, resid = per_row("transform(newdata)")
 
 
 # A released second moment: matrix, spectrum, best estimate.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,11 +13,81 @@ from dpmodels.digest import origin
 from dpmodels.errors import ArgumentError, did_you_mean, quoted
 from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.ratios import Noise
-from dpmodels.postprocess.protocol import balanced
+from dpmodels.postprocess.protocol import OrderedCounts, balanced
 from dpmodels.released import CountsRelease, QuantilesRelease, RunsRelease, SumsRelease
-from dpmodels.results.base import public_rows
+from dpmodels.results.base import Result
+from dpmodels.results.bins import OrderedGroup
 from dpmodels.results.call import DescribedCall, TableCall
+from dpmodels.results.release_text import public_rows
 from dpmodels.typing import Floats
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class OneTable(Result):
+    """A description with one table."""
+
+    call: DescribedCall
+
+    @property
+    def _facts(self) -> TableCall:
+        return self.call.tables[0]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Binned(OneTable):
+    """Counts by group and bins of one number or of two."""
+
+    release: CountsRelease | SumsRelease | RunsRelease
+
+    if TYPE_CHECKING:
+
+        @property
+        def ordered(self) -> OrderedCounts:
+            """Counts by group and bin as arrays, and the noise in sums of them."""
+
+    @property
+    def counts(self) -> xr.DataArray:
+        """Consistent counts, by group and bin: whole, not negative, adding up."""
+        return self._facts.by_cell(self.ordered.whole[:-1], "count")
+
+    @property
+    def released(self) -> xr.DataArray:
+        """Unbiased counts, which may be negative and agree with a public total."""
+        return self._facts.by_cell(self.ordered.cells, "released")
+
+    @property
+    def ncomplete(self) -> float:
+        """Number of complete rows within the breaks: the sum of `counts`."""
+        return float(self.ordered.whole[:-1].sum())
+
+    @property
+    def nincomplete(self) -> float:
+        """Number of rows without a value, or outside the breaks; not negative."""
+        return float(self.ordered.whole[-1])
+
+    def group(self, place: int) -> OrderedGroup:
+        """Return the counts of one group, by its place among the levels."""
+        return OrderedGroup(self.ordered, self.release, place)
+
+    def _noise_int(self, level: float) -> pd.DataFrame:
+        return self._ends(group.noise_interval(level) for group in self._by_place)
+
+    def _conf_int(self, level: float) -> pd.DataFrame:
+        return self._ends(group.share_interval(level) for group in self._by_place)
+
+    @property
+    def _by_place(self) -> Iterator[OrderedGroup]:
+        return map(self.group, range(len(self.ordered.cells)))
+
+    def _ends(self, intervals: Iterable[tuple[Floats, Floats]]) -> pd.DataFrame:
+        lower, upper = (np.concatenate(ends) for ends in zip(*intervals, strict=True))
+        return interval_frame(self._facts, (lower, upper))
+
+    def _line(self) -> dict[str, object]:
+        return described_line(self.release, self.ncomplete, self._facts.cells)
 
 
 class Counted(NamedTuple):
@@ -114,4 +184,4 @@ def place_of(facts: TableCall, group: object) -> int:
 
 
 def _groups(facts: TableCall) -> pd.Index | None:
-    return TableCall(facts.factors[:-1], facts.levels[:-1]).index if facts.factors[1:] else None
+    return facts.groups.index if facts.factors[1:] else None

@@ -20,6 +20,7 @@ from dpmodels.variables import Variable
 
 if TYPE_CHECKING:
     import xarray as xr
+    from pandas.arrays import BooleanArray
 
 
 # The columns of every tidy(), after its key columns.
@@ -64,7 +65,7 @@ class EstimateTable:
     """
 
     keys: pd.DataFrame
-    numbers: Mapping[str, Any]
+    numbers: Mapping[str, object]
     noise: Ends | None
     total: Ends | None
     codebook: Codebook
@@ -117,7 +118,7 @@ class EstimateTable:
         about = {"long_name": variable.label, "units": getattr(variable, "unit", "")}
         return {key: text for key, text in about.items() if text}
 
-    def _identified(self, columns: Mapping[str, Any]) -> Any:
+    def _identified(self, columns: Mapping[str, Floats]) -> BooleanArray:
         """Return a nullable boolean: missing where the noise of an estimate is not known."""
         declared = self.numbers.get("identified")
         if declared is not None and not np.isscalar(declared):
@@ -133,11 +134,11 @@ def table_of_estimates(
     result: Any,
     index: pd.Index,
     *,
-    further: Mapping[str, Any] | None = None,
+    further: Mapping[str, object] | None = None,
     labels: Mapping[str, Iterable[str]] | Iterable[str] | str | None = None,
     intervals: bool = True,
     unit: str | Sequence[str] = "",
-    **numbers: Any,
+    **numbers: object,
 ) -> EstimateTable:
     """Return the table of a result: `numbers`, and its attributes named in `SOURCES`.
 
@@ -172,10 +173,10 @@ def table_of_estimates(
 def count_table(
     result: Any,
     index: pd.Index,
-    counts: Any,
+    counts: object,
     *,
-    noise_sd: Any,
-    further: Mapping[str, Any],
+    noise_sd: object,
+    further: Mapping[str, object],
     labels: str | None = None,
 ) -> EstimateTable:
     """Return the table of counts of cells that add up to the number of complete rows.
@@ -256,7 +257,7 @@ def _ends(law: Ends | None, level: float) -> tuple[object, object]:
     return (np.nan, np.nan) if ends is None else (ends["lower"], ends["upper"])
 
 
-def _floats(values: Any) -> Floats:
+def _floats(values: object) -> Floats:
     return np.asarray(values, dtype=np.float64).ravel()
 
 

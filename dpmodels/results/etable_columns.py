@@ -14,7 +14,7 @@ import pandas as pd
 
 from dpmodels.errors import ArgumentError, quoted, shorten
 from dpmodels.released import CoefficientsRelease, CountsRelease
-from dpmodels.results.base import Result, release_row
+from dpmodels.results.base import Result
 from dpmodels.results.call import INTERCEPT, CoefficientsCall
 from dpmodels.results.derived_table import exponentiated
 from dpmodels.results.glm import GLMResult
@@ -22,8 +22,8 @@ from dpmodels.results.groups import GroupedResult, TTestResult, VarResult
 from dpmodels.results.lm import LMResult
 from dpmodels.results.multinomial import MultinomialResult
 from dpmodels.results.quantile import QuantileResult
-from dpmodels.results.survey import SurveyResult
-from dpmodels.results.survey_fit import SurveyFitResult
+from dpmodels.results.release_text import release_row
+from dpmodels.results.survey import SurveyFitResult, SurveyResult
 from dpmodels.results.svm import SVMResult
 from dpmodels.typing import Floats
 
@@ -116,7 +116,7 @@ def columns_of(result: object, level: float) -> tuple[Column, ...]:
 def cells_of(
     names: Sequence[str],
     numbers: Mapping[str, object],
-    identified: Any = True,
+    identified: object = True,
     why: str = NOT_IDENTIFIED,
 ) -> pd.DataFrame:
     """Return numbers by row, and the reason where they are not identified."""
@@ -243,7 +243,7 @@ def _as_released(fit: GLMResult | SVMResult, table: pd.DataFrame) -> dict[str, o
     return {"estimate": table["estimate"], **({} if noise is None else {"noise_sd": noise})}
 
 
-def _modelled(call: Any) -> str:
+def _modelled(call: CoefficientsCall) -> str:
     """Return the response, with the modelled level unless the levels are 0 and 1."""
     level = LEVEL.fullmatch(call.response)
     if level is None or not call.levels:
@@ -276,12 +276,12 @@ def _answers_fit(fit: SurveyFitResult, level: float) -> tuple[Column, ...]:
     )
 
 
-def _grouped(fit: Any) -> str:
+def _grouped(fit: GroupedResult) -> str:
     by = ", ".join(fit._facts.factors)
     return f"Groups: {by}" if by else "Groups"
 
 
-def _labels(fit: Any) -> list[str]:
+def _labels(fit: GroupedResult) -> list[str]:
     return list(fit._facts.labels) if fit._facts.factors else ["all rows"]
 
 

@@ -21,9 +21,10 @@ from dpmodels.inference.screening_tests import (
 )
 from dpmodels.postprocess.step_up import METHODS, adjusted, cut_offs, mirrored
 from dpmodels.released import PValuesRelease, ScreenedRelease
-from dpmodels.results.base import Printed, Result, caption_of
+from dpmodels.results.base import Printed, Result
 from dpmodels.results.call import INTERCEPT, ScreenCall
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
+from dpmodels.results.release_text import caption_of
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:

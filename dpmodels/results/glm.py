@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -199,8 +199,14 @@ class GLMResult(CoefficientModel):
         from dpmodels.results.coefficient_plot import coefplot
 
         self._law("plot()")
-        words: dict[str, Any] = {"standardize": standardize, "exponentiate": exponentiate}
-        return coefplot(self, **words, level=level, ax=ax, caption=caption)
+        return coefplot(
+            self,
+            standardize=standardize,
+            exponentiate=exponentiate,
+            level=level,
+            ax=ax,
+            caption=caption,
+        )
 
     @property
     def _size(self) -> str:

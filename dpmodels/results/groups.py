@@ -14,7 +14,7 @@ from dpmodels.arguments import option
 from dpmodels.errors import NotAvailable
 from dpmodels.external_files import Quantity
 from dpmodels.inference.means import Difference, GroupMoments, difference, equal_means
-from dpmodels.inference.multiple_tests import ADJUSTMENTS, adjusted_pvalues, simultaneous
+from dpmodels.inference.screening_tests import ADJUSTMENTS, adjusted_pvalues, simultaneous
 from dpmodels.released import CountsRelease
 from dpmodels.results.base import Derivation, Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
@@ -157,9 +157,7 @@ class GroupedResult(Result):
             at=None,
             lost="too few rows",
             across=" / ".join(facts.factors),
-            ax=ax,
-            stamp=self.stamp,
-            caption=self._caption(enabled=caption),
+            **self._picture(ax, caption),
         )
         if facts.date and self._dated:
             axes.xaxis_date()
@@ -481,9 +479,7 @@ class TTestResult(Tested):
             at=self.mu,
             lost="too few rows",
             across=" / ".join(self._facts.factors),
-            ax=ax,
-            stamp=self.stamp,
-            caption=self._caption(enabled=caption),
+            **self._picture(ax, caption),
         )
 
     def glance(self) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -17,11 +17,10 @@ from dpmodels.formula.sides import one_measured, parse_sides
 from dpmodels.inference.proportions import count_interval
 from dpmodels.postprocess.ordered import ordered
 from dpmodels.postprocess.protocol import OrderedCounts
-from dpmodels.released import CountsRelease, RunsRelease, SumsRelease
-from dpmodels.results.base import Derivation, Result, checked_level
+from dpmodels.released import CountsRelease
+from dpmodels.results.base import Derivation, checked_level
 from dpmodels.results.bins import Bins, OrderedGroup, Ranges
-from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.count_tables import by_group, described_line, interval_frame, place_of
+from dpmodels.results.count_tables import Binned, by_group, place_of
 from dpmodels.results.estimate_table import EstimateTable, axis_title, count_table
 from dpmodels.results.table import TableResult
 from dpmodels.typing import Floats
@@ -35,7 +34,7 @@ MAX_BARS = 200
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class HistResult(Result):
+class HistResult(Binned):
     """A private histogram: released values and public facts only.
 
     Parameters
@@ -55,8 +54,6 @@ class HistResult(Result):
     their shares are of the group's counted rows.
     """
 
-    call: DescribedCall
-    release: CountsRelease | SumsRelease | RunsRelease
     breaks: Annotated[Floats, array, "edge"]
     variable: str
 
@@ -76,10 +73,6 @@ class HistResult(Result):
     derivations: ClassVar = {"table": lambda self: Derivation(self.call, TableResult)}
 
     @property
-    def _facts(self) -> TableCall:
-        return self.call.tables[0]
-
-    @property
     def _shape(self) -> tuple[int, int]:
         """Groups and bins."""
         n_bins = self._facts.shape[-1]
@@ -95,26 +88,6 @@ class HistResult(Result):
         """The public bins."""
         number = one_measured(parse_sides(self.call.formula, self.call.codebook), "the result")[0]
         return Bins(self.breaks, number)
-
-    @property
-    def counts(self) -> xr.DataArray:
-        """Consistent counts, by group and bin: whole, not negative, adding up."""
-        return self._facts.by_cell(self.ordered.whole[:-1], "count")
-
-    @property
-    def released(self) -> xr.DataArray:
-        """Unbiased counts, which may be negative and agree with a public total."""
-        return self._facts.by_cell(self.ordered.cells, "released")
-
-    @property
-    def ncomplete(self) -> float:
-        """Number of complete rows within the breaks: the sum of `counts`."""
-        return float(self.ordered.whole[:-1].sum())
-
-    @property
-    def nincomplete(self) -> float:
-        """Number of rows without a value, or outside the breaks; not negative."""
-        return float(self.ordered.whole[-1])
 
     @property
     def density(self) -> xr.DataArray:
@@ -133,25 +106,15 @@ class HistResult(Result):
         """Middles of the bins."""
         return np.asarray((self.breaks[1:] + self.breaks[:-1]) / 2)
 
-    def group(self, place: int) -> OrderedGroup:
-        """Return the counts of one group, by its place among the levels."""
-        return OrderedGroup(self.ordered, self.release, place)
-
     def _noise_int(self, level: float) -> pd.DataFrame:
         if isinstance(self.release, CountsRelease):
             return self.table.noise_int(level)
-        intervals = [self.group(place).noise_interval(level) for place in range(self._shape[0])]
-        return self._ends(intervals)
+        return super()._noise_int(level)
 
     def _conf_int(self, level: float) -> pd.DataFrame:
         if isinstance(self.release, CountsRelease):
             return self.table.conf_int(level)
-        intervals = [self.group(place).share_interval(level) for place in range(self._shape[0])]
-        return self._ends(intervals)
-
-    def _ends(self, intervals: list[tuple[Floats, Floats]]) -> pd.DataFrame:
-        lower, upper = (np.concatenate(ends) for ends in zip(*intervals, strict=True))
-        return interval_frame(self._facts, (lower, upper))
+        return super()._conf_int(level)
 
     @property
     def noise_sd(self) -> Floats:
@@ -181,9 +144,6 @@ class HistResult(Result):
             further=further,
             labels=facts.variable,
         )
-
-    def _line(self) -> dict[str, Any]:
-        return described_line(self.release, self.ncomplete, self._facts.cells)
 
     def between(
         self, lo: object, hi: object, *, group: object = None, level: float = 0.95
@@ -298,9 +258,11 @@ class HistResult(Result):
         probabilities = [between("probs", prob, 0, 1, ", such as 0.5") for prob in values]
         return self._by_group(group, lambda counts: self._quantiles(counts, probabilities, level))
 
-    def _quantiles(self, counts: OrderedGroup, probs: list[float], level: float) -> dict[str, Any]:
+    def _quantiles(
+        self, counts: OrderedGroup, probs: list[float], level: float
+    ) -> dict[str, object]:
         places = np.array([counts.quantile(prob) for prob in probs])
-        columns: dict[str, Any] = {"prob": probs, "estimate": self.bins.inside(places)}
+        columns: dict[str, object] = {"prob": probs, "estimate": self.bins.inside(places)}
         intervals = np.array([counts.quantile_ranges(prob, level) for prob in probs]).reshape(
             -1, 2, 2
         )
@@ -313,7 +275,7 @@ class HistResult(Result):
         return columns
 
     def _by_group(
-        self, group: object, columns: Callable[[OrderedGroup], Mapping[str, Any]]
+        self, group: object, columns: Callable[[OrderedGroup], Mapping[str, object]]
     ) -> pd.DataFrame:
         return by_group(self._facts, group, lambda place: columns(self.group(place)))
 
@@ -353,9 +315,7 @@ class HistResult(Result):
             *(self.bins.at(np.append(runs.start, runs.stop[-1])), sums["count"], bars),
             self._named(group),
             counted="persons" if self.release.adjacency.counts_persons else "rows",
-            ax=ax,
-            stamp=self.stamp,
-            caption=self._caption(enabled=caption),
+            **self._picture(ax, caption),
         )
         return self._dated(axes)
 

@@ -17,8 +17,8 @@ from dpmodels.errors import ArgumentError, did_you_mean, quoted, shorten
 from dpmodels.formula import Design
 from dpmodels.formula.absorbed import levels_of_fixed
 from dpmodels.formula.parse import quote, variables_in
-from dpmodels.inference.multiple_tests import adjusted_pvalues, simultaneous
-from dpmodels.inference.protocol import CoefficientsLaw
+from dpmodels.inference.least_squares import CoefficientsLaw
+from dpmodels.inference.screening_tests import adjusted_pvalues, simultaneous
 from dpmodels.results.call import INTERCEPT
 from dpmodels.typing import Floats
 

@@ -14,7 +14,8 @@ from dpmodels.arguments import boolean
 from dpmodels.errors import ArgumentError
 from dpmodels.privacy import Adjacency, ApproxDP, PureDP
 from dpmodels.privacy.trade_off import Curve, advantage, misses, odds_factor, power, shifted
-from dpmodels.results.base import STAMP, Printed, protected
+from dpmodels.results.base import STAMP, Printed
+from dpmodels.results.release_text import protected
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:

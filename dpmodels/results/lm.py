@@ -17,7 +17,7 @@ from dpmodels.errors import NotAvailable
 from dpmodels.formula.parse import quote, variables_in
 from dpmodels.inference.least_squares import LeastSquares
 from dpmodels.inference.links import IDENTITY, Link
-from dpmodels.inference.noisy_variance import DETECTION_SDS, normal_width
+from dpmodels.inference.sandwich import DETECTION_SDS, normal_width
 from dpmodels.released import MomentsRelease
 from dpmodels.results.base import checked_level, per_row
 from dpmodels.results.call import INTERCEPT, MomentsCall

@@ -16,8 +16,7 @@ from dpmodels.formula.centring import ProductMap, centred_sides, product_map
 from dpmodels.formula.coding import NONE, cells
 from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.inference.least_squares import WEAK, LeastSquares
-from dpmodels.inference.noisy_variance import DETECTION_SDS
-from dpmodels.inference.sandwich import filling
+from dpmodels.inference.sandwich import DETECTION_SDS, filling
 from dpmodels.postprocess.identities import Identities
 from dpmodels.postprocess.normal_equations import (
     STRONG,

@@ -17,8 +17,8 @@ from dpmodels.formula.coding import RowCoder
 from dpmodels.formula.expression import compile_factor
 from dpmodels.formula.parse import quote, variables_in
 from dpmodels.formula.values import Category, Columns, Truth
+from dpmodels.inference.least_squares import CoefficientsLaw
 from dpmodels.inference.links import Link
-from dpmodels.inference.protocol import CoefficientsLaw
 from dpmodels.results.derived_table import exponentiated
 from dpmodels.results.hypotheses import Terms, tested
 from dpmodels.results.public_rows import bounds

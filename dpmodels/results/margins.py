@@ -24,14 +24,7 @@ from dpmodels.inference.margins import LogLinearFit, from_sums, loglinear
 from dpmodels.inference.ratios import DETECTION_SDS
 from dpmodels.postprocess.residuals import Term, components, crossed
 from dpmodels.released import MarginsRelease
-from dpmodels.results.base import (
-    Result,
-    Tabulated,
-    caption_of,
-    checked_level,
-    public_rows,
-    reading_line,
-)
+from dpmodels.results.base import Result, Tabulated, checked_level
 from dpmodels.results.call import INTERCEPT, DescribedCall
 from dpmodels.results.estimate_table import (
     EstimateTable,
@@ -39,8 +32,8 @@ from dpmodels.results.estimate_table import (
     joined_ends,
     table_of_estimates,
 )
-from dpmodels.results.margin import Margin
-from dpmodels.results.released_margins import ReleasedMargins
+from dpmodels.results.margin import Margin, ReleasedMargins
+from dpmodels.results.release_text import caption_of, public_rows, reading_line
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:

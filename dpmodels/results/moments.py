@@ -21,10 +21,16 @@ from dpmodels.released import MomentsRelease
 from dpmodels.results.base import Derivation, checked_level, per_row
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.cca import CCAResult
-from dpmodels.results.correlations import check_variables, columns_of, cor_test, part, pcor
-from dpmodels.results.cov import CovResult, rescaled
-from dpmodels.results.default_plot import DefaultPlot
-from dpmodels.results.derived_table import Estimates
+from dpmodels.results.cov import (
+    CovResult,
+    check_variables,
+    columns_of,
+    cor_test,
+    part,
+    pcor,
+    rescaled,
+)
+from dpmodels.results.derived_table import DefaultPlot, Estimates
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates, unit_of
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.glm import CoefficientsFit
 from dpmodels.results.hypotheses import Terms, anova
 from dpmodels.results.public_rows import public_rows
-from dpmodels.typing import Coder, Floats
+from dpmodels.typing import Coder, Floats, Numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -222,9 +222,7 @@ class MultinomialResult(Result):
             title=f"{what} against {shorten(reference, 30)}{where}",
             level=level,
             ratio=boolean("exponentiate", exponentiate),
-            ax=ax,
-            stamp=self.stamp,
-            caption=self._caption(enabled=caption),
+            **self._picture(ax, caption),
         )
 
     @property
@@ -282,7 +280,7 @@ class MultinomialResult(Result):
         sds = np.linalg.norm(self.linear.matrix @ root, axis=1)
         return self._frame(np.where(self.linear.identified, sds, np.nan))
 
-    def _frame(self, values: Any) -> pd.DataFrame:
+    def _frame(self, values: Numbers) -> pd.DataFrame:
         index = pd.Index(self.call.names, name="term")
         columns = pd.Index(self.call.levels[1:], name="y_level")
         return pd.DataFrame(values.reshape(len(columns), -1).T, index=index, columns=columns)

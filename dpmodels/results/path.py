@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from dpmodels.arguments import boolean, lists_values, real
 from dpmodels.errors import ArgumentError, NotAvailable, quoted
-from dpmodels.inference.multiple_tests import largest
-from dpmodels.inference.noisy_variance import DETECTION_SDS
+from dpmodels.inference.sandwich import DETECTION_SDS
+from dpmodels.inference.screening_tests import largest
 from dpmodels.postprocess.normal_equations import FLOOR
 from dpmodels.postprocess.paths import lasso_path, ridge_path
-from dpmodels.results.base import STAMP, Tabulated, caption_of, reading_line, release_row
+from dpmodels.results.base import STAMP, Tabulated
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.lm_fit import LinearFit
+from dpmodels.results.release_text import caption_of, reading_line, release_row
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:

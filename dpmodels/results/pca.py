@@ -16,7 +16,6 @@ from dpmodels.errors import NotAvailable
 from dpmodels.inference import Spectrum, Unread
 from dpmodels.labels import component_names, square, with_labels
 from dpmodels.released import MomentsRelease
-from dpmodels.results.base import per_row, public_rows, release_facts
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import (
     Analysis,
@@ -28,6 +27,7 @@ from dpmodels.results.components import (
     visible_loadings,
 )
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
+from dpmodels.results.release_text import public_rows, release_facts
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
@@ -318,9 +318,7 @@ class PCAResult(Rotation):
             upper=panel["upper"].to_numpy(),
             floor=self.noise_floor,
             labels=starred.tolist(),
-            ax=ax,
-            stamp=self.stamp,
-            caption=self._caption(enabled=caption),
+            **self._picture(ax, caption),
         )
 
     def plot_loadings(
@@ -342,9 +340,7 @@ class PCAResult(Rotation):
             visible_loadings(self.loadings, noise),
             components=range(max(readable, default=0) + 1) if components is None else components,
             note=blank_words(noise=isinstance(self.spectrum, Spectrum), unread=noise[: self.ncomp]),
-            ax=ax,
-            stamp=self.stamp,
-            caption=self._caption(enabled=caption),
+            **self._picture(ax, caption),
         )
 
     def biplot(
@@ -367,9 +363,7 @@ class PCAResult(Rotation):
             marked=marked,
             spread=spread,
             note=note,
-            ax=ax,
-            stamp=self.stamp,
-            caption=self._caption(enabled=caption),
+            **self._picture(ax, caption),
         )
 
     def transform(self, newdata: object) -> xr.DataArray:
@@ -387,16 +381,3 @@ class PCAResult(Rotation):
         best = self._analysis.best
         loadings = self.loadings.to_numpy() / best.divisor[:, None]
         return Components(self.call, loadings, best.mean, self.coder)
-
-    def predict(self, newdata: object) -> pd.DataFrame:
-        """Return components of your rows, see :meth:`Components.predict`."""
-        return self.components.predict(newdata)
-
-    def augment(self, newdata: object, *, clip: bool = False) -> pd.DataFrame:
-        """Return rows that are not private with their components, see :meth:`Components.augment`.
-
-        Their columns, ``.fittedPC1, ...`` and ``.outside``.
-        """
-        return self.components.augment(newdata, clip=clip)
-
-    scores, fittedvalues, resid = per_row("transform(newdata)")

@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from dpmodels.errors import ArgumentError, quoted
 from dpmodels.external_files import array
 from dpmodels.formula.sides import measured, parse_sides
-from dpmodels.inference.ordered import SumNoise
+from dpmodels.inference.proportions import SumNoise
 from dpmodels.postprocess.ordered import ordered
 from dpmodels.postprocess.plane import Blocks, block_sizes, block_starts, detected_density
 from dpmodels.postprocess.protocol import OrderedCounts
-from dpmodels.released import CountsRelease, RunsRelease, SumsRelease
-from dpmodels.results.base import Result, checked_level
-from dpmodels.results.bins import Bins, OrderedGroup, Ranges, Rectangles
-from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.count_tables import by_group, described_line, interval_frame, place_of
+from dpmodels.released import SumsRelease
+from dpmodels.results.base import checked_level
+from dpmodels.results.bins import Bins, Ranges, Rectangles
+from dpmodels.results.call import TableCall
+from dpmodels.results.count_tables import Binned, by_group, place_of
 from dpmodels.results.estimate_table import EstimateTable, count_table
 from dpmodels.typing import Floats
 
@@ -36,7 +36,7 @@ BLOCKS_PER_AXIS, ALARM = (256, 64, 16, 4), 0.05
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class PlaneResult(Result):
+class PlaneResult(Binned):
     """A private histogram of two numbers: released values and public facts only.
 
     Parameters
@@ -54,15 +54,9 @@ class PlaneResult(Result):
     of each by itself.
     """
 
-    call: DescribedCall
-    release: CountsRelease | SumsRelease | RunsRelease
     along: Annotated[Floats, array, "edge_along"]
     across: Annotated[Floats, array, "edge"]
     variables: tuple[str, ...]
-
-    @property
-    def _facts(self) -> TableCall:
-        return self.call.tables[0]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -88,48 +82,10 @@ class PlaneResult(Result):
         return Bins(self.along, first), Bins(self.across, second)
 
     @property
-    def counts(self) -> xr.DataArray:
-        """Consistent counts, by group and bins of both: whole, not negative, adding up."""
-        return self._facts.by_cell(self.ordered.whole[:-1], "count")
-
-    @property
-    def released(self) -> xr.DataArray:
-        """Unbiased counts, which may be negative and agree with a public total."""
-        return self._facts.by_cell(self.ordered.cells, "released")
-
-    @property
-    def ncomplete(self) -> float:
-        """Number of complete rows within the breaks: the sum of `counts`."""
-        return float(self.ordered.whole[:-1].sum())
-
-    @property
-    def nincomplete(self) -> float:
-        """Number of rows without one of the values, or outside the breaks; not negative."""
-        return float(self.ordered.whole[-1])
-
-    @property
     def noise_sd(self) -> xr.DataArray:
         """Noise standard deviation of the unbiased count of each cell, the same in all groups."""
         axes_table = TableCall(self._facts.factors[-2:], self._facts.levels[-2:])
         return axes_table.by_cell(self.group(0).noise_sd, "noise_sd")
-
-    def group(self, place: int) -> OrderedGroup:
-        """Return the counts of one group, by its place among the levels."""
-        return OrderedGroup(self.ordered, self.release, place)
-
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._ends([self.group(place).noise_interval(level) for place in self._places])
-
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        return self._ends([self.group(place).share_interval(level) for place in self._places])
-
-    def _ends(self, intervals: list[tuple[Floats, Floats]]) -> pd.DataFrame:
-        lower, upper = (np.concatenate(ends) for ends in zip(*intervals, strict=True))
-        return interval_frame(self._facts, (lower, upper))
-
-    @property
-    def _places(self) -> range:
-        return range(self._facts.cells // self.cells)
 
     def between(
         self, first: object, second: object, *, group: object = None, level: float = 0.95
@@ -181,7 +137,7 @@ class PlaneResult(Result):
         for name, bins, ranges in zip(self.variables, self.bins, cells[:2], strict=True):
             ends[f"{name}_low"], ends[f"{name}_high"] = bins.written(ranges)
         return by_group(
-            self._grouped,
+            self._facts.groups,
             group,
             lambda place: {**ends, **self.group(place).ranges(cells, level)},
         )
@@ -207,13 +163,8 @@ class PlaneResult(Result):
         )
         return Rectangles(along, across, self.shape)
 
-    @property
-    def _grouped(self) -> TableCall:
-        """The table of the groups and of the first number: groups are all factors but the last."""
-        return TableCall(self._facts.factors[:-1], self._facts.levels[:-1])
-
     def _estimates(self) -> EstimateTable:
-        n_groups, factors = len(self._places), self._facts.factors[:-2]
+        n_groups, factors = len(self.ordered.cells), self._facts.factors[:-2]
         further: dict[str, object] = {}
         sizes = ((1, self.shape[1]), (self.shape[0], 1))
         for name, bins, (tiles, repeats) in zip(self.variables, self.bins, sizes, strict=True):
@@ -226,9 +177,6 @@ class PlaneResult(Result):
             noise_sd=np.tile(self.noise_sd.to_numpy().ravel(), n_groups),
             further={**further, "released": self.ordered.cells.ravel()},
         )
-
-    def _line(self) -> dict[str, object]:
-        return described_line(self.release, self.ncomplete, self._facts.cells)
 
     def plot(self, ax: Axes | None = None, group: object = None, *, caption: bool = True) -> Axes:
         """Draw counts by cell as a map, as finely as the noise allows.
@@ -259,12 +207,10 @@ class PlaneResult(Result):
         ]
         return plane(
             ends,
-            self._identified_counts(finest, place_of(self._grouped, group)),
+            self._identified_counts(finest, place_of(self._facts.groups, group)),
             self.variables,
             counted="persons" if self.release.adjacency.counts_persons else "rows",
-            ax=ax,
-            stamp=self.stamp,
-            caption=self._caption(enabled=caption),
+            **self._picture(ax, caption),
         )
 
     def _identified_counts(self, finest: tuple[Ranges, Ranges], place: int) -> Floats:

@@ -10,9 +10,8 @@ import pandas as pd
 
 from dpmodels.errors import NotAvailable
 from dpmodels.released import QuantilesRelease
-from dpmodels.results.base import Result, checked_level
-from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.count_tables import described_line
+from dpmodels.results.base import checked_level
+from dpmodels.results.count_tables import OneTable, described_line
 from dpmodels.results.estimate_table import EstimateTable, axis_title, table_of_estimates, unit_of
 from dpmodels.typing import Floats
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class QuantileResult(Result):
+class QuantileResult(OneTable):
     """Private quantiles by group: released values and public facts only.
 
     Parameters
@@ -39,15 +38,10 @@ class QuantileResult(Result):
     and the whole range for their intervals.
     """
 
-    call: DescribedCall
     release: QuantilesRelease
     probs: tuple[float, ...]
     level: float | None
     grid: int
-
-    @property
-    def _facts(self) -> TableCall:
-        return self.call.tables[0]
 
     def _frame(self, places: Floats) -> pd.DataFrame:
         """Label places by group and prob, in the unit of the number."""
@@ -164,9 +158,7 @@ class QuantileResult(Result):
             title=axis_title(f"Quantiles of {facts.measured}", self.call.codebook),
             across=" / ".join(facts.factors),
             level=self.level,
-            ax=ax,
-            stamp=self.stamp,
-            caption=self._caption(enabled=caption),
+            **self._picture(ax, caption),
         )
         if facts.date:
             axes.xaxis_date()

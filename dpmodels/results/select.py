@@ -21,8 +21,8 @@ from dpmodels.inference.screening_tests import (
     gains,
 )
 from dpmodels.released import SelectionRelease
-from dpmodels.results.base import Result
-from dpmodels.results.call import DescribedCall, TableCall, joined
+from dpmodels.results.call import joined
+from dpmodels.results.count_tables import OneTable
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.typing import Floats
 
@@ -47,7 +47,7 @@ class Valued(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class SelectResult(Result):
+class SelectResult(OneTable):
     """The candidates with the largest scores: released values and public facts only.
 
     Parameters
@@ -68,16 +68,11 @@ class SelectResult(Result):
     released about candidates that are not selected.
     """
 
-    call: DescribedCall
     release: SelectionRelease
     score: Annotated[str, one_of(COUNT, "correlation", "z", GAIN)]
     n_requested: int
     threshold: float | None
     share: float
-
-    @property
-    def _facts(self) -> TableCall:
-        return self.call.tables[0]
 
     @property
     def index(self) -> pd.Index:
@@ -233,9 +228,7 @@ class SelectResult(Result):
             (ends["lower"].to_numpy(), ends["upper"].to_numpy()),
             f"{self.score} of {what}, noisy",
             empty="nothing was above the threshold",
-            ax=ax,
-            stamp=self.stamp,
-            caption=self._caption(enabled=caption),
+            **self._picture(ax, caption),
         )
 
     @property

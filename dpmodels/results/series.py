@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 from dpmodels.arguments import integer
 from dpmodels.errors import ArgumentError, quoted
 from dpmodels.formula.periods import Periods, periods
-from dpmodels.inference.ordered import SumNoise, rate_interval, sum_interval
+from dpmodels.inference.proportions import SumNoise, rate_interval, sum_interval
 from dpmodels.postprocess.ordered import ordered, within
 from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, Spread
 from dpmodels.released import SumsRelease
-from dpmodels.results.base import Result, checked_level
-from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.count_tables import described_line, place_of
+from dpmodels.results.base import checked_level
+from dpmodels.results.count_tables import OneTable, described_line, place_of
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats, Integers, Numbers
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,7 +30,7 @@ _ONE: Final[Floats] = np.ones(())
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class SeriesResult(Result):
+class SeriesResult(OneTable):
     """Private counts over time: released values and public facts only.
 
     Parameters
@@ -49,14 +48,9 @@ class SeriesResult(Result):
     expected number of events of a Poisson process.
     """
 
-    call: DescribedCall
     release: SumsRelease
     time: str
     by: str | int | None
-
-    @property
-    def _facts(self) -> TableCall:
-        return self.call.tables[0]
 
     @cached_property
     def _ordered(self) -> OrderedCounts:
@@ -72,12 +66,7 @@ class SeriesResult(Result):
         """When each period begins and ends."""
         return periods(self.time, self.by, self.call.codebook)
 
-    @property
-    def _groups(self) -> TableCall:
-        """The groups, which have a series each."""
-        return TableCall(self._facts.factors[:-1], self._facts.levels[:-1])
-
-    def _labelled(self, values: NDArray[Any], name: str) -> xr.DataArray:
+    def _labelled(self, values: Numbers, name: str) -> xr.DataArray:
         array = self._facts.by_cell(values, name)
         return array.assign_coords({self._facts.factors[-1]: self.periods.times})
 
@@ -205,7 +194,7 @@ class SeriesResult(Result):
 
     def _index(self, times: NDArray[np.generic]) -> pd.MultiIndex:
         """Label groups, or all rows, and times."""
-        groups, time = self._groups, self._facts.factors[-1]
+        groups, time = self._facts.groups, self._facts.factors[-1]
         levels = groups.levels or (("(all)",),)
         return pd.MultiIndex.from_product(
             [*levels, times], names=[*(groups.factors or ["group"]), time]
@@ -229,7 +218,7 @@ class SeriesResult(Result):
         index, effect = self._index(self.periods.times), self.release.adjacency.design_effect
         return table_of_estimates(
             self,
-            index if self._groups.factors else index.droplevel("group"),
+            index if self._facts.groups.factors else index.droplevel("group"),
             further={"released": table["released"], **totals},
             labels=self._facts.factors[-1],
             unit=self._unit,
@@ -239,7 +228,7 @@ class SeriesResult(Result):
         )
 
     def _line(self) -> dict[str, object]:
-        line = described_line(self.release, self.ncomplete, self._groups.cells)
+        line = described_line(self.release, self.ncomplete, self._facts.groups.cells)
         return {**line, "nperiods": len(self.periods)}
 
     @property
@@ -303,7 +292,7 @@ class SeriesResult(Result):
     ) -> Axes:
         from dpmodels.plots.curves import band
 
-        place, size = place_of(self._facts, group), len(table) // self._groups.cells
+        place, size = place_of(self._facts, group), len(table) // self._facts.groups.cells
         rows = table.iloc[place * size : (place + 1) * size]
         name = self._facts.factors[-1]
         return band(
@@ -311,9 +300,7 @@ class SeriesResult(Result):
             np.maximum(rows["released"].to_numpy(), 0.0),
             rows[["noise_low", "noise_high"]].to_numpy(),
             (name if group is None else f"{name}, {group}", what),
-            ax=ax,
-            stamp=self.stamp,
-            caption=self._caption(enabled=caption),
+            **self._picture(ax, caption),
         )
 
 

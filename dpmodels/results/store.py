@@ -25,7 +25,7 @@ from dpmodels.privacy import Event, Guarantee, Pufferfish
 from dpmodels.released import AnyRelease
 from dpmodels.request import Request
 from dpmodels.stored_names import field_names
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Plain
 
 FORMAT: Final = "dpmodels.result/2"
 
@@ -96,7 +96,7 @@ def read_parts(saved: Saved) -> Parts:
 def _release(arrays: Mapping[str, object]) -> object:
     """Return the shape of a release whose arrays stand beside its fields."""
 
-    def read(plain: Any) -> Any:
+    def read(plain: Plain) -> Plain:
         name, facts = plain if isinstance(plain, list | tuple) and len(plain) == 2 else (None, None)
         kind = _RELEASES[conform(one_of(*_RELEASES), name, "name")]
         return read_release(kind, facts, arrays)
@@ -136,7 +136,7 @@ def _arrays_under(shape: Mapping[str, Shape], path: Path) -> Iterator[tuple[Path
                 yield from _arrays_under(fields_of(part), (*path, name))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Plain) -> Plain:
     """Return a value as JSON has it; null stands where an array is."""
     match value:
         case np.ndarray():
@@ -179,7 +179,7 @@ class Saved(NamedTuple):
     """The content of a file that ``save`` wrote."""
 
     format: str
-    facts: Any
+    facts: Plain
     arrays: dict[str, Floats]
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from dpmodels.errors import NotAvailable
 from dpmodels.labels import component_names, with_labels
 from dpmodels.released import SubspaceRelease
-from dpmodels.results.base import Refused, convergence_words, per_row, public_rows, release_facts
+from dpmodels.results.base import Refused
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import (
     Components,
@@ -23,6 +23,7 @@ from dpmodels.results.components import (
     visible_loadings,
 )
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
+from dpmodels.results.release_text import convergence_words, public_rows, release_facts
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
@@ -205,9 +206,7 @@ class SubspaceResult(Rotation):
             visible_loadings(self.loadings, np.zeros(self.ncomp)),
             components=components,
             note=blank_words(noise=False),
-            ax=ax,
-            stamp=self.stamp,
-            caption=self._caption(enabled=caption),
+            **self._picture(ax, caption),
         )
 
     def transform(self, newdata: object) -> xr.DataArray:
@@ -229,16 +228,4 @@ class SubspaceResult(Rotation):
         mean = np.zeros(len(self.call.names))
         return Components(self.call, self.loadings.to_numpy(), mean, self.coder)
 
-    def predict(self, newdata: object) -> pd.DataFrame:
-        """Return components of your rows, see :meth:`Components.predict`."""
-        return self.components.predict(newdata)
-
-    def augment(self, newdata: object, *, clip: bool = False) -> pd.DataFrame:
-        """Return rows that are not private with their components, see :meth:`Components.augment`.
-
-        Their columns, ``.fittedPC1, ...`` and ``.outside``.
-        """
-        return self.components.augment(newdata, clip=clip)
-
     _no_intervals = 'directions have no intervals; eigenvalues do, with mechanism="gauss"'
-    scores, fittedvalues, resid = per_row("transform(newdata)")

@@ -12,7 +12,7 @@ from dpmodels.arguments import finite
 from dpmodels.errors import ArgumentError, quoted
 from dpmodels.formula.survival import Survival, last_times, one_value, parse_survival
 from dpmodels.inference.hazards import GroupedTimes, HazardRatios, hazard_ratios
-from dpmodels.inference.ordered import SumNoise
+from dpmodels.inference.proportions import SumNoise
 from dpmodels.inference.survival import (
     LogRank,
     Noise,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.base import NO_SCORE, Refused, per_row
 from dpmodels.results.call import CoefficientsCall
-from dpmodels.results.default_plot import DefaultPlot
+from dpmodels.results.derived_table import DefaultPlot
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.public_rows import index_of, public_rows, require_coder
 from dpmodels.typing import Coder, Floats

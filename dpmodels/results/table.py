@@ -19,9 +19,8 @@ from dpmodels.postprocess.protocol import whole
 from dpmodels.privacy import MarkovChain, Pufferfish, Quilt
 from dpmodels.released import CountsRelease
 from dpmodels.report import signif
-from dpmodels.results.base import Result, checked_level
-from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.count_tables import Counted, counted, described_line, interval_frame
+from dpmodels.results.base import checked_level
+from dpmodels.results.count_tables import Counted, OneTable, counted, described_line, interval_frame
 from dpmodels.results.estimate_table import EstimateTable, count_table
 from dpmodels.typing import Floats, Integers
 
@@ -34,20 +33,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class CountedResult(Result):
+class CountedResult(OneTable):
     """Counts by cell: released values and public facts only."""
 
-    call: DescribedCall
     release: CountsRelease
 
     if TYPE_CHECKING:
 
         def proportions(self) -> xr.DataArray:
             """Return shares of the complete, by cell."""
-
-    @property
-    def _facts(self) -> TableCall:
-        return self.call.tables[0]
 
     @cached_property
     def _counted(self) -> Counted:
@@ -249,9 +243,7 @@ class TableResult(CountedResult):
             title="Share of complete rows",
             across=" / ".join(facts.factors[: -1 if beside else None]),
             level=level,
-            ax=ax,
-            stamp=self.stamp,
-            caption=self._caption(enabled=caption),
+            **self._picture(ax, caption),
         )
 
     def _line(self) -> dict[str, object]:
@@ -398,9 +390,7 @@ class StatesResult(CountedResult):
             ("probability to stay, of symmetric chains", "noise scale of a count, in times"),
             within=self.chain.stay,
             mark=("this release", float(noise_scales["quilt"])),
-            ax=ax,
-            stamp=self.stamp,
-            caption=self._caption(enabled=caption),
+            **self._picture(ax, caption),
         )
 
     def _reading(self) -> str:

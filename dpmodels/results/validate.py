@@ -49,7 +49,7 @@ from dpmodels.results.call import (
     Spec,
     TableCall,
 )
-from dpmodels.results.released_margins import ReleasedMargins
+from dpmodels.results.margin import ReleasedMargins
 from dpmodels.results.store import arrays_of, part_at
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def require_release(spec: Spec[Any], release: Any) -> None:
     spec.check(release)
 
 
-def require_law(release: Any) -> None:
+def require_law(release: MomentsRelease) -> None:
     """Refuse moments without a known law of their noise."""
     if release.total is None or not all(map(math.isfinite, astuple(release.noise))):
         raise FrameError("array 'total', release.noise: expected both, without nan")

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 from dpmodels.atomic_files import require_target
 from dpmodels.codebook import as_text
 from dpmodels.errors import CodebookError, FrameError
-from dpmodels.shell.command import Command, Parser
-from dpmodels.shell.command_options import ROWS, Source
+from dpmodels.shell.command_options import ROWS, Command, Parser, Source
 from dpmodels.shell.outputs import tell
 
 if TYPE_CHECKING:

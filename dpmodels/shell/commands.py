@@ -10,8 +10,10 @@ from typing import Any, Final
 import dpmodels as dp
 from dpmodels.atomic_files import require_target
 from dpmodels.shell.codebook import CODEBOOK
-from dpmodels.shell.command import SHELLS, Command, Parser
 from dpmodels.shell.command_options import (
+    SHELLS,
+    Command,
+    Parser,
     add_options,
     add_privacy,
     function_arguments,

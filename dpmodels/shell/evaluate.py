@@ -12,7 +12,7 @@ from typing import Any, Final
 from dpmodels.atomic_files import require_target
 from dpmodels.errors import ArgumentError, DPModelsError, FrameError, NotAvailable
 from dpmodels.external_files import read_bytes
-from dpmodels.shell.command import Command, Parser
+from dpmodels.shell.command_options import Command, Parser
 from dpmodels.shell.outputs import add_outputs, require_outputs, tell, write_outputs
 
 _EXAMPLE: Final = """\
@@ -94,7 +94,7 @@ def _recipes(names: list[str] | None, axes: int, delta: float) -> dict[str, obje
 
 def _published(axes: int) -> tuple[dict[str, Any], str]:
     """Return published algorithms for a number of axes, or why they are missing."""
-    from dpmodels.evaluation.published import published_algorithms
+    from dpmodels.evaluation.recipe import published_algorithms
 
     try:
         algorithms = published_algorithms()

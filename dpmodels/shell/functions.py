@@ -9,10 +9,11 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 import dpmodels as dp
-from dpmodels.shell.command import Command, Parser
 from dpmodels.shell.command_options import (
     CODEBOOK,
     SHARED_HELP,
+    Command,
+    Parser,
     add_options,
     add_privacy,
     function_arguments,

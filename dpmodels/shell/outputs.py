@@ -77,7 +77,7 @@ def write_outputs(options: argparse.Namespace, summary: Summary, fit: Any = None
         raise FrameError("; ".join(failed) + ". The release is printed above")
 
 
-def content(name: str, summary: Summary, fit: object = None) -> bytes:
+def content(name: str, summary: Summary, fit: Any = None) -> bytes:
     """Return what a file holds, by the name of its option."""
     from dpmodels.disclosures.document import pictures
     from dpmodels.shell.plain_values import as_csv, as_json

@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import math
 from numbers import Integral, Real
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
 from dpmodels.digest import release_digest
-from dpmodels.results.base import guarantee_words
+from dpmodels.results.base import Result
+from dpmodels.results.release_text import guarantee_words
 
 # A spreadsheet reads cells that begin with these, even after white space, as formulas.
 _FORMULA: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
-def as_json(fit: Any) -> str:
+def as_json(fit: Result) -> str:
     """Return numbers, guarantee and digest as JSON, in which nan and infinity are null."""
     release = fit.release
     values = {
@@ -32,7 +33,7 @@ def as_json(fit: Any) -> str:
     return json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def as_csv(fit: Any) -> str:
+def as_csv(fit: Result) -> str:
     """Return the tidy table as CSV; an apostrophe keeps text from being run by a spreadsheet."""
     text: str = fit.tidy().map(_inert).to_csv(index=False)
     return text

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import dpmodels as dp
-from dpmodels.shell.command import Command, Parser
+from dpmodels.shell.command_options import Command, Parser
 from dpmodels.shell.outputs import add_outputs, require_outputs, tell, write_outputs
 
 if TYPE_CHECKING:
+    from dpmodels.planning.analysis import AnalysisPlan
     from dpmodels.shell.study import Study
 
 
@@ -28,9 +29,8 @@ def _add(parser: Parser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     """Print prices and simulated errors; status 1 if the budget does not pay for all."""
-    from dpmodels.shell.record import finished_releases
     from dpmodels.shell.study import read_study
-    from dpmodels.shell.study_run import in_order, price_releases
+    from dpmodels.shell.study_run import finished_releases, in_order, price_releases
 
     require_outputs(options, options.study)
     study = read_study(options.study)
@@ -46,7 +46,7 @@ def _run(options: argparse.Namespace) -> int:
     return 0 if priced.fits else 1
 
 
-def _simulated_plan(study: Study, session: dp.session, n_rows: int, shape: str) -> Any:
+def _simulated_plan(study: Study, session: dp.session, n_rows: int, shape: str) -> AnalysisPlan:
     from dpmodels.sessions.shares import whole_of
 
     setting_names = ("adjacency", "person", "rows", "subset")

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
-from dpmodels.shell.command import Command, Parser
 from dpmodels.shell.command_options import (
+    Command,
     ParameterDoc,
+    Parser,
     add_option,
     add_rows,
     function_arguments,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import tomllib
@@ -9,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import dpmodels as dp
 from dpmodels.errors import (
@@ -27,6 +28,7 @@ from dpmodels.results.etable import columns_of
 from dpmodels.results.etable_columns import ACCEPTED
 from dpmodels.sessions.call import AMOUNTS, Call, signature_of
 from dpmodels.shell.command_options import evaluated_signature, members, signature
+from dpmodels.typing import Plain
 
 _MOST_BYTES: Final = 2**20
 _STUDY: Final[Mapping[str, object]] = {
@@ -68,7 +70,7 @@ class Table:
 
     name: str
     of: tuple[str, ...]
-    kwargs: Mapping[str, Any]
+    kwargs: Mapping[str, Plain]
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class Study:
     """The contents of a study file; no data were opened."""
 
     path: Path
-    settings: Mapping[str, Any]  # Section [study], with paths from the file's folder
+    settings: Mapping[str, Plain]  # Section [study], with paths from the file's folder
     releases: tuple[StudyRelease, ...]
     tables: tuple[Table, ...] = ()
     disclosure: Mapping[str, object] = field(default_factory=dict)
@@ -164,7 +166,7 @@ def _settings(plain: Mapping[str, object], beside: Path) -> dict[str, object]:
     return settings
 
 
-def _release(plain: Mapping[str, Any]) -> StudyRelease:
+def _release(plain: Mapping[str, Plain]) -> StudyRelease:
     """Return a release with its call; the verb checks its options when it is priced."""
     name = _checked_name(plain, "release")
     where = f"release {name!r}"
@@ -189,7 +191,7 @@ def _release(plain: Mapping[str, Any]) -> StudyRelease:
 
 
 def _read(
-    parameters: Mapping[str, Any], arguments: Mapping[str, Any]
+    parameters: Mapping[str, inspect.Parameter], arguments: Mapping[str, Plain]
 ) -> Iterator[tuple[str, object]]:
     """Convert values of TOML to arguments: "none" to None where allowed, dates to text."""
     for word, value in arguments.items():
@@ -200,11 +202,11 @@ def _read(
             yield word, tuple(map(_day, value)) if isinstance(value, list) else _day(value)
 
 
-def _day(value: Any) -> Any:
+def _day(value: Plain) -> Plain:
     return value.isoformat() if hasattr(value, "isoformat") else value
 
 
-def _table(plain: Mapping[str, object], verbs: Mapping[str, Any]) -> Table:
+def _table(plain: Mapping[str, object], verbs: Mapping[str, Callable[..., object]]) -> Table:
     name = _checked_name(plain, "table")
     where, options = f"table {name!r}", keyword_names(dp.etable)
     require_known(plain, (*_TABLE, *options), where)
@@ -241,7 +243,7 @@ def _error_location(where: str) -> Iterator[None]:
         raise
 
 
-def _disclosure_options(plain: Any) -> dict[str, object]:
+def _disclosure_options(plain: Plain) -> dict[str, object]:
     """Return options of dp.disclosure, tried on an empty ledger."""
     if not isinstance(plain, dict):
         raise ArgumentError("[disclosure]: expected one section, not a list")
@@ -267,7 +269,7 @@ def canonical_json(plain: object) -> str:
     return json.dumps(plain, sort_keys=True, default=str)
 
 
-def _checked_name(plain: Mapping[str, Any], section: str) -> str:
+def _checked_name(plain: Mapping[str, Plain], section: str) -> str:
     name = _text(plain, "name", f"[[{section}]]")
     if not _NAME.fullmatch(name) or name.lower() in _TAKEN:
         raise ArgumentError(

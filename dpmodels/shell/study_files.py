@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import quote
 
 import dpmodels as dp
@@ -16,6 +16,9 @@ from dpmodels.report.html import as_html, document, escaped, picture
 from dpmodels.report.notes import separated, shortened
 from dpmodels.shell.outputs import content
 from dpmodels.shell.study import Study
+
+if TYPE_CHECKING:
+    from dpmodels.results.base import Result
 
 # Output option of a command, and the file's extension.
 _OF_RELEASE: Final = {"text": "txt", "latex": "tex", "markdown": "md", "json": "json", "csv": "csv"}
@@ -36,7 +39,7 @@ def planned_files(study: Study) -> Iterator[str]:
         yield from (f"{table.name}.{extension}" for extension in _OF_TABLE.values())
 
 
-def write_study(study: Study, fits: Mapping[str, Any], session: dp.session) -> list[Path]:
+def write_study(study: Study, fits: Mapping[str, Result], session: dp.session) -> list[Path]:
     """Write all files and return their paths, the index page last."""
     parts, paths = [], list[Path]()
     full = [fits[release.name].summary(notes="all") for release in study.releases]
@@ -72,7 +75,7 @@ def write_study(study: Study, fits: Mapping[str, Any], session: dp.session) -> l
 
 
 def _contents(
-    name: str, extensions: Mapping[str, str], summary: Summary, fit: Any = None
+    name: str, extensions: Mapping[str, str], summary: Summary, fit: Result | None = None
 ) -> dict[str, bytes]:
     return {
         f"{name}.{extension}": content(how, summary, fit) for how, extension in extensions.items()

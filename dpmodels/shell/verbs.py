@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import ast
 import inspect
+from collections.abc import Callable
 from functools import cache, partial
 from importlib.resources import files
 from typing import Any, Final
 
 from dpmodels.errors import ArgumentError, BudgetError, CodebookError
-from dpmodels.shell.command import Command, Parser
 from dpmodels.shell.command_options import (
     SHARED_HELP,
+    Command,
+    Parser,
     add_options,
     add_rows,
     dest,
@@ -60,7 +62,7 @@ def _what(name: str) -> str:
     return first_sentence((doc or "").partition("\n")[0])
 
 
-def _function(name: str) -> Any:
+def _function(name: str) -> Callable[..., Any]:
     from dpmodels.models.replay import verb_of
 
     verb = verb_of(name)
@@ -128,7 +130,13 @@ _FORM: Final = "NAME=LEVEL,LEVEL:EPS"
 class _Devices(argparse.Action):
     """Makes the devices of all questions, each a randomized response."""
 
-    def __call__(self, parser: object, namespace: Any, texts: Any, option: object = None) -> None:
+    def __call__(
+        self,
+        parser: object,
+        namespace: argparse.Namespace,
+        texts: Any,
+        option: object = None,
+    ) -> None:
         setattr(namespace, self.dest, dict(map(_device, texts)))
 
 

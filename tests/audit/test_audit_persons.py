@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 import dpmodels as dp
-from dpmodels.audit.pair import PERSON, Pair, of_persons
+from dpmodels.audit.neighbours import PERSON, Pair, of_persons
 from dpmodels.audit.registry import REGISTRY
 from dpmodels.audit.run_all import FULL, PERSONS, SMALL
 from dpmodels.models import verb_spec

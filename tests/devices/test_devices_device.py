@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import dpmodels as dp
-from dpmodels.audit.pair import Pair
+from dpmodels.audit.neighbours import Pair
 from dpmodels.errors import ArgumentError
 
 mpl.use("Agg")

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 import dpmodels as dp
-from dpmodels.dictionaries.identifiers import is_key_name, is_person_name
+from dpmodels.dictionaries.draft import is_key_name, is_person_name
 from dpmodels.errors import CodebookError
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.digest import release_digest
-from dpmodels.disclosures.html import as_page
+from dpmodels.disclosures.blocks import as_page
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.privacy import LaplaceEvent
 

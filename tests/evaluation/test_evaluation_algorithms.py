@@ -23,8 +23,8 @@ from benchmarks.algorithms import (
 )
 from dpmodels import source_tree
 from dpmodels.errors import NotAvailable
-from dpmodels.evaluation.baselines import BASELINES
-from dpmodels.evaluation.published import published_algorithms
+from dpmodels.evaluation.histograms import BASELINES
+from dpmodels.evaluation.recipe import published_algorithms
 
 INCONSISTENT = {"uniform", "mwem"}
 CASES = [

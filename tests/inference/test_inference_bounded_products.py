@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpmodels.inference.bounded_products import (
+from dpmodels.inference.correlations import (
     cut_eigenvalues,
     cut_entries,
     fourth_moment,

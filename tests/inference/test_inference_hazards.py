@@ -7,7 +7,7 @@ import pytest
 from statsmodels.duration.hazard_regression import PHReg
 
 from dpmodels.inference.hazards import GroupedTimes, hazard_ratios
-from dpmodels.inference.ordered import SumNoise
+from dpmodels.inference.proportions import SumNoise
 from dpmodels.postprocess.protocol import Spread
 
 TERMS = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=float)

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 from statsmodels.stats.multitest import multipletests
 
-from dpmodels.inference.multiple_tests import adjusted_pvalues, largest, simultaneous
+from dpmodels.inference.screening_tests import adjusted_pvalues, largest, simultaneous
 
 P = np.array([0.01, 0.2, 0.011, 0.9, 0.04, 1e-12])
 

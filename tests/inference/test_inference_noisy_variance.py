@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dpmodels.inference.noisy_variance import DETECTION_SDS, normal_width
+from dpmodels.inference.sandwich import DETECTION_SDS, normal_width
 
 Z = np.linspace(-8, 8, 4_001)
 WEIGHTS = norm.pdf(Z) / norm.pdf(Z).sum()

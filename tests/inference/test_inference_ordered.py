@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
-from dpmodels.inference.ordered import SumNoise, part_interval, quantile_bins, sum_interval
+from dpmodels.inference.proportions import SumNoise, part_interval, quantile_bins, sum_interval
 from dpmodels.mechanisms import Tree
 from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.noise import source

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmodels.inference.ordered import SumNoise, rate_interval
+from dpmodels.inference.proportions import SumNoise, rate_interval
 from dpmodels.postprocess.protocol import Spread
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from ordered_survival import released
 
-from dpmodels.inference.ordered import SumNoise
+from dpmodels.inference.proportions import SumNoise
 from dpmodels.inference.survival import (
     NoisyShares,
     cumulative_interval,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpmodels.inference.threshold_intervals import count_detected_with, count_interval
+from dpmodels.inference.proportions import count_detected_with, detected_count_interval
 
 
 def masses(scale, most):
@@ -18,7 +18,7 @@ def test_they_cover_every_count_given_that_it_is_released(scale, most, level):
     for count in (1, 2, most // 2, most, most + 1, 2 * most, 3 * most):
         noisy = count + noise
         seen = noisy > most
-        low, high = count_interval(noisy[seen].astype(float), scale, most, level)
+        low, high = detected_count_interval(noisy[seen].astype(float), scale, most, level)
         assert (low >= 1).all()
         assert (low <= high).all()
         covered = chance[seen] @ ((low <= count) & (count <= high)) / chance[seen].sum()
@@ -27,7 +27,7 @@ def test_they_cover_every_count_given_that_it_is_released(scale, most, level):
 
 def test_far_above_the_threshold_they_are_those_of_the_noise():
     scale, most = 6.0, 79
-    low, high = count_interval(np.array([1000.0]), scale, most, 0.95)
+    low, high = detected_count_interval(np.array([1000.0]), scale, most, 0.95)
     chance = masses(scale, most)
     half = next(k for k in range(most) if chance[most - k : most + k + 1].sum() >= 0.95)
     assert [low[0], high[0]] == pytest.approx([1000 - half, 1000 + half], abs=1)

@@ -7,7 +7,7 @@ from scipy.stats import binom
 import dpmodels as dp
 from dpmodels import dp_cov, dp_pca
 from dpmodels.errors import ArgumentError
-from dpmodels.inference.bounded_products import mean_products
+from dpmodels.inference.correlations import mean_products
 from dpmodels.mechanisms import Rounds
 
 USUAL = {"eps": 1.0, "delta": 1e-6}

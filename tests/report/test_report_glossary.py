@@ -7,7 +7,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.report import Report, Row, Section, as_html
-from dpmodels.report.glossary import TERMS, glossary, terms_in
+from dpmodels.report.notes import TERMS, glossary, terms_in
 
 GLOSSARY = Path(__file__).parents[2] / "docs" / "glossary.md"
 STORED = Path(__file__).parents[1] / "results" / "format_1"

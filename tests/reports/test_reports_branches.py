@@ -15,8 +15,6 @@ from dpmodels.reports import (
     header,
     hist,
     lm,
-    quantile,
-    survfit,
 )
 
 
@@ -382,16 +380,21 @@ def quantiles(**fields):
 
 
 def test_notes_of_quantiles():
-    assert not quantile._shifted(quantiles())
-    assert printed(quantile._notes(quantiles()), "Drawn at") == 0
+    assert not groups._shifted(quantiles())
+    assert printed(groups._quantile_notes(quantiles()), "Drawn at") == 0
     shifted = quantiles(drawn=pd.DataFrame([[0.27, 0.5]]))
-    assert quantile._shifted(shifted)
-    assert printed(quantile._notes(shifted), "Drawn at: ranks nearer 0% or 100% would be lost") == 1
-    assert printed(quantile._notes(quantiles()), f"{header.LOST}: too few rows") == 0
+    assert groups._shifted(shifted)
+    assert (
+        printed(groups._quantile_notes(shifted), "Drawn at: ranks nearer 0% or 100% would be lost")
+        == 1
+    )
+    assert printed(groups._quantile_notes(quantiles()), f"{header.LOST}: too few rows") == 0
     lost = quantiles(params=pd.DataFrame([[math.nan, 0.5]]))
-    assert printed(quantile._notes(lost), f"{header.LOST}: too few rows for this budget.") == 1
-    assert printed(quantile._notes(quantiles()), "Conf. interval: noise and sampling") == 1
-    assert printed(quantile._notes(quantiles(level=None)), "Conf. interval") == 0
+    assert (
+        printed(groups._quantile_notes(lost), f"{header.LOST}: too few rows for this budget.") == 1
+    )
+    assert printed(groups._quantile_notes(quantiles()), "Conf. interval: noise and sampling") == 1
+    assert printed(groups._quantile_notes(quantiles(level=None)), "Conf. interval") == 0
 
 
 def test_small_counts_of_bins_may_be_noise():
@@ -437,31 +440,31 @@ def curves(*of, strata=(), **time):
 
 
 def test_where_curves_end_and_which_are_lost():
-    assert survfit._ends(curves(curve(4))) == ()
-    (note,) = survfit._ends(curves(curve(3)))
+    assert hist._ends(curves(curve(4))) == ()
+    (note,) = hist._ends(curves(curve(3)))
     assert note.startswith("The curve ends at 3: beyond, the number at risk is below five sds")
-    (note,) = survfit._ends(curves(curve(0)))
+    (note,) = hist._ends(curves(curve(0)))
     assert note.startswith("Curves not reported, as the number at risk is below five sds")
-    lost, ends = survfit._ends(curves(curve(0), curve(2), curve(4), strata=("a", "b", "c")))
+    lost, ends = hist._ends(curves(curve(0), curve(2), curve(4), strata=("a", "b", "c")))
     assert lost.endswith(": a.")
     assert ends.startswith("The curve of b ends at 2:")
 
 
 def test_a_coarse_grid_is_named_at_its_worst_time():
-    assert survfit._order(curves(curve(4))) == ()
-    note, detail = survfit._order(curves(curve(4, spread=0.05)))
+    assert hist._order(curves(curve(4))) == ()
+    note, detail = hist._order(curves(curve(4, spread=0.05)))
     assert note == (
         "Coarse grid: depending on the order of times within intervals, survival at 2 is from "
         "0.440 to 0.560."
     )
     assert detail.startswith("Coarse grid: write more breaks")
-    assert survfit._order(curves(curve(4, spread=0.061))) == ()
-    note, _ = survfit._order(curves(curve(4, spread=0.05), strata=("a",)))
+    assert hist._order(curves(curve(4, spread=0.061))) == ()
+    note, _ = hist._order(curves(curve(4, spread=0.05), strata=("a",)))
     assert "survival of a at 2" in note
 
 
 def test_times_above_the_declared_range():
-    assert survfit._above(curves(step=None, upper=9)) == (
+    assert hist._above(curves(step=None, upper=9)) == (
         "Times above the declared range are censored at its end."
     )
-    assert survfit._above(curves(step=1, upper=9)) == "Times from 9 on are censored there."
+    assert hist._above(curves(step=1, upper=9)) == "Times from 9 on are censored there."

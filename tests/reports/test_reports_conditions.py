@@ -9,7 +9,7 @@ import pytest
 from folded import each
 
 from dpmodels.privacy import ZCDP, ApproxDP, BoundedRangeEvent, LaplaceEvent, PureDP
-from dpmodels.reports import bounds, comparison, etable, pca, select, survey
+from dpmodels.reports import comparison, etable, pca, select, survey
 
 
 def printed(notes, start):
@@ -329,8 +329,8 @@ def narrowed(*flags):
 
 def test_bounds_that_stay_as_declared():
     start = "As declared: too few rows exceed the noise"
-    assert printed(bounds._notes(narrowed(True, True)), start) == 0
-    assert printed(bounds._notes(narrowed(True, False)), start) == 1
+    assert printed(select._bounds_notes(narrowed(True, True)), start) == 0
+    assert printed(select._bounds_notes(narrowed(True, False)), start) == 1
 
 
 def levels(*counts):
@@ -342,13 +342,13 @@ def levels(*counts):
 
 
 def test_levels_that_are_left_out():
-    assert bounds._threshold(levels(2)) == "15"
-    assert printed(bounds._levels_notes(levels(2, 3)), "codebook omits") == 0
-    notes = bounds._levels_notes(levels(1, 2, 0))
+    assert select._threshold(levels(2)) == "15"
+    assert printed(select._levels_notes(levels(2, 3)), "codebook omits") == 0
+    notes = select._levels_notes(levels(1, 2, 0))
     assert printed(notes, "codebook omits v0, v2: fewer than two levels were released.") == 1
-    n_shown = bounds.SHOWN_GROUPS
-    assert printed(bounds._levels_notes(levels(n_shown, n_shown)), "1 more") == 0
-    assert printed(bounds._levels_notes(levels(n_shown + 1, n_shown + 2)), "3 more levels") == 1
+    n_shown = select.SHOWN_GROUPS
+    assert printed(select._levels_notes(levels(n_shown, n_shown)), "1 more") == 0
+    assert printed(select._levels_notes(levels(n_shown + 1, n_shown + 2)), "3 more levels") == 1
 
 
 # Comparisons, and results side by side

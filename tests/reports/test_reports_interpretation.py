@@ -11,7 +11,7 @@ from folded import each
 from dpmodels.evaluation import report
 from dpmodels.privacy import ZCDP, Adjacency, GaussianEvent, LaplaceEvent, PureDP, PureEvent
 from dpmodels.released import AnswersRelease
-from dpmodels.reports import etable, interpretation
+from dpmodels.reports import comparison, etable
 
 
 def printed(notes, start):
@@ -57,19 +57,19 @@ def reading(*curves, lie=0.2, holds=1, odds=3.0, spent=False):
 
 
 def test_rows_of_an_interpretation_without_a_value_are_left_out():
-    names = [row.label for row in interpretation._section(reading(), 1).rows]
+    names = [row.label for row in comparison._section(reading(), 1).rows]
     assert names[0] == "Power at level 0.05"
     assert names[-1] == "Lying probability"
     assert len(names) == 6
-    without = interpretation._section(reading(lie=math.nan), 1)
+    without = comparison._section(reading(lie=math.nan), 1)
     assert [row.label for row in without.rows] == names[:-1]
     assert without.title == "One row, at most"
 
 
 def test_an_interpretation_marks_what_holds_with_exceptions():
-    cells = interpretation._cells(reading(holds=0, odds=math.inf).table.iloc[0].to_dict())
+    cells = comparison._cells(reading(holds=0, odds=math.inf).table.iloc[0].to_dict())
     assert cells[2:5] == ("no bound *", "0.600 *", "0.300 *")
-    assert "*" not in "".join(interpretation._cells(reading().table.iloc[0].to_dict()))
+    assert "*" not in "".join(comparison._cells(reading().table.iloc[0].to_dict()))
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_an_interpretation_marks_what_holds_with_exceptions():
     ],
 )
 def test_notes_of_an_interpretation(result, starts):
-    notes = interpretation._notes(result)
+    notes = comparison._interpretation_notes(result)
     assert {start: printed(notes, start) for start in starts} == starts
     pure = all(isinstance(curve, PureDP) for curve in result.curves)
     lying = " ".join(note for note in notes if note.startswith("Lying"))

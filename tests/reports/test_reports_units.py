@@ -10,8 +10,8 @@ import pytest
 import dpmodels as dp
 from dpmodels.disclosures.document import neighbours
 from dpmodels.privacy import Adjacency, ApproxDP, GaussianEvent, LaplaceEvent
-from dpmodels.reports import header, series
-from dpmodels.results.base import protected
+from dpmodels.reports import header, hist
+from dpmodels.results.release_text import protected
 
 ROW = Adjacency("replace")
 ROWS = Adjacency("replace", 3)
@@ -78,7 +78,7 @@ def test_observations_are_rows_or_persons(relation, rows, text):
     ids=str,
 )
 def test_a_series_protects_events_or_persons(relation, text):
-    assert series.protected(SimpleNamespace(release=SimpleNamespace(adjacency=relation))) == text
+    assert hist.protected(SimpleNamespace(release=SimpleNamespace(adjacency=relation))) == text
 
 
 @pytest.mark.parametrize(

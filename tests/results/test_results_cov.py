@@ -10,7 +10,7 @@ import pytest
 from dpmodels.errors import ArgumentError, FormulaError, NotAvailable
 from dpmodels.released import Ball, MomentNoise
 from dpmodels.results import CovResult
-from dpmodels.results.correlations import columns_of, part
+from dpmodels.results.cov import columns_of, part
 from dpmodels.results.estimate_table import COLUMNS
 
 MATRIX = np.array([[0.25, 0.06, 0.0], [0.06, 0.16, -0.02], [0.0, -0.02, 0.09]])

@@ -11,11 +11,10 @@ from differences import derivative
 
 import dpmodels as dp
 from dpmodels.inference.links import IDENTITY, LOG, LOGIT
-from dpmodels.results.by_level import ByLevel
 from dpmodels.results.coefficient_model import predicted
 from dpmodels.results.hypotheses import Terms
 from dpmodels.results.marginal_means import Fitted, _effects, _mean, _rate
-from dpmodels.results.tabulated import OrdinalResult
+from dpmodels.results.tabulated import ByLevel, OrdinalResult
 
 BOOK = dp.codebook(y=[0, 1], x=(0, 4), z=(-1, 1), g=["u", "v", "w"])
 RNG = np.random.default_rng(7)

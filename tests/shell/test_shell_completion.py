@@ -19,6 +19,6 @@ def test_bash_completes_an_option_of_a_verb_and_no_abbreviation_is_one(tmp_path,
 
 
 def test_what_is_missing_is_named(monkeypatch, capsys):
-    monkeypatch.setattr("dpmodels.shell.command.find_spec", lambda _: None)
+    monkeypatch.setattr("dpmodels.shell.command_options.find_spec", lambda _: None)
     assert main(["--print-completion", "zsh"]) == 2
     assert "pip install dpmodels[shell]" in capsys.readouterr().err

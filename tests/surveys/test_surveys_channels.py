@@ -5,7 +5,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, CodebookError, FormulaError
 from dpmodels.formula.sides import grouping, parse_sides
-from dpmodels.surveys.channels import channels_of, checked_devices, with_levels
+from dpmodels.surveys.answers import channels_of, checked_devices, with_levels
 
 FORCED = dp.randomized_response(["yes", "no"], forced={"yes": "1/6", "no": "1/3"})
 BOOK = dp.codebook(drug=["no", "yes"], sex=["F", "M"])

@@ -27,7 +27,7 @@ from functools import partial
 
 import numpy as np
 
-from dpmodels.audit.pair import Pair
+from dpmodels.audit.neighbours import Pair
 from dpmodels.privacy.chain import lazy, markov_chain
 from dpmodels.privacy.quilts import quilt_scale
 from dpmodels.typing import Floats

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from dpmodels.audit.pair import Pair
+from dpmodels.audit.neighbours import Pair
 from dpmodels.noise import source
 from dpmodels.typing import Floats
 

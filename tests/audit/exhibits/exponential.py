@@ -57,7 +57,7 @@ from functools import partial
 import numpy as np
 from scipy.optimize import brentq
 
-from dpmodels.audit.pair import Pair
+from dpmodels.audit.neighbours import Pair
 from dpmodels.typing import Floats
 from exhibits.exhibit import Batched, Exhibit, upper
 

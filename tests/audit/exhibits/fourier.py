@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 from scipy.fft import dct, idct
 
-from dpmodels.audit.pair import Pair
+from dpmodels.audit.neighbours import Pair
 from dpmodels.typing import Floats
 from exhibits.exhibit import Batched, Exhibit
 

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from scipy.special import log_ndtr, ndtri
 
-from dpmodels.audit.pair import Pair
+from dpmodels.audit.neighbours import Pair
 from dpmodels.typing import Floats
 from exhibits.exhibit import LAPLACE, Batched, Exhibit
 

@@ -25,7 +25,7 @@ from functools import partial
 
 import numpy as np
 
-from dpmodels.audit.pair import Pair
+from dpmodels.audit.neighbours import Pair
 from dpmodels.privacy import ApproxDP, gaussian_eps, gaussian_multiplier
 from dpmodels.typing import Floats
 from exhibits.exhibit import LAPLACE, Batched, Exhibit

@@ -26,7 +26,7 @@ import math
 
 import numpy as np
 
-from dpmodels.audit.pair import Pair
+from dpmodels.audit.neighbours import Pair
 from dpmodels.privacy import ApproxDP, gaussian_multiplier
 from dpmodels.typing import Floats
 from exhibits.exhibit import Batched, Exhibit, upper

@@ -64,7 +64,7 @@ from functools import partial
 
 import numpy as np
 
-from dpmodels.audit.pair import Pair
+from dpmodels.audit.neighbours import Pair
 from dpmodels.typing import Floats
 from exhibits.exhibit import LAPLACE, Batched, Exhibit
 

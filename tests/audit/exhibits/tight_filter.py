@@ -30,7 +30,7 @@ from typing import Final
 import numpy as np
 from scipy.optimize import brentq
 
-from dpmodels.audit.pair import Pair
+from dpmodels.audit.neighbours import Pair
 from dpmodels.privacy import gaussian_delta
 from dpmodels.typing import Floats
 from exhibits.exhibit import Batched, Exhibit

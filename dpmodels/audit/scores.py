@@ -1,9 +1,13 @@
-"""Scores of releases: atoms, classifiers, linear and quadratic forms."""
+"""Scores: from a released vector to one number, larger where the neighbour is likelier.
+
+Each is learnt on separate runs: atoms, classifiers, linear and quadratic forms. `SCORES` names all
+of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -111,7 +115,7 @@ def _best_column(cells: Callable[[Floats], Cells], rows: Floats, neighbour: Floa
     return lambda values: looked(cells(np.ascontiguousarray(values[:, best])))
 
 
-def _scored(cells: Callable[[Any], Cells], rows: Floats, neighbour: Floats) -> Score:
+def _scored(cells: Callable[[Floats], Cells], rows: Floats, neighbour: Floats) -> Score:
     table, ratios, _ = _table(cells(rows), cells(neighbour))
     looked = _looked_up(table, ratios)
     return lambda values: looked(cells(values))
@@ -322,3 +326,18 @@ def norm(rows: Floats, neighbour: Floats) -> Score:
 
     sign = 1.0 if np.median(length(neighbour)) >= np.median(length(rows)) else -1.0
     return lambda values: sign * length(values)
+
+
+SCORES: Final[dict[str, Learner]] = {
+    "difference": difference,
+    "whitened": whitened,
+    "coordinate": coordinate,
+    "quadratic": normal,
+    "laplace": laplace,
+    "norm": norm,
+    "logistic": logistic,
+    "nearest": nearest,
+    "repeats": repeats,
+    "repeated coordinate": repeated_coordinate,
+    "low bits": low_bits,
+}
