@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, NamedTuple, NoReturn, Self, TypeVar, cast
+from typing import Any, Final, NoReturn, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.checksum import Checksum, Readings
+from dpmodels.design.coins import Coins, Side
 from dpmodels.design.columns import converted, read_rows
 from dpmodels.design.grouped import MANY_GROUPS, as_often, grouping
+from dpmodels.design.parts import KeptParts, Part
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula.sides import Subset
 from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared, to_float
@@ -26,107 +28,12 @@ from dpmodels.frames.groups import GroupedSource
 from dpmodels.frames.persons import SECRET_BYTES, Persons
 from dpmodels.frames.protocol import Chunk, Holds, before_charge
 from dpmodels.frames.require import require, require_levels
-from dpmodels.noise import Entropy, derived, source
+from dpmodels.noise import Entropy, source
 from dpmodels.privacy import Adjacency
-from dpmodels.typing import Floats
 
 ONE_ROW: Final = Adjacency("replace")
 
 Bound = TypeVar("Bound")
-
-
-class Part(NamedTuple):
-    """A chunk of rows: numeric columns, which rows count, the places they take, and their persons.
-
-    `counted` is None if all count, `places` if each takes one, and `persons` without persons; else
-    persons are numbered from 0, and -1 means no person. A row that does not count is treated as
-    incomplete. `coded` has the columns of a coded formula, shape (columns, rows), where they are in
-    memory; then `columns` has only those that are used beside them.
-    """
-
-    columns: Mapping[str, Floats]
-    counted: NDArray[np.bool_] | None
-    places: NDArray[Any] | None
-    persons: NDArray[Any] | None = None
-    coded: Floats | None = None
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        if self.coded is not None:
-            return int(self.coded.shape[1])
-        return len(next(iter(self.columns.values())))
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of the rows."""
-        arrays = (*self.columns.values(), self.counted, self.places, self.persons, self.coded)
-        return sum(int(array.nbytes) for array in arrays if array is not None)
-
-    @property
-    def taken(self) -> int:
-        """Number of places that the rows take."""
-        return self.rows if self.places is None else int(self.places.sum())
-
-    def cut(self, at: int, n_rows: int) -> Part:
-        """Return the rows from a position on."""
-        return self.at(slice(at, at + n_rows))
-
-    def at(self, rows: slice | NDArray[np.intp]) -> Part:
-        """Return the rows at positions, each as often as it is named."""
-        return Part(
-            {name: column[rows] for name, column in self.columns.items()},
-            None if self.counted is None else self.counted[rows],
-            None if self.places is None else self.places[rows],
-            None if self.persons is None else self.persons[rows],
-            None if self.coded is None else self.coded[:, rows],
-        )
-
-
-# Rows in memory between the passes of one fit, where they fit a limit. Whether they are there
-# changes the time of a pass and nothing else: the parts are those that reading gave, in the same
-# order. They are never written to disk, and go with the rows they are of.
-
-MOST_BYTES: Final = 400 * 2**20
-"""A choice: 10^6 rows of 50 numbers fit, and a process stays below 700 MB beside them."""
-
-
-class KeptParts:
-    """Parts of rows as the first complete reading gave them; shows nothing.
-
-    `key` is what they are for: a coded formula, or None for rows as they are read.
-    """
-
-    __slots__ = ("_all_fit", "_parts", "key")
-
-    def __init__(self, key: object) -> None:
-        self.key = key
-        self._parts: list[Part] | None = None
-        self._all_fit = True
-
-    def __repr__(self) -> str:
-        return "<KeptParts, not shown>"
-
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError("rows cannot be pickled or copied")
-
-    def through(self, parts: Iterable[Part]) -> Iterator[Part]:
-        """Yield the parts that are in memory; else those that are read, to be kept if all fit."""
-        if self._parts is not None:
-            yield from self._parts
-            return
-        kept: list[Part] = []
-        size = 0
-        for part in parts:
-            size += part.nbytes
-            self._all_fit = self._all_fit and size <= MOST_BYTES
-            if self._all_fit:
-                kept.append(part)
-            else:
-                kept.clear()
-            yield part
-        if self._all_fit:
-            self._parts = kept
 
 
 @dataclass(frozen=True)
@@ -614,81 +521,3 @@ class BoundRows(ABC):
     def in_partition(self, number: int, checksum: Checksum | None) -> None:
         """Say which partition the rows are, and what to add them to when they are read."""
         self._rows.in_partition(number, checksum)
-
-
-# Random splits of rows: a coin for each position in the source, or for each person.
-#
-# A coin belongs to a position in the source, so a row must have the same position in every pass. A
-# source that can be read again sees to it: a file that was written or replaced since it was opened
-# is an error, and so is a table in memory whose number of rows changed; of persons, whose coins
-# follow their ids, and of partitions, a digest is compared. What can be read once is refused before
-# the charge.
-
-# A coin is one byte, so chances are multiples of 1/256.
-FACES = 256
-# Of the key from which the coins of partitions follow.
-_KEY_WORDS: Final = 4
-
-
-class Coins:
-    """Coins of numbered positions, thrown when a position first occurs and then kept.
-
-    Each shows its first side with a chance of exactly ``heads/256``, independently of the other
-    coins and of the rows.
-    """
-
-    __slots__ = ("_entropy", "_heads", "_key", "_thrown")
-
-    def __init__(self, heads: int, entropy: Entropy) -> None:
-        self._heads = heads
-        self._key = b""
-        self._entropy = entropy
-        self._thrown = np.zeros(0, dtype=np.uint8)
-
-    def __repr__(self) -> str:
-        return "<Coins, not shown>"
-
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError("coins that split rows cannot be pickled or copied")
-
-    def by_partition(self) -> Callable[[int], Coins]:
-        """Return a function that gives the coins of a partition, on any worker the same."""
-        self._key = self._key or self._entropy.words(_KEY_WORDS).tobytes()
-        return partial(_coins_of_partition, self._heads, self._key)
-
-    def of(self, places: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return whether the coins at positions, from 0, show their first side."""
-        n_missing = int(places.max(initial=-1)) + 1 - len(self._thrown)
-        if n_missing > 0:
-            # As many again as there are, so that few throws are of few coins.
-            words = self._entropy.words(max(n_missing, len(self._thrown)) // 8 + 1)
-            self._thrown = np.concatenate([self._thrown, words.view(np.uint8)])
-        return np.asarray(self._thrown[places] < self._heads)
-
-
-def _coins_of_partition(heads: int, key: bytes, number: int) -> Coins:
-    return Coins(heads, derived(key, number))
-
-
-class Side(NamedTuple):
-    """One part of rows that coins split; the rows of a person stay together."""
-
-    coins: Coins
-    first: bool  # Which of the two
-
-    def on_workers(self) -> Callable[[int], Side]:
-        """Return a function that gives the same part of a partition."""
-        return partial(_side_of_partition, self.coins.by_partition(), self.first)
-
-    def counted(
-        self, at: int, n_rows: int, persons: NDArray[Any] | None, counted: NDArray[np.bool_] | None
-    ) -> NDArray[np.bool_]:
-        """Return a mask of the counted rows of this part, from a position on."""
-        # Rows without a person have the number -1 and do not count.
-        places = np.arange(at, at + n_rows) if persons is None else np.maximum(persons, 0)
-        on_side = self.coins.of(places) == self.first
-        return on_side if counted is None else np.asarray(on_side & counted)
-
-
-def _side_of_partition(coins: Callable[[int], Coins], first: bool, number: int) -> Side:
-    return Side(coins(number), first)

@@ -6,7 +6,7 @@ handed to its cells; an entry that no cell has can change nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -42,6 +42,9 @@ class Coded:
         )
         objects[:-1][np.ma.getmaskarray(self.entries)] = None
         return np.asarray(objects[self.positions], dtype=dtype)
+
+    def __iter__(self) -> Iterator[object]:
+        return iter(self.tolist())
 
     def tolist(self) -> list[object]:
         """Return the cells, None where one is missing."""

@@ -51,7 +51,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmodels.design import PrivateDesign, Scaling
-from dpmodels.design.rows import FACES
+from dpmodels.design.coins import FACES
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.protocol import (
     RegressionFacts,

@@ -15,7 +15,8 @@ from dpmodels.arguments import lists_values, option, real
 from dpmodels.codebook import Codebook
 from dpmodels.dates import Date
 from dpmodels.design.columns import converted
-from dpmodels.design.rows import Part, Rows, Terms
+from dpmodels.design.parts import Part
+from dpmodels.design.rows import Rows, Terms
 from dpmodels.errors import ArgumentError, NotAvailable, quoted
 from dpmodels.frames import concatenated, no_rows, open_rows
 from dpmodels.frames.persons import SECRET_BYTES

@@ -15,7 +15,8 @@ from scipy.special import expit, logit, ndtr, ndtri
 from dpmodels.codebook import Codebook
 from dpmodels.dates import Date
 from dpmodels.design import PrivateDesign, Scaling, row_coder, unbound_design
-from dpmodels.design.rows import Part, Terms, rows_of
+from dpmodels.design.parts import Part
+from dpmodels.design.rows import Terms, rows_of
 from dpmodels.formula import design
 from dpmodels.formula.centring import ProductMap
 from dpmodels.formula.response import TwoSided

@@ -11,7 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpmodels.arguments import real
-from dpmodels.design.rows import Part, Rows, Terms
+from dpmodels.design.parts import Part
+from dpmodels.design.rows import Rows, Terms
 from dpmodels.errors import ArgumentError, quoted, shorten
 from dpmodels.models.assumed_rows import DrawnRows, public_part
 from dpmodels.typing import Floats

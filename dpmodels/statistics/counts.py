@@ -21,7 +21,7 @@ from dpmodels.design.cells import (
     in_cells,
 )
 from dpmodels.design.columns import FOLDS, placed
-from dpmodels.design.rows import Part
+from dpmodels.design.parts import Part
 from dpmodels.formula.tally import Placed, Tally
 from dpmodels.formula.values import BoundSide
 from dpmodels.frames.identity import Numbering

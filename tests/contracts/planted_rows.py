@@ -19,8 +19,9 @@ MOMENTS = import_module("dpmodels.statistics.moments")
 
 
 def rows_are_not_held_in_the_ball(patch: pytest.MonkeyPatch) -> None:
-    def unheld(rows, factor, shift, lattice):
-        rows[:] = np.rint((rows * factor[:, None] - shift[:, None]) * lattice.steps)
+    def unheld(coded, factor, shift, lattice, out):
+        rows = out
+        rows[:] = np.rint((coded * factor[:, None] - shift[:, None]) * lattice.steps)
         complete = ~np.isnan(rows).any(axis=0)
         rows[:, ~complete] = 0.0
         return complete
@@ -29,8 +30,9 @@ def rows_are_not_held_in_the_ball(patch: pytest.MonkeyPatch) -> None:
 
 
 def rows_are_rounded_after_the_norm_is_held(patch: pytest.MonkeyPatch) -> None:
-    def rounded_last(rows, factor, shift, lattice):
-        rows[:] = (rows * factor[:, None] - shift[:, None]) * lattice.steps
+    def rounded_last(coded, factor, shift, lattice, out):
+        rows = out
+        rows[:] = (coded * factor[:, None] - shift[:, None]) * lattice.steps
         complete = ~np.isnan(rows).any(axis=0)
         rows[:, ~complete] = 0.0
         norms = np.sqrt((rows**2).sum(axis=0))
@@ -41,8 +43,8 @@ def rows_are_rounded_after_the_norm_is_held(patch: pytest.MonkeyPatch) -> None:
 
 
 def incomplete_rows_are_counted(patch: pytest.MonkeyPatch) -> None:
-    def counted(rows, factor, shift, lattice):
-        return np.ones_like(to_lattice(rows, factor, shift, lattice))
+    def counted(coded, factor, shift, lattice, out):
+        return np.ones_like(to_lattice(coded, factor, shift, lattice, out=out))
 
     patch.setattr(PRIVATE, "to_lattice", counted)
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import dpmodels as dp
-from dpmodels.design import private_design, rows
-from dpmodels.design.rows import KeptParts
+from dpmodels.design import parts, private_design, rows
+from dpmodels.design.parts import KeptParts
 from dpmodels.errors import PrivacyError
 from dpmodels.noise.lattice import Lattice
 from dpmodels.statistics import moments
@@ -42,7 +42,7 @@ def two_passes(design):
 
 @pytest.mark.parametrize(("limit", "n_read"), [(2**30, 1), (10_000, 2)])
 def test_passes_give_the_same_integers_whatever_fits(limit, n_read, readings, monkeypatch):
-    monkeypatch.setattr(rows, "MOST_BYTES", limit)
+    monkeypatch.setattr(parts, "MOST_BYTES", limit)
     ((expected, n_rows), _) = two_passes(private_design(FORMULA, table(), BOOK))
     readings.clear()
     design = private_design(FORMULA, table(), BOOK)

@@ -1,5 +1,7 @@
 """Rows of persons and of subsets make the statistic of the table they stand for."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -56,9 +58,9 @@ def of_design(data, rows=None, **words):
     return moments(own, LATTICE, count_public=True).cross()
 
 
-def of_cells(data, rows=None, **words):
+def of_cells(data, rows=None, degree=1, **words):
     both = parse_sides("x ~ g", BOOK)
-    tally = Tally((both.groups[0],), both.described[0], 4)
+    tally = Tally((both.groups[0],), both.described[0], degree)
     own = private_cells(both.text, data, both.codebook, (tally,))
     if rows is not None:
         own = own.among(among(rows, **words)).bind(data)
@@ -75,8 +77,14 @@ def expanded(rows):
     return pd.concat([table, empty], ignore_index=True)[["x", "g"]]
 
 
-@pytest.mark.parametrize("rows", ["mean", 3, 5])
-@pytest.mark.parametrize("measured", [of_design, of_cells])
+def of_powers(data, rows=None):
+    return of_cells(data, rows, degree=4)
+
+
+@pytest.mark.parametrize(
+    ("measured", "rows"),
+    [(of_design, "mean"), (of_cells, "mean"), *product([of_design, of_cells, of_powers], [3, 5])],
+)
 def test_a_person_is_so_many_places_of_a_table(measured, rows):
     exact, seen = measured(TABLE, rows)
     expected, size = measured(expanded(rows))

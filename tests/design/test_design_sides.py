@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
+from dpmodels.design.coins import Coins
 from dpmodels.design.regression import private_regression
-from dpmodels.design.rows import Coins, requested_of
+from dpmodels.design.rows import requested_of
 from dpmodels.errors import PrivacyError
 from dpmodels.noise import secure, seeded
 from dpmodels.noise.lattice import Lattice

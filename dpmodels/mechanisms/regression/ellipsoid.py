@@ -158,18 +158,18 @@ class Ellipsoid:
             zip(SHARES, split_gaussian(multiplier, list(SHARES.values())), strict=True)
         )
         changed = 2 if facts.adjacency.n_public else 1
-        moved = {"sum": gaussian_count(facts, 1.0).total}
-        moved |= {"columns": math.sqrt(changed * facts.columns), "lengths": math.sqrt(changed)}
+        distances = {"sum": gaussian_count(facts, 1.0).total}
+        distances |= {"columns": math.sqrt(changed * facts.columns), "lengths": math.sqrt(changed)}
         scales = {
-            name: own * moved[name.split()[0]] * ROUND_UP
-            for name, own in multipliers.items()
+            name: multiplier * distances[name.split()[0]] * ROUND_UP
+            for name, multiplier in multipliers.items()
             if "moments" not in name
         }
         rougher = multipliers["rough moments"] / multipliers["moments"] * ROUND_UP
         lattice, steps = gaussian_scales(facts, multipliers["moments"])
         largest = rougher * max(astuple(steps)) / lattice.radius**2
         lattice, steps = lattice_for(lattice, steps, largest, SMALLEST_SCALE)
-        events = tuple(GaussianEvent(own) for own in multipliers.values())
+        events = tuple(map(GaussianEvent, multipliers.values()))
         return Plan(guarantee, events, lattice, facts, steps, {**scales, "rough moments": rougher})
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Passes:
@@ -180,15 +180,15 @@ class Ellipsoid:
         """Read and add noise, round by round."""
         statistic = measured_as(Passes, statistic, "moments")
         public = statistic.scaling
-        found, ball = _found(statistic, plan, entropy, self.alike), None
-        if found is None:
+        estimate, ball = _ellipsoid_of(statistic, plan, entropy, self.alike), None
+        if estimate is None:
             exact, rows = statistic.measured(moments).cross()
         else:
-            own, longest = found.shape, found.radius
-            middle = public.centre + public.scale * own.centre
-            ball = Ball(middle, longest, *found.lengths.beyond(longest), own.axes)
-            held, transform = rows_within(statistic, ball)
-            exact, rows = held.within(transform).cross()
+            ellipsoid, longest = estimate.shape, estimate.radius
+            middle = public.centre + public.scale * ellipsoid.centre
+            ball = Ball(middle, longest, *estimate.lengths.beyond(longest), ellipsoid.axes)
+            clipped, transform = rows_within(statistic, ball)
+            exact, rows = clipped.within(transform).cross()
         return hand_over(self.info, plan, noised_moments(exact, plan, entropy), rows, ball=ball)
 
 
@@ -202,30 +202,34 @@ def rows_within(passes: Passes, ball: Ball) -> tuple[Passes, Floats]:
     public, spread = passes.scaling, np.linalg.norm(ball.axes, axis=1)
     onto = _onto(ball.axes, spread)
     outer = ball.radius * float(np.linalg.norm(ball.axes / spread[:, None], 2)) * ROUND_UP
-    own = replace(public, centre=ball.centre, scale=public.scale * spread, row_norm=outer)
-    return passes.rescaled(own), np.asarray(onto * (outer / ball.radius))
+    scaling = replace(public, centre=ball.centre, scale=public.scale * spread, row_norm=outer)
+    return passes.rescaled(scaling), np.asarray(onto * (outer / ball.radius))
 
 
-def _found(passes: Passes, plan: Plan, entropy: Entropy, alike: float) -> EllipsoidEstimate | None:
+def _ellipsoid_of(
+    passes: Passes, plan: Plan, entropy: Entropy, alike: float
+) -> EllipsoidEstimate | None:
     """Learn where the rows are; None where the codebook's ball is predicted to do as well."""
     public, size = passes.scaling, plan.facts.columns
-    centre, spread, held = np.zeros(size), np.ones(size), passes
+    centre, spread, clipped = np.zeros(size), np.ones(size), passes
     for turn in (1, 2):
-        mean, count = _mean(held, f"sum {turn}", plan, entropy)
-        centre = centre + mean * held.scaling.row_norm * spread
-        found = _columns(passes, centre, count, f"columns {turn}", plan, entropy)
-        spread = found.detected
-        held = passes.rescaled(_scaling(public, centre, spread, ROUGH * math.sqrt(size)))
-    flat = (found.detected <= FLAT * _fractions(2)[0] * _farthest(public, centre)).any()
-    own = _shape(held, centre, found, plan, entropy)
-    seen = _lengths(passes, own, plan, entropy)
+        mean, count = _mean(clipped, f"sum {turn}", plan, entropy)
+        centre = centre + mean * clipped.scaling.row_norm * spread
+        columns = _columns(passes, centre, count, f"columns {turn}", plan, entropy)
+        spread = columns.detected
+        clipped = passes.rescaled(_scaling(public, centre, spread, ROUGH * math.sqrt(size)))
+    flat = (columns.detected <= FLAT * _fractions(2)[0] * _farthest(public, centre)).any()
+    ellipsoid = _shape(clipped, centre, columns, plan, entropy)
+    row_lengths = _lengths(passes, ellipsoid, plan, entropy)
     noise = noise_of(plan).off
-    best = radius(seen, size, noise, alike)
+    best = radius(row_lengths, size, noise, alike)
     if flat or best is None:
         return None
-    within = best.error * sensitivity_to_noise(own.covariance, own.axes)
-    in_ball = noise * public.row_norm**2 * sensitivity_to_noise(own.covariance, np.eye(size))
-    return EllipsoidEstimate(own, best.length, seen) if within < GAIN * in_ball else None
+    within = best.error * sensitivity_to_noise(ellipsoid.covariance, ellipsoid.axes)
+    in_ball = noise * public.row_norm**2 * sensitivity_to_noise(ellipsoid.covariance, np.eye(size))
+    return (
+        EllipsoidEstimate(ellipsoid, best.length, row_lengths) if within < GAIN * in_ball else None
+    )
 
 
 def _scaling(public: Scaling, centre: Floats, spread: Floats, row_norm: float) -> Scaling:
@@ -252,21 +256,23 @@ def _columns(
     """Return how far rows are from a centre, column by column."""
     public = passes.scaling
     farthest = _farthest(public, centre)
-    held = passes.rescaled(_scaling(public, centre, np.ones_like(centre), farthest))
+    whole_rows = passes.rescaled(_scaling(public, centre, np.ones_like(centre), farthest))
     halvings = 2 * OCTAVES
-    exact, _ = held.measured(column_counts, halvings).cross()
-    seen = _noisy(exact, _fractions(2) * farthest, plan.scales[name], entropy)
+    exact, _ = whole_rows.measured(column_counts, halvings).cross()
+    cells = _noisy(exact, _fractions(2) * farthest, plan.scales[name], entropy)
     # Scaled columns are as long as 2, from end to end.
-    return spreads(seen, count, 1 + np.abs(centre))
+    return spreads(cells, count, 1 + np.abs(centre))
 
 
-def _shape(held: Passes, centre: Floats, found: Spreads, plan: Plan, entropy: Entropy) -> Shape:
+def _shape(
+    clipped: Passes, centre: Floats, columns: Spreads, plan: Plan, entropy: Entropy
+) -> Shape:
     """Return the axes of rough moments."""
     rougher = plan.scales["rough moments"]
     steps = MomentNoise(*(rougher * step for step in astuple(plan.steps)))
-    exact, _ = held.measured(moments).cross()
+    exact, _ = clipped.measured(moments).cross()
     noisy = noised_moments(exact, replace(plan, steps=steps), entropy)
-    count, unit = max(noisy.count, 1.0), held.scaling.row_norm
+    count, unit = max(noisy.count, 1.0), clipped.scaling.row_norm
     law = MomentNoise(
         noisy.noise.count,
         noisy.noise.mean * unit,
@@ -275,18 +281,21 @@ def _shape(held: Passes, centre: Floats, found: Spreads, plan: Plan, entropy: En
     )
     assert noisy.total is not None
     mean, second = noisy.total * (unit / count), noisy.second * (unit**2 / count)
-    return shape(count, mean, second, law, found, centre)
+    return shape(count, mean, second, law, columns, centre)
 
 
-def _lengths(passes: Passes, own: Shape, plan: Plan, entropy: Entropy) -> Cells:
+def _lengths(passes: Passes, ellipsoid: Shape, plan: Plan, entropy: Entropy) -> Cells:
     """Return noisy numbers of rows by their length along axes."""
-    public, spread = passes.scaling, np.linalg.norm(own.axes, axis=1)
-    outer, onto = _farthest(public, own.centre) / float(spread.min()), _onto(own.axes, spread)
+    public, spread = passes.scaling, np.linalg.norm(ellipsoid.axes, axis=1)
+    outer, onto = (
+        _farthest(public, ellipsoid.centre) / float(spread.min()),
+        _onto(ellipsoid.axes, spread),
+    )
     farthest = outer * float(np.linalg.norm(onto, 2))
-    held = passes.rescaled(_scaling(public, own.centre, spread, outer))
+    scaled = passes.rescaled(_scaling(public, ellipsoid.centre, spread, outer))
     fractions = _fractions(BY_LENGTH)
     limits = tuple(int(end) for end in (fractions[:-1] * plan.lattice.radius) ** 2)
-    exact, _ = held.measured(turned_counts, onto * (outer / farthest), limits).cross()
+    exact, _ = scaled.measured(turned_counts, onto * (outer / farthest), limits).cross()
     return _noisy(exact, fractions * farthest, plan.scales["lengths"], entropy)
 
 
@@ -302,5 +311,5 @@ def _fractions(octave: int) -> Floats:
 
 def _noisy(exact: NDArray[np.generic], radii: Floats, sd: float, entropy: Entropy) -> Cells:
     """Add noise to numbers of rows."""
-    found, _ = noised_rows(exact.ravel(), sd, entropy)
-    return Cells(radii, found.reshape(exact.shape), sd)
+    counts, _ = noised_rows(exact.ravel(), sd, entropy)
+    return Cells(radii, counts.reshape(exact.shape), sd)

@@ -216,8 +216,8 @@ class Objective:
             facts.columns, loss.smoothness, scales["tilt"], ridge, known, offset
         )
         minimum = minimise(near, loss, ridge, tilt - ridge * most.start, shortest, provable)
-        own = Mask(scales["step"], scales["mask"])
-        point = masked(minimum, own, entropy, law)
+        hiding = Mask(scales["step"], scales["mask"])
+        point = masked(minimum, hiding, entropy, law)
         gradient, curvature = ridge * (most.start - point), None
         if self.inference:
             curvature = path_matrices(near, point, gradient, facts, scales, entropy, besides)
@@ -228,7 +228,7 @@ class Objective:
             coefficients=point,
             gradient=gradient,
             gradient_sd=scales["sd"],
-            coefficient_sd=law.sd * own.scale * own.step,
+            coefficient_sd=law.sd * hiding.scale * hiding.step,
             curvature=curvature,
             ball=most.inner.ball,
         )
@@ -239,41 +239,41 @@ class Objective:
             others |= location_shares(facts, law)
         left = 1 - self.share if self.inference else 1.0
         shares = {"tilt": left * (1 - math.fsum(others.values()))}
-        shares |= {name: left * own for name, own in others.items()}
+        shares |= {name: left * share for name, share in others.items()}
         return shares | (path_shares(self.share) if self.inference else {})
 
     def _bought(
         self, facts: RegressionFacts, multipliers: dict[str, float], law: Law
     ) -> dict[str, float]:
         """Return the noise of what is released besides the minimum, where it is planned."""
-        before = {name: own for name, own in multipliers.items() if name in SHARES}
+        before = {name: value for name, value in multipliers.items() if name in SHARES}
         scales = location_scales(facts, before, law)
         if "along" in multipliers:
             scales |= path_scales(facts, multipliers, law)
         return scales
 
     def _pure(self, facts: RegressionFacts, loss: Loss, guarantee: Guarantee) -> RegressionPlan:
-        """Take pure noise; where there is a delta it tells where most rows lie."""
-        left, most = guarantee, dict[str, float]()
+        """Take pure noise; where there is a delta, Gaussian noise says where most rows lie."""
+        left, gaussian = guarantee, dict[str, float]()
         if isinstance(guarantee, ApproxDP) and loss.bell and facts.predictors.terms:
             share = self.share if self.inference else 0.0
             part = share + (1 - share) * MOST_SHARE
             left = PureDP((1 - part) * guarantee.eps)
             shares = self._shares(facts, GAUSSIAN)
-            shares = {name: own for name, own in shares.items() if name not in ("tilt", "mask")}
+            shares = {name: value for name, value in shares.items() if name not in ("tilt", "mask")}
             besides = ApproxDP(part * guarantee.eps, guarantee.delta)
-            whole = gaussian_multiplier(besides) * ROUND_UP
-            most = _named(shares, split_gaussian(whole, list(shares.values())))
+            multiplier = gaussian_multiplier(besides) * ROUND_UP
+            gaussian = _named(shares, split_gaussian(multiplier, list(shares.values())))
         shares = self._shares(facts, LAPLACE)
-        shares = {name: own for name, own in shares.items() if name not in most}
+        shares = {name: value for name, value in shares.items() if name not in gaussian}
         multipliers = _named(shares, laplace_multipliers(left, list(shares.values())))
-        own, replaced = 1 / multipliers.pop("tilt"), facts.adjacency.n_public
-        ridge = self.ridge or pure_ridge(loss, own, facts.columns, replaced=replaced)
-        scale = pure_scale(loss, own, ridge, replaced=replaced)
+        eps, replaced = 1 / multipliers.pop("tilt"), facts.adjacency.n_public
+        ridge = self.ridge or pure_ridge(loss, eps, facts.columns, replaced=replaced)
+        scale = pure_scale(loss, eps, ridge, replaced=replaced)
         events: tuple[Event, ...] = (
-            PureEvent(own),
+            PureEvent(eps),
             *map(LaplaceEvent, multipliers.values()),
-            *map(GaussianEvent, most.values()),
+            *map(GaussianEvent, gaussian.values()),
         )
         scales = {
             "gaussian": 0.0,
@@ -282,17 +282,17 @@ class Objective:
             "sd": spherical_sd(facts.columns, scale),
             **_masking(facts, scale, ridge, multipliers["mask"], LAPLACE),
             **self._bought(facts, multipliers, LAPLACE),
-            **self._bought(facts, most, GAUSSIAN),
+            **self._bought(facts, gaussian, GAUSSIAN),
         }
         return RegressionPlan(guarantee, events, facts, scales)
 
     def _gaussian(self, facts: RegressionFacts, guarantee: ApproxDP | ZCDP) -> RegressionPlan:
         shares = self._shares(facts, GAUSSIAN)
-        whole = gaussian_multiplier(guarantee) * ROUND_UP
-        multipliers = _named(shares, split_gaussian(whole, list(shares.values())))
+        multiplier = gaussian_multiplier(guarantee) * ROUND_UP
+        multipliers = _named(shares, split_gaussian(multiplier, list(shares.values())))
         # Two neighbours of a row more or fewer lie between two that differ in a row.
-        each = multipliers["tilt"] * (1 + facts.adjacency.n_public) * (1 + 1e-9)
-        scale = gaussian_scale(each, self.ridge)
+        tilt = multipliers["tilt"] * (1 + facts.adjacency.n_public) * (1 + 1e-9)
+        scale = gaussian_scale(tilt, self.ridge)
         ridge = self.ridge or max(RIDGE * scale, LEAST_RIDGE)
         scales = {
             "gaussian": 1.0,
@@ -302,12 +302,12 @@ class Objective:
             **_masking(facts, scale, ridge, multipliers["mask"], GAUSSIAN),
             **self._bought(facts, multipliers, GAUSSIAN),
         }
-        events = tuple(GaussianEvent(own) for own in multipliers.values())
+        events = tuple(GaussianEvent(value) for value in multipliers.values())
         return RegressionPlan(guarantee, events, facts, scales)
 
 
-def _named(shares: dict[str, float], each: tuple[float, ...]) -> dict[str, float]:
-    return dict(zip(shares, each, strict=True))
+def _named(shares: dict[str, float], values: tuple[float, ...]) -> dict[str, float]:
+    return dict(zip(shares, values, strict=True))
 
 
 def _expected(plan: RegressionPlan) -> float:
@@ -320,5 +320,5 @@ def _masking(
 ) -> dict[str, float]:
     """Return step and scale of the noise that hides the minimiser's error."""
     distance = furthest(tilt, ridge, ridge * steepest(facts))
-    own = mask(distance, facts.columns, multiplier, law)
-    return {"step": own.step, "mask": own.scale}
+    hiding = mask(distance, facts.columns, multiplier, law)
+    return {"step": hiding.step, "mask": hiding.scale}
