@@ -36,9 +36,9 @@ LEAST_RESIDUAL = 0.05
 # What clipping moves a coordinate of the mean score by, as measured where a line is bent: so many
 # times the mean of what is cut off the cubed lengths of (1, z), in root mean squares.
 BEND = 0.025
-# A choice: the more so, where residuals are skewed and uneven as those of a multiplicative relation
-# are, by so much times what cutting them at RESIDUAL_CUT would move the mean score by.
-BEND_OF_SKEW = 1.0
+# The more so, where residuals are skewed and uneven as those of a multiplicative relation are, by
+# what cutting them at RESIDUAL_CUT would move the mean score by, up to a choice.
+MOST_BEND = 0.1
 # Choices: the fraction of what is cut off residuals that moves a coordinate of the score, and the
 # fraction of residuals of a normal law below half a standard deviation.
 ALIKE_RESIDUALS, NEAR_ZERO = 0.1, 0.38
@@ -58,6 +58,9 @@ NOISY = 350.0
 # Choices: the length of a step yet to come; that of a level's rows in units of the radius, which is
 # not taken for more than so many √(1 + d) there.
 EXPECTED_STEP, REACH, LONGEST = 0.08, 0.8, 1.6
+# A choice: lengths are in units of their root mean square, so that a cell whose rows alone have
+# this mean square is noise.
+MOST_SQUARE = 2.0
 # Choices: lengths that rows are counted by, and the least up to which they are kept whole.
 LENGTHS: Floats = 0.25 * 2.0 ** (np.arange(25) / 4)
 RESIDUALS: Floats = 0.5 * 2.0 ** (np.arange(29) / 4)
@@ -193,6 +196,7 @@ def chosen_limits(
     residuals, parameters = signed.total, 1 + len(uneven)
     radius, cut = terms.radii[:, None], residuals.radii
     long, far = (_with_tail(cells) / rows for cells in (terms, residuals))
+    long[long * terms.radii**2 > MOST_SQUARE] = 0.0
     counted = 1 - (np.cumsum(far[::-1])[::-1] - far)
     counted_sd = residuals.sd / rows * np.sqrt(np.arange(len(far))[::-1])
     kept, _ = kept_fraction(erf(cut / math.sqrt(2)), counted, counted_sd)
@@ -204,7 +208,7 @@ def chosen_limits(
     noise = noise * np.sqrt(1 + (radius / cut * kept) ** 2 * parameters * EXPECTED_STEP**2)
     weights = np.minimum(1.0, radius / terms.radii) ** 2
     skew = _skew(signed, uneven, rows)
-    bend = BEND + BEND_OF_SKEW * float(np.linalg.norm(skew[cut == RESIDUAL_CUT, 1:]))
+    bend = BEND + min(float(np.linalg.norm(skew[cut == RESIDUAL_CUT, 1:])), MOST_BEND)
     bent = ((1 - weights) * terms.radii**3) @ long * bend
     excess = np.maximum(np.minimum(cut, signed.largest) - cut[:, None], 0.0)
     odd = excess @ far * _alike(residuals, rows)

@@ -124,8 +124,10 @@ def _of_design(private: Sequence[Any], unit: Unit) -> Observed:
         for own in _rows(part)
     ]
     if unit.rows is None:
-        n = len(rows)
-        return Observed(n if public else None, Counter(coded for _, (_, coded, _) in rows))
+        cells: Counter[Any] = Counter()
+        for _, (_, coded, times) in rows:
+            cells[coded] += times
+        return Observed(cells.total() if public else None, cells)
     persons: dict[Any, Counter[Any]] = {}
     places = 0
     for site, (person, coded, taken) in rows:

@@ -423,7 +423,7 @@ def _distances(
 def _unevenness(passes: Passes, transform: Floats, plan: Plan, entropy: Entropy) -> Floats:
     """Return by how much more residuals vary a standard deviation of z up, shape (terms,).
 
-    In units of their size, and 0 for all terms where noise hides it.
+    In units of their size, at most 1 in all, and 0 for all terms where noise hides it.
     """
     finer = choose_lattice(plan.facts.columns + 1, plan.scales["sizes"])
     exact, _ = passes.measured(residual_sizes, transform, finer).cross()
@@ -432,7 +432,7 @@ def _unevenness(passes: Passes, transform: Floats, plan: Plan, entropy: Entropy)
     size = max(float(sizes[0]), steps)
     uneven, noise = sizes[1:] / size, RESOLVED_SKEW * (len(sizes) - 1) * (steps / size) ** 2
     square = max(float(uneven @ uneven), noise)
-    return np.asarray(uneven * math.sqrt(1 - noise / square))
+    return np.asarray(uneven * math.sqrt(1 - noise / square) / max(math.sqrt(square), 1.0))
 
 
 def _lengths(
