@@ -74,7 +74,7 @@ class DatabaseRows:
         engine = self.engine
         if engine is None or not (engine.is_snapshot or engine.dialect != "sqlite"):
             return False
-        return engine.dialect != "duckdb" or not engine.types[name].startswith("TIMESTAMP")
+        return engine.dialect != "duckdb" or not engine.kind(name).name.startswith("TIMESTAMP")
 
     def groups(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Groups]:
         """Distinct rows of the columns, at most `block_rows` at once, grouped by the database."""

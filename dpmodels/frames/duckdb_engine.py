@@ -83,7 +83,8 @@ def duckdb_relation(relation: Any) -> Engine:
         driver.failure,
         lambda: dict(zip(relation.columns, map(str, relation.types), strict=True)),
     )
-    return Engine("duckdb", driver, double_quoted(_NAME), label, types, is_snapshot=False)
+    name = double_quoted(_NAME)
+    return Engine("duckdb", driver, name, label, types, is_snapshot=False, declares=False)
 
 
 def _opened(connection: Any, table: str, schema: str | None, where: str) -> Engine:
@@ -97,7 +98,8 @@ def _opened(connection: Any, table: str, schema: str | None, where: str) -> Engi
         columns = driver.query(f"FROM {text}")
         types = dict(zip(columns.columns, map(str, columns.types), strict=True))
         is_stored = kinds[name][2] == "BASE TABLE"
-        return Engine("duckdb", driver, text, label, types, is_snapshot=is_stored and in_order)
+        is_snapshot = is_stored and in_order
+        return Engine("duckdb", driver, text, label, types, is_snapshot, declares=is_stored)
 
     return translated(driver.failure, found)
 

@@ -44,7 +44,9 @@ class Engine:
 
     `dialect` is ``"duckdb"``, ``"sqlite"`` or ``"postgresql"``; `table` stands after FROM, without
     an alias; `label` is for messages. If `is_snapshot`, all queries see the same rows, and scans of
-    the table give them in the same order. The transaction ends with the last reference.
+    the table give them in the same order. If `declares`, the types are those that the database
+    states of its columns; those of a query may follow from cells. The transaction ends with the
+    last reference.
     """
 
     dialect: str
@@ -54,6 +56,7 @@ class Engine:
     types: Mapping[str, str]
     is_snapshot: bool
     unreadable: frozenset[str] = frozenset()  # Columns that the user has no right to read
+    declares: bool = True
 
     def __post_init__(self) -> None:
         weakref.finalize(self, self.driver.close)
@@ -70,13 +73,13 @@ class Engine:
         return self.types
 
     def kind(self, name: str) -> Kind:
-        """Tell what a column can hold by its declared type; SQLite's types bind no cell."""
+        """Tell what a column can hold by its declared type, if there is one."""
         if name in self.unreadable:
             raise FrameError(
                 f"the user has no right to read column {name!r} of {self.label}: GRANT SELECT is "
                 "needed"
             )
-        return ANY if self.dialect == "sqlite" else kind_of_type(self.types[name])
+        return kind_of_type(self.types[name]) if self.declares else ANY
 
     def cell(self, name: str) -> str:
         """Return the expression that reads a column as a number, a date or a text."""
@@ -156,11 +159,15 @@ def _postgres_cell(column: str, kind: Kind) -> str:
 
 # Kinds of columns by their declared types.
 
+# What a column of a type can hold, and the type of variable that it states.
 _HOLDS: Final = (
-    (Holds.WHOLE, r"(tiny|small|big|huge|u|utiny|usmall|ubig|uhuge)?int(eger|2|4|8)?|bool(ean)?"),
-    (Holds.DAYS, r"(date|datetime|timestamp(_s|_ms|_ns|tz)?)( with(out)? time zone)?"),
-    (Holds.ANYTHING, r"double( precision)?|real|float[48]?|numeric|decimal|uuid|enum|blob"),
-    (Holds.ANYTHING, r"text|varchar|character( varying)?|char|bpchar|string|name|citext|\"null\""),
+    (Holds.WHOLE, "integer", r"(tiny|small|big|huge|u|utiny|usmall|ubig|uhuge)?int(eger|2|4|8)?"),
+    (Holds.WHOLE, "boolean", r"bool(ean)?"),
+    (Holds.DAYS, "date", r"(date|datetime|timestamp(_s|_ms|_ns|tz)?)( with(out)? time zone)?"),
+    (Holds.ANYTHING, "numeric", r"double( precision)?|real|float[48]?|numeric|decimal"),
+    (Holds.ANYTHING, "categorical", r"text|varchar|character( varying)?|char|bpchar|string|citext"),
+    (Holds.ANYTHING, "categorical", r"enum"),
+    (Holds.ANYTHING, "", r"uuid|blob|name|\"null\""),
 )
 
 
@@ -173,8 +180,10 @@ def kind_of_type(declared: str) -> Kind:
     ['NOTHING', 'NOTHING', 'NOTHING']
     """
     name = re.sub(r"\s*\(.*\)", "", declared, flags=re.DOTALL)
-    holds = (holds for holds, pattern in _HOLDS if re.fullmatch(pattern, name.lower()))
-    return Kind(next(holds, Holds.NOTHING), name)
+    for holds, declares, pattern in _HOLDS:
+        if re.fullmatch(pattern, name.lower()):
+            return Kind(holds, name, declares)
+    return Kind(Holds.NOTHING, name)
 
 
 # Errors of databases, whose texts may quote cells: they are replaced, and not chained.

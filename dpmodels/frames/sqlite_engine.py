@@ -98,7 +98,8 @@ def _opened(driver: SQLiteDriver, table: str, schema: str | None, where: str) ->
         types = {column[1]: column[2] for column in columns if column[6] != 1}
         # An index on some of the columns would give the rows in its order.
         text = f"{database}.{quoted}" + " NOT INDEXED" * is_stored
-        return Engine("sqlite", driver, text, label, types, is_snapshot=is_stored)
+        # SQLite binds no cell to a type.
+        return Engine("sqlite", driver, text, label, types, is_stored, declares=False)
 
     try:
         return translated(driver.failure, found)

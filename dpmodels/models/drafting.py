@@ -178,8 +178,9 @@ def unknown_variables(request: Request, private: PrivateCodebook, holders: Parti
             for name in untyped[:6]
         )
         raise CodebookError(
-            f"the type of {', '.join(map(quoted, untyped[:6]))} is not public: pandas, NumPy and "
-            "text files infer types from cells. Write codebook=dp.private_codebook("
+            f"the type of {', '.join(map(quoted, untyped[:6]))} is not public: in pandas, NumPy, "
+            "files of text and queries it may follow from cells. Write "
+            "codebook=dp.private_codebook("
             f'{written}{", ..." if len(untyped) > 6 else ""}), with "categorical" for levels, or '
             "C(name) in the formula"
         )

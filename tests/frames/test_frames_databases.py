@@ -13,10 +13,10 @@ import pytest
 from postgres_server import to_duckdb, to_postgres, to_sqlite
 
 import dpmodels as dp
-from dpmodels.errors import ArgumentError, FrameError, PrivacyError
+from dpmodels.errors import ArgumentError, CodebookError, FrameError, PrivacyError
 from dpmodels.frames import open_rows, to_float
 from dpmodels.frames.engine import kind_of_type
-from dpmodels.frames.protocol import Holds
+from dpmodels.frames.protocol import ANY, Holds
 
 psycopg = pytest.importorskip("psycopg")
 BOOK = dp.codebook(x=(0, 1), g=["a", "b"])
@@ -114,6 +114,32 @@ def test_types_that_hold_nothing_are_refused_before_the_charge(postgres, tmp_pat
 )
 def test_kinds_of_declared_types(declared, holds):
     assert kind_of_type(declared).holds is holds
+
+
+def test_types_of_a_query_follow_from_cells_and_are_not_read(tmp_path):
+    """A cell of a CSV file makes a column text in DuckDB: neither a refusal nor a plan shows it."""
+    sources = []
+    for number, cell in enumerate(("3", "odd")):
+        path = tmp_path / f"{number}.csv"
+        path.write_text(f"x\n1\n2\n{cell}\n")
+        connection = duckdb.connect()
+        connection.execute(f"CREATE VIEW v AS SELECT * FROM read_csv_auto('{path}')")
+        sources += [connection.sql(f"FROM read_csv_auto('{path}')"), dp.sql(connection, "v")]
+    kinds = {open_rows(source).kind("x") for source in sources}
+    assert kinds == {ANY}
+    book = dp.codebook(x=(0, 9))
+    fits = [dp.dp_mean("~ x", source, codebook=book, eps=1.0) for source in sources]
+    assert len({fit.release.info.name for fit in fits}) == 1
+
+
+def test_a_private_codebook_reads_the_types_of_a_database(tmp_path):
+    path = str(tmp_path / "rows.duckdb")
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE t AS SELECT i % 90 AS x, 'a' AS g FROM range(3000) r(i)")
+    fit = dp.dp_mean("~ x", dp.sql(path, "t"), codebook="private", eps=2.0)
+    assert fit.request.codebook["x"].lower >= -1_000
+    with pytest.raises(CodebookError, match="not public"):
+        dp.dp_mean("~ x", duckdb.sql("SELECT 1 AS x"), codebook="private", eps=2.0)
 
 
 def test_dates_decimals_and_domains(postgres):
