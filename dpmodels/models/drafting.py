@@ -34,6 +34,7 @@ from dpmodels.errors import (
 from dpmodels.formula.parse import check_size, parsed_formula, quote, syntax, variables_in
 from dpmodels.formula.sides import marks
 from dpmodels.frames import open_rows, require
+from dpmodels.frames.protocol import Holds
 from dpmodels.models.release import planned_events, run_release
 from dpmodels.models.replay import result_of, specified, verb_of
 from dpmodels.options import ledger_of
@@ -259,13 +260,17 @@ def _assumed(
     Some formulas accept only narrow bounds, and some options only wide ones.
     """
     last: DPModelsError | None = None
+    (source,) = holders.bind(open_rows)
+    levels = {
+        name: Categorical((0, 1) if source.kind(name).holds is Holds.WHOLE else ("a", "b"))
+        for name in unknown.levels
+    }
     for ends in ((-private.limit, private.limit), (1.0, 2.0)):
         book: dict[str, Variable] = {
             name: private.wide(name, kind) if kind == "date" else Numeric(*ends)
             for name, kind in unknown.bounds.items()
         }
-        book |= dict.fromkeys(unknown.levels, Categorical(("a", "b")))
-        assumed = replace(request, codebook=request.codebook | book)
+        assumed = replace(request, codebook=request.codebook | book | levels)
         try:
             return assumed, planned_events(_spec(assumed), holders, mechanism, ledger)
         except DPModelsError as error:

@@ -228,6 +228,12 @@ def test_types_that_are_inferred_from_cells_have_to_be_written(kind, table, tmp_
     assert not ledger.entries
 
 
+def test_whole_numbers_are_levels_where_the_formula_says_so():
+    frame = pl.DataFrame({"x": np.linspace(0, 9, 3_000), "g": np.arange(3_000) % 2})
+    fit = dp.dp_mean("x ~ C(g)", frame, codebook="private", **USUAL)
+    assert fit.request.codebook["g"].levels == (0, 1)
+
+
 def test_declared_types_are_read_from_the_container(table, tmp_path):
     frame = pl.DataFrame(table)
     frame.write_parquet(tmp_path / "rows.parquet")
