@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -33,7 +33,7 @@ class DatabaseRows:
 
     query: Engine | LazyQuery = field(repr=False)
     order: tuple[str, ...] = ()
-    passes: Passes = field(default_factory=lambda: Passes(), repr=False)
+    first_pass: FirstPass = field(default_factory=lambda: FirstPass(), repr=False)
     rereadable: ClassVar[bool] = True
 
     @property
@@ -51,7 +51,7 @@ class DatabaseRows:
         """The number of rows, counted once, before any charge."""
         message = ""
         try:
-            return self.passes.counted(self.query.count)
+            return self.first_pass.counted(self.query.count)
         except FrameError as error:
             message = before_charge(error)
         raise FrameError(message)
@@ -67,7 +67,7 @@ class DatabaseRows:
         if self.query.is_snapshot:
             return chunks
         rows = (Groups(chunk, np.ones(_n_rows(chunk), dtype=np.int64)) for chunk in chunks)
-        return (chunk for chunk, _ in self.passes.compared(rows, columns))
+        return (chunk for chunk, _ in self.first_pass.compared(rows, columns))
 
     def repeats(self, name: str) -> bool:
         """Whether declared values are few cells: DuckDB has many times a day."""
@@ -81,7 +81,7 @@ class DatabaseRows:
         require(self, columns)
         assert self.engine is not None
         groups = groups_of(self.engine, columns, block_rows)
-        return groups if self.engine.is_snapshot else self.passes.compared(groups, columns)
+        return groups if self.engine.is_snapshot else self.first_pass.compared(groups, columns)
 
 
 def _n_rows(chunk: Chunk) -> int:
@@ -95,7 +95,7 @@ def in_one_order(source: RowSource, columns: tuple[str, ...]) -> RowSource:
     return source
 
 
-class Passes:
+class FirstPass:
     """What the first pass over each column was, to compare later passes with."""
 
     __slots__ = ("_checksums", "_key", "_n_rows")
@@ -106,13 +106,13 @@ class Passes:
         self._checksums: dict[str, int] = {}
 
     def __repr__(self) -> str:
-        return "<Passes, not shown>"
+        return "<FirstPass, not shown>"
 
-    def counted(self, count: Any) -> int:
+    def counted(self, count: Callable[[], int]) -> int:
         """Return the number of rows, counted once."""
         if self._n_rows is None:
             self._n_rows = count()
-        return int(self._n_rows)
+        return self._n_rows
 
     def compared(self, groups: Iterator[Groups], columns: tuple[str, ...]) -> Iterator[Groups]:
         """Pass groups on; at the end, refuse rows that are not those of the first pass."""

@@ -165,8 +165,7 @@ _HOLDS: Final = (
     (Holds.WHOLE, "boolean", r"bool(ean)?"),
     (Holds.DAYS, "date", r"(date|datetime|timestamp(_s|_ms|_ns|tz)?)( with(out)? time zone)?"),
     (Holds.ANYTHING, "numeric", r"double( precision)?|real|float[48]?|numeric|decimal"),
-    (Holds.ANYTHING, "categorical", r"text|varchar|character( varying)?|char|bpchar|string|citext"),
-    (Holds.ANYTHING, "categorical", r"enum"),
+    (Holds.ANYTHING, "categorical", r"enum|(var|bp)?char|character( varying)?|text|string|citext"),
     (Holds.ANYTHING, "", r"uuid|blob|name|\"null\""),
 )
 

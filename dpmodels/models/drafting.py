@@ -73,7 +73,7 @@ class Unknown(NamedTuple):
     """The variables whose bounds and levels are released, and others that need neither."""
 
     bounds: dict[str, str]  # With their types
-    levels: tuple[str, ...]
+    levels: dict[str, Categorical]  # With levels of their type, for a plan
     logical: tuple[str, ...]
 
 
@@ -186,10 +186,12 @@ def unknown_variables(request: Request, private: PrivateCodebook, holders: Parti
             "C(name) in the formula"
         )
     bounds = {name: kind for name, kind in kinds.items() if bounded(kind)}
-    levels, logical = (
-        tuple(name for name, kind in kinds.items() if kind == wanted)
-        for wanted in (LEVELLED, LOGICAL)
-    )
+    levels = {
+        name: Categorical((0, 1) if source.kind(name).holds is Holds.WHOLE else ("a", "b"))
+        for name, kind in kinds.items()
+        if kind == LEVELLED
+    }
+    logical = tuple(name for name, kind in kinds.items() if kind == LOGICAL)
     return Unknown(bounds, levels, logical)
 
 
@@ -260,17 +262,12 @@ def _assumed(
     Some formulas accept only narrow bounds, and some options only wide ones.
     """
     last: DPModelsError | None = None
-    (source,) = holders.bind(open_rows)
-    levels = {
-        name: Categorical((0, 1) if source.kind(name).holds is Holds.WHOLE else ("a", "b"))
-        for name in unknown.levels
-    }
     for ends in ((-private.limit, private.limit), (1.0, 2.0)):
         book: dict[str, Variable] = {
             name: private.wide(name, kind) if kind == "date" else Numeric(*ends)
             for name, kind in unknown.bounds.items()
         }
-        assumed = replace(request, codebook=request.codebook | book | levels)
+        assumed = replace(request, codebook=request.codebook | book | unknown.levels)
         try:
             return assumed, planned_events(_spec(assumed), holders, mechanism, ledger)
         except DPModelsError as error:

@@ -181,6 +181,16 @@ class SignedCells(NamedTuple):
         above, below = self.above, self.below
         return Cells(above.radii, above.counts + below.counts, above.sd * math.sqrt(2))
 
+    @property
+    def lengths(self) -> Floats:
+        """The length of the residuals in each cell."""
+        return np.minimum(self.above.radii, self.largest)
+
+    @property
+    def excess(self) -> Floats:
+        """What a cut takes off the residuals in each cell, shape (cuts, cells)."""
+        return np.maximum(self.lengths - self.above.radii[:, None], 0.0)
+
 
 def chosen_limits(
     terms: Cells, signed: SignedCells, uneven: Floats, rows: float, multiplier: float
@@ -210,8 +220,7 @@ def chosen_limits(
     skew = _skew(signed, uneven, rows)
     bend = BEND + min(float(np.linalg.norm(skew[cut == RESIDUAL_CUT, 1:])), MOST_BEND)
     bent = ((1 - weights) * terms.radii**3) @ long * bend
-    excess = np.maximum(np.minimum(cut, signed.largest) - cut[:, None], 0.0)
-    odd = excess @ far * _alike(residuals, rows)
+    odd = signed.excess @ far * _alike(residuals, rows)
     shift = np.hypot(bent[:, None], odd)
     allowed = (radius >= SHORTEST_TERMS) & (cut >= SHORTEST_RESIDUALS)
     caution = CAUTION / (1 + NOISY * terms.sd / rows)
@@ -267,11 +276,9 @@ def _skew(signed: SignedCells, uneven: Floats, rows: float) -> Floats:
     mean of what is cut off grows, per unit of the logarithm of the scale, by that of the residuals
     which are cut.
     """
-    cut, masses = signed.above.radii, _skewness(signed, rows)
-    lengths = np.minimum(cut, signed.largest)
-    excess = np.maximum(lengths - cut[:, None], 0.0) @ masses
-    growth = np.where(lengths > cut[:, None], lengths, 0.0) @ masses
-    return np.column_stack([excess, np.outer(growth, uneven)])
+    masses, excess = _skewness(signed, rows), signed.excess
+    growth = np.where(excess > 0, signed.lengths, 0.0) @ masses
+    return np.column_stack([excess @ masses, np.outer(growth, uneven)])
 
 
 def _skewness(signed: SignedCells, rows: float) -> Floats:
