@@ -214,7 +214,7 @@ def test_a_connection_that_is_lost_in_a_pass(visits, begun):
         if begun:
             next(chunks)
         for pid in _sessions(visits, but=connection.info.backend_pid):
-            connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
+            connection.execute("SELECT pg_terminate_backend(%s, 10000)", (pid,))
         with pytest.raises(FrameError, match=r"connection .* was lost.*Nothing was released"):
             list(chunks)
         connection.execute("DROP VIEW large")
