@@ -231,7 +231,8 @@ def ttest_report(fit: TTestResult) -> Report:
     two = bool(fit._facts.factors)
     title = "Private two-sample t-test" if two else "Private one-sample t-test"
     unequal = "; variances may be unequal" if two else ""
-    note = f"The test accounts for the privacy noise{unequal}."
+    clipped = "" if fit.release.held is None else " It compares means of the clipped rows."
+    note = f"The test accounts for the privacy noise{unequal}.{clipped}"
     sections = (*means.sections, _test(fit))
     return replace(means, title=title, sections=sections, notes=(note, *means.notes))
 
