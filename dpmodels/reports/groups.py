@@ -140,8 +140,10 @@ def _var_cells(lines: list[dict[object, float]]) -> list[tuple[str, ...]]:
 
 
 def mean_text(of: TableCall, value: float, *sds: float) -> str:
-    """Print a mean, that of dates as the nearest date."""
-    return day(value) if of.date and np.isfinite(value) else printed(value, *sds)
+    """Print a mean to the digits that its errors leave, that of dates as the nearest date."""
+    if not np.isfinite(value):
+        return LOST
+    return day(value) if of.date else signif_uncertain(value, max(sds))
 
 
 def printed(value: float, *sds: float) -> str:
