@@ -16,7 +16,6 @@ this package for the dual in residual components.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -31,6 +30,9 @@ from dpmodels.typing import Floats
 # Steps of the minimisation, past corrections that it remembers, and the gradient where it ends, in
 # noise sds: choices.
 MOST_STEPS, CORRECTIONS, TOLERANCE = 300, 20, 0.05
+# τ where the noise variance of a cell, in squared rows, is the inverse of its mean number of rows,
+# and the least variance: choices.
+PENALTY, SMALLEST_VARIANCE = 3.7, 1e-6
 # Rows that a level of the base measure has at least.
 LEAST_ROWS = 0.5
 
@@ -65,12 +67,14 @@ def fit_model(
 def strength(released: Residuals, tree: JunctionTree) -> float:
     """Return τ by a public rule, tuned on simulated tables only.
 
-    It falls with the noise sd of the cells of the edges, and lies between .003 and .1.
+    It falls with the noise sd of the cells of the edges and with the rows a cell, each by their
+    mean over the edges.
     """
     if not tree.edges:
-        return 0.03
-    sd = math.sqrt(np.mean([released.cell_variance(pair) for pair in tree.edges]))
-    return float(np.clip(0.03 * (30 / max(sd, 1e-9)) ** 0.9, 0.003, 0.1))
+        return PENALTY
+    variance = float(np.mean([released.cell_variance(pair) for pair in tree.edges]))
+    rows_a_cell = released.n_rows / float(np.mean([cells(pair, tree.sizes) for pair in tree.edges]))
+    return PENALTY / (rows_a_cell * max(variance, SMALLEST_VARIANCE)) ** (1 / 3)
 
 
 def one_way_base(released: Residuals) -> dict[int, Floats]:
