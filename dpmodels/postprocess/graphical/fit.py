@@ -16,6 +16,7 @@ this package for the dual in residual components.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -30,9 +31,10 @@ from dpmodels.typing import Floats
 # Steps of the minimisation, past corrections that it remembers, and the gradient where it ends, in
 # noise sds: choices.
 MOST_STEPS, CORRECTIONS, TOLERANCE = 300, 20, 0.05
-# τ where the noise variance of a cell, in squared rows, is the inverse of its mean number of rows,
-# and the least variance: choices.
-PENALTY, SMALLEST_VARIANCE = 3.7, 1e-6
+# τ where the noise sd of a cell is 30 rows, its limits, and the smallest sd: choices, by simulated
+# tables (benchmarks/synth.py, "penalty").
+PENALTY, PENALTY_SD = 0.03, 30.0
+LEAST_PENALTY, MOST_PENALTY, SMALLEST_SD = 0.003, 0.2, 1e-9
 # Rows that a level of the base measure has at least.
 LEAST_ROWS = 0.5
 
@@ -67,14 +69,13 @@ def fit_model(
 def strength(released: Residuals, tree: JunctionTree) -> float:
     """Return τ by a public rule, tuned on simulated tables only.
 
-    It falls with the noise sd of the cells of the edges and with the rows a cell, each by their
-    mean over the edges.
+    It falls with the mean noise sd of the cells of the edges, and has a limit on both sides.
     """
     if not tree.edges:
         return PENALTY
     variance = float(np.mean([released.cell_variance(pair) for pair in tree.edges]))
-    rows_a_cell = released.n_rows / float(np.mean([cells(pair, tree.sizes) for pair in tree.edges]))
-    return PENALTY / (rows_a_cell * max(variance, SMALLEST_VARIANCE)) ** (1 / 3)
+    ratio = PENALTY_SD / max(math.sqrt(variance), SMALLEST_SD)
+    return min(max(PENALTY * ratio, LEAST_PENALTY), MOST_PENALTY)
 
 
 def one_way_base(released: Residuals) -> dict[int, Floats]:
