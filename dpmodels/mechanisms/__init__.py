@@ -43,7 +43,9 @@ from dpmodels.mechanisms.covariance.rounds import RoundsPure as RoundsPure
 from dpmodels.mechanisms.covariance.separate import Separate as Separate
 from dpmodels.mechanisms.covariance.separate import SeparatePure as SeparatePure
 from dpmodels.mechanisms.covariance.shells import Shells as Shells
+from dpmodels.mechanisms.margins import GRAPHS as GRAPHS
 from dpmodels.mechanisms.margins import MARGINS as MARGINS
+from dpmodels.mechanisms.margins import Graph as Graph
 from dpmodels.mechanisms.margins import Marginals as Marginals
 from dpmodels.mechanisms.margins import Residual as Residual
 from dpmodels.mechanisms.protocol import CellMechanism as CellMechanism

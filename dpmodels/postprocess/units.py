@@ -24,6 +24,7 @@ from dpmodels.released import (
     CellsRelease,
     CoefficientsRelease,
     CountsRelease,
+    GraphRelease,
     LevelsRelease,
     MarginsRelease,
     Meat,
@@ -59,7 +60,7 @@ def in_persons(release: AnyRelease, places: int) -> AnyRelease:
             replacements["tuning"] = _tuning(tuning, places)
         case CellsRelease(noise_sds=(first, second)):
             replacements = {"noise_sds": (first / places, second / places)}
-        case MarginsRelease(noise_sds=sds):
+        case MarginsRelease(noise_sds=sds) | GraphRelease(noise_sds=sds):
             replacements = {"noise_sds": tuple(sd / places for sd in sds)}
         case RunsRelease(noise_sds=noise_sds):
             replacements = {"noise_sds": tuple(sd / places for sd in noise_sds)}
@@ -75,6 +76,7 @@ _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
     CoefficientsRelease: ("ridge", "gradient", "gradient_sd"),
     CountsRelease: ("values", "noise_sd", "step"),
     MarginsRelease: ("values",),
+    GraphRelease: ("values",),
     SumsRelease: ("values", "noise_sd", "step"),
     RunsRelease: ("values", "noise_sd", "step"),
     QuantilesRelease: ("counts", "count_sd", "rank_sd"),

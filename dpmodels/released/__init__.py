@@ -5,6 +5,7 @@ from dpmodels.released.answers import AnswersRelease as AnswersRelease
 from dpmodels.released.answers import Channel as Channel
 from dpmodels.released.counts import CellsRelease as CellsRelease
 from dpmodels.released.counts import CountsRelease as CountsRelease
+from dpmodels.released.counts import GraphRelease as GraphRelease
 from dpmodels.released.counts import HeldIn as HeldIn
 from dpmodels.released.counts import LevelsRelease as LevelsRelease
 from dpmodels.released.counts import MarginsRelease as MarginsRelease

@@ -145,6 +145,28 @@ class MarginsRelease(Released):
     noise_sds: tuple[Amount, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class GraphRelease(Released):
+    """Released components of margins, in one round or two: all pairs, then those of a graph.
+
+    Attributes
+    ----------
+    values : ndarray, shape (component cells,)
+        In rows: the components of each round one after another, as in :class:`MarginsRelease`.
+    margins : tuple of tuple of tuple of int
+        By round, the margins whose components were released; those of the second round were chosen
+        from the first.
+    noise_sds : tuple of float
+        In rows: round after round, that of a cell of each noisy component before centring.
+    """
+
+    later = Released.later | {"shared"}
+
+    values: Annotated[Bounded, "residual"]
+    margins: tuple[tuple[tuple[int, ...], ...], ...]
+    noise_sds: tuple[Amount, ...]
+
+
 # Released quantiles of a number by group.
 
 

@@ -4,6 +4,7 @@ from dpmodels.released.answers import AnswersFitRelease, AnswersRelease
 from dpmodels.released.counts import (
     CellsRelease,
     CountsRelease,
+    GraphRelease,
     LevelsRelease,
     MarginsRelease,
     QuantilesRelease,
@@ -20,6 +21,7 @@ AnyRelease = (
     | CountsRelease
     | SumsRelease
     | MarginsRelease
+    | GraphRelease
     | RunsRelease
     | QuantilesRelease
     | CellsRelease

@@ -29,31 +29,17 @@ Source
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import ClassVar
 
 from dpmodels.design.cells import PrivateMargins
-from dpmodels.errors import BudgetError
-from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE
-from dpmodels.mechanisms.protocol import (
-    MarginFacts,
-    MarginPlan,
-    best_variances,
-    release_terms,
-    squared_sensitivity,
-)
-from dpmodels.noise import Entropy, discrete_gaussian
-from dpmodels.postprocess.residuals import cells, centred, split, summed
-from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier
+from dpmodels.mechanisms.component_noise import component_plan, noisy_components
+from dpmodels.mechanisms.protocol import MarginFacts, MarginPlan, release_terms
+from dpmodels.noise import Entropy
+from dpmodels.privacy import Guarantee
 from dpmodels.released import MarginsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import margin_counts
-
-# What the sampler draws within 63 bits, with room to spare.
-LARGEST_SCALE = 2.0**50
 
 
 @dataclass(frozen=True)
@@ -85,16 +71,7 @@ class Residual:
         BudgetError for a pure guarantee, which Gaussian noise does not give, or if the noise is
         beyond what is meaningful.
         """
-        multiplier = gaussian_multiplier(guarantee)
-        shape = best_variances(facts)
-        sensitivity = squared_sensitivity(facts, shape)
-        sds = [
-            multiplier * math.sqrt(sensitivity * variance) * ROUND_UP for variance in shape.values()
-        ]
-        units = [_units(sd, cells(part, facts.sizes)) for part, sd in zip(shape, sds, strict=True)]
-        scales = tuple(sd * unit for sd, unit in zip(sds, units, strict=True))
-        events = (GaussianEvent(multiplier),)
-        return MarginPlan(guarantee, events, facts, tuple(shape), tuple(units), scales, tuple(sds))
+        return component_plan(facts, guarantee)
 
     def measure(self, private: PrivateMargins, plan: MarginPlan) -> Statistic:
         """Count the rows in the cells of the largest margins."""
@@ -103,28 +80,9 @@ class Residual:
     def release(self, statistic: Statistic, plan: MarginPlan, entropy: Entropy) -> MarginsRelease:
         """Release the components of the counts with the planned noise."""
         exact, n_rows = statistic.cross()
-        facts = plan.facts
-        tables: dict[Any, Any] = split(exact, facts.largest, facts.sizes)
-        components = [] if not facts.adjacency.n_public else [np.array([float(n_rows)])]
-        for part, unit, scale in zip(plan.measured, plan.units, plan.scales, strict=True):
-            term = next(margin for margin in facts.largest if set(part) <= set(margin))
-            counts = summed(tables[term], term, part)
-            noise = discrete_gaussian(scale, counts.size, entropy).astype(object)
-            noisy = centred(unit * counts + noise.reshape(counts.shape))
-            components.append(noisy.astype(np.float64).ravel() / (unit * counts.size))
         return MarginsRelease(
-            values=np.concatenate(components),
+            values=noisy_components(exact, n_rows, plan.facts, plan, entropy),
             law="gaussian",
             noise_sds=plan.noise_sds,
             **release_terms(self.info, plan, n_rows),
         )
-
-
-def _units(sd: float, size: int) -> int:
-    """Return the units of a row: a multiple of the cells, with 2²⁰ of them in the noise's sd."""
-    if not sd * size < LARGEST_SCALE:
-        raise BudgetError(
-            f"the budget asks for noise of {sd:.2g} rows in each count, beyond what is "
-            "meaningful; give a larger eps, delta or rho"
-        )
-    return size << max(0, math.frexp(SMALLEST_SCALE / (sd * size))[1])

@@ -1,0 +1,175 @@
+"""Fit a graphical model to released residual components: the dual of a penalised likelihood.
+
+*Theorem.* Let y_A be released components with noise covariance ``Σ_A = σ_A² C_A``, ``C_A = ⊗(I −
+J/n_i)``, and C_A m_A(p) those of n rows with the distribution p. The minimum over λ of the convex
+function ``n log Z(λ) − Σ λ_A·y_A + (τ/2) Σ σ_A² |C_A λ_A|²``, with ``p_λ ∝ q exp Σ_A (C_A
+λ_A)(x_A)``, is reached where ``y_A − C_A m_A(p_λ) = τ Σ_A λ_A``, and there p_λ minimises ``n KL(p
+‖ q) + Σ_A |y_A − C_A m_A(p)|²/(2 τ σ_A²)``. *Proof.* Setting the gradient to 0 is the equation;
+the two functions are Fenchel duals, and strictly convex on what the components determine.
+
+With τ = 1 the second term is the exact log-likelihood of the noise. A smaller τ trusts the release
+more than the base measure q, the product of released one-way margins; see :func:`strength`.
+
+Source: McKenna, Miklau and Sheldon (2021), "Winning the NIST Contest", for models of noisy margins;
+this package for the dual in residual components.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from scipy.optimize import minimize
+
+from dpmodels.postprocess.graphical.measurements import Residuals, centred_table, on_simplex
+from dpmodels.postprocess.graphical.model import GraphicalModel, expanded, log_margins
+from dpmodels.postprocess.graphical.structure import JunctionTree
+from dpmodels.postprocess.residuals import cells, summed
+from dpmodels.typing import Floats
+
+# Steps of the minimisation, past corrections that it remembers, and the gradient where it ends, in
+# noise sds: choices.
+MOST_STEPS, CORRECTIONS, TOLERANCE = 300, 20, 0.05
+# τ where the noise sd of a cell is 30 rows, its limits, and the smallest sd: choices, by simulated
+# tables (benchmarks/synth.py, "penalty").
+PENALTY, PENALTY_SD = 0.03, 30.0
+LEAST_PENALTY, MOST_PENALTY, SMALLEST_SD = 0.003, 0.2, 1e-9
+# Rows that a level of the base measure has at least.
+LEAST_ROWS = 0.5
+
+
+def fit_model(
+    released: Residuals,
+    tree: JunctionTree,
+    *,
+    base: Mapping[int, Floats] | None = None,
+    penalty: float | None = None,
+    most_steps: int = MOST_STEPS,
+) -> GraphicalModel:
+    """Fit expected counts by clique to released components.
+
+    Parameters
+    ----------
+    released : Residuals
+        Components of both rounds, combined. Those inside a clique are fitted.
+    tree : JunctionTree
+        The graph.
+    base : mapping from variable to ndarray or None
+        Positive one-way weights whose product is the base measure; by default those released.
+    penalty : float or None
+        τ, positive; :func:`strength` by default.
+    most_steps : int
+        Of the minimisation.
+    """
+    problem = Dual(released, tree, base, penalty)
+    return problem.model(problem.solved(most_steps))
+
+
+def strength(released: Residuals, tree: JunctionTree) -> float:
+    """Return τ by a public rule, tuned on simulated tables only.
+
+    It falls with the mean noise sd of the cells of the edges, and has a limit on both sides.
+    """
+    if not tree.edges:
+        return PENALTY
+    variance = float(np.mean([released.cell_variance(pair) for pair in tree.edges]))
+    ratio = PENALTY_SD / max(math.sqrt(variance), SMALLEST_SD)
+    return min(max(PENALTY * ratio, LEAST_PENALTY), MOST_PENALTY)
+
+
+def one_way_base(released: Residuals) -> dict[int, Floats]:
+    """Return positive one-way margins: nonnegative, with half a row a level at least."""
+    n_rows = released.n_rows
+    return {
+        i: np.maximum(on_simplex(released.table((i,)), n_rows), LEAST_ROWS)
+        for i in range(len(released.sizes))
+    }
+
+
+class Dual:
+    """The convex function of λ, by component, and its minimum."""
+
+    def __init__(
+        self,
+        released: Residuals,
+        tree: JunctionTree,
+        base: Mapping[int, Floats] | None = None,
+        penalty: float | None = None,
+    ) -> None:
+        self.tree, self.n_rows = tree, released.n_rows
+        placed = ((part, tree.clique_of(part)) for part in released.tables if part)
+        cliques = {part: k for part, k in placed if k is not None}
+        self.parts, self._cliques = tuple(cliques), tuple(cliques.values())
+        sizes = [cells(part, tree.sizes) for part in self.parts]
+        self._slices = [slice(end - n, end) for n, end in zip(sizes, np.cumsum(sizes), strict=True)]
+        self._shapes = [released.tables[part].shape for part in self.parts]
+        self._values = np.concatenate([released.tables[part].ravel() for part in self.parts])
+        sds = np.array([released.sds[part] for part in self.parts])
+        tau = strength(released, tree) if penalty is None else penalty
+        self._penalties = tau * np.repeat(sds**2, sizes)
+        self._tolerance = TOLERANCE * float(sds.min()) / self.n_rows
+        self._base = self._log_base(one_way_base(released) if base is None else base)
+
+    def _log_base(self, base: Mapping[int, Floats]) -> list[Floats]:
+        """Return the logarithm of the base measure, each variable in one clique."""
+        logs = [np.zeros((1,) * len(clique)) for clique in self.tree.cliques]
+        for i, weights in base.items():
+            k = self.tree.clique_of((i,))
+            assert k is not None
+            log_weights = np.log(weights / weights.sum())
+            logs[k] = logs[k] + expanded(log_weights, (i,), self.tree.cliques[k])
+        sizes = self.tree.sizes
+        cliques = zip(logs, self.tree.cliques, strict=True)
+        return [np.broadcast_to(log, [sizes[i] for i in clique]) for log, clique in cliques]
+
+    @property
+    def size(self) -> int:
+        """Number of multipliers."""
+        return len(self._values)
+
+    def by_component(self, multipliers: Floats) -> list[Floats]:
+        """Return the multipliers of each of `parts`."""
+        pieces = zip(self._slices, self._shapes, strict=True)
+        return [multipliers[at].reshape(shape) for at, shape in pieces]
+
+    def margins(self, multipliers: Floats) -> tuple[list[Floats], float]:
+        """Return expected counts by clique, and log Z."""
+        potentials = list(self._base)
+        tables = self.by_component(multipliers)
+        for part, k, table in zip(self.parts, self._cliques, tables, strict=True):
+            potentials[k] = potentials[k] + expanded(table, part, self.tree.cliques[k])
+        logs, log_total = log_margins(self.tree, potentials)
+        return [np.exp(log - log_total) * self.n_rows for log in logs], log_total
+
+    def value(self, multipliers: Floats) -> tuple[float, Floats]:
+        """Return the function a row, and its gradient; both for multipliers that are centred."""
+        tables, log_total = self.margins(multipliers)
+        penalised = self._penalties * multipliers
+        gradient = penalised - self._values
+        for part, k, at in zip(self.parts, self._cliques, self._slices, strict=True):
+            counts = summed(tables[k], self.tree.cliques[k], part)
+            gradient[at] += centred_table(counts).ravel()
+        value = self.n_rows * log_total - multipliers @ self._values + multipliers @ penalised / 2
+        return float(value) / self.n_rows, gradient / self.n_rows
+
+    def solved(self, most_steps: int, start: Floats | None = None) -> Floats:
+        """Return the multipliers at the minimum, by L-BFGS."""
+        result = minimize(
+            self.value,
+            np.zeros(self.size) if start is None else start,
+            jac=True,
+            method="L-BFGS-B",
+            options={
+                "maxiter": most_steps,
+                "maxfun": 2 * most_steps,
+                "maxcor": CORRECTIONS,
+                "gtol": self._tolerance,
+                "ftol": 1e-12,
+            },
+        )
+        return np.asarray(result.x)
+
+    def model(self, multipliers: Floats) -> GraphicalModel:
+        """Return the model of these multipliers."""
+        return GraphicalModel(self.tree, self.n_rows, tuple(self.margins(multipliers)[0]))

@@ -1,0 +1,148 @@
+"""Released residual components of one table: by round, combined, and as margins.
+
+*Theorem.* Let the components of several independent releases have the noise covariances ``σ²
+⊗_{i∈A} (I − J/n_i)``. The best linear unbiased estimate of every margin is made of the means of
+each component weighted by ``1/σ²``, of which the variance is ``1/Σ σ⁻²``.
+
+*Proof.* Components of different A have uncorrelated noise, and the covariances of one A are
+multiples of one matrix: :mod:`dpmodels.postprocess.residuals`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmodels.postprocess.residuals import (
+    Term,
+    cells,
+    components,
+    rebuilt,
+    shape,
+    split,
+    subsets,
+    unlike,
+)
+from dpmodels.released import GraphRelease, MarginsRelease
+from dpmodels.typing import Floats
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Released residual components of the margins of one table.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Levels of each variable, the last one for what is missing or unlisted.
+    tables : mapping from term to ndarray
+        In rows: each component in the shape of its variables; that of ``()`` is the number of
+        rows.
+    sds : mapping from term to float
+        In rows: the noise sd of a cell of each component before it was centred; 0 for a public
+        number of rows.
+
+    Examples
+    --------
+    >>> components = {(): np.array(6.0), (0,): np.array([1.0, -1.0])}
+    >>> released = Residuals((2,), components, {(): 0.0, (0,): 2.0})
+    >>> released.table((0,)).tolist(), released.cell_variance((0,))
+    ([4.0, 2.0], 2.0)
+    """
+
+    sizes: tuple[int, ...]
+    tables: Mapping[Term, Floats]
+    sds: Mapping[Term, float]
+
+    @property
+    def n_rows(self) -> float:
+        """The number of rows, noisy unless it is public; at least 1."""
+        return max(float(self.tables[()]), 1.0)
+
+    @property
+    def pairs(self) -> tuple[Term, ...]:
+        """The pairs of variables that were released."""
+        return tuple(term for term in self.tables if len(term) == 2)
+
+    def table(self, term: Term) -> Floats:
+        """Return the unbiased margin of a term; negative counts are possible."""
+        return rebuilt(term, self.tables, self.sizes)
+
+    def cell_variance(self, term: Term) -> float:
+        """Return the noise variance of each cell of :meth:`table`, in squared rows."""
+        variances = (
+            self.sds[part] ** 2
+            * unlike(part, self.sizes)
+            / math.prod(self.sizes[i] for i in term if i not in part) ** 2
+            for part in subsets(term)
+            if part in self.sds
+        )
+        return math.fsum(variances)
+
+
+def residuals_from(
+    values: Floats, sizes: tuple[int, ...], noise_sds: Mapping[Term, float], *, public_rows: bool
+) -> Residuals:
+    """Read one round of a release: its components one after another, the smaller first.
+
+    With `public_rows` the first value is the exact number of rows, which `noise_sds` leaves out.
+    """
+    sds: dict[Term, float] = {**({(): 0.0} if public_rows else {}), **noise_sds}
+    tables = {part: np.asarray(table) for part, table in split(values, sds, sizes).items()}
+    return Residuals(sizes, tables, sds)
+
+
+def rounds_of(
+    release: GraphRelease | MarginsRelease, sizes: tuple[int, ...], terms: Sequence[Term] = ()
+) -> tuple[Residuals, ...]:
+    """Read all rounds of a release of Gaussian components.
+
+    `terms` are the requested margins of a :class:`~dpmodels.released.MarginsRelease`, which does
+    not name them.
+    """
+    rounds = release.margins if isinstance(release, GraphRelease) else (tuple(terms),)
+    result, position, n_read = [], 0, 0
+    public_rows = release.adjacency.n_public
+    for margins in rounds:
+        parts = components(margins)
+        noisy = parts[int(public_rows) :]
+        length = sum(cells(part, sizes) for part in parts)
+        sds = dict(zip(noisy, release.noise_sds[n_read : n_read + len(noisy)], strict=True))
+        values = release.values[position : position + length]
+        result.append(residuals_from(values, sizes, sds, public_rows=public_rows))
+        position, n_read = position + length, n_read + len(noisy)
+    return tuple(result)
+
+
+def combined(first: Residuals, second: Residuals) -> Residuals:
+    """Combine two rounds by component, each by its precision."""
+    tables, sds = dict(first.tables), dict(first.sds)
+    for part, table in second.tables.items():
+        left, right = sds.get(part, math.inf) ** 2, second.sds[part] ** 2
+        fraction = 1.0 if right == 0 or math.isinf(left) else left / (left + right)
+        earlier = tables.get(part, np.zeros(shape(part, first.sizes)))
+        tables[part] = np.asarray(earlier + fraction * (table - earlier))
+        sds[part] = math.sqrt(fraction * right)
+    return Residuals(first.sizes, tables, sds)
+
+
+def on_simplex(table: Floats, total: float) -> Floats:
+    """Return the nearest nonnegative table with a positive total, in Euclidean distance.
+
+    >>> on_simplex(np.array([5.0, 3.0, -2.0]), 6.0).tolist()
+    [4.0, 2.0, 0.0]
+    """
+    falling = np.sort(table, axis=None)[::-1]
+    excess = (np.cumsum(falling) - total) / np.arange(1, table.size + 1)
+    last = int(np.nonzero(falling > excess)[0][-1])
+    return np.asarray(np.maximum(table - excess[last], 0.0))
+
+
+def centred_table(table: Floats) -> Floats:
+    """Return a table less its mean along each axis in turn."""
+    for axis in range(table.ndim):
+        table = table - table.mean(axis=axis, keepdims=True)
+    return np.asarray(table)
