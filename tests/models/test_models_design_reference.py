@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent / "design_reference"
 ROWS = pd.read_csv(FOLDER / "table.csv")
 STORED = json.loads((FOLDER / "survey.json").read_text())
 
