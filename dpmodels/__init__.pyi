@@ -6,6 +6,7 @@ from .citation import citation as citation
 from .codebook import Codebook as Codebook
 from .codebook_person import Identifier as Identifier
 from .dates import Date as Date
+from .design.callable_module import design as design
 from .devices.randomized_response import randomized_response as randomized_response
 from .devices.unary import unary_response as unary_response
 from .dictionaries.codebook_class import codebook as codebook
