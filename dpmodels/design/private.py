@@ -70,11 +70,6 @@ class PrivateDesign(BoundRows):
         """A function, made of public facts, that binds other rows in the same way."""
         return partial(_bound, self.public, self.scaling, self._rows.recipe)
 
-    @property
-    def multiplied(self) -> PrivateDesign:
-        """The rows with their multiplicities beside them; of rows without weights themselves."""
-        return self
-
     def rescaled(self, scaling: Scaling) -> PrivateDesign:
         """Return the same rows, scaled by released values instead."""
         return PrivateDesign(self.public, scaling, self._rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -12,7 +12,6 @@ import numpy as np
 
 from dpmodels.arguments import option
 from dpmodels.codebook import Codebook
-from dpmodels.design.parts import Part
 from dpmodels.design.private import NARROWEST, PrivateDesign, Scaling, scaling
 from dpmodels.design.rows import Rows, Terms, rows_of
 from dpmodels.errors import ArgumentError, CodebookError, quoted, shorten
@@ -25,33 +24,6 @@ from dpmodels.typing import Floats
 from dpmodels.variables import Numeric
 
 
-@dataclass(frozen=True)
-class Weight:
-    """A variable by which rows are weighted, as shares of the largest weight.
-
-    Of sampling weights those above `cap`, a released number, count as `cap`, and a row whose weight
-    is outside its bounds does not count; precision weights are clipped to their bounds.
-    """
-
-    name: str
-    declared: Numeric
-    sampling: bool = False
-    cap: float | None = None
-
-    @property
-    def largest(self) -> float:
-        """The weight that is a share of 1."""
-        return float(self.declared.upper) if self.cap is None else self.cap
-
-    def shares(self, weights: Floats) -> Floats:
-        """Return shares from 0 to 1, shape (rows,), nan where a row does not count."""
-        lower, upper = self.declared.lower, self.declared.upper
-        clipped = np.clip(weights, lower, min(upper, self.largest))
-        if self.sampling:
-            clipped = np.where((weights >= lower) & (weights <= upper), clipped, np.nan)
-        return np.asarray(clipped / self.largest)
-
-
 class WeightedDesign(PrivateDesign):
     """Rows times the root of their weight, a public share of the largest.
 
@@ -60,89 +32,54 @@ class WeightedDesign(PrivateDesign):
     statistic that is additive in squares further than a row without weights can.
     """
 
-    __slots__ = ("_weight",)
+    __slots__ = ("_declared", "_weight")
 
-    def __init__(self, public: Design, scaling: Scaling, rows: Rows, weight: Weight) -> None:
+    def __init__(
+        self, public: Design, scaling: Scaling, rows: Rows, weight: str, declared: Numeric
+    ) -> None:
         super().__init__(public, scaling, rows)
         self._weight = weight
+        self._declared = declared
 
     def of(self, rows: Rows) -> Self:
         """Return other rows on the same way, their weight included."""
-        return type(self)(self.public, self.scaling, rows, self._weight)
+        return type(self)(self.public, self.scaling, rows, self._weight, self._declared)
 
     def rescaled(self, scaling: Scaling) -> WeightedDesign:
         """Return the same rows and weights, scaled by released values instead."""
-        return type(self)(self.public, scaling, self._rows, self._weight)
-
-    def capped(self, cap: float) -> Self:
-        """Return the same rows with weights up to a released number."""
-        weight = replace(self._weight, cap=cap)
-        return type(self)(self.public, self.scaling, self._rows, weight)
-
-    @property
-    def multiplied(self) -> PrivateDesign:
-        """The same rows without weights, and their shares as the last line of a block."""
-        return MultipliedDesign(self.public, self.scaling, self._rows, self._weight)
+        return WeightedDesign(self.public, scaling, self._rows, self._weight, self._declared)
 
     @property
     def recipe(self) -> Callable[[RowSource], PrivateDesign]:
         """A function that binds other rows in the same way, their weight included."""
-        return partial(
-            _bound, type(self), self.public, self.scaling, self._rows.recipe, self._weight
-        )
+        args = (self.public, self.scaling, self._rows.recipe, self._weight, self._declared)
+        return partial(_bound, *args)
 
     @property
     def facts(self) -> dict[str, str]:
         """Public facts about the rows on the lattice, their weight included."""
-        weight = self._weight
-        cap = {} if weight.cap is None else {"largest weight": repr(weight.cap)}
-        return {**super().facts, "weights": repr(weight.name), **cap}
+        return {**super().facts, "weights": repr(self._weight)}
 
     @property
     def _beside(self) -> tuple[str, ...]:
-        return (self._weight.name,)
+        return (self._weight,)
 
     def _place(
         self, augmented: Floats, coded: Floats, columns: Mapping[str, Floats], lattice: Lattice
     ) -> None:
-        rows = augmented[1:]
+        weight, declared, rows = columns[self._weight], self._declared, augmented[1:]
         factor = 1.0 / (self.scaling.scale * self.scaling.row_norm)
         np.multiply(coded, factor[:, None], out=rows)
         rows -= (self.scaling.centre * factor)[:, None]
         # Rows outside the ball are shrunk as they are without weights.
         rows /= np.fmax(lengths(rows), 1.0)
-        share = np.sqrt(self._weight.shares(columns[self._weight.name]))
+        share = np.sqrt(np.clip(weight, declared.lower, declared.upper) / declared.upper)
         rows *= share
         ones = np.ones_like(factor)
         complete = to_lattice(rows, ones, 0 * ones, lattice)
         row_lengths = np.ceil(lengths(rows))
         share = np.where(complete, share, 0.0)
         augmented[0] = np.maximum(np.rint(share * lattice.radius), row_lengths)
-
-
-class MultipliedDesign(WeightedDesign):
-    """Rows of a :class:`WeightedDesign` without weights, with their shares beside them.
-
-    A block has one more line than those of other designs: how much each row counts, from 0 to 1.
-    """
-
-    @property
-    def multiplied(self) -> PrivateDesign:
-        """The same rows."""
-        return self
-
-    def _augmented(self, part: Part, lattice: Lattice) -> Floats:
-        augmented = np.empty((len(self.public.names) + 2, part.rows))
-        coded = part.coded
-        if coded is None:
-            coded = augmented[1:-1]
-            self._evaluate(part, coded)
-        PrivateDesign._place(self, augmented[:-1], coded, part.columns, lattice)
-        share = self._weight.shares(part.columns[self._weight.name])
-        counts = (augmented[0] > 0) & (share > 0)
-        augmented[:, ~counts] = 0.0
-        augmented[-1] = np.where(counts, share, 0.0)
-        return augmented
 
 
 def private_regression(
@@ -170,7 +107,7 @@ def joint_design(
     *,
     scale: str | None = "range",
     row_norm: float | None = None,
-    weights: str | Weight | None = None,
+    weights: str | None = None,
     center: bool = True,
     emphasis: float = 1.0,
 ) -> PrivateDesign:
@@ -186,9 +123,8 @@ def joint_design(
         Divide columns by their public half-range, or not at all.
     row_norm : float, optional
         The longest scaled row of the terms that is not clipped; the response adds to it.
-    weights : str or Weight, optional
-        A non-negative number of the codebook, or sampling weights with their bounds; rows count in
-        proportion to it.
+    weights : str, optional
+        A non-negative number of the codebook; rows count in proportion to it.
     center : bool
         Whether columns are centred at public points.
     emphasis : float
@@ -206,16 +142,13 @@ def joint_design(
             f"row_norm={quoted(row_norm)}: expected a number, the longest scaled row of the terms "
             "that is not clipped, or None; dividing rows by their norm changes the coefficients"
         )
-    if weights is None or isinstance(weights, Weight):
-        weight = weights
-    else:
-        weight = Weight(weights, _declared(weights, checked_codebook(codebook)))
+    declared = None if weights is None else _declared(weights, checked_codebook(codebook))
     scaled = _joint_scaling(regression, scale, row_norm, center, emphasis)
     public = regression.joint
-    if weight is None:
+    if weights is None or declared is None:
         return PrivateDesign(public, scaled, rows_of(Terms(public.codebook)))
-    public = replace(public, codebook=public.codebook | {weight.name: weight.declared})
-    return WeightedDesign(public, scaled, rows_of(Terms(public.codebook)), weight)
+    public = replace(public, codebook=public.codebook | {weights: declared})
+    return WeightedDesign(public, scaled, rows_of(Terms(public.codebook)), weights, declared)
 
 
 def box_design(regression: TwoSided) -> PrivateDesign:
@@ -239,14 +172,14 @@ def box_design(regression: TwoSided) -> PrivateDesign:
 
 
 def _bound(
-    kind: type[WeightedDesign],
     public: Design,
     scaling: Scaling,
     rows: Callable[[RowSource], Rows],
-    weight: Weight,
+    weight: str,
+    declared: Numeric,
     source: RowSource,
 ) -> PrivateDesign:
-    return kind(public, scaling, rows(source), weight)
+    return WeightedDesign(public, scaling, rows(source), weight, declared)
 
 
 def _declared(weights: object, book: Codebook) -> Numeric:

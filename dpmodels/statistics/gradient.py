@@ -15,7 +15,7 @@ from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import MAX_BITS, Lattice, to_lattice
 from dpmodels.statistics import double_double
-from dpmodels.statistics.double_double import Pair, exact_integers, rounded, two_product
+from dpmodels.statistics.double_double import Pair, exact_integers, rounded
 from dpmodels.statistics.losses import Multinomial, Poisson, mean_bend
 from dpmodels.statistics.moments import moments
 from dpmodels.statistics.passes import Passes, person_squares
@@ -222,7 +222,7 @@ class Gradients(Statistic):
         def summed(block: Floats) -> Floats:
             z, linear = self._predictors.linear_rows(block, self._lattice, parameter)
             pulled = _times(-self._pull(linear, block), z)
-            _round(pulled, lattice, down=self._weighted)
+            _round(pulled, lattice)
             return np.asarray(pulled.sum(axis=1))
 
         basis = self._at(parameter, lattice)
@@ -274,8 +274,7 @@ class Gradients(Statistic):
 
         def root(linear: Floats, block: Floats) -> Floats:
             first, last = self._predictors.labels(block) * linear
-            bend = np.minimum(mean_bend(loss, first, last) / loss.smoothness, 1.0)
-            return np.sqrt(bend * self._predictors.multiplicities(block))[None]
+            return np.sqrt(np.minimum(mean_bend(loss, first, last) / loss.smoothness, 1.0))[None]
 
         return self._products("mean curvature", np.stack([start, end]), lattice, root)
 
@@ -298,12 +297,7 @@ class Gradients(Statistic):
 
         (design,) = self.designs
         exact, n_rows = person_squares(
-            design.multiplied,
-            self._lattice,
-            pulled,
-            lattice,
-            places,
-            count_public=self.count_public,
+            design, self._lattice, pulled, lattice, places, count_public=self.count_public
         )
         basis = self._at(parameter, lattice)
         return Statistic("squared gradients of persons", exact, n_rows, basis)
@@ -317,7 +311,7 @@ class Gradients(Statistic):
     ) -> Statistic:
         def summed(block: Floats) -> Floats:
             z, linear = self._predictors.linear_rows(block, self._lattice, parameter)
-            return _squares(_times(weight(linear, block), z), lattice, down=self._weighted)
+            return _squares(_times(weight(linear, block), z), lattice)
 
         size = self.columns
         return self._sum(name, summed, (size, size), self._at(parameter, lattice))
@@ -327,12 +321,10 @@ class Gradients(Statistic):
 
         def summed(block: Floats) -> NDArray[Any]:
             z, linear = self._predictors.linear_rows(block, self._lattice, parameter)
-            chances, weighted = loss.chances(linear), self._weighted
-            z = z * np.sqrt(self._predictors.multiplicities(block))
-            products = _squares(_times(chances, z), lattice, down=weighted)
-            total = -products.reshape((levels, columns) * 2)
+            chances = loss.chances(linear)
+            total = -_squares(_times(chances, z), lattice).reshape((levels, columns) * 2)
             for level, root in enumerate(np.sqrt(chances)):
-                total[level, :, level] += _squares(z * root, lattice, down=weighted)
+                total[level, :, level] += _squares(z * root, lattice)
             return np.asarray(total.reshape((self.columns,) * 2))
 
         basis = self._at(parameter, lattice)
@@ -358,10 +350,9 @@ class Gradients(Statistic):
             labels = self._predictors.labels(block)
             margins = labels * (parameter @ z + self._predictors.offsets(block, self._lattice))
             # Sums along lines are pairwise: their error grows with the logarithm of the rows.
-            times = self._predictors.multiplicities(block)
-            gradient = (z * -(labels * loss.slope(margins) * times)).sum(axis=1)
-            value = float((loss.value(margins) * times)[labels != 0].sum())
-            curvature = (z * (loss.bend(margins) * times)) @ z.T
+            gradient = (z * -(labels * loss.slope(margins))).sum(axis=1)
+            value = float(loss.value(margins)[labels != 0].sum())
+            curvature = (z * loss.bend(margins)) @ z.T
             return Slopes(value, gradient, curvature, float((z * z).sum()))
 
         size = self._predictors.columns
@@ -396,10 +387,7 @@ class Gradients(Statistic):
         def summed(block: Floats) -> _PreciseSums:
             z = self._predictors.read(block, self._lattice)
             offsets = self._predictors.offsets(block, self._lattice)
-            labels, times = self._predictors.labels(block), None
-            if self._weighted:
-                times = np.asarray(self._predictors.multiplicities(block))
-            return precise_sums(z, labels, parameter, loss, offsets, times)
+            return precise_sums(z, self._predictors.labels(block), parameter, loss, offsets)
 
         exact, n_rows = precise_integers(
             self._each(summed, counted=False), self._predictors.columns
@@ -421,14 +409,13 @@ class Gradients(Statistic):
 
     def _pull(self, linear: Floats, block: Floats) -> Floats:
         """Return minus each row's slope in the predictors, shape (lines, rows), 1 at most."""
-        times = self._predictors.multiplicities(block)
         if isinstance(self._loss, Multinomial):
-            return self._loss.pull(linear, self._predictors.chosen(block)) * times
+            return self._loss.pull(linear, self._predictors.chosen(block))
         if isinstance(self._loss, Poisson):
             response = self._predictors.response(block, self._lattice)
-            return self._loss.pull(linear, response) * times
+            return self._loss.pull(linear, response)
         labels = self._predictors.labels(block)
-        return np.asarray(labels * self._loss.slope(labels * linear) * times)
+        return np.asarray(labels * self._loss.slope(labels * linear))
 
     def _root(self, linear: Floats, block: Floats) -> Floats:
         """Return the root of each row's curvature as a share of the largest, in [0, 1]."""
@@ -437,12 +424,7 @@ class Gradients(Statistic):
             bend = self._loss.bend(linear, self._predictors.response(block, self._lattice))
         else:
             bend = self._loss.bend(self._predictors.labels(block) * linear)
-        bend = np.minimum(bend / self._loss.smoothness, 1.0)
-        return np.sqrt(bend * self._predictors.multiplicities(block))
-
-    @property
-    def _weighted(self) -> bool:
-        return any(design.multiplied is not design for design in self.designs)
+        return np.sqrt(np.minimum(bend / self._loss.smoothness, 1.0))
 
     def _at(self, parameter: Floats, lattice: Lattice) -> Fingerprint:
         facts = {"parameter": digest_of(parameter), "rounded to": repr(lattice)}
@@ -465,7 +447,7 @@ class Gradients(Statistic):
     def _each(self, function: Callable[[Floats], object], *, counted: bool = True) -> Any:
         public = self.count_public and counted
         for design in self.designs:
-            yield from design.multiplied.blocks(function, self._lattice, count_public=public)
+            yield from design.blocks(function, self._lattice, count_public=public)
 
 
 class _PreciseSums(NamedTuple):
@@ -479,28 +461,17 @@ class _PreciseSums(NamedTuple):
 
 
 def precise_sums(
-    z: Floats,
-    labels: Floats,
-    parameter: Pair,
-    loss: Loss,
-    offsets: Floats | None = None,
-    times: Floats | None = None,
+    z: Floats, labels: Floats, parameter: Pair, loss: Loss, offsets: Floats | None = None
 ) -> _PreciseSums:
-    """Return the sums of :meth:`Gradients.precise_slopes` over a block of rows z.
-
-    `times`, shape (rows,), are multiplicities from 0 to 1, by which losses are multiplied.
-    """
+    """Return the sums of :meth:`Gradients.precise_slopes` over a block of rows z."""
     linear = double_double.dot(parameter, z)
     if offsets is not None:
         total, lost = double_double.two_sum(linear.high, offsets)
         linear = double_double.two_sum(total, lost + linear.low)
     margins = Pair(labels * linear.high, labels * linear.low)
-    slope, bend = loss.precise_slope(margins), loss.bend(margins.high)
-    if times is not None:
-        product, lost = two_product(slope.high, times)
-        slope, bend = Pair(product, lost + slope.low * times), bend * times
+    slope = loss.precise_slope(margins)
     parts = double_double.row_sums(Pair(-labels * slope.high, -labels * slope.low), z)
-    curvature = (z * bend) @ z.T
+    curvature = (z * loss.bend(margins.high)) @ z.T
     return _PreciseSums(*parts, curvature, float((z * z).sum()))
 
 
@@ -544,20 +515,13 @@ def _times(weights: Floats, z: Floats) -> Floats:
     return np.asarray(weights[:, None] * z).reshape(-1, z.shape[1])
 
 
-def _round(rows: Floats, lattice: Lattice, *, down: bool = False) -> None:
-    """Bring rows of the unit ball to the lattice, none longer than its radius.
-
-    With `down` none becomes longer than it was.
-    """
+def _round(rows: Floats, lattice: Lattice) -> None:
+    """Bring rows of the unit ball to the lattice, none longer than its radius."""
     columns = np.ones(len(rows))
-    if down:
-        rows *= lattice.steps
-        np.trunc(rows, out=rows)
-        rows /= lattice.steps
     to_lattice(rows, columns, 0 * columns, lattice)
 
 
-def _squares(rows: Floats, lattice: Lattice, *, down: bool = False) -> NDArray[Any]:
+def _squares(rows: Floats, lattice: Lattice) -> NDArray[Any]:
     """Return the sum of squares of rows brought to the lattice, whole numbers."""
-    _round(rows, lattice, down=down)
+    _round(rows, lattice)
     return np.asarray(rows @ rows.T).astype(np.int64)

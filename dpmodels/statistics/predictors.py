@@ -62,15 +62,6 @@ class Predictors:
         return self.terms + self.intercept
 
     @property
-    def lines(self) -> int:
-        """Lines of a block of joint rows, without that of multiplicities where rows have them."""
-        return 1 + self.terms + (self.known is not None) + self.responses
-
-    def multiplicities(self, block: Floats) -> Floats | float:
-        """Return how much each row counts, from 0 to 1, shape (rows,); 1 where all count alike."""
-        return block[self.lines] if len(block) > self.lines else 1.0
-
-    @property
     def constant(self) -> float:
         """First coordinate of z where there is an intercept, else 0."""
         if not self.intercept:
@@ -194,7 +185,7 @@ class Predictors:
 
         A row that was shrunk has the signs it had: one of the responses is above 0 at most.
         """
-        indicators = np.where(block[self.lines - self.responses : self.lines] > 0, 1.0, 0.0)
+        indicators = np.where(block[-self.responses :] > 0, 1.0, 0.0)
         return np.vstack([1.0 - indicators.max(axis=0), indicators])
 
     def inside(self, block: Floats, lattice: Lattice) -> NDArray[np.bool_]:
@@ -203,11 +194,11 @@ class Predictors:
 
     def labels(self, block: Floats) -> Floats:
         """Return +1 for the second level, else -1; 0 where the row is incomplete."""
-        return np.where(block[0] > 0, np.where(block[self.lines - 1] > 0, 1.0, -1.0), 0.0)
+        return np.where(block[0] > 0, np.where(block[-1] > 0, 1.0, -1.0), 0.0)
 
     def response(self, block: Floats, lattice: Lattice) -> Floats:
         """Return the response in its own unit."""
-        return np.asarray(self.middle + self.reach * block[self.lines - 1] / lattice.steps)
+        return np.asarray(self.middle + self.reach * block[-1] / lattice.steps)
 
     def offsets(self, block: Floats, lattice: Lattice) -> Floats:
         """Return what is added to each row's linear predictor, shape (rows,)."""
