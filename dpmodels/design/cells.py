@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
+from dpmodels.design.bound_rows import BoundRows
 from dpmodels.design.columns import FOLDS, declared_facts, multiplied, placed
 from dpmodels.design.parts import Part
-from dpmodels.design.rows import BoundRows, Rows, Terms, levels_of, rows_of
+from dpmodels.design.rows import Rows, Terms, levels_of, rows_of
 from dpmodels.design.sql import counts_by_cell
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula.tally import Margins, Placed, Tally

@@ -27,5 +27,6 @@ from dpmodels.released.terms import Clipping as Clipping
 from dpmodels.released.terms import MechanismInfo as MechanismInfo
 from dpmodels.released.terms import Released as Released
 from dpmodels.released.terms import Shared as Shared
+from dpmodels.released.terms import UnitCap as UnitCap
 from dpmodels.released.unions import AnyRelease as AnyRelease
 from dpmodels.released.unions import Release as Release

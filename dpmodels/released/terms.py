@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import ClassVar, Final
 
-from dpmodels.external_files import Amount, Quantity
+from dpmodels.external_files import Amount, AmountOrNan, Quantity
 from dpmodels.privacy import Adjacency, Event, Guarantee, Pufferfish
 
 # Choices: which shares of values beyond a bound are many, and how clear in noise sds.
@@ -92,6 +92,19 @@ class Clipping:
         )
 
 
+@dataclass(frozen=True)
+class UnitCap:
+    """The released cap of the weights of units of a survey design.
+
+    ``beyond`` is the estimated fraction of all weight that was cut off, ``beyond_sd`` its noise
+    standard deviation.
+    """
+
+    cap: Amount
+    beyond: Quantity
+    beyond_sd: AmountOrNan
+
+
 @dataclass(frozen=True, kw_only=True)
 class Released:
     """The common fields of all releases.
@@ -121,6 +134,8 @@ class Released:
         Digest of the release of which it is a part at no further cost; None otherwise.
     clipping : Clipping or None
         How many values lie beyond the declared bounds; None if they were not counted.
+    units : UnitCap or None
+        The cap of weights, where rows of a survey design took places by weight.
     """
 
     rows: int | None
@@ -134,6 +149,7 @@ class Released:
     whole: str | None = None
     table: tuple[tuple[str, str], ...] | None = None
     clipping: Clipping | None = None
+    units: UnitCap | None = None
 
     # Fields added after the first version: digests omit them where they are None.
-    later: ClassVar[frozenset[str]] = frozenset({"subset", "whole", "table", "clipping"})
+    later: ClassVar[frozenset[str]] = frozenset({"subset", "whole", "table", "clipping", "units"})

@@ -40,6 +40,7 @@ class LinearModel:
     intercept: bool
     weights: str | None = None
     fixed: tuple[str, ...] = ()  # the factors of fixed effects
+    sampled: bool = False  # whether rows count by the weights of a survey design
 
 
 @dataclass(frozen=True)
@@ -160,9 +161,12 @@ class LinearFit:
 
     @property
     def nobs(self) -> float:
-        """Rows used: complete ones as released, or with weights the public number."""
+        """Rows used: complete ones as released, or with weights the public number.
+
+        Of a survey design that of its units.
+        """
         n_public = math.inf if self.release.rows is None else float(self.release.rows)
-        if self.model.weights is not None:
+        if self.model.weights is not None or self.model.sampled:
             return n_public if math.isfinite(n_public) else math.nan
         ball = self.release.ball
         about_line = ball is not None and not math.isnan(ball.rows)
@@ -177,6 +181,8 @@ class LinearFit:
         """
         if math.isnan(self.nobs):
             return math.nan
+        if self.model.sampled:
+            return self.nobs - 1
         count = self.nobs if self.model.weights is not None else self.release.count
         return max(min(count, self.nobs) - len(self.names), 1.0)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from dpmodels.design import PrivateDesign
-from dpmodels.design.rows import BoundRows
+from dpmodels.design.bound_rows import BoundRows
 from dpmodels.errors import BudgetError, DPModelsError
 from dpmodels.models.predictor import identified_share, predict
 from dpmodels.privacy import ApproxDP, Event, Guarantee, Ledger
