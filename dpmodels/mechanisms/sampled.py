@@ -131,7 +131,10 @@ def of_design(base: Any, sampling: Sampling | None) -> Any:
 
 def _noise(plan: Any) -> float:
     """Return the noise of a sum of weights with a cap of 1."""
-    squares = math.fsum(event.count / event.multiplier**2 for event in plan.events)
+    squares = math.fsum(
+        event.count * (getattr(event, "eps", 0.0) or 1 / event.multiplier) ** 2
+        for event in plan.events
+    )
     return math.sqrt(2 / squares) / SLOTS
 
 

@@ -233,10 +233,14 @@ def dp_glm(
     )
 
 
-@spec_of("glm")
+@spec_of("glm", designs=True)
 def glm_spec(request: Request) -> VerbSpec[GLMResult | MultinomialResult]:
     """Build the specification of a dp_glm call."""
-    return glm_by_counts(request, *glm_by_sums(request))
+    spec, terms = glm_by_sums(request)
+    if request.codebook.design is not None:
+        _check_design(request)
+        return spec
+    return glm_by_counts(request, spec, terms)
 
 
 def glm_by_sums(request: Request) -> tuple[VerbSpec[Any], Linear]:
@@ -264,6 +268,20 @@ def glm_by_sums(request: Request) -> tuple[VerbSpec[Any], Linear]:
     table = COEFFICIENTS | further
     automatic = AUTOMATIC[model.family]
     return coefficients_spec(request, terms, model, table, automatic, result), terms
+
+
+def _check_design(request: Request) -> None:
+    """Refuse what has no weighted rows, before a row is read."""
+    if request.words["family"] == "ordinal":
+        raise ArgumentError(
+            'family="ordinal" is computed from counts, whose errors are not those of a survey '
+            "design: compare the response, as in 'health > 2 ~ ...', or write design=False"
+        )
+    if isinstance(request.words.get("ridge"), tuple):
+        raise ArgumentError(
+            "ridge=dp.tune(...) divides the rows at random, and sampling units are not to be "
+            "divided: give one ridge, or write design=False"
+        )
 
 
 def glm_by_counts(request: Request, spec: VerbSpec[Any], terms: Linear) -> VerbSpec[Any]:
