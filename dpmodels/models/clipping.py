@@ -106,6 +106,7 @@ def counted_variables(
         current_settings().clipping is False
         or request.verb in _WITHOUT
         or isinstance(request.guarantee, Pufferfish)
+        or spec.reads is not None
         or not (request.adjacency.n_public and in_one_place and not holders.others)
         or not all(isinstance(rows, BoundRows) and rows.rereadable for rows in private)
     ):
