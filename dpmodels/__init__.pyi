@@ -47,6 +47,7 @@ from .models.survey import dp_survey as dp_survey
 from .models.survfit import dp_survfit as dp_survfit
 from .models.svm import dp_svm as dp_svm
 from .models.table import dp_table as dp_table
+from .models.total import dp_total as dp_total
 from .noise import simulation as simulation
 from .options import options as options
 from .planning.plan import plan as plan

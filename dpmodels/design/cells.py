@@ -184,7 +184,7 @@ def _bound(
 
 def _table_facts(tallies: tuple[Tally, ...]) -> dict[str, str]:
     """Return the facts that identify tables."""
-    facts = {}
+    facts = dict[str, str]()
     for number, tally in enumerate(tallies, start=1):
         factors = [f"{factor.code}: {list(factor.levels)!r}" for factor in tally.factors]
         measured = tally.measured
@@ -193,6 +193,8 @@ def _table_facts(tallies: tuple[Tally, ...]) -> dict[str, str]:
             powers.append(f"{measured.code} in {measured.lower!r} to {measured.upper!r}")
         powers += [f"powers to {tally.degree}"] if tally.degree else []
         powers += ["of persons in several cells"] if tally.clustered else []
+        if tally.sampling is not None:
+            facts |= tally.sampling.facts
         facts[f"table {number}"] = "; ".join([*factors, *powers])
     return facts
 

@@ -68,8 +68,7 @@ def sampling_of(codebook: Codebook) -> Sampling | None:
     if design.weights is not None:
         lower, upper = _bounds(design, codebook)
         variable = codebook.get(design.weights)
-        is_number = isinstance(variable, Numeric)
-        read[design.weights] = variable if is_number else Numeric(lower, upper)
+        read[design.weights] = variable if isinstance(variable, Numeric) else Numeric(lower, upper)
     strata = None
     if design.strata is not None:
         if design.strata not in codebook:

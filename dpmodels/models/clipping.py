@@ -107,6 +107,7 @@ def counted_variables(
         or request.verb in _WITHOUT
         or spec.sampling is not None
         or isinstance(request.guarantee, Pufferfish)
+        or spec.reads is not None
         or not (request.adjacency.n_public and in_one_place and not holders.others)
         or not all(isinstance(rows, BoundRows) and rows.rereadable for rows in private)
     ):

@@ -6,12 +6,13 @@ from functools import partial
 from typing import Unpack
 
 from dpmodels.arguments import finite
-from dpmodels.errors import FormulaError, shorten
+from dpmodels.errors import ArgumentError, FormulaError, shorten
 from dpmodels.formula.sides import one_measured, parse_sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.descriptive_specs import descriptive_spec, mean_tally
 from dpmodels.models.replay import spec_of
+from dpmodels.models.sampled_specs import sampled_spec
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.request import Request
@@ -87,11 +88,13 @@ def dp_mean(
     return run_verb("mean", mean_spec, formula, data, shared, mechanism)
 
 
-@spec_of("mean", gaussian="gaussian")
+@spec_of("mean", gaussian="gaussian", designs=True)
 def mean_spec(request: Request) -> VerbSpec[MeanResult]:
     """Build the specification of a dp_mean call."""
     formula_sides = parse_sides(request.formula, request.codebook)
     number, factors = one_measured(formula_sides, "dp_mean")
+    if request.codebook.design is not None:
+        return sampled_spec(request, formula_sides, Tally(factors, number, 1), MeanResult)
     tally = mean_tally(request.adjacency, factors, number)
     return descriptive_spec(request, formula_sides, (tally,), MeanResult)
 
@@ -157,11 +160,18 @@ def dp_var(
     return run_verb("var", var_spec, formula, data, shared, mechanism)
 
 
-@spec_of("var", gaussian="gaussian", audited=("a ~ g", "geometric"))
+@spec_of("var", gaussian="gaussian", audited=("a ~ g", "geometric"), designs=True)
 def var_spec(request: Request) -> VerbSpec[VarResult]:
     """Build the specification of a dp_var call."""
     formula_sides = parse_sides(request.formula, request.codebook)
     number, factors = one_measured(formula_sides, "dp_var")
+    if request.codebook.design is not None:
+        if request.codebook.design.psu is not None:
+            raise ArgumentError(
+                "dp_var takes no design with psu=: a variance of rows would need other sums of "
+                "each unit; write a design without psu=, or dp_mean for means"
+            )
+        return sampled_spec(request, formula_sides, Tally(factors, number, 2), VarResult)
     return descriptive_spec(request, formula_sides, (Tally(factors, number, 4),), VarResult)
 
 
@@ -231,7 +241,7 @@ def dp_ttest(
     return run_verb("ttest", ttest_spec, formula, data, shared, mechanism, mu=mu)
 
 
-@spec_of("ttest", gaussian="gaussian")
+@spec_of("ttest", gaussian="gaussian", designs=True)
 def ttest_spec(request: Request) -> VerbSpec[TTestResult]:
     """Build the specification of a dp_ttest call."""
     formula_sides = parse_sides(request.formula, request.codebook)
@@ -243,5 +253,7 @@ def ttest_spec(request: Request) -> VerbSpec[TTestResult]:
             "group' with a group of two levels, such as (region == \"north\"), or '~ y'"
         )
     result = partial(TTestResult, mu=finite("mu", request.words["mu"]))
+    if request.codebook.design is not None:
+        return sampled_spec(request, formula_sides, Tally(factors, number, 1), result)
     tally = mean_tally(request.adjacency, factors, number)
     return descriptive_spec(request, formula_sides, (tally,), result)

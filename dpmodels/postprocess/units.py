@@ -21,6 +21,7 @@ from dpmodels.released import (
     AnswersRelease,
     AnyRelease,
     BoughtCurvature,
+    CappedWeights,
     CellsRelease,
     CoefficientsRelease,
     CountsRelease,
@@ -59,6 +60,8 @@ def in_persons(release: AnyRelease, places: int) -> AnyRelease:
             replacements["tuning"] = _tuning(tuning, places)
         case CellsRelease(noise_sds=(first, second)):
             replacements = {"noise_sds": (first / places, second / places)}
+        case CountsRelease(weights=weights) if weights is not None:
+            replacements = {"weights": _capped(weights, places)}
         case MarginsRelease(noise_sds=sds):
             replacements = {"noise_sds": tuple(sd / places for sd in sds)}
         case RunsRelease(noise_sds=noise_sds):
@@ -104,6 +107,14 @@ def _divided(release: Any, places: int) -> Any:
     return replace(
         release, **{name: values / places for name, values in sums.items() if values is not None}
     )
+
+
+def _capped(weights: CappedWeights, places: int) -> CappedWeights:
+    capped, by_stratum = (
+        tuple(value / places for value in values) for values in (weights.capped, weights.by_stratum)
+    )
+    side_sd = weights.side_sd / places
+    return replace(weights, capped=capped, by_stratum=by_stratum, side_sd=side_sd)
 
 
 def _meat(meat: Meat | None, places: int) -> Meat | None:

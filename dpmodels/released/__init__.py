@@ -3,6 +3,7 @@
 from dpmodels.released.answers import AnswersFitRelease as AnswersFitRelease
 from dpmodels.released.answers import AnswersRelease as AnswersRelease
 from dpmodels.released.answers import Channel as Channel
+from dpmodels.released.counts import CappedWeights as CappedWeights
 from dpmodels.released.counts import CellsRelease as CellsRelease
 from dpmodels.released.counts import CountsRelease as CountsRelease
 from dpmodels.released.counts import HeldIn as HeldIn

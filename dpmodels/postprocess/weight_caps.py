@@ -1,0 +1,48 @@
+"""The cap of sampling weights, from released numbers of units by their weight."""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from dpmodels.postprocess.ranges import CellNoise
+from dpmodels.postprocess.tails import excess_above
+from dpmodels.typing import Floats
+
+# Cells per octave of weights: a choice. A cap between two of them costs at most 9 % more noise.
+PER_OCTAVE: Final = 4
+
+
+class WeightCap(NamedTuple):
+    """A cap, and the mean by which the weights above it exceed it, with its error."""
+
+    cap: float
+    mean_excess: float
+    mean_excess_sd: float
+
+
+def weight_edges(lower: float, upper: float) -> Floats:
+    """Return the edges of public cells of weights, shape (cells + 1,), the first below `lower`."""
+    n_cells = max(math.ceil(math.log2(upper / lower) * PER_OCTAVE - 1e-9), 1)
+    inner = upper * 2.0 ** (-np.arange(n_cells, 0, -1) / PER_OCTAVE)
+    return np.append(inner, upper)
+
+
+def best_cap(
+    edges: Floats, counts: Floats, noise: CellNoise, price: float, moved: float
+) -> WeightCap:
+    """Return the cap under which a weighted sum has the least predicted error.
+
+    `price` is the noise of the sum for a cap of 1, and `moved` what it moves by for each unit of
+    weight that is cut off. With the excess ``E(c)`` estimated from the released counts the cap
+    minimises ``(price c)² + (moved E(c))²`` over the edges of the cells.
+    """
+    excesses = [excess_above(edges, counts, noise, float(cap)) for cap in edges[1:]]
+    errors = [
+        math.hypot(price * float(cap), moved * excess.total)
+        for cap, excess in zip(edges[1:], excesses, strict=True)
+    ]
+    best = int(np.argmin(errors))
+    return WeightCap(float(edges[best + 1]), excesses[best].mean, excesses[best].mean_sd)
