@@ -101,6 +101,7 @@ class Sampled:
         ends = cap_grid(self.sampling, in_units=plan.facts.adjacency.person is not None)
         counts, scale = noised_rows(units.by_weight(ends), plan.scales[UNITS], entropy, law)
         cap = best_cap(ends, counts, law.sd * scale, _noise(base_plan))
+        cap = replace(cap, population=self.sampling.design.population.get("", math.nan))
         capped = self.base.measure(units.capped(cap.cap), base_plan)
         release = self.base.release(capped, base_plan, entropy)
         return replace(release, guarantee=plan.guarantee, events=plan.events, units=cap)

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from dpmodels.design.rows import requested_of
 from dpmodels.design.sampled_rows import SLOTS, SampledPlaces
+from dpmodels.errors import ArgumentError
 from dpmodels.formula.sampling import Sampling
 from dpmodels.formula.sides import subset
 from dpmodels.mechanisms.protocol import AnyStrategy
@@ -116,6 +117,11 @@ def planned(
 ) -> Planned:
     """Choose a strategy and plan it from public facts; refuse what cannot be released."""
     request = spec.request
+    if spec.sampling is not None and (len(private) != 1 or holders.others or holders.protocol):
+        raise ArgumentError(
+            "a survey design needs all rows in one table, since one cap is released for their "
+            "weights: write data= instead of sites=, or design=False"
+        )
     candidate, protocol_reason = holders.mechanism(
         mechanism, VERBS[request.verb].gaussian, request, lawful=spec.lawful
     )

@@ -97,12 +97,26 @@ class UnitCap:
     """The released cap of the weights of units of a survey design.
 
     ``beyond`` is the estimated fraction of all weight that was cut off, ``beyond_sd`` its noise
-    standard deviation.
+    standard deviation; ``population`` is the number of units in the population, nan if it is not
+    declared.
     """
+
+    later: ClassVar[frozenset[str]] = frozenset({"population"})
 
     cap: Amount
     beyond: Quantity
     beyond_sd: AmountOrNan
+    population: AmountOrNan = math.nan
+
+    def correction(self, n_units: float) -> float:
+        """Return the factor of a sum of squares over n sampled units, 1 if n is not public.
+
+        It is n/(n - 1), and the part of the population that was not sampled where that is known.
+        """
+        if not n_units > 1:
+            return 1.0
+        left = 1 - n_units / self.population if n_units < self.population else 1.0
+        return left * n_units / (n_units - 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,6 +164,11 @@ class Released:
     table: tuple[tuple[str, str], ...] | None = None
     clipping: Clipping | None = None
     units: UnitCap | None = None
+
+    @property
+    def sampling_correction(self) -> float:
+        """The factor of sums of squares over the units of a survey design; 1 without one."""
+        return 1.0 if self.units is None else self.units.correction(self.rows or math.nan)
 
     # Fields added after the first version: digests omit them where they are None.
     later: ClassVar[frozenset[str]] = frozenset({"subset", "whole", "table", "clipping", "units"})

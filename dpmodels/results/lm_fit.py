@@ -212,6 +212,8 @@ class LinearFit:
         if self.release.meat is None:
             return LeastSquares(self._law_equations, self.freedom / effect)
         correction = 1.0 if math.isnan(self.freedom) else self.nobs / self.freedom
+        if self.model.sampled:
+            correction = self.release.sampling_correction
         equations = self.equations
         squares = filling(self.release.meat, equations.noise_in_score(self.theta) + equations.pull)
         # Squares of persons' scores include the correlation of their rows.
