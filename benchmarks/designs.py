@@ -3,10 +3,11 @@
     python benchmarks/designs.py [--rows 20000] [--cv 0.5 1 1.5] [--icc 0.05 0.3] [--eps 1]
                                  [--protect rows psus] [--runs 200] [--hindsight]
 
-A finite population of persons in clusters in strata is sampled in two stages: clusters by simple
-random sampling within strata, then each person with probability 1/v, v an integer that is larger
-where the response is smaller. Weights are the clusters' times v: integers with the coefficient of
-variation --cv. The response has the correlation --icc within clusters.
+A finite population of persons in clusters in strata is sampled. With ``--protect psus`` in two
+stages: clusters by simple random sampling within strata, then each person with probability 1/v, v
+an integer that depends on the response. With ``--protect rows`` persons are sampled systematically
+in random order, with the same probabilities. Weights are integers with the coefficient of variation
+--cv. The response has the correlation --icc within clusters.
 
 A line is one cell and one estimand: coverage of `conf_int` of the population's value, of
 `noise_int` of the weighted estimate of this sample, the fraction of runs with intervals, the
@@ -56,9 +57,15 @@ class Population:
         terms = np.stack([np.ones(n), self.x], axis=1)
         self.slope = float(np.linalg.lstsq(terms, self.y, rcond=None)[0][1])
 
-    def sample(self, seed: int) -> pd.DataFrame:
-        """Draw clusters within strata, then persons within clusters."""
+    def sample(self, seed: int, protect: str) -> pd.DataFrame:
+        """Draw clusters within strata, then persons within clusters; or persons alone."""
         rng = np.random.default_rng(seed)
+        if protect == "rows":
+            order = rng.permutation(len(self.y))
+            passed = np.cumsum(1 / (FIRST_STAGE * self.within[order])) + rng.random()
+            is_sampled = np.zeros(len(order), dtype=bool)
+            is_sampled[order[np.diff(np.floor(passed), prepend=0) > 0]] = True
+            return self._table(is_sampled)
         # Clusters are sorted by stratum: of a random order, the first half of each stratum.
         order = np.lexsort([rng.random(len(self.stratum)), self.stratum])
         rank = np.arange(len(order)) - np.searchsorted(self.stratum, self.stratum)
@@ -66,6 +73,9 @@ class Population:
         is_drawn = np.zeros(len(order), dtype=bool)
         is_drawn[order[rank < size // FIRST_STAGE]] = True
         is_sampled = is_drawn[self.cluster] & (rng.random(len(self.y)) * self.within < 1)
+        return self._table(is_sampled)
+
+    def _table(self, is_sampled: np.ndarray) -> pd.DataFrame:
         cluster = self.cluster[is_sampled]
         return pd.DataFrame(
             {
@@ -123,7 +133,7 @@ def cell(rows: int, cv: float, icc: float, eps: float, protect: str, runs: int) 
     population, lines = Population(rows, cv, icc, seed=rows), []
     truths = {"mean": population.mean, "total": population.total, "slope": population.slope}
     for seed in range(runs):
-        data = population.sample(seed)
+        data = population.sample(seed, protect)
         exact, fits = weighted(data), released(data, protect, eps, seed)
         for name, (estimate, full, noise) in fits.items():
             lines.append(
@@ -145,7 +155,7 @@ def hindsight(rows: int, cv: float, icc: float, eps: float, protect: str, runs: 
     population = Population(rows, cv, icc, seed=rows)
     squares = {cap: dict.fromkeys(ESTIMANDS, 0.0) for cap in CAPS}
     for seed, cap in product(range(runs), CAPS):
-        data = population.sample(seed)
+        data = population.sample(seed, protect)
         exact = weighted(data)
         for name, (estimate, *_) in released(data, protect, eps, seed, cap).items():
             squares[cap][name] += (estimate - exact[name]) ** 2 / runs

@@ -236,10 +236,10 @@ def dp_glm(
 @spec_of("glm", designs=True)
 def glm_spec(request: Request) -> VerbSpec[GLMResult | MultinomialResult]:
     """Build the specification of a dp_glm call."""
-    spec, terms = glm_by_sums(request)
     if request.codebook.design is not None:
         _check_design(request)
-        return spec
+        return glm_by_sums(request)[0]
+    spec, terms = glm_by_sums(request)
     return glm_by_counts(request, spec, terms)
 
 
