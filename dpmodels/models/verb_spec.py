@@ -93,6 +93,8 @@ def of_question(
     """
     facts = [("Records", text) for text in holders.records] if holders else []
     facts += [("Codebook", "attached to the table")] if request.attached else []
+    design = request.codebook.design
+    facts += [("Design", design.describe())] if design is not None else []
     neighbours, drafted = slots or request.adjacency, request.drafted
     guarantee, events = request.guarantee, group_events(release.events, neighbours.places)
     if drafted is not None:

@@ -52,8 +52,10 @@ def in_persons(release: AnyRelease, places: int) -> AnyRelease:
     """
     replacements: dict[str, object] = {}
     match release:
-        case MomentsRelease(noise=noise, meat=meat, tails=tails):
+        case MomentsRelease(noise=noise, meat=meat, tails=tails, ball=ball):
             replacements = {"noise": _divided(noise, places), "meat": _meat(meat, places)}
+            if ball is not None:
+                replacements["ball"] = replace(ball, rows=ball.rows / places)
             replacements["tails"] = None if tails is None else _divided(tails, places)
         case CoefficientsRelease(curvature=curvature, tuning=tuning):
             replacements = {"curvature": _curvature(curvature, places)}

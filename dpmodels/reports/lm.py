@@ -50,7 +50,9 @@ def lm_report(fit: LMResult) -> Report:
 def _facts(fit: LMResult) -> tuple[Fact, ...]:
     weighted = fit.model.weights
     complete = "not counted (weights)"
-    if not weighted:
+    if fit.release.units is not None:
+        complete = f"rows of weight {_weight(fit)}"
+    elif not weighted:
         complete = complete_rows(
             fit.nobs, fit.release.noise.count, fit.release.rows, counted_as(fit.release.adjacency)
         )
@@ -74,6 +76,16 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
     )
 
 
+def _weight(fit: LMResult) -> str:
+    """Return the noisy sum of capped weights, and its noise."""
+    release = fit.release
+    cap, ball = (1.0 if release.units is None else release.units.cap), release.ball
+    is_about_line = ball is not None and not math.isnan(ball.rows)
+    total = ball.rows if ball is not None and is_about_line else release.count
+    noise = signif(cap * release.noise.count, 2)
+    return f"{count(max(cap * total, 0.0))} (noise sd {noise})"
+
+
 def _fixed_effects(fit: LMResult) -> tuple[Fact, ...]:
     """Name the fixed effects, and count their levels."""
     sizes = [(code, len(fit.terms[code]) + 1) for code in fit.model.fixed]
@@ -87,6 +99,7 @@ def _covariance_type(fit: LMResult) -> tuple[Fact, ...]:
     if meat is None:
         return ()
     kind = "HC" if meat.person is None else f"cluster ({shorten(meat.person, 40)})"
+    kind = kind if fit.release.units is None else "survey design"
     return (("Covariance type", f"{kind}, bought with {meat.share:.0%} of the budget"),)
 
 
@@ -247,6 +260,8 @@ def _variances(fit: LMResult) -> str:
     kind, unit = "unequal residual variances (HC1", "row"
     if meat.person is not None:
         kind, unit = f"rows clustered by person ({shorten(meat.person, 40)}", "person"
+    if fit.release.units is not None:
+        kind, unit = "scores summed by unit of the survey design (linearised", "unit"
     most = f"one {unit}: at most {100 * meat.most:.2g}% of a variance"
     return f"{kind}; {most}; noise: {meat.sd:.0%})"
 
