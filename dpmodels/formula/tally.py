@@ -93,7 +93,7 @@ class Tally:
     @property
     def side_parts(self) -> int:
         """Numbers of each cell of sampled units that are counted once more."""
-        return 1 if self.measured is None else 2
+        return 1 if self.measured is None else 3
 
     @property
     def stratum_size(self) -> int:

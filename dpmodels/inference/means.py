@@ -47,6 +47,16 @@ class GroupMoments:
         """Number of complete rows, shape (groups,); may be negative."""
         return np.asarray(self.parts.sum(axis=1))
 
+    @property
+    def sizes(self) -> Floats:
+        """The same, or the sums of weights under a survey design."""
+        return self.counts
+
+    @property
+    def size_sd(self) -> float:
+        """Noise standard deviation of each of `sizes`."""
+        return self.count_sd
+
     @cached_property
     def together(self) -> GroupMoments:
         """The moments of all groups combined; persons may have been in several.

@@ -27,10 +27,10 @@ from dpmodels.results.call import DescribedCall
 Result = TypeVar("Result")
 
 # By degree the noise of a wanted sum over that of a part, and what it moves by for a unit of weight
-# that is cut off: of counts, means, variances, on a range of length 1. Choices.
+# that is cut off and put back: of counts, means, variances, on a range of length 1. Choices.
 _NUMERATORS: Final = {0: 1.7, 1: 1.0, 2: 1.0}
-_MOVED: Final = {0: 1.0, 1: 0.25, 2: 0.25}
-_TOTAL: Final = (1.6, 0.5)
+_MOVED: Final = {0: 0.25, 1: 0.06, 2: 0.06}
+_TOTAL: Final = (1.6, 0.15)
 
 
 def sampled_spec(

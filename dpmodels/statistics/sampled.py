@@ -13,7 +13,7 @@ over all cells.
 *Theorem 71.* They are not negative and have the sum C_g in each cell, so at most 1 over all cells,
 whatever the weights, their number and the cap. With ``1 - C`` for the rest a unit has parts of the
 sum 1: it is to a table what a row is. Units of weight above the cap are counted once more, and by
-stratum, in two tables to which they add `SIDE` times as much: parts of the sum `SIDE` at most.
+stratum, in two tables to which they add a fraction: parts of that sum at most.
 """
 
 from __future__ import annotations
@@ -57,10 +57,11 @@ class Units(NamedTuple):
 
 @dataclass(frozen=True)
 class Amounts:
-    """Units of the lattice that a sampled unit has: in the table, and in each side table."""
+    """Units of the lattice that a sampled unit has in each table."""
 
     table: int
-    side: int
+    capped: int
+    by_stratum: int
 
 
 class SampledPasses(Statistic):
@@ -122,9 +123,9 @@ class SampledPasses(Statistic):
         for units in self._units():
             lines = _Lines(units, cap, tally)
             table = table + units.times * lines.table(amounts.table)
-            capped = capped + units.times * lines.capped(amounts.side)
+            capped = capped + units.times * lines.capped(amounts.capped)
             if strata is not None:
-                by_stratum = by_stratum + units.times * lines.by_stratum(amounts.side, levels)
+                by_stratum = by_stratum + units.times * lines.by_stratum(amounts.by_stratum, levels)
         rest = amounts.table * self._n_units - sum(table.ravel().tolist())
         sums = [np.append(table.ravel(), rest), capped.ravel()]
         return [*sums, by_stratum] if strata is not None else sums, self._n_units
@@ -265,7 +266,7 @@ class _Lines:
     def capped(self, amount: int) -> NDArray[Any]:
         """Return the parts of units above the cap: their shares, divided by position."""
         share, positions = self._share * self._is_capped, self._units.positions
-        parts = [share] if positions is None else [share * (1 - positions), share * positions]
+        parts = [share] if positions is None else [*(share * bernstein(positions, 2))]
         return self._by_cell(self._units.cells, parts, self._tally.cells, amount)
 
     def by_stratum(self, amount: int, levels: int) -> NDArray[Any]:
