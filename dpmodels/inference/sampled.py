@@ -61,7 +61,7 @@ class Cut:
     that their mean has to be about that of their excess.
     """
 
-    parts: Floats  # shape (groups, 3), or (groups, 1) of counts
+    parts: Floats  # shape (groups, 3): of degree 2
     noise_sd: float  # of each part
     mean: float  # excess of a capped unit, in caps
     mean_sd: float
