@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,9 +43,13 @@ class Placed:
     positions: Floats | None
 
 
+# Bernstein parts of degree 2.
+CAPPED_PARTS: Final = 3
+
+
 def sampled_parts(degree: int) -> int:
-    """Return the numbers of a cell of sampled units; three where they are only counted."""
-    return 2 * degree + 4 if degree else 3
+    """Return the numbers of a cell of sampled units: Bernstein parts of two degrees."""
+    return 2 * degree + 1 + CAPPED_PARTS
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,7 @@ class Tally:
     to `degree`, or only counts if it is None; `max_cells` limits the parts of cells. If
     `clustered`, every person adds one, whose rows may be in several cells or in none: degree 2.
     Under `sampling` a unit adds one; `degree` is then that of the powers whose means are estimated,
-    and 0 for counts, and the parts are those of :mod:`dpmodels.statistics.sampled`.
+    and the parts are those of :mod:`dpmodels.statistics.sampled`.
     """
 
     factors: tuple[Category, ...]
@@ -89,11 +94,6 @@ class Tally:
         if self.sampling is not None:
             return sampled_parts(self.degree)
         return self.degree + 1 + 2 * self.clustered
-
-    @property
-    def side_parts(self) -> int:
-        """Numbers of each cell of sampled units that are counted once more."""
-        return 1 if self.measured is None else 2
 
     @property
     def stratum_size(self) -> int:

@@ -7,6 +7,7 @@ are declared, times ``1 - n/N`` where the population has N units.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -28,6 +29,8 @@ from dpmodels.typing import Floats
 # squared sums, and where a stratum has so many times the noise of its number of units.
 CLEAR: Final = 0.1
 DETECTED: Final = 4.0
+# How far the excess of capped units may be unlike what is put back, as a fraction: a choice.
+UNLIKE: Final = 0.25
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,39 @@ class StratumSums:
         return self.noise_sd * float(np.sqrt(self.parts[0].size + 1))
 
 
+@dataclass(frozen=True)
+class Cut:
+    """What a cap cut off the weights: parts of capped units, and how far they exceed the cap.
+
+    Estimates put it back: what capped units have above the cap counts as their positions do, so
+    that their mean has to be about that of their excess.
+    """
+
+    parts: Floats  # shape (groups, 3): of degree 2
+    noise_sd: float  # of each part
+    mean: float  # excess of a capped unit, in caps
+    mean_sd: float
+    square: float  # mean squared excess
+
+    @property
+    def relative_error(self) -> float:
+        """The relative error of what is put back: of its size, and of its positions (a choice)."""
+        return math.hypot(self.mean_sd / self.mean, UNLIKE) if self.mean > 0 else 0.0
+
+    def sums(self, weights: Floats) -> Floats:
+        """Return weighted sums of what was cut off, shape (groups,)."""
+        return np.asarray(self.mean * (self.parts * weights).sum(axis=-1))
+
+    def sums_sd(self, weights: Floats) -> Floats:
+        """Return the noise sd of these sums."""
+        return np.asarray(self.mean * self.noise_sd * np.sqrt((weights**2).sum(axis=-1)))
+
+    def squares(self, weights: Floats) -> Floats:
+        """Return by how much weighted sums of squared weights exceed those of capped ones."""
+        more = (2 * self.mean + self.square) * (self.parts * weights).sum(axis=-1)
+        return np.asarray(np.maximum(more, 0.0))
+
+
 @dataclass(frozen=True, kw_only=True)
 class SampledMoments(GroupMoments):
     """Moments by group of weighted rows or sampling units.
@@ -62,10 +98,8 @@ class SampledMoments(GroupMoments):
         Number of units in the sample.
     n_strata : int
         Number of strata, 1 without.
-    capped, capped_positions : array, shape (groups,)
-        Sums of shares of capped units, and of these times positions, with noise of sd `side_sd`.
-    excess, excess_sd : float
-        Mean excess of a capped unit over the cap, in caps, and its error.
+    cut : Cut
+        What was cut off the weights.
     fpc : float
         Share of the population that was not sampled.
     several : bool
@@ -76,11 +110,7 @@ class SampledMoments(GroupMoments):
     degree_of_mean: int
     n_units: float
     n_strata: int
-    capped: Floats
-    capped_positions: Floats
-    side_sd: float
-    excess: float
-    excess_sd: float
+    cut: Cut
     fpc: float = 1.0
     several: bool = False
     strata: StratumSums | None = None
@@ -94,6 +124,20 @@ class SampledMoments(GroupMoments):
     def weights(self) -> Floats:
         """Weights with which the parts of a group add up to its sum of positions."""
         return np.concatenate([power_weights(self.degree, 1), power_weights(2, 1)])
+
+    @cached_property
+    def sizes(self) -> Floats:
+        """Sums of weights by group in caps, with what was cut off."""
+        return self.counts + self.cut.sums(np.ones(self.cut.parts.shape[1]))
+
+    @cached_property
+    def size_sd(self) -> float:
+        """Noise standard deviation of each of these."""
+        return math.hypot(self.count_sd, float(self.cut.sums_sd(np.ones(self.cut.parts.shape[1]))))
+
+    @property
+    def _whole(self) -> Floats:
+        return np.asarray(np.where(self.detected, np.maximum(self.sizes, 1.0), np.nan))
 
     @cached_property
     def _weight_ratio(self) -> Floats:
@@ -112,33 +156,83 @@ class SampledMoments(GroupMoments):
     def _sample_correction(self) -> float:
         return self.n_units / max(self.n_units - 1, 1.0)
 
+    # ---- means -------------------------------------------------------------------------
+
     @cached_property
-    def variances(self) -> Floats:
-        """Weighted variances; of units of several rows those of their means."""
-        raw = self._ratio(self._both_central(np.nan_to_num(self.means)))
-        return np.asarray(np.maximum(raw, 0.0) * self._sample_correction)
+    def _uncut(self) -> Floats:
+        """Means with what the cap cut off, shape (groups,)."""
+        sums = (self.weights * self.parts).sum(axis=1) + self.cut.sums(power_weights(2, 1))
+        return np.asarray(sums / self._whole)
 
-    def _both_central(self, centre: Floats) -> Floats:
-        """Return the weights of squared distances from a centre, in both blocks of parts."""
-        blocks = (central_weights(degree, 2, centre) for degree in (self.degree, 2))
-        return np.asarray(np.hstack(list(blocks)))
+    @cached_property
+    def means(self) -> Floats:
+        """Means, shape (groups,), within 0 and 1; nan for groups hidden by noise."""
+        return np.clip(self._uncut, 0.0, 1.0)
 
-    def meat(self, centre: Floats, spread: Floats | None = None) -> Floats:
-        """Return the variance of ``Σ C (t - centre)`` over units, not below 0, shape (groups,).
+    @cached_property
+    def _centre(self) -> Floats:
+        return np.nan_to_num(self.means)
 
-        With `spread` it is that of ``Σ C ((t - centre)² - spread)``.
-        """
-        weights = central_weights(self.degree, 2, centre)
-        if spread is not None:
-            ones = np.ones(self.degree + 1)
-            squares = central_weights(self.degree, 4, centre)
-            weights = squares - 2 * spread[:, None] * weights + spread[:, None] ** 2 * ones
-        squared = np.maximum((self.parts[:, : self.degree + 1] * weights).sum(axis=1), 0.0)
+    @cached_property
+    def shift(self) -> Floats:
+        """What the cap had moved the means by, shape (groups,)."""
+        return np.asarray(self._ratio(self._mean_weights) - self._uncut)
+
+    @cached_property
+    def shift_sd(self) -> Floats:
+        """The error of `shift`."""
+        noise = self.cut.sums_sd(power_weights(2, 1) - self._centre[:, None]) / self._whole
+        return np.hypot(noise, self.shift * self.cut.relative_error)
+
+    @cached_property
+    def cut_share(self) -> Floats:
+        """The share of the weight of each group that was cut off."""
+        return np.asarray((self.sizes - self.counts) / self._whole)
+
+    @cached_property
+    def cut_share_sd(self) -> Floats:
+        """The error of that share."""
+        noise = self.cut.sums_sd(np.ones(self.cut.parts.shape[1])) / self._whole
+        return np.hypot(noise, self.cut_share * self.cut.relative_error)
+
+    @cached_property
+    def mean_noise_sd(self) -> Floats:
+        """Standard deviation of noise, that of what was put back included."""
+        return np.hypot(self._ratio_noise(self._mean_weights, self.means), self.shift_sd)
+
+    @cached_property
+    def mean_sampling_sd(self) -> Floats:
+        """Sampling standard deviation of the means, by linearisation."""
+        return np.asarray(np.sqrt(self.meat(self._centre)) / self._whole)
+
+    @cached_property
+    def joint_sampling_sd(self) -> Floats:
+        """Sampling standard deviations that bound any sum of the groups' means."""
+        factor = math.sqrt(len(self.parts)) if self.several and self.joined == 1 else 1.0
+        return self.mean_sampling_sd * factor
+
+    def mean_interval(self, level: float, *, population: bool) -> Interval:
+        """Return intervals of the population's means, or of those on these rows."""
+        factor = student_factor(np.maximum(self.independent - 1, 1.0), (1 - level) / 2)
+        extra = np.nan_to_num(np.hypot(self.mean_sampling_sd * factor * population, self.shift_sd))
+        spread = (extra * np.nan_to_num(self._divisor)) ** 2
+        lower, upper = self._invert(self._mean_weights, spread, level)
+        moved = np.nan_to_num(self.means) - np.nan_to_num(self._ratio(self._mean_weights))
+        return np.clip(lower + moved, 0.0, 1.0), np.clip(upper + moved, 0.0, 1.0)
+
+    # ---- squares -----------------------------------------------------------------------
+
+    def meat(self, centre: Floats) -> Floats:
+        """Return the variance of ``Σ C (t - centre)`` over units, not below 0, shape (groups,)."""
+        squares = central_weights(self.degree, 2, centre)
+        squared = np.maximum((self.parts[:, : self.degree + 1] * squares).sum(axis=1), 0.0)
+        squared = squared + self.cut.squares(central_weights(2, 2, centre))
         scores = self.weights - centre[:, None]
         sums, noise = (self.parts * scores).sum(axis=1), self.noise.product(scores, scores)
-        mean = np.maximum(sums**2 - noise, 0.0) / self.n_units if spread is None else 0.0
+        sums = sums + self.cut.sums(power_weights(2, 1) - centre[:, None])
+        mean = np.maximum(sums**2 - noise, 0.0) / self.n_units
         simple = np.maximum(squared - mean, 0.0) * self._sample_correction
-        if spread is None and self.strata is not None:
+        if self.strata is not None:
             simple = self._by_stratum(centre, squared, simple)
         return np.asarray(simple * self.fpc)
 
@@ -165,74 +259,50 @@ class SampledMoments(GroupMoments):
             simple,
         )
 
-    @cached_property
-    def mean_sampling_sd(self) -> Floats:
-        """Sampling standard deviation of the means, by linearisation."""
-        return np.asarray(np.sqrt(self.meat(np.nan_to_num(self.means))) / self._divisor)
+    def _both_central(self, centre: Floats) -> Floats:
+        """Return the weights of squared distances from a centre, in both blocks of parts."""
+        blocks = [central_weights(degree, 2, centre) for degree in (self.degree, 2)]
+        return np.hstack(blocks)
 
     @cached_property
-    def joint_sampling_sd(self) -> Floats:
-        """Sampling standard deviations that bound any sum of the groups' means."""
-        factor = np.sqrt(len(self.parts)) if self.several and self.joined == 1 else 1.0
-        return self.mean_sampling_sd * factor
+    def variances(self) -> Floats:
+        """Weighted variances; of units of several rows those of their means."""
+        sums = (self._both_central(self._centre) * self.parts).sum(axis=1)
+        sums = sums + self.cut.sums(central_weights(2, 2, self._centre))
+        return np.asarray(np.maximum(sums / self._whole, 0.0) * self._sample_correction)
 
     @cached_property
-    def excess_counts(self) -> Floats:
-        """By group what was cut off the weights, in caps; noise sd `excess` times `side_sd`."""
-        return self.excess * self.capped
+    def variance_shift(self) -> Floats:
+        """What the cap had moved the variances by."""
+        raw = self._ratio(self._both_central(np.nan_to_num(self._ratio(self._mean_weights))))
+        return np.asarray(np.maximum(raw, 0.0) * self._sample_correction - self.variances)
 
     @cached_property
-    def shift(self) -> Floats:
-        """What the cap moved the means by, shape (groups,)."""
-        means = np.nan_to_num(self.means)
-        moved = self.excess * (self.capped_positions - means * self.capped)
-        return np.asarray(-moved / (self._divisor + np.maximum(self.excess_counts, 0.0)))
-
-    @cached_property
-    def shift_sd(self) -> Floats:
-        """The error of `shift`: noise, and the error of the mean excess."""
-        means = np.nan_to_num(self.means)
-        relative = self.excess_sd / self.excess if self.excess > 0 else 0.0
-        noise = self.excess * self.side_sd * np.sqrt((1 - means) ** 2 + means**2) / self._divisor
-        return np.asarray(np.hypot(noise, self.shift * relative))
-
-    @cached_property
-    def cap_sd(self) -> Floats:
-        """What errors allow for the cap: the larger of the shift and of its error."""
-        return np.maximum(np.abs(self.shift), self.shift_sd)
-
-    @cached_property
-    def mean_noise_sd(self) -> Floats:
-        """Standard deviation of noise and cap in the means."""
-        return np.hypot(self._ratio_noise(self._mean_weights, self.means), self.cap_sd)
-
-    def mean_interval(self, level: float, *, population: bool) -> Interval:
-        """Return intervals of the population's means, or of those on these rows."""
-        tail = (1 - level) / 2
-        factor = student_factor(np.maximum(self.independent - 1, 1.0), tail)
-        sampled = self.meat(np.nan_to_num(self.means)) * factor**2 * population
-        cut = (np.nan_to_num(self.cap_sd) * np.nan_to_num(self._divisor)) ** 2
-        lower, upper = self._invert(self._mean_weights, sampled + cut, level)
-        estimate = np.nan_to_num(self._ratio(self._mean_weights))
-        moved = np.clip(estimate, 0.0, 1.0) - estimate
-        return np.clip(lower + moved, 0.0, 1.0), np.clip(upper + moved, 0.0, 1.0)
+    def variance_shift_sd(self) -> Floats:
+        """The error of that."""
+        scores = central_weights(2, 2, self._centre) - np.nan_to_num(self.variances)[:, None]
+        noise = self.cut.sums_sd(scores) / self._whole
+        return np.hypot(noise, self.variance_shift * self.cut.relative_error)
 
     @cached_property
     def variance_noise_sd(self) -> Floats:
         """Noise standard deviation of the variances, to first order."""
-        means = np.nan_to_num(self.means)
-        raw = np.nan_to_num(self.variances) / self._sample_correction
-        weights = self._both_central(means) - raw[:, None]
-        sd = np.sqrt(self.noise.product(weights, weights)) / self._divisor
-        shifted = np.abs(self.excess * self.side_sd / self._divisor) + np.abs(self.shift)
-        return np.asarray(np.hypot(sd * self._sample_correction, shifted / 4))
+        weights = self._both_central(self._centre) - np.nan_to_num(self.variances)[:, None]
+        noise = np.sqrt(self.noise.product(weights, weights)) / self._whole
+        return np.hypot(noise * self._sample_correction, self.variance_shift_sd)
 
     @cached_property
     def variance_sampling_sd(self) -> Floats:
-        """Sampling standard deviation of the variances, by linearisation."""
-        raw = np.nan_to_num(self.variances) / self._sample_correction
-        spread = self.meat(np.nan_to_num(self.means), raw)
-        return np.asarray(np.sqrt(spread) / self._divisor) * self._sample_correction
+        """Sampling standard deviation of the variances, by linearisation; degree 4."""
+        spread = np.nan_to_num(self.variances)[:, None] / self._sample_correction
+        second = central_weights(self.degree, 2, self._centre)
+        weights = central_weights(self.degree, 4, self._centre) - 2 * spread * second + spread**2
+        squared = (self.parts[:, : self.degree + 1] * weights).sum(axis=1)
+        # Of capped units the squares are those of the end of the range that is farther.
+        largest = np.maximum(self._centre, 1 - self._centre)[:, None] ** 4
+        squared = squared + self.cut.squares(largest) * (self.cut.mean > 0)
+        sd = np.sqrt(np.maximum(squared, 0.0) * self._sample_correction * self.fpc)
+        return np.asarray(sd / self._whole * self._sample_correction)
 
     def variance_interval(self, level: float, *, population: bool) -> Interval:
         """Return intervals of the variances, within 0 and 1/4."""
@@ -242,6 +312,8 @@ class SampledMoments(GroupMoments):
         width = np.where(self.detected, width, np.inf)
         estimate = np.nan_to_num(self.variances)
         return np.clip(estimate - width, 0.0, 0.25), np.clip(estimate + width, 0.0, 0.25)
+
+    # ---- the design ----------------------------------------------------------------------
 
     @cached_property
     def design_effect(self) -> Floats:
@@ -263,79 +335,68 @@ class SampledMoments(GroupMoments):
 
 @dataclass(frozen=True)
 class Totals:
-    """Totals by group of a number or of a constant, from the parts of rows or of sampled units.
-
-    `values` are what a part of each position counts for, shape (parts,): ``lower + width t``.
-    """
+    """Totals by group of a number, from the parts of rows or of sampled units."""
 
     moments: GroupMoments
-    lower: float
+    lower: float  # of the number's range
     width: float
     scale: float  # the weight of one unit of the parts: the cap, or 1 for rows
 
-    @cached_property
-    def _values(self) -> Floats:
-        row = self.lower + self.width * self.moments.weights
-        return np.tile(row, (len(self.moments.parts), 1))
+    def _values(self, weights: Floats) -> Floats:
+        """Return what parts count for, by the weights that give their positions."""
+        return self.scale * (self.lower + self.width * weights)
+
+    @property
+    def _cut(self) -> Cut | None:
+        return self.moments.cut if isinstance(self.moments, SampledMoments) else None
 
     @cached_property
     def estimates(self) -> Floats:
         """The totals, shape (groups,)."""
-        return np.asarray(self.scale * (self._values * self.moments.parts).sum(axis=1))
+        kept = (self._values(self.moments.weights) * self.moments.parts).sum(axis=1)
+        return np.asarray(kept - self.shift)
 
     @cached_property
     def shift(self) -> Floats:
-        """What the cap moved the totals by."""
-        moments = self.moments
-        if not isinstance(moments, SampledMoments):
-            return np.zeros(len(moments.parts))
-        cut = self.lower * moments.capped + self.width * moments.capped_positions
-        return np.asarray(-self.scale * moments.excess * cut)
+        """What the cap had moved the totals by."""
+        if self._cut is None:
+            return np.zeros(len(self.moments.parts))
+        return -self._cut.sums(self._values(power_weights(2, 1)))
 
     @cached_property
     def shift_sd(self) -> Floats:
         """The error of `shift`."""
-        moments = self.moments
-        if not isinstance(moments, SampledMoments):
-            return np.zeros(len(moments.parts))
-        ends = float(np.hypot(self.lower, self.lower + self.width))
-        relative = moments.excess_sd / moments.excess if moments.excess > 0 else 0.0
-        noise = self.scale * moments.excess * moments.side_sd * ends
-        return np.asarray(np.hypot(noise, self.shift * relative))
-
-    @cached_property
-    def cap_sd(self) -> Floats:
-        """What errors allow for the cap: the larger of the shift and of its error."""
-        return np.maximum(np.abs(self.shift), self.shift_sd)
+        if self._cut is None:
+            return np.zeros(len(self.moments.parts))
+        noise = self._cut.sums_sd(self._values(power_weights(2, 1)))
+        return np.hypot(noise, self.shift * self._cut.relative_error)
 
     @cached_property
     def noise_sd(self) -> Floats:
-        """Standard deviation of noise and cap."""
-        product = self.moments.noise.product(self._values, self._values)
-        return np.asarray(np.hypot(self.scale * np.sqrt(product), self.cap_sd))
+        """Standard deviation of noise, that of what was put back included."""
+        values = self._values(self.moments.weights)
+        product = self.moments.noise.product(values, values)
+        return np.hypot(np.sqrt(product), self.shift_sd)
 
     @cached_property
     def sampling_sd(self) -> Floats:
         """Standard error by sampling alone."""
-        moments, centre = self.moments, -self.lower / self.width
-        origin = np.full(len(moments.parts), centre)
+        moments = self.moments
+        centre = np.full(len(moments.parts), -self.lower / self.width)
         if isinstance(moments, SampledMoments):
-            variance = moments.meat(origin)
+            variance = moments.meat(centre)
         else:
-            squares = (moments.parts[:, :3] * central_weights(2, 2, origin)).sum(axis=1)
-            variance = np.maximum(squares, 0.0)
+            scores = moments.weights - centre[0]
+            squares = (moments.parts[:, :3] * central_weights(2, 2, centre)).sum(axis=1)
+            n_rows = max(float(moments.counts.sum()), 1.0)
+            variance = np.maximum(squares - (moments.parts * scores).sum(axis=1) ** 2 / n_rows, 0.0)
         return np.asarray(self.scale * self.width * np.sqrt(variance))
 
     def interval(self, level: float, *, population: bool) -> Interval:
         """Return intervals of the totals."""
-        noise = self.moments.noise
-        extra = self.sampling_sd * population
-        if population and isinstance(self.moments, SampledMoments):
-            freedom = np.maximum(self.moments.independent - 1, 1.0)
-            extra = extra * student_factor(freedom, (1 - level) / 2)
-        spreads = np.hypot(extra, self.cap_sd)
-        widths = [
-            half_width(noise.law, row, self.scale * noise.sd, float(spread), level)
-            for row, spread in zip(noise.weights(self._values), spreads, strict=True)
-        ]
+        moments, noise = self.moments, self.moments.noise
+        factor = student_factor(np.maximum(moments.independent - 1, 1.0), (1 - level) / 2)
+        extra = np.hypot(self.sampling_sd * factor * population, self.shift_sd)
+        weights = noise.weights(self._values(moments.weights))
+        widths = [half_width(noise.law, weights, noise.sd, float(sd), level) for sd in extra]
         return self.estimates - widths, self.estimates + widths

@@ -12,7 +12,7 @@ from dpmodels.design.cells import PrivateCells, unbound_cells
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.formula.sampling import Sampling, sampling_of
 from dpmodels.formula.sides import Sides
-from dpmodels.formula.tally import Tally
+from dpmodels.formula.tally import CAPPED_PARTS, Tally
 from dpmodels.mechanisms import SAMPLED, choose_strategy
 from dpmodels.mechanisms.choose import Choice
 from dpmodels.mechanisms.protocol import CountFacts
@@ -26,11 +26,10 @@ from dpmodels.results.call import DescribedCall
 
 Result = TypeVar("Result")
 
-# By degree the noise of a wanted sum over that of a part, and what it moves by for a unit of weight
-# that is cut off: of counts, means, variances, on a range of length 1. Choices.
-_NUMERATORS: Final = {0: 1.7, 1: 1.0, 2: 1.0}
-_MOVED: Final = {0: 1.0, 1: 0.25, 2: 0.25}
-_TOTAL: Final = (1.6, 0.5)
+# The noise of a wanted sum over that of a part, and the error of what a unit of weight that is cut
+# off and put back moves it by, on a range of length 1: of means and of totals. Choices.
+_MEAN: Final = (1.0, 0.06)
+_TOTAL: Final = (1.6, 0.15)
 
 
 def sampled_spec(
@@ -47,7 +46,7 @@ def sampled_spec(
     table = replace(tally, sampling=sampling)
     book = Codebook({**sampling.codebook, **formula_sides.codebook})
     call = descriptive_call(formula_sides, (table,))
-    numerator, moved = _TOTAL if total else (_NUMERATORS[tally.degree], _MOVED[tally.degree])
+    numerator, moved = _TOTAL if total else _MEAN
     relation, psu = request.adjacency, sampling.design.psu
     facts = CountFacts(
         tables=1,
@@ -93,6 +92,6 @@ def _require_weights(table: Tally, release: CountsRelease) -> None:
     sampling, weights = table.sampling, release.weights
     assert sampling is not None
     strata = 0 if sampling.strata is None else len(sampling.strata.levels)
-    expected = (table.cells * table.side_parts, table.stratum_size * strata)
+    expected = (table.cells * CAPPED_PARTS, table.stratum_size * strata)
     if weights is None or (len(weights.capped), len(weights.by_stratum)) != expected:
         raise FrameError("release.weights: not those of the design")

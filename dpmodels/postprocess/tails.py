@@ -48,19 +48,22 @@ class Excess(NamedTuple):
     total: float
     mean: float
     mean_sd: float
+    square: float
 
 
 def excess_above(edges: Floats, counts: Floats, noise: CellNoise, end: float) -> Excess:
     """Estimate the sum of what values exceed a threshold by, and their mean with its error."""
     if end >= edges[-1]:
-        return Excess(0.0, 0.0, 0.0)
+        return Excess(0.0, 0.0, 0.0, 0.0)
     tail = _tail(edges, counts, noise, end)
     weights = tail.weights / tail.weights.sum()
-    means = np.broadcast_to(tail.first / np.maximum(tail.above, 1e-300), weights.shape)
+    above = np.maximum(tail.above, 1e-300)
+    means = np.broadcast_to(tail.first / above, weights.shape)
     mean = float((weights * means).sum())
+    square = float((weights * (tail.second / above)).sum())
     mean_sd = math.sqrt(float((weights * (means - mean) ** 2).sum()))
     total = float((weights * (tail.numbers[:, None] * tail.first)).sum())
-    return Excess(total, mean, mean_sd)
+    return Excess(total, mean, mean_sd, max(square, 0.0))
 
 
 class _Tail(NamedTuple):

@@ -115,8 +115,13 @@ def _capped(weights: CappedWeights, places: int) -> CappedWeights:
     capped, by_stratum = (
         tuple(value / places for value in values) for values in (weights.capped, weights.by_stratum)
     )
-    side_sd = weights.side_sd / places
-    return replace(weights, capped=capped, by_stratum=by_stratum, side_sd=side_sd)
+    return replace(
+        weights,
+        capped=capped,
+        by_stratum=by_stratum,
+        capped_sd=weights.capped_sd / places,
+        by_stratum_sd=weights.by_stratum_sd / places,
+    )
 
 
 def _meat(meat: Meat | None, places: int) -> Meat | None:

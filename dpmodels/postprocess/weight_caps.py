@@ -16,11 +16,12 @@ PER_OCTAVE: Final = 4
 
 
 class WeightCap(NamedTuple):
-    """A cap, and the mean by which the weights above it exceed it, with its error."""
+    """A cap, and by how much the weights above it exceed it: mean, error, and mean square."""
 
     cap: float
     mean_excess: float
     mean_excess_sd: float
+    square_excess: float
 
 
 def weight_edges(lower: float, upper: float) -> Floats:
@@ -31,18 +32,19 @@ def weight_edges(lower: float, upper: float) -> Floats:
 
 
 def best_cap(
-    edges: Floats, counts: Floats, noise: CellNoise, price: float, moved: float
+    edges: Floats, counts: Floats, noise: CellNoise, price: float, moved: float, side: float
 ) -> WeightCap:
     """Return the cap under which a weighted sum has the least predicted error.
 
-    `price` is the noise of the sum for a cap of 1, and `moved` what it moves by for each unit of
-    weight that is cut off. With the excess ``E(c)`` estimated from the released counts the cap
-    minimises ``(price c)² + (moved E(c))²`` over the edges of the cells.
+    `price` is the noise of the sum for a cap of 1, `moved` what it moves by for each unit of weight
+    that is cut off, and `side` how many times as much noise the sums of capped units have. With the
+    excess ``E(c)`` and its mean ``e(c)`` estimated from the released counts the cap minimises
+    ``(price c)² + max(moved E(c), side price e(c))²`` over the edges of the cells.
     """
     excesses = [excess_above(edges, counts, noise, float(cap)) for cap in edges[1:]]
     errors = [
-        math.hypot(price * float(cap), moved * excess.total)
+        math.hypot(price * float(cap), max(moved * excess.total, side * price * excess.mean))
         for cap, excess in zip(edges[1:], excesses, strict=True)
     ]
     best = int(np.argmin(errors))
-    return WeightCap(float(edges[best + 1]), excesses[best].mean, excesses[best].mean_sd)
+    return WeightCap(float(edges[best + 1]), *excesses[best][1:])

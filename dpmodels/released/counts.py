@@ -43,22 +43,26 @@ class CappedWeights:
     ----------
     cap : float
         Total weights of units above it were capped at it.
-    mean_excess, mean_excess_sd : float
-        By how much total weights above the cap exceed it, on average, and the error of this.
+    mean_excess, mean_excess_sd, square_excess : float
+        By how much total weights above the cap exceed it, on average, the error of this, and the
+        mean of its square.
     capped : tuple of float
-        By cell the capped units: their shares, divided by position where a number is measured.
+        By cell the capped units: their shares, as Bernstein parts of degree 2 of their positions
+        where a number is measured.
     by_stratum : tuple of float
         For each stratum its parts of the table, then the rest of its units; empty without strata.
-    side_sd : float
+    capped_sd, by_stratum_sd : float
         Noise standard deviation of each of these sums, in units.
     """
 
     cap: Amount
     mean_excess: Amount
     mean_excess_sd: Amount
+    square_excess: Amount
     capped: tuple[Quantity, ...]
     by_stratum: tuple[Quantity, ...]
-    side_sd: Amount
+    capped_sd: Amount
+    by_stratum_sd: Amount
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from dpmodels.digest import origin
 from dpmodels.errors import ArgumentError, did_you_mean, quoted
 from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.ratios import Noise
-from dpmodels.inference.sampled import SampledMoments, StratumSums
+from dpmodels.inference.sampled import Cut, SampledMoments, StratumSums
 from dpmodels.postprocess.protocol import OrderedCounts, balanced
 from dpmodels.released import (
     CappedWeights,
@@ -155,7 +155,13 @@ def _sampled_moments(
     noise: Noise,
 ) -> SampledMoments:
     """Return the moments by group of sampled units."""
-    capped = np.array(weights.capped).reshape(facts.cells, -1)
+    cut = Cut(
+        np.array(weights.capped).reshape(facts.cells, -1),
+        weights.capped_sd,
+        weights.mean_excess / weights.cap,
+        weights.mean_excess_sd / weights.cap,
+        weights.square_excess / weights.cap**2,
+    )
     size = sampled.population[0] if len(sampled.population) == 1 else math.inf
     strata, cells = None, facts.cells * facts.parts
     if sampled.strata:
@@ -164,18 +170,16 @@ def _sampled_moments(
         if len(sampled.population) == sampled.strata > 1:
             sizes, size = np.array(sampled.population), math.inf
         shape = (sampled.strata, facts.cells, facts.parts)
-        strata = StratumSums(lines[:, :-1].reshape(shape), lines[:, -1], weights.side_sd, sizes)
+        strata = StratumSums(
+            lines[:, :-1].reshape(shape), lines[:, -1], weights.by_stratum_sd, sizes
+        )
     return SampledMoments(
         parts,
         noise,
         degree_of_mean=facts.degree,
         n_units=max(n_units, 2.0),
         n_strata=max(sampled.strata, 1),
-        capped=capped.sum(axis=1),
-        capped_positions=capped[:, -1],
-        side_sd=weights.side_sd,
-        excess=weights.mean_excess / weights.cap,
-        excess_sd=weights.mean_excess_sd / weights.cap,
+        cut=cut,
         fpc=1 - n_units / size if size > n_units else 1.0,
         several=sampled.units,
         strata=strata,
@@ -186,18 +190,14 @@ def design_frame(
     moments: SampledMoments, shifts: tuple[Floats, Floats], cap: float, facts: TableCall
 ) -> pd.DataFrame:
     """Return what a survey design did to the estimates, by group."""
-    cut, weight = cap * moments.excess_counts, cap * moments.counts
-    whole = np.maximum(weight + np.maximum(cut, 0.0), 1e-300)
-    relative = moments.excess_sd / moments.excess if moments.excess > 0 else 0.0
-    cut_sd = np.hypot(cap * moments.excess * moments.side_sd, cut * relative)
     columns = {
-        "weight": weight,
+        "weight": cap * moments.sizes,
         "deff": moments.design_effect,
         "effective_n": moments.effective,
         "df": moments.independent - 1,
-        "cap": np.full(len(weight), cap),
-        "capped": cut / whole,
-        "capped_sd": cut_sd / whole,
+        "cap": np.full(facts.cells, cap),
+        "capped": moments.cut_share,
+        "capped_sd": moments.cut_share_sd,
         "shift": shifts[0],
         "shift_sd": shifts[1],
     }

@@ -110,12 +110,12 @@ class GroupedResult(Result):
     @property
     def counts(self) -> pd.Series[float]:
         """Released number of complete rows; noise sd `count_noise_sd`."""
-        return self._series(self._moments.counts * self._counted.per_count, "count")
+        return self._series(self._moments.sizes * self._counted.per_count, "count")
 
     @property
     def count_noise_sd(self) -> float:
         """Standard deviation of the privacy noise in each of `counts`."""
-        return self._moments.count_sd * self._counted.per_count
+        return self._moments.size_sd * self._counted.per_count
 
     @property
     def _of_group(self) -> Floats:
@@ -328,6 +328,11 @@ class VarResult(GroupedResult):
     def _sds(self) -> tuple[Floats, Floats]:
         square, moments = self._facts.width**2, self._moments
         return square * moments.variance_noise_sd, square * moments.variance_sampling_sd
+
+    def _shifts(self) -> tuple[Floats, Floats]:
+        square, moments = self._facts.width**2, self._moments
+        assert isinstance(moments, SampledMoments)
+        return square * moments.variance_shift, square * moments.variance_shift_sd
 
     def _ends(self, level: float, *, population: bool) -> tuple[Floats, Floats]:
         facts, tail = self._facts, self.release.held

@@ -5,15 +5,12 @@ part of ``min(W, c)/c`` that its rows in the cell g have, and t the weighted mea
 in [0, 1]. Its parts in the cell are
 
     ``C_g`` times ``C_g B_i(t)`` for the Bernstein polynomials of degree 2d,
-    and ``(1 - C_g) B_i(t)`` for those of degree 2;
-
-of a cell that is only counted, ``C_g`` times ``C_g``, ``C - C_g`` and ``1 - C``, with C the sum
-over all cells.
+    and ``(1 - C_g) B_i(t)`` for those of degree 2.
 
 *Theorem 71.* They are not negative and have the sum C_g in each cell, so at most 1 over all cells,
-whatever the weights, their number and the cap. With ``1 - C`` for the rest a unit has parts of the
-sum 1: it is to a table what a row is. Units of weight above the cap are counted once more, and by
-stratum, in two tables to which they add `SIDE` times as much: parts of the sum `SIDE` at most.
+whatever the weights, their number and the cap. With what is left for the rest a unit has parts of
+the sum 1: it is to a table what a row is. Units of weight above the cap are counted once more, and
+all units by stratum, in two tables to which they add a fraction: parts of that sum at most.
 """
 
 from __future__ import annotations
@@ -32,7 +29,7 @@ from dpmodels.design.columns import FOLDS, placed
 from dpmodels.design.parts import Part
 from dpmodels.errors import FrameError
 from dpmodels.formula.sampling import STEPS, Sampling
-from dpmodels.formula.tally import Tally
+from dpmodels.formula.tally import CAPPED_PARTS, Tally
 from dpmodels.frames.identity import Numbering
 from dpmodels.statistics.counts import summed_by_cell
 from dpmodels.statistics.statistic import Statistic, fingerprint
@@ -50,17 +47,18 @@ class Units(NamedTuple):
     strata: NDArray[np.intp]
     weights: Integers  # in the cell, in steps of the largest weight of a row
     totals: Integers  # of the unit
-    positions: Floats | None  # weighted means
+    positions: Floats  # weighted means
     first: NDArray[np.bool_]  # one line of each unit
     times: int  # how often each counts
 
 
 @dataclass(frozen=True)
 class Amounts:
-    """Units of the lattice that a sampled unit has: in the table, and in each side table."""
+    """Units of the lattice that a sampled unit has in each table."""
 
     table: int
-    side: int
+    capped: int
+    by_stratum: int
 
 
 class SampledPasses(Statistic):
@@ -117,14 +115,14 @@ class SampledPasses(Statistic):
         tally, strata = self.tally, self.sampling.strata
         levels = 1 if strata is None else len(strata.levels)
         table: NDArray[Any] = np.zeros((tally.cells, tally.parts), dtype=object)
-        capped: NDArray[Any] = np.zeros((tally.cells, tally.side_parts), dtype=object)
+        capped: NDArray[Any] = np.zeros((tally.cells, CAPPED_PARTS), dtype=object)
         by_stratum: NDArray[Any] = np.zeros(tally.stratum_size * levels, dtype=object)
         for units in self._units():
             lines = _Lines(units, cap, tally)
             table = table + units.times * lines.table(amounts.table)
-            capped = capped + units.times * lines.capped(amounts.side)
+            capped = capped + units.times * lines.capped(amounts.capped)
             if strata is not None:
-                by_stratum = by_stratum + units.times * lines.by_stratum(amounts.side, levels)
+                by_stratum = by_stratum + units.times * lines.by_stratum(amounts.by_stratum, levels)
         rest = amounts.table * self._n_units - sum(table.ravel().tolist())
         sums = [np.append(table.ravel(), rest), capped.ravel()]
         return [*sums, by_stratum] if strata is not None else sums, self._n_units
@@ -167,7 +165,7 @@ class CountedRows(NamedTuple):
     cells: NDArray[np.intp]
     strata: NDArray[np.intp]
     weights: Integers
-    positions: Floats | None
+    positions: Floats
 
 
 def rows_that_count(tally: Tally, sampling: Sampling, part: Part) -> CountedRows:
@@ -175,8 +173,9 @@ def rows_that_count(tally: Tally, sampling: Sampling, part: Part) -> CountedRows
     placement = in_cells(tally, part.columns, part.counted)
     weights = sampling.weights(part.columns, part.rows)
     rows = np.flatnonzero((placement.cells >= 0) & (weights > 0))
-    positions = None if placement.positions is None else placement.positions[rows]
+    assert placement.positions is not None
     strata = sampling.stratum(part.columns, part.rows)[rows]
+    positions = placement.positions[rows]
     return CountedRows(rows, placement.cells[rows], strata, weights[rows], positions)
 
 
@@ -214,11 +213,9 @@ class _UnitSums:
         self._strata = np.pad(self._strata, (0, max(needed, 0)), constant_values=largest)
         np.minimum.at(self._strata, persons, lines.strata[known].astype(np.int64))
         np.add.at(self._sums[0], at, weights)
-        if lines.positions is not None:
-            steps = np.rint(lines.positions[known] * STEPS).astype(np.int64)
-            product = weights * steps
-            np.add.at(self._sums[1], at, product >> _POSITION_BITS)
-            np.add.at(self._sums[2], at, product & (STEPS - 1))
+        product = weights * np.rint(lines.positions[known] * STEPS).astype(np.int64)
+        np.add.at(self._sums[1], at, product >> _POSITION_BITS)
+        np.add.at(self._sums[2], at, product & (STEPS - 1))
 
     def units(self) -> Units:
         """Return all units, in an order that depends on the order of the rows."""
@@ -229,10 +226,8 @@ class _UnitSums:
         np.add.at(totals, persons, weights)
         first = np.zeros(n_lines, dtype=bool)
         first[np.unique(persons, return_index=True)[1]] = True
-        positions = None
-        if self._tally.measured is not None:
-            mean = (high.astype(np.float64) + low / STEPS) / np.maximum(weights, 1)
-            positions = np.clip(mean, 0.0, 1.0)
+        means = (high.astype(np.float64) + low / STEPS) / np.maximum(weights, 1)
+        positions = np.clip(means, 0.0, 1.0)
         strata = self._strata[persons].astype(np.intp)
         cell = cells.astype(np.intp)
         return Units(cell, strata, weights, totals[persons], positions, first, 1)
@@ -251,12 +246,8 @@ class _Lines:
     @cached_property
     def _parts(self) -> list[Floats]:
         share, positions = self._share, self._units.positions
-        if positions is None:
-            fractions = [share, self._whole - share, 1 - self._whole]
-        else:
-            squares = bernstein(positions, 2 * self._tally.degree)
-            fractions = [*(share * squares), *((1 - share) * bernstein(positions, 2))]
-        return [share * np.maximum(fraction, 0.0) for fraction in fractions]
+        squares = bernstein(positions, 2 * self._tally.degree)
+        return [*(share * share * squares), *(share * (1 - share) * bernstein(positions, 2))]
 
     def table(self, amount: int) -> NDArray[Any]:
         """Return the parts of the table, shape (cells, parts)."""
@@ -265,7 +256,7 @@ class _Lines:
     def capped(self, amount: int) -> NDArray[Any]:
         """Return the parts of units above the cap: their shares, divided by position."""
         share, positions = self._share * self._is_capped, self._units.positions
-        parts = [share] if positions is None else [share * (1 - positions), share * positions]
+        parts = [*(share * bernstein(positions, 2))]
         return self._by_cell(self._units.cells, parts, self._tally.cells, amount)
 
     def by_stratum(self, amount: int, levels: int) -> NDArray[Any]:

@@ -8,10 +8,10 @@ Theorem
     one Gaussian release with the sum of ``1/m²``, by adaptive composition (Theorems 71 and 72).
 Sensitivity
     A unit (a row, or all rows of a sampling unit) adds 1 to one cell in the first round. In the
-    second it adds to the table parts that are not negative and have the sum 1, and to each of one
-    or two side tables parts of the sum κ: L1 ``1 + κ`` or ``1 + 2κ``, L2 ``√(1 + κ²)`` or
-    ``√(1 + 2κ²)``, twice and √2 times as much where a unit is replaced, since no product of parts
-    is negative.
+    second it adds to the table parts that are not negative and have the sum 1, to that of capped
+    units parts of the sum κ at most, and to that of strata, if there are any, half of that: L1
+    ``1 + κ + κ/2``, L2 ``√(1 + κ² + κ²/4)``, twice and √2 times as much where a unit is replaced,
+    since no product of parts is negative.
 Noise
     Independent discrete Laplace noise under a pure guarantee, else discrete Gaussian noise, in
     units of which a unit of the sample has up to 2⁴⁰.
@@ -52,8 +52,8 @@ from dpmodels.statistics.statistic import measured_as
 
 # Of the budget, for the numbers of units by weight: a choice.
 CAP_SHARE: Final = 0.03
-# What a unit adds to a side table, as a power of two, by the law of the noise: choices.
-SIDE: Final = {"gaussian": 2.0**-2, "laplace": 2.0**-3}
+# What a unit adds to the tables of capped units and of strata, by the law of the noise: choices.
+SIDES: Final = {"gaussian": (0.5, 0.25), "laplace": (0.25, 0.125)}
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,11 @@ class Capped:
         """Divide a budget between the rounds and calibrate their noise."""
         first, second = _divided(guarantee, CAP_SHARE if facts.capped else 0.0)
         pure = isinstance(guarantee, PureDP)
-        sums, side = (laplace_sums, SIDE["laplace"]) if pure else (gaussian_sums, SIDE["gaussian"])
+        sums, law = (laplace_sums, "laplace") if pure else (gaussian_sums, "gaussian")
+        sides = SIDES[law][: facts.side_tables]
         changed = 2 if facts.adjacency.n_public else 1
-        squares = [1.0, *[side if pure else side**2] * facts.side_tables]
-        first_norm, norm = (
-            changed * part if pure else math.sqrt(changed * part) for part in (1.0, sum(squares))
-        )
+        first_norm = changed if pure else math.sqrt(changed)
+        norm = first_norm * (1 + sum(sides) if pure else math.hypot(1, *sides))
         plan = sums(facts, second, norm)
         if first is None:
             return replace(plan, guarantee=guarantee)
@@ -104,17 +103,21 @@ class Capped:
         passes = measured_as(SampledPasses, statistic, "counts")
         cap = _released_cap(passes, plan, entropy)
         slots, law = plan.facts.adjacency.places, law_of(plan)
-        side = SIDE[law]
-        amounts = Amounts(plan.units_per_row * slots, round(plan.units_per_row * slots * side))
+        side, by_stratum = SIDES[law]
+        amounts = Amounts(*(round(plan.units_per_row * slots * of) for of in (1, side, by_stratum)))
         steps = max(round(cap.cap / passes.sampling.upper * STEPS), 1)
         (table, *sides), n_units = passes.parts(steps, amounts)
         release = noised_counts(self.info, plan, table, n_units * slots, entropy)
-        noisy = [noised_counts(self.info, plan, part, 0, entropy).values / side for part in sides]
+        noisy = [
+            noised_counts(self.info, plan, part, 0, entropy).values / amount
+            for part, amount in zip(sides, SIDES[law], strict=False)
+        ]
         capped = CappedWeights(
             **cap._asdict(),
             capped=tuple(noisy[0].tolist()),
             by_stratum=tuple(noisy[1].tolist()) if len(noisy) > 1 else (),
-            side_sd=plan.noise_sd / side,
+            capped_sd=plan.noise_sd / side,
+            by_stratum_sd=plan.noise_sd / by_stratum,
         )
         return replace(release, weights=capped)
 
@@ -132,7 +135,7 @@ def _released_cap(passes: SampledPasses, plan: CountPlan, entropy: Entropy) -> W
     """Release the numbers of units by weight, and return the cap that follows."""
     sampling, facts, ladder = passes.sampling, plan.facts, plan.first
     if ladder is None:
-        return WeightCap(sampling.upper, 0.0, 0.0)
+        return WeightCap(sampling.upper, 0.0, 0.0, 0.0)
     edges = weight_edges(sampling.lower, sampling.upper * passes.most_rows)
     steps = np.rint(edges[1:] / sampling.upper * STEPS).astype(np.int64)
     exact, _ = passes.by_weight(steps)
@@ -141,4 +144,4 @@ def _released_cap(passes: SampledPasses, plan: CountPlan, entropy: Entropy) -> W
     noise = CellNoise(law, ladder.noise_sd / slots)
     # Sums of a group; what is cut off is divided between the groups.
     price, moved = facts.numerator * plan.noise_sd / slots, facts.moved / passes.tally.cells
-    return best_cap(edges, values / slots, noise, price, moved)
+    return best_cap(edges, values / slots, noise, price, moved, 1 / SIDES[law][0])
