@@ -36,7 +36,7 @@ from dpmodels.models.replay import spec_of
 from dpmodels.models.scaled_moments import moments_call
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec, slots_of
-from dpmodels.privacy import ZCDP, ApproxDP, PureDP
+from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, Pufferfish, PureDP
 from dpmodels.released import MomentsRelease
 from dpmodels.request import Request
 from dpmodels.results.call import MomentsCall
@@ -247,16 +247,9 @@ def _way(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
 
     def automatic(private: Sequence[PrivateDesign]) -> tuple[str, str]:
         is_plain = row_norm is None and bool(equation.terms.names)
-        if not isinstance(request.guarantee, (ApproxDP, ZCDP)) or not is_plain:
+        if not (is_plain and all(source.rereadable for source in private)):
             return "moments", ONCE
-        if not all(source.rereadable for source in private):
-            return "moments", ONCE
-        predicted = predicted_errors(design, facts, request.guarantee)
-        return (
-            ("scores", ABOUT_LINE)
-            if predicted["scores"] < predicted["moments"]
-            else ("moments", ONCE)
-        )
+        return _automatic(design, facts, request.guarantee)
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[Any, str]:
         strategy, reason = choose_strategy(mechanism, REGRESSION, lambda: automatic(private))
@@ -282,6 +275,18 @@ def _way(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
         check=require_law,
         sampling=sampling,
     )
+
+
+def _automatic(
+    design: PrivateDesign, facts: Facts, guarantee: Guarantee | Pufferfish
+) -> tuple[str, str]:
+    """Choose between moments and scores by their predicted errors."""
+    if not isinstance(guarantee, (ApproxDP, ZCDP)):
+        return "moments", ONCE
+    predicted = predicted_errors(design, facts, guarantee)
+    if predicted["scores"] < predicted["moments"]:
+        return "scores", ABOUT_LINE
+    return "moments", ONCE
 
 
 def _predicted(
