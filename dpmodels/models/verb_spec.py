@@ -93,15 +93,14 @@ def of_question(
     """
     facts = [("Records", text) for text in holders.records] if holders else []
     facts += [("Codebook", "attached to the table")] if request.attached else []
-    design = request.codebook.design
-    facts += [("Design", design.describe())] if design is not None else []
     neighbours, drafted = slots or request.adjacency, request.drafted
     guarantee, events = request.guarantee, group_events(release.events, neighbours.places)
     if drafted is not None:
         facts += [("Codebook", drafted.text)]
         guarantee, events = drafted.guarantee, (*drafted.events, *events)
+    design, is_sampled = request.codebook.design, neighbours != request.adjacency
+    facts += [("Design", design.describe())] if is_sampled and design is not None else []
     table = tuple(facts) or None
-    is_sampled = neighbours != request.adjacency
     in_units = neighbours.counts_persons or is_sampled
     converted = in_persons(release, neighbours.places) if in_units else release
     return replace(

@@ -64,7 +64,7 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
     return (
         ("Dep. variable", fit.call.names[-1]),
         (f"R-squared{kind}", _rsquared(fit, fit.rsquared)),
-        ("Model", f"WLS, weights {weighted}" if weighted else "OLS"),
+        ("Model", _model(fit)),
         ("Adj. R-squared", _rsquared(fit, fit.rsquared_adj)),
         ("Residual sd", _sigma(fit)),
         ("Wald chi2", f"{signif(statistic, 4)} ({_tested(fit, slopes)} 0)" if tested else "-"),
@@ -74,6 +74,13 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
         *_covariance_type(fit),
         *shared,
     )
+
+
+def _model(fit: LMResult) -> str:
+    weighted = fit.model.weights
+    if fit.model.sampled:
+        return "WLS, sampling weights"
+    return f"WLS, weights {weighted}" if weighted else "OLS"
 
 
 def _weight(fit: LMResult) -> str:
