@@ -245,7 +245,6 @@ KINDS: Final[Mapping[str, Kind]] = {
     "MultinomialResult": _FAMILY,
     "SVMResult": Kind("svm", CoefficientsCall, lambda call, release, fields: {"scale": call.scale}),
     "MeanResult": Kind("mean", DescribedCall),
-    "TotalResult": Kind("total", DescribedCall),
     "VarResult": Kind("var", DescribedCall),
     "TTestResult": Kind("ttest", DescribedCall, _fields, {"mu": float}),
     "QuantileResult": Kind(

@@ -129,6 +129,9 @@ class SampledPasses(Statistic):
 
     @property
     def _n_units(self) -> int:
+        """All units where their number is public; else those of which a row counts, or all rows."""
+        if self._kept is not None and not self._count_public:
+            return int(self._kept.first.sum())
         return self._read // self._private.neighbours.places
 
     def _units(self) -> Iterator[Units]:
