@@ -86,11 +86,9 @@ def _model(fit: LMResult) -> str:
 def _weight(fit: LMResult) -> str:
     """Return the noisy sum of capped weights, and its noise."""
     release = fit.release
-    cap, ball = (1.0 if release.units is None else release.units.cap), release.ball
-    is_about_line = ball is not None and not math.isnan(ball.rows)
-    total = ball.rows if ball is not None and is_about_line else release.count
+    cap = 1.0 if release.units is None else release.units.cap
     noise = signif(cap * release.noise.count, 2)
-    return f"{count(max(cap * total, 0.0))} (noise sd {noise})"
+    return f"{count(max(cap * fit.linear.weight, 0.0))} (noise sd {noise})"
 
 
 def _fixed_effects(fit: LMResult) -> tuple[Fact, ...]:

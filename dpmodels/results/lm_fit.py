@@ -174,6 +174,13 @@ class LinearFit:
         return max(min(count, n_public), 1.0)
 
     @property
+    def weight(self) -> float:
+        """The noisy sum of the rows' weights: of a survey design in units of the cap."""
+        ball = self.release.ball
+        is_about_line = ball is not None and not math.isnan(ball.rows)
+        return ball.rows if ball is not None and is_about_line else self.release.count
+
+    @property
     def freedom(self) -> float:
         """Degrees of freedom of the residuals, at least 1; nan where rows cannot be counted.
 
@@ -350,7 +357,8 @@ class LinearFit:
 
         Without bias: below 0 where noise makes it so.
         """
-        unit = self.unit**2 * self._heaviest / self.freedom
+        freedom = max(self.weight, 1.0) if self.model.sampled else self.freedom
+        unit = self.unit**2 * self._heaviest / freedom
         value, sd = self._law_equations.squares_left(self.theta)
         return value * unit, sd * unit
 
