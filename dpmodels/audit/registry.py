@@ -226,6 +226,7 @@ REGISTRY: Final = (
     _of("lm", "b ~ a", "moments", PURE, GONE, 1_000, 20_000),
     _of("lm", "b ~ a", "moments", GAUSSIAN, GONE_OF_MANY, 1_000, 20_000),
     _of("lm", "b ~ a", "moments", {**GAUSSIAN, "vcov": "HC"}, GONE_OF_MANY, 64, 2_500),
+    _of("lm", "a ~ 1", "moments", _sampled(GAUSSIAN), WEIGHED, 64, 2_500),
     _of("lm", "b ~ a", "adassp", GAUSSIAN, TURNED_OF_MANY, 400, 10_000),
     _of("lm", "b ~ a", "ellipsoid", GAUSSIAN, TURNED_OF_MANY, 64, 2_500),
     _of("lm", "b ~ a", "scores", GAUSSIAN, TURNED_OF_MANY, 64, 2_500),

@@ -161,8 +161,8 @@ def test_what_takes_no_design_says_so(verb, words, says):
 def test_rows_have_to_be_in_one_place():
     words = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6, "design": DESIGNS["weights"]}
     ledger = dp.Ledger(budget=dp.ZCDP(1.0))
+    sites = {"a": ROWS[:40].copy(), "b": ROWS[40:].copy()}
     with pytest.raises(ArgumentError, match="one table"):
-        sites = {"a": ROWS[:40].copy(), "b": ROWS[40:].copy()}
         dp.dp_lm("y ~ x", sites=sites, protocol="pooled", ledger=ledger, **words)
     with pytest.raises(FrameError, match="several times"):
         dp.dp_lm("y ~ x", iter([ROWS]), ledger=ledger, **words)
