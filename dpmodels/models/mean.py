@@ -69,6 +69,10 @@ def dp_mean(
     those of a ratio of sums over persons. Where groups or numbers of rows may differ within
     persons, two more parts per group are released for them.
 
+    Under a survey design, ``design=dp.design(weights="w", ...)``, means are Hájek's, with linearised
+    errors; weights are capped at a bound that is released first (mechanism ``"capped"``), and what
+    that moves is put back. ``fit.design`` has the design effect and the cap.
+
     Noise is in proportion to the range. ``"rounds"`` counts the rows by public cells of it, all
     groups together, and clips the numbers to a range estimated from the noisy counts, wide enough
     for a tail they may hide; of few rows the range is drawn by the exponential mechanism, so that
@@ -142,6 +146,9 @@ def dp_var(
     the fourth moments that intervals for the population need. Where ``"rounds"``
     clipped the rows to a range, the variance is that of the clipped rows, and
     intervals add a tail that goes on as it falls before the end of the range.
+
+    Under a survey design the variance is weighted; its errors ignore strata, and ``psu=`` is
+    refused.
 
     With ``person="id"`` and ``rows="mean"`` the variance is between persons: of the
     mean of all complete rows of a person in a group, weighted by their share of its
@@ -218,8 +225,8 @@ def dp_ttest(
 
     Notes
     -----
-    The release is that of :func:`dp_mean`, with errors clustered by person where
-    persons are named; persons with rows in both groups can make the standard error
+    The release is that of :func:`dp_mean`, also under a survey design, with errors clustered by
+    person where persons are named; persons with rows in both groups can make the standard error
     too large, never too small. Variances may differ; the distribution of the
     statistic combines the noise and a sampling error with Welch's degrees of
     freedom. A p-value is not below 1e-9.

@@ -33,21 +33,20 @@ def design_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
 def _cap_note(fit: GroupedResult, units: bool) -> tuple[str, ...]:
     table, weights = fit.design, fit.release.weights
     assert weights is not None
-    what = "Total weights of units" if units else "Weights"
+    what = "Units of weight" if units else "Weights"
     if weights.mean_excess == 0:
-        return Rank.DETAIL(f"{what} were not capped.")
+        return Rank.DETAIL("No weights were capped.")
     sizes = table["weight"].clip(lower=0)
     sizes = sizes / max(float(sizes.sum()), 1e-300)
     share = 100 * float((table["capped"] * sizes).sum())
     error = 100 * float(np.hypot.reduce(table["capped_sd"] * sizes))
-    text = f"{what} above {signif(weights.cap, 3)} ({share:.1f} ± {error:.1f} % of the weight)"
+    text = f"{what} above {signif(weights.cap, 3)} were capped, by {share:.1f} ± {error:.1f} %"
     if len(table) == 1:
         shift, shift_sd = table[["shift", "shift_sd"]].iloc[0]
-        moved = f"this moved the estimate by {signif(shift, 2)} ± {signif(shift_sd, 2)}"
-        return Rank.TARGET(f"{text} were capped; {moved}, which is put back and in the errors.")
+        moved = f"moved the estimate by {signif(shift, 2)} ± {signif(shift_sd, 2)}"
+        return Rank.TARGET(f"{text} of all weight. This {moved}: put back, and in the errors.")
     return Rank.TARGET(
-        f"{text} were capped; what this moved the estimates by is put back and in the errors: see "
-        "fit.design."
+        f"{text} of all weight. This is put back, and in the errors: see fit.design."
     )
 
 

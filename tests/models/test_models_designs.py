@@ -216,7 +216,7 @@ def test_the_report_says_what_was_capped_and_what_a_unit_is():
     fit = dp.dp_total("y ~ g", ROWS, codebook=book(psu="psu", strata="h"), eps=4.0, delta=1e-6)
     text = str(fit.summary(notes="all"))
     assert "sampling units psu" in text
-    assert "Total weights of units" in text
+    assert "Units of weight above" in text
     assert "person" not in text
     assert "linearised over sampling units" in " ".join(text.split())
 
