@@ -108,6 +108,11 @@ class Audited(NamedTuple):
     full: int
 
     @property
+    def is_sampled(self) -> bool:
+        """Whether its rows have a survey design, which says what a unit is."""
+        return "design" in self.verb.keywords
+
+    @property
     def name(self) -> str:
         """The verb, the mechanism, its options, the unit of protection, and the budget."""
         options = self.verb.keywords
@@ -121,6 +126,7 @@ class Audited(NamedTuple):
             options.get("score", ""),
             options.get("family", ""),
             tuned,
+            "of a design" if self.is_sampled else "",
             persons,
         )
         return f"{' '.join(filter(None, parts))} ({spent})"

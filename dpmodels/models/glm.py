@@ -172,6 +172,11 @@ def dp_glm(
     With ``person`` the squared gradients that standard errors are made from are
     those of persons, sums over their rows: errors are clustered by person.
 
+    Under a survey design, ``design=dp.design(weights="w", ...)``, rows count by their sampling
+    weights, capped as in ``dp_lm``, and squared gradients are those of sampling units: errors of
+    R's ``svyglm``. ``family="ordinal"``, ``mechanism="counts"`` and ``ridge=dp.tune(...)`` take no
+    design.
+
     With ``mechanism="objective"`` 10 % of the budget buys the curvature at the ridged minimum and
     25 % the mean curvature along Newton's step back from the ridge, with squared gradients at its
     end. ``params`` are corrected for the ridge and have intervals, ``params_released`` are the

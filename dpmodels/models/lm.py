@@ -134,6 +134,12 @@ def dp_lm(
     clipping makes standard errors too small by less than the noise does. The noise
     of the squares is allowed for.
 
+    Under a survey design, ``design=dp.design(weights="w", ...)``, rows count by their sampling
+    weights, and standard errors are those of R's ``svyglm``: scores summed by sampling unit, and
+    the part of a finite population that was not sampled. Weights of a unit above a cap count as
+    that; it is chosen by a noisy histogram of them, for 3 % of the budget. Strata do not shorten
+    these errors. It takes neither ``vcov=`` nor ``lump=``.
+
     ``"auto"`` is ``"scores"`` for a Gaussian guarantee and rows that can be read
     again, without ``row_norm``, unless ``"moments"`` is predicted to have less noise
     from bounds, levels and budget, as for columns declared to have two values; else
