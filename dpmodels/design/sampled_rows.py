@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NoReturn
 
 import numpy as np
 
 from dpmodels.design.parts import Part
+from dpmodels.errors import PrivacyError
 from dpmodels.formula.sampling import STEPS, Sampling
 from dpmodels.typing import Floats, Integers
 
@@ -56,6 +57,9 @@ class UnitTotals:
 
     def __repr__(self) -> str:
         return "<UnitTotals, not shown>"
+
+    def __reduce__(self) -> NoReturn:
+        raise PrivacyError("weights of units cannot be pickled or copied")
 
     def places(self, part: Part, weights: Integers, sampled: SampledPlaces) -> Integers:
         """Return the places that rows of sampling units take."""

@@ -269,7 +269,8 @@ def glm_by_sums(request: Request) -> tuple[VerbSpec[Any], Linear]:
         kinds = BY_COUNTS if isinstance(release, CountsRelease) else BY_SUMS
         return kinds[model.family](call, release, coder)
 
-    further: Any = RATES if model.family == "poisson" else {"counts": CellCounts}
+    counts: Any = {} if request.codebook.design is not None else {"counts": CellCounts}
+    further: Any = RATES if model.family == "poisson" else counts
     table = COEFFICIENTS | further
     automatic = AUTOMATIC[model.family]
     return coefficients_spec(request, terms, model, table, automatic, result), terms

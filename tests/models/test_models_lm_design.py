@@ -148,6 +148,7 @@ def test_whole_weights_take_whole_places():
         (dp.dp_lm, {"weights": "x"}, "precision weights"),
         (dp.dp_lm, {"rows": 3}, "unit of protection"),
         (dp.dp_glm, {"family": "ordinal"}, "computed from counts"),
+        (dp.dp_glm, {"mechanism": "counts", "family": "multinomial"}, "not known here"),
         (dp.dp_glm, {"ridge": dp.tune([None, 10])}, "not to be divided"),
         (dp.dp_pca, {}, "takes no survey design"),
     ],
