@@ -69,7 +69,7 @@ def dp_mean(
     those of a ratio of sums over persons. Where groups or numbers of rows may differ within
     persons, two more parts per group are released for them.
 
-    Under a survey design, ``design=dp.design(weights="w", ...)``, means are Hájek's, with linearised
+    Under a survey design, ``design=dp.design(weights="w", ...)``, means are Hájek's with linearised
     errors; weights are capped at a bound that is released first (mechanism ``"capped"``), and what
     that moves is put back. ``fit.design`` has the design effect and the cap.
 

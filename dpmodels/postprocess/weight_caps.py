@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.postprocess.tails import excess_above
 from dpmodels.typing import Floats
 
-# Cells per octave of weights: a choice. A cap between two of them costs at most 9 % more noise.
-PER_OCTAVE: Final = 4
+# Cells per octave of weights, and of ranges of more than so many octaves: choices.
+PER_OCTAVE, FEWER, MANY_OCTAVES = 4, 2, 12
 
 
 class WeightCap(NamedTuple):
@@ -26,8 +26,10 @@ class WeightCap(NamedTuple):
 
 def weight_edges(lower: float, upper: float) -> Floats:
     """Return the edges of public cells of weights, shape (cells + 1,), the first below `lower`."""
-    n_cells = max(math.ceil(math.log2(upper / lower) * PER_OCTAVE - 1e-9), 1)
-    inner = upper * 2.0 ** (-np.arange(n_cells, 0, -1) / PER_OCTAVE)
+    octaves = math.log2(upper / lower)
+    per_octave = PER_OCTAVE if octaves <= MANY_OCTAVES else FEWER
+    n_cells = max(math.ceil(octaves * per_octave - 1e-9), 1)
+    inner = upper * 2.0 ** (-np.arange(n_cells, 0, -1) / per_octave)
     return np.append(inner, upper)
 
 

@@ -30,7 +30,6 @@ from dpmodels.design.parts import Part
 from dpmodels.errors import FrameError
 from dpmodels.formula.sampling import STEPS, Sampling
 from dpmodels.formula.tally import CAPPED_PARTS, Tally
-from dpmodels.frames.identity import Numbering
 from dpmodels.statistics.counts import summed_by_cell
 from dpmodels.statistics.statistic import Statistic, fingerprint
 from dpmodels.typing import Floats, Integers
@@ -192,7 +191,8 @@ class _UnitSums:
 
     def __init__(self, tally: Tally, sampling: Sampling) -> None:
         self._tally, self._sampling = tally, sampling
-        self._keys = Numbering(0)
+        # By unit and cell, rising; of the weights, and of both halves of the products.
+        self._keys = np.zeros(0, dtype=np.int64)
         self._sums = np.zeros((3, 0), dtype=np.int64)
         self._strata = np.zeros(0, dtype=np.int64)
 
@@ -204,36 +204,39 @@ class _UnitSums:
         lines = rows_that_count(self._tally, self._sampling, part)
         assert part.persons is not None
         persons = part.persons[lines.rows].astype(np.int64)
-        known = persons >= 0
-        persons, cells, weights = persons[known], lines.cells[known], lines.weights[known]
-        keys = (persons * self._tally.cells + cells).view(np.uint64)
-        at = self._keys.numbers(keys, np.zeros_like(keys))
-        lacking = self._keys.room - self._sums.shape[1]
-        if lacking > 0:
-            self._sums = np.pad(self._sums, ((0, 0), (0, lacking)))
-        needed = int(persons.max(initial=-1)) + 1 - len(self._strata)
+        has_unit = persons >= 0
+        persons, weights = persons[has_unit], lines.weights[has_unit]
+        steps = np.rint(lines.positions[has_unit] * STEPS).astype(np.int64)
+        product = weights * steps
+        added = np.stack([weights, product >> _POSITION_BITS, product & (STEPS - 1)])
+        given = np.concatenate([self._keys, persons * self._tally.cells + lines.cells[has_unit]])
+        self._keys, at = np.unique(given, return_inverse=True)
+        sums = np.zeros((3, len(self._keys)), dtype=np.int64)
+        for total, values in zip(sums, np.hstack([self._sums, added]), strict=True):
+            np.add.at(total, at, values)
+        self._sums = sums
+        n_new = max(int(persons.max(initial=-1)) + 1 - len(self._strata), 0)
         largest = np.iinfo(np.int64).max
-        self._strata = np.pad(self._strata, (0, max(needed, 0)), constant_values=largest)
-        np.minimum.at(self._strata, persons, lines.strata[known].astype(np.int64))
-        np.add.at(self._sums[0], at, weights)
-        product = weights * np.rint(lines.positions[known] * STEPS).astype(np.int64)
-        np.add.at(self._sums[1], at, product >> _POSITION_BITS)
-        np.add.at(self._sums[2], at, product & (STEPS - 1))
+        self._strata = np.pad(self._strata, (0, n_new), constant_values=largest)
+        np.minimum.at(self._strata, persons, lines.strata[has_unit].astype(np.int64))
 
     def units(self) -> Units:
         """Return all units, in an order that depends on the order of the rows."""
-        n_lines = self._keys.size
-        persons, cells = np.divmod(self._keys.high.view(np.int64), self._tally.cells)
-        weights, high, low = self._sums[:, :n_lines]
+        persons, cells = np.divmod(self._keys, self._tally.cells)
+        weights, high, low = self._sums
         totals = np.zeros(len(self._strata), dtype=np.int64)
         np.add.at(totals, persons, weights)
-        first = np.zeros(n_lines, dtype=bool)
-        first[np.unique(persons, return_index=True)[1]] = True
-        means = (high.astype(np.float64) + low / STEPS) / np.maximum(weights, 1)
-        positions = np.clip(means, 0.0, 1.0)
-        strata = self._strata[persons].astype(np.intp)
-        cell = cells.astype(np.intp)
-        return Units(cell, strata, weights, totals[persons], positions, first, 1)
+        first = np.diff(persons, prepend=-1) > 0
+        positions = (high.astype(np.float64) + low / STEPS) / np.maximum(weights, 1)
+        return Units(
+            cells.astype(np.intp),
+            self._strata[persons].astype(np.intp),
+            weights,
+            totals[persons],
+            np.clip(positions, 0.0, 1.0),
+            first,
+            1,
+        )
 
 
 class _Lines:
