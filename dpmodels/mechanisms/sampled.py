@@ -98,7 +98,7 @@ class Sampled:
         units = measured_as(UnitWeights, statistic, "moments")
         base_plan = self.base.plan(plan.facts, self._divided(plan.facts, plan.guarantee)[0])
         law = LAPLACE if isinstance(plan.events[-1], LaplaceEvent) else GAUSSIAN
-        ends = cap_grid(self.sampling, in_units=plan.facts.adjacency.person is not None)
+        ends = cap_grid(self.sampling, in_units=self.sampling.design.psu is not None)
         counts, scale = noised_rows(units.by_weight(ends), plan.scales[UNITS], entropy, law)
         cap = best_cap(ends, counts, law.sd * scale, _noise(base_plan))
         cap = replace(cap, population=self.sampling.design.population.get("", math.nan))
