@@ -237,7 +237,7 @@ def _error_notes(sandwich: Sandwich, lost: int, release: CoefficientsRelease) ->
         gradients = f"squares of persons' gradients ({shorten(bought.person, 40)})"
         rest = "as if all rows of a person were equal"
     if bought is not None and release.units is not None:
-        gradients = "squares of gradients summed by unit of the survey design"
+        gradients, rest = "squared gradients of units", "as if all rows of a unit were equal"
     if bought is not None and release.clip is not None:
         times = signif(dispersion(bought), 2)
         rest = f"times a dispersion of {times}: counts may vary more than Poisson's"

@@ -294,17 +294,16 @@ def sampled_notes(release: AnyRelease) -> tuple[str, ...]:
     if cap is None:
         return ()
     unit = "row" if release.adjacency.person is None else "sampling unit"
-    cut = f"{100 * cap.beyond:.2g} ± {100 * cap.beyond_sd:.2g} % of all weight"
+    cut = f"{100 * cap.beyond:.2g} ± {100 * cap.beyond_sd:.2g} % of the weight"
     if math.isnan(cap.beyond_sd):
-        cut = "an unknown part of all weight"
+        cut = "an unknown part"
     return (
         *Rank.TARGET(
-            f"Weights of a {unit} above {signif(cap.cap, 4)} count as that, which cut off {cut}: "
-            "estimates and intervals are of the capped weights."
+            f"Weights of a {unit} above {signif(cap.cap, 4)} ({cut}) are capped: results are "
+            "those of capped weights."
         ),
         *Rank.DETAIL(
-            f"std err: linearised, with each {unit} drawn with replacement. What strata have in "
-            "common is not taken off, so that errors are never too small for it."
+            f"std err: linearised, each {unit} drawn with replacement; strata do not shorten it."
         ),
     )
 

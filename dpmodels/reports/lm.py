@@ -266,7 +266,7 @@ def _variances(fit: LMResult) -> str:
     if meat.person is not None:
         kind, unit = f"rows clustered by person ({shorten(meat.person, 40)}", "person"
     if fit.release.units is not None:
-        kind, unit = "scores summed by unit of the survey design (linearised", "unit"
+        kind, unit = "scores of units (linearised", "unit"
     most = f"one {unit}: at most {100 * meat.most:.2g}% of a variance"
     return f"{kind}; {most}; noise: {meat.sd:.0%})"
 
