@@ -11,8 +11,11 @@ from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.postprocess.tails import excess_above
 from dpmodels.typing import Floats
 
-# Cells per octave of weights, and of ranges of more than so many octaves: choices.
-PER_OCTAVE, FEWER, MANY_OCTAVES = 4, 2, 12
+# Cells per octave of weights, and of totals of units, which vary less: choices.
+PER_OCTAVE, OF_TOTALS = 4, 8
+# Noise sds from which cells are occupied, and how many times as large weights may be as those that
+# are detected: choices.
+CLEAR, BEYOND = 3.0, 4.0
 
 
 class WeightCap(NamedTuple):
@@ -24,11 +27,9 @@ class WeightCap(NamedTuple):
     square_excess: float
 
 
-def weight_edges(lower: float, upper: float) -> Floats:
+def weight_edges(lower: float, upper: float, per_octave: int = PER_OCTAVE) -> Floats:
     """Return the edges of public cells of weights, shape (cells + 1,), the first below `lower`."""
-    octaves = math.log2(upper / lower)
-    per_octave = PER_OCTAVE if octaves <= MANY_OCTAVES else FEWER
-    n_cells = max(math.ceil(octaves * per_octave - 1e-9), 1)
+    n_cells = max(math.ceil(math.log2(upper / lower) * per_octave - 1e-9), 1)
     inner = upper * 2.0 ** (-np.arange(n_cells, 0, -1) / per_octave)
     return np.append(inner, upper)
 
@@ -43,6 +44,7 @@ def best_cap(
     excess ``E(c)`` and its mean ``e(c)`` estimated from the released counts the cap minimises
     ``(price c)² + max(moved E(c), side price e(c))²`` over the edges of the cells.
     """
+    edges, counts = _occupied(edges, counts, noise)
     excesses = [excess_above(edges, counts, noise, float(cap)) for cap in edges[1:]]
     errors = [
         math.hypot(price * float(cap), max(moved * excess.total, side * price * excess.mean))
@@ -50,3 +52,13 @@ def best_cap(
     ]
     best = int(np.argmin(errors))
     return WeightCap(float(edges[best + 1]), *excesses[best][1:])
+
+
+def _occupied(edges: Floats, counts: Floats, noise: CellNoise) -> tuple[Floats, Floats]:
+    """Leave out cells far above those in which units are detected."""
+    beyond, n_cells = np.cumsum(counts[::-1])[::-1], np.arange(len(counts), 0, -1)
+    detected = np.flatnonzero(beyond > CLEAR * noise.sd * np.sqrt(n_cells))
+    if not detected.size:
+        return edges, counts
+    n_left = int(np.searchsorted(edges[1:], BEYOND * edges[detected[-1] + 1])) + 1
+    return edges[: n_left + 1], counts[:n_left]

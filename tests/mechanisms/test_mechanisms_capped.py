@@ -103,3 +103,25 @@ def test_the_cap_is_near_the_best_of_exact_weights():
 
         cap = best_cap(edges, counts, CellNoise("gaussian", 40.0), price, moved, 2.0).cap
         assert error(cap) < 1.2 * min(map(error, edges[1:]))
+
+
+def test_the_mean_excess_is_near_that_of_the_weights():
+    """Of totals of units, from exact numbers that are read as if they had noise: within half."""
+    rng = np.random.default_rng(2)
+    for spread in (0.25, 0.5, 0.8):
+        totals = np.exp(rng.normal(3, spread, 2_000))
+        edges = weight_edges(1.0, 50.0 * 2**16, 8)
+        counts = np.histogram(totals, edges)[0].astype(float)
+        found = best_cap(edges, counts, CellNoise("gaussian", 6.0), 2.0, 0.15, 2.0)
+        above = totals[totals > found.cap] - found.cap
+        assert found.mean_excess_sd < found.mean_excess
+        if len(above) > 20:
+            assert 0.5 < found.mean_excess / above.mean() < 2
+
+
+def test_far_cells_without_units_are_left_out():
+    edges = weight_edges(1.0, 2.0**20, 1)
+    counts = np.zeros(20)
+    counts[:3] = 500.0
+    found = best_cap(edges, counts, CellNoise("laplace", 1.0), 1e-9, 1.0, 2.0)
+    assert 8 <= found.cap <= 64

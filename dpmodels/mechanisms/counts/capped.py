@@ -43,7 +43,13 @@ from dpmodels.mechanisms.count_noise import (
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.ranges import CellNoise
-from dpmodels.postprocess.weight_caps import WeightCap, best_cap, weight_edges
+from dpmodels.postprocess.weight_caps import (
+    OF_TOTALS,
+    PER_OCTAVE,
+    WeightCap,
+    best_cap,
+    weight_edges,
+)
 from dpmodels.privacy import ZCDP, Guarantee, PureDP, gaussian_multiplier
 from dpmodels.released import CappedWeights, CountsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
@@ -136,7 +142,8 @@ def _released_cap(passes: SampledPasses, plan: CountPlan, entropy: Entropy) -> W
     sampling, facts, ladder = passes.sampling, plan.facts, plan.first
     if ladder is None:
         return WeightCap(sampling.upper, 0.0, 0.0, 0.0)
-    edges = weight_edges(sampling.lower, sampling.upper * passes.most_rows)
+    per_octave = OF_TOTALS if passes.most_rows > 1 else PER_OCTAVE
+    edges = weight_edges(sampling.lower, sampling.upper * passes.most_rows, per_octave)
     steps = np.rint(edges[1:] / sampling.upper * STEPS).astype(np.int64)
     exact, _ = passes.by_weight(steps)
     slots = facts.adjacency.places
