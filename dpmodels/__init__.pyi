@@ -6,6 +6,7 @@ from .citation import citation as citation
 from .codebook import Codebook as Codebook
 from .codebook_person import Identifier as Identifier
 from .dates import Date as Date
+from .design.callable_module import design as design
 from .devices.randomized_response import randomized_response as randomized_response
 from .devices.unary import unary_response as unary_response
 from .dictionaries.codebook_class import codebook as codebook
@@ -46,6 +47,7 @@ from .models.survey import dp_survey as dp_survey
 from .models.survfit import dp_survfit as dp_survfit
 from .models.svm import dp_svm as dp_svm
 from .models.table import dp_table as dp_table
+from .models.total import dp_total as dp_total
 from .noise import simulation as simulation
 from .options import options as options
 from .planning.plan import plan as plan

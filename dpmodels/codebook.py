@@ -28,6 +28,14 @@ from dpmodels.errors import CodebookError, FrameError, shorten
 from dpmodels.external_files import parse, read_bytes
 from dpmodels.labels import plain
 from dpmodels.levels import check_writable, said_missing
+from dpmodels.survey_design import (
+    SurveyDesign,
+    as_design,
+    joined_design,
+    of_design,
+    with_design,
+    without_design,
+)
 from dpmodels.typing import AnyPath
 from dpmodels.variables import (
     FORM,
@@ -71,6 +79,9 @@ class Codebook(Mapping[str, Variable]):
     person : str, optional
         The column of person ids: every verb then protects persons, unless the call says
         ``person=False``. It need not be a variable.
+    design : SurveyDesign, optional
+        How the rows were sampled, see ``dp.design``: estimates are then weighted, unless the call
+        says ``design=False``.
     **declarations
         Declarations by name: a tuple ``(lower, upper)`` of numbers or dates, a list of levels, a
         dict of levels with their labels, pandas' ``CategoricalDtype``, or a
@@ -110,6 +121,7 @@ class Codebook(Mapping[str, Variable]):
         /,
         *,
         person: str | None = None,
+        design: SurveyDesign | Mapping[str, object] | None = None,
         **declarations: object,
     ) -> None:
         declared = {**(variables or {}), **declarations}
@@ -128,11 +140,30 @@ class Codebook(Mapping[str, Variable]):
         self._person = checked_person(
             base.person if base is not None and person is None else person
         )
+        survey = as_design(design)
+        self._design = base.design if base is not None and survey is None else survey
 
     @property
     def person(self) -> str | None:
         """The column of person ids, or None."""
         return self._person
+
+    @property
+    def design(self) -> SurveyDesign | None:
+        """How the rows were sampled, or None."""
+        return self._design
+
+    def with_design(self, design: SurveyDesign | None) -> Self:
+        """Return the same codebook with another design, or without one."""
+        changed = copy(self)
+        changed._design = design
+        return changed
+
+    @property
+    def unit(self) -> str | None:
+        """The column of what is protected: persons, or the sampling units of a design."""
+        units = None if self.design is None else self.design.psu
+        return self.person or units
 
     @property
     def attached(self) -> bool:
@@ -181,21 +212,24 @@ class Codebook(Mapping[str, Variable]):
         return self._parts() == other._parts()
 
     def __hash__(self) -> int:
-        variables, identifiers, person = self._parts()
-        return hash((tuple(variables.items()), tuple(sorted(identifiers)), person))
+        variables, identifiers, *rest = self._parts()
+        return hash((tuple(variables.items()), tuple(sorted(identifiers)), *rest))
 
-    def _parts(self) -> tuple[Mapping[str, Variable], Mapping[str, Identifier], str | None]:
-        return self._variables, self._identifiers, self._person
+    def _parts(
+        self,
+    ) -> tuple[Mapping[str, Variable], Mapping[str, Identifier], str | None, SurveyDesign | None]:
+        return self._variables, self._identifiers, self._person, self._design
 
     def __or__(self, other: Mapping[str, object]) -> Codebook:
         """Return the union; the right-hand side wins, and two columns of persons are refused."""
         person = joined_person(self.person, getattr(other, "person", None))
+        design = joined_design(self.design, getattr(other, "design", None))
         identifiers = {**self.identifiers, **getattr(other, "identifiers", {})}
         declared = {**self, **other}
         ids_alone = {
             name: identifier for name, identifier in identifiers.items() if name not in declared
         }
-        return Codebook({**declared, **ids_alone}, person=person)
+        return Codebook({**declared, **ids_alone}, person=person, design=design)
 
     def select(self, names: Iterable[str]) -> Codebook:
         """Return the codebook of some of the variables.
@@ -210,23 +244,25 @@ class Codebook(Mapping[str, Variable]):
             if name not in self:
                 raise CodebookError(f"variable {name!r} is not in the codebook; declare it first")
         chosen = {name: self[name] for name in selected}
-        return Codebook({**chosen, **self.identifiers}, person=self.person)
+        return Codebook({**chosen, **self.identifiers}, person=self.person, design=self.design)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return plain values, as written to JSON."""
         variables = {name: to_plain(variable) for name, variable in self.items()}
         identifiers = {name: identifier.to_plain() for name, identifier in self.identifiers.items()}
-        return with_person({**variables, **identifiers}, self.person)
+        declared = with_person({**variables, **identifiers}, self.person)
+        return with_design(declared, self.design)
 
     @classmethod
     def from_dict(cls, declared: Mapping[str, Mapping[str, Any]]) -> Codebook:
         """Read what :meth:`to_dict` wrote."""
         if not isinstance(declared, Mapping):
             raise CodebookError(f"a codebook of type {type(declared).__name__}; {FORM}")
-        entries, person = without_person(declared)
+        undesigned, design = without_design(declared)
+        entries, person = without_person(undesigned)
         variable_entries, identifiers = without_identifiers(entries)
         variables = {name: from_plain(name, entry) for name, entry in variable_entries.items()}
-        return cls({**variables, **identifiers}, person=person)
+        return cls({**variables, **identifiers}, person=person, design=design)
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Write the codebook as JSON, whole or not at all.
@@ -313,7 +349,7 @@ class Codebook(Mapping[str, Variable]):
 
     def id_lines(self) -> list[tuple[str, ...]]:
         """Return the lines of the printed table for ids and persons."""
-        return of_person(self.person, self.identifiers)
+        return of_person(self.person, self.identifiers) + of_design(self.design)
 
     def __repr__(self) -> str:
         return as_text(self._rows())

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, cast
 import numpy as np
 
 from dpmodels.codebook import Codebook, fingerprint
-from dpmodels.errors import BudgetError, shorten
+from dpmodels.errors import ArgumentError, BudgetError, quoted, shorten
 from dpmodels.external_files import Shape, conform
 from dpmodels.labels import plain as shown
 from dpmodels.options import current_settings
@@ -31,6 +31,8 @@ from dpmodels.privacy import (
     resolve_budget,
 )
 from dpmodels.privacy.events import all_gaussian
+from dpmodels.survey_design import SurveyDesign, as_design
+from dpmodels.verbs import VERBS
 
 # The shape of a request as plain values, in an untrusted file.
 STATED: Final[Mapping[str, Shape]] = {
@@ -162,6 +164,7 @@ def requested(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
+    design: SurveyDesign | Mapping[str, object] | Literal[False] | None = None,
     **words: Any,
 ) -> Request:
     """Return the request of a verb; ArgumentError or BudgetError if it is invalid."""
@@ -169,9 +172,45 @@ def requested(
     default = current_settings().adjacency
     if neighbours is None and default is not None:
         neighbours = cast("AdjacencyName", default.text)
-    relation = related(codebook, neighbours, person, rows)
     attached = codebook.attached
+    codebook = designed(codebook, design)
+    relation = related(codebook, neighbours, person, rows)
+    if design is False:
+        codebook = codebook.with_design(None)
+    require_design(verb, codebook.design, relation, words)
     return Request(verb, formula, codebook, guarantee, relation, words, subset, attached)
+
+
+def designed(codebook: Codebook, design: object) -> Codebook:
+    """Return the codebook with the design of a call, if it states one."""
+    return (
+        codebook if design is None or design is False else codebook.with_design(as_design(design))
+    )
+
+
+def require_design(
+    verb: str, design: SurveyDesign | None, relation: Adjacency, words: Mapping[str, object]
+) -> None:
+    """Refuse a design that a verb does not take, and units other than those of the design."""
+    if design is None:
+        return
+    if not VERBS[verb].designs:
+        raise ArgumentError(
+            f"dp_{verb} takes no survey design: write design=False to analyse the rows as they "
+            "are, unweighted"
+        )
+    if words.get("weights") is not None:
+        raise ArgumentError(
+            f"weights={quoted(words['weights'])} are precision weights, and the design has "
+            "sampling weights: leave out weights=, or write design=False"
+        )
+    if relation.person != design.psu or relation.rows not in (None, "mean"):
+        unit = f"psu={quoted(design.psu)}" if design.psu else "no psu="
+        raise ArgumentError(
+            f"the design has {unit}, so its unit of protection is "
+            f"{'the sampling unit' if design.psu else 'the row'}, not {relation.unit}: leave out "
+            "person= and rows=, or name the units by psu="
+        )
 
 
 def plain_option(word: object) -> object:
@@ -213,7 +252,7 @@ def related(
     if person is None and rows is None and not isinstance(neighbours, Adjacency):
         person, rows = current_settings().person, current_settings().rows
     if person is None and relation.rows is None and not isinstance(neighbours, Adjacency):
-        person = codebook.person
+        person = codebook.unit
     return protecting(relation, rows, None if person is False else person)
 
 

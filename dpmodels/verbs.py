@@ -29,6 +29,7 @@ class Verb(NamedTuple):
     site_defaults: Mapping[str, object]
     spends_delta: bool
     audited: tuple[str, str] | None
+    designs: bool = False  # Whether its estimates may be of a survey design
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -88,6 +89,7 @@ def spec_of(
     site_defaults: Mapping[str, object] = _NONE,
     spends_delta: bool = False,
     audited: tuple[str, str] | None = None,
+    designs: bool = False,
 ) -> Callable[[SpecFunction], SpecFunction]:
     """Declare a verb: register the function that makes the specification of its requests.
 
@@ -105,10 +107,12 @@ def spec_of(
     audited
         A formula of ``a``, ``b`` and the factor ``g``, and a mechanism without a delta, by which
         it is audited.
+    designs
+        Whether it takes a survey design.
     """
 
     def register(function: SpecFunction) -> SpecFunction:
-        VERBS[verb] = Verb(verb, function, gaussian, site_defaults, spends_delta, audited)
+        VERBS[verb] = Verb(verb, function, gaussian, site_defaults, spends_delta, audited, designs)
         return function
 
     return register

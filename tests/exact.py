@@ -130,6 +130,16 @@ def by_group(statistic: Callable[[pd.Series], float]) -> Callable[..., None]:
     return answer
 
 
+def totals(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
+    """Compare totals with those of each group's rows."""
+    measured, groups, frame = _grouped(formula, data, book)
+    expected = np.array([frame[measured].sum()])
+    if groups:
+        expected = frame.groupby(groups, observed=False)[measured].sum().to_numpy()
+    scale = len(frame) * float(np.ptp(frame[measured]))
+    np.testing.assert_allclose(fit.params.to_numpy() / scale, expected / scale, atol=NEAR)
+
+
 def difference(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     """The mean, or the first group's less the second's."""
     measured, groups, frame = _grouped(formula, data, book)

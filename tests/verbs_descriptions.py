@@ -12,6 +12,9 @@ import dpmodels as dp
 CONCENTRATED = {"eps": None, "budget": dp.ZCDP(0.1)}
 SUMS = {"time": "week", "mechanism": "factorisation"}
 STAYING = dp.Pufferfish(1.0, dp.markov_chain([False, True], stay=(0.6, 0.7)))
+DESIGN = dp.design(weights="weight", strata="region", bounds=(0.1, 2), weights_are="design")
+UNITS = dp.design(weights="weight", psu="id", bounds=(0.1, 2), weights_are="design")
+SAMPLED = {"design": DESIGN}
 STATES = {"time": "week", "person": "id", "eps": None, "budget": STAYING}
 
 MEAN = Verb(
@@ -37,6 +40,8 @@ MEAN = Verb(
         Form("week ~ region", "rounds"),
         Form("wage ~ 1", "counted"),
         Form("wage ~ region", "column"),
+        Form("age ~ sex", "stored forged", SAMPLED, "sampled"),
+        Form("age ~ sex", "stored forged", {"design": UNITS}, "of sampled units"),
     ),
     results={"MeanResult": DRAWN},
     protocols=SUMMING,
@@ -50,6 +55,26 @@ MEAN_OF_ALL = replace(
     suffix="-of-all",
     forms=(Form("~ age", "stored forged", {"mechanism": "paired"}),),
 )
+TOTAL = Verb(
+    "dp_total",
+    ("wage ~ sex + region", "~ wage"),
+    "b ~ g",
+    answers={"": exact.totals},
+    families="counts",
+    forms=(
+        Form("age ~ region", "sent", {"protocol": "secure_sum"}),
+        Form("age ~ sex", "stored labelled"),
+        Form("age ~ sex", "drawn", name="Total of age"),
+        Form("age ~ region", "stored forged", APPROX, "approximate"),
+        Form("~ wage", "stored printed", name="of all"),
+        Form("wage ~ sex", "sites planned dask"),
+        Form("wage ~ region", "hostile column", APPROX),
+        Form("age ~ sex", "stored forged", SAMPLED, "sampled"),
+    ),
+    results={"TotalResult": DRAWN},
+    protocols=SUMMING,
+    refused=refusals.ONE_NUMBER,
+)
 VAR = Verb(
     "dp_var",
     ("age ~ sex", "~ wage"),
@@ -58,6 +83,7 @@ VAR = Verb(
     families="counts measured",
     forms=(
         Form("age ~ sex", "stored forged"),
+        Form("age ~ sex", "stored forged", SAMPLED, "sampled"),
         Form("age ~ sex", "drawn", name="Variance of age"),
         Form("~ age", "labelled"),
         Form("wage ~ seen", "stored printed", {"adjacency": "add-remove"}, "of coded levels"),

@@ -7,9 +7,12 @@ import verb_refusals as refusals
 from statsmodels.genmod.families import Binomial, Poisson
 from verb_entry import APPROX, DRAWN, PURE, SUMMING, Form, Verb, several
 
+import dpmodels as dp
 from dpmodels.models.linear import tune
 
 FORMULA = "~ age + wage + sex + region"
+DESIGN = dp.design(weights="weight", strata="region", bounds=(0.1, 2), weights_are="design")
+UNITS = dp.design(weights="weight", psu="id", bounds=(0.1, 2), weights_are="design")
 # Every kind of factor a formula has, alone and in products.
 ODD_FORMULA = (
     "~ a * b + g + log1p(b) + poly(a, 2) + bs(b, knots=[3]) + ifelse(a > 0, 1, 0) "
@@ -129,6 +132,8 @@ LM = Verb(
         Form("age ~ wage"),
         Form("age ~ wage + region", "stored forged", name="of levels"),
         Form("age ~ wage + region", "stored", {"weights": "weight"}, "weighted"),
+        Form("age ~ wage", "stored forged", {"design": DESIGN}, "sampled"),
+        Form("age ~ wage", "stored", {"design": UNITS}, "of sampled units"),
         Form("wage ~ age + sex", "labelled sites dask"),
         Form("wage ~ age + region", "planned"),
         Form("height ~ age + wage", "hostile"),
@@ -167,6 +172,7 @@ LOGISTIC = Verb(
         Form("sex ~ wage", "planned"),
         Form("sex ~ age + wage", "hostile", APPROX | {"mechanism": "objective"}, "objective"),
         Form("sex ~ age + wage", "hostile", APPROX | {"mechanism": "gradients"}, "gradients"),
+        Form("sex ~ age", "stored forged", {"design": DESIGN}, "sampled"),
         Form("sex ~ age", "standing", {"mechanism": "objective"}, "objective"),
         Form("sex ~ age", "standing", {"mechanism": "gradients"}, "gradients"),
     ),

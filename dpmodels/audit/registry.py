@@ -15,6 +15,7 @@ from dpmodels.audit.verb_recipes import VerbRecipe, verb_recipe
 from dpmodels.codebook import codebook
 from dpmodels.models.linear import Tune, tune
 from dpmodels.models.replay import all_verbs
+from dpmodels.survey_design import SurveyDesign
 from dpmodels.variables import Integer
 
 BOOK: Final = codebook(a=(-1, 1), b=(-1, 1), g=["x", "y"])
@@ -86,6 +87,13 @@ RAREST: Final = Pair(
     name="the only row of a level at the other end",
 )
 
+# A row of the largest weight against one that does not count.
+WEIGHED: Final = Pair(
+    {"a": [1.0, -1.0, 1.0, -1.0], "b": [1.0] * 4, "g": ["x"] * 4},
+    {"a": [1.0, -1.0, 1.0, -1.0], "b": [-1.0, 1.0, 1.0, 1.0], "g": ["x"] * 4},
+    name="a row of the largest weight against none",
+)
+
 # A row's answer reveals most without other rows.
 CHANGED_ANSWER: Final = Pair({"g": ["x"]}, {"g": ["y"]}, name="a row of another level, alone")
 
@@ -98,6 +106,11 @@ class Audited(NamedTuple):
     worst: str | Pair
     small: int
     full: int
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether its rows have a survey design, which says what a unit is."""
+        return "design" in self.verb.keywords
 
     @property
     def name(self) -> str:
@@ -113,6 +126,7 @@ class Audited(NamedTuple):
             options.get("score", ""),
             options.get("family", ""),
             tuned,
+            "of a design" if self.is_sampled else "",
             persons,
         )
         return f"{' '.join(filter(None, parts))} ({spent})"
@@ -143,6 +157,11 @@ def _of(verb: str, formula: str, mechanism: str, options: dict[str, object], *re
         {"mechanism": mechanism} if "mechanism" in signature(function).parameters else {}
     )
     return Audited(mechanism, partial(function, formula, **mechanism_option, **options), *rest)
+
+
+def _sampled(options: dict[str, object]) -> dict[str, object]:
+    """Return options with a design whose weights are the column b."""
+    return {**options, "design": SurveyDesign("b", bounds=(0.5, 1), weights_are="design")}
 
 
 def declared_lines() -> Iterator[Audited]:
@@ -213,6 +232,7 @@ REGISTRY: Final = (
     _of("lm", "b ~ a", "moments", PURE, GONE, 1_000, 20_000),
     _of("lm", "b ~ a", "moments", GAUSSIAN, GONE_OF_MANY, 1_000, 20_000),
     _of("lm", "b ~ a", "moments", {**GAUSSIAN, "vcov": "HC"}, GONE_OF_MANY, 64, 2_500),
+    _of("lm", "a ~ 1", "moments", _sampled(GAUSSIAN), WEIGHED, 64, 2_500),
     _of("lm", "b ~ a", "adassp", GAUSSIAN, TURNED_OF_MANY, 400, 10_000),
     _of("lm", "b ~ a", "ellipsoid", GAUSSIAN, TURNED_OF_MANY, 64, 2_500),
     _of("lm", "b ~ a", "scores", GAUSSIAN, TURNED_OF_MANY, 64, 2_500),
@@ -229,6 +249,9 @@ REGISTRY: Final = (
     _of("mean", "a ~ g", "gaussian", GAUSSIAN, GONE, 1_000, 40_000),
     _of("mean", "~ a", "paired", PURE, GONE, 1_000, 40_000),
     _of("mean", "a ~ g", "rounds", PURE, TURNED, 400, 10_000),
+    _of("mean", "a ~ g", "capped", _sampled(PURE), WEIGHED, 400, 10_000),
+    _of("total", "a ~ g", "geometric", PURE, GONE, 1_000, 40_000),
+    _of("total", "a ~ g", "capped", _sampled(GAUSSIAN), WEIGHED, 400, 10_000),
     _of("hist", "~ a", "tree", FINE, GONE, 1_000, 40_000),
     _of("hist", "~ a", "wavelet", FINE, GONE, 1_000, 40_000),
     _of("hist", "~ a + b", "grid", {**PURE, "breaks": 4}, TURNED, 64, 20_000),

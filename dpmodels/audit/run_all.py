@@ -112,7 +112,7 @@ _ONLY: Final = {"paired": "mean", "randomized_response": 2}
 # At most two rows of a person, and all of them, alternately.
 PERSONS: Final = tuple(
     for_persons(line, _ONLY.get(line.mechanism, 2 if index % 2 else "mean"))
-    for index, line in enumerate(REGISTRY)
+    for index, line in enumerate(line for line in REGISTRY if not line.is_sampled)
 )
 
 

@@ -1,5 +1,6 @@
 """The private design: the only holder of rows; clip, missing, row norm, lattice."""
 
+from dpmodels.design.callable_module import CallableModule as CallableModule
 from dpmodels.design.columns import row_coder as row_coder
 from dpmodels.design.private import PrivateDesign as PrivateDesign
 from dpmodels.design.private import Scaling as Scaling

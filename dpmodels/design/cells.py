@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
+from dpmodels.design.bound_rows import BoundRows
 from dpmodels.design.columns import FOLDS, declared_facts, multiplied, placed
 from dpmodels.design.parts import Part
-from dpmodels.design.rows import BoundRows, Rows, Terms, levels_of, rows_of
+from dpmodels.design.rows import Rows, Terms, levels_of, rows_of
 from dpmodels.design.sql import counts_by_cell
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula.tally import Margins, Placed, Tally
@@ -183,7 +184,7 @@ def _bound(
 
 def _table_facts(tallies: tuple[Tally, ...]) -> dict[str, str]:
     """Return the facts that identify tables."""
-    facts = {}
+    facts = dict[str, str]()
     for number, tally in enumerate(tallies, start=1):
         factors = [f"{factor.code}: {list(factor.levels)!r}" for factor in tally.factors]
         measured = tally.measured
@@ -192,6 +193,8 @@ def _table_facts(tallies: tuple[Tally, ...]) -> dict[str, str]:
             powers.append(f"{measured.code} in {measured.lower!r} to {measured.upper!r}")
         powers += [f"powers to {tally.degree}"] if tally.degree else []
         powers += ["of persons in several cells"] if tally.clustered else []
+        if tally.sampling is not None:
+            facts |= tally.sampling.facts
         facts[f"table {number}"] = "; ".join([*factors, *powers])
     return facts
 

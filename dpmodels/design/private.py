@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from dpmodels.arguments import boolean, option, real
 from dpmodels.codebook import Codebook
+from dpmodels.design.bound_rows import BoundRows
 from dpmodels.design.cells import PrivateCells
 from dpmodels.design.columns import FOLDS, declared_facts, multiplied, placed
 from dpmodels.design.parts import Part
-from dpmodels.design.rows import BoundRows, Rows, Terms, rows_of
+from dpmodels.design.rows import Rows, Terms, rows_of
 from dpmodels.design.sql import RowSums, summed, sums_of_rows
 from dpmodels.errors import ArgumentError, FrameError, PrivacyError, quoted
 from dpmodels.formula import Block, Design, design

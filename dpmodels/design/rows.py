@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, NoReturn, Self, TypeVar, cast
+from typing import Any, Final, NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,15 @@ from dpmodels.design.coins import Coins, Side
 from dpmodels.design.columns import converted, read_rows
 from dpmodels.design.grouped import MANY_GROUPS, as_often, grouping
 from dpmodels.design.parts import KeptParts, Part
+from dpmodels.design.sampled_rows import (
+    SLOTS,
+    SampledPlaces,
+    UnitTotals,
+    numbered,
+    sampled_parts,
+    unit_totals,
+    weighted_parts,
+)
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula.sides import Subset
 from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared, to_float
@@ -30,10 +38,9 @@ from dpmodels.frames.protocol import Chunk, Holds, before_charge
 from dpmodels.frames.require import require, require_levels
 from dpmodels.noise import Entropy, source
 from dpmodels.privacy import Adjacency
+from dpmodels.typing import Integers
 
 ONE_ROW: Final = Adjacency("replace")
-
-Bound = TypeVar("Bound")
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,7 @@ class Terms:
     neighbours: Adjacency = ONE_ROW
     undeclared: tuple[str, ...] = ()  # Columns whose levels are undeclared
     missing_ids: tuple[str, ...] = ()  # Canonical ids that mean no person
+    sampled: SampledPlaces | None = None  # Of a survey design whose rows take places by weight
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -57,6 +65,7 @@ class Terms:
     def facts(self) -> dict[str, str]:
         """Facts about the rows besides their formula, as comparable texts."""
         facts = {} if self.subset is None else {"subset": self.subset.text}
+        facts |= {} if self.sampled is None else self.sampled.facts
         neighbours = self.neighbours
         if neighbours.person is None:
             return facts
@@ -70,13 +79,19 @@ def levels_of(name: str) -> str:
 
 
 def requested_of(
-    terms: Terms, neighbours: Adjacency, subset: Subset | None, missing_ids: tuple[str, ...] = ()
+    terms: Terms,
+    neighbours: Adjacency,
+    subset: Subset | None,
+    missing_ids: tuple[str, ...] = (),
+    sampled: SampledPlaces | None = None,
 ) -> Terms:
-    """Return the same terms with a subset and persons."""
+    """Return the same terms with a subset, persons and places by weight."""
     subset_variables = {} if subset is None else dict(subset.codebook)
+    sampling_variables = {} if sampled is None else dict(sampled.sampling.codebook)
     return replace(
         terms,
-        codebook=Codebook({**terms.codebook, **subset_variables}),
+        codebook=Codebook({**terms.codebook, **subset_variables, **sampling_variables}),
+        sampled=sampled,
         subset=subset,
         neighbours=neighbours,
         missing_ids=missing_ids,
@@ -100,6 +115,7 @@ class Rows:
         "_side_by_partition",
         "_source",
         "_times",
+        "_totals",
         "kept",
         "readings",
         "terms",
@@ -123,6 +139,7 @@ class Rows:
         self._checksum: Checksum | None = None
         self.readings = Readings()  # Of rows on workers
         self._groups: list[Part] | None = None
+        self._totals: UnitTotals | None = None  # Of a survey design with sampling units
         self.kept: KeptParts | None = None  # Of the last request that reads them several times
 
     def __repr__(self) -> str:
@@ -150,6 +167,8 @@ class Rows:
             source = in_one_order(source, self.terms.variables)
         secret = bytes(SECRET_BYTES) if neighbours.person is None else _new_secret()
         bound = Rows(source, self.terms, secret)
+        if self.terms.sampled is not None:
+            bound.require_sampled()
         if neighbours.rows == "mean" and not bound.rereadable:
             raise FrameError(
                 'rows="mean" reads the data twice, to count the rows of each person, but an '
@@ -176,6 +195,56 @@ class Rows:
     def standing(self, times: int) -> Rows:
         """Return the same rows, each counted `times` times, without persons."""
         return Rows(self._source, self.terms, self._secret, times)
+
+    def require_sampled(self) -> None:
+        """Refuse rows of a survey design that cannot be read again in one place."""
+        if not self.rereadable or self.scattered is not None:
+            raise FrameError(
+                "a survey design needs rows in one place that can be read several times, first for "
+                "their weights: pass one DataFrame or the path of a Parquet file"
+            )
+
+    def capped(self, cap: float) -> Rows:
+        """Return rows of a survey design with the places that follow from a released cap."""
+        assert self.terms.sampled is not None
+        terms = replace(self.terms, sampled=replace(self.terms.sampled, cap=cap))
+        capped = Rows(self._source, terms, self._secret)
+        capped._persons, capped._totals = self._persons, self._totals
+        if self._totals is not None:
+            assert terms.sampled is not None
+            self._totals.settle(capped._weighted(), terms.sampled)
+        return capped
+
+    def unit_weights(self) -> Iterator[Integers]:
+        """Yield the total weights of units of a survey design, in steps, each once."""
+        if self.terms.neighbours.person is None:
+            for _, weights in self._weighted():
+                yield weights
+            return
+        if self._totals is None:
+            self._totals = unit_totals(self._weighted(), self._known().number)
+        yield self._totals.totals
+
+    def _weighted(self) -> Iterator[tuple[Part, Integers]]:
+        """Read rows of a survey design once, with their units and weights."""
+        assert self.terms.sampled is not None
+        if self.terms.neighbours.person is None:
+            chunks = self._read(self.terms, None)
+            parts = numbered(self._as_part(chunk) for chunk in chunks)
+        else:
+            parts = self._of_persons()
+        sampling = self.terms.sampled.sampling
+        return weighted_parts((part for part in parts if not _is_left_over(part)), sampling)
+
+    def _of_design(self) -> Iterator[Part]:
+        """Read rows with their places; where the number of units is public, then what is left."""
+        terms, n_taken = self.terms, 0
+        assert terms.sampled is not None
+        for part in sampled_parts(self._weighted, self._totals, terms.sampled):
+            n_taken += part.taken
+            yield part
+        if terms.neighbours.n_public:
+            yield self._left_over((self.nrows or 0) - n_taken)
 
     def keep(self, key: object) -> KeptParts:
         """Keep what readings give to a request, in memory; `key` stands for what they are."""
@@ -213,7 +282,8 @@ class Rows:
 
         It follows from public facts. Persons and coins need the rows themselves.
         """
-        if self.terms.neighbours.person is not None or self._side is not None:
+        terms = self.terms
+        if terms.neighbours.person is not None or terms.sampled is not None or self._side:
             return None
         return grouping(self._source, self.terms.codebook, self.terms.undeclared)
 
@@ -222,6 +292,7 @@ class Rows:
         """PostgreSQL, if each row of a table counts once; it follows from public facts."""
         neighbours, subset, source = self.terms.neighbours, self.terms.subset, self._source
         is_whole = neighbours.person is None and subset is None and self._side is None
+        is_whole = is_whole and self.terms.sampled is None
         if not (is_whole and self._times == 1 and isinstance(source, DatabaseRows)):
             return None
         engine = source.engine
@@ -254,11 +325,14 @@ class Rows:
         the number of persons is private. On workers they are counted where the number is public.
         """
         neighbours = self.terms.neighbours
+        if self.terms.sampled is not None and neighbours.person is not None:
+            return self._known().number * SLOTS if neighbours.n_public else None
         if self.scattered is not None:
             return self._counted_on_workers() if neighbours.n_public else None
         if neighbours.person is None:
             n_rows = self._source.nrows
-            return None if n_rows is None else n_rows * self._times
+            times = self._times if self.terms.sampled is None else SLOTS
+            return None if n_rows is None else n_rows * times
         if not (neighbours.n_public and self.rereadable):
             return None
         return self._known().number * neighbours.places
@@ -300,6 +374,9 @@ class Rows:
             at += part.rows
 
     def _parts(self, *, count_public: bool) -> Iterator[Part]:
+        if self.terms.sampled is not None:
+            yield from self._of_design()
+            return
         if self.terms.neighbours.person is not None:
             yield from self._of_persons()
             return
@@ -352,10 +429,15 @@ class Rows:
         if known_persons is not None:
             known_persons.require_same()
         if neighbours.n_public:
-            missing = {name: np.full(1, np.nan) for name in terms.codebook}
-            missing |= {levels_of(name): np.full(1, None) for name in terms.undeclared}
-            left = persons.number * neighbours.places - n_taken
-            yield Part(missing, np.zeros(1, dtype=bool), np.array([left]), np.array([-1]))
+            yield self._left_over(persons.number * neighbours.places - n_taken)
+
+    def _left_over(self, places: int) -> Part:
+        """Return places that no row takes, as a row that does not count."""
+        missing: dict[str, NDArray[Any]] = {
+            name: np.full(1, np.nan) for name in self.terms.codebook
+        }
+        missing |= {levels_of(name): np.full(1, None) for name in self.terms.undeclared}
+        return Part(missing, np.zeros(1, dtype=bool), np.array([places]), np.array([-1]))
 
     def _read(self, terms: Terms, total: int | None) -> Iterator[Chunk]:
         """Read the columns, and that of persons if there is one."""
@@ -386,6 +468,10 @@ class Rows:
         return Persons(
             neighbours.places, self._secret, even=neighbours.rows == "mean", missing=missing
         )
+
+
+def _is_left_over(part: Part) -> bool:
+    return part.persons is not None and part.rows == 1 and int(part.persons[0]) < 0
 
 
 def _places_of_partition(recipe: Callable[[RowSource], Rows], source: RowSource, _: int) -> Sums:
@@ -431,93 +517,3 @@ def _require_persons(source: RowSource, person: str) -> None:
             f"column {person!r} is of type {kind.name}, but person={person!r} needs ids that are "
             "numbers or text; convert it, such as data[name].astype(str)"
         )
-
-
-# Rows bound to a public request.
-
-
-class BoundRows(ABC):
-    """Rows bound to a request; subclasses say what the rows become."""
-
-    __slots__ = ("_rows",)
-
-    def __init__(self, rows: Rows) -> None:
-        self._rows = rows
-
-    @abstractmethod
-    def of(self, rows: Rows) -> Self:
-        """Return the same request for other rows."""
-
-    def among(self, terms: Callable[[Terms], Terms]) -> Self:
-        """Return the same request without rows, with changed terms."""
-        return self.of(rows_of(terms(self._rows.terms)))
-
-    def bind(self, data: object) -> Self:
-        """Bind a user's data to the same request without reading a row.
-
-        Raises
-        ------
-        FrameError
-            From the data, their column names and types.
-        """
-        return self.of(self._rows.bound(data))
-
-    @property
-    def unread(self) -> Self:
-        """The same request without rows."""
-        return self.among(lambda terms: terms)
-
-    @property
-    def is_streamed(self) -> bool | None:
-        """Whether a database gives each row in every pass; None if the rows are in none."""
-        return self._rows.is_streamed
-
-    def asked(self, request: Callable[[Rows], Bound]) -> Bound:
-        """Return another request for the same rows."""
-        return request(self._rows)
-
-    def sides(self, heads: int, entropy: Entropy) -> tuple[Self, Self]:
-        """Split the rows at random: each goes to the first part with chance ``heads/256``.
-
-        Rows of the other part do not count.
-        """
-        first, second = self._rows.sides(heads, entropy)
-        return self.of(first), self.of(second)
-
-    def standing(self, times: int) -> Self:
-        """Return the same rows, each counted `times` times, without copying them."""
-        return self.of(self._rows.standing(times))
-
-    @property
-    def codebook(self) -> Codebook:
-        """The declarations that are used."""
-        return self._rows.terms.codebook
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The columns that are read."""
-        return self._rows.terms.variables
-
-    @property
-    def scattered(self) -> DaskRows | None:
-        """The rows of a Dask DataFrame, which stay with the workers; None for local rows."""
-        return self._rows.scattered
-
-    @property
-    def nrows(self) -> int | None:
-        """Number of rows, None if the rows have to be read for it; it may be private."""
-        return self._rows.nrows
-
-    @property
-    def rereadable(self) -> bool:
-        """Whether the rows can be read several times."""
-        return self._rows.rereadable
-
-    @property
-    def readings(self) -> Readings:
-        """What the passes over rows on workers have in common."""
-        return self._rows.readings
-
-    def in_partition(self, number: int, checksum: Checksum | None) -> None:
-        """Say which partition the rows are, and what to add them to when they are read."""
-        self._rows.in_partition(number, checksum)

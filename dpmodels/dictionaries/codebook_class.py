@@ -41,6 +41,8 @@ class codebook(Codebook):  # noqa: N801
         Declarations by name, for names that are not Python identifiers.
     person : str, optional
         The column that says whose a row is, as for :class:`Codebook`.
+    design : SurveyDesign, optional
+        How the rows were sampled, as for :class:`Codebook`.
     **declarations
         Declarations by name, as for :class:`Codebook`.
 
@@ -163,7 +165,7 @@ def read(source: object) -> Draft:
     if isinstance(source, Draft):
         return source
     if isinstance(source, Codebook):
-        return Draft(of_declared(source), person=source.person)
+        return Draft(of_declared(source), person=source.person, design=source.design)
     if isinstance(source, str | PathLike):
         return _read_path(Path(source))
     entries, where = _entries(source)
@@ -232,7 +234,7 @@ def _read_parquet(path: Path) -> Entries:
     return entries_of_types(types_of_parquet(path))
 
 
-_DECLARED: Final = {"range", "levels", "type", "person"}
+_DECLARED: Final = {"range", "levels", "type", "person", "design"}
 # Readers by a key of the object; without any of these keys it holds declarations by name.
 _JSON: Final[dict[str, Callable[[Mapping[str, object], str], Entries]]] = {
     "resources": entries_of_package,

@@ -23,6 +23,13 @@ from dpmodels.dictionaries.entry import UNKNOWN, Entry, entry_of, joined, plain_
 from dpmodels.errors import CodebookError, did_you_mean, shorten
 from dpmodels.labels import plain
 from dpmodels.levels import check_writable
+from dpmodels.survey_design import (
+    SurveyDesign,
+    joined_design,
+    of_design,
+    with_design,
+    without_design,
+)
 from dpmodels.typing import AnyPath
 
 # A formula that names all variables, or those of a name pattern.
@@ -45,6 +52,8 @@ class Draft(Mapping[str, Entry]):
         The column that says whose a row is, as of a codebook.
     identifiers : mapping, optional
         Columns of ids, by name; a complete entry of the same name makes it a variable.
+    design : SurveyDesign, optional
+        How the rows were sampled, as of a codebook.
 
     Examples
     --------
@@ -65,6 +74,7 @@ class Draft(Mapping[str, Entry]):
         source: str = "",
         person: str | None = None,
         identifiers: Mapping[str, Identifier] | None = None,
+        design: SurveyDesign | None = None,
     ) -> None:
         for name, entry in entries.items():
             check_name(name)
@@ -78,6 +88,7 @@ class Draft(Mapping[str, Entry]):
         }
         self.source = source
         self.person = checked_person(person)
+        self.design = design
         self.identifiers = {name: ids[name] for name in ids if name not in self._entries}
 
     def __getitem__(self, name: str) -> Entry:
@@ -111,7 +122,8 @@ class Draft(Mapping[str, Entry]):
         entries = {**self, **right, **entries}
         sources = dict.fromkeys(filter(None, (self.source, right.source)))
         identifiers = {**self.identifiers, **getattr(other, "identifiers", {})}
-        return Draft(entries, ", ".join(sources), person, identifiers)
+        design = joined_design(self.design, getattr(other, "design", None))
+        return Draft(entries, ", ".join(sources), person, identifiers, design)
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -155,7 +167,7 @@ class Draft(Mapping[str, Entry]):
             for name, declaration in declared.items()
         }
         entries = {**self._entries, **completed}
-        return Draft(entries, self.source, self.person, self.identifiers)
+        return Draft(entries, self.source, self.person, self.identifiers, self.design)
 
     def select(self, names: Iterable[str]) -> Draft:
         """Return the draft of some of the variables.
@@ -169,7 +181,7 @@ class Draft(Mapping[str, Entry]):
         for name in selected:
             self._require(name)
         chosen = {name: self[name] for name in selected}
-        return Draft(chosen, self.source, self.person, self.identifiers)
+        return Draft(chosen, self.source, self.person, self.identifiers, self.design)
 
     def codebook(self) -> Codebook:
         """Return the codebook.
@@ -181,7 +193,7 @@ class Draft(Mapping[str, Entry]):
         """
         self._refuse(self.unknown)
         variables = {name: entry.variable(name) for name, entry in self.items()}
-        return Codebook({**variables, **self.identifiers}, person=self.person)
+        return Codebook({**variables, **self.identifiers}, person=self.person, design=self.design)
 
     def codebook_for(self, formula: object) -> Codebook:
         """Return the known declarations, if they are all that a formula needs.
@@ -197,13 +209,14 @@ class Draft(Mapping[str, Entry]):
         variables = {
             name: entry.variable(name) for name, entry in self.items() if entry.is_complete
         }
-        return Codebook({**variables, **self.identifiers}, person=self.person)
+        return Codebook({**variables, **self.identifiers}, person=self.person, design=self.design)
 
     def to_dict(self) -> dict[str, dict[str, object]]:
         """Return plain values, as written to JSON: those of a codebook, and ``"?"``."""
         variables = {name: plain_of(name, entry) for name, entry in self.items()}
         identifiers = {name: identifier.to_plain() for name, identifier in self.identifiers.items()}
-        return with_person({**variables, **identifiers}, self.person)
+        declared = with_person({**variables, **identifiers}, self.person)
+        return with_design(declared, self.design)
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, object], source: str = "") -> Draft:
@@ -214,10 +227,11 @@ class Draft(Mapping[str, Entry]):
         CodebookError
             If it is neither.
         """
-        entries, person = without_person(plain)
+        undesigned, design = without_design(plain)
+        entries, person = without_person(undesigned)
         plain_variables, identifiers = without_identifiers(entries)
         variables = {name: entry_of(name, value) for name, value in plain_variables.items()}
-        return cls(variables, source, person, identifiers)
+        return cls(variables, source, person, identifiers, design)
 
     def save(self, path: AnyPath, *, overwrite: bool = False) -> None:
         """Write the draft as JSON, whole or not at all; without ``?`` it is a codebook's file.
@@ -266,7 +280,7 @@ class Draft(Mapping[str, Entry]):
             (name, entry.kind or UNKNOWN, entry.describe(name), entry.unit, entry.label)
             for name, entry in self.items()
         ]
-        return rows + of_person(self.person, self.identifiers)
+        return rows + of_person(self.person, self.identifiers) + of_design(self.design)
 
     def _source_text(self) -> str:
         return self.source or "the declarations"

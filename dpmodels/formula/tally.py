@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from dpmodels.formula.functions import (
     whole_names,
 )
 from dpmodels.formula.parse import parsed_formula, variables_in
+from dpmodels.formula.sampling import Sampling
 from dpmodels.formula.sides import positions
 from dpmodels.formula.values import Category, Columns, Real
 from dpmodels.typing import Floats
@@ -41,6 +43,15 @@ class Placed:
     positions: Floats | None
 
 
+# Bernstein parts of degree 2.
+CAPPED_PARTS: Final = 3
+
+
+def sampled_parts(degree: int) -> int:
+    """Return the numbers of a cell of sampled units: Bernstein parts of two degrees."""
+    return 2 * degree + 1 + CAPPED_PARTS
+
+
 @dataclass(frozen=True)
 class Tally:
     """A table to which every row adds one in total.
@@ -48,6 +59,8 @@ class Tally:
     It has a cell for each combination of the factors' levels, with the power sums of `measured` up
     to `degree`, or only counts if it is None; `max_cells` limits the parts of cells. If
     `clustered`, every person adds one, whose rows may be in several cells or in none: degree 2.
+    Under `sampling` a unit adds one; `degree` is then that of the powers whose means are estimated,
+    and the parts are those of :mod:`dpmodels.statistics.sampled`.
     """
 
     factors: tuple[Category, ...]
@@ -55,6 +68,7 @@ class Tally:
     degree: int = 0
     clustered: bool = False
     max_cells: int = MAX_CELLS
+    sampling: Sampling | None = None
 
     def __post_init__(self) -> None:
         if self.cells * self.parts > self.max_cells:
@@ -77,7 +91,14 @@ class Tally:
     @property
     def parts(self) -> int:
         """Numbers of each cell: the Bernstein parts, and two where persons are in several."""
+        if self.sampling is not None:
+            return sampled_parts(self.degree)
         return self.degree + 1 + 2 * self.clustered
+
+    @property
+    def stratum_size(self) -> int:
+        """Numbers of each stratum: those of its cells, and the rest of its units."""
+        return self.cells * self.parts + 1
 
     @property
     def size(self) -> int:

@@ -47,6 +47,21 @@ class GroupMoments:
         """Number of complete rows, shape (groups,); may be negative."""
         return np.asarray(self.parts.sum(axis=1))
 
+    @property
+    def sizes(self) -> Floats:
+        """The same, or the sums of weights under a survey design."""
+        return self.counts
+
+    @property
+    def shift_sd(self) -> Floats:
+        """Errors of the means that are neither noise of their parts nor sampling."""
+        return np.zeros(len(self.parts))
+
+    @property
+    def size_sd(self) -> float:
+        """Noise standard deviation of each of `sizes`."""
+        return self.count_sd
+
     @cached_property
     def together(self) -> GroupMoments:
         """The moments of all groups combined; persons may have been in several.
@@ -296,6 +311,7 @@ class Difference:
     law: str
     weights: Floats
     part_sd: float
+    extra_sd: float = 0.0  # of an error that is neither, such as that of a cap
 
     @property
     def known(self) -> bool:
@@ -306,7 +322,8 @@ class Difference:
         """Return an interval of the difference; infinite without an estimate."""
         if not self.known:
             return -np.inf, np.inf
-        normal = self._sampling((1 - level) / 2) if population else 0.0
+        sampling = self._sampling((1 - level) / 2) if population else 0.0
+        normal = math.hypot(sampling, self.extra_sd)
         width = half_width(self.law, self.weights, self.part_sd, normal, level)
         return self.estimate - width, self.estimate + width
 
@@ -323,7 +340,7 @@ class Difference:
 
     def _excess(self, pvalue: float) -> float:
         """Return the tail probability of the estimate, by the law at `pvalue`, less `pvalue`."""
-        sampling = self._sampling(pvalue / 2)
+        sampling = math.hypot(self._sampling(pvalue / 2), self.extra_sd)
         tail = upper_tail(self.law, self.weights, self.part_sd, sampling, abs(self.estimate))
         return 2 * tail - pvalue
 
@@ -354,18 +371,21 @@ def difference(
     divisor = np.where(moments.detected, moments.counts, 1.0)
     derivative = (signs[:, None] * score / divisor[:, None]).ravel()
     weights = moments.noise.weights(derivative)
+    noise_sd = float(moments.noise.sd * np.sqrt((weights**2).sum()))
+    extra_sd = float(np.sqrt((moments.shift_sd[compared] ** 2).sum()))
     variances = moments.joint_sampling_sd[compared] ** 2
     sampling = float(np.sqrt(variances.sum()))
     shares = (variances**2 / np.maximum(moments.independent[compared] - 1, 1.0)).sum()
     freedom = float(sampling**4 / shares) if shares > 0 else np.inf
     return Difference(
         estimate=float(signs[compared] @ means[compared]) - less,
-        noise_sd=float(moments.noise.sd * np.sqrt((weights**2).sum())),
+        noise_sd=math.hypot(noise_sd, extra_sd),
         sampling_sd=sampling,
         freedom=freedom,
         law=moments.noise.law,
         weights=weights,
         part_sd=moments.noise.sd,
+        extra_sd=extra_sd,
     )
 
 
@@ -422,7 +442,8 @@ def equal_means(moments: GroupMoments) -> EqualMeans:
 def _several(moments: GroupMoments, detected: NDArray[np.intp]) -> EqualMeans:
     noise_root = _noise_root(moments)[detected]
     means, sampling = moments.means[detected], moments.joint_sampling_sd[detected] ** 2
-    covariance = np.diag(sampling) + noise_root @ noise_root.T
+    extra = moments.shift_sd[detected] ** 2
+    covariance = np.diag(sampling + extra) + noise_root @ noise_root.T
     contrasts = np.column_stack([np.eye(len(detected) - 1), -np.ones(len(detected) - 1)])
     values, vectors = np.linalg.eigh(contrasts @ covariance @ contrasts.T)
     metric = (vectors / np.sqrt(np.maximum(values, 1e-300))).T @ contrasts

@@ -254,7 +254,8 @@ def _middle(
     rows = design_effect if released.person is None else 1
     dispersed = design_effect if release.clip is None else rows * dispersion(released)
     robust = max(0.0, 1 - rows * edge / (dispersed * smallest))
-    meat, bread = rows * nearest_psd(released.meat), dispersed * nearest_psd(released.bread)
+    meat = rows * release.sampling_correction * nearest_psd(released.meat)
+    bread = dispersed * nearest_psd(released.bread)
     return robust * meat + (1 - robust) * bread, robust
 
 

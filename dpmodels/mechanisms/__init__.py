@@ -17,6 +17,7 @@ from dpmodels.mechanisms.counts import MEASURED as MEASURED
 from dpmodels.mechanisms.counts import ORDERED as ORDERED
 from dpmodels.mechanisms.counts import PLANE as PLANE
 from dpmodels.mechanisms.counts import RESPONSES as RESPONSES
+from dpmodels.mechanisms.counts import SAMPLED as SAMPLED
 from dpmodels.mechanisms.counts import Factorisation as Factorisation
 from dpmodels.mechanisms.counts import Gaussian as Gaussian
 from dpmodels.mechanisms.counts import Geometric as Geometric

@@ -26,8 +26,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from dpmodels.design.bound_rows import BoundRows
 from dpmodels.design.cells import PrivateCells
-from dpmodels.design.rows import BoundRows
 from dpmodels.errors import BudgetError
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import BoundSide, Category
@@ -105,7 +105,9 @@ def counted_variables(
     if (
         current_settings().clipping is False
         or request.verb in _WITHOUT
+        or spec.sampling is not None
         or isinstance(request.guarantee, Pufferfish)
+        or spec.reads is not None
         or not (request.adjacency.n_public and in_one_place and not holders.others)
         or not all(isinstance(rows, BoundRows) and rows.rereadable for rows in private)
     ):

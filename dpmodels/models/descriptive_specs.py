@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -9,6 +10,8 @@ from typing import Any, TypeVar
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.cells import PrivateCells, unbound_cells
+from dpmodels.errors import CodebookError, quoted
+from dpmodels.formula.sampling import Sampling
 from dpmodels.formula.sides import Sides
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Category, Real
@@ -20,7 +23,7 @@ from dpmodels.models.predicted_laws import group_means
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.privacy import Adjacency, Guarantee
 from dpmodels.request import Request
-from dpmodels.results.call import DescribedCall, TableCall
+from dpmodels.results.call import DescribedCall, SampledTable, TableCall
 from dpmodels.sites import together
 
 Result = TypeVar("Result")
@@ -132,4 +135,21 @@ def table_call(tally: Tally) -> TableCall:
         clustered=tally.clustered or None,
         step=None if number is None else number.step or None,
         date=number is not None and number.date,
+        sampled=None if tally.sampling is None else _sampled(tally.sampling),
     )
+
+
+def _sampled(sampling: Sampling) -> SampledTable:
+    """Return the public facts of a design, its population in the order of the strata."""
+    design, levels = sampling.design, () if sampling.strata is None else sampling.strata.levels
+    sizes = design.population
+    population = tuple(sizes.values()) if "" in sizes else _by_level(sizes, levels)
+    units = design.psu is not None
+    return SampledTable(design.describe(), len(levels), population, units, sampling.upper)
+
+
+def _by_level(sizes: Mapping[str, float], levels: Sequence[object]) -> tuple[float, ...]:
+    unknown = [level for level in sizes if level not in map(str, levels)]
+    if unknown:
+        raise CodebookError(f"fpc= names {quoted(unknown[0])}, which is not a level of strata=")
+    return tuple(sizes.get(str(level), math.inf) for level in levels) if sizes else ()

@@ -172,6 +172,11 @@ def dp_glm(
     With ``person`` the squared gradients that standard errors are made from are
     those of persons, sums over their rows: errors are clustered by person.
 
+    Under a survey design, ``design=dp.design(weights="w", ...)``, rows count by their sampling
+    weights, capped as in ``dp_lm``, and squared gradients are those of sampling units: errors of
+    R's ``svyglm``. ``family="ordinal"``, ``mechanism="counts"`` and ``ridge=dp.tune(...)`` take no
+    design.
+
     With ``mechanism="objective"`` 10 % of the budget buys the curvature at the ridged minimum and
     25 % the mean curvature along Newton's step back from the ridge, with squared gradients at its
     end. ``params`` are corrected for the ridge and have intervals, ``params_released`` are the
@@ -233,10 +238,14 @@ def dp_glm(
     )
 
 
-@spec_of("glm")
+@spec_of("glm", designs=True)
 def glm_spec(request: Request) -> VerbSpec[GLMResult | MultinomialResult]:
     """Build the specification of a dp_glm call."""
-    return glm_by_counts(request, *glm_by_sums(request))
+    if request.codebook.design is not None:
+        _check_design(request)
+        return glm_by_sums(request)[0]
+    spec, terms = glm_by_sums(request)
+    return glm_by_counts(request, spec, terms)
 
 
 def glm_by_sums(request: Request) -> tuple[VerbSpec[Any], Linear]:
@@ -260,10 +269,25 @@ def glm_by_sums(request: Request) -> tuple[VerbSpec[Any], Linear]:
         kinds = BY_COUNTS if isinstance(release, CountsRelease) else BY_SUMS
         return kinds[model.family](call, release, coder)
 
-    further: Any = RATES if model.family == "poisson" else {"counts": CellCounts}
+    counts: Any = {} if request.codebook.design is not None else {"counts": CellCounts}
+    further: Any = RATES if model.family == "poisson" else counts
     table = COEFFICIENTS | further
     automatic = AUTOMATIC[model.family]
     return coefficients_spec(request, terms, model, table, automatic, result), terms
+
+
+def _check_design(request: Request) -> None:
+    """Refuse what has no weighted rows, before a row is read."""
+    if request.words["family"] == "ordinal":
+        raise ArgumentError(
+            'family="ordinal" is computed from counts, whose errors are not those of a survey '
+            "design: compare the response, as in 'health > 2 ~ ...', or write design=False"
+        )
+    if isinstance(request.words.get("ridge"), tuple):
+        raise ArgumentError(
+            "ridge=dp.tune(...) divides the rows at random, and sampling units are not to be "
+            "divided: give one ridge, or write design=False"
+        )
 
 
 def glm_by_counts(request: Request, spec: VerbSpec[Any], terms: Linear) -> VerbSpec[Any]:

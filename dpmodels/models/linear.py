@@ -14,12 +14,14 @@ from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
 from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
+from dpmodels.formula.sampling import sampling_of
 from dpmodels.formula.values import Category
 from dpmodels.mechanisms.choose import choose_strategy
 from dpmodels.mechanisms.protocol import RegressionFacts, RegressionMechanism
+from dpmodels.mechanisms.sampled import of_design
 from dpmodels.mechanisms.tuning import Tuned
 from dpmodels.models.predicted_laws import of_outcomes
-from dpmodels.models.verb_spec import VerbSpec
+from dpmodels.models.verb_spec import VerbSpec, slots_of
 from dpmodels.released import CoefficientsRelease
 from dpmodels.request import Request
 from dpmodels.results.call import INTERCEPT, CoefficientsCall
@@ -126,7 +128,9 @@ def coefficients_spec(
     result: Callable[[CoefficientsCall, CoefficientsRelease, Coder | None], Result],
 ) -> VerbSpec[Result]:
     """Build the specification of a verb on a linear predictor."""
-    facts = RegressionFacts(terms.predictors, model.loss, request.adjacency)
+    sampling = sampling_of(request.codebook)
+    slots = request.adjacency if sampling is None else slots_of(request.adjacency)
+    facts = RegressionFacts(terms.predictors, model.loss, slots)
     words = {"inference": False, **request.words}
 
     def with_coder(call: CoefficientsCall, release: CoefficientsRelease) -> Result:
@@ -153,6 +157,7 @@ def coefficients_spec(
         elif isinstance(ridge, tuple):
             reason = f"{reason} {ALONE}".strip()
         rounded = len(private) > 1 and strategy.info.numerics == "idealised"
+        strategy = of_design(strategy, sampling)
         return strategy, f"{reason} {ROUNDED}" if reason and rounded else reason
 
     return VerbSpec(
@@ -164,6 +169,7 @@ def coefficients_spec(
         chosen,
         passes=True,
         law=of_outcomes,
+        sampling=sampling,
     )
 
 

@@ -18,11 +18,13 @@ from dpmodels.errors import ArgumentError, FrameError, quoted
 from dpmodels.formula.centring import Centres, centred_sides, product_centres
 from dpmodels.formula.lumping import Merged, level_blocks, lumped_sides, merged_book
 from dpmodels.formula.response import TwoSided, of_blocks, two_sided
+from dpmodels.formula.sampling import sampling_of
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose_strategy
 from dpmodels.mechanisms.lumped import Lumped, Recoded
 from dpmodels.mechanisms.protocol import Registered
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments, Scores
 from dpmodels.mechanisms.robust_covariance import NOBODY, RobustCovariance
+from dpmodels.mechanisms.sampled import of_design
 from dpmodels.mechanisms.user_supplied import UserSupplied
 from dpmodels.models.predicted_laws import (
     Prediction,
@@ -33,8 +35,8 @@ from dpmodels.models.predicted_laws import (
 from dpmodels.models.replay import spec_of
 from dpmodels.models.scaled_moments import moments_call
 from dpmodels.models.verb import Shared, run_verb, verb
-from dpmodels.models.verb_spec import VerbSpec
-from dpmodels.privacy import ZCDP, ApproxDP, PureDP
+from dpmodels.models.verb_spec import VerbSpec, slots_of
+from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, Pufferfish, PureDP
 from dpmodels.released import MomentsRelease
 from dpmodels.request import Request
 from dpmodels.results.call import MomentsCall
@@ -132,6 +134,12 @@ def dp_lm(
     clipping makes standard errors too small by less than the noise does. The noise
     of the squares is allowed for.
 
+    Under a survey design, ``design=dp.design(weights="w", ...)``, rows count by their sampling
+    weights, and standard errors are those of R's ``svyglm``: scores summed by sampling unit, and
+    the part of a finite population that was not sampled. Weights of a unit above a cap count as
+    that; it is chosen by a noisy histogram of them, for 3 % of the budget. Strata do not shorten
+    these errors. It takes neither ``vcov=`` nor ``lump=``.
+
     ``"auto"`` is ``"scores"`` for a Gaussian guarantee and rows that can be read
     again, without ``row_norm``, unless ``"moments"`` is predicted to have less noise
     from bounds, levels and budget, as for columns declared to have two values; else
@@ -167,7 +175,7 @@ def dp_lm(
     return run_verb("lm", lm_spec, formula, data, shared, mechanism, **options)
 
 
-@spec_of("lm", gaussian="moments", site_defaults={"vcov": "iid"})
+@spec_of("lm", gaussian="moments", site_defaults={"vcov": "iid"}, designs=True)
 def lm_spec(request: Request) -> VerbSpec[LMResult]:
     """Build the specification of a dp_lm call."""
     spec, minimum = _way(request, None), request.words.get("lump")
@@ -222,12 +230,15 @@ def _way(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
     emphasis = math.sqrt(max(math.sqrt(1 + 2 * len(equation.terms.names)) - 1, 1.0))
     row_norm, vcov = request.words["row_norm"], request.words.get("vcov", "iid")
     _check(vcov, request)
+    _check_design(request)
     options = {"weights": weights, "row_norm": row_norm, "emphasis": emphasis}
     designed = partial(_designed, equation, book, options)
     centres = product_centres(equation) or None
     design, call = designed(centres)
     columns, parameters = len(call.names), len(call.names) - 1 + equation.intercept
-    facts = Facts(columns, request.adjacency, centred=True, centres=centres)
+    sampling = sampling_of(request.codebook)
+    slots = request.adjacency if sampling is None else slots_of(request.adjacency)
+    facts = Facts(columns, slots, centred=True, centres=centres)
 
     def fitted(call: MomentsCall, release: MomentsRelease) -> LMResult:
         stated = getattr(release, "centres", None)
@@ -236,21 +247,15 @@ def _way(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
             stated_call = designed(stated)[1].held_in(release.ball)
             call = replace(stated_call, ledger=call.ledger, reason=call.reason)
         coder = row_coder(equation.terms) if equation.terms.names else None
-        model = LinearModel(equation.intercept, weights, equation.fixed)
+        is_sampled = sampling is not None
+        model = LinearModel(equation.intercept, weights, equation.fixed, is_sampled)
         return LMResult(call, release, model, coder)
 
     def automatic(private: Sequence[PrivateDesign]) -> tuple[str, str]:
         is_plain = row_norm is None and bool(equation.terms.names)
-        if not isinstance(request.guarantee, (ApproxDP, ZCDP)) or not is_plain:
+        if not (is_plain and all(source.rereadable for source in private)):
             return "moments", ONCE
-        if not all(source.rereadable for source in private):
-            return "moments", ONCE
-        predicted = predicted_errors(design, facts, request.guarantee)
-        return (
-            ("scores", ABOUT_LINE)
-            if predicted["scores"] < predicted["moments"]
-            else ("moments", ONCE)
-        )
+        return _automatic(design, facts, request.guarantee)
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[Any, str]:
         strategy, reason = choose_strategy(mechanism, REGRESSION, lambda: automatic(private))
@@ -261,7 +266,8 @@ def _way(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
         if kind == "HC" and isinstance(strategy, Ellipsoid):
             strategy = replace(strategy, alike=max(strategy.alike, UNEVEN))
         terms = layout(call, weights)
-        return RobustCovariance(strategy, equation.intercept, terms, vcov=kind), reason
+        robust = RobustCovariance(strategy, equation.intercept, terms, vcov=kind)
+        return of_design(robust, sampling), reason
 
     return VerbSpec(
         request,
@@ -273,7 +279,20 @@ def _way(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
         law=partial(_predicted, design, equation),
         sizes={"parameter": parameters, "parameter_": parameters},
         check=require_law,
+        sampling=sampling,
     )
+
+
+def _automatic(
+    design: PrivateDesign, facts: Facts, guarantee: Guarantee | Pufferfish
+) -> tuple[str, str]:
+    """Choose between moments and scores by their predicted errors."""
+    if not isinstance(guarantee, (ApproxDP, ZCDP)):
+        return "moments", ONCE
+    predicted = predicted_errors(design, facts, guarantee)
+    if predicted["scores"] < predicted["moments"]:
+        return "scores", ABOUT_LINE
+    return "moments", ONCE
 
 
 def _predicted(
@@ -341,6 +360,18 @@ def _check(vcov: object, request: Request) -> None:
         raise ArgumentError(NOBODY)
 
 
+def _check_design(request: Request) -> None:
+    """Refuse options that a survey design replaces, or has no release for."""
+    if request.codebook.design is None:
+        return
+    for name, reason in (("vcov", "its own standard errors"), ("lump", "no counts of levels")):
+        if request.words.get(name) is not None:
+            raise ArgumentError(
+                f"{name}={quoted(request.words[name])}: a survey design has {reason}; leave out "
+                f"{name}=, or write design=False"
+            )
+
+
 def _check_strategy(strategy: Any, weights: object) -> None:
     """Refuse mechanisms whose moments least squares cannot use."""
     if not isinstance(strategy, LAWFUL):
@@ -357,6 +388,8 @@ def _check_strategy(strategy: Any, weights: object) -> None:
 
 def _kind(vcov: str | None, request: Request, private: Sequence[PrivateDesign]) -> str:
     """Return the type of standard errors, for rows that can be read again where it needs that."""
+    if request.codebook.design is not None:
+        return "cluster"
     if vcov is None:
         rereadable = all(rows.rereadable for rows in private)
         return "cluster" if rereadable and request.adjacency.person is not None else "iid"

@@ -6,12 +6,13 @@ from functools import partial
 from typing import Unpack
 
 from dpmodels.arguments import finite
-from dpmodels.errors import FormulaError, shorten
+from dpmodels.errors import ArgumentError, FormulaError, shorten
 from dpmodels.formula.sides import one_measured, parse_sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.descriptive_specs import descriptive_spec, mean_tally
 from dpmodels.models.replay import spec_of
+from dpmodels.models.sampled_specs import sampled_spec
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.request import Request
@@ -68,6 +69,10 @@ def dp_mean(
     those of a ratio of sums over persons. Where groups or numbers of rows may differ within
     persons, two more parts per group are released for them.
 
+    Under a survey design, ``design=dp.design(weights="w", ...)``, means are Hájek's with linearised
+    errors; weights are capped at a bound that is released first (mechanism ``"capped"``), and what
+    that moves is put back. ``fit.design`` has the design effect and the cap.
+
     Noise is in proportion to the range. ``"rounds"`` counts the rows by public cells of it, all
     groups together, and clips the numbers to a range estimated from the noisy counts, wide enough
     for a tail they may hide; of few rows the range is drawn by the exponential mechanism, so that
@@ -87,11 +92,13 @@ def dp_mean(
     return run_verb("mean", mean_spec, formula, data, shared, mechanism)
 
 
-@spec_of("mean", gaussian="gaussian")
+@spec_of("mean", gaussian="gaussian", designs=True)
 def mean_spec(request: Request) -> VerbSpec[MeanResult]:
     """Build the specification of a dp_mean call."""
     formula_sides = parse_sides(request.formula, request.codebook)
     number, factors = one_measured(formula_sides, "dp_mean")
+    if request.codebook.design is not None:
+        return sampled_spec(request, formula_sides, Tally(factors, number, 1), MeanResult)
     tally = mean_tally(request.adjacency, factors, number)
     return descriptive_spec(request, formula_sides, (tally,), MeanResult)
 
@@ -140,6 +147,9 @@ def dp_var(
     clipped the rows to a range, the variance is that of the clipped rows, and
     intervals add a tail that goes on as it falls before the end of the range.
 
+    Under a survey design the variance is weighted; its errors ignore strata, and ``psu=`` is
+    refused.
+
     With ``person="id"`` and ``rows="mean"`` the variance is between persons: of the
     mean of all complete rows of a person in a group, weighted by their share of its
     rows. With ``rows=4`` it is of the rows, of which at most four a person count;
@@ -157,11 +167,18 @@ def dp_var(
     return run_verb("var", var_spec, formula, data, shared, mechanism)
 
 
-@spec_of("var", gaussian="gaussian", audited=("a ~ g", "geometric"))
+@spec_of("var", gaussian="gaussian", audited=("a ~ g", "geometric"), designs=True)
 def var_spec(request: Request) -> VerbSpec[VarResult]:
     """Build the specification of a dp_var call."""
     formula_sides = parse_sides(request.formula, request.codebook)
     number, factors = one_measured(formula_sides, "dp_var")
+    if request.codebook.design is not None:
+        if request.codebook.design.psu is not None:
+            raise ArgumentError(
+                "dp_var takes no design with psu=: a variance of rows would need other sums of "
+                "each unit; write a design without psu=, or dp_mean for means"
+            )
+        return sampled_spec(request, formula_sides, Tally(factors, number, 2), VarResult)
     return descriptive_spec(request, formula_sides, (Tally(factors, number, 4),), VarResult)
 
 
@@ -208,8 +225,8 @@ def dp_ttest(
 
     Notes
     -----
-    The release is that of :func:`dp_mean`, with errors clustered by person where
-    persons are named; persons with rows in both groups can make the standard error
+    The release is that of :func:`dp_mean`, also under a survey design, with errors clustered by
+    person where persons are named; persons with rows in both groups can make the standard error
     too large, never too small. Variances may differ; the distribution of the
     statistic combines the noise and a sampling error with Welch's degrees of
     freedom. A p-value is not below 1e-9.
@@ -231,7 +248,7 @@ def dp_ttest(
     return run_verb("ttest", ttest_spec, formula, data, shared, mechanism, mu=mu)
 
 
-@spec_of("ttest", gaussian="gaussian")
+@spec_of("ttest", gaussian="gaussian", designs=True)
 def ttest_spec(request: Request) -> VerbSpec[TTestResult]:
     """Build the specification of a dp_ttest call."""
     formula_sides = parse_sides(request.formula, request.codebook)
@@ -243,5 +260,7 @@ def ttest_spec(request: Request) -> VerbSpec[TTestResult]:
             "group' with a group of two levels, such as (region == \"north\"), or '~ y'"
         )
     result = partial(TTestResult, mu=finite("mu", request.words["mu"]))
+    if request.codebook.design is not None:
+        return sampled_spec(request, formula_sides, Tally(factors, number, 1), result)
     tally = mean_tally(request.adjacency, factors, number)
     return descriptive_spec(request, formula_sides, (tally,), result)

@@ -244,6 +244,10 @@ def predicted_at_budgets(fit: Result) -> pd.DataFrame:
             "at_budgets() needs a result of one call, a public number of rows, and one row a "
             "person; dp.plan() predicts others"
         )
+    if request.codebook.design is not None:
+        raise NotAvailable(
+            "at_budgets() assumes rows that count alike, and a survey design has weights"
+        )
     mechanism = "auto" if fit.call.reason else fit.release.info.name
     predictions = {}
     for guarantee in _other_budgets(request.private):

@@ -53,7 +53,7 @@ def run_release(
     release = replace(release, info=stated_info(strategy, release.info))
     if counted is not None:
         release = _with_clipping(release, holders, counted)
-    release = of_question(release, spec.request, holders)
+    release = of_question(release, spec.request, holders, spec.slots)
     charged.released(lambda: release_digest(release))
     return spec.of(release, charged.ledger_state, reason)
 
@@ -78,7 +78,7 @@ def _planned(
     spec: VerbSpec[object], holders: Parties, mechanism: object, ledger: Ledger | None
 ) -> _Whole:
     """Plan a release and the counts beside it, by the price on the ledger."""
-    private, places = holders.bind(spec.private.bind), spec.request.adjacency.places
+    private, places = holders.bind(spec.private.bind), spec.slots.places
     try:
         with priced_on(None if holders.protocol else ledger, places):
             choice, counting = planned_with_counts(spec, holders, mechanism, private)
@@ -148,11 +148,13 @@ def _warn_before_charge(
 ) -> None:
     """Warn of what a release will very likely miss; never from a private number of rows.
 
-    Not for persons, whose number is only known after reading, nor in a simulation, nor where other
-    sites have rows.
+    Not for persons, whose number is only known after reading, nor of a survey design, nor in a
+    simulation, nor where other sites have rows.
     """
     relation = spec.reads or spec.request.adjacency
     if simulating() or not relation.n_public or relation.person is not None or holders.others:
+        return
+    if spec.sampling is not None:
         return
     rows = together(source.nrows for source in private)
     if rows is not None:

@@ -24,6 +24,7 @@ from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Puffer
 from dpmodels.request import Request, requested
 from dpmodels.resolve_codebook import Resolved, codebook_of_call
 from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, gathered
+from dpmodels.survey_design import SurveyDesign
 from dpmodels.verbs import VERBS
 
 Parameters = ParamSpec("Parameters")
@@ -43,6 +44,7 @@ class Shared(TypedDict, total=False):
     person: str | Literal[False] | None
     rows: int | Literal["mean"] | None
     subset: str | None
+    design: SurveyDesign | Literal[False] | None
     csv: CsvMode | None
     ledger: Ledger | None
 
@@ -92,6 +94,10 @@ subset : str, optional
     A condition on a row, such as ``"age >= 25"``: only rows for which it is
     true count. Their number is private, unlike that of rows filtered before
     the call.
+design : SurveyDesign or False, optional
+    How the rows were sampled, see ``dp.design``; by default that of the
+    codebook. False analyses the rows as they are, unweighted. Verbs that take
+    no design say so.
 csv : {"records", "lines"}, optional
     What a row of a CSV file is. ``"records"``, the default, for files whose
     writer quotes cells (pandas, R, spreadsheets, databases): quoted cells may
@@ -208,6 +214,7 @@ def request_of(
         person=shared.get("person"),
         rows=shared.get("rows"),
         subset=shared.get("subset"),
+        design=shared.get("design"),
         **options,
     )
 

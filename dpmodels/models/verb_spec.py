@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from dpmodels.design.rows import requested_of
+from dpmodels.design.sampled_rows import SLOTS, SampledPlaces
+from dpmodels.errors import ArgumentError
+from dpmodels.formula.sampling import Sampling
 from dpmodels.formula.sides import subset
 from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.models.predicted_laws import Law, always
 from dpmodels.postprocess.units import in_persons
 from dpmodels.privacy import Adjacency, group_events, planned_for_group
+from dpmodels.privacy.budget import MOST_ROWS
 from dpmodels.released import AnyRelease
 from dpmodels.request import Request
 from dpmodels.results.call import Spec
@@ -20,6 +24,9 @@ from dpmodels.sites import Parties
 from dpmodels.verbs import VERBS
 
 Result = TypeVar("Result", covariant=True)
+
+# The unit of a survey design without sampling units, where a mechanism asks whose a row is.
+ROW: Final = "row"
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,17 +45,35 @@ class VerbSpec(Spec[Result]):
     law: Law = always  # What a plan will very likely miss with a public number of rows
     # From a public number of rows to the specification, where a grid is chosen by it.
     sized: Callable[[int], VerbSpec[Result]] | None = None
+    # Of a survey design whose rows take places of their unit by weight.
+    sampling: Sampling | None = None
 
     def __post_init__(self) -> None:
         request = self.request
         neighbours = self.reads or request.adjacency
+        if self.sampling is not None:
+            psu = request.adjacency.person
+            # All rows of a sampling unit are read; their places follow from their weights.
+            neighbours = Adjacency(request.adjacency.name, MOST_ROWS if psu else None, psu)
         terms = partial(
             requested_of,
             neighbours=neighbours,
             subset=subset(request.subset, request.codebook | self.private.codebook),
             missing_ids=request.codebook.missing_ids(neighbours.person),
+            sampled=None if self.sampling is None else SampledPlaces(self.sampling),
         )
         object.__setattr__(self, "private", self.private.among(terms))
+
+    @property
+    def slots(self) -> Adjacency:
+        """The neighbours for which a mechanism is planned."""
+        neighbours = self.request.adjacency
+        return neighbours if self.sampling is None else slots_of(neighbours)
+
+
+def slots_of(neighbours: Adjacency) -> Adjacency:
+    """Return the neighbours of a survey design, whose units have places that rows take."""
+    return Adjacency(neighbours.name, SLOTS, neighbours.person or ROW)
 
 
 class Planned(NamedTuple):
@@ -59,19 +84,28 @@ class Planned(NamedTuple):
     reason: str
 
 
-def of_question(release: Any, request: Request, holders: Parties | None = None) -> AnyRelease:
-    """Return a release in its unit, with its guarantee, neighbours and events."""
+def of_question(
+    release: Any, request: Request, holders: Parties | None = None, slots: Adjacency | None = None
+) -> AnyRelease:
+    """Return a release in its unit, with its guarantee, neighbours and events.
+
+    `slots` are the neighbours for which it was planned, by default those of the request.
+    """
     facts = [("Records", text) for text in holders.records] if holders else []
     facts += [("Codebook", "attached to the table")] if request.attached else []
-    neighbours, drafted = request.adjacency, request.drafted
+    neighbours, drafted = slots or request.adjacency, request.drafted
     guarantee, events = request.guarantee, group_events(release.events, neighbours.places)
     if drafted is not None:
         facts += [("Codebook", drafted.text)]
         guarantee, events = drafted.guarantee, (*drafted.events, *events)
+    design, is_sampled = request.codebook.design, neighbours != request.adjacency
+    facts += [("Design", design.describe())] if is_sampled and design is not None else []
     table = tuple(facts) or None
-    converted = in_persons(release, neighbours.places) if neighbours.counts_persons else release
+    in_units = neighbours.counts_persons or is_sampled
+    converted = in_persons(release, neighbours.places) if in_units else release
     return replace(
         converted,
+        adjacency=request.adjacency if is_sampled else release.adjacency,
         guarantee=guarantee,
         events=events,
         subset=request.subset,
@@ -84,6 +118,11 @@ def planned(
 ) -> Planned:
     """Choose a strategy and plan it from public facts; refuse what cannot be released."""
     request = spec.request
+    if spec.sampling is not None and (len(private) != 1 or holders.others or holders.protocol):
+        raise ArgumentError(
+            "a survey design needs all rows in one table, since one cap is released for their "
+            "weights: write data= instead of sites=, or design=False"
+        )
     candidate, protocol_reason = holders.mechanism(
         mechanism, VERBS[request.verb].gaussian, request, lawful=spec.lawful
     )
@@ -95,7 +134,7 @@ def planned(
         partial(strategy.plan, spec.facts),
         lambda plan: plan.events,
         request.guarantee,
-        request.adjacency.places,
+        spec.slots.places,
     )
     holders.check(strategy, plan)
     return Planned(strategy, plan, protocol_reason or reason)

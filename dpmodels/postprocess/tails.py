@@ -14,6 +14,7 @@ on beyond the range as it falls before it, not for all rows.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,14 +42,56 @@ def beyond_range(
     return below[0], above[0], below[1], above[1]
 
 
+class Excess(NamedTuple):
+    """What values above a threshold exceed it by, over all rows and over those above it."""
+
+    total: float
+    mean: float
+    mean_sd: float
+    square: float
+
+
+def excess_above(edges: Floats, counts: Floats, noise: CellNoise, end: float) -> Excess:
+    """Estimate the sum of what values exceed a threshold by, and their mean with its error."""
+    if end >= edges[-1]:
+        return Excess(0.0, 0.0, 0.0, 0.0)
+    tail = _tail(edges, counts, noise, end)
+    weights = tail.weights / tail.weights.sum()
+    above = np.maximum(tail.above, 1e-300)
+    means = np.broadcast_to(tail.first / above, weights.shape)
+    mean = float((weights * means).sum())
+    square = float((weights * (tail.second / above)).sum())
+    mean_sd = math.sqrt(float((weights * (means - mean) ** 2).sum()))
+    total = float((weights * (tail.numbers[:, None] * tail.first)).sum())
+    return Excess(total, mean, mean_sd, max(square, 0.0))
+
+
+class _Tail(NamedTuple):
+    """Numbers of rows beyond the threshold, shape (n,), and moments and weights of laws."""
+
+    numbers: Floats
+    above: Floats
+    first: Floats
+    second: Floats
+    weights: Floats
+
+
 def _beyond(edges: Floats, counts: Floats, noise: CellNoise, end: float) -> tuple[float, float]:
     """Return the same of the upper side."""
     if end >= edges[-1]:
         return 0.0, 0.0
+    tail, n_rows = _tail(edges, counts, noise, end), max(float(counts.sum()), 1.0)
+    shares = tail.numbers[:, None] / n_rows
+    first, second = (_quantile(shares * of, tail.weights) for of in (tail.first, tail.second))
+    return first, second
+
+
+def _tail(edges: Floats, counts: Floats, noise: CellNoise, end: float) -> _Tail:
+    """Weigh laws of the values beyond a threshold by the released counts."""
     beyond = np.cumsum(counts[::-1])[::-1]
     inside = np.flatnonzero((edges[:-1] < end) & (beyond >= TELLING * noise.sd))
     start = int(inside[-1]) if inside.size else int(np.argmin(edges < end)) - 1
-    rows, n_rows = max(float(beyond[start]), noise.sd), max(float(counts.sum()), 1.0)
+    rows = max(float(beyond[start]), noise.sd)
     distances = edges[start:] - edges[start]
     octaves = math.log2(distances[-1] / distances[1]) + 2
     scales = distances[1] / 4 * 2.0 ** np.arange(0, octaves, 1 / PER_OCTAVE)
@@ -70,8 +113,8 @@ def _beyond(edges: Floats, counts: Floats, noise: CellNoise, end: float) -> tupl
     length = ends[1] - ends[0]
     first = firsts[:, 0] - firsts[:, 1]
     second = seconds[:, 0] - seconds[:, 1] - 2 * length * firsts[:, 1]
-    shares = numbers[:, None] / n_rows
-    return _quantile(shares * first, weights), _quantile(shares * second, weights)
+    above = factor(ends)[:, 0] ** (-1 / s[:, 0])
+    return _Tail(numbers, above, first, second, weights)
 
 
 def _quantile(values: Floats, weights: Floats) -> float:

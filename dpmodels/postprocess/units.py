@@ -21,6 +21,7 @@ from dpmodels.released import (
     AnswersRelease,
     AnyRelease,
     BoughtCurvature,
+    CappedWeights,
     CellsRelease,
     CoefficientsRelease,
     CountsRelease,
@@ -52,14 +53,18 @@ def in_persons(release: AnyRelease, places: int) -> AnyRelease:
     """
     replacements: dict[str, object] = {}
     match release:
-        case MomentsRelease(noise=noise, meat=meat, tails=tails):
+        case MomentsRelease(noise=noise, meat=meat, tails=tails, ball=ball):
             replacements = {"noise": _divided(noise, places), "meat": _meat(meat, places)}
+            if ball is not None:
+                replacements["ball"] = replace(ball, rows=ball.rows / places)
             replacements["tails"] = None if tails is None else _divided(tails, places)
         case CoefficientsRelease(curvature=curvature, tuning=tuning):
             replacements = {"curvature": _curvature(curvature, places)}
             replacements["tuning"] = _tuning(tuning, places)
         case CellsRelease(noise_sds=(first, second)):
             replacements = {"noise_sds": (first / places, second / places)}
+        case CountsRelease(weights=weights) if weights is not None:
+            replacements = {"weights": _capped(weights, places)}
         case MarginsRelease(noise_sds=sds) | GraphRelease(noise_sds=sds):
             replacements = {"noise_sds": tuple(sd / places for sd in sds)}
         case RunsRelease(noise_sds=noise_sds):
@@ -105,6 +110,19 @@ def _divided(release: Any, places: int) -> Any:
     sums = {name: getattr(release, name) for name in _SUMS[type(release)]}
     return replace(
         release, **{name: values / places for name, values in sums.items() if values is not None}
+    )
+
+
+def _capped(weights: CappedWeights, places: int) -> CappedWeights:
+    capped, by_stratum = (
+        tuple(value / places for value in values) for values in (weights.capped, weights.by_stratum)
+    )
+    return replace(
+        weights,
+        capped=capped,
+        by_stratum=by_stratum,
+        capped_sd=weights.capped_sd / places,
+        by_stratum_sd=weights.by_stratum_sd / places,
     )
 
 

@@ -3,6 +3,7 @@
 from dpmodels.released.answers import AnswersFitRelease as AnswersFitRelease
 from dpmodels.released.answers import AnswersRelease as AnswersRelease
 from dpmodels.released.answers import Channel as Channel
+from dpmodels.released.counts import CappedWeights as CappedWeights
 from dpmodels.released.counts import CellsRelease as CellsRelease
 from dpmodels.released.counts import CountsRelease as CountsRelease
 from dpmodels.released.counts import GraphRelease as GraphRelease
@@ -28,5 +29,6 @@ from dpmodels.released.terms import Clipping as Clipping
 from dpmodels.released.terms import MechanismInfo as MechanismInfo
 from dpmodels.released.terms import Released as Released
 from dpmodels.released.terms import Shared as Shared
+from dpmodels.released.terms import UnitCap as UnitCap
 from dpmodels.released.unions import AnyRelease as AnyRelease
 from dpmodels.released.unions import Release as Release

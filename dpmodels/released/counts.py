@@ -35,6 +35,36 @@ class HeldIn:
     above_square: Amount = 0.0
 
 
+@dataclass(frozen=True)
+class CappedWeights:
+    """The cap of sampling weights, and sums of units beside those of the table.
+
+    Attributes
+    ----------
+    cap : float
+        Total weights of units above it were capped at it.
+    mean_excess, mean_excess_sd, square_excess : float
+        By how much total weights above the cap exceed it, on average, the error of this, and the
+        mean of its square.
+    capped : tuple of float
+        By cell the capped units: their shares, as Bernstein parts of degree 2 of their positions
+        where a number is measured.
+    by_stratum : tuple of float
+        For each stratum its parts of the table, then the rest of its units; empty without strata.
+    capped_sd, by_stratum_sd : float
+        Noise standard deviation of each of these sums, in units.
+    """
+
+    cap: Amount
+    mean_excess: Amount
+    mean_excess_sd: Amount
+    square_excess: Amount
+    capped: tuple[Quantity, ...]
+    by_stratum: tuple[Quantity, ...]
+    capped_sd: Amount
+    by_stratum_sd: Amount
+
+
 @dataclass(frozen=True, kw_only=True)
 class CountsRelease(Released):
     """Released counts of rows, or of parts of rows, in tables of declared levels.
@@ -57,9 +87,11 @@ class CountsRelease(Released):
         The range to which the variable was clipped, if not the declared one.
     quilt : Quilt or None
         For a Pufferfish guarantee, the quilt that determines the scale of the noise.
+    weights : CappedWeights or None
+        Of a survey design, whose values are shares of capped weights.
     """
 
-    later = Released.later | {"held", "quilt"}
+    later = Released.later | {"held", "quilt", "weights"}
     values: Annotated[Bounded, "part"]
     law: Annotated[str, one_of("laplace", "gaussian")]
     noise_sd: Amount
@@ -67,6 +99,7 @@ class CountsRelease(Released):
     paired: bool = False
     held: HeldIn | None = None
     quilt: Quilt | None = None
+    weights: CappedWeights | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

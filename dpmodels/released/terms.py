@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import ClassVar, Final
 
-from dpmodels.external_files import Amount, Quantity
+from dpmodels.external_files import Amount, AmountOrNan, Quantity
 from dpmodels.privacy import Adjacency, Event, Guarantee, Pufferfish
 
 # Choices: which shares of values beyond a bound are many, and how clear in noise sds.
@@ -92,6 +92,33 @@ class Clipping:
         )
 
 
+@dataclass(frozen=True)
+class UnitCap:
+    """The released cap of the weights of units of a survey design.
+
+    ``beyond`` is the estimated fraction of all weight that was cut off, ``beyond_sd`` its noise
+    standard deviation; ``population`` is the number of units in the population, nan if it is not
+    declared.
+    """
+
+    later: ClassVar[frozenset[str]] = frozenset({"population"})
+
+    cap: Amount
+    beyond: Quantity
+    beyond_sd: AmountOrNan
+    population: AmountOrNan = math.nan
+
+    def correction(self, n_units: float) -> float:
+        """Return the factor of a sum of squares over n sampled units, 1 if n is not public.
+
+        It is n/(n - 1), and the part of the population that was not sampled where that is known.
+        """
+        if not n_units > 1:
+            return 1.0
+        left = 1 - n_units / self.population if n_units < self.population else 1.0
+        return left * n_units / (n_units - 1)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Released:
     """The common fields of all releases.
@@ -121,6 +148,8 @@ class Released:
         Digest of the release of which it is a part at no further cost; None otherwise.
     clipping : Clipping or None
         How many values lie beyond the declared bounds; None if they were not counted.
+    units : UnitCap or None
+        The cap of weights, where rows of a survey design took places by weight.
     """
 
     rows: int | None
@@ -134,6 +163,12 @@ class Released:
     whole: str | None = None
     table: tuple[tuple[str, str], ...] | None = None
     clipping: Clipping | None = None
+    units: UnitCap | None = None
+
+    @property
+    def sampling_correction(self) -> float:
+        """The factor of sums of squares over the units of a survey design; 1 without one."""
+        return 1.0 if self.units is None else self.units.correction(self.rows or math.nan)
 
     # Fields added after the first version: digests omit them where they are None.
-    later: ClassVar[frozenset[str]] = frozenset({"subset", "whole", "table", "clipping"})
+    later: ClassVar[frozenset[str]] = frozenset({"subset", "whole", "table", "clipping", "units"})

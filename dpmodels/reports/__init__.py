@@ -14,5 +14,6 @@ from dpmodels.reports import hist as hist
 from dpmodels.reports import lm as lm
 from dpmodels.reports import pca as pca
 from dpmodels.reports import plan as plan
+from dpmodels.reports import sampled as sampled
 from dpmodels.reports import select as select
 from dpmodels.reports import survey as survey

@@ -236,6 +236,8 @@ def _error_notes(sandwich: Sandwich, lost: int, release: CoefficientsRelease) ->
     if bought is not None and bought.person is not None:
         gradients = f"squares of persons' gradients ({shorten(bought.person, 40)})"
         rest = "as if all rows of a person were equal"
+    if bought is not None and release.units is not None:
+        gradients, rest = "squared gradients of units", "as if all rows of a unit were equal"
     if bought is not None and release.clip is not None:
         times = signif(dispersion(bought), 2)
         rest = f"times a dispersion of {times}: counts may vary more than Poisson's"

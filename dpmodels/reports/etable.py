@@ -247,11 +247,15 @@ def _law(release: Any) -> str:
     )
 
 
+ALL_ROWS, NO_DESIGN = "all rows", "none"
+
+
 # Facts that are printed once above the table if they are the same for all columns.
 SHARED: Final[dict[str, Callable[[Any], str]]] = {
     "Neighbours": _neighbours,
     "Numerics": lambda release: str(release.info.numerics),
-    "Subset": lambda release: release.subset or "all rows",
+    "Subset": lambda release: release.subset or ALL_ROWS,
+    "Design": lambda release: dict(release.table or ()).get("Design", NO_DESIGN),
 }
 
 
@@ -270,7 +274,7 @@ def common_facts(columns: Sequence[Column]) -> tuple[Fact, ...]:
     facts = []
     for name, describe in SHARED.items():
         values = {describe(column.result.release) for column in columns}
-        if len(values) == 1 and values != {"all rows"}:
+        if len(values) == 1 and not values <= {ALL_ROWS, NO_DESIGN}:
             facts.append((name, values.pop()))
     return tuple(facts)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from scipy.special import ndtri
@@ -37,10 +38,11 @@ from dpmodels.reports.header import (
     range_note,
     shared_facts,
 )
+from dpmodels.reports.sampled import design_facts, design_notes, in_units
 from dpmodels.results.base import report_of
 from dpmodels.results.call import TableCall
 from dpmodels.results.components import root_sd
-from dpmodels.results.groups import GroupedResult, MeanResult, TTestResult, VarResult
+from dpmodels.results.groups import GroupedResult, MeanResult, TotalResult, TTestResult, VarResult
 from dpmodels.results.overview import OverviewResult
 from dpmodels.results.quantile import QuantileResult
 from dpmodels.results.table import TableResult
@@ -52,13 +54,13 @@ LEVEL = 0.95
 FEW = 100
 # Rows per squared skewness from which a mean is approximately normal: Cochran's rule.
 COCHRAN = 25
+_HEADS: Final = ("noise sd", "Std. err.", "95% noise int.", "95% conf. int.")
 
 
 @report_of.register
 def mean_report(fit: MeanResult) -> Report:
     """Lay out means as a table of strings."""
-    counted = counted_as(fit.release.adjacency).capitalize()
-    heads = (counted, "Mean", "noise sd", "Std. err.", "95% noise int.", "95% conf. int.")
+    heads = (_counted_head(fit), "Mean", *_HEADS)
     kinds = (
         "Noise sd and interval: privacy noise only, for these rows. Std. err. and conf. "
         "interval: noise and sampling."
@@ -67,10 +69,26 @@ def mean_report(fit: MeanResult) -> Report:
 
 
 @report_of.register
+def total_report(fit: TotalResult) -> Report:
+    """Lay out totals as a table of strings."""
+    heads = (_counted_head(fit), "Total", *_HEADS)
+    kinds = (
+        "Noise sd and interval: privacy noise only, for these rows. Std. err. and conf. "
+        "interval: noise and sampling."
+    )
+    return _report("Private totals", fit, heads, _mean_cells(_lines(fit), fit._facts), kinds)
+
+
+def _counted_head(fit: GroupedResult) -> str:
+    if fit._facts.sampled is not None:
+        return "Weight"
+    return counted_as(fit.release.adjacency).capitalize()
+
+
+@report_of.register
 def var_report(fit: VarResult) -> Report:
     """Lay out variances as a table of strings."""
-    counted = counted_as(fit.release.adjacency).capitalize()
-    heads = (counted, "Variance", "Std. dev.", "95% noise int.", "95% conf. int.")
+    heads = (_counted_head(fit), "Variance", "Std. dev.", "95% noise int.", "95% conf. int.")
     kinds = (
         "Noise interval: privacy noise only, for these rows. Conf. interval: noise and sampling, "
         "for the population; very skewed variables need thousands of rows."
@@ -89,29 +107,39 @@ def _report(
     facts = fit._facts
     complete = float(fit.counts.sum())
     summed = fit.count_noise_sd * float(np.sqrt(facts.cells))
-    sd = summed if fit.release.rows is None else fit._counted.incomplete_sd
+    is_public = fit.release.rows is not None and facts.sampled is None
+    sd = fit._counted.incomplete_sd if is_public else summed
     rows = zip(facts.labels[:SHOWN_GROUPS], cells, strict=False)
     name = " / ".join(facts.factors) or facts.measured
-    return Report(
+    report = Report(
         title=title if facts.factors else title.removesuffix("s"),
         facts=(
             *described_header(
                 fit.call,
                 fit.release,
-                complete_text(complete, sd, fit.release.rows, counted_as(fit.release.adjacency)),
+                _complete(fit, facts, complete, sd),
             ),
             ("Variable", facts.measured),
+            *design_facts(fit, facts),
         ),
         sections=(Section(name, heads, tuple(Row(label, texts) for label, texts in rows)),),
         notes=(*_notes(fit, facts, kinds), *closing(fit.call, fit.release)),
         stamp=fit.stamp,
     )
+    return in_units(report) if facts.sampled is not None and facts.sampled.units else report
+
+
+def _complete(fit: GroupedResult, facts: TableCall, complete: float, sd: float) -> str:
+    if facts.sampled is not None:
+        return complete_text(complete, sd, None, "units of weight")
+    return complete_text(complete, sd, fit.release.rows, counted_as(fit.release.adjacency))
 
 
 def _lines(fit: GroupedResult) -> list[dict[object, float]]:
     """Return the printed rows of each group, with counts of at most n."""
     table = fit.tidy().head(SHOWN_GROUPS)
-    return table.assign(count=table["count"].clip(upper=fit.release.rows)).to_dict("records")
+    most = None if fit._facts.sampled is not None else fit.release.rows
+    return table.assign(count=table["count"].clip(upper=most)).to_dict("records")
 
 
 def _mean_cells(lines: list[dict[object, float]], of: TableCall) -> list[tuple[str, ...]]:
@@ -190,7 +218,7 @@ def _notes(fit: GroupedResult, facts: TableCall, kinds: str) -> list[str]:
         notes += _skewed_note(fit, facts)
     dates = Rank.DETAIL("Means of dates are the nearest day; their errors are in days.")
     notes += dates * (facts.date and isinstance(fit, MeanResult))
-    return [*notes, *_range_notes(fit, facts)]
+    return [*notes, *design_notes(fit, facts), *_range_notes(fit, facts)]
 
 
 def _skewed_note(fit: MeanResult, facts: TableCall) -> tuple[str, ...]:

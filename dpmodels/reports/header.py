@@ -279,7 +279,8 @@ def observations(release: AnyRelease) -> str:
         return "private"
     if adjacency.person is None:
         return f"{count(release.rows)} (public)"
-    persons = f"{count(release.rows // adjacency.design_effect)} persons (public)"
+    unit = "persons" if release.units is None else "sampling units"
+    persons = f"{count(release.rows // adjacency.design_effect)} {unit} (public)"
     return (
         persons
         if adjacency.counts_persons
@@ -287,8 +288,30 @@ def observations(release: AnyRelease) -> str:
     )
 
 
+def sampled_notes(release: AnyRelease) -> tuple[str, ...]:
+    """Return notes on the weights and standard errors of a survey design."""
+    cap = release.units
+    if cap is None:
+        return ()
+    unit = "row" if release.adjacency.person is None else "sampling unit"
+    cut = f"{100 * cap.beyond:.2g} ± {100 * cap.beyond_sd:.2g} % of the weight"
+    if math.isnan(cap.beyond_sd):
+        cut = "an unknown part"
+    return (
+        *Rank.TARGET(
+            f"Weights of a {unit} above {signif(cap.cap, 4)} ({cut}) are capped: results are "
+            "those of capped weights."
+        ),
+        *Rank.DETAIL(
+            f"std err: linearised, each {unit} drawn with replacement; strata do not shorten it."
+        ),
+    )
+
+
 def counted_notes(call: AnyCall, release: AnyRelease) -> tuple[str, ...]:
     """Return notes on rows outside a subset, and on sampling errors of dependent rows."""
+    if release.units is not None:
+        return sampled_notes(release)
     subset = Rank.TARGET(
         "Rows outside the subset count as incomplete: the size of the subset is not published, "
         "except for the noisy number of complete rows."

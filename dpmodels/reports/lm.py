@@ -50,7 +50,9 @@ def lm_report(fit: LMResult) -> Report:
 def _facts(fit: LMResult) -> tuple[Fact, ...]:
     weighted = fit.model.weights
     complete = "not counted (weights)"
-    if not weighted:
+    if fit.release.units is not None:
+        complete = f"rows of weight {_weight(fit)}"
+    elif not weighted:
         complete = complete_rows(
             fit.nobs, fit.release.noise.count, fit.release.rows, counted_as(fit.release.adjacency)
         )
@@ -62,7 +64,7 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
     return (
         ("Dep. variable", fit.call.names[-1]),
         (f"R-squared{kind}", _rsquared(fit, fit.rsquared)),
-        ("Model", f"WLS, weights {weighted}" if weighted else "OLS"),
+        ("Model", _model(fit)),
         ("Adj. R-squared", _rsquared(fit, fit.rsquared_adj)),
         ("Residual sd", _sigma(fit)),
         ("Wald chi2", f"{signif(statistic, 4)} ({_tested(fit, slopes)} 0)" if tested else "-"),
@@ -72,6 +74,21 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
         *_covariance_type(fit),
         *shared,
     )
+
+
+def _model(fit: LMResult) -> str:
+    weighted = fit.model.weights
+    if fit.model.sampled:
+        return "WLS, sampling weights"
+    return f"WLS, weights {weighted}" if weighted else "OLS"
+
+
+def _weight(fit: LMResult) -> str:
+    """Return the noisy sum of capped weights, and its noise."""
+    release = fit.release
+    cap = 1.0 if release.units is None else release.units.cap
+    noise = signif(cap * release.noise.count, 2)
+    return f"{count(max(cap * fit.linear.weight, 0.0))} (noise sd {noise})"
 
 
 def _fixed_effects(fit: LMResult) -> tuple[Fact, ...]:
@@ -87,6 +104,7 @@ def _covariance_type(fit: LMResult) -> tuple[Fact, ...]:
     if meat is None:
         return ()
     kind = "HC" if meat.person is None else f"cluster ({shorten(meat.person, 40)})"
+    kind = kind if fit.release.units is None else "survey design"
     return (("Covariance type", f"{kind}, bought with {meat.share:.0%} of the budget"),)
 
 
@@ -247,6 +265,8 @@ def _variances(fit: LMResult) -> str:
     kind, unit = "unequal residual variances (HC1", "row"
     if meat.person is not None:
         kind, unit = f"rows clustered by person ({shorten(meat.person, 40)}", "person"
+    if fit.release.units is not None:
+        kind, unit = "scores of units (linearised", "unit"
     most = f"one {unit}: at most {100 * meat.most:.2g}% of a variance"
     return f"{kind}; {most}; noise: {meat.sd:.0%})"
 

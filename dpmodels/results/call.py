@@ -14,6 +14,7 @@ import pandas as pd
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FrameError
 from dpmodels.external_files import Amount, AmountOrNan, Bounded, one_of, require_text
+from dpmodels.formula.tally import sampled_parts
 from dpmodels.levels import Level
 from dpmodels.released import Ball, HeldIn, MomentsRelease
 from dpmodels.request import Request
@@ -136,6 +137,17 @@ def level(plain: object) -> Level:
 
 
 @dataclass(frozen=True)
+class SampledTable:
+    """The design of a table of sampled units."""
+
+    design: str  # in one line
+    strata: int  # how many; 0 without
+    population: tuple[float, ...]  # units in it: by stratum, or all; empty where not declared
+    units: bool  # whether a unit has several rows
+    uncapped: float  # the largest declared weight
+
+
+@dataclass(frozen=True)
 class TableCall:
     """One table of declared levels."""
 
@@ -148,6 +160,7 @@ class TableCall:
     step: Amount | None = None  # of its values, where they are declared in steps
     date: bool = False  # whether it is a day since 1970-01-01
     clustered: bool | None = None  # True of persons, who may be in several of its cells
+    sampled: SampledTable | None = None  # under a survey design
 
     def held_in(self, limits: HeldIn | None) -> TableCall:
         """Return the table with the range that its release clipped the number to."""
@@ -176,6 +189,8 @@ class TableCall:
     @property
     def parts(self) -> int:
         """Counts released of each cell."""
+        if self.sampled is not None:
+            return sampled_parts(self.degree)
         return self.degree + 1 + 2 * bool(self.clustered)
 
     @property

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,11 +15,18 @@ from dpmodels.digest import origin
 from dpmodels.errors import ArgumentError, did_you_mean, quoted
 from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.ratios import Noise
+from dpmodels.inference.sampled import Cut, SampledMoments, StratumSums
 from dpmodels.postprocess.protocol import OrderedCounts, balanced
-from dpmodels.released import CountsRelease, QuantilesRelease, RunsRelease, SumsRelease
+from dpmodels.released import (
+    CappedWeights,
+    CountsRelease,
+    QuantilesRelease,
+    RunsRelease,
+    SumsRelease,
+)
 from dpmodels.results.base import Result
 from dpmodels.results.bins import OrderedGroup
-from dpmodels.results.call import DescribedCall, TableCall
+from dpmodels.results.call import DescribedCall, SampledTable, TableCall
 from dpmodels.results.release_text import public_rows
 from dpmodels.typing import Floats
 
@@ -99,11 +108,20 @@ class Counted(NamedTuple):
     noise: Noise  # of each part
     effect: int  # design effect: rows that may be one person's
     clustered: bool  # whether the parts are of persons, in several cells
+    weighted_moments: Callable[[Floats, Noise], SampledMoments] | None = None
+    cap: float = 1.0  # weight of a unit whose parts have the sum 1
 
     @property
     def moments(self) -> GroupMoments:
         """The moments by group, with the effective number of rows."""
+        if self.weighted_moments is not None:
+            return self.weighted_moments(self.parts, self.noise)
         return GroupMoments(*self.sampled, self.clustered)
+
+    @property
+    def per_count(self) -> float:
+        """Rows, or weight, of each of `moments.counts`."""
+        return self.effect * self.cap
 
     @property
     def sampled(self) -> tuple[Floats, Noise]:
@@ -121,7 +139,69 @@ def counted(call: DescribedCall, release: CountsRelease) -> Counted:
     sd = float(np.sqrt(noise.product(ones, ones)[0]))
     parts = values[:-1].reshape(facts.cells, facts.parts)
     effect, clustered = release.adjacency.design_effect, bool(facts.clustered)
-    return Counted(parts, float(values[-1]), sd, noise, effect, clustered)
+    counts = Counted(parts, float(values[-1]), sd, noise, effect, clustered)
+    if facts.sampled is None or release.weights is None:
+        return counts
+    moments = partial(_sampled_moments, facts, facts.sampled, release.weights, float(values.sum()))
+    return counts._replace(weighted_moments=moments, cap=release.weights.cap)
+
+
+def _sampled_moments(
+    facts: TableCall,
+    sampled: SampledTable,
+    weights: CappedWeights,
+    n_units: float,
+    parts: Floats,
+    noise: Noise,
+) -> SampledMoments:
+    """Return the moments by group of sampled units."""
+    cut = Cut(
+        np.array(weights.capped).reshape(facts.cells, -1),
+        weights.capped_sd,
+        weights.mean_excess / weights.cap,
+        weights.mean_excess_sd / weights.cap,
+        weights.square_excess / weights.cap**2,
+    )
+    size = sampled.population[0] if len(sampled.population) == 1 else math.inf
+    strata, cells = None, facts.cells * facts.parts
+    if sampled.strata:
+        lines = np.array(weights.by_stratum).reshape(sampled.strata, cells + 1)
+        sizes = np.full(sampled.strata, math.inf)
+        if len(sampled.population) == sampled.strata > 1:
+            sizes, size = np.array(sampled.population), math.inf
+        shape = (sampled.strata, facts.cells, facts.parts)
+        strata = StratumSums(
+            lines[:, :-1].reshape(shape), lines[:, -1], weights.by_stratum_sd, sizes
+        )
+    return SampledMoments(
+        parts,
+        noise,
+        degree_of_mean=facts.degree,
+        n_units=max(n_units, 2.0),
+        n_strata=max(sampled.strata, 1),
+        cut=cut,
+        fpc=1 - n_units / size if size > n_units else 1.0,
+        several=sampled.units,
+        strata=strata,
+    )
+
+
+def design_frame(
+    moments: SampledMoments, shifts: tuple[Floats, Floats], cap: float, facts: TableCall
+) -> pd.DataFrame:
+    """Return what a survey design did to the estimates, by group."""
+    columns = {
+        "weight": cap * moments.sizes,
+        "deff": moments.design_effect,
+        "effective_n": moments.effective,
+        "df": moments.independent - 1,
+        "cap": np.full(facts.cells, cap),
+        "capped": moments.cut_share,
+        "capped_sd": moments.cut_share_sd,
+        "shift": shifts[0],
+        "shift_sd": shifts[1],
+    }
+    return pd.DataFrame(columns, index=facts.index)
 
 
 def taken(call: DescribedCall, release: CountsRelease, number: int) -> CountsRelease:

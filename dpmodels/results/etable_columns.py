@@ -151,11 +151,12 @@ def _numbers(fit: Result, level: float) -> Any:
 def _linear(fit: LMResult, level: float) -> tuple[Column, ...]:
     table = fit.tidy()
     sd, rsquared_sd = fit.release.noise.count, fit.linear.rsquared[1]
-    count_sd = 0.0 if fit.model.weights else sd
+    is_weighted = fit.model.weights is not None or fit.model.sampled
+    count_sd = 0.0 if is_weighted else sd
     return (
         Column(
             fit,
-            "WLS" if fit.model.weights else "OLS",
+            "WLS" if is_weighted else "OLS",
             fit.linear.response,
             COEFFICIENTS,
             cells_of(list(table["term"]), _numbers(fit, level), fit.identified),

@@ -14,12 +14,19 @@ from dpmodels.arguments import option
 from dpmodels.errors import NotAvailable
 from dpmodels.external_files import Quantity
 from dpmodels.inference.means import Difference, GroupMoments, difference, equal_means
+from dpmodels.inference.sampled import SampledMoments, Totals
 from dpmodels.inference.screening_tests import ADJUSTMENTS, adjusted_pvalues, simultaneous
 from dpmodels.released import CountsRelease
 from dpmodels.results.base import Derivation, Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.coefficient_model import in_unit
-from dpmodels.results.count_tables import Counted, counted, described_line, interval_frame
+from dpmodels.results.count_tables import (
+    Counted,
+    counted,
+    described_line,
+    design_frame,
+    interval_frame,
+)
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import (
     EstimateTable,
@@ -103,18 +110,43 @@ class GroupedResult(Result):
     @property
     def counts(self) -> pd.Series[float]:
         """Released number of complete rows; noise sd `count_noise_sd`."""
-        return self._series(self._moments.counts * self._counted.effect, "count")
+        return self._series(self._moments.sizes * self._counted.per_count, "count")
 
     @property
     def count_noise_sd(self) -> float:
         """Standard deviation of the privacy noise in each of `counts`."""
-        return self._moments.count_sd * self._counted.effect
+        return self._moments.size_sd * self._counted.per_count
 
     @property
     def _of_group(self) -> Floats:
         """How many times as many complete rows there are as in each group."""
         counts = np.maximum(self._moments.counts, 1.0)
         return np.asarray(np.maximum(counts.sum(), 1.0) / counts)
+
+    @property
+    def design(self) -> pd.DataFrame:
+        """Under a survey design by group: deff, effective n, degrees of freedom, and the cap.
+
+        ``weight`` is the sum of capped weights, ``capped`` the share of it that was cut off,
+        ``shift`` what the cap moved the estimates by, each with its error.
+
+        Raises
+        ------
+        NotAvailable
+            Without a survey design.
+        """
+        moments = self._moments
+        if not isinstance(moments, SampledMoments):
+            raise NotAvailable(
+                "the rows have no survey design: write design=dp.design(weights=..., ...)"
+            )
+        return design_frame(moments, self._shifts(), self._counted.cap, self._facts)
+
+    def _shifts(self) -> tuple[Floats, Floats]:
+        """Return what the cap moved the estimates by, and the errors of that."""
+        moments, width = self._moments, self._facts.width
+        assert isinstance(moments, SampledMoments)
+        return width * moments.shift, width * moments.shift_sd
 
     def _noise_int(self, level: float) -> pd.DataFrame:
         return interval_frame(self._facts, self._ends(level, population=False))
@@ -298,6 +330,11 @@ class VarResult(GroupedResult):
         square, moments = self._facts.width**2, self._moments
         return square * moments.variance_noise_sd, square * moments.variance_sampling_sd
 
+    def _shifts(self) -> tuple[Floats, Floats]:
+        square, moments = self._facts.width**2, self._moments
+        assert isinstance(moments, SampledMoments)
+        return square * moments.variance_shift, square * moments.variance_shift_sd
+
     def _ends(self, level: float, *, population: bool) -> tuple[Floats, Floats]:
         facts, tail = self._facts, self.release.held
         square = facts.width**2
@@ -310,6 +347,48 @@ class VarResult(GroupedResult):
         cut = cut + tail.above_square + 2 * (facts.upper - means) * tail.above
         most = self.call.tables[0].width ** 2 / 4
         return square * low, np.minimum(square * high + self._of_group * cut, most)
+
+
+@dataclass(frozen=True, repr=False)
+class TotalResult(GroupedResult):
+    """Private totals by group: released values and public facts only.
+
+    Notes
+    -----
+    In the unit of the measured number. Under a survey design they are Horvitz-Thompson estimates of
+    the totals of the population; without one each row has the weight 1. All groups have a total,
+    whether or not noise hides their numbers of rows.
+    """
+
+    _called = "Total"
+
+    @cached_property
+    def _totals(self) -> Totals:
+        facts = self._facts
+        return Totals(self._moments, facts.lower, facts.width, self._counted.per_count)
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """Totals."""
+        return self._series(self._totals.estimates, "total")
+
+    @property
+    def mean(self) -> pd.Series[float]:
+        """Means, from the same release."""
+        return self._series(self._facts.lower + self._facts.width * self._moments.means, "mean")
+
+    def _sds(self) -> tuple[Floats, Floats]:
+        return self._totals.noise_sd, self._totals.sampling_sd
+
+    def _shifts(self) -> tuple[Floats, Floats]:
+        return self._totals.shift, self._totals.shift_sd
+
+    def _ends(self, level: float, *, population: bool) -> tuple[Floats, Floats]:
+        low, high = self._totals.interval(level, population=population)
+        tail, n_rows = self.release.held, max(float(self.counts.sum()), 0.0)
+        if tail is not None:
+            low, high = low - n_rows * tail.below, high + n_rows * tail.above
+        return low, high
 
 
 # Comparisons of group means: post-processing of one release.

@@ -40,6 +40,7 @@ class LinearModel:
     intercept: bool
     weights: str | None = None
     fixed: tuple[str, ...] = ()  # the factors of fixed effects
+    sampled: bool = False  # whether rows count by the weights of a survey design
 
 
 @dataclass(frozen=True)
@@ -160,14 +161,24 @@ class LinearFit:
 
     @property
     def nobs(self) -> float:
-        """Rows used: complete ones as released, or with weights the public number."""
+        """Rows used: complete ones as released, or with weights the public number.
+
+        Of a survey design that of its units.
+        """
         n_public = math.inf if self.release.rows is None else float(self.release.rows)
-        if self.model.weights is not None:
+        if self.model.weights is not None or self.model.sampled:
             return n_public if math.isfinite(n_public) else math.nan
         ball = self.release.ball
         about_line = ball is not None and not math.isnan(ball.rows)
         count = ball.rows if ball is not None and about_line else self.release.count
         return max(min(count, n_public), 1.0)
+
+    @property
+    def weight(self) -> float:
+        """The noisy sum of the rows' weights: of a survey design in units of the cap."""
+        ball = self.release.ball
+        is_about_line = ball is not None and not math.isnan(ball.rows)
+        return ball.rows if ball is not None and is_about_line else self.release.count
 
     @property
     def freedom(self) -> float:
@@ -177,6 +188,8 @@ class LinearFit:
         """
         if math.isnan(self.nobs):
             return math.nan
+        if self.model.sampled:
+            return self.nobs - 1
         count = self.nobs if self.model.weights is not None else self.release.count
         return max(min(count, self.nobs) - len(self.names), 1.0)
 
@@ -206,6 +219,8 @@ class LinearFit:
         if self.release.meat is None:
             return LeastSquares(self._law_equations, self.freedom / effect)
         correction = 1.0 if math.isnan(self.freedom) else self.nobs / self.freedom
+        if self.model.sampled:
+            correction = self.release.sampling_correction
         equations = self.equations
         squares = filling(self.release.meat, equations.noise_in_score(self.theta) + equations.pull)
         # Squares of persons' scores include the correlation of their rows.
@@ -342,7 +357,8 @@ class LinearFit:
 
         Without bias: below 0 where noise makes it so.
         """
-        unit = self.unit**2 * self._heaviest / self.freedom
+        freedom = max(self.weight, 1.0) if self.model.sampled else self.freedom
+        unit = self.unit**2 * self._heaviest / freedom
         value, sd = self._law_equations.squares_left(self.theta)
         return value * unit, sd * unit
 

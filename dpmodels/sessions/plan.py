@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from dpmodels.design import PrivateDesign
-from dpmodels.design.rows import BoundRows
+from dpmodels.design.bound_rows import BoundRows
 from dpmodels.errors import BudgetError, DPModelsError
 from dpmodels.models.predictor import identified_share, predict
 from dpmodels.privacy import ApproxDP, Event, Guarantee, Ledger
@@ -41,7 +41,8 @@ def budget_of(
 
 def _identified(priced: Priced, n_rows: int) -> float:
     """Return the expected share of identified estimates; nan where rows cannot be assumed."""
-    if priced.spec.request.adjacency.person is not None:
+    request = priced.spec.request
+    if request.adjacency.person is not None or request.codebook.design is not None:
         return math.nan
     try:
         return identified_share(predict(priced.spec, priced.choice, n_rows))

@@ -42,7 +42,7 @@ from dpmodels.privacy import (
 from dpmodels.privacy.refusal import refuse_other_neighbours
 from dpmodels.privacy.register import convergence_notes
 from dpmodels.report import Fact, Report, Row, Section, Summary, count, signif
-from dpmodels.request import related
+from dpmodels.request import designed, related
 from dpmodels.resolve_codebook import Resolved, codebook_of_call
 from dpmodels.results.bounds import BoundsResult
 from dpmodels.results.plan import PlanResult
@@ -51,6 +51,7 @@ from dpmodels.sessions.drafting import drafted_in_session
 from dpmodels.sessions.plan import budget_of, planned
 from dpmodels.sessions.shares import Left, fraction, left_in, whole_of
 from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, gathered, parties, together
+from dpmodels.survey_design import SurveyDesign
 from dpmodels.typing import AnyPath
 from dpmodels.verbs import UNCHARGED, verb_names
 
@@ -188,13 +189,15 @@ class Session:
     eps, delta : float
         Instead of ``budget``.
     person : str or False, optional
-        The column that identifies persons, by default that of the codebook: neighbours then differ
-        in one person with all rows. False where the rows are nobody's.
+        The column that identifies persons, who are protected with all rows; by default that of the
+        codebook. False where the rows are nobody's.
     rows : int or "mean", optional
         How many rows of a person count, or all, each person with the weight of one; without
         ``person`` any so many rows are protected together.
     subset : str, optional
         A condition on the rows of all calls, such as ``"age >= 25"``.
+    design : SurveyDesign, optional
+        How the rows were sampled, see ``dp.design``; by default that of the codebook.
     csv : {"records", "lines"}, optional
         What a row of a CSV file is, as for :func:`dp_pca`.
     ledger : Ledger or path, optional
@@ -272,6 +275,7 @@ class Session:
         person: str | Literal[False] | None = None,
         rows: int | Literal["mean"] | None = None,
         subset: str | None = None,
+        design: SurveyDesign | None = None,
         csv: CsvMode | None = None,
         ledger: Ledger | AnyPath | None = None,
         adjacency: AdjacencyName | Adjacency | None = None,
@@ -280,16 +284,12 @@ class Session:
     ) -> None:
         types = as_private(codebook)
         book = codebook_of_call(codebook, data, sites, "~ .") if types is None else types.declared
-        default_neighbours = (
-            adjacency is None and person is None and rows is None and book.person is None
-        )
-        relation = related(book, adjacency, person, rows)
+        relation = related(book := designed(book, design), adjacency, person, rows)
+        default_neighbours = (adjacency, person, rows, book.unit) == (None,) * 4
         subset_condition = condition(subset, book)
-        columns = () if subset_condition is None else tuple(subset_condition.codebook)
-        columns += () if relation.person is None else (relation.person,)
-        table = _opened(
-            gathered(data, sites, protocol, PROTOCOLS, csv), tuple(dict.fromkeys(columns))
-        )
+        columns = dict.fromkeys(getattr(subset_condition, "codebook", ()))
+        columns |= dict.fromkeys(filter(None, (relation.person,)))
+        table = _opened(gathered(data, sites, protocol, PROTOCOLS, csv), tuple(columns))
         has_budget = eps is not None or budget is not None or ledger is None
         guarantee = resolve_budget(eps, delta, budget) if has_budget else None
         self._parts, self._share = 0, None if share is None else fraction("share", share)

@@ -408,7 +408,7 @@ class PersonSums:
             parts = np.vstack([_divided(places, 2, together), alone])
         else:
             parts = _divided(places, self._tally.degree, cell_units)
-        return np.stack([_summed(cells, part, self._tally.cells) for part in parts], axis=1)
+        return np.stack([summed_by_cell(cells, part, self._tally.cells) for part in parts], axis=1)
 
     def _shared_by(self, persons: Integers, rows: Integers) -> Integers:
         """Return the number of rows that share each person's weight."""
@@ -444,7 +444,7 @@ def _divided(positions: Floats, degree: int, units: Integers) -> Integers:
     return np.stack([*parts, left])
 
 
-def _summed(cells: Integers, parts: Integers, size: int) -> NDArray[np.generic]:
+def summed_by_cell(cells: Integers, parts: Integers, size: int) -> NDArray[np.generic]:
     """Add parts by cell, of a block, as Python integers."""
     halves = parts >> _HALF, parts & (2**_HALF - 1)
     high, low = (np.bincount(cells, half, size).astype(np.int64) for half in halves)

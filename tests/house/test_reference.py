@@ -12,8 +12,9 @@ from dpmodels.models.replay import verb_of
 from dpmodels.verbs import verb_names
 
 DOCS = Path(__file__).parents[2] / "docs"
-# Subpackages have pages of their own, `session` is its class; the version stands on every page.
-ELSEWHERE = {"errors", "mechanisms", "shapes", "audit", "session", "__version__"}
+# Subpackages have pages of their own, `session` and `design` are their classes; the version stands
+# on every page.
+ELSEWHERE = {"errors", "mechanisms", "shapes", "audit", "session", "design", "__version__"}
 
 
 def listed(page):

@@ -107,7 +107,7 @@ def test_what_a_linear_models_errors_rest_on():
     assert "The residual variance is lost in noise" not in " ".join(lm._notes(linear()))
     assert printed(lm._notes(linear(scale=math.nan)), "The residual variance is lost in noise") == 1
     robust = Fit(person=None, most=0.012, sd=0.03)
-    release = Fit(meat=robust, events=(), lumped=None, lumped_sd=None)
+    release = Fit(meat=robust, events=(), lumped=None, lumped_sd=None, units=None)
     assert printed(lm._notes(linear(scale=math.nan, release=release)), "The residual variance") == 0
     assert lm._variances(linear(release=release)) == (
         "unequal residual variances (HC1; one row: at most 1.2% of a variance; noise: 3%)"
@@ -115,6 +115,10 @@ def test_what_a_linear_models_errors_rest_on():
     release.meat = Fit(person="id", most=0.012, sd=0.03)
     assert lm._variances(linear(release=release)) == (
         "rows clustered by person (id; one person: at most 1.2% of a variance; noise: 3%)"
+    )
+    release.units = Fit(cap=42.0)
+    assert lm._variances(linear(release=release)) == (
+        "scores of units (linearised; one unit: at most 1.2% of a variance; noise: 3%)"
     )
     assert lm._variances(linear()) == "equal residual variances"
 
@@ -191,7 +195,7 @@ def bought(person=None):
     ],
 )
 def test_the_covariance_is_described(curvature, clip, middle, rest):
-    notes = coefficients._error_notes(errors(), 0, Fit(curvature=curvature, clip=clip))
+    notes = coefficients._error_notes(errors(), 0, Fit(curvature=curvature, clip=clip, units=None))
     (note,) = (note for note in notes if note.startswith("Covariance: "))
     assert note.startswith(f"Covariance: 25% of the sandwich's middle matrix is {middle} (robust)")
     assert f"the rest curvature, {rest}" in note

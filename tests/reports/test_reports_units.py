@@ -64,7 +64,7 @@ def test_a_disclosure_says_which_tables_are_neighbours(relation, text):
     ids=str,
 )
 def test_observations_are_rows_or_persons(relation, rows, text):
-    assert header.observations(SimpleNamespace(adjacency=relation, rows=rows)) == text
+    assert header.observations(SimpleNamespace(adjacency=relation, rows=rows, units=None)) == text
 
 
 @pytest.mark.parametrize(
@@ -124,6 +124,7 @@ def release(relation, *events, rows=1000, delta=1e-3):
         shared=None,
         subset=None,
         ball=None,
+        units=None,
     )
 
 

@@ -36,6 +36,7 @@ def test_there_are_vignettes():
         "20-planning",
         "21-after-the-fit",
         "22-from-the-shell",
+        "23-survey-designs",
     ]
 
 

@@ -27,6 +27,7 @@ from exhibits import (
     sums,
     tight_filter,
     tuning,
+    weights,
     winners,
 )
 from exhibits.exhibit import Batched, Exhibit
@@ -55,6 +56,7 @@ EXHIBITS: dict[str, Exhibit] = {
     **residuals.EXHIBITS,
     **tuning.EXHIBITS,
     **p_values.EXHIBITS,
+    **weights.EXHIBITS,
 }
 
 CORRECT: dict[str, Exhibit] = {
@@ -79,4 +81,5 @@ CORRECT: dict[str, Exhibit] = {
     **residuals.CORRECT,
     **tuning.CORRECT,
     **p_values.CORRECT,
+    **weights.CORRECT,
 }

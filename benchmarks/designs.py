@@ -1,0 +1,199 @@
+"""Coverage of 95 % intervals over simulated survey designs, and noise beside sampling error.
+
+    python benchmarks/designs.py [--rows 20000] [--cv 0.5 1 1.5] [--icc 0.05 0.3] [--eps 1]
+                                 [--protect rows psus] [--runs 200] [--hindsight]
+
+A finite population of persons in clusters in strata is sampled. With ``--protect psus`` in two
+stages: clusters by simple random sampling within strata, then each person with probability 1/v, v
+an integer that depends on the response. With ``--protect rows`` persons are sampled systematically
+in random order, with the same probabilities. Weights are integers with the coefficient of variation
+--cv. The response has the correlation --icc within clusters.
+
+A line is one cell and one estimand: coverage of `conf_int` of the population's value, of
+`noise_int` of the weighted estimate of this sample, the fraction of runs with intervals, the
+weighted estimate's standard deviation over samples, and the errors by noise and by the cap of the
+weights in units of it. With --hindsight, the smallest root mean square of noise and bias over
+fixed public caps, and how many times as large that of the bought cap is.
+"""
+
+import argparse
+import warnings
+from itertools import product
+
+import numpy as np
+import pandas as pd
+
+import dpmodels as dp
+
+BOUND = 50
+STRATA = [f"s{number:02}" for number in range(20)]
+FIRST_STAGE = 2  # One of so many clusters is drawn
+MEAN_WEIGHT = 10
+SIZE = 50  # Persons of a cluster on average
+CAPS = (4, 8, 12, 16, 20, 26, 34, 42, 50)
+
+
+class Population:
+    """Persons in clusters in strata, with the values that a census would find."""
+
+    def __init__(self, rows: int, cv: float, icc: float, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        n_clusters = MEAN_WEIGHT * rows // SIZE
+        self.stratum = np.sort(rng.permutation(n_clusters) % len(STRATA))
+        self.cluster = np.repeat(np.arange(n_clusters), rng.poisson(SIZE - 10, n_clusters) + 10)
+        n = len(self.cluster)
+        between, within = rng.normal(size=n_clusters)[self.cluster], rng.normal(size=n)
+        residual = np.sqrt(icc) * between + np.sqrt(1 - icc) * within
+        effect = np.linspace(-1, 1, len(STRATA))[self.stratum[self.cluster]]
+        self.x = rng.uniform(0, 1, n)
+        self.y = np.clip(50 + 10 * (residual + effect + self.x), 0, 120)
+        # Lognormal weights in the sample are lognormal in the population too, and larger.
+        spread = np.sqrt(np.log1p(cv**2))
+        rough = -0.3 * residual + np.sqrt(1 - 0.3**2) * rng.normal(size=n)
+        typical = np.log(MEAN_WEIGHT / FIRST_STAGE) + spread**2 / 2
+        rounded = np.rint(np.exp(typical + spread * rough))
+        self.within = np.clip(rounded, 1, BOUND // FIRST_STAGE).astype(int)
+        self.mean, self.total = float(self.y.mean()), float(self.y.sum())
+        terms = np.stack([np.ones(n), self.x], axis=1)
+        self.slope = float(np.linalg.lstsq(terms, self.y, rcond=None)[0][1])
+
+    def sample(self, seed: int, protect: str) -> pd.DataFrame:
+        """Draw clusters within strata, then persons within clusters; or persons alone."""
+        rng = np.random.default_rng(seed)
+        if protect == "rows":
+            order = rng.permutation(len(self.y))
+            passed = np.cumsum(1 / (FIRST_STAGE * self.within[order])) + rng.random()
+            is_sampled = np.zeros(len(order), dtype=bool)
+            is_sampled[order[np.diff(np.floor(passed), prepend=0) > 0]] = True
+            return self._table(is_sampled)
+        # Clusters are sorted by stratum: of a random order, the first half of each stratum.
+        order = np.lexsort([rng.random(len(self.stratum)), self.stratum])
+        rank = np.arange(len(order)) - np.searchsorted(self.stratum, self.stratum)
+        size = np.bincount(self.stratum)[self.stratum]
+        is_drawn = np.zeros(len(order), dtype=bool)
+        is_drawn[order[rank < size // FIRST_STAGE]] = True
+        is_sampled = is_drawn[self.cluster] & (rng.random(len(self.y)) * self.within < 1)
+        return self._table(is_sampled)
+
+    def _table(self, is_sampled: np.ndarray) -> pd.DataFrame:
+        cluster = self.cluster[is_sampled]
+        return pd.DataFrame(
+            {
+                "y": self.y[is_sampled],
+                "x": self.x[is_sampled],
+                "stratum": np.array(STRATA)[self.stratum[cluster]],
+                "cluster": cluster,
+                "w": FIRST_STAGE * self.within[is_sampled],
+            }
+        )
+
+
+BOOK = dp.codebook(y=(0, 120), x=(0, 1), stratum=STRATA)
+ESTIMANDS = ("mean", "total", "slope")
+
+
+def weighted(data: pd.DataFrame, cap: float = np.inf) -> dict[str, float]:
+    """Return the estimates without privacy, with weights up to a cap."""
+    w = np.minimum(data["w"], cap)
+    x, y = data["x"] - np.average(data["x"], weights=w), data["y"]
+    return {
+        "mean": float(np.average(y, weights=w)),
+        "total": float(w @ y),
+        "slope": float((w * x) @ y / ((w * x) @ x)),
+    }
+
+
+def released(
+    data: pd.DataFrame, protect: str, eps: float, seed: int, cap: float | None = None
+) -> dict[str, tuple[float, np.ndarray, np.ndarray]]:
+    """Return each estimate, its conf_int and its noise_int."""
+    psu = "cluster" if protect == "psus" else None
+    upper = BOUND if cap is None else cap
+    if cap is not None:
+        data = data.assign(w=np.minimum(data["w"], cap))
+    design = dp.design(
+        weights="w", strata="stratum", psu=psu, bounds=(1, upper), weights_are="design"
+    )
+    options = {"codebook": BOOK, "design": design, "eps": eps, "delta": 1e-6}
+    results = {}
+    with dp.simulation(seed=seed):
+        fits = {
+            "mean": (dp.dp_mean("~ y", data, **options), 0),
+            "total": (dp.dp_total("~ y", data, **options), 0),
+            "slope": (dp.dp_lm("y ~ x", data, **options), 1),
+        }
+    for name, (fit, at) in fits.items():
+        ends = [np.asarray(part, float)[at] for part in (fit.conf_int(), fit.noise_int())]
+        results[name] = (float(np.asarray(fit.params, float)[at]), *ends)
+    return results
+
+
+def cell(rows: int, cv: float, icc: float, eps: float, protect: str, runs: int) -> pd.DataFrame:
+    """Return one line for each estimand and run."""
+    population, lines = Population(rows, cv, icc, seed=rows), []
+    truths = {"mean": population.mean, "total": population.total, "slope": population.slope}
+    for seed in range(runs):
+        data = population.sample(seed, protect)
+        exact, fits = weighted(data), released(data, protect, eps, seed)
+        for name, (estimate, full, noise) in fits.items():
+            lines.append(
+                {
+                    "estimand": name,
+                    "covers": full[0] <= truths[name] <= full[1],
+                    "covers noise": noise[0] <= exact[name] <= noise[1],
+                    "finite": np.isfinite(full).all(),
+                    "sampling": exact[name] - truths[name],
+                    "off": estimate - exact[name],
+                    "length": full[1] - full[0],
+                }
+            )
+    return pd.DataFrame(lines)
+
+
+def hindsight(rows: int, cv: float, icc: float, eps: float, protect: str, runs: int) -> pd.Series:
+    """Return the smallest root mean square of what noise and a fixed cap add, by estimand."""
+    population = Population(rows, cv, icc, seed=rows)
+    squares = {cap: dict.fromkeys(ESTIMANDS, 0.0) for cap in CAPS}
+    for seed, cap in product(range(runs), CAPS):
+        data = population.sample(seed, protect)
+        exact = weighted(data)
+        for name, (estimate, *_) in released(data, protect, eps, seed, cap).items():
+            squares[cap][name] += (estimate - exact[name]) ** 2 / runs
+    return pd.DataFrame(squares).min(axis=1) ** 0.5
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", nargs="+", type=int, default=[20_000])
+    parser.add_argument("--cv", nargs="+", type=float, default=[0.5, 1.0, 1.5])
+    parser.add_argument("--icc", nargs="+", type=float, default=[0.05, 0.3])
+    parser.add_argument("--eps", nargs="+", type=float, default=[1.0])
+    parser.add_argument("--protect", nargs="+", default=["rows"], choices=["rows", "psus"])
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--hindsight", type=int, default=0, help="runs for each fixed cap")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print(f"weights declared from 1 to {BOUND}, {len(STRATA)} strata, {given.runs} runs")
+    print("  rows  cv  icc eps protect estimand  cover noise finite sampling off/sampling best")
+    cells = product(given.rows, given.cv, given.icc, given.eps, given.protect)
+    for rows, cv, icc, eps, protect in cells:
+        runs = cell(rows, cv, icc, eps, protect, given.runs)
+        best = None
+        if given.hindsight:
+            best = hindsight(rows, cv, icc, eps, protect, given.hindsight)
+        for name, lines in runs.groupby("estimand", sort=False):
+            sampling = float(np.sqrt((lines["sampling"] ** 2).mean()))
+            off = float(np.sqrt((lines["off"] ** 2).mean()))
+            ratio = np.nan if best is None else off / best[name]
+            print(
+                f"{rows:6} {cv:3} {icc:4} {eps:3g} {protect:7} {name:8} "
+                f"{lines['covers'].mean():6.3f} {lines['covers noise'].mean():5.3f} "
+                f"{lines['finite'].mean():6.2f} {sampling:8.4g} {off / sampling:12.2f} "
+                f"{ratio:4.2f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

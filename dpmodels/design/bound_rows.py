@@ -1,0 +1,111 @@
+"""Rows bound to a public request, whatever they become there."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Self, TypeVar
+
+from dpmodels.codebook import Codebook
+from dpmodels.design.checksum import Checksum, Readings
+from dpmodels.design.rows import Rows, Terms, rows_of
+from dpmodels.frames.dask_rows import DaskRows
+from dpmodels.noise import Entropy
+from dpmodels.typing import Integers
+
+Bound = TypeVar("Bound")
+
+
+class BoundRows(ABC):
+    """Rows bound to a request; subclasses say what the rows become."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    @abstractmethod
+    def of(self, rows: Rows) -> Self:
+        """Return the same request for other rows."""
+
+    def among(self, terms: Callable[[Terms], Terms]) -> Self:
+        """Return the same request without rows, with changed terms."""
+        return self.of(rows_of(terms(self._rows.terms)))
+
+    def bind(self, data: object) -> Self:
+        """Bind a user's data to the same request without reading a row.
+
+        Raises
+        ------
+        FrameError
+            From the data, their column names and types.
+        """
+        return self.of(self._rows.bound(data))
+
+    @property
+    def unread(self) -> Self:
+        """The same request without rows."""
+        return self.among(lambda terms: terms)
+
+    @property
+    def is_streamed(self) -> bool | None:
+        """Whether a database gives each row in every pass; None if the rows are in none."""
+        return self._rows.is_streamed
+
+    def capped(self, cap: float) -> Self:
+        """Return rows of a survey design with the places that follow from a released cap."""
+        return self.of(self._rows.capped(cap))
+
+    def unit_weights(self) -> Iterator[Integers]:
+        """Yield the total weights of units of a survey design, each once."""
+        return self._rows.unit_weights()
+
+    def asked(self, request: Callable[[Rows], Bound]) -> Bound:
+        """Return another request for the same rows."""
+        return request(self._rows)
+
+    def sides(self, heads: int, entropy: Entropy) -> tuple[Self, Self]:
+        """Split the rows at random: each goes to the first part with chance ``heads/256``.
+
+        Rows of the other part do not count.
+        """
+        first, second = self._rows.sides(heads, entropy)
+        return self.of(first), self.of(second)
+
+    def standing(self, times: int) -> Self:
+        """Return the same rows, each counted `times` times, without copying them."""
+        return self.of(self._rows.standing(times))
+
+    @property
+    def codebook(self) -> Codebook:
+        """The declarations that are used."""
+        return self._rows.terms.codebook
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        return self._rows.terms.variables
+
+    @property
+    def scattered(self) -> DaskRows | None:
+        """The rows of a Dask DataFrame, which stay with the workers; None for local rows."""
+        return self._rows.scattered
+
+    @property
+    def nrows(self) -> int | None:
+        """Number of rows, None if the rows have to be read for it; it may be private."""
+        return self._rows.nrows
+
+    @property
+    def rereadable(self) -> bool:
+        """Whether the rows can be read several times."""
+        return self._rows.rereadable
+
+    @property
+    def readings(self) -> Readings:
+        """What the passes over rows on workers have in common."""
+        return self._rows.readings
+
+    def in_partition(self, number: int, checksum: Checksum | None) -> None:
+        """Say which partition the rows are, and what to add them to when they are read."""
+        self._rows.in_partition(number, checksum)

@@ -1,0 +1,24 @@
+"""A callable subpackage: ``dp.design(...)`` declares a survey design."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+from dpmodels.survey_design import SurveyDesign
+
+
+class CallableModule(ModuleType):
+    """The package ``dpmodels.design``, callable as :class:`dpmodels.survey_design.SurveyDesign`."""
+
+    __call__ = staticmethod(SurveyDesign)
+
+
+def _opened(name: str) -> CallableModule:
+    package = sys.modules[name]
+    package.__class__ = CallableModule
+    assert isinstance(package, CallableModule)
+    return package
+
+
+design: CallableModule = _opened("dpmodels.design")

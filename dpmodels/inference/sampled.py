@@ -1,0 +1,402 @@
+"""Means and variances under a survey design: Hájek estimates with linearised errors.
+
+The parts are those of :mod:`dpmodels.statistics.sampled`. Sampling units are treated as drawn with
+replacement: the variance of ``Σ u`` over n units is ``n/(n - 1) Σ (u - ū)²``, by strata where they
+are declared, times ``1 - n/N`` where the population has N units.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from scipy.special import ndtri
+
+from dpmodels.inference.means import (
+    GroupMoments,
+    Interval,
+    central_weights,
+    power_weights,
+    student_factor,
+)
+from dpmodels.noise.sums import half_width
+from dpmodels.typing import Floats
+
+# Choices: strata are used where the noise of what they take off is below this fraction of the
+# squared sums, and where a stratum has so many times the noise of its number of units.
+CLEAR: Final = 0.1
+DETECTED: Final = 4.0
+# How far the excess of capped units may be unlike what is put back, as a fraction: a choice.
+UNLIKE: Final = 0.25
+
+
+@dataclass(frozen=True)
+class StratumSums:
+    """The parts by stratum, of shape (strata, groups, parts), and their noise sd."""
+
+    parts: Floats
+    rest: Floats  # of the units of each stratum, shape (strata,)
+    noise_sd: float
+    population: Floats  # units in the population, shape (strata,); infinite where not declared
+
+    @property
+    def units(self) -> Floats:
+        """Numbers of units in the sample, shape (strata,); at least 2."""
+        return np.asarray(np.maximum(self.parts.sum(axis=(1, 2)) + self.rest, 2.0))
+
+    @property
+    def units_sd(self) -> float:
+        """Noise sd of each number of units."""
+        return self.noise_sd * float(np.sqrt(self.parts[0].size + 1))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What a cap cut off the weights: parts of capped units, and how far they exceed the cap.
+
+    Estimates put it back: what capped units have above the cap counts as their positions do, so
+    that their mean has to be about that of their excess.
+    """
+
+    parts: Floats  # shape (groups, 3): of degree 2
+    noise_sd: float  # of each part
+    mean: float  # excess of a capped unit, in caps
+    mean_sd: float
+    square: float  # mean squared excess
+
+    @property
+    def relative_error(self) -> float:
+        """The relative error of what is put back: of its size, and of its positions (a choice)."""
+        return math.hypot(self.mean_sd / self.mean, UNLIKE) if self.mean > 0 else 0.0
+
+    def sums(self, weights: Floats) -> Floats:
+        """Return weighted sums of what was cut off, shape (groups,)."""
+        return np.asarray(self.mean * (self.parts * weights).sum(axis=-1))
+
+    def sums_sd(self, weights: Floats) -> Floats:
+        """Return the noise sd of these sums."""
+        return np.asarray(self.mean * self.noise_sd * np.sqrt((weights**2).sum(axis=-1)))
+
+    def squares(self, weights: Floats) -> Floats:
+        """Return by how much weighted sums of squared weights exceed those of capped ones."""
+        more = (2 * self.mean + self.square) * (self.parts * weights).sum(axis=-1)
+        return np.asarray(np.maximum(more, 0.0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledMoments(GroupMoments):
+    """Moments by group of weighted rows or sampling units.
+
+    Attributes
+    ----------
+    degree_of_mean : int
+        1 for means, 2 for variances.
+    n_units : float
+        Number of units in the sample.
+    n_strata : int
+        Number of strata, 1 without.
+    cut : Cut
+        What was cut off the weights.
+    fpc : float
+        Share of the population that was not sampled.
+    several : bool
+        Whether a unit may be in several groups.
+    strata : StratumSums or None
+    """
+
+    degree_of_mean: int
+    n_units: float
+    n_strata: int
+    cut: Cut
+    fpc: float = 1.0
+    several: bool = False
+    strata: StratumSums | None = None
+
+    @property
+    def degree(self) -> int:
+        """The highest power of the mean's parts."""
+        return 2 * self.degree_of_mean
+
+    @property
+    def weights(self) -> Floats:
+        """Weights with which the parts of a group add up to its sum of positions."""
+        return np.concatenate([power_weights(self.degree, 1), power_weights(2, 1)])
+
+    @cached_property
+    def sizes(self) -> Floats:
+        """Sums of weights by group in caps, with what was cut off."""
+        return self.counts + self.cut.sums(np.ones(self.cut.parts.shape[1]))
+
+    @cached_property
+    def size_sd(self) -> float:
+        """Noise standard deviation of each of these."""
+        return math.hypot(self.count_sd, float(self.cut.sums_sd(np.ones(self.cut.parts.shape[1]))))
+
+    @property
+    def _whole(self) -> Floats:
+        return np.asarray(np.where(self.detected, np.maximum(self.sizes, 1.0), np.nan))
+
+    @cached_property
+    def _weight_ratio(self) -> Floats:
+        """Sum of shares over the sum of their squares."""
+        squares = self.parts[:, : self.degree + 1].sum(axis=1)
+        floor = np.minimum(self.count_sd, np.maximum(self.counts, 1.0))
+        ratio = np.maximum(self.counts, 1.0) / np.maximum(squares, floor)
+        return np.asarray(np.maximum(ratio, 1.0))
+
+    @cached_property
+    def independent(self) -> Floats:
+        """Kish's effective numbers of units, and at most one more than degrees of freedom."""
+        return np.minimum(self.counts * self._weight_ratio, self.n_units - self.n_strata + 1)
+
+    @property
+    def _sample_correction(self) -> float:
+        return self.n_units / max(self.n_units - 1, 1.0)
+
+    # ---- means -------------------------------------------------------------------------
+
+    @cached_property
+    def _uncut(self) -> Floats:
+        """Means with what the cap cut off, shape (groups,)."""
+        sums = (self.weights * self.parts).sum(axis=1) + self.cut.sums(power_weights(2, 1))
+        return np.asarray(sums / self._whole)
+
+    @cached_property
+    def means(self) -> Floats:
+        """Means, shape (groups,), within 0 and 1; nan for groups hidden by noise."""
+        return np.clip(self._uncut, 0.0, 1.0)
+
+    @cached_property
+    def _centre(self) -> Floats:
+        return np.nan_to_num(self.means)
+
+    @cached_property
+    def shift(self) -> Floats:
+        """What the cap had moved the means by, shape (groups,)."""
+        return np.asarray(self._ratio(self._mean_weights) - self._uncut)
+
+    @cached_property
+    def shift_sd(self) -> Floats:
+        """The error of `shift`."""
+        noise = self.cut.sums_sd(power_weights(2, 1) - self._centre[:, None]) / self._whole
+        return np.hypot(noise, self.shift * self.cut.relative_error)
+
+    @cached_property
+    def cut_share(self) -> Floats:
+        """The share of the weight of each group that was cut off."""
+        return np.asarray((self.sizes - self.counts) / self._whole)
+
+    @cached_property
+    def cut_share_sd(self) -> Floats:
+        """The error of that share."""
+        noise = self.cut.sums_sd(np.ones(self.cut.parts.shape[1])) / self._whole
+        return np.hypot(noise, self.cut_share * self.cut.relative_error)
+
+    @cached_property
+    def mean_noise_sd(self) -> Floats:
+        """Standard deviation of noise, that of what was put back included."""
+        return np.hypot(self._ratio_noise(self._mean_weights, self.means), self.shift_sd)
+
+    @cached_property
+    def mean_sampling_sd(self) -> Floats:
+        """Sampling standard deviation of the means, by linearisation."""
+        return np.asarray(np.sqrt(self.meat(self._centre)) / self._whole)
+
+    @cached_property
+    def joint_sampling_sd(self) -> Floats:
+        """Sampling standard deviations that bound any sum of the groups' means."""
+        factor = math.sqrt(len(self.parts)) if self.several and self.joined == 1 else 1.0
+        return self.mean_sampling_sd * factor
+
+    def mean_interval(self, level: float, *, population: bool) -> Interval:
+        """Return intervals of the population's means, or of those on these rows."""
+        factor = student_factor(np.maximum(self.independent - 1, 1.0), (1 - level) / 2)
+        extra = np.nan_to_num(np.hypot(self.mean_sampling_sd * factor * population, self.shift_sd))
+        spread = (extra * np.nan_to_num(self._divisor)) ** 2
+        lower, upper = self._invert(self._mean_weights, spread, level)
+        moved = np.nan_to_num(self.means) - np.nan_to_num(self._ratio(self._mean_weights))
+        return np.clip(lower + moved, 0.0, 1.0), np.clip(upper + moved, 0.0, 1.0)
+
+    # ---- squares -----------------------------------------------------------------------
+
+    def meat(self, centre: Floats) -> Floats:
+        """Return the variance of ``Σ C (t - centre)`` over units, not below 0, shape (groups,)."""
+        squares = central_weights(self.degree, 2, centre)
+        squared = np.maximum((self.parts[:, : self.degree + 1] * squares).sum(axis=1), 0.0)
+        squared = squared + self.cut.squares(central_weights(2, 2, centre))
+        scores = self.weights - centre[:, None]
+        sums, noise = (self.parts * scores).sum(axis=1), self.noise.product(scores, scores)
+        sums = sums + self.cut.sums(power_weights(2, 1) - centre[:, None])
+        mean = np.maximum(sums**2 - noise, 0.0) / self.n_units
+        simple = np.maximum(squared - mean, 0.0) * self._sample_correction
+        if self.strata is not None:
+            simple = self._by_stratum(centre, squared, simple)
+        return np.asarray(simple * self.fpc)
+
+    def _by_stratum(self, centre: Floats, squared: Floats, simple: Floats) -> Floats:
+        """Take the squared sums of strata off, where noise does not hide them."""
+        strata = self.strata
+        assert strata is not None
+        weights = self.weights - centre[:, None]
+        sums = (strata.parts * weights).sum(axis=2)
+        noise = strata.noise_sd**2 * (weights**2).sum(axis=1)
+        squares = central_weights(self.degree, 2, centre)
+        by_stratum = (strata.parts[:, :, : self.degree + 1] * squares).sum(axis=2)
+        n_units = strata.units[:, None]
+        left = 1 - n_units / strata.population[:, None]
+        factor = n_units / (n_units - 1) * np.where(left > 0, left, 1.0)
+        mean_factor = float((factor * n_units).sum() / n_units.sum())
+        taken = (factor * (sums**2 - noise) / n_units).sum(axis=0)
+        error = np.sqrt(((4 * sums**2 * noise + 2 * noise**2) / n_units**2).sum(axis=0))
+        within = mean_factor * squared + ((factor - mean_factor) * by_stratum).sum(axis=0) - taken
+        is_clear = float(strata.units.min()) > DETECTED * strata.units_sd
+        return np.where(
+            is_clear & (error < CLEAR * squared),
+            np.maximum(within, 0.0),
+            simple,
+        )
+
+    def _both_central(self, centre: Floats) -> Floats:
+        """Return the weights of squared distances from a centre, in both blocks of parts."""
+        blocks = [central_weights(degree, 2, centre) for degree in (self.degree, 2)]
+        return np.hstack(blocks)
+
+    @cached_property
+    def variances(self) -> Floats:
+        """Weighted variances; of units of several rows those of their means."""
+        sums = (self._both_central(self._centre) * self.parts).sum(axis=1)
+        sums = sums + self.cut.sums(central_weights(2, 2, self._centre))
+        return np.asarray(np.maximum(sums / self._whole, 0.0) * self._sample_correction)
+
+    @cached_property
+    def variance_shift(self) -> Floats:
+        """What the cap had moved the variances by."""
+        raw = self._ratio(self._both_central(np.nan_to_num(self._ratio(self._mean_weights))))
+        return np.asarray(np.maximum(raw, 0.0) * self._sample_correction - self.variances)
+
+    @cached_property
+    def variance_shift_sd(self) -> Floats:
+        """The error of that."""
+        scores = central_weights(2, 2, self._centre) - np.nan_to_num(self.variances)[:, None]
+        noise = self.cut.sums_sd(scores) / self._whole
+        return np.hypot(noise, self.variance_shift * self.cut.relative_error)
+
+    @cached_property
+    def variance_noise_sd(self) -> Floats:
+        """Noise standard deviation of the variances, to first order."""
+        weights = self._both_central(self._centre) - np.nan_to_num(self.variances)[:, None]
+        noise = np.sqrt(self.noise.product(weights, weights)) / self._whole
+        return np.hypot(noise * self._sample_correction, self.variance_shift_sd)
+
+    @cached_property
+    def variance_sampling_sd(self) -> Floats:
+        """Sampling standard deviation of the variances, by linearisation; degree 4."""
+        spread = np.nan_to_num(self.variances)[:, None] / self._sample_correction
+        second = central_weights(self.degree, 2, self._centre)
+        weights = central_weights(self.degree, 4, self._centre) - 2 * spread * second + spread**2
+        squared = (self.parts[:, : self.degree + 1] * weights).sum(axis=1)
+        # Of capped units the squares are those of the end of the range that is farther.
+        largest = np.maximum(self._centre, 1 - self._centre)[:, None] ** 4
+        squared = squared + self.cut.squares(largest) * (self.cut.mean > 0)
+        sd = np.sqrt(np.maximum(squared, 0.0) * self._sample_correction * self.fpc)
+        return np.asarray(sd / self._whole * self._sample_correction)
+
+    def variance_interval(self, level: float, *, population: bool) -> Interval:
+        """Return intervals of the variances, within 0 and 1/4."""
+        factor = student_factor(np.maximum(self.independent - 1, 1.0), (1 - level) / 2)
+        sampling = self.variance_sampling_sd * factor * population
+        width = ndtri((1 + level) / 2) * np.hypot(self.variance_noise_sd, sampling)
+        width = np.where(self.detected, width, np.inf)
+        estimate = np.nan_to_num(self.variances)
+        return np.clip(estimate - width, 0.0, 0.25), np.clip(estimate + width, 0.0, 0.25)
+
+    # ---- the design ----------------------------------------------------------------------
+
+    @cached_property
+    def design_effect(self) -> Floats:
+        """Variance of the means over that of as many rows drawn at random; nan for units."""
+        n_rows = self.n_units * self.counts / max(float(self.counts.sum()), 1.0)
+        if self.several:
+            return np.full(len(self.parts), np.nan)
+        simple = self.variances / np.maximum(n_rows, 1.0)
+        return np.asarray(self.mean_sampling_sd**2 / np.where(simple > 0, simple, np.nan))
+
+    @cached_property
+    def effective(self) -> Floats:
+        """The number of rows drawn at random that would have the same sampling error."""
+        if self.several:
+            return np.asarray(self.independent)
+        variance = self.mean_sampling_sd**2
+        return np.asarray(self.variances / np.where(variance > 0, variance, np.nan))
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Totals by group of a number, from the parts of rows or of sampled units."""
+
+    moments: GroupMoments
+    lower: float  # of the number's range
+    width: float
+    scale: float  # the weight of one unit of the parts: the cap, or 1 for rows
+
+    def _values(self, weights: Floats) -> Floats:
+        """Return what parts count for, by the weights that give their positions."""
+        return self.scale * (self.lower + self.width * weights)
+
+    @property
+    def _cut(self) -> Cut | None:
+        return self.moments.cut if isinstance(self.moments, SampledMoments) else None
+
+    @cached_property
+    def estimates(self) -> Floats:
+        """The totals, shape (groups,)."""
+        kept = (self._values(self.moments.weights) * self.moments.parts).sum(axis=1)
+        return np.asarray(kept - self.shift)
+
+    @cached_property
+    def shift(self) -> Floats:
+        """What the cap had moved the totals by."""
+        if self._cut is None:
+            return np.zeros(len(self.moments.parts))
+        return -self._cut.sums(self._values(power_weights(2, 1)))
+
+    @cached_property
+    def shift_sd(self) -> Floats:
+        """The error of `shift`."""
+        if self._cut is None:
+            return np.zeros(len(self.moments.parts))
+        noise = self._cut.sums_sd(self._values(power_weights(2, 1)))
+        return np.hypot(noise, self.shift * self._cut.relative_error)
+
+    @cached_property
+    def noise_sd(self) -> Floats:
+        """Standard deviation of noise, that of what was put back included."""
+        values = self._values(self.moments.weights)
+        product = self.moments.noise.product(values, values)
+        return np.hypot(np.sqrt(product), self.shift_sd)
+
+    @cached_property
+    def sampling_sd(self) -> Floats:
+        """Standard error by sampling alone."""
+        moments = self.moments
+        centre = np.full(len(moments.parts), -self.lower / self.width)
+        if isinstance(moments, SampledMoments):
+            variance = moments.meat(centre)
+        else:
+            scores = moments.weights - centre[0]
+            squares = (moments.parts[:, :3] * central_weights(2, 2, centre)).sum(axis=1)
+            n_rows = max(float(moments.counts.sum()), 1.0)
+            variance = np.maximum(squares - (moments.parts * scores).sum(axis=1) ** 2 / n_rows, 0.0)
+        return np.asarray(self.scale * self.width * np.sqrt(variance))
+
+    def interval(self, level: float, *, population: bool) -> Interval:
+        """Return intervals of the totals."""
+        moments, noise = self.moments, self.moments.noise
+        factor = student_factor(np.maximum(moments.independent - 1, 1.0), (1 - level) / 2)
+        extra = np.hypot(self.sampling_sd * factor * population, self.shift_sd)
+        weights = noise.weights(self._values(moments.weights))
+        widths = [half_width(noise.law, weights, noise.sd, float(sd), level) for sd in extra]
+        return self.estimates - widths, self.estimates + widths

@@ -1,0 +1,154 @@
+"""Weighted sums of a survey design, with weights capped at a bound that is found first.
+
+Theorem
+    Two rounds: numbers of units by the public cell of their total weight, then the parts of
+    :mod:`dpmodels.statistics.sampled` for weights capped at a function of the released numbers.
+    Each is differentially private for any cap, so together they are ε-differentially private for
+    the sum of their ε, ρ-zCDP for the sum of their ρ, or with Gaussian noise have the trade-off of
+    one Gaussian release with the sum of ``1/m²``, by adaptive composition (Theorems 71 and 72).
+Sensitivity
+    A unit (a row, or all rows of a sampling unit) adds 1 to one cell in the first round. In the
+    second it adds to the table parts that are not negative and have the sum 1, to that of capped
+    units parts of the sum κ at most, and to that of strata, if there are any, half of that: L1
+    ``1 + κ + κ/2``, L2 ``√(1 + κ² + κ²/4)``, twice and √2 times as much where a unit is replaced,
+    since no product of parts is negative.
+Noise
+    Independent discrete Laplace noise under a pure guarantee, else discrete Gaussian noise, in
+    units of which a unit of the sample has up to 2⁴⁰.
+Numerics
+    exact: integer statistic, integer noise of exact law; the cap is a floating-point function of
+    released numbers.
+Source
+    This package; weights and privacy: Seeman, Si and Reiter (2024), "Differentially private
+    inference with survey weights", arXiv:2411.04236.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+import numpy as np
+
+from dpmodels.design.cells import PrivateCells
+from dpmodels.formula.sampling import STEPS
+from dpmodels.mechanisms.count_noise import (
+    gaussian_sums,
+    laplace_sums,
+    law_of,
+    noised_counts,
+    noised_units,
+)
+from dpmodels.mechanisms.protocol import CountFacts, CountPlan
+from dpmodels.noise import Entropy
+from dpmodels.postprocess.ranges import CellNoise
+from dpmodels.postprocess.weight_caps import (
+    OF_TOTALS,
+    PER_OCTAVE,
+    WeightCap,
+    best_cap,
+    weight_edges,
+)
+from dpmodels.privacy import ZCDP, Guarantee, PureDP, gaussian_multiplier
+from dpmodels.released import CappedWeights, CountsRelease, MechanismInfo
+from dpmodels.statistics import Statistic
+from dpmodels.statistics.sampled import Amounts, SampledPasses
+from dpmodels.statistics.statistic import measured_as
+
+# Of the budget, for the numbers of units by weight: a choice.
+CAP_SHARE: Final = 0.03
+# What a unit adds to the tables of capped units and of strata, by the law of the noise: choices.
+SIDES: Final = {"gaussian": (0.5, 0.25), "laplace": (0.25, 0.125)}
+
+
+@dataclass(frozen=True)
+class Capped:
+    """Caps sampling weights at a released bound, then adds noise to weighted sums.
+
+    Examples
+    --------
+    >>> from dpmodels.privacy import PureDP, adjacency
+    >>> facts = CountFacts(1, 7, True, adjacency("replace"), side_tables=1)
+    >>> [round(event.multiplier, 2) for event in Capped().plan(facts, PureDP(1.0)).events]
+    [33.33, 1.03]
+    """
+
+    info: ClassVar[MechanismInfo] = MechanismInfo(
+        name="capped",
+        theorem="eps-DP, rho-zCDP or (eps, delta)-DP, two rounds composed",
+        sensitivity="parts of a unit sum to 1, whatever its weight; side tables add a little",
+        noise="discrete Gaussian, discrete Laplace under a pure guarantee",
+        numerics="exact lattice",
+        source="weights capped at a released bound; this package",
+    )
+    passes: ClassVar[str] = "many"
+
+    def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
+        """Divide a budget between the rounds and calibrate their noise."""
+        first, second = _divided(guarantee, CAP_SHARE if facts.capped else 0.0)
+        pure = isinstance(guarantee, PureDP)
+        sums, law = (laplace_sums, "laplace") if pure else (gaussian_sums, "gaussian")
+        sides = SIDES[law][: facts.side_tables]
+        changed = 2 if facts.adjacency.n_public else 1
+        first_norm = changed if pure else math.sqrt(changed)
+        norm = first_norm * (1 + sum(sides) if pure else math.hypot(1, *sides))
+        plan = sums(facts, second, norm)
+        if first is None:
+            return replace(plan, guarantee=guarantee)
+        ladder = sums(facts, first, first_norm)
+        events = (*ladder.events, *plan.events)
+        return replace(plan, guarantee=guarantee, events=events, first=ladder)
+
+    def measure(self, private: PrivateCells, plan: CountPlan) -> SampledPasses:
+        """Prepare to read the rows once for each round."""
+        return SampledPasses(private, count_public=plan.facts.adjacency.n_public)
+
+    def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
+        """Find a cap, then release the parts of units whose weights are capped at it."""
+        passes = measured_as(SampledPasses, statistic, "counts")
+        cap = _released_cap(passes, plan, entropy)
+        slots, law = plan.facts.adjacency.places, law_of(plan)
+        side, by_stratum = SIDES[law]
+        amounts = Amounts(*(round(plan.units_per_row * slots * of) for of in (1, side, by_stratum)))
+        steps = max(round(cap.cap / passes.sampling.upper * STEPS), 1)
+        (table, *sides), n_units = passes.parts(steps, amounts)
+        release = noised_counts(self.info, plan, table, n_units * slots, entropy)
+        noisy = [
+            noised_counts(self.info, plan, part, 0, entropy).values / amount
+            for part, amount in zip(sides, SIDES[law], strict=False)
+        ]
+        capped = CappedWeights(
+            **cap._asdict(),
+            capped=tuple(noisy[0].tolist()),
+            by_stratum=tuple(noisy[1].tolist()) if len(noisy) > 1 else (),
+            capped_sd=plan.noise_sd / side,
+            by_stratum_sd=plan.noise_sd / by_stratum,
+        )
+        return replace(release, weights=capped)
+
+
+def _divided(guarantee: Guarantee, share: float) -> tuple[Guarantee | None, Guarantee]:
+    """Divide a guarantee; Gaussian noise has that of the rho that it costs."""
+    if isinstance(guarantee, PureDP):
+        first, second = PureDP(guarantee.eps * (share or 1)), PureDP(guarantee.eps * (1 - share))
+        return (first if share else None), second
+    rho = 1 / (2 * gaussian_multiplier(guarantee) ** 2) * (1 - 1e-12)
+    return (ZCDP(rho * share) if share else None), ZCDP(rho * (1 - share))
+
+
+def _released_cap(passes: SampledPasses, plan: CountPlan, entropy: Entropy) -> WeightCap:
+    """Release the numbers of units by weight, and return the cap that follows."""
+    sampling, facts, ladder = passes.sampling, plan.facts, plan.first
+    if ladder is None:
+        return WeightCap(sampling.upper, 0.0, 0.0, 0.0)
+    per_octave = OF_TOTALS if passes.most_rows > 1 else PER_OCTAVE
+    edges = weight_edges(sampling.lower, sampling.upper * passes.most_rows, per_octave)
+    steps = np.rint(edges[1:] / sampling.upper * STEPS).astype(np.int64)
+    exact, _ = passes.by_weight(steps)
+    slots = facts.adjacency.places
+    values, law = noised_units(ladder, exact * slots, entropy)
+    noise = CellNoise(law, ladder.noise_sd / slots)
+    # Sums of a group; what is cut off is divided between the groups.
+    price, moved = facts.numerator * plan.noise_sd / slots, facts.moved / passes.tally.cells
+    return best_cap(edges, values / slots, noise, price, moved, 1 / SIDES[law][0])

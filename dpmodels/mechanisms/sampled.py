@@ -1,0 +1,168 @@
+"""A mechanism on the rows of a survey design, after a cap of the weights of units was released.
+
+Theorem
+    Numbers of units by the public cell of their total weight are released first; given the cap that
+    follows from them, the rows of a unit take at most a public number k of places
+    (:mod:`dpmodels.design.sampled_rows`), and the mechanism is that of rows of persons who have k
+    each. Multipliers are fixed beforehand, so together they satisfy (ε, δ) with the exact trade-off
+    of one Gaussian mechanism if the mechanism has Gaussian noise only, else ρ-zCDP, or ε
+    (docs/theory.md, Theorem 73).
+Sensitivity
+    A unit is in one cell: √2 where it is replaced and 1 where it is added or removed, 2 and 1 in
+    absolute values. Events are in units of a place: the noise of these numbers is 1/k of what the
+    event says of a place. That of the mechanism: k times that of a row, for any weights and cap.
+Noise
+    Discrete Gaussian, or discrete Laplace where the mechanism has no Gaussian noise, of 3 % of the
+    budget for the numbers of units.
+Numerics
+    exact for the numbers of units: integers, and integer noise of exact law. The cap is a
+    floating-point function of released values; places are whole numbers. Otherwise as the
+    mechanism.
+Source
+    This package. Weights and privacy: Seeman, Si and Reiter (2024), "Differentially private
+    inference with survey weights", arXiv:2411.04236.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from dpmodels.design import PrivateDesign
+from dpmodels.design.sampled_rows import SLOTS
+from dpmodels.formula.sampling import Sampling
+from dpmodels.mechanisms.add_noise import (
+    GAUSSIAN,
+    LAPLACE,
+    ROUND_UP,
+    laplace_multipliers,
+    noised_rows,
+)
+from dpmodels.noise import Entropy
+from dpmodels.privacy import (
+    ZCDP,
+    GaussianEvent,
+    Guarantee,
+    LaplaceEvent,
+    PureDP,
+    gaussian_multiplier,
+    split_gaussian,
+)
+from dpmodels.privacy.events import all_gaussian
+from dpmodels.released import MechanismInfo, UnitCap
+from dpmodels.statistics.statistic import Statistic, measured_as
+from dpmodels.statistics.unit_weights import UnitWeights
+from dpmodels.typing import Floats
+
+UNITS: Final = "units by weight"
+# Choices: of the budget, for the numbers of units; noise sds below which a cell counts as empty;
+# by how many units of noise a fit moves where a unit of weight is cut off.
+CAP_SHARE, CLEAR_SDS, MOVED = 0.03, 2.5, 0.1
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """A cap of weights, then what the mechanism `base` releases of rows that take places."""
+
+    base: Any
+    sampling: Sampling = field(repr=False)
+
+    passes: ClassVar[str] = "many"
+
+    @property
+    def info(self) -> MechanismInfo:
+        """The promise of the mechanism, which holds of both."""
+        promise: MechanismInfo = self.base.info
+        return promise
+
+    def plan(self, facts: Any, guarantee: Guarantee) -> Any:
+        """Divide the budget. BudgetError as of the base."""
+        rest, event = self._divided(facts, guarantee)
+        base_plan = self.base.plan(facts, rest)
+        replaced = facts.adjacency.n_public
+        changed = 1 + replaced if isinstance(event, LaplaceEvent) else math.sqrt(1 + replaced)
+        scale = event.multiplier / SLOTS * changed * ROUND_UP
+        events, scales = (*base_plan.events, event), {**base_plan.scales, UNITS: scale}
+        return replace(base_plan, guarantee=guarantee, events=events, scales=scales)
+
+    def measure(self, design: PrivateDesign, plan: Any) -> UnitWeights:
+        """Prepare to read the rows for their weights and once more."""
+        count_public = plan.facts.adjacency.n_public
+        return UnitWeights(design, self.sampling.upper, count_public=count_public)
+
+    def release(self, statistic: Statistic, plan: Any, entropy: Entropy) -> Any:
+        """Release the numbers of units by weight, then what the mechanism says of capped rows."""
+        units = measured_as(UnitWeights, statistic, "moments")
+        base_plan = self.base.plan(plan.facts, self._divided(plan.facts, plan.guarantee)[0])
+        law = LAPLACE if isinstance(plan.events[-1], LaplaceEvent) else GAUSSIAN
+        ends = cap_grid(self.sampling, in_units=self.sampling.design.psu is not None)
+        counts, scale = noised_rows(units.by_weight(ends), plan.scales[UNITS], entropy, law)
+        cap = best_cap(ends, counts, law.sd * scale, _noise(base_plan))
+        cap = replace(cap, population=self.sampling.design.population.get("", math.nan))
+        capped = self.base.measure(units.capped(cap.cap), base_plan)
+        release = self.base.release(capped, base_plan, entropy)
+        return replace(release, guarantee=plan.guarantee, events=plan.events, units=cap)
+
+    def _divided(
+        self, facts: Any, guarantee: Guarantee
+    ) -> tuple[Guarantee, GaussianEvent | LaplaceEvent]:
+        """Return what the mechanism is to satisfy, and the event of the rest."""
+        shares = (1 - CAP_SHARE, CAP_SHARE)
+        if isinstance(guarantee, PureDP) or not all_gaussian(
+            self.base.plan(facts, guarantee).events
+        ):
+            event = LaplaceEvent(laplace_multipliers(guarantee, shares)[1])
+            if isinstance(guarantee, ZCDP):
+                return ZCDP(guarantee.rho * shares[0]), event
+            if isinstance(guarantee, PureDP):
+                return PureDP(guarantee.eps * shares[0]), event
+            return replace(guarantee, eps=guarantee.eps * shares[0]), event
+        # Rounding of the split is covered by a few parts in 10^15.
+        rest, units = split_gaussian(gaussian_multiplier(guarantee) * (1 + 1e-14), shares)
+        return ZCDP(0.5 / rest**2), GaussianEvent(units)
+
+
+def of_design(base: Any, sampling: Sampling | None) -> Any:
+    """Return a mechanism for the rows of a survey design, or as it is without one."""
+    return base if sampling is None else Sampled(base, sampling)
+
+
+def _noise(plan: Any) -> float:
+    """Return the noise of a sum of weights with a cap of 1."""
+    squares = math.fsum(
+        event.count * (getattr(event, "eps", 0.0) or 1 / event.multiplier) ** 2
+        for event in plan.events
+    )
+    return math.sqrt(2 / squares) / SLOTS
+
+
+def cap_grid(sampling: Sampling, *, in_units: bool) -> Floats:
+    """Return public caps: divisors of the number of places, in units of a power of ten.
+
+    The largest is at least the largest weight of a row, and ten times that of rows that are summed
+    by unit.
+    """
+    divisors = np.flatnonzero(SLOTS % np.arange(1, SLOTS + 1) == 0) + 1.0
+    largest = sampling.upper * (10 if in_units else 1)
+    return np.asarray(divisors * 10.0 ** math.ceil(math.log10(largest / SLOTS) - 1e-9))
+
+
+def best_cap(ends: Floats, counts: Floats, noise_sd: float, price: float) -> UnitCap:
+    """Return the cap with the least predicted error, and the fraction of weight beyond it.
+
+    `price` is the noise of a sum of weights for a cap of 1. Cells that noise hides count as empty.
+    """
+    middles = np.sqrt(ends * np.append(ends[0] / 2, ends[:-1]))
+    detected = np.where(counts > CLEAR_SDS * noise_sd, counts, 0.0)
+    beyond = np.maximum(middles[:, None] - ends, 0.0)
+    excess, weight = detected @ beyond, float(detected @ middles)
+    largest = np.flatnonzero(detected)
+    if not len(largest) or weight <= 0:
+        return UnitCap(float(ends[-1]), 0.0, math.nan)
+    errors = np.hypot(price * ends, MOVED * excess)
+    best = int(np.argmin(errors))
+    sd = noise_sd * float(np.linalg.norm(beyond[: int(largest[-1]) + 1, best]))
+    return UnitCap(float(ends[best]), float(excess[best]) / weight, sd / weight)

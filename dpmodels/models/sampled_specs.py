@@ -1,0 +1,97 @@
+"""Specifications of descriptions under a survey design."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from dpmodels.codebook import Codebook
+from dpmodels.design.cells import PrivateCells, unbound_cells
+from dpmodels.errors import ArgumentError, FrameError
+from dpmodels.formula.sampling import Sampling, sampling_of
+from dpmodels.formula.sides import Sides
+from dpmodels.formula.tally import CAPPED_PARTS, Tally
+from dpmodels.mechanisms import SAMPLED, choose_strategy
+from dpmodels.mechanisms.choose import Choice
+from dpmodels.mechanisms.protocol import CountFacts
+from dpmodels.models.descriptive_specs import descriptive_call
+from dpmodels.models.verb_spec import VerbSpec
+from dpmodels.privacy import Adjacency
+from dpmodels.privacy.budget import MOST_ROWS
+from dpmodels.released import CountsRelease
+from dpmodels.request import Request
+from dpmodels.results.call import DescribedCall
+
+Result = TypeVar("Result")
+
+# The noise of a wanted sum over that of a part, and the error of what a unit of weight that is cut
+# off and put back moves it by, on a range of length 1: of means and of totals. Choices.
+_MEAN: Final = (1.0, 0.06)
+_TOTAL: Final = (1.6, 0.15)
+
+
+def sampled_spec(
+    request: Request,
+    formula_sides: Sides,
+    tally: Tally,
+    result: Callable[[DescribedCall, Any], Result],
+    *,
+    total: bool = False,
+) -> VerbSpec[Result]:
+    """Build the specification of one table of weighted units; the request has a design."""
+    sampling = sampling_of(request.codebook)
+    assert sampling is not None
+    table = replace(tally, sampling=sampling)
+    book = Codebook({**sampling.codebook, **formula_sides.codebook})
+    call = descriptive_call(formula_sides, (table,))
+    numerator, moved = _TOTAL if total else _MEAN
+    relation, psu = request.adjacency, sampling.design.psu
+    facts = CountFacts(
+        tables=1,
+        parts=table.size,
+        divided=True,
+        adjacency=relation,
+        side_tables=1 + (sampling.strata is not None),
+        capped=sampling.lower < sampling.upper or psu is not None,
+        numerator=numerator,
+        moved=moved,
+    )
+    return VerbSpec(
+        request,
+        call,
+        result,
+        unbound_cells(formula_sides.text, book, (table,)),
+        facts,
+        partial(_chosen, sampling),
+        reads=None if psu is None else Adjacency(relation.name, MOST_ROWS, psu),
+        check=partial(_require_weights, table),
+    )
+
+
+def _chosen(sampling: Sampling, mechanism: object, private: Sequence[PrivateCells]) -> Choice[Any]:
+    """Choose the mechanism; refuse rows in several places, before a charge."""
+    if len(private) != 1 or private[0].scattered is not None:
+        raise ArgumentError(
+            "a survey design needs all rows in one table, since one cap is found for their "
+            "weights: write data= instead of sites= or a Dask DataFrame, or design=False"
+        )
+    size, n_rows = sampling.design.population.get(""), private[0].nrows
+    is_public = private[0].neighbours.n_public and sampling.design.psu is None
+    if size is not None and is_public and n_rows is not None and size < n_rows:
+        raise ArgumentError(
+            f"fpc={size:g} is less than the {n_rows:,} rows of the sample: write the number of "
+            "units in the population"
+        )
+    return choose_strategy(mechanism, SAMPLED, lambda: ("capped", "it is the one of designs."))
+
+
+def _require_weights(table: Tally, release: CountsRelease) -> None:
+    """Refuse a release from a file without the sums that the design has."""
+    sampling, weights = table.sampling, release.weights
+    assert sampling is not None
+    strata = 0 if sampling.strata is None else len(sampling.strata.levels)
+    expected = (table.cells * CAPPED_PARTS, table.stratum_size * strata)
+    if weights is None or (len(weights.capped), len(weights.by_stratum)) != expected:
+        raise FrameError("release.weights: not those of the design")

@@ -1,0 +1,77 @@
+"""What reports say of a survey design: the design, its cap, and what it does to the errors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dpmodels.report import Report, count, signif
+from dpmodels.report.notes import Rank
+from dpmodels.results.call import TableCall
+from dpmodels.results.groups import GroupedResult
+
+
+def design_facts(fit: GroupedResult, facts: TableCall) -> tuple[tuple[str, str], ...]:
+    """Return the lines of the header on the design; none without one."""
+    if facts.sampled is None:
+        return ()
+    unit = "sampling units" if facts.sampled.units else "rows"
+    n_units = "private" if fit.release.rows is None else count(fit.release.rows)
+    return (("Design", facts.sampled.design), ("Sample", f"{n_units} {unit}"))
+
+
+def design_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
+    """Say what was cut off the weights, and what the design does to the errors."""
+    if facts.sampled is None or fit.release.weights is None:
+        return ()
+    notes = (*_cap_note(fit, facts.sampled.units), *_error_note(fit, facts.sampled.units))
+    weak = "Strata are ignored in errors where noise hides them, which makes errors larger."
+    return (*notes, *Rank.DETAIL(weak) * bool(facts.sampled.strata))
+
+
+def _cap_note(fit: GroupedResult, units: bool) -> tuple[str, ...]:
+    table, weights = fit.design, fit.release.weights
+    assert weights is not None
+    what = "Units of weight" if units else "Weights"
+    if weights.mean_excess == 0:
+        return Rank.DETAIL("No weights were capped.")
+    sizes = table["weight"].clip(lower=0)
+    sizes = sizes / max(float(sizes.sum()), 1e-300)
+    share = 100 * float((table["capped"] * sizes).sum())
+    error = 100 * float(np.hypot.reduce(table["capped_sd"] * sizes))
+    text = f"{what} above {signif(weights.cap, 3)} were capped, by {share:.1f} ± {error:.1f} %"
+    if len(table) == 1:
+        shift, shift_sd = table[["shift", "shift_sd"]].iloc[0]
+        moved = f"moved the estimate by {signif(shift, 2)} ± {signif(shift_sd, 2)}"
+        return Rank.TARGET(f"{text} of all weight. This {moved}: put back, and in the errors.")
+    return Rank.TARGET(
+        f"{text} of all weight. This is put back, and in the errors: see fit.design."
+    )
+
+
+def _error_note(fit: GroupedResult, units: bool) -> tuple[str, ...]:
+    table = fit.design.dropna(subset=["effective_n"])
+    if table.empty:
+        return ()
+    sizes = [count(max(value, 0.0)) for value in (table["effective_n"].agg(["min", "max"]))]
+    span = sizes[0] if sizes[0] == sizes[1] else f"{sizes[0]} to {sizes[1]}"
+    if units:
+        return Rank.DETAIL(
+            f"Errors are linearised over sampling units drawn with replacement; effective number "
+            f"of units {span}."
+        )
+    low, high = (signif(value, 2) for value in table["deff"].agg(["min", "max"]))
+    deff = low if low == high else f"{low} to {high}"
+    return Rank.DETAIL(f"Design effect {deff}, effective n {span}: linearised errors.")
+
+
+def in_units(report: Report) -> Report:
+    """Return a report that names the persons of a release as sampling units."""
+    facts = tuple((head, _named(text)) for head, text in report.facts)
+    notes = tuple(note for note in report.notes if "observation" not in note)
+    return replace(report, facts=facts, notes=notes)
+
+
+def _named(text: str) -> str:
+    return text.replace("persons", "sampling units").replace("person", "sampling unit")

@@ -1,0 +1,127 @@
+"""`capped`: its cost, its noise, and the cap it finds."""
+
+import math
+
+import numpy as np
+import pytest
+
+import dpmodels as dp
+from dpmodels.mechanisms.counts import Capped
+from dpmodels.mechanisms.protocol import CountFacts
+from dpmodels.models.mean import mean_spec
+from dpmodels.noise import source
+from dpmodels.postprocess.ranges import CellNoise
+from dpmodels.postprocess.weight_caps import best_cap, weight_edges
+from dpmodels.privacy import (
+    ZCDP,
+    ApproxDP,
+    GaussianEvent,
+    PureDP,
+    adjacency,
+    gaussian_multiplier,
+)
+from dpmodels.request import requested
+
+DESIGN = dp.design(weights="w", bounds=(1, 50), weights_are="design")
+
+
+def facts(name="replace", **words):
+    return CountFacts(1, 7, divided=True, adjacency=adjacency(name), side_tables=1, **words)
+
+
+@pytest.mark.parametrize("guarantee", [ZCDP(0.02), ApproxDP(1.0, 1e-6)])
+@pytest.mark.parametrize("name", ["replace", "add-remove"])
+@pytest.mark.parametrize("tables", [1, 2])
+def test_gaussian_rounds_cost_the_budget_for_the_stated_norms(guarantee, name, tables):
+    known = CountFacts(1, 7, divided=True, adjacency=adjacency(name), side_tables=tables)
+    plan = Capped().plan(known, guarantee)
+    assert all(isinstance(event, GaussianEvent) for event in plan.events)
+    spent = sum(event.multiplier**-2 for event in plan.events)
+    assert spent <= gaussian_multiplier(guarantee) ** -2
+    assert spent == pytest.approx(gaussian_multiplier(guarantee) ** -2, rel=1e-6)
+    changed = math.sqrt(2 if name == "replace" else 1)
+    norm = changed * math.hypot(1, *(0.5, 0.25)[:tables])
+    assert plan.noise_sd >= norm * plan.events[1].multiplier
+    assert plan.first.noise_sd >= changed * plan.events[0].multiplier
+
+
+def test_laplace_rounds_cost_the_budget():
+    plan = Capped().plan(facts(), PureDP(1.0))
+    assert sum(1 / event.multiplier for event in plan.events) == pytest.approx(1, rel=1e-6)
+    assert plan.scale / plan.units_per_row >= 2 * 1.25 * plan.events[1].multiplier
+
+
+def test_equal_weights_need_no_cap():
+    plan = Capped().plan(facts(capped=False), ZCDP(0.02))
+    assert plan.first is None
+    assert len(plan.events) == 1
+
+
+@pytest.mark.expensive
+def test_the_noise_has_the_planned_scale():
+    """600 values of one kind, 300 of another; sds beyond 20 and 30 % have a chance of 1e-11."""
+    rows = {"y": [0.5] * 50, "w": [5.0] * 50}
+    book = dp.codebook(y=(0, 1), design=DESIGN)
+    spec = mean_spec(requested("mean", "~ y", book, None, 0.0, dp.ZCDP(0.02), None))
+    plan = Capped().plan(spec.facts, dp.ZCDP(0.02))
+    statistic = Capped().measure(spec.private.bind(rows), plan)
+    values, capped = [], []
+    for _ in range(100):
+        release = Capped().release(statistic, plan, source())
+        share = min(5 / release.weights.cap, 1.0)
+        exact = share * np.outer([share, 1 - share], [0.25, 0.5, 0.25]).ravel()
+        values.append((release.values[:-1] - exact * 50) / release.noise_sd)
+        is_capped = 50 * (release.weights.cap < 5)
+        away = np.array(release.weights.capped) - is_capped * np.array([0.25, 0.5, 0.25])
+        capped.append(away / release.weights.capped_sd)
+    assert abs(np.std(values) - 1) < 0.2
+    assert abs(np.std(capped) - 1) < 0.3
+
+
+def test_edges_cover_the_weights():
+    edges = weight_edges(1.0, 50.0)
+    assert edges[0] <= 1.0
+    assert edges[-1] == 50.0
+    np.testing.assert_allclose(edges[1:] / edges[:-1], 2**0.25)
+    assert weight_edges(3.0, 3.0).tolist() == pytest.approx([3 / 2**0.25, 3.0])
+
+
+def test_the_cap_is_near_the_best_of_exact_weights():
+    """Without noise in the numbers, within 1.2 times the error of the best cap in hindsight."""
+    rng = np.random.default_rng(5)
+    for spread in (0.3, 0.6, 0.9):
+        weights = np.clip(np.exp(rng.normal(1, spread, 20_000)), 1, 50)
+        edges = weight_edges(1.0, 50.0)
+        counts = np.histogram(weights, np.concatenate([[0], edges[1:]]))[0].astype(float)
+        price, moved = 7.3, 0.15
+
+        def error(cap, price=price, moved=moved, weights=weights):
+            above = weights[weights > cap]
+            excess = float((above - cap).mean()) if len(above) else 0.0
+            lost = moved * float(np.maximum(weights - cap, 0).sum())
+            return math.hypot(price * cap, max(lost, 2 * price * excess))
+
+        cap = best_cap(edges, counts, CellNoise("gaussian", 40.0), price, moved, 2.0).cap
+        assert error(cap) < 1.2 * min(map(error, edges[1:]))
+
+
+def test_the_mean_excess_is_near_that_of_the_weights():
+    """Of totals of units, from exact numbers that are read as if they had noise: within half."""
+    rng = np.random.default_rng(2)
+    for spread in (0.25, 0.5, 0.8):
+        totals = np.exp(rng.normal(3, spread, 2_000))
+        edges = weight_edges(1.0, 50.0 * 2**16, 8)
+        counts = np.histogram(totals, edges)[0].astype(float)
+        found = best_cap(edges, counts, CellNoise("gaussian", 6.0), 2.0, 0.15, 2.0)
+        above = totals[totals > found.cap] - found.cap
+        assert found.mean_excess_sd < found.mean_excess
+        if len(above) > 20:
+            assert 0.5 < found.mean_excess / above.mean() < 2
+
+
+def test_far_cells_without_units_are_left_out():
+    edges = weight_edges(1.0, 2.0**20, 1)
+    counts = np.zeros(20)
+    counts[:3] = 500.0
+    found = best_cap(edges, counts, CellNoise("laplace", 1.0), 1e-9, 1.0, 2.0)
+    assert 8 <= found.cap <= 64

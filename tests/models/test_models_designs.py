@@ -1,0 +1,229 @@
+"""Estimates under a survey design: R's survey at a huge budget, the cap, refusals, reports."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, CodebookError, NotAvailable
+
+HUGE = {"eps": 1e12}
+LEVELS = {"g": ["a", "b"], "h": ["n", "s", "w"]}
+
+
+def sample(n_rows=900, units=60, seed=1):
+    rng = np.random.default_rng(seed)
+    unit = rng.integers(0, units, n_rows)
+    y = 40 + 15 * rng.normal(size=units)[unit] / 2 + 12 * rng.normal(size=n_rows)
+    return pd.DataFrame(
+        {
+            "y": np.clip(np.round(y, 3), 0, 100),
+            "w": np.clip(np.round(np.exp(rng.normal(1, 0.7, n_rows)), 3), 1, 20),
+            "g": rng.choice(LEVELS["g"], n_rows),
+            "h": np.array(LEVELS["h"])[unit % 3],
+            "psu": unit,
+        }
+    )
+
+
+ROWS = sample()
+
+
+def book(**words):
+    design = dp.design(**{"weights": "w", "bounds": (1, 20), "weights_are": "design"} | words)
+    return dp.codebook(y=(0, 100), **LEVELS, design=design)
+
+
+def linearised(scores, rows, strata=None, psu=None, fpc=None):
+    """Standard errors of sums of scores, by the formula of R's svytotal."""
+    units = rows["psu"] if psu else pd.Series(range(len(rows)), index=rows.index)
+    strata = rows["h"] if strata else pd.Series(0, index=rows.index)
+    sums = scores.groupby([strata, units]).sum()
+    variance = 0.0
+    for level, of_stratum in sums.groupby(level=0):
+        n = len(of_stratum)
+        left = 1 - n / fpc[level] if fpc else 1.0
+        variance += left * n / (n - 1) * ((of_stratum - of_stratum.mean()) ** 2).sum()
+    return variance**0.5
+
+
+DESIGNS = {
+    "rows": {},
+    "strata": {"strata": "h"},
+    "units": {"psu": "psu"},
+    "units by strata": {"psu": "psu", "strata": "h"},
+    "populations": {"strata": "h", "fpc": {"n": 900, "s": 500, "w": 2000}},
+}
+
+
+@pytest.mark.parametrize("words", DESIGNS.values(), ids=DESIGNS)
+def test_a_huge_budget_gives_hajek_means_and_their_linearised_errors(words):
+    fit = dp.dp_mean("y ~ g", ROWS, codebook=book(**words), **HUGE)
+    for level in LEVELS["g"]:
+        domain = ROWS["w"] * (ROWS["g"] == level)
+        mean = float((domain * ROWS["y"]).sum() / domain.sum())
+        assert fit.params[level] == pytest.approx(mean, rel=1e-8)
+        scores = domain * (ROWS["y"] - mean) / domain.sum()
+        assert fit.bse_sampling[level] == pytest.approx(linearised(scores, ROWS, **words), rel=1e-8)
+
+
+@pytest.mark.parametrize("words", DESIGNS.values(), ids=DESIGNS)
+def test_a_huge_budget_gives_totals_and_their_linearised_errors(words):
+    fit = dp.dp_total("y ~ g", ROWS, codebook=book(**words), **HUGE)
+    for level in LEVELS["g"]:
+        scores = ROWS["w"] * ROWS["y"] * (ROWS["g"] == level)
+        assert fit.params[level] == pytest.approx(float(scores.sum()), rel=1e-8)
+        assert fit.bse_sampling[level] == pytest.approx(linearised(scores, ROWS, **words), rel=1e-8)
+
+
+def test_a_huge_budget_gives_the_variance_of_r():
+    """R: ``svyvar``, of all rows."""
+    fit = dp.dp_var("~ y", ROWS, codebook=book(), **HUGE)
+    w, y, n = ROWS["w"], ROWS["y"], len(ROWS)
+    squares = (y - (w * y).sum() / w.sum()) ** 2 * n / (n - 1)
+    variance = float((w * squares).sum() / w.sum())
+    assert fit.params.item() == pytest.approx(variance, rel=1e-8)
+    error = linearised(w * (squares - variance) / w.sum(), ROWS)
+    assert fit.bse_sampling.item() == pytest.approx(error, rel=1e-8)
+
+
+def test_one_public_population_corrects_all_errors():
+    plain, finite = (
+        dp.dp_mean("~ y", ROWS, codebook=book(fpc=size), **HUGE) for size in (None, 1800)
+    )
+    ratio = finite.bse_sampling.item() / plain.bse_sampling.item()
+    assert ratio == pytest.approx(0.5**0.5, rel=1e-8)
+
+
+def test_weights_are_not_capped_where_noise_is_nothing():
+    fit = dp.dp_mean("~ y", ROWS, codebook=book(), **HUGE)
+    table = fit.design.iloc[0]
+    assert table["weight"] == pytest.approx(ROWS["w"].sum(), rel=1e-8)
+    assert abs(table["capped"]) < 1e-6
+    assert abs(table["shift"]) < 1e-6
+
+
+def test_the_cap_costs_little_where_the_declared_bound_costs_much():
+    """The figures of 20,000 rows of cv 1, bounds to 50 and rho = .02.
+
+    Noise of 1.2 sampling errors (1.35 here, as sampling errors are estimated), and estimates
+    within six of their errors: a false alarm in 5e8.
+    """
+    rng = np.random.default_rng(1)
+    weights = np.exp(rng.normal(0, 0.83, 20_000))
+    weights = np.clip(3 * weights / weights.mean(), 1, 50)
+    y = np.clip(rng.normal(40, 20, 20_000) + 3 * np.log(weights), 0, 100)
+    design = dp.design(weights="w", bounds=(1, 50), weights_are="design")
+    known = dp.codebook(y=(0, 100), design=design)
+    fit = dp.dp_mean("~ y", {"y": y, "w": weights}, codebook=known, budget=dp.ZCDP(0.02))
+    assert 5 < fit.release.weights.cap < 35
+    assert fit.bse_noise.item() < 2 * fit.bse_sampling.item()
+    truth = (weights * y).sum() / weights.sum()
+    assert abs(fit.params.item() - truth) < 6 * fit.bse_noise.item()
+    low, high = fit.conf_int().loc["(all)"]
+    assert low < fit.params.item() < high
+
+
+def test_a_test_of_two_means_allows_for_the_cap():
+    fit = dp.dp_ttest("y ~ g", ROWS, codebook=book(), eps=2.0)
+    moments = fit.means._moments
+    extra = 100 * np.sqrt((moments.shift_sd**2).sum())
+    assert extra > 0
+    assert fit.bse_noise >= extra
+    half = np.diff(fit.noise_int().to_numpy()).item() / 2
+    assert half >= 1.9 * extra
+
+
+def test_a_session_a_file_and_a_call_have_the_same_design(tmp_path):
+    design = book(psu="psu").design
+    plain = dp.codebook(y=(0, 100), **LEVELS)
+    session = dp.session(ROWS, plain, eps=4.0, delta=1e-6, design=design)
+    assert session.codebook.design == design
+    assert session.ledger.adjacency.person == "psu"
+    fit = session.mean("y ~ g", eps=2.0, delta=5e-7)
+    fit.save(tmp_path / "fit.json")
+    again = dp.load(tmp_path / "fit.json")
+    pd.testing.assert_frame_equal(again.tidy(), fit.tidy())
+    pd.testing.assert_frame_equal(again.design, fit.design)
+    assert again.request.codebook.design == design
+    alone = dp.dp_mean("~ y", ROWS, codebook=plain, eps=1.0, design=design)
+    assert alone.release.adjacency.person == "psu"
+    unweighted = session.mean("~ y", eps=0.5, delta=1e-7, design=False)
+    assert unweighted.release.weights is None
+    assert unweighted.release.adjacency.person == "psu"
+
+
+REFUSED = {
+    "another verb": (lambda: dp.dp_pca("~ y", ROWS, codebook=book(), eps=1), "dp_pca takes no"),
+    "tables": (lambda: dp.dp_table("~ g", ROWS, codebook=book(), eps=1), "dp_table takes no"),
+    "another unit": (
+        lambda: dp.dp_mean("~ y", ROWS, codebook=book(), eps=1, person="psu"),
+        "the row, not one person",
+    ),
+    "rows of a unit": (
+        lambda: dp.dp_mean("~ y", ROWS, codebook=book(psu="psu"), eps=1, rows=3),
+        "sampling unit, not",
+    ),
+    "variances of units": (
+        lambda: dp.dp_var("~ y", ROWS, codebook=book(psu="psu"), eps=1),
+        "dp_var takes no design with psu=",
+    ),
+    "few in the population": (
+        lambda: dp.dp_mean("~ y", ROWS, codebook=book(fpc=500), eps=1),
+        "less than the 900 rows",
+    ),
+    "sites": (
+        lambda: dp.dp_mean(
+            "~ y",
+            sites={"a": ROWS[:400], "b": ROWS[400:].copy()},
+            protocol="pooled",
+            codebook=book(),
+            eps=1,
+        ),
+        "one table",
+    ),
+    "another mechanism": (
+        lambda: dp.dp_mean("~ y", ROWS, codebook=book(), eps=1, mechanism="geometric"),
+        "'capped'",
+    ),
+    "precision weights": (
+        lambda: dp.dp_lm("y ~ g", ROWS, codebook=book(), eps=1, weights="w"),
+        "dp_lm takes no|precision weights",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "text"), REFUSED.values(), ids=REFUSED)
+def test_what_a_design_cannot_be_used_with_is_refused_before_the_charge(call, text):
+    ledger = dp.Ledger(eps=5)
+    with dp.options(ledger=ledger), pytest.raises(ArgumentError, match=text):
+        call()
+    assert ledger.charges == 0
+
+
+def test_levels_of_fpc_have_to_be_strata():
+    with pytest.raises(CodebookError, match="not a level"):
+        dp.dp_mean("~ y", ROWS, codebook=book(strata="h", fpc={"north": 99}), eps=1)
+
+
+def test_without_a_design_there_is_no_table_of_it():
+    fit = dp.dp_mean("~ y", ROWS, codebook=dp.codebook(y=(0, 100)), eps=1)
+    with pytest.raises(NotAvailable, match="no survey design"):
+        assert fit.design.empty
+
+
+def test_the_report_says_what_was_capped_and_what_a_unit_is():
+    fit = dp.dp_total("y ~ g", ROWS, codebook=book(psu="psu", strata="h"), eps=4.0, delta=1e-6)
+    text = str(fit.summary(notes="all"))
+    assert "sampling units psu" in text
+    assert "Units of weight above" in text
+    assert "person" not in text
+    assert "linearised over sampling units" in " ".join(text.split())
+
+
+def test_totals_without_a_design_are_those_of_the_rows():
+    known = dp.codebook(y=(0, 100), **LEVELS)
+    fit = dp.dp_total("y ~ g", ROWS, codebook=known, eps=1e6)
+    np.testing.assert_allclose(fit.params, ROWS.groupby("g")["y"].sum(), rtol=1e-4)
+    scores = ROWS["y"] * (ROWS["g"] == "a")
+    assert fit.bse_sampling["a"] == pytest.approx(linearised(scores, ROWS), rel=1e-2)

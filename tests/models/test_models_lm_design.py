@@ -1,0 +1,187 @@
+"""Regressions under a survey design: R's values, places by weight, refusals."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpmodels as dp
+from dpmodels.design.sampled_rows import SLOTS
+from dpmodels.errors import ArgumentError, FrameError
+
+FOLDER = Path(__file__).parent / "design_reference"
+ROWS = pd.read_csv(FOLDER / "table.csv").astype({"z": str})
+STORED = json.loads((FOLDER / "survey.json").read_text())
+BOOK = dp.codebook(
+    y=(0, 100),
+    x=(0, 20),
+    z=["0", "1"],
+    visits=(0, 9),
+    group=["a", "b", "c"],
+    stratum=["north", "south", "east", "west"],
+)
+NAMES = ["Intercept", "x", "group[T.b]", "group[T.c]"]
+WEIGHTS = {"weights": "w", "bounds": (1, 50), "weights_are": "design"}
+DESIGNS = {"weights": dp.design(**WEIGHTS), "psus": dp.design(psu="psu", **WEIGHTS)}
+HUGE = {"codebook": BOOK, "budget": dp.ZCDP(1e30)}
+
+
+def covariance(stored):
+    """Return the covariance of stored coefficients."""
+    size = len(stored["estimate"])
+    return np.reshape(stored["covariance"], (size, size))
+
+
+@pytest.mark.expensive
+@pytest.mark.parametrize(("kind", "mechanism"), list(product(DESIGNS, ["moments", "scores"])))
+def test_a_huge_budget_gives_r_svyglm(kind, mechanism):
+    """To the lattice of rows, and for errors to that of squared scores; scores cut residuals."""
+    stored = STORED[kind]["gaussian"]
+    fit = dp.dp_lm("y ~ x + group", ROWS, design=DESIGNS[kind], mechanism=mechanism, **HUGE)
+    np.testing.assert_allclose(fit.params[NAMES], stored["estimate"], rtol=3e-5, atol=2e-4)
+    errors = np.sqrt(np.diag(covariance(stored)))
+    if mechanism == "moments":
+        assert fit.bse[NAMES].to_numpy() == pytest.approx(errors, rel=0.02)
+
+
+@pytest.mark.expensive
+@pytest.mark.parametrize(("kind", "mechanism"), list(product(DESIGNS, ["scores", "gradients"])))
+def test_a_huge_budget_gives_r_svyglm_of_counts(kind, mechanism):
+    stored = STORED[kind]["poisson"]
+    words = {"family": "poisson", "mechanism": mechanism, "design": DESIGNS[kind]}
+    fit = dp.dp_glm("visits ~ x + group", ROWS, **words, **HUGE)
+    np.testing.assert_allclose(fit.params[NAMES], stored["estimate"], rtol=1e-3, atol=1e-4)
+    errors = np.sqrt(np.diag(covariance(stored)))
+    assert fit.bse[NAMES].to_numpy() == pytest.approx(errors, rel=0.03)
+
+
+@pytest.mark.expensive
+@pytest.mark.parametrize(("kind", "mechanism"), list(product(DESIGNS, ["objective", "gradients"])))
+def test_a_huge_budget_gives_r_svyglm_of_two_levels(kind, mechanism):
+    stored = STORED[kind]["binomial"]
+    words = {"mechanism": mechanism, "design": DESIGNS[kind]}
+    fit = dp.dp_glm("z ~ x + group", ROWS, **words, **HUGE)
+    np.testing.assert_allclose(fit.params[NAMES], stored["estimate"], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.expensive
+def test_a_finite_population_makes_errors_shorter():
+    design = dp.design(psu="psu", fpc=69, **WEIGHTS)
+    finite, infinite = (
+        dp.dp_lm("y ~ x", ROWS, design=each, mechanism="moments", **HUGE)
+        for each in (design, DESIGNS["psus"])
+    )
+    ratio = (finite.bse / infinite.bse).to_numpy()
+    assert ratio == pytest.approx(np.sqrt(1 - 14 / 69), rel=0.01)
+
+
+@pytest.mark.expensive
+def test_a_subset_is_a_domain_of_the_design():
+    stored = STORED["psus"]["domain"]
+    words = {"design": DESIGNS["psus"], "subset": 'group == "b"', "mechanism": "moments"}
+    fit = dp.dp_lm("y ~ x", ROWS, **words, **HUGE)
+    np.testing.assert_allclose(fit.params, stored["estimate"], rtol=1e-4)
+    assert fit.bse.to_numpy() == pytest.approx(np.sqrt(np.diag(covariance(stored))), rel=0.03)
+
+
+@pytest.mark.parametrize("weight", [np.nan, 0.0, -2.0, 50.5, np.inf])
+def test_a_row_with_an_invalid_weight_does_not_count(weight):
+    data = ROWS.astype({"w": float})
+    data.loc[7, "w"] = weight
+    fits = [
+        dp.dp_lm("y ~ x", table, design=DESIGNS["weights"], mechanism="moments", **HUGE)
+        for table in (data, data.drop(index=7))
+    ]
+    np.testing.assert_allclose(fits[0].params, fits[1].params, rtol=1e-4)
+
+
+def parts(data, design, cap):
+    """Return the persons and places of rows under a cap."""
+    from dpmodels.models.lm import lm_spec
+    from dpmodels.request import requested
+
+    words = {"weights": None, "row_norm": None, "vcov": None, "lump": None}
+    request = requested("lm", "y ~ x", BOOK, 1.0, 1e-6, None, None, design=design, **words)
+    bound = lm_spec(request).private.bind(data)
+    for _ in bound.unit_weights():
+        pass
+    capped = bound.capped(cap)
+    found = list(capped._rows.parts(count_public=False))
+    persons = np.concatenate([part.persons for part in found])
+    places = np.concatenate([part.places for part in found])
+    return persons, places, capped.nrows
+
+
+@pytest.mark.parametrize(("kind", "cap"), list(product(DESIGNS, [1.0, 7.0, 21.0, 50.4, 5040.0])))
+def test_no_unit_takes_more_places_than_it_has(kind, cap):
+    """Brute force: places of any unit, whatever its weights, and all places of all units."""
+    rng, size = np.random.default_rng(3), 400
+    drawn = rng.integers(0, len(ROWS), size)
+    data = ROWS.iloc[drawn].astype({"w": float}).reset_index(drop=True)
+    data["w"] = np.where(rng.random(size) < 0.5, rng.uniform(1, 50, size), data["w"])
+    data["psu"] = rng.integers(0, 30, size)
+    persons, places, n_slots = parts(data, DESIGNS[kind], cap)
+    n_units = size if kind == "weights" else 30
+    assert places.sum() == n_slots == n_units * SLOTS
+    taken = np.bincount(persons[persons >= 0], places[persons >= 0], minlength=n_units)
+    assert taken.max() <= SLOTS
+    assert (places >= 0).all()
+
+
+def test_whole_weights_take_whole_places():
+    persons, places, _ = parts(ROWS, DESIGNS["weights"], 42.0)
+    expected = (ROWS.w * SLOTS / 42).to_numpy()
+    taken = np.bincount(persons[persons >= 0], places[persons >= 0])
+    np.testing.assert_array_equal(taken, expected)
+
+
+@pytest.mark.parametrize(
+    ("verb", "words", "says"),
+    [
+        (dp.dp_lm, {"vcov": "HC"}, "its own standard errors"),
+        (dp.dp_lm, {"lump": 10}, "no counts of levels"),
+        (dp.dp_lm, {"weights": "x"}, "precision weights"),
+        (dp.dp_lm, {"rows": 3}, "unit of protection"),
+        (dp.dp_glm, {"family": "ordinal"}, "computed from counts"),
+        (dp.dp_glm, {"mechanism": "counts", "family": "multinomial"}, "not known here"),
+        (dp.dp_glm, {"ridge": dp.tune([None, 10])}, "not to be divided"),
+        (dp.dp_pca, {}, "takes no survey design"),
+    ],
+)
+def test_what_takes_no_design_says_so(verb, words, says):
+    formula = {dp.dp_glm: "group ~ x", dp.dp_pca: "~ x + y"}.get(verb, "y ~ x")
+    with pytest.raises(ArgumentError, match=says):
+        verb(formula, ROWS, codebook=BOOK, eps=1.0, delta=1e-6, design=DESIGNS["weights"], **words)
+
+
+def test_rows_have_to_be_in_one_place():
+    words = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6, "design": DESIGNS["weights"]}
+    ledger = dp.Ledger(budget=dp.ZCDP(1.0))
+    sites = {"a": ROWS[:40].copy(), "b": ROWS[40:].copy()}
+    with pytest.raises(ArgumentError, match="one table"):
+        dp.dp_lm("y ~ x", sites=sites, protocol="pooled", ledger=ledger, **words)
+    with pytest.raises(FrameError, match="several times"):
+        dp.dp_lm("y ~ x", iter([ROWS]), ledger=ledger, **words)
+    assert not ledger.entries
+
+
+def test_the_cap_is_charged_with_the_fit():
+    ledger = dp.Ledger(budget=dp.ApproxDP(1.0, 1e-6), person="psu")
+    words = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6, "design": DESIGNS["psus"]}
+    fit = dp.dp_lm("y ~ x", ROWS, ledger=ledger, **words)
+    assert fit.release.units is not None
+    with pytest.raises(dp.errors.LedgerError):
+        dp.dp_lm("y ~ x", ROWS, ledger=ledger, **words | {"eps": 0.05})
+
+
+def test_a_fit_can_be_saved_and_loaded(tmp_path):
+    words = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6, "design": DESIGNS["psus"]}
+    for fit in (dp.dp_lm("y ~ x", ROWS, **words), dp.dp_glm("z ~ x", ROWS, **words)):
+        path = tmp_path / f"{type(fit).__name__}.nc"
+        fit.save(path)
+        assert str(dp.load(path).summary()) == str(fit.summary())
