@@ -129,12 +129,15 @@ def _by_bounds(bounds: list[BoundSide], part: Part, span: slice) -> Integers:
         values[:, ~part.counted[span]] = np.nan
     lower = np.array([[bound.lower] for bound in bounds])
     upper = np.array([[bound.upper] for bound in bounds])
-    masks = (values < lower, values > upper, np.isnan(values))
-    below, above, missing = (
-        np.array([np.count_nonzero(line) for line in mask], dtype=np.int64) for mask in masks
-    )
-    within = values.shape[1] - below - above - missing
-    return np.stack([below, within, above, missing], axis=1).ravel()
+    counts, n_rows = np.zeros((len(bounds), 4), dtype=np.int64), values.shape[1]
+    # A nan is smallest and largest, and neither within bounds nor beyond them.
+    smallest, largest = values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
+    doubtful = ~((smallest >= lower) & (largest <= upper)).ravel()
+    values, lower, upper = values[doubtful], lower[doubtful], upper[doubtful]
+    for side, mask in ((0, values < lower), (2, values > upper), (3, np.isnan(values))):
+        counts[doubtful, side] = [np.count_nonzero(line) for line in mask]
+    counts[:, 1] = n_rows - counts.sum(axis=1)
+    return counts.ravel()
 
 
 def _of_persons(sums: PersonSums, units: int, everything: int) -> NDArray[Any]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.formula import Block, Design
-from dpmodels.noise.lattice import Lattice, to_lattice
+from dpmodels.noise.lattice import Lattice, to_lattice, unbuffered
 from dpmodels.privacy.budget import MOST_ROWS
 from dpmodels.statistics.scattered import additive
 from dpmodels.statistics.statistic import (
@@ -171,7 +171,8 @@ class Turn(NamedTuple):
         """Return the product with integer rows, shape (columns, rows), in the matrix's unit."""
         product = np.matmul(self.integers, rows, out=out)
         if np.abs(self.powers).max(initial=0) < _NORMAL_POWERS:
-            product *= np.ldexp(1.0, -self.powers)
+            with unbuffered():
+                product *= np.ldexp(1.0, -self.powers)
             return np.asarray(product)
         return np.asarray(np.ldexp(product, -self.powers, out=product))
 
