@@ -31,9 +31,9 @@ from dpmodels.noise.threads import one_blas_thread
 from dpmodels.typing import Floats
 
 # Rows are coded for two blocks at a time, so that threads wait less; or fewer of many columns, so
-# that a processor's cache holds their cells several times.
+# that a processor's cache holds their cells.
 BLOCKS_A_TURN = 2
-CELLS_A_TURN, FEWEST_A_TURN = 2**16, 512
+CELLS_A_TURN, FEWEST_A_TURN = 2**18, 512
 # Parts in memory that threads take on before their answers are added up.
 PARTS_AT_ONCE = 32
 
@@ -164,19 +164,20 @@ class PrivateDesign(BoundRows):
         kept = None if self._rows.kept is None else self._rows.keep(self.public)
         with _threads() as mapped:
             if kept is not None and kept.parts is not None:
+                # A thread takes longer to start than one part.
+                turns = mapped if len(kept.parts) > 1 else map
                 for at in range(0, len(kept.parts), PARTS_AT_ONCE):
-                    yield from mapped(function, kept.parts[at : at + PARTS_AT_ONCE])
+                    yield from turns(function, kept.parts[at : at + PARTS_AT_ONCE])
                 return
             if kept is not None:
                 kept.start()
             for part in self._rows.parts(count_public=count_public):
                 cuts = [part.cut(at, turn) for at in range(0, part.rows, turn)]
-                # A thread takes longer to start than one part.
                 turns = mapped if len(cuts) > 1 else map
                 if kept is None or not kept.all_fit:
                     yield from turns(function, cuts)
                     continue
-                for coded, answer in turns(lambda x: self._coded(*x, function), self._roomy(cuts)):
+                for coded, answer in turns(partial(self._coded, function), self._with_room(cuts)):
                     kept.add(coded)
                     yield answer
             if kept is not None:
@@ -187,19 +188,20 @@ class PrivateDesign(BoundRows):
         """The columns that are used beside the coded ones."""
         return ()
 
-    def _roomy(self, cuts: Sequence[Part]) -> Iterator[tuple[Part, Floats]]:
+    def _with_room(self, cuts: Sequence[Part]) -> Iterator[tuple[Part, Floats]]:
         """Yield parts with room for their coded columns, which are allocated together."""
         columns = len(self.public.names)
         room, start = np.empty(columns * sum(part.rows for part in cuts)), 0
         for part in cuts:
             stop = start + columns * part.rows
-            yield part, room[start:stop].reshape(columns, -1)
+            yield part, room[start:stop].reshape(columns, part.rows)
             start = stop
 
     def _coded(
-        self, part: Part, coded: Floats, function: Callable[[Part], Answer]
+        self, function: Callable[[Part], Answer], part_and_room: tuple[Part, Floats]
     ) -> tuple[Part, Answer]:
-        """Evaluate the formula for several passes, the first of which a function is."""
+        """Evaluate the formula for several passes, and apply the function of the first."""
+        part, coded = part_and_room
         self._evaluate(part, coded)
         columns = {name: part.columns[name] for name in self._beside}
         kept = Part(columns, None, part.places, part.persons, coded)

@@ -97,7 +97,7 @@ class RowCounts:
         if self._bounds:
             block_rows = max(_BLOCK_CELLS // len(self._bounds), 1)
             for span, _, times in placed(part.places, part.rows, block_rows, FOLDS):
-                self._total += times * _by_bounds(self._bounds, part, span)
+                self._total += times * by_bounds(self._bounds, part, span)
         elif self._tallies:
             for block, _ in in_blocks(part, self._tallies, self._counted, self._block_rows):
                 self._total = self._total + block
@@ -122,7 +122,7 @@ def _only_bounds(tallies: tuple[Tally, ...]) -> list[BoundSide]:
     return bounds if is_alone and len(bounds) == len(sides) else []
 
 
-def _by_bounds(bounds: list[BoundSide], part: Part, span: slice) -> Integers:
+def by_bounds(bounds: list[BoundSide], part: Part, span: slice) -> Integers:
     """Count the rows of a block below, between and above bounds, and the incomplete ones."""
     values = np.stack([part.columns[bound.name][span] for bound in bounds])
     if part.counted is not None:

@@ -19,6 +19,7 @@ from dpmodels.statistics.statistic import (
     Statistic,
     digest_of,
     fingerprint,
+    numbers_by_cell,
     summed,
 )
 from dpmodels.typing import Floats, Integers
@@ -261,7 +262,7 @@ def turned_counts(
     def counted(block: Floats) -> Integers:
         rows = turned(block, matrix, lattice)[1:, block[0] > 0]
         squares = np.einsum("ij,ij->j", rows, rows)
-        return np.bincount(np.searchsorted(edges, squares), minlength=len(edges) + 1)
+        return numbers_by_cell(squares, edges)
 
     facts = {"limits": str(limits), "transform": digest_of(transform)}
     return summed("turned rows by length", counted, design, lattice, facts, count_public)

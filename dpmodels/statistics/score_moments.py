@@ -12,7 +12,7 @@ from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice, lengths, to_lattice, unbuffered
 from dpmodels.statistics.passes import Turn, turn
 from dpmodels.statistics.scattered import additive
-from dpmodels.statistics.statistic import Statistic, digest_of, summed
+from dpmodels.statistics.statistic import Statistic, digest_of, numbers_by_cell, summed
 from dpmodels.typing import Floats, Integers
 
 # Halves of the squared unit length, a little less for the rounding of a row to the lattice.
@@ -161,12 +161,7 @@ def score_lengths(
         rows *= 1 / lattice.radius  # A power of 2
         e = rows[-1]
         tables = ((lengths, _norms(rows[:-1])), (residuals, e[e > 0]), (residuals, -e[e <= 0]))
-        return np.concatenate(
-            [
-                np.bincount(np.searchsorted(limits, sizes), minlength=len(limits) + 1)
-                for limits, sizes in tables
-            ]
-        )
+        return np.concatenate([numbers_by_cell(sizes, limits) for limits, sizes in tables])
 
     words = {
         "lengths": str(lengths),
