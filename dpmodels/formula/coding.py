@@ -24,7 +24,6 @@ from dpmodels.errors import CodebookError, FormulaError, shorten
 from dpmodels.formula.expression import as_category, check_removed, compile_factor
 from dpmodels.formula.parse import ParsedFormula, Term, parsed_formula, variables_in
 from dpmodels.formula.values import Basis, Category, Columns, Real, Truth
-from dpmodels.noise.lattice import unbuffered
 from dpmodels.typing import Floats
 from dpmodels.variables import Numeric
 
@@ -70,10 +69,10 @@ class Block:
         return np.asarray(self.points.max(axis=0))
 
     def evaluate(self, columns: Columns, out: Floats) -> None:
-        """Write the coded columns, shape (columns, rows), which are not clipped yet."""
+        """Write the coded columns, shape (columns, rows), clipped to their ranges."""
         match self.factors:
-            case (Real(variable=str() as name),):
-                out[0] = columns[name]
+            case (Real(variable=str() as name, lower=lower, upper=upper),):
+                np.clip(columns[name], lower, upper, out=out[0])
                 return
         parts = [
             _coded(factor, contrast, columns)
@@ -82,7 +81,7 @@ class Block:
         product = parts[0]
         for part in parts[1:]:
             product = (part[:, None, :] * product[None, :, :]).reshape(-1, out.shape[1])
-        out[...] = product
+        np.clip(product, self.lower[:, None], self.upper[:, None], out=out)
 
 
 def _extremes(factor: Factor, contrast: Floats | None) -> Floats:
@@ -146,8 +145,6 @@ class Design:
             stop = start + len(block.names)
             block.evaluate(columns, out[start:stop])
             start = stop
-        with unbuffered():
-            np.clip(out, self.lower[:, None], self.upper[:, None], out=out)
 
 
 def design(formula: str, codebook: Codebook | None) -> Design:
