@@ -74,12 +74,12 @@ class KeptParts:
     `key` is what they are for: a coded formula, or None for rows as they are read.
     """
 
-    __slots__ = ("_all_fit", "_parts", "key")
+    __slots__ = ("_pending", "_size", "all_fit", "key", "parts")
 
     def __init__(self, key: object) -> None:
         self.key = key
-        self._parts: list[Part] | None = None
-        self._all_fit = True
+        self.parts: list[Part] | None = None  # None before a complete reading
+        self.all_fit = True
 
     def __repr__(self) -> str:
         return "<KeptParts, not shown>"
@@ -87,20 +87,32 @@ class KeptParts:
     def __reduce__(self) -> NoReturn:
         raise PrivacyError("rows cannot be pickled or copied")
 
+    def start(self) -> None:
+        """Start a reading."""
+        self._pending: list[Part] = []
+        self._size = 0
+
+    def add(self, part: Part) -> None:
+        """Keep a part that was read, if all fit."""
+        self._size += part.nbytes
+        self.all_fit = self.all_fit and self._size <= MOST_BYTES
+        if self.all_fit:
+            self._pending.append(part)
+        else:
+            self._pending.clear()
+
+    def complete(self) -> None:
+        """Let later passes have the parts, since all were read."""
+        if self.all_fit:
+            self.parts = self._pending
+
     def through(self, parts: Iterable[Part]) -> Iterator[Part]:
         """Yield the parts that are in memory; else those that are read, to be kept if all fit."""
-        if self._parts is not None:
-            yield from self._parts
+        if self.parts is not None:
+            yield from self.parts
             return
-        kept: list[Part] = []
-        size = 0
+        self.start()
         for part in parts:
-            size += part.nbytes
-            self._all_fit = self._all_fit and size <= MOST_BYTES
-            if self._all_fit:
-                kept.append(part)
-            else:
-                kept.clear()
+            self.add(part)
             yield part
-        if self._all_fit:
-            self._parts = kept
+        self.complete()

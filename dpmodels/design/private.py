@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,9 +31,12 @@ from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths, to_lattice
 from dpmodels.noise.threads import one_blas_thread
 from dpmodels.typing import Floats
 
-# Rows are coded for two blocks at a time, so that threads wait less; or fewer of many columns.
+# Rows are coded for two blocks at a time, so that threads wait less; or fewer of many columns, so
+# that a processor's cache holds their cells.
 BLOCKS_A_TURN = 2
 CELLS_A_TURN, FEWEST_A_TURN = 2**18, 512
+# Parts in memory that threads take on before their answers are added up.
+PARTS_AT_ONCE = 32
 
 Answer = TypeVar("Answer")
 
@@ -158,38 +160,53 @@ class PrivateDesign(BoundRows):
     def _mapped(
         self, function: Callable[[Part], Answer], lattice: Lattice, count_public: bool
     ) -> Iterator[Answer]:
-        turn = min(BLOCKS_A_TURN * lattice.block_rows, self._turn)
+        size = max(CELLS_A_TURN // (len(self.public.names) + 1), FEWEST_A_TURN)
+        turn = min(BLOCKS_A_TURN * lattice.block_rows, size)
+        kept = None if self._rows.kept is None else self._rows.keep(self.public)
         with _threads() as mapped:
-            parts, kept = self._rows.parts(count_public=count_public), self._rows.kept
-            if kept is not None:
-                coded = (self._coded(part, mapped) for part in parts)
-                parts = self._rows.keep(self.public).through(coded)
-            for part in parts:
-                cuts = [part.cut(at, turn) for at in range(0, part.rows, turn)]
+            if kept is not None and kept.parts is not None:
                 # A thread takes longer to start than one part.
+                turns = mapped if len(kept.parts) > 1 else map
+                for at in range(0, len(kept.parts), PARTS_AT_ONCE):
+                    yield from turns(function, kept.parts[at : at + PARTS_AT_ONCE])
+                return
+            if kept is not None:
+                kept.start()
+            for part in self._rows.parts(count_public=count_public):
+                cuts = [part.cut(at, turn) for at in range(0, part.rows, turn)]
                 turns = mapped if len(cuts) > 1 else map
-                yield from turns(function, cuts)
-
-    @property
-    def _turn(self) -> int:
-        """How many rows are coded at a time, so that a processor's cache holds their cells."""
-        return max(CELLS_A_TURN // (len(self.public.names) + 1), FEWEST_A_TURN)
+                if kept is None or not kept.all_fit:
+                    yield from turns(function, cuts)
+                    continue
+                for coded, answer in turns(partial(self._coded, function), self._with_room(cuts)):
+                    kept.add(coded)
+                    yield answer
+            if kept is not None:
+                kept.complete()
 
     @property
     def _beside(self) -> tuple[str, ...]:
         """The columns that are used beside the coded ones."""
         return ()
 
-    def _coded(self, part: Part, mapped: Callable[..., Iterator[None]]) -> Part:
-        """Evaluate the formula once for several passes."""
-        coded, turn = np.empty((len(self.public.names), part.rows)), self._turn
-        spans = [slice(at, at + turn) for at in range(0, part.rows, turn)]
-        deque(
-            mapped(lambda span: self._evaluate(part.cut(span.start, turn), coded[:, span]), spans),
-            0,
-        )
+    def _with_room(self, cuts: Sequence[Part]) -> Iterator[tuple[Part, Floats]]:
+        """Yield parts with room for their coded columns, which are allocated together."""
+        columns = len(self.public.names)
+        room, start = np.empty(columns * sum(part.rows for part in cuts)), 0
+        for part in cuts:
+            stop = start + columns * part.rows
+            yield part, room[start:stop].reshape(columns, part.rows)
+            start = stop
+
+    def _coded(
+        self, function: Callable[[Part], Answer], part_and_room: tuple[Part, Floats]
+    ) -> tuple[Part, Answer]:
+        """Evaluate the formula for several passes, and apply the function of the first."""
+        part, coded = part_and_room
+        self._evaluate(part, coded)
         columns = {name: part.columns[name] for name in self._beside}
-        return Part(columns, None, part.places, part.persons, coded)
+        kept = Part(columns, None, part.places, part.persons, coded)
+        return kept, function(kept)
 
     def _evaluate(self, part: Part, out: Floats) -> None:
         self.public.evaluate(part.columns, out)

@@ -8,6 +8,8 @@ float64 arithmetic on them is exact whatever the order, the threads or fused ope
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +22,8 @@ from dpmodels.typing import Floats
 MAX_BITS = 20
 # A choice: on a coarser lattice rounding would show beside any row.
 MIN_BITS = 8
+# Cells of numpy's buffer, fewer than twice the rows of most blocks: a choice.
+SMALL_BUFFER = 256
 
 
 @dataclass(frozen=True)
@@ -82,8 +86,11 @@ def to_lattice(
     where it is at most the squared radius, and otherwise larger in any order, which is all it is
     asked; by how much a longer row is shrunk follows from :func:`lengths`.
     """
-    rows = np.multiply(rows, (factor * lattice.steps)[:, None], out=rows if out is None else out)
-    np.subtract(rows, (shift * lattice.steps)[:, None], out=rows)
+    out = rows if out is None else out
+    with unbuffered():
+        rows = np.multiply(rows, (factor * lattice.steps)[:, None], out=out)
+        if shift.any():
+            np.subtract(rows, (shift * lattice.steps)[:, None], out=rows)
     np.rint(rows, out=rows)
     norms = np.einsum("ij,ij->j", rows, rows)
     limit = lattice.radius**2
@@ -100,6 +107,20 @@ def to_lattice(
     return complete
 
 
+@contextmanager
+def unbuffered() -> Iterator[None]:
+    """Let numpy combine columns with one number each, without copies of that number.
+
+    It copies it for all rows where there are fewer than half its buffer, which takes longer than
+    the operation. What an operation on each number gives does not depend on the buffer.
+    """
+    size = np.setbufsize(SMALL_BUFFER)
+    try:
+        yield
+    finally:
+        np.setbufsize(size)
+
+
 def lengths(rows: Floats) -> Floats:
     """Return the Euclidean norm of each row, the same bits for a row wherever it stands.
 
@@ -110,8 +131,8 @@ def lengths(rows: Floats) -> Floats:
     along an axis, of products too, may take another order where there are few rows, and may be
     fused in a block but not at its end.
     """
-    squares = np.zeros(rows.shape[1])
+    squares, square = np.zeros(rows.shape[1]), np.empty(rows.shape[1])
     with np.errstate(over="ignore"):
         for column in rows:
-            squares += column * column
+            squares += np.multiply(column, column, out=square)
     return np.sqrt(squares)

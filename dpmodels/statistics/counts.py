@@ -97,7 +97,7 @@ class RowCounts:
         if self._bounds:
             block_rows = max(_BLOCK_CELLS // len(self._bounds), 1)
             for span, _, times in placed(part.places, part.rows, block_rows, FOLDS):
-                self._total += times * _by_bounds(self._bounds, part, span)
+                self._total += times * by_bounds(self._bounds, part, span)
         elif self._tallies:
             for block, _ in in_blocks(part, self._tallies, self._counted, self._block_rows):
                 self._total = self._total + block
@@ -122,19 +122,22 @@ def _only_bounds(tallies: tuple[Tally, ...]) -> list[BoundSide]:
     return bounds if is_alone and len(bounds) == len(sides) else []
 
 
-def _by_bounds(bounds: list[BoundSide], part: Part, span: slice) -> Integers:
+def by_bounds(bounds: list[BoundSide], part: Part, span: slice) -> Integers:
     """Count the rows of a block below, between and above bounds, and the incomplete ones."""
     values = np.stack([part.columns[bound.name][span] for bound in bounds])
     if part.counted is not None:
         values[:, ~part.counted[span]] = np.nan
     lower = np.array([[bound.lower] for bound in bounds])
     upper = np.array([[bound.upper] for bound in bounds])
-    masks = (values < lower, values > upper, np.isnan(values))
-    below, above, missing = (
-        np.array([np.count_nonzero(line) for line in mask], dtype=np.int64) for mask in masks
-    )
-    within = values.shape[1] - below - above - missing
-    return np.stack([below, within, above, missing], axis=1).ravel()
+    counts, n_rows = np.zeros((len(bounds), 4), dtype=np.int64), values.shape[1]
+    # A nan is smallest and largest, and neither within bounds nor beyond them.
+    smallest, largest = values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
+    doubtful = ~((smallest >= lower) & (largest <= upper)).ravel()
+    values, lower, upper = values[doubtful], lower[doubtful], upper[doubtful]
+    for side, mask in ((0, values < lower), (2, values > upper), (3, np.isnan(values))):
+        counts[doubtful, side] = [np.count_nonzero(line) for line in mask]
+    counts[:, 1] = n_rows - counts.sum(axis=1)
+    return counts.ravel()
 
 
 def _of_persons(sums: PersonSums, units: int, everything: int) -> NDArray[Any]:

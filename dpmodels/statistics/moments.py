@@ -17,7 +17,7 @@ from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.scattered import additive
-from dpmodels.statistics.statistic import Statistic, fingerprint, summed
+from dpmodels.statistics.statistic import Statistic, fingerprint, numbers_by_cell, summed
 from dpmodels.typing import Floats, Integers
 
 # Products of a block, as often as it counts, are below 2**59; 2**3 of them stay below 2**62.
@@ -195,7 +195,7 @@ def norm_counts(
     def counted(block: Floats) -> Integers:
         # Integers below 2**53 add up exactly in any order.
         squares = np.einsum("ij,ij->j", block[1:], block[1:])[block[0] > 0]
-        return np.bincount(np.searchsorted(edges, squares), minlength=len(edges) + 1)
+        return numbers_by_cell(squares, edges)
 
     words = {"limits": str(limits)}
     return summed("rows by length", counted, design, lattice, words, count_public)

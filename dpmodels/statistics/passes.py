@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.formula import Block, Design
-from dpmodels.noise.lattice import Lattice, to_lattice
+from dpmodels.noise.lattice import Lattice, to_lattice, unbuffered
 from dpmodels.privacy.budget import MOST_ROWS
 from dpmodels.statistics.scattered import additive
 from dpmodels.statistics.statistic import (
     Statistic,
     digest_of,
     fingerprint,
+    numbers_by_cell,
     summed,
 )
 from dpmodels.typing import Floats, Integers
@@ -171,7 +172,8 @@ class Turn(NamedTuple):
         """Return the product with integer rows, shape (columns, rows), in the matrix's unit."""
         product = np.matmul(self.integers, rows, out=out)
         if np.abs(self.powers).max(initial=0) < _NORMAL_POWERS:
-            product *= np.ldexp(1.0, -self.powers)
+            with unbuffered():
+                product *= np.ldexp(1.0, -self.powers)
             return np.asarray(product)
         return np.asarray(np.ldexp(product, -self.powers, out=product))
 
@@ -260,7 +262,7 @@ def turned_counts(
     def counted(block: Floats) -> Integers:
         rows = turned(block, matrix, lattice)[1:, block[0] > 0]
         squares = np.einsum("ij,ij->j", rows, rows)
-        return np.bincount(np.searchsorted(edges, squares), minlength=len(edges) + 1)
+        return numbers_by_cell(squares, edges)
 
     facts = {"limits": str(limits), "transform": digest_of(transform)}
     return summed("turned rows by length", counted, design, lattice, facts, count_public)

@@ -6,12 +6,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
-from dpmodels.noise.lattice import Lattice, lengths, to_lattice
+from dpmodels.noise.lattice import Lattice, lengths, to_lattice, unbuffered
 from dpmodels.statistics.passes import Turn, turn
 from dpmodels.statistics.scattered import additive
-from dpmodels.statistics.statistic import Statistic, digest_of, summed
+from dpmodels.statistics.statistic import Statistic, digest_of, numbers_by_cell, summed
 from dpmodels.typing import Floats, Integers
 
 # Halves of the squared unit length, a little less for the rounding of a row to the lattice.
@@ -54,18 +55,24 @@ def power_sums(
     def of_block(block: Floats) -> Integers:
         root = block[0] / lattice.radius
         complete = root > 0
-        u = block[1:][powers.column] * (unit / np.where(complete, root, 1.0))
-        u -= powers.centre[:, None]
-        squares = u * u
-        squares *= powers.square[:, None]
-        q = np.multiply(u, powers.linear[:, None], out=u)
-        q += squares
-        q -= powers.middle[:, None]
-        q /= np.maximum(_norms(q), 1.0)
-        q *= root**2
+        u = block[1:][powers.column]
+        u *= unit / np.where(complete, root, 1.0)
+        squares = np.empty_like(u)
+        with unbuffered():
+            u -= powers.centre[:, None]
+            np.multiply(u, u, out=squares)
+            squares *= powers.square[:, None]
+            q = np.multiply(u, powers.linear[:, None], out=u)
+            q += squares
+            q -= powers.middle[:, None]
+        if ((norms := _norms(q)) > 1).any():
+            q /= np.maximum(norms, 1.0)
+        if (root != 1).any():
+            q *= root**2
         to_lattice(q, ones, 0 * ones, finer)
-        q[:, ~complete] = 0.0
-        count = np.maximum(np.rint(root**2 * finer.radius), np.ceil(lengths(q)))
+        _empty(q, complete)
+        norms = np.sqrt(np.einsum("ij,ij->j", q, q))  # Of whole numbers: exact in any order
+        count = np.maximum(np.rint(root**2 * finer.radius), np.ceil(norms))
         return np.append(count.sum(), q.sum(axis=1)).astype(np.int64)
 
     words = {"powers": digest_of(np.stack(powers))}
@@ -149,15 +156,12 @@ def score_lengths(
     matrix = turn(transform, lattice)
 
     def counted(block: Floats) -> Integers:
-        rows = matrix.times(block[:, block[0] > 0]) / lattice.radius
+        complete = block[0] > 0
+        rows = matrix.times(block if complete.all() else block[:, complete])
+        rows *= 1 / lattice.radius  # A power of 2
         e = rows[-1]
         tables = ((lengths, _norms(rows[:-1])), (residuals, e[e > 0]), (residuals, -e[e <= 0]))
-        return np.concatenate(
-            [
-                np.bincount(np.searchsorted(limits, sizes), minlength=len(limits) + 1)
-                for limits, sizes in tables
-            ]
-        )
+        return np.concatenate([numbers_by_cell(sizes, limits) for limits, sizes in tables])
 
     words = {
         "lengths": str(lengths),
@@ -169,10 +173,11 @@ def score_lengths(
 
 def _norms(rows: Floats) -> Floats:
     """Return the norms of rows, shape (rows,), however long: their squares may overflow."""
+    norms = lengths(rows)
+    if np.isfinite(norms).all():
+        return norms
     _, halvings = np.frexp(np.abs(rows).max(axis=0, initial=0.0))
     halvings = np.maximum(halvings, 0)
-    if not halvings.any():
-        return lengths(rows)
     return np.asarray(np.ldexp(lengths(np.ldexp(rows, -halvings)), halvings))
 
 
@@ -183,10 +188,18 @@ def _held(block: Floats, matrix: Turn, lattice: Lattice, finer: Lattice) -> Floa
     integer norm is checked once more.
     """
     rows = matrix.times(block)
-    rows /= lattice.radius
-    rows *= _HALF / np.maximum(_norms(rows[:-1]), _HALF)
+    rows *= 1 / lattice.radius  # A power of 2
+    norms = _norms(rows[:-1])
+    if (norms > _HALF).any():
+        rows *= _HALF / np.maximum(norms, _HALF)
     np.clip(rows[-1], -_HALF, _HALF, out=rows[-1])
     ones = np.ones(finer.columns)
     to_lattice(rows, ones, 0 * ones, finer)
-    rows[:, block[0] == 0] = 0.0
+    _empty(rows, block[0] != 0)
     return rows
+
+
+def _empty(rows: Floats, complete: NDArray[np.bool_]) -> None:
+    """Let incomplete rows be all zeros."""
+    if not complete.all():
+        rows[:, ~complete] = 0.0

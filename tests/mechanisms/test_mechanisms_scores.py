@@ -1,5 +1,6 @@
 """A line first, then moments about it: what it costs, what steers it, and what it reports."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -17,7 +18,7 @@ from dpmodels.mechanisms import Facts
 from dpmodels.mechanisms.add_noise import SMALLEST_SCALE, gaussian_count
 from dpmodels.mechanisms.regression import Scores, scores
 from dpmodels.noise import seeded
-from dpmodels.noise.lattice import choose_lattice
+from dpmodels.noise.lattice import choose_lattice, lengths, to_lattice
 from dpmodels.postprocess.ellipsoid import Cells
 from dpmodels.postprocess.score_rounds import (
     LENGTHS,
@@ -515,3 +516,36 @@ def test_moments_alone_are_refused():
     plan = Scores().plan(facts(2), ZCDP(0.1))
     with pytest.raises(ArgumentError, match="measure"):
         Scores().release(Statistic("moments", np.zeros((3, 3), object), 0), plan, seeded(1))
+
+
+@pytest.mark.parametrize("weights", [None, "w"])
+def test_powers_are_those_of_operations_one_after_another(weights):
+    """Of incomplete rows and weighted ones too, and of rows beyond the ball of the map."""
+    rng, plan = np.random.default_rng(4), Scores().plan(facts(), ZCDP(0.5))
+    rows = np.column_stack([rng.uniform(-1, 1, (400, 3)), rng.uniform(0, 2, 400)])
+    rows[::9, 1] = np.nan
+    passes = measured(rows[:, : 3 + (weights is not None)], plan, weights=weights)
+    ranges = scores.column_ranges(passes.blocks, passes.scaling)
+    for half in (ranges.half, ranges.half / 40):
+        powers = replace(ranges, half=half).powers
+        finer = choose_lattice(len(powers.column), plan.scales["powers"])
+        (design,) = passes._designs
+        expected = sum(
+            _powers(block, powers, plan.lattice, finer, design.scaling.row_norm)
+            for block, _ in design.blocks(np.array, plan.lattice, count_public=True)
+        )
+        exact, _ = passes.measured(power_sums, powers, finer).cross()
+        assert exact.tolist() == expected.tolist()
+
+
+def _powers(block, powers, lattice, finer, row_norm):
+    """Sums of powers without a shortcut."""
+    root = block[0] / lattice.radius
+    u = block[1:][powers.column] * (row_norm / lattice.steps / np.where(root > 0, root, 1.0))
+    u = u - powers.centre[:, None]
+    q = u * powers.linear[:, None] + u * u * powers.square[:, None] - powers.middle[:, None]
+    q = q / np.maximum(lengths(q), 1.0) * root**2
+    to_lattice(q, np.ones(finer.columns), np.zeros(finer.columns), finer)
+    q[:, root == 0] = 0.0
+    count = np.maximum(np.rint(root**2 * finer.radius), np.ceil(lengths(q)))
+    return np.append(count.sum(), q.sum(axis=1)).astype(np.int64)

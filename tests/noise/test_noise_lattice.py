@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpmodels.noise.lattice import Lattice, lengths, to_lattice
+from dpmodels.noise.lattice import Lattice, lengths, to_lattice, unbuffered
 
 
 @pytest.mark.parametrize("columns", [1, 2, 7, 10, 33])
@@ -36,3 +36,29 @@ def held(rows, columns, lattice):
     own = rows.copy()
     assert to_lattice(own, columns, 0 * columns, lattice).all()
     return own
+
+
+@pytest.mark.parametrize(("columns", "count"), [(1, 3), (70, 40), (70, 1_300), (9, 5_000)])
+def test_the_integers_are_those_of_operations_one_after_another(columns, count):
+    """Whatever numpy's buffer is, which it has again afterwards."""
+    rng, lattice = np.random.default_rng(count), Lattice(20, columns)
+    rows = rng.standard_t(3, (columns, count)) / np.sqrt(columns)
+    rows[rng.random(rows.shape) < 1e-3] = np.nan
+    factor, shift = rng.uniform(0.5, 1.5, columns), rng.normal(size=columns) / 9
+    scaled = rows * (factor * lattice.steps)[:, None] - (shift * lattice.steps)[:, None]
+    rounded = np.rint(scaled)
+    inside = (rounded**2).sum(axis=0) <= lattice.radius**2
+    buffer, out = np.getbufsize(), np.empty_like(rows)
+    complete = to_lattice(rows, factor, shift, lattice, out)
+    assert np.getbufsize() == buffer
+    assert (complete == ~np.isnan(rows).any(axis=0)).all()
+    assert (out[:, inside] == rounded[:, inside]).all()
+    assert ((out**2).sum(axis=0) <= lattice.radius**2).all()
+    assert not out[:, ~complete].any()
+
+
+def test_an_error_leaves_the_buffer_as_it_was():
+    buffer = np.getbufsize()
+    with pytest.raises(ZeroDivisionError), unbuffered():
+        raise ZeroDivisionError
+    assert np.getbufsize() == buffer

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 import dpmodels as dp
 from dpmodels.design.cells import private_cells
+from dpmodels.design.parts import Part
 from dpmodels.formula.sides import grouping, measured, parse_sides
 from dpmodels.formula.tally import Tally
+from dpmodels.formula.values import BoundSide
 from dpmodels.privacy import adjacency
-from dpmodels.statistics.counts import count_sensitivity, counts, shares
+from dpmodels.statistics.counts import by_bounds, count_sensitivity, counts, shares
 
 BOOK = dp.codebook(g=["u", "v", "w"], h=[0, 1], y=(-2, 6))
 WHOLE = 2**40
@@ -122,3 +124,20 @@ def test_brute_force_neighbours_stay_within_the_sensitivity_and_reach_it(relatio
         falling = -sum(value for value in pair.tolist() if value < 0)
         assert rising <= 3 * WHOLE
         assert falling <= (3 * WHOLE if changed == 2 else 0)
+
+
+@pytest.mark.parametrize("scale", [0.1, 2.0])
+@pytest.mark.parametrize("subset", [False, True])
+def test_numbers_beyond_bounds_are_those_of_each_row(scale, subset):
+    """Of columns within their bounds, which are counted at once, and of others beside them."""
+    rng = np.random.default_rng(2)
+    columns = {name: scale * rng.normal(size=500) for name in "abc"}
+    columns["c"][:6] = np.nan, np.inf, -np.inf, -0.0, 0.0, 1.0
+    sides = [BoundSide(name, -1.0, 1.0) for name in "abc"]
+    part = Part(columns, rng.random(500) < 0.7 if subset else None, None)
+    result = by_bounds(sides, part, slice(3, None)).reshape(3, 4)
+    for side, numbers in zip(sides, result, strict=True):
+        cells = side(columns)[3:]
+        cells[~part.counted[3:] if subset else slice(0)] = np.nan
+        expected = [(cells == at).sum() for at in (0, 1, 2)]
+        assert numbers.tolist() == [*expected, np.isnan(cells).sum()]

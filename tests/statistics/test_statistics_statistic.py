@@ -8,6 +8,7 @@ import pytest
 
 from dpmodels.errors import PrivacyError
 from dpmodels.statistics import Statistic
+from dpmodels.statistics.statistic import numbers_by_cell
 
 LARGE = 10**30
 
@@ -42,3 +43,13 @@ def test_it_is_not_copied(copier):
 def test_it_takes_no_further_attributes():
     with pytest.raises(AttributeError):
         make(1, 1).note = "x"
+
+
+@pytest.mark.parametrize("limits", [(), (1.0,), (-1.0, 0.0, 0.0, 1.5, np.inf)])
+def test_numbers_by_cell_are_those_of_looking_up_each_value(limits):
+    values = np.random.default_rng(1).normal(size=300).round(1)
+    values[:5] = np.nan, np.inf, -np.inf, 0.0, -0.0
+    cells = np.searchsorted(limits, values)
+    expected = np.bincount(cells, minlength=len(limits) + 1)
+    assert numbers_by_cell(values, limits).tolist() == expected.tolist()
+    assert numbers_by_cell(values[:0], limits).tolist() == [0] * (len(limits) + 1)
