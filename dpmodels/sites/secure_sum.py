@@ -28,7 +28,7 @@ Source
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -37,7 +37,9 @@ import numpy as np
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.noise import Entropy
+from dpmodels.privacy import Guarantee
 from dpmodels.released import AnyRelease
+from dpmodels.sites.joint_rounds import InOneProcess, in_rounds, planning, released
 from dpmodels.sites.key_file import (
     KeyShare,
     PairStream,
@@ -61,6 +63,7 @@ from dpmodels.sites.protocol import (
     shared_by,
 )
 from dpmodels.sites.summing import (
+    WORDS,
     MaskedSum,
     Words,
     add,
@@ -99,6 +102,7 @@ class SecureSum(MaskedSum):
     colluders: int = 1
     dropouts: int = 0
 
+    many_rounds: ClassVar[bool] = True
     trust: ClassVar[Trust] = Trust(
         name="secure_sum",
         sees="the sum of all noisy vectors; of one site uniform random words",
@@ -120,12 +124,41 @@ class SecureSum(MaskedSum):
 
     def check(self, strategy: AnyStrategy, plan: Any, names: Names) -> None:
         """Refuse strategies without Gaussian noise on integers."""
-        require_gaussian(strategy, plan, self.trust.name)
+        if not self.in_rounds(strategy):
+            require_gaussian(strategy, plan, self.trust.name)
+
+    def in_rounds(self, strategy: AnyStrategy) -> bool:
+        """Whether a strategy asks for several sums, or for a transform of them."""
+        return in_rounds(strategy)
+
+    def planning(self, plan_of: Callable[[Any], Any], sites: int) -> Callable[[Guarantee], Any]:
+        """Return a function that plans a strategy of rounds for the noise of all sites."""
+        return planning(plan_of, sites, self._honest(sites), self.trust.name)
+
+    def release(
+        self,
+        strategy: AnyStrategy,
+        statistics: Statistics,
+        names: Names,
+        plan: Any,
+        entropy: Entropy,
+    ) -> AnyRelease:
+        """Run all sites and the aggregator in this process."""
+        if not self.in_rounds(strategy):
+            return super().release(strategy, statistics, names, plan, entropy)
+        sites = len(names)
+        noise = InOneProcess(sites, self._honest(sites), plan.events, entropy)
+        release = released(strategy, statistics, plan, noise)
+        return shared_by(
+            release, self.trust, names, noise.numbers, WORD * WORDS, coalition(self.colluders)
+        )
 
     def share(self, plan: AnyPlan, sites: int) -> float:
         """Return the scale of each site's noise over the planned one."""
-        honest = sites - self.colluders - self.dropouts
-        return noise_share(honest, multiplier(plan), scales(plan))
+        return noise_share(self._honest(sites), multiplier(plan), scales(plan))
+
+    def _honest(self, sites: int) -> int:
+        return sites - self.colluders - self.dropouts
 
     def view(
         self, strategy: AnyStrategy, statistics: Statistics, plan: AnyPlan, entropy: Entropy
