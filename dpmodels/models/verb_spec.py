@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from dpmodels.design.rows import requested_of
+from dpmodels.errors import ArgumentError
 from dpmodels.formula.sides import subset
 from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.models.predicted_laws import Law, always
@@ -111,7 +112,7 @@ def _chosen(
     spec: VerbSpec[Any], holders: Parties, mechanism: object, private: Sequence[Any]
 ) -> tuple[VerbSpec[Any], AnyStrategy, str]:
     """Choose a strategy; where sites add the noise, as for a guarantee of Gaussian noise."""
-    if not holders.joint:
+    if holders.protocol is None or not holders.joint:
         return spec, *spec.choose(mechanism, private)
     declared = VERBS[spec.request.verb]
     rho = ZCDP(0.5 / gaussian_multiplier(spec.request.guarantee) ** 2)
@@ -123,4 +124,12 @@ def _chosen(
         strategy, reason = gaussian.choose(name, private)
         if holders.shared(strategy):
             break
+    else:
+        protocol, name = holders.protocol.trust.name, strategy.info.name
+        auto = "" if mechanism == "auto" else "mechanism='auto', or "
+        raise ArgumentError(
+            f"protocol={protocol!r}: sites add Gaussian noise to sums of integers, and mechanism "
+            f"{name!r} has noise of another kind: write {auto}protocol='pooled', where one trusted "
+            "aggregator takes any mechanism"
+        )
     return (gaussian if holders.in_rounds(strategy) else spec), strategy, reason

@@ -34,11 +34,12 @@ from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE
-from dpmodels.mechanisms.counts import Tree
+from dpmodels.mechanisms.counts import Factorisation, Grid, Tree, Wavelet
 from dpmodels.mechanisms.counts.ranges import Ranges
 from dpmodels.mechanisms.counts.rounds import Rounds as CountRounds
 from dpmodels.mechanisms.covariance.rounds import Rounds
 from dpmodels.mechanisms.covariance.shells import Shells
+from dpmodels.mechanisms.lumped import Lumped
 from dpmodels.mechanisms.margins import Residual
 from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.mechanisms.regression import Ellipsoid, Moments, NoisyGradients, Scores
@@ -53,7 +54,7 @@ from dpmodels.privacy.events import all_gaussian
 # Each of whose rounds is a sum of integers over disjoint rows, with Gaussian noise.
 IN_ROUNDS: tuple[type[Any], ...] = (
     *(Rounds, Shells, Ellipsoid, Scores, RateScores, NoisyGradients),
-    *(CountRounds, Ranges, Tree, RankTree, Refined, Residual),
+    *(CountRounds, Ranges, Tree, Grid, Wavelet, Factorisation, RankTree, Refined, Residual),
 )
 # Of the variance, for shifts that are not divided evenly between the sites: a choice.
 SLACK = 2.0**-10
@@ -61,7 +62,7 @@ SLACK = 2.0**-10
 
 def in_rounds(strategy: object) -> bool:
     """Whether a mechanism asks for sums of integers over disjoint rows, one after the other."""
-    if isinstance(strategy, RobustCovariance):
+    if isinstance(strategy, RobustCovariance | Lumped):
         return isinstance(strategy.base, Moments) or in_rounds(strategy.base)
     if isinstance(strategy, CountRounds) and len(strategy.shares) > 1:
         return False  # It draws a range by the exponential mechanism
@@ -105,7 +106,7 @@ class InOneProcess(NoiseOfSites):
 
     sites: int
     honest: int
-    events: Sequence[Any]  # Gaussian, Planned, for the honest sites' noise
+    events: Sequence[Any]  # Gaussian, planned, for the honest sites' noise
     entropy: Entropy = field(repr=False)
     numbers: int = 0  # Sent by each site so far
     rounds: int = 0

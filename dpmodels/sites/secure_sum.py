@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -153,9 +153,14 @@ class SecureSum(MaskedSum):
         sites = len(names)
         noise = InOneProcess(sites, self._honest(sites), plan.events, entropy)
         release = released(strategy, statistics, plan, noise)
-        return shared_by(
-            release, self.trust, names, noise.numbers, WORD * WORDS, coalition(self.colluders)
-        )
+        return self.joined(release, names, noise.numbers, noise.rounds)
+
+    def joined(self, release: AnyRelease, names: Names, numbers: int, rounds: int) -> AnyRelease:
+        """Record who saw what in the rounds of a release, for which each site sent so many."""
+        sums = "the noisy sum" if rounds == 1 else f"the noisy sums of {rounds} rounds"
+        sees = f"{sums}, as all sites do; of one site uniform random words"
+        trust = replace(self.trust, sees=sees)
+        return shared_by(release, trust, names, numbers, WORD * WORDS, coalition(self.colluders))
 
     def share(self, plan: AnyPlan, sites: int) -> float:
         """Return the scale of each site's noise over the planned one."""

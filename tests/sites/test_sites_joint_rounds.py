@@ -42,7 +42,12 @@ VERBS = {
     "bounds": (dp.dp_bounds, "~ w", {"codebook": SKEWED}),
     "logit": (dp.dp_glm, "b ~ x + g", {}),
     "poisson": (dp.dp_glm, "k ~ x", {"family": "poisson"}),
+    "shells": (dp.dp_cov, "~ x + w", {"mechanism": "shells"}),
+    "merged": (dp.dp_lm, "y ~ x + g", {"lump": 100}),
     "tree": (dp.dp_hist, "~ y", {"mechanism": "tree", "breaks": 16}),
+    "wavelet": (dp.dp_hist, "~ y", {"mechanism": "wavelet", "breaks": 16}),
+    "grid": (dp.dp_hist, "~ x + y", {"mechanism": "grid", "breaks": 8}),
+    "survival": (dp.dp_survfit, "Surv(t, b) ~ g", {"mechanism": "factorisation"}),
 }
 
 
