@@ -129,7 +129,7 @@ def _chosen(
         auto = "" if mechanism == "auto" else "mechanism='auto', or "
         raise ArgumentError(
             f"protocol={protocol!r}: sites add Gaussian noise to sums of integers, and mechanism "
-            f"{name!r} has noise of another kind: write {auto}protocol='pooled', where one trusted "
+            f"{name!r} needs more than that: write {auto}protocol='pooled', where one trusted "
             "aggregator takes any mechanism"
         )
     return (gaussian if holders.in_rounds(strategy) else spec), strategy, reason
