@@ -59,6 +59,7 @@ from typing import Any
 
 from dpmodels.sites.cape import Cape as Cape
 from dpmodels.sites.dpdispca import DPdisPCA as DPdisPCA
+from dpmodels.sites.exchange import OpenRound as OpenRound
 from dpmodels.sites.full import Full as Full
 from dpmodels.sites.parties import Parties as Parties
 from dpmodels.sites.parties import Witness as Witness

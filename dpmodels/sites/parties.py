@@ -25,7 +25,9 @@ from dpmodels.options import current_settings as options_chosen
 from dpmodels.privacy import WRITE_DELTA, Event, PureDP
 from dpmodels.released import AnyRelease
 from dpmodels.request import Request
+from dpmodels.sites.exchange import Exchange
 from dpmodels.sites.protocol import SiteProtocol
+from dpmodels.sites.summing import MaskedSum
 from dpmodels.statistics import Statistic
 
 Bound = TypeVar("Bound")
@@ -63,6 +65,7 @@ class Parties:
     protocol: SiteProtocol | None = None  # How they release together; None for one table
     others: tuple[str, ...] = ()  # All sites of the release, where only the rows of one are here
     witness: Witness = NOBODY
+    exchange: Exchange | None = None  # Of rounds, where other organisations have the other rows
 
     def __repr__(self) -> str:
         return f"<Parties: {len(self.names)}, rows not shown>"
@@ -140,6 +143,10 @@ class Parties:
         if self.protocol is None:
             (statistic,) = statistics
             return strategy.release(statistic, plan, source())
+        if self.exchange is not None:
+            (statistic,) = statistics
+            assert isinstance(self.protocol, MaskedSum)
+            return self.exchange.release(self.protocol, strategy, statistic, plan)
         return self.protocol.release(strategy, statistics, self.names, plan, source())
 
 

@@ -1,0 +1,253 @@
+"""Exchanges of rounds: a site's turn, and that of whoever adds up the messages of a round."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeGuard
+
+import numpy as np
+
+from dpmodels.atomic_files import discard, write_whole
+from dpmodels.errors import ArgumentError, DPModelsError, FrameError, RoundOpen
+from dpmodels.models.release import run_release
+from dpmodels.models.verb_spec import VerbSpec
+from dpmodels.privacy import Charge, Ledger, charge_of, charge_once
+from dpmodels.request import Request, difference
+from dpmodels.sites import MessageProtocol, Parties
+from dpmodels.sites.exchange import (
+    AggregatorRounds,
+    SiteRounds,
+    answers_in,
+    copy_file,
+    message_file,
+    messages_of,
+    require_answer_to,
+)
+from dpmodels.sites.key_file import (
+    Participant,
+    Used,
+    is_wiped,
+    read_used,
+    use_up,
+    used_record,
+    wipe,
+)
+from dpmodels.sites.message import digest, key_claim, read_message, seal
+from dpmodels.typing import AnyPath
+from dpmodels.version import __version__
+
+Terms = dict[str, Any]
+_PAUSE: Final = 0.2  # Seconds between two looks for a file, a choice
+_OF_ROUNDS: Final = ("basis", "round", "answers")
+
+
+class Turn(NamedTuple):
+    """A site's last message, its round, and whether all rounds are answered."""
+
+    path: Path
+    number: int
+    finished: bool
+
+
+def exchange_terms(terms: Terms) -> Terms:
+    """Return the terms of a site for an exchange, in which all use the same version."""
+    return {**terms, "version": __version__}
+
+
+def is_exchange(path: object) -> TypeGuard[str | os.PathLike[str]]:
+    """Whether a path is the folder of an exchange, and not the file of one message."""
+    return isinstance(path, str | os.PathLike) and os.path.isdir(path)
+
+
+@dataclass(frozen=True, repr=False)
+class SiteExchange:
+    """A site's part of an exchange: its rows, and the terms with the keys of all."""
+
+    spec: VerbSpec[object]
+    rows: object
+    protocol: MessageProtocol
+    terms: Terms
+    site: str
+    participant: Participant | None  # None once all rounds are answered
+    key: Path
+    ledger: Ledger
+    folder: Path
+
+    @property
+    def claims(self) -> tuple[tuple[str, str], ...]:
+        """What the ledger lets the site use once: its name in the session, and its key."""
+        session = ("session", f"{self.terms['session']}, site {self.site}")
+        return session, key_claim(self.terms, self.site)
+
+    def turn(self) -> Turn:
+        """Send the message of the first round without an answer; the same again if it was sent.
+
+        FrameError if files of others do not belong to the exchange; it says what was charged.
+        """
+        try:
+            return self._turn()
+        except FrameError as error:
+            entry = charge_of(self.ledger, self.claims)
+            charged = "Nothing was charged"
+            if entry is not None:
+                charged = f"The exchange stays charged once, at its start: {entry.describe()}"
+            raise FrameError(f"{error}. {charged}") from None
+
+    def _turn(self) -> Turn:
+        answers = list(answers_in(self.folder))
+        number = len(answers) + 1
+        copy = copy_file(self.key, number)
+        if self.participant is not None and not copy.exists() and not self._computed():
+            wipe(self.key, self.site)
+        if not copy.exists():
+            last = max(at for at in range(1, number + 1) if copy_file(self.key, at).exists())
+            return Turn(message_file(self.folder, last, self.site), last, finished=True)
+        for at, answer in enumerate(answers, 1):
+            require_answer_to(self.key, at, answer)
+        message = read_message(copy)
+        if message.terms["answers"] != (seal(answers[-1]).sha256 if answers else ""):
+            raise FrameError(f"this site's message of round {number} followed other answers")
+        target = message_file(self.folder, number, self.site)
+        if not (target.is_file() and target.read_bytes() == copy.read_bytes()):
+            write_whole(target, copy.read_bytes())
+        return Turn(target, number, finished=False)
+
+    def _computed(self) -> bool:
+        """Run the mechanism on the answers so far; whether it asked for a round without one."""
+        assert self.participant is not None
+        rounds = SiteRounds(self.terms, self.folder, self.site, self.participant, self.key)
+        names = self.participant.names
+        holders = Parties((self.site,), (self.rows,), self.protocol, names, exchange=rounds)
+        try:
+            run_release(self.spec, holders, "auto", self.ledger, self._charge)
+        except RoundOpen:
+            return True
+        return False
+
+    def _charge(self, ledger: Ledger, events: Any, **words: Any) -> Charge:
+        """Charge for all rounds at the first, and record what the key is used for."""
+        started = os.path.lexists(used_record(self.key))
+        if not started:
+            _require_same_start(self.folder, self.terms)
+            use_up(self.key, Used(self.site, self.terms["session"], "", digest(self.terms)))
+        try:
+            return charge_once(ledger, events, claims=self.claims, **words)
+        except DPModelsError:
+            if not started:
+                discard(used_record(self.key))
+            raise
+
+
+def site_exchange(
+    spec: VerbSpec[object],
+    rows: object,
+    protocol: MessageProtocol,
+    terms: Terms,
+    *,
+    site: str,
+    key: AnyPath | None,
+    ledger: Ledger | None,
+    folder: AnyPath,
+    participant: Callable[[bool], Participant | None],
+) -> SiteExchange:
+    """Return a site's part of an exchange that starts, goes on or is over.
+
+    `participant` reads the keys; its argument says whether the exchange has started.
+    """
+    if not protocol.keyed or key is None or ledger is None:
+        raise ArgumentError(
+            f"{str(folder)!r} is a folder, for an exchange of rounds, which needs key=, cards=, "
+            "ledger= and protocol='secure_sum' or 'cape'; for one message give a new file"
+        )
+    key_path = Path(os.path.realpath(key))
+    if Path(os.path.realpath(folder)) in key_path.parents:
+        raise ArgumentError(
+            f"the key {str(key)!r} lies in the folder of the exchange, which all sites read: keep "
+            "it in a folder of this site"
+        )
+    used = read_used(key)
+    if used is not None and is_wiped(key) and copy_file(key, 1).is_file():
+        agreed, member = read_message(copy_file(key, 1)).terms["keys"], None
+    else:
+        member = participant(used is not None)
+        assert member is not None
+        agreed = {name: key.hex() for name, key in zip(member.names, member.public, strict=True)}
+    terms = {**exchange_terms(terms), "keys": agreed}
+    if used is not None and (used.site, used.partial, used.sha256) != (site, "", digest(terms)):
+        raise FrameError(
+            f"the key {str(key)!r} was used for a message or an exchange of other terms; write the "
+            "same terms, or make a new key with dp.site_key"
+        )
+    return SiteExchange(spec, rows, protocol, terms, site, member, key_path, ledger, Path(folder))
+
+
+def _require_same_start(folder: Path, terms: Terms) -> None:
+    """Refuse terms that a site before has not, before anything is charged."""
+    for name, message in messages_of(folder, 1).items():
+        first = {word: value for word, value in message.terms.items() if word not in _OF_ROUNDS}
+        reason = difference(terms, first)
+        if reason:
+            raise FrameError(f"site {name!r} started with other terms: {reason}")
+
+
+# The party that combines.
+
+
+def combine_rounds(
+    folder: Path,
+    terms: Terms,
+    spec: VerbSpec[object],
+    request: Request,
+    protocol: MessageProtocol,
+) -> object:
+    """Write the answers of all rounds whose messages are there; return the result or OpenRound."""
+    if terms["version"] != __version__:
+        raise FrameError(
+            f"the sites use dpmodels {terms['version']}, this is {__version__}: all parties of an "
+            "exchange use the same version"
+        )
+    names = protocol.participants(tuple(sorted(terms["keys"])))
+    # The rows lie at the sites: without any, the mechanism asks for the same sums.
+    person = request.adjacency.person
+    variables = [*request.codebook, *([] if person is None else [person])]
+    rows = {name: np.empty(0) for name in variables}
+    rounds = AggregatorRounds(terms, folder)
+    holders = Parties(("",), (rows,), protocol, names, exchange=rounds)
+    try:
+        return run_release(spec, holders, "auto", None, _kept_by_sites)
+    except RoundOpen as error:
+        return error.args[0]
+    except FrameError as error:
+        raise FrameError(
+            f"{error}. Nothing of this round is released; each site was charged once, at its start"
+        ) from None
+
+
+def terms_in(folder: Path) -> Terms:
+    """Return the terms of an exchange, without those of a round."""
+    answer = next(answers_in(folder), None)
+    messages = [answer] if answer is not None else list(messages_of(folder, 1).values())
+    if not messages or "round" not in messages[0].terms:
+        raise FrameError(
+            f"the folder {str(folder)!r} has no message of round 1: each site writes it with "
+            "dp.site_release, whose path is the folder"
+        )
+    return {word: value for word, value in messages[0].terms.items() if word not in _OF_ROUNDS}
+
+
+def _kept_by_sites(*_: object, **__: object) -> Charge:
+    return Charge(note="kept by each site")
+
+
+def repeated(step: Callable[[], Any], is_open: Callable[[Any], bool], wait: float) -> Any:
+    """Repeat a step while it leaves a round open, for at most so many seconds."""
+    until = time.monotonic() + wait
+    result = step()
+    while is_open(result) and time.monotonic() < until:
+        time.sleep(_PAUSE)
+        result = step()
+    return result
