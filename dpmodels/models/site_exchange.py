@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple, TypeGuard
 import numpy as np
 
 from dpmodels.atomic_files import discard, write_whole
-from dpmodels.errors import ArgumentError, DPModelsError, FrameError, RoundOpen
+from dpmodels.errors import ArgumentError, FrameError, LedgerError, RoundOpen
 from dpmodels.models.release import run_release
 from dpmodels.models.verb_spec import VerbSpec
-from dpmodels.privacy import Charge, Ledger, charge_of, charge_once
+from dpmodels.privacy import Charge, Ledger, charge, charge_of, charge_once
 from dpmodels.request import Request, difference
 from dpmodels.sites import MessageProtocol, Parties
 from dpmodels.sites.exchange import (
@@ -119,7 +119,8 @@ class SiteExchange:
     def _computed(self) -> bool:
         """Run the mechanism on the answers so far; whether it asked for a round without one."""
         assert self.participant is not None
-        rounds = SiteRounds(self.terms, self.folder, self.site, self.participant, self.key)
+        member = self.participant
+        rounds = SiteRounds(self.terms, self.folder, self.site, member, self.key, self._claim)
         names = self.participant.names
         holders = Parties((self.site,), (self.rows,), self.protocol, names, exchange=rounds)
         try:
@@ -130,16 +131,31 @@ class SiteExchange:
 
     def _charge(self, ledger: Ledger, events: Any, **words: Any) -> Charge:
         """Charge for all rounds at the first, and record what the key is used for."""
-        started = os.path.lexists(used_record(self.key))
-        if not started:
-            _require_same_start(self.folder, self.terms)
-            use_up(self.key, Used(self.site, self.terms["session"], "", digest(self.terms)))
-        try:
+        if os.path.lexists(used_record(self.key)):
             return charge_once(ledger, events, claims=self.claims, **words)
-        except DPModelsError:
-            if not started:
-                discard(used_record(self.key))
+        _require_same_start(self.folder, self.terms)
+        use_up(self.key, Used(self.site, self.terms["session"], "", digest(self.terms)))
+        try:
+            return charge(ledger, events, claims=self.claims, **words)
+        except LedgerError:
+            discard(used_record(self.key))
             raise
+
+    def _claim(self, number: int, sha256: str) -> None:
+        """Record that the message of a round was made, which was charged before."""
+        claim = "round", f"{self.terms['keys'][self.site]} {number}"
+        label = f"message of round {number}, charged before"
+        try:
+            entry = self.ledger.charge(
+                (), adjacency=self.ledger.adjacency, label=label, claims=(claim,)
+            )
+        except LedgerError:
+            raise FrameError(
+                f"the message of round {number} was made before, but its copy is not beside the "
+                "key: the process was killed while it wrote it, or the folder of the key is an "
+                "older copy. The exchange cannot go on: start another with new keys"
+            ) from None
+        self.ledger.released(entry, sha256)
 
 
 def site_exchange(

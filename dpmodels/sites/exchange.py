@@ -12,8 +12,9 @@ Masks
     answers before, and each site makes one message a round. So no keystream is used twice.
 State
     Beside its key a site keeps a record of the exchange and a copy of each message, both readable
-    by its owner alone. A copy is written once, before its message is shown: of several processes
-    one makes the message, and a repeated call sends the same bytes.
+    by its owner alone. The ledger admits one message a round, and its copy is written before it is
+    shown: of several processes one makes the message, a repeated call sends the same bytes, and
+    an older copy of the site's folder cannot make a message again.
 """
 
 from __future__ import annotations
@@ -180,23 +181,32 @@ class SiteRounds(Exchange):
     """A site's: it makes its message of the first round that has no answer, and stops."""
 
     def __init__(
-        self, terms: Mapping[str, Any], folder: Path, site: str, participant: Participant, key: Path
+        self,
+        terms: Mapping[str, Any],
+        folder: Path,
+        site: str,
+        participant: Participant,
+        key: Path,
+        claim: Callable[[int, str], None],
     ) -> None:
         super().__init__(terms, folder)
         self._site, self._participant, self._key = site, participant, key
+        self._claim = claim  # Of a round, with the digest of its message: once
 
     def recorded(self, question: Question, answer: SiteMessage) -> None:
         """Refuse an answer to a round in which this site sent no message."""
         require_answer_to(self._key, self._number, answer)
 
     def open(self, question: Question, position: Mapping[str, Any]) -> SiteMessage:
-        """Keep a copy of the message, which claims the round."""
+        """Make the message of the round, claim the round in the ledger, and keep a copy."""
         statistic = question.statistic()
         terms = {**self.terms, "basis": statistic.fingerprint.digest, **position}
         values = question.part(statistic, self._participant, canonical(terms))
         assert values.shape == question.shape
         message = site_message(terms, self._site, statistic.cross()[1], values, "words")
-        write_whole(copy_file(self._key, self._number), seal(message).content, private=True)
+        sealed = seal(message)
+        self._claim(self._number, sealed.sha256)
+        write_whole(copy_file(self._key, self._number), sealed.content, private=True)
         raise RoundOpen(f"round {self._number} has no answer yet")
 
 
