@@ -42,7 +42,8 @@ from dpmodels.version import __version__
 
 Terms = dict[str, Any]
 _PAUSE: Final = 0.2  # Seconds between two looks for a file, a choice
-_OF_ROUNDS: Final = ("basis", "round", "answers")
+# Terms that differ between the rounds of an exchange.
+OF_ROUNDS: Final = ("basis", "round", "answers")
 
 
 class Turn(NamedTuple):
@@ -204,7 +205,7 @@ def site_exchange(
 def _require_same_start(folder: Path, terms: Terms) -> None:
     """Refuse terms that a site before has not, before anything is charged."""
     for name, message in messages_of(folder, 1).items():
-        first = {word: value for word, value in message.terms.items() if word not in _OF_ROUNDS}
+        first = {word: value for word, value in message.terms.items() if word not in OF_ROUNDS}
         reason = difference(terms, first)
         if reason:
             raise FrameError(f"site {name!r} started with other terms: {reason}")
@@ -252,7 +253,7 @@ def terms_in(folder: Path) -> Terms:
             f"the folder {str(folder)!r} has no message of round 1: each site writes it with "
             "dp.site_release, whose path is the folder"
         )
-    return {word: value for word, value in messages[0].terms.items() if word not in _OF_ROUNDS}
+    return {word: value for word, value in messages[0].terms.items() if word not in OF_ROUNDS}
 
 
 def _kept_by_sites(*_: object, **__: object) -> Charge:

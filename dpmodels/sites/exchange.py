@@ -29,7 +29,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from dpmodels.atomic_files import write_whole
+from dpmodels.atomic_files import discard, publish, stage, write_whole
 from dpmodels.errors import FrameError, RoundOpen, shorten
 from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.noise import source
@@ -110,16 +110,35 @@ def answers_in(folder: AnyPath) -> Iterator[SiteMessage]:
     """Read the answers, each checked to follow the one before."""
     last, number = "", 1
     while os.path.lexists(answer_file(folder, number)):
-        file = answer_file(folder, number)
-        answer = read_message(file)
-        stated = (answer.site, answer.terms.get("round"), answer.terms.get("answers"))
-        if stated != (EVERYBODY, number, last):
-            raise FrameError(
-                f"{str(file)!r} is not the answer of round {number} that follows those before it: "
-                "another exchange wrote it, or one of them was replaced"
-            )
+        answer = _answer(answer_file(folder, number), number, last)
         yield answer
         last, number = seal(answer).sha256, number + 1
+
+
+def write_answer(folder: AnyPath, text: str, key: AnyPath) -> None:
+    """Write the answer to this site's last message, unless the folder has it already."""
+    content, last, number = text.encode(errors="replace"), "", 1
+    for answer in answers_in(folder):
+        if answer_file(folder, number).read_bytes() == content:
+            return
+        last, number = seal(answer).sha256, number + 1
+    partial = stage(answer_file(folder, number), content)
+    try:
+        require_answer_to(key, number, _answer(partial, number, last))
+        publish(partial, answer_file(folder, number))
+    finally:
+        discard(partial)
+
+
+def _answer(file: Path, number: int, last: str) -> SiteMessage:
+    answer = read_message(file)
+    stated = (answer.site, answer.terms.get("round"), answer.terms.get("answers"))
+    if stated != (EVERYBODY, number, last):
+        raise FrameError(
+            f"{str(file)!r} is not the answer of round {number} that follows those before it: "
+            "another exchange wrote it, or one of them was replaced"
+        )
+    return answer
 
 
 class Question(NamedTuple):
