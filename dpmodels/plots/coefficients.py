@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -38,6 +40,7 @@ _LONGEST: Final = 40  # characters of a model's name in the legend
 _LONGEST_TERM: Final = 80
 _USUAL_TERM: Final = 24
 _INCHES: Final = 0.08
+_LEVEL: Final = re.compile(r"(.+)\[T\.(.+)\]", re.DOTALL)
 
 
 class Intervals(NamedTuple):
@@ -81,9 +84,9 @@ def coefficients(
             raise ArgumentError(f"{model.values.shape} coefficients for {len(labels)} labels")
     is_single = len(models) == 1
     row_inches = 0.3 if is_single else 0.12 + 0.17 * len(models)
-    names = short_names(labels, _LONGEST_TERM)
-    wider = _INCHES * max(max(map(len, names)) - _USUAL_TERM, 0)
-    ax = axes_or_new(ax, (6.0 + wider, min(1.3 + row_inches * len(labels), _TALLEST)))
+    rows = _rows(labels, grouped=1.3 + row_inches * 2 * len(labels) <= _TALLEST)
+    wider = _INCHES * max(max(map(len, rows.names)) - _USUAL_TERM, 0)
+    ax = axes_or_new(ax, (6.0 + wider, min(1.3 + row_inches * len(rows.names), _TALLEST)))
     left, right = _limits(models, at)
     if ratio:
         ax.set_xscale("log")
@@ -95,20 +98,45 @@ def coefficients(
         ax.axvline(np.exp(at) if ratio else at, color=GREY, linewidth=0.9, zorder=0.5)
     width = 0.8 / len(models)
     for index, model in enumerate(models):
-        positions: Floats = (
-            np.arange(len(labels), dtype=np.float64) + (index - (len(models) - 1) / 2) * width
-        )
+        positions = rows.positions + (index - (len(models) - 1) / 2) * width
         _model(ax, model, positions, number=None if is_single else index, ratio=ratio)
         _label_unidentified(ax, model, positions, lost, is_single=is_single)
     if not any(_identified(model).any() for model in models):
         ax.set_xticks([])
-    ax.set_ylim(len(labels) - 0.4, -0.6)
-    row_names(ax, names)
+    ax.set_ylim(len(rows.names) - 0.4, -0.6)
+    row_names(ax, rows.names)
+    for at in sorted(set(range(len(rows.names))) - set(rows.positions)):
+        ax.get_yticklabels()[at].set_fontweight("bold")
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel(title, parse_math=False)
     ax.set_ylabel(across, parse_math=False)
     legend_above(ax, _keys(models, level))
     return finished(ax, stamp, caption, _alt(models, labels, title, ratio, lost))
+
+
+class _Rows(NamedTuple):
+    """Names of all rows, first at the top, and in which of them the terms stand."""
+
+    names: tuple[str, ...]
+    positions: Floats
+
+
+def _rows(labels: Sequence[str], *, grouped: bool) -> _Rows:
+    """Write the levels of a variable, where two or more follow each other, under its name."""
+    levels = [_LEVEL.fullmatch(label) for label in labels]
+    names: list[str] = []
+    positions: list[int] = []
+    whole = short_names(labels, _LONGEST_TERM)
+    for variable, terms in groupby(range(len(labels)), lambda i: (m := levels[i]) and m[1]):
+        at = list(terms)
+        shown = [whole[i] for i in at]
+        if grouped and variable is not None and len(at) > 1:
+            names += short_names([variable], _LONGEST_TERM)
+            of_variable = [match[2] for i in at if (match := levels[i])]
+            shown = list(short_names(of_variable, _LONGEST_TERM))
+        positions += range(len(names), len(names) + len(at))
+        names += shown
+    return _Rows(tuple(names), np.array(positions, dtype=np.float64))
 
 
 def _identified(model: Intervals) -> np.ndarray:

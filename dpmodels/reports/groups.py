@@ -140,8 +140,10 @@ def _var_cells(lines: list[dict[object, float]]) -> list[tuple[str, ...]]:
 
 
 def mean_text(of: TableCall, value: float, *sds: float) -> str:
-    """Print a mean, that of dates as the nearest date."""
-    return day(value) if of.date and np.isfinite(value) else printed(value, *sds)
+    """Print a mean to the digits that its errors leave, that of dates as the nearest date."""
+    if not np.isfinite(value):
+        return LOST
+    return day(value) if of.date else signif_uncertain(value, max(sds))
 
 
 def printed(value: float, *sds: float) -> str:
@@ -231,7 +233,8 @@ def ttest_report(fit: TTestResult) -> Report:
     two = bool(fit._facts.factors)
     title = "Private two-sample t-test" if two else "Private one-sample t-test"
     unequal = "; variances may be unequal" if two else ""
-    note = f"The test accounts for the privacy noise{unequal}."
+    clipped = "" if fit.release.held is None else " It compares means of the clipped rows."
+    note = f"The test accounts for the privacy noise{unequal}.{clipped}"
     sections = (*means.sections, _test(fit))
     return replace(means, title=title, sections=sections, notes=(note, *means.notes))
 

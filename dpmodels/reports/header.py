@@ -96,7 +96,7 @@ def row_norm(call: MomentsCall | CoefficientsCall, release: AnyRelease | None = 
     why = "from the codebook"
     ball = getattr(release, "ball", None)
     if ball is not None:
-        share, sd = 100 * max(ball.shortened, 0.0), 100 * ball.shortened_sd
+        share, sd = 100 * min(max(ball.shortened, 0.0), 1.0), 100 * ball.shortened_sd
         decimals = 1 if sd >= 0.05 else 2
         what = "shortened" if isinstance(release, MomentsRelease) else "left out"
         return f"{signif(ball.radius, 3)} ({share:.{decimals}f} ± {sd:.{decimals}f} % {what})"

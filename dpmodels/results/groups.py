@@ -238,7 +238,8 @@ class MeanResult(GroupedResult):
         table = pairs_of_means(self._moments, self._facts, how, coverage)
         pairs = f"{len(table)} pairs: {ADJUSTMENTS[how]}." if len(table) > 1 else ""
         variances = "Unequal variances; errors of sampling and noise."
-        notes = (f"{pairs} {variances}".strip(),)
+        clipped = "" if self.release.held is None else "Means of the clipped rows are compared."
+        notes = (" ".join(filter(None, (pairs, variances, clipped))),)
         unit = unit_of(self.call.codebook, self._facts.variable)
         title = f"Contrasts of {self._facts.variable}: differences of means{in_unit(unit)}"
         return Estimates(self, title, table, notes, coverage, test="t")
@@ -379,8 +380,9 @@ class TTestResult(Tested):
     Notes
     -----
     The difference is the first level's mean less the second's. Its standard error allows for noise
-    and sampling, with unequal variances; the p-value uses their joint distribution. Intervals have
-    one row, named `term`.
+    and sampling, with unequal variances; the p-value uses their joint distribution. Where the rows
+    were clipped to a range that was found first, means of the clipped rows are compared. Intervals
+    have one row, named `term`.
     """
 
     call: DescribedCall

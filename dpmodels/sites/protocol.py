@@ -189,8 +189,7 @@ def unpack(
 ) -> Summed:
     """Make the release of integers that hold their noise already."""
     if isinstance(plan, CountPlan):
-        silent = np.zeros(noisy.size, dtype=np.int64)
-        release = counts_released(strategy.info, plan, noisy, silent, rows, "gaussian")
+        release = counts_released(strategy.info, plan, noisy, rows, "gaussian")
         return replace(release, noise_sd=release.noise_sd * widening)
     line, column = _places(plan)
     size = plan.lattice.columns + 1

@@ -170,6 +170,17 @@ def test_the_table_names_the_range_and_bounds_the_share_outside(tmp_path):
     assert again.summary().as_text() == fit.summary().as_text()
 
 
+def test_a_test_says_that_it_compares_clipped_rows():
+    rng = np.random.default_rng(4)
+    rows = pd.DataFrame({"y": rng.lognormal(0, 1, 4_000), "g": rng.choice(["a", "b"], 4_000)})
+    words = {"codebook": {"y": (0, 1e5), "g": ["a", "b"]}, "eps": 1, "delta": 1e-6}
+    with dp.simulation(seed=3):
+        test, means = dp.dp_ttest("y ~ g", rows, **words), dp.dp_mean("y ~ g", rows, **words)
+    assert test.release.held is not None
+    assert "It compares means of the clipped rows." in " ".join(str(test.summary()).split())
+    assert "Means of the clipped rows are compared." in means.contrasts().notes[0]
+
+
 ODD = {
     "equal": {"y": [3.0] * 2_000, "g": ["u"] * 2_000},
     "zero": {"y": [0.0] * 2_000, "g": ["v"] * 2_000},

@@ -309,7 +309,7 @@ def test_the_picture_of_coefficients():
     with dp.simulation(seed=1):
         found = fit(budget=ZCDP(1.0))
     ax = found.plot(ax=Figure().subplots())
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["g[T.v]", "g[T.w]", "a", "b"]
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["g", "v", "w", "a", "b"]
     assert "yes" in ax.get_xlabel()
     with pytest.raises(NotAvailable, match="inference"):
         fit(inference=False).plot()

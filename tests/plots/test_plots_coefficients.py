@@ -92,6 +92,24 @@ def test_sixty_terms_and_one_are_readable():
     assert_readable(one, [*one.get_yticklabels(), one.xaxis.label])
 
 
+def test_levels_stand_under_the_name_of_their_variable():
+    labels = ["age", "region[T.South]", "region[T.a [b] c]", "sex[T.male]", "age:region[T.South]"]
+    ax = coefficients([model(values=range(5))], labels=labels, title="Coefficient")
+    ticks = ax.get_yticklabels()
+    names = [tick.get_text() for tick in ticks]
+    assert names == ["age", "region", "South", "a [b] c", "sex[T.male]", "age:region[T.South]"]
+    assert [tick.get_fontweight() == "bold" for tick in ticks] == [False, True] + 4 * [False]
+    thin, _ = ax.collections[:2]
+    np.testing.assert_allclose([s[0, 1] for s in thin.get_segments()], [0, 2, 3, 4, 5])
+    assert "region[T.South] 1 (0.5 to 1.5)" in alt_text(ax)
+
+
+def test_levels_are_not_grouped_where_names_are_thinned():
+    labels = [f"g[T.{level}]" for level in range(70)]
+    ax = coefficients([model(values=range(70))], labels=labels, title="Coefficient")
+    assert "g" not in {tick.get_text() for tick in ax.get_yticklabels()}
+
+
 def test_what_does_not_fit_is_refused():
     with pytest.raises(ArgumentError, match="3 labels"):
         coefficients([model(values=[1.0])], labels=LABELS, title="")

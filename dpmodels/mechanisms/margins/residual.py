@@ -45,7 +45,7 @@ from dpmodels.mechanisms.protocol import (
     release_terms,
     squared_sensitivity,
 )
-from dpmodels.noise import Entropy, discrete_gaussian
+from dpmodels.noise import Entropy, discrete_gaussian, noisy_sums
 from dpmodels.postprocess.residuals import cells, centred, split, summed
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier
 from dpmodels.released import MarginsRelease, MechanismInfo
@@ -105,13 +105,16 @@ class Residual:
         exact, n_rows = statistic.cross()
         facts = plan.facts
         tables: dict[Any, Any] = split(exact, facts.largest, facts.sizes)
+        sums: list[tuple[Any, float]] = []
         components = [] if not facts.adjacency.n_public else [np.array([float(n_rows)])]
         for part, unit, scale in zip(plan.measured, plan.units, plan.scales, strict=True):
             term = next(margin for margin in facts.largest if set(part) <= set(margin))
             counts = summed(tables[term], term, part)
-            noise = discrete_gaussian(scale, counts.size, entropy).astype(object)
-            noisy = centred(unit * counts + noise.reshape(counts.shape))
-            components.append(noisy.astype(np.float64).ravel() / (unit * counts.size))
+            sums.append((unit * counts, scale))
+        for noisy, (counts, _), unit in zip(
+            noisy_sums(sums, discrete_gaussian, entropy), sums, plan.units, strict=True
+        ):
+            components.append(centred(noisy).astype(np.float64).ravel() / (unit * counts.size))
         return MarginsRelease(
             values=np.concatenate(components),
             law="gaussian",
