@@ -160,7 +160,7 @@ def client_app(
         "rows": rows,
         "subset": subset,
     }
-    _, chosen, terms = state(formula, **stated, words=words)
+    _, chosen, terms = state(formula, **stated, words=words, in_rounds=is_exchange(path))
     terms = exchange_terms(terms) if is_exchange(path) else terms
     local: dict[str, Any] = {"csv": csv, "ledger": ledger}
     release = partial(site_release, formula, data, path, **stated, **local, **words)

@@ -6,22 +6,27 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeGuard
+from typing import Any, Final, TypeGuard
 
 import numpy as np
 
-from dpmodels.atomic_files import discard, write_whole
+from dpmodels.atomic_files import discard
 from dpmodels.errors import ArgumentError, FrameError, LedgerError, RoundOpen
 from dpmodels.models.release import run_release
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.privacy import Charge, Ledger, charge, charge_of, charge_once
-from dpmodels.request import Request, difference
+from dpmodels.request import difference
 from dpmodels.sites import MessageProtocol, Parties
 from dpmodels.sites.exchange import (
+    PAUSE,
     AggregatorRounds,
+    SiteFiles,
     SiteRounds,
+    answer_file,
     answers_in,
+    appears,
     copy_file,
     message_file,
     messages_of,
@@ -41,17 +46,8 @@ from dpmodels.typing import AnyPath
 from dpmodels.version import __version__
 
 Terms = dict[str, Any]
-_PAUSE: Final = 0.2  # Seconds between two looks for a file, a choice
 # Terms that differ between the rounds of an exchange.
 OF_ROUNDS: Final = ("basis", "round", "answers")
-
-
-class Turn(NamedTuple):
-    """A site's last message, its round, and whether all rounds are answered."""
-
-    path: Path
-    number: int
-    finished: bool
 
 
 def exchange_terms(terms: Terms) -> Terms:
@@ -84,51 +80,52 @@ class SiteExchange:
         session = ("session", f"{self.terms['session']}, site {self.site}")
         return session, key_claim(self.terms, self.site)
 
-    def turn(self) -> Turn:
-        """Send the message of the first round without an answer; the same again if it was sent.
+    def turns(self, until: float) -> Path:
+        """Send messages until an answer is missing; return the path of the last.
 
         FrameError if files of others do not belong to the exchange; it says what was charged.
         """
         try:
-            return self._turn()
+            self._run(until)
         except FrameError as error:
             entry = charge_of(self.ledger, self.claims)
             charged = "Nothing was charged"
             if entry is not None:
                 charged = f"The exchange stays charged once, at its start: {entry.describe()}"
             raise FrameError(f"{error}. {charged}") from None
+        sent = 1
+        while copy_file(self.key, sent + 1).exists():
+            sent += 1
+        return message_file(self.folder, sent, self.site)
 
-    def _turn(self) -> Turn:
-        answers = list(answers_in(self.folder))
-        number = len(answers) + 1
-        copy = copy_file(self.key, number)
-        if self.participant is not None and not copy.exists() and not self._computed():
-            wipe(self.key, self.site)
-        if not copy.exists():
-            last = max(at for at in range(1, number + 1) if copy_file(self.key, at).exists())
-            return Turn(message_file(self.folder, last, self.site), last, finished=True)
-        for at, answer in enumerate(answers, 1):
-            require_answer_to(self.key, at, answer)
-        message = read_message(copy)
-        if message.terms["answers"] != (seal(answers[-1]).sha256 if answers else ""):
-            raise FrameError(f"this site's message of round {number} followed other answers")
-        target = message_file(self.folder, number, self.site)
-        if not (target.is_file() and target.read_bytes() == copy.read_bytes()):
-            write_whole(target, copy.read_bytes())
-        return Turn(target, number, finished=False)
+    def _run(self, until: float) -> None:
+        """Take turns as answers arrive; remove the secret once all rounds are answered."""
+        files = SiteFiles(
+            self.site, self.terms, self.participant, self.key, self.folder, self._claim
+        )
+        awaited = True
+        while awaited:
+            answers = list(answers_in(self.folder))
+            for number, answer in enumerate(answers, 1):
+                require_answer_to(self.key, number, answer)
+            if copy_file(self.key, len(answers) + 1).exists():
+                files.show(len(answers) + 1, seal(answers[-1]).sha256 if answers else "")
+            elif self.participant is None or self._computed(files, self.participant, until):
+                wipe(self.key, self.site)
+                return
+            awaited = appears(
+                answer_file(self.folder, len(list(answers_in(self.folder))) + 1), until
+            )
 
-    def _computed(self) -> bool:
-        """Run the mechanism on the answers so far; whether it asked for a round without one."""
-        assert self.participant is not None
-        member = self.participant
-        rounds = SiteRounds(self.terms, self.folder, self.site, member, self.key, self._claim)
-        names = self.participant.names
-        holders = Parties((self.site,), (self.rows,), self.protocol, names, exchange=rounds)
+    def _computed(self, files: SiteFiles, member: Participant, until: float) -> bool:
+        """Run the mechanism on the answers so far; whether all its rounds are answered."""
+        rounds = SiteRounds(files, partial(absent_rows, self.spec), until)
+        holders = Parties((self.site,), (self.rows,), self.protocol, member.names, exchange=rounds)
         try:
             run_release(self.spec, holders, "auto", self.ledger, self._charge)
         except RoundOpen:
-            return True
-        return False
+            return False
+        return True
 
     def _charge(self, ledger: Ledger, events: Any, **words: Any) -> Charge:
         """Charge for all rounds at the first, and record what the key is used for."""
@@ -215,11 +212,7 @@ def _require_same_start(folder: Path, terms: Terms) -> None:
 
 
 def combine_rounds(
-    folder: Path,
-    terms: Terms,
-    spec: VerbSpec[object],
-    request: Request,
-    protocol: MessageProtocol,
+    folder: Path, terms: Terms, spec: VerbSpec[object], protocol: MessageProtocol, until: float
 ) -> object:
     """Write the answers of all rounds whose messages are there; return the result or OpenRound."""
     if terms["version"] != __version__:
@@ -228,12 +221,8 @@ def combine_rounds(
             "exchange use the same version"
         )
     names = protocol.participants(tuple(sorted(terms["keys"])))
-    # The rows lie at the sites: without any, the mechanism asks for the same sums.
-    person = request.adjacency.person
-    variables = [*request.codebook, *([] if person is None else [person])]
-    rows = {name: np.empty(0) for name in variables}
-    rounds = AggregatorRounds(terms, folder)
-    holders = Parties(("",), (rows,), protocol, names, exchange=rounds)
+    rounds = AggregatorRounds(terms, folder, partial(absent_rows, spec), until)
+    holders = Parties(("",), (_no_rows(spec, 0),), protocol, names, exchange=rounds)
     try:
         return run_release(spec, holders, "auto", None, _kept_by_sites)
     except RoundOpen as error:
@@ -242,6 +231,18 @@ def combine_rounds(
         raise FrameError(
             f"{error}. Nothing of this round is released; each site was charged once, at its start"
         ) from None
+
+
+def absent_rows(spec: VerbSpec[object], number: int) -> Any:
+    """Return the rows of other sites as so many incomplete ones."""
+    return spec.private.bind(_no_rows(spec, number))
+
+
+def _no_rows(spec: VerbSpec[object], number: int) -> dict[str, Any]:
+    request = spec.request
+    person = request.adjacency.person
+    names = [*request.codebook, *([] if person is None else [person])]
+    return {name: np.broadcast_to(np.nan, number) for name in names}
 
 
 def terms_in(folder: Path) -> Terms:
@@ -260,11 +261,10 @@ def _kept_by_sites(*_: object, **__: object) -> Charge:
     return Charge(note="kept by each site")
 
 
-def repeated(step: Callable[[], Any], is_open: Callable[[Any], bool], wait: float) -> Any:
-    """Repeat a step while it leaves a round open, for at most so many seconds."""
-    until = time.monotonic() + wait
+def repeated(step: Callable[[], Any], is_open: Callable[[Any], bool], until: float) -> Any:
+    """Repeat a step while it leaves a round open, until a time of the monotonic clock."""
     result = step()
     while is_open(result) and time.monotonic() < until:
-        time.sleep(_PAUSE)
+        time.sleep(PAUSE)
         result = step()
     return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
@@ -18,7 +19,6 @@ from dpmodels.frames.delimited import CsvMode
 from dpmodels.models.release import measured
 from dpmodels.models.replay import all_verbs, verb_of
 from dpmodels.models.site_exchange import (
-    Turn,
     combine_rounds,
     is_exchange,
     repeated,
@@ -191,6 +191,7 @@ def site_release(
         rows=rows,
         subset=subset,
         words=words,
+        in_rounds=is_exchange(path),
     )
     chosen, terms, ledger = stated.protocol, stated.terms, ledger_of(ledger)
     require_key_record(chosen, ledger)
@@ -228,25 +229,21 @@ def _take_turns(
 ) -> Path:
     """Send a site's messages of an exchange, one or as many as it waits for."""
 
-    def turn() -> Turn:
-        def participant(started: bool) -> Participant | None:
-            return participant_of(stated.protocol, site, key, cards, started=started)
+    def participant(started: bool) -> Participant | None:
+        return participant_of(stated.protocol, site, key, cards, started=started)
 
-        part = site_exchange(
-            _spec(stated.request),
-            rows,
-            stated.protocol,
-            stated.terms,
-            site=site,
-            key=key,
-            ledger=ledger,
-            folder=folder,
-            participant=participant,
-        )
-        return part.turn()
-
-    last: Turn = repeated(turn, lambda turn: not turn.finished, wait)
-    return last.path
+    part = site_exchange(
+        _spec(stated.request),
+        rows,
+        stated.protocol,
+        stated.terms,
+        site=site,
+        key=key,
+        ledger=ledger,
+        folder=folder,
+        participant=participant,
+    )
+    return part.turns(time.monotonic() + wait)
 
 
 def combine(files: AnyPath | Sequence[AnyPath], *, wait: float = 0.0) -> object:
@@ -307,7 +304,8 @@ def combine(files: AnyPath | Sequence[AnyPath], *, wait: float = 0.0) -> object:
     396
     """
     if is_exchange(files):
-        return repeated(partial(_combine_rounds, Path(files)), _is_open, wait)
+        until = time.monotonic() + wait
+        return repeated(partial(_combine_rounds, Path(files), until), _is_open, until)
     if isinstance(files, str | PathLike) or not files:
         raise ArgumentError(
             "files=: expected a list of files, one of each site, or the folder of an exchange"
@@ -327,10 +325,10 @@ def combine(files: AnyPath | Sequence[AnyPath], *, wait: float = 0.0) -> object:
     return spec.of(release, "kept by each site", reason)
 
 
-def _combine_rounds(folder: Path) -> object:
+def _combine_rounds(folder: Path, until: float) -> object:
     terms = terms_in(folder)
     request, protocol = read_terms(terms)
-    return combine_rounds(folder, terms, _spec(request), request, protocol)
+    return combine_rounds(folder, terms, _spec(request), protocol, until)
 
 
 def _is_open(result: object) -> bool:
@@ -386,6 +384,7 @@ def state(
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
     words: Mapping[str, Any],
+    in_rounds: bool = False,
 ) -> Stated:
     """Return the terms of a site, equal at all sites; read nothing."""
     chosen: MessageProtocol = named_protocol(protocol, SENT)
@@ -399,7 +398,9 @@ def state(
         if not isinstance(value, str) or not value:
             raise ArgumentError(f"{name}={quoted(value)}: expected a text that is not empty")
     _require_options(declared, words)
-    all_words = declared.sent({**declared.options, **words})
+    all_words = {**declared.options, **words}
+    if not in_rounds:
+        all_words = declared.sent(all_words)
     options: dict[str, Any] = {"person": person, "rows": rows, "subset": subset, **all_words}
     request = requested(
         verb, formula, checked_codebook(codebook), eps, delta, budget, adjacency, **options
@@ -468,7 +469,8 @@ def read_terms(terms: Mapping[str, Any]) -> tuple[Request, MessageProtocol]:
     if name not in SENT or verb is None or not words.keys() <= verb.options.keys():
         raise FrameError("this version lacks the verb, an option or the protocol of the files")
     _read_options(verb, words, "terms.words")
-    request = Request.of({**terms, "words": verb.sent({**verb.options, **words})})
+    options = {**verb.options, **words}
+    request = Request.of({**terms, "words": options if "version" in terms else verb.sent(options)})
     if not isinstance(request.guarantee, ApproxDP | ZCDP):
         raise FrameError("terms.guarantee: sites add Gaussian noise, which has no pure guarantee")
     protocol: MessageProtocol = conform(SENT[name], protocol_terms, "terms.protocol")

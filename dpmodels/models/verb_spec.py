@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from dpmodels.design.rows import requested_of
 from dpmodels.formula.sides import subset
 from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.models.predicted_laws import Law, always
 from dpmodels.postprocess.units import in_persons
-from dpmodels.privacy import Adjacency, group_events, planned_for_group
+from dpmodels.privacy import (
+    ZCDP,
+    Adjacency,
+    gaussian_multiplier,
+    group_events,
+    planned_for_group,
+)
 from dpmodels.released import AnyRelease
 from dpmodels.request import Request
 from dpmodels.results.call import Spec
@@ -87,15 +93,48 @@ def planned(
     candidate, protocol_reason = holders.mechanism(
         mechanism, VERBS[request.verb].gaussian, request, lawful=spec.lawful
     )
-    strategy, reason = spec.choose(candidate, private)
+    spec, strategy, reason = _chosen(spec, holders, candidate, private)
     if getattr(strategy, "passes", "many" if spec.passes else "one") == "many":
         for source in private:
             source.require_passes()
     plan: Any = planned_for_group(
-        partial(strategy.plan, spec.facts),
+        holders.planning(strategy, partial(strategy.plan, spec.facts)),
         lambda plan: plan.events,
         request.guarantee,
         request.adjacency.places,
     )
     holders.check(strategy, plan)
     return Planned(strategy, plan, protocol_reason or reason)
+
+
+def _chosen(
+    spec: VerbSpec[Any], holders: Parties, mechanism: object, private: Sequence[Any]
+) -> tuple[VerbSpec[Any], AnyStrategy, str]:
+    """Choose a strategy; where sites add the noise, as for a guarantee of Gaussian noise."""
+    if not holders.joint:
+        return spec, *spec.choose(mechanism, private)
+    if holders.exchange is not None:
+        private = [_OfUnknownNumber(rows) for rows in private]
+    declared = VERBS[spec.request.verb]
+    rho = ZCDP(0.5 / gaussian_multiplier(spec.request.guarantee) ** 2)
+    gaussian = declared.spec(replace(spec.request, guarantee=rho))
+    names = [mechanism]
+    if isinstance(mechanism, str) and mechanism == "auto":
+        names += [name for name in (declared.joint, declared.gaussian) if name]
+    for name in names:
+        strategy, reason = gaussian.choose(name, private)
+        if holders.shared(strategy):
+            break
+    return (gaussian if holders.in_rounds(strategy) else spec), strategy, reason
+
+
+class _OfUnknownNumber:
+    """Rows of one site, whose number no other knows before a mechanism is chosen."""
+
+    nrows: Final = None
+
+    def __init__(self, rows: Any) -> None:
+        self._rows = rows
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._rows, name)
