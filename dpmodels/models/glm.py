@@ -233,7 +233,7 @@ def dp_glm(
     )
 
 
-@spec_of("glm")
+@spec_of("glm", joint="gradients")
 def glm_spec(request: Request) -> VerbSpec[GLMResult | MultinomialResult]:
     """Build the specification of a dp_glm call."""
     return glm_by_counts(request, *glm_by_sums(request))

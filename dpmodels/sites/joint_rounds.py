@@ -41,8 +41,9 @@ from dpmodels.mechanisms.covariance.rounds import Rounds
 from dpmodels.mechanisms.covariance.shells import Shells
 from dpmodels.mechanisms.margins import Residual
 from dpmodels.mechanisms.protocol import AnyStrategy
-from dpmodels.mechanisms.regression import Ellipsoid, NoisyGradients, Scores
+from dpmodels.mechanisms.regression import Ellipsoid, Moments, NoisyGradients, Scores
 from dpmodels.mechanisms.regression.rate_scores import RateScores
+from dpmodels.mechanisms.robust_covariance import RobustCovariance
 from dpmodels.mechanisms.scalar import RankTree, Refined
 from dpmodels.noise import Entropy, NoiseOfSites, discrete_gaussian
 from dpmodels.noise.addition import Part
@@ -56,6 +57,13 @@ IN_ROUNDS: tuple[type[Any], ...] = (
 )
 # Of the variance, for shifts that are not divided evenly between the sites: a choice.
 SLACK = 2.0**-10
+
+
+def in_rounds(strategy: object) -> bool:
+    """Whether a mechanism asks for sums of integers over disjoint rows, one after the other."""
+    if isinstance(strategy, RobustCovariance):
+        return isinstance(strategy.base, Moments) or in_rounds(strategy.base)
+    return isinstance(strategy, IN_ROUNDS)
 
 
 def widening(sites: int, honest: int) -> float:
@@ -110,7 +118,7 @@ class InOneProcess(NoiseOfSites):
     def _noisy(self, exact: NDArray[Any], scale: float, finer: int) -> NDArray[Any]:
         share = scale * finer / math.sqrt(self.sites)
         draws = (discrete_gaussian(share, exact.size, self.entropy) for _ in range(self.sites))
-        noise = sum(draw.astype(object) for draw in draws)
+        noise: NDArray[Any] = np.sum([draw.astype(object) for draw in draws], axis=0)
         if finer > 1:
             noise = np.array([Fraction(int(step), finer) for step in noise], dtype=object)
         return np.asarray(exact + noise.reshape(exact.shape))

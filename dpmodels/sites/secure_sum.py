@@ -39,7 +39,7 @@ from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.noise import Entropy
 from dpmodels.privacy import Guarantee
 from dpmodels.released import AnyRelease
-from dpmodels.sites.joint_rounds import IN_ROUNDS, InOneProcess, planning, released
+from dpmodels.sites.joint_rounds import InOneProcess, in_rounds, planning, released
 from dpmodels.sites.key_file import (
     KeyShare,
     PairStream,
@@ -129,7 +129,7 @@ class SecureSum(MaskedSum):
 
     def in_rounds(self, strategy: AnyStrategy) -> bool:
         """Whether a strategy asks for several sums, or for a transform of them."""
-        return isinstance(strategy, IN_ROUNDS)
+        return in_rounds(strategy)
 
     def planning(self, plan_of: Callable[[Any], Any], sites: int) -> Callable[[Guarantee], Any]:
         """Return a function that plans a strategy of rounds for the noise of all sites."""
