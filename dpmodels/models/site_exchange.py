@@ -41,7 +41,7 @@ from dpmodels.sites.key_file import (
     used_record,
     wipe,
 )
-from dpmodels.sites.message import digest, key_claim, read_message, seal
+from dpmodels.sites.message import SiteMessage, digest, key_claim, read_message, seal
 from dpmodels.typing import AnyPath
 from dpmodels.version import __version__
 
@@ -245,15 +245,20 @@ def _no_rows(spec: VerbSpec[object], number: int) -> dict[str, Any]:
     return {name: np.broadcast_to(np.nan, number) for name in names}
 
 
-def terms_in(folder: Path) -> Terms:
-    """Return the terms of an exchange, without those of a round."""
-    answer = next(answers_in(folder), None)
-    messages = [answer] if answer is not None else list(messages_of(folder, 1).values())
-    if not messages or "round" not in messages[0].terms:
-        raise FrameError(
-            f"the folder {str(folder)!r} has no message of round 1: each site writes it with "
-            "dp.site_release, whose path is the folder"
-        )
+def terms_in(folder: Path, until: float) -> Terms:
+    """Return the terms of an exchange, without those of a round; wait for the first message."""
+    messages: list[SiteMessage] = []
+    while not messages:
+        answer = next(answers_in(folder), None)
+        messages = list(messages_of(folder, 1).values()) if answer is None else [answer]
+        if not messages and time.monotonic() >= until:
+            raise FrameError(
+                f"the folder {str(folder)!r} has no message of round 1: each site writes it with "
+                "dp.site_release, whose path is the folder"
+            )
+        time.sleep(0 if messages else PAUSE)
+    if "round" not in messages[0].terms:
+        raise FrameError(f"the folder {str(folder)!r} has messages that are of no exchange")
     return {word: value for word, value in messages[0].terms.items() if word not in OF_ROUNDS}
 
 

@@ -326,7 +326,7 @@ def combine(files: AnyPath | Sequence[AnyPath], *, wait: float = 0.0) -> object:
 
 
 def _combine_rounds(folder: Path, until: float) -> object:
-    terms = terms_in(folder)
+    terms = terms_in(folder, until)
     request, protocol = read_terms(terms)
     return combine_rounds(folder, terms, _spec(request), protocol, until)
 
@@ -388,11 +388,12 @@ def state(
 ) -> Stated:
     """Return the terms of a site, equal at all sites; read nothing."""
     chosen: MessageProtocol = named_protocol(protocol, SENT)
-    declared = _declared(verb)
+    declared = _declared(verb, in_rounds)
     if declared is None:
+        verbs = sent_verbs(in_rounds)
         raise ArgumentError(
-            f"verb={quoted(verb)}{did_you_mean(verb, sent_verbs())}: expected one of "
-            f"{', '.join(map(repr, sent_verbs()))}"
+            f"verb={quoted(verb)}{did_you_mean(verb, verbs)}: expected one of "
+            f"{', '.join(map(repr, verbs))}"
         )
     for name, value in (("site", site), ("session", session)):
         if not isinstance(value, str) or not value:
@@ -465,27 +466,32 @@ def keys_of(participant: Participant | None) -> dict[str, str]:
 def read_terms(terms: Mapping[str, Any]) -> tuple[Request, MessageProtocol]:
     """Return the request and protocol of messages; refuse those unknown to this version."""
     protocol_terms = dict(terms["protocol"])
-    name, verb, words = protocol_terms.pop("name", None), _declared(terms["verb"]), terms["words"]
+    in_rounds, words = "version" in terms, terms["words"]
+    name, verb = protocol_terms.pop("name", None), _declared(terms["verb"], in_rounds)
     if name not in SENT or verb is None or not words.keys() <= verb.options.keys():
         raise FrameError("this version lacks the verb, an option or the protocol of the files")
     _read_options(verb, words, "terms.words")
     options = {**verb.options, **words}
-    request = Request.of({**terms, "words": options if "version" in terms else verb.sent(options)})
+    request = Request.of({**terms, "words": options if in_rounds else verb.sent(options)})
     if not isinstance(request.guarantee, ApproxDP | ZCDP):
         raise FrameError("terms.guarantee: sites add Gaussian noise, which has no pure guarantee")
     protocol: MessageProtocol = conform(SENT[name], protocol_terms, "terms.protocol")
     return request, protocol
 
 
-def sent_verbs() -> dict[str, Verb]:
+def sent_verbs(in_rounds: bool = False) -> dict[str, Verb]:
     """Return the verbs whose parts sites can send, the default first."""
-    verbs = {name: verb for name, verb in all_verbs().items() if verb.gaussian}
+    verbs = {name: verb for name, verb in all_verbs().items() if _is_sent(verb, in_rounds)}
     return {"pca": verbs["pca"], **verbs}
 
 
-def _declared(name: object) -> Verb | None:
+def _declared(name: object, in_rounds: bool) -> Verb | None:
     verb = verb_of(name) if isinstance(name, str) else None
-    return verb if verb is not None and verb.gaussian else None
+    return verb if verb is not None and _is_sent(verb, in_rounds) else None
+
+
+def _is_sent(verb: Verb, in_rounds: bool) -> bool:
+    return bool(verb.gaussian or (in_rounds and verb.joint))
 
 
 def _require_options(verb: Verb, words: Mapping[str, object]) -> None:

@@ -40,6 +40,7 @@ from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.mechanisms.regression import Ellipsoid, NoisyGradients, Scores
 from dpmodels.noise import NoiseOfSites, source
 from dpmodels.noise.addition import Part
+from dpmodels.privacy import adjacency
 from dpmodels.released import AnyRelease
 from dpmodels.request import canonical, difference
 from dpmodels.sites.joint_rounds import fineness, released
@@ -175,7 +176,9 @@ class Exchange(NoiseOfSites):
 
     def takes(self, strategy: AnyStrategy) -> bool:
         """Whether parties exchange the rounds of a strategy."""
-        return isinstance(strategy, BY_FILES) and not self.terms["codebook"].get("person")
+        # An incomplete row has no person.
+        person = adjacency(self.terms["adjacency"]).person
+        return person is None and isinstance(getattr(strategy, "base", strategy), BY_FILES)
 
     def release(
         self, protocol: MaskedSum, strategy: AnyStrategy, statistic: Statistic, plan: Any

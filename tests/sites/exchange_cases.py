@@ -18,7 +18,7 @@ AGREED: dict[str, Any] = {
     "session": "trial 7",
     "protocol": "secure_sum",
     "codebook": BOOK,
-    "verb": "cov",
+    "verb": "moments",
     "eps": 1.0,
     "delta": 1e-6,
 }
@@ -90,14 +90,15 @@ class Study:
         return answer_file(self.folder, number)
 
 
-def study(top: Path, sites: tuple[str, ...] = SITES) -> Study:
+def study(top: Path, sites: tuple[str, ...] = SITES, adjacency: Any = "replace") -> Study:
     """Make the folders, keys and ledgers of an exchange that has not started."""
     made = Study(top, sites)
     made.folder.mkdir(parents=True)
     for site in sites:
         (top / site).mkdir()
         dp.site_key(site, made.key(site))
-        dp.Ledger.open(top / site / "site.ledger", eps=3.0, delta=1e-6, new=True)
+        words = {"eps": 3.0, "delta": 1e-6, "adjacency": adjacency, "new": True}
+        dp.Ledger.open(top / site / "site.ledger", **words)
     return made
 
 

@@ -20,7 +20,7 @@ def three(tmp_path):
 def test_an_exchange_ends_with_the_result_of_the_verb(three):
     fit = three.finish()
     assert fit.release.shared.sites == SITES
-    assert fit.nobs == 900
+    assert fit.release.rows == 900
     assert "kept by each site" in str(fit.summary())
     assert three.charges() == [1, 1, 1]
     digests = set()
@@ -100,7 +100,7 @@ def test_an_older_copy_of_a_folder_is_no_second_draw_of_noise(three, tmp_path):
         ({"codebook": dp.codebook(a=(-10, 9), b=(-10, 10))}, FrameError, "codebook a range"),
         ({"eps": 0.5}, FrameError, "guarantee"),
         ({"session": "trial 8"}, FrameError, "session is trial 7 and not trial 8"),
-        ({"formula": "~ a", "verb": "mean"}, FrameError, "verb is cov and not mean"),
+        ({"formula": "~ a", "verb": "mean"}, FrameError, "verb is moments and not mean"),
         ({"data": {"a": [1.0]}}, FrameError, "'b'"),
         ({"formula": "~ zz"}, dp.errors.FormulaError, "zz"),
         ({"protocol": "full"}, ArgumentError, "key= and cards= are not|needs key="),
@@ -133,7 +133,7 @@ def test_a_site_without_rows_takes_part(three):
     three.turn("A", data={"a": [], "b": []})
     three.turn("B")
     three.turn("C")
-    assert three.combine().nobs == 600
+    assert three.combine().release.rows == 600
 
 
 def test_a_ledger_that_refuses_leaves_the_key_unused(three):

@@ -48,30 +48,33 @@ def killed(step, work):
     return status == KILLED
 
 
-def turn_or_refusal(made, site):
+def turn_or_refusal(made, site, **verb):
     """A turn; that the exchange cannot go on is said with what was charged."""
     try:
-        return made.turn(site)
+        return made.turn(site, **verb)
     except FrameError as error:
         refusal = str(error)
     assert re.search("cannot go on.*stays charged once", refusal)
     return None
 
 
-def site_dies(folder, step):
-    """Kill a site in its first turn, then go on; whether it died, and whether it could go on."""
+def site_dies(folder, step, number=1, **verb):
+    """Kill a site in its turn of a round, then go on; whether it died, and whether it went on."""
     made = study(folder)
-    died = killed(step, lambda: made.turn("A"))
-    shown = made.message(1, "A").read_bytes() if made.message(1, "A").exists() else None
-    goes_on = turn_or_refusal(made, "A") is not None
+    for _ in range(number - 1):
+        made.turns(**verb)
+        made.combine()
+    died = killed(step, lambda: made.turn("A", **verb))
+    message = made.message(number, "A")
+    shown = message.read_bytes() if message.exists() else None
+    goes_on = turn_or_refusal(made, "A", **verb) is not None
     if goes_on:
-        assert shown in (None, made.message(1, "A").read_bytes())
-        fit = made.finish()
-        assert fit.nobs == 900
+        assert shown in (None, message.read_bytes())
+        assert made.finish(**verb).release.rows == 900
         assert made.charges() == [1, 1, 1]
     else:
         assert shown is None
-        assert made.charges() == [1, 0, 0]
+        assert made.charges()[0] == 1
     return died, goes_on
 
 
@@ -92,6 +95,33 @@ def test_a_site_that_is_killed_at_any_call_goes_on_or_is_refused(tmp_path):
     outcomes = steps_until_the_end(lambda step: site_dies(tmp_path / str(step), step))
     assert len(outcomes) > 40
     assert outcomes.count(False) <= len(outcomes) / 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(1, 8))
+def test_a_site_that_is_killed_in_any_round_goes_on(number, tmp_path):
+    for step in range(5, 100, 23):
+        died, _ = site_dies(tmp_path / str(step), step, number, verb="cov")
+        assert died or step > 40
+
+
+@pytest.mark.slow
+def test_an_aggregator_that_is_killed_in_any_round_writes_the_same_answers(tmp_path):
+    made = study(tmp_path)
+    for number in range(1, 8):
+        made.turns(verb="cov")
+        before = made.shown()
+        for step in range(1, 12):
+            assert killed(step, made.combine) or step > 4
+            fit = made.combine()
+            answer = made.answer(number).read_bytes()
+            made.answer(number).unlink()
+            assert made.shown() == before
+            made.combine()
+            assert made.answer(number).read_bytes() == answer
+            if step < 11:
+                made.answer(number).unlink()
+    assert fit.release.rows == 900
 
 
 @pytest.mark.parametrize("step", [9, 40])
