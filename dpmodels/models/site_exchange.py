@@ -222,7 +222,7 @@ def combine_rounds(
         )
     names = protocol.participants(tuple(sorted(terms["keys"])))
     rounds = AggregatorRounds(terms, folder, partial(absent_rows, spec), until)
-    holders = Parties(("",), (_no_rows(spec, 0),), protocol, names, exchange=rounds)
+    holders = Parties(("",), (_incomplete(spec, 0),), protocol, names, exchange=rounds)
     try:
         return run_release(spec, holders, "auto", None, _kept_by_sites)
     except RoundOpen as error:
@@ -234,11 +234,11 @@ def combine_rounds(
 
 
 def absent_rows(spec: VerbSpec[object], number: int) -> Any:
-    """Return the rows of other sites as so many incomplete ones."""
-    return spec.private.bind(_no_rows(spec, number))
+    """Return the rows of other sites as one incomplete row that counts so many times."""
+    return spec.private.bind(_incomplete(spec, 1)).standing(number)
 
 
-def _no_rows(spec: VerbSpec[object], number: int) -> dict[str, Any]:
+def _incomplete(spec: VerbSpec[object], number: int) -> dict[str, Any]:
     request = spec.request
     person = request.adjacency.person
     names = [*request.codebook, *([] if person is None else [person])]
