@@ -47,7 +47,7 @@ from dpmodels.mechanisms.robust_covariance import RobustCovariance
 from dpmodels.mechanisms.scalar import RankTree, Refined
 from dpmodels.noise import Entropy, NoiseOfSites, discrete_gaussian
 from dpmodels.noise.addition import Part
-from dpmodels.privacy import ZCDP, GaussianEvent, Guarantee, gaussian_multiplier
+from dpmodels.privacy import ZCDP, Guarantee, gaussian_multiplier
 from dpmodels.privacy.events import all_gaussian
 
 # Each of whose rounds is a sum of integers over disjoint rows, with Gaussian noise.
@@ -63,6 +63,8 @@ def in_rounds(strategy: object) -> bool:
     """Whether a mechanism asks for sums of integers over disjoint rows, one after the other."""
     if isinstance(strategy, RobustCovariance):
         return isinstance(strategy.base, Moments) or in_rounds(strategy.base)
+    if isinstance(strategy, CountRounds) and len(strategy.shares) > 1:
+        return False  # It draws a range by the exponential mechanism
     return isinstance(strategy, IN_ROUNDS)
 
 
@@ -103,7 +105,7 @@ class InOneProcess(NoiseOfSites):
 
     sites: int
     honest: int
-    events: tuple[GaussianEvent, ...]  # Planned, for the honest sites' noise
+    events: Sequence[Any]  # Gaussian, Planned, for the honest sites' noise
     entropy: Entropy = field(repr=False)
     numbers: int = 0  # Sent by each site so far
     rounds: int = 0
@@ -113,20 +115,38 @@ class InOneProcess(NoiseOfSites):
         self.numbers += sum(exact.size for exact, _ in parts)
         self.rounds += 1
         finer = fineness(parts, self.sites, self.honest, self.events)
-        return [self._noisy(exact, scale, finer) for exact, scale in parts]
+        return [
+            self.noisy(exact, self._noise(exact, scale, finer), finer) for exact, scale in parts
+        ]
 
-    def _noisy(self, exact: NDArray[Any], scale: float, finer: int) -> NDArray[Any]:
+    def _noise(self, exact: NDArray[Any], scale: float, finer: int) -> NDArray[Any]:
+        """Draw the noise of each site, shape (sites, size)."""
         share = scale * finer / math.sqrt(self.sites)
         draws = (discrete_gaussian(share, exact.size, self.entropy) for _ in range(self.sites))
-        noise: NDArray[Any] = np.sum([draw.astype(object) for draw in draws], axis=0)
+        return np.array([draw.astype(object) for draw in draws])
+
+    def noisy(self, exact: NDArray[Any], noise: NDArray[Any], finer: int) -> NDArray[Any]:
+        """Add the noise of all sites, given in the finer steps."""
+        total = noise.sum(axis=0)
         if finer > 1:
-            noise = np.array([Fraction(int(step), finer) for step in noise], dtype=object)
-        return np.asarray(exact + noise.reshape(exact.shape))
+            total = np.array([Fraction(int(step), finer) for step in total], dtype=object)
+        return np.asarray(exact + total.reshape(exact.shape))
 
 
-def fineness(
-    parts: Sequence[Part], sites: int, honest: int, events: Sequence[GaussianEvent]
-) -> int:
+@dataclass
+class Coalition(InOneProcess):
+    """What the aggregator and the last sites see: all answers, less the noise of these sites."""
+
+    seen: list[float] = field(default_factory=list, repr=False)
+
+    def noisy(self, exact: NDArray[Any], noise: NDArray[Any], finer: int) -> NDArray[Any]:
+        """Add the noise of all sites; record what is left without that of the last."""
+        honest = super().noisy(exact, noise[: self.honest], finer)
+        self.seen += honest.astype(np.float64).ravel().tolist()
+        return super().noisy(exact, noise, finer)
+
+
+def fineness(parts: Sequence[Part], sites: int, honest: int, events: Sequence[Any]) -> int:
     """Return into how many steps each of a round is divided, a power of two; by public facts.
 
     Then a site's noise has 2²⁰ steps, and what `SLACK` is for is covered.

@@ -39,7 +39,7 @@ from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.noise import Entropy
 from dpmodels.privacy import Guarantee
 from dpmodels.released import AnyRelease
-from dpmodels.sites.joint_rounds import InOneProcess, in_rounds, planning, released
+from dpmodels.sites.joint_rounds import Coalition, InOneProcess, in_rounds, planning, released
 from dpmodels.sites.key_file import (
     KeyShare,
     PairStream,
@@ -78,6 +78,10 @@ from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+
+# What a coalition sees of rounds is padded to a multiple of so many numbers: a choice.
+PADDED = 256
 
 
 @dataclass(frozen=True)
@@ -164,8 +168,14 @@ class SecureSum(MaskedSum):
     def view(
         self, strategy: AnyStrategy, statistics: Statistics, plan: AnyPlan, entropy: Entropy
     ) -> Floats:
-        """Return the honest sum; single vectors are uniform."""
-        return coalition_view(self, statistics, plan, entropy)
+        """Return the honest sums, of rounds padded by zeros; single vectors are uniform."""
+        if not self.in_rounds(strategy):
+            return coalition_view(self, statistics, plan, entropy)
+        sites = len(statistics)
+        noise = Coalition(sites, sites - self.colluders, plan.events, entropy)
+        released(strategy, statistics, plan, noise)
+        seen = np.array(noise.seen)
+        return np.pad(seen, (0, -len(seen) % PADDED))
 
     def send(
         self,
