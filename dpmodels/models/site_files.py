@@ -112,7 +112,7 @@ def site_release(
         The same at all sites.
     verb : str
         What is to be fitted, such as "pca", "lm", "mean" or "table": a verb of which a mechanism
-        adds Gaussian noise to one sum of integers.
+        adds Gaussian noise to one sum of integers, or in an exchange to several.
     eps, delta, budget, adjacency, person, rows, subset, ledger
         The guarantee, neighbours, rows that count and ledger of this site, as
         for the verb; all but the ledger are the same at all sites. ``"cape"``
