@@ -4,7 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
-from exchange_cases import SITES, study
+from exchange_cases import SITES, rows_of, study
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FrameError, LedgerError
@@ -134,6 +134,17 @@ def test_a_site_without_rows_takes_part(three):
     three.turn("B")
     three.turn("C")
     assert three.combine().release.rows == 600
+
+
+def test_persons_are_counted_in_one_round(tmp_path):
+    person = {"person": "id", "rows": 2}
+    made = study(tmp_path, adjacency=dp.privacy.protecting("replace", 2, "id"))
+    for site in SITES:
+        data = rows_of(site) | {"id": np.arange(300) // 2}
+        made.turn(site, data=data, verb="cov", **person)
+    fit = made.combine()
+    assert fit.release.info.name == "gauss"
+    assert fit.release.adjacency.person == "id"
 
 
 def test_a_ledger_that_refuses_leaves_the_key_unused(three):
