@@ -46,6 +46,9 @@ aggregator, or a reader, that is not a site. What noise the honest sites
 add together, and why that suffices though sums of discrete Gaussians are not
 discrete Gaussians, is proved in :mod:`dpmodels.sites.summing`.
 
+*Rounds.* A mechanism with several rounds asks a protocol of masked sums for each of them,
+and its answer goes back to all sites: :mod:`dpmodels.sites.joint_rounds`.
+
 *Honest but curious.* All protocols assume that sites and aggregator follow
 the protocol and read all that they receive. A site that sends nonsense spoils the
 result and no one's privacy; a site that adds no noise is a colluder.
