@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from dpmodels.design.rows import requested_of
 from dpmodels.errors import ArgumentError
@@ -114,6 +114,8 @@ def _chosen(
     """Choose a strategy; where sites add the noise, as for a guarantee of Gaussian noise."""
     if holders.protocol is None or not holders.joint:
         return spec, *spec.choose(mechanism, private)
+    if holders.exchange is not None:
+        private = [_OfUnknownNumber(rows) for rows in private]
     declared = VERBS[spec.request.verb]
     rho = ZCDP(0.5 / gaussian_multiplier(spec.request.guarantee) ** 2)
     gaussian = declared.spec(replace(spec.request, guarantee=rho))
@@ -133,3 +135,15 @@ def _chosen(
             "aggregator takes any mechanism"
         )
     return (gaussian if holders.in_rounds(strategy) else spec), strategy, reason
+
+
+class _OfUnknownNumber:
+    """Rows of one site, whose number no other knows before a mechanism is chosen."""
+
+    nrows: Final = None
+
+    def __init__(self, rows: Any) -> None:
+        self._rows = rows
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._rows, name)

@@ -25,7 +25,9 @@ from dpmodels.options import current_settings as options_chosen
 from dpmodels.privacy import WRITE_DELTA, Event, PureDP
 from dpmodels.released import AnyRelease
 from dpmodels.request import Request
+from dpmodels.sites.exchange import Exchange
 from dpmodels.sites.protocol import GAUSSIAN, SiteProtocol
+from dpmodels.sites.summing import MaskedSum
 from dpmodels.statistics import Statistic
 
 Bound = TypeVar("Bound")
@@ -63,6 +65,7 @@ class Parties:
     protocol: SiteProtocol | None = None  # How they release together; None for one table
     others: tuple[str, ...] = ()  # All sites of the release, where only the rows of one are here
     witness: Witness = NOBODY
+    exchange: Exchange | None = None  # Of rounds, where other organisations have the other rows
 
     def __repr__(self) -> str:
         return f"<Parties: {len(self.names)}, rows not shown>"
@@ -84,7 +87,7 @@ class Parties:
     @property
     def joint(self) -> bool:
         """Whether all sites take part in every round of a mechanism, by masked sums."""
-        here = bool(self.data) and not self.others
+        here = bool(self.data) and (self.exchange is not None or not self.others)
         return self.protocol is not None and self.protocol.many_rounds and here
 
     def bind(self, binding: Callable[[object], Bound]) -> tuple[Bound, ...]:
@@ -136,6 +139,8 @@ class Parties:
 
     def in_rounds(self, strategy: AnyStrategy) -> bool:
         """Whether all sites add the noise of a strategy's rounds."""
+        if self.exchange is not None and not self.exchange.takes(strategy):
+            return False
         return self.joint and self.protocol is not None and self.protocol.in_rounds(strategy)
 
     def shared(self, strategy: AnyStrategy) -> bool:
@@ -148,7 +153,7 @@ class Parties:
         """Return a function that plans a strategy, for the noise of all sites if they add it."""
         if self.protocol is None or not self.in_rounds(strategy):
             return plan_of
-        return self.protocol.planning(plan_of, len(self.names))
+        return self.protocol.planning(plan_of, len(self.others or self.names))
 
     def check(self, strategy: AnyStrategy, plan: Any) -> None:
         """Refuse what the protocol cannot release."""
@@ -162,6 +167,10 @@ class Parties:
         if self.protocol is None:
             (statistic,) = statistics
             return strategy.release(statistic, plan, source())
+        if self.exchange is not None:
+            (statistic,) = statistics
+            assert isinstance(self.protocol, MaskedSum)
+            return self.exchange.release(self.protocol, strategy, statistic, plan)
         return self.protocol.release(strategy, statistics, self.names, plan, source())
 
 

@@ -137,7 +137,7 @@ class SecureSum(MaskedSum):
 
     def planning(self, plan_of: Callable[[Any], Any], sites: int) -> Callable[[Guarantee], Any]:
         """Return a function that plans a strategy of rounds for the noise of all sites."""
-        return planning(plan_of, sites, self._honest(sites), self.trust.name)
+        return planning(plan_of, sites, self.honest(sites), self.trust.name)
 
     def release(
         self,
@@ -151,7 +151,7 @@ class SecureSum(MaskedSum):
         if not self.in_rounds(strategy):
             return super().release(strategy, statistics, names, plan, entropy)
         sites = len(names)
-        noise = InOneProcess(sites, self._honest(sites), plan.events, entropy)
+        noise = InOneProcess(sites, self.honest(sites), plan.events, entropy)
         release = released(strategy, statistics, plan, noise)
         return self.joined(release, names, noise.numbers, noise.rounds)
 
@@ -164,9 +164,10 @@ class SecureSum(MaskedSum):
 
     def share(self, plan: AnyPlan, sites: int) -> float:
         """Return the scale of each site's noise over the planned one."""
-        return noise_share(self._honest(sites), multiplier(plan), scales(plan))
+        return noise_share(self.honest(sites), multiplier(plan), scales(plan))
 
-    def _honest(self, sites: int) -> int:
+    def honest(self, sites: int) -> int:
+        """Return how many of the sites neither collude nor drop out."""
         return sites - self.colluders - self.dropouts
 
     def view(
@@ -193,7 +194,7 @@ class SecureSum(MaskedSum):
         entropy: Entropy,
     ) -> Words:
         """Return what a site sends: its noisy integers under uniform words."""
-        masks = self._masks(place, private, public, session, (words, payload.exact.size))
+        masks = self.masks(place, private, public, session, (words, payload.exact.size))
         share = self.share(plan, len(public))
         return masked(payload, plan, share, masks, words, entropy)
 
@@ -257,11 +258,11 @@ class SecureSum(MaskedSum):
             raise FrameError("the shares do not give the key of the site that did not answer")
         # The pairs of two absent sites are in no vector that was sent.
         mask_sum = np.zeros(shape, dtype=np.uint64)
-        for mask in self._masks(place, private, public, session, shape, without=absent):
+        for mask in self.masks(place, private, public, session, shape, without=absent):
             add(mask_sum, mask)
         return mask_sum
 
-    def _masks(
+    def masks(
         self,
         place: int,
         private: X25519PrivateKey,
@@ -270,6 +271,11 @@ class SecureSum(MaskedSum):
         shape: tuple[int, int],
         without: Sequence[int] = (),
     ) -> list[Words]:
+        """Return a site's masks of all pairs; what both release is the session, another each time.
+
+        Without the sites at the places of `without`.
+        """
+
         def mask(partner: int) -> Words:
             stream = PairStream(pair_key(private, public[partner], session))
             return stream.words(shape[0] * shape[1]).reshape(shape)
