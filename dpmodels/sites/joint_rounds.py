@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 from operator import add
@@ -100,16 +100,16 @@ def planning(
     return plan
 
 
-@dataclass
 class InOneProcess(NoiseOfSites):
     """The noise of all sites, in this process: what masked sums come to, without the masks."""
 
-    sites: int
-    honest: int
-    events: Sequence[Any]  # Gaussian, planned, for the honest sites' noise
-    entropy: Entropy = field(repr=False)
-    numbers: int = 0  # Sent by each site so far
-    rounds: int = 0
+    def __init__(self, sites: int, honest: int, events: Sequence[Any], entropy: Entropy) -> None:
+        self.sites = sites
+        self.honest = honest
+        self.events = events  # Gaussian, planned, for the honest sites' noise
+        self._entropy = entropy
+        self.numbers = 0  # Sent by each site so far
+        self.rounds = 0
 
     def answer(self, parts: Sequence[Part]) -> list[NDArray[Any]]:
         """Return the sums with the noise of every site."""
@@ -123,7 +123,7 @@ class InOneProcess(NoiseOfSites):
     def _noise(self, exact: NDArray[Any], scale: float, finer: int) -> NDArray[Any]:
         """Draw the noise of each site, shape (sites, size)."""
         share = scale * finer / math.sqrt(self.sites)
-        draws = (discrete_gaussian(share, exact.size, self.entropy) for _ in range(self.sites))
+        draws = (discrete_gaussian(share, exact.size, self._entropy) for _ in range(self.sites))
         return np.array([draw.astype(object) for draw in draws])
 
     def noisy(self, exact: NDArray[Any], noise: NDArray[Any], finer: int) -> NDArray[Any]:
@@ -134,11 +134,12 @@ class InOneProcess(NoiseOfSites):
         return np.asarray(exact + total.reshape(exact.shape))
 
 
-@dataclass
 class Coalition(InOneProcess):
     """What the aggregator and the last sites see: all answers, less the noise of these sites."""
 
-    seen: list[float] = field(default_factory=list, repr=False)
+    def __init__(self, sites: int, honest: int, events: Sequence[Any], entropy: Entropy) -> None:
+        super().__init__(sites, honest, events, entropy)
+        self.seen: list[float] = []
 
     def noisy(self, exact: NDArray[Any], noise: NDArray[Any], finer: int) -> NDArray[Any]:
         """Add the noise of all sites; record what is left without that of the last."""
