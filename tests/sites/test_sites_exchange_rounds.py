@@ -64,7 +64,11 @@ def test_files_give_what_one_process_gives(case, tmp_path, monkeypatch):
         fit = made.combine()
         if not isinstance(fit, dp.sites.OpenRound):
             break
-    joint = getattr(dp, f"dp_{verb}")(formula, sites=rows, protocol="secure_sum", **words, **BUDGET)
+    # Values beyond the bounds are counted where all rows are in one process.
+    with dp.options(clipping=False):
+        joint = getattr(dp, f"dp_{verb}")(
+            formula, sites=rows, protocol="secure_sum", **words, **BUDGET
+        )
     assert_equal(fit.release, joint.release)
 
 
