@@ -55,7 +55,7 @@ def test_too_little_noise_in_every_round_is_flagged(monkeypatch):
 
 
 @pytest.mark.audit_full
-@pytest.mark.parametrize("line", (*JOINT, *IN_ROUNDS), ids=lambda line: line.name)
+@pytest.mark.parametrize("line", [*JOINT, *IN_ROUNDS], ids=lambda line: line.name)
 def test_a_full_audit_flags_no_protocol(line):
     # False alarms: 2e-4 each.
     made = audited(line, runs=line.full, confidence=FULL)
