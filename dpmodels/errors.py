@@ -110,6 +110,10 @@ class OutsideWarning(DPModelsError, UserWarning):
     """
 
 
+class RoundOpen(DPModelsError):
+    """A round of an exchange has no public answer yet; its argument says what is missing."""
+
+
 class LedgerError(DPModelsError):
     """A ledger refuses a release: what it would cost is more than what is left."""
 

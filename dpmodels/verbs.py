@@ -26,6 +26,7 @@ class Verb(NamedTuple):
     name: str
     spec: Callable[..., Any]  # From a request to its specification
     gaussian: str
+    joint: str
     site_defaults: Mapping[str, object]
     spends_delta: bool
     audited: tuple[str, str] | None
@@ -86,6 +87,7 @@ def spec_of(
     verb: str,
     *,
     gaussian: str = "",
+    joint: str = "",
     site_defaults: Mapping[str, object] = _NONE,
     spends_delta: bool = False,
     audited: tuple[str, str] | None = None,
@@ -98,8 +100,10 @@ def spec_of(
     Parameters
     ----------
     gaussian
-        What ``mechanism="auto"`` is if sites add the noise; empty if no mechanism is one sum
-        of integers.
+        What ``mechanism="auto"`` is if sites send noisy integers once; empty if no mechanism is
+        one sum of integers.
+    joint
+        What it is if sites add the noise of many rounds and cannot add that of the usual choice.
     among_sites
         What None means, by option, if sites send something once.
     spends_delta
@@ -112,7 +116,8 @@ def spec_of(
     """
 
     def register(function: SpecFunction) -> SpecFunction:
-        VERBS[verb] = Verb(verb, function, gaussian, site_defaults, spends_delta, audited, designs)
+        fields = (gaussian, joint, site_defaults, spends_delta, audited, designs)
+        VERBS[verb] = Verb(verb, function, *fields)
         return function
 
     return register

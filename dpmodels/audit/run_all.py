@@ -18,8 +18,9 @@ from dpmodels.audit.verb import audit
 from dpmodels.audit.verb_recipes import VerbRecipe, numbers, verb_recipe
 from dpmodels.codebook import codebook
 from dpmodels.models.cov import dp_cov
+from dpmodels.models.lm import dp_lm
 from dpmodels.noise import source
-from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, Witness
+from dpmodels.sites import PROTOCOLS, Parties, SecureSum, SiteProtocol, Witness
 from dpmodels.sites.parties import NOBODY
 from dpmodels.source_tree import load_source
 from dpmodels.typing import Floats, Table
@@ -75,14 +76,19 @@ class JointAudited(NamedTuple):
 
 def joint_audited(protocol: SiteProtocol, small: int = 200, full: int = 6_000) -> JointAudited:
     """Return an audit of a protocol, for a small formula."""
-    verb = partial(dp_cov, "~ a", center=False, mechanism="gauss", **_WORDS)
+    return _joint(protocol, partial(dp_cov, "~ a", center=False, mechanism="gauss"), small, full)
+
+
+def _joint(protocol: SiteProtocol, call: partial[Any], small: int, full: int) -> JointAudited:
+    verb = partial(call, **_WORDS)
     recipe = verb_recipe(verb)
     pair = named_pair(recipe, GONE)
     recipe_of_sites = JointRecipe(
-        recipe.verb, recipe.formula, recipe.kwargs, protocol, {"a": [0.5, -0.25]}
+        recipe.verb, recipe.formula, recipe.kwargs, protocol, {"a": [0.5, -0.25], "b": [0.25, 0.5]}
     )
     return JointAudited(
-        f"dp_cov gauss, {protocol.trust.name} by {len(SITES)} sites",
+        f"{verb.func.__name__} {verb.keywords['mechanism']}, {protocol.trust.name} by {len(SITES)} "
+        "sites",
         recipe_of_sites,
         pair,
         small,
@@ -90,10 +96,19 @@ def joint_audited(protocol: SiteProtocol, small: int = 200, full: int = 6_000) -
     )
 
 
-_WORDS: Final[dict[str, Any]] = {"codebook": codebook(a=(-1, 1)), "eps": 1.0, "delta": 1e-5}
+_WORDS: Final[dict[str, Any]] = {
+    "codebook": codebook(a=(-1, 1), b=(-1, 1)),
+    "eps": 1.0,
+    "delta": 1e-5,
+}
 
 # Every protocol of the package with its default options.
 JOINT: Final = tuple(joint_audited(kind()) for kind in PROTOCOLS.values())
+# Mechanisms of many rounds, by all that a coalition sees of them.
+IN_ROUNDS: Final = (
+    _joint(SecureSum(), partial(dp_cov, "~ a", mechanism="rounds"), 64, 2_500),
+    _joint(SecureSum(), partial(dp_lm, "b ~ a", mechanism="scores"), 64, 2_500),
+)
 
 
 # Audits for persons: the pairs and lines of the registry, with one person for each row.
@@ -123,7 +138,9 @@ EXHIBIT: Final = 0.95
 
 
 def run_all(
-    lines: Sequence[Audited | JointAudited] = (*REGISTRY, *PERSONS, *JOINT), *, full: bool = False
+    lines: Sequence[Audited | JointAudited] = (*REGISTRY, *PERSONS, *JOINT, *IN_ROUNDS),
+    *,
+    full: bool = False,
 ) -> AuditTable:
     """Audit mechanisms, verbs and protocols between sites, all by default.
 

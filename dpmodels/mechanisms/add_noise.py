@@ -13,7 +13,7 @@ from scipy.special import ndtri
 
 from dpmodels import arguments
 from dpmodels.mechanisms.protocol import Facts, Plan, release_terms
-from dpmodels.noise import Entropy, discrete_gaussian, discrete_laplace
+from dpmodels.noise import Entropy, discrete_gaussian, discrete_laplace, noisy_sums
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess.denoise import psd_values, recompose
 from dpmodels.privacy import ZCDP, Adjacency, Guarantee, split_gaussian
@@ -147,8 +147,14 @@ def add_noise(
     exact: NDArray[np.generic], scale: float, entropy: Entropy, law: Law = GAUSSIAN
 ) -> Floats:
     """Add noise to Python integers; float only after the sum."""
-    sums: NDArray[np.generic] = exact + law.draw(scale, exact.size, entropy).astype(object)
-    return sums.astype(np.float64)
+    return add_noises([(exact, scale)], entropy, law)[0]
+
+
+def add_noises(
+    parts: Sequence[tuple[NDArray[np.generic], float]], entropy: Entropy, law: Law = GAUSSIAN
+) -> list[Floats]:
+    """Add noise to several arrays of integers, which are released in one round."""
+    return [sums.astype(np.float64) for sums in noisy_sums(parts, law.draw, entropy)]
 
 
 def row_units(scale: float) -> int:
@@ -169,13 +175,23 @@ def noised_symmetric(
     exact: NDArray[np.generic], diagonal: float, off: float, entropy: Entropy, law: Law = GAUSSIAN
 ) -> Floats:
     """Add independent noise on and above the diagonal of a symmetric integer matrix."""
-    size = len(exact)
-    sums = np.empty((size, size))
-    upper = np.triu_indices(size, 1)
-    sums[upper] = add_noise(exact[upper], off, entropy, law)
-    sums.T[upper] = sums[upper]
-    np.fill_diagonal(sums, add_noise(np.diagonal(exact), diagonal, entropy, law))
-    return sums
+    upper, on = add_noises(_triangle(exact, diagonal, off), entropy, law)
+    return _symmetric(upper, on)
+
+
+def _triangle(
+    exact: NDArray[np.generic], diagonal: float, off: float
+) -> list[tuple[NDArray[np.generic], float]]:
+    """Divide a symmetric matrix into what is above the diagonal and what is on it."""
+    return [(exact[np.triu_indices(len(exact), 1)], off), (np.diagonal(exact), diagonal)]
+
+
+def _symmetric(above: Floats, diagonal: Floats) -> Floats:
+    """Make a matrix of both."""
+    matrix = np.diag(diagonal)
+    upper = np.triu_indices(len(diagonal), 1)
+    matrix[upper] = matrix.T[upper] = above
+    return matrix
 
 
 def noised_moments(
@@ -185,10 +201,11 @@ def noised_moments(
 
     `exact`, shape (columns + 1, columns + 1), is as from :func:`dpmodels.statistics.moments`.
     """
-    steps = plan.steps
-    count, total = noised_count(exact, plan, entropy, law)
-    second = noised_symmetric(exact[1:, 1:], steps.diagonal, steps.off, entropy, law)
-    return NoisyMoments(count, total, second / plan.lattice.steps**2, noise_of(plan, law))
+    steps, first = plan.steps, _first_line(exact, plan)
+    second = _triangle(exact[1:, 1:], steps.diagonal, steps.off)
+    *count, above, diagonal = add_noises([*first, *second], entropy, law)
+    matrix = _symmetric(above, diagonal) / plan.lattice.steps**2
+    return NoisyMoments(*_count_and_total(count, plan), matrix, noise_of(plan, law))
 
 
 def noised_count(
@@ -199,12 +216,20 @@ def noised_count(
     `exact` are augmented moments, shape (columns + 1, columns + 1); no sum is released where the
     scale of its noise is nan.
     """
-    lattice, steps = plan.lattice, plan.steps
-    count = add_noise(exact[:1, 0], steps.count, entropy, law) / lattice.radius**2
-    if math.isnan(steps.mean):
-        return float(count[0]), None
-    total = add_noise(exact[0, 1:], steps.mean, entropy, law) / (lattice.radius * lattice.steps)
-    return float(count[0]), np.asarray(total)
+    return _count_and_total(add_noises(_first_line(exact, plan), entropy, law), plan)
+
+
+def _first_line(exact: NDArray[np.generic], plan: Plan) -> list[tuple[NDArray[np.generic], float]]:
+    """Return the number of rows and, where the plan has noise for it, their sum, exact."""
+    count, total = (exact[:1, 0], plan.steps.count), (exact[0, 1:], plan.steps.mean)
+    return [count] if math.isnan(plan.steps.mean) else [count, total]
+
+
+def _count_and_total(noisy: Sequence[Floats], plan: Plan) -> tuple[float, Floats | None]:
+    """Return both in units of the ball."""
+    lattice = plan.lattice
+    count = float(noisy[0][0]) / lattice.radius**2
+    return count, noisy[1] / (lattice.radius * lattice.steps) if len(noisy) > 1 else None
 
 
 def noise_of(plan: Plan, law: Law = GAUSSIAN) -> MomentNoise:
@@ -298,8 +323,9 @@ def noisy_mean(
     """Return the mean, shape (columns,), in shares of the ball's radius, and the number of rows."""
     exact, _ = passes.measured(row_sums).cross()
     rows, total = (max(scale * lattice.radius, law.smallest) for scale in noise)
-    count = max(float(add_noise(exact[:1], rows, entropy, law)[0]) / lattice.radius, 1.0)
-    mean = add_noise(exact[1:], total, entropy, law) / lattice.steps / count
+    (number,), sums = add_noises([(exact[:1], rows), (exact[1:], total)], entropy, law)
+    count = max(float(number) / lattice.radius, 1.0)
+    mean = sums / lattice.steps / count
     return shrunk(mean, law.sd * noise.total / count), count
 
 

@@ -19,7 +19,7 @@ from dpmodels.mechanisms.protocol import (
     best_variances,
     squared_sensitivity,
 )
-from dpmodels.noise import Entropy, discrete_gaussian
+from dpmodels.noise import Entropy, discrete_gaussian, noisy_sums
 from dpmodels.postprocess.residuals import Term, cells, centred, split, subsets, summed
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier
 from dpmodels.typing import Floats
@@ -70,9 +70,11 @@ def noisy_components(
         for part in subsets(term):
             first_with.setdefault(part, term)
     components = [np.array([float(n_rows)])] if counted.adjacency.n_public else []
-    for part, unit, scale in zip(plan.measured, plan.units, plan.scales, strict=True):
-        counts = summed(tables[first_with[part]], first_with[part], part)
-        noise = discrete_gaussian(scale, counts.size, entropy).astype(object)
-        noisy = centred(unit * counts + noise.reshape(counts.shape))
-        components.append(noisy.astype(np.float64).ravel() / (unit * counts.size))
+    sums = [
+        (unit * summed(tables[first_with[part]], first_with[part], part), scale)
+        for part, unit, scale in zip(plan.measured, plan.units, plan.scales, strict=True)
+    ]
+    noisy = noisy_sums(sums, discrete_gaussian, entropy)
+    for counts, unit in zip(noisy, plan.units, strict=True):
+        components.append(centred(counts).astype(np.float64).ravel() / (unit * counts.size))
     return np.concatenate(components)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,17 @@ from dpmodels.mechanisms.protocol import (
     release_terms,
     units_of,
 )
-from dpmodels.noise import Entropy, discrete_gaussian, discrete_laplace, discrete_laplace_variance
+from dpmodels.noise import (
+    Entropy,
+    discrete_gaussian,
+    discrete_laplace,
+    discrete_laplace_variance,
+    noisy_sums,
+)
 from dpmodels.privacy import GaussianEvent, Guarantee, LaplaceEvent, PureDP, gaussian_multiplier
 from dpmodels.released import CountsRelease, MechanismInfo, SumsRelease
 from dpmodels.statistics.counts import count_sensitivity
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats
 
 # Three parts and the incomplete rows.
 PARTS = 4
@@ -107,14 +114,13 @@ def noised_units(
     plan: CountPlan, exact: NDArray[np.generic], entropy: Entropy
 ) -> tuple[Floats, str]:
     """Add the planned noise to whole rows, and return them in rows again, with its law."""
-    noise = _drawn(plan, exact.size, entropy)
-    noisy: NDArray[np.generic] = exact.astype(object) * plan.units_per_row + noise.astype(object)
+    noisy = _noisy(plan, exact.astype(object) * plan.units_per_row, entropy)
     return noisy.astype(np.float64) / plan.units_per_row, law_of(plan)
 
 
-def _drawn(plan: CountPlan, size: int, entropy: Entropy) -> Integers:
+def _noisy(plan: CountPlan, exact: NDArray[Any], entropy: Entropy) -> NDArray[Any]:
     draw = discrete_gaussian if law_of(plan) == "gaussian" else discrete_laplace
-    return draw(plan.scale, size, entropy)
+    return noisy_sums([(exact, plan.scale)], draw, entropy)[0]
 
 
 def noised_sums(
@@ -150,8 +156,7 @@ def noised_counts(
     info: MechanismInfo, plan: CountPlan, exact: NDArray[np.generic], n_rows: int, entropy: Entropy
 ) -> CountsRelease:
     """Add the planned noise to exact counts."""
-    noise = _drawn(plan, exact.size, entropy)
-    return counts_released(info, plan, exact, noise, n_rows, law_of(plan))
+    return counts_released(info, plan, _noisy(plan, exact, entropy), n_rows, law_of(plan))
 
 
 def noised_mean(

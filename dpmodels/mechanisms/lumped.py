@@ -101,8 +101,10 @@ class Lumped:
         counts, noise_sd = noised_rows(exact, scale, entropy)
         merged = _merged(self.levels.blocks, counts, self.minimum)
         strategy, facts, public, scaling = self.recoded(merged)
-        rest_plan = strategy.plan(facts, _divided(plan.guarantee)[0])
-        assert rest_plan.events == plan.events[:-1], "events do not depend on the columns"
+        rest, _ = _divided(plan.guarantee)
+        rest_plan = strategy.plan(facts, rest)
+        base_plan = self.base.plan(plan.facts, rest)
+        assert rest_plan.events == base_plan.events, "events do not depend on the columns"
         moments = passes.remeasured(public, scaling, lambda x: strategy.measure(x, rest_plan))
         release = strategy.release(moments, rest_plan, entropy)
         return replace(release, events=plan.events, lumped=merged, lumped_sd=noise_sd)

@@ -45,7 +45,7 @@ from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Multinomial, Poisson
 from dpmodels.statistics.predictors import Predictors
 from dpmodels.statistics.protocol import Loss
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats
 
 # What a release of margins is planned from, and how far one row moves their components.
 
@@ -346,13 +346,11 @@ def units_of(scale: float) -> int:
 def counts_released(
     info: MechanismInfo,
     plan: CountPlan,
-    exact: NDArray[np.generic],
-    noise: Integers,
+    noisy: NDArray[np.generic],
     n_rows: int,
     law: str,
 ) -> CountsRelease:
-    """Add integer noise to exact counts; includes the number of rows if that is public."""
-    noisy: NDArray[np.object_] = exact + noise.astype(object)
+    """Make the release of noisy counts, with the number of rows if that is public."""
     return CountsRelease(
         values=noisy.astype(np.float64) / plan.units_per_row,
         law=law,

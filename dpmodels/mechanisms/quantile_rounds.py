@@ -17,7 +17,13 @@ from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE, laplace_multipliers
 from dpmodels.mechanisms.protocol import LEAST_SCALE, release_terms
 from dpmodels.mechanisms.quantile_facts import LARGEST_SCALE, Grid, QuantileFacts
-from dpmodels.noise import Entropy, discrete_gaussian, discrete_laplace, discrete_laplace_variance
+from dpmodels.noise import (
+    Entropy,
+    discrete_gaussian,
+    discrete_laplace,
+    discrete_laplace_variance,
+    noisy_sums,
+)
 from dpmodels.postprocess.hierarchy import Hierarchy, NoisyCells, agreeing, rising, split_levels
 from dpmodels.privacy import (
     ZCDP,
@@ -254,8 +260,8 @@ def noisy_cells(
     draw = discrete_gaussian if plan.law == "gaussian" else discrete_laplace
     units = plan.units[turn]
     nodes = np.concatenate(hierarchy.sums(cells))
-    noise = draw(plan.scales[turn] * units, len(nodes), entropy)
-    noisy = (nodes.astype(object) * units + noise).astype(np.float64) / units
+    (sums,) = noisy_sums([(nodes.astype(object) * units, plan.scales[turn] * units)], draw, entropy)
+    noisy = sums.astype(np.float64) / units
     counts = agreeing(hierarchy, split_levels(hierarchy, noisy, 1), 0.0, None).cells[0]
     effect = plan.facts.adjacency.places
     return NoisyCells(counts, plan.law, plan.noise_sds[turn], max_rows, effect, hierarchy)

@@ -101,7 +101,8 @@ def counted_variables(
     public, and the rows in one place where they can be read again.
     """
     request = spec.request
-    in_one_place = holders.protocol is None or holders.protocol.trust.name == "pooled"
+    pooled = holders.protocol is None or holders.protocol.trust.name == "pooled"
+    in_one_place = pooled or holders.joint
     if (
         current_settings().clipping is False
         or request.verb in _WITHOUT

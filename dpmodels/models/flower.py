@@ -54,6 +54,7 @@ from dpmodels.external_files import parse
 # The package exports this module itself, and finds it by this name in it.
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.models import flower as flower
+from dpmodels.models.site_exchange import exchange_terms, is_exchange
 from dpmodels.models.site_files import combine, site_release, state
 from dpmodels.models.site_network import REQUESTS, SiteAnswers, ask_sites
 from dpmodels.options import ledger_of
@@ -105,7 +106,8 @@ def client_app(
         when the app is loaded.
     path : path
         A new file for the message, in a folder of the site that stays; it is
-        the record that this session was answered.
+        the record that this session was answered. Or an empty folder, for an exchange of rounds,
+        see :func:`~dpmodels.site_release`.
     site, session, protocol, codebook, verb, eps, delta, budget, adjacency
     person, rows, subset, csv, ledger
         As for :func:`~dpmodels.site_release`.
@@ -158,7 +160,8 @@ def client_app(
         "rows": rows,
         "subset": subset,
     }
-    _, chosen, terms = state(formula, **stated, words=words)
+    _, chosen, terms = state(formula, **stated, words=words, in_rounds=is_exchange(path))
+    terms = exchange_terms(terms) if is_exchange(path) else terms
     local: dict[str, Any] = {"csv": csv, "ledger": ledger}
     release = partial(site_release, formula, data, path, **stated, **local, **words)
     answers = SiteAnswers(
@@ -188,7 +191,7 @@ def server_app(
         The name of this release that all sites agree on.
     folder : path
         Where messages are kept; one without any. ``dp.combine`` takes them
-        again at any time.
+        again at any time. An exchange of rounds that was interrupted goes on in its folder.
     done : callable, optional
         Called with what ``dp.combine`` returns, to print or save it.
     timeout : float, default 600
@@ -223,8 +226,7 @@ def server_app(
         raise ArgumentError(f"session={quoted(session)}: expected a text that is not empty")
 
     def main(grid: Grid, context: Context) -> None:
-        messages = ask_sites(_FlowerTransport(grid), names, session, Path(folder), timeout)
-        fit = combine(messages)
+        fit = combine(ask_sites(_FlowerTransport(grid), names, session, Path(folder), timeout))
         if done is not None:
             done(fit)
 

@@ -238,7 +238,7 @@ def dp_glm(
     )
 
 
-@spec_of("glm", designs=True)
+@spec_of("glm", joint="gradients", designs=True)
 def glm_spec(request: Request) -> VerbSpec[GLMResult | MultinomialResult]:
     """Build the specification of a dp_glm call."""
     if request.codebook.design is not None:

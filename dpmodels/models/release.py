@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -41,13 +41,17 @@ class Measured(NamedTuple):
 
 
 def run_release(
-    spec: VerbSpec[Result], data: object, mechanism: object, ledger: Ledger | None
+    spec: VerbSpec[Result],
+    data: object,
+    mechanism: object,
+    ledger: Ledger | None,
+    charging: Callable[..., Charge] = charge,
 ) -> Result:
     """Charge the ledger, run the mechanism on all holders' rows, record the release."""
     holders = parties(data)
     spec = _sized(spec, holders)
     (strategy, plan, reason), statistics, charged, counted = measured(
-        spec, holders, mechanism, ledger
+        spec, holders, mechanism, ledger, charging
     )
     release = holders.release(strategy, statistics, plan)
     release = replace(release, info=stated_info(strategy, release.info))
@@ -113,9 +117,9 @@ def measured(
     holders: Parties,
     mechanism: object,
     ledger: Ledger | None,
-    claims: tuple[tuple[str, str], ...] = (),
+    charging: Callable[..., Charge] = charge,
 ) -> Measured:
-    """Check the call and charge for it; only then read the rows."""
+    """Check the call and charge for it, by default anew; only then read the rows."""
     ledger = ledger_of(ledger)
     request, witness = spec.request, holders.witness
     choice, counting, private, events = _planned(spec, holders, mechanism, ledger)
@@ -125,12 +129,11 @@ def measured(
         request.drafted.require(events)
     witness.charging(choice.strategy.info.name, events)
     _warn_before_charge(spec, holders, choice, private)
-    charged = charge(
+    charged = charging(
         ledger,
         events,
         adjacency=request.adjacency,
         about=request.about(choice.strategy.info.name, spec.private.codebook),
-        claims=claims,
     )
     statistics = tuple(choice.strategy.measure(source, choice.plan) for source in private)
     witness.measured(choice.strategy, statistics, holders.names, choice.plan)

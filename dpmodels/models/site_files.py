@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -16,11 +18,33 @@ from dpmodels.formula.coding import checked_codebook
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.models.release import measured
 from dpmodels.models.replay import all_verbs, verb_of
+from dpmodels.models.site_exchange import (
+    combine_rounds,
+    is_exchange,
+    repeated,
+    site_exchange,
+    terms_in,
+)
 from dpmodels.models.verb_spec import VerbSpec, of_question, planned
 from dpmodels.options import ledger_of
-from dpmodels.privacy import WRITE_DELTA, ZCDP, AdjacencyName, ApproxDP, Guarantee, Ledger
+from dpmodels.privacy import (
+    WRITE_DELTA,
+    ZCDP,
+    AdjacencyName,
+    ApproxDP,
+    Guarantee,
+    Ledger,
+    charge,
+)
 from dpmodels.request import Request, requested
-from dpmodels.sites import SENT, MessageProtocol, Parties, SecureSum, named_protocol
+from dpmodels.sites import (
+    SENT,
+    MessageProtocol,
+    OpenRound,
+    Parties,
+    SecureSum,
+    named_protocol,
+)
 from dpmodels.sites.key_file import Participant, read_participant
 from dpmodels.sites.message import (
     STATED,
@@ -61,9 +85,12 @@ def site_release(
     ledger: Ledger | None = None,
     key: AnyPath | None = None,
     cards: Sequence[AnyPath] = (),
+    wait: float = 0.0,
     **words: object,
 ) -> Path:
     """Write this site's part of a joint release to a file, for :func:`combine`.
+
+    With a folder instead of a file, sites exchange rounds: each repeats its call after each answer.
 
     Parameters
     ----------
@@ -72,7 +99,10 @@ def site_release(
     data : frame, mapping, path or iterable of frames
         This site's rows, disjoint from those of the others.
     path : path
-        A new file. It holds noisy or masked values and the terms, no rows.
+        A new file, for a release of one message. It holds noisy or masked values and the terms, no
+        rows. Or a folder that all parties write to, for an exchange: ``mechanism="auto"`` is then
+        what it is for sites in one process. The site writes ``message-1-A.json``, and when called
+        again with ``answer-1.json`` in the folder ``message-2-A.json``.
     site, session : str
         The site's name, and a name of this release that all sites agree on.
     protocol : str or instance
@@ -82,7 +112,7 @@ def site_release(
         The same at all sites.
     verb : str
         What is to be fitted, such as "pca", "lm", "mean" or "table": a verb of which a mechanism
-        adds Gaussian noise to one sum of integers.
+        adds Gaussian noise to one sum of integers, or in an exchange to several.
     eps, delta, budget, adjacency, person, rows, subset, ledger
         The guarantee, neighbours, rows that count and ledger of this site, as
         for the verb; all but the ledger are the same at all sites. ``"cape"``
@@ -95,18 +125,21 @@ def site_release(
         ``"secure_sum"``; it is used up.
     cards : sequence of path
         Public cards of all sites, for the same.
+    wait : float, default 0.0
+        Of an exchange: seconds in which the call takes all its turns itself, as answers arrive.
     **words
         Further words of the verb: for ``"pca"`` ncomp, center, scale and more.
 
     Returns
     -------
     Path
-        Of the file.
+        Of the file; of an exchange, of the last message.
 
     Raises
     ------
     FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
-        Before a row is read and before anything is charged.
+        Before a row is read and before anything is charged. During an exchange a FrameError if
+        files in the folder do not belong to it; it says what was charged.
     LedgerError
         If the ledger refuses; nothing is charged.
 
@@ -122,6 +155,11 @@ def site_release(
     they are claimed by the charge itself. Keys need a ledger in a file, as a
     copy of a key would otherwise write a second message with the same masks.
     The letter's digest is recorded in it before the message gets its name.
+
+    An exchange is charged once, for all rounds, at its start. Beside the key the site keeps a copy
+    of each message, ``.round-1`` and so on: a repeated call sends the same bytes, draws no noise
+    and charges nothing. The rows must not change meanwhile. The secret in the key is removed once
+    all rounds are answered.
 
     Examples
     --------
@@ -153,9 +191,13 @@ def site_release(
         rows=rows,
         subset=subset,
         words=words,
+        in_rounds=is_exchange(path),
     )
     chosen, terms, ledger = stated.protocol, stated.terms, ledger_of(ledger)
     require_key_record(chosen, ledger)
+    if is_exchange(path):
+        (table,) = with_csv((data,), csv)
+        return _take_turns(stated, table, site, path, key, cards, ledger, wait)
     if key is not None and finish(key, site, path, terms, ledger):
         return Path(path)
     require_places(path, key)
@@ -167,7 +209,7 @@ def site_release(
     other_sites = () if participant is None else participant.names
     holders = Parties((site,), with_csv((data,), csv), chosen, other_sites)
     (strategy, plan, _), (statistic,), charged, _ = measured(
-        _spec(stated.request), holders, "auto", ledger, tuple(claims)
+        _spec(stated.request), holders, "auto", ledger, partial(charge, claims=tuple(claims))
     )
     write_message(
         write_part(chosen, strategy, statistic, plan, terms, site, participant), path, key, charged
@@ -175,18 +217,51 @@ def site_release(
     return Path(path)
 
 
-def combine(files: Sequence[AnyPath]) -> object:
+def _take_turns(
+    stated: Stated,
+    rows: object,
+    site: str,
+    folder: AnyPath,
+    key: AnyPath | None,
+    cards: Sequence[AnyPath],
+    ledger: Ledger | None,
+    wait: float,
+) -> Path:
+    """Send a site's messages of an exchange, one or as many as it waits for."""
+
+    def participant(started: bool) -> Participant | None:
+        return participant_of(stated.protocol, site, key, cards, started=started)
+
+    part = site_exchange(
+        _spec(stated.request),
+        rows,
+        stated.protocol,
+        stated.terms,
+        site=site,
+        key=key,
+        ledger=ledger,
+        folder=folder,
+        participant=participant,
+    )
+    return part.turns(time.monotonic() + wait)
+
+
+def combine(files: AnyPath | Sequence[AnyPath], *, wait: float = 0.0) -> object:
     """Fit what the sites' files were written for, at no further cost.
 
     Parameters
     ----------
-    files : sequence of path
-        One of each site, as :func:`site_release` wrote them.
+    files : sequence of path, or path
+        One of each site, as :func:`site_release` wrote them; or the folder of an exchange.
+    wait : float, default 0.0
+        Of an exchange: seconds to wait for messages that are missing.
 
     Returns
     -------
     PCAResult, CovResult, MomentsResult, LMResult, MeanResult, VarResult, ...
-        What the verb returns.
+        What the verb returns. Of an exchange, where messages of a round are missing, an
+        :class:`~dpmodels.sites.OpenRound` that names the sites: the answers of the rounds before
+        are in the folder, as ``answer-1.json`` and so on, and go back to all sites.
 
     Raises
     ------
@@ -228,8 +303,13 @@ def combine(files: Sequence[AnyPath]) -> object:
     >>> fit.release.rows
     396
     """
+    if is_exchange(files):
+        until = time.monotonic() + wait
+        return repeated(partial(_combine_rounds, Path(files), until), _is_open, until)
     if isinstance(files, str | PathLike) or not files:
-        raise ArgumentError("files=: expected a list of files, one of each site")
+        raise ArgumentError(
+            "files=: expected a list of files, one of each site, or the folder of an exchange"
+        )
     messages = [read_message(file) for file in files]
     require_same_terms(messages, [str(file) for file in files])
     messages.sort(key=lambda message: message.site)
@@ -243,6 +323,16 @@ def combine(files: Sequence[AnyPath]) -> object:
     basis = strategy.measure(spec.private, plan).fingerprint.digest
     release = of_question(join_parts(protocol, strategy, messages, plan, basis), request)
     return spec.of(release, "kept by each site", reason)
+
+
+def _combine_rounds(folder: Path, until: float) -> object:
+    terms = terms_in(folder, until)
+    request, protocol = read_terms(terms)
+    return combine_rounds(folder, terms, _spec(request), protocol, until)
+
+
+def _is_open(result: object) -> bool:
+    return isinstance(result, OpenRound)
 
 
 def _spec(request: Request) -> VerbSpec[object]:
@@ -294,20 +384,24 @@ def state(
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
     words: Mapping[str, Any],
+    in_rounds: bool = False,
 ) -> Stated:
     """Return the terms of a site, equal at all sites; read nothing."""
     chosen: MessageProtocol = named_protocol(protocol, SENT)
-    declared = _declared(verb)
+    declared = _declared(verb, in_rounds)
     if declared is None:
+        verbs = sent_verbs(in_rounds)
         raise ArgumentError(
-            f"verb={quoted(verb)}{did_you_mean(verb, sent_verbs())}: expected one of "
-            f"{', '.join(map(repr, sent_verbs()))}"
+            f"verb={quoted(verb)}{did_you_mean(verb, verbs)}: expected one of "
+            f"{', '.join(map(repr, verbs))}"
         )
     for name, value in (("site", site), ("session", session)):
         if not isinstance(value, str) or not value:
             raise ArgumentError(f"{name}={quoted(value)}: expected a text that is not empty")
     _require_options(declared, words)
-    all_words = declared.sent({**declared.options, **words})
+    all_words = {**declared.options, **words}
+    if not in_rounds:
+        all_words = declared.sent(all_words)
     options: dict[str, Any] = {"person": person, "rows": rows, "subset": subset, **all_words}
     request = requested(
         verb, formula, checked_codebook(codebook), eps, delta, budget, adjacency, **options
@@ -322,7 +416,12 @@ def state(
 
 
 def participant_of(
-    protocol: MessageProtocol, site: str, key: AnyPath | None, cards: Sequence[AnyPath]
+    protocol: MessageProtocol,
+    site: str,
+    key: AnyPath | None,
+    cards: Sequence[AnyPath],
+    *,
+    started: bool = False,
 ) -> Participant | None:
     """Return the site's keys and participants, None where the protocol has no keys."""
     name = protocol.trust.name
@@ -339,7 +438,7 @@ def participant_of(
             f"dropouts={protocol.dropouts}: files of sites that do not answer cannot be made up "
             "for; write dropouts=0, and start again without such a site"
         )
-    participant = read_participant(key, site, cards)
+    participant = read_participant(key, site, cards, started=started)
     protocol.participants(participant.names)
     return participant
 
@@ -367,26 +466,32 @@ def keys_of(participant: Participant | None) -> dict[str, str]:
 def read_terms(terms: Mapping[str, Any]) -> tuple[Request, MessageProtocol]:
     """Return the request and protocol of messages; refuse those unknown to this version."""
     protocol_terms = dict(terms["protocol"])
-    name, verb, words = protocol_terms.pop("name", None), _declared(terms["verb"]), terms["words"]
+    in_rounds, words = "version" in terms, terms["words"]
+    name, verb = protocol_terms.pop("name", None), _declared(terms["verb"], in_rounds)
     if name not in SENT or verb is None or not words.keys() <= verb.options.keys():
         raise FrameError("this version lacks the verb, an option or the protocol of the files")
     _read_options(verb, words, "terms.words")
-    request = Request.of({**terms, "words": verb.sent({**verb.options, **words})})
+    options = {**verb.options, **words}
+    request = Request.of({**terms, "words": options if in_rounds else verb.sent(options)})
     if not isinstance(request.guarantee, ApproxDP | ZCDP):
         raise FrameError("terms.guarantee: sites add Gaussian noise, which has no pure guarantee")
     protocol: MessageProtocol = conform(SENT[name], protocol_terms, "terms.protocol")
     return request, protocol
 
 
-def sent_verbs() -> dict[str, Verb]:
+def sent_verbs(in_rounds: bool = False) -> dict[str, Verb]:
     """Return the verbs whose parts sites can send, the default first."""
-    verbs = {name: verb for name, verb in all_verbs().items() if verb.gaussian}
+    verbs = {name: verb for name, verb in all_verbs().items() if _is_sent(verb, in_rounds)}
     return {"pca": verbs["pca"], **verbs}
 
 
-def _declared(name: object) -> Verb | None:
+def _declared(name: object, in_rounds: bool) -> Verb | None:
     verb = verb_of(name) if isinstance(name, str) else None
-    return verb if verb is not None and verb.gaussian else None
+    return verb if verb is not None and _is_sent(verb, in_rounds) else None
+
+
+def _is_sent(verb: Verb, in_rounds: bool) -> bool:
+    return bool(verb.gaussian or (in_rounds and verb.joint))
 
 
 def _require_options(verb: Verb, words: Mapping[str, object]) -> None:

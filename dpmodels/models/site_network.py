@@ -16,15 +16,25 @@ from dpmodels.atomic_files import require_target, write_whole
 from dpmodels.errors import ArgumentError, DPModelsError, FrameError, shorten
 from dpmodels.external_files import conform
 from dpmodels.labels import plain as printed
-from dpmodels.models.site_files import keys_of, participant_of, require_key_record
+from dpmodels.models.site_exchange import OF_ROUNDS, is_exchange
+from dpmodels.models.site_files import combine, keys_of, participant_of, require_key_record
 from dpmodels.privacy import Ledger
 from dpmodels.request import difference
-from dpmodels.sites import SENT, MessageProtocol
-from dpmodels.sites.key_file import public_bytes, read_participant, write_card
+from dpmodels.sites import SENT, MessageProtocol, OpenRound
+from dpmodels.sites.exchange import answer_file, answers_in, message_file, write_answer
+from dpmodels.sites.key_file import (
+    Participant,
+    public_bytes,
+    read_participant,
+    read_used,
+    write_card,
+)
 from dpmodels.sites.message import STATED, finish, read_message, require_places
 from dpmodels.typing import AnyPath
 
 TERMS, MESSAGE = "terms", "letter"
+# In what the aggregator asks: the last answer of an exchange.
+ANSWER: Final = "answer"
 REQUESTS = (TERMS, MESSAGE)
 Answer = dict[str, Any]
 _LOG: Final = logging.getLogger("dpmodels.sites")
@@ -38,7 +48,7 @@ class SiteAnswers:
     protocol: MessageProtocol
     terms: Mapping[str, Any]
     path: Path
-    release: Callable[..., object]
+    release: Callable[..., Path]
     key: AnyPath | None = None
     cards: Sequence[AnyPath] = ()
     sites: tuple[str, ...] = ()
@@ -78,14 +88,16 @@ class SiteAnswers:
         session = self.terms["session"]
         if request.get("session") != session:
             return self._refusal(f"its session is {session!r}, not the requested one")
-        if self.key is not None:
+        in_rounds = is_exchange(self.path)
+        if self.key is not None and not in_rounds:
             finish(self.key, self.site, self.path, self.terms, self.ledger)
-        if self.path.exists():
+        if self.path.exists() and not in_rounds:
             return self._refusal(
                 f"it has answered session {session!r} already, and a session is answered once; "
                 "its message is kept at the site, for dp.combine"
             )
-        require_places(self.path, self.key)
+        if not in_rounds:
+            require_places(self.path, self.key)
         if part == TERMS:
             return {"terms": {**self.terms, "keys": self._known_keys()}}
         received_keys = request.get("keys")
@@ -95,18 +107,26 @@ class SiteAnswers:
             return self._refusal("it does not agree: the keys are not those of the sites it named")
         with TemporaryDirectory() as folder:
             cards = self._cards(received_keys, Path(folder))
-            keys = keys_of(participant_of(self.protocol, self.site, self.key, cards))
-            mismatch = difference({**self.terms, "keys": keys}, request)
+            stated = {name: value for name, value in request.items() if name != ANSWER}
+            mismatch = difference({**self.terms, "keys": keys_of(self._member(cards))}, stated)
             if mismatch:
                 return self._refusal(f"it does not agree: {mismatch}")
-            self.release(key=self.key, cards=cards)
-        return {"letter": self.path.read_text(encoding="utf-8")}
+            if ANSWER in request and self.key is not None:
+                write_answer(self.path, str(request[ANSWER]), self.key)
+            message = self.release(key=self.key, cards=cards)
+        return {"letter": message.read_text(encoding="utf-8")}
+
+    def _member(self, cards: Sequence[AnyPath]) -> Participant | None:
+        started = self.key is not None and is_exchange(self.path) and read_used(self.key)
+        return participant_of(self.protocol, self.site, self.key, cards, started=bool(started))
 
     def _known_keys(self) -> dict[str, str]:
         if not self.sites:
-            return keys_of(participant_of(self.protocol, self.site, self.key, self.cards))
+            return keys_of(self._member(self.cards))
         assert self.key is not None
-        return {self.site: public_bytes(read_participant(self.key, self.site, ()).private).hex()}
+        started = is_exchange(self.path) and read_used(self.key) is not None
+        member = read_participant(self.key, self.site, (), started=started)
+        return {self.site: public_bytes(member.private).hex()}
 
     def _cards(self, received_keys: Any, folder: Path) -> Sequence[AnyPath]:
         """Return the site's own copies of the cards, or else those received."""
@@ -124,13 +144,18 @@ class SiteAnswers:
 
 Terms = dict[str, Any]
 _PAUSE: Final = 0.2  # Seconds between two looks for answers, a choice
+_LAST: Final = 10.0  # Seconds in which sites may confirm the end of an exchange, a choice
 _UNTOUCHED: Final = "no row was read and nothing was charged"
 
 
 def ask_sites(
     transport: Transport, sites: Sequence[str], session: str, folder: Path, timeout: float
-) -> list[Path]:
-    """Gather one message of each site, once all have stated the same terms."""
+) -> list[Path] | Path:
+    """Gather one message of each site, once all have stated the same terms.
+
+    Of an exchange those of all rounds; then the folder is returned, in which an interrupted one
+    goes on.
+    """
     until = time.monotonic() + timeout
     files = {site: folder / f"{quote(site, safe='')}.json" for site in sites}
     existing = [str(file) for file in files.values() if file.exists()]
@@ -147,8 +172,50 @@ def ask_sites(
         if is_new:
             folder.rmdir()
         raise
-    transport.send(MESSAGE, dict.fromkeys(site_of_node, terms), max(until - time.monotonic(), 1.0))
-    failed = _receive(transport, site_of_node, terms, files, until)
+    if "version" in terms:
+        return _ask_rounds(transport, site_of_node, terms, folder, until)
+    _gather(transport, site_of_node, terms, files, until)
+    return list(files.values())
+
+
+def _ask_rounds(
+    transport: Transport, site_of_node: Mapping[int, str], terms: Terms, folder: Path, until: float
+) -> Path:
+    """Gather the messages of each round, and send its answer to all sites."""
+    fit = combine(folder) if answer_file(folder, 1).exists() else None
+    while fit is None or isinstance(fit, OpenRound):
+        number = 1 + sum(1 for _ in answers_in(folder))
+        files = {site: message_file(folder, number, site) for site in site_of_node.values()}
+        _gather(transport, site_of_node, _with_answer(terms, folder), files, until)
+        fit = combine(folder)
+    # By the last answer sites learn that the exchange is over.
+    transport.send(MESSAGE, dict.fromkeys(site_of_node, _with_answer(terms, folder)), _LAST)
+    waiting, last = set(site_of_node), time.monotonic() + _LAST
+    while waiting and time.monotonic() < last:
+        waiting -= {node for node, _ in transport.arrived()}
+        time.sleep(_PAUSE if waiting else 0)
+    return folder
+
+
+def _with_answer(terms: Terms, folder: Path) -> Terms:
+    """Return what sites are asked: the terms and the last answer, if there is one."""
+    number = sum(1 for _ in answers_in(folder))
+    if not number:
+        return terms
+    return {**terms, ANSWER: answer_file(folder, number).read_text(encoding="utf-8")}
+
+
+def _gather(
+    transport: Transport,
+    site_of_node: Mapping[int, str],
+    question: Terms,
+    files: Mapping[str, Path],
+    until: float,
+) -> None:
+    """Ask all sites for their messages and keep them; FrameError if one is missing."""
+    absent = {node: site for node, site in site_of_node.items() if not files[site].exists()}
+    transport.send(MESSAGE, dict.fromkeys(absent, question), max(until - time.monotonic(), 1.0))
+    failed = _receive(transport, absent, question, files, until)
     if failed:
         site, why = next(iter(failed.items()))
         messages = ", ".join(
@@ -159,7 +226,6 @@ def ask_sites(
             f"Letters that came: {messages or 'none'}; dp.combine takes them with those that are "
             "missing, written by dp.site_release"
         )
-    return list(files.values())
 
 
 def agreed_terms(stated: Mapping[str, Terms]) -> Terms:
@@ -239,7 +305,9 @@ def _terms_of(site: str, answer: Mapping[str, Any], stated: Mapping[str, Terms])
 def _are_terms(plain: Any) -> bool:
     """Whether terms have the expected structure."""
     try:
-        conform(STATED, plain, "")
+        if not isinstance(plain, dict):
+            raise FrameError("no terms")
+        conform({**STATED, **({"version": str} if "version" in plain else {})}, plain, "")
     except FrameError:
         return False
     return plain["protocol"].get("name") in SENT
@@ -282,8 +350,8 @@ def _store(text: str, site: str, terms: Terms, file: Path) -> str:
         message = read_message(file)
     except FrameError as error:
         return str(error)
-    terms_sent = {name: value for name, value in message.terms.items() if name != "basis"}
-    mismatch = difference(terms, terms_sent)
+    terms_sent = {name: value for name, value in message.terms.items() if name not in OF_ROUNDS}
+    mismatch = difference({name: terms[name] for name in terms if name != ANSWER}, terms_sent)
     if message.site != site:
         return f"its message is of site {shorten(message.site)!r}"
     return f"its message is of other terms: {mismatch}" if mismatch else ""

@@ -15,7 +15,13 @@ from dpmodels.formula.sides import subset
 from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.models.predicted_laws import Law, always
 from dpmodels.postprocess.units import in_persons
-from dpmodels.privacy import Adjacency, group_events, planned_for_group
+from dpmodels.privacy import (
+    ZCDP,
+    Adjacency,
+    gaussian_multiplier,
+    group_events,
+    planned_for_group,
+)
 from dpmodels.privacy.budget import MOST_ROWS
 from dpmodels.released import AnyRelease
 from dpmodels.request import Request
@@ -126,15 +132,56 @@ def planned(
     candidate, protocol_reason = holders.mechanism(
         mechanism, VERBS[request.verb].gaussian, request, lawful=spec.lawful
     )
-    strategy, reason = spec.choose(candidate, private)
+    spec, strategy, reason = _chosen(spec, holders, candidate, private)
     if getattr(strategy, "passes", "many" if spec.passes else "one") == "many":
         for source in private:
             source.require_passes()
     plan: Any = planned_for_group(
-        partial(strategy.plan, spec.facts),
+        holders.planning(strategy, partial(strategy.plan, spec.facts)),
         lambda plan: plan.events,
         request.guarantee,
         spec.slots.places,
     )
     holders.check(strategy, plan)
     return Planned(strategy, plan, protocol_reason or reason)
+
+
+def _chosen(
+    spec: VerbSpec[Any], holders: Parties, mechanism: object, private: Sequence[Any]
+) -> tuple[VerbSpec[Any], AnyStrategy, str]:
+    """Choose a strategy; where sites add the noise, as for a guarantee of Gaussian noise."""
+    if holders.protocol is None or not holders.joint:
+        return spec, *spec.choose(mechanism, private)
+    if holders.exchange is not None:
+        private = [_OfUnknownNumber(rows) for rows in private]
+    declared = VERBS[spec.request.verb]
+    rho = ZCDP(0.5 / gaussian_multiplier(spec.request.guarantee) ** 2)
+    gaussian = declared.spec(replace(spec.request, guarantee=rho))
+    names = [mechanism]
+    if isinstance(mechanism, str) and mechanism == "auto":
+        names += [name for name in (declared.joint, declared.gaussian) if name]
+    for name in names:
+        strategy, reason = gaussian.choose(name, private)
+        if holders.shared(strategy):
+            break
+    else:
+        protocol, name = holders.protocol.trust.name, strategy.info.name
+        auto = "" if mechanism == "auto" else "mechanism='auto', or "
+        raise ArgumentError(
+            f"protocol={protocol!r}: sites add Gaussian noise to sums of integers, and mechanism "
+            f"{name!r} needs more than that: write {auto}protocol='pooled', where one trusted "
+            "aggregator takes any mechanism"
+        )
+    return (gaussian if holders.in_rounds(strategy) else spec), strategy, reason
+
+
+class _OfUnknownNumber:
+    """Rows of one site, whose number no other knows before a mechanism is chosen."""
+
+    nrows: Final = None
+
+    def __init__(self, rows: Any) -> None:
+        self._rows = rows
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._rows, name)

@@ -1,5 +1,6 @@
 """The noise floor: random words and exact integer noise; no budgets, no data."""
 
+from dpmodels.noise.addition import NoiseOfSites, noisy_sums
 from dpmodels.noise.discrete import (
     discrete_gaussian,
     discrete_gaussian_variance,
@@ -11,11 +12,13 @@ from dpmodels.noise.uniform import Entropy
 
 __all__ = [
     "Entropy",
+    "NoiseOfSites",
     "derived",
     "discrete_gaussian",
     "discrete_gaussian_variance",
     "discrete_laplace",
     "discrete_laplace_variance",
+    "noisy_sums",
     "secure",
     "seeded",
     "simulating",

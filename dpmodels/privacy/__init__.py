@@ -34,7 +34,15 @@ from dpmodels.privacy.events import (
     PureEvent,
 )
 from dpmodels.privacy.groups import group_events, planned_for_group
-from dpmodels.privacy.ledger import Charge, Ledger, charge, check_ledger, verified
+from dpmodels.privacy.ledger import (
+    Charge,
+    Ledger,
+    charge,
+    charge_of,
+    charge_once,
+    check_ledger,
+    verified,
+)
 from dpmodels.privacy.lines import About, Entry
 from dpmodels.privacy.pufferfish import Pufferfish, hidden_by
 from dpmodels.privacy.quilts import Quilt, wasserstein_sensitivity
@@ -66,6 +74,8 @@ __all__ = [
     "adjacency",
     "bounded_range_to_zcdp",
     "charge",
+    "charge_of",
+    "charge_once",
     "check_ledger",
     "compose_gaussians",
     "gaussian_delta",

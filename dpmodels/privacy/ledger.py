@@ -504,15 +504,16 @@ def _require_short(subject: str, texts: Iterable[object], limit: int = _LONGEST_
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A verb's charge to its ledger, empty without a ledger."""
+    """A verb's charge to its ledger, empty without a ledger; `note` then says who has it."""
 
     ledger: Ledger | None = None
     entry: Entry | None = None
+    note: str = ""
 
     @property
     def ledger_state(self) -> str:
-        """The state of the ledger after the charge; empty without one."""
-        return "" if self.entry is None else self.entry.describe()
+        """The state of the ledger after the charge; the note without one."""
+        return self.note if self.entry is None else self.entry.describe()
 
     def released(self, digest: Callable[[], str]) -> None:
         """Record the release before it is returned; no digest is made without a ledger.
@@ -544,6 +545,28 @@ def charge(
         ledger,
         ledger.charge(events, adjacency=adjacency, label=label, about=about, claims=claims),
     )
+
+
+def charge_once(
+    ledger: Ledger | None,
+    events: Iterable[Event],
+    *,
+    adjacency: Adjacency,
+    about: About,
+    claims: tuple[Claim, ...],
+) -> Charge:
+    """Charge a ledger, or return the charge that an interrupted call with these claims made."""
+    entry = charge_of(ledger, claims)
+    if ledger is None or entry is None:
+        return charge(ledger, events, adjacency=adjacency, about=about, claims=claims)
+    unfinished = any(entry.number == charged.number for charged in ledger.unfinished())
+    return Charge(ledger if unfinished else None, entry)
+
+
+def charge_of(ledger: Ledger | None, claims: tuple[Claim, ...]) -> Entry | None:
+    """Return the charge that made exactly these claims."""
+    entries = () if ledger is None else ledger.entries
+    return next((entry for entry in entries if set(entry.claims) == set(claims)), None)
 
 
 def verified(ledger: object) -> Ledger:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 from collections.abc import Callable, Iterator
+from os.path import isdir
 from typing import TYPE_CHECKING, Any, Final
 
 import dpmodels as dp
@@ -35,7 +36,9 @@ example, with three sites that trust nobody else with their rows:
       --ledger a.ledger
   dpmodels combine a.json b.json c.json --html report.html
 
-Sites B and C write the same with their own names and files. The protocols full
+Sites B and C write the same with their own names and files. With a folder that all share
+in place of the files, --out study and combine study, they exchange rounds: each repeats
+its command after each answer, or adds --wait 3600. The protocols full
 and dpdispca need no keys: leave --key and --cards out. The ledger records that the
 key was used; with full and dpdispca it may be left out.
 """
@@ -64,7 +67,7 @@ def _add_site(parser: Parser) -> None:
     parser.epilog = _EXAMPLE
     parser.usage = f"{parser.prog} FORMULA FILE [options]"
     add_rows(parser, dp.site_release)
-    out = "a new file; it holds no rows"
+    out = "a new file; it holds no rows; or the folder of an exchange of rounds"
     parser.add_argument("--out", required=True, metavar="FILE", help=out)
     joint = parser.add_argument_group(
         "the joint release; --site, --key and --out differ between sites"
@@ -74,6 +77,7 @@ def _add_site(parser: Parser) -> None:
     joint.add_argument("--protocol", required=True, help="full, dpdispca, cape or secure_sum")
     joint.add_argument("--key", metavar="FILE", help="from site-key, for cape and secure_sum")
     joint.add_argument("--cards", nargs="+", default=(), metavar="FILE", help="cards of all sites")
+    _add_wait(joint)
     for name, (kind, what) in _PROTOCOL_OPTIONS.items():
         joint.add_argument(f"--{name}", type=kind, default=argparse.SUPPRESS, help=what)
     model = parser.add_argument_group("model")
@@ -82,6 +86,11 @@ def _add_site(parser: Parser) -> None:
     )
     for word, text in _verbs_options():
         add_option(model, word, text)
+
+
+def _add_wait(parser: Any) -> None:
+    text = "of an exchange: how long to wait for other parties (default: 0)"
+    parser.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help=text)
 
 
 def _verbs_options() -> Iterator[tuple[inspect.Parameter, ParameterDoc]]:
@@ -111,6 +120,7 @@ def _run_site(options: argparse.Namespace) -> int:
         verb=options.verb,
         key=options.key,
         cards=options.cards,
+        wait=options.wait,
         **arguments,
     )
     tell(
@@ -142,14 +152,23 @@ def _protocol(options: argparse.Namespace) -> str | MessageProtocol:
 def _add_combine(parser: Parser) -> None:
     parser.epilog = _EXAMPLE
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="files of the command site, one of each site"
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="files of the command site, one of each site; or the folder of an exchange",
     )
+    _add_wait(parser)
     add_outputs(parser, "report", (*TABLES, *DATA))
 
 
 def _run_combine(options: argparse.Namespace) -> int:
     require_outputs(options, *options.files)
-    return show(dp.combine(options.files), options)
+    folder, *others = options.files
+    result = dp.combine(options.files if others or not isdir(folder) else folder, wait=options.wait)
+    if isinstance(result, dp.sites.OpenRound):
+        tell(str(result))
+        return 0
+    return show(result, options)
 
 
 SITE_KEY: Final = Command("Make a site's key for one joint release", _add_key, _run_key)

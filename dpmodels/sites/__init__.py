@@ -46,6 +46,9 @@ aggregator, or a reader, that is not a site. What noise the honest sites
 add together, and why that suffices though sums of discrete Gaussians are not
 discrete Gaussians, is proved in :mod:`dpmodels.sites.summing`.
 
+*Rounds.* A mechanism with several rounds asks a protocol of masked sums for each of them,
+and its answer goes back to all sites: :mod:`dpmodels.sites.joint_rounds`.
+
 *Honest but curious.* All protocols assume that sites and aggregator follow
 the protocol and read all that they receive. A site that sends nonsense spoils the
 result and no one's privacy; a site that adds no noise is a colluder.
@@ -59,6 +62,7 @@ from typing import Any
 
 from dpmodels.sites.cape import Cape as Cape
 from dpmodels.sites.dpdispca import DPdisPCA as DPdisPCA
+from dpmodels.sites.exchange import OpenRound as OpenRound
 from dpmodels.sites.full import Full as Full
 from dpmodels.sites.parties import Parties as Parties
 from dpmodels.sites.parties import Witness as Witness

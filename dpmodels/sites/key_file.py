@@ -104,15 +104,22 @@ def write_card(path: Path, site: str, public: str) -> None:
 
 
 def read_participant(
-    key: str | PathLike[str], site: str, cards: Sequence[str | PathLike[str]]
+    key: str | PathLike[str],
+    site: str,
+    cards: Sequence[str | PathLike[str]],
+    *,
+    started: bool = False,
 ) -> Participant:
-    """Read a site's key and the cards of all sites, its own among them or not."""
+    """Read a site's key and the cards of all sites, its own among them or not.
+
+    A used key is refused, but for the exchange that it `started`.
+    """
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
     plain = _read(key, KEY)
     if plain.get("site") != site:
         raise FrameError(f"{str(key)!r} is the key of another site than site={site!r}")
-    if "private" not in plain or os.path.lexists(used_record(key)):
+    if "private" not in plain or os.path.lexists(used_record(key)) is not started:
         raise FrameError(
             f"{str(key)!r} was used: a key is for one release, for two would share their masks; "
             "make a new one with dp.site_key and send its card to the other sites"
@@ -160,6 +167,11 @@ def use_up(key: str | PathLike[str], used: Used) -> None:
 def wipe(key: str | PathLike[str], site: str) -> None:
     """Remove the secret from the file of a used key."""
     _write_key(Path(os.path.realpath(key)), site, None)
+
+
+def is_wiped(key: str | PathLike[str]) -> bool:
+    """Whether the secret of a key was removed."""
+    return "private" not in _read(key, KEY)
 
 
 def read_used(key: str | PathLike[str]) -> Used | None:

@@ -46,6 +46,9 @@ STATED: Mapping[str, Shape] = {
     "session": str,
     "keys": dict[str, str],
 }
+# What messages of an exchange also state: who may compute the rounds, their number from 1, and the
+# digest of the last answer before.
+POSITION: Mapping[str, Shape] = {"version": str, "round": int, "answers": str}
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,6 @@ class SiteMessage:
 _SHAPE: Mapping[str, Shape] = {
     **fields_of(SiteMessage, "site", "rows", "shape", "number", "simulated"),
     "format": str,
-    "terms": {**STATED, "basis": str},
     "values": str,
     "kind": Literal["words", "floats"],
     "codebook_sha256": str,
@@ -133,7 +135,9 @@ def read_message(path: str | PathLike[str]) -> SiteMessage:
 
 
 def _message(plain: dict[str, Any]) -> SiteMessage:
-    fields = conform(_SHAPE, plain, "")
+    terms = plain.get("terms")
+    position = POSITION if isinstance(terms, dict) and "round" in terms else {}
+    fields = conform({**_SHAPE, "terms": {**STATED, "basis": str, **position}}, plain, "")
     terms = plain["terms"]
     if fields.pop("codebook_sha256") != digest(terms["codebook"]):
         raise FrameError("codebook_sha256: not the digest of the codebook")
@@ -183,15 +187,21 @@ def write_part(
     values = protocol.part(strategy, statistic, plan, participant, session, source())
     kind, shape = protocol.shape(plan)
     assert values.shape == shape
-    _, rows = statistic.cross()
+    return site_message(terms, site, statistic.cross()[1], values, kind)
+
+
+def site_message(
+    terms: dict[str, Any], site: str, rows: int, values: NDArray[Any], kind: str, number: str = ""
+) -> SiteMessage:
+    """Return a message of values, with a random number unless one is given."""
     return SiteMessage(
         terms=terms,
         site=site,
-        rows=rows if plan.facts.adjacency.n_public else None,
+        rows=rows if adjacency(terms["adjacency"]).n_public else None,
         values=values.astype(_DTYPES[kind]).tobytes(),
-        shape=shape,
+        shape=values.shape,
         kind=kind,
-        number=secrets.token_hex(16),
+        number=number or secrets.token_hex(16),
         simulated=simulating(),
     )
 
@@ -211,7 +221,7 @@ def join_parts(
         )
     names = tuple(message.site for message in messages)
     rows = [0 if message.rows is None else message.rows for message in messages]
-    parts = [_values(message, *protocol.shape(plan)) for message in messages]
+    parts = [values_of(message, *protocol.shape(plan)) for message in messages]
     release: Any = protocol.whole(strategy, parts, names, rows, plan)
     shared = replace(release.shared, size=len(messages[0].values))
     return replace(release, simulated=messages[0].simulated, shared=shared)
@@ -222,7 +232,8 @@ def protocol_terms(protocol: Any) -> dict[str, object]:
     return {"name": protocol.trust.name, **asdict(protocol)}
 
 
-def _values(message: SiteMessage, kind: str, shape: tuple[int, ...]) -> NDArray[Any]:
+def values_of(message: SiteMessage, kind: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return the values of a message; FrameError if they are of another kind or shape."""
     length = 8 * int(np.prod(shape))
     if message.kind != kind or message.shape != shape or len(message.values) != length:
         raise FrameError(f"site {message.site!r} sent values of another shape than the terms give")

@@ -25,7 +25,9 @@ from dpmodels.options import current_settings as options_chosen
 from dpmodels.privacy import WRITE_DELTA, Event, PureDP
 from dpmodels.released import AnyRelease
 from dpmodels.request import Request
-from dpmodels.sites.protocol import SiteProtocol
+from dpmodels.sites.exchange import Exchange
+from dpmodels.sites.protocol import GAUSSIAN, SiteProtocol
+from dpmodels.sites.summing import MaskedSum
 from dpmodels.statistics import Statistic
 
 Bound = TypeVar("Bound")
@@ -63,6 +65,7 @@ class Parties:
     protocol: SiteProtocol | None = None  # How they release together; None for one table
     others: tuple[str, ...] = ()  # All sites of the release, where only the rows of one are here
     witness: Witness = NOBODY
+    exchange: Exchange | None = None  # Of rounds, where other organisations have the other rows
 
     def __repr__(self) -> str:
         return f"<Parties: {len(self.names)}, rows not shown>"
@@ -79,7 +82,13 @@ class Parties:
     @property
     def sends(self) -> bool:
         """Whether sites send something once: then their rows are not read again."""
-        return self.protocol is not None and self.protocol.passes_noise
+        return self.protocol is not None and self.protocol.passes_noise and not self.joint
+
+    @property
+    def joint(self) -> bool:
+        """Whether all sites take part in every round of a mechanism, by masked sums."""
+        here = bool(self.data) and (self.exchange is not None or not self.others)
+        return self.protocol is not None and self.protocol.many_rounds and here
 
     def bind(self, binding: Callable[[object], Bound]) -> tuple[Bound, ...]:
         """Bind a formula to the rows of each, and say which site an error is of."""
@@ -112,7 +121,7 @@ class Parties:
             )
         if not self.protocol.passes_noise:
             return requested, ""
-        if not gaussian:
+        if not gaussian and not self.joint:
             raise ArgumentError(
                 f"protocol={name!r}: sites add Gaussian noise to one sum of integers, and no "
                 f"mechanism of {verb} does that: write protocol='pooled', where one trusted "
@@ -124,9 +133,27 @@ class Parties:
                 f"{request.guarantee.describe()}: {WRITE_DELTA}, or budget=dp.ZCDP(rho), or "
                 "protocol='pooled', where one trusted aggregator takes any mechanism"
             )
-        if not (isinstance(requested, str) and requested == "auto"):
+        if self.joint or not (isinstance(requested, str) and requested == "auto"):
             return requested, ""
         return gaussian, f"under protocol {name} the sites add Gaussian noise themselves."
+
+    def in_rounds(self, strategy: AnyStrategy) -> bool:
+        """Whether all sites add the noise of a strategy's rounds."""
+        if self.exchange is not None and not self.exchange.takes(strategy):
+            return False
+        return self.joint and self.protocol is not None and self.protocol.in_rounds(strategy)
+
+    def shared(self, strategy: AnyStrategy) -> bool:
+        """Whether sites can add the noise of a strategy, in one round or in many."""
+        return self.in_rounds(strategy) or isinstance(strategy, GAUSSIAN)
+
+    def planning(
+        self, strategy: AnyStrategy, plan_of: Callable[[Any], Any]
+    ) -> Callable[[Any], Any]:
+        """Return a function that plans a strategy, for the noise of all sites if they add it."""
+        if self.protocol is None or not self.in_rounds(strategy):
+            return plan_of
+        return self.protocol.planning(plan_of, len(self.others or self.names))
 
     def check(self, strategy: AnyStrategy, plan: Any) -> None:
         """Refuse what the protocol cannot release."""
@@ -140,6 +167,10 @@ class Parties:
         if self.protocol is None:
             (statistic,) = statistics
             return strategy.release(statistic, plan, source())
+        if self.exchange is not None:
+            (statistic,) = statistics
+            assert isinstance(self.protocol, MaskedSum)
+            return self.exchange.release(self.protocol, strategy, statistic, plan)
         return self.protocol.release(strategy, statistics, self.names, plan, source())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol
 
@@ -16,7 +16,7 @@ from dpmodels.mechanisms.counts import Gaussian
 from dpmodels.mechanisms.protocol import AnyStrategy, CountPlan, Plan, counts_released
 from dpmodels.mechanisms.regression import Moments
 from dpmodels.noise import Entropy, discrete_gaussian, source
-from dpmodels.privacy import GaussianEvent
+from dpmodels.privacy import GaussianEvent, Guarantee
 from dpmodels.released import AnyRelease, CountsRelease, MomentNoise, MomentsRelease, Shared
 from dpmodels.statistics import Statistic
 from dpmodels.typing import Floats, Integers
@@ -47,6 +47,8 @@ class SiteProtocol(Protocol):
     trust: ClassVar[Trust]
     # Whether sites add noise themselves, so that it has to be Gaussian.
     passes_noise: ClassVar[bool] = False
+    # Whether sites can add the noise of many rounds, each after the public answers before.
+    many_rounds: ClassVar[bool] = False
     # Whether the distribution of the released noise is known.
     lawful: ClassVar[bool] = True
 
@@ -56,6 +58,14 @@ class SiteProtocol(Protocol):
 
     def check(self, strategy: AnyStrategy, plan: Any, names: Names) -> None:
         """Refuse what the protocol cannot release, before a row is read or charged."""
+
+    def in_rounds(self, strategy: AnyStrategy) -> bool:
+        """Whether sites add the noise of a strategy's rounds, one after the other."""
+        return False
+
+    def planning(self, plan_of: Callable[[Any], Any], sites: int) -> Callable[[Guarantee], Any]:
+        """Return a function that plans a strategy of rounds for the noise of all sites."""
+        raise NotImplementedError
 
     def release(
         self,
@@ -189,8 +199,7 @@ def unpack(
 ) -> Summed:
     """Make the release of integers that hold their noise already."""
     if isinstance(plan, CountPlan):
-        silent = np.zeros(noisy.size, dtype=np.int64)
-        release = counts_released(strategy.info, plan, noisy, silent, rows, "gaussian")
+        release = counts_released(strategy.info, plan, noisy, rows, "gaussian")
         return replace(release, noise_sd=release.noise_sd * widening)
     line, column = _places(plan)
     size = plan.lattice.columns + 1

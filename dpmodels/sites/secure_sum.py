@@ -28,8 +28,8 @@ Source
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -37,7 +37,9 @@ import numpy as np
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.noise import Entropy
+from dpmodels.privacy import Guarantee
 from dpmodels.released import AnyRelease
+from dpmodels.sites.joint_rounds import Coalition, InOneProcess, in_rounds, planning, released
 from dpmodels.sites.key_file import (
     KeyShare,
     PairStream,
@@ -61,6 +63,7 @@ from dpmodels.sites.protocol import (
     shared_by,
 )
 from dpmodels.sites.summing import (
+    WORDS,
     MaskedSum,
     Words,
     add,
@@ -75,6 +78,10 @@ from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+
+# What a coalition sees of rounds is padded to a multiple of so many numbers: a choice.
+PADDED = 256
 
 
 @dataclass(frozen=True)
@@ -99,6 +106,7 @@ class SecureSum(MaskedSum):
     colluders: int = 1
     dropouts: int = 0
 
+    many_rounds: ClassVar[bool] = True
     trust: ClassVar[Trust] = Trust(
         name="secure_sum",
         sees="the sum of all noisy vectors; of one site uniform random words",
@@ -120,18 +128,59 @@ class SecureSum(MaskedSum):
 
     def check(self, strategy: AnyStrategy, plan: Any, names: Names) -> None:
         """Refuse strategies without Gaussian noise on integers."""
-        require_gaussian(strategy, plan, self.trust.name)
+        if not self.in_rounds(strategy):
+            require_gaussian(strategy, plan, self.trust.name)
+
+    def in_rounds(self, strategy: AnyStrategy) -> bool:
+        """Whether a strategy asks for several sums, or for a transform of them."""
+        return in_rounds(strategy)
+
+    def planning(self, plan_of: Callable[[Any], Any], sites: int) -> Callable[[Guarantee], Any]:
+        """Return a function that plans a strategy of rounds for the noise of all sites."""
+        return planning(plan_of, sites, self.honest(sites), self.trust.name)
+
+    def release(
+        self,
+        strategy: AnyStrategy,
+        statistics: Statistics,
+        names: Names,
+        plan: Any,
+        entropy: Entropy,
+    ) -> AnyRelease:
+        """Run all sites and the aggregator in this process."""
+        if not self.in_rounds(strategy):
+            return super().release(strategy, statistics, names, plan, entropy)
+        sites = len(names)
+        noise = InOneProcess(sites, self.honest(sites), plan.events, entropy)
+        release = released(strategy, statistics, plan, noise)
+        return self.joined(release, names, noise.numbers, noise.rounds)
+
+    def joined(self, release: AnyRelease, names: Names, numbers: int, rounds: int) -> AnyRelease:
+        """Record who saw what in the rounds of a release, for which each site sent so many."""
+        sums = "the noisy sum" if rounds == 1 else f"the noisy sums of {rounds} rounds"
+        sees = f"{sums}, as all sites do; of one site uniform random words"
+        trust = replace(self.trust, sees=sees)
+        return shared_by(release, trust, names, numbers, WORD * WORDS, coalition(self.colluders))
 
     def share(self, plan: AnyPlan, sites: int) -> float:
         """Return the scale of each site's noise over the planned one."""
-        honest = sites - self.colluders - self.dropouts
-        return noise_share(honest, multiplier(plan), scales(plan))
+        return noise_share(self.honest(sites), multiplier(plan), scales(plan))
+
+    def honest(self, sites: int) -> int:
+        """Return how many of the sites neither collude nor drop out."""
+        return sites - self.colluders - self.dropouts
 
     def view(
         self, strategy: AnyStrategy, statistics: Statistics, plan: AnyPlan, entropy: Entropy
     ) -> Floats:
-        """Return the honest sum; single vectors are uniform."""
-        return coalition_view(self, statistics, plan, entropy)
+        """Return the honest sums, of rounds padded by zeros; single vectors are uniform."""
+        if not self.in_rounds(strategy):
+            return coalition_view(self, statistics, plan, entropy)
+        sites = len(statistics)
+        noise = Coalition(sites, sites - self.colluders, plan.events, entropy)
+        released(strategy, statistics, plan, noise)
+        seen = np.array(noise.seen)
+        return np.pad(seen, (0, -len(seen) % PADDED))
 
     def send(
         self,
@@ -145,7 +194,7 @@ class SecureSum(MaskedSum):
         entropy: Entropy,
     ) -> Words:
         """Return what a site sends: its noisy integers under uniform words."""
-        masks = self._masks(place, private, public, session, (words, payload.exact.size))
+        masks = self.masks(place, private, public, session, (words, payload.exact.size))
         share = self.share(plan, len(public))
         return masked(payload, plan, share, masks, words, entropy)
 
@@ -209,11 +258,11 @@ class SecureSum(MaskedSum):
             raise FrameError("the shares do not give the key of the site that did not answer")
         # The pairs of two absent sites are in no vector that was sent.
         mask_sum = np.zeros(shape, dtype=np.uint64)
-        for mask in self._masks(place, private, public, session, shape, without=absent):
+        for mask in self.masks(place, private, public, session, shape, without=absent):
             add(mask_sum, mask)
         return mask_sum
 
-    def _masks(
+    def masks(
         self,
         place: int,
         private: X25519PrivateKey,
@@ -222,6 +271,11 @@ class SecureSum(MaskedSum):
         shape: tuple[int, int],
         without: Sequence[int] = (),
     ) -> list[Words]:
+        """Return a site's masks of all pairs; what both release is the session, another each time.
+
+        Without the sites at the places of `without`.
+        """
+
         def mask(partner: int) -> Words:
             stream = PairStream(pair_key(private, public[partner], session))
             return stream.words(shape[0] * shape[1]).reshape(shape)

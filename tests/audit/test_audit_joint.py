@@ -4,8 +4,8 @@ import pytest
 from scipy import stats
 
 import dpmodels as dp
-from dpmodels.audit.run_all import FULL, JOINT, SITES, SMALL, joint_audited, run_all
-from dpmodels.sites import PROTOCOLS, Cape, SecureSum, SiteProtocol, cape, secure_sum
+from dpmodels.audit.run_all import FULL, IN_ROUNDS, JOINT, SITES, SMALL, joint_audited, run_all
+from dpmodels.sites import PROTOCOLS, Cape, SecureSum, SiteProtocol, cape, joint_rounds, secure_sum
 from dpmodels.sites.protocol import pack, scales
 
 NAMES = [line.verb.protocol.trust.name for line in JOINT]
@@ -36,8 +36,26 @@ def test_a_small_audit_flags_no_protocol(line):
     assert made.events, "nothing was counted"
 
 
+@pytest.mark.expensive
+@pytest.mark.parametrize("line", IN_ROUNDS, ids=lambda line: line.name)
+def test_a_small_audit_flags_no_mechanism_of_rounds(line):
+    # False alarms: 1e-6 each.
+    made = audited(line, runs=line.small, confidence=SMALL)
+    assert made.verdict == "consistent"
+    assert made.events, "nothing was counted"
+
+
+@pytest.mark.expensive
+def test_too_little_noise_in_every_round_is_flagged(monkeypatch):
+    # At 95 %: the seed is fixed, so that what is found is found again.
+    whole = joint_rounds.widening
+    monkeypatch.setattr(joint_rounds, "widening", lambda *words: whole(*words) / 12)
+    monkeypatch.setattr(joint_rounds, "fineness", lambda *words: 1)
+    assert audited(IN_ROUNDS[0], runs=150, confidence=0.95).verdict == "VIOLATION"
+
+
 @pytest.mark.audit_full
-@pytest.mark.parametrize("line", JOINT, ids=NAMES)
+@pytest.mark.parametrize("line", [*JOINT, *IN_ROUNDS], ids=lambda line: line.name)
 def test_a_full_audit_flags_no_protocol(line):
     # False alarms: 2e-4 each.
     made = audited(line, runs=line.full, confidence=FULL)

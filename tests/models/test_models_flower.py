@@ -87,6 +87,26 @@ def test_the_handlers_make_one_release(grid, tmp_path):
         dp.flower.server_app(SITES, folder=tmp_path / "again", **words)(grid, None)
 
 
+@pytest.mark.expensive
+def test_the_handlers_exchange_rounds(grid, tmp_path):
+    for node, site in enumerate(SITES):
+        key, folder = tmp_path / f"{site}.key", tmp_path / site
+        folder.mkdir()
+        dp.site_key(site, key)
+        words = {"session": "s", "protocol": "secure_sum", "key": key, "sites": SITES, **BUDGET}
+        words["ledger"] = ledger_of(site, tmp_path)
+        grid.apps[node] = dp.flower.client_app("~ a + b", rows(site), folder, site=site, **words)
+    fits = []
+    server = dp.flower.server_app(SITES, folder=tmp_path / "letters", session="s", done=fits.append)
+    server(grid, None)
+    assert fits[0].release.info.name == "rounds"
+    assert fits[0].release.rows == 160
+    for site in SITES:
+        ledger = dp.Ledger.open(tmp_path / f"{site}.ledger")
+        assert ledger.unfinished() == ()
+        assert len(list((tmp_path / site).glob("message-*"))) == 7
+
+
 def test_messages_that_are_none_of_ours(grid, tmp_path):
     words = {"session": "s", "protocol": "full", **BUDGET}
     site = dp.flower.client_app("~ a", rows("A"), tmp_path / "a", site="A", **words)

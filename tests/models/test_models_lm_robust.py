@@ -151,7 +151,7 @@ def test_rows_that_pass_once_are_refused_by_name():
     with pytest.raises(FrameError, match=r"vcov=.* reads the rows again.* leave out"):
         dp.dp_lm("y ~ x", iter([MINES]), vcov="HC", ledger=ledger, **APPROX)
     sites = {"A": MINES, "B": dict(MINES)}
-    for protocol in ("full", "cape", "secure_sum"):
+    for protocol in ("full", "cape"):
         with pytest.raises(ArgumentError, match="vcov="):
             dp.dp_lm("y ~ x", sites=sites, protocol=protocol, vcov="HC", ledger=ledger, **APPROX)
     assert ledger.entries == ()

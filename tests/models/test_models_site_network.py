@@ -9,6 +9,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FrameError
+from dpmodels.models.site_exchange import exchange_terms
 from dpmodels.models.site_files import site_release, state
 from dpmodels.models.site_network import MESSAGE, TERMS, SiteAnswers, agreed_terms, ask_sites
 from dpmodels.sites.message import read_message
@@ -29,17 +30,21 @@ def site(name, folder, data=None, protocol="full", ledger=None, handed=True, **c
     own = {"session": "s-1", "codebook": CB, "verb": "pca", "adjacency": "replace"} | change
     own |= {"budget": own.get("budget", dp.ZCDP(0.5)), "protocol": protocol}
     formula, words = own.pop("formula", "~ a + b"), own.pop("words", {})
-    keys = {}
+    keys, is_folder = {}, own.pop("in_rounds", False)
     if protocol in KEYED:
         keys["key"] = folder / f"{name}.key"
-        if handed:
+        if handed and not keys["key"].exists():
             dp.site_key(name, keys["key"])
+        if handed:
             keys["sites"] = SITES
         else:
             keys["cards"] = [folder / f"{one}.key.card" for one in SITES]
         ledger = ledger_of(name, folder)
     _, chosen, terms = state(formula, site=name, **own, words=words)
     path = folder / f"{name}.json"
+    if is_folder:
+        path, terms = folder / f"{name}.rounds", exchange_terms(terms)
+        path.mkdir(exist_ok=True)
     release = partial(
         site_release,
         formula,
@@ -119,6 +124,48 @@ def test_letters_that_leave_are_those_that_stay(tmp_path):
     assert [one.read_bytes() for one in letters] == [
         (tmp_path / f"{name}.json").read_bytes() for name in SITES
     ]
+
+
+def in_rounds(folder):
+    return [site(name, folder, protocol="secure_sum", in_rounds=True) for name in SITES]
+
+
+def test_an_exchange_runs_all_its_rounds(tmp_path):
+    street = Street(*in_rounds(tmp_path))
+    folder = ask(street, tmp_path)
+    fit = dp.combine(folder)
+    assert fit.release.shared.sites == SITES
+    ledgers = [dp.Ledger.open(tmp_path / f"{name}.ledger") for name in SITES]
+    assert [sum(bool(entry.events) for entry in own.entries) for own in ledgers] == [1, 1, 1]
+    # The last answer tells the sites that it is over.
+    assert not any(own.unfinished() for own in ledgers)
+    assert not any("private" in (tmp_path / f"{name}.key").read_text("utf-8") for name in SITES)
+
+
+def test_an_exchange_that_stopped_goes_on(tmp_path):
+    made = in_rounds(tmp_path)
+    with pytest.raises(FrameError, match="'B': out of memory"):
+        ask(Street(*made, broken=[(MESSAGE, "B")]), tmp_path)
+    sent = (tmp_path / "letters" / "message-1-A.json").read_bytes()
+    fit = dp.combine(ask(Street(*made), tmp_path))
+    assert (tmp_path / "letters" / "message-1-A.json").read_bytes() == sent
+    assert fit.release.rows == 180
+
+
+def test_an_answer_of_another_exchange_is_refused(tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    for folder in (one, two):
+        folder.mkdir()
+    ask(Street(*in_rounds(one)), one)
+    made = in_rounds(two)
+    agreed = agreed_terms(
+        {own.site: own.answer(TERMS, {"session": "s-1"})["terms"] for own in made}
+    )
+    assert "letter" in made[0].answer(MESSAGE, agreed)
+    strange = (one / "letters" / "answer-1.json").read_text("utf-8")
+    for answer in (strange, "", "{}", strange[:-2]):
+        assert "refusal" in made[0].answer(MESSAGE, {**agreed, "answer": answer})
+    assert [file.name for file in (two / "A.rounds").iterdir()] == ["message-1-A.json"]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from dpmodels.atomic_files import write_whole
 from dpmodels.errors import ArgumentError, BudgetError, FrameError, LedgerError
 from dpmodels.models.site_files import sent_verbs
 from dpmodels.sites import message as letters
+from dpmodels.verbs import VERBS as DECLARED
 
 CB = dp.codebook(age=(0, 100), wage=(0, 250_000), sex=["F", "M"])
 AGREED = {"codebook": CB, "session": "s-1", "budget": dp.ZCDP(1e12)}
@@ -69,7 +70,10 @@ def test_files_give_what_one_process_gives(verb, protocol, relation, tmp_path):
         return
     fit = dp.combine(written(tmp_path, protocol, verb, adjacency=relation)[::-1])
     words = {"codebook": CB, "budget": dp.ZCDP(1e12), "adjacency": relation}
-    once = FORMS[verb].function(FORMS[verb].formula, sites=DATA, protocol=protocol, **words)
+    if protocol == "secure_sum":  # In one process its sites take part in many rounds
+        words["mechanism"] = DECLARED[verb].gaussian
+    with dp.options(clipping=False):
+        once = FORMS[verb].function(FORMS[verb].formula, sites=DATA, protocol=protocol, **words)
     assert released(fit) == pytest.approx(released(once), rel=1e-5, abs=1e-3)
     assert fit.release.rows == once.release.rows
     assert fit.release.shared.sites == ("A", "B", "C")

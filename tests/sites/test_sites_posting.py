@@ -216,7 +216,7 @@ def test_the_same_call_finishes_without_rows_or_charge(asked, tmp_path, monkeypa
         ("A.key.used", "also read or written"),
         ("nowhere/a.json", "folder does not exist"),
         ("n" * 256, "too long"),
-        (".", "already exists"),
+        (".", "lies in the folder of the exchange"),
     ],
 )
 def test_a_target_that_cannot_be_is_refused_before_a_row_or_a_charge(where, says, asked, tmp_path):

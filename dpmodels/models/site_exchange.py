@@ -1,0 +1,275 @@
+"""Exchanges of rounds: a site's turn, and that of whoever adds up the messages of a round."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeGuard
+
+import numpy as np
+
+from dpmodels.atomic_files import discard
+from dpmodels.errors import ArgumentError, FrameError, LedgerError, RoundOpen
+from dpmodels.models.release import run_release
+from dpmodels.models.verb_spec import VerbSpec
+from dpmodels.privacy import Charge, Ledger, charge, charge_of, charge_once
+from dpmodels.request import difference
+from dpmodels.sites import MessageProtocol, Parties
+from dpmodels.sites.exchange import (
+    PAUSE,
+    AggregatorRounds,
+    SiteFiles,
+    SiteRounds,
+    answer_file,
+    answers_in,
+    appears,
+    copy_file,
+    message_file,
+    messages_of,
+    require_answer_to,
+)
+from dpmodels.sites.key_file import (
+    Participant,
+    Used,
+    is_wiped,
+    read_used,
+    use_up,
+    used_record,
+    wipe,
+)
+from dpmodels.sites.message import SiteMessage, digest, key_claim, read_message, seal
+from dpmodels.typing import AnyPath
+from dpmodels.version import __version__
+
+Terms = dict[str, Any]
+# Terms that differ between the rounds of an exchange.
+OF_ROUNDS: Final = ("basis", "round", "answers")
+
+
+def exchange_terms(terms: Terms) -> Terms:
+    """Return the terms of a site for an exchange, in which all use the same version."""
+    return {**terms, "version": __version__}
+
+
+def is_exchange(path: object) -> TypeGuard[str | os.PathLike[str]]:
+    """Whether a path is the folder of an exchange, and not the file of one message."""
+    return isinstance(path, str | os.PathLike) and os.path.isdir(path)
+
+
+@dataclass(frozen=True, repr=False)
+class SiteExchange:
+    """A site's part of an exchange: its rows, and the terms with the keys of all."""
+
+    spec: VerbSpec[object]
+    rows: object
+    protocol: MessageProtocol
+    terms: Terms
+    site: str
+    participant: Participant | None  # None once all rounds are answered
+    key: Path
+    ledger: Ledger
+    folder: Path
+
+    @property
+    def claims(self) -> tuple[tuple[str, str], ...]:
+        """What the ledger lets the site use once: its name in the session, and its key."""
+        session = ("session", f"{self.terms['session']}, site {self.site}")
+        return session, key_claim(self.terms, self.site)
+
+    def turns(self, until: float) -> Path:
+        """Send messages until an answer is missing; return the path of the last.
+
+        FrameError if files of others do not belong to the exchange; it says what was charged.
+        """
+        try:
+            self._run(until)
+        except FrameError as error:
+            entry = charge_of(self.ledger, self.claims)
+            charged = "Nothing was charged"
+            if entry is not None:
+                charged = f"The exchange stays charged once, at its start: {entry.describe()}"
+            raise FrameError(f"{error}. {charged}") from None
+        sent = 1
+        while copy_file(self.key, sent + 1).exists():
+            sent += 1
+        return message_file(self.folder, sent, self.site)
+
+    def _run(self, until: float) -> None:
+        """Take turns as answers arrive; remove the secret once all rounds are answered."""
+        files = SiteFiles(
+            self.site, self.terms, self.participant, self.key, self.folder, self._claim
+        )
+        awaited = True
+        while awaited:
+            answers = list(answers_in(self.folder))
+            for number, answer in enumerate(answers, 1):
+                require_answer_to(self.key, number, answer)
+            if copy_file(self.key, len(answers) + 1).exists():
+                files.show(len(answers) + 1, seal(answers[-1]).sha256 if answers else "")
+            elif self.participant is None or self._computed(files, self.participant, until):
+                wipe(self.key, self.site)
+                return
+            awaited = appears(
+                answer_file(self.folder, len(list(answers_in(self.folder))) + 1), until
+            )
+
+    def _computed(self, files: SiteFiles, member: Participant, until: float) -> bool:
+        """Run the mechanism on the answers so far; whether all its rounds are answered."""
+        rounds = SiteRounds(files, partial(absent_rows, self.spec), until)
+        holders = Parties((self.site,), (self.rows,), self.protocol, member.names, exchange=rounds)
+        try:
+            run_release(self.spec, holders, "auto", self.ledger, self._charge)
+        except RoundOpen:
+            return False
+        return True
+
+    def _charge(self, ledger: Ledger, events: Any, **words: Any) -> Charge:
+        """Charge for all rounds at the first, and record what the key is used for."""
+        if os.path.lexists(used_record(self.key)):
+            return charge_once(ledger, events, claims=self.claims, **words)
+        _require_same_start(self.folder, self.terms)
+        use_up(self.key, Used(self.site, self.terms["session"], "", digest(self.terms)))
+        try:
+            return charge(ledger, events, claims=self.claims, **words)
+        except LedgerError:
+            discard(used_record(self.key))
+            raise
+
+    def _claim(self, number: int, sha256: str) -> None:
+        """Record that the message of a round was made, which was charged before."""
+        claim = "round", f"{self.terms['keys'][self.site]} {number}"
+        label = f"message of round {number}, charged before"
+        try:
+            entry = self.ledger.charge(
+                (), adjacency=self.ledger.adjacency, label=label, claims=(claim,)
+            )
+        except LedgerError:
+            raise FrameError(
+                f"the message of round {number} was made before, but its copy is not beside the "
+                "key: the process was killed while it wrote it, or the folder of the key is an "
+                "older copy. The exchange cannot go on: start another with new keys"
+            ) from None
+        self.ledger.released(entry, sha256)
+
+
+def site_exchange(
+    spec: VerbSpec[object],
+    rows: object,
+    protocol: MessageProtocol,
+    terms: Terms,
+    *,
+    site: str,
+    key: AnyPath | None,
+    ledger: Ledger | None,
+    folder: AnyPath,
+    participant: Callable[[bool], Participant | None],
+) -> SiteExchange:
+    """Return a site's part of an exchange that starts, goes on or is over.
+
+    `participant` reads the keys; its argument says whether the exchange has started.
+    """
+    if not protocol.keyed or key is None or ledger is None:
+        raise ArgumentError(
+            f"{str(folder)!r} is a folder, for an exchange of rounds, which needs key=, cards=, "
+            "ledger= and protocol='secure_sum' or 'cape'; for one message give a new file"
+        )
+    key_path = Path(os.path.realpath(key))
+    if Path(os.path.realpath(folder)) in key_path.parents:
+        raise ArgumentError(
+            f"the key {str(key)!r} lies in the folder of the exchange, which all sites read: keep "
+            "it in a folder of this site"
+        )
+    used = read_used(key)
+    if used is not None and is_wiped(key) and copy_file(key, 1).is_file():
+        agreed, member = read_message(copy_file(key, 1)).terms["keys"], None
+    else:
+        member = participant(used is not None)
+        assert member is not None
+        agreed = {name: key.hex() for name, key in zip(member.names, member.public, strict=True)}
+    terms = {**exchange_terms(terms), "keys": agreed}
+    if used is not None and (used.site, used.partial, used.sha256) != (site, "", digest(terms)):
+        raise FrameError(
+            f"the key {str(key)!r} was used for a message or an exchange of other terms; write the "
+            "same terms, or make a new key with dp.site_key"
+        )
+    return SiteExchange(spec, rows, protocol, terms, site, member, key_path, ledger, Path(folder))
+
+
+def _require_same_start(folder: Path, terms: Terms) -> None:
+    """Refuse terms that a site before has not, before anything is charged."""
+    for name, message in messages_of(folder, 1).items():
+        first = {word: value for word, value in message.terms.items() if word not in OF_ROUNDS}
+        reason = difference(terms, first)
+        if reason:
+            raise FrameError(f"site {name!r} started with other terms: {reason}")
+
+
+# The party that combines.
+
+
+def combine_rounds(
+    folder: Path, terms: Terms, spec: VerbSpec[object], protocol: MessageProtocol, until: float
+) -> object:
+    """Write the answers of all rounds whose messages are there; return the result or OpenRound."""
+    if terms["version"] != __version__:
+        raise FrameError(
+            f"the sites use dpmodels {terms['version']}, this is {__version__}: all parties of an "
+            "exchange use the same version"
+        )
+    names = protocol.participants(tuple(sorted(terms["keys"])))
+    rounds = AggregatorRounds(terms, folder, partial(absent_rows, spec), until)
+    holders = Parties(("",), (_incomplete(spec, 0),), protocol, names, exchange=rounds)
+    try:
+        return run_release(spec, holders, "auto", None, _kept_by_sites)
+    except RoundOpen as error:
+        return error.args[0]
+    except FrameError as error:
+        raise FrameError(
+            f"{error}. Nothing of this round is released; each site was charged once, at its start"
+        ) from None
+
+
+def absent_rows(spec: VerbSpec[object], number: int) -> Any:
+    """Return the rows of other sites as one incomplete row that counts so many times."""
+    return spec.private.bind(_incomplete(spec, 1)).standing(number)
+
+
+def _incomplete(spec: VerbSpec[object], number: int) -> dict[str, Any]:
+    request = spec.request
+    person = request.adjacency.person
+    names = [*request.codebook, *([] if person is None else [person])]
+    return {name: np.broadcast_to(np.nan, number) for name in names}
+
+
+def terms_in(folder: Path, until: float) -> Terms:
+    """Return the terms of an exchange, without those of a round; wait for the first message."""
+    messages: list[SiteMessage] = []
+    while not messages:
+        answer = next(answers_in(folder), None)
+        messages = list(messages_of(folder, 1).values()) if answer is None else [answer]
+        if not messages and time.monotonic() >= until:
+            raise FrameError(
+                f"the folder {str(folder)!r} has no message of round 1: each site writes it with "
+                "dp.site_release, whose path is the folder"
+            )
+        time.sleep(0 if messages else PAUSE)
+    if "round" not in messages[0].terms:
+        raise FrameError(f"the folder {str(folder)!r} has messages that are of no exchange")
+    return {word: value for word, value in messages[0].terms.items() if word not in OF_ROUNDS}
+
+
+def _kept_by_sites(*_: object, **__: object) -> Charge:
+    return Charge(note="kept by each site")
+
+
+def repeated(step: Callable[[], Any], is_open: Callable[[Any], bool], until: float) -> Any:
+    """Repeat a step while it leaves a round open, until a time of the monotonic clock."""
+    result = step()
+    while is_open(result) and time.monotonic() < until:
+        time.sleep(PAUSE)
+        result = step()
+    return result

@@ -1,0 +1,153 @@
+"""Sites and aggregator of an exchange, killed at any call of the system: nothing counts twice."""
+
+import os
+import re
+
+import numpy as np
+import pytest
+from exchange_cases import study
+
+from dpmodels.errors import FrameError
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+CALLS = ("open", "posix_fallocate", "fsync", "link", "replace", "unlink")
+KILLED = 9
+
+
+def dying_at(step):
+    """Let this process die at the given call of the system, before it or after it."""
+    count = [0]
+    for name in CALLS:
+        real = getattr(os, name)
+
+        def wrapped(*given, real=real, **words):
+            count[0] += 1
+            if 2 * count[0] - 1 == step:
+                os._exit(KILLED)
+            try:
+                return real(*given, **words)
+            finally:
+                if 2 * count[0] == step:
+                    os._exit(KILLED)
+
+        setattr(os, name, wrapped)
+
+
+def killed(step, work):
+    """Do work in a process of its own that dies at a step; whether it did."""
+    child = os.fork()
+    if child == 0:
+        try:
+            dying_at(step)
+            work()
+        except BaseException:
+            os._exit(4)
+        os._exit(0)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status in (0, KILLED)
+    return status == KILLED
+
+
+def turn_or_refusal(made, site, **verb):
+    """A turn; that the exchange cannot go on is said with what was charged."""
+    try:
+        return made.turn(site, **verb)
+    except FrameError as error:
+        refusal = str(error)
+    assert re.search("cannot go on.*stays charged once", refusal)
+    return None
+
+
+def site_dies(folder, step, number=1, **verb):
+    """Kill a site in its turn of a round, then go on; whether it died, and whether it went on."""
+    made = study(folder)
+    for _ in range(number - 1):
+        made.turns(**verb)
+        made.combine()
+    died = killed(step, lambda: made.turn("A", **verb))
+    message = made.message(number, "A")
+    shown = message.read_bytes() if message.exists() else None
+    goes_on = turn_or_refusal(made, "A", **verb) is not None
+    if goes_on:
+        assert shown in (None, message.read_bytes())
+        assert made.finish(**verb).release.rows == 900
+        assert made.charges() == [1, 1, 1]
+    else:
+        assert shown is None
+        assert made.charges()[0] == 1
+    return died, goes_on
+
+
+def steps_until_the_end(run, most=400, each=1):
+    """Run for every step, until the process lives to its end; return what came of those before."""
+    outcomes = []
+    for step in range(1, most, each):
+        died, outcome = run(step)
+        if not died:
+            assert outcome
+            return outcomes
+        outcomes.append(outcome)
+    raise AssertionError("the process never ended")
+
+
+@pytest.mark.slow
+def test_a_site_that_is_killed_at_any_call_goes_on_or_is_refused(tmp_path):
+    outcomes = steps_until_the_end(lambda step: site_dies(tmp_path / str(step), step))
+    assert len(outcomes) > 40
+    assert outcomes.count(False) <= len(outcomes) / 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(1, 8))
+def test_a_site_that_is_killed_in_any_round_goes_on(number, tmp_path):
+    for step in range(5, 100, 23):
+        died, _ = site_dies(tmp_path / str(step), step, number, verb="cov")
+        assert died or step > 40
+
+
+@pytest.mark.slow
+def test_an_aggregator_that_is_killed_in_any_round_writes_the_same_answers(tmp_path):
+    made = study(tmp_path)
+    for number in range(1, 8):
+        made.turns(verb="cov")
+        before = made.shown()
+        for step in range(1, 12):
+            assert killed(step, made.combine) or step > 4
+            fit = made.combine()
+            answer = made.answer(number).read_bytes()
+            made.answer(number).unlink()
+            assert made.shown() == before
+            made.combine()
+            assert made.answer(number).read_bytes() == answer
+            if step < 11:
+                made.answer(number).unlink()
+    assert fit.release.rows == 900
+
+
+@pytest.mark.parametrize("step", [9, 40])
+def test_a_site_that_is_killed_goes_on(step, tmp_path):
+    site_dies(tmp_path, step)
+
+
+def aggregator_dies(made, shown, step):
+    """Kill the aggregator while it writes an answer; the next gives what it would have given."""
+    for file in made.folder.iterdir():
+        file.unlink()
+    for name, content in shown.items():
+        (made.folder / name).write_bytes(content)
+    died = killed(step, made.combine)
+    return died, made.combine()
+
+
+def test_an_aggregator_that_is_killed_at_any_call_gives_the_same_result(tmp_path):
+    made = study(tmp_path)
+    made.turns()
+    shown = made.shown()
+    fit = made.combine()
+
+    def run(step):
+        died, again = aggregator_dies(made, shown, step)
+        assert np.array_equal(again.release.second, fit.release.second)
+        return died, True
+
+    assert len(steps_until_the_end(run)) > 5

@@ -1,0 +1,121 @@
+"""Messages and answers that are changed, replayed, reordered or mixed: typed errors, no release."""
+
+import json
+import random
+import shutil
+
+import pytest
+from exchange_cases import Study, sealed, study
+
+import dpmodels as dp
+from dpmodels.errors import DPModelsError
+
+SEED = 31
+# Of each message: what is changed although its digest fits. Another number of rows, within what a
+# site can have, is not noticed: whoever may write the files can write it.
+FIELDS = {
+    "site": ("B", "C", "D", ""),
+    "rows": (-1, 2**60, None, "300"),
+    "shape": ([1, 6], [2, 5], [6, 2], [], [2, 10**6]),
+    "kind": ("floats", "integers"),
+    "values": ("", "AAAA", "%%%"),
+    "number": (1, None),
+    "simulated": (True, "yes"),
+    "format": ("dpmodels.site/2", None),
+    "codebook_sha256": ("0" * 64,),
+    "round": (0, 2, -1, 10**30, "1", None),
+    "answers": ("0" * 64, 3),
+    "session": ("trial 8", ""),
+    "formula": ("~ a", "~ b + a", "~ a + b + a:b"),
+    "version": ("0.0.1", ""),
+    "basis": ("0" * 64, ""),
+    "verb": ("pca", "mean", "no verb"),
+    "keys": ({}, {"A": "00" * 32}),
+    "adjacency": ("add-remove", "unknown"),
+    "protocol": ({"name": "cape", "colluders": 1}, {"name": "secure_sum", "colluders": 0}, {}),
+    "guarantee": (["ZCDP", {"rho": 0.5}], ["ApproxDP", {"eps": 9.0, "delta": 1e-6}]),
+}
+
+
+@pytest.fixture(scope="module")
+def studies(tmp_path_factory):
+    """Two studies whose sites sent their messages of the first round."""
+    both = []
+    for name in ("one", "two"):
+        made = study(tmp_path_factory.mktemp(name))
+        made.turns()
+        both.append(made)
+    return both
+
+
+def cut(content: bytes, source: random.Random) -> bytes:
+    return content[: source.randrange(len(content))]
+
+
+def flipped(content: bytes, source: random.Random) -> bytes:
+    """One byte is another one, where it is not the space between two parts."""
+    places = [at for at, byte in enumerate(content) if byte > 32]
+    at = source.choice(places)
+    return content[:at] + bytes([content[at] ^ source.choice((1, 2, 4))]) + content[at + 1 :]
+
+
+def field_changed(content: bytes, source: random.Random) -> bytes:
+    """A part is another one, and the digest fits."""
+    plain = json.loads(content)
+    name = source.choice([name for name in FIELDS if name in plain or name in plain["terms"]])
+    part = plain["terms"] if name in plain["terms"] else plain
+    part[name] = source.choice([value for value in FIELDS[name] if value != part[name]])
+    return sealed(plain)
+
+
+def part_removed(content: bytes, source: random.Random) -> bytes:
+    plain = json.loads(content)
+    part = plain["terms"] if source.random() < 0.5 else plain
+    del part[source.choice([name for name in part if name != "sha256"])]
+    return sealed(plain)
+
+
+def spoilt(folder, ours: dict, theirs: dict, source: random.Random) -> str:
+    """Write the files of a study with one of them wrong; say what was done."""
+    name = source.choice(sorted(ours))
+    other = source.choice(sorted(set(ours) - {name}))
+    kinds = {
+        "cut": lambda: cut(ours[name], source),
+        "flipped": lambda: flipped(ours[name], source),
+        "changed": lambda: field_changed(ours[name], source),
+        "removed": lambda: part_removed(ours[name], source),
+        "mixed": lambda: theirs[name],
+        "swapped": lambda: ours[other],
+        "empty": lambda: b"",
+    }
+    kind = source.choice(sorted(kinds))
+    for file, content in ours.items():
+        (folder / file).write_bytes(content)
+    (folder / name).write_bytes(kinds[kind]())
+    if kind == "swapped":
+        (folder / other).write_bytes(ours[name])
+    return f"{kind} {name}"
+
+
+def tamper(studies: list[Study], tmp_path, times: int) -> None:
+    """Whoever combines refuses each, and writes no answer."""
+    source = random.Random(SEED)
+    ours, theirs = (made.shown() for made in studies)
+    ours = {name: content for name, content in ours.items() if name.startswith("message")}
+    for number in range(times):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        what = spoilt(folder, ours, theirs, source)
+        with pytest.raises(DPModelsError):
+            pytest.fail(f"{what}: {dp.combine(folder)}")
+        assert not list(folder.glob("answer-*")), what
+        shutil.rmtree(folder)
+
+
+def test_changed_messages_are_refused(studies, tmp_path):
+    tamper(studies, tmp_path, 200)
+
+
+@pytest.mark.slow
+def test_two_thousand_changed_messages_are_refused(studies, tmp_path):
+    tamper(studies, tmp_path, 2_000)
