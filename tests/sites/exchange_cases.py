@@ -80,8 +80,8 @@ class Study:
         return [sum(bool(entry.events) for entry in each) for each in entries]
 
     def shown(self) -> dict[str, bytes]:
-        """All files that other parties can read."""
-        return {file.name: file.read_bytes() for file in sorted(self.folder.iterdir())}
+        """All messages and answers, without what a killed process left unnamed."""
+        return {file.name: file.read_bytes() for file in sorted(self.folder.glob("[!.]*"))}
 
     def message(self, number: int, site: str) -> Path:
         return message_file(self.folder, number, site)
