@@ -16,3 +16,4 @@ from dpmodels.reports import pca as pca
 from dpmodels.reports import plan as plan
 from dpmodels.reports import select as select
 from dpmodels.reports import survey as survey
+from dpmodels.reports import synth as synth

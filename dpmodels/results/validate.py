@@ -28,6 +28,7 @@ from dpmodels.released import (
     Channel,
     CoefficientsRelease,
     CountsRelease,
+    GraphRelease,
     LevelsRelease,
     MarginsRelease,
     MomentsRelease,
@@ -129,6 +130,11 @@ def _table_sizes(call: DescribedCall, release: Released) -> dict[str, int]:
             sizes["stratum"] = len(strata) or 1
         case SelectionRelease(places=places):
             sizes["selected"] = len(places)
+        case GraphRelease(margins=rounds):
+            shape = tuple(len(table.levels[0]) + 1 for table in call.tables)
+            sizes["residual"] = sum(
+                cells(part, shape) for terms in rounds for part in components(terms)
+            )
         case MarginsRelease():
             margins = ReleasedMargins(call, release)
             sizes["residual"] = sum(
@@ -312,6 +318,13 @@ def _require_margins(call: DescribedCall, release: MarginsRelease) -> None:
         raise FrameError(f"release.noise_sds: expected {expected} numbers from {1 / LONGEST:g} up")
 
 
+def _require_graph(call: DescribedCall, release: GraphRelease) -> None:
+    n_public = int(release.rows is not None)
+    expected = sum(len(components(terms)) - n_public for terms in release.margins)
+    if len(release.noise_sds) != expected or not min(release.noise_sds) >= 1 / LONGEST:
+        raise FrameError(f"release.noise_sds: expected {expected} numbers from {1 / LONGEST:g} up")
+
+
 def _require_answers(call: DescribedCall, release: AnswersRelease) -> None:
     facts = call.tables[0]
     row_channels = [channel for channel in release.channels[:1] if len(channel.law) > facts.cells]
@@ -361,6 +374,7 @@ _OF_KIND: Final[Mapping[type[Any], Callable[[Any, Any], None]]] = {
     ScreenedRelease: _require_screened,
     PValuesRelease: _require_screened,
     MarginsRelease: _require_margins,
+    GraphRelease: _require_graph,
     AnswersRelease: _require_answers,
     AnswersFitRelease: _require_answers_fit,
 }
