@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpmodels.errors import NotAvailable
@@ -54,10 +56,27 @@ def ratios(table: ReleasedCells, above: Floats, below: Floats) -> CellLaw:
     return CellLaw(params, hide * table.noise(scores), hide * table.sampling(scores))
 
 
+def with_hidden(law: CellLaw, is_detected: NDArray[np.bool_]) -> CellLaw:
+    """Return the law of some coefficients with nan for the others."""
+    params = np.full(len(is_detected), np.nan)
+    params[is_detected] = law.params
+    covariances = [np.full((len(is_detected), len(is_detected)), np.nan) for _ in range(2)]
+    for full, part in zip(covariances, (law.noise, law.sampling), strict=True):
+        full[np.ix_(is_detected, is_detected)] = part
+    return CellLaw(params, *covariances)
+
+
 def regression(table: ReleasedCells, columns: Floats, response: Floats, link: Link) -> CellLaw:
-    """Estimate a generalised linear model by its score equations; cells with nan do not count."""
+    """Estimate a generalised linear model by its score equations; cells with nan do not count.
+
+    Columns whose sum of squares is not distinguished from 0 are left out: nan.
+    """
     is_complete = np.isfinite(response) & np.isfinite(columns).all(axis=1)
     design = np.where(is_complete[:, None], np.nan_to_num(columns), 0.0)
+    squares = design**2
+    noise_sds = np.sqrt(np.diagonal(table.noise(squares)))
+    is_detected = table.corrected @ squares > DETECTION_SDS * noise_sds
+    design = design[:, is_detected]
     y = np.where(is_complete, np.nan_to_num(response), 0.0)
     params = np.zeros(design.shape[1])
     for counts in (table.model.ravel(), table.corrected):
@@ -70,7 +89,7 @@ def regression(table: ReleasedCells, columns: Floats, response: Floats, link: Li
         inverse @ table.sampling(scores) @ inverse.T,
     )
     curve = np.where(is_complete[:, None], link.slope(eta)[:, None] * (design @ inverse) ** 2, 0.0)
-    return identified(law, inverse, table.noise(curve))
+    return with_hidden(identified(law, inverse, table.noise(curve)), is_detected)
 
 
 def _solved(
@@ -116,7 +135,7 @@ def pair_regression(
     )
     information = products[:-1, :-1]
     scale = np.sqrt(np.maximum(np.diagonal(information), np.finfo(float).tiny))
-    if not np.linalg.eigvalsh(information / np.outer(scale, scale))[0] > SINGULAR:
+    if not np.linalg.eigvalsh(information / scale[:, None] / scale)[0] > SINGULAR:
         raise NotAvailable(HIDDEN)
     inverse = np.asarray(np.linalg.inv(information))
     params = inverse @ products[:-1, -1]
@@ -138,6 +157,16 @@ def identified(law: CellLaw, inverse: Floats, spread: Floats) -> CellLaw:
     is_clear = np.sqrt(np.diagonal(spread)) <= CLEAR * variance
     hide = np.where(is_clear, 1.0, np.nan)
     return CellLaw(law.params * hide, law.noise * np.outer(hide, hide), law.sampling)
+
+
+def are_detected(released: Residuals, columns: Sequence[Scores]) -> NDArray[np.bool_]:
+    """Return which columns have a sum of squares that is distinguished from 0."""
+    sds = (
+        math.sqrt(noise_of({(one.variable,): one.values[:, None] ** 2}, released)[0, 0])
+        for one in columns
+    )
+    squares = [_sum(released, one, one) for one in columns]
+    return np.array([square > DETECTION_SDS * sd for square, sd in zip(squares, sds, strict=True)])
 
 
 def _sum(released: Residuals, one: Scores, other: Scores) -> float:

@@ -21,14 +21,17 @@ from dpmodels.formula.response import TwoSided, two_levels, two_sided
 from dpmodels.formula.sides import one_measured, parse_sides
 from dpmodels.formula.values import Real
 from dpmodels.inference.cell_estimates import (
+    HIDDEN,
     CellLaw,
     Distribution,
     Scores,
+    are_detected,
     distribution,
     identified,
     pair_regression,
     ratios,
     regression,
+    with_hidden,
 )
 from dpmodels.inference.links import IDENTITY, OF_FAMILY
 from dpmodels.inference.ratios import DETECTION_SDS
@@ -353,6 +356,10 @@ def _has_missing(fit: SyntheticSource, place: int) -> bool:
 def _pairwise(grid: LevelGrid, columns: Sequence[Scores], *, intercept: bool) -> CellLaw:
     """Fit by pairs; the meat of the sandwich is that of the model."""
     fit, term = grid.fit, grid.term
+    is_detected = are_detected(fit.released, columns)
+    if not is_detected[-1] or not is_detected[:-1].any():
+        raise NotAvailable(HIDDEN)
+    columns = [one for one, is_used in zip(columns, is_detected, strict=True) if is_used]
     law, inverse, spread = pair_regression(fit.released, columns, intercept)
     if cells(term, fit.sizes) <= MOST_CELLS:
         codes, counts = grid.codes, grid.table.model.ravel()
@@ -364,7 +371,8 @@ def _pairwise(grid: LevelGrid, columns: Sequence[Scores], *, intercept: bool) ->
     design = np.insert(coded[:, :-1], 0, 1.0, axis=1) if intercept else coded[:, :-1]
     scores = design * (coded[:, -1] - design @ law.params)[:, None]
     sampling = inverse @ sampled(scores, counts, fit.effect) @ inverse.T
-    return identified(replace(law, sampling=sampling), inverse, spread)
+    law = identified(replace(law, sampling=sampling), inverse, spread)
+    return with_hidden(law, np.insert(is_detected[:-1], 0, True) if intercept else is_detected[:-1])
 
 
 # Shares, means and quantiles.
