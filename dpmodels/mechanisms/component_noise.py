@@ -20,7 +20,7 @@ from dpmodels.mechanisms.protocol import (
     squared_sensitivity,
 )
 from dpmodels.noise import Entropy, discrete_gaussian
-from dpmodels.postprocess.residuals import cells, centred, split, summed
+from dpmodels.postprocess.residuals import Term, cells, centred, split, subsets, summed
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier
 from dpmodels.typing import Floats
 
@@ -65,10 +65,13 @@ def noisy_components(
     `exact` has the counts of the largest margins of `counted`, which contain all components.
     """
     tables: dict[Any, Any] = split(exact, counted.largest, counted.sizes)
+    first_with: dict[Term, Term] = {}
+    for term in counted.largest:
+        for part in subsets(term):
+            first_with.setdefault(part, term)
     components = [np.array([float(n_rows)])] if counted.adjacency.n_public else []
     for part, unit, scale in zip(plan.measured, plan.units, plan.scales, strict=True):
-        term = next(margin for margin in counted.largest if set(part) <= set(margin))
-        counts = summed(tables[term], term, part)
+        counts = summed(tables[first_with[part]], first_with[part], part)
         noise = discrete_gaussian(scale, counts.size, entropy).astype(object)
         noisy = centred(unit * counts + noise.reshape(counts.shape))
         components.append(noisy.astype(np.float64).ravel() / (unit * counts.size))

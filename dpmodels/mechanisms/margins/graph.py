@@ -33,6 +33,7 @@ import numpy as np
 
 from dpmodels.arguments import integer
 from dpmodels.design.cells import PrivateMargins
+from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.component_noise import (
     LARGEST_SCALE,
     component_plan,
@@ -42,7 +43,7 @@ from dpmodels.mechanisms.protocol import MarginFacts, MarginPlan, release_terms
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.graphical.measurements import residuals_from
 from dpmodels.postprocess.graphical.structure import choose_structure
-from dpmodels.postprocess.residuals import Term
+from dpmodels.postprocess.residuals import Term, cells
 from dpmodels.privacy import Event, GaussianEvent, Guarantee, gaussian_multiplier
 from dpmodels.privacy.compose import divide
 from dpmodels.released import GraphRelease, MechanismInfo
@@ -52,6 +53,8 @@ from dpmodels.typing import Floats
 
 # Of the budget, for each round: a choice.
 SHARES = (0.5, 0.5)
+# Cells of all margins: a choice.
+MOST_CELLS = 2_000_000
 # How far the noise of the second round may exceed that of the first.
 EXCESS = 2.0**17
 
@@ -100,9 +103,15 @@ class Graph:
     def plan(self, facts: MarginFacts, guarantee: Guarantee) -> GraphPlan:
         """Divide the budget and calibrate the first round.
 
-        BudgetError for a pure guarantee, which Gaussian noise does not give, or if the noise is
-        beyond what is meaningful.
+        ArgumentError if the margins have more than 2,000,000 cells; BudgetError for a pure
+        guarantee, which Gaussian noise does not give, or if the noise is beyond what is meaningful.
         """
+        n_cells = sum(cells(term, facts.sizes) for term in facts.terms)
+        if n_cells > MOST_CELLS:
+            raise ArgumentError(
+                f"the margins have {n_cells:,} cells in all; at most {MOST_CELLS:,} are released. "
+                "Use fewer variables or levels, or declare which pairs to release"
+            )
         if self.rounds == 1:
             only = component_plan(facts, guarantee)
             return GraphPlan(guarantee, only.events, facts, only, None)

@@ -95,12 +95,12 @@ class Dual:
         self.tree, self.n_rows = tree, released.n_rows
         placed = ((part, tree.clique_of(part)) for part in released.tables if part)
         cliques = {part: k for part, k in placed if k is not None}
-        self._parts, self._cliques = tuple(cliques), tuple(cliques.values())
-        sizes = [cells(part, tree.sizes) for part in self._parts]
+        self.parts, self._cliques = tuple(cliques), tuple(cliques.values())
+        sizes = [cells(part, tree.sizes) for part in self.parts]
         self._slices = [slice(end - n, end) for n, end in zip(sizes, np.cumsum(sizes), strict=True)]
-        self._shapes = [released.tables[part].shape for part in self._parts]
-        self._values = np.concatenate([released.tables[part].ravel() for part in self._parts])
-        sds = np.array([released.sds[part] for part in self._parts])
+        self._shapes = [released.tables[part].shape for part in self.parts]
+        self._values = np.concatenate([released.tables[part].ravel() for part in self.parts])
+        sds = np.array([released.sds[part] for part in self.parts])
         tau = strength(released, tree) if penalty is None else penalty
         self._penalties = tau * np.repeat(sds**2, sizes)
         self._tolerance = TOLERANCE * float(sds.min()) / self.n_rows
@@ -118,13 +118,21 @@ class Dual:
         cliques = zip(logs, self.tree.cliques, strict=True)
         return [np.broadcast_to(log, [sizes[i] for i in clique]) for log, clique in cliques]
 
+    @property
+    def size(self) -> int:
+        """Number of multipliers."""
+        return len(self._values)
+
+    def by_component(self, multipliers: Floats) -> list[Floats]:
+        """Return the multipliers of each of `parts`."""
+        pieces = zip(self._slices, self._shapes, strict=True)
+        return [multipliers[at].reshape(shape) for at, shape in pieces]
+
     def margins(self, multipliers: Floats) -> tuple[list[Floats], float]:
         """Return expected counts by clique, and log Z."""
         potentials = list(self._base)
-        for part, k, at, shape in zip(
-            self._parts, self._cliques, self._slices, self._shapes, strict=True
-        ):
-            table = multipliers[at].reshape(shape)
+        tables = self.by_component(multipliers)
+        for part, k, table in zip(self.parts, self._cliques, tables, strict=True):
             potentials[k] = potentials[k] + expanded(table, part, self.tree.cliques[k])
         logs, log_total = log_margins(self.tree, potentials)
         return [np.exp(log - log_total) * self.n_rows for log in logs], log_total
@@ -134,7 +142,7 @@ class Dual:
         tables, log_total = self.margins(multipliers)
         penalised = self._penalties * multipliers
         gradient = penalised - self._values
-        for part, k, at in zip(self._parts, self._cliques, self._slices, strict=True):
+        for part, k, at in zip(self.parts, self._cliques, self._slices, strict=True):
             counts = summed(tables[k], self.tree.cliques[k], part)
             gradient[at] += centred_table(counts).ravel()
         value = self.n_rows * log_total - multipliers @ self._values + multipliers @ penalised / 2
@@ -144,7 +152,7 @@ class Dual:
         """Return the multipliers at the minimum, by L-BFGS."""
         result = minimize(
             self.value,
-            np.zeros(len(self._values)) if start is None else start,
+            np.zeros(self.size) if start is None else start,
             jac=True,
             method="L-BFGS-B",
             options={

@@ -1,0 +1,342 @@
+"""Graphical models of released margins, against tables of all cells."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from dpmodels.errors import ArgumentError
+from dpmodels.noise import seeded
+from dpmodels.postprocess.graphical.comparison import compare_unused
+from dpmodels.postprocess.graphical.fit import Dual, fit_model, one_way_base
+from dpmodels.postprocess.graphical.measurements import (
+    Residuals,
+    centred_table,
+    combined,
+    on_simplex,
+)
+from dpmodels.postprocess.graphical.model import GraphicalModel, expanded, log_margins
+from dpmodels.postprocess.graphical.sampling import divided, sample, within
+from dpmodels.postprocess.graphical.structure import (
+    choose_structure,
+    grown,
+    junction_tree,
+    pair_weights,
+    structure_of,
+)
+from dpmodels.postprocess.residuals import cells, components, crossed, summed
+
+SIZES = (3, 2, 4, 2, 3, 2)
+EVERY = tuple(range(len(SIZES)))
+PAIRS = tuple(combinations(EVERY, 2))
+# Graphs: a chain, cliques of three, one in parts, a tree, all in one clique.
+GRAPHS = {
+    "chain": [(i, i + 1) for i in range(5)],
+    "threes": [(0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 5)],
+    "parts": [(0, 3), (1, 4, 5)],
+    "star": [(2, i) for i in EVERY if i != 2],
+    "none": [],
+    "all": [EVERY],
+    "cycle": [(0, 1), (1, 2), (2, 3), (0, 3), (4, 5)],
+}
+
+
+@pytest.fixture(params=GRAPHS)
+def tree(request):
+    return structure_of(GRAPHS[request.param], SIZES)
+
+
+def potentials_of(tree, seed=0):
+    generator = np.random.default_rng(seed)
+    shapes = [[SIZES[i] for i in clique] for clique in tree.cliques]
+    return [generator.normal(size=shape) * 2 for shape in shapes]
+
+
+def full_table(tree, potentials):
+    """The exponential of the sum of all potentials, over all cells of all variables."""
+    table = np.zeros(SIZES)
+    for clique, potential in zip(tree.cliques, potentials, strict=True):
+        table = table + expanded(potential, clique, EVERY)
+    return np.exp(table)
+
+
+def released_from(table, terms, sd, seed=None):
+    """Components of a table's margins, with Gaussian noise unless there is no seed."""
+    generator = np.random.default_rng(seed)
+    tables, sds = {}, {}
+    for part in components(terms):
+        counts = np.asarray(summed(table, EVERY[: table.ndim], part))
+        if part and seed is not None:
+            counts = counts + sd * generator.standard_normal(counts.shape)
+        tables[part] = centred_table(counts)
+        sds[part] = sd if part else 0.0
+    return Residuals(table.shape, tables, sds)
+
+
+def test_each_clique_meets_all_earlier_ones_in_its_parent(tree):
+    for k in range(1, len(tree.cliques)):
+        earlier = set().union(*tree.cliques[:k])
+        assert set(tree.separators[k]) == set(tree.cliques[k]) & earlier
+        assert set(tree.separators[k]) <= set(tree.cliques[tree.parents[k]])
+    assert {i for clique in tree.cliques for i in clique} == set(EVERY)
+
+
+def test_a_chordal_graph_is_read_from_its_edges_without_more(tree):
+    assert structure_of(tree.edges, SIZES).edges == tree.edges
+
+
+def test_a_cycle_of_four_gets_one_chord():
+    edges = {frozenset(edge) for edge in structure_of(GRAPHS["cycle"], SIZES).edges}
+    declared = {frozenset(edge) for edge in GRAPHS["cycle"]}
+    assert declared < edges
+    assert len(edges - declared) == 1
+
+
+def test_all_cells_have_the_margins_and_the_sum_of_the_passes(tree):
+    potentials = potentials_of(tree)
+    exact = full_table(tree, potentials)
+    logs, log_total = log_margins(tree, potentials)
+    assert log_total == pytest.approx(math.log(exact.sum()), abs=1e-10)
+    for clique, log in zip(tree.cliques, logs, strict=True):
+        margin = summed(exact / exact.sum(), EVERY, clique)
+        np.testing.assert_allclose(np.exp(log - log_total), margin, rtol=0, atol=1e-10)
+
+
+def test_any_margin_is_that_of_all_cells(tree):
+    potentials = potentials_of(tree, seed=1)
+    exact = full_table(tree, potentials)
+    logs, log_total = log_margins(tree, potentials)
+    tables = tuple(1000 * np.exp(log - log_total) for log in logs)
+    model = GraphicalModel(tree, 1000.0, tables)
+    for size in (1, 2, 3, 6):
+        for term in combinations(EVERY, size):
+            margin = summed(1000 * exact / exact.sum(), EVERY, term)
+            np.testing.assert_allclose(model.table(term), margin, rtol=0, atol=1e-9)
+
+
+def test_a_margin_that_needs_too_many_cells_is_refused():
+    sizes = (200,) * 4
+    tree = structure_of([], sizes)
+    model = GraphicalModel(tree, 1.0, tuple(np.full(200, 1 / 200) for _ in sizes))
+    with pytest.raises(ArgumentError, match="fewer"):
+        model.table((0, 1, 2, 3))
+
+
+def problem(tree, tau=0.3, sd=4.0):
+    table = np.random.default_rng(5).gamma(0.3, 20.0, SIZES)
+    released = released_from(table, [*tree.edges, *((i,) for i in EVERY)], sd, seed=6)
+    return released, Dual(released, tree, None, tau)
+
+
+def test_the_gradient_is_that_of_differences(tree):
+    _, dual = problem(tree)
+    generator = np.random.default_rng(0)
+    at = centred_multipliers(dual, generator.normal(size=dual.size) / 10)
+    _, gradient = dual.value(at)
+    for _ in range(5):
+        step = centred_multipliers(dual, generator.normal(size=dual.size)) * 1e-5
+        change = dual.value(at + step)[0] - dual.value(at - step)[0]
+        assert change / 2 == pytest.approx(gradient @ step, abs=1e-11)
+
+
+def centred_multipliers(dual, values):
+    return np.concatenate([centred_table(table).ravel() for table in dual.by_component(values)])
+
+
+def test_the_minimum_is_that_of_the_penalised_divergence(tree):
+    """Both sides of the duality at the solution, with all cells of all variables."""
+    tau, sd = 0.3, 4.0
+    released, dual = problem(tree, tau, sd)
+    multipliers = dual.solved(2_000)
+    value, gradient = dual.value(multipliers)
+    assert np.abs(gradient).max() * released.n_rows < 0.1 * sd
+    base = np.ones(SIZES)
+    for i, weights in one_way_base(released).items():
+        base = base * expanded(weights / weights.sum(), (i,), EVERY)
+    shift = np.zeros(SIZES)
+    parts = dict(zip(dual.parts, dual.by_component(multipliers), strict=True))
+    for part, table in parts.items():
+        shift = shift + expanded(table, part, EVERY)
+    density = base * np.exp(shift)
+    density /= density.sum()
+    divergence = float((density * np.log(density / base)).sum())
+    squares = sum(
+        (
+            (released.tables[part] - centred_table(summed(released.n_rows * density, EVERY, part)))
+            ** 2
+        ).sum()
+        for part in parts
+    )
+    primal = released.n_rows * divergence + squares / (2 * tau * sd**2)
+    assert primal == pytest.approx(-value * released.n_rows, rel=1e-4)
+    model = dual.model(multipliers)
+    for clique, table in zip(tree.cliques, model.tables, strict=True):
+        margin = summed(released.n_rows * density, EVERY, clique)
+        np.testing.assert_allclose(table, margin, rtol=0, atol=1e-8)
+
+
+def test_without_noise_the_model_has_the_margins_of_the_edges(tree):
+    table = np.random.default_rng(2).gamma(1.0, 50.0, SIZES)
+    released = released_from(table, [*tree.edges, *((i,) for i in EVERY)], 1e-3)
+    model = fit_model(released, tree, most_steps=3_000)
+    for pair in tree.edges:
+        exact = summed(table, EVERY, pair)
+        assert np.abs(model.table(pair) - exact).max() < 1e-3 * exact.max()
+
+
+def test_components_of_two_rounds_are_weighted_as_least_squares_does():
+    """Dense: both noisy components of a table of 3 by 2, and the pseudo-inverse of their noise."""
+    generator = np.random.default_rng(0)
+    sds = (2.0, 5.0)
+    rounds = [
+        Residuals((3, 2), {(0, 1): centred_table(generator.normal(size=(3, 2)))}, {(0, 1): sd})
+        for sd in sds
+    ]
+    both = combined(*rounds)
+    projection = crossed([np.eye(n) - 1 / n for n in (3, 2)])
+    precisions = [np.linalg.pinv(sd**2 * projection) for sd in sds]
+    weighted = sum(
+        precision @ part.tables[0, 1].ravel()
+        for precision, part in zip(precisions, rounds, strict=True)
+    )
+    covariance = np.linalg.pinv(sum(precisions))
+    np.testing.assert_allclose(both.tables[0, 1].ravel(), covariance @ weighted, atol=1e-12)
+    np.testing.assert_allclose(both.sds[0, 1] ** 2 * projection, covariance, atol=1e-12)
+
+
+def test_a_public_number_of_rows_stays_exact():
+    rounds = [Residuals((2,), {(): np.array(9.0)}, {(): 0.0}) for _ in range(2)]
+    both = combined(*rounds)
+    assert (float(both.tables[()]), both.sds[()]) == (9.0, 0.0)
+
+
+def test_the_nearest_table_on_the_simplex():
+    generator = np.random.default_rng(0)
+    table = generator.normal(size=(4, 3)) * 5
+    nearest = on_simplex(table, 10.0)
+    assert nearest.min() >= 0
+    assert nearest.sum() == pytest.approx(10.0)
+    shift = (nearest - table)[nearest > 0]
+    assert np.ptp(shift) < 1e-12
+    assert ((nearest - table)[nearest == 0] >= shift.max() - 1e-12).all()
+
+
+def dependent_codes(n_rows=4_000, seed=0):
+    """Rows of a chain 0 - 1 - 2, and of two variables that are independent of everything."""
+    generator = np.random.default_rng(seed)
+    first = generator.integers(0, 3, n_rows)
+    second = np.where(generator.random(n_rows) < 0.8, first, generator.integers(0, 3, n_rows))
+    third = np.where(generator.random(n_rows) < 0.8, second, generator.integers(0, 3, n_rows))
+    return np.column_stack([first, second, third, *generator.integers(0, 3, (2, n_rows))])
+
+
+def released_pairs(codes, sd, seed):
+    sizes = (4,) * codes.shape[1]
+    flat = np.ravel_multi_index(tuple(codes.T), sizes)
+    table = np.bincount(flat, minlength=math.prod(sizes)).reshape(sizes).astype(float)
+    return released_from(table, list(combinations(range(len(sizes)), 2)), sd, seed)
+
+
+def test_the_graph_joins_what_depends_and_nothing_else():
+    released = released_pairs(dependent_codes(), 10.0, seed=1)
+    tree = choose_structure(released)
+    assert {(0, 1), (1, 2)} <= set(tree.edges)
+    weights = pair_weights(released)
+    np.testing.assert_array_equal(weights, weights.T)
+    # Sampling alone is far below 1.5 noise sds of 200.
+    noise_only = choose_structure(released_pairs(dependent_codes()[:, 3:], 200.0, seed=2))
+    assert len(noise_only.edges) <= 1
+
+
+@pytest.mark.parametrize("most_cells", [20, 200, 2_000])
+def test_no_clique_exceeds_the_cells(most_cells):
+    generator = np.random.default_rng(0)
+    sizes = tuple(generator.integers(2, 5, 12).tolist())
+    weights = np.abs(generator.normal(size=(12, 12)))
+    tree = grown(weights + weights.T, sizes, most_cells, width=3)
+    assert max(cells(clique, sizes) for clique in tree.cliques) <= most_cells
+    assert max(len(clique) for clique in tree.cliques) <= 4
+    assert {i for clique in tree.cliques for i in clique} == set(range(12))
+
+
+def test_edges_without_weight_are_not_taken():
+    weights = np.zeros((4, 4))
+    weights[0, 1] = weights[1, 0] = weights[1, 2] = weights[2, 1] = 1.0
+    assert grown(weights, (2,) * 4).edges == ((0, 1), (1, 2))
+    assert grown(0 * weights, (2,) * 4).cliques == ((3,), (2,), (1,), (0,))
+
+
+def test_a_declared_structure_above_the_limit_is_refused():
+    with pytest.raises(ArgumentError, match="structure="):
+        structure_of([(0, 1, 2)], (100,) * 3)
+
+
+def test_rows_have_whole_counts_within_one_of_each_conditional_table(tree):
+    potentials = potentials_of(tree, seed=3)
+    logs, log_total = log_margins(tree, potentials)
+    model = GraphicalModel(tree, 500.0, tuple(500 * np.exp(log - log_total) for log in logs))
+    codes = sample(model, 500, seeded(1))
+    assert codes.shape == (500, len(SIZES))
+    for clique, separator, table in zip(tree.cliques, tree.separators, model.tables, strict=True):
+        columns = tuple(codes[:, list(clique)].T)
+        drawn = np.zeros(table.shape)
+        np.add.at(drawn, columns, 1.0)
+        given = expanded(summed(drawn, clique, separator), separator, clique)
+        share = table / expanded(summed(table, clique, separator), separator, clique)
+        assert np.abs(drawn - given * share).max() < 1 + 1e-9
+
+
+def test_rounded_counts_are_unbiased():
+    """A mean of 800 draws: 6 standard errors of .5 at most, a false alarm of 1e-8."""
+    weights = np.array([[0.2, 0.5, 0.3], [0.9, 0.05, 0.05]])
+    groups = np.repeat([0, 1], [3, 1])
+    entropy = seeded(2)
+    total = np.zeros((2, 3))
+    for _ in range(800):
+        np.add.at(total, (groups, divided(groups, weights, entropy)), 1.0)
+    expected = weights * np.array([[3.0], [1.0]])
+    assert np.abs(total / 800 - expected).max() < 6 * 0.5 / math.sqrt(800)
+
+
+def test_which_rows_of_a_group_get_a_level_is_random():
+    levels = divided(np.zeros(1_000, dtype=np.int64), np.array([[1.0, 1.0]]), seeded(3))
+    assert levels.sum() == 500
+    assert 350 < levels[:500].sum() / 500 * 1_000 < 650
+
+
+def test_numbers_are_in_their_cells_and_follow_the_histogram():
+    edges, fine = np.array([0.0, 10.0, 30.0]), np.array([0.0, 5.0, 10.0, 20.0, 30.0])
+    codes = np.repeat([0, 1, 2], [400, 300, 10])
+    numbers = within(codes, edges, seeded(4), (fine, np.array([30.0, 10.0, -5.0, -1.0])))
+    assert np.isnan(numbers[700:]).all()
+    counts = np.histogram(numbers[:700], fine)[0]
+    assert abs(counts[0] - 300) <= 1
+    assert abs(counts[1] - 100) <= 1
+    # No positive count in the second cell: even.
+    assert abs(counts[2] - 150) <= 1
+
+
+def test_pairs_outside_the_graph_are_compared_with_it():
+    codes = dependent_codes(20_000)
+    released = released_pairs(codes, 20.0, seed=3)
+    chain = junction_tree([(0, 1), (1, 2), (3,), (4,)], released.sizes)
+    model = fit_model(released, chain)
+    by_pair = {one.term: one for one in compare_unused(released, model)}
+    assert set(by_pair) == {(0, 2), (0, 3), (0, 4), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)}
+    broken = fit_model(released, junction_tree([(0, 1), (2,), (3,), (4,)], released.sizes))
+    wrong = {one.term: one for one in compare_unused(released, broken)}
+    assert wrong[1, 2].pvalue < 1e-6
+    assert wrong[1, 2].distance > 100
+
+
+def test_pvalues_of_a_model_that_holds_are_not_too_small():
+    """Of 40 tables 2 are expected below .05: 14 or more have a probability of 2e-9."""
+    generator = np.random.default_rng(0)
+    small = 0
+    for seed in range(40):
+        codes = generator.integers(0, 3, (2_000, 2))
+        released = released_pairs(codes, 5.0, seed)
+        model = fit_model(released, structure_of([], released.sizes))
+        small += compare_unused(released, model)[0].pvalue < 0.05
+    assert small < 14
