@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -76,12 +77,12 @@ def cut_columns(
 
 
 def check_pairs(layout: Margins) -> None:
-    """Refuse pairs of more cells than are counted at once."""
+    """Refuse tables of more cells than are counted at once."""
     sizes = layout.sizes
-    n_cells = sum(sizes[i] * sizes[j] for i, j in layout.terms)
+    n_cells = sum(math.prod(sizes[i] for i in term) for term in layout.terms)
     if n_cells > MAX_CELLS:
         raise FormulaError(
-            f"the {len(layout.terms):,} pairs of these columns have {n_cells:,} cells; at most "
+            f"the {len(layout.terms):,} tables of these columns have {n_cells:,} cells; at most "
             f"{MAX_CELLS:,} are counted. Write smaller cuts=, fewer columns, or structure="
         )
 
@@ -125,7 +126,7 @@ def _cells(cuts: object, codes: tuple[str, ...]) -> Mapping[str, object]:
         if code not in codes:
             raise ArgumentError(
                 f"cuts= names {quoted(name)}, which is not a column of the formula"
-                f"{did_you_mean(str(name), codes)}"
+                f"{did_you_mean(str(name), codes)}; name columns of the formula only"
             )
         cells[code] = list(ends) if isinstance(ends, tuple) else ends
     return cells
@@ -148,8 +149,8 @@ def _column(value: Varying, code: str, cells: Mapping[str, object]) -> CutColumn
         raise FormulaError(f"{shorten(code)!r} has one level and no information; leave it out")
     if size > MOST_LEVELS:
         raise FormulaError(
-            f"{shorten(code)!r} has {size:,} levels; a synthetic table takes {MOST_LEVELS}. Merge "
-            "levels, find the frequent ones with dp_levels, or cut numbers into fewer cells"
+            f"{shorten(code)!r} has {size:,} levels; a synthetic table takes at most "
+            f"{MOST_LEVELS}. Use dp_levels for the frequent ones, merge levels, or use fewer cells"
         )
     variables = variables_in(code)
     name = variables[0] if quote(variables[0]) == code else code

@@ -24,16 +24,16 @@ from dpmodels.results.synth_estimates import SyntheticEstimates
 # Most edges and columns in the printed table: a choice.
 SHOWN = 20
 USE = Rank.TARGET(
-    "Rows drawn by rows() have no valid standard errors: use lm(), glm(), table(), mean() and "
-    "quantile() of this result."
+    "Rows of rows() give no valid standard errors; lm(), glm(), table(), mean() and quantile() do."
 )
 CELLS = Rank.DETAIL(
     "A number is the middle of its public cell; missing and unlisted values are a separate level.",
     "strength: the share of rows that independence of the two columns would misplace.",
 )
 MARGINS = Rank.DETAIL(
-    "Expected errors are shares of rows misplaced by the noise, in one release that is simulated "
-    "from the model; dependence that the graph leaves out adds to them.",
+    "Expected errors: shares of rows misplaced by the noise, in a release simulated from the "
+    "model.",
+    "Dependence that the graph leaves out adds to the expected errors.",
 )
 
 
@@ -123,16 +123,14 @@ def _noise_wins(fit: SynthResult) -> tuple[str, ...]:
     """Say where independent columns would be as close to the rows as the model."""
     if not fit.source.tree.edges:
         return Rank.IDENTIFIED(
-            "Noise hides the dependence of all pairs: columns are independent of each other. Use a "
-            "larger budget, fewer columns or fewer cells."
+            "Noise hides the dependence of all pairs, so all columns are independent of each other."
         )
     errors = fit.expected_errors
     if errors.expected[1] < errors.independent[1]:
         return ()
     return Rank.IDENTIFIED(
         f"Noise wins: tables of two columns have an expected error of {errors.expected[1]:.3f}, "
-        f"those of independent columns {errors.independent[1]:.3f}. Use a larger budget, fewer "
-        "columns or fewer cells."
+        f"of independent columns {errors.independent[1]:.3f}."
     )
 
 
@@ -141,12 +139,8 @@ def _unmeasured(fit: SynthResult, n_outside: int) -> tuple[str, ...]:
         return Rank.DETAIL("All pairs are edges; no table of three columns was measured.")
     released = sum(len(term) == 2 for term in fit.source.released.tables)
     beyond = max(0, n_outside + len(fit.source.tree.edges) - released)
-    which = f"{count(n_outside)} pairs outside the graph are modelled as conditionally independent"
-    why = (
-        f", and {count(beyond)} of them were not measured."
-        if beyond
-        else ": test() compares them with their released tables."
-    )
+    which = f"{count(n_outside)} pairs are modelled as conditionally independent"
+    why = f"; {count(beyond)} were not measured." if beyond else "; test() checks them."
     return Rank.DETAIL(f"{which}{why}")
 
 

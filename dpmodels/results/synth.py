@@ -13,7 +13,7 @@ import pandas as pd
 
 from dpmodels.arguments import integer
 from dpmodels.dates import text_of_day
-from dpmodels.errors import NotAvailable
+from dpmodels.errors import NotAvailable, SyntheticWarning
 from dpmodels.formula.cut_columns import CutColumn
 from dpmodels.inference.screening_tests import adjusted_pvalues
 from dpmodels.noise import Entropy
@@ -22,7 +22,7 @@ from dpmodels.postprocess.graphical.errors import MarginErrors, expected_errors
 from dpmodels.postprocess.graphical.sampling import sample, within
 from dpmodels.postprocess.residuals import Term
 from dpmodels.released import GraphRelease
-from dpmodels.results.base import Refused, Result
+from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 # Most rows that are drawn at once: a choice.
 MOST_ROWS = 100_000_000
-# What the metadata of drawn rows have.
-STAMP_KEY = "dpmodels"
 NOT_DATA = (
     "synthetic rows: standard errors computed from them are too small; use lm(), glm(), table(), "
     "mean() and quantile() of the dp_synth result"
@@ -124,8 +122,9 @@ class SynthResult(Result):
         -------
         DataFrame
             A column for each of :attr:`names`: categories, numbers spread evenly within their
-            cells, days as text; missing values where there are any. ``attrs["dpmodels"]``, which
-            ``to_parquet`` writes to the file's metadata, says that the rows are synthetic.
+            cells, days as text; missing values where some are detected above the noise.
+            ``attrs["dpmodels.synthetic"]``, which ``to_parquet`` writes to the file's metadata,
+            says that the rows are synthetic.
 
         Raises
         ------
@@ -135,13 +134,13 @@ class SynthResult(Result):
         default = round(self.source.released.n_rows) if n is None else n
         n_rows = integer("n", default, 1, MOST_ROWS, ", the number of synthetic rows")
         entropy = self.source.random_words("rows", integer("draw", draw, 0, MOST_ROWS))
-        codes = sample(self.source.model, n_rows, entropy)
+        codes = sample(self.source.complete_model, n_rows, entropy)
         columns = {
             column.name: _values(column, codes[:, i], within_cells(column, codes[:, i], entropy))
             for i, column in enumerate(self.columns)
         }
         frame = pd.DataFrame(columns)
-        frame.attrs[STAMP_KEY] = {
+        frame.attrs[SyntheticWarning.KEY] = {
             "synthetic": True,
             "formula": self.call.formula,
             "guarantee": guarantee_words(self.release),
@@ -223,8 +222,8 @@ class SynthResult(Result):
         Returns
         -------
         Estimates
-            ``term, statistic, df, p_value``, with ``adjusted`` by Holm's method; the smallest
-            first. A small p-value speaks against the independence that the model assumes.
+            ``term, statistic, df, p_value``, the smallest first, adjusted by Holm's method. A small
+            p-value speaks against the independence that the model assumes.
 
         Raises
         ------
@@ -242,13 +241,12 @@ class SynthResult(Result):
                 "term": [self.source.named(pair.term) for pair in pairs],
                 "statistic": [pair.statistic for pair in pairs],
                 "df": [pair.df for pair in pairs],
-                "p_value": [pair.pvalue for pair in pairs],
+                "p_value": adjusted_pvalues(np.array([pair.pvalue for pair in pairs]), "holm"),
             }
         )
-        table["adjusted"] = adjusted_pvalues(table["p_value"].to_numpy(), "holm")
         note = (
-            "Chi-square statistics of released pairs outside the graph, with noise and sampling "
-            "counted; adjusted: Holm's method."
+            "Chi-square statistics of released pairs outside the graph, with noise and sampling; "
+            "p-values are adjusted by Holm's method."
         )
         return Estimates(
             self,
@@ -278,8 +276,7 @@ class SynthResult(Result):
         ]
         return graph(codes, pairs, edges["strength"].to_numpy(), **self._picture(ax, caption))
 
-    noise_int = Refused("is of an estimate: use lm(), glm(), table(), mean() or quantile()")
-    conf_int = noise_int
+    _no_intervals = "it is of an estimate; use lm(), glm(), table(), mean() or quantile()"
 
     def _estimates(self) -> EstimateTable:
         edges = self.edges()

@@ -34,7 +34,6 @@ from dpmodels.inference.cell_estimates import (
     with_hidden,
 )
 from dpmodels.inference.links import IDENTITY, OF_FAMILY
-from dpmodels.inference.ratios import DETECTION_SDS
 from dpmodels.inference.released_cells import MOST_CELLS, ReleasedCells, sampled
 from dpmodels.postprocess.graphical.sampling import sample
 from dpmodels.postprocess.residuals import Term, cells
@@ -334,7 +333,7 @@ def _scores(fit: SyntheticSource, terms: Design, response: Design) -> list[Score
     scores = []
     for block in (*terms.blocks, *response.blocks):
         read = {i for factor in block.factors for i in on_levels(factor, fit.columns)[1]}
-        if len(read) != 1 or _has_missing(fit, place := read.pop()):
+        if len(read) != 1 or fit.has_missing(place := read.pop()):
             return None
         column, counts = fit.columns[place], np.maximum(fit.released.table((place,))[:-1], 0.0)
         coded = np.empty((len(block.names), len(column.values)))
@@ -345,12 +344,6 @@ def _scores(fit: SyntheticSource, terms: Design, response: Design) -> list[Score
     places = sorted({score.variable for score in scores})
     pairs = {(i, j) for i in places for j in places if i < j}
     return scores if pairs <= set(fit.released.tables) and len(scores) > 1 else None
-
-
-def _has_missing(fit: SyntheticSource, place: int) -> bool:
-    """Whether missing values of a column are detected above the noise."""
-    sd = math.sqrt(fit.released.cell_variance((place,)))
-    return float(fit.released.table((place,))[-1]) > max(DETECTION_SDS * sd, 0.5)
 
 
 def _pairwise(grid: LevelGrid, columns: Sequence[Scores], *, intercept: bool) -> CellLaw:

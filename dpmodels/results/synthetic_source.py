@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from functools import cached_property
+
+import numpy as np
 
 from dpmodels.digest import release_digest
 from dpmodels.formula.cut_columns import CutColumn
+from dpmodels.inference.ratios import DETECTION_SDS
 from dpmodels.noise import Entropy
 from dpmodels.noise.entropy import derived
 from dpmodels.postprocess.graphical.fit import fit_model
@@ -62,6 +66,21 @@ class SyntheticSource:
     def model(self) -> GraphicalModel:
         """The fitted graphical model."""
         return fit_model(self.released, self.tree)
+
+    def has_missing(self, place: int) -> bool:
+        """Whether missing values of a column are detected above the noise."""
+        sd = math.sqrt(self.released.cell_variance((place,)))
+        return float(self.released.table((place,))[-1]) > max(DETECTION_SDS * sd, 0.5)
+
+    @cached_property
+    def complete_model(self) -> GraphicalModel:
+        """The model given that columns without detected missing values have none."""
+        tables = [table.copy() for table in self.model.tables]
+        for clique, table in zip(self.tree.cliques, tables, strict=True):
+            for axis, place in enumerate(clique):
+                if not self.has_missing(place):
+                    np.moveaxis(table, axis, 0)[-1] = 0.0
+        return replace(self.model, tables=tuple(tables))
 
     def named(self, term: Term) -> str:
         """Return a term as a formula writes it."""
