@@ -24,7 +24,7 @@ from dpmodels.results.synth_estimates import SyntheticEstimates
 # Most edges and columns in the printed table: a choice.
 SHOWN = 20
 USE = Rank.TARGET(
-    "Rows of rows() give no valid standard errors; lm(), glm(), table(), mean() and quantile() do."
+    "Standard errors from rows() are too small; use lm(), glm(), table(), mean() or quantile()."
 )
 CELLS = Rank.DETAIL(
     "A number is the middle of its public cell; missing and unlisted values are a separate level.",
