@@ -31,6 +31,10 @@ from dpmodels.typing import Floats
 # Steps of the minimisation, past corrections that it remembers, and the gradient where it ends, in
 # noise sds: choices.
 MOST_STEPS, CORRECTIONS, TOLERANCE = 300, 20, 0.05
+# τ where the noise sd of a cell is 30 rows, its limits, and the smallest sd: choices, by simulated
+# tables (benchmarks/synth.py, "penalty").
+PENALTY, PENALTY_SD = 0.03, 30.0
+LEAST_PENALTY, MOST_PENALTY, SMALLEST_SD = 0.003, 0.2, 1e-9
 # Rows that a level of the base measure has at least.
 LEAST_ROWS = 0.5
 
@@ -65,12 +69,13 @@ def fit_model(
 def strength(released: Residuals, tree: JunctionTree) -> float:
     """Return τ by a public rule, tuned on simulated tables only.
 
-    It falls with the noise sd of the cells of the edges, and lies between .003 and .1.
+    It falls with the mean noise sd of the cells of the edges, and has a limit on both sides.
     """
     if not tree.edges:
-        return 0.03
-    sd = math.sqrt(np.mean([released.cell_variance(pair) for pair in tree.edges]))
-    return float(np.clip(0.03 * (30 / max(sd, 1e-9)) ** 0.9, 0.003, 0.1))
+        return PENALTY
+    variance = float(np.mean([released.cell_variance(pair) for pair in tree.edges]))
+    ratio = PENALTY_SD / max(math.sqrt(variance), SMALLEST_SD)
+    return min(max(PENALTY * ratio, LEAST_PENALTY), MOST_PENALTY)
 
 
 def one_way_base(released: Residuals) -> dict[int, Floats]:

@@ -23,7 +23,7 @@ from dpmodels.typing import Floats
 
 # Cells of a clique, and variables of it that a new one may join: choices.
 MOST_CELLS = 20_000
-WIDTH = 3
+WIDTH = 4
 # Noise sds that a cell's dependence must exceed.
 THRESHOLD = 1.5
 
