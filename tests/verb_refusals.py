@@ -72,6 +72,7 @@ SYNTH: Refusals = (
     ("names 'wages'", {"structure": "~ sex:wages"}, FormulaError),
     ("no terms", {"structure": "~ 1"}, FormulaError),
     *bad("structure", ArgumentError, None, 3),
+    *bad("m", ArgumentError, 0, 2, None),
     *bad("cuts", ArgumentError, True, 2.5, "4", [0, 1], {"height": 3}, None),
     *bad("mechanism", ArgumentError, "geometric", "gaussian", 3),
 )

@@ -29,6 +29,7 @@ def dp_synth(
     *,
     cuts: int | Mapping[str, Any] = 10,
     structure: str = "auto",
+    m: int = 1,
     mechanism: str | Graph = "auto",
     **shared: Unpack[Shared],
 ) -> SynthResult:
@@ -48,6 +49,8 @@ def dp_synth(
         Which columns are joined, ``"~ a:b + b:c"``. By default the graph is chosen from a first
         release of the tables of all pairs of columns, half of the budget, and the tables of its
         edges are released again. Declared products get all of the budget.
+    m : int, default 1
+        Only 1: rules that combine several synthetic tables suppose a release for each.
     mechanism : {"auto", "graph"} or instance
         Discrete Gaussian noise on the components that the tables are made of.
 
@@ -79,7 +82,7 @@ def dp_synth(
     ((100, 3), ['F', 'M'])
     """
     cells = tuple(cuts.items()) if isinstance(cuts, Mapping) else cuts
-    options = {"cuts": cells, "structure": structure}
+    options = {"cuts": cells, "structure": structure, "m": m}
     return run_verb("synth", synth_spec, formula, data, shared, mechanism, **options)
 
 
@@ -91,6 +94,11 @@ def synth_spec(request: Request) -> VerbSpec[SynthResult]:
     if not isinstance(structure, str):
         raise ArgumentError(
             f"structure={quoted(structure)}: expected 'auto' or products of columns, '~ a:b + b:c'"
+        )
+    if request.words["m"] != 1:
+        raise ArgumentError(
+            f"m={quoted(request.words['m'])}: rules that combine several tables suppose a release "
+            "for each; use m=1, rows(n) of the result, and lm() or mean() for valid errors"
         )
     is_chosen = structure == "auto"
     if not is_chosen:

@@ -139,7 +139,7 @@ def _unmeasured(fit: SynthResult, n_outside: int) -> tuple[str, ...]:
         return Rank.DETAIL("All pairs are edges; no table of three columns was measured.")
     released = sum(len(term) == 2 for term in fit.source.released.tables)
     beyond = max(0, n_outside + len(fit.source.tree.edges) - released)
-    which = f"{count(n_outside)} pairs are modelled as conditionally independent"
+    which = f"Modelled as conditionally independent: {count(n_outside)} pairs"
     why = f"; {count(beyond)} were not measured." if beyond else "; test() checks them."
     return Rank.DETAIL(f"{which}{why}")
 

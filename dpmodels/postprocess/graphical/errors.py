@@ -29,7 +29,8 @@ MOST_MARGINS, MOST_STEPS = 60, 80
 class MarginErrors(NamedTuple):
     """Mean errors by number of columns, 1 to 3: shares of the rows that are misplaced, in [0, 1].
 
-    `expected` is by the noise; `independent` that of independent columns, if the model is right.
+    `expected` is by the noise; `independent` that of independent columns with the simulated margins
+    of one column, if the model is right.
     """
 
     expected: tuple[float, ...]
@@ -78,5 +79,5 @@ def _errors(
         return None
     independent: Floats = np.ones(())
     for i in term:
-        independent = np.multiply.outer(independent, model.table((i,)) / model.n_rows)
+        independent = np.multiply.outer(independent, simulated.table((i,)) / model.n_rows)
     return tuple(float(np.abs(exact - other).sum() / 2) for other in (noisy, independent))  # type: ignore[return-value]
