@@ -5,6 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.stats import norm as normal
 
 from dpmodels.errors import ArgumentError
 from dpmodels.noise import seeded
@@ -19,6 +20,9 @@ from dpmodels.postprocess.graphical.measurements import (
 from dpmodels.postprocess.graphical.model import GraphicalModel, expanded, log_margins
 from dpmodels.postprocess.graphical.sampling import divided, sample, within
 from dpmodels.postprocess.graphical.structure import (
+    MEAN_EXCESS,
+    SD_EXCESS,
+    THRESHOLD,
     choose_structure,
     grown,
     junction_tree,
@@ -244,9 +248,24 @@ def test_the_graph_joins_what_depends_and_nothing_else():
     assert {(0, 1), (1, 2)} <= set(tree.edges)
     weights = pair_weights(released)
     np.testing.assert_array_equal(weights, weights.T)
-    # Sampling alone is far below 1.5 noise sds of 200.
-    noise_only = choose_structure(released_pairs(dependent_codes()[:, 3:], 200.0, seed=2))
-    assert len(noise_only.edges) <= 1
+
+
+def test_noise_alone_joins_nothing():
+    """Weights exceed their mean by 3 sds, of sums of 16 cells with a long tail, 1 time in 100.
+
+    Of 40 pairs more than 8 have a probability below 1e-9.
+    """
+    table = np.full((4,) * 5, 50.0)
+    pairs = list(combinations(range(5), 2))
+    noisy = [released_from(table, pairs, 30.0, seed) for seed in range(4)]
+    assert sum(len(choose_structure(released).edges) for released in noisy) <= 8
+
+
+def test_the_excess_of_noise_is_that_of_normal_variables():
+    mean = 2 * (normal.pdf(THRESHOLD) - THRESHOLD * normal.sf(THRESHOLD))
+    square = 2 * ((1 + THRESHOLD**2) * normal.sf(THRESHOLD) - THRESHOLD * normal.pdf(THRESHOLD))
+    assert pytest.approx(mean, abs=5e-5) == MEAN_EXCESS
+    assert pytest.approx(math.sqrt(square - mean**2), abs=5e-5) == SD_EXCESS
 
 
 @pytest.mark.parametrize("most_cells", [20, 200, 2_000])
