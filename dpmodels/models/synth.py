@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
+from dpmodels.arguments import integer
 from dpmodels.codebook import Codebook
 from dpmodels.design.cells import unbound_margins
 from dpmodels.errors import ArgumentError, quoted
@@ -20,6 +21,8 @@ from dpmodels.postprocess.graphical.structure import structure_of
 from dpmodels.request import Request
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.synth import SynthResult
+
+MANY = ": rules that combine several tables suppose a release for each, and these would share one"
 
 
 @verb
@@ -95,11 +98,7 @@ def synth_spec(request: Request) -> VerbSpec[SynthResult]:
         raise ArgumentError(
             f"structure={quoted(structure)}: expected 'auto' or products of columns, '~ a:b + b:c'"
         )
-    if request.words["m"] != 1:
-        raise ArgumentError(
-            f"m={quoted(request.words['m'])}: rules that combine several tables suppose a release "
-            "for each; use m=1, rows(n) of the result, and lm() or mean() for valid errors"
-        )
+    integer("m", request.words["m"], 1, 1, MANY)
     is_chosen = structure == "auto"
     if not is_chosen:
         layout = replace(layout, terms=structure_terms(structure, layout))
