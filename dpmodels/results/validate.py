@@ -15,6 +15,7 @@ import numpy as np
 
 from dpmodels.errors import FrameError
 from dpmodels.external_files import LONGEST, fields_of
+from dpmodels.postprocess.graphical.model import MOST_CELLS
 from dpmodels.postprocess.ordered import numbers
 from dpmodels.postprocess.pooled_counts import Halves
 from dpmodels.postprocess.residuals import cells, components, largest
@@ -131,7 +132,7 @@ def _table_sizes(call: DescribedCall, release: Released) -> dict[str, int]:
         case SelectionRelease(places=places):
             sizes["selected"] = len(places)
         case GraphRelease(margins=rounds):
-            shape = tuple(len(table.levels[0]) + 1 for table in call.tables)
+            shape = _shape_of_graph(call, release)
             sizes["residual"] = sum(
                 cells(part, shape) for terms in rounds for part in components(terms)
             )
@@ -316,6 +317,19 @@ def _require_margins(call: DescribedCall, release: MarginsRelease) -> None:
     expected = len(noised if release.law == "gaussian" else largest(terms))
     if len(release.noise_sds) != expected or not min(release.noise_sds) >= 1 / LONGEST:
         raise FrameError(f"release.noise_sds: expected {expected} numbers from {1 / LONGEST:g} up")
+
+
+def _shape_of_graph(call: DescribedCall, release: GraphRelease) -> tuple[int, ...]:
+    """Return the levels of each column; FrameError if a margin is not one of some columns."""
+    shape = tuple(len(table.levels[0]) + 1 for table in call.tables)
+    terms = [term for terms in release.margins for term in terms]
+    is_valid = 1 <= len(release.margins) <= 2 and all(release.margins)
+    for term in terms:
+        inside = set(term) <= {*range(len(shape))} and tuple(sorted(set(term))) == term
+        is_valid = is_valid and bool(term) and inside and cells(term, shape) <= MOST_CELLS
+    if not is_valid:
+        raise FrameError("release.margins: expected margins of the columns, in one or two rounds")
+    return shape
 
 
 def _require_graph(call: DescribedCall, release: GraphRelease) -> None:

@@ -1,12 +1,22 @@
 """Synthetic tables: rows, their stamp, estimates with intervals, and what they refuse."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binom
 
 import dpmodels as dp
-from dpmodels.errors import ArgumentError, FormulaError, NotAvailable, SyntheticWarning
+from dpmodels.errors import (
+    ArgumentError,
+    FormulaError,
+    FrameError,
+    NotAvailable,
+    SyntheticWarning,
+)
+from dpmodels.models.replay import specified
+from dpmodels.results.validate import require_release
 
 BOOK = dp.codebook(
     age=(0, 80),
@@ -123,6 +133,13 @@ def test_a_table_that_is_loaded_gives_the_same_rows_and_estimates(syn, tmp_path)
     pd.testing.assert_frame_equal(
         loaded.lm("age ~ sex").tidy(), syn.lm("age ~ sex").tidy(), check_exact=True
     )
+
+
+@pytest.mark.parametrize("margins", [(), ((),), (((0, 9),),), (((1, 0),),), (((-1, 0),),)])
+def test_margins_of_other_columns_are_refused(syn, margins):
+    spec = specified(syn.request, syn.release)
+    with pytest.raises(FrameError, match=r"release\.margins"):
+        require_release(spec, replace(syn.release, margins=margins))
 
 
 @pytest.mark.expensive
