@@ -177,7 +177,7 @@ SYNTH = Verb(
         Form("~ region + sex + week", "stored forged", {"cuts": {"week": [0, 2, 8]}}),
         Form("~ sex + region", "stored", {"structure": "~ sex:region"}, "declared"),
         Form("~ sex + region", "stored", {"adjacency": "add-remove"}, "add-remove"),
-        Form("~ sex + region + age", "planned labelled", {"cuts": 3}),
+        Form("~ sex + age", "planned labelled", {"cuts": 3, "structure": "~ sex:age"}),
         Form("~ sex + region + day", "hostile", {"cuts": 3}),
         Form("~ sex + week", "standing"),
         Form("~ sex + (wage > 0)", "persons"),

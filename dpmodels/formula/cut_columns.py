@@ -109,6 +109,13 @@ def _codes(parsed: ParsedFormula) -> tuple[str, ...]:
     return codes
 
 
+def plain_cuts(cuts: Mapping[str, Any]) -> tuple[tuple[object, ...], ...]:
+    """Return cells by column as a request keeps them, ``(("age", 0, 30, 60), ("k", 8))``."""
+    return tuple(
+        (name, *ends) if lists_values(ends) else (name, ends) for name, ends in cuts.items()
+    )
+
+
 def _cells(cuts: object, codes: tuple[str, ...]) -> Mapping[str, object]:
     """Return the cells of each column, a number or their ends; ``""`` is any other column."""
     if isinstance(cuts, int | np.integer) and not isinstance(cuts, bool):
@@ -128,7 +135,7 @@ def _cells(cuts: object, codes: tuple[str, ...]) -> Mapping[str, object]:
                 f"cuts= names {quoted(name)}, which is not a column of the formula"
                 f"{did_you_mean(str(name), codes)}; name columns of the formula only"
             )
-        cells[code] = list(ends) if isinstance(ends, tuple) else ends
+        cells[code] = ends
     return cells
 
 

@@ -11,7 +11,7 @@ from dpmodels.arguments import integer
 from dpmodels.codebook import Codebook
 from dpmodels.design.cells import unbound_margins
 from dpmodels.errors import ArgumentError, quoted
-from dpmodels.formula.cut_columns import check_pairs, cut_columns, structure_terms
+from dpmodels.formula.cut_columns import check_pairs, cut_columns, plain_cuts, structure_terms
 from dpmodels.mechanisms import GRAPHS, Graph, choose_strategy
 from dpmodels.mechanisms.protocol import MarginFacts
 from dpmodels.models.replay import spec_of
@@ -84,7 +84,7 @@ def dp_synth(
     >>> syn.rows(100).shape, list(syn.mean("age ~ sex").params.index)
     ((100, 3), ['F', 'M'])
     """
-    cells = tuple(cuts.items()) if isinstance(cuts, Mapping) else cuts
+    cells = plain_cuts(cuts) if isinstance(cuts, Mapping) else cuts
     options = {"cuts": cells, "structure": structure, "m": m}
     return run_verb("synth", synth_spec, formula, data, shared, mechanism, **options)
 

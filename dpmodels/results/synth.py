@@ -285,6 +285,7 @@ class SynthResult(Result):
             self,
             index,
             intervals=False,
+            labels={f"{name}_label": edges[name] for name in ("first", "second")},
             estimate=edges["strength"],
             further={"cell_noise_sd": edges["noise_sd"]},
         )

@@ -165,7 +165,8 @@ class SyntheticEstimates(Tabulated):
         return self.fit.stamp
 
     def _estimates(self) -> EstimateTable:
-        return table_of_estimates(self, self.index)
+        labels = list(self.index) if self.is_regression else None
+        return table_of_estimates(self, self.index, labels=labels)
 
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
         """Draw the estimates but the constant with both intervals.

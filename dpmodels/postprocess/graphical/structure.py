@@ -1,10 +1,10 @@
 """Which variables a graphical model joins: chosen from released pairs only.
 
-The weight of a pair is the part of its dependence that stands above the noise: ``Σ max(|D| − 1.5 sd,
-0)`` over the k cells, D the released table less the product of its margins over the number of rows,
-less what noise alone is expected to give and 3 standard deviations of that, ``(.0586 k + 3 · .2056
-√k) sd``. Cliques grow greedily: each variable joins the part of an earlier clique to which its
-weights have the largest sum, and edges of weight 0 are not taken.
+The weight of a pair is the part of its dependence that stands above the noise: over its k cells
+``Σ max(|D| − 1.5 sd, 0)``, D the released table less the product of its margins over the number of
+rows; less what noise alone is expected to give and 3 standard deviations of that, ``(.0586 k +
+3 · .2056 √k) sd``. Cliques grow greedily: each variable joins the part of an earlier clique to
+which its weights have the largest sum, and edges of weight 0 are not taken.
 """
 
 from __future__ import annotations
