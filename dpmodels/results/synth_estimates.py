@@ -188,7 +188,7 @@ class SyntheticEstimates(Tabulated):
         return coefficients(
             [Intervals("", np.asarray(params, dtype=np.float64), *intervals)],
             labels=[_label(name) for name in params.index],
-            title=self.title,
+            title="Coefficient" if self.is_regression else self.title,
             level=level,
             at=0.0 if self.is_regression else None,
             ax=ax,
