@@ -46,6 +46,7 @@ from .models.summary import dp_summary as dp_summary
 from .models.survey import dp_survey as dp_survey
 from .models.survfit import dp_survfit as dp_survfit
 from .models.svm import dp_svm as dp_svm
+from .models.synth import dp_synth as dp_synth
 from .models.table import dp_table as dp_table
 from .models.total import dp_total as dp_total
 from .noise import simulation as simulation

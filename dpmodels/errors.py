@@ -132,3 +132,13 @@ class PrivacyError(DPModelsError, TypeError):
 
 class NotAvailable(DPModelsError, AttributeError):
     """A quantity does not exist for this result; the message gives the reason."""
+
+
+class SyntheticWarning(DPModelsError, UserWarning):
+    """The data of a verb are rows that :meth:`SynthResult.rows` drew.
+
+    Their privacy noise is not counted in any error that the verb reports. Rows are recognised by
+    the metadata of a pandas frame.
+    """
+
+    KEY: Final = "dpmodels.synthetic"

@@ -173,6 +173,16 @@ def margins(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
         assert own.nincomplete == len(frame) - expected.sum()
 
 
+def synthetic(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
+    """Shares of the cells of two columns, of the rows that are complete in both."""
+    frame = pd.DataFrame({name: data[name] for name in ("sex", "region")})
+    for name in ("sex", "region"):
+        frame[name] = pd.Categorical(frame[name], categories=list(book[name].levels))
+    counts = frame.groupby(["sex", "region"], observed=False).size()
+    shares = fit.table("~ sex + region").params.to_numpy()
+    np.testing.assert_allclose(shares, counts / counts.sum(), atol=NEAR)
+
+
 def events(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     """Counts by period of rows of which the event is true, and their running sums."""
     groups = [name for name in book if name in formula and name != "age"]

@@ -63,6 +63,19 @@ MARGINS: Refusals = (
     *bad("mechanism", ArgumentError, "geometric", "gaussian", 3),
     ("1,000,000,000 cells", {"formula": "~ a + a:b:c", "codebook": BIG}, FormulaError),
 )
+SYNTH: Refusals = (
+    ("names 1 column", {"formula": "~ sex"}, FormulaError),
+    ("name columns alone", {"formula": "~ sex*region"}, FormulaError),
+    ("left side", {"formula": "sex ~ region"}, FormulaError),
+    ("computed from numbers", {"formula": "~ sex + I(wage + 1)"}, FormulaError),
+    ("dp_levels", {"formula": "~ a + b", "codebook": BIG}, FormulaError),
+    ("names 'wages'", {"structure": "~ sex:wages"}, FormulaError),
+    ("no terms", {"structure": "~ 1"}, FormulaError),
+    *bad("structure", ArgumentError, None, 3),
+    *bad("m", ArgumentError, 0, 2, None),
+    *bad("cuts", ArgumentError, True, 2.5, "4", [0, 1], {"height": 3}, None),
+    *bad("mechanism", ArgumentError, "geometric", "gaussian", 3),
+)
 TABLE: Refusals = (
     *FACTORS,
     (

@@ -191,6 +191,26 @@ MARGINS = Verb(
     results={"MarginsResult": "plot"},
     refused=refusals.MARGINS,
 )
+SYNTH = Verb(
+    "dp_synth",
+    ("~ sex + region + wage", "~ sex + region"),
+    "~ g + b + (a > 0)",
+    ({"cuts": 4},) * 2,
+    {"": exact.synthetic},
+    families="graphs",
+    delta=1e-6,
+    forms=(
+        Form("~ region + sex + week", "stored forged", {"cuts": {"week": [0, 2, 8]}}),
+        Form("~ sex + region", "stored", {"structure": "~ sex:region"}, "declared"),
+        Form("~ sex + region", "stored", {"adjacency": "add-remove"}, "add-remove"),
+        Form("~ sex + age", "planned labelled", {"cuts": 3, "structure": "~ sex:age"}),
+        Form("~ sex + region + day", "hostile", {"cuts": 3}),
+        Form("~ sex + week", "standing"),
+        Form("~ sex + (wage > 0)", "persons"),
+    ),
+    results={"SynthResult": "plot"},
+    refused=refusals.SYNTH,
+)
 SUMMARY = Verb(
     "dp_summary",
     ("age + region + wage ~ sex", "~ age + wage + sex"),

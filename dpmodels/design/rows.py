@@ -33,6 +33,7 @@ from dpmodels.frames.dask_rows import DaskRows, Sums
 from dpmodels.frames.database import DatabaseRows, SelectedRows, in_one_order
 from dpmodels.frames.engine import Engine
 from dpmodels.frames.groups import GroupedSource
+from dpmodels.frames.open import warn_if_synthetic
 from dpmodels.frames.persons import SECRET_BYTES, Persons
 from dpmodels.frames.protocol import Chunk, Holds, before_charge
 from dpmodels.frames.require import require, require_levels
@@ -159,6 +160,7 @@ class Rows:
 
         FrameError from the data and their column names.
         """
+        warn_if_synthetic(data)
         source, neighbours = open_rows(data), self.terms.neighbours
         require_declared(source, self.terms.codebook)
         require_levels(source, self.terms.undeclared)

@@ -1,5 +1,6 @@
 """Entry point for data: every supported container becomes a source of rows."""
 
+import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from itertools import chain
@@ -9,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpmodels.errors import FrameError
+from dpmodels.errors import FrameError, SyntheticWarning, frames_up
 from dpmodels.frames.arrow_file import SUFFIXES, ArrowFileRows, open_arrow_file
 from dpmodels.frames.columns import NativeRows, open_mapping, open_structured
 from dpmodels.frames.dask_rows import DaskRows, open_dask
@@ -67,6 +68,18 @@ def open_rows(data: object) -> RowSource:
             return ListedRows(tuple(_open_items(data, Tables(kept=True))))
         return StreamRows(_open_items(data, Tables(kept=False)))
     raise FrameError(f"data of type {type(data).__name__} cannot be read: give {_ACCEPTED}")
+
+
+def warn_if_synthetic(data: object) -> None:
+    """Warn of a pandas frame whose metadata say that its rows are synthetic."""
+    metadata = getattr(data, "attrs", None)
+    if isinstance(metadata, Mapping) and SyntheticWarning.KEY in metadata:
+        warnings.warn(
+            "data= has rows of a synthetic table: errors do not count the noise that they were "
+            "made with. Use lm(), glm(), table(), mean() or quantile() of the dp_synth result",
+            SyntheticWarning,
+            stacklevel=frames_up(),
+        )
 
 
 def records_of(data: object) -> tuple[CsvMode, ...]:

@@ -17,3 +17,4 @@ from dpmodels.reports import plan as plan
 from dpmodels.reports import sampled as sampled
 from dpmodels.reports import select as select
 from dpmodels.reports import survey as survey
+from dpmodels.reports import synth as synth

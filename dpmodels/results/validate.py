@@ -15,6 +15,7 @@ import numpy as np
 
 from dpmodels.errors import FrameError
 from dpmodels.external_files import LONGEST, fields_of
+from dpmodels.postprocess.graphical.model import MOST_CELLS
 from dpmodels.postprocess.ordered import numbers
 from dpmodels.postprocess.pooled_counts import Halves
 from dpmodels.postprocess.residuals import cells, components, largest
@@ -28,6 +29,7 @@ from dpmodels.released import (
     Channel,
     CoefficientsRelease,
     CountsRelease,
+    GraphRelease,
     LevelsRelease,
     MarginsRelease,
     MomentsRelease,
@@ -129,6 +131,11 @@ def _table_sizes(call: DescribedCall, release: Released) -> dict[str, int]:
             sizes["stratum"] = len(strata) or 1
         case SelectionRelease(places=places):
             sizes["selected"] = len(places)
+        case GraphRelease(margins=rounds):
+            shape = _shape_of_graph(call, release)
+            sizes["residual"] = sum(
+                cells(part, shape) for terms in rounds for part in components(terms)
+            )
         case MarginsRelease():
             margins = ReleasedMargins(call, release)
             sizes["residual"] = sum(
@@ -312,6 +319,26 @@ def _require_margins(call: DescribedCall, release: MarginsRelease) -> None:
         raise FrameError(f"release.noise_sds: expected {expected} numbers from {1 / LONGEST:g} up")
 
 
+def _shape_of_graph(call: DescribedCall, release: GraphRelease) -> tuple[int, ...]:
+    """Return the levels of each column; FrameError if a margin is not one of some columns."""
+    shape = tuple(len(table.levels[0]) + 1 for table in call.tables)
+    terms = [term for terms in release.margins for term in terms]
+    is_valid = 1 <= len(release.margins) <= 2 and all(release.margins)
+    for term in terms:
+        inside = set(term) <= {*range(len(shape))} and tuple(sorted(set(term))) == term
+        is_valid = is_valid and bool(term) and inside and cells(term, shape) <= MOST_CELLS
+    if not is_valid:
+        raise FrameError("release.margins: expected margins of the columns, in one or two rounds")
+    return shape
+
+
+def _require_graph(call: DescribedCall, release: GraphRelease) -> None:
+    n_public = int(release.rows is not None)
+    expected = sum(len(components(terms)) - n_public for terms in release.margins)
+    if len(release.noise_sds) != expected or not min(release.noise_sds) >= 1 / LONGEST:
+        raise FrameError(f"release.noise_sds: expected {expected} numbers from {1 / LONGEST:g} up")
+
+
 def _require_answers(call: DescribedCall, release: AnswersRelease) -> None:
     facts = call.tables[0]
     row_channels = [channel for channel in release.channels[:1] if len(channel.law) > facts.cells]
@@ -361,6 +388,7 @@ _OF_KIND: Final[Mapping[type[Any], Callable[[Any, Any], None]]] = {
     ScreenedRelease: _require_screened,
     PValuesRelease: _require_screened,
     MarginsRelease: _require_margins,
+    GraphRelease: _require_graph,
     AnswersRelease: _require_answers,
     AnswersFitRelease: _require_answers_fit,
 }

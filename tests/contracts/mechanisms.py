@@ -162,6 +162,7 @@ MECHANISMS = (
     Mechanism("randomized_response", PURE, "responses", between=("replace",)),
     Mechanism("marginals", PURE, "margins", norm="L1"),
     Mechanism("residual", GAUSSIAN, "margins", norm="L2"),
+    Mechanism("graph", GAUSSIAN, "graphs"),
     Mechanism("tree", PURE, "ordered"),
     Mechanism("wavelet", PURE, "ordered"),
     Mechanism("grid", (PureDP,), "plane", norm="L1"),

@@ -229,7 +229,8 @@ def of_margins(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     The number of rows has none where it is public.
     """
     own = case.crossing(case.formula, data, case.book)
-    facts, plan = own.plan.facts, own.plan
+    # Of a graph, the first of its rounds.
+    facts, plan = own.plan.facts, getattr(own.plan, "first", own.plan)
     exact = own.statistic.cross()[0].astype(float)
     if case.mechanism.name == "marginals":
         with _kept(marginals, "discrete_laplace") as drawn:

@@ -23,7 +23,7 @@ SUMMED = ("gauss", "moments", "gaussian")
 # Of rows that are read again, or of draws: what adds is exact, before there is any noise.
 POOLED = (
     *("gradients", "objective", "exponential", "ranges", "partition", "randomized_response"),
-    *("residual", "factorisation", "permute_and_flip", "peeling", "noisy_counts"),
+    *("residual", "graph", "factorisation", "permute_and_flip", "peeling", "noisy_counts"),
     *("sparse_vector", "adapt", "dp_bh"),
 )
 # Words for fields of a protocol that change its noise; of four sites.

@@ -18,6 +18,7 @@ from dpmodels.errors import NotAvailable
 from dpmodels.released import (
     CoefficientsRelease,
     CountsRelease,
+    GraphRelease,
     MarginsRelease,
     MomentNoise,
     MomentsRelease,
@@ -136,6 +137,7 @@ HOSTILE = {
     CoefficientsRelease: of_coefficients,
     CountsRelease: of_counts,
     MarginsRelease: of_margins,
+    GraphRelease: of_margins,
     QuantilesRelease: of_quantiles,
     SubspaceRelease: of_directions,
 }

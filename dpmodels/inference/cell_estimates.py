@@ -1,0 +1,237 @@
+"""Means, shares, quantiles and regressions from the released cells of a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from dpmodels.errors import NotAvailable
+from dpmodels.inference.links import Link
+from dpmodels.inference.ratios import DETECTION_SDS
+from dpmodels.inference.released_cells import ReleasedCells, noise_of
+from dpmodels.postprocess.graphical.measurements import Residuals
+from dpmodels.postprocess.residuals import Term
+from dpmodels.typing import Floats
+
+# Steps of Newton's method, and the step that ends it, in units of the coefficients: choices.
+STEPS, TOLERANCE = 50, 1e-9
+# The least eigenvalue of information in units of its diagonal, and the noise of the information
+# about a coefficient over itself, up to which it is reported: choices.
+SINGULAR, CLEAR = 1e-6, 0.25
+
+HIDDEN = (
+    "the model has no estimate: noise hides the regressors, or a combination of them separates "
+    "the levels of the response; name fewer terms, or use a larger budget"
+)
+
+
+@dataclass(frozen=True)
+class CellLaw:
+    """Estimates and the covariance of their error: of the noise, and of sampling."""
+
+    params: Floats
+    noise: Floats
+    sampling: Floats
+
+
+def ratios(table: ReleasedCells, above: Floats, below: Floats) -> CellLaw:
+    """Estimate ratios of sums over the rows, one a column of `above`; shapes (cells, k).
+
+    nan where the sum below is not distinguished from 0.
+    """
+    counts = table.corrected
+    totals = counts @ below
+    hidden = DETECTION_SDS * np.sqrt(np.diagonal(table.noise(below)))
+    totals = np.where(totals > np.maximum(hidden, 1.0), totals, np.nan)
+    params = counts @ above / totals
+    is_estimated = np.isfinite(params)
+    scores = np.where(is_estimated, (above - np.nan_to_num(params) * below) / totals, 0.0)
+    hide = np.where(is_estimated, 1.0, np.nan)
+    hide = np.outer(hide, hide)
+    return CellLaw(params, hide * table.noise(scores), hide * table.sampling(scores))
+
+
+def with_hidden(law: CellLaw, is_detected: NDArray[np.bool_]) -> CellLaw:
+    """Return the law of some coefficients with nan for the others."""
+    params = np.full(len(is_detected), np.nan)
+    params[is_detected] = law.params
+    covariances = [np.full((len(is_detected), len(is_detected)), np.nan) for _ in range(2)]
+    for full, part in zip(covariances, (law.noise, law.sampling), strict=True):
+        full[np.ix_(is_detected, is_detected)] = part
+    return CellLaw(params, *covariances)
+
+
+def regression(table: ReleasedCells, columns: Floats, response: Floats, link: Link) -> CellLaw:
+    """Estimate a generalised linear model by its score equations; cells with nan do not count.
+
+    Columns whose sum of squares is not distinguished from 0 are left out: nan.
+    """
+    is_complete = np.isfinite(response) & np.isfinite(columns).all(axis=1)
+    design = np.where(is_complete[:, None], np.nan_to_num(columns), 0.0)
+    squares = design**2
+    noise_sds = np.sqrt(np.diagonal(table.noise(squares)))
+    is_detected = table.corrected @ squares > DETECTION_SDS * noise_sds
+    design = design[:, is_detected]
+    y = np.where(is_complete, np.nan_to_num(response), 0.0)
+    params = np.zeros(design.shape[1])
+    for counts in (table.model.ravel(), table.corrected):
+        params, inverse = _solved(np.where(is_complete, counts, 0.0), design, y, link, params)
+    eta = design @ params
+    scores = design * (y - link.mean(eta))[:, None]
+    law = CellLaw(
+        params,
+        inverse @ table.noise(scores) @ inverse.T,
+        inverse @ table.sampling(scores) @ inverse.T,
+    )
+    curve = np.where(is_complete[:, None], link.slope(eta)[:, None] * (design @ inverse) ** 2, 0.0)
+    return with_hidden(identified(law, inverse, table.noise(curve)), is_detected)
+
+
+def _solved(
+    counts: Floats, design: Floats, y: Floats, link: Link, start: Floats
+) -> tuple[Floats, Floats]:
+    """Return the root of the score equations and the inverse of their derivative."""
+    params = start
+    for _ in range(STEPS):
+        eta = design @ params
+        information = design.T @ ((counts * link.slope(eta))[:, None] * design)
+        if not np.linalg.eigvalsh(information)[0] > 0:
+            raise NotAvailable(HIDDEN)
+        step = np.linalg.solve(information, design.T @ (counts * (y - link.mean(eta))))
+        params = params + step
+        if np.abs(step).max() <= TOLERANCE * (1 + np.abs(params).max()):
+            return params, np.asarray(np.linalg.inv(information))
+    raise NotAvailable(HIDDEN)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """A column of a regression that reads one variable: its value at each level."""
+
+    variable: int
+    values: Floats  # shape (levels,), with that of missing values
+
+
+def pair_regression(
+    released: Residuals,
+    columns: Sequence[Scores],
+    intercept: bool,
+) -> tuple[CellLaw, Floats, Floats]:
+    """Estimate least squares of the last column from released tables of two variables alone.
+
+    Sums of products of two columns are linear in these tables, so the normal equations are
+    unbiased and their noise is known. Returns the estimate without its sampling variance, the
+    inverse of the information, and what :func:`identified` needs.
+    """
+    constant = Scores(columns[0].variable, np.ones_like(columns[0].values))
+    parts = [constant, *columns] if intercept else list(columns)
+    products = np.array(
+        [[_sum(released, one, other) for other in parts] for one in parts], dtype=np.float64
+    )
+    information = products[:-1, :-1]
+    scale = np.sqrt(np.maximum(np.diagonal(information), np.finfo(float).tiny))
+    if not np.linalg.eigvalsh(information / scale[:, None] / scale)[0] > SINGULAR:
+        raise NotAvailable(HIDDEN)
+    inverse = np.asarray(np.linalg.inv(information))
+    params = inverse @ products[:-1, -1]
+    size = len(params)
+    residual = np.repeat(np.append(-params, 1.0)[:, None], size, axis=1)
+    noise = noise_of(_products(parts, np.eye(size + 1, size), residual), released)
+    curve = np.vstack([inverse, np.zeros(size)])
+    spread = noise_of(_products(parts, curve, curve), released)
+    law = CellLaw(params, inverse @ noise @ inverse.T, np.zeros_like(inverse))
+    return law, inverse, spread
+
+
+def identified(law: CellLaw, inverse: Floats, spread: Floats) -> CellLaw:
+    """Hide coefficients whose information is not clear of noise.
+
+    ``d' A d`` with ``d = A⁻¹ e_k`` is ``(A⁻¹)_kk``; `spread` has the covariances of its noise.
+    """
+    variance = np.diagonal(inverse)
+    is_clear = np.sqrt(np.diagonal(spread)) <= CLEAR * variance
+    hide = np.where(is_clear, 1.0, np.nan)
+    return CellLaw(law.params * hide, law.noise * np.outer(hide, hide), law.sampling)
+
+
+def are_detected(released: Residuals, columns: Sequence[Scores]) -> NDArray[np.bool_]:
+    """Return which columns have a sum of squares that is distinguished from 0."""
+    sds = (
+        math.sqrt(noise_of({(one.variable,): one.values[:, None] ** 2}, released)[0, 0])
+        for one in columns
+    )
+    squares = [_sum(released, one, one) for one in columns]
+    return np.array([square > DETECTION_SDS * sd for square, sd in zip(squares, sds, strict=True)])
+
+
+def _sum(released: Residuals, one: Scores, other: Scores) -> float:
+    """Return the released sum of the products of two columns."""
+    term, weights = _product(one, other)
+    return float((weights * released.table(term)).sum())
+
+
+def _products(parts: Sequence[Scores], left: Floats, right: Floats) -> dict[Term, Floats]:
+    """Return weights of released tables, by column k: ``(Σ_a left_ak z_a)(Σ_b right_bk z_b)``."""
+    tables: dict[Term, Floats] = {}
+    for one, by_one in zip(parts, left, strict=True):
+        for other, by_other in zip(parts, right, strict=True):
+            term, weights = _product(one, other)
+            table = tables.setdefault(term, np.zeros((weights.size, left.shape[1])))
+            table += weights.reshape(-1, 1) * (by_one * by_other)
+    return tables
+
+
+def _product(one: Scores, other: Scores) -> tuple[Term, Floats]:
+    """Return a term of one variable or two, and the product of two columns by level."""
+    if one.variable == other.variable:
+        return (one.variable,), one.values * other.values
+    first, second = sorted((one, other), key=lambda scores: scores.variable)
+    return (first.variable, second.variable), np.multiply.outer(first.values, second.values)
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A noisy distribution function at increasing edges, from 0 to 1, with its error."""
+
+    edges: Floats
+    values: Floats  # shape (edges,)
+    noise_sd: Floats
+    full_sd: Floats
+
+    def quantile(self, prob: float) -> float:
+        """Return where the distribution, made monotone, reaches a probability."""
+        return _crossing(self.edges, np.maximum.accumulate(self.values), prob)
+
+    def interval(self, prob: float, level: float, *, full: bool) -> tuple[float, float]:
+        """Return the numbers at which the distribution is not distinguished from `prob`."""
+        half = float(ndtri((1 + level) / 2)) * (self.full_sd if full else self.noise_sd)
+        upper, lower = self.values + half, self.values - half
+        low = _crossing(self.edges, np.maximum.accumulate(upper), prob)
+        high = _crossing(self.edges, np.minimum.accumulate(lower[::-1])[::-1], prob)
+        return low, high
+
+
+def _crossing(edges: Floats, values: Floats, prob: float) -> float:
+    """Return where an increasing function first reaches a value, linear between edges."""
+    k = int(np.searchsorted(values, prob, side="left"))
+    if k == 0 or k == len(edges):
+        return float(edges[min(k, len(edges) - 1)])
+    fraction = (prob - values[k - 1]) / (values[k] - values[k - 1])
+    return float(edges[k - 1] + fraction * (edges[k] - edges[k - 1]))
+
+
+def distribution(table: ReleasedCells, edges: Floats, above: Floats, below: Floats) -> Distribution:
+    """Return the distribution of a number within a group.
+
+    `above` has a column for each inner edge, 1 for cells of the group up to it; `below`, shape
+    (cells, 1), is 1 for all cells of the group in which the number is not missing.
+    """
+    law = ratios(table, above, np.repeat(below, above.shape[1], axis=1))
+    variances = (np.diagonal(law.noise), np.diagonal(law.noise + law.sampling))
+    sds = (np.concatenate([[0.0], np.sqrt(variance), [0.0]]) for variance in variances)
+    return Distribution(edges, np.concatenate([[0.0], law.params, [1.0]]), *sds)

@@ -1,0 +1,119 @@
+"""``dp_synth``: a private synthetic table by formula, and estimates from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Unpack
+
+from dpmodels.arguments import integer
+from dpmodels.codebook import Codebook
+from dpmodels.design.cells import unbound_margins
+from dpmodels.errors import ArgumentError, quoted
+from dpmodels.formula.cut_columns import check_pairs, cut_columns, plain_cuts, structure_terms
+from dpmodels.mechanisms import GRAPHS, Graph, choose_strategy
+from dpmodels.mechanisms.protocol import MarginFacts
+from dpmodels.models.replay import spec_of
+from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.models.verb_spec import VerbSpec
+from dpmodels.postprocess.graphical.structure import structure_of
+from dpmodels.request import Request
+from dpmodels.results.call import DescribedCall, TableCall
+from dpmodels.results.synth import SynthResult
+
+MANY = ": rules that combine several tables suppose a release for each, and these would share one"
+
+
+@verb
+def dp_synth(
+    formula: str,
+    data: object = None,
+    *,
+    cuts: int | Mapping[str, Any] = 10,
+    structure: str = "auto",
+    m: int = 1,
+    mechanism: str | Graph = "auto",
+    **shared: Unpack[Shared],
+) -> SynthResult:
+    """Release a model of a table, from which synthetic rows are drawn and estimates computed.
+
+    Parameters
+    ----------
+    formula : str
+        The columns, two or more: ``"~ ."`` for all of the codebook, ``"~ a + b"``, or cut at
+        public breaks of its own, ``"~ a + cut(age, [0, 30, 100])"``.
+    protocol
+        Here ``"pooled"`` or ``"local"``.
+    cuts : int or mapping
+        Public cells of numbers and days: how many, or by column how many or their ends,
+        ``{"age": [0, 30, 60, 100], "income": 8}``; the others have 10.
+    structure : str, default "auto"
+        Which columns are joined, ``"~ a:b + b:c"``. By default the graph is chosen from a first
+        release of the tables of all pairs of columns, half of the budget, and the tables of its
+        edges are released again. Declared products get all of the budget.
+    m : int, default 1
+        Only 1: rules that combine several synthetic tables suppose a release for each.
+    mechanism : {"auto", "graph"} or instance
+        Discrete Gaussian noise on the components that the tables are made of.
+
+    Returns
+    -------
+    SynthResult
+        ``rows()`` draws synthetic rows; ``lm()``, ``glm()``, ``table()``, ``mean()`` and
+        ``quantile()`` have valid intervals, which the rows alone do not give.
+
+    Notes
+    -----
+    What follows the release costs nothing: the model, rows of it and estimates. Missing and
+    unlisted values are a level of their own. Columns of 500 levels at most; the table of the
+    columns that a clique of the graph joins has 20,000 cells at most.
+
+    References
+    ----------
+    .. [1] McKenna, R., Miklau, G. and Sheldon, D. (2021). "Winning the NIST Contest: A Scalable
+       and General Approach to Differentially Private Synthetic Data." Journal of Privacy and
+       Confidentiality.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(sex=["F", "M"], age=(0, 100), drug=["no", "yes"])
+    >>> rows = {"sex": ["F", "M"] * 2000, "age": [25, 61, 43, 38] * 1000, "drug": ["no"] * 4000}
+    >>> syn = dp_synth("~ .", rows, codebook=cb, eps=2.0, delta=1e-6, cuts=5)
+    >>> syn.rows(100).shape, list(syn.mean("age ~ sex").params.index)
+    ((100, 3), ['F', 'M'])
+    """
+    cells = plain_cuts(cuts) if isinstance(cuts, Mapping) else cuts
+    options = {"cuts": cells, "structure": structure, "m": m}
+    return run_verb("synth", synth_spec, formula, data, shared, mechanism, **options)
+
+
+@spec_of("synth")
+def synth_spec(request: Request) -> VerbSpec[SynthResult]:
+    """Build the specification of a dp_synth call."""
+    structure = request.words["structure"]
+    layout, columns = cut_columns(request.formula, request.codebook, request.words["cuts"])
+    if not isinstance(structure, str):
+        raise ArgumentError(
+            f"structure={quoted(structure)}: expected 'auto' or products of columns, '~ a:b + b:c'"
+        )
+    integer("m", request.words["m"], 1, 1, MANY)
+    is_chosen = structure == "auto"
+    if not is_chosen:
+        layout = replace(layout, terms=structure_terms(structure, layout))
+        structure_of(layout.terms, layout.sizes)
+    check_pairs(layout)
+    facts = MarginFacts(layout.sizes, layout.terms, request.adjacency)
+    tables = tuple(TableCall((c.category.code,), (c.levels,)) for c in columns)
+    rounds = {} if is_chosen else {"rounds": 1}
+    return VerbSpec(
+        request,
+        DescribedCall(layout.text, Codebook(layout.codebook), tables),
+        partial(SynthResult, columns=columns),
+        unbound_margins(layout),
+        facts,
+        lambda mechanism, private: choose_strategy(
+            mechanism, GRAPHS, lambda: ("graph", ""), rounds
+        ),
+    )

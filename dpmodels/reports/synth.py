@@ -1,0 +1,198 @@
+"""The printed reports of a synthetic table and of estimates from it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
+from dpmodels.report.notes import Rank
+from dpmodels.reports.header import (
+    SHOWN_GROUPS,
+    closing,
+    counted_as,
+    omitted,
+    opening,
+    pvalue,
+    shared_facts,
+)
+from dpmodels.results.base import report_of
+from dpmodels.results.synth import SynthResult
+from dpmodels.results.synth_estimates import SyntheticEstimates
+
+# Most edges and columns in the printed table: a choice.
+SHOWN = 20
+USE = Rank.TARGET(
+    "Standard errors from rows() are too small; use lm(), glm(), table(), mean() or quantile()."
+)
+CELLS = Rank.DETAIL(
+    "A number is the middle of its public cell; missing and unlisted values are a separate level.",
+    "strength: the share of rows that independence of the two columns would misplace.",
+)
+MARGINS = Rank.DETAIL(
+    "Expected errors: shares of rows misplaced by the noise, in a release simulated from the "
+    "model.",
+    "Dependence that the graph leaves out adds to the expected errors.",
+)
+
+
+@report_of.register
+def synth_report(fit: SynthResult) -> Report:
+    """Lay out columns, the graph and the errors to expect."""
+    n_pairs = len(fit.columns) * (len(fit.columns) - 1) // 2
+    n_edges = len(fit.source.tree.edges)
+    edges = fit.edges()
+    hidden = omitted(min(SHOWN, n_edges), n_edges, "edges", "edges()")
+    unlisted = omitted(min(SHOWN, len(fit.columns)), len(fit.columns), "columns", "names")
+    return Report(
+        title="Private synthetic table",
+        facts=(
+            *opening(fit.call, fit.release),
+            ("Graph", f"{count(n_edges)} of {count(n_pairs)} pairs are edges"),
+            ("Largest clique", _largest(fit)),
+            ("Counts of", counted_as(fit.release.adjacency)),
+            *shared_facts(fit.release),
+        ),
+        sections=(
+            _columns(fit),
+            *([_edges(edges.head(SHOWN).to_dict("records"))] if n_edges else []),
+            _errors(fit),
+        ),
+        notes=(
+            *unlisted,
+            *hidden,
+            *_noise_wins(fit),
+            *_unmeasured(fit, n_pairs - n_edges),
+            *USE,
+            *CELLS,
+            *MARGINS,
+            *closing(fit.call, fit.release),
+        ),
+        stamp=fit.stamp,
+    )
+
+
+def _largest(fit: SynthResult) -> str:
+    sizes = [math.prod(fit.source.sizes[i] for i in clique) for clique in fit.source.tree.cliques]
+    k = int(np.argmax(sizes))
+    columns = len(fit.source.tree.cliques[k])
+    return f"{count(sizes[k])} cells, columns: {columns}"
+
+
+def _columns(fit: SynthResult) -> Section:
+    joined = [i for pair in fit.source.tree.edges for i in pair]
+    rows = [
+        Row(
+            column.category.code,
+            (
+                count(len(column.levels)),
+                count(joined.count(i)),
+                signif(math.sqrt(fit.source.released.cell_variance((i,))), 2),
+            ),
+        )
+        for i, column in enumerate(fit.columns[:SHOWN])
+    ]
+    return Section("Columns", ("levels", "edges", "noise sd"), tuple(rows))
+
+
+def _edges(edges: list[dict]) -> Section:  # type: ignore[type-arg]
+    rows = [
+        Row(
+            f"{edge['first']}:{edge['second']}",
+            (f"{edge['strength']:.3f}", signif(edge["noise_sd"], 2)),
+        )
+        for edge in edges
+    ]
+    return Section("Edges", ("strength", "noise sd"), tuple(rows))
+
+
+def _errors(fit: SynthResult) -> Section:
+    errors, numbers = fit.expected_errors, ("one column", "two columns", "three columns")
+    rows = [
+        Row(name, (f"{expected:.3f}", f"{independent:.3f}"))
+        for name, expected, independent in zip(
+            numbers, errors.expected, errors.independent, strict=True
+        )
+        if not math.isnan(expected)
+    ]
+    return Section("Expected error of margins", ("by noise", "independence"), tuple(rows))
+
+
+def _noise_wins(fit: SynthResult) -> tuple[str, ...]:
+    """Say where independent columns would be as close to the rows as the model."""
+    if not fit.source.tree.edges:
+        return Rank.IDENTIFIED(
+            "Noise hides the dependence of all pairs, so all columns are independent of each other."
+        )
+    errors = fit.expected_errors
+    if errors.expected[1] < errors.independent[1]:
+        return ()
+    return Rank.IDENTIFIED(
+        f"Noise wins: tables of two columns have an expected error of {errors.expected[1]:.3f}, "
+        f"of independent columns {errors.independent[1]:.3f}."
+    )
+
+
+def _unmeasured(fit: SynthResult, n_outside: int) -> tuple[str, ...]:
+    if not n_outside:
+        return Rank.DETAIL("All pairs are edges; no table of three columns was measured.")
+    released = sum(len(term) == 2 for term in fit.source.released.tables)
+    beyond = max(0, n_outside + len(fit.source.tree.edges) - released)
+    which = f"Modelled as conditionally independent: {count(n_outside)} pairs"
+    why = f"; {count(beyond)} were not measured." if beyond else "; test() checks them."
+    return Rank.DETAIL(f"{which}{why}")
+
+
+ASSUMES = "Assumes {}: the released tables alone do not determine these estimates."
+
+
+@report_of.register
+def synthetic_estimates_report(estimates: SyntheticEstimates) -> Report:
+    """Lay out estimates with both errors and both intervals."""
+    fit = estimates.fit
+    table = estimates.tidy()
+    tested = estimates.is_regression
+    names = [" / ".join(map(str, key)) for key in estimates.estimates.keys.to_numpy()]
+    lines = table.head(SHOWN_GROUPS).to_dict("records")
+    rows = [
+        Row(name, _numbers(line, tested=tested)) for name, line in zip(names, lines, strict=False)
+    ]
+    tests = ("z", "P>|z|") if tested else ()
+    heads = ("estimate", "std err", "of noise", *tests, "95% noise interval", "95% conf. int.")
+    note = Rank.IDENTIFIED(ASSUMES.format(estimates.assumes)) if estimates.assumes else ()
+    return Report(
+        title=f"{estimates.title}, from a private synthetic table",
+        facts=(
+            ("Model" if tested else "Table", estimates.formula),
+            *opening(fit.call, fit.release),
+        ),
+        sections=(Section(", ".join(map(str, estimates.index.names)), heads, tuple(rows)),),
+        notes=(
+            *omitted(SHOWN_GROUPS, len(names), "rows", "tidy()"),
+            *note,
+            *Rank.INTERVALS(
+                "std err: sampling and privacy noise; of noise: privacy noise alone. For these "
+                "rows use noise_int()."
+            ),
+            *CELLS[:1],
+            *closing(fit.call, fit.release),
+        ),
+        stamp=estimates.stamp,
+    )
+
+
+def _numbers(line: dict, *, tested: bool) -> tuple[str, ...]:  # type: ignore[type-arg]
+    if math.isnan(line["estimate"]):
+        return ("not identified", *[""] * (6 if tested else 4))
+    sd = line["std_error"] if line["std_error"] > 0 else (line["conf_high"] - line["conf_low"]) / 4
+    tests = (f"{line['statistic']:.2f}", pvalue(line["p_value"])) if tested else ()
+    sds = (line[name] for name in ("std_error", "noise_sd"))
+    errors = ("" if math.isnan(one) else signif(one, 2) for one in sds)
+    return (
+        signif_uncertain(line["estimate"], sd),
+        *errors,
+        *tests,
+        interval(line["noise_low"], line["noise_high"]),
+        interval(line["conf_low"], line["conf_high"]),
+    )

@@ -1,0 +1,336 @@
+"""The result of a synthetic table: its graph, rows drawn from its model, and estimates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from dpmodels.arguments import integer
+from dpmodels.dates import text_of_day
+from dpmodels.errors import NotAvailable, SyntheticWarning
+from dpmodels.formula.cut_columns import CutColumn
+from dpmodels.inference.screening_tests import adjusted_pvalues
+from dpmodels.noise import Entropy
+from dpmodels.postprocess.graphical.comparison import compare_unused
+from dpmodels.postprocess.graphical.errors import MarginErrors, expected_errors
+from dpmodels.postprocess.graphical.sampling import sample, within
+from dpmodels.postprocess.residuals import Term
+from dpmodels.released import GraphRelease
+from dpmodels.results.base import Result
+from dpmodels.results.call import DescribedCall
+from dpmodels.results.derived_table import Estimates
+from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
+from dpmodels.results.release_text import guarantee_words
+from dpmodels.results.synth_estimates import SyntheticEstimates, means, quantiles, regressed, shares
+from dpmodels.results.synthetic_source import SyntheticSource
+from dpmodels.typing import Floats, Integers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Most rows that are drawn at once: a choice.
+MOST_ROWS = 100_000_000
+NOT_DATA = (
+    "synthetic rows: standard errors computed from them are too small; use lm(), glm(), table(), "
+    "mean() and quantile() of the dp_synth result"
+)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class SynthResult(Result):
+    """A private synthetic table: released values and public facts only.
+
+    Parameters
+    ----------
+    columns : tuple of CutColumn
+        Its columns as levels.
+
+    Notes
+    -----
+    The model has the released tables of two columns for the edges of its graph; columns without an
+    edge are independent given those between them. :meth:`rows` draws from the model. Estimates
+    with valid intervals are those of :meth:`lm`, :meth:`glm`, :meth:`table`, :meth:`mean` and
+    :meth:`quantile`, which use the released tables themselves; a number is the middle of its cell.
+    """
+
+    call: DescribedCall
+    release: GraphRelease
+    columns: tuple[CutColumn, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, in order of the formula."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def source(self) -> SyntheticSource:
+        """The released tables, the graph and its model."""
+        return SyntheticSource(self.call, self.release, self.columns)
+
+    @property
+    def structure(self) -> str:
+        """The cliques of the graph as a formula, such as ``"~ a:b + b:c"``."""
+        return f"~ {' + '.join(map(self.source.named, self.source.tree.cliques))}"
+
+    def edges(self) -> pd.DataFrame:
+        """Return the edges of the graph, the strongest first.
+
+        Returns
+        -------
+        DataFrame
+            ``first, second``; ``strength``, the share of rows that independence of the two
+            columns would misplace, in [0, 1]; ``noise_sd`` of a count of their table, in rows.
+        """
+        source, codes = self.source, self.source.codes
+        rows = [
+            (*(codes[i] for i in pair), misplaced(source.model.table(pair)), self._cell_sd(pair))
+            for pair in source.tree.edges
+        ]
+        table = pd.DataFrame(rows, columns=["first", "second", "strength", "noise_sd"])
+        return table.sort_values("strength", ascending=False, ignore_index=True)
+
+    def _cell_sd(self, term: Term) -> float:
+        released = self.source.released
+        return math.sqrt(released.cell_variance(term)) if term in released.tables else math.nan
+
+    @cached_property
+    def expected_errors(self) -> MarginErrors:
+        """Errors that the noise is expected to cause in margins of one, two and three columns.
+
+        By one release that is simulated from the model, with the graph as it is.
+        """
+        source = self.source
+        return expected_errors(source.model, source.released, source.random_words("errors", 0))
+
+    def rows(self, n: int | None = None, *, draw: int = 0) -> pd.DataFrame:
+        """Draw rows from the model.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many, from 1 to 100,000,000; by default the released number of rows.
+        draw : int, default 0
+            Which draw: the same number gives the same rows.
+
+        Returns
+        -------
+        DataFrame
+            A column for each of :attr:`names`: categories, numbers spread evenly within their
+            cells, days as text; missing values where some are detected above the noise.
+            ``attrs["dpmodels.synthetic"]``, which ``to_parquet`` writes to the file's metadata,
+            says that the rows are synthetic.
+
+        Raises
+        ------
+        ArgumentError
+            If `n` is not a positive whole number.
+        """
+        default = round(self.source.released.n_rows) if n is None else n
+        n_rows = integer("n", default, 1, MOST_ROWS, ", the number of synthetic rows")
+        entropy = self.source.random_words("rows", integer("draw", draw, 0, MOST_ROWS))
+        codes = sample(self.source.complete_model, n_rows, entropy)
+        columns = {
+            column.name: _values(column, codes[:, i], within_cells(column, codes[:, i], entropy))
+            for i, column in enumerate(self.columns)
+        }
+        frame = pd.DataFrame(columns)
+        frame.attrs[SyntheticWarning.KEY] = {
+            "synthetic": True,
+            "formula": self.call.formula,
+            "guarantee": guarantee_words(self.release),
+            "note": f"{NOT_DATA}.",
+            **({"stamp": self.stamp} if self.stamp else {}),
+        }
+        return frame
+
+    def lm(self, formula: str) -> SyntheticEstimates:
+        """Fit a linear model by least squares to the released tables of two columns.
+
+        Parameters
+        ----------
+        formula : str
+            ``"income ~ age + sex"``: categories by treatment coding, numbers as the middles of
+            their cells.
+
+        Returns
+        -------
+        SyntheticEstimates
+            Coefficients with `noise_int()`, for these rows, and `conf_int()`, for the population.
+
+        Raises
+        ------
+        FormulaError
+            If a variable is not a column of the table.
+        NotAvailable
+            If noise hides the regressors, or the table of its columns has too many cells.
+
+        Notes
+        -----
+        Sums of products of two columns are linear in the released tables: they are unbiased, and
+        the model has no part in the coefficients, only in their sampling error. Products of
+        columns and missing values need the table of all columns of the formula, which the model
+        fills in.
+        """
+        return regressed(self.source, formula, "gaussian")
+
+    def glm(self, formula: str, family: str = "binomial") -> SyntheticEstimates:
+        """Fit a logistic or a Poisson regression, as :meth:`lm`.
+
+        Parameters
+        ----------
+        formula : str
+            ``"employed ~ age + sex"``; a binomial response has two levels, the second counts.
+        family : {"binomial", "poisson"}
+            Logit link, or log link.
+        """
+        return regressed(self.source, formula, family)
+
+    def table(self, formula: str) -> SyntheticEstimates:
+        """Return the shares of rows by cell of some columns, ``"~ sex + region"``.
+
+        Shares are of the rows that are complete in these columns.
+        """
+        return shares(self.source, formula)
+
+    def mean(self, formula: str) -> SyntheticEstimates:
+        """Return means of a number, ``"~ income"`` or by group ``"income ~ sex"``."""
+        return means(self.source, formula)
+
+    def quantile(
+        self, formula: str, probs: float | Sequence[float] = (0.25, 0.5, 0.75)
+    ) -> SyntheticEstimates:
+        """Return quantiles of a number, for all rows or by group, linear within its cells.
+
+        Parameters
+        ----------
+        formula : str
+            ``"~ income"`` or ``"income ~ sex"``.
+        probs : float or sequence of float
+            In (0, 1).
+        """
+        return quantiles(self.source, formula, probs)
+
+    def test(self) -> Estimates:
+        """Compare the released pairs that the graph does not join with the model.
+
+        Returns
+        -------
+        Estimates
+            ``term, statistic, df, p_value``, the smallest first, adjusted by Holm's method. A small
+            p-value speaks against the independence that the model assumes.
+
+        Raises
+        ------
+        NotAvailable
+            If all released pairs are joined.
+        """
+        pairs = compare_unused(self.source.released, self.source.model)
+        if not pairs:
+            raise NotAvailable(
+                "test() has nothing to compare: the graph joins all released pairs, or "
+                "structure= was declared and no others were released"
+            )
+        table = pd.DataFrame(
+            {
+                "term": [self.source.named(pair.term) for pair in pairs],
+                "statistic": [pair.statistic for pair in pairs],
+                "df": [pair.df for pair in pairs],
+                "p_value": adjusted_pvalues(np.array([pair.pvalue for pair in pairs]), "holm"),
+            }
+        )
+        note = (
+            "Chi-square statistics of released pairs outside the graph, with noise and sampling; "
+            "p-values are adjusted by Holm's method."
+        )
+        return Estimates(
+            self,
+            "Pairs outside the graph",
+            table.sort_values("p_value", ignore_index=True),
+            (note,),
+            test="chi2",
+        )
+
+    def plot(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
+        """Draw the graph: columns on a circle, edges as wide as they are strong.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        caption : bool
+            Whether guarantee, neighbours and noise stand under the picture.
+        """
+        from dpmodels.plots.graph import graph
+
+        edges = self.edges()
+        codes = self.source.codes
+        pairs = [
+            (codes.index(first), codes.index(second))
+            for first, second in zip(edges["first"], edges["second"], strict=True)
+        ]
+        return graph(codes, pairs, edges["strength"].to_numpy(), **self._picture(ax, caption))
+
+    _no_intervals = "it is of an estimate; use lm(), glm(), table(), mean() or quantile()"
+
+    def _estimates(self) -> EstimateTable:
+        edges = self.edges()
+        index = pd.MultiIndex.from_frame(edges[["first", "second"]])
+        return table_of_estimates(
+            self,
+            index,
+            intervals=False,
+            labels={f"{name}_label": edges[name] for name in ("first", "second")},
+            estimate=edges["strength"],
+            further={"cell_noise_sd": edges["noise_sd"]},
+        )
+
+    def _line(self) -> dict[str, object]:
+        return {
+            "nobs": self.nobs,
+            "ncolumns": len(self.columns),
+            "nedges": len(self.source.tree.edges),
+            "ncliques": len(self.source.tree.cliques),
+        }
+
+    @property
+    def _size(self) -> str:
+        return f"{len(self.columns)} columns, {len(self.source.tree.edges)} edges"
+
+
+def misplaced(table: Floats) -> float:
+    """Return the share of the rows of a table that independence would misplace, in [0, 1]."""
+    shares_of = table / table.sum()
+    even = np.outer(shares_of.sum(axis=1), shares_of.sum(axis=0))
+    return float(np.abs(shares_of - even).sum() / 2)
+
+
+def within_cells(column: CutColumn, codes: Integers, entropy: Entropy) -> Floats | None:
+    """Return numbers spread evenly within their cells; None for a category."""
+    if column.number is None:
+        return None
+    numbers = within(codes, np.array(column.edges), entropy)
+    low, step = column.number.lower, column.number.step
+    if step:
+        numbers = low + step * np.rint((numbers - low) / step)
+    return np.clip(numbers, low, column.number.upper)
+
+
+def _values(column: CutColumn, codes: Integers, numbers: Floats | None) -> object:
+    """Return the values of a column of synthetic rows."""
+    if numbers is None:
+        levels = pd.Index(column.category.written or column.levels, dtype=object)
+        places = np.where(codes < len(levels), codes, -1)
+        return pd.Categorical.from_codes(places, levels, ordered=column.category.ordered)
+    assert column.number is not None
+    if column.number.date:
+        return [None if np.isnan(day) else text_of_day(day) for day in numbers]
+    is_whole = column.number.step and float(column.number.step).is_integer()
+    if is_whole and not np.isnan(numbers).any():
+        return numbers.astype(np.int64)
+    return numbers

@@ -1,0 +1,91 @@
+"""What a release of a synthetic table determines: released tables, the graph and its model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from dpmodels.digest import release_digest
+from dpmodels.formula.cut_columns import CutColumn
+from dpmodels.inference.ratios import DETECTION_SDS
+from dpmodels.noise import Entropy
+from dpmodels.noise.entropy import derived
+from dpmodels.postprocess.graphical.fit import fit_model
+from dpmodels.postprocess.graphical.measurements import Residuals, combined, rounds_of
+from dpmodels.postprocess.graphical.model import GraphicalModel
+from dpmodels.postprocess.graphical.structure import JunctionTree, structure_of
+from dpmodels.postprocess.residuals import Term
+from dpmodels.released import GraphRelease
+from dpmodels.results.base import STAMP
+from dpmodels.results.call import DescribedCall
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticSource:
+    """A released graph with its columns; the model is computed when it is first needed."""
+
+    call: DescribedCall
+    release: GraphRelease
+    columns: tuple[CutColumn, ...]
+
+    @property
+    def stamp(self) -> str | None:
+        """The warning on tables and pictures of a simulation."""
+        return STAMP if self.release.simulated else None
+
+    @property
+    def effect(self) -> int:
+        """The design effect: rows that may be one person's."""
+        return self.release.adjacency.design_effect
+
+    @cached_property
+    def codes(self) -> tuple[str, ...]:
+        """The columns as a formula names them."""
+        return tuple(column.category.code for column in self.columns)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Levels of each column, with one more for what is missing or unlisted."""
+        return tuple(len(column.levels) + 1 for column in self.columns)
+
+    @cached_property
+    def released(self) -> Residuals:
+        """The released components, both rounds combined."""
+        first, *later = rounds_of(self.release, self.sizes)
+        return combined(first, later[0]) if later else first
+
+    @cached_property
+    def tree(self) -> JunctionTree:
+        """The cliques of the graph."""
+        return structure_of(self.release.margins[-1], self.sizes)
+
+    @cached_property
+    def model(self) -> GraphicalModel:
+        """The fitted graphical model."""
+        return fit_model(self.released, self.tree)
+
+    def has_missing(self, place: int) -> bool:
+        """Whether missing values of a column are detected above the noise."""
+        sd = math.sqrt(self.released.cell_variance((place,)))
+        return float(self.released.table((place,))[-1]) > max(DETECTION_SDS * sd, 0.5)
+
+    @cached_property
+    def complete_model(self) -> GraphicalModel:
+        """The model given that columns without detected missing values have none."""
+        tables = [table.copy() for table in self.model.tables]
+        for clique, table in zip(self.tree.cliques, tables, strict=True):
+            for axis, place in enumerate(clique):
+                if not self.has_missing(place):
+                    np.moveaxis(table, axis, 0)[-1] = 0.0
+        return replace(self.model, tables=tuple(tables))
+
+    def named(self, term: Term) -> str:
+        """Return a term as a formula writes it."""
+        return ":".join(self.codes[i] for i in term)
+
+    def random_words(self, purpose: str, number: int) -> Entropy:
+        """Return random words that the release determines: drawing discloses nothing further."""
+        return derived(f"{purpose} {release_digest(self.release)}".encode(), number)

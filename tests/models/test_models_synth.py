@@ -1,0 +1,214 @@
+"""Synthetic tables: rows, their stamp, estimates with intervals, and what they refuse."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+
+import dpmodels as dp
+from dpmodels.errors import (
+    ArgumentError,
+    FormulaError,
+    FrameError,
+    NotAvailable,
+    SyntheticWarning,
+)
+from dpmodels.models.replay import specified
+from dpmodels.results.validate import require_release
+
+BOOK = dp.codebook(
+    age=(0, 80),
+    children=dp.Integer(0, 4),
+    sex=["F", "M"],
+    drug=["no", "yes"],
+    day=dp.Date("2020-01-01", "2020-12-31"),
+)
+N_ROWS = 6_000
+
+
+def people(n_rows=N_ROWS, seed=1):
+    rng = np.random.default_rng(seed)
+    sex = rng.random(n_rows) < 0.5
+    age = np.clip(20 + 12 * sex + rng.gamma(4, 5, n_rows), 0, 80)
+    drug = rng.random(n_rows) < 1 / (1 + np.exp(3.2 - 0.06 * age))
+    return pd.DataFrame(
+        {
+            "age": age,
+            "children": rng.binomial(4, 0.2 + 0.3 * drug),
+            "sex": np.where(sex, "M", "F"),
+            "drug": np.where(drug, "yes", "no"),
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 366, n_rows), "D"),
+        }
+    )
+
+
+ROWS = people()
+
+
+def synthetic(formula="~ age + children + sex + drug", data=ROWS, *, rho=0.5, seed=1, **options):
+    with dp.simulation(seed=seed):
+        return dp.dp_synth(formula, data, codebook=BOOK, budget=dp.ZCDP(rho), **options)
+
+
+@pytest.fixture(scope="module")
+def syn():
+    return synthetic(cuts={"age": 8})
+
+
+def test_rows_are_of_the_declared_kinds_and_the_same_at_each_call(syn):
+    rows = syn.rows()
+    assert len(rows) == N_ROWS
+    assert list(rows) == ["age", "children", "sex", "drug"]
+    assert rows["age"].between(0, 80).all()
+    assert rows["children"].isin(range(5)).all()
+    assert set(rows["sex"]) == {"F", "M"}
+    pd.testing.assert_frame_equal(rows, syn.rows())
+    assert not rows.equals(syn.rows(draw=1))
+
+
+def test_rows_look_like_the_data(syn):
+    rows = syn.rows(50_000)
+    exact = ROWS.groupby(["sex", "drug"]).size() / N_ROWS
+    drawn = rows.groupby(["sex", "drug"], observed=False).size() / len(rows)
+    assert np.abs(exact - drawn).max() < 0.02
+    assert abs(rows["age"].mean() - ROWS["age"].mean()) < 1
+
+
+def test_dates_and_missing_values_are_drawn():
+    data = ROWS.assign(day=ROWS["day"].where(ROWS["sex"] == "F"))
+    rows = synthetic("~ day + sex", data, cuts=4).rows()
+    missing = rows["day"].isna()
+    assert rows.loc[~missing, "day"].between("2020-01-01", "2020-12-31").all()
+    assert abs(missing[rows["sex"] == "M"].mean() - 1) < 0.05
+    assert missing[rows["sex"] == "F"].mean() < 0.05
+
+
+def test_the_stamp_is_written_to_parquet_and_warned_of(syn, tmp_path):
+    path = tmp_path / "rows.parquet"
+    syn.rows(500).to_parquet(path)
+    rows = pd.read_parquet(path)
+    assert "lm()" in rows.attrs[SyntheticWarning.KEY]["note"]
+    with pytest.warns(SyntheticWarning, match="dp_synth"):
+        dp.dp_mean("~ age", rows, codebook=BOOK, eps=1.0)
+
+
+def test_estimates_are_near_those_of_the_rows(syn):
+    middle = (np.floor(ROWS["age"] / 10) * 10 + 5).clip(5, 75)
+    # Cells are closed above: no age here is a multiple of 10.
+    design = np.column_stack([np.ones(N_ROWS), ROWS["sex"] == "M", ROWS["drug"] == "yes"])
+    exact = np.linalg.lstsq(design.astype(float), middle, rcond=None)[0]
+    fit = syn.lm("age ~ sex + drug")
+    assert list(fit.params.index) == ["Intercept", "sex[T.M]", "drug[T.yes]"]
+    assert (np.abs(fit.params - exact) < 6 * fit.bse_noise).all()
+    assert not fit.assumes
+    means = syn.mean("age ~ sex")
+    assert (np.abs(means.params - middle.groupby(ROWS["sex"]).mean()) < 6 * means.bse_noise).all()
+    shares = syn.table("~ sex + drug")
+    exact = ROWS.groupby(["sex", "drug"]).size() / N_ROWS
+    assert (np.abs(shares.params - exact) < 6 * shares.bse_noise).all()
+    median = syn.quantile("~ age", 0.5)
+    assert abs(median.params.iloc[0] - ROWS["age"].median()) < 3
+
+
+@pytest.mark.expensive
+def test_what_the_released_tables_do_not_determine_is_flagged(syn):
+    assert not syn.mean("age ~ sex").assumes
+    assert not syn.glm("drug ~ age + sex").assumes
+    assert "released tables" in syn.mean("age ~ sex + drug").assumes
+    chain = synthetic(structure="~ age:drug + drug:children")
+    assert chain.structure.count(":") == 2
+    assert len(chain.edges()) == 2
+    assert chain.lm("children ~ age").assumes == "conditional independence"
+    assert "Assumes conditional independence" in chain.lm("children ~ age").summary().as_text()
+    with pytest.raises(NotAvailable, match=r"structure= was declared"):
+        chain.test()
+
+
+def test_a_table_that_is_loaded_gives_the_same_rows_and_estimates(syn, tmp_path):
+    syn.save(tmp_path / "syn.nc")
+    loaded = dp.load(tmp_path / "syn.nc")
+    pd.testing.assert_frame_equal(loaded.rows(50), syn.rows(50))
+    pd.testing.assert_frame_equal(
+        loaded.lm("age ~ sex").tidy(), syn.lm("age ~ sex").tidy(), check_exact=True
+    )
+
+
+@pytest.mark.parametrize("margins", [(), ((),), (((0, 9),),), (((1, 0),),), (((-1, 0),),)])
+def test_margins_of_other_columns_are_refused(syn, margins):
+    spec = specified(syn.request, syn.release)
+    with pytest.raises(FrameError, match=r"release\.margins"):
+        require_release(spec, replace(syn.release, margins=margins))
+
+
+@pytest.mark.expensive
+def test_a_small_budget_says_that_noise_wins():
+    fit = synthetic("~ age + children + sex + drug", ROWS.head(300), rho=1e-4)
+    text = fit.summary().as_text()
+    assert "Noise" in text
+    assert "independent" in text or "wins" in text
+    assert len(fit.rows(10)) == 10
+
+
+def test_pairs_outside_the_graph_are_tested():
+    rng = np.random.default_rng(3)
+    data = ROWS.assign(sex=rng.choice(["F", "M"], N_ROWS))
+    fit = synthetic(data=data, rho=0.01)
+    outside = fit.test().tidy()
+    assert {"term", "statistic", "df", "p_value"} <= set(outside)
+    assert (outside["p_value"] > 1e-6).all()
+
+
+@pytest.mark.parametrize(
+    ("error", "call"),
+    [
+        (ArgumentError, lambda syn: syn.rows(0)),
+        (ArgumentError, lambda syn: syn.rows(-1)),
+        (ArgumentError, lambda syn: syn.quantile("~ age", 1.5)),
+        (ArgumentError, lambda syn: syn.glm("drug ~ age", "gamma")),
+        (FormulaError, lambda syn: syn.lm("age ~ wage")),
+        (FormulaError, lambda syn: syn.table("~ wage")),
+        (FormulaError, lambda syn: syn.glm("age ~ sex")),
+        (FormulaError, lambda syn: syn.quantile("drug ~ sex")),
+        (NotAvailable, lambda syn: syn.conf_int()),
+    ],
+)
+def test_bad_calls_are_refused(syn, error, call):
+    with pytest.raises(error):
+        call(syn)
+
+
+def test_a_clique_above_the_limit_is_refused_before_a_row_is_read():
+    book = dp.codebook(a=list(range(200)), b=list(range(200)), c=[0, 1])
+    with pytest.raises(ArgumentError, match=r"table of 40,401 cells"):
+        dp.dp_synth("~ .", {}, codebook=book, eps=1, delta=1e-6, structure="~ a:b")
+
+
+def test_a_pure_guarantee_is_refused():
+    with pytest.raises(dp.errors.BudgetError, match="delta"):
+        dp.dp_synth("~ age + sex", ROWS, codebook=BOOK, eps=1.0)
+
+
+# Intervals that cover 93 % of 300 numbers fail in one run of 10^6.
+@pytest.mark.expensive
+def test_intervals_cover_the_population():
+    population = people(400_000, 7)
+    middle = (np.floor(population["age"] / 10) * 10 + 5).clip(5, 75)
+    design = np.column_stack(
+        [np.ones(len(population)), population["sex"] == "M", population["drug"] == "yes"]
+    ).astype(float)
+    exact = np.linalg.lstsq(design, middle, rcond=None)[0]
+    means = middle.groupby(population["sex"]).mean().to_numpy()
+    missed = total = 0
+    for seed in range(60):
+        data = population.sample(N_ROWS, replace=True, random_state=seed)
+        fit = synthetic(data=data, rho=0.05, seed=seed, cuts={"age": 8})
+        for estimates, truth in (
+            (fit.lm("age ~ sex + drug"), exact),
+            (fit.mean("age ~ sex"), means),
+        ):
+            ends = estimates.conf_int().to_numpy()
+            missed += int(((truth < ends[:, 0]) | (truth > ends[:, 1])).sum())
+            total += len(truth)
+    assert missed <= binom.isf(1e-6, total, 0.07)
