@@ -34,11 +34,12 @@ from dpmodels.privacy.events import (
     PureEvent,
 )
 from dpmodels.privacy.groups import group_events, planned_for_group
-from dpmodels.privacy.ledger import Charge, Ledger, charge, check_ledger, verified
+from dpmodels.privacy.ledger import Ledger
 from dpmodels.privacy.lines import About, Entry
 from dpmodels.privacy.pufferfish import Pufferfish, hidden_by
 from dpmodels.privacy.quilts import Quilt, wasserstein_sensitivity
 from dpmodels.privacy.spent import Spent
+from dpmodels.privacy.verb_charge import Charge, charge, check_ledger, verified
 
 __all__ = [
     "WRITE_DELTA",
