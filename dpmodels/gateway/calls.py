@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pandas as pd
@@ -29,6 +30,7 @@ from dpmodels.sites import parties
 MOST_BYTES: Final = 65_536
 _LONGEST_FORMULA: Final = 4_000
 _MOST_VALUES: Final = 1_000  # Of a list, such as breaks
+_FEW_SIMULATED: Final = 2_000
 _MOST_SIMULATED: Final = 200_000
 _SET: Final = "the curator sets it for the table: leave it out"
 # Words of verbs that an analyst may not say, with what to do instead.
@@ -137,6 +139,8 @@ class PublicTable:
     codebook: Codebook
     adjacency: Adjacency
     n_rows: int | None
+    # Where the simulated rows of a CSV file are written, whose number is public but not known.
+    csv_path: Path | None = None
 
     def simulated(self, n_rows: int) -> pd.DataFrame:
         """Return rows simulated from the codebook, in which nothing is associated."""
@@ -145,8 +149,11 @@ class PublicTable:
     @cached_property
     def terms(self) -> Terms:
         """Settings of calls on simulated rows."""
-        frame = self.simulated(min(self.n_rows or 2_000, _MOST_SIMULATED))
-        return Terms(parties(frame), self.codebook, self.adjacency, None)
+        rows: object = self.simulated(min(self.n_rows or _FEW_SIMULATED, _MOST_SIMULATED))
+        if self.csv_path is not None and isinstance(rows, pd.DataFrame):
+            rows.to_csv(self.csv_path, index=False)
+            rows = str(self.csv_path)
+        return Terms(parties(rows), self.codebook, self.adjacency, None)
 
     def price(self, call: Call, ledger: Ledger) -> Price:
         """Price a call on the ledger of a purse; typed errors if the call is invalid."""

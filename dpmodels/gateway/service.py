@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -62,7 +63,8 @@ class Service:
             jobs.start()
             self.queues[name] = jobs
             book = Codebook.load(settings.codebook)
-            self.tables[name] = PublicTable(name, book, ledger.adjacency, jobs.n_rows)
+            csv = gate.folder / f"{name}.simulated.csv" if settings.is_csv else None
+            self.tables[name] = PublicTable(name, book, ledger.adjacency, jobs.n_rows, csv)
         self._resume()
 
     def stop(self) -> None:
@@ -216,6 +218,7 @@ class Service:
     def _budgets(self, purse: Ledger, table: str) -> dict[str, Any]:
         total = self.gate.tables[table].guarantee
         return {
+            "guarantee": [type(purse.guarantee).__name__, asdict(purse.guarantee)],
             "purse": purse.guarantee.describe(),
             "spent": purse.spent.describe(),
             "left": purse.remaining.describe(),

@@ -66,6 +66,11 @@ class TableSettings:
         """Return the neighbours of the guarantee."""
         return related(book, self.adjacency, self.person, self.rows)
 
+    @property
+    def is_csv(self) -> bool:
+        """Whether the rows are in a CSV file."""
+        return self.data is not None and self.data.lower().endswith((".csv", ".csv.gz"))
+
     def source(self) -> object:
         """Name the rows for ``data=``; nothing is opened."""
         return self.data if self.database is None else sql(self.database, self.table)
