@@ -37,6 +37,7 @@ _LOCAL: Final = ("127.0.0.1", "localhost", "::1")
 _MOST_BYTES: Final = 2**30
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 1.0  # Seconds between two looks at a job
 _WAITING: Final = ("waiting", "held")
+_BAR: Final = "answer in {remaining} |{bar:30}|"
 
 
 def connect(url: str, *, token: str, cafile: str | None = None, patience: float = 60.0) -> Gateway:
@@ -197,7 +198,9 @@ class RemoteJob:
 
         described, deadline, wait = self._described(), time.monotonic() + timeout, _FIRST_WAIT
         seconds = described.get("seconds_left", 0.0)
-        with tqdm(total=seconds, unit="s", leave=False, disable=seconds < 1) as bar:
+        with tqdm(
+            total=seconds, unit="s", leave=False, bar_format=_BAR, disable=seconds < 1
+        ) as bar:
             while described["state"] in _WAITING:
                 if time.monotonic() >= deadline:
                     raise GatewayError(

@@ -18,7 +18,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from dpmodels.errors import FrameError
 from dpmodels.gateway.settings import TableSettings
@@ -27,7 +27,6 @@ from dpmodels.gateway.worker import run_worker
 
 _START_SECONDS: Final = 120.0
 _GUARD_SECONDS: Final = 0.25  # From the end of a job to its public time
-Target = Callable[[TableSettings, Path, Connection], None]
 
 
 class Clock:
@@ -57,11 +56,12 @@ class TableQueue:
         ledger_path: Path,
         state: State,
         clock: Clock,
-        target: Target = run_worker,
+        start: Starter | None = None,
     ) -> None:
         self.name, self.settings, self.clock = name, settings, clock
         self.n_rows: int | None = None
-        self._ledger_path, self._state, self._target = ledger_path, state, target
+        self._ledger_path, self._state = ledger_path, state
+        self._start = start or started_process
         self._jobs: queue.Queue[Job | None] = queue.Queue()
         self._public_ends = [clock.now()] * settings.workers
         self._lock, self._stopping = Lock(), Event()
@@ -98,7 +98,7 @@ class TableQueue:
         self._jobs.put(job)
 
     def _started(self) -> Worker | None:
-        return Worker.started(self._target, self.settings, self._ledger_path)
+        return self._start(self.settings, self._ledger_path)
 
     def _run(self) -> None:
         """Run jobs, one after the other, in a process that is replaced when it ends."""
@@ -139,28 +139,27 @@ class TableQueue:
         return {} if self.clock.tick_seconds else {"public_at": self.clock.now()}
 
 
+class Process(Protocol):
+    """What a worker runs in."""
+
+    def is_alive(self) -> bool:
+        """Return whether it runs."""
+        ...
+
+    def kill(self) -> None:
+        """End it."""
+        ...
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait until it has ended."""
+        ...
+
+
 class Worker:
-    """A process with one table."""
+    """A process with one table, and the public number of its rows."""
 
-    def __init__(
-        self, process: multiprocessing.process.BaseProcess, connection: Connection, n_rows: Any
-    ) -> None:
-        self._process, self._connection = process, connection
-        self.n_rows: int | None = n_rows
-
-    @classmethod
-    def started(cls, target: Target, settings: TableSettings, path: Path) -> Worker | None:
-        """Start a process, and wait until its table is open; None if it cannot be opened."""
-        context = multiprocessing.get_context("spawn")
-        near, far = context.Pipe()
-        process = context.Process(target=target, args=(settings, path, far), daemon=True)
-        process.start()
-        far.close()
-        with suppress(EOFError, OSError):
-            if near.poll(_START_SECONDS):
-                return cls(process, near, near.recv())
-        process.kill()
-        return None
+    def __init__(self, process: Process, connection: Connection, n_rows: int | None) -> None:
+        self._process, self._connection, self.n_rows = process, connection, n_rows
 
     @property
     def alive(self) -> bool:
@@ -181,3 +180,20 @@ class Worker:
         self._process.kill()
         self._process.join(timeout=5)
         self._connection.close()
+
+
+Starter = Callable[[TableSettings, Path], Worker | None]
+
+
+def started_process(settings: TableSettings, path: Path) -> Worker | None:
+    """Start a process, and wait until its table is open; None if it cannot be opened."""
+    context = multiprocessing.get_context("spawn")
+    near, far = context.Pipe()
+    process = context.Process(target=run_worker, args=(settings, path, far), daemon=True)
+    process.start()
+    far.close()
+    with suppress(EOFError, OSError):
+        if near.poll(_START_SECONDS):
+            return Worker(process, near, near.recv())
+    process.kill()
+    return None

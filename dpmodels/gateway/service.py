@@ -13,7 +13,7 @@ from dpmodels.codebook import Codebook
 from dpmodels.disclosures.verb import disclosure
 from dpmodels.errors import ArgumentError, LedgerError, NotAvailable, PrivacyError
 from dpmodels.gateway.calls import PublicTable, call_of_sent, read_sent
-from dpmodels.gateway.schedule import Clock, TableQueue, Target
+from dpmodels.gateway.schedule import Clock, Starter, TableQueue
 from dpmodels.gateway.settings import Gate
 from dpmodels.gateway.state import (
     ANSWERED,
@@ -26,7 +26,7 @@ from dpmodels.gateway.state import (
     Job,
     State,
 )
-from dpmodels.gateway.worker import is_charged, run_worker
+from dpmodels.gateway.worker import is_charged
 from dpmodels.privacy import Ledger
 from dpmodels.privacy.ledger_head import locked
 
@@ -45,11 +45,11 @@ class Service:
     ----------
     gate : Gate
         The settings.
-    target : function, optional
-        What a worker's process runs; tests give others.
+    start : function, optional
+        Starts a worker: a process, unless a test gives another.
     """
 
-    def __init__(self, gate: Gate, target: Target = run_worker) -> None:
+    def __init__(self, gate: Gate, start: Starter | None = None) -> None:
         self.gate, self.state, self._alone = gate, State(gate.folder), ExitStack()
         self._alone.enter_context(locked(gate.folder / "gate.db", 0.5))
         self.clock = Clock(gate.server.tick_seconds)
@@ -59,7 +59,7 @@ class Service:
         for name, settings in gate.tables.items():
             ledger = self.ledgers[name] = gate.open_ledger(name)
             path = gate.ledger_path(name)
-            jobs = TableQueue(name, settings, path, self.state, self.clock, target)
+            jobs = TableQueue(name, settings, path, self.state, self.clock, start)
             jobs.start()
             self.queues[name] = jobs
             book = Codebook.load(settings.codebook)
