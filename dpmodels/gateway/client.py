@@ -209,7 +209,7 @@ class RemoteJob:
                     )
                 left = described.get("seconds_left", 0.0)
                 bar.update(max(seconds - left - bar.n, 0.0))
-                time.sleep(min(max(left, wait), _LONGEST_WAIT))
+                time.sleep(wait)
                 wait, described = min(2 * wait, _LONGEST_WAIT), self._described()
         return described
 

@@ -98,6 +98,7 @@ def _serve(gate: Gate, port: int, *, demo: bool) -> int:
             ssl_keyfile=gate.server.key,
             log_config=None,
             access_log=False,
+            ws="none",
             server_header=False,
         )
     finally:

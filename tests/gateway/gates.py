@@ -1,12 +1,17 @@
 """A small gateway in this process, with a clock without ticks."""
 
 import time
+from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import Pipe
 from threading import Thread
 
+import uvicorn
+
 from dpmodels.codebook import Codebook
+from dpmodels.errors import LedgerError
 from dpmodels.gateway.schedule import Worker
+from dpmodels.gateway.server import application
 from dpmodels.gateway.settings import gate_of
 from dpmodels.gateway.worker import CLAIM
 from dpmodels.privacy import Ledger, PureEvent
@@ -66,25 +71,50 @@ def in_thread(settings, path):
 
 
 def scripted(settings, path, connection):
-    """A worker that does what the formula's name says, and charges as the real one does."""
+    """A worker that charges as the real one does, and fails where the condition says so."""
     ledger = Ledger.open(path)
     connection.send(ROWS)
-    while True:
-        try:
-            job = connection.recv()
-        except (EOFError, OSError):
-            return
-        purse = ledger.purse(job["purse"], claims=((CLAIM, job["id"]),))
-        purse.charge([PureEvent(0.01)], adjacency="replace")
-        subset = job["request"]["words"].get("subset", "")
-        if "age > 41" in subset:
-            time.sleep(2)
-        if "age > 42" in subset:
-            connection.close()
-            return
-        if "age > 43" in subset:
-            connection.send(("failed", {}))
-            continue
-        with open(job["path"], "wb") as file:
-            file.write(job["id"].encode())
-        connection.send(("answered", {}))
+    with suppress(EOFError, OSError):
+        while True:
+            outcome = _scripted(connection.recv(), ledger)
+            if outcome is None:
+                connection.close()
+                return
+            connection.send(outcome)
+
+
+def _scripted(job, ledger):
+    words = job["request"]["words"]
+    condition = words.get("subset", "")
+    purse = ledger.purse(job["purse"], claims=((CLAIM, job["id"]),))
+    try:
+        purse.charge([PureEvent(words["eps"])], adjacency="replace")
+    except LedgerError as error:
+        return "refused", {"error": "LedgerError", "message": str(error)}
+    if "age > 41" in condition:
+        time.sleep(2)
+    if "age > 42" in condition:
+        return None
+    if "age > 43" in condition:
+        return "failed", {}
+    with open(job["path"], "wb") as file:
+        file.write(job["id"].encode())
+    return "answered", {}
+
+
+@contextmanager
+def serving(service):
+    """Serve on a free port of this machine; yield the address."""
+    config = uvicorn.Config(application(service), port=0, log_config=None, ws="none")
+    server = uvicorn.Server(config)
+    thread = Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    (port,) = {socket.getsockname()[1] for one in server.servers for socket in one.sockets}
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(timeout=10)
+        service.stop()
