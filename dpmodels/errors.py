@@ -117,8 +117,13 @@ class LedgerError(DPModelsError):
 class GatewayError(DPModelsError, ConnectionError):
     """A gateway cannot be reached, refuses the token, or has no answer to a job.
 
-    A job that was accepted may have charged its purse: see ``table.register()``.
+    A job that was accepted may have charged its purse: see ``table.register()``. `status` is that
+    of the answer over HTTP.
     """
+
+    def __init__(self, message: str, status: int = 503) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class MechanismError(DPModelsError, RuntimeError):

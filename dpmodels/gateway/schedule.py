@@ -22,7 +22,7 @@ from typing import Any, Final, Protocol
 
 from dpmodels.errors import FrameError
 from dpmodels.gateway.settings import TableSettings
-from dpmodels.gateway.state import FAILED, RUNNING, Job, State
+from dpmodels.gateway.state import FAILED, Job, State
 from dpmodels.gateway.worker import run_worker
 
 _START_SECONDS: Final = 120.0
@@ -122,7 +122,6 @@ class TableQueue:
         """Run a job; return whether the worker reported an outcome in time."""
         path = self._state.answer_path(job.id)
         path.parent.mkdir(exist_ok=True, mode=0o700)
-        self._state.set_job(job.id, RUNNING)
         seconds = job.limit_seconds
         if self.clock.tick_seconds:
             seconds = job.public_at - _GUARD_SECONDS - self.clock.now()

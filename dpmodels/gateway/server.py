@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from dpmodels.errors import DPModelsError, LedgerError, NotAvailable, PrivacyError
+from dpmodels.errors import DPModelsError, GatewayError, LedgerError, NotAvailable, PrivacyError
 from dpmodels.gateway.calls import MOST_BYTES
 from dpmodels.gateway.openapi import openapi
 from dpmodels.gateway.service import Service
@@ -67,27 +67,27 @@ class Doorkeeper:
         self._verified: dict[str, str] = {}
 
     def analyst(self, header: str) -> str:
-        """Return the analyst of a request; HTTPException if there is none, or too many requests."""
+        """Return the analyst of a request; a GatewayError refuses others, and too many requests."""
         token = header.removeprefix(_BEARER)
         if not header.startswith(_BEARER) or len(token) > _LONGEST_TOKEN:
-            raise HTTPException(401, "send the header Authorization: Bearer TOKEN")
+            raise GatewayError("send the header Authorization: Bearer TOKEN", 401)
         digest = hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
         if digest not in self._verified:
             self._verify(token, digest)
         analyst = self._service.state.valid_token(self._verified[digest])
         gate = self._service.gate
         if analyst is None or analyst not in gate.analysts:
-            raise HTTPException(401, "the token is not valid, has expired or was revoked")
+            raise GatewayError("the token is not valid, has expired or was revoked", 401)
         if not self._rates.allow(analyst, gate.server.requests_per_minute):
-            raise HTTPException(429, "too many requests in a minute: wait")
+            raise GatewayError("too many requests in a minute: wait", 429)
         return analyst
 
     def _verify(self, token: str, digest: str) -> None:
         identifier, _, secret = token.partition(".")
         if not self._rates.allow("", _FAILED_PER_MINUTE + len(self._verified)):
-            raise HTTPException(429, "too many tokens were tried in a minute: wait")
+            raise GatewayError("too many tokens were tried in a minute: wait", 429)
         if not self._service.state.verifies(identifier, secret):
-            raise HTTPException(401, "the token is not valid, has expired or was revoked")
+            raise GatewayError("the token is not valid, has expired or was revoked", 401)
         if len(self._verified) >= _REMEMBERED:
             self._verified.clear()
         self._verified[digest] = identifier
@@ -129,8 +129,9 @@ def _handler(service: Service, doorkeeper: Doorkeeper, answer: Callable[..., obj
     """Return a handler that identifies the analyst, and turns errors into answers."""
 
     def answered(header: str, place: str, body: bytes) -> Response:
-        analyst = doorkeeper.analyst(header)
+        analyst = ""
         try:
+            analyst = doorkeeper.analyst(header)
             return _response(answer(service, analyst, place, body))
         except DPModelsError as error:
             return _typed(service, analyst, error)
@@ -142,6 +143,8 @@ def _handler(service: Service, doorkeeper: Doorkeeper, answer: Callable[..., obj
     async def handle(request: Request) -> Response:
         place = request.path_params.get("table", request.path_params.get("job", ""))
         body = await _body(request)
+        if body is None:
+            return _error(413, "GatewayError", f"at most {MOST_BYTES:,} bytes are read")
         return await run_in_threadpool(
             answered, request.headers.get("authorization", ""), place, body
         )
@@ -149,13 +152,13 @@ def _handler(service: Service, doorkeeper: Doorkeeper, answer: Callable[..., obj
     return handle
 
 
-async def _body(request: Request) -> bytes:
-    """Read a body of limited size."""
+async def _body(request: Request) -> bytes | None:
+    """Read a body of limited size, None if it is longer."""
     body = b""
     async for chunk in request.stream():
         body += chunk
         if len(body) > MOST_BYTES:
-            raise HTTPException(413, f"at most {MOST_BYTES:,} bytes are read")
+            return None
     return body
 
 
@@ -168,7 +171,10 @@ def _response(value: Any) -> Response:
 def _typed(service: Service, analyst: str, error: DPModelsError) -> Response:
     statuses = ((NotAvailable, 404), (PrivacyError, 403), (LedgerError, 409))
     status = next((code for kind, code in statuses if isinstance(error, kind)), 422)
-    service.state.log(analyst, "request refused", error=type(error).__name__, status=status)
+    if isinstance(error, GatewayError):
+        status = error.status
+    else:
+        service.state.log(analyst, "request refused", error=type(error).__name__, status=status)
     return _error(status, type(error).__name__, str(error))
 
 

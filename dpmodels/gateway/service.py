@@ -21,12 +21,12 @@ from dpmodels.gateway.state import (
     HELD,
     QUEUED,
     REFUSED,
-    RUNNING,
     WAITING,
     Job,
     State,
 )
 from dpmodels.gateway.worker import is_charged
+from dpmodels.models.replay import all_verbs
 from dpmodels.privacy import Ledger
 from dpmodels.privacy.ledger_head import locked
 
@@ -65,6 +65,13 @@ class Service:
             book = Codebook.load(settings.codebook)
             csv = gate.folder / f"{name}.simulated.csv" if settings.is_csv else None
             self.tables[name] = PublicTable(name, book, ledger.adjacency, jobs.n_rows, csv)
+            _ = self.tables[name].terms  # Simulated once, before threads need them
+        self._purses = {
+            (name, purse.name): ledger.purse(purse.name)
+            for name, ledger in self.ledgers.items()
+            for purse in ledger.purses
+        }
+        self.verbs = sorted(all_verbs())
         self._resume()
 
     def stop(self) -> None:
@@ -78,9 +85,9 @@ class Service:
         """Queue the jobs again that a stopped server left, unless they were charged."""
         for job in self.state.jobs():
             ledger = self.ledgers.get(job.table)
-            if job.state not in (HELD, QUEUED, RUNNING) or self._waits(job):
+            if job.state not in (HELD, QUEUED) or self._waits(job):
                 continue
-            if job.state == RUNNING and self.state.answer_path(job.id).exists():
+            if self.state.answer_path(job.id).exists():
                 self.state.set_job(job.id, ANSWERED)
             elif ledger is None or is_charged(ledger.purse(job.purse), job.id):
                 self.state.set_job(job.id, FAILED)
@@ -92,10 +99,14 @@ class Service:
         table = self.gate.tables.get(job.table)
         return job.state == HELD and table is not None and table.approval
 
-    def _queue(self, job: Job) -> Job:
-        """Give a job its public time, and queue it."""
+    def _scheduled(self, job: Job) -> Job:
+        """Return a queued job with its public time."""
         public_end = self.queues[job.table].public_end(job.limit_seconds)
-        queued = job._replace(state=QUEUED, public_at=self.clock.tick_after(public_end))
+        return job._replace(state=QUEUED, public_at=self.clock.tick_after(public_end))
+
+    def _queue(self, job: Job) -> Job:
+        """Record the public time of a stored job, and queue it."""
+        queued = self._scheduled(job)
         self.state.set_job(job.id, QUEUED, public_at=queued.public_at)
         self.queues[job.table].put(queued)
         return queued
@@ -105,7 +116,7 @@ class Service:
         name = self.gate.analysts[analyst].purse
         if table not in self.tables or name not in self.gate.purses[table]:
             raise NotAvailable(f"no table {table[:60]!r} is open to {analyst}")
-        return self.ledgers[table].purse(name)
+        return self._purses[table, name]
 
     def require_curator(self, analyst: str) -> None:
         """Refuse whoever is not a curator."""
@@ -128,9 +139,9 @@ class Service:
         now, identifier = self.clock.now(), secrets.token_urlsafe(18)
         request = {"verb": sent.verb, "formula": sent.formula, "words": dict(sent.words)}
         job = Job(identifier, 0, analyst, name, table, key, request, HELD, seconds, now, now, {})
-        stored = self.state.add_job(job)
-        if stored.id == identifier and not settings.approval:
-            stored = self._queue(stored)
+        stored = self.state.add_job(job if settings.approval else self._scheduled(job))
+        if stored.id == identifier and stored.state == QUEUED:
+            self.queues[table].put(stored)
         return self.described(stored)
 
     def described(self, job: Job) -> dict[str, Any]:
@@ -204,7 +215,7 @@ class Service:
             "adjacency": facts.adjacency.text,
             "n_rows": facts.n_rows,
             "tick_seconds": self.clock.tick_seconds,
-            "verbs": sorted(sent_verbs()),
+            "verbs": self.verbs,
             **self._budgets(purse, table),
         }
 
@@ -262,10 +273,3 @@ class Service:
             },
             "audit": self.state.audit(),
         }
-
-
-def sent_verbs() -> list[str]:
-    """Return the verbs that a gateway accepts."""
-    from dpmodels.models.replay import all_verbs
-
-    return list(all_verbs())

@@ -39,10 +39,10 @@ CREATE TABLE IF NOT EXISTS audit (
 );
 """
 # The states of a job, in order; an approved job becomes queued.
-HELD, QUEUED, RUNNING = "held", "queued", "running"
+HELD, QUEUED = "held", "queued"
 ANSWERED, REFUSED, FAILED = "answered", "refused", "failed"
-WAITING: Final = "waiting"  # Queued, running, or done and not yet public
-_OPEN: Final = (HELD, QUEUED, RUNNING, ANSWERED)
+WAITING: Final = "waiting"  # Queued or running, or done and not yet public
+_OPEN: Final = (HELD, QUEUED, ANSWERED)
 # Choices of scrypt: 16 MiB and about 50 ms for each try.
 _SCRYPT: Final = {"n": 2**14, "r": 8, "p": 1}
 
@@ -65,7 +65,7 @@ class Job(NamedTuple):
 
     def visible(self, now: float) -> str:
         """Return the state that an analyst sees."""
-        if self.state != HELD and (self.public_at > now or self.state in (QUEUED, RUNNING)):
+        if self.state != HELD and (self.public_at > now or self.state == QUEUED):
             return WAITING
         return self.state
 
@@ -76,15 +76,12 @@ class State:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
-        self._lock = RLock()
-        self._database = sqlite3.connect(
-            folder / "gate.db", check_same_thread=False, isolation_level=None, timeout=5
-        )
-        os.chmod(folder / "gate.db", 0o600)
-        self._database.executescript(f"PRAGMA synchronous=FULL; {_SCHEMA}")
+        self._lock, self._reading = RLock(), RLock()
+        self._database, self._reader = _opened(folder), _opened(folder)
 
     def close(self) -> None:
         """Close the database."""
+        self._reader.close()
         self._database.close()
 
     @contextmanager
@@ -99,8 +96,8 @@ class State:
                 raise
 
     def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        with self._lock:
-            return self._database.execute(query, values).fetchall()
+        with self._reading:
+            return self._reader.execute(query, values).fetchall()
 
     # Tokens.
 
@@ -162,8 +159,7 @@ class State:
         with self._writing() as database:
             query = f"UPDATE jobs SET {setters} WHERE id = ?"
             database.execute(query, (*columns.values(), identifier))
-            if state != RUNNING:
-                self._log(database, "", f"job {state}", job=identifier)
+            self._log(database, "", f"job {state}", job=identifier)
 
     def job(self, identifier: str) -> Job | None:
         """Return a job, None if there is none."""
@@ -224,6 +220,15 @@ class State:
             before = digest
             entries.append(json.loads(text))
         return entries
+
+
+def _opened(folder: Path) -> sqlite3.Connection:
+    """Open the database; every change is on the disk before it is acknowledged."""
+    path = folder / "gate.db"
+    database = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=5)
+    os.chmod(path, 0o600)
+    database.executescript(f"PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; {_SCHEMA}")
+    return database
 
 
 def _chained(before: str, text: str) -> str:

@@ -269,7 +269,7 @@ class Ledger:
     def charges(self) -> int:
         """Number of charges."""
         if self._part is not None:
-            return self._totals().charges
+            return self._totals()[0].charges
         with self._store.reading() as chain:
             return int(chain.last().body["charges"])
 
@@ -281,7 +281,7 @@ class Ledger:
     @property
     def spent(self) -> Spent:
         """The composed total of all charges."""
-        return self._filter.spent(self._totals())
+        return self._filter.spent(self._totals()[0])
 
     @property
     def remaining(self) -> Spent:
@@ -305,19 +305,18 @@ class Ledger:
 
     def forecast(self, charges: Iterable[Iterable[Event]]) -> tuple[Forecast, ...]:
         """Return the totals after each of several charges, recording nothing."""
-        planned = [checked_events(events) for events in charges]
-        forecasts = forecast(self._filter, self._totals(), planned)
+        planned, (totals, of_all) = [checked_events(events) for events in charges], self._totals()
+        forecasts = forecast(self._filter, totals, planned)
         if self._part is None:
             return forecasts
-        of_table = forecast(self._part.table, self._totals(whole=True), planned)
-        return tuple(map(both, forecasts, of_table))
+        return tuple(map(both, forecasts, forecast(self._part.table, of_all, planned)))
 
     def for_prices(self, planned: Iterable[Event] = ()) -> Ledger:
         """Return a ledger in memory with the totals of this one, and of a charge if it fits.
 
         It is for prices: what is charged to it is not recorded here.
         """
-        totals, events = self._totals(), checked_events(planned)
+        totals, events = self._totals()[0], checked_events(planned)
         after = self._filter.plus(totals, events) if events else totals
         totals = after if self._filter.holds(after) else totals
         priced = Ledger.__new__(Ledger)
@@ -478,10 +477,9 @@ class Ledger:
         """Return the amount spent, the budget and the rule, as reports print it."""
         with self._store.reading() as chain:
             summary = state_words(chain.last(), self._table, self.place)
-        purse = (
-            self._part and f"{spent_words(self._filter, self._totals())}; purse {self._part.name}"
-        )
-        return purse or summary
+        if self._part is None:
+            return summary
+        return f"{spent_words(self._filter, self._totals()[0])}; purse {self._part.name}"
 
     def register(self) -> pd.DataFrame:
         """Return the charges as a table, one per row, with their outcomes.
@@ -560,12 +558,13 @@ class Ledger:
         """The filter of the whole table."""
         return self._filter if self._part is None else self._part.table
 
-    def _totals(self, *, whole: bool = False) -> Totals:
-        """Return the totals of the purse, or of the whole table."""
+    def _totals(self) -> tuple[Totals, Totals]:
+        """Return the totals of the purse and of the table, which are the same without a purse."""
         with self._store.reading() as chain:
-            if self._part is None or whole:
-                return totals_of(chain.last())
-            return purse_named(chain, self._table, self._part.name).totals
+            totals = totals_of(chain.last())
+            if self._part is None:
+                return totals, totals
+            return purse_named(chain, self._table, self._part.name).totals, totals
 
     def _lines(self) -> list[Line]:
         """Return all lines, or those about the charges of the purse."""

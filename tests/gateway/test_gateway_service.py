@@ -8,7 +8,7 @@ from gates import gate, in_thread
 
 from dpmodels.errors import DPModelsError, LedgerError, NotAvailable, PrivacyError
 from dpmodels.gateway.service import Service
-from dpmodels.gateway.state import ANSWERED, FAILED, HELD, QUEUED, RUNNING, WAITING
+from dpmodels.gateway.state import ANSWERED, FAILED, HELD, QUEUED, WAITING
 
 
 @pytest.fixture
@@ -133,8 +133,8 @@ def test_a_stopped_server_resumes_or_says_what_became_of_a_job(tmp_path):
     for job in jobs:
         assert done(service, service.described(service.state.job(job)))["state"] == ANSWERED
     # As after kill -9: one has its file, one was charged without, one was not charged.
-    service.state.set_job(jobs[0], RUNNING)
-    service.state.set_job(jobs[1], RUNNING)
+    service.state.set_job(jobs[0], QUEUED)
+    service.state.set_job(jobs[1], QUEUED)
     service.state.answer_path(jobs[1]).unlink()
     fresh = service.state.job(jobs[2])._replace(id="new", key="new", state=QUEUED)
     service.state.add_job(fresh)
