@@ -18,6 +18,7 @@ from scipy.stats import ks_2samp
 from test_gateway_http import status
 
 import dpmodels as dp
+from dpmodels.codebook import Codebook
 from dpmodels.errors import DPModelsError
 from dpmodels.gateway.schedule import Worker
 from dpmodels.gateway.service import Service
@@ -82,7 +83,7 @@ def test_a_gateway_adds_little_to_a_verb(tmp_path, reduced):
     )
     token = service.state.issue_token("ann", 1)
     repeats, differences = 20 if reduced else 150, []
-    book = dp.codebook(tmp_path / "visits.json")
+    book = Codebook.load(tmp_path / "visits.json")
     session = dp.session(tmp_path / "visits.csv", book, eps=100.0, ledger=tmp_path / "own.ledger")
     with serving(service) as url:
         for number in range(repeats):
