@@ -65,15 +65,16 @@ class TableQueue:
         self._jobs: queue.Queue[Job | None] = queue.Queue()
         self._public_ends = [clock.now()] * settings.workers
         self._lock, self._stopping = Lock(), Event()
-        self._threads = [Thread(target=self._run, daemon=True) for _ in range(settings.workers)]
+        self._threads: list[Thread] = []
 
     def start(self) -> None:
         """Start the workers; a FrameError if the table cannot be opened."""
-        worker = self._started()
-        if worker is None:
-            raise FrameError(f"the table {self.name!r} cannot be opened: see its settings")
-        self.n_rows = worker.n_rows
-        worker.end()
+        for _ in range(self.settings.workers):
+            worker = self._started()
+            if worker is None:
+                raise FrameError(f"the table {self.name!r} cannot be opened: see its settings")
+            self.n_rows = worker.n_rows
+            self._threads.append(Thread(target=self._run, args=(worker,), daemon=True))
         for thread in self._threads:
             thread.start()
 
@@ -100,9 +101,8 @@ class TableQueue:
     def _started(self) -> Worker | None:
         return self._start(self.settings, self._ledger_path)
 
-    def _run(self) -> None:
+    def _run(self, worker: Worker | None) -> None:
         """Run jobs, one after the other, in a process that is replaced when it ends."""
-        worker = self._started()
         while not self._stopping.is_set():
             job = self._jobs.get()
             if job is None:

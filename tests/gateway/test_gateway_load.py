@@ -182,13 +182,13 @@ def test_no_charge_is_lost_and_no_answer_is_free_after_kill_9(tmp_path, reduced)
 
 
 def leaky(settings, path):
-    """A worker whose time depends on a row: 60 ms where the first is not that of its neighbour."""
+    """A worker whose time depends on the first row: 0.3 seconds on one of two neighbours."""
     from functools import partial
     from multiprocessing import Pipe
 
     near, far = Pipe()
     slow = Path(settings.data).read_text().splitlines()[1].startswith("99")
-    process = _Threaded(partial(_leaky, path, far, 0.06 if slow else 0.0), far)
+    process = _Threaded(partial(_leaky, path, far, 0.3 if slow else 0.0), far)
     return Worker(process, near, near.recv())
 
 
