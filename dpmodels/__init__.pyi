@@ -16,6 +16,7 @@ from .disclosures.verb import disclosure as disclosure
 from .evaluation import shapes as shapes
 from .evaluation.verb import evaluate as evaluate
 from .frames.sql_table import sql as sql
+from .gateway.client import connect as connect
 from .models.bounds import dp_bounds as dp_bounds
 from .models.compare import compare_mechanisms as compare_mechanisms
 from .models.cov import dp_cov as dp_cov

@@ -118,6 +118,18 @@ class LedgerError(DPModelsError):
     """A ledger refuses a release: what it would cost is more than what is left."""
 
 
+class GatewayError(DPModelsError, ConnectionError):
+    """A gateway cannot be reached, refuses the token, or has no answer to a job.
+
+    A job that was accepted may have charged its purse: see ``table.register()``. `status` is that
+    of the answer over HTTP.
+    """
+
+    def __init__(self, message: str, status: int = 503) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 class MechanismError(DPModelsError, RuntimeError):
     """A user-supplied mechanism failed on exact moments; the budget stays spent.
 

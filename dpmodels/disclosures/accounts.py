@@ -44,6 +44,19 @@ def accounts(contents: Gathered) -> Iterator[Block]:
         yield from (Tables(_without_ledger(released)) for released in contents.without_ledger)
 
 
+def purses(contents: Gathered) -> Iterator[Block]:
+    """Return the purses of each ledger, and against whom their budgets are no guarantee."""
+    for account in contents.accounts:
+        parts, total = account.ledger.purses, account.ledger.guarantee.describe()
+        if parts:
+            yield Paragraph(
+                f"Analysts of the {account.name} have purses, which divide its budget. Against "
+                "analysts who share their answers, the guarantee is that of all releases "
+                f"together, {total}, and not the budget of a purse."
+            )
+            yield Bullets(tuple(f"Purse {purse.name}: {purse.describe()}" for purse in parts))
+
+
 def digests(contents: Gathered) -> Iterator[Block]:
     """Return the digests that identify ledgers, their lines, releases and declarations."""
     for account in contents.accounts:

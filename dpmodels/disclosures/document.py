@@ -24,6 +24,7 @@ from dpmodels.disclosures.accounts import (
     covered,
     declarations,
     digests,
+    purses,
     result_titles,
     stated,
     warnings,
@@ -168,6 +169,7 @@ def _in_short(contents: Gathered) -> Iterator[Block]:
     if contents.accounts:
         yield Bullets(tuple(stated(account) for account in contents.accounts))
         yield Paragraph(_SO_FAR)
+        yield from purses(contents)
     yield from without_ledger_blocks(contents)
     simulations = sum(released.simulated for released in contents.without_ledger)
     if simulations:

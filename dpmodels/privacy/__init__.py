@@ -34,19 +34,19 @@ from dpmodels.privacy.events import (
     PureEvent,
 )
 from dpmodels.privacy.groups import group_events, planned_for_group
-from dpmodels.privacy.ledger import (
+from dpmodels.privacy.ledger import Ledger
+from dpmodels.privacy.lines import About, Entry
+from dpmodels.privacy.pufferfish import Pufferfish, hidden_by
+from dpmodels.privacy.quilts import Quilt, wasserstein_sensitivity
+from dpmodels.privacy.spent import Spent
+from dpmodels.privacy.verb_charge import (
     Charge,
-    Ledger,
     charge,
     charge_of,
     charge_once,
     check_ledger,
     verified,
 )
-from dpmodels.privacy.lines import About, Entry
-from dpmodels.privacy.pufferfish import Pufferfish, hidden_by
-from dpmodels.privacy.quilts import Quilt, wasserstein_sensitivity
-from dpmodels.privacy.spent import Spent
 
 __all__ = [
     "WRITE_DELTA",

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Literal, NoReturn, SupportsIndex
 
 from dpmodels.atomic_files import write_whole
-from dpmodels.errors import ArgumentError, LedgerError, NotAvailable, PrivacyError, quoted, shorten
+from dpmodels.errors import LedgerError, NotAvailable, PrivacyError, quoted
 from dpmodels.privacy.budget import Adjacency, AdjacencyName, Guarantee, protecting
 from dpmodels.privacy.events import Event, checked_events
 from dpmodels.privacy.filters import Filter, requested_filter
 from dpmodels.privacy.ledger_file import open_store
 from dpmodels.privacy.lines import (
     CHARGED,
+    PURSE,
     RELEASED,
     VOID,
     About,
     Claim,
     Entry,
+    Line,
     Memory,
     Store,
     chained,
@@ -27,14 +29,35 @@ from dpmodels.privacy.lines import (
     events_to_plain,
     opening,
     require_chain,
+    require_short,
     signed,
+    spent_words,
     state_words,
     totals_of,
     unfinished_lines,
 )
 from dpmodels.privacy.pufferfish import Pufferfish, resolve_any
+from dpmodels.privacy.purses import (
+    Part,
+    Purse,
+    lines_of,
+    new_purse,
+    purse_after,
+    purse_named,
+    purses_of,
+    refuse_purse_claims,
+    require_purses,
+    require_reserves,
+)
 from dpmodels.privacy.refusal import refusal, refuse_other_neighbours
-from dpmodels.privacy.register import Forecast, convergence_notes, forecast, printed, register_rows
+from dpmodels.privacy.register import (
+    Forecast,
+    both,
+    convergence_notes,
+    forecast,
+    printed,
+    register_rows,
+)
 from dpmodels.privacy.spent import Spent, capacity
 from dpmodels.privacy.totals import Totals
 from dpmodels.typing import AnyPath
@@ -42,9 +65,8 @@ from dpmodels.typing import AnyPath
 if TYPE_CHECKING:
     import pandas as pd
 
-# Choices: longest label in the table of a ledger, and longest total of all other texts of a line.
+# A choice: longest label in the table of a ledger.
 _LONGEST_LABEL = 10_000
-_LONGEST_TEXTS = 1_000_000
 
 
 class Ledger:
@@ -96,9 +118,10 @@ class Ledger:
     '0.834 of 2.00 eps spent (GDP)'
     """
 
-    __slots__ = ("_adjacency", "_filter", "_store")
+    __slots__ = ("_adjacency", "_filter", "_part", "_store")
     _adjacency: Adjacency
     _filter: Filter
+    _part: Part | None  # The purse that is charged; None for the whole table
     _store: Store
 
     def __init__(
@@ -201,11 +224,14 @@ class Ledger:
         ledger.verify()
         return ledger
 
-    def _set(self, budget_filter: Filter, relation: Adjacency, store: Store) -> None:
+    def _set(
+        self, budget_filter: Filter, relation: Adjacency, store: Store, part: Part | None = None
+    ) -> None:
         for name, value in (
             ("_filter", budget_filter),
             ("_adjacency", relation),
             ("_store", store),
+            ("_part", part),
         ):
             object.__setattr__(self, name, value)
 
@@ -242,22 +268,20 @@ class Ledger:
     @property
     def charges(self) -> int:
         """Number of charges."""
+        if self._part is not None:
+            return self._totals()[0].charges
         with self._store.reading() as chain:
             return int(chain.last().body["charges"])
 
     @property
     def entries(self) -> tuple[Entry, ...]:
         """The charges, first to last."""
-        with self._store.reading() as chain:
-            lines = list(chain.lines())
-        charged = (line for line in lines if line.body["kind"] == CHARGED)
-        return tuple(entry_of(line, self._filter, self.place) for line in charged)
+        return tuple(self._entry(line) for line in self._lines() if line.body["kind"] == CHARGED)
 
     @property
     def spent(self) -> Spent:
         """The composed total of all charges."""
-        with self._store.reading() as chain:
-            return self._filter.spent(totals_of(chain.last()))
+        return self._filter.spent(self._totals()[0])
 
     @property
     def remaining(self) -> Spent:
@@ -281,18 +305,18 @@ class Ledger:
 
     def forecast(self, charges: Iterable[Iterable[Event]]) -> tuple[Forecast, ...]:
         """Return the totals after each of several charges, recording nothing."""
-        with self._store.reading() as chain:
-            totals = totals_of(chain.last())
-        return forecast(self._filter, totals, map(checked_events, charges))
+        planned, (totals, of_all) = [checked_events(events) for events in charges], self._totals()
+        forecasts = forecast(self._filter, totals, planned)
+        if self._part is None:
+            return forecasts
+        return tuple(map(both, forecasts, forecast(self._part.table, of_all, planned)))
 
     def for_prices(self, planned: Iterable[Event] = ()) -> Ledger:
         """Return a ledger in memory with the totals of this one, and of a charge if it fits.
 
         It is for prices: what is charged to it is not recorded here.
         """
-        with self._store.reading() as chain:
-            totals = totals_of(chain.last())
-        events = checked_events(planned)
+        totals, events = self._totals()[0], checked_events(planned)
         after = self._filter.plus(totals, events) if events else totals
         totals = after if self._filter.holds(after) else totals
         priced = Ledger.__new__(Ledger)
@@ -302,9 +326,7 @@ class Ledger:
 
     def accepts(self, events: Iterable[Event]) -> bool:
         """Return whether a charge fits, recording nothing."""
-        with self._store.reading() as chain:
-            totals = totals_of(chain.last())
-        return self._filter.holds(self._filter.plus(totals, checked_events(events)))
+        return self.forecast([events])[0].fits
 
     def fraction_of_budget(self, events: Iterable[Event]) -> float:
         """Return the fraction of the whole budget that releases use on an empty ledger."""
@@ -350,17 +372,22 @@ class Ledger:
         PrivacyError
             In a forked process, of a ledger in memory.
         """
-        _require_short("a label", [label], _LONGEST_LABEL)
+        require_short("a label", [label], _LONGEST_LABEL)
         texts = [*asdict(about or About()).values(), *(text for claim in claims for text in claim)]
-        _require_short("a formula and other texts", texts)
+        require_short("a formula and other texts", texts)
         refuse_other_neighbours(self.adjacency, protecting(adjacency, None, None))
         added = checked_events(events)
+        table, name = self._table, "" if self._part is None else self._part.name
+        claims = claims if self._part is None else (*claims, *self._part.claims)
+        refuse_purse_claims(claims)
         with self._store.writing() as chain:
             last = chain.last()
             before = totals_of(last)
-            after = self._filter.plus(before, added)
-            if not self._filter.holds(after):
-                raise LedgerError(refusal(self._filter, label, added, before))
+            after = table.plus(before, added)
+            purse = purse_after(chain, table, name, added) if name else None
+            if not table.holds(after):
+                raise LedgerError(refusal(table, label, added, before))
+            require_reserves(chain, table, after, purse, f"The release {label!r}")
             number = last.body["charges"] + 1
             body = {
                 "kind": CHARGED,
@@ -369,11 +396,12 @@ class Ledger:
                 "about": asdict(about or About()),
                 "events": events_to_plain(added),
                 "claims": [list(claim) for claim in claims],
+                **({} if purse is None else {"purse": purse.plain()}),
                 **signed(number, after),
             }
             line = chained(last.hash, body)
-            chain.append(line, number, claims)
-        return entry_of(line, self._filter, self.place)
+            chain.append(line, number, claims, name)
+        return self._entry(line)
 
     def released(self, entry: Entry, digest: str) -> None:
         """Record that a charge was released, with a digest of the release.
@@ -396,9 +424,7 @@ class Ledger:
 
     def unfinished(self) -> tuple[Entry, ...]:
         """Return the charges without a recorded outcome; they stay spent."""
-        with self._store.reading() as chain:
-            lines = list(chain.lines())
-        return tuple(entry_of(line, self._filter, self.place) for line in unfinished_lines(lines))
+        return tuple(map(self._entry, unfinished_lines(self._lines())))
 
     def verify(self) -> None:
         """Check every line against the one before and its totals against its charges.
@@ -411,7 +437,8 @@ class Ledger:
         with self._store.reading() as chain:
             chain.check()
             lines, claims = list(chain.lines()), chain.claims()
-        require_chain(self._filter, lines, claims, self.place or "the ledger")
+            require_chain(self._table, lines, claims, self.place or "the ledger")
+            require_purses(chain, lines, self._table, self.place or "the ledger")
 
     def backup(self, path: AnyPath, *, overwrite: bool = False) -> None:
         """Write a consistent copy of the ledger, which is unchanged.
@@ -443,14 +470,16 @@ class Ledger:
 
     def export(self, path: AnyPath, *, overwrite: bool = False) -> None:
         """Write all lines as JSON, one per line, each with its hash."""
-        with self._store.reading() as chain:
-            rows = [json.dumps({"hash": line.hash, "line": line.text}) for line in chain.lines()]
+        rows = [json.dumps({"hash": line.hash, "line": line.text}) for line in self._lines()]
         write_whole(path, ("\n".join(rows) + "\n").encode(), overwrite=overwrite)
 
     def describe(self) -> str:
         """Return the amount spent, the budget and the rule, as reports print it."""
         with self._store.reading() as chain:
-            return state_words(chain.last(), self._filter, self.place)
+            summary = state_words(chain.last(), self._table, self.place)
+        if self._part is None:
+            return summary
+        return f"{spent_words(self._filter, self._totals()[0])}; purse {self._part.name}"
 
     def register(self) -> pd.DataFrame:
         """Return the charges as a table, one per row, with their outcomes.
@@ -460,23 +489,99 @@ class Ledger:
         """
         import pandas as pd
 
+        columns = register_rows(self._lines(), self._filter, self._adjacency)
+        return pd.DataFrame(columns).set_index("charge")
+
+    def add_purse(self, name: str, amount: float, *, reserved: bool = False) -> None:
+        """Declare a purse: a part of the budget, for an analyst or a project.
+
+        Each charge to a purse counts in the purse and in the table's total, in one transaction.
+        Against analysts who cooperate, only the table's total is the guarantee.
+
+        Parameters
+        ----------
+        name : str
+            At most 200 characters; a name is declared once.
+        amount : float
+            Its budget: eps, with the ledger's delta, or rho; at most that of the ledger. All
+            purses together may have more, if they are not reserved.
+        reserved : bool, default False
+            Whether the other charges leave this amount unspent; not with a delta. By default
+            purses are served first come, first served.
+
+        Raises
+        ------
+        BudgetError, ArgumentError
+            If the amount is larger than the ledger's budget, or cannot be reserved.
+        LedgerError
+            If the name was declared, or too little is left to reserve.
+
+        Examples
+        --------
+        >>> from dpmodels.privacy.events import PureEvent
+        >>> ledger = Ledger(eps=2.0)
+        >>> ledger.add_purse("ann", 0.5, reserved=True)
+        >>> entry = ledger.purse("ann").charge([PureEvent(0.2)], adjacency="replace", label="ages")
+        >>> ledger.purse("ann").describe(), ledger.spent.amount
+        ('0.200 of 0.500 eps spent; purse ann', 0.2)
+        """
+        purse = new_purse(name, amount, reserved, self._table)
+        with self._store.writing() as chain:
+            last, taken = chain.last(), chain.claims(PURSE)
+            if any(value == name for _, value, _ in taken):
+                raise LedgerError(f"the purse {quoted(name)} was declared before: use another name")
+            after = totals_of(last)
+            require_reserves(chain, self._table, after, purse, f"The purse {quoted(name)}")
+            body = {"kind": PURSE, "charge": 0, "purse": purse.plain()}
+            line = chained(last.hash, {**body, **signed(last.body["charges"], after)})
+            chain.append(line, -1 - len(taken), (), name)
+
+    def purse(self, name: str, *, claims: tuple[Claim, ...] = ()) -> Ledger:
+        """Return the ledger of a purse, whose charges count in this ledger too.
+
+        `claims` are added to each of its charges.
+        """
+        with self._store.reading() as chain:
+            purse = purse_named(chain, self._table, name)
+        ledger = Ledger.__new__(Ledger)
+        ledger._set(purse.filter, self._adjacency, self._store, Part(name, self._table, claims))
+        return ledger
+
+    @property
+    def purses(self) -> tuple[Purse, ...]:
+        """The purses, by name."""
+        with self._store.reading() as chain:
+            return purses_of(chain, self._table)
+
+    @property
+    def _table(self) -> Filter:
+        """The filter of the whole table."""
+        return self._filter if self._part is None else self._part.table
+
+    def _totals(self) -> tuple[Totals, Totals]:
+        """Return the totals of the purse and of the table, which are the same without a purse."""
+        with self._store.reading() as chain:
+            totals = totals_of(chain.last())
+            if self._part is None:
+                return totals, totals
+            return purse_named(chain, self._table, self._part.name).totals, totals
+
+    def _lines(self) -> list[Line]:
+        """Return all lines, or those about the charges of the purse."""
         with self._store.reading() as chain:
             lines = list(chain.lines())
-        return pd.DataFrame(register_rows(lines, self._filter, self._adjacency)).set_index("charge")
+        return lines if self._part is None else lines_of(lines, self._part.name)
+
+    def _entry(self, line: Line) -> Entry:
+        return entry_of(line, self._filter, self.place)
 
     def __repr__(self) -> str:
         text = printed(self.describe(), self.entries, self.guarantee, self.adjacency)
-        return "\n".join((text, *convergence_notes(self._mechanisms())))
-
-    def _mechanisms(self) -> list[str]:
-        """Return the name of the mechanism of each charge."""
-        with self._store.reading() as chain:
-            bodies = [line.body for line in chain.lines()]
-        return [body["about"].get("mechanism", "") for body in bodies if body["kind"] == CHARGED]
+        return "\n".join((text, *convergence_notes(self.register()["mechanism"])))
 
     def _follow(self, entry: Entry, outcome: dict[str, object]) -> None:
         """Record the outcome of a charge."""
-        _require_short("an outcome of a charge", outcome.values())
+        require_short("an outcome of a charge", outcome.values())
         with self._store.writing() as chain:
             states = [line.body["kind"] for line in chain.of(entry.number)]
             if states != [CHARGED] or chain.of(entry.number)[0].hash != entry.hash:
@@ -492,92 +597,3 @@ class Ledger:
                 # A charge stays spent if others followed: they were chosen knowing of it.
                 after = totals_of(chain.before(entry.number)) if entry.number == charges else after
             chain.append(chained(last.hash, {**body, **signed(charges, after)}), entry.number)
-
-
-def _require_short(subject: str, texts: Iterable[object], limit: int = _LONGEST_TEXTS) -> None:
-    length = sum(len(str(text)) for text in texts)
-    if length > limit:
-        raise LedgerError(
-            f"{subject} of {length:,} characters: expected at most {limit:,}. Nothing was charged"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Charge:
-    """A verb's charge to its ledger, empty without a ledger; `note` then says who has it."""
-
-    ledger: Ledger | None = None
-    entry: Entry | None = None
-    note: str = ""
-
-    @property
-    def ledger_state(self) -> str:
-        """The state of the ledger after the charge; the note without one."""
-        return self.note if self.entry is None else self.entry.describe()
-
-    def released(self, digest: Callable[[], str]) -> None:
-        """Record the release before it is returned; no digest is made without a ledger.
-
-        A `LedgerError` if it cannot be recorded: then it must not be returned.
-        """
-        if self.ledger is not None and self.entry is not None:
-            self.ledger.released(self.entry, digest())
-
-    def void(self, reason: str) -> None:
-        """Refund the charge: nothing was released, for a reason that depends on no row."""
-        if self.ledger is not None and self.entry is not None:
-            self.ledger.void(self.entry, reason)
-
-
-def charge(
-    ledger: Ledger | None,
-    events: Iterable[Event],
-    *,
-    adjacency: Adjacency,
-    about: About,
-    claims: tuple[Claim, ...] = (),
-) -> Charge:
-    """Charge a ledger, if there is one, before a row is read."""
-    if ledger is None:
-        return Charge()
-    label = shorten(f"{about.verb} {about.formula}", 1_000)
-    return Charge(
-        ledger,
-        ledger.charge(events, adjacency=adjacency, label=label, about=about, claims=claims),
-    )
-
-
-def charge_once(
-    ledger: Ledger | None,
-    events: Iterable[Event],
-    *,
-    adjacency: Adjacency,
-    about: About,
-    claims: tuple[Claim, ...],
-) -> Charge:
-    """Charge a ledger, or return the charge that an interrupted call with these claims made."""
-    entry = charge_of(ledger, claims)
-    if ledger is None or entry is None:
-        return charge(ledger, events, adjacency=adjacency, about=about, claims=claims)
-    unfinished = any(entry.number == charged.number for charged in ledger.unfinished())
-    return Charge(ledger if unfinished else None, entry)
-
-
-def charge_of(ledger: Ledger | None, claims: tuple[Claim, ...]) -> Entry | None:
-    """Return the charge that made exactly these claims."""
-    entries = () if ledger is None else ledger.entries
-    return next((entry for entry in entries if set(entry.claims) == set(claims)), None)
-
-
-def verified(ledger: object) -> Ledger:
-    """Return a ledger after verifying its chain of lines; refuse anything else."""
-    if not isinstance(ledger, Ledger):
-        raise ArgumentError(f"ledger={quoted(ledger)}: expected a dp.Ledger")
-    ledger.verify()
-    return ledger
-
-
-def check_ledger(ledger: object) -> None:
-    """Refuse anything but a ledger or None."""
-    if not isinstance(ledger, Ledger | None):
-        raise ArgumentError(f"ledger={type(ledger).__name__}: expected a dp.Ledger or None")

@@ -43,6 +43,7 @@ from dpmodels.privacy.ledger_head import (
     require_single,
 )
 from dpmodels.privacy.lines import (
+    PURSE,
     RESTORED,
     SHOWN,
     Claim,
@@ -76,6 +77,7 @@ CREATE TABLE claims (
 CREATE TABLE head (line INTEGER NOT NULL, hash TEXT NOT NULL);
 """
 _CLAIM: Final = "INSERT INTO claims VALUES (?, ?, ?)"
+_MOVED: Final = "ON CONFLICT (kind, value) DO UPDATE SET charge = excluded.charge"
 _READ: Final = """
 SELECT coalesce((SELECT hash FROM lines AS one WHERE one.line = lines.line - 1), ''),
        text, hash, line
@@ -261,10 +263,14 @@ class _Open:
 
     def free(self, charge: int) -> None:
         """Release the claims of a charge."""
-        self._connection.execute("DELETE FROM claims WHERE charge = ?", (charge,))
+        self._connection.execute(
+            "DELETE FROM claims WHERE charge = ? AND kind <> ?", (charge, PURSE)
+        )
 
-    def append(self, line: Line, charge: int, claims: tuple[Claim, ...] = ()) -> None:
-        """Add a line about a charge, and its exclusive claims."""
+    def append(
+        self, line: Line, charge: int, claims: tuple[Claim, ...] = (), purse: str = ""
+    ) -> None:
+        """Add a line about a charge, its exclusive claims, and the purse whose state it has."""
         number = self.place_and_hash()[0] + 1
         if claims:
             self._require_sound("claims")
@@ -273,6 +279,8 @@ class _Open:
                 self._connection.execute(_CLAIM, (kind, value, charge))
             except sqlite3.IntegrityError:
                 raise LedgerError(claimed(kind, value)) from None
+        if purse:
+            self._connection.execute(f"{_CLAIM} {_MOVED}", (PURSE, purse, charge))
         self._connection.execute(_ADD, (number, charge, line.text, line.hash))
         self._connection.execute("UPDATE head SET line = ?, hash = ?", (number, line.hash))
 
@@ -290,9 +298,11 @@ class _Open:
         if self._connection.execute(f"PRAGMA integrity_check({part})").fetchall() != [("ok",)]:
             raise LedgerError(f"the ledger {self._place}: {_DAMAGED}. Nothing was charged")
 
-    def claims(self) -> set[tuple[str, str, int]]:
-        """Return the claims with their charges."""
-        return set(self._connection.execute("SELECT kind, value, charge FROM claims"))
+    def claims(self, kind: str = "") -> set[tuple[str, str, int]]:
+        """Return the claims of a kind, or all, with their charges."""
+        query = "SELECT kind, value, charge FROM claims"
+        clause, values = (" WHERE kind = ?", (kind,)) if kind else ("", ())
+        return set(self._connection.execute(query + clause, values))
 
     def place_and_hash(self) -> tuple[int, str]:
         """Return the number of the last line and its hash."""

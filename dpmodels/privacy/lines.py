@@ -34,7 +34,10 @@ from dpmodels.typing import Plain
 
 OPENED, CHARGED, RELEASED, VOID = "opened", "charged", "released", "void"
 RESTORED: Final = "restored"
+PURSE: Final = "purse"
 FORMAT: Final = "dpmodels.ledger/1"
+# A choice: longest total of all texts of a line.
+LONGEST_TEXTS: Final = 1_000_000
 # A choice: digits of a hash that tables show.
 SHOWN: Final = 12
 # Additional texts of each kind of line.
@@ -44,6 +47,7 @@ _TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
     RELEASED: ("digest",),
     VOID: ("reason",),
     RESTORED: (),
+    PURSE: (),
 }
 _TOTALS: Final = {
     field.name: (float, int) if isinstance(field.default, float) else (type(field.default),)
@@ -321,6 +325,12 @@ def _texts_and_numbers(body: Mapping[str, Plain]) -> tuple[list[Plain], list[Pla
     texts = [body[name] for name in ("time", "user", "host", "version", *_TEXTS[body["kind"]])]
     datetime.fromisoformat(body["time"])
     numbers = [body["charge"], body["charges"]]
+    if "purse" in body:
+        purse = body["purse"]
+        texts.append(purse["name"])
+        numbers.append(int(purse["reserved"]))
+        float(purse["amount"])
+        totals_from_plain(purse["totals"])
     if body["kind"] != CHARGED:
         return texts, numbers
     About(**body["about"])
@@ -361,8 +371,18 @@ def require_chain(
             raise LedgerError(f"{place}: line {number} states other totals than its charges have")
     void = {body["charge"] for body in bodies if body["kind"] == VOID}
     charged = [body for body in bodies if body["kind"] == CHARGED and body["charge"] not in void]
-    if claims != {(*claim, body["charge"]) for body in charged for claim in body["claims"]}:
+    exclusive = {claim for claim in claims if claim[0] != PURSE}
+    if exclusive != {(*claim, body["charge"]) for body in charged for claim in body["claims"]}:
         raise LedgerError(f"{place}: its claims differ from those of its charges")
+
+
+def require_short(subject: str, texts: Iterable[object], limit: int = LONGEST_TEXTS) -> None:
+    """Refuse texts that are longer than a ledger keeps."""
+    length = sum(len(str(text)) for text in texts)
+    if length > limit:
+        raise LedgerError(
+            f"{subject} of {length:,} characters: expected at most {limit:,}. Nothing was charged"
+        )
 
 
 # The interface of the storage of lines, in memory or in a file.
@@ -397,12 +417,14 @@ class Chain(Protocol):
         """Refuse damaged storage."""
         ...
 
-    def claims(self) -> set[tuple[str, str, int]]:
-        """Return the claims with their charges."""
+    def claims(self, kind: str = "") -> set[tuple[str, str, int]]:
+        """Return the claims of a kind, or all, with their charges."""
         ...
 
-    def append(self, line: Line, charge: int, claims: tuple[Claim, ...] = ()) -> None:
-        """Add a line about a charge, and its exclusive claims."""
+    def append(
+        self, line: Line, charge: int, claims: tuple[Claim, ...] = (), purse: str = ""
+    ) -> None:
+        """Add a line about a charge, its exclusive claims, and the purse whose state it has."""
         ...
 
 
@@ -474,17 +496,24 @@ class Memory:
 
     def free(self, charge: int) -> None:
         """Release the claims of a charge."""
-        self._claims = {claim: holder for claim, holder in self._claims.items() if holder != charge}
+        self._claims = {
+            claim: holder
+            for claim, holder in self._claims.items()
+            if holder != charge or claim[0] == PURSE
+        }
 
     def check(self) -> None:
         """Do nothing: memory is assumed intact."""
 
-    def claims(self) -> set[tuple[str, str, int]]:
-        """Return the claims with their charges."""
-        return {(*claim, charge) for claim, charge in self._claims.items()}
+    def claims(self, kind: str = "") -> set[tuple[str, str, int]]:
+        """Return the claims of a kind, or all, with their charges."""
+        claims = self._claims.items()
+        return {(*claim, charge) for claim, charge in claims if kind in ("", claim[0])}
 
-    def append(self, line: Line, charge: int, claims: tuple[Claim, ...] = ()) -> None:
-        """Add a line about a charge, and its exclusive claims."""
+    def append(
+        self, line: Line, charge: int, claims: tuple[Claim, ...] = (), purse: str = ""
+    ) -> None:
+        """Add a line about a charge, its exclusive claims, and the purse whose state it has."""
         repeated = self._claims.keys() & set(claims)
         if repeated:
             raise LedgerError(claimed(*sorted(repeated)[0]))
@@ -493,6 +522,8 @@ class Memory:
         self._lines.append(line)
         self._about.setdefault(charge, []).append(line)
         self._claims.update(dict.fromkeys(claims, charge))
+        if purse:
+            self._claims[PURSE, purse] = charge
 
 
 def claimed(kind: str, value: str) -> str:

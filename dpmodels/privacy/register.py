@@ -126,6 +126,12 @@ class Forecast(NamedTuple):
     taken: float  # Fraction of the remaining budget; above 1 if it does not fit
 
 
+def both(of_purse: Forecast, of_table: Forecast) -> Forecast:
+    """Return the forecast of a charge to a purse, which the whole table has to accept too."""
+    fits = of_purse.fits and of_table.fits
+    return of_purse._replace(fits=fits, taken=max(of_purse.taken, of_table.taken))
+
+
 def forecast(
     budget_filter: Filter, totals: Totals, charges: Iterable[Iterable[Event]]
 ) -> tuple[Forecast, ...]:

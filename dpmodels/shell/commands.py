@@ -25,6 +25,7 @@ from dpmodels.shell.evaluate import EVALUATE
 from dpmodels.shell.functions import FUNCTIONS
 from dpmodels.shell.outputs import add_outputs, require_outputs, tell, write_outputs
 from dpmodels.shell.plan import PLAN, RUN
+from dpmodels.shell.serve import SERVE
 from dpmodels.shell.sites import COMBINE, SITE, SITE_KEY
 from dpmodels.shell.verbs import verbs
 
@@ -135,6 +136,7 @@ OTHERS: Final[Mapping[str, Command]] = {
     "ledger": LEDGER,
     "audit": AUDIT,
     "evaluate": EVALUATE,
+    "serve": SERVE,
     "site-key": SITE_KEY,
     "site": SITE,
     "combine": COMBINE,

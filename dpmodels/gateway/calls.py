@@ -1,0 +1,176 @@
+"""What an analyst may send: the closed language as JSON, checked before a worker sees it.
+
+The server opens no table. It checks and prices calls on rows simulated from the codebook, as many
+as the table has where their number is public, so that neither answers nor times depend on a row.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pandas as pd
+
+from dpmodels.codebook import Codebook
+from dpmodels.errors import ArgumentError, LedgerError, quoted
+from dpmodels.external_files import conform, parse
+from dpmodels.models.assumed_rows import assumed_rows
+from dpmodels.models.replay import all_verbs
+from dpmodels.privacy import ZCDP, Adjacency, Ledger
+from dpmodels.sessions.call import Call, Terms
+from dpmodels.sessions.plan import budget_of
+from dpmodels.sessions.session import Calls
+from dpmodels.sites import parties
+
+MOST_BYTES: Final = 65_536
+_LONGEST_FORMULA: Final = 4_000
+_MOST_VALUES: Final = 1_000  # Of a list, such as breaks
+_FEW_SIMULATED: Final = 2_000
+_MOST_SIMULATED: Final = 200_000
+_SET: Final = "the curator sets it for the table: leave it out"
+# Words of verbs that an analyst may not say, with what to do instead.
+FORBIDDEN: Final[Mapping[str, str]] = {
+    "data": _SET,
+    "sites": _SET,
+    "protocol": _SET,
+    "csv": _SET,
+    "codebook": _SET,
+    "person": _SET,
+    "rows": _SET,
+    "adjacency": _SET,
+    "ledger": "all calls are charged to your purse: leave it out",
+    "budget": "write eps and delta, rho, or a share of what is left",
+}
+_FORBIDDEN_MECHANISMS: Final = ("none", "zero")
+_AMOUNTS: Final = {"eps": float | str | None, "share": float | str | None, "delta": float | None}
+_SHARED: Final = {**_AMOUNTS, "rho": float | None, "mechanism": str, "subset": str | None}
+
+
+class Sent(NamedTuple):
+    """A request of an analyst: a verb, a formula and options as plain values."""
+
+    verb: str
+    formula: str
+    words: Mapping[str, Any]
+
+    def key(self, table: str, purse: str) -> str:
+        """Return the digest under which the same request is answered by the same bytes."""
+        plain = [table, purse, self.verb, self.formula, dict(self.words)]
+        return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+
+
+def read_sent(body: bytes) -> Sent:
+    """Read a request; ArgumentError or FrameError if it is not in the language."""
+    if len(body) > MOST_BYTES:
+        raise ArgumentError(f"a request of {len(body):,} bytes: at most {MOST_BYTES:,} are read")
+    plain = parse(body)
+    if isinstance(plain, dict):
+        plain = {"words": {}, **plain}
+    shape = {"verb": str, "formula": str, "words": dict}
+    if not isinstance(plain, dict) or set(plain) != set(shape):
+        raise ArgumentError('expected {"verb": "mean", "formula": "~ age", "words": {"eps": 0.1}}')
+    words = plain["words"]
+    verb, formula = (conform(str, plain[name], name) for name in ("verb", "formula"))
+    if not isinstance(words, dict):
+        raise ArgumentError('words: expected an object, such as {"eps": 0.1}')
+    if len(formula) > _LONGEST_FORMULA:
+        raise ArgumentError(
+            f"a formula of {len(formula):,} characters: at most {_LONGEST_FORMULA:,} are read"
+        )
+    return Sent(verb, formula, words)
+
+
+def call_of_sent(sent: Sent) -> Call:
+    """Return the call of a request; typed errors if the verb or a word is not allowed."""
+    for word, reason in FORBIDDEN.items():
+        if word in sent.words:
+            raise ArgumentError(f"{word}= cannot be sent to a gateway; {reason}")
+    words = dict(sent.words)
+    if words.get("mechanism") in _FORBIDDEN_MECHANISMS:
+        raise ArgumentError(
+            f"mechanism={quoted(words['mechanism'])} releases nothing that is private and useful: "
+            "leave mechanism= out"
+        )
+    verbs = all_verbs()
+    if sent.verb not in verbs:
+        raise ArgumentError(f"{quoted(sent.verb)} is not a verb: expected {', '.join(verbs)}")
+    shapes = {**verbs[sent.verb].shapes, **_SHARED}
+    for name, value in words.items():
+        if isinstance(value, list) and len(value) > _MOST_VALUES:
+            raise ArgumentError(f"{name}: a list of {len(value):,}; at most {_MOST_VALUES:,}")
+        if name in shapes and not _same_kind(value):
+            words[name] = conform(shapes[name], value, name)
+    rho = words.pop("rho", None)
+    if rho is not None:
+        words["budget"] = ZCDP(conform(float, rho, "rho"))
+    return Calls()(sent.verb, sent.formula, **words)
+
+
+def _same_kind(value: object) -> bool:
+    """Whether a verb's own checks read the value: a text, a truth value, null or a number."""
+    return value is None or isinstance(value, str | bool | int | float)
+
+
+class Price(NamedTuple):
+    """What a call would cost, and the work that it would be, from public facts."""
+
+    mechanism: str
+    cost: str
+    total: str
+    fits: bool
+    columns: int
+    passes: int
+
+    def seconds(self, least: float, per_million: float, n_rows: int) -> float:
+        """Return the time limit of the call."""
+        return least + per_million * n_rows * self.columns * self.passes / 1e6
+
+
+@dataclass(frozen=True)
+class PublicTable:
+    """What is public of a table: codebook, neighbours, and the number of rows if it is."""
+
+    name: str
+    codebook: Codebook
+    adjacency: Adjacency
+    n_rows: int | None
+    # Where the simulated rows of a CSV file are written, whose number is public but not known.
+    csv_path: Path | None = None
+
+    def simulated(self, n_rows: int) -> pd.DataFrame:
+        """Return rows simulated from the codebook, in which nothing is associated."""
+        return assumed_rows(self.codebook).rows(n_rows)
+
+    @cached_property
+    def terms(self) -> Terms:
+        """Settings of calls on simulated rows."""
+        rows: object = self.simulated(min(self.n_rows or _FEW_SIMULATED, _MOST_SIMULATED))
+        if self.csv_path is not None and isinstance(rows, pd.DataFrame):
+            rows.to_csv(self.csv_path, index=False)
+            rows = str(self.csv_path)
+        return Terms(parties(rows), self.codebook, self.adjacency, None)
+
+    def price(self, call: Call, ledger: Ledger) -> Price:
+        """Price a call on the ledger of a purse; typed errors if the call is invalid."""
+        priced = self.terms.price(call, budget_of(call, self.terms, ledger, None), ledger)
+        (step,) = ledger.forecast([priced.events])
+        strategy = priced.choice[0]
+        once = getattr(strategy, "passes", "many" if priced.spec.passes else "one") == "one"
+        columns = len(priced.spec.private.codebook)
+        texts = step.price.describe(), step.total.describe()
+        return Price(priced.mechanism, *texts, step.fits, columns, 1 if once else 10)
+
+    def require_fit(self, call: Call, ledger: Ledger) -> Price:
+        """Price a call; a LedgerError if it does not fit."""
+        price = self.price(call, ledger)
+        if not price.fits:
+            raise LedgerError(
+                f"{call.name} costs {price.cost}, and the total would be {price.total}: more than "
+                f"the purse or the table has left ({ledger.describe()}). Write a smaller budget"
+            )
+        return price

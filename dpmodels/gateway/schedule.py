@@ -1,0 +1,198 @@
+"""When jobs run, and when their outcomes are handed out.
+
+Each table has a public schedule: a job that is accepted at t ends, publicly, at max(t, the public
+end of the job before it) plus its time limit, which follows from its plan. Its outcome is handed
+out at the next multiple of the tick, or says then that there is no answer; a job that still runs is
+ended. Jobs run as early as a worker is free, which nobody outside sees. So what an analyst can time
+is a function of requests, plans and the clock.
+"""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import queue
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import Any, Final, Protocol
+
+from dpmodels.errors import FrameError
+from dpmodels.gateway.settings import TableSettings
+from dpmodels.gateway.state import FAILED, Job, State
+from dpmodels.gateway.worker import run_worker
+
+_START_SECONDS: Final = 120.0
+_GUARD_SECONDS: Final = 0.25  # From the end of a job to its public time
+
+
+class Clock:
+    """The public clock: seconds since 1970 at the start, and monotonic from there on."""
+
+    def __init__(self, tick_seconds: float) -> None:
+        self.tick_seconds = tick_seconds
+        self._offset = time.time() - time.monotonic()
+
+    def now(self) -> float:
+        """Return the time."""
+        return time.monotonic() + self._offset
+
+    def tick_after(self, at: float) -> float:
+        """Return the first multiple of the tick that is not before a time."""
+        tick = self.tick_seconds
+        return math.ceil(at / tick) * tick if tick else at
+
+
+class TableQueue:
+    """The jobs of one table, its public schedule, and its workers."""
+
+    def __init__(
+        self,
+        name: str,
+        settings: TableSettings,
+        ledger_path: Path,
+        state: State,
+        clock: Clock,
+        start: Starter | None = None,
+    ) -> None:
+        self.name, self.settings, self.clock = name, settings, clock
+        self.n_rows: int | None = None
+        self._ledger_path, self._state = ledger_path, state
+        self._start = start or started_process
+        self._jobs: queue.Queue[Job | None] = queue.Queue()
+        self._public_ends = [clock.now()] * settings.workers
+        self._lock, self._stopping = Lock(), Event()
+        self._threads: list[Thread] = []
+
+    def start(self) -> None:
+        """Start the workers; a FrameError if the table cannot be opened."""
+        for _ in range(self.settings.workers):
+            worker = self._started()
+            if worker is None:
+                raise FrameError(f"the table {self.name!r} cannot be opened: see its settings")
+            self.n_rows = worker.n_rows
+            self._threads.append(Thread(target=self._run, args=(worker,), daemon=True))
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """End the workers."""
+        self._stopping.set()
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            thread.join(timeout=10)
+
+    def public_end(self, limit_seconds: float) -> float:
+        """Take the next place of the public schedule, and return when it ends."""
+        with self._lock:
+            slot = self._public_ends.index(min(self._public_ends))
+            end = max(self.clock.now(), self._public_ends[slot]) + limit_seconds
+            self._public_ends[slot] = end
+            return end
+
+    def put(self, job: Job) -> None:
+        """Add a job whose public time was set."""
+        self._jobs.put(job)
+
+    def _started(self) -> Worker | None:
+        return self._start(self.settings, self._ledger_path)
+
+    def _run(self, worker: Worker | None) -> None:
+        """Run jobs, one after the other, in a process that is replaced when it ends."""
+        while not self._stopping.is_set():
+            job = self._jobs.get()
+            if job is None:
+                break
+            if worker is None or not worker.alive:
+                worker = self._started()
+            finished = worker is not None and self._run_one(worker, job)
+            if not finished:
+                self._state.set_job(job.id, FAILED, **self._published(job))
+                if worker is not None:
+                    worker.end()
+                worker = None if self._stopping.is_set() else self._started()
+        if worker is not None:
+            worker.end()
+
+    def _run_one(self, worker: Worker, job: Job) -> bool:
+        """Run a job; return whether the worker reported an outcome in time."""
+        path = self._state.answer_path(job.id)
+        path.parent.mkdir(exist_ok=True, mode=0o700)
+        seconds = job.limit_seconds
+        if self.clock.tick_seconds:
+            seconds = job.public_at - _GUARD_SECONDS - self.clock.now()
+        sent = {"id": job.id, "purse": job.purse, "path": str(path), "request": dict(job.request)}
+        outcome = worker.ask(sent, seconds)
+        if outcome is None:
+            return False
+        state, error = outcome
+        self._state.set_job(job.id, state, error=error, **self._published(job))
+        return True
+
+    def _published(self, job: Job) -> Mapping[str, float]:
+        """Return when an outcome is handed out: at once if the clock has no ticks."""
+        return {} if self.clock.tick_seconds else {"public_at": self.clock.now()}
+
+
+class Process(Protocol):
+    """What a worker runs in."""
+
+    def is_alive(self) -> bool:
+        """Return whether it runs."""
+        ...
+
+    def kill(self) -> None:
+        """End it."""
+        ...
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait until it has ended."""
+        ...
+
+
+class Worker:
+    """A process with one table, and the public number of its rows."""
+
+    def __init__(self, process: Process, connection: Connection, n_rows: int | None) -> None:
+        self._process, self._connection, self.n_rows = process, connection, n_rows
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process.is_alive()
+
+    def ask(self, job: Mapping[str, Any], seconds: float) -> tuple[str, dict[str, str]] | None:
+        """Send a job and wait for its outcome, None if there is none in time."""
+        with suppress(EOFError, OSError):
+            self._connection.send(job)
+            if self._connection.poll(max(seconds, 0.0)):
+                outcome: tuple[str, dict[str, str]] = self._connection.recv()
+                return outcome
+        return None
+
+    def end(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.join(timeout=5)
+        self._connection.close()
+
+
+Starter = Callable[[TableSettings, Path], Worker | None]
+
+
+def started_process(settings: TableSettings, path: Path) -> Worker | None:
+    """Start a process, and wait until its table is open; None if it cannot be opened."""
+    context = multiprocessing.get_context("spawn")
+    near, far = context.Pipe()
+    process = context.Process(target=run_worker, args=(settings, path, far), daemon=True)
+    process.start()
+    far.close()
+    with suppress(EOFError, OSError):
+        if near.poll(_START_SECONDS):
+            return Worker(process, near, near.recv())
+    process.kill()
+    return None

@@ -1,0 +1,222 @@
+"""The gateway over HTTP: who sends a request, how often, and what is answered.
+
+Every error is a status with a JSON object of two texts, ``error`` and ``message``; no trace leaves
+the server. Handlers that compute run in threads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from threading import Lock
+from typing import Any, Final
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from dpmodels.errors import DPModelsError, GatewayError, LedgerError, NotAvailable, PrivacyError
+from dpmodels.gateway.calls import MOST_BYTES
+from dpmodels.gateway.openapi import openapi
+from dpmodels.gateway.service import Service
+
+_BEARER: Final = "Bearer "
+_LONGEST_TOKEN: Final = 200
+_FAILED_PER_MINUTE: Final = 60  # Of tokens, whose hashes take time
+_REMEMBERED: Final = 10_000
+_NETCDF: Final = "application/x-netcdf"
+_PLAIN_HEADERS: Final = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
+}
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Rates:
+    """Requests of the last minute by name, and whether another is allowed."""
+
+    def __init__(self) -> None:
+        self._times: dict[str, deque[float]] = defaultdict(deque)
+        self._lock = Lock()
+
+    def allow(self, name: str, per_minute: int) -> bool:
+        """Count a request; return whether it is within the limit."""
+        now = time.monotonic()
+        with self._lock:
+            times = self._times[name]
+            while times and times[0] < now - 60:
+                times.popleft()
+            if len(times) >= per_minute:
+                return False
+            times.append(now)
+            return True
+
+
+class Doorkeeper:
+    """Finds the analyst of a token, which is hashed by scrypt once per run of the server."""
+
+    def __init__(self, service: Service) -> None:
+        self._service, self._rates = service, Rates()
+        self._verified: dict[str, str] = {}
+
+    def analyst(self, header: str) -> str:
+        """Return the analyst of a request; a GatewayError refuses others, and too many requests."""
+        token = header.removeprefix(_BEARER)
+        if not header.startswith(_BEARER) or len(token) > _LONGEST_TOKEN:
+            raise GatewayError("send the header Authorization: Bearer TOKEN", 401)
+        digest = hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+        if digest not in self._verified:
+            self._verify(token, digest)
+        analyst = self._service.state.valid_token(self._verified[digest])
+        gate = self._service.gate
+        if analyst is None or analyst not in gate.analysts:
+            raise GatewayError("the token is not valid, has expired or was revoked", 401)
+        if not self._rates.allow(analyst, gate.server.requests_per_minute):
+            raise GatewayError("too many requests in a minute: wait", 429)
+        return analyst
+
+    def _verify(self, token: str, digest: str) -> None:
+        identifier, _, secret = token.partition(".")
+        if not self._rates.allow("", _FAILED_PER_MINUTE + len(self._verified)):
+            raise GatewayError("too many tokens were tried in a minute: wait", 429)
+        if not self._service.state.verifies(identifier, secret):
+            raise GatewayError("the token is not valid, has expired or was revoked", 401)
+        if len(self._verified) >= _REMEMBERED:
+            self._verified.clear()
+        self._verified[digest] = identifier
+
+
+def application(service: Service) -> Starlette:
+    """Return the application of a running gateway."""
+    doorkeeper = Doorkeeper(service)
+
+    def route(path: str, method: str, answer: Callable[..., Any]) -> Route:
+        return Route(path, _handler(service, doorkeeper, answer), methods=[method])
+
+    async def described(request: Request) -> Response:
+        return JSONResponse(openapi(), headers=_PLAIN_HEADERS)
+
+    table = "/v1/tables/{table}"
+    routes = [
+        Route("/openapi.json", described),
+        route("/v1/tables", "GET", _tables),
+        route(f"{table}/ask", "POST", lambda of, who, at, body: _accepted(of.ask(who, at, body))),
+        route(f"{table}/plan", "POST", lambda of, who, at, body: of.plan(who, at, body)),
+        route(f"{table}/codebook", "GET", lambda of, who, at, _: of.public(who, at)),
+        route(f"{table}/ledger", "GET", lambda of, who, at, _: of.ledger(who, at)),
+        route(f"{table}/simulated", "GET", lambda of, who, at, _: of.simulated(who, at, 1_000)),
+        route(f"{table}/disclosure", "GET", _disclosure),
+        route(f"{table}/stop", "POST", _stop),
+        route(f"{table}/resume", "POST", _resume),
+        route("/v1/jobs", "GET", lambda of, who, _, __: {"jobs": of.history(who)}),
+        route("/v1/jobs/{job}", "GET", lambda of, who, at, _: of.described(of.job(who, at))),
+        route("/v1/jobs/{job}/answer", "GET", _answer),
+        route("/v1/jobs/{job}/approve", "POST", lambda of, who, at, _: of.approve(who, at)),
+        route("/v1/overview", "GET", lambda of, who, _, __: of.overview(who)),
+    ]
+    handlers: Any = {HTTPException: _refused, Exception: _unexpected}
+    return Starlette(routes=routes, exception_handlers=handlers)
+
+
+def _handler(service: Service, doorkeeper: Doorkeeper, answer: Callable[..., object]) -> Handler:
+    """Return a handler that identifies the analyst, and turns errors into answers."""
+
+    def answered(header: str, place: str, body: bytes) -> Response:
+        analyst = ""
+        try:
+            analyst = doorkeeper.analyst(header)
+            return _response(answer(service, analyst, place, body))
+        except DPModelsError as error:
+            return _typed(service, analyst, error)
+        except (RecursionError, MemoryError, ArithmeticError, ValueError, TypeError, LookupError):
+            return _error(422, "ArgumentError", "the request cannot be read: simplify it")
+        except Exception:
+            return _error(503, "GatewayError", "the gateway cannot answer at present: try again")
+
+    async def handle(request: Request) -> Response:
+        place = request.path_params.get("table", request.path_params.get("job", ""))
+        body = await _body(request)
+        if body is None:
+            return _error(413, "GatewayError", f"at most {MOST_BYTES:,} bytes are read")
+        return await run_in_threadpool(
+            answered, request.headers.get("authorization", ""), place, body
+        )
+
+    return handle
+
+
+async def _body(request: Request) -> bytes | None:
+    """Read a body of limited size, None if it is longer."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MOST_BYTES:
+            return None
+    return body
+
+
+def _response(value: Any) -> Response:
+    if isinstance(value, Response):
+        return value
+    return JSONResponse(value, headers=_PLAIN_HEADERS)
+
+
+def _typed(service: Service, analyst: str, error: DPModelsError) -> Response:
+    statuses = ((NotAvailable, 404), (PrivacyError, 403), (LedgerError, 409))
+    status = next((code for kind, code in statuses if isinstance(error, kind)), 422)
+    if isinstance(error, GatewayError):
+        status = error.status
+    else:
+        service.state.log(analyst, "request refused", error=type(error).__name__, status=status)
+    return _error(status, type(error).__name__, str(error))
+
+
+def _error(status: int, error: str, message: str) -> Response:
+    content = {"error": error, "message": message}
+    return JSONResponse(content, status_code=status, headers=_PLAIN_HEADERS)
+
+
+async def _refused(request: Request, error: HTTPException) -> Response:
+    return _error(error.status_code, "GatewayError", str(error.detail))
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    return _error(500, "GatewayError", "the gateway failed: tell the curator when this happened")
+
+
+def _accepted(described: dict[str, Any]) -> Response:
+    return JSONResponse(described, status_code=202, headers=_PLAIN_HEADERS)
+
+
+def _tables(service: Service, analyst: str, _: str, __: bytes) -> dict[str, Any]:
+    names = []
+    for name in service.tables:
+        with suppress(NotAvailable):
+            service.purse(analyst, name)
+            names.append(name)
+    return {"analyst": analyst, "tables": names}
+
+
+def _answer(service: Service, analyst: str, job: str, _: bytes) -> Response:
+    return Response(service.answer(analyst, job), media_type=_NETCDF, headers=_PLAIN_HEADERS)
+
+
+def _disclosure(service: Service, analyst: str, table: str, _: bytes) -> Response:
+    return HTMLResponse(service.disclosure(analyst, table), headers=_PLAIN_HEADERS)
+
+
+def _stop(service: Service, analyst: str, table: str, _: bytes) -> dict[str, Any]:
+    service.set_stopped(analyst, table, stopped=True)
+    return {"table": table, "stopped": True}
+
+
+def _resume(service: Service, analyst: str, table: str, _: bytes) -> dict[str, Any]:
+    service.set_stopped(analyst, table, stopped=False)
+    return {"table": table, "stopped": False}

@@ -1,0 +1,275 @@
+"""What a gateway does for analysts and curators, apart from HTTP."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from dpmodels.codebook import Codebook
+from dpmodels.disclosures.verb import disclosure
+from dpmodels.errors import ArgumentError, LedgerError, NotAvailable, PrivacyError
+from dpmodels.gateway.calls import PublicTable, call_of_sent, read_sent
+from dpmodels.gateway.schedule import Clock, Starter, TableQueue
+from dpmodels.gateway.settings import Gate
+from dpmodels.gateway.state import (
+    ANSWERED,
+    FAILED,
+    HELD,
+    QUEUED,
+    REFUSED,
+    WAITING,
+    Job,
+    State,
+)
+from dpmodels.gateway.worker import is_charged
+from dpmodels.models.replay import all_verbs
+from dpmodels.privacy import Ledger
+from dpmodels.privacy.ledger_head import locked
+
+_MOST_SIMULATED: Final = 10_000
+_NO_ANSWER: Final = (
+    "the job has no answer: it failed or ran out of time. What it charged stays spent; the purse "
+    "shows it"
+)
+_HIDDEN: Final = ("user", "host", "hash", "version")
+
+
+class Service:
+    """The tables, the state and the clock of a running gateway.
+
+    Parameters
+    ----------
+    gate : Gate
+        The settings.
+    start : function, optional
+        Starts a worker: a process, unless a test gives another.
+    """
+
+    def __init__(self, gate: Gate, start: Starter | None = None) -> None:
+        self.gate, self.state, self._alone = gate, State(gate.folder), ExitStack()
+        self._alone.enter_context(locked(gate.folder / "gate.db", 0.5))
+        self.clock = Clock(gate.server.tick_seconds)
+        self.ledgers: dict[str, Ledger] = {}
+        self.tables: dict[str, PublicTable] = {}
+        self.queues: dict[str, TableQueue] = {}
+        for name, settings in gate.tables.items():
+            ledger = self.ledgers[name] = gate.open_ledger(name)
+            path = gate.ledger_path(name)
+            jobs = TableQueue(name, settings, path, self.state, self.clock, start)
+            jobs.start()
+            self.queues[name] = jobs
+            book = Codebook.load(settings.codebook)
+            csv = gate.folder / f"{name}.simulated.csv" if settings.is_csv else None
+            self.tables[name] = PublicTable(name, book, ledger.adjacency, jobs.n_rows, csv)
+            _ = self.tables[name].terms  # Simulated once, before threads need them
+        self._purses = {
+            (name, purse.name): ledger.purse(purse.name)
+            for name, ledger in self.ledgers.items()
+            for purse in ledger.purses
+        }
+        self.verbs = sorted(all_verbs())
+        self._resume()
+
+    def stop(self) -> None:
+        """End all workers, and close the state."""
+        for jobs in self.queues.values():
+            jobs.stop()
+        self.state.close()
+        self._alone.close()
+
+    def _resume(self) -> None:
+        """Queue the jobs again that a stopped server left, unless they were charged."""
+        for job in self.state.jobs():
+            ledger = self.ledgers.get(job.table)
+            if job.state not in (HELD, QUEUED) or self._waits(job):
+                continue
+            if self.state.answer_path(job.id).exists():
+                self.state.set_job(job.id, ANSWERED)
+            elif ledger is None or is_charged(ledger.purse(job.purse), job.id):
+                self.state.set_job(job.id, FAILED)
+            else:
+                self._queue(job)
+
+    def _waits(self, job: Job) -> bool:
+        """Return whether a job waits for a curator's approval."""
+        table = self.gate.tables.get(job.table)
+        return job.state == HELD and table is not None and table.approval
+
+    def _scheduled(self, job: Job) -> Job:
+        """Return a queued job with its public time."""
+        public_end = self.queues[job.table].public_end(job.limit_seconds)
+        return job._replace(state=QUEUED, public_at=self.clock.tick_after(public_end))
+
+    def _queue(self, job: Job) -> Job:
+        """Record the public time of a stored job, and queue it."""
+        queued = self._scheduled(job)
+        self.state.set_job(job.id, QUEUED, public_at=queued.public_at)
+        self.queues[job.table].put(queued)
+        return queued
+
+    def purse(self, analyst: str, table: str) -> Ledger:
+        """Return the ledger of an analyst's purse; NotAvailable if there is none."""
+        name = self.gate.analysts[analyst].purse
+        if table not in self.tables or name not in self.gate.purses[table]:
+            raise NotAvailable(f"no table {table[:60]!r} is open to {analyst}")
+        return self._purses[table, name]
+
+    def require_curator(self, analyst: str) -> None:
+        """Refuse whoever is not a curator."""
+        if not self.gate.analysts[analyst].curator:
+            raise PrivacyError("only a curator may do this")
+
+    def ask(self, analyst: str, table: str, body: bytes) -> dict[str, Any]:
+        """Accept a request: check and price it, and queue a job."""
+        purse, sent = self.purse(analyst, table), read_sent(body)
+        name, settings = self.gate.analysts[analyst].purse, self.gate.tables[table]
+        call, key = call_of_sent(sent), sent.key(table, name)
+        earlier = self.state.same_request(key)
+        if earlier is not None:
+            return self.described(earlier)
+        if self.state.is_stopped(table):
+            raise LedgerError(f"the curator stopped {table!r}: nothing is accepted at present")
+        price = self.tables[table].require_fit(call, purse)
+        n_rows = self.tables[table].n_rows or settings.n_at_most
+        seconds = price.seconds(settings.least_seconds, settings.seconds_per_million, n_rows)
+        now, identifier = self.clock.now(), secrets.token_urlsafe(18)
+        request = {"verb": sent.verb, "formula": sent.formula, "words": dict(sent.words)}
+        job = Job(identifier, 0, analyst, name, table, key, request, HELD, seconds, now, now, {})
+        stored = self.state.add_job(job if settings.approval else self._scheduled(job))
+        if stored.id == identifier and stored.state == QUEUED:
+            self.queues[table].put(stored)
+        return self.described(stored)
+
+    def described(self, job: Job) -> dict[str, Any]:
+        """Return what an analyst sees of a job."""
+        now = self.clock.now()
+        state = job.visible(now)
+        plain: dict[str, Any] = {
+            "job": job.id,
+            "table": job.table,
+            "request": dict(job.request),
+            "state": state,
+            "seconds_left": round(max(job.public_at - now, 0.0), 3) if state == WAITING else 0.0,
+        }
+        if state == FAILED:
+            plain["error"] = {"error": "LedgerError", "message": _NO_ANSWER}
+        elif state == REFUSED:
+            plain["error"] = dict(job.error)
+        return plain
+
+    def job(self, analyst: str, identifier: str) -> Job:
+        """Return a job of the analyst's purse; curators see all."""
+        job, settings = self.state.job(identifier), self.gate.analysts[analyst]
+        if job is None or (job.purse != settings.purse and not settings.curator):
+            raise NotAvailable("there is no such job")
+        return job
+
+    def answer(self, analyst: str, identifier: str) -> bytes:
+        """Return the file of an answer; NotAvailable before it is public."""
+        job = self.job(analyst, identifier)
+        if job.visible(self.clock.now()) != ANSWERED:
+            raise NotAvailable("the job has no answer yet, or none at all: see its state")
+        return self.state.answer_path(identifier).read_bytes()
+
+    def history(self, analyst: str) -> list[dict[str, Any]]:
+        """Return the jobs of the analyst's purse; a curator's are those of all."""
+        settings = self.gate.analysts[analyst]
+        return [
+            self.described(job)
+            for job in self.state.jobs(None if settings.curator else settings.purse)
+        ]
+
+    def approve(self, curator: str, identifier: str) -> dict[str, Any]:
+        """Queue a job that waits for approval."""
+        self.require_curator(curator)
+        job = self.job(curator, identifier)
+        if job.state != HELD:
+            raise ArgumentError("the job does not wait for approval")
+        self.state.log(curator, "job approved", job=identifier)
+        return self.described(self._queue(job))
+
+    def set_stopped(self, curator: str, table: str, *, stopped: bool) -> None:
+        """Stop or resume a table."""
+        self.require_curator(curator)
+        if table not in self.tables:
+            raise NotAvailable("there is no such table")
+        self.state.stop(table, curator, stopped=stopped)
+
+    def plan(self, analyst: str, table: str, body: bytes) -> dict[str, Any]:
+        """Price a request; nothing is charged, and no table is opened."""
+        purse, sent = self.purse(analyst, table), read_sent(body)
+        price = self.tables[table].price(call_of_sent(sent), purse)
+        texts = ("mechanism", "cost", "total", "fits")
+        return {name: getattr(price, name) for name in texts}
+
+    def public(self, analyst: str, table: str) -> dict[str, Any]:
+        """Return the public facts of a table and the state of the purse."""
+        purse, facts = self.purse(analyst, table), self.tables[table]
+        return {
+            "table": table,
+            "codebook": facts.codebook.to_dict(),
+            "adjacency": facts.adjacency.text,
+            "n_rows": facts.n_rows,
+            "tick_seconds": self.clock.tick_seconds,
+            "verbs": self.verbs,
+            **self._budgets(purse, table),
+        }
+
+    def ledger(self, analyst: str, table: str) -> dict[str, Any]:
+        """Return the charges of the analyst's purse."""
+        purse = self.purse(analyst, table)
+        register = purse.register().drop(columns=list(_HIDDEN)).reset_index(drop=True)
+        charges = json.loads(register.to_json(orient="records"))
+        return {**self._budgets(purse, table), "charges": charges}
+
+    def _budgets(self, purse: Ledger, table: str) -> dict[str, Any]:
+        total = self.gate.tables[table].guarantee
+        return {
+            "guarantee": [type(purse.guarantee).__name__, asdict(purse.guarantee)],
+            "purse": purse.guarantee.describe(),
+            "spent": purse.spent.describe(),
+            "left": purse.remaining.describe(),
+            "table_total": total.describe(),
+            "collusion": f"against analysts who cooperate the guarantee is {total.describe()}",
+        }
+
+    def simulated(self, analyst: str, table: str, n_rows: int) -> dict[str, Any]:
+        """Return rows simulated from the codebook."""
+        self.purse(analyst, table)
+        frame = self.tables[table].simulated(min(max(n_rows, 1), _MOST_SIMULATED))
+        columns: dict[str, Any] = json.loads(frame.to_json(orient="split", date_format="iso"))
+        return {
+            name: [row[i] for row in columns["data"]] for i, name in enumerate(columns["columns"])
+        }
+
+    def disclosure(self, curator: str, table: str) -> str:
+        """Return the disclosure report of a table as HTML."""
+        self.require_curator(curator)
+        if table not in self.tables:
+            raise NotAvailable("there is no such table")
+        answers = [
+            self.state.answer_path(job.id)
+            for job in self.state.jobs()
+            if job.table == table and job.visible(self.clock.now()) == ANSWERED
+        ]
+        sources: list[Ledger | Path] = [self.ledgers[table], *answers]
+        return disclosure(sources, title=f"Disclosure report of {table}", pictures=False).as_html()
+
+    def overview(self, curator: str) -> dict[str, Any]:
+        """Return tables, purses and the audit log for a curator."""
+        self.require_curator(curator)
+        return {
+            "tables": {
+                name: {
+                    "spent": ledger.describe(),
+                    "purses": {purse.name: purse.describe() for purse in ledger.purses},
+                    "stopped": self.state.is_stopped(name),
+                }
+                for name, ledger in self.ledgers.items()
+            },
+            "audit": self.state.audit(),
+        }

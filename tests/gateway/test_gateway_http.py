@@ -1,0 +1,172 @@
+"""A gateway over HTTP with real workers, and its client."""
+
+import json
+import random
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
+
+import pytest
+from gates import gate, in_thread, serving
+from test_gateway_calls import fuzzed
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, BudgetError, FormulaError, GatewayError, LedgerError
+from dpmodels.gateway.openapi import openapi
+from dpmodels.gateway.service import Service
+from dpmodels.models.replay import all_verbs
+
+pytestmark = pytest.mark.expensive
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory):
+    """The address, the service and tokens of a gateway with worker processes."""
+    service = Service(gate(tmp_path_factory.mktemp("real"), eps=20.0, amount=10.0))
+    tokens = {name: service.state.issue_token(name, 1) for name in ("ann", "bob", "eve")}
+    with serving(service) as url:
+        yield url, service, tokens
+
+
+@pytest.fixture(scope="module")
+def scripted(tmp_path_factory):
+    """The same with the scripted worker."""
+    settings = gate(
+        tmp_path_factory.mktemp("scripted"), amount=2.0, server={"requests_per_minute": 5_000}
+    )
+    service = Service(settings, in_thread)
+    tokens = {name: service.state.issue_token(name, 1) for name in ("ann", "eve")}
+    with serving(service) as url:
+        yield url, service, tokens
+
+
+def status(url, method, path, token="", body=b""):
+    """The status and the plain values of an answer."""
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=20)
+    connection.request(method, path, body, {"Authorization": f"Bearer {token}"} if token else {})
+    answer = connection.getresponse()
+    content = answer.read()
+    connection.close()
+    return answer.status, json.loads(content)
+
+
+def test_a_remote_table_is_a_session(real):
+    url, service, tokens = real
+    gateway = dp.connect(url, token=tokens["ann"])
+    visits = gateway.table("visits")
+    assert gateway.tables == ("visits",)
+    assert visits.n_rows is None  # Of a CSV file, it is public but not known
+    assert set(visits.codebook) == {"age", "wage", "sex"}
+    fit = visits.mean("age ~ sex", eps=1.0)
+    assert type(fit) is type(
+        dp.dp_mean("age ~ sex", visits.simulated(), codebook=visits.codebook, eps=1)
+    )
+    assert fit.release.guarantee == dp.PureDP(1.0)
+    again = visits.mean("age ~ sex", eps=1.0)
+    assert again.tidy().equals(fit.tidy())
+    assert len(visits.register()) == 1
+    assert (visits.spent, visits.left) == ("eps = 1", "eps = 9")
+    assert len(visits.results) == 2
+    assert "pca" in dir(visits)
+    job = visits.submit(visits.call.mean("wage", eps=0.1))
+    assert all(tokens["ann"] not in repr(shown) for shown in (visits, gateway, job))
+    table = visits.plan([visits.call.lm("wage ~ age", eps=0.2), ("hist", "~ age", {"eps": 9.5})])
+    assert list(table["fits"]) == [True, False]
+    assert len(service.ledgers["visits"].purse("bob").register()) == 0
+
+
+def test_what_is_wrong_is_refused_before_anything_is_sent(real, monkeypatch):
+    url, _, tokens = real
+    visits = dp.connect(url, token=tokens["ann"]).table("visits")
+    monkeypatch.setattr(type(visits._gateway), "send", lambda *_: pytest.fail("sent"))
+    with pytest.raises(FormulaError):
+        visits.mean("age ~ nothing", eps=0.1)
+    with pytest.raises(ArgumentError, match="session sets person"):
+        visits.mean("age", eps=0.1, person="id")
+    with pytest.raises(BudgetError):
+        visits.mean("age")
+
+
+def test_a_job_is_found_again_by_its_identifier(real):
+    url, _, tokens = real
+    visits = dp.connect(url, token=tokens["bob"]).table("visits")
+    job = visits.submit(visits.call.lm("wage ~ age", eps=1.0))
+    fit = dp.connect(url, token=tokens["bob"]).job(job.id).result()
+    assert fit.call.formula == "wage ~ age"
+    with pytest.raises(GatewayError, match="no such job"):
+        dp.connect(url, token=tokens["ann"]).job(job.id).result()
+
+
+def test_a_purse_refuses_and_says_so(real):
+    url, _, tokens = real
+    visits = dp.connect(url, token=tokens["bob"]).table("visits")
+    with pytest.raises(LedgerError, match="Write a smaller budget"):
+        visits.mean("age", eps=10.0)
+
+
+def test_an_address_that_would_send_the_token_in_the_open_is_refused():
+    with pytest.raises(ArgumentError, match="unencrypted"):
+        dp.connect("http://gate.example", token="x")
+    with pytest.raises(ArgumentError, match="expected an address"):
+        dp.connect("ftp://gate.example", token="x")
+    with pytest.raises(GatewayError, match="cannot be reached"):
+        _ = dp.connect("http://127.0.0.1:9", token="x", patience=0).tables
+
+
+def test_tokens_are_needed_everywhere(scripted):
+    url, service, tokens = scripted
+    paths = [path for path in openapi()["paths"] if path != "/openapi.json"]
+    for path in paths:
+        method = next(iter(openapi()["paths"][path])).upper()
+        place = path.format(table="visits", job="x")
+        assert status(url, method, place)[0] == 401
+    for token in ("x", "a.b", tokens["ann"][:-1], "é" * 50, "." * 300):
+        header = token.encode("utf-8").decode("latin-1")
+        assert status(url, "GET", "/v1/tables", header)[0] == 401
+    assert status(url, "GET", "/v1/tables", tokens["ann"])[0] == 200
+    spare = service.state.issue_token("ann", 1)
+    assert status(url, "GET", "/v1/tables", spare)[0] == 200
+    tokens["ann"] = None
+    service.state.revoke_tokens("ann")
+    assert status(url, "GET", "/v1/tables", spare)[0] == 401
+    tokens["ann"] = service.state.issue_token("ann", 1)
+
+
+def test_fuzzed_bodies_are_answered_with_typed_errors(scripted):
+    url, _, tokens = scripted
+    rng = random.Random(2)
+    statuses = set()
+    for _ in range(100):
+        code, plain = status(url, "POST", "/v1/tables/visits/ask", tokens["ann"], fuzzed(rng))
+        statuses.add(code)
+        assert code == 202 or set(plain) == {"error", "message"}
+        assert "Traceback" not in json.dumps(plain)
+    assert statuses <= {202, 409, 413, 422}
+    assert 422 in statuses
+    assert status(url, "POST", "/v1/tables/visits/ask", tokens["ann"], b" " * 10**6)[0] == 413
+    for path in ("/v1/tables/%00/ask", "/v1/tables/..%2f/ask", "/v1/tables/x/ask"):
+        assert status(url, "POST", path, tokens["ann"], b"{}")[0] == 404
+    assert status(url, "PUT", "/v1/tables/visits/ask", tokens["ann"])[0] == 405
+    assert status(url, "GET", "/v1/overview", tokens["ann"])[0] == 403
+
+
+def test_requests_of_an_analyst_are_limited(tmp_path):
+    service = Service(gate(tmp_path, server={"requests_per_minute": 5}), in_thread)
+    token = service.state.issue_token("ann", 1)
+    with serving(service) as url:
+        codes = [status(url, "GET", "/v1/tables", token)[0] for _ in range(7)]
+    assert codes == [200] * 5 + [429] * 2
+
+
+def test_the_description_has_every_verb():
+    schemas = openapi()["components"]["schemas"]
+    assert set(all_verbs()) <= set(schemas)
+    words = schemas["hist"]["properties"]["words"]["properties"]
+    assert {"eps", "subset", "breaks"} <= set(words)
+    assert not {"data", "ledger", "person"} & set(words)
+
+
+def test_the_disclosure_speaks_of_collusion(real):
+    _, service, _ = real
+    page = service.disclosure("eve", "visits")
+    assert "analysts who share their answers" in page
+    assert "Purse ann" in page
