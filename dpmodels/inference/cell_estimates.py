@@ -26,7 +26,8 @@ SINGULAR, CLEAR = 1e-6, 0.25
 
 HIDDEN = (
     "the model has no estimate: noise hides the regressors, or a combination of them separates "
-    "the levels of the response; name fewer terms, or use a larger budget"
+    "the levels of the response; name fewer terms, cut numbers where most rows are (cuts=), or use "
+    "a larger budget"
 )
 
 

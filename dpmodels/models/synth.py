@@ -44,7 +44,7 @@ def dp_synth(
         The columns, two or more: ``"~ ."`` for all of the codebook, ``"~ a + b"``, or cut at
         public breaks of its own, ``"~ a + cut(age, [0, 30, 100])"``.
     protocol
-        Here ``"pooled"`` or ``"local"``.
+        Here ``"pooled"``, ``"secure_sum"`` or ``"local"``.
     cuts : int or mapping
         Public cells of numbers and days: how many, or by column how many or their ends,
         ``{"age": [0, 30, 60, 100], "income": 8}``; the others have 10.

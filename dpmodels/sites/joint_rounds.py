@@ -40,7 +40,7 @@ from dpmodels.mechanisms.counts.rounds import Rounds as CountRounds
 from dpmodels.mechanisms.covariance.rounds import Rounds
 from dpmodels.mechanisms.covariance.shells import Shells
 from dpmodels.mechanisms.lumped import Lumped
-from dpmodels.mechanisms.margins import Residual
+from dpmodels.mechanisms.margins import Graph, Residual
 from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.mechanisms.regression import Ellipsoid, Moments, NoisyGradients, Scores
 from dpmodels.mechanisms.regression.rate_scores import RateScores
@@ -54,7 +54,7 @@ from dpmodels.privacy.events import all_gaussian
 # Each of whose rounds is a sum of integers over disjoint rows, with Gaussian noise.
 IN_ROUNDS: tuple[type[Any], ...] = (
     *(Rounds, Shells, Ellipsoid, Scores, RateScores, NoisyGradients),
-    *(CountRounds, Ranges, Tree, Grid, Wavelet, Factorisation, RankTree, Refined, Residual),
+    *(CountRounds, Ranges, Tree, Grid, Wavelet, Factorisation, RankTree, Refined, Residual, Graph),
 )
 # Of the variance, for shifts that are not divided evenly between the sites: a choice.
 SLACK = 2.0**-10

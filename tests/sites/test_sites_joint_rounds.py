@@ -45,6 +45,7 @@ VERBS = {
     "shells": (dp.dp_cov, "~ x + w", {"mechanism": "shells"}),
     "merged": (dp.dp_lm, "y ~ x + g", {"lump": 100}),
     "tree": (dp.dp_hist, "~ y", {"mechanism": "tree", "breaks": 16}),
+    "synth": (dp.dp_synth, "~ g + b + t", {"cuts": 4}),
     "wavelet": (dp.dp_hist, "~ y", {"mechanism": "wavelet", "breaks": 16}),
     "grid": (dp.dp_hist, "~ x + y", {"mechanism": "grid", "breaks": 8}),
     "survival": (dp.dp_survfit, "Surv(t, b) ~ g", {"mechanism": "factorisation"}),
