@@ -18,7 +18,7 @@ from dpmodels.formula.sampling import sampling_of
 from dpmodels.formula.values import Category
 from dpmodels.mechanisms.choose import choose_strategy
 from dpmodels.mechanisms.protocol import RegressionFacts, RegressionMechanism
-from dpmodels.mechanisms.sampled import of_design
+from dpmodels.mechanisms.sampled_rows import of_design
 from dpmodels.mechanisms.tuning import Tuned
 from dpmodels.models.predicted_laws import of_outcomes
 from dpmodels.models.verb_spec import VerbSpec, slots_of

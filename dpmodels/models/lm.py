@@ -24,7 +24,7 @@ from dpmodels.mechanisms.lumped import Lumped, Recoded
 from dpmodels.mechanisms.protocol import Registered
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments, Scores
 from dpmodels.mechanisms.robust_covariance import NOBODY, RobustCovariance
-from dpmodels.mechanisms.sampled import of_design
+from dpmodels.mechanisms.sampled_rows import of_design
 from dpmodels.mechanisms.user_supplied import UserSupplied
 from dpmodels.models.predicted_laws import (
     Prediction,

@@ -13,7 +13,7 @@ from dpmodels.design.sampled_rows import SLOTS
 from dpmodels.formula.sampling import sampling_of
 from dpmodels.mechanisms.protocol import Facts
 from dpmodels.mechanisms.regression import Moments
-from dpmodels.mechanisms.sampled import UNITS, Sampled, best_cap, cap_grid
+from dpmodels.mechanisms.sampled_rows import UNITS, Sampled, best_cap, cap_grid
 from dpmodels.models.verb_spec import slots_of
 from dpmodels.privacy import (
     ZCDP,
