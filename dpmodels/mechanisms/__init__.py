@@ -2,8 +2,8 @@
 
 Tables name every mechanism of a family: those below, and ``REGRESSION``, ``COEFFICIENTS``,
 ``COUNTS``, ``CHAINS``, ``ORDERED``, ``PLANE``, ``MARGINS``, ``MEASURED``, ``RESPONSES``,
-``BOUNDS``, ``LEVELS``, ``QUANTILES``, ``MEANS``, ``SELECTION`` and ``SCREENING`` in their folders.
-Adding one adds a file and a line.
+``SAMPLED``, ``BOUNDS``, ``LEVELS``, ``QUANTILES``, ``MEANS``, ``SELECTION`` and ``SCREENING`` in
+their folders. Adding one adds a file and a line.
 """
 
 from dpmodels.mechanisms.chains import CHAINS as CHAINS
@@ -17,7 +17,6 @@ from dpmodels.mechanisms.counts import MEASURED as MEASURED
 from dpmodels.mechanisms.counts import ORDERED as ORDERED
 from dpmodels.mechanisms.counts import PLANE as PLANE
 from dpmodels.mechanisms.counts import RESPONSES as RESPONSES
-from dpmodels.mechanisms.counts import SAMPLED as SAMPLED
 from dpmodels.mechanisms.counts import Factorisation as Factorisation
 from dpmodels.mechanisms.counts import Gaussian as Gaussian
 from dpmodels.mechanisms.counts import Geometric as Geometric
@@ -73,6 +72,7 @@ from dpmodels.mechanisms.regression import Output as Output
 from dpmodels.mechanisms.regression import RateScores as RateScores
 from dpmodels.mechanisms.regression import RegressionMechanism as RegressionMechanism
 from dpmodels.mechanisms.regression import Scores as Scores
+from dpmodels.mechanisms.sampled import SAMPLED as SAMPLED
 from dpmodels.mechanisms.scalar import MEANS as MEANS
 from dpmodels.mechanisms.scalar import QUANTILES as QUANTILES
 from dpmodels.mechanisms.scalar import Bracketed as Bracketed

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
-from dpmodels.mechanisms.counts import Capped
 from dpmodels.mechanisms.protocol import CountFacts
+from dpmodels.mechanisms.sampled import Capped
 from dpmodels.models.mean import mean_spec
 from dpmodels.noise import source
 from dpmodels.postprocess.ranges import CellNoise

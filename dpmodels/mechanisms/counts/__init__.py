@@ -1,6 +1,5 @@
 """Mechanisms that release counts of rows, or of parts of rows, by cell."""
 
-from dpmodels.mechanisms.counts.capped import Capped as Capped
 from dpmodels.mechanisms.counts.factorisation import Factorisation as Factorisation
 from dpmodels.mechanisms.counts.geometric import Gaussian as Gaussian
 from dpmodels.mechanisms.counts.geometric import Geometric as Geometric
@@ -26,8 +25,6 @@ COUNTS: dict[str, type[CountMechanism]] = {
 }
 # Of one measured number alone.
 MEASURED: dict[str, type[CountMechanism]] = {"rounds": Rounds}
-# Of a survey design.
-SAMPLED: dict[str, type[CountMechanism]] = {"capped": Capped}
 # Of cells that stand in an order.
 ORDERED: dict[str, type[SumsMechanism]] = {
     "tree": Tree,
