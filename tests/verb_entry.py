@@ -182,6 +182,8 @@ class Verb:
         a "column" of `dp.etable`.
     protocols
         Between sites that take it, besides "pooled" and "local".
+    in_rounds
+        Whether "secure_sum" takes it in one process, by rounds alone.
     gaussian
         The mechanism whose noise is Gaussian, as between sites; that of counts
         needs no name.
@@ -202,6 +204,7 @@ class Verb:
     forms: tuple[Form, ...] = ()
     results: Mapping[str, str] = field(default_factory=dict)
     protocols: tuple[str, ...] = ()
+    in_rounds: bool = False
     gaussian: str = ""
     refused: tuple[Refusal, ...] = ()
 

@@ -189,6 +189,7 @@ MARGINS = Verb(
         Form("~ sex*(wage > 0)", "persons", {"mechanism": "marginals"}, "marginals"),
     ),
     results={"MarginsResult": "plot"},
+    in_rounds=True,
     refused=refusals.MARGINS,
 )
 SYNTH = Verb(
@@ -209,6 +210,7 @@ SYNTH = Verb(
         Form("~ sex + (wage > 0)", "persons"),
     ),
     results={"SynthResult": "plot"},
+    in_rounds=True,
     refused=refusals.SYNTH,
 )
 SUMMARY = Verb(
@@ -286,6 +288,7 @@ SERIES = Verb(
         Form("~ sex", "standing", {"time": "week"}),
     ),
     results={"SeriesResult": "plot"},
+    in_rounds=True,
     refused=refusals.SERIES,
 )
 SURVFIT = Verb(

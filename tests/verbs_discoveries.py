@@ -19,6 +19,7 @@ BOUNDS = Verb(
     families="bounds",
     forms=(Form("~ wage", "stored forged planned"), Form("~ age", "standing")),
     results={"BoundsResult": "plot"},
+    in_rounds=True,
     refused=refusals.BOUNDS,
 )
 LEVELS = Verb(

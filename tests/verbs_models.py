@@ -177,6 +177,7 @@ LOGISTIC = Verb(
         Form("sex ~ age", "standing", {"mechanism": "gradients"}, "gradients"),
     ),
     results={"GLMResult": DRAWN},
+    in_rounds=True,
     refused=refusals.GLM,
 )
 TUNED = replace(

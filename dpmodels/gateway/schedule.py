@@ -187,12 +187,12 @@ Starter = Callable[[TableSettings, Path], Worker | None]
 def started_process(settings: TableSettings, path: Path) -> Worker | None:
     """Start a process, and wait until its table is open; None if it cannot be opened."""
     context = multiprocessing.get_context("spawn")
-    near, far = context.Pipe()
-    process = context.Process(target=run_worker, args=(settings, path, far), daemon=True)
+    parent_end, worker_end = context.Pipe()
+    process = context.Process(target=run_worker, args=(settings, path, worker_end), daemon=True)
     process.start()
-    far.close()
+    worker_end.close()
     with suppress(EOFError, OSError):
-        if near.poll(_START_SECONDS):
-            return Worker(process, near, near.recv())
+        if parent_end.poll(_START_SECONDS):
+            return Worker(process, parent_end, parent_end.recv())
     process.kill()
     return None

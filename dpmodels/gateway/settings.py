@@ -154,9 +154,9 @@ def gate_of(plain: Mapping[str, Any], base: Path) -> Gate:
     purses = {}
     for name, table in dict(plain.get("tables", {})).items():
         _require_name(name, "a table")
-        given = dict(table)
-        purses[name] = _purses(given.pop("purses", {}), f"[tables.{name}.purses]")
-        tables[name] = _table(given, base, f"[tables.{name}]")
+        entries = dict(table)
+        purses[name] = _purses(entries.pop("purses", {}), f"[tables.{name}.purses]")
+        tables[name] = _table(entries, base, f"[tables.{name}]")
         _require_purses(tables[name], purses[name])
     if not tables:
         raise ArgumentError('no table is declared: write [tables.visits] with data = "visits.csv"')

@@ -132,7 +132,7 @@ def pair_regression(
     constant = Scores(columns[0].variable, np.ones_like(columns[0].values))
     parts = [constant, *columns] if intercept else list(columns)
     products = np.array(
-        [[_sum(released, one, other) for other in parts] for one in parts], dtype=np.float64
+        [[_sum(released, left, right) for right in parts] for left in parts], dtype=np.float64
     )
     information = products[:-1, :-1]
     scale = np.sqrt(np.maximum(np.diagonal(information), np.finfo(float).tiny))
@@ -163,35 +163,35 @@ def identified(law: CellLaw, inverse: Floats, spread: Floats) -> CellLaw:
 def are_detected(released: Residuals, columns: Sequence[Scores]) -> NDArray[np.bool_]:
     """Return which columns have a sum of squares that is distinguished from 0."""
     sds = (
-        math.sqrt(noise_of({(one.variable,): one.values[:, None] ** 2}, released)[0, 0])
-        for one in columns
+        math.sqrt(noise_of({(column.variable,): column.values[:, None] ** 2}, released)[0, 0])
+        for column in columns
     )
-    squares = [_sum(released, one, one) for one in columns]
+    squares = [_sum(released, column, column) for column in columns]
     return np.array([square > DETECTION_SDS * sd for square, sd in zip(squares, sds, strict=True)])
 
 
-def _sum(released: Residuals, one: Scores, other: Scores) -> float:
+def _sum(released: Residuals, left: Scores, right: Scores) -> float:
     """Return the released sum of the products of two columns."""
-    term, weights = _product(one, other)
+    term, weights = _product(left, right)
     return float((weights * released.table(term)).sum())
 
 
 def _products(parts: Sequence[Scores], left: Floats, right: Floats) -> dict[Term, Floats]:
     """Return weights of released tables, by column k: ``(Σ_a left_ak z_a)(Σ_b right_bk z_b)``."""
     tables: dict[Term, Floats] = {}
-    for one, by_one in zip(parts, left, strict=True):
-        for other, by_other in zip(parts, right, strict=True):
-            term, weights = _product(one, other)
+    for scores, by_left in zip(parts, left, strict=True):
+        for second_scores, by_right in zip(parts, right, strict=True):
+            term, weights = _product(scores, second_scores)
             table = tables.setdefault(term, np.zeros((weights.size, left.shape[1])))
-            table += weights.reshape(-1, 1) * (by_one * by_other)
+            table += weights.reshape(-1, 1) * (by_left * by_right)
     return tables
 
 
-def _product(one: Scores, other: Scores) -> tuple[Term, Floats]:
+def _product(left: Scores, right: Scores) -> tuple[Term, Floats]:
     """Return a term of one variable or two, and the product of two columns by level."""
-    if one.variable == other.variable:
-        return (one.variable,), one.values * other.values
-    first, second = sorted((one, other), key=lambda scores: scores.variable)
+    if left.variable == right.variable:
+        return (left.variable,), left.values * right.values
+    first, second = sorted((left, right), key=lambda scores: scores.variable)
     return (first.variable, second.variable), np.multiply.outer(first.values, second.values)
 
 

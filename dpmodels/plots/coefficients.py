@@ -126,16 +126,16 @@ def _rows(labels: Sequence[str], *, grouped: bool) -> _Rows:
     levels = [_LEVEL.fullmatch(label) for label in labels]
     names: list[str] = []
     positions: list[int] = []
-    whole = short_names(labels, _LONGEST_TERM)
+    full_names = short_names(labels, _LONGEST_TERM)
     for variable, terms in groupby(range(len(labels)), lambda i: (m := levels[i]) and m[1]):
         at = list(terms)
-        shown = [whole[i] for i in at]
+        texts = [full_names[i] for i in at]
         if grouped and variable is not None and len(at) > 1:
             names += short_names([variable], _LONGEST_TERM)
             of_variable = [match[2] for i in at if (match := levels[i])]
-            shown = list(short_names(of_variable, _LONGEST_TERM))
+            texts = list(short_names(of_variable, _LONGEST_TERM))
         positions += range(len(names), len(names) + len(at))
-        names += shown
+        names += texts
     return _Rows(tuple(names), np.array(positions, dtype=np.float64))
 
 

@@ -137,8 +137,8 @@ def test_only_released_values_steer_the_ellipsoid(monkeypatch):
     for seed in (1, 2):
         answers, seen = np.random.default_rng(5), []
 
-        def noisy(exact, *_, drawn=answers):
-            return drawn.uniform(0, 1e9, exact.shape)
+        def noisy(parts, *_, drawn=answers):
+            return [drawn.uniform(0, 1e9, exact.shape) for exact, _ in parts]
 
         def scaled(passes, measure, *words, seen=seen):
             arrays = [one.tolist() for one in words if isinstance(one, np.ndarray)]
@@ -157,7 +157,7 @@ def test_only_released_values_steer_the_ellipsoid(monkeypatch):
             return NoisyMoments(1e4, drawn.uniform(0, 1, size), spread, noise_of(plan))
 
         with monkeypatch.context() as patch:
-            patch.setattr("dpmodels.mechanisms.add_noise.add_noise", noisy)
+            patch.setattr("dpmodels.mechanisms.add_noise.noisy_sums", noisy)
             patch.setattr(ellipsoid, "noised_moments", rough)
             patch.setattr(ellipsoid.Passes, "measured", scaled)
             patch.setattr(ellipsoid.Passes, "within", turned)

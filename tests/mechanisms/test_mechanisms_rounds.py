@@ -188,8 +188,10 @@ def test_only_released_values_steer_it(monkeypatch):
     for seed in (1, 2):
         answers, seen = np.random.default_rng(5), []
         monkeypatch.setattr(
-            "dpmodels.mechanisms.add_noise.add_noise",
-            lambda exact, *_, drawn=answers: drawn.uniform(0, 1e9, exact.shape),
+            "dpmodels.mechanisms.add_noise.noisy_sums",
+            lambda parts, *_, drawn=answers: [
+                drawn.uniform(0, 1e9, exact.shape) for exact, _ in parts
+            ],
         )
 
         def scaled(passes, measure, *words, seen=seen):

@@ -21,16 +21,17 @@ class Transcript:
 
     def __init__(self):
         self.values, self.exact, self.scales = [], [], []
-        self.own = count_noise.counts_released
+        self.own = count_noise.noisy_sums
 
-    def __call__(self, card, plan, exact, noise, rows, law):
+    def __call__(self, parts, draw, entropy):
+        ((exact, scale),) = parts
         turn = len(self.exact)
         self.exact.append(exact)
         if turn == len(self.values):
-            self.values.append(exact + noise.astype(object))
-            self.scales.append(plan.scale)
-        assert self.scales[turn] == plan.scale
-        return self.own(card, plan, exact, self.values[turn] - exact, rows, law)
+            self.values.append(self.own(parts, draw, entropy)[0])
+            self.scales.append(scale)
+        assert self.scales[turn] == scale
+        return [self.values[turn]]
 
     def again(self):
         found, self.exact = self.exact, []
@@ -53,7 +54,7 @@ def test_along_a_transcript_neighbours_print_alike_and_lose_what_is_charged(
     furthest, found = 0.0, set()
     for number, pair in enumerate([*pairs, *([(ODD[0], ODD[1])] * (relation == "replace"))]):
         told = Transcript()
-        monkeypatch.setattr(count_noise, "counts_released", told)
+        monkeypatch.setattr(count_noise, "noisy_sums", told)
         shown, exact = [], []
         for row in pair:
             rows = [*others[:30], *([row] if row else []), *others[30:]]

@@ -1,6 +1,7 @@
 """One crossing for every verb: sites, a formula that is parsed once, and who may watch."""
 
 import inspect
+from itertools import product
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ ASKED = {
     "dp_quantile": ("a ~ y", {}),
 }
 ALONE = ("dp_glm", "dp_svm", "dp_quantile")
+ROUNDS = {("dp_glm", "secure_sum"), ("dp_quantile", "secure_sum")}  # Taken round by round
 
 
 def rows(count=60, seed=0):
@@ -67,12 +69,13 @@ def test_a_formula_is_parsed_once_however_many_sites(verb, monkeypatch):
     assert len(parsed) == 1
 
 
-@pytest.mark.parametrize("protocol", SENT)
-@pytest.mark.parametrize("verb", ALONE)
+@pytest.mark.parametrize(
+    ("verb", "protocol"), [pair for pair in product(ALONE, SENT) if pair not in ROUNDS]
+)
 def test_what_sites_cannot_add_is_refused_by_name_before_a_row_is_read(verb, protocol):
-    ledger = dp.Ledger(10, 1e-5)
-    with pytest.raises(ArgumentError, match=f"'{protocol}'.*{verb}.*'pooled'"):
-        ask(verb, {name: dict(MINES) for name in "nsw"}, protocol, ledger=ledger)
+    ledger, words = dp.Ledger(10, 1e-5), {"delta": 1e-6}
+    with pytest.raises(ArgumentError, match=f"'{protocol}'.*'pooled'"):
+        ask(verb, {name: dict(MINES) for name in "nsw"}, protocol, ledger=ledger, **words)
     assert ledger.entries == ()
 
 

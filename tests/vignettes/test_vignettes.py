@@ -37,6 +37,7 @@ def test_there_are_vignettes():
         "21-after-the-fit",
         "22-from-the-shell",
         "23-survey-designs",
+        "24-synthetic-tables",
     ]
 
 

@@ -45,8 +45,8 @@ def expected_errors(model: GraphicalModel, released: Residuals, entropy: Entropy
         errors = [
             _errors(model, simulated, term) for term in _terms(len(released.sizes), n_columns)
         ]
-        both = [pair for pair in errors if pair is not None]
-        means = np.mean(both, axis=0) if both else np.full(2, np.nan)
+        available = [pair for pair in errors if pair is not None]
+        means = np.mean(available, axis=0) if available else np.full(2, np.nan)
         expected.append(float(means[0]))
         independent.append(float(means[1]))
     return MarginErrors(tuple(expected), tuple(independent))
