@@ -205,7 +205,7 @@ SYNTH = Verb(
         Form("~ sex + region", "stored", {"structure": "~ sex:region"}, "declared"),
         Form("~ sex + region", "stored", {"adjacency": "add-remove"}, "add-remove"),
         Form("~ sex + age", "planned labelled", {"cuts": 3, "structure": "~ sex:age"}),
-        Form("~ sex + region + day", "hostile", {"cuts": 3}),
+        Form("~ sex + region + wage", "hostile", {"cuts": 3}),
         Form("~ sex + week", "standing"),
         Form("~ sex + (wage > 0)", "persons"),
     ),

@@ -1,7 +1,6 @@
 """Faults in the sensitivity and in the noise, each planted with a monkeypatch."""
 
 import dataclasses
-import sys
 from collections.abc import Callable
 from functools import partial
 
@@ -64,21 +63,14 @@ def the_sensitivity_is_twice_too_large(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(add_noise, "moment_sensitivity", wasteful)
 
 
-def _everywhere(patch: pytest.MonkeyPatch, own: Callable[..., object], other: object) -> None:
-    """Put something in the place of a function, in every mechanism that uses it."""
-    for name, module in list(sys.modules.items()):
-        if name.startswith("dpmodels.mechanisms") and vars(module).get(own.__name__) is own:
-            patch.setattr(module, own.__name__, other)
-
-
 def _drawn_by(patch: pytest.MonkeyPatch, draw: Draw) -> None:
     """Put another draw, given the right one, in its place."""
-    own = add_noise.add_noise
+    own = add_noise.noisy_sums
 
-    def drawn(exact, scale, entropy, law=add_noise.GAUSSIAN):
-        return own(exact, scale, entropy, law._replace(draw=partial(draw, law.draw)))
+    def drawn(parts, right, entropy):
+        return own(parts, partial(draw, right), entropy)
 
-    _everywhere(patch, own, drawn)
+    patch.setattr(add_noise, "noisy_sums", drawn)
 
 
 def the_noise_is_halved(patch: pytest.MonkeyPatch) -> None:
@@ -105,33 +97,35 @@ def the_laplace_noise_is_gaussian(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_noise_off_the_diagonal(patch: pytest.MonkeyPatch) -> None:
-    symmetric = add_noise.noised_symmetric
+    own = add_noise.noisy_sums
 
-    def bare(exact, *words):
-        sums = exact.astype(float)
-        np.fill_diagonal(sums, np.diagonal(symmetric(exact, *words)))
-        return sums
+    def bare(parts, *words):
+        noisy = own(parts, *words)
+        if len(parts) > 1:
+            noisy[-2] = parts[-2][0]  # What is above the diagonal
+        return noisy
 
-    patch.setattr(add_noise, "noised_symmetric", bare)
+    patch.setattr(add_noise, "noisy_sums", bare)
 
 
 def the_diagonal_has_the_noise_of_the_rest(patch: pytest.MonkeyPatch) -> None:
-    symmetric = add_noise.noised_symmetric
-
-    def flat(exact, diagonal, off, *words):
-        return symmetric(exact, off, off, *words)
-
-    patch.setattr(add_noise, "noised_symmetric", flat)
+    triangle = add_noise._triangle
+    patch.setattr(add_noise, "_triangle", lambda exact, _, off: triangle(exact, off, off))
 
 
 def both_triangles_have_noise_of_their_own(patch: pytest.MonkeyPatch) -> None:
-    symmetric = add_noise.noised_symmetric
+    own, symmetric, lower = add_noise.noisy_sums, add_noise._symmetric, []
 
-    def twice(*words):
-        one, other = (symmetric(*words) for _ in range(2))
-        return np.triu(one) + np.tril(other, -1)
+    def noted(parts, *words):
+        if len(parts) > 1:
+            lower[:] = [own(parts[-2:-1], *words)[0].astype(float)]
+        return own(parts, *words)
 
-    patch.setattr(add_noise, "noised_symmetric", twice)
+    def twice(above, diagonal):
+        return np.triu(symmetric(above, diagonal)) + np.tril(symmetric(lower[0], diagonal), -1)
+
+    patch.setattr(add_noise, "noisy_sums", noted)
+    patch.setattr(add_noise, "_symmetric", twice)
 
 
 def one_draw_serves_the_whole_matrix(patch: pytest.MonkeyPatch) -> None:
@@ -146,12 +140,14 @@ def the_noise_is_used_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_noise_is_larger_for_more_rows(patch: pytest.MonkeyPatch) -> None:
-    own = add_noise.add_noise
+    own = add_noise.noisy_sums
 
-    def adaptive(exact, scale, *words):
-        return own(exact, scale * (1 + float(abs(exact).max()) * 2.0**-50), *words)
+    def adaptive(parts, *words):
+        sizes = [float(abs(exact).max(initial=0)) for exact, _ in parts]
+        wider = [(e, s * (1 + size * 2.0**-50)) for (e, s), size in zip(parts, sizes, strict=True)]
+        return own(wider, *words)
 
-    _everywhere(patch, own, adaptive)
+    patch.setattr(add_noise, "noisy_sums", adaptive)
 
 
 def the_release_states_half_its_noise(patch: pytest.MonkeyPatch) -> None:

@@ -57,6 +57,10 @@ def assert_alike(one, two):
 def test_every_verb_releases_the_same_integers_from_partitions(form):
     table, form = pd.DataFrame(ROWS), FORMS_BY_ID[form]
     late = dd.from_pandas(table, npartitions=3, sort=False)
+    if "design" in form.options:
+        with pytest.raises(dp.errors.DPModelsError, match="survey design"):
+            form.ask(late)
+        return
     assert_alike(released(form, late), released(form, table))
 
 
