@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 # Most rows that are drawn at once: a choice.
 MOST_ROWS = 100_000_000
+# Of a call that gives no number: a choice.
+MOST_UNASKED = 1_000_000
 NOT_DATA = (
     "synthetic rows: standard errors computed from them are too small; use lm(), glm(), table(), "
     "mean() and quantile() of the dp_synth result"
@@ -114,7 +116,8 @@ class SynthResult(Result):
         Parameters
         ----------
         n : int, optional
-            How many, from 1 to 100,000,000; by default the released number of rows.
+            How many, from 1 to 100,000,000; by default the released number of rows, at most
+            1,000,000.
         draw : int, default 0
             Which draw: the same number gives the same rows.
 
@@ -131,8 +134,8 @@ class SynthResult(Result):
         ArgumentError
             If `n` is not a positive whole number.
         """
-        default = round(self.source.released.n_rows) if n is None else n
-        n_rows = integer("n", default, 1, MOST_ROWS, ", the number of synthetic rows")
+        released = min(max(round(self.source.released.n_rows), 1), MOST_UNASKED)
+        n_rows = integer("n", released if n is None else n, 1, MOST_ROWS, ", of synthetic rows")
         entropy = self.source.random_words("rows", integer("draw", draw, 0, MOST_ROWS))
         codes = sample(self.source.complete_model, n_rows, entropy)
         columns = {
