@@ -14,6 +14,7 @@ from scipy.special import ndtri
 from dpmodels import arguments
 from dpmodels.mechanisms.protocol import Facts, Plan, release_terms
 from dpmodels.noise import Entropy, discrete_gaussian, discrete_laplace, noisy_sums
+from dpmodels.noise.addition import Part
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess.denoise import psd_values, recompose
 from dpmodels.privacy import ZCDP, Adjacency, Guarantee, split_gaussian
@@ -150,9 +151,7 @@ def add_noise(
     return add_noises([(exact, scale)], entropy, law)[0]
 
 
-def add_noises(
-    parts: Sequence[tuple[NDArray[np.generic], float]], entropy: Entropy, law: Law = GAUSSIAN
-) -> list[Floats]:
+def add_noises(parts: Sequence[Part], entropy: Entropy, law: Law = GAUSSIAN) -> list[Floats]:
     """Add noise to several arrays of integers, which are released in one round."""
     return [sums.astype(np.float64) for sums in noisy_sums(parts, law.draw, entropy)]
 
@@ -179,9 +178,7 @@ def noised_symmetric(
     return _symmetric(upper, on)
 
 
-def _triangle(
-    exact: NDArray[np.generic], diagonal: float, off: float
-) -> list[tuple[NDArray[np.generic], float]]:
+def _triangle(exact: NDArray[np.generic], diagonal: float, off: float) -> list[Part]:
     """Divide a symmetric matrix into what is above the diagonal and what is on it."""
     return [(exact[np.triu_indices(len(exact), 1)], off), (np.diagonal(exact), diagonal)]
 
@@ -219,7 +216,7 @@ def noised_count(
     return _count_and_total(add_noises(_first_line(exact, plan), entropy, law), plan)
 
 
-def _first_line(exact: NDArray[np.generic], plan: Plan) -> list[tuple[NDArray[np.generic], float]]:
+def _first_line(exact: NDArray[np.generic], plan: Plan) -> list[Part]:
     """Return the number of rows and, where the plan has noise for it, their sum, exact."""
     count, total = (exact[:1, 0], plan.steps.count), (exact[0, 1:], plan.steps.mean)
     return [count] if math.isnan(plan.steps.mean) else [count, total]

@@ -83,7 +83,11 @@ def widening(sites: int, honest: int) -> float:
 def planning(
     plan_of: Callable[[Any], Any], sites: int, honest: int, protocol: str
 ) -> Callable[[Guarantee], Any]:
-    """Return a function that plans for the noise of all sites and charges for the honest ones'."""
+    """Return a function that plans for the noise of all sites and charges for the honest ones'.
+
+    Scales and guarantee of the plan are those of all sites' noise, and a mechanism takes its noise
+    from them alone; its events are those of the honest sites' noise.
+    """
     wide = widening(sites, honest)
 
     def plan(guarantee: Guarantee) -> Any:

@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from dpmodels.sites.key_file import Participant
 
 
-if TYPE_CHECKING:
-    pass
-
 Words = NDArray[np.uint64]
 
 # A site does not know how many rows the others have; two words hold any sum.

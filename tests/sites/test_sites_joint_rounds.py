@@ -9,12 +9,13 @@ import pytest
 from scipy import stats
 
 import dpmodels as dp
+from dpmodels.audit.verb_recipes import Recorder
 from dpmodels.errors import ArgumentError, BudgetError, PrivacyError
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, add_noise
 from dpmodels.noise import NoiseOfSites, discrete_gaussian, seeded
 from dpmodels.privacy import GaussianEvent, gaussian_eps
 from dpmodels.privacy.events import all_gaussian
-from dpmodels.sites import Parties, SecureSum, Witness
+from dpmodels.sites import Parties, SecureSum
 from dpmodels.sites.joint_rounds import SLACK, Coalition, InOneProcess, fineness, widening
 
 N = 400
@@ -66,17 +67,6 @@ def fitted(name, words, **more):
     return verb(formula, **{"codebook": BOOK, "eps": 2, "delta": 1e-6, **options, **words, **more})
 
 
-class Measured(Witness):
-    """Keeps the first mechanism, its plan and the statistics of all sites."""
-
-    def __init__(self):
-        self.first = None
-
-    def measured(self, strategy, statistics, names, plan):
-        if self.first is None:
-            self.first = strategy, statistics, plan
-
-
 class Recorded(NoiseOfSites):
     """Gives answers of before, or new ones; keeps the exact integers of each round."""
 
@@ -98,11 +88,12 @@ class Recorded(NoiseOfSites):
 
 
 def measured(name, tables):
-    witness = Measured()
+    witness = Recorder()
     holders = Parties(tuple("AB"), tuple(tables), SecureSum(), witness=witness)
     with dp.simulation(seed=3):
         fitted(name, {"data": holders})
-    return witness.first
+    strategy, statistics, _, plan = witness.measurements[0]
+    return strategy, statistics, plan
 
 
 @pytest.mark.expensive
