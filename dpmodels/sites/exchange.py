@@ -196,9 +196,8 @@ class Exchange(NoiseOfSites):
             return self._in_one_round(protocol, strategy, names, plan)
         self._rounds = _Rounds(protocol, len(names), plan.events, statistic.fingerprint.digest)
         statistics = [statistic]
-        if plan.facts.adjacency.n_public and self._rows_of_others():
-            rows = self._absent(self._rows_of_others())
-            statistics.append(strategy.measure(rows, plan))
+        if plan.facts.adjacency.n_public and (n_absent := self._rows_of_others()):
+            statistics.append(strategy.measure(self._absent(n_absent), plan))
         release = released(strategy, statistics, plan, self)
         return protocol.joined(release, names, self.numbers, self._number)
 
