@@ -17,7 +17,14 @@ from dpmodels.noise import Entropy, discrete_gaussian, discrete_laplace, noisy_s
 from dpmodels.noise.addition import Part
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess.denoise import psd_values, recompose
-from dpmodels.privacy import ZCDP, Adjacency, Guarantee, split_gaussian
+from dpmodels.privacy import (
+    ZCDP,
+    Adjacency,
+    GaussianEvent,
+    Guarantee,
+    gaussian_multiplier,
+    split_gaussian,
+)
 from dpmodels.released import Ball, MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import Passes, moment_sensitivity, moment_weights
 from dpmodels.statistics.moments import (
@@ -110,6 +117,17 @@ def laplace_multipliers(
         return split_gaussian(math.sqrt(0.5 / guarantee.rho) * ROUND_UP, shares)
     total = math.fsum(shares)
     return tuple(total / (share * guarantee.eps) * ROUND_UP for share in shares)
+
+
+def divided_gaussian(guarantee: Guarantee, share: float) -> tuple[ZCDP, GaussianEvent]:
+    """Return what is left of a guarantee beside a Gaussian release of a share, and its event.
+
+    The share is one of rho, or of the square ``1/m²`` of a multiplier.
+    """
+    # Rounding of the split is covered by a few parts in 10^15.
+    total_multiplier = gaussian_multiplier(guarantee) * (1 + 1e-14)
+    rest, part = split_gaussian(total_multiplier, (1 - share, share))
+    return ZCDP(0.5 / rest**2), GaussianEvent(part)
 
 
 def _normal_tail(chance: float) -> float:

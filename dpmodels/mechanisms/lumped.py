@@ -28,11 +28,11 @@ import numpy as np
 from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.formula import Block, Design
 from dpmodels.formula.lumping import COUNTS_SHARE, Merged, small_levels
-from dpmodels.mechanisms.add_noise import ROUND_UP, noised_rows
+from dpmodels.mechanisms.add_noise import ROUND_UP, divided_gaussian, noised_rows
 from dpmodels.mechanisms.protocol import CovarianceMechanism, Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import choose_lattice
-from dpmodels.privacy import ZCDP, GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
+from dpmodels.privacy import Guarantee
 from dpmodels.released import MechanismInfo, MomentsRelease
 from dpmodels.statistics import Passes, Statistic
 from dpmodels.statistics.passes import level_counts
@@ -80,7 +80,7 @@ class Lumped:
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Divide the budget. BudgetError as of the base."""
-        rest, event = _divided(guarantee)
+        rest, event = divided_gaussian(guarantee, COUNTS_SHARE)
         base_plan = self.base.plan(facts, rest)
         changed = 1 + facts.adjacency.n_public
         scale = event.multiplier * math.sqrt(changed * len(self.levels.blocks)) * ROUND_UP
@@ -101,21 +101,13 @@ class Lumped:
         counts, noise_sd = noised_rows(exact, scale, entropy)
         merged = _merged(self.levels.blocks, counts, self.minimum)
         strategy, facts, public, scaling = self.recoded(merged)
-        rest, _ = _divided(plan.guarantee)
+        rest, _ = divided_gaussian(plan.guarantee, COUNTS_SHARE)
         rest_plan = strategy.plan(facts, rest)
         base_plan = self.base.plan(plan.facts, rest)
         assert rest_plan.events == base_plan.events, "events do not depend on the columns"
         moments = passes.remeasured(public, scaling, lambda x: strategy.measure(x, rest_plan))
         release = strategy.release(moments, rest_plan, entropy)
         return replace(release, events=plan.events, lumped=merged, lumped_sd=noise_sd)
-
-
-def _divided(guarantee: Guarantee) -> tuple[ZCDP, GaussianEvent]:
-    """Return what the moments are to satisfy, and the event of the rest."""
-    # Rounding of the split is covered by a few parts in 10^15.
-    whole = gaussian_multiplier(guarantee) * (1 + 1e-14)
-    moments, levels = split_gaussian(whole, (1 - COUNTS_SHARE, COUNTS_SHARE))
-    return ZCDP(0.5 / moments**2), GaussianEvent(levels)
 
 
 def _merged(blocks: tuple[Block, ...], counts: Any, minimum: float) -> Merged:

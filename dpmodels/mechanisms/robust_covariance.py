@@ -52,6 +52,7 @@ from dpmodels.mechanisms.add_noise import (
     ROOM,
     ROUND_UP,
     SMALLEST_SCALE,
+    divided_gaussian,
     laplace_multipliers,
     noised_symmetric,
 )
@@ -68,8 +69,6 @@ from dpmodels.privacy import (
     Guarantee,
     LaplaceEvent,
     PureDP,
-    gaussian_multiplier,
-    split_gaussian,
 )
 from dpmodels.released import Ball, Meat, MechanismInfo, MomentsRelease
 from dpmodels.statistics import Passes, Statistic
@@ -180,10 +179,7 @@ class RobustCovariance:
             if isinstance(guarantee, ZCDP):
                 return ZCDP(guarantee.rho * shares[0]), event
             return PureDP(guarantee.eps * shares[0]), event
-        # Rounding of the split is covered by a few parts in 10^15.
-        total_multiplier = gaussian_multiplier(guarantee) * (1 + 1e-14)
-        moments, squares = split_gaussian(total_multiplier, shares)
-        return ZCDP(0.5 / moments**2), GaussianEvent(squares)
+        return divided_gaussian(guarantee, self.share)
 
     def _squares(
         self, passes: Passes, release: MomentsRelease, plan: Plan, entropy: Entropy

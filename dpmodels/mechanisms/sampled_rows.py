@@ -38,6 +38,7 @@ from dpmodels.mechanisms.add_noise import (
     GAUSSIAN,
     LAPLACE,
     ROUND_UP,
+    divided_gaussian,
     laplace_multipliers,
     noised_rows,
 )
@@ -48,8 +49,6 @@ from dpmodels.privacy import (
     Guarantee,
     LaplaceEvent,
     PureDP,
-    gaussian_multiplier,
-    split_gaussian,
 )
 from dpmodels.privacy.events import all_gaussian
 from dpmodels.released import MechanismInfo, UnitCap
@@ -120,9 +119,7 @@ class Sampled:
             if isinstance(guarantee, PureDP):
                 return PureDP(guarantee.eps * shares[0]), event
             return replace(guarantee, eps=guarantee.eps * shares[0]), event
-        # Rounding of the split is covered by a few parts in 10^15.
-        rest, units = split_gaussian(gaussian_multiplier(guarantee) * (1 + 1e-14), shares)
-        return ZCDP(0.5 / rest**2), GaussianEvent(units)
+        return divided_gaussian(guarantee, CAP_SHARE)
 
 
 def of_design(base: Any, sampling: Sampling | None) -> Any:
