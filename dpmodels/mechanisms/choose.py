@@ -155,9 +155,9 @@ def auto_moments(
         return plain, "it reads the rows once, and its noise is the least for rows of small norm."
     noise_sd = noise_of_lengths(RoundsPure() if pure else Rounds(), facts, guarantee)
     printed_sd = noise_sd * _of_one(facts.adjacency)
-    counts_text = f"a noisy histogram of row norms (noise sd {two_digits(printed_sd)})"
+    counts_text = f"noisy counts of norms (sd {two_digits(printed_sd)})"
     if n_rows is None:
-        return name, f"it first estimates the centre and the radius of the rows from {counts_text}."
+        return name, f"it first estimates the centre and radius of the rows from {counts_text}."
     rows_text = _many(n_rows, facts.adjacency)
     if n_rows < (ENOUGH_PURE if pure else ENOUGH) * noise_sd:
         return (
@@ -166,7 +166,7 @@ def auto_moments(
         )
     return (
         name,
-        f"{rows_text} is large enough to estimate the centre and the radius of the rows from "
+        f"{rows_text} is large enough to estimate the centre and radius of the rows from "
         f"{counts_text}.",
     )
 
