@@ -49,7 +49,7 @@ def did_you_mean(name: object, options: Iterable[object]) -> str:
     text = name.strip().casefold() if isinstance(name, str) else ""
     text = text.removeprefix("dp_") if text.removeprefix("dp_") in folded else text
     matches = [option for option in folded if _begins(option, text)]
-    matches = [text] if text in matches else matches or get_close_matches(text, folded, n=3)
+    matches = [text] if text in folded else matches or get_close_matches(text, folded, n=3)
     near = " or ".join(repr(folded[match]) for match in matches if folded[match] != name)
     return f" (did you mean {near}?)" if near else ""
 
