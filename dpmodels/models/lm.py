@@ -24,7 +24,7 @@ from dpmodels.mechanisms.lumped import Lumped, Recoded
 from dpmodels.mechanisms.protocol import Registered
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments, Scores
 from dpmodels.mechanisms.robust_covariance import NOBODY, RobustCovariance
-from dpmodels.mechanisms.sampled_rows import of_design
+from dpmodels.mechanisms.sampled_rows import SQUARES_SHARE, marks_of, of_design
 from dpmodels.mechanisms.user_supplied import UserSupplied
 from dpmodels.models.predicted_laws import (
     Prediction,
@@ -267,6 +267,9 @@ def _way(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
             strategy = replace(strategy, alike=max(strategy.alike, UNEVEN))
         terms = layout(call, weights)
         robust = RobustCovariance(strategy, equation.intercept, terms, vcov=kind)
+        marks = marks_of(sampling, is_domain=request.subset is not None)
+        if marks:
+            robust = replace(robust, share=SQUARES_SHARE, marks=marks)
         return of_design(robust, sampling), reason
 
     return VerbSpec(
