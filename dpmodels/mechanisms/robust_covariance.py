@@ -213,7 +213,7 @@ class RobustCovariance:
         longest = min(math.sqrt(part / (widest * scale)), places * _farthest(score))
         if self.marks:
             # At a huge budget the lattice is the error: no score is as long as all rows alike.
-            longest = min(longest, 2 * math.sqrt(sampled * places ** (1 - ALIKE)))
+            longest = min(longest, 2 * math.sqrt(len(values) * places ** (1 - ALIKE)))
         finer = _lattice(len(values), scale, event)
         scaled_score = score._replace(regressors=regressors * (places / longest))
         if self.vcov == "HC":
