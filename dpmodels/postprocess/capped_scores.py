@@ -26,20 +26,29 @@ CLEAR: Final = 0.1
 
 def put_back(equations: NormalEquations, release: MomentsRelease) -> NormalEquations:
     """Return equations whose score has what the cap cut off, and its error."""
+    lost = lost_score(release)
+    return equations if lost is None else _with_score(equations, *lost)
+
+
+def lost_score(release: MomentsRelease) -> tuple[Floats, Floats] | None:
+    """Return what the cap cut off the score, and a root of the covariance of its error.
+
+    None where nothing was cut off, or nothing is known of it.
+    """
     cap, meat = release.units, release.meat
     if cap is None or meat is None or meat.units is None or cap.excess is None:
-        return equations
+        return None
     excess, factors = cap.excess, np.array(cap.excess.factors or (1.0,))
     # Sums of weights are those of capped ones: with the rest the score moves coefficients less.
     size = excess.mean * (1 - cap.beyond) / math.sqrt(factors.min() / factors.max())
     if size == 0:
-        return equations
+        return None
     noise_sd, raw = size * meat.units.capped_sd, size * meat.units.capped
     # Where noise hides it little is put back: its error stays that of all of it.
     shift = raw * np.maximum(1 - noise_sd**2 / np.maximum(raw**2, 1e-300), 0.0)
     relative = math.hypot(UNLIKE, excess.mean_sd / excess.mean)
     errors = np.hstack([noise_sd * np.eye(len(shift)), relative * shift[:, None]])
-    return _with_score(equations, meat.root @ shift, meat.root @ errors)
+    return meat.root @ shift, meat.root @ errors
 
 
 def _with_score(equations: NormalEquations, shift: Floats, errors: Floats) -> NormalEquations:

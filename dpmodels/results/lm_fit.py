@@ -17,7 +17,7 @@ from dpmodels.formula.coding import NONE, cells
 from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.inference.least_squares import WEAK, LeastSquares
 from dpmodels.inference.sandwich import DETECTION_SDS, filling
-from dpmodels.postprocess.capped_scores import put_back, squares_of_units
+from dpmodels.postprocess.capped_scores import lost_score, put_back, squares_of_units
 from dpmodels.postprocess.identities import Identities
 from dpmodels.postprocess.normal_equations import (
     STRONG,
@@ -73,6 +73,15 @@ class LinearFit:
             layout=None if release.ball is not None else layout(call, self.model.weights),
         )
         return put_back(equations, release)
+
+    @cached_property
+    def cap_shift(self) -> tuple[Floats, Floats]:
+        """What the cap of weights had moved the parameters by, and the error of that."""
+        lost, matrix = lost_score(self.release), self.to_units[0]
+        if lost is None:
+            return np.zeros(len(matrix)), np.zeros(len(matrix))
+        inverse = matrix @ np.linalg.pinv(self.equations.gram, hermitian=True)
+        return -inverse @ lost[0], np.linalg.norm(inverse @ lost[1], axis=1)
 
     @cached_property
     def theta(self) -> Floats:
