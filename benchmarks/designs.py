@@ -137,7 +137,10 @@ def released(
             "logit": (dp.dp_glm("y > 55 ~ x", data, **options), 1),
         }
     for name, (fit, at) in fits.items():
-        ends = [np.asarray(part, float)[at] for part in (fit.conf_int(), fit.noise_int())]
+        try:
+            ends = [np.asarray(part, float)[at] for part in (fit.conf_int(), fit.noise_int())]
+        except dp.errors.NotAvailable:
+            ends = [np.array([-np.inf, np.inf])] * 2
         results[name] = (float(np.asarray(fit.params, float)[at]), *ends)
     return results
 

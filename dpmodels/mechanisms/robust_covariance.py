@@ -14,10 +14,11 @@ Sensitivity
     they are held: a person adds one such square however many its rows are, and neighbours in a
     person are as far apart as those in a row. Events are in units of a row, of which a person has
     k: the noise is 1/k of what the event says of a row, so that its multiplier for a person, 1/k of
-    that for a row, is that of this noise.
+    that for a row, is that of this noise. With marks beside the score of a unit of a survey design
+    the square is ``1 + Σ mark²`` long (docs/theory.md, Theorem 80).
 Noise
     Independent discrete Gaussians, of variance s² on the diagonal and s²/2 off it, or discrete
-    Laplace noise of one scale, of a twentieth of the budget.
+    Laplace noise of one scale, of a twentieth of the budget; of a fifth under a survey design.
 Numerics
     exact: integer statistic, integer noise of exact law; of the moments as their mechanism's.
 Source

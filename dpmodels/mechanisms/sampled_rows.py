@@ -10,8 +10,8 @@ Theorem
 Sensitivity
     A unit is in one cell, and where scores are bought by stratum in one stratum too: √2 for each of
     the two where it is replaced and 1 where it is added or removed, 2 and 1 in absolute values.
-    Events are in units of a place: the noise of these numbers is 1/k of what the
-    event says of a place. That of the mechanism: k times that of a row, for any weights and cap.
+    Events are in units of a place: the noise of these numbers is 1/k of what the event says of a
+    place. That of the mechanism: k times that of a row, for any weights and cap.
 Noise
     Discrete Gaussian, or discrete Laplace where the mechanism has no Gaussian noise, of 3 % of the
     budget for the numbers of units.

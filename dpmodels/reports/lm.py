@@ -265,13 +265,11 @@ def _capped(fit: LMResult) -> tuple[str, ...]:
         return ()
     share, table = f"{100 * cap.beyond:.1f} ± {100 * cap.beyond_sd:.1f} %", fit.design
     text = f"Weights above {signif(cap.cap, 3)} were capped, by {share} of all weight."
-    errors = table["shift"].abs() / fit.bse
-    if not np.isfinite(errors).any():
-        return Rank.TARGET(f"{text} What that moved is put back, and in the errors.")
-    name = str(errors.idxmax())
-    shift, shift_sd = (signif(float(table.at[name, part]), 2) for part in ("shift", "shift_sd"))
+    at = int(np.argmax(np.nan_to_num(table["shift"].abs() / fit.bse)))
+    name = shorten(str(table.index[at]), 30)
+    shift, shift_sd = (signif(float(table[part].iloc[at]), 2) for part in ("shift", "shift_sd"))
     return Rank.TARGET(
-        f"{text} This moved {shorten(name, 30)} by {shift} ± {shift_sd}, others by fewer "
+        f"{text} This moved {name} by {shift} ± {shift_sd}, others by fewer "
         "standard errors: put back, and in the errors."
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -13,6 +14,7 @@ from dpmodels.design.sampled_rows import SLOTS
 from dpmodels.formula.sampling import sampling_of
 from dpmodels.mechanisms.protocol import Facts
 from dpmodels.mechanisms.regression import Moments
+from dpmodels.mechanisms.robust_covariance import SQUARES, RobustCovariance
 from dpmodels.mechanisms.sampled_rows import UNITS, Sampled, best_cap, cap_grid
 from dpmodels.models.verb_spec import slots_of
 from dpmodels.privacy import (
@@ -51,6 +53,25 @@ def test_a_unit_is_charged_for_the_noise_of_its_places(neighbours):
     units = math.sqrt(2) if neighbours == "replace" else 1.0
     assert plan.scales[UNITS] == pytest.approx(events[-1].multiplier * units, rel=1e-9)
     assert plan.scales[UNITS] >= events[-1].multiplier * units
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_strata_and_marks_are_charged(neighbours):
+    """A unit is in a cell and in a stratum; its vector is as long as score and marks together."""
+    guarantee, facts = ZCDP(0.1), Facts(3, slots_of(Adjacency(neighbours)), centred=True)
+    plans = []
+    for marks in ((), (0.7, 0.25)):
+        base = RobustCovariance(Moments(), vcov="cluster", share=0.2, marks=marks)
+        strategy = Sampled(base, SAMPLING)
+        plans.append(
+            planned_for_group(
+                partial(strategy.plan, facts), lambda plan: plan.events, guarantee, SLOTS
+            )
+        )
+    without, marked = plans
+    assert marked.events == without.events
+    assert marked.scales[UNITS] == pytest.approx(math.sqrt(2) * without.scales[UNITS])
+    assert marked.scales[SQUARES] == pytest.approx(1.5525 * without.scales[SQUARES])
 
 
 @pytest.mark.parametrize("guarantee", [PureDP(1.0), ZCDP(0.1)])
