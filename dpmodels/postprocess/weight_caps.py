@@ -6,8 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
-from dpmodels.postprocess.ranges import CellNoise, cells_with_rows
+from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.postprocess.tails import excess_above
 from dpmodels.released import CapExcess, UnitCap
 from dpmodels.typing import Floats
@@ -17,6 +18,8 @@ PER_OCTAVE, OF_TOTALS = 4, 8
 # Noise sds from which cells are occupied, and how many times as large weights may be as those that
 # are detected: choices.
 CLEAR, BEYOND = 3.0, 4.0
+# Expected number of cells that are taken for occupied by noise alone: a choice.
+FALSE_ALARMS = 0.001
 # Noise sds of units from which a stratum is clear of the noise: a choice.
 DETECTED = 4.0
 
@@ -45,13 +48,17 @@ def best_cap(
     `price` is the noise of the sum for a cap of 1, `moved` what it moves by for each unit of weight
     that is cut off, and `side` how many times as much noise the sums of capped units have. With the
     excess ``E(c)`` and its mean ``e(c)`` estimated from the released counts the cap minimises
-    ``(price c)² + max(moved E(c), side price e(c))²`` over the edges of the cells.
+    ``(price c)² + max(moved E(c), side price e(c))²`` over the edges of the cells. ``E(c)`` is not
+    less than two noise sds below the sum over cells: of lumps, as whole weights have, a tail that
+    is fitted may fall too fast.
     """
     edges, counts = _occupied(edges, counts, noise)
+    beyond = np.maximum(np.sqrt(edges[1:] * edges[:-1]) - edges[1:, None], 0.0)
+    least = beyond @ counts - 2 * noise.sd * np.linalg.norm(beyond, axis=1)
     excesses = [excess_above(edges, counts, noise, float(cap)) for cap in edges[1:]]
     errors = [
-        math.hypot(price * float(cap), max(moved * excess.total, side * price * excess.mean))
-        for cap, excess in zip(edges[1:], excesses, strict=True)
+        math.hypot(price * cap, max(moved * max(excess.total, low), side * price * excess.mean))
+        for cap, excess, low in zip(edges[1:].tolist(), excesses, least.tolist(), strict=True)
     ]
     best = int(np.argmin(errors))
     return WeightCap(float(edges[best + 1]), *excesses[best][1:])
@@ -100,17 +107,14 @@ def stratum_factors(
 def _occupied(edges: Floats, counts: Floats, noise: CellNoise) -> tuple[Floats, Floats]:
     """Leave out cells far above those in which units are detected.
 
-    By sums of all cells above an edge, and by runs of cells: with many cells the noise of the
-    former is mistaken for units far above, or hides all of them.
+    By sums of the cells from an edge to :data:`BEYOND` times that: the noise of all cells above an
+    edge would hide units, or be mistaken for some, where there are many.
     """
-    beyond, n_cells = np.cumsum(counts[::-1])[::-1], np.arange(len(counts), 0, -1)
-    n_left = len(counts)
-    for is_detected in (
-        beyond > CLEAR * noise.sd * np.sqrt(n_cells),
-        cells_with_rows(counts, noise),
-    ):
-        detected = np.flatnonzero(is_detected)
-        if detected.size:
-            limit = BEYOND * edges[detected[-1] + 1]
-            n_left = min(n_left, int(np.searchsorted(edges[1:], limit)) + 1)
+    sums, at = np.append(0.0, np.cumsum(counts)), np.arange(len(counts))
+    ends = np.searchsorted(edges, BEYOND * edges[:-1] * (1 - 1e-9)).clip(at + 1, len(counts))
+    threshold = ndtri(1 - FALSE_ALARMS / len(counts)) * noise.sd * np.sqrt(ends - at)
+    detected = np.flatnonzero(sums[ends] - sums[at] > threshold)
+    if not detected.size:
+        return edges, counts
+    n_left = int(ends[detected[-1]])
     return edges[: n_left + 1], counts[:n_left]
