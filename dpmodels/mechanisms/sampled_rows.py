@@ -70,7 +70,7 @@ CAP_SHARE, CLEAR_SDS, MOVED = 0.03, 2.5, 0.1
 # of what is put back for a unit of weight that is cut off, and the noise of it in units of that of
 # the scores.
 MARKS, SQUARES_SHARE = (0.7, 0.25), 0.2
-NOISE_OF_SCORE, MOVED_BACK, NOISE_OF_CAPPED = 4.0, 0.05, 1.2
+NOISE_OF_SCORE, MOVED_BACK, NOISE_OF_CAPPED = 4.0, 0.08, 1.2
 
 
 @dataclass(frozen=True)
@@ -181,8 +181,7 @@ def _cap_put_back(
     """Return the cap with the least error where what it cuts off is estimated and put back."""
     edges = np.append(ends[0] / 2, ends)
     of_score = price * NOISE_OF_SCORE * (2 + math.sqrt(columns))
-    moved = MOVED_BACK / math.sqrt(columns)
-    cap = least_error(edges, counts, noise, of_score, moved, NOISE_OF_CAPPED)
+    cap = least_error(edges, counts, noise, of_score, MOVED_BACK, NOISE_OF_CAPPED)
     return excess_beyond(edges, counts, noise, cap)
 
 

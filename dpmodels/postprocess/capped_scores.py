@@ -21,6 +21,8 @@ from dpmodels.typing import Floats
 # How far the excess of capped units may be unlike what is put back, as a fraction; strata are taken
 # off where the noise of that is below this fraction of the squares: choices.
 UNLIKE: Final = 0.25
+# How far the excess of capped units may be correlated with their scores: a choice.
+RELATED: Final = 0.08
 CLEAR: Final = 0.1
 
 
@@ -47,7 +49,11 @@ def lost_score(release: MomentsRelease) -> tuple[Floats, Floats] | None:
     # Where noise hides it little is put back: its error stays that of all of it.
     shift = raw * np.maximum(1 - noise_sd**2 / np.maximum(raw**2, 1e-300), 0.0)
     relative = math.hypot(UNLIKE, excess.mean_sd / excess.mean)
-    errors = np.hstack([noise_sd * np.eye(len(shift)), relative * shift[:, None]])
+    # Excess and scores that are related: at most as two correlated variables of these squares.
+    spread = math.sqrt(max(excess.square - excess.mean**2, 0.0) * max(release.count, 0.0))
+    scores = np.sqrt(np.maximum(np.diagonal(meat.squares), 0.0))
+    related = RELATED * (1 - cap.beyond) * excess.squares * spread * scores
+    errors = np.hstack([np.diag(np.hypot(noise_sd, related)), relative * shift[:, None]])
     return meat.root @ shift, meat.root @ errors
 
 

@@ -238,6 +238,7 @@ def test_what_the_cap_cut_off_is_put_back(shift):
         pass
 
     release = Release()
+    release.count = 0.0
     release.units, release.meat = UnitCap(10.0, 0.1, 0.01, excess=excess), meat
     back = put_back(equations, release)
     moved = least_squares(back) - least_squares(equations)
