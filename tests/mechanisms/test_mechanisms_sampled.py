@@ -249,3 +249,9 @@ def test_what_the_cap_cut_off_is_put_back(shift):
     errors = np.hypot(0.25, 0.2) * 0.45 * kept * root @ np.array([shift, -shift])
     covariance = 0.45**2 * root @ root.T + np.outer(errors, errors)
     assert back.pull == pytest.approx(covariance)
+    # Related excess is allowed for with the spread of excess and the squares of scores.
+    release.count = 400.0
+    related = 0.08 * 0.9 * 0.2 * math.sqrt((0.3 - 0.25) * 400)
+    wider = np.hypot(0.45, related)
+    covariance = wider**2 * root @ root.T + np.outer(errors, errors)
+    assert put_back(equations, release).pull == pytest.approx(covariance)
