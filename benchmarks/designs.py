@@ -18,6 +18,7 @@ fixed public caps, and how many times as large that of the bought cap is.
 
 import argparse
 import warnings
+import zlib
 from itertools import product
 
 import numpy as np
@@ -56,6 +57,7 @@ class Population:
         self.mean, self.total = float(self.y.mean()), float(self.y.sum())
         terms = np.stack([np.ones(n), self.x], axis=1)
         self.slope = float(np.linalg.lstsq(terms, self.y, rcond=None)[0][1])
+        self.logit = logit(self.x, self.y, np.ones(n))
 
     def sample(self, seed: int, protect: str) -> pd.DataFrame:
         """Draw clusters within strata, then persons within clusters; or persons alone."""
@@ -89,7 +91,17 @@ class Population:
 
 
 BOOK = dp.codebook(y=(0, 120), x=(0, 1), stratum=STRATA)
-ESTIMANDS = ("mean", "total", "slope")
+ESTIMANDS = ("mean", "total", "slope", "logit")
+
+
+def logit(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
+    """Return the slope of a weighted logistic regression of y > 55 on x, by Newton's method."""
+    terms, beta = np.stack([np.ones(len(x)), x], axis=1), np.zeros(2)
+    for _ in range(8):
+        chance = 1 / (1 + np.exp(-terms @ beta))
+        bread = terms.T @ (terms * (weights * chance * (1 - chance))[:, None])
+        beta += np.linalg.solve(bread, terms.T @ (weights * ((y > 55) - chance)))
+    return float(beta[1])
 
 
 def weighted(data: pd.DataFrame, cap: float = np.inf) -> dict[str, float]:
@@ -100,6 +112,7 @@ def weighted(data: pd.DataFrame, cap: float = np.inf) -> dict[str, float]:
         "mean": float(np.average(y, weights=w)),
         "total": float(w @ y),
         "slope": float((w * x) @ y / ((w * x) @ x)),
+        "logit": logit(data["x"].to_numpy(), y.to_numpy(), w.to_numpy()),
     }
 
 
@@ -121,9 +134,13 @@ def released(
             "mean": (dp.dp_mean("~ y", data, **options), 0),
             "total": (dp.dp_total("~ y", data, **options), 0),
             "slope": (dp.dp_lm("y ~ x", data, **options), 1),
+            "logit": (dp.dp_glm("y > 55 ~ x", data, **options), 1),
         }
     for name, (fit, at) in fits.items():
-        ends = [np.asarray(part, float)[at] for part in (fit.conf_int(), fit.noise_int())]
+        try:
+            ends = [np.asarray(part, float)[at] for part in (fit.conf_int(), fit.noise_int())]
+        except dp.errors.NotAvailable:
+            ends = [np.array([-np.inf, np.inf])] * 2
         results[name] = (float(np.asarray(fit.params, float)[at]), *ends)
     return results
 
@@ -131,10 +148,12 @@ def released(
 def cell(rows: int, cv: float, icc: float, eps: float, protect: str, runs: int) -> pd.DataFrame:
     """Return one line for each estimand and run."""
     population, lines = Population(rows, cv, icc, seed=rows), []
-    truths = {"mean": population.mean, "total": population.total, "slope": population.slope}
+    truths = {name: getattr(population, name) for name in ESTIMANDS}
+    # Noise of its own in each cell, so that cells are independent evidence.
+    start = zlib.crc32(repr((rows, cv, icc, eps, protect)).encode())
     for seed in range(runs):
         data = population.sample(seed, protect)
-        exact, fits = weighted(data), released(data, protect, eps, seed)
+        exact, fits = weighted(data), released(data, protect, eps, start + seed)
         for name, (estimate, full, noise) in fits.items():
             lines.append(
                 {

@@ -9,6 +9,7 @@ from typing import Self, TypeVar
 from dpmodels.codebook import Codebook
 from dpmodels.design.checksum import Checksum, Readings
 from dpmodels.design.rows import Rows, Terms, rows_of
+from dpmodels.design.sampled_rows import SampledPlaces, UnitMarks
 from dpmodels.frames.dask_rows import DaskRows
 from dpmodels.noise import Entropy
 from dpmodels.typing import Integers
@@ -52,9 +53,21 @@ class BoundRows(ABC):
         """Whether a database gives each row in every pass; None if the rows are in none."""
         return self._rows.is_streamed
 
-    def capped(self, cap: float) -> Self:
-        """Return rows of a survey design with the places that follow from a released cap."""
-        return self.of(self._rows.capped(cap))
+    def capped(self, cap: float, factors: tuple[float, ...] = ()) -> Self:
+        """Return rows of a survey design with the places that follow from a released cap.
+
+        `factors` are those of squared scores by stratum, released too.
+        """
+        return self.of(self._rows.capped(cap, factors))
+
+    @property
+    def sampled(self) -> SampledPlaces | None:
+        """The survey design of the rows; None without one."""
+        return self._rows.terms.sampled
+
+    def unit_marks(self) -> UnitMarks:
+        """Return which units of a survey design are capped, and their strata, by number."""
+        return self._rows.unit_marks()
 
     def unit_weights(self) -> Iterator[Integers]:
         """Yield the total weights of units of a survey design, each once."""

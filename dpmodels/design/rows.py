@@ -19,9 +19,11 @@ from dpmodels.design.parts import KeptParts, Part
 from dpmodels.design.sampled_rows import (
     SLOTS,
     SampledPlaces,
+    UnitMarks,
     UnitTotals,
     numbered,
     sampled_parts,
+    unit_marks,
     unit_totals,
     weighted_parts,
 )
@@ -206,10 +208,11 @@ class Rows:
                 "their weights: pass one DataFrame or the path of a Parquet file"
             )
 
-    def capped(self, cap: float) -> Rows:
+    def capped(self, cap: float, factors: tuple[float, ...] = ()) -> Rows:
         """Return rows of a survey design with the places that follow from a released cap."""
         assert self.terms.sampled is not None
-        terms = replace(self.terms, sampled=replace(self.terms.sampled, cap=cap))
+        sampled = replace(self.terms.sampled, cap=cap, factors=factors)
+        terms = replace(self.terms, sampled=sampled)
         capped = Rows(self._source, terms, self._secret)
         capped._persons, capped._totals = self._persons, self._totals
         if self._totals is not None:
@@ -226,6 +229,11 @@ class Rows:
         if self._totals is None:
             self._totals = unit_totals(self._weighted(), self._known().number)
         yield self._totals.totals
+
+    def unit_marks(self) -> UnitMarks:
+        """Return which units of a survey design are capped, and their strata."""
+        assert self.terms.sampled is not None
+        return unit_marks(self._weighted(), self.terms.sampled)
 
     def _weighted(self) -> Iterator[tuple[Part, Integers]]:
         """Read rows of a survey design once, with their units and weights."""

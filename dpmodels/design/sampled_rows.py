@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmodels.design.parts import Part
 from dpmodels.errors import PrivacyError
@@ -32,6 +33,7 @@ class SampledPlaces:
 
     sampling: Sampling
     cap: float | None = None
+    factors: tuple[float, ...] = ()  # of squares by stratum, where strata are used
 
     @property
     def facts(self) -> dict[str, str]:
@@ -44,6 +46,33 @@ class SampledPlaces:
         assert self.cap is not None
         cap = self.cap / self.sampling.upper * STEPS
         return np.asarray(weights * (SLOTS / np.maximum(totals, cap)))
+
+
+class UnitMarks(NamedTuple):
+    """Of each unit, by number: whether its weight is above the cap, and its stratum or -1."""
+
+    capped: NDArray[np.bool_]
+    strata: NDArray[np.intp]
+
+
+def unit_marks(parts: Iterator[tuple[Part, Integers]], sampled: SampledPlaces) -> UnitMarks:
+    """Mark numbered units; rows outside a subset say of which stratum their unit is."""
+    totals, largest = np.zeros(0, dtype=np.int64), np.iinfo(np.intp).max
+    strata, n_units = np.zeros(0, dtype=np.intp), 0
+    for part, weights in parts:
+        assert part.persons is not None
+        n_units = max(n_units, int(part.persons.max(initial=-1)) + 1)
+        room = max(n_units, 2 * len(totals)) - len(totals) if n_units > len(totals) else 0
+        totals = np.pad(totals, (0, room))
+        strata = np.pad(strata, (0, room), constant_values=largest)
+        np.add.at(totals, part.persons, weights)
+        stratum = sampled.sampling.stratum(part.columns, part.rows)
+        counted = sampled.sampling.weights(part.columns, part.rows) > 0
+        np.minimum.at(strata, part.persons[counted], stratum[counted])
+    cap = np.inf if sampled.cap is None else sampled.cap / sampled.sampling.upper * STEPS
+    # Half a step is what rounding adds to a weight that is the cap.
+    totals, strata = totals[:n_units], strata[:n_units]
+    return UnitMarks(totals > cap + 0.5, np.where(strata < largest, strata, -1))
 
 
 class UnitTotals:

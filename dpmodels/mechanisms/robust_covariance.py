@@ -14,10 +14,11 @@ Sensitivity
     they are held: a person adds one such square however many its rows are, and neighbours in a
     person are as far apart as those in a row. Events are in units of a row, of which a person has
     k: the noise is 1/k of what the event says of a row, so that its multiplier for a person, 1/k of
-    that for a row, is that of this noise.
+    that for a row, is that of this noise. With marks beside the score of a unit of a survey design
+    the square is ``1 + Σ mark²`` long (docs/theory.md, Theorem 80).
 Noise
     Independent discrete Gaussians, of variance s² on the diagonal and s²/2 off it, or discrete
-    Laplace noise of one scale, of a twentieth of the budget.
+    Laplace noise of one scale, of a twentieth of the budget; of a fifth under a survey design.
 Numerics
     exact: integer statistic, integer noise of exact law; of the moments as their mechanism's.
 Source
@@ -70,7 +71,7 @@ from dpmodels.privacy import (
     LaplaceEvent,
     PureDP,
 )
-from dpmodels.released import Ball, Meat, MechanismInfo, MomentsRelease
+from dpmodels.released import Ball, Meat, MechanismInfo, MomentsRelease, UnitScores
 from dpmodels.statistics import Passes, Statistic
 from dpmodels.statistics.passes import Score, person_score_squares, score_squares
 from dpmodels.statistics.statistic import measured_as
@@ -79,7 +80,7 @@ from dpmodels.typing import Floats
 # Choices: the least and the most that the noise of the squares makes up of a variance, and the
 # square of the longest score in units of the mean one. Of Laplace noise there is so much more that
 # a smaller part would cut more than it saves; sums of rows have fewer that are very long.
-LEAST, LONGER = 0.03, {"HC": 200.0, "cluster": 100.0}
+LEAST, LONGER = 0.03, {"HC": 200.0, "cluster": 100.0, "design": 50.0}
 MOST = {GAUSSIAN: 0.1, LAPLACE: 0.3}
 # Of the largest eigenvalue of Ω: less cannot be distinguished from 0.
 _RESOLVED = 1e-13
@@ -108,6 +109,9 @@ class RobustCovariance:
         Public facts about products of columns, which the equations satisfy.
     vcov : {"HC", "cluster"}
         Squares of the scores of rows, White's; or of persons, Liang's and Zeger's.
+    marks : tuple of float
+        Of a survey design: lengths of what stands before the score of a unit above the cap, and of
+        each unit for its stratum, in units of the longest score.
     share : float
         The part of the budget that buys the squares of the scores.
 
@@ -122,6 +126,7 @@ class RobustCovariance:
     layout: Layout | None = field(default=None, repr=False, compare=False)
     share: float = 0.05
     vcov: str = "HC"
+    marks: tuple[float, ...] = ()
 
     passes: ClassVar[str] = "many"
 
@@ -140,10 +145,12 @@ class RobustCovariance:
         base_plan = self.base.plan(facts, rest)
         size, replaced = self._parameters(facts), facts.adjacency.n_public
         multiplier = event.multiplier / self._places(facts)
+        square = 1 + math.fsum(mark**2 for mark in self.marks)
         if isinstance(event, LaplaceEvent):
-            scale = multiplier * (size + 1) / 2 * (1 + replaced) * ROUND_UP
+            absolute = math.sqrt(size) + math.fsum(self.marks)
+            scale = multiplier * (absolute**2 + square) / 2 * (1 + replaced) * ROUND_UP
         else:
-            scale = multiplier * math.sqrt(1 + replaced) * ROUND_UP
+            scale = multiplier * square * math.sqrt(1 + replaced) * ROUND_UP
         _lattice(size, scale, event)
         events, scales = (*base_plan.events, event), {**base_plan.scales, SQUARES: scale}
         return replace(base_plan, guarantee=guarantee, events=events, scales=scales)
@@ -202,21 +209,34 @@ class RobustCovariance:
         sampled = float(np.einsum("ij,ik,kj->", axes / lengths, sampling, axes / lengths))
         max_part = MOST[law] * (1 + sampled / len(values))
         mean = sampled / max(float(equations.moments[0, 0]) / places, 1.0)
-        part = min(max(LONGER[self.vcov] * mean * widest * scale, LEAST), max_part)
+        longer = LONGER["design" if self.marks else self.vcov]
+        part = min(max(longer * mean * widest * scale, LEAST), max_part)
         longest = min(math.sqrt(part / (widest * scale)), places * _farthest(score))
+        if self.marks:
+            # At a huge budget the lattice is the error: no score is as long as all rows alike.
+            longest = min(longest, 2 * math.sqrt(len(values) * places ** (1 - ALIKE)))
         finer = _lattice(len(values), scale, event)
         scaled_score = score._replace(regressors=regressors * (places / longest))
         if self.vcov == "HC":
             statistic = clipped.measured(score_squares, scaled_score, finer)
         else:
-            statistic = clipped.measured(person_score_squares, scaled_score, finer, places)
+            options = (finer, places, self.marks) if self.marks else (finer, places)
+            statistic = clipped.measured(person_score_squares, scaled_score, *options)
         exact, _ = statistic.cross()
         steps = max(scale * finer.radius**2, SMALLEST_SCALE)
         off = steps if law is LAPLACE else steps / math.sqrt(2)
         unit = (longest / finer.steps) ** 2
-        noisy = noised_symmetric(exact, steps, off, entropy, law) * unit
+        noisy, marks = noised_symmetric(exact, steps, off, entropy, law), len(exact) - len(values)
         person = plan.facts.adjacency.person if self.vcov == "cluster" else None
-        return Meat(noisy, axes * lengths, widest * steps * unit, longest**2, self.share, person)
+        squares, noise_sd = noisy[marks:, marks:] * unit, widest * steps * unit
+        scores, mark_sizes = None, [math.floor(mark * finer.radius) for mark in self.marks]
+        if marks:
+            sizes = [longest / finer.steps / size for size in mark_sizes]
+            scores = UnitScores(noisy[0, marks:] * sizes[0], law.sd * off * sizes[0])
+        if scores is not None and marks > 1:
+            by_stratum = noisy[1:marks, marks:] * sizes[1]
+            scores = replace(scores, by_stratum=by_stratum, by_stratum_sd=law.sd * off * sizes[1])
+        return Meat(squares, axes * lengths, noise_sd, longest**2, self.share, person, scores)
 
     def _solved(self, release: MomentsRelease, public: Scaling) -> tuple[NormalEquations, Floats]:
         """Return the equations as released, and the estimate that a result shows."""

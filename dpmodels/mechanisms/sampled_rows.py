@@ -8,9 +8,10 @@ Theorem
     of one Gaussian mechanism if the mechanism has Gaussian noise only, else ρ-zCDP, or ε
     (docs/theory.md, Theorem 73).
 Sensitivity
-    A unit is in one cell: √2 where it is replaced and 1 where it is added or removed, 2 and 1 in
-    absolute values. Events are in units of a place: the noise of these numbers is 1/k of what the
-    event says of a place. That of the mechanism: k times that of a row, for any weights and cap.
+    A unit is in one cell, and where scores are bought by stratum in one stratum too: √2 for each of
+    the two where it is replaced and 1 where it is added or removed, 2 and 1 in absolute values.
+    Events are in units of a place: the noise of these numbers is 1/k of what the event says of a
+    place. That of the mechanism: k times that of a row, for any weights and cap.
 Noise
     Discrete Gaussian, or discrete Laplace where the mechanism has no Gaussian noise, of 3 % of the
     budget for the numbers of units.
@@ -38,11 +39,15 @@ from dpmodels.mechanisms.add_noise import (
     GAUSSIAN,
     LAPLACE,
     ROUND_UP,
+    Law,
     divided_gaussian,
     laplace_multipliers,
     noised_rows,
 )
 from dpmodels.noise import Entropy
+from dpmodels.postprocess.ranges import CellNoise
+from dpmodels.postprocess.weight_caps import best_cap as least_error
+from dpmodels.postprocess.weight_caps import excess_beyond, stratum_factors
 from dpmodels.privacy import (
     ZCDP,
     GaussianEvent,
@@ -60,6 +65,12 @@ UNITS: Final = "units by weight"
 # Choices: of the budget, for the numbers of units; noise sds below which a cell counts as empty;
 # by how many units of noise a fit moves where a unit of weight is cut off.
 CAP_SHARE, CLEAR_SDS, MOVED = 0.03, 2.5, 0.1
+# Where the effect of the cap is put back, choices: lengths of marks beside a score, the part of the
+# budget that buys squares of scores, the noise of a sum of scores over that of weights, the error
+# of what is put back for a unit of weight that is cut off, and the noise of it in units of that of
+# the scores.
+MARKS, SQUARES_SHARE = (0.7, 0.25), 0.2
+NOISE_OF_SCORE, MOVED_BACK, NOISE_OF_CAPPED = 4.0, 0.08, 1.2
 
 
 @dataclass(frozen=True)
@@ -82,7 +93,8 @@ class Sampled:
         rest, event = self._divided(facts, guarantee)
         base_plan = self.base.plan(facts, rest)
         replaced = facts.adjacency.n_public
-        changed = 1 + replaced if isinstance(event, LaplaceEvent) else math.sqrt(1 + replaced)
+        moved = (1 + replaced) * (1 + self._by_stratum)
+        changed = moved if isinstance(event, LaplaceEvent) else math.sqrt(moved)
         scale = event.multiplier / SLOTS * changed * ROUND_UP
         events, scales = (*base_plan.events, event), {**base_plan.scales, UNITS: scale}
         return replace(base_plan, guarantee=guarantee, events=events, scales=scales)
@@ -99,11 +111,41 @@ class Sampled:
         law = LAPLACE if isinstance(plan.events[-1], LaplaceEvent) else GAUSSIAN
         ends = cap_grid(self.sampling, in_units=self.sampling.design.psu is not None)
         counts, scale = noised_rows(units.by_weight(ends), plan.scales[UNITS], entropy, law)
-        cap = best_cap(ends, counts, law.sd * scale, _noise(base_plan))
+        noise_sd, price = law.sd * scale, _noise(base_plan)
+        cap = best_cap(ends, counts, noise_sd, price)
+        if getattr(self.base, "marks", ()):
+            noise = CellNoise("laplace" if law is LAPLACE else "gaussian", noise_sd)
+            cap = _cap_put_back(ends, counts, noise, price, plan.facts.columns)
+            if self._by_stratum:
+                cap = self._with_strata(cap, units, plan, entropy, law)
         cap = replace(cap, population=self.sampling.design.population.get("", math.nan))
-        capped = self.base.measure(units.capped(cap.cap), base_plan)
+        factors = () if cap.excess is None else cap.excess.factors
+        capped = self.base.measure(units.capped(cap.cap, factors), base_plan)
         release = self.base.release(capped, base_plan, entropy)
         return replace(release, guarantee=plan.guarantee, events=plan.events, units=cap)
+
+    @property
+    def _by_stratum(self) -> bool:
+        return len(getattr(self.base, "marks", ())) > 1
+
+    def _with_strata(
+        self, cap: UnitCap, units: UnitWeights, plan: Any, entropy: Entropy, law: Law
+    ) -> UnitCap:
+        """Release the numbers of units by stratum; without effect where noise hides one."""
+        strata = self.sampling.strata
+        assert strata is not None
+        assert cap.excess is not None
+        levels = [str(level) for level in strata.levels]
+        exact = units.by_stratum(len(levels))
+        noisy, scale = noised_rows(exact, plan.scales[UNITS], entropy, law)
+        counts = np.rint(noisy)
+        population = self.sampling.design.population
+        sizes = np.array([population.get(level, math.inf) for level in levels])
+        factors = stratum_factors(counts, law.sd * scale, sizes, population.get("", math.inf))
+        if not factors:
+            return cap
+        excess = replace(cap.excess, strata=tuple(counts.tolist()), factors=factors)
+        return replace(cap, excess=excess)
 
     def _divided(
         self, facts: Any, guarantee: Guarantee
@@ -120,6 +162,27 @@ class Sampled:
                 return PureDP(guarantee.eps * shares[0]), event
             return replace(guarantee, eps=guarantee.eps * shares[0]), event
         return divided_gaussian(guarantee, CAP_SHARE)
+
+
+def marks_of(sampling: Sampling | None, *, is_domain: bool) -> tuple[float, ...]:
+    """Return what squares of scores are bought with: marks of capped units, and of strata.
+
+    Of a domain sampling units without a row in it are not read, and so not counted in their strata.
+    """
+    if sampling is None:
+        return ()
+    misses_units = is_domain and sampling.design.psu is not None
+    return MARKS if sampling.strata is not None and not misses_units else MARKS[:1]
+
+
+def _cap_put_back(
+    ends: Floats, counts: Floats, noise: CellNoise, price: float, columns: int
+) -> UnitCap:
+    """Return the cap with the least error where what it cuts off is estimated and put back."""
+    edges = np.append(ends[0] / 2, ends)
+    of_score = price * NOISE_OF_SCORE * (2 + math.sqrt(columns))
+    cap = least_error(edges, counts, noise, of_score, MOVED_BACK, NOISE_OF_CAPPED)
+    return excess_beyond(edges, counts, noise, cap)
 
 
 def of_design(base: Any, sampling: Sampling | None) -> Any:

@@ -24,7 +24,7 @@ from dpmodels.mechanisms.lumped import Lumped, Recoded
 from dpmodels.mechanisms.protocol import Registered
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments, Scores
 from dpmodels.mechanisms.robust_covariance import NOBODY, RobustCovariance
-from dpmodels.mechanisms.sampled_rows import of_design
+from dpmodels.mechanisms.sampled_rows import SQUARES_SHARE, marks_of, of_design
 from dpmodels.mechanisms.user_supplied import UserSupplied
 from dpmodels.models.predicted_laws import (
     Prediction,
@@ -135,10 +135,11 @@ def dp_lm(
     of the squares is allowed for.
 
     Under a survey design, ``design=dp.design(weights="w", ...)``, rows count by their sampling
-    weights, and standard errors are those of R's ``svyglm``: scores summed by sampling unit, and
-    the part of a finite population that was not sampled. Weights of a unit above a cap count as
-    that; it is chosen by a noisy histogram of them, for 3 % of the budget. Strata do not shorten
-    these errors. It takes neither ``vcov=`` nor ``lump=``.
+    weights, and standard errors are those of R's ``svyglm``: scores summed by sampling unit, within
+    strata where noise does not hide them, and the part of a finite population that was not sampled.
+    Weights of a unit are capped where a noisy histogram of them, for 3 % of the budget, predicts
+    the least error; what that moves is estimated, put back, and in all intervals, see
+    ``fit.design``. It takes neither ``vcov=`` nor ``lump=``.
 
     ``"auto"`` is ``"scores"`` for a Gaussian guarantee and rows that can be read
     again, without ``row_norm``, unless ``"moments"`` is predicted to have less noise
@@ -267,6 +268,9 @@ def _way(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
             strategy = replace(strategy, alike=max(strategy.alike, UNEVEN))
         terms = layout(call, weights)
         robust = RobustCovariance(strategy, equation.intercept, terms, vcov=kind)
+        marks = marks_of(sampling, is_domain=request.subset is not None)
+        if marks:
+            robust = replace(robust, share=SQUARES_SHARE, marks=marks)
         return of_design(robust, sampling), reason
 
     return VerbSpec(

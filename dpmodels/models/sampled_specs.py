@@ -16,9 +16,10 @@ from dpmodels.formula.tally import CAPPED_PARTS, Tally
 from dpmodels.mechanisms import SAMPLED, choose_strategy
 from dpmodels.mechanisms.choose import Choice
 from dpmodels.mechanisms.protocol import CountFacts
+from dpmodels.mechanisms.sampled.capped import FAINT, Capped
 from dpmodels.models.descriptive_specs import descriptive_call
 from dpmodels.models.verb_spec import VerbSpec
-from dpmodels.privacy import Adjacency
+from dpmodels.privacy import Adjacency, Guarantee, Pufferfish
 from dpmodels.privacy.budget import MOST_ROWS
 from dpmodels.released import CountsRelease
 from dpmodels.request import Request
@@ -64,13 +65,32 @@ def sampled_spec(
         result,
         unbound_cells(formula_sides.text, book, (table,)),
         facts,
-        partial(_chosen, sampling),
+        partial(_chosen, sampling, partial(_ranged, table, facts, request.guarantee)),
         reads=None if psu is None else Adjacency(relation.name, MOST_ROWS, psu),
         check=partial(_require_weights, table),
     )
 
 
-def _chosen(sampling: Sampling, mechanism: object, private: Sequence[PrivateCells]) -> Choice[Any]:
+def _ranged(
+    table: Tally, facts: CountFacts, guarantee: Guarantee | Pufferfish, n_rows: int | None
+) -> bool:
+    """Whether a range is searched: of rows, whose public number is far above the noise in cells."""
+    sampling, number = table.sampling, table.measured
+    assert sampling is not None
+    if sampling.design.psu is not None or n_rows is None or number is None:
+        return False
+    if isinstance(guarantee, Pufferfish) or not facts.adjacency.n_public:
+        return False
+    cells = Capped(ranged=True).plan(facts, guarantee).first
+    return cells is not None and cells.noise_sd < FAINT * n_rows
+
+
+def _chosen(
+    sampling: Sampling,
+    ranged: Callable[[int | None], bool],
+    mechanism: object,
+    private: Sequence[PrivateCells],
+) -> Choice[Any]:
     """Choose the mechanism; refuse rows in several places, before a charge."""
     if len(private) != 1 or private[0].scattered is not None:
         raise ArgumentError(
@@ -84,7 +104,12 @@ def _chosen(sampling: Sampling, mechanism: object, private: Sequence[PrivateCell
             f"fpc={size:g} is less than the {n_rows:,} rows of the sample: write the number of "
             "units in the population"
         )
-    return choose_strategy(mechanism, SAMPLED, lambda: ("capped", "it is the one of designs."))
+    choice: Choice[Any] = choose_strategy(
+        mechanism, SAMPLED, lambda: ("capped", "it is the one of designs.")
+    )
+    if mechanism == "auto" and ranged(n_rows):
+        return choice._replace(strategy=replace(choice.strategy, ranged=True))
+    return choice
 
 
 def _require_weights(table: Tally, release: CountsRelease) -> None:

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmodels.postprocess.ranges import CellNoise
+from dpmodels.released import HeldIn
 from dpmodels.typing import Floats
 
 # Shapes that are tried, scales per octave, the numbers of rows beyond the threshold over their
@@ -49,6 +50,19 @@ def beyond_range(
     below = _beyond(-edges[::-1], counts[::-1], noise, -low)
     above = _beyond(edges, counts, noise, high)
     return below[0], above[0], below[1], above[1]
+
+
+def held_in(edges: Floats, counts: Floats, noise: CellNoise, low: float, high: float) -> HeldIn:
+    """Return a range, the share of rows in cells that extend beyond it, and how far they may be."""
+    touched = (edges[:-1] < low) | (edges[1:] > high)
+    n_rows = max(float(counts.sum()), 1.0)
+    return HeldIn(
+        low,
+        high,
+        float(counts[touched].sum()) / n_rows,
+        noise.sd * math.sqrt(touched.sum()) / n_rows,
+        *beyond_range(edges, counts, noise, low, high),
+    )
 
 
 class Excess(NamedTuple):

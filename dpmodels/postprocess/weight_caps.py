@@ -6,9 +6,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.postprocess.tails import excess_above
+from dpmodels.released import CapExcess, UnitCap
 from dpmodels.typing import Floats
 
 # Cells per octave of weights, and of totals of units, which vary less: choices.
@@ -16,6 +18,10 @@ PER_OCTAVE, OF_TOTALS = 4, 8
 # Noise sds from which cells are occupied, and how many times as large weights may be as those that
 # are detected: choices.
 CLEAR, BEYOND = 3.0, 4.0
+# Expected number of cells that are taken for occupied by noise alone: a choice.
+FALSE_ALARMS = 0.001
+# Noise sds of units from which a stratum is clear of the noise: a choice.
+DETECTED = 4.0
 
 
 class WeightCap(NamedTuple):
@@ -42,23 +48,73 @@ def best_cap(
     `price` is the noise of the sum for a cap of 1, `moved` what it moves by for each unit of weight
     that is cut off, and `side` how many times as much noise the sums of capped units have. With the
     excess ``E(c)`` and its mean ``e(c)`` estimated from the released counts the cap minimises
-    ``(price c)² + max(moved E(c), side price e(c))²`` over the edges of the cells.
+    ``(price c)² + max(moved E(c), side price e(c))²`` over the edges of the cells. ``E(c)`` is not
+    less than two noise sds below the sum over cells: of lumps, as whole weights have, a tail that
+    is fitted may fall too fast.
     """
     edges, counts = _occupied(edges, counts, noise)
+    beyond = np.maximum(np.sqrt(edges[1:] * edges[:-1]) - edges[1:, None], 0.0)
+    least = beyond @ counts - 2 * noise.sd * np.linalg.norm(beyond, axis=1)
     excesses = [excess_above(edges, counts, noise, float(cap)) for cap in edges[1:]]
     errors = [
-        math.hypot(price * float(cap), max(moved * excess.total, side * price * excess.mean))
-        for cap, excess in zip(edges[1:], excesses, strict=True)
+        math.hypot(price * cap, max(moved * max(excess.total, low), side * price * excess.mean))
+        for cap, excess, low in zip(edges[1:].tolist(), excesses, least.tolist(), strict=True)
     ]
     best = int(np.argmin(errors))
     return WeightCap(float(edges[best + 1]), *excesses[best][1:])
 
 
+def excess_beyond(edges: Floats, counts: Floats, noise: CellNoise, cap: WeightCap) -> UnitCap:
+    """Return a cap with the fraction of weight and of squared weights that are beyond it."""
+    edges, counts = _occupied(edges, counts, noise)
+    middles = np.sqrt(edges[1:] * edges[:-1])
+    detected = np.where(counts > CLEAR * noise.sd, counts, 0.0)
+    total, capped = float(detected @ middles), np.minimum(middles, cap.cap)
+    if total <= 0:
+        return UnitCap(cap.cap, 0.0, math.nan, excess=CapExcess(0.0, 0.0, 0.0, 0.0))
+    # Of all units whose cells are beyond: noise adds up, with the sign that it has.
+    above = edges[:-1] >= cap.cap * (1 - 1e-9)
+    n_above, n_sd = max(float(counts[above].sum()), 0.0), noise.sd * math.sqrt(above.sum())
+    mean, mean_sd, square = (
+        cap.mean_excess / cap.cap,
+        cap.mean_excess_sd / cap.cap,
+        cap.square_excess / cap.cap**2,
+    )
+    weight = float(detected @ capped) + n_above * cap.mean_excess
+    beyond = n_above * cap.mean_excess / weight
+    beyond_sd = math.hypot(n_sd * cap.mean_excess, n_above * cap.mean_excess_sd) / weight
+    squares = min(n_above * cap.cap**2 / float(detected @ capped**2), 1.0)
+    return UnitCap(cap.cap, beyond, beyond_sd, excess=CapExcess(mean, mean_sd, square, squares))
+
+
+def stratum_factors(
+    counts: Floats, noise_sd: float, sizes: Floats, population: float
+) -> tuple[float, ...]:
+    """Return the factors of squared scores by stratum; none where noise hides a stratum.
+
+    For n units of N: ``n/(n - 1) (1 - n/N)``. `sizes` are numbers of units in the population by
+    stratum and `population` that of all; infinite where not declared.
+    """
+    if float(counts.min()) < max(DETECTED * noise_sd, 2.0) - 1e-9:
+        return ()
+    left = 1 - np.minimum(counts / sizes, 1.0) if np.isfinite(sizes).all() else np.ones(len(sizes))
+    if not np.isfinite(sizes).all():
+        left = np.full(len(sizes), 1 - min(float(counts.sum()) / population, 1.0))
+    factors = counts / (counts - 1) * np.where(left > 0, left, 1.0)
+    return tuple(factors.tolist())
+
+
 def _occupied(edges: Floats, counts: Floats, noise: CellNoise) -> tuple[Floats, Floats]:
-    """Leave out cells far above those in which units are detected."""
-    beyond, n_cells = np.cumsum(counts[::-1])[::-1], np.arange(len(counts), 0, -1)
-    detected = np.flatnonzero(beyond > CLEAR * noise.sd * np.sqrt(n_cells))
+    """Leave out cells far above those in which units are detected.
+
+    By sums of the cells from an edge to :data:`BEYOND` times that: the noise of all cells above an
+    edge would hide units, or be mistaken for some, where there are many.
+    """
+    sums, at = np.append(0.0, np.cumsum(counts)), np.arange(len(counts))
+    ends = np.searchsorted(edges, BEYOND * edges[:-1] * (1 - 1e-9)).clip(at + 1, len(counts))
+    threshold = ndtri(1 - FALSE_ALARMS / len(counts)) * noise.sd * np.sqrt(ends - at)
+    detected = np.flatnonzero(sums[ends] - sums[at] > threshold)
     if not detected.size:
         return edges, counts
-    n_left = int(np.searchsorted(edges[1:], BEYOND * edges[detected[-1] + 1])) + 1
+    n_left = int(ends[detected[-1]])
     return edges[: n_left + 1], counts[:n_left]

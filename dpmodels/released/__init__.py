@@ -22,9 +22,11 @@ from dpmodels.released.moments import MomentsRelease as MomentsRelease
 from dpmodels.released.moments import SubspaceRelease as SubspaceRelease
 from dpmodels.released.moments import Tails as Tails
 from dpmodels.released.moments import Tuning as Tuning
+from dpmodels.released.moments import UnitScores as UnitScores
 from dpmodels.released.selection import PValuesRelease as PValuesRelease
 from dpmodels.released.selection import ScreenedRelease as ScreenedRelease
 from dpmodels.released.selection import SelectionRelease as SelectionRelease
+from dpmodels.released.terms import CapExcess as CapExcess
 from dpmodels.released.terms import Clipping as Clipping
 from dpmodels.released.terms import MechanismInfo as MechanismInfo
 from dpmodels.released.terms import Released as Released

@@ -78,6 +78,21 @@ class Ball:
 
 
 @dataclass(frozen=True)
+class UnitScores:
+    """Noisy sums of the scores of units of a survey design, in the units of :class:`Meat`.
+
+    ``capped`` is that of units above the cap, ``by_stratum`` that of the units of each stratum,
+    None where strata are not used; ``capped_sd`` and ``by_stratum_sd`` are the noise standard
+    deviations of each entry.
+    """
+
+    capped: Annotated[Bounded, "parameter"]
+    capped_sd: Amount
+    by_stratum: Annotated[Bounded, "stratum", "parameter"] | None = None
+    by_stratum_sd: Amount = 0.0
+
+
+@dataclass(frozen=True)
 class Meat:
     """The released meat of a sandwich covariance, shape (parameters, parameters).
 
@@ -86,10 +101,10 @@ class Meat:
     of the moments. ``sd`` bounds the noise standard deviation of ``uᵀ squares u`` for unit vectors
     u; ``most`` bounds the contribution of one score: longer ones were clipped. ``share`` is its
     fraction of the budget, ``person`` the column by which scores of rows, with their
-    multiplicities, were summed first.
+    multiplicities, were summed first. ``units`` are sums of scores of a survey design.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"person"})
+    later: ClassVar[frozenset[str]] = frozenset({"person", "units"})
 
     squares: Annotated[Bounded, "parameter", "parameter_"]
     root: Annotated[Bounded, "parameter", "parameter_"]
@@ -97,6 +112,7 @@ class Meat:
     most: Amount
     share: Amount
     person: str | None = None
+    units: UnitScores | None = None
 
 
 @dataclass(frozen=True)

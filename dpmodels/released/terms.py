@@ -93,20 +93,43 @@ class Clipping:
 
 
 @dataclass(frozen=True)
+class CapExcess:
+    """By how much the weights of capped units exceed the cap, in caps: mean, error, mean square.
+
+    ``squares`` is the fraction of the sum of squared capped weights that capped units have.
+    ``strata`` are noisy numbers of units by stratum and ``factors`` those by which their squared
+    scores were multiplied, both empty where strata are not used.
+    """
+
+    mean: Amount
+    mean_sd: Amount
+    square: Amount
+    squares: Amount
+    strata: tuple[Quantity, ...] = ()
+    factors: tuple[Amount, ...] = ()
+
+    @property
+    def inflation(self) -> float:
+        """The factor of sums of squared scores of capped units, for those of all weights."""
+        return 1 + self.squares * (2 * self.mean + self.square)
+
+
+@dataclass(frozen=True)
 class UnitCap:
     """The released cap of the weights of units of a survey design.
 
     ``beyond`` is the estimated fraction of all weight that was cut off, ``beyond_sd`` its noise
     standard deviation; ``population`` is the number of units in the population, nan if it is not
-    declared.
+    declared. ``excess`` is there where what was cut off is put back.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"population"})
+    later: ClassVar[frozenset[str]] = frozenset({"population", "excess"})
 
     cap: Amount
     beyond: Quantity
     beyond_sd: AmountOrNan
     population: AmountOrNan = math.nan
+    excess: CapExcess | None = None
 
     def correction(self, n_units: float) -> float:
         """Return the factor of a sum of squares over n sampled units, 1 if n is not public.

@@ -209,6 +209,7 @@ def _notes(fit: LMResult) -> list[str]:
             f"std err: sampling with {_variances(fit)}. Privacy noise: that in X'X and X'y."
         ),
     ]
+    notes += _capped(fit)
     if fit.linear.lifted:
         notes += Rank.DETAIL(
             "Intervals allow for slopes along hidden directions of X'X of twice the root mean "
@@ -255,6 +256,22 @@ def _lumped(fit: LMResult) -> list[str]:
     note = f'Levels with a noisy count below {minimum} are merged into "Other" ({levels}; {cost}).'
     detail = "; ".join(f"{name}: {', '.join(merged)}" for name, merged in release.lumped)
     return [*Rank.TARGET(note), *Rank.DETAIL(f"Merged: {shorten(detail, 120)}.")]
+
+
+def _capped(fit: LMResult) -> tuple[str, ...]:
+    """Say which part of the weights was capped, and which coefficient that moved the most."""
+    cap = fit.release.units
+    if cap is None or cap.excess is None or cap.excess.mean == 0:
+        return ()
+    share, table = f"{100 * cap.beyond:.1f} ± {100 * cap.beyond_sd:.1f} %", fit.design
+    text = f"Weights above {signif(cap.cap, 3)} were capped, by {share} of all weight."
+    at = int(np.argmax(np.nan_to_num(table["shift"].abs() / fit.bse)))
+    name = shorten(str(table.index[at]), 30)
+    shift, shift_sd = (signif(float(table[part].iloc[at]), 2) for part in ("shift", "shift_sd"))
+    return Rank.TARGET(
+        f"{text} This moved {name} by {shift} ± {shift_sd}, others by fewer "
+        "standard errors: put back, and in the errors."
+    )
 
 
 def _variances(fit: LMResult) -> str:

@@ -223,6 +223,26 @@ class LMResult(CoefficientModel):
         return Population(self.linear)
 
     @property
+    def design(self) -> pd.DataFrame:
+        """Under a survey design by coefficient what the cap moved it by, with its error.
+
+        Columns are ``cap``, the weight above which units were capped, ``shift`` and ``shift_sd``.
+        The shift is taken off the coefficients, and its error is in all intervals.
+
+        Raises
+        ------
+        NotAvailable
+            Without a survey design.
+        """
+        if self.release.units is None:
+            raise NotAvailable(
+                "the rows have no survey design: write design=dp.design(weights=..., ...)"
+            )
+        shift, shift_sd = (part[self._shown] for part in self.linear.cap_shift)
+        columns = {"cap": self.release.units.cap, "shift": shift, "shift_sd": shift_sd}
+        return pd.DataFrame(columns, index=self._names)
+
+    @property
     def rsquared(self) -> float:
         """Share of the response's variance that is explained, in [0, 1]; nan if lost in noise."""
         return self.linear.rsquared[0]

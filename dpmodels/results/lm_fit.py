@@ -17,6 +17,7 @@ from dpmodels.formula.coding import NONE, cells
 from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.inference.least_squares import WEAK, LeastSquares
 from dpmodels.inference.sandwich import DETECTION_SDS, filling
+from dpmodels.postprocess.capped_scores import lost_score, put_back, squares_of_units
 from dpmodels.postprocess.identities import Identities
 from dpmodels.postprocess.normal_equations import (
     STRONG,
@@ -65,12 +66,22 @@ class LinearFit:
     def equations(self) -> NormalEquations:
         """The equations as released, with their noise, subject to public facts of the columns."""
         release, call = self.release, self.call
-        return released_equations(
+        equations = released_equations(
             release,
             row_norm=call.row_norm,
             shift=None if self.model.intercept else call.origin / call.divisor,
             layout=None if release.ball is not None else layout(call, self.model.weights),
         )
+        return put_back(equations, release)
+
+    @cached_property
+    def cap_shift(self) -> tuple[Floats, Floats]:
+        """What the cap of weights had moved the parameters by, and the error of that."""
+        lost, matrix = lost_score(self.release), self.to_units[0]
+        if lost is None:
+            return np.zeros(len(matrix)), np.zeros(len(matrix))
+        inverse = matrix @ np.linalg.pinv(self.equations.gram, hermitian=True)
+        return -inverse @ lost[0], np.linalg.norm(inverse @ lost[1], axis=1)
 
     @cached_property
     def theta(self) -> Floats:
@@ -218,13 +229,15 @@ class LinearFit:
         effect = self.release.adjacency.design_effect
         if self.release.meat is None:
             return LeastSquares(self._law_equations, self.freedom / effect)
+        meat = self.release.meat
         correction = 1.0 if math.isnan(self.freedom) else self.nobs / self.freedom
         if self.model.sampled:
-            correction = self.release.sampling_correction
+            meat, correction = squares_of_units(meat, self.release)
         equations = self.equations
-        squares = filling(self.release.meat, equations.noise_in_score(self.theta) + equations.pull)
+        noise = equations.noise_in_score(self.theta) + equations.pull
+        squares = filling(meat, noise)
         # Squares of persons' scores include the correlation of their rows.
-        correction *= effect if self.release.meat.person is None else 1
+        correction *= effect if meat.person is None else 1
         return LeastSquares(self._law_equations, 1.0, correction * squares)
 
     @property

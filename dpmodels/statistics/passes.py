@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import reduce
 from operator import add
@@ -282,6 +283,7 @@ def person_squares(
     vectors: Callable[[Floats], Floats],
     finer: Lattice,
     places: int,
+    amounts: tuple[float, ...] = (),
     *,
     count_public: bool,
 ) -> tuple[NDArray[Any], int]:
@@ -296,6 +298,9 @@ def person_squares(
     one integer vector of norm at most ``finer.radius``, a function of its rows and the places that
     they take: persons who are exchanged move the sum as two rows of the unit ball do, whatever the
     number of their rows. Rows without a person add nothing.
+
+    With `amounts` the vector of a unit of a survey design begins with integers for what it is,
+    of norm ``hypot(*amounts)`` times the radius at most (:func:`unit_lines`).
     """
     totals: Integers = np.zeros((finer.columns, 0), dtype=np.int64)
     n_rows = 0
@@ -312,7 +317,34 @@ def person_squares(
         totals = _roomy(totals, int(persons.max(initial=-1)) + 1)
         for total, line in zip(totals, rounded[:, is_person] * part.places[is_person], strict=True):
             np.add.at(total, persons, line)
-    return _squares(totals, finer, places), n_rows
+    if not amounts:
+        return _squares(totals, finer, places), n_rows
+    lines, factors = unit_lines(design, finer, amounts)
+    totals = _roomy(totals, len(factors))[:, : len(factors)]
+    return _squares(totals, finer, places, lines, factors), n_rows
+
+
+def unit_lines(
+    design: PrivateDesign, finer: Lattice, amounts: tuple[float, ...]
+) -> tuple[Integers, Floats]:
+    """Return lines of integers by unit of a survey design, and what its score is multiplied by.
+
+    The first line is ``amounts[0]`` of the radius for units above the cap, those after it
+    ``amounts[1]`` for units of each stratum; 0 for others. A score is multiplied by the root of the
+    released factor of its stratum, over the largest, and the first line is divided by it.
+    """
+    marks, sampled = design.unit_marks(), design.sampled
+    assert sampled is not None
+    roots = np.sqrt(np.array(sampled.factors or (1.0,)))
+    roots /= roots.max()
+    factors = roots[marks.strata] if sampled.factors else np.ones(len(marks.capped))
+    lines = [np.floor(marks.capped * (amounts[0] * roots.min() * finer.radius) / factors)]
+    if len(amounts) > 1:
+        assert sampled.sampling.strata is not None
+        levels = np.arange(len(sampled.sampling.strata.levels))
+        size = math.floor(amounts[1] * finer.radius)
+        lines.extend((marks.strata == levels[:, None]) * size)
+    return np.stack(lines).astype(np.int64), factors
 
 
 def _to_integers(vectors: Floats) -> Integers:
@@ -329,13 +361,28 @@ def _roomy(totals: Integers, persons: int) -> Integers:
     return np.pad(totals, ((0, 0), (0, max(lacking, totals.shape[1]))))
 
 
-def _squares(totals: Integers, finer: Lattice, places: int) -> NDArray[Any]:
-    size, ones = finer.columns, np.ones(finer.columns)
+def _squares(
+    totals: Integers,
+    finer: Lattice,
+    places: int,
+    lines: Integers | None = None,
+    factors: Floats | None = None,
+) -> NDArray[Any]:
+    """Sum squares of vectors, each of integers in `lines` and of a clipped total."""
+    ones, n_lines = np.ones(finer.columns), 0 if lines is None else len(lines)
+    size = finer.columns + n_lines
     squares: NDArray[Any] = np.zeros((size, size), dtype=object)
-    for at in range(0, totals.shape[1], finer.block_rows):
-        clipped = totals[:, at : at + finer.block_rows] / (PARTS * places)
-        to_lattice(clipped, ones, 0 * ones, finer)
-        squares = squares + (clipped @ clipped.T).astype(np.int64)
+    # A vector with lines is at most √2 times as long.
+    block_rows = finer.block_rows if lines is None else max(finer.block_rows // 2, 1)
+    for at in range(0, totals.shape[1], block_rows):
+        block = slice(at, at + block_rows)
+        vectors = totals[:, block] / (PARTS * places)
+        if factors is not None:
+            vectors *= factors[block]
+        to_lattice(vectors, ones, 0 * ones, finer)
+        if lines is not None:
+            vectors = np.vstack([lines[:, block], vectors])
+        squares = squares + (vectors @ vectors.T).astype(np.int64)
     return squares
 
 
@@ -386,6 +433,7 @@ def person_score_squares(
     score: Score,
     finer: Lattice,
     places: int,
+    amounts: tuple[float, ...] = (),
     *,
     count_public: bool,
 ) -> Statistic:
@@ -396,7 +444,7 @@ def person_score_squares(
     """
     scores_of = _score_function(score, lattice)
     total, n_rows = person_squares(
-        design, lattice, scores_of, finer, places, count_public=count_public
+        design, lattice, scores_of, finer, places, amounts, count_public=count_public
     )
     facts = {**design.facts, "lattice": repr(lattice), **_words(score, finer)}
     basis = fingerprint(facts, count_public=count_public)

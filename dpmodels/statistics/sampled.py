@@ -30,6 +30,7 @@ from dpmodels.design.parts import Part
 from dpmodels.errors import FrameError
 from dpmodels.formula.sampling import STEPS, Sampling
 from dpmodels.formula.tally import CAPPED_PARTS, Tally
+from dpmodels.statistics.cell_passes import place_counts
 from dpmodels.statistics.counts import summed_by_cell
 from dpmodels.statistics.statistic import Statistic, fingerprint
 from dpmodels.typing import Floats, Integers
@@ -105,6 +106,16 @@ class SampledPasses(Statistic):
             cells = np.minimum(np.searchsorted(edges, totals), len(edges) - 1)
             total += units.times * np.bincount(cells, minlength=len(edges))
         return total.astype(object), self._n_units
+
+    def by_place(self, edges: Floats) -> NDArray[Any]:
+        """Count complete rows by the cell of their number, by its edges in its unit."""
+        exact, _ = place_counts(self._private, edges, count_public=self._count_public).cross()
+        return np.asarray(exact)
+
+    def clipped(self, lower: float, upper: float) -> SampledPasses:
+        """Return passes over the same rows, with the number clipped to a released range."""
+        private = self._private.clipped(lower, upper)
+        return SampledPasses(private, count_public=self._count_public)
 
     def parts(self, cap: int, amounts: Amounts) -> tuple[list[NDArray[Any]], int]:
         """Return the parts by cell and the rest, those of capped units, and those by stratum.

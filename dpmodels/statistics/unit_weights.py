@@ -40,8 +40,13 @@ class UnitWeights(Statistic):
             counts += np.bincount(np.minimum(cells, len(ends) - 1), minlength=len(ends))
         return counts.astype(object)
 
-    def capped(self, cap: float) -> PrivateDesign:
-        """Return the rows with the places that follow from a released cap."""
-        design = self._design.capped(cap)
+    def by_stratum(self, levels: int) -> NDArray[Any]:
+        """Count units by stratum; a unit adds 1 to one of them, or nothing without a stratum."""
+        strata = self._design.unit_marks().strata
+        return np.bincount(strata[strata >= 0], minlength=levels).astype(object)
+
+    def capped(self, cap: float, factors: tuple[float, ...] = ()) -> PrivateDesign:
+        """Return the rows with the places that follow from a released cap, and factors."""
+        design = self._design.capped(cap, factors)
         design.require_passes()
         return design

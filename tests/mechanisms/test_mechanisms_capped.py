@@ -10,6 +10,7 @@ from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.mechanisms.sampled import Capped
 from dpmodels.models.mean import mean_spec
 from dpmodels.noise import source
+from dpmodels.postprocess import weight_caps
 from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.postprocess.weight_caps import best_cap, weight_edges
 from dpmodels.privacy import (
@@ -125,3 +126,25 @@ def test_far_cells_without_units_are_left_out():
     counts[:3] = 500.0
     found = best_cap(edges, counts, CellNoise("laplace", 1.0), 1e-9, 1.0, 2.0)
     assert 8 <= found.cap <= 64
+
+
+def test_units_far_above_are_not_made_of_noise():
+    """Of 206 cells most are empty: noise of all of them extends none of 200 ranges of weights."""
+    rng, edges = np.random.default_rng(8), weight_edges(1.0, 50.0 * 2**20, 8)
+    totals = np.exp(rng.normal(5, 0.3, 2_000))
+    exact = np.histogram(totals, edges)[0]
+    for _ in range(200):
+        counts = exact + rng.normal(0, 40, len(exact))
+        ends = weight_caps._occupied(edges, counts, CellNoise("gaussian", 40.0))[0]
+        assert 300 < ends[-1] < 2_500
+
+
+def test_a_fitted_tail_does_not_contradict_the_numbers():
+    """Whole even weights: a tail that falls from the first cell at once leaves most weight out."""
+    rng, edges = np.random.default_rng(9), weight_edges(1.0, 50.0)
+    weights = np.clip(2 * np.rint(np.exp(rng.normal(1.0, 1.1, 5_000))), 2, 50)
+    exact = np.histogram(weights, np.append(0, edges[1:]))[0]
+    for _ in range(10):
+        counts = exact + rng.normal(0, 70, len(exact))
+        cap = best_cap(edges, counts, CellNoise("gaussian", 70.0), 14.0, 0.06, 2.0).cap
+        assert np.maximum(weights - cap, 0).sum() < 0.3 * weights.sum()

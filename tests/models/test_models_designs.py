@@ -6,6 +6,9 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, CodebookError, NotAvailable
+from dpmodels.mechanisms.protocol import CountFacts
+from dpmodels.mechanisms.sampled.capped import Capped
+from dpmodels.privacy import ZCDP, Adjacency
 
 HUGE = {"eps": 1e12}
 LEVELS = {"g": ["a", "b"], "h": ["n", "s", "w"]}
@@ -227,3 +230,38 @@ def test_totals_without_a_design_are_those_of_the_rows():
     np.testing.assert_allclose(fit.params, ROWS.groupby("g")["y"].sum(), rtol=1e-4)
     scores = ROWS["y"] * (ROWS["g"] == "a")
     assert fit.bse_sampling["a"] == pytest.approx(linearised(scores, ROWS), rel=1e-2)
+
+
+@pytest.mark.parametrize("verb", [dp.dp_mean, dp.dp_total])
+def test_bounds_that_are_far_too_wide_are_searched(verb):
+    """A range is released where the number of rows is public; it has nearly all of them."""
+    rng = np.random.default_rng(4)
+    rows = pd.DataFrame(
+        {"y": rng.normal(40, 5, 20_000).clip(0, 100), "w": rng.choice([2.0, 5.0], 20_000)}
+    )
+    design = dp.design(weights="w", bounds=(1, 20), weights_are="design")
+    fits = []
+    with dp.simulation(seed=3):
+        for upper in (100, 10_000):
+            words = {"codebook": dp.codebook(y=(0, upper)), "design": design}
+            fits.append(verb("~ y", rows, eps=1.0, delta=1e-6, **words))
+        private = verb("~ y", rows, eps=1.0, delta=1e-6, adjacency="add-remove", **words)
+    near, wide = fits
+    assert wide.release.held is not None
+    assert wide.release.held.lower < 25 < 55 < wide.release.held.upper < 200
+    assert float(wide.bse_noise.iloc[0]) < 3 * float(near.bse_noise.iloc[0])
+    exact = np.average(rows["y"], weights=rows["w"])
+    if verb is dp.dp_total:
+        exact *= rows["w"].sum()
+    assert abs(float(wide.params.iloc[0]) - exact) < 6 * float(wide.bse_noise.iloc[0])
+    assert "a range released first" in str(wide.summary())
+    assert private.release.held is None
+
+
+def test_a_range_and_weights_are_charged_as_two_tables():
+    facts = CountFacts(1, 7, True, Adjacency("replace"), side_tables=1)
+    first = Capped(ranged=True).plan(facts, ZCDP(0.1)).first
+    assert first is not None
+    # A row moves two numbers of each table: 2 = sqrt(4), of a tenth of the budget.
+    assert first.noise_sd == pytest.approx(2 / np.sqrt(2 * 0.01), rel=1e-3)
+    assert first.noise_sd >= 2 / np.sqrt(2 * 0.01)

@@ -80,7 +80,7 @@ from dpmodels.postprocess.spreads import (
     rounded_range,
     rows_at_anchor,
 )
-from dpmodels.postprocess.tails import beyond_range
+from dpmodels.postprocess.tails import held_in
 from dpmodels.postprocess.windows import Windows, needed
 from dpmodels.privacy import (
     ZCDP,
@@ -324,7 +324,7 @@ def _held_in_window(
     if window == 0 or not high - low > COARSE * max(abs(low), abs(high)):
         return None
     low, high = rounded_range(low, high, Column(windows.lower, windows.upper, 0.0))
-    limits = _held_in(cells, low, high)
+    limits = held_in(cells.ends, cells.counts, cells.noise, low, high)
     share = hidden / max(float(cells.counts.sum()), 1.0)
     anchor = anchor_of(windows.lower, windows.upper)
     below, above = min(anchor - low, low - windows.lower), min(high - anchor, windows.upper - high)
@@ -355,23 +355,10 @@ def _release_range(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> 
     found = found_range(ends, cells.values, noise, price, _power(statistic))
     counts = CellCounts(ends, cells.values, noise)
     if found is not None:
-        return _held_in(counts, found.lower, found.upper)
+        return held_in(ends, cells.values, noise, found.lower, found.upper)
     column = Column(number.lower, number.upper, 0.0)
     n_complete = float(cells.values.sum())
     if not most_at_anchor(counts, n_complete, column):
         return None
     bounds = bounds_beside_anchor((counts,), n_complete, column)
-    return bounds and _held_in(counts, *bounds)
-
-
-def _held_in(cells: CellCounts, low: float, high: float) -> HeldIn:
-    """Return a range, the share of rows in cells that extend beyond it, and how far they may be."""
-    touched = (cells.ends[:-1] < low) | (cells.ends[1:] > high)
-    n_rows = max(float(cells.counts.sum()), 1.0)
-    return HeldIn(
-        low,
-        high,
-        float(cells.counts[touched].sum()) / n_rows,
-        cells.noise.sd * math.sqrt(touched.sum()) / n_rows,
-        *beyond_range(cells.ends, cells.counts, cells.noise, low, high),
-    )
+    return bounds and held_in(ends, cells.values, noise, *bounds)

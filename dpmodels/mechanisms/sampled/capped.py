@@ -1,13 +1,16 @@
 """Weighted sums of a survey design, with weights capped at a bound that is found first.
 
 Theorem
-    Two rounds: numbers of units by the public cell of their total weight, then the parts of
-    :mod:`dpmodels.statistics.sampled` for weights capped at a function of the released numbers.
-    Each is differentially private for any cap, so together they are ε-differentially private for
-    the sum of their ε, ρ-zCDP for the sum of their ρ, or with Gaussian noise have the trade-off of
-    one Gaussian release with the sum of ``1/m²``, by adaptive composition (Theorems 71 and 72).
+    Two rounds: numbers of units by the public cell of their total weight, and where a range is
+    searched by that of the measured number, then the parts of :mod:`dpmodels.statistics.sampled`
+    for weights capped at, and numbers clipped to, a function of the released numbers.
+    Each is differentially private for any cap and range, so together they are ε-differentially
+    private for the sum of their ε, ρ-zCDP for the sum of their ρ, or with Gaussian noise have the
+    trade-off of one Gaussian release with the sum of ``1/m²``, by adaptive composition (Theorems 71
+    and 72).
 Sensitivity
-    A unit (a row, or all rows of a sampling unit) adds 1 to one cell in the first round. In the
+    A unit (a row, or all rows of a sampling unit) adds 1 to one cell in the first round, and where
+    a range is searched a row adds 1 to one cell more. In the
     second it adds to the table parts that are not negative and have the sum 1, to that of capped
     units parts of the sum κ at most, and to that of strata, if there are any, half of that: L1
     ``1 + κ + κ/2``, L2 ``√(1 + κ² + κ²/4)``, twice and √2 times as much where a unit is replaced,
@@ -42,7 +45,8 @@ from dpmodels.mechanisms.count_noise import (
 )
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.noise import Entropy
-from dpmodels.postprocess.ranges import CellNoise
+from dpmodels.postprocess.ranges import CellNoise, found_range, range_cells
+from dpmodels.postprocess.tails import held_in
 from dpmodels.postprocess.weight_caps import (
     OF_TOTALS,
     PER_OCTAVE,
@@ -51,13 +55,14 @@ from dpmodels.postprocess.weight_caps import (
     weight_edges,
 )
 from dpmodels.privacy import ZCDP, Guarantee, PureDP, gaussian_multiplier
-from dpmodels.released import CappedWeights, CountsRelease, MechanismInfo
+from dpmodels.released import CappedWeights, CountsRelease, HeldIn, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.sampled import Amounts, SampledPasses
 from dpmodels.statistics.statistic import measured_as
 
-# Of the budget, for the numbers of units by weight: a choice.
-CAP_SHARE: Final = 0.03
+# Of the budget, for the numbers of units by weight, and where a range is searched, which takes
+# noise below this fraction of the rows: choices.
+CAP_SHARE, RANGED_SHARE, FAINT = 0.03, 0.1, 0.01
 # What a unit adds to the tables of capped units and of strata, by the law of the noise: choices.
 SIDES: Final = {"gaussian": (0.5, 0.25), "laplace": (0.25, 0.125)}
 
@@ -65,6 +70,11 @@ SIDES: Final = {"gaussian": (0.5, 0.25), "laplace": (0.25, 0.125)}
 @dataclass(frozen=True)
 class Capped:
     """Caps sampling weights at a released bound, then adds noise to weighted sums.
+
+    Parameters
+    ----------
+    ranged : bool
+        Whether a range of the measured number of rows, each a unit, is searched first.
 
     Examples
     --------
@@ -83,10 +93,12 @@ class Capped:
         source="weights capped at a released bound; this package",
     )
     passes: ClassVar[str] = "many"
+    ranged: bool = False
 
     def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
         """Divide a budget between the rounds and calibrate their noise."""
-        first, second = _divided(guarantee, CAP_SHARE if facts.capped else 0.0)
+        share = RANGED_SHARE if self.ranged else CAP_SHARE * facts.capped
+        first, second = _divided(guarantee, share)
         pure = isinstance(guarantee, PureDP)
         sums, law = (laplace_sums, "laplace") if pure else (gaussian_sums, "gaussian")
         sides = SIDES[law][: facts.side_tables]
@@ -96,7 +108,9 @@ class Capped:
         plan = sums(facts, second, norm)
         if first is None:
             return replace(plan, guarantee=guarantee)
-        ladder = sums(facts, first, first_norm)
+        # The first round is of two tables where there is a range.
+        cells_norm = first_norm * (1 if not self.ranged else 2 if pure else math.sqrt(2))
+        ladder = sums(facts, first, cells_norm)
         events = (*ladder.events, *plan.events)
         return replace(plan, guarantee=guarantee, events=events, first=ladder)
 
@@ -107,7 +121,9 @@ class Capped:
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
         """Find a cap, then release the parts of units whose weights are capped at it."""
         passes = measured_as(SampledPasses, statistic, "counts")
+        limits = _released_range(passes, plan, entropy) if self.ranged else None
         cap = _released_cap(passes, plan, entropy)
+        passes = passes if limits is None else passes.clipped(limits.lower, limits.upper)
         slots, law = plan.facts.adjacency.places, law_of(plan)
         side, by_stratum = SIDES[law]
         amounts = Amounts(*(round(plan.units_per_row * slots * of) for of in (1, side, by_stratum)))
@@ -125,7 +141,7 @@ class Capped:
             capped_sd=plan.noise_sd / side,
             by_stratum_sd=plan.noise_sd / by_stratum,
         )
-        return replace(release, weights=capped)
+        return replace(release, weights=capped, held=limits)
 
 
 def _divided(guarantee: Guarantee, share: float) -> tuple[Guarantee | None, Guarantee]:
@@ -135,6 +151,20 @@ def _divided(guarantee: Guarantee, share: float) -> tuple[Guarantee | None, Guar
         return (first if share else None), second
     rho = 1 / (2 * gaussian_multiplier(guarantee) ** 2) * (1 - 1e-12)
     return (ZCDP(rho * share) if share else None), ZCDP(rho * (1 - share))
+
+
+def _released_range(passes: SampledPasses, plan: CountPlan, entropy: Entropy) -> HeldIn | None:
+    """Release the numbers of rows by cell of the number, and return the range that follows."""
+    number, ladder = passes.tally.measured, plan.first
+    if number is None or ladder is None or not number.lower < number.upper:
+        return None
+    edges, slots = range_cells(number.lower, number.upper), plan.facts.adjacency.places
+    values, law = noised_units(ladder, passes.by_place(edges) * slots, entropy)
+    noise, counts = CellNoise(law, ladder.noise_sd / slots), values / slots
+    # Units weigh less than the cap: that they weigh half of it makes a range longer.
+    price = plan.noise_sd / slots * math.sqrt(2)
+    limits = found_range(edges, counts, noise, price, max(passes.tally.degree // 2, 1))
+    return limits and held_in(edges, counts, noise, limits.lower, limits.upper)
 
 
 def _released_cap(passes: SampledPasses, plan: CountPlan, entropy: Entropy) -> WeightCap:
