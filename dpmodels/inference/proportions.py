@@ -104,10 +104,10 @@ def wilson(
 
 def score_interval(
     counts: Floats,
-    total: Floats | float,
+    total: float,
     noisy: tuple[Floats | float, Floats | float, Floats | float],
     kappa: Floats,
-    rows: Floats | float,
+    rows: float,
 ) -> tuple[Floats, Floats]:
     """Solve ``(y - N p)² <= κ² (rows p (1 - p) + variance of the noise in y - N p)`` for p.
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmodels.inference.means import Interval, student_factor
-from dpmodels.inference.proportions import bins_of_quantile, score_interval
+from dpmodels.inference.proportions import bins_of_quantile
 from dpmodels.inference.ratios import Noise
 from dpmodels.inference.sampled import CLEAR, UNLIKE, Cut, StratumSums
 from dpmodels.noise.sums import half_widths
@@ -39,7 +39,6 @@ class Errors(NamedTuple):
     noise_sd: Floats  # with the noise and the error of what was put back
     shift: Floats  # what the cap had moved the sums by
     shift_sd: Floats
-    put_back: Floats  # variance, of what was put back but for noise
     sampling: Floats  # variance; nan where it is not known
 
 
@@ -102,7 +101,7 @@ class SampledCells:
         shift_sd = np.sqrt(cut_noise**2 + put_back)
         noise_sd = np.hypot(self.noise.sd * np.sqrt(squares), shift_sd)
         sampling = self._meat(runs, inside, outside)
-        return Errors(squares, fourths, noise_sd, shift, shift_sd, put_back, sampling)
+        return Errors(squares, fourths, noise_sd, shift, shift_sd, sampling)
 
     def total_errors(self, runs: Runs) -> Errors:
         """Return the errors of the sums of weights in runs."""
@@ -197,11 +196,7 @@ class SampledCells:
     def widths(self, errors: Errors, level: float, *, population: bool) -> Floats:
         """Return half-widths of intervals of sums, in caps."""
         sampling = np.sqrt(errors.sampling) * self._factor(level) if population else 0.0
-        extra = np.hypot(errors.shift_sd, sampling)
-        return self._half_widths(errors, extra, level)
-
-    def _half_widths(self, errors: Errors, extra: Floats, level: float) -> Floats:
-        noise = self.noise
+        extra, noise = np.hypot(errors.shift_sd, sampling), self.noise
         return half_widths(noise.law, errors.squares, errors.fourths, noise.sd, extra, level)
 
     def interval(self, runs: Runs, level: float, *, population: bool) -> Interval:
@@ -211,34 +206,11 @@ class SampledCells:
         return np.maximum(sums - width, 0.0), sums + width
 
     def share_interval(self, runs: Runs, level: float, *, population: bool) -> Interval:
-        """Return Wilson's intervals of shares, with noise and the design's sampling variance."""
+        """Return intervals of shares, within 0 and 1; nan where sampling errors are not known."""
         shares, base, errors = self.shares(runs)
-        divisor, sums = np.nan_to_num(base), np.maximum(self.sums(runs)[0], 0.0)
-        inner = shares * (1 - shares)
-        is_known = ~np.isnan(errors.sampling) | (not population)
-        kish, has_spread = self._kish * divisor, (inner > 0) & (errors.sampling > 0)
-        units = np.divide(errors.sampling, inner, out=kish, where=has_spread)
-        units = units * self._factor(level) ** 2 * population
-        sd = np.sqrt(errors.noise_sd**2 + np.nan_to_num(units * inner))
-        width = self._half_widths(errors, np.sqrt(errors.shift_sd**2 + units * inner), level)
-        kappa = np.divide(width, sd, out=np.ones_like(width), where=sd > 0)
-        noisy = self._noise_of(runs, errors)
-        ends = score_interval(sums, divisor, noisy, np.nan_to_num(kappa, nan=1.0), units)
-        low, high = (np.where(is_known | np.isnan(shares), end, np.nan) for end in ends)
-        return np.fmin(low, shares), np.fmax(high, shares)
-
-    def _noise_of(self, runs: Runs, errors: Errors) -> tuple[Floats, Floats, Floats]:
-        """Return the noise variance of sums, their covariance with their base, and that of it."""
-        n_in, n_base = runs.stop - runs.start, runs.last - runs.first
-        cut = (self.cut.mean * self.cut.noise_sd) ** 2
-        each, parts = self.noise.sd**2 + cut, self.noise.parts
-        shared = self.noise.sd**2 / parts if parts else 0.0
-        variance = n_in * each - n_in**2 * shared + errors.put_back
-        return (
-            np.asarray(variance),
-            np.asarray(n_in * each - n_in * n_base * shared),
-            np.asarray(n_base * each - n_base**2 * shared),
-        )
+        width = self.widths(errors, level, population=population) / base
+        shares, width = np.nan_to_num(shares), np.where(np.isnan(base), 1.0, width)
+        return np.maximum(shares - width, 0.0), np.minimum(shares + width, 1.0)
 
     def quantile_places(
         self, prob: float, runs: Runs, level: float, *, population: bool

@@ -6,18 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpmodels.released import AnyRelease
 from dpmodels.report import Report, count, signif
 from dpmodels.report.notes import Rank
 from dpmodels.results.call import TableCall
 from dpmodels.results.groups import GroupedResult
 
 
-def design_facts(fit: GroupedResult, facts: TableCall) -> tuple[tuple[str, str], ...]:
+def design_facts(release: AnyRelease, facts: TableCall) -> tuple[tuple[str, str], ...]:
     """Return the lines of the header on the design; none without one."""
     if facts.sampled is None:
         return ()
     unit = "sampling units" if facts.sampled.units else "rows"
-    n_units = "private" if fit.release.rows is None else count(fit.release.rows)
+    n_units = "private" if release.rows is None else count(release.rows)
     return (("Design", facts.sampled.design), ("Sample", f"{n_units} {unit}"))
 
 

@@ -1,8 +1,8 @@
-"""The results of tables and histograms under a survey design: of the population, by weights."""
+"""The results of tables, histograms and quantiles under a survey design: of the population, by weights."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,14 +12,19 @@ import pandas as pd
 from dpmodels.inference.independence import Independence, degrees, not_identified
 from dpmodels.inference.means import Interval
 from dpmodels.inference.proportions import Sums
+from dpmodels.inference.ratios import DETECTION_SDS
 from dpmodels.inference.sampled_cells import Runs, SampledCells
 from dpmodels.postprocess.flat_counts import FlatCounts
 from dpmodels.postprocess.protocol import OrderedCounts, consistent, rising
+from dpmodels.released import CountsRelease, QuantilesRelease
+from dpmodels.released.terms import Released
 from dpmodels.results.base import Derivation
 from dpmodels.results.bins import OrderedGroup, Ranges, Rectangles
-from dpmodels.results.count_tables import interval_frame, sampled_cells
+from dpmodels.results.call import TableCall
+from dpmodels.results.count_tables import counted, interval_frame, sampled_cells
 from dpmodels.results.estimate_table import EstimateTable
 from dpmodels.results.hist import HistResult
+from dpmodels.results.quantile import QuantileResult
 from dpmodels.results.table import TableResult
 from dpmodels.typing import Floats, Numbers
 
@@ -192,6 +197,12 @@ class WeightedGroup(OrderedGroup):
         )
         return noisy, sampled
 
+    def rank_sd(self, prob: float) -> float:
+        """Return the largest noise standard deviation of the weight up to a cell, for a quantile."""
+        runs = self._runs(Ranges(np.zeros(len(self.cells)), self._each_bin.stop))
+        weights = np.full(len(self.cells), 1 - prob), np.full(len(self.cells), -prob)
+        return self.cap * float(self.weighted.errors(runs, *weights).noise_sd.max())
+
     def quantile_ranges(self, prob: float, level: float) -> tuple[tuple[float, float], ...]:
         """Return between which places the quantile of these rows is, then the population's."""
         runs = self._runs(Ranges(np.zeros(len(self.cells)), self._each_bin.stop))
@@ -241,3 +252,58 @@ class WeightedHistResult(HistResult):
 
     def _estimates(self) -> EstimateTable:
         return _with_errors(super()._estimates(), self.table)
+
+
+@dataclass(frozen=True, repr=False)
+class WeightedQuantileResult(QuantileResult):
+    """Private quantiles of the population under a survey design.
+
+    Parameters
+    ----------
+    ends : (ndarray, ndarray)
+        Ends of the public cells, on the declared range from 0 to 1.
+    """
+
+    ends: tuple[Floats, Floats]
+
+    @property
+    def _facts(self) -> TableCall:
+        table = self.call.tables[0]
+        return replace(table, factors=table.factors[:-1], levels=table.levels[:-1], sampled=None)
+
+    @cached_property
+    def _quantiles(self) -> QuantilesRelease:
+        release, shape = self.release, (self._facts.cells, self.grid)
+        assert isinstance(release, CountsRelease)
+        cells, cap = sampled_cells(self.call, release), counted(self.call, release).cap
+        counts = WeightedCounts(release, shape, totals=cap * cells.sizes.reshape(shape))
+        groups = [WeightedGroup(counts, release, at, cells, cap) for at in range(shape[0])]
+        first = np.arange(shape[0]) * self.grid
+        total = cells.total_errors(Runs(first, first + self.grid, first, first + self.grid))
+        lost = counts.cells.sum(axis=1) <= DETECTION_SDS * cap * total.noise_sd
+        values = np.array(
+            [[self._quantile(group, prob) for prob in self.probs] for group in groups]
+        )
+        values[lost] = np.nan
+        probs = np.where(lost[:, None], np.nan, self.probs)
+        return QuantilesRelease(
+            values=values,
+            drawn=probs,
+            counts=counts.cells.sum(axis=1),
+            count_sd=cap * total.noise_sd,
+            rank_sd=np.array([[group.rank_sd(prob) for prob in self.probs] for group in groups]),
+            **{field.name: getattr(release, field.name) for field in fields(Released)},
+        )
+
+    def _quantile(self, group: WeightedGroup, prob: float) -> tuple[float, float, float]:
+        """Return a quantile and the ends of its interval, on the range from 0 to 1."""
+        lower, upper = self.ends
+        place = group.quantile(prob)
+        if np.isnan(place):
+            return np.nan, np.nan, np.nan
+        at = int(np.ceil(place)) - 1
+        estimate = lower[at] + (place - at) * (upper[at] - lower[at])
+        if self.level is None:
+            return estimate, np.nan, np.nan
+        first, last = group.quantile_ranges(prob, self.level)[1]
+        return estimate, lower[int(first)], upper[int(last) - 1]
