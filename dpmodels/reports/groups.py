@@ -38,7 +38,7 @@ from dpmodels.reports.header import (
     range_note,
     shared_facts,
 )
-from dpmodels.reports.sampled import design_facts, design_notes, in_units
+from dpmodels.reports.sampled import WEIGHT, counted_in, design_facts, design_notes, in_units
 from dpmodels.results.base import report_of
 from dpmodels.results.call import TableCall
 from dpmodels.results.components import root_sd
@@ -293,9 +293,8 @@ def quantile_report(fit: QuantileResult) -> Report:
     """Lay out quantiles as a table of strings."""
     facts = fit._facts
     sd = float(np.linalg.norm(fit.count_noise_sd))
-    weighted = fit.call.tables[0].sampled is not None
-    what = "units of weight" if weighted else counted_as(fit.release.adjacency)
-    n_rows = None if weighted else fit.release.rows
+    what = counted_in(fit.release)
+    n_rows = None if what == WEIGHT else fit.release.rows
     complete = complete_text(float(fit.counts.sum()), sd, n_rows, what)
     return Report(
         title="Private quantiles",

@@ -1,4 +1,4 @@
-"""The results of tables, histograms and quantiles under a survey design: of the population, by weights."""
+"""The results of tables, histograms and quantiles of the population under a survey design."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ class WeightedGroup(OrderedGroup):
         return noisy, sampled
 
     def rank_sd(self, prob: float) -> float:
-        """Return the largest noise standard deviation of the weight up to a cell, for a quantile."""
+        """Return the largest noise standard deviation of the weight up to a quantile."""
         runs = self._runs(Ranges(np.zeros(len(self.cells)), self._each_bin.stop))
         weights = np.full(len(self.cells), 1 - prob), np.full(len(self.cells), -prob)
         return self.cap * float(self.weighted.errors(runs, *weights).noise_sd.max())
