@@ -193,8 +193,9 @@ def _percent(share: float, sd: float) -> str:
 
 
 def _test(fit: TableResult) -> tuple[Section, ...]:
-    factors = fit.call.tables[0].factors
-    if len(factors) < 2:
+    facts = fit.call.tables[0]
+    factors = facts.factors
+    if len(factors) < 2 or facts.sampled is not None:
         return ()
     test = fit.chi2_test()
     cells = (signif(test.statistic), LOST if test.reason else str(test.df), pvalue(test.pvalue))

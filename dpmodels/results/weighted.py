@@ -177,11 +177,6 @@ class WeightedGroup(OrderedGroup):
         """Noise standard deviation of each cell."""
         return self.cap * self.weighted.total_errors(self._runs(self._each_bin)).noise_sd
 
-    def half_width(self, level: float) -> float:
-        """Return half the length of the longest noise interval of a cell."""
-        errors = self.weighted.total_errors(self._runs(self._each_bin))
-        return self.cap * float(self.weighted.widths(errors, level, population=False).max())
-
     def _bounds(self, ranges: Ranges | Rectangles, level: float) -> tuple[Floats, ...]:
         assert isinstance(ranges, Ranges)
         runs, cells = self._runs(ranges), self.weighted
@@ -248,7 +243,8 @@ class WeightedHistResult(HistResult):
 
     def half(self, level: float = 0.95) -> float:
         """Return half the length of the longest noise interval of a bin."""
-        return max(self.group(place).half_width(level) for place in range(self._shape[0]))
+        cells = self.table._cells
+        return self.table._cap * float(cells.widths(cells.totals, level, population=False).max())
 
     def _estimates(self) -> EstimateTable:
         return _with_errors(super()._estimates(), self.table)
