@@ -370,7 +370,7 @@ def _interval(fit: QuantileResult, low: float, high: float) -> str:
 
 
 def _quantile_notes(fit: QuantileResult) -> list[str]:
-    facts = fit._facts
+    facts = fit.call.tables[0]
     notes: list[str] = []
     if fit.params.isna().any(axis=None):
         notes += Rank.IDENTIFIED(f"{LOST}: too few rows for this budget.")
@@ -379,7 +379,7 @@ def _quantile_notes(fit: QuantileResult) -> list[str]:
             "Drawn at: ranks nearer 0% or 100% would be lost in noise; these are the nearest "
             "possible."
         )
-    notes += omitted(SHOWN_GROUPS, facts.cells, "groups", "tidy()")
+    notes += omitted(SHOWN_GROUPS, len(fit.params), "groups", "tidy()")
     if fit.level is not None:
         notes.append(
             "Conf. interval: noise and sampling; rounded outwards to public cells, and "
