@@ -75,7 +75,7 @@ def dp_hist(
     them finer, and cost little where the mechanism is a tree. Bins are named by their ends, rounded
     to a hundredth of the narrowest; `breaks` has them as they are. Bins of whole numbers and of
     days are named by those they hold, ``3`` or ``3 to 5``, and their `breaks` lie half a step
-    beside.
+    beside. Under a survey design bins of one number have totals of the population.
 
     Examples
     --------

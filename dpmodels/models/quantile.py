@@ -94,6 +94,9 @@ def dp_quantile(
     Near 0 and 1 the noise could move ranks beyond the rows, to any value of the empty range: there
     a quantile farther inside replaces the requested one, and `drawn` says which.
 
+    Under a survey design without ``psu=`` a weighted distribution function on 128 public cells is
+    inverted, with Woodruff's intervals.
+
     References
     ----------
     .. [1] Woodruff, R. S. (1952). "Confidence intervals for medians and other

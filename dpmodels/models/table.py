@@ -69,6 +69,9 @@ def dp_table(
     The number of incomplete rows is also released, at no further cost: under ``"replace"`` all
     counts are then made to add up to the public number of rows, which reduces their noise.
 
+    Under a survey design cells have totals and shares of the population, with linearised errors
+    (``fit.design``, ``tidy()``); noise is that of one total, however many cells there are.
+
     *States that depend on each other.* Where a person has one row per minute, the guarantee may
     hide the whole series (``person="id"``) or each minute's state, which takes far less noise and
     an assumption on the dependence of states:

@@ -38,7 +38,14 @@ from dpmodels.reports.header import (
     range_note,
     shared_facts,
 )
-from dpmodels.reports.sampled import WEIGHT, counted_in, design_facts, design_notes, in_units
+from dpmodels.reports.sampled import (
+    WEIGHT,
+    capped_note,
+    counted_in,
+    design_facts,
+    design_notes,
+    in_units,
+)
 from dpmodels.results.base import report_of
 from dpmodels.results.call import TableCall
 from dpmodels.results.components import root_sd
@@ -305,7 +312,11 @@ def quantile_report(fit: QuantileResult) -> Report:
             ("Rank noise sd", f"{signif(float(fit.rank_noise_sd.to_numpy().max()), 2)} {what}"),
         ),
         sections=(_section(fit),),
-        notes=(*_quantile_notes(fit), *closing(fit.call, fit.release)),
+        notes=(
+            *capped_note(fit.release),
+            *_quantile_notes(fit),
+            *closing(fit.call, fit.release),
+        ),
         stamp=fit.stamp,
     )
 

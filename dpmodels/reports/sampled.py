@@ -32,17 +32,21 @@ def counted_in(release: AnyRelease) -> str:
     return WEIGHT if weighted else counted_as(release.adjacency)
 
 
+def capped_note(release: AnyRelease) -> tuple[str, ...]:
+    """Say at what weights were capped, if they were; nothing without a survey design."""
+    weights = release.weights if isinstance(release, CountsRelease) else None
+    if weights is None or weights.mean_excess == 0:
+        return ()
+    return Rank.TARGET(
+        f"Weights above {signif(weights.cap, 3)} were capped: what was cut off is put back, and in "
+        "the errors."
+    )
+
+
 def weighted_notes(release: AnyRelease) -> tuple[str, ...]:
     """Say at what the weights of a table were capped, and what is printed."""
-    weights = release.weights if isinstance(release, CountsRelease) else None
-    capped = Rank.DETAIL("No weights were capped.")
-    if weights is not None and weights.mean_excess > 0:
-        capped = Rank.TARGET(
-            f"Weights above {signif(weights.cap, 3)} were capped: what was cut off is put back, "
-            "and in the errors; see fit.design."
-        )
     return (
-        *capped,
+        *capped_note(release),
         "Totals are of the population. Noise and noise_int() are privacy noise only; conf_int() "
         "is of shares, and tidy() has both errors of totals.",
         *Rank.DETAIL(
