@@ -1,7 +1,7 @@
 """Coverage of 95 % intervals over simulated survey designs, and noise beside sampling error.
 
     python benchmarks/designs.py [--rows 20000] [--cv 0.5 1 1.5] [--icc 0.05 0.3] [--eps 1]
-                                 [--protect rows psus] [--runs 200] [--hindsight]
+                                 [--protect rows psus] [--runs 200] [--hindsight] [--counts]
 
 A finite population of persons in clusters in strata is sampled. With ``--protect psus`` in two
 stages: clusters by simple random sampling within strata, then each person with probability 1/v, v
@@ -14,6 +14,9 @@ A line is one cell and one estimand: coverage of `conf_int` of the population's 
 weighted estimate's standard deviation over samples, and the errors by noise and by the cap of the
 weights in units of it. With --hindsight, the smallest root mean square of noise and bias over
 fixed public caps, and how many times as large that of the bought cap is.
+
+With --counts instead the coverage of a table of 12 cells, its totals, shares and noise intervals,
+and of five quantiles of a histogram of 60 bins, whose intervals end at breaks.
 """
 
 import argparse
@@ -181,6 +184,53 @@ def hindsight(rows: int, cv: float, icc: float, eps: float, protect: str, runs: 
     return pd.DataFrame(squares).min(axis=1) ** 0.5
 
 
+EDGES = [0, 35, 42, 50, 58, 65, 120]
+PROBS = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+
+def cells_of(y: np.ndarray, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the sums of weights by cell."""
+    place = 2 * np.clip(np.searchsorted(EDGES, y) - 1, 0, len(EDGES) - 2) + (x > 0.5)
+    return np.bincount(place, weights, 2 * len(EDGES) - 2)
+
+
+def quantiles_of(y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return weighted quantiles."""
+    order = np.argsort(y)
+    running = np.cumsum(weights[order])
+    return y[order][np.searchsorted(running, np.array(PROBS) * running[-1])]
+
+
+def counted(rows: int, cv: float, icc: float, eps: float, protect: str, runs: int) -> pd.Series:
+    """Return the coverage of tables and of quantiles of histograms."""
+    population, lines = Population(rows, cv, icc, seed=rows), []
+    ones = np.ones(len(population.y))
+    totals, places = cells_of(population.y, population.x, ones), quantiles_of(population.y, ones)
+    psu = "cluster" if protect == "psus" else None
+    fields = {"weights": "w", "strata": "stratum", "psu": psu, "bounds": (1, BOUND)}
+    options = {"design": dp.design(**fields, weights_are="design"), "codebook": BOOK}
+    breaks = np.linspace(0, 120, 61).tolist()
+    for seed in range(runs):
+        data = population.sample(seed, protect)
+        y, x, w = (data[name].to_numpy(float) for name in "yxw")
+        with dp.simulation(seed=seed):
+            budget = {"eps": eps, "delta": 1e-6}
+            fit = dp.dp_table(f"~ cut(y, {EDGES}) + (x > 0.5)", data, **options, **budget)
+            hist = dp.dp_hist("~ y", data, breaks=breaks, **options, **budget).quantile(PROBS)
+        table, sums, exact = fit.tidy(), cells_of(y, x, w), quantiles_of(y, w)
+        pairs = {
+            "total": (table["conf_low"], totals, table["conf_high"]),
+            "share": (table["proportion_low"], totals / totals.sum(), table["proportion_high"]),
+            "noise": (table["noise_low"], sums, table["noise_high"]),
+            "quantile": (hist["conf_low"], places, hist["conf_high"]),
+            "its noise": (hist["noise_low"], exact, hist["noise_high"]),
+        }
+        line = {name: ((a <= true) & (true <= b)).mean() for name, (a, true, b) in pairs.items()}
+        sampling = np.sqrt(table["std_error"] ** 2 - table["noise_sd"] ** 2)
+        lines.append(line | {"noise/sampling": (table["noise_sd"] / sampling).median()})
+    return pd.DataFrame(lines).mean()
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser()
@@ -191,12 +241,17 @@ def main() -> None:
     parser.add_argument("--protect", nargs="+", default=["rows"], choices=["rows", "psus"])
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--hindsight", type=int, default=0, help="runs for each fixed cap")
+    parser.add_argument("--counts", action="store_true", help="tables and histograms instead")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     print(f"weights declared from 1 to {BOUND}, {len(STRATA)} strata, {given.runs} runs")
     print("  rows  cv  icc eps protect estimand  cover noise finite sampling off/sampling best")
     cells = product(given.rows, given.cv, given.icc, given.eps, given.protect)
     for rows, cv, icc, eps, protect in cells:
+        if given.counts:
+            line = counted(rows, cv, icc, eps, protect, given.runs).round(3).to_dict()
+            print(f"{rows:6} {cv:3} {icc:4} {eps:3g} {protect:7} {line}", flush=True)
+            continue
         runs = cell(rows, cv, icc, eps, protect, given.runs)
         best = None
         if given.hindsight:

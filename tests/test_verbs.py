@@ -42,7 +42,9 @@ def test_every_list_has_forms_of_names_of_their_own():
 
 
 # Classes of results that others extend.
-EXTENDED = {"GLMResult", "MultinomialResult", "CountedGLM"}
+EXTENDED = {"GLMResult", "MultinomialResult", "CountedGLM"} | {
+    f"{name}Result" for name in ("Table", "Hist", "Quantile")
+}
 
 
 def kinds(base=Result):

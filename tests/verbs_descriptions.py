@@ -106,6 +106,7 @@ HIST = Verb(
     forms=(
         Form("~ day", "sent", {"protocol": "full"}),
         Form("age ~ sex", "stored forged", {"breaks": 4}),
+        Form("age ~ sex", "stored forged printed", {"breaks": 4} | SAMPLED, "sampled"),
         Form("~ age", "stored labelled", {"breaks": 3}, "of all"),
         Form("~ day", "stored forged", {"breaks": 4}, "of dates"),
         Form("age ~ sex", "stored", {"breaks": 16, "mechanism": "partition"}, "partition"),
@@ -114,7 +115,7 @@ HIST = Verb(
         Form("~ wage", "hostile", APPROX),
         Form("~ age", "standing", {"breaks": 20, "mechanism": "tree"}),
     ),
-    results={"HistResult": "plot"},
+    results={"HistResult": "plot", "WeightedHistResult": "plot"},
     protocols=SUMMING,
     refused=refusals.HIST,
 )
@@ -152,6 +153,7 @@ TABLE = Verb(
     forms=(
         Form("~ week + sex", "sent", {"protocol": "cape"}),
         Form("~ region + sex", "stored forged"),
+        Form("~ region + sex", "stored forged printed", SAMPLED, "sampled"),
         Form("~ sex", "stored sites shared standing persons"),
         Form("~ seen", "stored", STATES, "states"),
         Form("~ cut(age, [0, 5, 10]) + sex", "labelled"),
@@ -160,7 +162,7 @@ TABLE = Verb(
         Form("~ sex", "dask", {"adjacency": "add-remove"}, "add-remove"),
         Form("~ region", "alike"),
     ),
-    results={"TableResult": "plot", "StatesResult": "plot"},
+    results={"TableResult": "plot", "StatesResult": "plot", "WeightedTableResult": "plot"},
     protocols=SUMMING,
     refused=refusals.TABLE,
 )
@@ -258,6 +260,7 @@ QUANTILE = Verb(
         Form("age ~ region", "stored", {"probs": [0.25, 0.5]}),
         Form("day ~ region", "stored forged", {"probs": [0.25, 0.5]}, "of dates"),
         Form("wage ~ region", "stored printed", {"probs": [0, 0.5]}, "with the least"),
+        Form("wage ~ sex", "stored forged", SAMPLED, "sampled"),
         Form("~ age", "stored shared", name="of all"),
         Form("~ wage", "stored printed", {"level": None}, "no interval"),
         Form("wage ~ grade", "stored printed", {"eps": 1e-6}, "lost"),
@@ -269,7 +272,7 @@ QUANTILE = Verb(
         Form("~ wage", "alike", {"level": 0.95}),
         Form("~ wage", "column", {"eps": 1e3, "probs": [0.5], "level": 0.95}),
     ),
-    results={"QuantileResult": DRAWN},
+    results={"QuantileResult": DRAWN, "WeightedQuantileResult": DRAWN},
     refused=refusals.QUANTILE,
 )
 SERIES = Verb(

@@ -256,6 +256,7 @@ REGISTRY: Final = (
     _of("hist", "~ a", "wavelet", FINE, GONE, 1_000, 40_000),
     _of("hist", "~ a + b", "grid", {**PURE, "breaks": 4}, TURNED, 64, 20_000),
     _of("hist", "~ a", "partition", {**PURE, "breaks": 16}, GONE, 200, 6_000),
+    _of("table", "~ g", "capped", _sampled(PURE), WEIGHED, 400, 10_000),
     _of("table", "~ g", "randomized_response", PURE, CHANGED_ANSWER, 1_000, 40_000),
     _of("margins", "~ g*(a > 0)", "marginals", PURE, OPPOSITE, 1_000, 40_000),
     _of("margins", "~ g*(a > 0)", "residual", GAUSSIAN, OPPOSITE, 1_000, 40_000),

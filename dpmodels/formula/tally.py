@@ -43,13 +43,15 @@ class Placed:
     positions: Floats | None
 
 
-# Bernstein parts of degree 2.
+# Bernstein parts of degree 2; of counts the shares of capped units, and products of shares.
 CAPPED_PARTS: Final = 3
+# Of counts by stratum: products of the share of a cell with itself, with others, and with the rest.
+PRODUCT_PARTS: Final = 3
 
 
 def sampled_parts(degree: int) -> int:
-    """Return the numbers of a cell of sampled units: Bernstein parts of two degrees."""
-    return 2 * degree + 1 + CAPPED_PARTS
+    """Return the numbers of a cell of sampled units: Bernstein parts of two degrees, or a count."""
+    return 2 * degree + 1 + CAPPED_PARTS if degree else 1
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class Tally:
     @property
     def stratum_size(self) -> int:
         """Numbers of each stratum: those of its cells, and the rest of its units."""
-        return self.cells * self.parts + 1
+        return self.cells * (self.parts if self.degree else PRODUCT_PARTS) + 1
 
     @property
     def size(self) -> int:

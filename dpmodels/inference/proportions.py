@@ -216,12 +216,16 @@ def quantile_bins(
     score = running - prob * total
     spread = of(np.asarray(1 - prob), np.asarray(-prob))
     normal = np.sqrt((total if sampling else 0.0) * prob * (1 - prob))
-    width = noise.widths(spread, normal, level)
+    return bins_of_quantile(score, noise.widths(spread, normal, level))
+
+
+def bins_of_quantile(score: Floats, width: Floats) -> tuple[int, int]:
+    """Return the first and the last bin that scores of running sums do not exclude."""
     below, above = score < -width, score > width
     # The last running sum counts all rows, and no bin precedes the first.
     below[-1] = False
     possible = np.flatnonzero(~below & ~np.append(False, above[:-1]))
-    return (int(possible[0]), int(possible[-1])) if possible.size else (0, len(running) - 1)
+    return (int(possible[0]), int(possible[-1])) if possible.size else (0, len(score) - 1)
 
 
 # Intervals of expected numbers of events, from noisy counts.

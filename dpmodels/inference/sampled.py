@@ -52,6 +52,26 @@ class StratumSums:
         """Noise sd of each number of units."""
         return self.noise_sd * float(np.sqrt(self.parts[0].size + 1))
 
+    def within(
+        self, sums: Floats, noise: Floats, squares: Floats, squared: Floats, simple: Floats
+    ) -> Floats:
+        """Take the squared sums of strata off squared scores, where noise does not hide them.
+
+        `sums` and `squares` are those of scores and of squared scores by stratum, shape (strata,
+        groups), `noise` the noise variance of each of the sums; `squared` are the squares over all
+        strata, and `simple` the variances that ignore strata, shape (groups,).
+        """
+        n_units = self.units[:, None]
+        left = 1 - n_units / self.population[:, None]
+        factor = n_units / (n_units - 1) * np.where(left > 0, left, 1.0)
+        mean_factor = float((factor * n_units).sum() / n_units.sum())
+        taken = (factor * (sums**2 - noise) / n_units).sum(axis=0)
+        error = np.sqrt(((4 * sums**2 * noise + 2 * noise**2) / n_units**2).sum(axis=0))
+        within = mean_factor * squared + ((factor - mean_factor) * squares).sum(axis=0) - taken
+        is_clear = float(self.units.min()) > DETECTED * self.units_sd
+        clear = is_clear & (error < CLEAR * squared)
+        return np.asarray(np.where(clear, np.maximum(within, 0.0), simple))
+
 
 @dataclass(frozen=True)
 class Cut:
@@ -245,19 +265,7 @@ class SampledMoments(GroupMoments):
         noise = strata.noise_sd**2 * (weights**2).sum(axis=1)
         squares = central_weights(self.degree, 2, centre)
         by_stratum = (strata.parts[:, :, : self.degree + 1] * squares).sum(axis=2)
-        n_units = strata.units[:, None]
-        left = 1 - n_units / strata.population[:, None]
-        factor = n_units / (n_units - 1) * np.where(left > 0, left, 1.0)
-        mean_factor = float((factor * n_units).sum() / n_units.sum())
-        taken = (factor * (sums**2 - noise) / n_units).sum(axis=0)
-        error = np.sqrt(((4 * sums**2 * noise + 2 * noise**2) / n_units**2).sum(axis=0))
-        within = mean_factor * squared + ((factor - mean_factor) * by_stratum).sum(axis=0) - taken
-        is_clear = float(strata.units.min()) > DETECTED * strata.units_sd
-        return np.where(
-            is_clear & (error < CLEAR * squared),
-            np.maximum(within, 0.0),
-            simple,
-        )
+        return strata.within(sums, noise, by_stratum, squared, simple)
 
     def _both_central(self, centre: Floats) -> Floats:
         """Return the weights of squared distances from a centre, in both blocks of parts."""

@@ -17,11 +17,13 @@ from dpmodels.formula.values import Category, Real, Truth
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.descriptive_specs import descriptive_spec
 from dpmodels.models.replay import spec_of
+from dpmodels.models.sampled_specs import sampled_spec
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.request import Request
 from dpmodels.results.hist import HistResult
 from dpmodels.results.plane import PlaneResult
+from dpmodels.results.weighted import WeightedHistResult
 
 
 @verb
@@ -73,7 +75,7 @@ def dp_hist(
     them finer, and cost little where the mechanism is a tree. Bins are named by their ends, rounded
     to a hundredth of the narrowest; `breaks` has them as they are. Bins of whole numbers and of
     days are named by those they hold, ``3`` or ``3 to 5``, and their `breaks` lie half a step
-    beside.
+    beside. Under a survey design bins of one number have totals of the population.
 
     Examples
     --------
@@ -87,13 +89,21 @@ def dp_hist(
     return run_verb("hist", hist_spec, formula, data, shared, mechanism, breaks=breaks)
 
 
-@spec_of("hist", gaussian="gaussian", audited=("a ~ g", "geometric"))
+@spec_of("hist", gaussian="gaussian", audited=("a ~ g", "geometric"), designs=True)
 def hist_spec(request: Request) -> VerbSpec[object]:
     """Build the specification of a dp_hist call."""
     formula_sides = parse_sides(request.formula, request.codebook)
     if in_plane(formula_sides):
+        if request.codebook.design is not None:
+            raise ArgumentError(
+                "dp_hist of two numbers takes no survey design: write one number, or design=False "
+                "to analyse the rows as they are"
+            )
         return plane_spec(request, formula_sides)
     tally, edges, variable = bins(formula_sides, request.words["breaks"])
+    if request.codebook.design is not None:
+        weighted = partial(WeightedHistResult, breaks=np.array(edges), variable=variable)
+        return sampled_spec(request, formula_sides, tally, weighted)
     result = partial(HistResult, breaks=np.array(edges), variable=variable)
     shape = math.prod(tally.shape[:-1]), tally.shape[-1]
     return descriptive_spec(request, formula_sides, (tally,), result, shape=shape)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import partial
 from itertools import pairwise
 from numbers import Real as Number
 from typing import Unpack
@@ -11,7 +12,7 @@ from typing import Unpack
 from dpmodels.arguments import finite, lists_values
 from dpmodels.design.cells import unbound_cells
 from dpmodels.errors import ArgumentError, quoted
-from dpmodels.formula.sides import one_measured, parse_sides, positions
+from dpmodels.formula.sides import Sides, one_measured, parse_sides, positions
 from dpmodels.formula.tally import MAX_CELLS, Tally
 from dpmodels.formula.values import Category, Columns, Real
 from dpmodels.mechanisms import QUANTILES, QuantileMechanism, choose_strategy
@@ -20,6 +21,7 @@ from dpmodels.mechanisms.scalar import Exponential, QuantileFacts
 from dpmodels.mechanisms.scalar.tree import FIRST
 from dpmodels.models.descriptive_specs import descriptive_call
 from dpmodels.models.replay import spec_of
+from dpmodels.models.sampled_specs import sampled_spec
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.released import QuantilesRelease
@@ -27,10 +29,12 @@ from dpmodels.request import Request
 from dpmodels.results.base import checked_level
 from dpmodels.results.call import DescribedCall
 from dpmodels.results.quantile import QuantileResult
+from dpmodels.results.weighted import WeightedQuantileResult
 from dpmodels.typing import Floats
 
 # Cells of the grid, a choice: fewer where there are many groups.
 FINEST, COARSEST = 2**16, 1_000
+WEIGHTED = 128  # Under a survey design, where each has noise of its own
 MOST_PROBS = 100  # A choice: they share the budget, and more leave little to each
 # Without intervals so few are drawn with less noise than counts have.
 FEW_PROBS = 3
@@ -90,6 +94,9 @@ def dp_quantile(
     Near 0 and 1 the noise could move ranks beyond the rows, to any value of the empty range: there
     a quantile farther inside replaces the requested one, and `drawn` says which.
 
+    Under a survey design without ``psu=`` a weighted distribution function on 128 public cells is
+    inverted, with Woodruff's intervals.
+
     References
     ----------
     .. [1] Woodruff, R. S. (1952). "Confidence intervals for medians and other
@@ -111,7 +118,7 @@ def dp_quantile(
     )
 
 
-@spec_of("quantile")
+@spec_of("quantile", designs=True)
 def quantile_spec(request: Request) -> VerbSpec[QuantileResult]:
     """Build the specification of a dp_quantile call."""
     formula_sides = parse_sides(request.formula, request.codebook)
@@ -119,6 +126,8 @@ def quantile_spec(request: Request) -> VerbSpec[QuantileResult]:
     probs, level = checked_probs(request.words["probs"]), request.words["level"]
     if level is not None:
         checked_level(level)
+    if request.codebook.design is not None:
+        return _weighted_spec(request, formula_sides, probs)
     grouped = Tally(factors, number)
     grid = grid_of(grouped)
     tally = Tally((*factors, _grid(number, grid)))
@@ -140,6 +149,24 @@ def quantile_spec(request: Request) -> VerbSpec[QuantileResult]:
     )
 
 
+def _weighted_spec(
+    request: Request, formula_sides: Sides, probs: tuple[float, ...]
+) -> VerbSpec[QuantileResult]:
+    """Build the specification under a survey design: weighted counts of cells of the range."""
+    design, level = request.codebook.design, request.words["level"]
+    if design is not None and design.psu is not None:
+        raise ArgumentError(
+            "dp_quantile takes no design with psu=: errors of quantiles would need other sums of "
+            'each unit; write dp_mean("(y > 20) ~ group") for shares, or a design without psu='
+        )
+    number, factors = one_measured(formula_sides, "dp_quantile")
+    grid = grid_of(Tally(factors, number), WEIGHTED)
+    tally = Tally((*factors, _grid(number, grid)), number)
+    ends = grid.lower, grid.upper
+    result = partial(WeightedQuantileResult, probs=probs, level=level, grid=grid.cells, ends=ends)
+    return sampled_spec(request, formula_sides, tally, result)
+
+
 def _auto(probs: tuple[float, ...], level: float | None, grid: Grid) -> tuple[str, str]:
     """Return the name of a mechanism, and the reason."""
     if level is None and len(probs) <= FEW_PROBS:
@@ -159,11 +186,11 @@ def _auto(probs: tuple[float, ...], level: float | None, grid: Grid) -> tuple[st
     return "refined", "it gives intervals, also for values that many rows share."
 
 
-def grid_of(grouped: Tally) -> Grid:
+def grid_of(grouped: Tally, finest: int = FINEST) -> Grid:
     """Return the cells of a number's range, limited over all groups together."""
     number = grouped.measured
     assert number is not None
-    max_cells = max(min(FINEST, MAX_CELLS // grouped.cells), COARSEST)
+    max_cells = min(max(MAX_CELLS // grouped.cells, COARSEST), finest)
     width = number.upper - number.lower
     steps = round(width / number.step) + 1 if number.step else math.inf
     if steps <= max_cells:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -9,10 +10,11 @@ from typing import Any, Final, TypeVar
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.cells import PrivateCells, unbound_cells
-from dpmodels.errors import ArgumentError, FrameError
+from dpmodels.errors import ArgumentError, FormulaError, FrameError, shorten
 from dpmodels.formula.sampling import Sampling, sampling_of
 from dpmodels.formula.sides import Sides
-from dpmodels.formula.tally import CAPPED_PARTS, Tally
+from dpmodels.formula.tally import CAPPED_PARTS, MAX_CELLS, Tally
+from dpmodels.inference.sampled import UNLIKE
 from dpmodels.mechanisms import SAMPLED, choose_strategy
 from dpmodels.mechanisms.choose import Choice
 from dpmodels.mechanisms.protocol import CountFacts
@@ -48,11 +50,20 @@ def sampled_spec(
     book = Codebook({**sampling.codebook, **formula_sides.codebook})
     call = descriptive_call(formula_sides, (table,))
     numerator, moved = _TOTAL if total else _MEAN
+    if not table.degree:  # The sum of all cells.
+        numerator, moved = math.sqrt(table.cells), UNLIKE * table.cells
+    levels = 0 if sampling.strata is None else len(sampling.strata.levels)
+    if table.stratum_size * levels > MAX_CELLS:
+        raise FormulaError(
+            f"formula {shorten(request.formula)!r} has {table.cells:,} cells in {levels:,} strata, "
+            f"and at most {MAX_CELLS:,} sums are released; write fewer cells, or a design without "
+            "strata="
+        )
     relation, psu = request.adjacency, sampling.design.psu
     facts = CountFacts(
         tables=1,
         parts=table.size,
-        divided=True,
+        divided=table.degree > 0,
         adjacency=relation,
         side_tables=1 + (sampling.strata is not None),
         capped=sampling.lower < sampling.upper or psu is not None,

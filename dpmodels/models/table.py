@@ -19,6 +19,7 @@ from dpmodels.mechanisms.counts import RESPONSES, CountMechanism, ResponseMechan
 from dpmodels.models.descriptive_specs import descriptive_call, descriptive_spec
 from dpmodels.models.release import run_release
 from dpmodels.models.replay import spec_of
+from dpmodels.models.sampled_specs import sampled_spec
 from dpmodels.models.verb import Shared, run_verb, sources_of, verb
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.privacy import Adjacency, Pufferfish
@@ -29,6 +30,7 @@ from dpmodels.resolve_codebook import codebook_of_call
 from dpmodels.results.call import DescribedCall
 from dpmodels.results.survey import SurveyResult
 from dpmodels.results.table import StatesResult, TableResult
+from dpmodels.results.weighted import WeightedTableResult
 from dpmodels.variables import Integer, Variable
 
 
@@ -66,6 +68,9 @@ def dp_table(
     -----
     The number of incomplete rows is also released, at no further cost: under ``"replace"`` all
     counts are then made to add up to the public number of rows, which reduces their noise.
+
+    Under a survey design cells have totals and shares of the population, with linearised errors
+    (``fit.design``, ``tidy()``); noise is that of one total, however many cells there are.
 
     *States that depend on each other.* Where a person has one row per minute, the guarantee may
     hide the whole series (``person="id"``) or each minute's state, which takes far less noise and
@@ -121,7 +126,7 @@ def _table_of_states(
     return run_release(states_spec(request), sources, mechanism, shared.get("ledger"))
 
 
-@spec_of("table", gaussian="gaussian", audited=("~ g", "geometric"))
+@spec_of("table", gaussian="gaussian", audited=("~ g", "geometric"), designs=True)
 def table_spec(request: Request) -> VerbSpec[object]:
     """Build the specification of a dp_table call."""
     if isinstance(request.guarantee, Pufferfish):
@@ -129,7 +134,10 @@ def table_spec(request: Request) -> VerbSpec[object]:
     refuse_alone(request.words.get("time"))
     formula_sides = parse_sides(request.formula, request.codebook)
     _require_full_cross(formula_sides)
-    return descriptive_spec(request, formula_sides, (counted(formula_sides),), _result, RESPONSES)
+    table = counted(formula_sides)
+    if request.codebook.design is not None:
+        return sampled_spec(request, formula_sides, table, WeightedTableResult)
+    return descriptive_spec(request, formula_sides, (table,), _result, RESPONSES)
 
 
 def _result(call: DescribedCall, release: Any) -> TableResult | SurveyResult:

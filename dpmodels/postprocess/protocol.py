@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats, Integers, Numbers
 
 NO_WEIGHT: Final[Floats] = np.zeros(())
 
@@ -34,8 +34,8 @@ class OrderedCounts(Protocol):
         """Number of incomplete rows."""
 
     @property
-    def whole(self) -> Integers:
-        """Nonnegative integer counts by group, the incomplete rows last."""
+    def whole(self) -> Numbers:
+        """Nonnegative counts by group, the incomplete rows last; integers but for weights."""
 
     @property
     def unlawful(self) -> str:

@@ -28,6 +28,7 @@ from dpmodels.reports.header import (
     pvalue,
     shared_facts,
 )
+from dpmodels.reports.sampled import WEIGHT, counted_in, design_facts, in_units, weighted_notes
 from dpmodels.results.base import report_of
 from dpmodels.results.call import TableCall
 from dpmodels.results.margin import Margin, ReleasedMargins
@@ -49,7 +50,10 @@ def table_report(fit: TableResult) -> Report:
     notes = Rank.IDENTIFIED(f"{count(hidden)} more lines: see counts and tidy().")
     sections = (crossed(facts, fit.counts.to_numpy()) if across else _listed(fit), *_test(fit))
     title = "Private table of counts" if len(facts.shape) > 1 else "Private counts"
-    return _counts_report(fit, title, sections, (*_test_notes(fit), *notes * (hidden > 0)))
+    if facts.sampled is not None:
+        title = "Private weighted table" if len(facts.shape) > 1 else "Private weighted counts"
+    report = _counts_report(fit, title, sections, (*_test_notes(fit), *notes * (hidden > 0)))
+    return in_units(report) if facts.sampled is not None and facts.sampled.units else report
 
 
 def _counts_report(
@@ -57,15 +61,17 @@ def _counts_report(
 ) -> Report:
     """Add the facts and notes of every report of counts to its sections."""
     facts = fit.call.tables[0]
-    sd = fit._counted.incomplete_sd if fit.release.rows is not None else fit.noise_sd(facts.cells)
+    is_public = fit.release.rows is not None and facts.sampled is None
+    sd = fit._counted.incomplete_sd if is_public else fit.noise_sd(facts.cells)
     return Report(
         title=title,
         facts=(
             *described_header(
                 fit.call,
                 fit.release,
-                complete_text(fit.ncomplete, sd, what=counted_as(fit.release.adjacency)),
+                complete_text(fit.ncomplete, sd, what=counted_in(fit.release)),
             ),
+            *design_facts(fit.release, facts),
             ("Cell noise", f"sd {signif(fit.noise_sd(), 2)}, 95% within {signif(_half(fit), 2)}"),
         ),
         sections=sections,
@@ -76,6 +82,9 @@ def _counts_report(
 
 def _half(fit: TableResult) -> float:
     """Return half the length of the noise interval of a count, the same for all."""
+    if counted_in(fit.release) == WEIGHT:
+        ends = fit.noise_int().to_numpy()
+        return float((ends[:, 1] - np.maximum(fit.released.to_numpy().ravel(), 0.0)).max())
     middle = max(float(fit.released.to_numpy().flat[0]), 0.0)
     return float(fit.noise_int().to_numpy()[0, 1]) - middle
 
@@ -89,6 +98,8 @@ def _lost_note(fit: TableResult) -> tuple[str, ...]:
 
 def reading(release: AnyRelease) -> tuple[str, ...]:
     """Say what printed counts and their intervals are."""
+    if counted_in(release) == WEIGHT:
+        return weighted_notes(release)
     return (
         "Noise and noise_int() are privacy noise only; for shares of the population use "
         "conf_int().",
@@ -145,8 +156,10 @@ def listed(title: str, labels: Sequence[str], table: pd.DataFrame, release: AnyR
     """Print a line for every row of a tidy table of counts, with its intervals."""
     cells = map(_cells, with_shares(table).to_dict("records"))
     rows = (Row(*row) for row in zip(labels, cells, strict=True))
-    counted = counted_as(release.adjacency).capitalize()
-    return Section(title, (counted, "95% noise int.", "%", "95% conf. int."), tuple(rows))
+    counted = "Total" if counted_in(release) == WEIGHT else counted_as(release.adjacency)
+    return Section(
+        title, (counted.capitalize(), "95% noise int.", "%", "95% conf. int."), tuple(rows)
+    )
 
 
 def with_shares(table: pd.DataFrame) -> pd.DataFrame:
@@ -180,8 +193,9 @@ def _percent(share: float, sd: float) -> str:
 
 
 def _test(fit: TableResult) -> tuple[Section, ...]:
-    factors = fit.call.tables[0].factors
-    if len(factors) < 2:
+    facts = fit.call.tables[0]
+    factors = facts.factors
+    if len(factors) < 2 or facts.sampled is not None:
         return ()
     test = fit.chi2_test()
     cells = (signif(test.statistic), LOST if test.reason else str(test.df), pvalue(test.pvalue))

@@ -38,7 +38,14 @@ from dpmodels.reports.header import (
     range_note,
     shared_facts,
 )
-from dpmodels.reports.sampled import design_facts, design_notes, in_units
+from dpmodels.reports.sampled import (
+    WEIGHT,
+    capped_note,
+    counted_in,
+    design_facts,
+    design_notes,
+    in_units,
+)
 from dpmodels.results.base import report_of
 from dpmodels.results.call import TableCall
 from dpmodels.results.components import root_sd
@@ -120,7 +127,7 @@ def _report(
                 _complete(fit, facts, complete, sd),
             ),
             ("Variable", facts.measured),
-            *design_facts(fit, facts),
+            *design_facts(fit.release, facts),
         ),
         sections=(Section(name, heads, tuple(Row(label, texts) for label, texts in rows)),),
         notes=(*_notes(fit, facts, kinds), *closing(fit.call, fit.release)),
@@ -291,26 +298,32 @@ WIDE = 5.0
 @report_of.register
 def quantile_report(fit: QuantileResult) -> Report:
     """Lay out quantiles as a table of strings."""
-    facts = fit.call.tables[0]
+    facts = fit._facts
     sd = float(np.linalg.norm(fit.count_noise_sd))
-    what = counted_as(fit.release.adjacency)
-    complete = complete_text(float(fit.counts.sum()), sd, fit.release.rows, what)
+    what = counted_in(fit.release)
+    n_rows = None if what == WEIGHT else fit.release.rows
+    complete = complete_text(float(fit.counts.sum()), sd, n_rows, what)
     return Report(
         title="Private quantiles",
         facts=(
             *described_header(fit.call, fit.release, complete),
             ("Variable", facts.measured),
-            ("Rank noise sd", f"{signif(float(fit.release.rank_sd.max()), 2)} {what}"),
+            *design_facts(fit.release, fit.call.tables[0]),
+            ("Rank noise sd", f"{signif(float(fit.rank_noise_sd.to_numpy().max()), 2)} {what}"),
         ),
         sections=(_section(fit),),
-        notes=(*_quantile_notes(fit), *closing(fit.call, fit.release)),
+        notes=(
+            *capped_note(fit.release),
+            *_quantile_notes(fit),
+            *closing(fit.call, fit.release),
+        ),
         stamp=fit.stamp,
     )
 
 
 def _section(fit: QuantileResult) -> Section:
     """One line per group and prob, with the rank drawn and the interval if there is one."""
-    facts = fit.call.tables[0]
+    facts = fit._facts
     values, ranks = fit.params.to_numpy(), fit.drawn.to_numpy()
     intervals = _quantile_intervals(fit)
     shifted = _shifted(fit)
@@ -350,17 +363,17 @@ def _printed(fit: QuantileResult, value: float, width: float) -> str:
     """Print a quantile to the digits that the grid and the interval leave; steps exactly."""
     if not np.isfinite(value):
         return LOST
-    if fit.call.tables[0].date:
+    if fit._facts.date:
         return day(value)
-    if fit.call.tables[0].step is not None:
+    if fit._facts.step is not None:
         return f"{value:.10g}"
     return signif_uncertain(value, min(width / 4, abs(value) / 10))
 
 
 def _interval(fit: QuantileResult, low: float, high: float) -> str:
-    if fit.call.tables[0].date:
+    if fit._facts.date:
         return f"[{day(low)}, {day(high)}]"
-    if fit.call.tables[0].step is not None:
+    if fit._facts.step is not None:
         return f"[{low:.10g}, {high:.10g}]"
     if high - low > WIDE * min(abs(low), abs(high)):
         return f"[{signif(low, 3)}, {signif(high, 3)}]"
@@ -377,7 +390,7 @@ def _quantile_notes(fit: QuantileResult) -> list[str]:
             "Drawn at: ranks nearer 0% or 100% would be lost in noise; these are the nearest "
             "possible."
         )
-    notes += omitted(SHOWN_GROUPS, facts.cells, "groups", "tidy()")
+    notes += omitted(SHOWN_GROUPS, len(fit.params), "groups", "tidy()")
     if fit.level is not None:
         notes.append(
             "Conf. interval: noise and sampling; rounded outwards to public cells, and "

@@ -30,6 +30,7 @@ from dpmodels.reports.header import (
     described_header,
     omitted,
 )
+from dpmodels.reports.sampled import WEIGHT, design_facts, in_units
 from dpmodels.results.base import report_of
 from dpmodels.results.bins import Ranges
 from dpmodels.results.call import TableCall
@@ -38,6 +39,7 @@ from dpmodels.results.plane import PlaneResult
 from dpmodels.results.series import SeriesResult
 from dpmodels.results.survfit import SurvfitResult
 from dpmodels.results.survival_curve import Curve
+from dpmodels.results.weighted import WeightedHistResult
 from dpmodels.typing import Floats, Integers
 
 # Lines for runs of many bins: a choice.
@@ -62,9 +64,11 @@ def hist_report(fit: HistResult) -> Report:
     runs = fit.bins.runs(bins if bins <= SHOWN_ROWS else RUNS)
     sections = _one_group(fit, runs) if groups == 1 else (_by_group(fit, runs),)
     half = np.nan if fit.ordered.unlawful else fit.half(LEVEL)
-    return Report(
-        title="Private histogram",
-        facts=(*described_header(fit.call, fit.release, _complete(fit)), *_noise(fit, half)),
+    sampled = fit.call.tables[0].sampled
+    header = described_header(fit.call, fit.release, _complete(fit))
+    report = Report(
+        title="Private histogram" if sampled is None else "Private weighted histogram",
+        facts=(*header, *design_facts(fit.release, fit.call.tables[0]), *_noise(fit, half)),
         sections=sections,
         notes=(
             *_hist_notes(fit, runs),
@@ -74,12 +78,16 @@ def hist_report(fit: HistResult) -> Report:
         ),
         stamp=fit.stamp,
     )
+    return in_units(report) if sampled is not None and sampled.units else report
 
 
 def _complete(fit: HistResult) -> str:
     what = counted_as(fit.release.adjacency)
     if fit.ordered.unlawful:
         return f"{count(fit.ncomplete)} {what}"
+    if isinstance(fit, WeightedHistResult):
+        sd = fit.table.noise_sd(fit.call.tables[0].cells)
+        return complete_text(fit.ncomplete, sd, what=WEIGHT)
     first, last = np.zeros(1, dtype=np.int64), np.full(1, fit._shape[1])
     total = within(fit.ordered, first, last, _ONE, _ONE, _ONE).squares[0]
     return complete_text(fit.ncomplete, fit.release.noise_sd * float(np.sqrt(total)), what=what)
@@ -92,7 +100,7 @@ def _noise(fit: HistResult, half: float) -> tuple[tuple[str, str], ...]:
     bins = fit._shape[1]
     sd = signif(float(fit.noise_sd.max()), 2)
     cell = ("Cell noise", f"sd {sd}, 95% within {signif(half, 2)}")
-    if bins <= SHOWN_ROWS:
+    if bins <= SHOWN_ROWS or isinstance(fit, WeightedHistResult):
         return (cell,)
     upto = fit.release.noise_sd * np.sqrt(fit.ordered.along(_ONE, _ONE, NO_WEIGHT).squares)
     mean, largest = (signif(float(value), 2) for value in (np.sqrt((upto**2).mean()), upto.max()))

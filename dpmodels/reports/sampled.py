@@ -3,22 +3,57 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
+from dpmodels.released import AnyRelease, CountsRelease
 from dpmodels.report import Report, count, signif
 from dpmodels.report.notes import Rank
 from dpmodels.results.call import TableCall
+from dpmodels.results.estimate_table import counted_as
 from dpmodels.results.groups import GroupedResult
 
+WEIGHT: Final = "units of weight"
 
-def design_facts(fit: GroupedResult, facts: TableCall) -> tuple[tuple[str, str], ...]:
+
+def design_facts(release: AnyRelease, facts: TableCall) -> tuple[tuple[str, str], ...]:
     """Return the lines of the header on the design; none without one."""
     if facts.sampled is None:
         return ()
     unit = "sampling units" if facts.sampled.units else "rows"
-    n_units = "private" if fit.release.rows is None else count(fit.release.rows)
+    n_units = "private" if release.rows is None else count(release.rows)
     return (("Design", facts.sampled.design), ("Sample", f"{n_units} {unit}"))
+
+
+def counted_in(release: AnyRelease) -> str:
+    """Return what counts are of: rows, persons, or weight under a survey design."""
+    weighted = isinstance(release, CountsRelease) and release.weights is not None
+    return WEIGHT if weighted else counted_as(release.adjacency)
+
+
+def capped_note(release: AnyRelease) -> tuple[str, ...]:
+    """Say at what weights were capped, if they were; nothing without a survey design."""
+    weights = release.weights if isinstance(release, CountsRelease) else None
+    if weights is None or weights.mean_excess == 0:
+        return ()
+    return Rank.TARGET(
+        f"Weights above {signif(weights.cap, 3)} were capped: what was cut off is put back, and in "
+        "the errors."
+    )
+
+
+def weighted_notes(release: AnyRelease) -> tuple[str, ...]:
+    """Say at what the weights of a table were capped, and what is printed."""
+    return (
+        *capped_note(release),
+        "Totals are of the population. Noise and noise_int() are privacy noise only; conf_int() "
+        "is of shares, and tidy() has both errors of totals.",
+        *Rank.DETAIL(
+            "Totals are the nearest to the unbiased ones in released that are not negative.",
+            "Errors are linearised, sampling units drawn with replacement.",
+        ),
+    )
 
 
 def design_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:

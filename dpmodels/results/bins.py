@@ -327,6 +327,8 @@ def _of_runs(spread: Spread, whole: Sequence[float]) -> Sums:
 
 # A choice: the smallest step above the lower end of a bin, as a fraction of it.
 NEXT = 1e-6
+# Stands for a count of 0.
+TINY = 1e-300
 
 Columns = dict[str, Any]
 
@@ -508,7 +510,7 @@ class OrderedGroup:
         rank = prob * running[-1]
         cell = int(np.searchsorted(running, rank))
         cell = max(cell, int(np.flatnonzero(self.whole)[0]))
-        inside = (rank - running[cell] + self.whole[cell]) / max(int(self.whole[cell]), 1)
+        inside = (rank - running[cell] + self.whole[cell]) / max(float(self.whole[cell]), TINY)
         return cell + float(np.clip(inside, NEXT, 1.0))
 
     def quantile_ranges(self, prob: float, level: float) -> tuple[tuple[float, float], ...]:

@@ -16,6 +16,7 @@ from dpmodels.errors import ArgumentError, did_you_mean, quoted
 from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.ratios import Noise
 from dpmodels.inference.sampled import Cut, SampledMoments, StratumSums
+from dpmodels.inference.sampled_cells import SampledCells
 from dpmodels.postprocess.protocol import OrderedCounts, balanced
 from dpmodels.released import (
     CappedWeights,
@@ -26,7 +27,7 @@ from dpmodels.released import (
 )
 from dpmodels.results.base import Result
 from dpmodels.results.bins import OrderedGroup
-from dpmodels.results.call import DescribedCall, SampledTable, TableCall
+from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.release_text import public_rows
 from dpmodels.typing import Floats
 
@@ -142,48 +143,68 @@ def counted(call: DescribedCall, release: CountsRelease) -> Counted:
     counts = Counted(parts, float(values[-1]), sd, noise, effect, clustered)
     if facts.sampled is None or release.weights is None:
         return counts
-    moments = partial(_sampled_moments, facts, facts.sampled, release.weights, float(values.sum()))
+    moments = partial(_sampled_moments, facts, release.weights, float(values.sum()))
     return counts._replace(weighted_moments=moments, cap=release.weights.cap)
 
 
+class _Sample(NamedTuple):
+    """What moments and counts of sampled units have in common."""
+
+    n_units: float
+    n_strata: int
+    fpc: float
+    several: bool
+    strata: StratumSums | None
+
+
+def sampled_cells(call: DescribedCall, release: CountsRelease) -> SampledCells:
+    """Return the weighted counts of the one table of a release."""
+    table, weights, (facts,) = counted(call, release), release.weights, call.tables
+    assert weights is not None
+    capped = np.array(weights.capped).reshape(facts.cells, -1)
+    n_units = float(balanced(release.values, release.rows).sum())
+    return SampledCells(
+        table.parts[:, 0],
+        table.noise,
+        _cut(weights, capped[:, :1]),
+        capped[:, 1:],
+        **_sample(facts, weights, n_units)._asdict(),
+    )
+
+
 def _sampled_moments(
-    facts: TableCall,
-    sampled: SampledTable,
-    weights: CappedWeights,
-    n_units: float,
-    parts: Floats,
-    noise: Noise,
+    facts: TableCall, weights: CappedWeights, n_units: float, parts: Floats, noise: Noise
 ) -> SampledMoments:
     """Return the moments by group of sampled units."""
-    cut = Cut(
-        np.array(weights.capped).reshape(facts.cells, -1),
-        weights.capped_sd,
-        weights.mean_excess / weights.cap,
-        weights.mean_excess_sd / weights.cap,
-        weights.square_excess / weights.cap**2,
-    )
-    size = sampled.population[0] if len(sampled.population) == 1 else math.inf
-    strata, cells = None, facts.cells * facts.parts
-    if sampled.strata:
-        lines = np.array(weights.by_stratum).reshape(sampled.strata, cells + 1)
-        sizes = np.full(sampled.strata, math.inf)
-        if len(sampled.population) == sampled.strata > 1:
-            sizes, size = np.array(sampled.population), math.inf
-        shape = (sampled.strata, facts.cells, facts.parts)
-        strata = StratumSums(
-            lines[:, :-1].reshape(shape), lines[:, -1], weights.by_stratum_sd, sizes
-        )
     return SampledMoments(
         parts,
         noise,
         degree_of_mean=facts.degree,
-        n_units=max(n_units, 2.0),
-        n_strata=max(sampled.strata, 1),
-        cut=cut,
-        fpc=1 - n_units / size if size > n_units else 1.0,
-        several=sampled.units,
-        strata=strata,
+        cut=_cut(weights, np.array(weights.capped).reshape(facts.cells, -1)),
+        **_sample(facts, weights, n_units)._asdict(),
     )
+
+
+def _cut(weights: CappedWeights, parts: Floats) -> Cut:
+    cap = weights.cap
+    mean, sd = weights.mean_excess / cap, weights.mean_excess_sd / cap
+    return Cut(parts, weights.capped_sd, mean, sd, weights.square_excess / cap**2)
+
+
+def _sample(facts: TableCall, weights: CappedWeights, n_units: float) -> _Sample:
+    sampled = facts.sampled
+    assert sampled is not None
+    size = sampled.population[0] if len(sampled.population) == 1 else math.inf
+    strata = None
+    if sampled.strata:
+        lines = np.array(weights.by_stratum).reshape(sampled.strata, -1)
+        sizes = np.full(sampled.strata, math.inf)
+        if len(sampled.population) == sampled.strata > 1:
+            sizes, size = np.array(sampled.population), math.inf
+        parts = lines[:, :-1].reshape(sampled.strata, facts.cells, -1)
+        strata = StratumSums(parts, lines[:, -1], weights.by_stratum_sd, sizes)
+    fpc = 1 - n_units / size if size > n_units else 1.0
+    return _Sample(max(n_units, 2.0), max(sampled.strata, 1), fpc, sampled.units, strata)
 
 
 def design_frame(

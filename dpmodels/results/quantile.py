@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.errors import NotAvailable
-from dpmodels.released import QuantilesRelease
+from dpmodels.released import CountsRelease, QuantilesRelease
 from dpmodels.results.base import checked_level
 from dpmodels.results.count_tables import OneTable, described_line
 from dpmodels.results.estimate_table import EstimateTable, axis_title, table_of_estimates, unit_of
@@ -38,10 +38,15 @@ class QuantileResult(OneTable):
     and the whole range for their intervals.
     """
 
-    release: QuantilesRelease
+    release: QuantilesRelease | CountsRelease
     probs: tuple[float, ...]
     level: float | None
     grid: int
+
+    @property
+    def _quantiles(self) -> QuantilesRelease:
+        assert isinstance(self.release, QuantilesRelease)
+        return self.release
 
     def _frame(self, places: Floats) -> pd.DataFrame:
         """Label places by group and prob, in the unit of the number."""
@@ -55,7 +60,7 @@ class QuantileResult(OneTable):
     @property
     def _places(self) -> Floats:
         """Quantiles on the range from 0 to 1, rising with their probs."""
-        quantiles = self.release.values[:, :, 0]
+        quantiles = self._quantiles.values[:, :, 0]
         return np.where(np.isnan(quantiles), np.nan, np.fmax.accumulate(quantiles, axis=1))
 
     @property
@@ -67,23 +72,23 @@ class QuantileResult(OneTable):
     def drawn(self) -> pd.DataFrame:
         """Probabilities that the mechanism aimed at: the probs, or closer to the middle."""
         probs = pd.Index(self.probs, name="prob")
-        return pd.DataFrame(self.release.drawn, self._facts.index, probs)
+        return pd.DataFrame(self._quantiles.drawn, self._facts.index, probs)
 
     @property
     def counts(self) -> pd.Series[float]:
         """Released numbers of complete rows; noise sd `count_noise_sd`."""
-        return pd.Series(self.release.counts, index=self._facts.index, name="count")
+        return pd.Series(self._quantiles.counts, index=self._facts.index, name="count")
 
     @property
     def count_noise_sd(self) -> pd.Series[float]:
         """Standard deviation of the privacy noise in each of `counts`."""
-        return pd.Series(self.release.count_sd, index=self._facts.index, name="count_noise_sd")
+        return pd.Series(self._quantiles.count_sd, index=self._facts.index, name="count_noise_sd")
 
     @property
     def rank_noise_sd(self) -> pd.DataFrame:
         """Standard deviation of the privacy noise in the rank of each quantile, in rows."""
         probs = pd.Index(self.probs, name="prob")
-        return pd.DataFrame(self.release.rank_sd, self._facts.index, probs)
+        return pd.DataFrame(self._quantiles.rank_sd, self._facts.index, probs)
 
     def conf_int(self, level: float | None = None) -> pd.DataFrame:
         """Return intervals for the population's quantiles: noise and sampling.
@@ -115,7 +120,7 @@ class QuantileResult(OneTable):
                 f"intervals of quantiles are released with the quantiles, and {bought} bought: "
                 "write dp_quantile(..., level=0.95), with mechanism='refined' or 'auto'"
             )
-        low, high = np.moveaxis(self.release.values[:, :, 1:], 2, 0)
+        low, high = np.moveaxis(self._quantiles.values[:, :, 1:], 2, 0)
         lower = np.fmin(np.nan_to_num(low, nan=0.0), self._places)
         upper = np.fmax(np.nan_to_num(high, nan=1.0), self._places)
         ends = {"lower": _long(self._frame(lower)), "upper": _long(self._frame(upper))}
@@ -165,7 +170,7 @@ class QuantileResult(OneTable):
         return axes
 
     def _line(self) -> dict[str, object]:
-        complete = float(self.release.counts.sum())
+        complete = float(self.counts.sum())
         return described_line(self.release, complete, self._facts.cells)
 
     @property

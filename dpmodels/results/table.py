@@ -22,7 +22,7 @@ from dpmodels.report import signif
 from dpmodels.results.base import checked_level
 from dpmodels.results.count_tables import Counted, OneTable, counted, described_line, interval_frame
 from dpmodels.results.estimate_table import EstimateTable, count_table
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats, Numbers
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -48,7 +48,7 @@ class CountedResult(OneTable):
         return counted(self.call, self.release)
 
     @cached_property
-    def _whole(self) -> Integers:
+    def _whole(self) -> Numbers:
         """All counts, the incomplete last."""
         counted = self._counted
         return whole(np.append(counted.parts[:, 0], counted.incomplete), self.release.rows)
@@ -111,7 +111,7 @@ class TableResult(CountedResult):
     """
 
     @property
-    def by_level(self) -> Integers:
+    def by_level(self) -> Numbers:
         """Consistent counts of shape (groups, levels of the last factor)."""
         return self._whole[:-1].reshape(-1, self._facts.shape[-1])
 

@@ -11,6 +11,10 @@ in [0, 1]. Its parts in the cell are
 whatever the weights, their number and the cap. With what is left for the rest a unit has parts of
 the sum 1: it is to a table what a row is. Units of weight above the cap are counted once more, and
 all units by stratum, in two tables to which they add a fraction: parts of that sum at most.
+
+*Theorem 79.* A table of counts has one part in each cell, C_g, of the sum C over all cells. Beside
+those of capped units it has the products ``C_g²`` and ``C_g (C - C_g)``, of the sum C² at most 1;
+by stratum they and ``C_g (1 - C)``, of the sum C.
 """
 
 from __future__ import annotations
@@ -186,9 +190,10 @@ def rows_that_count(tally: Tally, sampling: Sampling, part: Part) -> CountedRows
     placement = in_cells(tally, part.columns, part.counted)
     weights = sampling.weights(part.columns, part.rows)
     rows = np.flatnonzero((placement.cells >= 0) & (weights > 0))
-    assert placement.positions is not None
     strata = sampling.stratum(part.columns, part.rows)[rows]
-    positions = placement.positions[rows]
+    positions = np.ones(len(rows))
+    if placement.positions is not None:
+        positions = placement.positions[rows]
     return CountedRows(rows, placement.cells[rows], strata, weights[rows], positions)
 
 
@@ -261,6 +266,11 @@ class _Lines:
         self._is_capped = units.totals > cap
 
     @cached_property
+    def _products(self) -> list[Floats]:
+        share, whole = self._share, self._whole
+        return [share * share, share * (whole - share), share * (1 - whole)]
+
+    @cached_property
     def _parts(self) -> list[Floats]:
         share, positions = self._share, self._units.positions
         squares = bernstein(positions, 2 * self._tally.degree)
@@ -268,19 +278,26 @@ class _Lines:
 
     def table(self, amount: int) -> NDArray[Any]:
         """Return the parts of the table, shape (cells, parts)."""
-        return self._by_cell(self._units.cells, self._parts, self._tally.cells, amount)
+        parts = self._parts if self._tally.degree else [self._share]
+        return self._by_cell(self._units.cells, parts, self._tally.cells, amount)
 
     def capped(self, amount: int) -> NDArray[Any]:
-        """Return the parts of units above the cap: their shares, divided by position."""
+        """Return the parts of units above the cap: their shares, divided by position.
+
+        Of counts their shares, and of all units the products of shares within cells.
+        """
         share, positions = self._share * self._is_capped, self._units.positions
         parts = [*(share * bernstein(positions, 2))]
+        if not self._tally.degree:
+            parts = [share, *self._products[:2]]
         return self._by_cell(self._units.cells, parts, self._tally.cells, amount)
 
     def by_stratum(self, amount: int, levels: int) -> NDArray[Any]:
         """Return for each stratum the parts of its cells, then the rest of its units."""
         units, n_cells = self._units, self._tally.cells
         places = units.strata * n_cells + units.cells
-        within = self._by_cell(places, self._parts, levels * n_cells, amount)
+        parts = self._parts if self._tally.degree else self._products
+        within = self._by_cell(places, parts, levels * n_cells, amount)
         rest = (1 - self._whole) * units.first
         outside = self._by_cell(units.strata, [rest], levels, amount)
         return np.hstack([within.reshape(levels, -1), outside]).ravel()

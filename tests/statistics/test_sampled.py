@@ -19,12 +19,13 @@ BOOK = dp.codebook(y=(0, 1), g=["a", "b"], h=["n", "s"])
 
 
 def passes(rows, *, psu=None, degree=1, name="add-remove"):
+    """Passes over rows; of degree 0 a table of counts."""
     stated = {"weights": "w", "bounds": (1, 8), "weights_are": "design"}
     book = dp.codebook(BOOK, design=dp.design(**stated, strata="h", psu=psu))
     sides = parse_sides("y ~ g", book)
     number, factors = one_measured(sides, "dp_mean")
     sampling = sampling_of(book)
-    tally = Tally(factors, number, degree, sampling=sampling)
+    tally = Tally(factors, number if degree else None, degree, sampling=sampling)
     read = dp.Codebook({**sampling.codebook, **sides.codebook})
     relation = Adjacency(name) if psu is None else Adjacency(name, 2**16, psu)
     cells = unbound_cells("y ~ g", read, (tally,))
@@ -82,6 +83,37 @@ def test_a_replaced_unit_stays_within_the_sensitivity():
     longest = np.abs(differences).sum(axis=1).max(), np.linalg.norm(differences, axis=1).max()
     assert 0.99 * 2 * 1.75 < longest[0] <= 2 * 1.75
     assert 0.99 * np.sqrt(2 * 1.3125) < longest[1] <= np.sqrt(2 * 1.3125)
+
+
+@pytest.mark.parametrize("cap", [1.0, 2.5, 8.0, 20.0])
+@pytest.mark.parametrize("rows_of_unit", [1, 3])
+def test_a_unit_adds_to_counts_what_theorem_79_allows(cap, rows_of_unit):
+    """Parts of the sum 1 and of κ twice: of capped units, of products, and κ/2 by stratum."""
+    words = {"degree": 0, "psu": "p" if rows_of_unit > 1 else None}
+    base = vector(table(OTHERS), cap, **words)
+    units = [VALUES[at : at + 5 * rows_of_unit : 5] for at in range(len(VALUES) - 5 * rows_of_unit)]
+    for unit in units:
+        more = vector(table([*OTHERS, *((*value, 0) for value in unit)]), cap, **words)
+        added = [new - old for new, old in zip(more, base, strict=True)]
+        assert all((part >= -1e-12).all() for part in added)
+        assert added[0].sum() == pytest.approx(1, abs=1e-9)
+        parts = added[1].reshape(2, 3) / 0.5
+        assert parts[:, 0].sum() <= 1 + 1e-12
+        assert parts[:, 1:].sum() <= 1 + 1e-12
+        share = min(sum(value[3] for value in unit) / cap, 1)
+        assert parts[:, 1:].sum() == pytest.approx(share**2, abs=1e-8)
+        assert added[2].sum() == pytest.approx(0.25, abs=1e-9)
+
+
+def test_replaced_units_stay_within_the_sensitivity_of_counts():
+    """L1 2 (1 + 2κ + κ/2), L2 √2 √(1 + 2κ² + κ²/4), of one cell or of all cells together."""
+    rows = [[(*value, 0)] for value in VALUES]
+    units = [[(0.1, g, "n", 8.0, 0) for g in "ab"], *rows]
+    vectors = [np.concatenate(vector(table(unit), 2.5, degree=0, psu="p")) for unit in units]
+    differences = np.array([left - right for left in vectors for right in vectors])
+    longest = np.abs(differences).sum(axis=1).max(), np.linalg.norm(differences, axis=1).max()
+    assert 0.99 * 2 * 2.25 < longest[0] <= 2 * 2.25
+    assert 0.99 * np.sqrt(2 * 1.5625) < longest[1] <= np.sqrt(2 * 1.5625)
 
 
 def test_every_unit_is_in_one_cell_of_the_first_round():

@@ -14,7 +14,9 @@ Sensitivity
     second it adds to the table parts that are not negative and have the sum 1, to that of capped
     units parts of the sum κ at most, and to that of strata, if there are any, half of that: L1
     ``1 + κ + κ/2``, L2 ``√(1 + κ² + κ²/4)``, twice and √2 times as much where a unit is replaced,
-    since no product of parts is negative.
+    since no product of parts is negative. A table of counts has products of shares beside the
+    parts of capped units, of the sum κ at most too: L1 ``1 + 2κ + κ/2``, L2 ``√(1 + 2κ² + κ²/4)``,
+    whatever the number of cells (Theorem 79).
 Noise
     Independent discrete Laplace noise under a pure guarantee, else discrete Gaussian noise, in
     units of which a unit of the sample has up to 2⁴⁰.
@@ -102,6 +104,8 @@ class Capped:
         pure = isinstance(guarantee, PureDP)
         sums, law = (laplace_sums, "laplace") if pure else (gaussian_sums, "gaussian")
         sides = SIDES[law][: facts.side_tables]
+        if not facts.divided:  # Products of shares beside counts.
+            sides = (*sides, SIDES[law][0])
         changed = 2 if facts.adjacency.n_public else 1
         first_norm = changed if pure else math.sqrt(changed)
         norm = first_norm * (1 + sum(sides) if pure else math.hypot(1, *sides))
