@@ -55,12 +55,13 @@ def dp_synth(
     protocol
         Here ``"pooled"``, ``"secure_sum"`` or ``"local"``.
     cuts : int or mapping
-        Public cells of numbers and days: how many, or by column how many or their ends,
-        ``{"age": [0, 30, 60, 100], "income": 8}``; the others have 10.
+        Cells of numbers and days: about how many, or by column how many or their public ends,
+        ``{"age": [0, 30, 60, 100], "income": 8}``; the others have 10. Where ends are not given,
+        cells follow from released counts of fine public cells.
     structure : str, default "auto"
         Which columns are joined, ``"~ a:b + b:c"``. By default the graph is chosen from a first
-        release of the tables of all pairs of columns, half of the budget, and the tables of its
-        edges are released again. Declared products get all of the budget.
+        release of the tables of all pairs of columns, and the tables of its edges are released
+        again, each by half of the budget. Declared products have one release.
     m : int, default 1
         Only 1: rules that combine several synthetic tables suppose a release for each.
     mechanism : {"auto", "graph"} or instance
@@ -74,9 +75,13 @@ def dp_synth(
 
     Notes
     -----
-    What follows the release costs nothing: the model, rows of it and estimates. Missing and
-    unlisted values are a level of their own. Columns of 500 levels at most; the table of the
-    columns that a clique of the graph joins has 20,000 cells at most.
+    Where numbers have more values than cells, counts of their fine cells are released first, by 5 %
+    of the budget times the square root of how many such columns there are, 20 % at most. A number
+    is read as the released mean of its cell, limited to the range in which the counts are clear of
+    the noise. What follows the release costs nothing: the model, rows of it and estimates.
+
+    Missing and unlisted values are a level of their own. Columns of 500 levels at most; the table
+    of the columns that a clique of the graph joins has 20,000 cells at most.
 
     References
     ----------
