@@ -77,6 +77,12 @@ class CutColumn:
         category = self.category if self.is_declared else in_cells(self.number, edges)
         return replace(self, category=category, edges=edges, histogram=histogram)
 
+    def with_rows(self, rows: Floats) -> CutColumn:
+        """Return the column with the released rows of its coarse cells."""
+        if self.histogram is None:
+            return self
+        return replace(self, histogram=replace(self.histogram, rows=rows))
+
     @property
     def levels(self) -> tuple[Any, ...]:
         """The levels as printed."""

@@ -42,7 +42,7 @@ def noise_by_values(histogram: Histogram, slopes: Floats) -> Floats:
     `slopes`, shape (coarse cells, k), are their derivatives.
     """
     points = histogram.points
-    away = (points - histogram.means(points)[histogram.cell]) * histogram.noise_slopes
+    away = (points - histogram.references) * histogram.noise_slopes
     moved = slopes[histogram.cell] * away[:, None]
     return np.asarray(moved.T @ moved, dtype=np.float64)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -75,7 +75,12 @@ class SynthResult(Result):
     @cached_property
     def source(self) -> SyntheticSource:
         """The released tables, the graph and its model."""
-        return SyntheticSource(self.call, self.release, self.columns)
+        source = SyntheticSource(self.call, self.release, self.columns)
+        columns = (
+            column.with_rows(source.released.table((i,))[:-1])
+            for i, column in enumerate(self.columns)
+        )
+        return replace(source, columns=tuple(columns))
 
     @property
     def structure(self) -> str:

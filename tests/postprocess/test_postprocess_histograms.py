@@ -75,3 +75,15 @@ def test_the_noise_of_a_mean_is_what_the_slopes_state():
     histogram = Histogram(edges, points, counts, 5.0, (0, 4))
     away = (points - histogram.means(points)[histogram.cell]) * histogram.noise_slopes
     assert np.var(means) == pytest.approx(away @ away, rel=0.14)
+
+
+def test_rows_beyond_the_range_are_read_as_in_the_last_cell_of_it():
+    counts, edges = np.array([900.0, 600, 300, 0, 0, 0]), np.array([0.0, 1, 2, 4, 8, 16, 32])
+    points = (edges[:-1] + edges[1:]) / 2
+    rows = np.array([1_500.0, 400.0])
+    histogram = Histogram(edges, points, counts, 5.0, (0, 2, 6), rows)
+    without = Histogram(edges, points, counts, 5.0, (0, 2, 6))
+    assert histogram.means(points)[1] == points[2]
+    assert histogram.means(points)[0] == without.means(points)[0]
+    assert histogram.weights.sum() == rows.sum()
+    assert (histogram.references[2:] == points[2]).all()

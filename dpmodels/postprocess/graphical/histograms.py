@@ -138,6 +138,9 @@ class Histogram:
         Noise sd of each.
     ends : tuple of int
         Positions of the edges of coarse cells.
+    rows : ndarray or None, shape (coarse cells,)
+        Released rows of the coarse cells. Those that are not in occupied fine cells are read as in
+        the nearest of these.
     """
 
     edges: Floats
@@ -145,6 +148,7 @@ class Histogram:
     counts: Floats
     sd: float
     ends: tuple[int, ...]
+    rows: Floats | None = None
 
     @cached_property
     def cell(self) -> Integers:
@@ -170,7 +174,28 @@ class Histogram:
     def weights(self) -> Floats:
         """Rows by fine cell, 0 far from all rows; the widths where noise hides the coarse cell."""
         rows = np.where(self._is_occupied, self.counts, 0.0)
+        if self.rows is not None:
+            outside = self.rows - self.sums(rows)
+            for cell, nearest in self._nearest.items():
+                rows[nearest] += outside[cell]
         return np.where(self.is_hidden[self.cell], np.diff(self.edges), rows)
+
+    @cached_property
+    def _nearest(self) -> dict[int, int]:
+        """By coarse cell with fine cells beyond the range, the occupied one that is nearest."""
+        low, high = occupied(self.counts, self.sd)
+        last = len(self.counts)
+        ends = [low] * (low > 0) + [high - 1] * (high < last)
+        return {int(self.cell[end]): end for end in ends}
+
+    @cached_property
+    def references(self) -> Floats:
+        """By fine cell, the number whose place rows take in its coarse cell by more noise."""
+        means = self.means(self.points)
+        if self.rows is not None:
+            for cell, nearest in self._nearest.items():
+                means[cell] = self.points[nearest]
+        return means[self.cell]
 
     @cached_property
     def positive(self) -> Floats:
