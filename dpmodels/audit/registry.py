@@ -260,7 +260,7 @@ REGISTRY: Final = (
     _of("table", "~ g", "randomized_response", PURE, CHANGED_ANSWER, 1_000, 40_000),
     _of("margins", "~ g*(a > 0)", "marginals", PURE, OPPOSITE, 1_000, 40_000),
     _of("margins", "~ g*(a > 0)", "residual", GAUSSIAN, OPPOSITE, 1_000, 40_000),
-    _of("synth", "~ g + (a > 0)", "graph", GAUSSIAN, OPPOSITE, 1_000, 40_000),
+    _of("synth", "~ g + a", "graph", {**GAUSSIAN, "cuts": 3}, OPPOSITE, 200, 10_000),
     _of("summary", "~ a + g", "geometric", PURE, OPPOSITE, 1_000, 40_000),
     _of("ttest", "a ~ g", "geometric", PURE, TURNED, 1_000, 40_000),
     _of("bounds", "~ a", "ranges", PURE, TURNED_OF_MANY, 64, 2_500),

@@ -27,7 +27,8 @@ USE = Rank.TARGET(
     "Standard errors from rows() are too small; use lm(), glm(), table(), mean() or quantile()."
 )
 CELLS = Rank.DETAIL(
-    "A number is the middle of its public cell; missing and unlisted values are a separate level.",
+    "A number is the released mean of its cell, limited to the range that is clear of the noise; "
+    "missing and unlisted values are a separate level.",
     "strength: the share of rows that independence of the two columns would misplace.",
 )
 MARGINS = Rank.DETAIL(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -58,7 +58,9 @@ class SynthResult(Result):
     The model has the released tables of two columns for the edges of its graph; columns without an
     edge are independent given those between them. :meth:`rows` draws from the model. Estimates
     with valid intervals are those of :meth:`lm`, :meth:`glm`, :meth:`table`, :meth:`mean` and
-    :meth:`quantile`, which use the released tables themselves; a number is the middle of its cell.
+    :meth:`quantile`, which use the released tables themselves; a number is the released mean of its
+    cell, limited to the range in which its histogram is clear of the noise. Intervals are for
+    numbers so limited: what lies farther out in a tail is not part of them.
     """
 
     call: DescribedCall
@@ -73,7 +75,12 @@ class SynthResult(Result):
     @cached_property
     def source(self) -> SyntheticSource:
         """The released tables, the graph and its model."""
-        return SyntheticSource(self.call, self.release, self.columns)
+        source = SyntheticSource(self.call, self.release, self.columns)
+        columns = (
+            column.with_rows(source.released.table((i,))[:-1])
+            for i, column in enumerate(self.columns)
+        )
+        return replace(source, columns=tuple(columns))
 
     @property
     def structure(self) -> str:
@@ -124,8 +131,8 @@ class SynthResult(Result):
         Returns
         -------
         DataFrame
-            A column for each of :attr:`names`: categories, numbers spread evenly within their
-            cells, days as text; missing values where some are detected above the noise.
+            A column for each of :attr:`names`: categories, numbers within their cells as the
+            fine counts are, days as text; missing values where some are detected above the noise.
             ``attrs["dpmodels.synthetic"]``, which ``to_parquet`` writes to the file's metadata,
             says that the rows are synthetic.
 
@@ -158,8 +165,8 @@ class SynthResult(Result):
         Parameters
         ----------
         formula : str
-            ``"income ~ age + sex"``: categories by treatment coding, numbers as the middles of
-            their cells.
+            ``"income ~ age + sex"``: categories by treatment coding, numbers as the means of
+            their cells; a response is corrected for what its cells hide.
 
         Returns
         -------
@@ -208,7 +215,9 @@ class SynthResult(Result):
     def quantile(
         self, formula: str, probs: float | Sequence[float] = (0.25, 0.5, 0.75)
     ) -> SyntheticEstimates:
-        """Return quantiles of a number, for all rows or by group, linear within its cells.
+        """Return quantiles of a number, for all rows or by group, linear within its fine cells.
+
+        Within a cell the groups are taken as alike. Quantiles of whole numbers are whole.
 
         Parameters
         ----------
@@ -317,7 +326,7 @@ def within_cells(column: CutColumn, codes: Integers, entropy: Entropy) -> Floats
     """Return numbers spread evenly within their cells; None for a category."""
     if column.number is None:
         return None
-    numbers = within(codes, np.array(column.edges), entropy)
+    numbers = within(codes, np.array(column.edges), entropy, column.histogram)
     low, step = column.number.lower, column.number.step
     if step:
         numbers = low + step * np.rint((numbers - low) / step)
