@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from dpmodels.arguments import integer
 from dpmodels.codebook import Codebook
 from dpmodels.design.cells import unbound_margins
-from dpmodels.errors import ArgumentError, quoted
+from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
 from dpmodels.formula.cut_columns import check_pairs, cut_columns, plain_cuts, structure_terms
 from dpmodels.mechanisms import GRAPHS, Graph, choose_strategy
 from dpmodels.mechanisms.protocol import MarginFacts
@@ -20,6 +20,7 @@ from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.postprocess.graphical.structure import structure_of
 from dpmodels.request import Request
 from dpmodels.results.call import DescribedCall, TableCall
+from dpmodels.results.margins import MarginsResult
 from dpmodels.results.synth import SynthResult
 
 MANY = ": rules that combine several tables suppose a release for each, and these would share one"
@@ -33,6 +34,7 @@ def dp_synth(
     cuts: int | Mapping[str, Any] = 10,
     structure: str = "auto",
     m: int = 1,
+    given: MarginsResult | SynthResult | None = None,
     mechanism: str | Graph = "auto",
     **shared: Unpack[Shared],
 ) -> SynthResult:
@@ -54,6 +56,10 @@ def dp_synth(
         edges are released again. Declared products get all of the budget.
     m : int, default 1
         Only 1: rules that combine several synthetic tables suppose a release for each.
+    given : MarginsResult or SynthResult, optional
+        An earlier result instead of `data` and a budget: a synthetic table of its tables, in their
+        cells and levels, with ``"~ ."`` for its columns. No row is read, nothing is charged.
+        `structure` then names products that were released.
     mechanism : {"auto", "graph"} or instance
         Discrete Gaussian noise on the components that the tables are made of.
 
@@ -84,9 +90,43 @@ def dp_synth(
     >>> syn.rows(100).shape, list(syn.mean("age ~ sex").params.index)
     ((100, 3), ['F', 'M'])
     """
+    require_structure(structure)
+    if given is not None:
+        changed = {"cuts": cuts != 10, "m": m != 1, "mechanism": mechanism != "auto"}
+        stated = {"data": data is not None, **{n: v is not None for n, v in shared.items()}}
+        return _of_release(formula, given, structure, {**stated, **changed})
     cells = plain_cuts(cuts) if isinstance(cuts, Mapping) else cuts
     options = {"cuts": cells, "structure": structure, "m": m}
     return run_verb("synth", synth_spec, formula, data, shared, mechanism, **options)
+
+
+def _of_release(
+    formula: str, given: MarginsResult | SynthResult, structure: str, stated: Mapping[str, bool]
+) -> SynthResult:
+    """Return a synthetic table of an earlier result; `stated` are other arguments."""
+    if not isinstance(given, MarginsResult | SynthResult):
+        raise ArgumentError(
+            f"given= of type {type(given).__name__}: expected the result of dp_margins or dp_synth"
+        )
+    parameter = next((name for name, is_stated in stated.items() if is_stated), None)
+    if parameter is not None:
+        raise ArgumentError(
+            f"{parameter}= is set beside given=, whose release has the rows, cells and guarantee: "
+            "leave it out, or leave out given= for a new release"
+        )
+    if "".join(formula.split()) != "~.":
+        raise FormulaError(
+            f"formula {shorten(formula)!r} beside given=: expected '~ .', all columns released"
+        )
+    return given._derive(SynthResult, "synth", structure=structure)
+
+
+def require_structure(structure: object) -> None:
+    """Refuse a structure that is not a text."""
+    if not isinstance(structure, str):
+        raise ArgumentError(
+            f"structure={quoted(structure)}: expected 'auto' or products of columns, '~ a:b + b:c'"
+        )
 
 
 @spec_of("synth")
@@ -94,10 +134,7 @@ def synth_spec(request: Request) -> VerbSpec[SynthResult]:
     """Build the specification of a dp_synth call."""
     structure = request.words["structure"]
     layout, columns = cut_columns(request.formula, request.codebook, request.words["cuts"])
-    if not isinstance(structure, str):
-        raise ArgumentError(
-            f"structure={quoted(structure)}: expected 'auto' or products of columns, '~ a:b + b:c'"
-        )
+    require_structure(structure)
     integer("m", request.words["m"], 1, 1, MANY)
     is_chosen = structure == "auto"
     if not is_chosen:

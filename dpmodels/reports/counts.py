@@ -28,7 +28,7 @@ from dpmodels.reports.header import (
     pvalue,
     shared_facts,
 )
-from dpmodels.results.base import report_of
+from dpmodels.results.base import report_of, stamp_of
 from dpmodels.results.call import TableCall
 from dpmodels.results.margin import Margin, ReleasedMargins
 from dpmodels.results.margins import LogLinear, MarginsResult
@@ -354,7 +354,7 @@ def margin_report(margin: Margin) -> Report:
         ),
         sections=(_table(margin), *test),
         notes=(*_margins_notes(fit), *closing(fit.call, fit.release)),
-        stamp=fit.stamp,
+        stamp=stamp_of(fit.release),
     )
 
 
@@ -378,7 +378,7 @@ def loglin_report(fit: LogLinear) -> Report:
             *(SEVERAL if math.isnan(model.deviance) else ONE),
             *closing(result.call, result.release),
         ),
-        stamp=result.stamp,
+        stamp=stamp_of(result.release),
     )
 
 

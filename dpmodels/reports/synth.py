@@ -23,6 +23,8 @@ from dpmodels.results.synth_estimates import SyntheticEstimates
 
 # Most edges and columns in the printed table: a choice.
 SHOWN = 20
+# Noise wins where the graph takes less than this fraction off the error of pairs: a choice.
+LEAST_GAIN = 0.02
 USE = Rank.TARGET(
     "Standard errors from rows() are too small; use lm(), glm(), table(), mean() or quantile()."
 )
@@ -64,6 +66,7 @@ def synth_report(fit: SynthResult) -> Report:
             *hidden,
             *_noise_wins(fit),
             *_unmeasured(fit, n_pairs - n_edges),
+            *_earlier(fit),
             *USE,
             *CELLS,
             *MARGINS,
@@ -126,17 +129,31 @@ def _noise_wins(fit: SynthResult) -> tuple[str, ...]:
             "Noise hides the dependence of all pairs, so all columns are independent of each other."
         )
     errors = fit.expected_errors
-    if errors.expected[1] < errors.independent[1]:
+    if errors.expected[1] < (1 - LEAST_GAIN) * errors.independent[1]:
         return ()
     return Rank.IDENTIFIED(
-        f"Noise wins: tables of two columns have an expected error of {errors.expected[1]:.3f}, "
-        f"of independent columns {errors.independent[1]:.3f}."
+        f"Noise wins: the expected error of tables of two columns is {errors.expected[1]:.3f}, of "
+        f"independent columns {errors.independent[1]:.3f}."
+    )
+
+
+def _earlier(fit: SynthResult) -> tuple[str, ...]:
+    if fit.request is None or fit.request.parent is None:
+        return ()
+    return Rank.DETAIL("Computed from an earlier release; nothing further was charged.")
+
+
+def _largest_measured(fit: SynthResult) -> str:
+    """Say that only tables of two columns were measured, where that is so."""
+    tables = fit.source.released.tables
+    return (
+        "" if any(len(term) > 2 for term in tables) else "; no table of three columns was measured"
     )
 
 
 def _unmeasured(fit: SynthResult, n_outside: int) -> tuple[str, ...]:
     if not n_outside:
-        return Rank.DETAIL("All pairs are edges; no table of three columns was measured.")
+        return Rank.DETAIL(f"All pairs are edges{_largest_measured(fit)}.")
     released = sum(len(term) == 2 for term in fit.source.released.tables)
     beyond = max(0, n_outside + len(fit.source.tree.edges) - released)
     which = f"Modelled as conditionally independent: {count(n_outside)} pairs"

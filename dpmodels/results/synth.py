@@ -5,24 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from dpmodels.arguments import integer
 from dpmodels.dates import text_of_day
-from dpmodels.errors import NotAvailable, SyntheticWarning
-from dpmodels.formula.cut_columns import CutColumn
+from dpmodels.errors import ArgumentError, NotAvailable, SyntheticWarning, shorten
+from dpmodels.formula.cut_columns import CutColumn, structure_terms
+from dpmodels.formula.tally import Margins
 from dpmodels.inference.screening_tests import adjusted_pvalues
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.graphical.comparison import compare_unused
 from dpmodels.postprocess.graphical.errors import MarginErrors, expected_errors
 from dpmodels.postprocess.graphical.sampling import sample, within
+from dpmodels.postprocess.graphical.structure import structure_of
 from dpmodels.postprocess.residuals import Term
-from dpmodels.released import GraphRelease
-from dpmodels.results.base import Result
+from dpmodels.released import GraphRelease, MarginsRelease
+from dpmodels.results.base import Derivation, Result
 from dpmodels.results.call import DescribedCall
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
@@ -52,6 +54,8 @@ class SynthResult(Result):
     ----------
     columns : tuple of CutColumn
         Its columns as levels.
+    joined : tuple of Term
+        Products of a structure that was declared for a release of another call.
 
     Notes
     -----
@@ -62,8 +66,9 @@ class SynthResult(Result):
     """
 
     call: DescribedCall
-    release: GraphRelease
+    release: GraphRelease | MarginsRelease
     columns: tuple[CutColumn, ...] = ()
+    joined: tuple[Term, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -73,7 +78,7 @@ class SynthResult(Result):
     @cached_property
     def source(self) -> SyntheticSource:
         """The released tables, the graph and its model."""
-        return SyntheticSource(self.call, self.release, self.columns)
+        return SyntheticSource(self.call, self.release, self.columns, self.joined)
 
     @property
     def structure(self) -> str:
@@ -279,6 +284,10 @@ class SynthResult(Result):
         ]
         return graph(codes, pairs, edges["strength"].to_numpy(), **self._picture(ax, caption))
 
+    def _synth(self, structure: str) -> Derivation:
+        return table_of_release(self.source, structure)
+
+    derivations: ClassVar = {"synth": _synth}
     _no_intervals = "it is of an estimate; use lm(), glm(), table(), mean() or quantile()"
 
     def _estimates(self) -> EstimateTable:
@@ -304,6 +313,27 @@ class SynthResult(Result):
     @property
     def _size(self) -> str:
         return f"{len(self.columns)} columns, {len(self.source.tree.edges)} edges"
+
+
+def table_of_release(source: SyntheticSource, structure: str) -> Derivation:
+    """Return a synthetic table of margins that were released before, at no cost.
+
+    `structure` is ``"auto"``, or products of columns that the release has together.
+    """
+    joined: tuple[Term, ...] = ()
+    if structure != "auto":
+        factors = tuple(column.category for column in source.columns)
+        layout = Margins(source.call.formula, source.call.codebook, factors, ())
+        joined = structure_terms(structure, layout)
+        missing = (t for t in joined if not any(set(t) <= set(m) for m in source.margins))
+        if (term := next(missing, None)) is not None:
+            raise ArgumentError(
+                f"structure= has {shorten(source.named(term))!r}, and the release given= has no "
+                "table of these columns: name products of its tables"
+            )
+        structure_of(joined, source.sizes)
+    made = partial(SynthResult, columns=source.columns, joined=joined)
+    return Derivation(source.call, made)
 
 
 def misplaced(table: Floats) -> float:

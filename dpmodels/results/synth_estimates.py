@@ -37,7 +37,7 @@ from dpmodels.inference.links import IDENTITY, OF_FAMILY
 from dpmodels.inference.released_cells import MOST_CELLS, ReleasedCells, sampled
 from dpmodels.postprocess.graphical.sampling import sample
 from dpmodels.postprocess.residuals import Term, cells
-from dpmodels.results.base import Tabulated, checked_level
+from dpmodels.results.base import Tabulated, checked_level, stamp_of
 from dpmodels.results.call import INTERCEPT, TableCall
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.release_text import caption_of, reading_line
@@ -162,7 +162,7 @@ class SyntheticEstimates(Tabulated):
     @property
     def stamp(self) -> str | None:
         """The warning on tables of a simulation, else None."""
-        return self.fit.stamp
+        return stamp_of(self.fit.release)
 
     def _estimates(self) -> EstimateTable:
         labels = list(self.index) if self.is_regression else None
@@ -228,7 +228,9 @@ class LevelGrid:
                 f"the table of {fit.named(self.term)!r} has {size:,} cells; "
                 f"estimates are made of at most {MOST_CELLS:,}: name fewer columns"
             )
-        return ReleasedCells(self.term, fit.model.table(self.term), fit.released, fit.effect)
+        return ReleasedCells(
+            self.term, fit.model.table(self.term), fit.released, fit.release.adjacency.design_effect
+        )
 
     @cached_property
     def codes(self) -> Integers:
@@ -364,7 +366,8 @@ def _pairwise(grid: LevelGrid, columns: Sequence[Scores], *, intercept: bool) ->
     coded = np.column_stack([one.values[codes[term.index(one.variable)]] for one in columns])
     design = np.insert(coded[:, :-1], 0, 1.0, axis=1) if intercept else coded[:, :-1]
     scores = design * (coded[:, -1] - design @ law.params)[:, None]
-    sampling = inverse @ sampled(scores, counts, fit.effect) @ inverse.T
+    meat = sampled(scores, counts, fit.release.adjacency.design_effect)
+    sampling = inverse @ meat @ inverse.T
     law = identified(replace(law, sampling=sampling), inverse, spread)
     return with_hidden(law, np.insert(is_detected[:-1], 0, True) if intercept else is_detected[:-1])
 
