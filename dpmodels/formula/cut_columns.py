@@ -1,10 +1,11 @@
-"""Columns of a table as levels: categories as they are, numbers in public cells."""
+"""Columns of a table as levels: categories as they are, numbers in cells."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any, cast
 
@@ -15,13 +16,15 @@ from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, FormulaError, did_you_mean, quoted, shorten
 from dpmodels.formula.coding import Factor, checked_codebook
 from dpmodels.formula.expression import as_category, check_removed, compile_factor
+from dpmodels.formula.fine_cells import SIZES, fine_edges, in_cells
 from dpmodels.formula.parse import ParsedFormula, parsed_formula, quote, variables_in
 from dpmodels.formula.tally import MAX_CELLS, Margins, binned
 from dpmodels.formula.values import Category, Column, Real, Varying
+from dpmodels.postprocess.graphical.histograms import Histogram
 from dpmodels.typing import Floats
 
-# Levels of one column whose pairs are counted: a choice.
-MOST_LEVELS = 500
+# Levels of one column whose pairs are counted, and fine cells of all tables: choices.
+MOST_LEVELS, MOST_FINE = 500, 2_000_000
 
 
 @dataclass(frozen=True)
@@ -32,16 +35,47 @@ class CutColumn:
     category: Category
     number: Real | None = None
     edges: tuple[float, ...] = ()
+    is_declared: bool = True  # Whether its cells are public
+    fine: tuple[float, ...] = ()  # Ends of fine cells whose counts are released
+    histogram: Histogram | None = None  # These counts, once they are
 
-    @property
+    @cached_property
     def values(self) -> Floats:
         """What a formula reads at each level, nan at the last, that of missing values.
 
-        A number is the middle of its cell, a category the position of its level.
+        A number is the released mean of its cell, or its middle; a category the position of its
+        level.
         """
+        return np.append(self.means(lambda values: values), np.nan)
+
+    def means(self, function: Callable[[Floats], Floats]) -> Floats:
+        """Return the released means of a function by level; of a middle or a position itself."""
+        if self.histogram is not None:
+            return self.histogram.means(function(self.histogram.points))
         edges = np.array(self.edges)
         levels = (edges[:-1] + edges[1:]) / 2 if self.edges else np.arange(len(self.levels))
-        return np.append(levels.astype(np.float64), np.nan)
+        return function(levels.astype(np.float64))
+
+    @property
+    def counted(self) -> Category:
+        """The levels that rows are counted by: fine cells where there are some."""
+        if self.number is None or not self.fine:
+            return self.category
+        return in_cells(self.number, self.fine)
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """Positions of the ends of public cells among those of fine cells; empty for others."""
+        return tuple(map(self.fine.index, self.edges)) if self.is_declared else ()
+
+    def released(self, counts: Floats, sd: float, ends: tuple[int, ...]) -> CutColumn:
+        """Return the column with the counts of its fine cells, and its coarse cells."""
+        assert self.number is not None
+        fine = np.array(self.fine)
+        edges = tuple(fine[list(ends)].tolist())
+        histogram = Histogram(fine, (fine[:-1] + fine[1:]) / 2, counts, sd, ends)
+        category = self.category if self.is_declared else in_cells(self.number, edges)
+        return replace(self, category=category, edges=edges, histogram=histogram)
 
     @property
     def levels(self) -> tuple[Any, ...]:
@@ -161,7 +195,31 @@ def _column(value: Varying, code: str, cells: Mapping[str, object]) -> CutColumn
         )
     variables = variables_in(code)
     name = variables[0] if quote(variables[0]) == code else code
-    return CutColumn(name, category, number, tuple(map(float, edges)))
+    is_declared = lists_values(cells.get(code, cells[""]))
+    return CutColumn(name, category, number, tuple(map(float, edges)), is_declared)
+
+
+def with_fine_cells(
+    columns: tuple[CutColumn, ...], terms: tuple[tuple[int, ...], ...]
+) -> tuple[CutColumn, ...]:
+    """Return columns with fine cells for numbers, as many as fit into the tables of some terms.
+
+    Numbers whose cells have one whole number each need none.
+    """
+    refined = columns
+    for most in SIZES:
+        refined = tuple(_refined(column, most) for column in columns)
+        sizes = [len(column.counted.levels) + 1 for column in refined]
+        if sum(math.prod(sizes[i] for i in term) for term in terms) <= MOST_FINE:
+            return refined
+    return columns
+
+
+def _refined(column: CutColumn, most: int) -> CutColumn:
+    if column.number is None:
+        return column
+    edges = fine_edges(column.number, most, column.edges if column.is_declared else ())
+    return replace(column, fine=edges) if len(edges) > len(column.edges) else column
 
 
 def structure_terms(structure: str, layout: Margins) -> tuple[tuple[int, ...], ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,10 +67,17 @@ def with_hidden(law: CellLaw, is_detected: NDArray[np.bool_]) -> CellLaw:
     return CellLaw(params, *covariances)
 
 
-def regression(table: ReleasedCells, columns: Floats, response: Floats, link: Link) -> CellLaw:
+def regression(
+    table: ReleasedCells,
+    columns: Floats,
+    response: Floats,
+    link: Link,
+    by_values: Callable[[Floats], Floats] | None = None,
+) -> CellLaw:
     """Estimate a generalised linear model by its score equations; cells with nan do not count.
 
-    Columns whose sum of squares is not distinguished from 0 are left out: nan.
+    Columns whose sum of squares is not distinguished from 0 are left out: nan. From coefficients
+    `by_values` gives the covariance of the scores by the noise in the values of cells.
     """
     is_complete = np.isfinite(response) & np.isfinite(columns).all(axis=1)
     design = np.where(is_complete[:, None], np.nan_to_num(columns), 0.0)
@@ -84,9 +91,14 @@ def regression(table: ReleasedCells, columns: Floats, response: Floats, link: Li
         params, inverse = _solved(np.where(is_complete, counts, 0.0), design, y, link, params)
     eta = design @ params
     scores = design * (y - link.mean(eta))[:, None]
+    noise = table.noise(scores)
+    if by_values is not None:
+        coefficients = np.zeros(len(is_detected))
+        coefficients[is_detected] = params
+        noise = noise + by_values(coefficients)[np.ix_(is_detected, is_detected)]
     law = CellLaw(
         params,
-        inverse @ table.noise(scores) @ inverse.T,
+        inverse @ noise @ inverse.T,
         inverse @ table.sampling(scores) @ inverse.T,
     )
     curve = np.where(is_complete[:, None], link.slope(eta)[:, None] * (design @ inverse) ** 2, 0.0)
@@ -197,16 +209,25 @@ def _product(left: Scores, right: Scores) -> tuple[Term, Floats]:
 
 @dataclass(frozen=True)
 class Distribution:
-    """A noisy distribution function at increasing edges, from 0 to 1, with its error."""
+    """A noisy distribution function at increasing edges, from 0 to 1, with its error.
+
+    Of whole numbers edges lie between them, and `step` is 1: quantiles are whole numbers.
+    """
 
     edges: Floats
     values: Floats  # shape (edges,)
     noise_sd: Floats
     full_sd: Floats
+    step: float = 0.0
 
     def quantile(self, prob: float) -> float:
         """Return where the distribution, made monotone, reaches a probability."""
-        return _crossing(self.edges, np.maximum.accumulate(self.values), prob)
+        return self._rounded(_crossing(self.edges, np.maximum.accumulate(self.values), prob))
+
+    def _rounded(self, number: float) -> float:
+        if self.step != 1.0:
+            return number
+        return float(np.clip(round(number), self.edges[0] + 0.5, self.edges[-1] - 0.5))
 
     def interval(self, prob: float, level: float, *, full: bool) -> tuple[float, float]:
         """Return the numbers at which the distribution is not distinguished from `prob`."""
@@ -214,7 +235,7 @@ class Distribution:
         upper, lower = self.values + half, self.values - half
         low = _crossing(self.edges, np.maximum.accumulate(upper), prob)
         high = _crossing(self.edges, np.minimum.accumulate(lower[::-1])[::-1], prob)
-        return low, high
+        return self._rounded(low), self._rounded(high)
 
 
 def _crossing(edges: Floats, values: Floats, prob: float) -> float:
@@ -234,5 +255,5 @@ def distribution(table: ReleasedCells, edges: Floats, above: Floats, below: Floa
     """
     law = ratios(table, above, np.repeat(below, above.shape[1], axis=1))
     variances = (np.diagonal(law.noise), np.diagonal(law.noise + law.sampling))
-    sds = (np.concatenate([[0.0], np.sqrt(variance), [0.0]]) for variance in variances)
-    return Distribution(edges, np.concatenate([[0.0], law.params, [1.0]]), *sds)
+    noise_sd, full_sd = (np.concatenate([[0.0], np.sqrt(one), [0.0]]) for one in variances)
+    return Distribution(edges, np.concatenate([[0.0], law.params, [1.0]]), noise_sd, full_sd)

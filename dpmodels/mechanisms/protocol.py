@@ -17,6 +17,7 @@ from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms.quantile_facts import QuantileFacts
 from dpmodels.noise import Entropy, simulating
 from dpmodels.noise.lattice import Lattice
+from dpmodels.postprocess.graphical.histograms import FineCells
 from dpmodels.postprocess.residuals import Term, cells, components, largest, subsets, unlike
 from dpmodels.privacy import Adjacency, Event, Guarantee
 from dpmodels.released import (
@@ -64,6 +65,8 @@ class MarginFacts:
     sizes: tuple[int, ...]  # Levels of each variable, with one for what is missing or unlisted
     terms: tuple[Term, ...]  # Requested margins
     adjacency: Adjacency
+    # Of variables whose levels are fine cells, which a first release of their counts merges.
+    numbers: tuple[FineCells, ...] = ()
 
     @cached_property
     def components(self) -> tuple[Term, ...]:

@@ -11,17 +11,26 @@ from dpmodels.arguments import integer
 from dpmodels.codebook import Codebook
 from dpmodels.design.cells import unbound_margins
 from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
-from dpmodels.formula.cut_columns import check_pairs, cut_columns, plain_cuts, structure_terms
+from dpmodels.formula.cut_columns import (
+    CutColumn,
+    check_pairs,
+    cut_columns,
+    plain_cuts,
+    structure_terms,
+    with_fine_cells,
+)
 from dpmodels.mechanisms import GRAPHS, Graph, choose_strategy
 from dpmodels.mechanisms.protocol import MarginFacts
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec
+from dpmodels.postprocess.graphical.histograms import FineCells
 from dpmodels.postprocess.graphical.structure import structure_of
 from dpmodels.request import Request
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.margins import MarginsResult
 from dpmodels.results.synth import SynthResult
+from dpmodels.results.synthetic_source import released_columns
 
 MANY = ": rules that combine several tables suppose a release for each, and these would share one"
 
@@ -141,16 +150,31 @@ def synth_spec(request: Request) -> VerbSpec[SynthResult]:
         layout = replace(layout, terms=structure_terms(structure, layout))
         structure_of(layout.terms, layout.sizes)
     check_pairs(layout)
-    facts = MarginFacts(layout.sizes, layout.terms, request.adjacency)
-    tables = tuple(TableCall((c.category.code,), (c.levels,)) for c in columns)
-    rounds = {} if is_chosen else {"rounds": 1}
-    return VerbSpec(
-        request,
-        DescribedCall(layout.text, Codebook(layout.codebook), tables),
-        partial(SynthResult, columns=columns),
-        unbound_margins(layout),
-        facts,
-        lambda mechanism, private: choose_strategy(
-            mechanism, GRAPHS, lambda: ("graph", ""), rounds
-        ),
+    columns = with_fine_cells(columns, layout.terms)
+    fine = replace(layout, factors=tuple(column.counted for column in columns))
+    numbers = tuple(
+        FineCells(i, column.fine, len(column.levels), column.ends)
+        for i, column in enumerate(columns)
+        if column.fine
     )
+    facts = MarginFacts(fine.sizes, layout.terms, request.adjacency, numbers)
+    rounds = {} if is_chosen else {"rounds": 1}
+
+    def in_cells(columns: tuple[CutColumn, ...]) -> VerbSpec[SynthResult]:
+        tables = tuple(TableCall((c.category.code,), (c.levels,)) for c in columns)
+        return VerbSpec(
+            request,
+            DescribedCall(layout.text, Codebook(layout.codebook), tables),
+            partial(SynthResult, columns=columns),
+            unbound_margins(fine),
+            facts,
+            lambda mechanism, private: choose_strategy(
+                mechanism, GRAPHS, lambda: ("graph", ""), rounds
+            ),
+            sizes={"fine": sum(len(column.fine) for column in columns)},
+        )
+
+    def adapted(release: Any) -> VerbSpec[SynthResult]:
+        return in_cells(released_columns(columns, release))
+
+    return replace(in_cells(columns), adapted=adapted if numbers else None)

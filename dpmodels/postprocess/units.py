@@ -81,7 +81,7 @@ _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
     CoefficientsRelease: ("ridge", "gradient", "gradient_sd"),
     CountsRelease: ("values", "noise_sd", "step"),
     MarginsRelease: ("values",),
-    GraphRelease: ("values",),
+    GraphRelease: ("values", "histograms", "histogram_sd"),
     SumsRelease: ("values", "noise_sd", "step"),
     RunsRelease: ("values", "noise_sd", "step"),
     QuantilesRelease: ("counts", "count_sd", "rank_sd"),

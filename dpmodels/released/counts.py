@@ -182,6 +182,8 @@ class MarginsRelease(Released):
 class GraphRelease(Released):
     """Released components of margins, in one round or two: all pairs, then those of a graph.
 
+    Before these rounds come counts of fine cells of numbers, which determine their coarse cells.
+
     Attributes
     ----------
     values : ndarray, shape (component cells,)
@@ -191,13 +193,22 @@ class GraphRelease(Released):
         from the first.
     noise_sds : tuple of float
         In rows: round after round, that of a cell of each noisy component before centring.
+    histograms : ndarray, shape (fine cells,), or None
+        In rows: by number the counts of its fine cells, and of its missing or unlisted values.
+    histogram_sd : float
+        Noise sd of each, in rows.
+    cells : tuple of tuple of int
+        By number, the positions of the edges of its coarse cells among those of the fine ones.
     """
 
-    later = Released.later | {"shared"}
+    later = Released.later | {"shared", "histograms", "histogram_sd", "cells"}
 
     values: Annotated[Bounded, "residual"]
     margins: tuple[tuple[tuple[int, ...], ...], ...]
     noise_sds: tuple[Amount, ...]
+    histograms: Annotated[Bounded, "fine"] | None = None
+    histogram_sd: Amount | None = None
+    cells: tuple[tuple[int, ...], ...] | None = None
 
 
 # Released quantiles of a number by group.

@@ -347,7 +347,7 @@ def within_cells(column: CutColumn, codes: Integers, entropy: Entropy) -> Floats
     """Return numbers spread evenly within their cells; None for a category."""
     if column.number is None:
         return None
-    numbers = within(codes, np.array(column.edges), entropy)
+    numbers = within(codes, np.array(column.edges), entropy, column.histogram)
     low, step = column.number.lower, column.number.step
     if step:
         numbers = low + step * np.rint((numbers - low) / step)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from scipy.special import ndtr, ndtri
 
 from dpmodels.arguments import boolean, option
 from dpmodels.errors import ArgumentError, FormulaError, NotAvailable, shorten
-from dpmodels.formula.coding import Design, Factor
+from dpmodels.formula.coding import Block, Design, Factor
 from dpmodels.formula.cut_columns import on_levels
 from dpmodels.formula.parse import parsed_formula
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
@@ -33,8 +33,10 @@ from dpmodels.inference.cell_estimates import (
     regression,
     with_hidden,
 )
+from dpmodels.inference.cell_values import corrected_response, noise_by_values, refined
 from dpmodels.inference.links import IDENTITY, OF_FAMILY
 from dpmodels.inference.released_cells import MOST_CELLS, ReleasedCells, sampled
+from dpmodels.postprocess.graphical.histograms import CLEAR_SDS
 from dpmodels.postprocess.graphical.sampling import sample
 from dpmodels.postprocess.residuals import Term, cells
 from dpmodels.results.base import Tabulated, checked_level, stamp_of
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
 
 # Rows that stand for the model where the table of all columns is too large: a choice.
 DRAWN_ROWS = 100_000
+# Of the range of a number, the step of derivatives by the values of its cells: a choice.
+STEP = 1e-6
 
 INDEPENDENCE = "conditional independence"
 INTERACTION = "no interaction beyond the released tables"
@@ -282,7 +286,7 @@ def regressed(fit: SyntheticSource, formula: str, family: str) -> SyntheticEstim
     law = (
         _joint(grid, terms, response, sides, family)
         if by_pairs is None
-        else _pairwise(grid, by_pairs, intercept=sides.intercept)
+        else _pairwise(grid, terms, response, by_pairs, intercept=sides.intercept)
     )
     names = [INTERCEPT] * sides.intercept + list(sides.terms.names)
     index = pd.Index(names, name="term", dtype=object)
@@ -322,10 +326,37 @@ def _coded(design: Design, columns: Mapping[str, Floats]) -> Floats:
 def _joint(
     grid: LevelGrid, terms: Design, response: Design, sides: TwoSided, family: str
 ) -> CellLaw:
-    coded = _coded(terms, grid.columns) if terms.names else np.empty((grid.codes.shape[1], 0))
-    columns = np.insert(coded, 0, 1.0, axis=1) if sides.intercept else coded
-    y = _coded(response, grid.columns)[:, 0]
-    return regression(grid.table, columns, y, OF_FAMILY.get(family, IDENTITY))
+    def design_of(values: Mapping[str, Floats]) -> Floats:
+        coded = _coded(terms, values) if terms.names else np.empty((grid.codes.shape[1], 0))
+        return np.insert(coded, 0, 1.0, axis=1) if sides.intercept else coded
+
+    link, counts = OF_FAMILY.get(family, IDENTITY), grid.table.model.ravel()
+
+    def by_values(params: Floats) -> Floats:
+        def scores(values: Mapping[str, Floats]) -> Floats:
+            x = design_of(values)
+            return x * (_coded(response, values)[:, 0] - link.mean(x @ params))[:, None]
+
+        return _value_noise(grid.fit, grid.term, grid.codes, counts, scores)
+
+    y = _joint_response(grid, response)
+    return regression(grid.table, design_of(grid.columns), y, link, by_values)
+
+
+def _joint_response(grid: LevelGrid, response: Design) -> Floats:
+    """Return the response by cell, corrected where it is a function of one number."""
+    read = {i for block in response.blocks for i in _places_of(grid.fit, block)}
+    place = read.pop()
+    if read or grid.fit.columns[place].histogram is None:
+        return _coded(response, grid.columns)[:, 0]
+    (block,) = response.blocks
+    values = np.append(_by_level(grid.fit, place, block, is_response=True)[0], np.nan)
+    return np.asarray(values[grid.codes[grid.term.index(place)]])
+
+
+def _places_of(fit: SyntheticSource, block: Block) -> set[int]:
+    """Return the columns of the table that a block reads."""
+    return {i for factor in block.factors for i in on_levels(factor, fit.columns)[1]}
 
 
 def _scores(fit: SyntheticSource, terms: Design, response: Design) -> list[Scores] | None:
@@ -335,21 +366,77 @@ def _scores(fit: SyntheticSource, terms: Design, response: Design) -> list[Score
     """
     scores = []
     for block in (*terms.blocks, *response.blocks):
-        read = {i for factor in block.factors for i in on_levels(factor, fit.columns)[1]}
+        read = _places_of(fit, block)
         if len(read) != 1 or fit.has_missing(place := read.pop()):
             return None
-        column, counts = fit.columns[place], np.maximum(fit.released.table((place,))[:-1], 0.0)
-        coded = np.empty((len(block.names), len(column.values)))
-        block.evaluate({column.name: column.values}, coded)
+        counts = np.maximum(fit.released.table((place,))[:-1], 0.0)
+        coded = _by_level(fit, place, block, is_response=block in response.blocks)
         # The level of missing values is no level of these rows: the mean has the least noise.
-        coded[:, -1] = coded[:, :-1] @ counts / max(counts.sum(), 1.0)
-        scores += [Scores(place, values) for values in coded]
+        means = coded @ counts / max(counts.sum(), 1.0)
+        scores += [Scores(place, values) for values in np.column_stack([coded, means])]
     places = sorted({score.variable for score in scores})
     pairs = {(i, j) for i in places for j in places if i < j}
     return scores if pairs <= set(fit.released.tables) and len(scores) > 1 else None
 
 
-def _pairwise(grid: LevelGrid, columns: Sequence[Scores], *, intercept: bool) -> CellLaw:
+def _by_level(fit: SyntheticSource, place: int, block: Block, *, is_response: bool) -> Floats:
+    """Return the columns of a block by level of the one column that it reads, but the missing."""
+    column = fit.columns[place]
+
+    def coded(values: Floats) -> Floats:
+        out = np.empty((len(block.names), len(values)))
+        block.evaluate({column.name: values}, out)
+        return out
+
+    return _corrected(fit, place, coded) if is_response else column.means(coded)
+
+
+def _corrected(fit: SyntheticSource, place: int, function: Callable[[Floats], Floats]) -> Floats:
+    """Return a response by level, corrected for what its cells hide; not that of the missing."""
+    column = fit.columns[place]
+    means, histogram = column.means(function), column.histogram
+    if histogram is None:
+        return means
+    least = max(CLEAR_SDS * math.sqrt(fit.released.cell_variance((place,))), 1.0)
+    rows = np.maximum(fit.released.table((place,))[:-1], least)
+    variances = histogram.variances(function(histogram.points))
+    lines = zip(np.atleast_2d(means), np.atleast_2d(variances), strict=True)
+    return np.array([corrected_response(*line, rows) for line in lines]).reshape(means.shape)
+
+
+def _value_noise(
+    fit: SyntheticSource,
+    term: Term,
+    codes: Integers,
+    counts: Floats,
+    scores: Callable[[Mapping[str, Floats]], Floats],
+) -> Floats:
+    """Return the covariance of sums of scores by the noise in the values of cells.
+
+    `codes`, shape (columns, cells), are levels, and `scores` a function of the values by column.
+    """
+    values = {
+        fit.columns[i].name: fit.columns[i].values[of] for i, of in zip(term, codes, strict=True)
+    }
+    total: Floats = np.zeros((1, 1))
+    for place, of_column in zip(term, codes, strict=True):
+        column = fit.columns[place]
+        if column.histogram is None:
+            continue
+        step = STEP * (column.edges[-1] - column.edges[0])
+        above, below = (
+            scores({**values, column.name: values[column.name] + sign * step}) for sign in (1, -1)
+        )
+        moved = counts[:, None] * np.nan_to_num(above - below) / (2 * step)
+        size = len(column.levels) + 1
+        slopes = np.array([np.bincount(of_column, one, size)[:-1] for one in moved.T]).T
+        total = total + noise_by_values(column.histogram, slopes)
+    return total
+
+
+def _pairwise(
+    grid: LevelGrid, terms: Design, response: Design, columns: Sequence[Scores], *, intercept: bool
+) -> CellLaw:
     """Fit by pairs; the meat of the sandwich is that of the model."""
     fit, term = grid.fit, grid.term
     is_detected = are_detected(fit.released, columns)
@@ -368,7 +455,15 @@ def _pairwise(grid: LevelGrid, columns: Sequence[Scores], *, intercept: bool) ->
     scores = design * (coded[:, -1] - design @ law.params)[:, None]
     meat = sampled(scores, counts, fit.release.adjacency.design_effect)
     sampling = inverse @ meat @ inverse.T
-    law = identified(replace(law, sampling=sampling), inverse, spread)
+
+    def by_values(values: Mapping[str, Floats]) -> Floats:
+        x = _coded(terms, values)[:, is_detected[:-1]]
+        x = np.insert(x, 0, 1.0, axis=1) if intercept else x
+        return x * (_coded(response, values)[:, 0] - x @ law.params)[:, None]
+
+    values_noise = _value_noise(fit, term, codes, counts, by_values)
+    noise = law.noise + inverse @ values_noise @ inverse.T
+    law = identified(replace(law, noise=noise, sampling=sampling), inverse, spread)
     return with_hidden(law, np.insert(is_detected[:-1], 0, True) if intercept else is_detected[:-1])
 
 
@@ -399,10 +494,19 @@ def shares(fit: SyntheticSource, formula: str) -> SyntheticEstimates:
 
 def means(fit: SyntheticSource, formula: str) -> SyntheticEstimates:
     """Return means of a number by group."""
-    grid, y, places, number = _measured(fit, formula, "mean()")
+    grid, y, places, number, at_level = _measured(fit, formula, "mean()")
     group, n_groups, _ = _groups(grid, places, np.isfinite(y))
     below = _indicators(group, n_groups)
     law = ratios(grid.table, below * np.nan_to_num(y)[:, None], below)
+    totals = grid.table.model.ravel() @ below
+
+    def by_values(values: Mapping[str, Floats]) -> Floats:
+        return below * np.asarray(at_level.evaluate(values))[:, None] / np.maximum(totals, 1.0)
+
+    counts = grid.table.model.ravel()
+    law = replace(
+        law, noise=law.noise + _value_noise(fit, grid.term, grid.codes, counts, by_values)
+    )
     title, text = f"Means of {number.code}", " ".join(formula.split())
     ends = (number.lower, number.upper)
     return SyntheticEstimates(fit, title, text, _index(fit, places), law, grid.assumes, ends)
@@ -415,7 +519,7 @@ def quantiles(
     levels = tuple(np.atleast_1d(np.asarray(probs, dtype=np.float64)).tolist())
     if not levels or not all(0 < prob < 1 for prob in levels):
         raise ArgumentError(f"probs={shorten(repr(probs))}: expected numbers in (0, 1)")
-    grid, y, places, number = _measured(fit, formula, "quantile()")
+    grid, y, places, number, _ = _measured(fit, formula, "quantile()")
     column = next((one for one in fit.columns if one.category.code == number.code), None)
     if column is None or not column.edges:
         raise FormulaError(
@@ -423,12 +527,15 @@ def quantiles(
             "its columns in cells"
         )
     group, n_groups, _ = _groups(grid, places, np.isfinite(y))
-    inner = np.array(column.edges[1:-1])
+    n_inner = len(column.edges) - 2
+    cell = grid.codes[grid.term.index(fit.columns.index(column))]
     distributions = []
     for k in range(n_groups):
         below = (group == k)[:, None] * 1.0
-        above = below * (np.nan_to_num(y)[:, None] < inner)
-        distributions.append(distribution(grid.table, np.array(column.edges), above, below))
+        above = below * (cell[:, None] <= np.arange(n_inner))
+        coarse = distribution(grid.table, np.array(column.edges), above, below)
+        of_column = coarse if column.histogram is None else refined(coarse, column.histogram)
+        distributions.append(replace(of_column, step=number.step))
     params = np.array([one.quantile(prob) for one in distributions for prob in levels])
     unknown = np.full((len(params), len(params)), np.nan)
     keys = _index(fit, places)
@@ -447,8 +554,11 @@ def quantiles(
 
 def _measured(
     fit: SyntheticSource, formula: str, method: str
-) -> tuple[LevelGrid, Floats, list[int], Real]:
-    """Return the table, the number in each of its cells, and the columns that group rows."""
+) -> tuple[LevelGrid, Floats, list[int], Real, Real]:
+    """Return the table, the number by cell, the columns that group rows, and the number twice.
+
+    That is as written, and of the columns of the table.
+    """
     number, factors = one_measured(parse_sides(formula, fit.call.codebook), method)
     at_level, read = on_levels(number, fit.columns)
     places = []
@@ -458,7 +568,12 @@ def _measured(
         places.append(fit.codes.index(factor.code))
     grid = _grid(fit, [*read, *places])
     assert isinstance(at_level, Real)
-    return grid, np.asarray(at_level.evaluate(grid.columns)), places, number
+    y = np.asarray(at_level.evaluate(grid.columns))
+    if len(read) == 1:
+        name, evaluate = fit.columns[read[0]].name, at_level.evaluate
+        levels = _corrected(fit, read[0], lambda x: np.asarray(evaluate({name: x})))
+        y = np.append(levels, np.nan)[grid.codes[grid.term.index(read[0])]]
+    return grid, y, places, number, at_level
 
 
 def _groups(

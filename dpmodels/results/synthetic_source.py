@@ -10,6 +10,7 @@ import numpy as np
 
 from dpmodels.codebook import Codebook
 from dpmodels.digest import release_digest
+from dpmodels.errors import FrameError
 from dpmodels.formula.cut_columns import CutColumn
 from dpmodels.formula.expression import as_category, compile_factor
 from dpmodels.formula.functions import beside, by_whole_numbers
@@ -131,3 +132,36 @@ def _column(code: str, book: Codebook) -> CutColumn:
         edges = beside(cells.breaks) if by_whole_numbers(number) else cells.breaks
         return CutColumn(name, replace(category, code=number.code), number, edges)
     return CutColumn(name if quote(name) == code else code, category)
+
+
+def released_columns(
+    columns: tuple[CutColumn, ...], release: GraphRelease
+) -> tuple[CutColumn, ...]:
+    """Return columns with released counts of fine cells, and the coarse cells that follow.
+
+    FrameError if a release from a file has others.
+    """
+    numbers = [column for column in columns if column.fine]
+    histograms = getattr(release, "histograms", None)
+    ends = getattr(release, "cells", None) or ()
+    sd = getattr(release, "histogram_sd", None)
+    n_counts = sum(len(column.fine) for column in numbers)
+    if histograms is None or sd is None or histograms.shape != (n_counts,):
+        raise FrameError(f"array 'histograms': expected {n_counts:,} counts, and their noise")
+    if len(ends) != len(numbers) or not all(map(_are_ends, numbers, ends)):
+        raise FrameError("release.cells: expected edges of cells of each number, increasing")
+    sections = np.split(histograms, np.cumsum([len(column.fine) for column in numbers])[:-1])
+    by_number = iter(zip(sections, ends, strict=True))
+    result = []
+    for column in columns:
+        if column.fine:
+            counts, of_number = next(by_number)
+            column = column.released(counts[:-1], sd, of_number)
+        result.append(column)
+    return tuple(result)
+
+
+def _are_ends(column: CutColumn, ends: tuple[int, ...]) -> bool:
+    whole = list(ends) == sorted(set(ends)) and len(ends) > 1
+    outer = whole and (ends[0], ends[-1]) == (0, len(column.fine) - 1)
+    return outer and (not column.is_declared or ends == column.ends)

@@ -11,6 +11,7 @@ from dpmodels.errors import ArgumentError
 from dpmodels.noise import seeded
 from dpmodels.postprocess.graphical.comparison import compare_unused
 from dpmodels.postprocess.graphical.fit import Dual, fit_model, one_way_base
+from dpmodels.postprocess.graphical.histograms import Histogram
 from dpmodels.postprocess.graphical.measurements import (
     Residuals,
     centred_table,
@@ -327,12 +328,15 @@ def test_which_rows_of_a_group_get_a_level_is_random():
 def test_numbers_are_in_their_cells_and_follow_the_histogram():
     edges, fine = np.array([0.0, 10.0, 30.0]), np.array([0.0, 5.0, 10.0, 20.0, 30.0])
     codes = np.repeat([0, 1, 2], [400, 300, 10])
-    numbers = within(codes, edges, seeded(4), (fine, np.array([30.0, 10.0, -5.0, -1.0])))
+    histogram = Histogram(
+        fine, (fine[:-1] + fine[1:]) / 2, np.array([30.0, 10, -5, -1]), 1.0, (0, 2, 4)
+    )
+    numbers = within(codes, edges, seeded(4), histogram)
     assert np.isnan(numbers[700:]).all()
     counts = np.histogram(numbers[:700], fine)[0]
     assert abs(counts[0] - 300) <= 1
     assert abs(counts[1] - 100) <= 1
-    # No positive count in the second cell: even.
+    # No rows in the second cell: even.
     assert abs(counts[2] - 150) <= 1
 
 

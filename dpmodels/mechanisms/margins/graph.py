@@ -1,24 +1,28 @@
-"""Two releases of margins: of all pairs, then of the pairs that a graph joins.
+"""Releases of margins: of all pairs, then of the pairs that a graph joins, in cells of numbers.
 
 Theorem
     Each round is ``1/(2 m²)``-zCDP, m its multiplier, and has the exact trade-off of the Gaussian
-    mechanism with it; both are fixed by the plan, so the release has the sum of the two. *Proof.*
-    The first round is :mod:`dpmodels.mechanisms.margins.residual` for all pairs. The graph is a
-    function of what it released. Given the graph, the second round is the same mechanism for the
-    pairs of the graph, with noise calibrated to the planned multiplier for whatever set of margins
-    is chosen: adaptive composition of two Gaussian releases, whose cost does not depend on the
-    first one's outcome. With one round nothing is chosen.
+    mechanism with it; all are fixed by the plan, so the release has the sum of them. *Proof.*
+    Where numbers have fine cells, the first round releases the counts of these. How they are merged
+    into coarse cells is a function of what it released. Given the coarse cells, the next round is
+    :mod:`dpmodels.mechanisms.margins.residual` for all pairs, whose tables are sums of those of
+    fine cells; the graph is a function of what it released; and given the graph, the last round is
+    the same mechanism for the pairs of the graph. Both have noise that is calibrated to the planned
+    multipliers for whatever cells and margins are chosen: adaptive composition of Gaussian
+    releases, whose cost does not depend on outcomes. With declared margins nothing is chosen.
 Sensitivity
-    Of each round that of its set of margins, :func:`dpmodels.mechanisms.protocol.\
-squared_sensitivity`; of the second round it is computed once the graph is public.
+    Of counts of q numbers √q, or √(2q) where a row is replaced: a row is in one fine cell of each.
+    Of the other rounds that of its set of margins, :func:`dpmodels.mechanisms.protocol.\
+squared_sensitivity`, computed once the cells and the graph are public.
 Noise
-    Independent discrete Gaussians in all components of each round. That of the second round can
-    be drawn for any graph: its standard deviations are below 2¹⁷ times those of the first, which
-    the plan limits. Pairs have the same weight ``w_A = 1/σ_A²`` in both rounds up to a common
-    factor; with at most 2·10⁶ cells, weights of one variable or none differ by less than 2³⁰.
+    Independent discrete Gaussians in all counts of fine cells, and in all components of the other
+    rounds. These can be drawn for any cells and graph: their standard deviations are below 2¹⁷
+    times those for all pairs of fine cells, which the plan limits. Pairs have the same weight
+    ``w_A = 1/σ_A²`` in both rounds up to a common factor; with at most 2·10⁶ cells, weights of one
+    variable or none differ by less than 2³⁰.
 Numerics
-    exact: integer statistic, integer noise of exact law. The graph is computed from released
-    floats.
+    exact: integer statistic, integer noise of exact law. Cells and the graph are computed from
+    released floats.
 Source
     This package; McKenna, Miklau and Sheldon (2021), "Winning the NIST Contest", Journal of Privacy
     and Confidentiality, for a graph chosen from released margins.
@@ -26,10 +30,12 @@ Source
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmodels.arguments import integer
 from dpmodels.design.cells import PrivateMargins
@@ -39,11 +45,18 @@ from dpmodels.mechanisms.component_noise import (
     component_plan,
     noisy_components,
 )
-from dpmodels.mechanisms.protocol import MarginFacts, MarginPlan, release_terms
+from dpmodels.mechanisms.count_noise import gaussian_plan, noised_units
+from dpmodels.mechanisms.protocol import (
+    CountFacts,
+    CountPlan,
+    MarginFacts,
+    MarginPlan,
+    release_terms,
+)
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.graphical.measurements import residuals_from
 from dpmodels.postprocess.graphical.structure import choose_structure
-from dpmodels.postprocess.residuals import Term, cells
+from dpmodels.postprocess.residuals import Term, cells, split, summed
 from dpmodels.privacy import Event, GaussianEvent, Guarantee, gaussian_multiplier
 from dpmodels.privacy.compose import divide
 from dpmodels.released import GraphRelease, MechanismInfo
@@ -51,8 +64,11 @@ from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import margin_counts
 from dpmodels.typing import Floats
 
-# Of the budget, for each round: a choice.
+# Of the budget, for each round of margins: a choice.
 SHARES = (0.5, 0.5)
+# Of the budget, for fine cells: times the square root of the numbers, and the most. Choices, by
+# simulated tables.
+HISTOGRAMS, MOST_HISTOGRAMS = 0.05, 0.2
 # Cells of all margins: a choice.
 MOST_CELLS = 2_000_000
 # How far the noise of the second round may exceed that of the first.
@@ -63,18 +79,20 @@ EXCESS = 2.0**17
 class GraphPlan:
     """A calibrated release: everything but the data."""
 
-    guarantee: Guarantee  # Guarantee of both rounds together
+    guarantee: Guarantee  # Guarantee of all rounds together
     events: tuple[Event, ...]  # What the ledger is charged, one for each round
     facts: MarginFacts  # What the plan was made for
-    first: MarginPlan  # Of the first round
-    second: Guarantee | None  # Of the second round; None if there is only one
+    first: MarginPlan  # Of the first round of margins, in fine cells where numbers have them
+    second: Guarantee | None  # Of the second round of margins; None if there is only one
+    histograms: CountPlan | None = None  # Of the counts of fine cells
 
 
 @dataclass(frozen=True)
 class Graph:
     """Gaussian mechanism for margins in two rounds: those of `facts`, then those of a graph.
 
-    With ``rounds=1`` the margins are those of a graph that is declared, and get all of the budget.
+    Where numbers have fine cells, a round before releases their counts and merges them. With
+    ``rounds=1`` the margins are those of a graph that is declared, and have one round.
 
     Examples
     --------
@@ -90,7 +108,7 @@ class Graph:
 
     info: ClassVar[MechanismInfo] = MechanismInfo(
         name="graph",
-        theorem="(eps, delta)-DP or rho-zCDP, two Gaussian releases composed",
+        theorem="(eps, delta)-DP or rho-zCDP, Gaussian releases composed",
         sensitivity="of each round L2 of all its residual components together",
         noise="discrete Gaussian, one scale a component and round",
         numerics="exact lattice",
@@ -101,7 +119,7 @@ class Graph:
         integer("rounds", self.rounds, 1, 2)
 
     def plan(self, facts: MarginFacts, guarantee: Guarantee) -> GraphPlan:
-        """Divide the budget and calibrate the first round.
+        """Divide the budget and calibrate the rounds that nothing is chosen for.
 
         ArgumentError if the margins have more than 2,000,000 cells; BudgetError for a pure
         guarantee, which Gaussian noise does not give, or if the noise is beyond what is meaningful.
@@ -112,33 +130,100 @@ class Graph:
                 f"the margins have {n_cells:,} cells in all; at most {MOST_CELLS:,} are released. "
                 "Use fewer variables or levels, or declare which pairs to release"
             )
-        if self.rounds == 1:
-            only = component_plan(facts, guarantee)
-            return GraphPlan(guarantee, only.events, facts, only, None)
-        parts = divide(guarantee, SHARES, (True, True))
-        first = component_plan(facts, parts[0], LARGEST_SCALE / EXCESS)
-        events = (*first.events, GaussianEvent(gaussian_multiplier(parts[1])))
-        return GraphPlan(guarantee, events, facts, first, parts[1])
+        histograms, parts = _divided(guarantee, len(facts.numbers), self.rounds)
+        counts = None if histograms is None else gaussian_plan(_counted(facts), histograms)
+        is_alone = counts is None and self.rounds == 1
+        first = component_plan(facts, parts[0], LARGEST_SCALE / (1.0 if is_alone else EXCESS))
+        events = [*([] if counts is None else counts.events), *first.events]
+        events += [GaussianEvent(gaussian_multiplier(part)) for part in parts[1:]]
+        second = parts[1] if self.rounds == 2 else None
+        return GraphPlan(guarantee, tuple(events), facts, first, second, counts)
 
     def measure(self, private: PrivateMargins, plan: GraphPlan) -> Statistic:
         """Count the rows in the cells of the largest margins."""
         return margin_counts(private, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: GraphPlan, entropy: Entropy) -> GraphRelease:
-        """Release all margins, choose a graph from the release, and release its margins again."""
+        """Release counts of fine cells, all margins in the cells chosen, then those of a graph."""
         exact, n_rows = statistic.cross()
-        facts, plans = plan.facts, [plan.first]
-        values = [noisy_components(exact, n_rows, facts, plan.first, entropy)]
+        facts, first, counts, ends = plan.facts, plan.first, None, None
+        if plan.histograms is not None:
+            counts = noised_units(plan.histograms, _histograms(exact, facts), entropy)[0]
+            ends = chosen_cells(counts, plan.histograms.noise_sd, facts)
+            exact, facts = merged(exact, facts, ends)
+            first = component_plan(facts, first.guarantee)
+        plans = [first]
+        values = [noisy_components(exact, n_rows, facts, first, entropy)]
         if plan.second is not None:
-            chosen = replace(facts, terms=chosen_margins(values[0], plan.first))
+            chosen = replace(facts, terms=chosen_margins(values[0], first))
             plans.append(component_plan(chosen, plan.second))
             values.append(noisy_components(exact, n_rows, facts, plans[1], entropy))
         return GraphRelease(
             values=np.concatenate(values),
             margins=tuple(part.facts.terms for part in plans),
             noise_sds=tuple(sd for part in plans for sd in part.noise_sds),
+            histograms=counts,
+            histogram_sd=None if plan.histograms is None else plan.histograms.noise_sd,
+            cells=ends,
             **release_terms(self.info, plan, n_rows),
         )
+
+
+def _divided(
+    guarantee: Guarantee, n_numbers: int, n_rounds: int
+) -> tuple[Guarantee | None, tuple[Guarantee, ...]]:
+    """Return the guarantee of the counts of fine cells, None without numbers, then of each round.
+
+    A single one is the guarantee itself.
+    """
+    if not n_numbers and n_rounds == 1:
+        return None, (guarantee,)
+    bought = min(HISTOGRAMS * math.sqrt(n_numbers), MOST_HISTOGRAMS)
+    shares = [(1 - bought) * part for part in (SHARES if n_rounds == 2 else (1.0,))]
+    if not n_numbers:
+        return None, divide(guarantee, shares, (True,) * n_rounds)
+    first, *others = divide(guarantee, [bought, *shares], (True,) * (n_rounds + 1))
+    return first, tuple(others)
+
+
+def _counted(facts: MarginFacts) -> CountFacts:
+    """Return the facts of the counts of fine cells."""
+    n_counts = sum(facts.sizes[number.variable] for number in facts.numbers)
+    return CountFacts(len(facts.numbers), n_counts, False, facts.adjacency)
+
+
+def _histograms(exact: NDArray[Any], facts: MarginFacts) -> NDArray[Any]:
+    """Return the counts of the fine cells of all numbers, the missing values of each last."""
+    tables: dict[Term, Any] = split(exact, facts.largest, facts.sizes)
+    counts = []
+    for i in (number.variable for number in facts.numbers):
+        term = next(term for term in facts.largest if i in term)
+        counts.append(summed(tables[term], term, (i,)))
+    return np.concatenate(counts)
+
+
+def chosen_cells(counts: Floats, sd: float, facts: MarginFacts) -> tuple[tuple[int, ...], ...]:
+    """Return the edges of the coarse cells of each number, chosen from noisy counts."""
+    ends = np.cumsum([facts.sizes[number.variable] for number in facts.numbers])
+    by_number = zip(facts.numbers, np.split(counts, ends[:-1]), strict=True)
+    return tuple(number.chosen(of_number[:-1], sd) for number, of_number in by_number)
+
+
+def merged(
+    exact: NDArray[Any], facts: MarginFacts, cells_of: tuple[tuple[int, ...], ...]
+) -> tuple[NDArray[Any], MarginFacts]:
+    """Return the counts of margins in coarse cells, and their facts."""
+    ends = {number.variable: of for number, of in zip(facts.numbers, cells_of, strict=True)}
+    tables: dict[Term, Any] = split(exact, facts.largest, facts.sizes)
+    coarse = []
+    for term, counts in tables.items():
+        for axis, i in enumerate(term):
+            if i in ends:
+                # The last edge is where missing values start.
+                counts = np.add.reduceat(counts, ends[i], axis=axis)
+        coarse.append(counts.ravel())
+    sizes = tuple(len(ends[i]) if i in ends else size for i, size in enumerate(facts.sizes))
+    return np.concatenate(coarse), replace(facts, sizes=sizes, numbers=())
 
 
 def chosen_margins(values: Floats, plan: MarginPlan) -> tuple[Term, ...]:

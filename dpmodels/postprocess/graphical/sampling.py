@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpmodels.noise import Entropy
+from dpmodels.postprocess.graphical.histograms import Histogram
 from dpmodels.postprocess.graphical.model import GraphicalModel
 from dpmodels.postprocess.residuals import cells, shape
 from dpmodels.typing import Floats, Integers
@@ -72,10 +73,7 @@ def uniform(count: int, entropy: Entropy) -> Floats:
 
 
 def within(
-    codes: Integers,
-    edges: Floats,
-    entropy: Entropy,
-    histogram: tuple[Floats, Floats] | None = None,
+    codes: Integers, edges: Floats, entropy: Entropy, histogram: Histogram | None = None
 ) -> Floats:
     """Draw numbers within the cells of rows.
 
@@ -85,9 +83,8 @@ def within(
         Cell of each row; the code after the last cell is of missing values.
     edges : ndarray, shape (cells + 1,)
         Increasing edges of the cells.
-    histogram : (ndarray, ndarray) or None
-        Edges of finer cells, among them all of `edges`, and released counts in them; negative
-        counts are taken as 0. By default numbers are uniform within their cell.
+    histogram : Histogram or None
+        Released counts of finer cells. By default numbers are uniform within their cell.
 
     Returns
     -------
@@ -105,15 +102,9 @@ def within(
     is_number = codes < len(edges) - 1
     cell, fine = codes[is_number], edges
     if histogram is not None:
-        fine, counts = histogram
-        coarse = np.searchsorted(edges, fine[:-1], side="right") - 1
-        is_within = coarse[None, :] == np.arange(len(edges) - 1)[:, None]
-        widths = np.diff(fine)
-        weights = np.where(is_within, np.maximum(counts, 0.0), 0.0)
-        # Where no count is positive the cell's rows are spread evenly.
-        empty = weights.sum(axis=1) <= 0
-        weights[empty] = np.where(is_within[empty], widths, 0.0)
-        cell = divided(cell, weights, entropy)
+        fine = histogram.edges
+        is_within = histogram.cell[None, :] == np.arange(len(edges) - 1)[:, None]
+        cell = divided(cell, np.where(is_within, histogram.positive, 0.0), entropy)
     low, high = fine[cell], fine[cell + 1]
     numbers[is_number] = low + (high - low) * uniform(int(is_number.sum()), entropy)
     return numbers

@@ -1,0 +1,201 @@
+"""Cells of numbers from noisy fine histograms: where they end, and what values they have.
+
+*Theorem.* Let the counts c_k of the fine cells of one coarse cell have independent noise of the
+variance s², ``C = Σ c_k``, f_k numbers, and ``v = Σ c_k f_k/C``. To first order the noise of v has
+the variance ``s² Σ (f_k − v)²/C²``, and values of different coarse cells are independent. *Proof.*
+``∂v/∂c_k = (f_k − v)/C``, and coarse cells have no fine cell in common.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.typing import Floats, Integers
+
+# Noise sds that the rows of a coarse cell exceed, those of a run of fine cells far from others, and
+# those of the next run of so many fine cells: choices, by simulated tables.
+CLEAR_SDS, SUM_SDS, FAR_SDS, NEAR_SDS, RUN = 6.0, 2.0, 4.5, 1.5, 4
+SMALLEST_SD = 0.1
+# Of the size of a coarse cell, the part that is by rows; the rest is by their spread: a choice.
+BY_ROWS = 0.5
+
+
+@dataclass(frozen=True)
+class FineCells:
+    """Public fine cells of a variable, whose released counts determine its coarse cells.
+
+    Attributes
+    ----------
+    variable : int
+        Its position.
+    edges : tuple of float
+        Of the fine cells, increasing.
+    n_cells : int
+        How many coarse cells are wanted.
+    ends : tuple of int
+        Positions of the edges of coarse cells that were declared; empty where they are chosen.
+    """
+
+    variable: int
+    edges: tuple[float, ...]
+    n_cells: int
+    ends: tuple[int, ...] = ()
+
+    def chosen(self, counts: Floats, sd: float) -> tuple[int, ...]:
+        """Return the positions of the edges of coarse cells, from noisy counts of fine cells."""
+        if self.ends:
+            return self.ends
+        return coarse_ends(counts, sd, np.array(self.edges), self.n_cells)
+
+
+def occupied(counts: Floats, sd: float) -> tuple[int, int]:
+    """Return the first fine cell, and the one after the last, beyond which noise hides all rows."""
+    below = _first(counts, sd)
+    above = _first(counts[::-1], sd)
+    return (below, len(counts) - above) if below + above < len(counts) else (0, len(counts))
+
+
+def _first(counts: Floats, sd: float) -> int:
+    """Return the last cell of the first run of cells that is clear of the noise.
+
+    Runs of cells before it that stand out less are added one after another.
+    """
+    noise, running = max(sd, SMALLEST_SD), np.concatenate([[0.0], np.cumsum(counts)])
+    first, width = len(counts), 1
+    while width <= len(counts):
+        sums = running[width:] - running[:-width]
+        clear = np.nonzero(sums > FAR_SDS * noise * math.sqrt(width))[0]
+        first = min(first, int(clear[0]) + width - 1) if len(clear) else first
+        width *= 2
+    while 0 < first < len(counts):
+        run = counts[max(first - RUN, 0) : first]
+        if run.sum() <= NEAR_SDS * noise * math.sqrt(len(run)):
+            break
+        first -= len(run)
+    return first
+
+
+def coarse_ends(counts: Floats, sd: float, edges: Floats, n_cells: int) -> tuple[int, ...]:
+    """Merge fine cells from below until each has its part of the rows, clear of the noise.
+
+    The part is half by rows, half by the cube root of their density: the sizes at which values
+    that are the means of their cells miss the least of the variance. What is wanted of the cells
+    that follow is set anew after each.
+    """
+    low, high = occupied(counts, sd)
+    inside = (np.arange(len(counts)) >= low) & (np.arange(len(counts)) < high)
+    rows = np.where(inside & (counts > sd), counts, 0.0)
+    widths = np.diff(edges)
+    spread = np.cbrt(rows * widths**2)
+    sizes = BY_ROWS * rows / max(rows.sum(), 1.0)
+    sizes += (1 - BY_ROWS) * spread / max(spread.sum(), np.finfo(float).tiny)
+    ends, start = [0], 0
+    for k in range(1, len(counts)):
+        wanted = sizes[start:].sum() / max(n_cells - len(ends) + 1, 1)
+        is_full = sizes[start:k].sum() + sizes[k] / 2 > wanted
+        if (
+            is_full
+            and len(ends) < n_cells
+            and _clear(counts[start:k], sd)
+            and _clear(counts[k:high], sd)
+        ):
+            ends.append(k)
+            start = k
+    if len(ends) == 1:
+        ends.append(_middle(counts))
+    return (*ends, len(counts))
+
+
+def _clear(counts: Floats, sd: float) -> bool:
+    """Whether the rows of fine cells are clear of the noise, together."""
+    return bool(counts.sum() > max(CLEAR_SDS, SUM_SDS * math.sqrt(len(counts))) * sd)
+
+
+def _middle(counts: Floats) -> int:
+    """Return the edge that divides rows most evenly."""
+    below = np.cumsum(counts)[:-1]
+    return int(np.minimum(below, counts.sum() - below).argmax()) + 1
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """A noisy fine histogram of a number in coarse cells.
+
+    Attributes
+    ----------
+    edges : ndarray, shape (fine cells + 1,)
+        Of the fine cells.
+    points : ndarray, shape (fine cells,)
+        What a number in a fine cell is read as.
+    counts : ndarray, shape (fine cells,)
+        Noisy numbers of rows.
+    sd : float
+        Noise sd of each.
+    ends : tuple of int
+        Positions of the edges of coarse cells.
+    """
+
+    edges: Floats
+    points: Floats
+    counts: Floats
+    sd: float
+    ends: tuple[int, ...]
+
+    @cached_property
+    def cell(self) -> Integers:
+        """The coarse cell of each fine cell."""
+        return np.repeat(np.arange(len(self.ends) - 1), np.diff(self.ends))
+
+    @cached_property
+    def is_hidden(self) -> NDArray[np.bool_]:
+        """By coarse cell, whether noise hides its rows."""
+        sd, starts = (
+            max(self.sd, SMALLEST_SD),
+            np.split(np.arange(len(self.counts)), self.ends[1:-1]),
+        )
+        within = (cells[self._is_occupied[cells]] for cells in starts)
+        return np.array([not _clear(self.counts[cells], sd) for cells in within])
+
+    @cached_property
+    def _is_occupied(self) -> NDArray[np.bool_]:
+        positions, (low, high) = np.arange(len(self.counts)), occupied(self.counts, self.sd)
+        return (positions >= low) & (positions < high)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Rows by fine cell, 0 far from all rows; the widths where noise hides the coarse cell."""
+        rows = np.where(self._is_occupied, self.counts, 0.0)
+        return np.where(self.is_hidden[self.cell], np.diff(self.edges), rows)
+
+    @cached_property
+    def positive(self) -> Floats:
+        """Weights that are not negative, with a positive sum in each coarse cell."""
+        return np.maximum(self.weights, 0.0)
+
+    def sums(self, values: Floats) -> Floats:
+        """Return the sums by coarse cell of numbers by fine cell, the last axis."""
+        return np.asarray(np.add.reduceat(values, self.ends[:-1], axis=-1))
+
+    def means(self, values: Floats) -> Floats:
+        """Return the means by coarse cell of a function of the number, by fine cell."""
+        low, high = (
+            one.reduceat(values, self.ends[:-1], axis=-1) for one in (np.minimum, np.maximum)
+        )
+        return np.clip(self.sums(self.weights * values) / self.sums(self.weights), low, high)
+
+    def variances(self, values: Floats) -> Floats:
+        """Return the variances by coarse cell of a function of the number."""
+        away = values - self.means(values)[..., self.cell]
+        squares = self.sums(self.weights * away**2)
+        return np.maximum(squares / self.sums(self.weights), 0.0)
+
+    @cached_property
+    def noise_slopes(self) -> Floats:
+        """By fine cell, what its noise of one sd adds to the mean of a function, over f_k − v."""
+        slope = self.sd / self.sums(self.weights)
+        return np.where(self.is_hidden, 0.0, slope)[self.cell] * self._is_occupied
