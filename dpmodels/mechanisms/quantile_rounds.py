@@ -145,7 +145,11 @@ def next_ends(
 
 
 def _cut(ends: Ends, mass: Floats, probs: Floats, reach: Floats, pieces: int) -> Floats:
-    """Cut the cells within reach of the quantiles' ranks, together into so many pieces."""
+    """Cut the cells within reach of the quantiles' ranks, together into so many pieces.
+
+    Pieces go by the count within reach: of a cell that holds many rows beyond it, only the part
+    within. A cell of the grid cannot be cut and takes no piece.
+    """
     below = np.concatenate([[0.0], np.cumsum(mass)])
     if not below[-1] > 0:
         return ends.astype(np.float64)
@@ -154,10 +158,12 @@ def _cut(ends: Ends, mass: Floats, probs: Floats, reach: Floats, pieces: int) ->
     last = np.searchsorted(below, high, side="left")
     cells = np.arange(len(mass))
     touched = ((cells >= first[:, None]) & (cells < last[:, None])).any(axis=0)
-    touched_mass = np.where(touched, mass, 0.0)
-    heavy = touched_mass * pieces >= HEAVY * touched_mass.sum()
+    low[1:] = np.maximum(low[1:], np.maximum.accumulate(high)[:-1])
+    within = np.minimum(below[1:], high[:, None]) - np.maximum(below[:-1], low[:, None])
+    reached = np.where(touched, np.maximum(within, 0.0).sum(axis=0), 0.0)
+    heavy = np.where(touched, mass, 0.0) * pieces >= HEAVY * reached.sum()
     borders = np.flatnonzero(np.diff(touched) | np.diff(heavy)) + 1
-    sums = np.concatenate([[0.0], np.cumsum(touched_mass)])
+    sums = np.concatenate([[0.0], np.cumsum(np.where(np.diff(ends) > 1, reached, 0.0))])
     at = np.linspace(0, sums[-1], pieces + 1)[1:-1]
     return np.concatenate([ends[borders], np.interp(at, sums, ends)])
 

@@ -80,8 +80,10 @@ def _charging(where: str, name: str) -> Callable[..., Any]:
     """Return the function of a verb that charges a ledger."""
     verb = verb_of(name)
     if verb is None or not verb.charges:
-        expected = "" if name.startswith("_") else f", one of {', '.join(all_verbs())}"
-        meant = did_you_mean(name, all_verbs())
+        verbs = [method_name(verb) if where == "session" else verb for verb in all_verbs()]
+        expected = "" if name.startswith("_") else f", one of {', '.join(verbs)}"
+        short = name.removeprefix("dp_")
+        meant = f" (did you mean {short!r}?)" if short in verbs else did_you_mean(short, verbs)
         raise NotAvailable(f"{where}.{name}{meant}: expected a verb{expected}")
     return verb.function
 
@@ -491,15 +493,15 @@ class Session:
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *dir(self.call)})
 
-    def summary(self, formula: str | None = None) -> Summary:
+    def summary(self, formula: str | None = None, **options: object) -> Summary:
         """Return the printed report of the session: guarantee, calls and what is left.
 
         Raises
         ------
         ArgumentError
-            If a formula is given: ``table_one(formula)`` is :func:`dp_summary` of the table.
+            If anything is given: ``table_one(formula)`` is :func:`dp_summary` of the table.
         """
-        if formula is not None:
+        if formula is not None or options:
             raise ArgumentError(
                 "session.summary() reports the session and takes no formula; the table of "
                 "descriptive statistics is session.table_one(formula, ...)"

@@ -50,6 +50,15 @@ def test_values_that_many_rows_share_have_cells_of_their_own():
         assert ends[at + 1] - ends[at] <= 8
 
 
+def test_a_value_of_most_rows_leaves_cells_to_the_quantiles_beyond_it():
+    cells = np.zeros(CELLS, dtype=int)
+    cells[10], cells[60::120] = 4_500, 1
+    for noise_sd in (0.1, 4.0):
+        ends = refined(cells, (0.5, 0.95), noise_sd)
+        at = np.searchsorted(ends, CELLS // 2, side="right")
+        assert cells[ends[at - 1] : ends[at]].sum() <= 25
+
+
 def test_rows_spread_evenly_are_cut_to_few_rows_at_the_quantile():
     ends = refined(np.ones(CELLS, dtype=int), (0.5,))
     at = np.searchsorted(ends, CELLS // 2)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import dpmodels as dp
-from dpmodels.errors import ArgumentError
+from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.privacy import Adjacency
 from dpmodels.sessions.session import Session, method, method_name
 
@@ -33,6 +33,16 @@ def test_the_summary_of_a_session_is_its_own_report():
     assert str(session.summary()) == repr(session)
     with pytest.raises(ArgumentError, match=r"session\.table_one\(formula"):
         session.summary("~ age")
+    with pytest.raises(ArgumentError, match=r"session\.table_one\(formula"):
+        session.summary("~ age", eps=0.5)
+
+
+def test_a_method_is_suggested_for_the_name_of_a_function():
+    session = dp.session(ROWS, BOOK, eps=1.0)
+    with pytest.raises(NotAvailable, match=r"session\.dp_lm \(did you mean 'lm'\?\)"):
+        session.dp_lm("y ~ x")
+    with pytest.raises(NotAvailable, match=r"session\.mena \(did you mean 'mean'\?\): .*table_one"):
+        session.mena("~ age")
 
 
 @pytest.mark.parametrize("name", VERBS)
