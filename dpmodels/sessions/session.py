@@ -398,8 +398,6 @@ class Session:
         return result
 
     def _made(self, call: Call) -> Any:
-        if call.words.get("given") is not None:  # of an earlier release: no row is read
-            return call.verb(call.formula, **call.words)
         if not call.silent or self._parts == 0:
             return self._terms.make(
                 call, budget_of(call, self._terms, self._ledger, self._share), self._ledger
