@@ -454,16 +454,16 @@ def _pairwise(
     design = np.insert(coded[:, :-1], 0, 1.0, axis=1) if intercept else coded[:, :-1]
     scores = design * (coded[:, -1] - design @ law.params)[:, None]
     meat = sampled(scores, counts, fit.release.adjacency.design_effect)
-    sampling = inverse @ meat @ inverse.T
 
     def by_values(values: Mapping[str, Floats]) -> Floats:
         x = _coded(terms, values)[:, is_detected[:-1]]
         x = np.insert(x, 0, 1.0, axis=1) if intercept else x
         return x * (_coded(response, values)[:, 0] - x @ law.params)[:, None]
 
-    values_noise = _value_noise(fit, term, codes, counts, by_values)
-    noise = law.noise + inverse @ values_noise @ inverse.T
-    law = identified(replace(law, noise=noise, sampling=sampling), inverse, spread)
+    noise = law.noise + inverse @ _value_noise(fit, term, codes, counts, by_values) @ inverse.T
+    law = identified(
+        replace(law, noise=noise, sampling=inverse @ meat @ inverse.T), inverse, spread
+    )
     return with_hidden(law, np.insert(is_detected[:-1], 0, True) if intercept else is_detected[:-1])
 
 
