@@ -95,7 +95,8 @@ def regression(
     if by_values is not None:
         coefficients = np.zeros(len(is_detected))
         coefficients[is_detected] = params
-        noise = noise + by_values(coefficients)[np.ix_(is_detected, is_detected)]
+        added = np.broadcast_to(by_values(coefficients), (len(is_detected),) * 2)
+        noise = noise + added[np.ix_(is_detected, is_detected)]
     law = CellLaw(
         params,
         inverse @ noise @ inverse.T,

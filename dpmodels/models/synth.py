@@ -32,7 +32,10 @@ from dpmodels.results.margins import MarginsResult
 from dpmodels.results.synth import SynthResult
 from dpmodels.results.synthetic_source import released_columns
 
-MANY = ": rules that combine several tables suppose a release for each, and these would share one"
+MANY = (
+    ": rules that combine several tables suppose a release for each, and these would share one; "
+    "rows(draw=1) draws another table, and lm() has intervals"
+)
 
 
 @verb

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import pandas as pd
 
-from dpmodels.arguments import integer
+from dpmodels.arguments import integer, option
 from dpmodels.dates import text_of_day
 from dpmodels.errors import ArgumentError, NotAvailable, SyntheticWarning, shorten
 from dpmodels.formula.cut_columns import CutColumn, structure_terms
@@ -157,7 +157,7 @@ class SynthResult(Result):
         }
         return frame
 
-    def lm(self, formula: str) -> SyntheticEstimates:
+    def lm(self, formula: str, *, missing: str = "drop") -> SyntheticEstimates:
         """Fit a linear model by least squares to the released tables of two columns.
 
         Parameters
@@ -165,6 +165,8 @@ class SynthResult(Result):
         formula : str
             ``"income ~ age + sex"``: categories by treatment coding, numbers as the middles of
             their cells.
+        missing : {"drop"}
+            Rows with a missing value in a column of the formula do not count.
 
         Returns
         -------
@@ -176,7 +178,8 @@ class SynthResult(Result):
         FormulaError
             If a variable is not a column of the table.
         NotAvailable
-            If noise hides the regressors, or the table of its columns has too many cells.
+            If noise hides the regressors, the table of its columns has too many cells, or missing
+            values are to be imputed.
 
         Notes
         -----
@@ -185,9 +188,12 @@ class SynthResult(Result):
         columns and missing values need the table of all columns of the formula, which the model
         fills in.
         """
+        _require_dropped(missing)
         return regressed(self.source, formula, "gaussian")
 
-    def glm(self, formula: str, family: str = "binomial") -> SyntheticEstimates:
+    def glm(
+        self, formula: str, family: str = "binomial", *, missing: str = "drop"
+    ) -> SyntheticEstimates:
         """Fit a logistic or a Poisson regression, as :meth:`lm`.
 
         Parameters
@@ -196,7 +202,10 @@ class SynthResult(Result):
             ``"employed ~ age + sex"``; a binomial response has two levels, the second counts.
         family : {"binomial", "poisson"}
             Logit link, or log link.
+        missing : {"drop"}
+            As for :meth:`lm`.
         """
+        _require_dropped(missing)
         return regressed(self.source, formula, family)
 
     def table(self, formula: str) -> SyntheticEstimates:
@@ -313,6 +322,14 @@ class SynthResult(Result):
     @property
     def _size(self) -> str:
         return f"{len(self.columns)} columns, {len(self.source.tree.edges)} edges"
+
+
+def _require_dropped(missing: object) -> None:
+    if option("missing", missing, ("drop", "impute")) == "impute":
+        raise NotAvailable(
+            "missing='impute' is not available: no interval of imputed values is known to cover. "
+            "Leave it out for rows that are complete in the formula, or columns with missing values"
+        )
 
 
 def table_of_release(source: SyntheticSource, structure: str) -> Derivation:

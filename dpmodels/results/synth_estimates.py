@@ -232,9 +232,8 @@ class LevelGrid:
                 f"the table of {fit.named(self.term)!r} has {size:,} cells; "
                 f"estimates are made of at most {MOST_CELLS:,}: name fewer columns"
             )
-        return ReleasedCells(
-            self.term, fit.model.table(self.term), fit.released, fit.release.adjacency.design_effect
-        )
+        effect = fit.release.adjacency.design_effect
+        return ReleasedCells(self.term, fit.model.table(self.term), fit.released, effect)
 
     @cached_property
     def codes(self) -> Integers:
@@ -461,9 +460,8 @@ def _pairwise(
         return x * (_coded(response, values)[:, 0] - x @ law.params)[:, None]
 
     noise = law.noise + inverse @ _value_noise(fit, term, codes, counts, by_values) @ inverse.T
-    law = identified(
-        replace(law, noise=noise, sampling=inverse @ meat @ inverse.T), inverse, spread
-    )
+    law = replace(law, noise=noise, sampling=inverse @ meat @ inverse.T)
+    law = identified(law, inverse, spread)
     return with_hidden(law, np.insert(is_detected[:-1], 0, True) if intercept else is_detected[:-1])
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import dpmodels as dp
-from dpmodels.errors import ArgumentError, FormulaError
+from dpmodels.errors import ArgumentError, FormulaError, NotAvailable
 from dpmodels.postprocess.residuals import cells
 from dpmodels.results.margin import ReleasedMargins
 
@@ -107,6 +107,20 @@ def test_a_table_of_an_earlier_release_is_stored_and_charges_nothing(syn, tmp_pa
         assert loaded.structure == made.structure
     assert study.spent == spent
     assert [type(result).__name__ for result in study.results] == ["MarginsResult", "SynthResult"]
+
+
+def test_missing_values_are_dropped_and_not_imputed():
+    rows = ROWS.assign(sex=ROWS["sex"].where(ROWS["age"] > 20))
+    with dp.simulation(seed=1):
+        syn = dp.dp_synth("~ sex + drug", rows, codebook=BOOK, budget=dp.ZCDP(50.0))
+    takes = rows.dropna().groupby("sex")["drug"].agg(lambda drug: (drug == "yes").mean())
+    fit = syn.lm("drug ~ sex")
+    assert fit.params.to_numpy() == pytest.approx([takes["F"], takes["M"] - takes["F"]], abs=0.01)
+    for call in (syn.lm, syn.glm):
+        with pytest.raises(NotAvailable, match="missing='impute' is not available"):
+            call("drug ~ sex", missing="impute")
+        with pytest.raises(ArgumentError, match="missing="):
+            call("drug ~ sex", missing="mean")
 
 
 @pytest.mark.parametrize(
