@@ -63,9 +63,9 @@ def dp_synth(
         Public cells of numbers and days: how many, or by column how many or their ends,
         ``{"age": [0, 30, 60, 100], "income": 8}``; the others have 10.
     structure : str, default "auto"
-        Which columns are joined, ``"~ a:b + b:c"``. By default the graph is chosen from a first
-        release of the tables of all pairs of columns, half of the budget, and the tables of its
-        edges are released again. Declared products get all of the budget.
+        Which columns are joined, ``"~ a:b + b:c:d"``, two or more in a table. By default the graph
+        is chosen from a first release of the tables of all pairs of columns, half of the budget,
+        and the tables of its edges are released again. Declared products get all of the budget.
     m : int, default 1
         Only 1: rules that combine several synthetic tables suppose a release for each.
     given : MarginsResult or SynthResult, optional

@@ -40,7 +40,7 @@ from dpmodels.postprocess.graphical.histograms import CLEAR_SDS
 from dpmodels.postprocess.graphical.sampling import sample
 from dpmodels.postprocess.residuals import Term, cells
 from dpmodels.results.base import Tabulated, checked_level, stamp_of
-from dpmodels.results.call import INTERCEPT, TableCall
+from dpmodels.results.call import INTERCEPT, TableCall, joined
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.release_text import caption_of, reading_line
 from dpmodels.results.synthetic_source import SyntheticSource
@@ -56,6 +56,7 @@ STEP = 1e-6
 
 INDEPENDENCE = "conditional independence"
 INTERACTION = "no interaction beyond the released tables"
+EVEN = "an even spread of rows within cells"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -191,7 +192,7 @@ class SyntheticEstimates(Tabulated):
         intervals = (ends.loc[params.index].to_numpy() for ends in both)
         return coefficients(
             [Intervals("", np.asarray(params, dtype=np.float64), *intervals)],
-            labels=[_label(name) for name in params.index],
+            labels=joined(params.index),
             title="Coefficient" if self.is_regression else self.title,
             level=level,
             at=0.0 if self.is_regression else None,
@@ -207,10 +208,6 @@ class SyntheticEstimates(Tabulated):
         return (
             f"<SyntheticEstimates {self.formula!r}: {len(self.index)} of {self.fit.call.formula!r}>"
         )
-
-
-def _label(name: object) -> str:
-    return " / ".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
 # The table of the columns of a formula.
@@ -534,6 +531,7 @@ def quantiles(
         coarse = distribution(grid.table, np.array(column.edges), above, below)
         of_column = coarse if column.histogram is None else refined(coarse, column.histogram)
         distributions.append(replace(of_column, step=number.step))
+    is_even = column.histogram is None and np.diff(column.edges).max() > (number.step or 0.0)
     params = np.array([one.quantile(prob) for one in distributions for prob in levels])
     unknown = np.full((len(params), len(params)), np.nan)
     keys = _index(fit, places)
@@ -545,7 +543,7 @@ def quantiles(
         " ".join(formula.split()),
         index,
         CellLaw(params, unknown, unknown),
-        grid.assumes,
+        grid.assumes or EVEN * bool(is_even),
         distributions=tuple(distributions),
     )
 

@@ -71,6 +71,8 @@ def test_estimates_are_of_the_released_tables_and_assume_nothing_inside_them(syn
     middle = (np.floor(ROWS["age"] / 25) * 25 + 12.5).clip(12.5, 87.5)
     exact = middle.groupby([ROWS["sex"], ROWS["drug"]]).mean()
     assert (np.abs(means.params - exact) < 6 * means.bse_noise).all()
+    assert syn.quantile("~ age", 0.5).assumes == "an even spread of rows within cells"
+    assert not syn.quantile("~ visits", 0.5).assumes
     assert "Computed from an earlier release" in syn.summary(notes="all").as_text()
 
 
