@@ -231,12 +231,17 @@ class Distribution:
         return float(np.clip(round(number), self.edges[0] + 0.5, self.edges[-1] - 0.5))
 
     def interval(self, prob: float, level: float, *, full: bool) -> tuple[float, float]:
-        """Return the numbers at which the distribution is not distinguished from `prob`."""
+        """Return the cells in which the distribution is not distinguished from `prob`.
+
+        They count as a whole: how rows lie within a cell is not known.
+        """
         half = float(ndtri((1 + level) / 2)) * (self.full_sd if full else self.noise_sd)
         upper, lower = self.values + half, self.values - half
-        low = _crossing(self.edges, np.maximum.accumulate(upper), prob)
-        high = _crossing(self.edges, np.minimum.accumulate(lower[::-1])[::-1], prob)
-        return self._rounded(low), self._rounded(high)
+        first = np.searchsorted(np.maximum.accumulate(upper), prob) - 1
+        last = np.searchsorted(np.minimum.accumulate(lower[::-1])[::-1], prob)
+        low, high = self.edges[max(first, 0)], self.edges[min(last, len(self.edges) - 1)]
+        inside = 0.5 * (self.step == 1.0)
+        return float(low + inside), float(high - inside)
 
 
 def _crossing(edges: Floats, values: Floats, prob: float) -> float:

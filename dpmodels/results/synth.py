@@ -230,6 +230,10 @@ class SynthResult(Result):
             ``"~ income"`` or ``"income ~ sex"``.
         probs : float or sequence of float
             In (0, 1).
+
+        Notes
+        -----
+        Intervals have whole cells, as the release does not show how rows lie within a cell.
         """
         return quantiles(self.source, formula, probs)
 

@@ -86,6 +86,12 @@ def test_noise_of_every_margin_is_that_of_the_release(budget):
         assert sd == pytest.approx(source.noise.cell_sd(term))
 
 
+def test_intervals_of_quantiles_have_whole_cells(syn):
+    for ends in (syn.quantile("~ age", 0.4).noise_int(), syn.quantile("~ age", 0.4).conf_int()):
+        assert ends.to_numpy().tolist() == [[25.0, 50.0]]
+    assert syn.quantile("~ visits", 0.5).noise_int().to_numpy().tolist() == [[1.0, 1.0]]
+
+
 def test_a_declared_structure_may_join_what_was_released(syn):
     whole = dp.dp_synth("~ .", given=margins(), structure="~ age:sex:drug + visits")
     assert whole.structure == "~ age:sex:drug + visits"
