@@ -25,6 +25,7 @@ from dpmodels.results.synth_estimates import SyntheticEstimates
 SHOWN = 20
 # Noise wins where the graph takes less than this fraction off the error of pairs: a choice.
 LEAST_GAIN = 0.02
+INSTEAD = "structure= of single columns would spend no budget on pairs."
 USE = Rank.TARGET(
     "Standard errors from rows() are too small; use lm(), glm(), table(), mean() or quantile()."
 )
@@ -124,16 +125,18 @@ def _errors(fit: SynthResult) -> Section:
 
 def _noise_wins(fit: SynthResult) -> tuple[str, ...]:
     """Say where independent columns would be as close to the rows as the model."""
+    if not fit.source.released.pairs:
+        return Rank.IDENTIFIED("No table of two columns was released: all columns are independent.")
     if not fit.source.tree.edges:
         return Rank.IDENTIFIED(
-            "Noise hides the dependence of all pairs, so all columns are independent of each other."
+            f"Noise hides the dependence of all pairs: all columns are independent. {INSTEAD}"
         )
     errors = fit.expected_errors
     if errors.expected[1] < (1 - LEAST_GAIN) * errors.independent[1]:
         return ()
     return Rank.IDENTIFIED(
         f"Noise wins: the expected error of tables of two columns is {errors.expected[1]:.3f}, of "
-        f"independent columns {errors.independent[1]:.3f}."
+        f"independent columns {errors.independent[1]:.3f}. {INSTEAD}"
     )
 
 
