@@ -237,11 +237,11 @@ class Distribution:
         """
         half = float(ndtri((1 + level) / 2)) * (self.full_sd if full else self.noise_sd)
         upper, lower = self.values + half, self.values - half
-        first = np.searchsorted(np.maximum.accumulate(upper), prob) - 1
-        last = np.searchsorted(np.minimum.accumulate(lower[::-1])[::-1], prob)
+        first = int(np.searchsorted(np.maximum.accumulate(upper), prob)) - 1
+        last = int(np.searchsorted(np.minimum.accumulate(lower[::-1])[::-1], prob))
         low, high = self.edges[max(first, 0)], self.edges[min(last, len(self.edges) - 1)]
         inside = 0.5 * (self.step == 1.0)
-        return float(low + inside), float(high - inside)
+        return float(low) + inside, float(high) - inside
 
 
 def _crossing(edges: Floats, values: Floats, prob: float) -> float:
