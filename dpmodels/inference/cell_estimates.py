@@ -208,6 +208,10 @@ def _product(left: Scores, right: Scores) -> tuple[Term, Floats]:
     return (first.variable, second.variable), np.multiply.outer(first.values, second.values)
 
 
+# An interval of a quantile ends with a cell where that lengthens it by this fraction: a choice.
+SNAPPED = 0.05
+
+
 @dataclass(frozen=True)
 class Distribution:
     """A noisy distribution function at increasing edges, from 0 to 1, with its error.
@@ -231,17 +235,25 @@ class Distribution:
         return float(np.clip(round(number), self.edges[0] + 0.5, self.edges[-1] - 0.5))
 
     def interval(self, prob: float, level: float, *, full: bool) -> tuple[float, float]:
-        """Return the cells in which the distribution is not distinguished from `prob`.
+        """Return the numbers at which the distribution is not distinguished from `prob`.
 
-        They count as a whole: how rows lie within a cell is not known.
+        How rows lie within a cell is not known: intervals for these rows have whole cells, and
+        `full` ones where that hardly makes them longer, as where rows share a value.
         """
         half = float(ndtri((1 + level) / 2)) * (self.full_sd if full else self.noise_sd)
-        upper, lower = self.values + half, self.values - half
-        first = int(np.searchsorted(np.maximum.accumulate(upper), prob)) - 1
-        last = int(np.searchsorted(np.minimum.accumulate(lower[::-1])[::-1], prob))
-        low, high = self.edges[max(first, 0)], self.edges[min(last, len(self.edges) - 1)]
-        inside = 0.5 * (self.step == 1.0)
-        return float(low) + inside, float(high) - inside
+        upper = np.maximum.accumulate(self.values + half)
+        lower = np.minimum.accumulate((self.values - half)[::-1])[::-1]
+        first, last = int(np.searchsorted(upper, prob)) - 1, int(np.searchsorted(lower, prob))
+        outer = self.edges[max(first, 0)], self.edges[min(last, len(self.edges) - 1)]
+        inner = _crossing(self.edges, upper, prob), _crossing(self.edges, lower, prob)
+        if full and self.step == 1.0:
+            return self._rounded(inner[0]), self._rounded(inner[1])
+        inside, longest = 0.5 * (self.step == 1.0), SNAPPED * (inner[1] - inner[0])
+        low, high = (
+            float(edge if not full or abs(edge - end) <= longest else end)
+            for edge, end in zip(outer, inner, strict=True)
+        )
+        return low + inside, high - inside
 
 
 def _crossing(edges: Floats, values: Floats, prob: float) -> float:

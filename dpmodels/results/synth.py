@@ -233,7 +233,8 @@ class SynthResult(Result):
 
         Notes
         -----
-        Intervals have whole cells, as the release does not show how rows lie within a cell.
+        ``noise_int()`` has whole cells, as the release does not show how rows lie within one;
+        ``conf_int()`` takes them for evenly spread.
         """
         return quantiles(self.source, formula, probs)
 

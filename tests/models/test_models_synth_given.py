@@ -88,8 +88,9 @@ def test_noise_of_every_margin_is_that_of_the_release(budget):
 
 
 def test_intervals_of_quantiles_have_whole_cells(syn):
-    for ends in (syn.quantile("~ age", 0.4).noise_int(), syn.quantile("~ age", 0.4).conf_int()):
-        assert ends.to_numpy().tolist() == [[25.0, 50.0]]
+    fit = syn.quantile("~ age", 0.4)
+    assert fit.noise_int().to_numpy().tolist() == [[25.0, 50.0]]
+    assert 25 < fit.conf_int().to_numpy().min() < fit.conf_int().to_numpy().max() < 50
     assert syn.quantile("~ visits", 0.5).noise_int().to_numpy().tolist() == [[2.0, 2.0]]
 
 
