@@ -237,8 +237,9 @@ class Distribution:
     def interval(self, prob: float, level: float, *, full: bool) -> tuple[float, float]:
         """Return the numbers at which the distribution is not distinguished from `prob`.
 
-        How rows lie within a cell is not known: intervals for these rows have whole cells, and
-        `full` ones where that hardly makes them longer, as where rows share a value.
+        How rows lie within a cell is not known: intervals for these rows have whole cells. `full`
+        ones have them where they lie in one cell, whose rows may share a value, or get hardly
+        longer.
         """
         half = float(ndtri((1 + level) / 2)) * (self.full_sd if full else self.noise_sd)
         upper = np.maximum.accumulate(self.values + half)
@@ -248,11 +249,13 @@ class Distribution:
         inner = _crossing(self.edges, upper, prob), _crossing(self.edges, lower, prob)
         if full and self.step == 1.0:
             return self._rounded(inner[0]), self._rounded(inner[1])
-        inside, longest = 0.5 * (self.step == 1.0), SNAPPED * (inner[1] - inner[0])
+        is_whole = not full or last - first == 1
+        longest = math.inf if is_whole else SNAPPED * (inner[1] - inner[0])
         low, high = (
-            float(edge if not full or abs(edge - end) <= longest else end)
+            float(edge if abs(edge - end) <= longest else end)
             for edge, end in zip(outer, inner, strict=True)
         )
+        inside = 0.5 * (self.step == 1.0)
         return low + inside, high - inside
 
 
