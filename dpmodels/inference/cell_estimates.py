@@ -208,8 +208,9 @@ def _product(left: Scores, right: Scores) -> tuple[Term, Floats]:
     return (first.variable, second.variable), np.multiply.outer(first.values, second.values)
 
 
-# An interval of a quantile ends with a cell where that lengthens it by this fraction: a choice.
-SNAPPED = 0.05
+# An interval of a quantile ends with a cell that is farther by these fractions of its length, or of
+# the range, at most: choices.
+SNAPPED, NARROW = 0.05, 0.001
 
 
 @dataclass(frozen=True)
@@ -238,8 +239,7 @@ class Distribution:
         """Return the numbers at which the distribution is not distinguished from `prob`.
 
         How rows lie within a cell is not known: intervals for these rows have whole cells. `full`
-        ones have them where they lie in one cell, whose rows may share a value, or get hardly
-        longer.
+        ones end with a cell where that is hardly farther, as where rows share a value.
         """
         half = float(ndtri((1 + level) / 2)) * (self.full_sd if full else self.noise_sd)
         upper = np.maximum.accumulate(self.values + half)
@@ -249,8 +249,8 @@ class Distribution:
         inner = _crossing(self.edges, upper, prob), _crossing(self.edges, lower, prob)
         if full and self.step == 1.0:
             return self._rounded(inner[0]), self._rounded(inner[1])
-        is_whole = not full or last - first == 1
-        longest = math.inf if is_whole else SNAPPED * (inner[1] - inner[0])
+        longer = SNAPPED * (inner[1] - inner[0]), NARROW * (self.edges[-1] - self.edges[0])
+        longest = max(longer) if full else math.inf
         low, high = (
             float(edge if abs(edge - end) <= longest else end)
             for edge, end in zip(outer, inner, strict=True)

@@ -234,7 +234,7 @@ class SynthResult(Result):
         Notes
         -----
         ``noise_int()`` has whole cells, as the release does not show how rows lie within one;
-        ``conf_int()`` takes them for evenly spread where it has several cells.
+        ``conf_int()`` takes them for evenly spread.
         """
         return quantiles(self.source, formula, probs)
 
