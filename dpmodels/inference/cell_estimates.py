@@ -208,11 +208,6 @@ def _product(left: Scores, right: Scores) -> tuple[Term, Floats]:
     return (first.variable, second.variable), np.multiply.outer(first.values, second.values)
 
 
-# An interval of a quantile ends with a cell that is farther by these fractions of its length, or of
-# the range, at most: choices.
-SNAPPED, NARROW = 0.05, 0.001
-
-
 @dataclass(frozen=True)
 class Distribution:
     """A noisy distribution function at increasing edges, from 0 to 1, with its error.
@@ -236,27 +231,17 @@ class Distribution:
         return float(np.clip(round(number), self.edges[0] + 0.5, self.edges[-1] - 0.5))
 
     def interval(self, prob: float, level: float, *, full: bool) -> tuple[float, float]:
-        """Return the numbers at which the distribution is not distinguished from `prob`.
+        """Return the cells in which the distribution is not distinguished from `prob`.
 
-        How rows lie within a cell is not known: intervals for these rows have whole cells. `full`
-        ones end with a cell where that is hardly farther, as where rows share a value.
+        They count as a whole: how rows lie within a cell is not known.
         """
         half = float(ndtri((1 + level) / 2)) * (self.full_sd if full else self.noise_sd)
         upper = np.maximum.accumulate(self.values + half)
         lower = np.minimum.accumulate((self.values - half)[::-1])[::-1]
         first, last = int(np.searchsorted(upper, prob)) - 1, int(np.searchsorted(lower, prob))
-        outer = self.edges[max(first, 0)], self.edges[min(last, len(self.edges) - 1)]
-        inner = _crossing(self.edges, upper, prob), _crossing(self.edges, lower, prob)
-        if full and self.step == 1.0:
-            return self._rounded(inner[0]), self._rounded(inner[1])
-        longer = SNAPPED * (inner[1] - inner[0]), NARROW * (self.edges[-1] - self.edges[0])
-        longest = max(longer) if full else math.inf
-        low, high = (
-            float(edge if abs(edge - end) <= longest else end)
-            for edge, end in zip(outer, inner, strict=True)
-        )
+        low, high = self.edges[max(first, 0)], self.edges[min(last, len(self.edges) - 1)]
         inside = 0.5 * (self.step == 1.0)
-        return low + inside, high - inside
+        return float(low) + inside, float(high) - inside
 
 
 def _crossing(edges: Floats, values: Floats, prob: float) -> float:

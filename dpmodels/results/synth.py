@@ -233,8 +233,7 @@ class SynthResult(Result):
 
         Notes
         -----
-        ``noise_int()`` has whole cells, as the release does not show how rows lie within one;
-        ``conf_int()`` takes them for evenly spread.
+        Intervals have whole cells, as the release does not show how rows lie within one.
         """
         return quantiles(self.source, formula, probs)
 

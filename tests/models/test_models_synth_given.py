@@ -89,9 +89,8 @@ def test_noise_of_every_margin_is_that_of_the_release(budget):
 
 def test_intervals_of_quantiles_have_whole_cells(syn):
     fit = syn.quantile("~ age", 0.4)
-    assert fit.noise_int().to_numpy().tolist() == [[25.0, 50.0]]
-    low, high = fit.conf_int().to_numpy()[0]
-    assert 25 < low < ROWS["age"].quantile(0.4) < high < 50
+    for ends in (fit.noise_int(), fit.conf_int()):
+        assert ends.to_numpy().tolist() == [[25.0, 50.0]]
     assert syn.quantile("~ visits", 0.5).noise_int().to_numpy().tolist() == [[2.0, 2.0]]
 
 
