@@ -113,12 +113,12 @@ def dp_synth(
 
 
 def _of_release(
-    formula: str, given: MarginsResult | SynthResult, structure: str, stated: Mapping[str, bool]
+    formula: str, earlier: MarginsResult | SynthResult, structure: str, stated: Mapping[str, bool]
 ) -> SynthResult:
     """Return a synthetic table of an earlier result; `stated` are other arguments."""
-    if not isinstance(given, MarginsResult | SynthResult):
+    if not isinstance(earlier, MarginsResult | SynthResult):
         raise ArgumentError(
-            f"given= of type {type(given).__name__}: expected the result of dp_margins or dp_synth"
+            f"given= of type {type(earlier).__name__}: expected the result of dp_margins or dp_synth"
         )
     parameter = next((name for name, is_stated in stated.items() if is_stated), None)
     if parameter is not None:
@@ -130,7 +130,7 @@ def _of_release(
         raise FormulaError(
             f"formula {shorten(formula)!r} beside given=: expected '~ .', all columns released"
         )
-    return given._derive(SynthResult, "synth", structure=structure)
+    return earlier._derive(SynthResult, "synth", structure=structure)
 
 
 def require_structure(structure: object) -> None:

@@ -159,9 +159,9 @@ def _unmeasured(fit: SynthResult, n_outside: int) -> tuple[str, ...]:
         return Rank.DETAIL(f"All pairs are edges{_largest_measured(fit)}.")
     released = sum(len(term) == 2 for term in fit.source.released.tables)
     beyond = max(0, n_outside + len(fit.source.tree.edges) - released)
-    which = f"Modelled as conditionally independent: {count(n_outside)} pairs"
+    modelled = f"Modelled as conditionally independent: {count(n_outside)} pairs"
     why = f"; {count(beyond)} were not measured." if beyond else "; test() checks them."
-    return Rank.DETAIL(f"{which}{why}")
+    return Rank.DETAIL(f"{modelled}{why}")
 
 
 ASSUMES = "Assumes {}: the released tables alone do not determine these estimates."
@@ -208,7 +208,7 @@ def _numbers(line: dict, *, tested: bool) -> tuple[str, ...]:  # type: ignore[ty
     sd = line["std_error"] if line["std_error"] > 0 else (line["conf_high"] - line["conf_low"]) / 4
     tests = (f"{line['statistic']:.2f}", pvalue(line["p_value"])) if tested else ()
     sds = (line[name] for name in ("std_error", "noise_sd"))
-    errors = ("" if math.isnan(one) else signif(one, 2) for one in sds)
+    errors = ("" if math.isnan(sd_of) else signif(sd_of, 2) for sd_of in sds)
     return (
         signif_uncertain(line["estimate"], sd),
         *errors,

@@ -353,8 +353,7 @@ def table_of_release(source: SyntheticSource, structure: str) -> Derivation:
                 "table of these columns: name products of its tables"
             )
         structure_of(joined, source.sizes)
-    made = partial(SynthResult, columns=source.columns, joined=joined)
-    return Derivation(source.call, made)
+    return Derivation(source.call, partial(SynthResult, columns=source.columns, joined=joined))
 
 
 def misplaced(table: Floats) -> float:

@@ -114,7 +114,7 @@ def columns_of(call: DescribedCall) -> tuple[CutColumn, ...]:
     columns: list[CutColumn] = []
     for code in dict.fromkeys(factor for table in call.tables for factor in table.factors):
         column = _column(code, call.codebook)
-        if column.name in (other.name for other in columns):
+        if column.name in [before.name for before in columns]:
             column = CutColumn(code, as_category(compile_factor(code, call.codebook), code))
         columns.append(column)
     return tuple(columns)

@@ -65,8 +65,8 @@ class JunctionTree:
 
     def clique_of(self, term: Term) -> int | None:
         """Return the position of the first clique that contains a term; None if none does."""
-        found = (k for k, clique in enumerate(self.cliques) if set(term) <= set(clique))
-        return next(found, None)
+        positions = (k for k, clique in enumerate(self.cliques) if set(term) <= set(clique))
+        return next(positions, None)
 
 
 def pair_weights(released: Residuals) -> Floats:
