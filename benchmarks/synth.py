@@ -401,7 +401,9 @@ def _of_mbi(mbi, both, tree):
         for part, table in both.tables.items()
         if part and tree.clique_of(part) is not None
     ]
-    fit = mbi.estimation.MirrorDescent().estimate(
+    least = min(both.sds[part] for part in both.tables if part)
+    step = least**2 / (len(measurements) * both.n_rows)
+    fit = mbi.estimation.MirrorDescent(stepsize=step).estimate(
         mbi.Domain(names, tree.sizes), measurements, known_total=both.n_rows, iters=1_000
     )
     tables = [

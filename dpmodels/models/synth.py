@@ -118,7 +118,7 @@ def _of_release(
     """Return a synthetic table of an earlier result; `stated` are other arguments."""
     if not isinstance(earlier, MarginsResult | SynthResult):
         raise ArgumentError(
-            f"given= of type {type(earlier).__name__}: expected the result of dp_margins or dp_synth"
+            f"given= of type {type(earlier).__name__}: expected a result of dp_margins or dp_synth"
         )
     parameter = next((name for name, is_stated in stated.items() if is_stated), None)
     if parameter is not None:
