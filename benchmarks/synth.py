@@ -1,6 +1,7 @@
 """Synthetic tables from released margins: errors beside independent columns and peers, and time.
 
-    python benchmarks/synth.py [adult] [simulated] [sizes] [penalty] [peers] [--runs 3]
+    python benchmarks/synth.py [adult] [simulated] [sizes] [penalty] [constants] [wins] [products]
+                               [quantiles] [mbi] [peers] [--runs 3]
 
 Errors are mean total variation distances of margins of 1, 2 and 3 columns between synthetic and
 real rows, with add-remove neighbours and as many synthetic rows as real ones; missing values are a
@@ -13,6 +14,15 @@ level. Everything runs inside `dp.simulation`.
   rows included.
 - penalty: the error of three-way margins by the penalty over that of the best, on simulated tables;
   the rule of `dpmodels.postprocess.graphical.fit.strength` is tuned by it.
+- constants: the same, for the limits of cliques and the edges that noise may give.
+- wins: 1,000 rows of 40 independent columns, and three tables with dependence, beside independent
+  columns of the same release and of one that buys nothing else; whether the table says that noise
+  wins.
+- products: a fifth of the budget for a graph, and all tables of three columns inside its cliques,
+  declared, for the rest; beside one call.
+- quantiles: how often intervals of quartiles contain those of these rows and of the population,
+  100 releases for each shape and budget.
+- mbi: the fit of the independent engine mbi to the same measurements, where it is installed.
 - peers: MST and AIM of dpmm on the same rows of Adult, where the environment variable
   DPMODELS_DPMM names a Python interpreter that has dpmm.
 """
@@ -24,20 +34,25 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from itertools import combinations
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 
 import dpmodels as dp
 from dpmodels.mechanisms import Graph
+from dpmodels.mechanisms.margins import graph
 from dpmodels.mechanisms.protocol import MarginFacts
 from dpmodels.noise import source
+from dpmodels.postprocess.graphical import structure
 from dpmodels.postprocess.graphical.fit import fit_model, strength
 from dpmodels.postprocess.graphical.measurements import combined, rounds_of
+from dpmodels.postprocess.graphical.model import GraphicalModel
 from dpmodels.postprocess.graphical.sampling import sample
-from dpmodels.postprocess.graphical.structure import structure_of
+from dpmodels.postprocess.graphical.structure import choose_structure, structure_of
 from dpmodels.privacy import ZCDP, adjacency
 from dpmodels.statistics import Statistic
 
@@ -139,15 +154,17 @@ def counts(codes, sizes, term):
     return np.bincount(flat, minlength=math.prod(sizes[i] for i in term))
 
 
-def released(codes, sizes, rho):
+def released(codes, sizes, rho, terms=()):
+    """Release margins; those of declared terms get all of the budget."""
     pairs = tuple(combinations(range(len(sizes)), 2))
-    facts = MarginFacts(sizes, pairs, adjacency("add-remove"))
+    facts = MarginFacts(sizes, tuple(terms) or pairs, adjacency("add-remove"))
     exact = np.concatenate([counts(codes, sizes, term) for term in facts.largest])
-    plan = Graph().plan(facts, ZCDP(rho))
-    release = Graph().release(
-        Statistic("margins", exact.astype(object), len(codes)), plan, source()
-    )
-    return combined(*rounds_of(release, sizes)), structure_of(release.margins[-1], sizes)
+    mechanism = Graph(rounds=1 if terms else 2)
+    statistic = Statistic("margins", exact.astype(object), len(codes))
+    release = mechanism.release(statistic, mechanism.plan(facts, ZCDP(rho)), source())
+    tree = structure_of(release.margins[-1], sizes, most_cells=10**6)
+    first, *later = rounds_of(release, sizes)
+    return combined(first, *later) if later else first, tree
 
 
 def errors(codes, other, sizes):
@@ -218,6 +235,190 @@ def run_penalty(runs):
             line(f"{name}, rho {rho:g}", [errors(codes, other, sizes)[2] for other in rows])
 
 
+SETTINGS = {
+    "in force": {},
+    "width 2": {"width": 2},
+    "width 3": {"width": 3},
+    "width 5": {"width": 5},
+    "2,000 cells": {"most_cells": 2_000},
+    "100,000 cells": {"most_cells": 100_000},
+    "many false edges": {"false": 1e9},
+    "0.05 false edges": {"false": 0.05},
+}
+
+
+def run_constants(runs):
+    """Print three-way errors by setting, and the mean of their ratios to those in force."""
+    print("three-way error by setting:", *SETTINGS, sep="  ")
+    lines = []
+    for name, (codes, sizes) in simulated_tables().items():
+        for rho in (0.2, 0.02, 0.002):
+            found = []
+            for options in SETTINGS.values():
+                words = {word: value for word, value in options.items() if word != "false"}
+                false_edges = options.get("false", structure.FALSE_EDGES)
+                with (
+                    patch.object(graph, "choose_structure", partial(choose_structure, **words)),
+                    patch.object(structure, "FALSE_EDGES", false_edges),
+                ):
+                    found.append(np.mean([_three_way(codes, sizes, rho, k) for k in range(runs)]))
+            lines.append(found)
+            line(f"{name}, rho {rho:g}", found)
+    line("mean ratio to that in force", np.exp(np.log(lines).mean(axis=0)) / _typical(lines))
+
+
+def _typical(lines):
+    return math.exp(float(np.log(lines).mean(axis=0)[0]))
+
+
+def _three_way(codes, sizes, rho, seed):
+    with dp.simulation(seed=seed):
+        both, tree = released(codes, sizes, rho)
+        return errors(codes, sample(fit_model(both, tree), len(codes), source()), sizes)[2]
+
+
+def run_wins(runs):
+    rng = np.random.default_rng(11)
+    tables = {
+        "independent, 1,000 x 40": independent(1_000, [4] * 40, rng),
+        "strong clusters, 5,000 x 20": mixture(5_000, [5] * 20, 4, rng),
+        "chain, 9,822 x 40": chain(9_822, [6] * 40, 0.8, rng),
+        "coded survey, 3,000 x 12": survey(3_000, [3] * 12, 0.5, rng),
+    }
+    for name, (codes, sizes) in tables.items():
+        compare(name, codes, sizes, runs, (0.2, 0.02, 0.002))
+        for rho in (0.2, 0.02, 0.002):
+            with dp.simulation(seed=0):
+                both, tree = released(codes, sizes, rho, [(i,) for i in range(len(sizes))])
+                rows = sample(fit_model(both, tree), len(codes), source())
+            line(f"  columns alone, rho {rho:g}", errors(codes, rows, sizes))
+            says = [_says_that_noise_wins(codes, sizes, rho, seed) for seed in range(runs)]
+            print(f"  says that noise wins: {sum(says)} of {runs}")
+
+
+def _says_that_noise_wins(codes, sizes, rho, seed):
+    book = dp.codebook(**{f"v{i}": list(range(size - 1)) for i, size in enumerate(sizes)})
+    with dp.simulation(seed=seed):
+        rows = pd.DataFrame(codes, columns=list(book))
+        syn = dp.dp_synth("~ .", rows, codebook=book, budget=ZCDP(rho))
+    return "Noise" in syn.summary().as_text()
+
+
+def run_products(runs):
+    tables = simulated_tables()
+    rng = np.random.default_rng(31)
+    tables["survey, 200,000 rows"] = survey(200_000, rng.integers(2, 6, 12), 0.4, rng)
+    for name, (codes, sizes) in tables.items():
+        for rho in (0.2, 0.02, 0.002):
+            found = []
+            for seed in range(runs):
+                with dp.simulation(seed=seed):
+                    _, tree = released(codes, sizes, rho / 5)
+                    parts = {term for clique in tree.cliques for term in _parts(clique)}
+                    both, tree = released(codes, sizes, 0.8 * rho, sorted(parts))
+                    rows = sample(fit_model(both, tree), len(codes), source())
+                found.append([errors(codes, rows, sizes)[2], _three_way(codes, sizes, rho, seed)])
+            line(f"{name}, rho {rho:g}: products, pairs", np.mean(found, axis=0))
+
+
+def _parts(clique):
+    """Return the triples of a clique, or all of it."""
+    return combinations(clique, 3) if len(clique) > 3 else (clique,)
+
+
+SHAPES = {
+    "normal": lambda rng, n: np.clip(rng.normal(50, 12, n), 0, 100),
+    "skewed": lambda rng, n: np.clip(rng.gamma(1.5, 8, n), 0, 100),
+    "zeros": lambda rng, n: np.where(rng.random(n) < 0.4, 0, np.clip(rng.gamma(2, 12, n), 0, 100)),
+    "clusters": lambda rng, n: np.clip(rng.choice([15.0, 70.0], n) + rng.normal(0, 4, n), 0, 100),
+}
+QUARTILES = (0.25, 0.5, 0.75)
+
+
+def run_quantiles(runs):
+    book = dp.codebook(y=(0, 100), g=["a", "b"], h=["u", "v", "w"])
+    for name, shape in SHAPES.items():
+        truth = np.quantile(shape(np.random.default_rng(1), 1_000_000), QUARTILES)
+        for rho in (0.2, 0.02, 0.002):
+            inside = []
+            for seed in range(100):
+                rng = np.random.default_rng(1_000 + seed)
+                y = shape(rng, 10_000)
+                g, h = np.where(rng.random(10_000) < 0.5, "a", "b"), rng.choice([*"uvw"], 10_000)
+                rows = pd.DataFrame({"y": y, "g": g, "h": h})
+                with dp.simulation(seed=seed):
+                    syn = dp.dp_synth("~ .", rows, codebook=book, budget=ZCDP(rho))
+                fit = syn.quantile("~ y", QUARTILES)
+                pairs = ((fit.noise_int(), np.quantile(y, QUARTILES)), (fit.conf_int(), truth))
+                inside.append([_inside(ends.to_numpy(), exact) for ends, exact in pairs])
+            line(f"{name}, rho {rho:g}: noise, conf. int.", np.mean(inside, axis=(0, 2)))
+
+
+def _inside(ends, exact):
+    return (ends[:, 0] <= exact) & (exact <= ends[:, 1])
+
+
+def run_mbi(runs):
+    """Fit the same components by mirror descent of mbi, and print both errors and CPU seconds.
+
+    Steps are as long as is sure to descend, and 1,000 of them are far from the minimum; the two
+    minima are compared in tests/postprocess/test_postprocess_graphical_mbi.py.
+    """
+    try:
+        import jax
+        import mbi
+    except ImportError:
+        print("mbi: is not installed")
+        return
+    jax.config.update("jax_enable_x64", True)
+    tables = {name: table for name, table in simulated_tables().items() if " of 40" not in name}
+    for name, (codes, sizes) in tables.items():
+        for rho in (0.02, 0.002):
+            with dp.simulation(seed=0):
+                both, tree = released(codes, sizes, rho)
+            for engine in ("dpmodels", "mbi"):
+                start = time.process_time()
+                model = _of_mbi(mbi, both, tree) if engine == "mbi" else fit_model(both, tree)
+                seconds = time.process_time() - start
+                with dp.simulation(seed=1):
+                    rows = sample(model, len(codes), source())
+                found = errors(codes, rows, sizes)
+                line(f"{engine}, {name}, rho {rho:g}", found, f"{seconds:6.1f} s CPU")
+
+
+def _of_mbi(mbi, both, tree):
+    """Return the clique tables that mbi fits by 1,000 steps, as a model."""
+    import jax.numpy as jnp
+
+    names = [f"v{i}" for i in range(len(tree.sizes))]
+
+    def centred(factor):
+        values = factor.values
+        for axis in range(values.ndim):
+            values = values - values.mean(axis=axis, keepdims=True)
+        return jnp.ravel(values)
+
+    measurements = [
+        mbi.LinearMeasurement(
+            jnp.asarray(table.ravel()), tuple(names[i] for i in part), both.sds[part], centred
+        )
+        for part, table in both.tables.items()
+        if part and tree.clique_of(part) is not None
+    ]
+    least = min(both.sds[part] for part in both.tables if part)
+    step = least**2 / (len(measurements) * both.n_rows)
+    fit = mbi.estimation.MirrorDescent(stepsize=step).estimate(
+        mbi.Domain(names, tree.sizes), measurements, known_total=both.n_rows, iters=1_000
+    )
+    tables = [
+        np.maximum(
+            np.asarray(fit.project(tuple(names[i] for i in clique)).values, np.float64), 1e-9
+        )
+        for clique in tree.cliques
+    ]
+    return GraphicalModel(tree, both.n_rows, tuple(tables))
+
+
 def run_peers(runs):
     python = os.environ.get("DPMODELS_DPMM")
     if python is None:
@@ -246,6 +447,11 @@ PARTS = {
     "simulated": run_simulated,
     "sizes": run_sizes,
     "penalty": run_penalty,
+    "constants": run_constants,
+    "wins": run_wins,
+    "products": run_products,
+    "quantiles": run_quantiles,
+    "mbi": run_mbi,
     "peers": run_peers,
 }
 

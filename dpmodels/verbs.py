@@ -17,7 +17,7 @@ from dpmodels.external_files import Shape
 SpecFunction = TypeVar("SpecFunction", bound=Callable[..., object])
 _NONE: Final[Mapping[str, object]] = MappingProxyType({})
 # Parameters of a verb's function that all verbs have.
-_COMMON: Final = ("formula", "data", "answers", "mechanism", "shared")
+_COMMON: Final = ("formula", "data", "answers", "given", "mechanism", "shared")
 
 
 class Verb(NamedTuple):

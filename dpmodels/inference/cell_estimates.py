@@ -95,7 +95,8 @@ def regression(
     if by_values is not None:
         coefficients = np.zeros(len(is_detected))
         coefficients[is_detected] = params
-        noise = noise + by_values(coefficients)[np.ix_(is_detected, is_detected)]
+        added = np.broadcast_to(by_values(coefficients), (len(is_detected),) * 2)
+        noise = noise + added[np.ix_(is_detected, is_detected)]
     law = CellLaw(
         params,
         inverse @ noise @ inverse.T,
@@ -230,12 +231,17 @@ class Distribution:
         return float(np.clip(round(number), self.edges[0] + 0.5, self.edges[-1] - 0.5))
 
     def interval(self, prob: float, level: float, *, full: bool) -> tuple[float, float]:
-        """Return the numbers at which the distribution is not distinguished from `prob`."""
+        """Return the cells in which the distribution is not distinguished from `prob`.
+
+        They count as a whole: how rows lie within a cell is not known.
+        """
         half = float(ndtri((1 + level) / 2)) * (self.full_sd if full else self.noise_sd)
-        upper, lower = self.values + half, self.values - half
-        low = _crossing(self.edges, np.maximum.accumulate(upper), prob)
-        high = _crossing(self.edges, np.minimum.accumulate(lower[::-1])[::-1], prob)
-        return self._rounded(low), self._rounded(high)
+        upper = np.maximum.accumulate(self.values + half)
+        lower = np.minimum.accumulate((self.values - half)[::-1])[::-1]
+        first, last = int(np.searchsorted(upper, prob)) - 1, int(np.searchsorted(lower, prob))
+        low, high = self.edges[max(first, 0)], self.edges[min(last, len(self.edges) - 1)]
+        inside = 0.5 * (self.step == 1.0)
+        return float(low) + inside, float(high) - inside
 
 
 def _crossing(edges: Floats, values: Floats, prob: float) -> float:

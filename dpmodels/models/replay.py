@@ -37,8 +37,7 @@ def specified(request: Request, release: Any) -> Spec[Any]:
     if request.parent is not None:
         above = specified(request.parent, release)
         parent = above.result(above.call, release)
-        derived: Spec[Any] = parent.derived(request)
-        return derived
+        return replace(parent.derived(request), sizes=above.sizes)
     verb = verb_of(request.verb)
     if verb is None:
         raise FrameError(f"request.verb: {shorten(repr(request.verb))} is not a verb")

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from dpmodels.arguments import integer
 from dpmodels.codebook import Codebook
 from dpmodels.design.cells import unbound_margins
-from dpmodels.errors import ArgumentError, quoted
+from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
 from dpmodels.formula.cut_columns import (
     CutColumn,
     check_pairs,
@@ -28,10 +28,14 @@ from dpmodels.postprocess.graphical.histograms import FineCells
 from dpmodels.postprocess.graphical.structure import structure_of
 from dpmodels.request import Request
 from dpmodels.results.call import DescribedCall, TableCall
+from dpmodels.results.margins import MarginsResult
 from dpmodels.results.synth import SynthResult
 from dpmodels.results.synthetic_source import released_columns
 
-MANY = ": rules that combine several tables suppose a release for each, and these would share one"
+MANY = (
+    ": rules that combine several tables suppose a release for each, and these would share one; "
+    "rows(draw=1) draws another table, and lm() has intervals"
+)
 
 
 @verb
@@ -42,6 +46,7 @@ def dp_synth(
     cuts: int | Mapping[str, Any] = 10,
     structure: str = "auto",
     m: int = 1,
+    given: MarginsResult | SynthResult | None = None,
     mechanism: str | Graph = "auto",
     **shared: Unpack[Shared],
 ) -> SynthResult:
@@ -59,11 +64,15 @@ def dp_synth(
         ``{"age": [0, 30, 60, 100], "income": 8}``; the others have 10. Where ends are not given,
         cells follow from released counts of fine public cells.
     structure : str, default "auto"
-        Which columns are joined, ``"~ a:b + b:c"``. By default the graph is chosen from a first
-        release of the tables of all pairs of columns, and the tables of its edges are released
-        again, each by half of the budget. Declared products have one release.
+        Which columns are joined, ``"~ a:b + b:c:d"``, two or more in a table. By default the graph
+        is chosen from a first release of the tables of all pairs of columns, and the tables of its
+        edges are released again, each by half of the budget. Declared products have one release.
     m : int, default 1
         Only 1: rules that combine several synthetic tables suppose a release for each.
+    given : MarginsResult or SynthResult, optional
+        An earlier result instead of `data` and a budget: a synthetic table of its tables, in their
+        cells and levels, with ``"~ ."`` for its columns. No row is read, nothing is charged.
+        `structure` then names products that were released.
     mechanism : {"auto", "graph"} or instance
         Discrete Gaussian noise on the components that the tables are made of.
 
@@ -98,9 +107,43 @@ def dp_synth(
     >>> syn.rows(100).shape, list(syn.mean("age ~ sex").params.index)
     ((100, 3), ['F', 'M'])
     """
+    require_structure(structure)
+    if given is not None:
+        changed = {"cuts": cuts != 10, "m": m != 1, "mechanism": mechanism != "auto"}
+        stated = {"data": data is not None, **{n: v is not None for n, v in shared.items()}}
+        return _of_release(formula, given, structure, {**stated, **changed})
     cells = plain_cuts(cuts) if isinstance(cuts, Mapping) else cuts
     options = {"cuts": cells, "structure": structure, "m": m}
     return run_verb("synth", synth_spec, formula, data, shared, mechanism, **options)
+
+
+def _of_release(
+    formula: str, earlier: MarginsResult | SynthResult, structure: str, stated: Mapping[str, bool]
+) -> SynthResult:
+    """Return a synthetic table of an earlier result; `stated` are other arguments."""
+    if not isinstance(earlier, MarginsResult | SynthResult):
+        raise ArgumentError(
+            f"given= of type {type(earlier).__name__}: expected a result of dp_margins or dp_synth"
+        )
+    parameter = next((name for name, is_stated in stated.items() if is_stated), None)
+    if parameter is not None:
+        raise ArgumentError(
+            f"{parameter}= is set beside given=, whose release has the rows, cells and guarantee: "
+            "leave it out, or leave out given= for a new release"
+        )
+    if "".join(formula.split()) != "~.":
+        raise FormulaError(
+            f"formula {shorten(formula)!r} beside given=: expected '~ .', all columns released"
+        )
+    return earlier._derive(SynthResult, "synth", structure=structure)
+
+
+def require_structure(structure: object) -> None:
+    """Refuse a structure that is not a text."""
+    if not isinstance(structure, str):
+        raise ArgumentError(
+            f"structure={quoted(structure)}: expected 'auto' or products of columns, '~ a:b + b:c'"
+        )
 
 
 @spec_of("synth")
@@ -108,10 +151,7 @@ def synth_spec(request: Request) -> VerbSpec[SynthResult]:
     """Build the specification of a dp_synth call."""
     structure = request.words["structure"]
     layout, columns = cut_columns(request.formula, request.codebook, request.words["cuts"])
-    if not isinstance(structure, str):
-        raise ArgumentError(
-            f"structure={quoted(structure)}: expected 'auto' or products of columns, '~ a:b + b:c'"
-        )
+    require_structure(structure)
     integer("m", request.words["m"], 1, 1, MANY)
     is_chosen = structure == "auto"
     if not is_chosen:

@@ -29,7 +29,7 @@ from dpmodels.reports.header import (
     shared_facts,
 )
 from dpmodels.reports.sampled import WEIGHT, counted_in, design_facts, in_units, weighted_notes
-from dpmodels.results.base import report_of
+from dpmodels.results.base import report_of, stamp_of
 from dpmodels.results.call import TableCall
 from dpmodels.results.margin import Margin, ReleasedMargins
 from dpmodels.results.margins import LogLinear, MarginsResult
@@ -368,7 +368,7 @@ def margin_report(margin: Margin) -> Report:
         ),
         sections=(_table(margin), *test),
         notes=(*_margins_notes(fit), *closing(fit.call, fit.release)),
-        stamp=fit.stamp,
+        stamp=stamp_of(fit.release),
     )
 
 
@@ -392,7 +392,7 @@ def loglin_report(fit: LogLinear) -> Report:
             *(SEVERAL if math.isnan(model.deviance) else ONE),
             *closing(result.call, result.release),
         ),
-        stamp=result.stamp,
+        stamp=stamp_of(result.release),
     )
 
 

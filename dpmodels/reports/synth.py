@@ -23,6 +23,9 @@ from dpmodels.results.synth_estimates import SyntheticEstimates
 
 # Most edges and columns in the printed table: a choice.
 SHOWN = 20
+# Noise wins where the graph takes less than this fraction off the error of pairs: a choice.
+LEAST_GAIN = 0.02
+INSTEAD = "structure= of single columns would spend no budget on pairs."
 USE = Rank.TARGET(
     "Standard errors from rows() are too small; use lm(), glm(), table(), mean() or quantile()."
 )
@@ -65,6 +68,7 @@ def synth_report(fit: SynthResult) -> Report:
             *hidden,
             *_noise_wins(fit),
             *_unmeasured(fit, n_pairs - n_edges),
+            *_earlier(fit),
             *USE,
             *CELLS,
             *MARGINS,
@@ -122,27 +126,43 @@ def _errors(fit: SynthResult) -> Section:
 
 def _noise_wins(fit: SynthResult) -> tuple[str, ...]:
     """Say where independent columns would be as close to the rows as the model."""
+    if not fit.source.released.pairs:
+        return Rank.IDENTIFIED("No table of two columns was released: all columns are independent.")
     if not fit.source.tree.edges:
         return Rank.IDENTIFIED(
-            "Noise hides the dependence of all pairs, so all columns are independent of each other."
+            f"Noise hides the dependence of all pairs: all columns are independent. {INSTEAD}"
         )
     errors = fit.expected_errors
-    if errors.expected[1] < errors.independent[1]:
+    if errors.expected[1] < (1 - LEAST_GAIN) * errors.independent[1]:
         return ()
     return Rank.IDENTIFIED(
-        f"Noise wins: tables of two columns have an expected error of {errors.expected[1]:.3f}, "
-        f"of independent columns {errors.independent[1]:.3f}."
+        f"Noise wins: the expected error of tables of two columns is {errors.expected[1]:.3f}, of "
+        f"independent columns {errors.independent[1]:.3f}. {INSTEAD}"
+    )
+
+
+def _earlier(fit: SynthResult) -> tuple[str, ...]:
+    if fit.request is None or fit.request.parent is None:
+        return ()
+    return Rank.DETAIL("Computed from an earlier release; nothing further was charged.")
+
+
+def _largest_measured(fit: SynthResult) -> str:
+    """Say that only tables of two columns were measured, where that is so."""
+    tables = fit.source.released.tables
+    return (
+        "" if any(len(term) > 2 for term in tables) else "; no table of three columns was measured"
     )
 
 
 def _unmeasured(fit: SynthResult, n_outside: int) -> tuple[str, ...]:
     if not n_outside:
-        return Rank.DETAIL("All pairs are edges; no table of three columns was measured.")
+        return Rank.DETAIL(f"All pairs are edges{_largest_measured(fit)}.")
     released = sum(len(term) == 2 for term in fit.source.released.tables)
     beyond = max(0, n_outside + len(fit.source.tree.edges) - released)
-    which = f"Modelled as conditionally independent: {count(n_outside)} pairs"
+    modelled = f"Modelled as conditionally independent: {count(n_outside)} pairs"
     why = f"; {count(beyond)} were not measured." if beyond else "; test() checks them."
-    return Rank.DETAIL(f"{which}{why}")
+    return Rank.DETAIL(f"{modelled}{why}")
 
 
 ASSUMES = "Assumes {}: the released tables alone do not determine these estimates."
@@ -189,7 +209,7 @@ def _numbers(line: dict, *, tested: bool) -> tuple[str, ...]:  # type: ignore[ty
     sd = line["std_error"] if line["std_error"] > 0 else (line["conf_high"] - line["conf_low"]) / 4
     tests = (f"{line['statistic']:.2f}", pvalue(line["p_value"])) if tested else ()
     sds = (line[name] for name in ("std_error", "noise_sd"))
-    errors = ("" if math.isnan(one) else signif(one, 2) for one in sds)
+    errors = ("" if math.isnan(sd_of) else signif(sd_of, 2) for sd_of in sds)
     return (
         signif_uncertain(line["estimate"], sd),
         *errors,

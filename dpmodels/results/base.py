@@ -58,6 +58,11 @@ NO_LLF = (
 )
 
 
+def stamp_of(release: Any) -> str | None:
+    """Return the warning on tables and pictures of a simulation, else None."""
+    return STAMP if release.simulated else None
+
+
 @singledispatch
 def report_of(result: object) -> Report:
     """Lay out a result as tables of strings; the subpackage ``reports`` registers each class."""
@@ -304,7 +309,7 @@ class Result(Tabulated):
     @property
     def stamp(self) -> str | None:
         """The warning on tables and pictures of a simulation, else None."""
-        return STAMP if self.simulated else None
+        return stamp_of(self.release)
 
     def _caption(self, *, enabled: bool) -> str | None:
         """Return the caption of a picture, None where it is disabled."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +25,7 @@ from dpmodels.inference.independence import (
 )
 from dpmodels.inference.margins import MarginNoise
 from dpmodels.levels import Level
+from dpmodels.postprocess.graphical.measurements import Residuals
 from dpmodels.postprocess.protocol import whole
 from dpmodels.postprocess.residuals import (
     MOST_CELLS,
@@ -36,7 +38,7 @@ from dpmodels.postprocess.residuals import (
     split,
 )
 from dpmodels.released import MarginsRelease
-from dpmodels.results.base import STAMP, Tabulated, checked_level
+from dpmodels.results.base import Tabulated, checked_level, stamp_of
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.count_tables import interval_frame
 from dpmodels.results.estimate_table import EstimateTable, count_table
@@ -54,11 +56,6 @@ class ReleasedMargins:
 
     call: DescribedCall
     release: MarginsRelease
-
-    @property
-    def stamp(self) -> str | None:
-        """The warning on tables and pictures of a simulation."""
-        return STAMP if self.release.simulated else None
 
     @property
     def effect(self) -> int:
@@ -110,6 +107,17 @@ class ReleasedMargins:
     def inside(self, term: Term) -> bool:
         """Return whether variables occur together in a requested margin."""
         return any(set(term) <= set(margin) for margin in self.terms)
+
+    @cached_property
+    def residuals(self) -> Residuals:
+        """The components with their noise sds, of any law: independent, as Gaussian ones are.
+
+        Noise that is independent by cell of a margin has components of covariance ``σ² C`` each,
+        and least squares combines those of several margins by precision.
+        """
+        variances = self.noise.variances
+        sds = {part: math.sqrt(variances[part]) for part in self._parts}
+        return Residuals(self.sizes, self._parts, sds)
 
     def unbiased(self, term: Term) -> Floats:
         """Return a margin's unbiased counts, the level of what is missing the last."""
@@ -349,7 +357,7 @@ class Margin(Tabulated):
             [panel],
             labels=self.labels,
             axes=axes,
-            stamp=self.fit.stamp,
+            stamp=stamp_of(self.fit.release),
             caption=caption_of(self.fit.release) if boolean("caption", caption) else None,
         )[0]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,14 @@ from scipy.special import ndtr, ndtri
 
 from dpmodels.arguments import boolean
 from dpmodels.codebook import Codebook
-from dpmodels.errors import ArgumentError, FormulaError, NotAvailable, quoted, shorten
+from dpmodels.errors import (
+    ArgumentError,
+    FormulaError,
+    FrameError,
+    NotAvailable,
+    quoted,
+    shorten,
+)
 from dpmodels.formula.expression import as_category, compile_factor
 from dpmodels.formula.parse import parsed_formula
 from dpmodels.inference.independence import MOST_CELLS, Independence
@@ -24,7 +31,7 @@ from dpmodels.inference.margins import LogLinearFit, from_sums, loglinear
 from dpmodels.inference.ratios import DETECTION_SDS
 from dpmodels.postprocess.residuals import Term, components, crossed
 from dpmodels.released import MarginsRelease
-from dpmodels.results.base import Result, Tabulated, checked_level
+from dpmodels.results.base import Derivation, Result, Tabulated, checked_level, stamp_of
 from dpmodels.results.call import INTERCEPT, DescribedCall
 from dpmodels.results.estimate_table import (
     EstimateTable,
@@ -34,6 +41,8 @@ from dpmodels.results.estimate_table import (
 )
 from dpmodels.results.margin import Margin, ReleasedMargins
 from dpmodels.results.release_text import caption_of, public_rows, reading_line
+from dpmodels.results.synth import table_of_release
+from dpmodels.results.synthetic_source import SyntheticSource, columns_of
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -180,6 +189,14 @@ class MarginsResult(Result):
         counts = {f"count[{name}]": margin.counts for name, margin in tables.items()}
         released = {f"released[{name}]": margin.released for name, margin in tables.items()}
         return xr.Dataset({**counts, **released})
+
+    def _synth(self, structure: str) -> Derivation:
+        if not isinstance(self.release, MarginsRelease):
+            raise FrameError("release: expected that of dp_margins")
+        columns = columns_of(self.call)
+        return table_of_release(SyntheticSource(self.call, self.release, columns), structure)
+
+    derivations: ClassVar = {"synth": _synth}
 
     def _noise_int(self, level: float) -> pd.DataFrame:
         return self._joined({margin.name: margin.noise_int(level) for margin in self._tables})
@@ -448,7 +465,7 @@ class LogLinear(Tabulated):
             title="Coefficient (log count)",
             level=level,
             ax=ax,
-            stamp=fit.stamp,
+            stamp=stamp_of(fit.release),
             caption=caption_of(fit.release) if boolean("caption", caption) else None,
         )
 

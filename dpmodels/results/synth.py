@@ -5,24 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from dpmodels.arguments import integer
+from dpmodels.arguments import integer, option
 from dpmodels.dates import text_of_day
-from dpmodels.errors import NotAvailable, SyntheticWarning
-from dpmodels.formula.cut_columns import CutColumn
+from dpmodels.errors import ArgumentError, NotAvailable, SyntheticWarning, shorten
+from dpmodels.formula.cut_columns import CutColumn, structure_terms
+from dpmodels.formula.tally import Margins
 from dpmodels.inference.screening_tests import adjusted_pvalues
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.graphical.comparison import compare_unused
 from dpmodels.postprocess.graphical.errors import MarginErrors, expected_errors
 from dpmodels.postprocess.graphical.sampling import sample, within
+from dpmodels.postprocess.graphical.structure import structure_of
 from dpmodels.postprocess.residuals import Term
-from dpmodels.released import GraphRelease
-from dpmodels.results.base import Result
+from dpmodels.released import GraphRelease, MarginsRelease
+from dpmodels.results.base import Derivation, Result
 from dpmodels.results.call import DescribedCall
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
@@ -52,6 +54,8 @@ class SynthResult(Result):
     ----------
     columns : tuple of CutColumn
         Its columns as levels.
+    joined : tuple of Term
+        Products of a structure that was declared for a release of another call.
 
     Notes
     -----
@@ -64,8 +68,9 @@ class SynthResult(Result):
     """
 
     call: DescribedCall
-    release: GraphRelease
+    release: GraphRelease | MarginsRelease
     columns: tuple[CutColumn, ...] = ()
+    joined: tuple[Term, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -75,7 +80,7 @@ class SynthResult(Result):
     @cached_property
     def source(self) -> SyntheticSource:
         """The released tables, the graph and its model."""
-        source = SyntheticSource(self.call, self.release, self.columns)
+        source = SyntheticSource(self.call, self.release, self.columns, self.joined)
         columns = (
             column.with_rows(source.released.table((i,))[:-1])
             for i, column in enumerate(self.columns)
@@ -159,7 +164,7 @@ class SynthResult(Result):
         }
         return frame
 
-    def lm(self, formula: str) -> SyntheticEstimates:
+    def lm(self, formula: str, *, missing: str = "drop") -> SyntheticEstimates:
         """Fit a linear model by least squares to the released tables of two columns.
 
         Parameters
@@ -167,6 +172,8 @@ class SynthResult(Result):
         formula : str
             ``"income ~ age + sex"``: categories by treatment coding, numbers as the means of
             their cells; a response is corrected for what its cells hide.
+        missing : {"drop"}
+            Rows with a missing value in a column of the formula do not count.
 
         Returns
         -------
@@ -178,7 +185,8 @@ class SynthResult(Result):
         FormulaError
             If a variable is not a column of the table.
         NotAvailable
-            If noise hides the regressors, or the table of its columns has too many cells.
+            If noise hides the regressors, the table of its columns has too many cells, or missing
+            values are to be imputed.
 
         Notes
         -----
@@ -187,9 +195,12 @@ class SynthResult(Result):
         columns and missing values need the table of all columns of the formula, which the model
         fills in.
         """
+        _require_dropped(missing)
         return regressed(self.source, formula, "gaussian")
 
-    def glm(self, formula: str, family: str = "binomial") -> SyntheticEstimates:
+    def glm(
+        self, formula: str, family: str = "binomial", *, missing: str = "drop"
+    ) -> SyntheticEstimates:
         """Fit a logistic or a Poisson regression, as :meth:`lm`.
 
         Parameters
@@ -198,7 +209,10 @@ class SynthResult(Result):
             ``"employed ~ age + sex"``; a binomial response has two levels, the second counts.
         family : {"binomial", "poisson"}
             Logit link, or log link.
+        missing : {"drop"}
+            As for :meth:`lm`.
         """
+        _require_dropped(missing)
         return regressed(self.source, formula, family)
 
     def table(self, formula: str) -> SyntheticEstimates:
@@ -225,6 +239,10 @@ class SynthResult(Result):
             ``"~ income"`` or ``"income ~ sex"``.
         probs : float or sequence of float
             In (0, 1).
+
+        Notes
+        -----
+        Intervals have whole cells, as the release does not show how rows lie within one.
         """
         return quantiles(self.source, formula, probs)
 
@@ -288,6 +306,10 @@ class SynthResult(Result):
         ]
         return graph(codes, pairs, edges["strength"].to_numpy(), **self._picture(ax, caption))
 
+    def _synth(self, structure: str) -> Derivation:
+        return table_of_release(self.source, structure)
+
+    derivations: ClassVar = {"synth": _synth}
     _no_intervals = "it is of an estimate; use lm(), glm(), table(), mean() or quantile()"
 
     def _estimates(self) -> EstimateTable:
@@ -313,6 +335,34 @@ class SynthResult(Result):
     @property
     def _size(self) -> str:
         return f"{len(self.columns)} columns, {len(self.source.tree.edges)} edges"
+
+
+def _require_dropped(missing: object) -> None:
+    if option("missing", missing, ("drop", "impute")) == "impute":
+        raise NotAvailable(
+            "missing='impute' is not available: no interval of imputed values is known to cover. "
+            "Leave it out for rows that are complete in the formula, or columns with missing values"
+        )
+
+
+def table_of_release(source: SyntheticSource, structure: str) -> Derivation:
+    """Return a synthetic table of margins that were released before, at no cost.
+
+    `structure` is ``"auto"``, or products of columns that the release has together.
+    """
+    joined: tuple[Term, ...] = ()
+    if structure != "auto":
+        factors = tuple(column.category for column in source.columns)
+        layout = Margins(source.call.formula, source.call.codebook, factors, ())
+        joined = structure_terms(structure, layout)
+        missing = (t for t in joined if not any(set(t) <= set(m) for m in source.margins))
+        if (term := next(missing, None)) is not None:
+            raise ArgumentError(
+                f"structure= has {shorten(source.named(term))!r}, and the release given= has no "
+                "table of these columns: name products of its tables"
+            )
+        structure_of(joined, source.sizes)
+    return Derivation(source.call, partial(SynthResult, columns=source.columns, joined=joined))
 
 
 def misplaced(table: Floats) -> float:

@@ -39,8 +39,8 @@ from dpmodels.inference.released_cells import MOST_CELLS, ReleasedCells, sampled
 from dpmodels.postprocess.graphical.histograms import CLEAR_SDS
 from dpmodels.postprocess.graphical.sampling import sample
 from dpmodels.postprocess.residuals import Term, cells
-from dpmodels.results.base import Tabulated, checked_level
-from dpmodels.results.call import INTERCEPT, TableCall
+from dpmodels.results.base import Tabulated, checked_level, stamp_of
+from dpmodels.results.call import INTERCEPT, TableCall, joined
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.release_text import caption_of, reading_line
 from dpmodels.results.synthetic_source import SyntheticSource
@@ -56,6 +56,7 @@ STEP = 1e-6
 
 INDEPENDENCE = "conditional independence"
 INTERACTION = "no interaction beyond the released tables"
+EVEN = "an even spread of rows within cells"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -166,7 +167,7 @@ class SyntheticEstimates(Tabulated):
     @property
     def stamp(self) -> str | None:
         """The warning on tables of a simulation, else None."""
-        return self.fit.stamp
+        return stamp_of(self.fit.release)
 
     def _estimates(self) -> EstimateTable:
         labels = list(self.index) if self.is_regression else None
@@ -191,7 +192,7 @@ class SyntheticEstimates(Tabulated):
         intervals = (ends.loc[params.index].to_numpy() for ends in both)
         return coefficients(
             [Intervals("", np.asarray(params, dtype=np.float64), *intervals)],
-            labels=[_label(name) for name in params.index],
+            labels=joined(params.index),
             title="Coefficient" if self.is_regression else self.title,
             level=level,
             at=0.0 if self.is_regression else None,
@@ -207,10 +208,6 @@ class SyntheticEstimates(Tabulated):
         return (
             f"<SyntheticEstimates {self.formula!r}: {len(self.index)} of {self.fit.call.formula!r}>"
         )
-
-
-def _label(name: object) -> str:
-    return " / ".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
 # The table of the columns of a formula.
@@ -232,7 +229,8 @@ class LevelGrid:
                 f"the table of {fit.named(self.term)!r} has {size:,} cells; "
                 f"estimates are made of at most {MOST_CELLS:,}: name fewer columns"
             )
-        return ReleasedCells(self.term, fit.model.table(self.term), fit.released, fit.effect)
+        effect = fit.release.adjacency.design_effect
+        return ReleasedCells(self.term, fit.model.table(self.term), fit.released, effect)
 
     @cached_property
     def codes(self) -> Integers:
@@ -451,16 +449,16 @@ def _pairwise(
     coded = np.column_stack([one.values[codes[term.index(one.variable)]] for one in columns])
     design = np.insert(coded[:, :-1], 0, 1.0, axis=1) if intercept else coded[:, :-1]
     scores = design * (coded[:, -1] - design @ law.params)[:, None]
-    sampling = inverse @ sampled(scores, counts, fit.effect) @ inverse.T
+    meat = sampled(scores, counts, fit.release.adjacency.design_effect)
 
     def by_values(values: Mapping[str, Floats]) -> Floats:
         x = _coded(terms, values)[:, is_detected[:-1]]
         x = np.insert(x, 0, 1.0, axis=1) if intercept else x
         return x * (_coded(response, values)[:, 0] - x @ law.params)[:, None]
 
-    values_noise = _value_noise(fit, term, codes, counts, by_values)
-    noise = law.noise + inverse @ values_noise @ inverse.T
-    law = identified(replace(law, noise=noise, sampling=sampling), inverse, spread)
+    noise = law.noise + inverse @ _value_noise(fit, term, codes, counts, by_values) @ inverse.T
+    law = replace(law, noise=noise, sampling=inverse @ meat @ inverse.T)
+    law = identified(law, inverse, spread)
     return with_hidden(law, np.insert(is_detected[:-1], 0, True) if intercept else is_detected[:-1])
 
 
@@ -533,6 +531,7 @@ def quantiles(
         coarse = distribution(grid.table, np.array(column.edges), above, below)
         of_column = coarse if column.histogram is None else refined(coarse, column.histogram)
         distributions.append(replace(of_column, step=number.step))
+    is_even = column.histogram is None and np.diff(column.edges).max() > (number.step or 0.0)
     params = np.array([one.quantile(prob) for one in distributions for prob in levels])
     unknown = np.full((len(params), len(params)), np.nan)
     keys = _index(fit, places)
@@ -544,7 +543,7 @@ def quantiles(
         " ".join(formula.split()),
         index,
         CellLaw(params, unknown, unknown),
-        grid.assumes,
+        grid.assumes or EVEN * bool(is_even),
         distributions=tuple(distributions),
     )
 

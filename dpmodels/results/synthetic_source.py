@@ -8,39 +8,50 @@ from functools import cached_property
 
 import numpy as np
 
+from dpmodels.codebook import Codebook
 from dpmodels.digest import release_digest
 from dpmodels.errors import FrameError
 from dpmodels.formula.cut_columns import CutColumn
+from dpmodels.formula.expression import as_category, compile_factor
+from dpmodels.formula.functions import beside, by_whole_numbers
+from dpmodels.formula.parse import quote, variables_in
+from dpmodels.formula.tally import binned
+from dpmodels.formula.values import Binned, Real
 from dpmodels.inference.ratios import DETECTION_SDS
 from dpmodels.noise import Entropy
 from dpmodels.noise.entropy import derived
 from dpmodels.postprocess.graphical.fit import fit_model
 from dpmodels.postprocess.graphical.measurements import Residuals, combined, rounds_of
 from dpmodels.postprocess.graphical.model import GraphicalModel
-from dpmodels.postprocess.graphical.structure import JunctionTree, structure_of
+from dpmodels.postprocess.graphical.structure import (
+    JunctionTree,
+    choose_structure,
+    structure_of,
+)
 from dpmodels.postprocess.residuals import Term
-from dpmodels.released import GraphRelease
-from dpmodels.results.base import STAMP
+from dpmodels.released import GraphRelease, MarginsRelease
 from dpmodels.results.call import DescribedCall
+from dpmodels.results.margin import ReleasedMargins
 
 
 @dataclass(frozen=True, eq=False)
 class SyntheticSource:
-    """A released graph with its columns; the model is computed when it is first needed."""
+    """Released margins with their columns; the model is computed when it is first needed.
+
+    `joined` are the products of a structure that was declared after the release.
+    """
 
     call: DescribedCall
-    release: GraphRelease
+    release: GraphRelease | MarginsRelease
     columns: tuple[CutColumn, ...]
+    joined: tuple[Term, ...] = ()
 
     @property
-    def stamp(self) -> str | None:
-        """The warning on tables and pictures of a simulation."""
-        return STAMP if self.release.simulated else None
-
-    @property
-    def effect(self) -> int:
-        """The design effect: rows that may be one person's."""
-        return self.release.adjacency.design_effect
+    def margins(self) -> tuple[Term, ...]:
+        """The margins that were released, of all rounds."""
+        if isinstance(self.release, MarginsRelease):
+            return ReleasedMargins(self.call, self.release).terms
+        return tuple(term for terms in self.release.margins for term in terms)
 
     @cached_property
     def codes(self) -> tuple[str, ...]:
@@ -55,12 +66,18 @@ class SyntheticSource:
     @cached_property
     def released(self) -> Residuals:
         """The released components, both rounds combined."""
+        if isinstance(self.release, MarginsRelease):
+            return ReleasedMargins(self.call, self.release).residuals
         first, *later = rounds_of(self.release, self.sizes)
         return combined(first, later[0]) if later else first
 
     @cached_property
     def tree(self) -> JunctionTree:
         """The cliques of the graph."""
+        if self.joined:
+            return structure_of(self.joined, self.sizes)
+        if isinstance(self.release, MarginsRelease):
+            return choose_structure(self.released)
         return structure_of(self.release.margins[-1], self.sizes)
 
     @cached_property
@@ -90,6 +107,31 @@ class SyntheticSource:
     def random_words(self, purpose: str, number: int) -> Entropy:
         """Return random words that the release determines: drawing discloses nothing further."""
         return derived(f"{purpose} {release_digest(self.release)}".encode(), number)
+
+
+def columns_of(call: DescribedCall) -> tuple[CutColumn, ...]:
+    """Return the variables of released margins as columns of a table; numbers have their cells."""
+    columns: list[CutColumn] = []
+    for code in dict.fromkeys(factor for table in call.tables for factor in table.factors):
+        column = _column(code, call.codebook)
+        if column.name in [before.name for before in columns]:
+            column = CutColumn(code, as_category(compile_factor(code, call.codebook), code))
+        columns.append(column)
+    return tuple(columns)
+
+
+def _column(code: str, book: Codebook) -> CutColumn:
+    """Return a factor of a margin; one of whole numbers, or cut at public breaks, as a number."""
+    value, name = compile_factor(code, book), variables_in(code)[0]
+    if isinstance(value, Real) and by_whole_numbers(value):
+        category, edges = binned(value, round(value.upper - value.lower) + 1)
+        return CutColumn(name, category, value, edges)
+    category, number = as_category(value, code), compile_factor(quote(name), book)
+    cells = category.evaluate
+    if isinstance(number, Real) and isinstance(cells, Binned) and cells.number == number.evaluate:
+        edges = beside(cells.breaks) if by_whole_numbers(number) else cells.breaks
+        return CutColumn(name, replace(category, code=number.code), number, edges)
+    return CutColumn(name if quote(name) == code else code, category)
 
 
 def released_columns(

@@ -29,6 +29,8 @@ def budget_of(
         events = terms.price(call, {"budget": guarantee}, ledger).events
         return ledger.forecast([events])[0].taken
 
+    if call.is_free:
+        return {}
     total = whole_of(ledger)
     default_delta = call.words.get("delta") is None and call.words.get("budget") is None
     if call.spends_delta and default_delta and isinstance(total, ApproxDP):

@@ -126,6 +126,16 @@ def test_what_the_released_tables_do_not_determine_is_flagged(syn):
         chain.test()
 
 
+@pytest.mark.expensive
+def test_declared_tables_of_three_columns_determine_what_pairs_do_not():
+    fit = synthetic("~ age + children + sex + drug", structure="~ sex:drug:children + age")
+    assert fit.structure == "~ children:sex:drug + age"
+    means = fit.mean("children ~ sex + drug")
+    exact = ROWS.groupby(["sex", "drug"])["children"].mean()
+    assert not means.assumes
+    assert (np.abs(means.params - exact) < 6 * means.bse_noise).all()
+
+
 def test_a_table_that_is_loaded_gives_the_same_rows_and_estimates(syn, tmp_path):
     syn.save(tmp_path / "syn.nc")
     loaded = dp.load(tmp_path / "syn.nc")

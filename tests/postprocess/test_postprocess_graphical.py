@@ -131,7 +131,7 @@ def test_a_margin_that_needs_too_many_cells_is_refused():
 def problem(tree, tau=0.3, sd=4.0):
     table = np.random.default_rng(5).gamma(0.3, 20.0, SIZES)
     released = released_from(table, [*tree.edges, *((i,) for i in EVERY)], sd, seed=6)
-    return released, Dual(released, tree, None, tau)
+    return released, Dual(released, tree, tau)
 
 
 def test_the_gradient_is_that_of_differences(tree):

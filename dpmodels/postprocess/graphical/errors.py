@@ -74,10 +74,10 @@ def _errors(
 ) -> tuple[float, float] | None:
     """Return the errors of the simulated margin and of the independent one; None if too large."""
     try:
-        exact, noisy = (one.table(term) / one.n_rows for one in (model, simulated))
+        exact, noisy = (fitted.table(term) / fitted.n_rows for fitted in (model, simulated))
     except ArgumentError:
         return None
     independent: Floats = np.ones(())
     for i in term:
         independent = np.multiply.outer(independent, simulated.table((i,)) / model.n_rows)
-    return tuple(float(np.abs(exact - other).sum() / 2) for other in (noisy, independent))  # type: ignore[return-value]
+    return tuple(float(np.abs(exact - table).sum() / 2) for table in (noisy, independent))  # type: ignore[return-value]

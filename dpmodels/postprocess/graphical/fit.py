@@ -43,7 +43,6 @@ def fit_model(
     released: Residuals,
     tree: JunctionTree,
     *,
-    base: Mapping[int, Floats] | None = None,
     penalty: float | None = None,
     most_steps: int = MOST_STEPS,
 ) -> GraphicalModel:
@@ -55,14 +54,12 @@ def fit_model(
         Components of both rounds, combined. Those inside a clique are fitted.
     tree : JunctionTree
         The graph.
-    base : mapping from variable to ndarray or None
-        Positive one-way weights whose product is the base measure; by default those released.
     penalty : float or None
         τ, positive; :func:`strength` by default.
     most_steps : int
         Of the minimisation.
     """
-    problem = Dual(released, tree, base, penalty)
+    problem = Dual(released, tree, penalty)
     return problem.model(problem.solved(most_steps))
 
 
@@ -91,11 +88,7 @@ class Dual:
     """The convex function of λ, by component, and its minimum."""
 
     def __init__(
-        self,
-        released: Residuals,
-        tree: JunctionTree,
-        base: Mapping[int, Floats] | None = None,
-        penalty: float | None = None,
+        self, released: Residuals, tree: JunctionTree, penalty: float | None = None
     ) -> None:
         self.tree, self.n_rows = tree, released.n_rows
         placed = ((part, tree.clique_of(part)) for part in released.tables if part)
@@ -109,7 +102,7 @@ class Dual:
         tau = strength(released, tree) if penalty is None else penalty
         self._penalties = tau * np.repeat(sds**2, sizes)
         self._tolerance = TOLERANCE * float(sds.min()) / self.n_rows
-        self._base = self._log_base(one_way_base(released) if base is None else base)
+        self._base = self._log_base(one_way_base(released))
 
     def _log_base(self, base: Mapping[int, Floats]) -> list[Floats]:
         """Return the logarithm of the base measure, each variable in one clique."""

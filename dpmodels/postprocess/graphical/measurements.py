@@ -11,7 +11,7 @@ multiples of one matrix: :mod:`dpmodels.postprocess.residuals`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +26,7 @@ from dpmodels.postprocess.residuals import (
     subsets,
     unlike,
 )
-from dpmodels.released import GraphRelease, MarginsRelease
+from dpmodels.released import GraphRelease
 from dpmodels.typing import Floats
 
 
@@ -95,18 +95,11 @@ def residuals_from(
     return Residuals(sizes, tables, sds)
 
 
-def rounds_of(
-    release: GraphRelease | MarginsRelease, sizes: tuple[int, ...], terms: Sequence[Term] = ()
-) -> tuple[Residuals, ...]:
-    """Read all rounds of a release of Gaussian components.
-
-    `terms` are the requested margins of a :class:`~dpmodels.released.MarginsRelease`, which does
-    not name them.
-    """
-    rounds = release.margins if isinstance(release, GraphRelease) else (tuple(terms),)
+def rounds_of(release: GraphRelease, sizes: tuple[int, ...]) -> tuple[Residuals, ...]:
+    """Read all rounds of a release of components."""
     result, position, n_read = [], 0, 0
     public_rows = release.adjacency.n_public
-    for margins in rounds:
+    for margins in release.margins:
         parts = components(margins)
         noisy = parts[int(public_rows) :]
         length = sum(cells(part, sizes) for part in parts)

@@ -8,7 +8,6 @@ the first, each over variables that occur nowhere else (Lauritzen and Spiegelhal
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -136,14 +135,3 @@ def log_summed(table: Floats, term: Term, part: Term) -> Floats:
     peak = table.max(axis=axes, keepdims=True)
     total = np.log(np.exp(table - peak).sum(axis=axes, keepdims=True)) + peak
     return np.asarray(total.reshape([table.shape[k] for k, i in enumerate(term) if i in part]))
-
-
-def independent(tree: JunctionTree, one_way: dict[int, Floats], n_rows: float) -> GraphicalModel:
-    """Return the model in which all variables are independent, from positive one-way margins."""
-    tables = []
-    for clique in tree.cliques:
-        table = np.full((1,) * len(clique), n_rows)
-        for i in clique:
-            table = table * expanded(one_way[i] / math.fsum(one_way[i]), (i,), clique)
-        tables.append(np.asarray(table))
-    return GraphicalModel(tree, n_rows, tuple(tables))

@@ -35,8 +35,8 @@ def sample(model: GraphicalModel, n_rows: int, entropy: Entropy) -> Integers:
         axes = [clique.index(i) for i in (*separator, *new)]
         probabilities = table.transpose(axes).reshape(cells(separator, sizes), -1)
         groups = _flat(codes, separator, sizes)
-        drawn = divided(groups, probabilities, entropy)
-        codes[:, list(new)] = np.column_stack(np.unravel_index(drawn, shape(new, sizes)))
+        cells_of = divided(groups, probabilities, entropy)
+        codes[:, list(new)] = np.column_stack(np.unravel_index(cells_of, shape(new, sizes)))
     return codes
 
 

@@ -2,9 +2,10 @@
 
 The weight of a pair is the part of its dependence that stands above the noise: over its k cells
 ``Σ max(|D| − 1.5 sd, 0)``, D the released table less the product of its margins over the number of
-rows; less what noise alone is expected to give and 3 standard deviations of that, ``(.0586 k +
-3 · .2056 √k) sd``. Cliques grow greedily: each variable joins the part of an earlier clique to
-which its weights have the largest sum, and edges of weight 0 are not taken.
+rows; less what noise alone gives: its mean and 3 standard deviations, ``(.0586 k + 3 · .2056 √k)
+sd``, or of many pairs what one of them is expected to exceed by noise. Cliques grow greedily: each
+variable joins the part of an earlier clique to which its weights have the largest sum, and edges of
+weight 0 are not taken.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from functools import cached_property
 from itertools import combinations
 
 import numpy as np
+from scipy.special import gammaincinv
 
 from dpmodels.errors import ArgumentError
 from dpmodels.postprocess.graphical.measurements import Residuals
@@ -28,6 +30,9 @@ WIDTH = 4
 # Noise sds that a cell's dependence must exceed, and standard deviations of the sum that the excess
 # must: choices, by simulated tables.
 THRESHOLD, CLEAR_SDS = 1.5, 3.0
+# Edges that noise alone is expected to give if all columns are independent: a choice, by simulated
+# tables (benchmarks/synth.py, "constants").
+FALSE_EDGES = 1.0
 # Mean and standard deviation of max(|z| - 1.5, 0), z standard normal.
 MEAN_EXCESS, SD_EXCESS = 0.0586, 0.2056
 
@@ -60,8 +65,8 @@ class JunctionTree:
 
     def clique_of(self, term: Term) -> int | None:
         """Return the position of the first clique that contains a term; None if none does."""
-        found = (k for k, clique in enumerate(self.cliques) if set(term) <= set(clique))
-        return next(found, None)
+        positions = (k for k, clique in enumerate(self.cliques) if set(term) <= set(clique))
+        return next(positions, None)
 
 
 def pair_weights(released: Residuals) -> Floats:
@@ -77,9 +82,19 @@ def pair_weights(released: Residuals) -> Floats:
         rows, columns = (np.maximum(table.sum(axis=axis), 0.0) for axis in (1, 0))
         even = np.outer(rows, columns) / max(float(rows.sum()), 1.0)
         excess = float(np.maximum(np.abs(table - even) - THRESHOLD * sd, 0.0).sum())
-        by_noise = MEAN_EXCESS * table.size + CLEAR_SDS * SD_EXCESS * math.sqrt(table.size)
-        weights[left, right] = weights[right, left] = max(excess - by_noise * sd, 0.0)
+        by_noise = excess_by_noise(table.size, len(released.pairs)) * sd
+        weights[left, right] = weights[right, left] = max(excess - by_noise, 0.0)
     return weights
+
+
+def excess_by_noise(n_cells: int, n_pairs: int) -> float:
+    """Return the sum of excesses over cells, in noise sds, that dependence has to exceed.
+
+    The sum has about the gamma distribution with its mean and variance.
+    """
+    mean, sd = MEAN_EXCESS * n_cells, SD_EXCESS * math.sqrt(n_cells)
+    quantile = gammaincinv((mean / sd) ** 2, 1 - min(FALSE_EDGES / n_pairs, 1.0)) * sd**2 / mean
+    return max(mean + CLEAR_SDS * sd, float(quantile))
 
 
 def choose_structure(
