@@ -7,14 +7,15 @@ import secrets
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
 
 from dpmodels.codebook import Codebook
 from dpmodels.disclosures.verb import disclosure
 from dpmodels.errors import ArgumentError, LedgerError, NotAvailable, PrivacyError
 from dpmodels.gateway.calls import PublicTable, call_of_sent, read_sent
 from dpmodels.gateway.schedule import Clock, Starter, TableQueue
-from dpmodels.gateway.settings import Gate
+from dpmodels.gateway.settings import ASSUMED_ROWS, Gate
 from dpmodels.gateway.state import (
     ANSWERED,
     FAILED,
@@ -29,6 +30,9 @@ from dpmodels.gateway.worker import is_charged
 from dpmodels.models.replay import all_verbs
 from dpmodels.privacy import Ledger
 from dpmodels.privacy.ledger_head import locked
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _MOST_SIMULATED: Final = 10_000
 _NO_ANSWER: Final = (
@@ -51,6 +55,7 @@ class Service:
 
     def __init__(self, gate: Gate, start: Starter | None = None) -> None:
         self.gate, self.state, self._alone = gate, State(gate.folder), ExitStack()
+        self._predicting = Lock()
         self._alone.enter_context(locked(gate.folder / "gate.db", 0.5))
         self.clock = Clock(gate.server.tick_seconds)
         self.ledgers: dict[str, Ledger] = {}
@@ -110,6 +115,11 @@ class Service:
         self.state.set_job(job.id, QUEUED, public_at=queued.public_at)
         self.queues[job.table].put(queued)
         return queued
+
+    def open_tables(self, analyst: str) -> list[str]:
+        """Return the names of the tables in which an analyst has a purse."""
+        name = self.gate.analysts[analyst].purse
+        return [table for table in self.tables if name in self.gate.purses[table]]
 
     def purse(self, analyst: str, table: str) -> Ledger:
         """Return the ledger of an analyst's purse; NotAvailable if there is none."""
@@ -205,6 +215,18 @@ class Service:
         price = self.tables[table].price(call_of_sent(sent), purse)
         texts = ("mechanism", "cost", "total", "fits")
         return {name: getattr(price, name) for name in texts}
+
+    def predicted(self, analyst: str, table: str, body: bytes, n_rows: int) -> pd.DataFrame | None:
+        """Predict the estimates of a request on assumed rows, one request after another."""
+        purse, call = self.purse(analyst, table), call_of_sent(read_sent(body))
+        with self._predicting:
+            return self.tables[table].predicted(call, purse, n_rows)
+
+    def assumed_n(self, table: str) -> int | None:
+        """Return the number of rows, if public, or the curator's bound where it is not known."""
+        facts, bound = self.tables[table], self.gate.tables[table].n_at_most
+        is_declared = bound < ASSUMED_ROWS and facts.adjacency.n_public
+        return facts.n_rows or (bound if is_declared and facts.adjacency.person is None else None)
 
     def public(self, analyst: str, table: str) -> dict[str, Any]:
         """Return the public facts of a table and the state of the purse."""
