@@ -198,7 +198,7 @@ def page_routes(service: Service, admit: Admit, refusal: Refusal) -> list[Route]
 
 def _printable(value: object) -> object:
     """Return a text without characters that act on a page; templates escape it."""
-    return plain(value) if type(value) is str else value
+    return value if type(value) is not str or value.isprintable() else plain(value)
 
 
 def _date(seconds: float) -> str:

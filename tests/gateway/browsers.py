@@ -14,7 +14,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import HTTPCookieProcessor, build_opener
 
-from gates import ROWS, gate
+from gates import gate
 
 from dpmodels.codebook import Codebook
 from dpmodels.gateway.schedule import Worker
@@ -38,7 +38,7 @@ def answering(settings, path):
     near, far = Pipe()
     thread = _Threaded(target=partial(_answer, settings, path, far), daemon=True)
     thread.start()
-    return Worker(thread, near, ROWS)
+    return Worker(thread, near, None)  # As of a CSV file
 
 
 def _answer(settings, path, connection):
