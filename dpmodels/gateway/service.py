@@ -39,6 +39,7 @@ _NO_ANSWER: Final = (
     "the job has no answer: it failed or ran out of time. What it charged stays spent; the purse "
     "shows it"
 )
+_ENDS: Final = tuple(f"job {state}" for state in (ANSWERED, REFUSED, FAILED))
 _HIDDEN: Final = ("user", "host", "hash", "version")
 
 
@@ -293,5 +294,16 @@ class Service:
                 }
                 for name, ledger in self.ledgers.items()
             },
-            "audit": self.state.audit(),
+            "audit": self._register(),
         }
+
+    def _register(self) -> list[dict[str, Any]]:
+        """Return the audit log, in which jobs end when their outcome becomes public."""
+        public_at = {job.id: job.public_at for job in self.state.jobs()}
+        lines = []
+        for line in self.state.audit():
+            if line["action"] in _ENDS:
+                line["time"] = max(line["time"], public_at[line["job"]])
+            if line["action"] not in _ENDS or public_at[line["job"]] <= self.clock.now():
+                lines.append(line)
+        return sorted(lines, key=lambda line: float(line["time"]))

@@ -25,11 +25,18 @@ from dpmodels.privacy import Ledger
 
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)>\u202eage'
 ASK = {"verb": "mean", "formula": "age ~ sex", "eps": "0.5", "n": "400", "plan": "1"}
-FAILS = "age > 43"  # A condition on which the worker fails after the charge
+# Conditions on which the worker fails after the charge, and ends without an outcome.
+FAILS, DIES = "age > 43", "age > 42"
+SECRET = "3.1415926"  # In a row of the table
 
 
 class _Threaded(Thread):
+    """A thread in the place of a process, which ends with its connection."""
+
     def kill(self):
+        pass
+
+    def join(self, timeout=None):
         pass
 
 
@@ -46,14 +53,19 @@ def _answer(settings, path, connection):
     with suppress(EOFError, OSError):
         while True:
             job = connection.recv()
+            condition = job["request"]["words"].get("subset", "")
             outcome = _outcome(job, settings, book, ledger)
-            fails = FAILS in job["request"]["words"].get("subset", "")
-            connection.send((FAILED, {}) if fails else outcome)
+            if DIES in condition:
+                connection.close()
+            connection.send((FAILED, {}) if FAILS in condition else outcome)
 
 
 def started(folder, **settings):
     """Return a running service and a token of each analyst."""
-    service = Service(gate(folder, **settings), answering)
+    declared = gate(folder, **settings)
+    with open(folder / "visits.csv", "a") as table:
+        table.write(f"41,{SECRET},F\n")
+    service = Service(declared, answering)
     return service, {name: service.state.issue_token(name, 1) for name in ("ann", "bob", "eve")}
 
 
