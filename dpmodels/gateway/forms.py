@@ -15,28 +15,21 @@ from dpmodels.errors import ArgumentError
 from dpmodels.gateway.calls import FORBIDDEN, MOST_BYTES
 from dpmodels.models.replay import all_verbs
 from dpmodels.parameter_texts import ParameterDoc, members, parameter_docs, read, signature
-from dpmodels.verbs import Verb
 
 _MOST_FIELDS: Final = 200
 _MOST_ROWS: Final = 1_000_000_000
 _TRUTHS: Final = {"yes": True, "no": False}
-_BUDGET: Final = {
-    "eps": ("eps", "such as 0.2, or 1/5 of what the purse has left"),
-    "delta": ("delta", "such as 1e-6, for Gaussian noise; empty for the verb's default"),
-    "rho": ("rho", "such as 0.05, instead of eps and delta"),
-}
-_AMOUNT: Final = (float, str)
 _SHARED: Final = ("mechanism", "subset")
+_BUDGET: Final = {"eps": (float, str), "delta": (float,), "rho": (float,)}
 
 
 class Field(NamedTuple):
     """An option as a form shows it: a list of choices, or a text."""
 
     name: str
-    label: str
     hint: str
     value: str
-    choices: tuple[str, ...] = ()
+    choices: tuple[str, ...]
 
 
 async def limited_body(request: Request) -> bytes | None:
@@ -59,32 +52,31 @@ def chosen_verb(form: Mapping[str, str]) -> str:
     return form["verb"] if form.get("verb") in all_verbs() else "mean"
 
 
-def budget_fields(form: Mapping[str, str], *, concentrated: bool) -> list[Field]:
-    """Return the fields of a budget: rho only if that of the purse is one."""
-    return [
-        Field(name, label, hint, form.get(name, ""))
-        for name, (label, hint) in _BUDGET.items()
-        if concentrated or name != "rho"
-    ]
-
-
-def option_fields(verb: str, form: Mapping[str, str]) -> list[Field]:
-    """Return the fields of the options that a verb declares and an analyst may set."""
-    declared = all_verbs()[verb]
-    docs = parameter_docs(inspect.getdoc(declared.function) or "")
+def option_fields(form: Mapping[str, str]) -> list[Field]:
+    """Return the fields of the options that the verb declares and an analyst may set."""
+    verb = chosen_verb(form)
+    docs = parameter_docs(inspect.getdoc(all_verbs()[verb].function) or "")
     fields = []
-    for name, annotation in _annotations(declared).items():
-        doc, kinds = docs.get(name, ParameterDoc()), members(annotation)
+    for name, (kinds, default) in _options(verb).items():
+        doc = docs.get(name, ParameterDoc())
         is_kept = form.get("shown", verb) == verb or name in _SHARED
-        value = form.get(name, "") if is_kept else ""
-        choices = _choices(kinds, doc.choices, declared.options.get(name))
-        fields.append(Field(name, name, doc.text, value, choices))
+        choices = _choices(kinds, doc.choices, default)
+        fields.append(Field(name, doc.text, form.get(name, "") if is_kept else "", choices))
     return fields
 
 
-def _choices(
-    kinds: Iterable[object], documented: Iterable[str], default: object
-) -> tuple[str, ...]:
+def _options(verb: str) -> dict[str, tuple[tuple[Any, ...], object]]:
+    """Return what a verb's options may be, and their defaults."""
+    declared = all_verbs()[verb]
+    parameters = signature(declared.function)
+    return {
+        name: (members(parameters[name].annotation), parameters[name].default)
+        for name in (*declared.options, *_SHARED)
+        if name in parameters and name not in FORBIDDEN
+    }
+
+
+def _choices(kinds: tuple[Any, ...], documented: Iterable[str], default: object) -> tuple[str, ...]:
     """Return the choices of an option, empty if it is a text or a number."""
     if {int, float} & set(kinds):
         return ()
@@ -94,31 +86,12 @@ def _choices(
     return tuple(name for name in listed if name != "none" or default is not None)
 
 
-def _annotations(verb: Verb) -> dict[str, Any]:
-    """Return the annotations of the options that an analyst may set, and of shared ones."""
-    names = (*verb.options, *_SHARED)
-    parameters = signature(verb.function)
-    return {
-        name: parameters[name].annotation
-        for name in names
-        if name in parameters and name not in FORBIDDEN
-    }
-
-
 def request_of(form: Mapping[str, str]) -> bytes:
-    """Return what was entered as a request, the same as from a program.
-
-    Raises
-    ------
-    ArgumentError
-        If a value does not have the type of its option.
-    """
+    """Return what was entered as a request; an ArgumentError if a value has another type."""
     verb, words = chosen_verb(form), dict[str, object]()
-    kinds = {name: members(kind) for name, kind in _annotations(all_verbs()[verb]).items()}
-    kinds |= {"eps": _AMOUNT, "delta": (float,), "rho": (float,)}
-    for name, allowed in kinds.items():
-        entered = form.get(name, "").strip()
-        if entered:
+    kinds = {name: allowed for name, (allowed, _) in _options(verb).items()}
+    for name, allowed in {**kinds, **_BUDGET}.items():
+        if entered := form.get(name, "").strip():
             words[name] = _value(name, allowed, entered)
     request = {"verb": verb, "formula": form.get("formula", "").strip(), "words": words}
     return json.dumps(request).encode()

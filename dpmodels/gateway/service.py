@@ -15,7 +15,7 @@ from dpmodels.disclosures.verb import disclosure
 from dpmodels.errors import ArgumentError, LedgerError, NotAvailable, PrivacyError
 from dpmodels.gateway.calls import PublicTable, call_of_sent, read_sent
 from dpmodels.gateway.schedule import Clock, Starter, TableQueue
-from dpmodels.gateway.settings import ASSUMED_ROWS, Gate
+from dpmodels.gateway.settings import Gate
 from dpmodels.gateway.state import (
     ANSWERED,
     FAILED,
@@ -30,6 +30,7 @@ from dpmodels.gateway.worker import is_charged
 from dpmodels.models.replay import all_verbs
 from dpmodels.privacy import Ledger
 from dpmodels.privacy.ledger_head import locked
+from dpmodels.sessions.plan import predicted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -221,13 +222,7 @@ class Service:
         """Predict the estimates of a request on assumed rows, one request after another."""
         purse, call = self.purse(analyst, table), call_of_sent(read_sent(body))
         with self._predicting:
-            return self.tables[table].predicted(call, purse, n_rows)
-
-    def assumed_n(self, table: str) -> int | None:
-        """Return the number of rows, if public, or the curator's bound where it is not known."""
-        facts, bound = self.tables[table], self.gate.tables[table].n_at_most
-        is_declared = bound < ASSUMED_ROWS and facts.adjacency.n_public
-        return facts.n_rows or (bound if is_declared and facts.adjacency.person is None else None)
+            return predicted(self.tables[table].priced(call, purse), n_rows)
 
     def public(self, analyst: str, table: str) -> dict[str, Any]:
         """Return the public facts of a table and the state of the purse."""
@@ -299,11 +294,10 @@ class Service:
 
     def _register(self) -> list[dict[str, Any]]:
         """Return the audit log, in which jobs end when their outcome becomes public."""
-        public_at = {job.id: job.public_at for job in self.state.jobs()}
+        ends = {job.id: job.public_at for job in self.state.jobs()}
         lines = []
         for line in self.state.audit():
-            if line["action"] in _ENDS:
-                line["time"] = max(line["time"], public_at[line["job"]])
-            if line["action"] not in _ENDS or public_at[line["job"]] <= self.clock.now():
-                lines.append(line)
+            end = ends[line["job"]] if line["action"] in _ENDS else 0.0
+            if end <= self.clock.now():
+                lines.append({**line, "time": max(line["time"], end)})
         return sorted(lines, key=lambda line: float(line["time"]))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Settings = TypeVar("Settings", bound="DataclassInstance")
 _MOST_BYTES: Final = 1_000_000
 # Rows assumed for time limits where their number is private.
-ASSUMED_ROWS: Final = 1_000_000
+_ASSUMED_ROWS: Final = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class TableSettings:
     # The time limit of a job: seconds, plus seconds for a million cells of its variables.
     least_seconds: float = 5.0
     seconds_per_million: float = 20.0
-    n_at_most: int = ASSUMED_ROWS  # For time limits, where the number of rows is private
+    n_at_most: int = _ASSUMED_ROWS  # For time limits, where the number of rows is private
 
     @property
     def guarantee(self) -> Guarantee:

@@ -7,13 +7,13 @@ from folded import each
 
 from dpmodels.errors import ArgumentError
 from dpmodels.gateway.calls import FORBIDDEN, call_of_sent, read_sent
-from dpmodels.gateway.forms import assumed_n, budget_fields, option_fields, request_of
+from dpmodels.gateway.forms import assumed_n, option_fields, request_of
 from dpmodels.models.replay import all_verbs
 
 
 @each("verb", all_verbs())
 def test_a_verb_has_fields_for_what_an_analyst_may_set(verb):
-    fields = {field.name: field for field in option_fields(verb, {})}
+    fields = {field.name: field for field in option_fields({"verb": verb})}
     assert set(fields) >= set(all_verbs()[verb].options) - set(FORBIDDEN)
     assert not set(fields) & set(FORBIDDEN)
     assert all(field.hint for field in fields.values())
@@ -57,12 +57,13 @@ def test_a_value_of_another_type_is_refused_by_name():
     assert (assumed_n({"n": "20,190"}), assumed_n({})) == (20_190, None)
 
 
-def test_a_rho_is_entered_where_the_purse_has_one():
-    assert [field.name for field in budget_fields({}, concentrated=False)] == ["eps", "delta"]
-    assert [field.name for field in budget_fields({}, concentrated=True)][-1] == "rho"
-
-
 def test_options_of_another_verb_are_not_kept():
-    form = {"shown": "hist", "breaks": "5", "mechanism": "gaussian", "subset": "x > 1"}
-    values = {field.name: field.value for field in option_fields("survfit", form)}
+    form = {
+        "verb": "survfit",
+        "shown": "hist",
+        "breaks": "5",
+        "mechanism": "gaussian",
+        "subset": "x > 1",
+    }
+    values = {field.name: field.value for field in option_fields(form)}
     assert (values["breaks"], values["subset"]) == ("", "x > 1")

@@ -26,20 +26,15 @@ for (const input of document.querySelectorAll("[data-names]")) {
   });
 }
 
-// A job that waits: the time that is left, and its outcome when it is handed out.
-const waiting = document.getElementById("waiting");
+// A job that waits: the seconds to its public time, when the page is loaded anew.
+const waiting = document.querySelector("#waiting progress");
 if (waiting) {
-  const left = document.getElementById("left"), bar = waiting.querySelector("progress");
-  const look = async () => {
-    const answer = await fetch(waiting.dataset.state).catch(() => null);
-    if (answer && (answer.redirected || !answer.ok)) return location.reload();
-    const job = answer ? await answer.json() : {state: waiting.dataset.was, seconds_left: 5};
-    if (job.state !== waiting.dataset.was) return location.reload();
-    if (bar) {
-      left.textContent = Math.ceil(job.seconds_left);
-      bar.value = bar.max - job.seconds_left;
-    }
-    setTimeout(look, job.seconds_left ? Math.min(1000 * job.seconds_left + 100, 1000) : 2000);
-  };
-  setTimeout(look, 500);
+  const left = document.getElementById("left");
+  const ends = Date.now() + 1000 * waiting.max + 300;
+  setInterval(() => {
+    const seconds = Math.max((ends - Date.now()) / 1000, 0);
+    left.textContent = Math.ceil(seconds);
+    waiting.value = waiting.max - seconds;
+    if (!seconds) location.reload();
+  }, 500);
 }
