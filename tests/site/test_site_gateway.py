@@ -22,7 +22,8 @@ PAGES = {
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory):
     """The address and tokens of a gateway without ticks."""
-    service, tokens = started(tmp_path_factory.mktemp("site"), eps=50.0, amount=20.0)
+    folder = tmp_path_factory.mktemp("site")
+    service, tokens = started(folder, eps=50.0, amount=20.0, least_seconds=1.0, n_at_most=1000)
     with serving(service) as url:
         yield url, tokens
 
