@@ -139,8 +139,8 @@ class Pages:
             if status == 401:
                 self._sessions.close(cookie)
                 return _to("/sign-in")
-            is_form = visit is not None and "plan" in visit.form and status in (409, 422)
-            name = "table.html" if is_form else "problem.html"
+            is_plan = visit is not None and answered is _planned and status in (409, 422)
+            name = "table.html" if is_plan else "problem.html"
             return _page(name, visit, status, message=message)
 
     def _form(self, request: Request, body: bytes | None, cookie: str) -> Mapping[str, str]:

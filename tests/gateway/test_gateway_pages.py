@@ -147,6 +147,8 @@ def test_a_curator_sees_tables_purses_jobs_and_the_register(gate, ann, eve):
     assert all(name in curator for name in ("visits", "ann", "bob", "eve", "first come"))
     assert job in eve.get("/jobs").text
     assert "Asked by ann" in eve.get(job).text
+    again = eve.send(f"{job}/approve", plan="1")
+    assert (again.status, "does not wait for approval" in again.text) == (422, True)
     assert "job accepted" in eve.get("/curator/register").text
     assert "Disclosure report of visits" in eve.get("/curator/visits/disclosure").text
     assert eve.get("/tables/visits").status == 404
