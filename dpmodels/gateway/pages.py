@@ -236,15 +236,17 @@ def _answer(visit: Visit) -> Answer:
 
 def _file(visit: Visit, kind: str) -> Response:
     """Return an answer as a file: the result, its table, or one of its pictures."""
-    content: str | bytes = visit.service.answer(visit.analyst, visit.place)
-    number = visit.form.get("number", "0")
+    content: str | bytes
     if kind == "text/csv":
         content = _answer(visit).csv
     elif kind == "image/png":
         drawn = {str(i): png for i, (_, png, _) in enumerate(_answer(visit).pictures)}
+        number = visit.form.get("number", "0")
         if number not in drawn:
             raise NotAvailable("there is no such picture")
         content = drawn[number]
+    else:
+        content = visit.service.answer(visit.analyst, visit.place)
     return Response(content, media_type=kind, headers=_HEADERS)
 
 

@@ -86,6 +86,11 @@ def test_a_cookie_is_replaced_when_somebody_signs_in(gate):
     stranger = Browser(gate[0])
     stranger.cookies.set_cookie(before)
     assert stranger.get("/jobs").path == "/sign-in"
+    (first,) = browser.cookies
+    browser.sign_in(gate[2]["ann"])
+    stranger.cookies.set_cookie(first)
+    assert stranger.get("/jobs").path == "/sign-in"
+    assert browser.get("/jobs").path == "/jobs"
 
 
 def test_a_revoked_token_ends_its_sessions(tmp_path):
