@@ -22,7 +22,7 @@ from dpmodels.external_files import conform, parse
 from dpmodels.models.assumed_rows import assumed_rows
 from dpmodels.models.replay import all_verbs
 from dpmodels.privacy import ZCDP, Adjacency, Ledger
-from dpmodels.sessions.call import Call, Terms
+from dpmodels.sessions.call import Call, Priced, Terms
 from dpmodels.sessions.plan import budget_of
 from dpmodels.sessions.session import Calls
 from dpmodels.sites import parties
@@ -157,13 +157,17 @@ class PublicTable:
 
     def price(self, call: Call, ledger: Ledger) -> Price:
         """Price a call on the ledger of a purse; typed errors if the call is invalid."""
-        priced = self.terms.price(call, budget_of(call, self.terms, ledger, None), ledger)
+        priced = self.priced(call, ledger)
         (step,) = ledger.forecast([priced.events])
         strategy = priced.choice[0]
         once = getattr(strategy, "passes", "many" if priced.spec.passes else "one") == "one"
         columns = len(priced.spec.private.codebook)
         texts = step.price.describe(), step.total.describe()
         return Price(priced.mechanism, *texts, step.fits, columns, 1 if once else 10)
+
+    def priced(self, call: Call, ledger: Ledger) -> Priced:
+        """Return the mechanism, the plan and the charge of a call."""
+        return self.terms.price(call, budget_of(call, self.terms, ledger, None), ledger)
 
     def require_fit(self, call: Call, ledger: Ledger) -> Price:
         """Price a call; a LedgerError if it does not fit."""

@@ -1,7 +1,8 @@
 """The gateway over HTTP: who sends a request, how often, and what is answered.
 
-Every error is a status with a JSON object of two texts, ``error`` and ``message``; no trace leaves
-the server. Handlers that compute run in threads.
+Programs use what is below ``/v1``, and browsers the pages of :mod:`dpmodels.gateway.pages`. To a
+program every error is a status with a JSON object of two texts, ``error`` and ``message``; no trace
+leaves the server. Handlers that compute run in threads.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import hashlib
 import time
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from functools import partial
 from threading import Lock
 from typing import Any, Final
 
@@ -23,7 +24,9 @@ from starlette.routing import Route
 
 from dpmodels.errors import DPModelsError, GatewayError, LedgerError, NotAvailable, PrivacyError
 from dpmodels.gateway.calls import MOST_BYTES
+from dpmodels.gateway.forms import limited_body
 from dpmodels.gateway.openapi import openapi
+from dpmodels.gateway.pages import page_routes
 from dpmodels.gateway.service import Service
 
 _BEARER: Final = "Bearer "
@@ -36,6 +39,10 @@ _PLAIN_HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
 }
+_UNREADABLE: Final = (
+    *(RecursionError, MemoryError, ArithmeticError),
+    *(ValueError, TypeError, LookupError),
+)
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -122,6 +129,7 @@ def application(service: Service) -> Starlette:
         route("/v1/overview", "GET", lambda of, who, _, __: of.overview(who)),
     ]
     handlers: Any = {HTTPException: _refused, Exception: _unexpected}
+    routes += page_routes(service, doorkeeper.analyst, partial(_refusal, service))
     return Starlette(routes=routes, exception_handlers=handlers)
 
 
@@ -133,16 +141,12 @@ def _handler(service: Service, doorkeeper: Doorkeeper, answer: Callable[..., obj
         try:
             analyst = doorkeeper.analyst(header)
             return _response(answer(service, analyst, place, body))
-        except DPModelsError as error:
-            return _typed(service, analyst, error)
-        except (RecursionError, MemoryError, ArithmeticError, ValueError, TypeError, LookupError):
-            return _error(422, "ArgumentError", "the request cannot be read: simplify it")
-        except Exception:
-            return _error(503, "GatewayError", "the gateway cannot answer at present: try again")
+        except Exception as error:
+            return _error(*_refusal(service, analyst, error))
 
     async def handle(request: Request) -> Response:
         place = request.path_params.get("table", request.path_params.get("job", ""))
-        body = await _body(request)
+        body = await limited_body(request)
         if body is None:
             return _error(413, "GatewayError", f"at most {MOST_BYTES:,} bytes are read")
         return await run_in_threadpool(
@@ -152,30 +156,24 @@ def _handler(service: Service, doorkeeper: Doorkeeper, answer: Callable[..., obj
     return handle
 
 
-async def _body(request: Request) -> bytes | None:
-    """Read a body of limited size, None if it is longer."""
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MOST_BYTES:
-            return None
-    return body
-
-
 def _response(value: Any) -> Response:
     if isinstance(value, Response):
         return value
     return JSONResponse(value, headers=_PLAIN_HEADERS)
 
 
-def _typed(service: Service, analyst: str, error: DPModelsError) -> Response:
-    statuses = ((NotAvailable, 404), (PrivacyError, 403), (LedgerError, 409))
-    status = next((code for kind, code in statuses if isinstance(error, kind)), 422)
+def _refusal(service: Service, analyst: str, error: Exception) -> tuple[int, str, str]:
+    """Return the status, the name and the message of an error."""
     if isinstance(error, GatewayError):
-        status = error.status
-    else:
+        return error.status, "GatewayError", str(error)
+    if isinstance(error, DPModelsError):
+        statuses = ((NotAvailable, 404), (PrivacyError, 403), (LedgerError, 409))
+        status = next((code for kind, code in statuses if isinstance(error, kind)), 422)
         service.state.log(analyst, "request refused", error=type(error).__name__, status=status)
-    return _error(status, type(error).__name__, str(error))
+        return status, type(error).__name__, str(error)
+    if isinstance(error, _UNREADABLE):
+        return 422, "ArgumentError", "the request cannot be read: simplify it"
+    return 503, "GatewayError", "the gateway cannot answer at present: try again"
 
 
 def _error(status: int, error: str, message: str) -> Response:
@@ -196,12 +194,7 @@ def _accepted(described: dict[str, Any]) -> Response:
 
 
 def _tables(service: Service, analyst: str, _: str, __: bytes) -> dict[str, Any]:
-    names = []
-    for name in service.tables:
-        with suppress(NotAvailable):
-            service.purse(analyst, name)
-            names.append(name)
-    return {"analyst": analyst, "tables": names}
+    return {"analyst": analyst, "tables": service.open_tables(analyst)}
 
 
 def _answer(service: Service, analyst: str, job: str, _: bytes) -> Response:

@@ -7,7 +7,8 @@ import secrets
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
 
 from dpmodels.codebook import Codebook
 from dpmodels.disclosures.verb import disclosure
@@ -29,12 +30,17 @@ from dpmodels.gateway.worker import is_charged
 from dpmodels.models.replay import all_verbs
 from dpmodels.privacy import Ledger
 from dpmodels.privacy.ledger_head import locked
+from dpmodels.sessions.plan import predicted
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _MOST_SIMULATED: Final = 10_000
 _NO_ANSWER: Final = (
     "the job has no answer: it failed or ran out of time. What it charged stays spent; the purse "
     "shows it"
 )
+_ENDS: Final = tuple(f"job {state}" for state in (ANSWERED, REFUSED, FAILED))
 _HIDDEN: Final = ("user", "host", "hash", "version")
 
 
@@ -51,6 +57,7 @@ class Service:
 
     def __init__(self, gate: Gate, start: Starter | None = None) -> None:
         self.gate, self.state, self._alone = gate, State(gate.folder), ExitStack()
+        self._predicting = Lock()
         self._alone.enter_context(locked(gate.folder / "gate.db", 0.5))
         self.clock = Clock(gate.server.tick_seconds)
         self.ledgers: dict[str, Ledger] = {}
@@ -110,6 +117,11 @@ class Service:
         self.state.set_job(job.id, QUEUED, public_at=queued.public_at)
         self.queues[job.table].put(queued)
         return queued
+
+    def open_tables(self, analyst: str) -> list[str]:
+        """Return the names of the tables in which an analyst has a purse."""
+        name = self.gate.analysts[analyst].purse
+        return [table for table in self.tables if name in self.gate.purses[table]]
 
     def purse(self, analyst: str, table: str) -> Ledger:
         """Return the ledger of an analyst's purse; NotAvailable if there is none."""
@@ -206,6 +218,12 @@ class Service:
         texts = ("mechanism", "cost", "total", "fits")
         return {name: getattr(price, name) for name in texts}
 
+    def predicted(self, analyst: str, table: str, body: bytes, n_rows: int) -> pd.DataFrame | None:
+        """Predict the estimates of a request on assumed rows, one request after another."""
+        purse, call = self.purse(analyst, table), call_of_sent(read_sent(body))
+        with self._predicting:
+            return predicted(self.tables[table].priced(call, purse), n_rows)
+
     def public(self, analyst: str, table: str) -> dict[str, Any]:
         """Return the public facts of a table and the state of the purse."""
         purse, facts = self.purse(analyst, table), self.tables[table]
@@ -271,5 +289,15 @@ class Service:
                 }
                 for name, ledger in self.ledgers.items()
             },
-            "audit": self.state.audit(),
+            "audit": self._register(),
         }
+
+    def _register(self) -> list[dict[str, Any]]:
+        """Return the audit log, in which jobs end when their outcome becomes public."""
+        ends = {job.id: job.public_at for job in self.state.jobs()}
+        lines = []
+        for line in self.state.audit():
+            end = ends[line["job"]] if line["action"] in _ENDS else 0.0
+            if end <= self.clock.now():
+                lines.append({**line, "time": max(line["time"], end)})
+        return sorted(lines, key=lambda line: float(line["time"]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from dpmodels.design import PrivateDesign
 from dpmodels.design.bound_rows import BoundRows
@@ -15,6 +16,9 @@ from dpmodels.results.plan import PlannedCall, PlanResult
 from dpmodels.sessions.call import Call, Priced, Terms
 from dpmodels.sessions.shares import budget_options, whole_of
 from dpmodels.statistics.moments import is_moments
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def budget_of(
@@ -41,15 +45,21 @@ def budget_of(
     return budget_options(call.words, total, share, fraction_used)
 
 
-def _identified(priced: Priced, n_rows: int) -> float:
-    """Return the expected share of identified estimates; nan where rows cannot be assumed."""
+def predicted(priced: Priced, n_rows: int) -> pd.DataFrame | None:
+    """Predict the estimates of a call, one a row; None where rows cannot be assumed."""
     request = priced.spec.request
     if request.adjacency.person is not None or request.codebook.design is not None:
-        return math.nan
+        return None
     try:
-        return identified_share(predict(priced.spec, priced.choice, n_rows))
+        return predict(priced.spec, priced.choice, n_rows)
     except DPModelsError:
-        return math.nan
+        return None
+
+
+def _identified(priced: Priced, n_rows: int) -> float:
+    """Return the expected share of identified estimates; nan where rows cannot be assumed."""
+    table = predicted(priced, n_rows)
+    return math.nan if table is None else identified_share(table)
 
 
 def _reading(priced: Priced) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import dpmodels as dp
 from dpmodels.atomic_files import require_target
+from dpmodels.parameter_texts import parameter_docs, signature
 from dpmodels.shell.codebook import CODEBOOK
 from dpmodels.shell.command_options import (
     SHELLS,
@@ -17,8 +18,6 @@ from dpmodels.shell.command_options import (
     add_options,
     add_privacy,
     function_arguments,
-    parameter_docs,
-    signature,
     table_arguments,
 )
 from dpmodels.shell.evaluate import EVALUATE

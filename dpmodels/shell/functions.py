@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 import dpmodels as dp
+from dpmodels.parameter_texts import parameter_docs, signature
 from dpmodels.shell.command_options import (
     CODEBOOK,
     SHARED_HELP,
@@ -17,8 +18,6 @@ from dpmodels.shell.command_options import (
     add_options,
     add_privacy,
     function_arguments,
-    parameter_docs,
-    signature,
     table_arguments,
 )
 from dpmodels.shell.outputs import TABLES, add_outputs, require_outputs, tell, write_outputs

@@ -75,8 +75,10 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _serve(gate: Gate, port: int, *, demo: bool) -> int:
-    if find_spec("starlette") is None or find_spec("uvicorn") is None:
-        raise NotAvailable("dpmodels serve needs starlette and uvicorn: pip install dpmodels[gate]")
+    if not all(map(find_spec, ("starlette", "uvicorn", "jinja2"))):
+        raise NotAvailable(
+            "dpmodels serve needs starlette, uvicorn and jinja2: pip install dpmodels[gate]"
+        )
     import uvicorn
 
     from dpmodels.gateway.server import application
@@ -109,7 +111,8 @@ def _serve(gate: Gate, port: int, *, demo: bool) -> int:
 def _demo(address: str, token: str) -> str:
     """Return lines that ask the demonstration, to be copied."""
     return (
-        "\nAsk from another terminal, as ann:\n"
+        f"\nOpen {address} in a browser, with the token {token}\n"
+        "\nOr ask from another terminal, as ann:\n"
         f"""  python -c 'import dpmodels as dp; visits = dp.connect("{address}", """
         f"""token="{token}").table("visits"); """
         """print(visits.mean("mdvis ~ idp", eps=0.2).summary())'"""

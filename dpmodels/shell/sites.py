@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
+from dpmodels.parameter_texts import ParameterDoc, parameter_docs, signature
 from dpmodels.shell.command_options import (
     Command,
-    ParameterDoc,
     Parser,
     add_option,
     add_rows,
     function_arguments,
-    parameter_docs,
-    signature,
     table_arguments,
 )
 from dpmodels.shell.outputs import DATA, TABLES, add_outputs, require_outputs, show, tell

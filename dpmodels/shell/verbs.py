@@ -11,6 +11,13 @@ from importlib.resources import files
 from typing import Any, Final
 
 from dpmodels.errors import ArgumentError, BudgetError, CodebookError
+from dpmodels.parameter_texts import (
+    evaluated_signature,
+    first_sentence,
+    parameter_docs,
+    read,
+    signature,
+)
 from dpmodels.shell.command_options import (
     SHARED_HELP,
     Command,
@@ -18,14 +25,9 @@ from dpmodels.shell.command_options import (
     add_options,
     add_rows,
     dest,
-    evaluated_signature,
     example,
     files_read,
-    first_sentence,
     function_arguments,
-    parameter_docs,
-    read,
-    signature,
     table_arguments,
 )
 from dpmodels.shell.outputs import DATA, FOUND, TABLES, add_outputs, require_outputs, show

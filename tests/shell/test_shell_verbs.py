@@ -13,7 +13,8 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.__main__ import main
-from dpmodels.shell.command_options import dest, signature
+from dpmodels.parameter_texts import signature
+from dpmodels.shell.command_options import dest
 from dpmodels.shell.commands import commands, parser
 
 VERBS = {name: getattr(dp, f"dp_{name}") for name in (*dir(dp.call), "survey")}

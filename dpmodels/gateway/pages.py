@@ -1,0 +1,286 @@
+"""Pages of a gateway for browsers: analysts plan, ask and read; curators watch and approve.
+
+A page asks the service as a program does, so that answers, refusals and the public clock are the
+same. Nothing of a row is on a page: templates get public facts, requests and released answers.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from dpmodels.errors import GatewayError, NotAvailable
+from dpmodels.gateway.answers import Answer, answer_of, call_text
+from dpmodels.gateway.forms import (
+    assumed_n,
+    chosen_verb,
+    entries,
+    limited_body,
+    option_fields,
+    request_of,
+)
+from dpmodels.gateway.service import Service
+from dpmodels.gateway.sessions import COOKIE, Sessions
+from dpmodels.gateway.state import ANSWERED
+from dpmodels.labels import plain
+from dpmodels.report.html import STYLE
+
+_FILES: Final = {
+    "answer.nc": "application/x-netcdf",
+    "table.csv": "text/csv",
+    "picture.png": "image/png",
+}
+# Style attributes are of bars in tables, whose lengths the server writes.
+_HEADERS: Final = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Content-Security-Policy": (
+        "default-src 'self'; style-src-attr 'unsafe-inline'; object-src 'none'; base-uri 'none'; "
+        "form-action 'self'; frame-ancestors 'none'"
+    ),
+}
+_REPORT_STYLE: Final = STYLE.removeprefix("<style>").removesuffix("</style>")
+_OF_REPORTS: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+Refusal = Callable[[str, Exception], tuple[int, str, str]]
+
+
+class Visit(NamedTuple):
+    """A request of a browser that signed in."""
+
+    service: Service
+    analyst: str
+    place: str  # The table or job of the path
+    form: Mapping[str, str]
+    base: str  # The address of the gateway
+    cookie: str
+    secret: str  # Of its forms
+
+    @property
+    def is_curator(self) -> bool:
+        """Whether the pages of curators are open."""
+        return self.service.gate.analysts[self.analyst].curator
+
+
+def _acts(value: object) -> bool:
+    return type(value) is str and not value.isprintable()
+
+
+_TEMPLATES: Final = Environment(
+    loader=PackageLoader("dpmodels.gateway"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    # No characters that act on a page beside those that are escaped.
+    finalize=lambda value: plain(value) if _acts(value) else value,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_TEMPLATES.filters["date"] = lambda at: f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S}"
+_TEMPLATES.filters["call"] = call_text
+_TEMPLATES.globals |= {"chosen_verb": chosen_verb, "option_fields": option_fields}
+
+
+Answered = Callable[[Visit], Response]
+
+
+def _page(name: str, visit: Visit | None, status: int = 200, **facts: object) -> Response:
+    content = _TEMPLATES.get_template(name).render(
+        visit=visit, **{"message": "", "plan": None, **facts}
+    )
+    return HTMLResponse(content, status_code=status, headers=_HEADERS)
+
+
+def _to(path: str) -> Response:
+    return RedirectResponse(path, 303, headers=_HEADERS)
+
+
+class Pages:
+    """Handlers of requests, with the sessions of browsers."""
+
+    def __init__(self, service: Service, admit: Callable[[str], str], refusal: Refusal) -> None:
+        self._service, self._admit, self._refusal = service, admit, refusal
+        self._sessions = Sessions()
+
+    def handler(self, answered: Answered) -> Callable[[Request], Any]:
+        """Return a handler for requests of browsers that signed in."""
+
+        async def handle(request: Request) -> Response:
+            body = await limited_body(request)
+            return await run_in_threadpool(self._response, request, body, answered)
+
+        return handle
+
+    def _response(self, request: Request, body: bytes | None, answered: Answered) -> Response:
+        cookie, analyst, visit = request.cookies.get(COOKIE, ""), "", None
+        header = self._sessions.header(cookie)
+        if not header:
+            return _to("/sign-in")
+        try:
+            form = self._form(request, body, cookie)
+            analyst = self._admit(header)
+            place = next(iter(request.path_params.values()), "")
+            base, secret = str(request.base_url).rstrip("/"), self._sessions.secret(cookie)
+            visit = Visit(self._service, analyst, place, form, base, cookie, secret)
+            return answered(visit)
+        except Exception as error:
+            status, _, message = self._refusal(analyst, error)
+            if status == 401:
+                self._sessions.close(cookie)
+                return _to("/sign-in")
+            is_plan = visit is not None and answered is _planned and status in (409, 422)
+            name = "table.html" if is_plan else "problem.html"
+            return _page(name, visit, status, message=message)
+
+    def _form(self, request: Request, body: bytes | None, cookie: str) -> Mapping[str, str]:
+        """Read the form of a request; a GatewayError without the secret of the session."""
+        if body is None:
+            raise GatewayError("the form is too long", 413)
+        form = entries(body) if request.method == "POST" else dict(request.query_params)
+        expected, sent = self._sessions.secret(cookie), form.get("secret", "")
+        is_sent = hmac.compare_digest(expected.encode(), sent.encode("utf-8", "replace"))
+        if request.method == "POST" and not is_sent:
+            raise GatewayError("the form has expired: reload its page, and send it again", 403)
+        return form
+
+    async def sign_in(self, request: Request) -> Response:
+        """Show the form for a token, or open a session with one."""
+        cookie = request.cookies.get(COOKIE, "") or secrets.token_urlsafe(32)
+        body = await limited_body(request)
+        status, message = 200, ""
+        response = _to("/")
+        try:
+            token = self._form(request, body, cookie).get("token", "").strip()
+            if request.method == "POST":
+                await run_in_threadpool(self._admit, f"Bearer {token}")
+                self._sessions.close(cookie)
+                cookie = self._sessions.open(token)
+        except Exception as error:
+            status, _, message = self._refusal("", error)
+        if request.method == "GET" or message:
+            facts = {"secret": self._sessions.secret(cookie), "message": message}
+            response = _page("sign_in.html", None, status, **facts)
+        is_secure = request.url.scheme == "https"
+        response.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=is_secure)
+        return response
+
+    def sign_out(self, visit: Visit) -> Response:
+        """End the session."""
+        self._sessions.close(visit.cookie)
+        return _to("/sign-in")
+
+
+def page_routes(service: Service, admit: Callable[[str], str], refusal: Refusal) -> list[BaseRoute]:
+    """Return the routes of pages, given who admits a header and what says an error."""
+    pages = Pages(service, admit, refusal)
+    shown: dict[str, Answered] = {
+        "/tables/{table}": partial(_page, "table.html"),
+        "/jobs": partial(_page, "jobs.html"),
+        "/jobs/{job}": _job,
+        **{f"/jobs/{{job}}/{name}": partial(_file, kind=kind) for name, kind in _FILES.items()},
+        "/curator": partial(_page, "curator.html"),
+        "/curator/register": partial(_page, "register.html"),
+        "/curator/{table}/disclosure": _disclosure,
+        "/": _home,
+    }
+    sent: dict[str, Answered] = {
+        "/tables/{table}": _planned,
+        "/tables/{table}/run": _run,
+        "/jobs/{job}/approve": _changed(service.approve),
+        "/curator/{table}/stop": _changed(partial(service.set_stopped, stopped=True)),
+        "/curator/{table}/resume": _changed(partial(service.set_stopped, stopped=False)),
+        "/sign-out": pages.sign_out,
+    }
+    return [
+        Mount("/assets", StaticFiles(packages=[("dpmodels.gateway", "assets")])),
+        Route("/report.css", lambda _: Response(_REPORT_STYLE, media_type="text/css")),
+        Route("/sign-in", pages.sign_in, methods=["GET", "POST"]),
+        *(Route(path, pages.handler(answered)) for path, answered in shown.items()),
+        *(Route(path, pages.handler(of), methods=["POST"]) for path, of in sent.items()),
+    ]
+
+
+# What is shown.
+
+
+def _home(visit: Visit) -> Response:
+    tables = visit.service.open_tables(visit.analyst)
+    if visit.is_curator and not tables:
+        return _to("/curator")
+    return _page("tables.html", visit, tables=tables)
+
+
+def _job(visit: Visit) -> Response:
+    job = visit.service.job(visit.analyst, visit.place)
+    described = visit.service.described(job)
+    answer = _answer(visit) if described["state"] == ANSWERED else None
+    return _page("job.html", visit, job=job, described=described, answer=answer)
+
+
+def _answer(visit: Visit) -> Answer:
+    """Lay out an answer; NotAvailable before it is public."""
+    visit.service.answer(visit.analyst, visit.place)
+    return answer_of(str(visit.service.state.answer_path(visit.place)))
+
+
+def _file(visit: Visit, kind: str) -> Response:
+    """Return an answer as a file: the result, its table, or one of its pictures."""
+    content: str | bytes
+    if kind == "text/csv":
+        content = _answer(visit).csv
+    elif kind == "image/png":
+        drawn = {str(i): png for i, (_, png, _) in enumerate(_answer(visit).pictures)}
+        number = visit.form.get("number", "0")
+        if number not in drawn:
+            raise NotAvailable("there is no such picture")
+        content = drawn[number]
+    else:
+        content = visit.service.answer(visit.analyst, visit.place)
+    return Response(content, media_type=kind, headers=_HEADERS)
+
+
+def _disclosure(visit: Visit) -> Response:
+    content = visit.service.disclosure(visit.analyst, visit.place)
+    return HTMLResponse(content, headers={**_HEADERS, "Content-Security-Policy": _OF_REPORTS})
+
+
+# What is sent.
+
+
+def _planned(visit: Visit) -> Response:
+    """Show what a request costs and is expected to show, or the options of another verb."""
+    if "plan" not in visit.form:
+        return _page("table.html", visit)
+    body, n_rows = request_of(visit.form), assumed_n(visit.form)
+    at = (visit.analyst, visit.place, body)
+    plan = visit.service.plan(*at) | {"request": json.loads(body), "body": body.decode()}
+    table = None if n_rows is None else visit.service.predicted(*at, n_rows)
+    estimates = [] if table is None else list(table.itertuples())
+    return _page("table.html", visit, plan=plan | {"n": n_rows, "estimates": estimates})
+
+
+def _run(visit: Visit) -> Response:
+    body = visit.form.get("request", "").encode()
+    described = visit.service.ask(visit.analyst, visit.place, body)
+    return _to(f"/jobs/{described['job']}")
+
+
+def _changed(change: Callable[[str, str], object]) -> Answered:
+    """Return a handler that makes a curator's change."""
+
+    def answered(visit: Visit) -> Response:
+        change(visit.analyst, visit.place)
+        return _to("/curator")
+
+    return answered
