@@ -40,6 +40,10 @@ class Clock:
         """Return the time."""
         return time.monotonic() + self._offset
 
+    def latest(self) -> float:
+        """Return the time for tokens, which expire even if the machine's clock is set back."""
+        return max(self.now(), time.time())
+
     def tick_after(self, at: float) -> float:
         """Return the first multiple of the tick that is not before a time."""
         tick = self.tick_seconds
@@ -184,11 +188,15 @@ class Worker:
 Starter = Callable[[TableSettings, Path], Worker | None]
 
 
-def started_process(settings: TableSettings, path: Path) -> Worker | None:
+def started_process(
+    settings: TableSettings,
+    path: Path,
+    run: Callable[[TableSettings, Path, Connection], None] = run_worker,
+) -> Worker | None:
     """Start a process, and wait until its table is open; None if it cannot be opened."""
     context = multiprocessing.get_context("spawn")
     parent_end, worker_end = context.Pipe()
-    process = context.Process(target=run_worker, args=(settings, path, worker_end), daemon=True)
+    process = context.Process(target=run, args=(settings, path, worker_end), daemon=True)
     process.start()
     worker_end.close()
     with suppress(EOFError, OSError):

@@ -23,11 +23,11 @@ from starlette.routing import Route
 
 from dpmodels.errors import DPModelsError, GatewayError, LedgerError, NotAvailable, PrivacyError
 from dpmodels.gateway.calls import MOST_BYTES
+from dpmodels.gateway.oidc import LONGEST_TOKEN
 from dpmodels.gateway.openapi import openapi
 from dpmodels.gateway.service import Service
 
 _BEARER: Final = "Bearer "
-_LONGEST_TOKEN: Final = 200
 _FAILED_PER_MINUTE: Final = 60  # Of tokens, whose hashes take time
 _REMEMBERED: Final = 10_000
 _NETCDF: Final = "application/x-netcdf"
@@ -68,19 +68,32 @@ class Doorkeeper:
 
     def analyst(self, header: str) -> str:
         """Return the analyst of a request; a GatewayError refuses others, and too many requests."""
-        token = header.removeprefix(_BEARER)
-        if not header.startswith(_BEARER) or len(token) > _LONGEST_TOKEN:
+        token, gate = header.removeprefix(_BEARER), self._service.gate
+        if not header.startswith(_BEARER) or len(token) > LONGEST_TOKEN:
             raise GatewayError("send the header Authorization: Bearer TOKEN", 401)
-        digest = hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
-        if digest not in self._verified:
-            self._verify(token, digest)
-        analyst = self._service.state.valid_token(self._verified[digest])
-        gate = self._service.gate
+        # A token of the gateway has one dot, one of an identity provider two.
+        analyst = self._of_provider(token) if token.count(".") > 1 else self._of_gateway(token)
         if analyst is None or analyst not in gate.analysts:
             raise GatewayError("the token is not valid, has expired or was revoked", 401)
         if not self._rates.allow(analyst, gate.server.requests_per_minute):
             raise GatewayError("too many requests in a minute: wait", 429)
         return analyst
+
+    def _of_gateway(self, token: str) -> str | None:
+        digest = hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+        if digest not in self._verified:
+            self._verify(token, digest)
+        return self._service.state.valid_token(self._verified[digest], self._service.clock.latest())
+
+    def _of_provider(self, token: str) -> str | None:
+        """Return the analyst of a provider's token, which is verified with every request."""
+        provider, service = self._service.provider, self._service
+        if provider is None:
+            return None
+        subject, issued = provider.verified(token, service.clock.latest())
+        analysts = service.gate.analysts.items()
+        analyst = next((name for name, known in analysts if known.oidc == subject), None)
+        return None if analyst is None or service.state.was_revoked(analyst, issued) else analyst
 
     def _verify(self, token: str, digest: str) -> None:
         identifier, _, secret = token.partition(".")

@@ -13,6 +13,7 @@ from dpmodels.codebook import Codebook
 from dpmodels.disclosures.verb import disclosure
 from dpmodels.errors import ArgumentError, LedgerError, NotAvailable, PrivacyError
 from dpmodels.gateway.calls import PublicTable, call_of_sent, read_sent
+from dpmodels.gateway.oidc import read_provider
 from dpmodels.gateway.schedule import Clock, Starter, TableQueue
 from dpmodels.gateway.settings import Gate
 from dpmodels.gateway.state import (
@@ -50,6 +51,7 @@ class Service:
     """
 
     def __init__(self, gate: Gate, start: Starter | None = None) -> None:
+        self.provider = None if gate.oidc is None else read_provider(gate.oidc)
         self.gate, self.state, self._alone = gate, State(gate.folder), ExitStack()
         self._alone.enter_context(locked(gate.folder / "gate.db", 0.5))
         self.clock = Clock(gate.server.tick_seconds)
