@@ -23,8 +23,8 @@ from dpmodels.models.assumed_rows import assumed_rows
 from dpmodels.models.replay import all_verbs
 from dpmodels.privacy import ZCDP, Adjacency, Ledger
 from dpmodels.sessions.call import Call, Terms
+from dpmodels.sessions.methods import Calls
 from dpmodels.sessions.plan import budget_of
-from dpmodels.sessions.session import Calls
 from dpmodels.sites import parties
 
 MOST_BYTES: Final = 65_536

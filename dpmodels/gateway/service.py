@@ -26,7 +26,7 @@ from dpmodels.gateway.state import (
     Job,
     State,
 )
-from dpmodels.gateway.worker import is_charged
+from dpmodels.gateway.worker import charged_jobs
 from dpmodels.models.replay import all_verbs
 from dpmodels.privacy import Ledger
 from dpmodels.privacy.ledger_head import locked
@@ -85,13 +85,13 @@ class Service:
 
     def _resume(self) -> None:
         """Queue the jobs again that a stopped server left, unless they were charged."""
+        charged = {name: charged_jobs(ledger) for name, ledger in self.ledgers.items()}
         for job in self.state.jobs():
-            ledger = self.ledgers.get(job.table)
             if job.state not in (HELD, QUEUED) or self._waits(job):
                 continue
             if self.state.answer_path(job.id).exists():
                 self.state.set_job(job.id, ANSWERED)
-            elif ledger is None or is_charged(ledger.purse(job.purse), job.id):
+            elif job.table not in charged or job.id in charged[job.table]:
                 self.state.set_job(job.id, FAILED)
             else:
                 self._queue(job)

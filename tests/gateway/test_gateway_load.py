@@ -140,7 +140,7 @@ def ask_until(kill_at, gateway, numbers):
     return accepted, answers
 
 
-def answering(url, token, seconds=90):
+def answering(url, token, seconds=180):
     """Connect, and wait until the server answers."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
