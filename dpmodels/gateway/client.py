@@ -278,7 +278,7 @@ class RemoteTable(VerbMethods):
         return pd.DataFrame(self._gateway.get(f"{self._path}/simulated"))
 
     def plan(self, calls: Iterable[Call | tuple[Any, ...]]) -> pd.DataFrame:
-        """Price calls, each by itself: nothing is charged, and no table is opened.
+        """Price calls, one after another: nothing is charged, and no table is opened.
 
         Parameters
         ----------
@@ -288,11 +288,10 @@ class RemoteTable(VerbMethods):
         Returns
         -------
         DataFrame
-            ``call mechanism cost total fits``, a row for each call.
+            A row for each call, as ``session.plan(calls).table`` without ``n=``.
         """
-        written = [self.call.read(call) for call in calls]
-        priced = [self._gateway.post(f"{self._path}/plan", _sent(call)) for call in written]
-        return pd.DataFrame(priced, index=pd.Index(map(repr, written), name="call"))
+        sent = [_sent(self.call.read(call)) for call in calls]
+        return pd.DataFrame(self._gateway.post(f"{self._path}/plan", sent)["calls"])
 
     def submit(self, call: Call | tuple[Any, ...]) -> RemoteJob:
         """Send a call and return its job, without waiting for the result."""

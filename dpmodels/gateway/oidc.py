@@ -10,26 +10,16 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ec import (
-    ECDSA,
-    SECP256R1,
-    EllipticCurvePublicKey,
-    EllipticCurvePublicNumbers,
-)
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey, RSAPublicNumbers
-from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa, utils
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from dpmodels.errors import ArgumentError, FrameError, GatewayError
-from dpmodels.external_files import conform, parse, read_bytes
+from dpmodels.external_files import Plain, conform, parse, read_bytes
 from dpmodels.gateway.settings import OidcSettings
 
 LONGEST_TOKEN: Final = 8_192
@@ -37,7 +27,6 @@ _MOST_BYTES: Final = 100_000
 _FEWEST_BITS: Final = 2_048
 _BASE64: Final = re.compile(r"[A-Za-z0-9_-]+")
 _PEM: Final = re.compile(rb"-----BEGIN PUBLIC KEY-----.*?-----END PUBLIC KEY-----", re.DOTALL)
-_CURVES: Final = {"P-256": "EC", "Ed25519": "OKP"}
 
 
 class Key(NamedTuple):
@@ -57,17 +46,18 @@ class Provider:
 
     def verified(self, token: str, now: float) -> tuple[str, float]:
         """Return whose a token is and when it was issued; a GatewayError with status 401."""
-        parts = token.split(".")
-        if len(parts) != 3 or len(token) > LONGEST_TOKEN:
-            raise _refused("it is not a JSON Web Token")
-        header, plain = (_object(part) for part in parts[:2])
-        key = self._key(header)
+        content, _, signature = token.rpartition(".")
         try:
-            key.verify(_decoded(parts[2]), ".".join(parts[:2]).encode())
-        except (InvalidSignature, ValueError):
+            header, claims = (parse(_decoded(part)) for part in content.split("."))
+            is_long = len(token) > LONGEST_TOKEN
+            if is_long or not isinstance(header, dict) or not isinstance(claims, dict):
+                raise _refused("it is not a JSON Web Token")
+            self._key(header).verify(_decoded(signature), content.encode())
+        except InvalidSignature:
             raise _refused("its signature is not valid") from None
-        self._require_times(plain, now)
-        return self._subject(plain), _time(plain, "iat")
+        except (ValueError, FrameError, RecursionError):
+            raise _refused("it is not a JSON Web Token") from None
+        return self._subject(claims, now), _time(claims, "iat")
 
     def _key(self, header: Mapping[str, Any]) -> Key:
         algorithm, identifier = header.get("alg"), header.get("kid")
@@ -82,26 +72,24 @@ class Provider:
             raise _refused("its key is not known")
         return named[0]
 
-    def _require_times(self, plain: Mapping[str, Any], now: float) -> None:
-        leeway = self.settings.leeway_seconds
-        if _time(plain, "exp") + leeway <= now:
+    def _subject(self, claims: Mapping[str, Any], now: float) -> str:
+        """Return the value of the analyst's claim, once all others are as expected."""
+        expected, audience = self.settings, claims.get("aud")
+        if _time(claims, "exp") + expected.leeway_seconds <= now:
             raise _refused("it has expired: log in again")
-        starts = _time(plain, "iat"), _time(plain, "nbf") if "nbf" in plain else 0.0
-        if max(starts) - leeway > now:
+        starts = max(_time(claims, name) for name in ("iat", "nbf") if name in ("iat", *claims))
+        if starts - expected.leeway_seconds > now:
             raise _refused("it is not valid yet: compare the clocks")
-
-    def _subject(self, plain: Mapping[str, Any]) -> str:
-        name, audience = self.settings.claim, plain.get("aud")
-        if plain.get("iss") != self.settings.issuer:
+        if claims.get("iss") != expected.issuer:
             raise _refused("it has another issuer")
-        if self.settings.audience not in (audience if isinstance(audience, list) else [audience]):
+        if expected.audience not in (audience if isinstance(audience, list) else [audience]):
             raise _refused("it is for another audience")
-        subject = plain.get(name)
-        if not isinstance(subject, str) or not subject:
-            raise _refused(f"it has no claim {name!r}")
-        if name == "email" and plain.get("email_verified") is not True:
+        if expected.claim == "email" and claims.get("email_verified") is not True:
             raise _refused("its email was not verified by the provider")
-        return subject
+        subject = claims.get(expected.claim)
+        if isinstance(subject, str) and subject:
+            return subject
+        raise _refused(f"it has no claim {expected.claim!r}")
 
 
 def _refused(reason: str) -> GatewayError:
@@ -109,45 +97,26 @@ def _refused(reason: str) -> GatewayError:
 
 
 def _decoded(part: str) -> bytes:
+    """Decode base64url; a ValueError if it is anything else."""
     if not _BASE64.fullmatch(part):
-        raise _refused("it is not a JSON Web Token")
-    with suppress(ValueError):
-        return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
-    raise _refused("it is not a JSON Web Token")
+        raise ValueError("expected base64url")
+    return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
 
 
-def _object(part: str) -> Mapping[str, Any]:
-    with suppress(FrameError, RecursionError):
-        plain = parse(_decoded(part))
-        if isinstance(plain, dict):
-            return plain
-    raise _refused("it is not a JSON Web Token")
-
-
-def _time(plain: Mapping[str, Any], name: str) -> float:
+def _time(claims: Mapping[str, Any], name: str) -> float:
     """Return a time of a token; nan and infinity are refused."""
-    value = plain.get(name)
+    value = claims.get(name)
     if isinstance(value, int | float) and value is not True and 0 <= value < 1e12:
         return float(value)
     raise _refused(f"its claim {name!r} is not a time")
 
 
 def read_provider(settings: OidcSettings) -> Provider:
-    """Read the public keys of a provider, as PEM or a JSON Web Key Set.
-
-    Raises
-    ------
-    FrameError, ArgumentError
-        If the file cannot be read, or has no key for RS256, ES256 or EdDSA.
-    """
+    """Read the public keys of a provider, as PEM or a JSON Web Key Set; typed errors."""
     try:
         content = read_bytes(settings.keys, _MOST_BYTES)
-        blocks = _PEM.findall(content)
-        keys = (
-            [_key_of(load_pem_public_key(block), None) for block in blocks]
-            if blocks
-            else _jwks(content)
-        )
+        keys = [_key_of(load_pem_public_key(block), None) for block in _PEM.findall(content)]
+        keys = keys or _jwks(parse(content))
     except (FrameError, ValueError) as error:
         raise FrameError(f"[oidc] keys = {settings.keys!r} cannot be read: {error}") from None
     if not keys:
@@ -158,9 +127,8 @@ def read_provider(settings: OidcSettings) -> Provider:
     return Provider(settings, tuple(keys))
 
 
-def _jwks(content: bytes) -> list[Key]:
+def _jwks(plain: Plain) -> list[Key]:
     """Return the keys for signatures of a set; those of unknown kinds are ignored."""
-    plain = parse(content)
     entries = plain.get("keys") if isinstance(plain, dict) else None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise FrameError('expected {"keys": [...]}')
@@ -170,8 +138,7 @@ def _jwks(content: bytes) -> list[Key]:
             raise FrameError("it has a private or symmetric key: save the public keys only")
         public = _public(entry) if entry.get("use", "sig") == "sig" else None
         if public is not None:
-            identifier = entry.get("kid")
-            key = _key_of(public, None if identifier is None else conform(str, identifier, "kid"))
+            key = _key_of(public, conform(str | None, entry.get("kid"), "kid"))
             keys += [key] if entry.get("alg", key.algorithm) == key.algorithm else []
     return keys
 
@@ -179,34 +146,33 @@ def _jwks(content: bytes) -> list[Key]:
 def _public(entry: Mapping[str, Any]) -> object:
     """Return the public key of an entry of a set, None if it is of an unknown kind."""
 
-    def number(name: str) -> int:
-        return int.from_bytes(_field(entry, name))
-
-    kind, curve = entry.get("kty"), entry.get("crv")
-    if kind == "RSA":
-        return RSAPublicNumbers(number("e"), number("n")).public_key()
-    if kind != _CURVES.get(str(curve)):
-        return None
-    if kind == "OKP":
-        return Ed25519PublicKey.from_public_bytes(_field(entry, "x"))
-    return EllipticCurvePublicNumbers(number("x"), number("y"), SECP256R1()).public_key()
-
-
-def _field(entry: Mapping[str, Any], name: str) -> bytes:
-    try:
+    def field(name: str) -> bytes:
         return _decoded(conform(str, entry.get(name), name))
-    except GatewayError:
-        raise FrameError(f"{name}: expected base64url") from None
+
+    def number(name: str) -> int:
+        return int.from_bytes(field(name))
+
+    match entry.get("kty"), entry.get("crv"):
+        case "RSA", _:
+            return rsa.RSAPublicNumbers(number("e"), number("n")).public_key()
+        case "EC", "P-256":
+            point = ec.EllipticCurvePublicNumbers(number("x"), number("y"), ec.SECP256R1())
+            return point.public_key()
+        case "OKP", "Ed25519":
+            return ed25519.Ed25519PublicKey.from_public_bytes(field("x"))
+    return None
 
 
 def _key_of(public: object, identifier: str | None) -> Key:
     """Return the key with its one algorithm."""
     match public:
-        case RSAPublicKey() if public.key_size >= _FEWEST_BITS:
-            return Key("RS256", identifier, lambda s, m: public.verify(s, m, PKCS1v15(), SHA256()))
-        case EllipticCurvePublicKey() if isinstance(public.curve, SECP256R1):
-            return Key("ES256", identifier, lambda s, m: public.verify(_der(s), m, ECDSA(SHA256())))
-        case Ed25519PublicKey():
+        case rsa.RSAPublicKey() if public.key_size >= _FEWEST_BITS:
+            padded, hashed = padding.PKCS1v15(), SHA256()
+            return Key("RS256", identifier, lambda s, m: public.verify(s, m, padded, hashed))
+        case ec.EllipticCurvePublicKey() if isinstance(public.curve, ec.SECP256R1):
+            rule = ec.ECDSA(SHA256())
+            return Key("ES256", identifier, lambda s, m: public.verify(_der(s), m, rule))
+        case ed25519.Ed25519PublicKey():
             return Key("EdDSA", identifier, public.verify)
     raise FrameError(f"expected keys of RSA with {_FEWEST_BITS:,} bits, of P-256 or Ed25519")
 
@@ -215,4 +181,5 @@ def _der(signature: bytes) -> bytes:
     """Return a signature of two numbers of 32 bytes as DER."""
     if len(signature) != 64:
         raise InvalidSignature
-    return encode_dss_signature(int.from_bytes(signature[:32]), int.from_bytes(signature[32:]))
+    r, s = (int.from_bytes(half) for half in (signature[:32], signature[32:]))
+    return utils.encode_dss_signature(r, s)

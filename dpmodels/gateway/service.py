@@ -12,7 +12,7 @@ from typing import Any, Final
 from dpmodels.codebook import Codebook
 from dpmodels.disclosures.verb import disclosure
 from dpmodels.errors import ArgumentError, LedgerError, NotAvailable, PrivacyError
-from dpmodels.gateway.calls import PublicTable, call_of_sent, read_sent
+from dpmodels.gateway.calls import PublicTable, call_of_sent, read_plan, read_sent
 from dpmodels.gateway.oidc import read_provider
 from dpmodels.gateway.schedule import Clock, Starter, TableQueue
 from dpmodels.gateway.settings import Gate
@@ -202,8 +202,10 @@ class Service:
         self.state.stop(table, curator, stopped=stopped)
 
     def plan(self, analyst: str, table: str, body: bytes) -> dict[str, Any]:
-        """Price a request; nothing is charged, and no table is opened."""
-        purse, sent = self.purse(analyst, table), read_sent(body)
+        """Price a request, or a list of them; nothing is charged, and no table is opened."""
+        purse, sent = self.purse(analyst, table), read_plan(body)
+        if isinstance(sent, list):
+            return {"calls": self.tables[table].plan(map(call_of_sent, sent), purse)}
         price = self.tables[table].price(call_of_sent(sent), purse)
         texts = ("mechanism", "cost", "total", "fits")
         return {name: getattr(price, name) for name in texts}

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from gates import gate, in_thread, serving
+from pandas.testing import assert_frame_equal
 from test_gateway_calls import fuzzed
 
 import dpmodels as dp
@@ -49,7 +50,7 @@ def status(url, method, path, token="", body=b""):
     return answer.status, json.loads(content)
 
 
-def test_a_remote_table_is_a_session(real):
+def test_a_remote_table_is_a_session(real, tmp_path):
     url, service, tokens = real
     gateway = dp.connect(url, token=tokens["ann"])
     visits = gateway.table("visits")
@@ -68,9 +69,19 @@ def test_a_remote_table_is_a_session(real):
     assert len(visits.results) == 2
     assert "pca" in dir(visits)
     job = visits.submit(visits.call.mean("wage", eps=0.1))
+    job.result()
     assert all(tokens["ann"] not in repr(shown) for shown in (visits, gateway, job))
-    table = visits.plan([visits.call.lm("wage ~ age", eps=0.2), ("hist", "~ age", {"eps": 9.5})])
-    assert list(table["fits"]) == [True, False]
+    calls = [visits.call.lm("wage ~ age", eps=0.2), ("hist", "~ age", {"eps": 9.5})]
+    table = visits.plan([*calls, ("mean", "age", {"share": "1/2"})])
+    assert list(table["fits"]) == [True, False, True]
+    visits.simulated()[:400].to_csv(tmp_path / "simulated.csv", index=False)
+    session = dp.session(tmp_path / "simulated.csv", visits.codebook, eps=10.0)
+    for formula, eps in (("age ~ sex", 1.0), ("wage", 0.1)):
+        session.mean(formula, eps=eps)
+    alike = session.plan([*calls, ("mean", "age", {"share": "1/2"})]).table
+    alike = alike.drop(columns="identified")
+    assert_frame_equal(table, alike, check_dtype=False)
+    assert visits.plan([]).empty
     assert len(service.ledgers["visits"].purse("bob").register()) == 0
 
 
