@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import multiprocessing
 import queue
+import sqlite3
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -115,7 +116,7 @@ class TableQueue:
                 worker = self._started()
             finished = worker is not None and self._run_one(worker, job)
             if not finished:
-                self._state.set_job(job.id, FAILED, **self._published(job))
+                self._record(job, FAILED)
                 if worker is not None:
                     worker.end()
                 worker = None if self._stopping.is_set() else self._started()
@@ -125,7 +126,6 @@ class TableQueue:
     def _run_one(self, worker: Worker, job: Job) -> bool:
         """Run a job; return whether the worker reported an outcome in time."""
         path = self._state.answer_path(job.id)
-        path.parent.mkdir(exist_ok=True, mode=0o700)
         seconds = job.limit_seconds
         if self.clock.tick_seconds:
             seconds = job.public_at - _GUARD_SECONDS - self.clock.now()
@@ -134,8 +134,18 @@ class TableQueue:
         if outcome is None:
             return False
         state, error = outcome
-        self._state.set_job(job.id, state, error=error, **self._published(job))
+        self._record(job, state, error=error)
         return True
+
+    def _record(self, job: Job, state: str, **changes: object) -> None:
+        """Record an outcome; again every second while the disk is full."""
+        while True:
+            try:
+                self._state.set_job(job.id, state, **changes, **self._published(job))
+                return
+            except sqlite3.Error:
+                if self._stopping.wait(1.0):
+                    return
 
     def _published(self, job: Job) -> Mapping[str, float]:
         """Return when an outcome is handed out: at once if the clock has no ticks."""

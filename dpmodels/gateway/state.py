@@ -76,6 +76,7 @@ class State:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / "answers").mkdir(mode=0o700, exist_ok=True)
         self.folder = folder
         self._lock, self._reading = RLock(), RLock()
         self._database, self._reader = _opened(folder), _opened(folder)
