@@ -14,7 +14,7 @@ _TYPES: Final = {str: "string", bool: "boolean", int: "integer", float: "number"
 _PATHS: Final = {
     "/v1/tables": ("get", "The tables that are open to the analyst"),
     "/v1/tables/{table}/ask": ("post", "Ask: 202 and a job"),
-    "/v1/tables/{table}/plan": ("post", "Price a request; nothing is charged"),
+    "/v1/tables/{table}/plan": ("post", "Price a request, or a list of them; nothing is charged"),
     "/v1/tables/{table}/codebook": ("get", "Codebook, neighbours and budgets"),
     "/v1/tables/{table}/ledger": ("get", "The charges of the analyst's purse"),
     "/v1/tables/{table}/simulated": ("get", "1,000 rows simulated from the codebook"),
@@ -63,7 +63,10 @@ def _operation(path: str, what: str) -> dict[str, Any]:
     operation = {"summary": what, "parameters": parameters, "responses": responses}
     if path.endswith(("/ask", "/plan")):
         schemas = [{"$ref": f"#/components/schemas/{name}"} for name in all_verbs()]
-        content = {"application/json": {"schema": {"oneOf": schemas}}}
+        schema: dict[str, Any] = {"oneOf": schemas}
+        if path.endswith("/plan"):
+            schema = {"oneOf": [*schemas, {"type": "array", "items": schema}]}
+        content = {"application/json": {"schema": schema}}
         operation["requestBody"] = {"required": True, "content": content}
     return operation
 
