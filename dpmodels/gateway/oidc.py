@@ -11,7 +11,7 @@ import base64
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa, utils
@@ -22,7 +22,6 @@ from dpmodels.errors import ArgumentError, FrameError, GatewayError
 from dpmodels.external_files import Plain, conform, parse, read_bytes
 from dpmodels.gateway.settings import OidcSettings
 
-LONGEST_TOKEN: Final = 8_192
 _MOST_BYTES: Final = 100_000
 _FEWEST_BITS: Final = 2_048
 _BASE64: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -49,57 +48,56 @@ class Provider:
         content, _, signature = token.rpartition(".")
         try:
             header, claims = (parse(_decoded(part)) for part in content.split("."))
-            is_long = len(token) > LONGEST_TOKEN
-            if is_long or not isinstance(header, dict) or not isinstance(claims, dict):
-                raise _refused("it is not a JSON Web Token")
+            if not isinstance(header, dict) or not isinstance(claims, dict):
+                _refuse("it is not a JSON Web Token")
             self._key(header).verify(_decoded(signature), content.encode())
         except InvalidSignature:
-            raise _refused("its signature is not valid") from None
+            _refuse("its signature is not valid")
         except (ValueError, FrameError, RecursionError):
-            raise _refused("it is not a JSON Web Token") from None
+            _refuse("it is not a JSON Web Token")
         return self._subject(claims, now), _time(claims, "iat")
 
     def _key(self, header: Mapping[str, Any]) -> Key:
         algorithm, identifier = header.get("alg"), header.get("kid")
         if "crit" in header:
-            raise _refused("its header requires extensions")
+            _refuse("its header requires extensions")
         keys = [key for key in self.keys if key.algorithm == algorithm]
         if not keys:
-            raise _refused("its algorithm is not that of a key of the provider")
+            _refuse("its algorithm is not that of a key of the provider")
         # A key in PEM has no identifier; then, or if the token has none, only one may be meant.
         named = [key for key in keys if identifier is None or key.identifier in (None, identifier)]
         if len(named) != 1:
-            raise _refused("its key is not known")
+            _refuse("its key is not known")
         return named[0]
 
     def _subject(self, claims: Mapping[str, Any], now: float) -> str:
         """Return the value of the analyst's claim, once all others are as expected."""
         expected, audience = self.settings, claims.get("aud")
         if _time(claims, "exp") + expected.leeway_seconds <= now:
-            raise _refused("it has expired: log in again")
+            _refuse("it has expired: log in again")
         starts = max(_time(claims, name) for name in ("iat", "nbf") if name in ("iat", *claims))
         if starts - expected.leeway_seconds > now:
-            raise _refused("it is not valid yet: compare the clocks")
+            _refuse("it is not valid yet: compare the clocks")
         if claims.get("iss") != expected.issuer:
-            raise _refused("it has another issuer")
+            _refuse("it has another issuer")
         if expected.audience not in (audience if isinstance(audience, list) else [audience]):
-            raise _refused("it is for another audience")
+            _refuse("it is for another audience")
         if expected.claim == "email" and claims.get("email_verified") is not True:
-            raise _refused("its email was not verified by the provider")
+            _refuse("its email was not verified by the provider")
         subject = claims.get(expected.claim)
         if isinstance(subject, str) and subject:
             return subject
-        raise _refused(f"it has no claim {expected.claim!r}")
+        _refuse(f"it has no claim {expected.claim!r}")
 
 
-def _refused(reason: str) -> GatewayError:
-    return GatewayError(f"the token of the identity provider is not valid: {reason}", 401)
+def _refuse(reason: str) -> NoReturn:
+    raise GatewayError(f"the token of the identity provider is not valid: {reason}", 401) from None
 
 
 def _decoded(part: str) -> bytes:
-    """Decode base64url; a ValueError if it is anything else."""
+    """Decode base64url; a FrameError if it is anything else."""
     if not _BASE64.fullmatch(part):
-        raise ValueError("expected base64url")
+        raise FrameError("expected base64url")
     return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
 
 
@@ -108,7 +106,7 @@ def _time(claims: Mapping[str, Any], name: str) -> float:
     value = claims.get(name)
     if isinstance(value, int | float) and value is not True and 0 <= value < 1e12:
         return float(value)
-    raise _refused(f"its claim {name!r} is not a time")
+    _refuse(f"its claim {name!r} is not a time")
 
 
 def read_provider(settings: OidcSettings) -> Provider:
@@ -129,11 +127,8 @@ def read_provider(settings: OidcSettings) -> Provider:
 
 def _jwks(plain: Plain) -> list[Key]:
     """Return the keys for signatures of a set; those of unknown kinds are ignored."""
-    entries = plain.get("keys") if isinstance(plain, dict) else None
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise FrameError('expected {"keys": [...]}')
     keys = []
-    for entry in entries:
+    for entry in conform([dict], conform(dict, plain, "it").get("keys"), "keys"):
         if "d" in entry or "k" in entry:
             raise FrameError("it has a private or symmetric key: save the public keys only")
         public = _public(entry) if entry.get("use", "sig") == "sig" else None
@@ -144,8 +139,6 @@ def _jwks(plain: Plain) -> list[Key]:
 
 
 def _public(entry: Mapping[str, Any]) -> object:
-    """Return the public key of an entry of a set, None if it is of an unknown kind."""
-
     def field(name: str) -> bytes:
         return _decoded(conform(str, entry.get(name), name))
 

@@ -62,11 +62,10 @@ def _operation(path: str, what: str) -> dict[str, Any]:
     }
     operation = {"summary": what, "parameters": parameters, "responses": responses}
     if path.endswith(("/ask", "/plan")):
-        schemas = [{"$ref": f"#/components/schemas/{name}"} for name in all_verbs()]
-        schema: dict[str, Any] = {"oneOf": schemas}
+        schemas: list[Any] = [{"$ref": f"#/components/schemas/{name}"} for name in all_verbs()]
         if path.endswith("/plan"):
-            schema = {"oneOf": [*schemas, {"type": "array", "items": schema}]}
-        content = {"application/json": {"schema": schema}}
+            schemas.append({"type": "array", "items": {"oneOf": list(schemas)}})
+        content = {"application/json": {"schema": {"oneOf": schemas}}}
         operation["requestBody"] = {"required": True, "content": content}
     return operation
 

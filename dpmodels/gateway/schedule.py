@@ -17,9 +17,10 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from dpmodels.errors import FrameError
 from dpmodels.gateway.settings import TableSettings
@@ -152,26 +153,10 @@ class TableQueue:
         return {} if self.clock.tick_seconds else {"public_at": self.clock.now()}
 
 
-class Process(Protocol):
-    """What a worker runs in."""
-
-    def is_alive(self) -> bool:
-        """Return whether it runs."""
-        ...
-
-    def kill(self) -> None:
-        """End it."""
-        ...
-
-    def join(self, timeout: float | None = None) -> None:
-        """Wait until it has ended."""
-        ...
-
-
 class Worker:
     """A process with one table, and the public number of its rows."""
 
-    def __init__(self, process: Process, connection: Connection, n_rows: int | None) -> None:
+    def __init__(self, process: BaseProcess, connection: Connection, n_rows: int | None) -> None:
         self._process, self._connection, self.n_rows = process, connection, n_rows
 
     @property

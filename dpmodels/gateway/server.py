@@ -11,6 +11,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from threading import Lock
 from typing import Any, Final
 
@@ -23,11 +24,11 @@ from starlette.routing import Route
 
 from dpmodels.errors import DPModelsError, GatewayError, LedgerError, NotAvailable, PrivacyError
 from dpmodels.gateway.calls import MOST_BYTES
-from dpmodels.gateway.oidc import LONGEST_TOKEN
 from dpmodels.gateway.openapi import openapi
 from dpmodels.gateway.service import Service
 
 _BEARER: Final = "Bearer "
+_LONGEST_TOKEN: Final = 8_192
 _FAILED_PER_MINUTE: Final = 60  # Of tokens, whose hashes take time
 _REMEMBERED: Final = 10_000
 _NETCDF: Final = "application/x-netcdf"
@@ -69,7 +70,7 @@ class Doorkeeper:
     def analyst(self, header: str) -> str:
         """Return the analyst of a request; a GatewayError refuses others, and too many requests."""
         token, gate = header.removeprefix(_BEARER), self._service.gate
-        if not header.startswith(_BEARER) or len(token) > LONGEST_TOKEN:
+        if not header.startswith(_BEARER) or len(token) > _LONGEST_TOKEN:
             raise GatewayError("send the header Authorization: Bearer TOKEN", 401)
         # A token of the gateway has one dot, one of an identity provider two.
         analyst = self._of_provider(token) if token.count(".") > 1 else self._of_gateway(token)
@@ -86,13 +87,12 @@ class Doorkeeper:
         return self._service.state.valid_token(self._verified[digest], self._service.clock.latest())
 
     def _of_provider(self, token: str) -> str | None:
-        """Return the analyst of a provider's token, which is verified with every request."""
         provider, service = self._service.provider, self._service
         if provider is None:
             return None
         subject, issued = provider.verified(token, service.clock.latest())
         analysts = service.gate.analysts.items()
-        analyst = next((name for name, known in analysts if known.oidc == subject), None)
+        analyst = next((name for name, settings in analysts if settings.oidc == subject), None)
         return None if analyst is None or service.state.was_revoked(analyst, issued) else analyst
 
     def _verify(self, token: str, digest: str) -> None:
@@ -126,8 +126,8 @@ def application(service: Service) -> Starlette:
         route(f"{table}/ledger", "GET", lambda of, who, at, _: of.ledger(who, at)),
         route(f"{table}/simulated", "GET", lambda of, who, at, _: of.simulated(who, at, 1_000)),
         route(f"{table}/disclosure", "GET", _disclosure),
-        route(f"{table}/stop", "POST", _stop),
-        route(f"{table}/resume", "POST", _resume),
+        route(f"{table}/stop", "POST", partial(_set_stopped, stopped=True)),
+        route(f"{table}/resume", "POST", partial(_set_stopped, stopped=False)),
         route("/v1/jobs", "GET", lambda of, who, _, __: {"jobs": of.history(who)}),
         route("/v1/jobs/{job}", "GET", lambda of, who, at, _: of.described(of.job(who, at))),
         route("/v1/jobs/{job}/answer", "GET", _answer),
@@ -225,11 +225,8 @@ def _disclosure(service: Service, analyst: str, table: str, _: bytes) -> Respons
     return HTMLResponse(service.disclosure(analyst, table), headers=_PLAIN_HEADERS)
 
 
-def _stop(service: Service, analyst: str, table: str, _: bytes) -> dict[str, Any]:
-    service.set_stopped(analyst, table, stopped=True)
-    return {"table": table, "stopped": True}
-
-
-def _resume(service: Service, analyst: str, table: str, _: bytes) -> dict[str, Any]:
-    service.set_stopped(analyst, table, stopped=False)
-    return {"table": table, "stopped": False}
+def _set_stopped(
+    service: Service, analyst: str, table: str, _: bytes, *, stopped: bool
+) -> dict[str, Any]:
+    service.set_stopped(analyst, table, stopped=stopped)
+    return {"table": table, "stopped": stopped}

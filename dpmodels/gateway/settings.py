@@ -187,10 +187,7 @@ def _oidc(
     between("[oidc] leeway_seconds", settings.leeway_seconds, 0, 600, "; write 60")
     claims = [analyst.oidc for analyst in analysts.values() if analyst.oidc is not None]
     if len(set(claims)) < len(claims) or not claims:
-        raise ArgumentError(
-            "[oidc] needs analysts with different claims: write [analysts] ann = "
-            '{ oidc = "the value of the claim" }'
-        )
+        raise ArgumentError('[oidc] needs analysts with different claims: ann = { oidc = "..." }')
     return replace(settings, keys=str(base / settings.keys))
 
 

@@ -157,7 +157,6 @@ BAD = {
     "deep": (f"{b64(b'[' * 3_000)}.{BODY}.{SIGNATURE}", "JSON Web Token"),
     "not in UTF-8": (f"{b64(bytes([255]))}.{BODY}.{SIGNATURE}", "JSON Web Token"),
     "one character": (f"{HEAD}.{BODY}.a", "JSON Web Token"),
-    "long": (token(more="a" * 9_000), "JSON Web Token"),
 }
 
 
@@ -197,7 +196,7 @@ def test_an_email_has_to_be_verified(path):
     ("content", "message"),
     [
         ("", "cannot be read"),
-        ("[]", "expected .*keys"),
+        ("[]", "expected an object"),
         ('{"keys": []}', "no public key"),
         (json.dumps({"keys": jwks()[3:]}), "no public key"),
         (json.dumps({"keys": [{**jwks()[0], "d": "AQAB"}]}), "private or symmetric"),
@@ -249,6 +248,8 @@ def test_a_gateway_finds_the_analyst_of_a_token(tmp_path, path, monkeypatch):
         doorkeeper.analyst(f"Bearer {token(sub='ann')}")  # The claim, not the analyst's name
     with pytest.raises(GatewayError, match="signature"):
         doorkeeper.analyst(f"Bearer {token(sign=lambda text: es256(text, OTHER))}")
+    with pytest.raises(GatewayError, match="send the header"):
+        doorkeeper.analyst(f"Bearer {token(more='a' * 9_000)}")
     # A token that was verified is refused once it has expired.
     now[0] = NOW + 361
     with pytest.raises(GatewayError, match="expired") as refused:
