@@ -177,7 +177,8 @@ def test_no_charge_is_lost_and_no_answer_is_free_after_kill_9(tmp_path, reduced)
     rng.shuffle(kinds)
     server = start_server(tmp_path, port)
     try:
-        for kind in kinds:
+        for number, kind in enumerate(kinds, start=1):
+            print(f"kill {number} of {len(kinds)}: {kind}", flush=True)
             if kind == "starting":
                 time.sleep(rng.uniform(0, 4))
             else:
