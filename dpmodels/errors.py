@@ -32,10 +32,12 @@ def shorten(text: str, width: int = 60) -> str:
 def did_you_mean(name: object, options: Iterable[object]) -> str:
     """Return a suggestion for a misspelled name, with a space before it; empty if none is near.
 
-    Upper and lower case are alike, and so is the beginning of a name.
+    Upper and lower case are alike, and so is the beginning of a name; a verb may be written dp_...
 
     >>> did_you_mean("Vsits", ["visits", "age"]), did_you_mean("epsilon", ["eps", "person"])
     (" (did you mean 'visits'?)", " (did you mean 'eps'?)")
+    >>> did_you_mean("dp_lm", ["lm", "glm"])
+    " (did you mean 'lm'?)"
     >>> did_you_mean("zzz", ["visits"])
     ''
     """
@@ -45,8 +47,9 @@ def did_you_mean(name: object, options: Iterable[object]) -> str:
         if isinstance(option, str) and option
     }
     text = name.strip().casefold() if isinstance(name, str) else ""
+    text = text.removeprefix("dp_") if text.removeprefix("dp_") in folded else text
     matches = [option for option in folded if _begins(option, text)]
-    matches = [text] if text in matches else matches or get_close_matches(text, folded, n=3)
+    matches = [text] if text in folded else matches or get_close_matches(text, folded, n=3)
     near = " or ".join(repr(folded[match]) for match in matches if folded[match] != name)
     return f" (did you mean {near}?)" if near else ""
 

@@ -158,7 +158,7 @@ def _missing_codebook(formula: object) -> str:
         'for a category, such as ["low", "high"].\n'
         "It may also be attached to the table, table = cb.attach(table), be set once, "
         'dp.options(codebook=cb), or be a file, codebook="cb.json"; dp.codebook.draft("study.sav") '
-        "reads data dictionaries."
+        'reads data dictionaries, and codebook="private" releases bounds and levels first.'
     )
 
 

@@ -90,7 +90,10 @@ def test_where_there_is_none_three_lines_teach():
     assert lines[0].startswith("no codebook: a codebook declares the public bounds or levels")
     example = """x1=(lower, upper), x2=["low", "high"], **{'x 3': (lower, upper)}"""
     assert f"dp.codebook({example})" in lines[1]
-    assert all(word in lines[2] for word in ("attach(", "dp.options(", ".json", "codebook.draft("))
+    assert all(
+        word in lines[2]
+        for word in ("attach(", "dp.options(", ".json", "codebook.draft(", '"private"')
+    )
 
 
 @pytest.mark.parametrize("formula", ["~ .", "~ a +", None, 42, "~ a | b"])

@@ -150,20 +150,24 @@ def auto_moments(
             and _wanted(facts) < facts.columns
         ):
             return _directions(facts, guarantee.eps, n_rows, plain)
-        return plain, "rows of one length leave no radius to be found."
+        return plain, "all rows have the same norm, so that no radius has to be estimated."
     if name not in available:
-        return plain, "it reads the rows once, and has the least to lose where they are short."
+        return plain, "it reads the rows once, and its noise is the least for rows of small norm."
     noise_sd = noise_of_lengths(RoundsPure() if pure else Rounds(), facts, guarantee)
     printed_sd = noise_sd * _of_one(facts.adjacency)
-    counts_text = f"numbers of rows by length with a noise sd of {two_digits(printed_sd)}"
+    counts_text = f"noisy counts of norms (sd {two_digits(printed_sd)})"
     if n_rows is None:
-        return name, f"it finds the centre and the radius of the rows first, by {counts_text}."
+        return name, f"it first estimates the centre and radius of the rows from {counts_text}."
     rows_text = _many(n_rows, facts.adjacency)
     if n_rows < (ENOUGH_PURE if pure else ENOUGH) * noise_sd:
-        return plain, f"{rows_text} is too few to find a radius of the rows by {counts_text}."
+        return (
+            plain,
+            f"{rows_text} is too small to estimate a radius of the rows from {counts_text}.",
+        )
     return (
         name,
-        f"at {rows_text} it can find the centre and the radius of the rows, by {counts_text}.",
+        f"{rows_text} is large enough to estimate the centre and radius of the rows from "
+        f"{counts_text}.",
     )
 
 
@@ -213,8 +217,8 @@ def auto_counts(
     if n_rows is not None and shares is not None:
         share = f"{'' if len(shares) == 1 else 'up to '}{100 * sum(shares):.0f}%"
         return "rounds", (
-            f"for {share} of the budget {_many(n_rows, facts.adjacency)} tells "
-            "what range rows are in, and noise is in proportion to that."
+            f"{share} of the budget estimates a range of the values, for which "
+            f"{_many(n_rows, facts.adjacency)} is large enough; noise is proportional to it."
         )
     unit_rows = _of_one(facts.adjacency)
     strategies: tuple[CountMechanism, ...] = (Geometric(), Gaussian())
@@ -392,8 +396,8 @@ def auto_ordered(
     )
     texts = [two_digits(sd) for sd in sds]
     return name, (
-        f"of {cells:,} bins it is sums that are read: of the mean range its noise has an sd of "
-        f"{texts[0]} rows, that of {flat} {texts[1]}; of a single bin {texts[2]}, not {texts[3]}."
+        f"with {cells:,} bins, sums of ranges matter most: in the mean range its noise sd is "
+        f"{texts[0]} rows ({flat}: {texts[1]}), in a single bin {texts[2]} ({texts[3]})."
     )
 
 
@@ -407,8 +411,8 @@ def _few_rows(facts: CountFacts, noise: float, n_rows: int | None) -> bool:
 
 def _reason_of_runs(facts: CountFacts) -> str:
     return (
-        f"rows are few for noise in each of {math.prod(facts.shape):,} cells: it counts runs of "
-        "these, divided where there are rows."
+        f"there are few rows for noise in each of {math.prod(facts.shape):,} cells: it counts "
+        "runs of cells, split where the rows are."
     )
 
 
@@ -463,9 +467,9 @@ def auto_plane(
     unit_rows = 1 if facts.adjacency.rows == "mean" else facts.adjacency.places
     texts = [two_digits(unit_rows * sd) for sd in (*means, plan.noise_sd, noise)]
     return "grid", (
-        f"of {math.prod(sides):,} cells it is sums that are read: of the mean rectangle its noise "
-        f"has an sd of {texts[0]} rows, that of {flat} {texts[1]}; of a single cell about "
-        f"{texts[2]}, not {texts[3]}."
+        f"with {math.prod(sides):,} cells, sums of rectangles matter most: in the mean rectangle "
+        f"its noise sd is {texts[0]} rows ({flat}: {texts[1]}), in a single cell about "
+        f"{texts[2]} ({texts[3]})."
     )
 
 
@@ -486,8 +490,8 @@ def auto_running(facts: CountFacts, guarantee: Guarantee) -> tuple[str, str]:
     }
     best, second = sorted(totals_sd, key=lambda name: totals_sd[name])
     return best, (
-        f"the noise of its running totals has a root mean square of {totals_sd[best]:.3g}; that of "
-        f"{second} would have {totals_sd[second]:.3g}."
+        f"the root mean square noise in its running totals is {totals_sd[best]:.3g}; with "
+        f"{second} it would be {totals_sd[second]:.3g}."
     )
 
 
@@ -532,9 +536,9 @@ def auto_selection(facts: SelectionFacts, guarantee: Guarantee) -> tuple[str, st
         if isinstance(facts.score, LevelScore):
             return (
                 "noisy_counts",
-                "a row is in one level, and noise on all counts costs least.",
+                "each row has one level, so that noise on all counts costs the least.",
             )
-        return "sparse_vector", "what is below the threshold costs nothing."
+        return "sparse_vector", "candidates below the threshold cost no budget."
     width, size = facts.score.width(facts.adjacency), facts.score.size
     farthest = {
         mechanism.info.name: width / mechanism.plan(facts, guarantee).eps * math.log(size)
@@ -544,6 +548,6 @@ def auto_selection(facts: SelectionFacts, guarantee: Guarantee) -> tuple[str, st
         farthest[NoisyCounts.info.name] = reach(NoisyCounts().plan(facts, guarantee))
     best, second, *_ = sorted(farthest, key=lambda name: farthest[name])
     return best, (
-        f"its noise in the ranking goes as far as {farthest[best]:.3g}; that of {second} would go "
-        f"as far as {farthest[second]:.3g}."
+        f"its noise in the ranking reaches {farthest[best]:.3g}; that of {second} would reach "
+        f"{farthest[second]:.3g}."
     )

@@ -39,17 +39,17 @@ from dpmodels.typing import Coder
 AUTOMATIC = {
     "binomial": (
         "objective",
-        "its noise enters one sum of gradients, and it has intervals that cover.",
+        "it adds noise to one sum of gradients, and its intervals have correct coverage.",
     ),
     "poisson": (
         "scores",
-        "it buys a bound on residuals, and its noise enters one sum of them at a released rate.",
+        "it releases a bound on residuals, then one noisy sum of them at a released rate.",
     ),
     "multinomial": (
         "gradients",
-        "its sums of gradients are bounded however many levels there are, and it has intervals.",
+        "its sums of gradients are bounded for any number of levels, and it has intervals.",
     ),
-    "ordinal": ("counts", "the model is computed from counts."),
+    "ordinal": ("counts", "the model is fitted to released counts."),
 }
 
 

@@ -51,8 +51,8 @@ LAWFUL = (Moments, AdaSSP, Ellipsoid, Scores, Gauss, Laplace, Rounds, UserSuppli
 # A choice by simulation, of rows over the noise of X'X in whitened terms, of so many columns: below
 # the first intervals of slopes beside fixed effects cover too rarely or are lost.
 LOST_GRAM, CLEAR_GRAM = 1.5, 3.0
-ONCE = "one release of exact moments: every interval is made from noise of known law."
-ABOUT_LINE = "noise is added about a line released first, in proportion to its residuals."
+ONCE = "one release of moments: all intervals follow from the known noise distribution."
+ABOUT_LINE = "its noise is proportional to the residuals about a line that is released first."
 
 
 @verb

@@ -148,12 +148,15 @@ def _auto(probs: tuple[float, ...], level: float | None, grid: Grid) -> tuple[st
             "it draws few quantiles with less noise, and no interval is requested.",
         )
     if len(probs) >= MANY_PROBS and grid.cells > FIRST:
-        return "tree", f"one tree of counts serves all {len(probs)} quantiles together."
+        return "tree", f"one tree of counts serves all {len(probs)} quantiles."
     if level is not None and len(probs) == 1:
-        return "bracketed", "it draws one quantile with less noise, and counts beside it."
+        return (
+            "bracketed",
+            "it draws the quantile with less noise, and counts rows around it for the interval.",
+        )
     if level is None:
-        return "refined", "its counts serve all quantiles together."
-    return "refined", "it gives intervals, for values that many rows share too."
+        return "refined", "its counts serve all quantiles."
+    return "refined", "it gives intervals, also for values that many rows share."
 
 
 def grid_of(grouped: Tally) -> Grid:

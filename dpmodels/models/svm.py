@@ -14,7 +14,10 @@ from dpmodels.results.svm import SVMResult
 from dpmodels.statistics.losses import Huber
 
 TABLE: dict[str, type[RegressionMechanism]] = {"objective": Objective, "output": Output}
-AUTOMATIC = ("objective", "its noise is divided by the curvature of the rows, not by the ridge's.")
+AUTOMATIC = (
+    "objective",
+    "its noise is divided by the curvature of the rows' loss, not by that of the ridge.",
+)
 
 
 @verb

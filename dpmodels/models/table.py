@@ -275,7 +275,7 @@ def states_of(formula_sides: Sides) -> Tally:
 
 
 def _only(facts: SeriesFacts) -> tuple[str, str]:
-    return "quilt", "it is the one of a Pufferfish guarantee."
+    return "quilt", "it is the mechanism of Pufferfish guarantees."
 
 
 def _wider(book: Codebook, time: str) -> Variable:

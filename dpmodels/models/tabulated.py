@@ -83,7 +83,7 @@ class Tabulation:
         noise = plan.noise_sd * math.sqrt(spread)
         rival_noise = rival.scales.get("last", rival.scales.get("sd")) * self.facts.columns**0.5
         reason = (
-            f"of {self.table.cells:,} cells its noise in the score has an sd of "
+            f"with {self.table.cells:,} cells its noise in the score has an sd of "
             f"{two_digits(noise)}; that of {other.info.name} would have {two_digits(rival_noise)}."
         )
         return Choice(strategy, reason) if noise <= rival_noise else None

@@ -2,8 +2,10 @@
 
 Rows beyond a threshold inside the range are modelled by a generalised Pareto distribution [1]_,
 with the tail ``(1 + s z/w)**(-1/s)`` at the distance z beyond the threshold, up to the declared
-bound. Scales w and shapes s, from uniform to one whose variance barely exists, are weighted by the
-likelihood of the released counts of the cells beyond. The bounds are weighted quantiles. Rows that
+bound. Scales w and shapes s are weighted by the likelihood of the released counts of the cells
+beyond. Shapes go from uniform to one whose variance barely exists; for mean distances on to one
+whose mean barely exists, if the counts before the threshold fall as slowly: tails are not assumed
+to become heavier farther out. The bounds are weighted quantiles. Rows that
 no count detects can be anywhere within the declared bounds, so they hold for rows whose tail goes
 on beyond the range as it falls before it, not for all rows.
 
@@ -25,6 +27,13 @@ from dpmodels.typing import Floats
 # estimate, and the quantile: choices.
 SHAPES = np.array([-1.0, 1e-6, 0.2, 0.45])
 PER_OCTAVE, RATIOS, QUANTILE = 2, np.array([0.7, 0.85, 1.0, 1.15, 1.3]), 0.975
+# Shapes of mean distances besides, where counts allow for them.
+HEAVIER = np.array([0.6, 0.75, 0.9])
+# How far a shape may be above its estimate from the counts before the threshold: a choice.
+HEAVIER_BY = 0.2
+# Rows beyond the innermost of three distances over those beyond the threshold, most and least:
+# choices.
+INNER, LEAST_INNER = 4.0, 1.5
 # Rows beyond the threshold, in noise sds of a cell: a choice.
 TELLING = 10.0
 
@@ -80,22 +89,50 @@ def _beyond(edges: Floats, counts: Floats, noise: CellNoise, end: float) -> tupl
     """Return the same of the upper side."""
     if end >= edges[-1]:
         return 0.0, 0.0
-    tail, n_rows = _tail(edges, counts, noise, end), max(float(counts.sum()), 1.0)
-    shares = tail.numbers[:, None] / n_rows
-    first, second = (_quantile(shares * of, tail.weights) for of in (tail.first, tail.second))
-    return first, second
+    heaviest = _shape_before(edges, counts, noise, end) + HEAVIER_BY
+    shapes = np.append(SHAPES, HEAVIER[heaviest >= HEAVIER])
+    heavier, tail = (_tail(edges, counts, noise, end, of) for of in (shapes, SHAPES))
+    shares = tail.numbers[:, None] / max(float(counts.sum()), 1.0)
+    return (
+        _quantile(shares * heavier.first, heavier.weights),
+        _quantile(shares * tail.second, tail.weights),
+    )
 
 
-def _tail(edges: Floats, counts: Floats, noise: CellNoise, end: float) -> _Tail:
+def _threshold(edges: Floats, beyond: Floats, noise: CellNoise, end: float) -> int:
+    """Return the cell at which the tail begins, the farthest with enough rows from it on."""
+    inside = np.flatnonzero((edges[:-1] < end) & (beyond >= TELLING * noise.sd))
+    return int(inside[-1]) if inside.size else int(np.argmin(edges < end)) - 1
+
+
+def _shape_before(edges: Floats, counts: Floats, noise: CellNoise, end: float) -> float:
+    """Estimate a shape from the distances that k, 2 k and 4 k rows exceed [1]_, or fewer of them.
+
+    k are the rows beyond the threshold; 0 where these are most rows.
+    """
+    beyond = np.cumsum(counts[::-1])
+    start = _threshold(edges, beyond[::-1], noise, end)
+    outward = np.maximum.accumulate(beyond[len(counts) - 1 - start :])
+    inner = min(INNER, outward[-1] / max(outward[0], noise.sd))
+    if inner < LEAST_INNER:
+        return 0.0
+    levels = math.log(inner) * np.array([0.0, 0.5, 1.0])
+    far, middle, near = np.interp(levels, np.log(outward / outward[0]), edges[start::-1])
+    steps = max(far - middle, 1e-300) / max(middle - near, 1e-300)
+    return math.log(steps) * 2 / math.log(inner)
+
+
+def _tail(
+    edges: Floats, counts: Floats, noise: CellNoise, end: float, shapes: Floats = SHAPES
+) -> _Tail:
     """Weigh laws of the values beyond a threshold by the released counts."""
     beyond = np.cumsum(counts[::-1])[::-1]
-    inside = np.flatnonzero((edges[:-1] < end) & (beyond >= TELLING * noise.sd))
-    start = int(inside[-1]) if inside.size else int(np.argmin(edges < end)) - 1
+    start = _threshold(edges, beyond, noise, end)
     rows = max(float(beyond[start]), noise.sd)
     distances = edges[start:] - edges[start]
     octaves = math.log2(distances[-1] / distances[1]) + 2
     scales = distances[1] / 4 * 2.0 ** np.arange(0, octaves, 1 / PER_OCTAVE)
-    w, s = np.repeat(scales, SHAPES.size)[:, None], np.tile(SHAPES, scales.size)[:, None]
+    w, s = np.repeat(scales, shapes.size)[:, None], np.tile(shapes, scales.size)[:, None]
 
     def factor(z: Floats) -> Floats:
         return np.asarray(np.maximum(1 + s * z / w, 1e-12))

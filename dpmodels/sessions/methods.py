@@ -39,9 +39,7 @@ def _charging(where: str, name: str) -> Callable[..., Any]:
     if verb is None or not verb.charges:
         verbs = [method_name(verb) if where == "session" else verb for verb in all_verbs()]
         expected = "" if name.startswith("_") else f", one of {', '.join(verbs)}"
-        short = name.removeprefix("dp_")
-        meant = f" (did you mean {short!r}?)" if short in verbs else did_you_mean(short, verbs)
-        raise NotAvailable(f"{where}.{name}{meant}: expected a verb{expected}")
+        raise NotAvailable(f"{where}.{name}{did_you_mean(name, verbs)}: expected a verb{expected}")
     return verb.function
 
 

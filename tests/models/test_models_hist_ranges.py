@@ -87,9 +87,9 @@ def test_few_bins_are_flat_and_many_made_of_sums(cells, budget, name):
     fit = dp_hist("~ x", rows(), codebook=BOOK, breaks=cells, **budget)
     assert fit.release.info.name == name
     if name == "partition":
-        assert f"rows are few for noise in each of {cells:,} cells" in fit.call.reason
+        assert f"there are few rows for noise in each of {cells:,} cells" in fit.call.reason
     elif name not in ("geometric", "gaussian"):
-        assert f"of {cells:,} bins it is sums that are read" in fit.call.reason
+        assert f"with {cells:,} bins, sums of ranges matter most" in fit.call.reason
     flat = dp_hist("~ x", rows(), codebook=BOOK, breaks=cells, mechanism="flat", **budget)
     assert flat.release.info.name in ("geometric", "gaussian")
     assert flat.call.reason == ""
@@ -268,7 +268,7 @@ def test_the_reason_has_no_powers_of_ten():
         shown = fitted(mechanism="auto", breaks=4096, eps=0.01, adjacency="add-remove").summary(
             notes="all"
         )
-    assert re.search(r"that of geometric [\d,]+; of a single bin", " ".join(str(shown).split()))
+    assert re.search(r"\(geometric: [\d,]+\), in a single bin", " ".join(str(shown).split()))
 
 
 def test_pictures_of_many_bins_are_steps_with_a_band():

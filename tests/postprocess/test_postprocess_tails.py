@@ -1,0 +1,64 @@
+"""What a range cut off: shapes by the counts before the threshold, and bounds that hold."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpmodels.postprocess.ranges import CellNoise, range_cells
+from dpmodels.postprocess.tails import _shape_before, beyond_range
+
+UPPER = 1e6
+NOISE = CellNoise("laplace", 4.0)
+EDGES = range_cells(0.0, UPPER)
+LAWS = {
+    "normal": stats.norm(50, 10),
+    "exponential": stats.expon(scale=10),
+    "pareto": stats.genpareto(0.5, scale=10),
+    "heavy": stats.genpareto(0.9, scale=10),
+    "lognormal": stats.lognorm(2, scale=100),
+}
+
+
+def expected_counts(law, n_rows=10_000, zeros=0.0):
+    cells = np.diff(law.cdf(EDGES)) * n_rows * (1 - zeros)
+    cells[0] += zeros * n_rows
+    return cells
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("normal", -1.01, 0.1),
+        ("exponential", -0.2, 0.2),
+        ("pareto", 0.35, 0.65),
+        ("heavy", 0.75, 1.05),
+        ("lognormal", 0.5, 1.1),
+    ],
+)
+def test_the_shape_before_the_threshold_is_that_of_the_law(name, low, high):
+    law = LAWS[name]
+    estimate = _shape_before(EDGES, expected_counts(law), NOISE, float(law.ppf(0.999)))
+    assert low <= estimate <= high
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.9])
+def test_bounds_contain_what_a_heavy_tail_has_beyond(zeros):
+    law = LAWS["lognormal"]
+    high = float(law.ppf(0.99))
+    cut = law.expect(lambda x: x - high, lb=high, ub=UPPER) * (1 - zeros)
+    below, above, *_ = beyond_range(EDGES, expected_counts(law, zeros=zeros), NOISE, 0.0, high)
+    assert below == 0.0
+    assert cut <= above <= 20 * cut
+
+
+def test_light_tails_are_bounded_by_far_less_than_heavy_ones():
+    bounds = {}
+    for name in ("exponential", "heavy"):
+        high = float(LAWS[name].ppf(0.999))
+        _, bounds[name], *_ = beyond_range(EDGES, expected_counts(LAWS[name]), NOISE, 0.0, high)
+    assert bounds["exponential"] < 0.1
+    assert bounds["heavy"] > 100 * bounds["exponential"]
+
+
+def test_where_most_rows_are_beyond_the_threshold_no_shape_is_estimated():
+    assert _shape_before(EDGES, expected_counts(LAWS["heavy"], 50), NOISE, UPPER / 2) == 0.0
