@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,18 +18,19 @@ import pandas as pd
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, LedgerError, quoted
-from dpmodels.external_files import conform, parse
+from dpmodels.external_files import Plain, conform, parse
 from dpmodels.models.assumed_rows import assumed_rows
 from dpmodels.models.replay import all_verbs
 from dpmodels.privacy import ZCDP, Adjacency, Ledger
 from dpmodels.sessions.call import Call, Priced, Terms
-from dpmodels.sessions.plan import budget_of
-from dpmodels.sessions.session import Calls
+from dpmodels.sessions.methods import Calls
+from dpmodels.sessions.plan import budget_of, planned
 from dpmodels.sites import parties
 
 MOST_BYTES: Final = 65_536
 _LONGEST_FORMULA: Final = 4_000
 _MOST_VALUES: Final = 1_000  # Of a list, such as breaks
+_MOST_PLANNED: Final = 100
 _FEW_SIMULATED: Final = 2_000
 _MOST_SIMULATED: Final = 200_000
 _SET: Final = "the curator sets it for the table: leave it out"
@@ -48,7 +49,7 @@ FORBIDDEN: Final[Mapping[str, str]] = {
 }
 _FORBIDDEN_MECHANISMS: Final = ("none", "zero")
 _AMOUNTS: Final = {"eps": float | str | None, "share": float | str | None, "delta": float | None}
-_SHARED: Final = {**_AMOUNTS, "rho": float | None, "mechanism": str, "subset": str | None}
+SHARED: Final = {**_AMOUNTS, "rho": float | None, "mechanism": str, "subset": str | None}
 
 
 class Sent(NamedTuple):
@@ -66,9 +67,26 @@ class Sent(NamedTuple):
 
 def read_sent(body: bytes) -> Sent:
     """Read a request; ArgumentError or FrameError if it is not in the language."""
+    return _sent(_parsed(body))
+
+
+def read_plan(body: bytes) -> list[Sent] | Sent:
+    """Read one request to be priced, or a list of them."""
+    plain = _parsed(body)
+    if not isinstance(plain, list):
+        return _sent(plain)
+    if len(plain) > _MOST_PLANNED:
+        raise ArgumentError(f"{len(plain):,} calls: at most {_MOST_PLANNED} are priced at once")
+    return [_sent(request) for request in plain]
+
+
+def _parsed(body: bytes) -> Plain:
     if len(body) > MOST_BYTES:
         raise ArgumentError(f"a request of {len(body):,} bytes: at most {MOST_BYTES:,} are read")
-    plain = parse(body)
+    return parse(body)
+
+
+def _sent(plain: Plain) -> Sent:
     if isinstance(plain, dict):
         plain = {"words": {}, **plain}
     shape = {"verb": str, "formula": str, "words": dict}
@@ -99,7 +117,7 @@ def call_of_sent(sent: Sent) -> Call:
     verbs = all_verbs()
     if sent.verb not in verbs:
         raise ArgumentError(f"{quoted(sent.verb)} is not a verb: expected {', '.join(verbs)}")
-    shapes = {**verbs[sent.verb].shapes, **_SHARED}
+    shapes = {**verbs[sent.verb].shapes, **SHARED}
     for name, value in words.items():
         if isinstance(value, list) and len(value) > _MOST_VALUES:
             raise ArgumentError(f"{name}: a list of {len(value):,}; at most {_MOST_VALUES:,}")
@@ -168,6 +186,14 @@ class PublicTable:
     def priced(self, call: Call, ledger: Ledger) -> Priced:
         """Return the mechanism, the plan and the charge of a call."""
         return self.terms.price(call, budget_of(call, self.terms, ledger, None), ledger)
+
+    def plan(self, calls: Iterable[Call], ledger: Ledger) -> list[dict[str, Any]]:
+        """Price calls, one after another, as rows of a session's plan."""
+        frame = planned(calls, self.terms, ledger, 0, None).table
+        frame = frame.drop(columns="identified", errors="ignore")
+        text = frame.to_json(orient="records", double_precision=15)
+        rows: list[dict[str, Any]] = json.loads(text)
+        return rows
 
     def require_fit(self, call: Call, ledger: Ledger) -> Price:
         """Price a call; a LedgerError if it does not fit."""

@@ -6,7 +6,7 @@ import json
 import ssl
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from http.client import HTTPException
@@ -28,7 +28,7 @@ from dpmodels.models.load import load
 from dpmodels.privacy import ZCDP, ApproxDP, Ledger, PureDP, adjacency
 from dpmodels.request import plain_option
 from dpmodels.sessions.call import Call
-from dpmodels.sessions.session import Calls, Method
+from dpmodels.sessions.methods import VerbMethods
 
 if TYPE_CHECKING:
     from dpmodels.privacy import Guarantee
@@ -216,7 +216,7 @@ class RemoteJob:
         return described
 
 
-class RemoteTable:
+class RemoteTable(VerbMethods):
     """A table of a gateway: a session whose verbs run there.
 
     Every verb is a method, as of :class:`dp.session`, and returns the same results. A wrong formula
@@ -269,16 +269,6 @@ class RemoteTable:
         """What is left in the purse; other analysts may have spent the table's total."""
         return str(self._ledger()["left"])
 
-    @property
-    def call(self) -> Calls:
-        """The verbs as calls that are not run."""
-        return Calls()
-
-    @property
-    def results(self) -> tuple[Any, ...]:
-        """The results of this session's calls, in order."""
-        return tuple(self._fits)
-
     def register(self) -> pd.DataFrame:
         """Return the charges to the purse, one per row."""
         return pd.DataFrame(self._ledger()["charges"])
@@ -288,7 +278,7 @@ class RemoteTable:
         return pd.DataFrame(self._gateway.get(f"{self._path}/simulated"))
 
     def plan(self, calls: Iterable[Call | tuple[Any, ...]]) -> pd.DataFrame:
-        """Price calls, each by itself: nothing is charged, and no table is opened.
+        """Price calls, one after another: nothing is charged, and no table is opened.
 
         Parameters
         ----------
@@ -298,11 +288,10 @@ class RemoteTable:
         Returns
         -------
         DataFrame
-            ``call mechanism cost total fits``, a row for each call.
+            A row for each call, as ``session.plan(calls).table`` without ``n=``.
         """
-        written = [self.call.read(call) for call in calls]
-        priced = [self._gateway.post(f"{self._path}/plan", _sent(call)) for call in written]
-        return pd.DataFrame(priced, index=pd.Index(map(repr, written), name="call"))
+        sent = [_sent(self.call.read(call)) for call in calls]
+        return pd.DataFrame(self._gateway.post(f"{self._path}/plan", sent)["calls"])
 
     def submit(self, call: Call | tuple[Any, ...]) -> RemoteJob:
         """Send a call and return its job, without waiting for the result."""
@@ -311,17 +300,8 @@ class RemoteTable:
         accepted = self._gateway.post(f"{self._path}/ask", _sent(written))
         return RemoteJob(self._gateway, str(accepted["job"]))
 
-    def make(self, call: Call) -> Any:
-        """Send a call, wait, keep and return the verb's result."""
-        result = self.submit(call).result()
-        self._fits.append(result)
-        return result
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        return Method(name.removeprefix("dp_")).__get__(self)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *dir(self.call)})
+    def _made(self, call: Call) -> Any:
+        return self.submit(call).result()
 
     def __repr__(self) -> str:
         facts = self._ledger()

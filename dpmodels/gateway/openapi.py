@@ -5,24 +5,16 @@ from __future__ import annotations
 from types import NoneType
 from typing import Any, Final, Literal, get_args, get_origin
 
-from dpmodels.gateway.calls import FORBIDDEN
+from dpmodels.gateway.calls import FORBIDDEN, SHARED
 from dpmodels.models.replay import all_verbs
 from dpmodels.verbs import Verb
 from dpmodels.version import __version__
 
 _TYPES: Final = {str: "string", bool: "boolean", int: "integer", float: "number", NoneType: "null"}
-_SHARED: Final[dict[str, Any]] = {
-    "eps": {"type": ["number", "string"], "description": 'eps, or a share of the rest, "1/5"'},
-    "delta": {"type": "number"},
-    "rho": {"type": "number"},
-    "share": {"type": ["number", "string"]},
-    "mechanism": {"type": "string"},
-    "subset": {"type": ["string", "null"], "description": 'a condition, "age >= 25"'},
-}
 _PATHS: Final = {
     "/v1/tables": ("get", "The tables that are open to the analyst"),
     "/v1/tables/{table}/ask": ("post", "Ask: 202 and a job"),
-    "/v1/tables/{table}/plan": ("post", "Price a request; nothing is charged"),
+    "/v1/tables/{table}/plan": ("post", "Price a request, or a list of them; nothing is charged"),
     "/v1/tables/{table}/codebook": ("get", "Codebook, neighbours and budgets"),
     "/v1/tables/{table}/ledger": ("get", "The charges of the analyst's purse"),
     "/v1/tables/{table}/simulated": ("get", "1,000 rows simulated from the codebook"),
@@ -70,7 +62,9 @@ def _operation(path: str, what: str) -> dict[str, Any]:
     }
     operation = {"summary": what, "parameters": parameters, "responses": responses}
     if path.endswith(("/ask", "/plan")):
-        schemas = [{"$ref": f"#/components/schemas/{name}"} for name in all_verbs()]
+        schemas: list[Any] = [{"$ref": f"#/components/schemas/{name}"} for name in all_verbs()]
+        if path.endswith("/plan"):
+            schemas.append({"type": "array", "items": {"oneOf": list(schemas)}})
         content = {"application/json": {"schema": {"oneOf": schemas}}}
         operation["requestBody"] = {"required": True, "content": content}
     return operation
@@ -78,8 +72,9 @@ def _operation(path: str, what: str) -> dict[str, Any]:
 
 def _verb(verb: Verb) -> dict[str, Any]:
     """Return the schema of a request of a verb."""
-    options = {name: _schema(shape) for name, shape in verb.shapes.items() if name not in FORBIDDEN}
-    words = {"type": "object", "properties": {**_SHARED, **options}, "additionalProperties": False}
+    shapes = {**verb.shapes, **SHARED}
+    options = {name: _schema(shape) for name, shape in shapes.items() if name not in FORBIDDEN}
+    words = {"type": "object", "properties": options, "additionalProperties": False}
     schema = _object({"verb": {"const": verb.name}, "formula": _TEXT})
     schema["properties"]["words"] = words
     return schema

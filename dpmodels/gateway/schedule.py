@@ -12,13 +12,15 @@ from __future__ import annotations
 import math
 import multiprocessing
 import queue
+import sqlite3
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from dpmodels.errors import FrameError
 from dpmodels.gateway.settings import TableSettings
@@ -39,6 +41,10 @@ class Clock:
     def now(self) -> float:
         """Return the time."""
         return time.monotonic() + self._offset
+
+    def latest(self) -> float:
+        """Return the time for tokens, which expire even if the machine's clock is set back."""
+        return max(self.now(), time.time())
 
     def tick_after(self, at: float) -> float:
         """Return the first multiple of the tick that is not before a time."""
@@ -111,7 +117,7 @@ class TableQueue:
                 worker = self._started()
             finished = worker is not None and self._run_one(worker, job)
             if not finished:
-                self._state.set_job(job.id, FAILED, **self._published(job))
+                self._record(job, FAILED)
                 if worker is not None:
                     worker.end()
                 worker = None if self._stopping.is_set() else self._started()
@@ -121,7 +127,6 @@ class TableQueue:
     def _run_one(self, worker: Worker, job: Job) -> bool:
         """Run a job; return whether the worker reported an outcome in time."""
         path = self._state.answer_path(job.id)
-        path.parent.mkdir(exist_ok=True, mode=0o700)
         seconds = job.limit_seconds
         if self.clock.tick_seconds:
             seconds = job.public_at - _GUARD_SECONDS - self.clock.now()
@@ -130,34 +135,28 @@ class TableQueue:
         if outcome is None:
             return False
         state, error = outcome
-        self._state.set_job(job.id, state, error=error, **self._published(job))
+        self._record(job, state, error=error)
         return True
+
+    def _record(self, job: Job, state: str, **changes: object) -> None:
+        """Record an outcome; again every second while the disk is full."""
+        while True:
+            try:
+                self._state.set_job(job.id, state, **changes, **self._published(job))
+                return
+            except sqlite3.Error:
+                if self._stopping.wait(1.0):
+                    return
 
     def _published(self, job: Job) -> Mapping[str, float]:
         """Return when an outcome is handed out: at once if the clock has no ticks."""
         return {} if self.clock.tick_seconds else {"public_at": self.clock.now()}
 
 
-class Process(Protocol):
-    """What a worker runs in."""
-
-    def is_alive(self) -> bool:
-        """Return whether it runs."""
-        ...
-
-    def kill(self) -> None:
-        """End it."""
-        ...
-
-    def join(self, timeout: float | None = None) -> None:
-        """Wait until it has ended."""
-        ...
-
-
 class Worker:
     """A process with one table, and the public number of its rows."""
 
-    def __init__(self, process: Process, connection: Connection, n_rows: int | None) -> None:
+    def __init__(self, process: BaseProcess, connection: Connection, n_rows: int | None) -> None:
         self._process, self._connection, self.n_rows = process, connection, n_rows
 
     @property
@@ -184,11 +183,15 @@ class Worker:
 Starter = Callable[[TableSettings, Path], Worker | None]
 
 
-def started_process(settings: TableSettings, path: Path) -> Worker | None:
+def started_process(
+    settings: TableSettings,
+    path: Path,
+    run: Callable[[TableSettings, Path, Connection], None] = run_worker,
+) -> Worker | None:
     """Start a process, and wait until its table is open; None if it cannot be opened."""
     context = multiprocessing.get_context("spawn")
     parent_end, worker_end = context.Pipe()
-    process = context.Process(target=run_worker, args=(settings, path, worker_end), daemon=True)
+    process = context.Process(target=run, args=(settings, path, worker_end), daemon=True)
     process.start()
     worker_end.close()
     with suppress(EOFError, OSError):

@@ -30,7 +30,7 @@ from dpmodels.gateway.pages import page_routes
 from dpmodels.gateway.service import Service
 
 _BEARER: Final = "Bearer "
-_LONGEST_TOKEN: Final = 200
+_LONGEST_TOKEN: Final = 8_192
 _FAILED_PER_MINUTE: Final = 60  # Of tokens, whose hashes take time
 _REMEMBERED: Final = 10_000
 _NETCDF: Final = "application/x-netcdf"
@@ -75,19 +75,31 @@ class Doorkeeper:
 
     def analyst(self, header: str) -> str:
         """Return the analyst of a request; a GatewayError refuses others, and too many requests."""
-        token = header.removeprefix(_BEARER)
+        token, gate = header.removeprefix(_BEARER), self._service.gate
         if not header.startswith(_BEARER) or len(token) > _LONGEST_TOKEN:
             raise GatewayError("send the header Authorization: Bearer TOKEN", 401)
-        digest = hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
-        if digest not in self._verified:
-            self._verify(token, digest)
-        analyst = self._service.state.valid_token(self._verified[digest])
-        gate = self._service.gate
+        # A token of the gateway has one dot, one of an identity provider two.
+        analyst = self._of_provider(token) if token.count(".") > 1 else self._of_gateway(token)
         if analyst is None or analyst not in gate.analysts:
             raise GatewayError("the token is not valid, has expired or was revoked", 401)
         if not self._rates.allow(analyst, gate.server.requests_per_minute):
             raise GatewayError("too many requests in a minute: wait", 429)
         return analyst
+
+    def _of_gateway(self, token: str) -> str | None:
+        digest = hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+        if digest not in self._verified:
+            self._verify(token, digest)
+        return self._service.state.valid_token(self._verified[digest], self._service.clock.latest())
+
+    def _of_provider(self, token: str) -> str | None:
+        provider, service = self._service.provider, self._service
+        if provider is None:
+            return None
+        subject, issued = provider.verified(token, service.clock.latest())
+        analysts = service.gate.analysts.items()
+        analyst = next((name for name, settings in analysts if settings.oidc == subject), None)
+        return None if analyst is None or service.state.was_revoked(analyst, issued) else analyst
 
     def _verify(self, token: str, digest: str) -> None:
         identifier, _, secret = token.partition(".")
@@ -120,8 +132,8 @@ def application(service: Service) -> Starlette:
         route(f"{table}/ledger", "GET", lambda of, who, at, _: of.ledger(who, at)),
         route(f"{table}/simulated", "GET", lambda of, who, at, _: of.simulated(who, at, 1_000)),
         route(f"{table}/disclosure", "GET", _disclosure),
-        route(f"{table}/stop", "POST", _stop),
-        route(f"{table}/resume", "POST", _resume),
+        route(f"{table}/stop", "POST", partial(_set_stopped, stopped=True)),
+        route(f"{table}/resume", "POST", partial(_set_stopped, stopped=False)),
         route("/v1/jobs", "GET", lambda of, who, _, __: {"jobs": of.history(who)}),
         route("/v1/jobs/{job}", "GET", lambda of, who, at, _: of.described(of.job(who, at))),
         route("/v1/jobs/{job}/answer", "GET", _answer),
@@ -205,11 +217,8 @@ def _disclosure(service: Service, analyst: str, table: str, _: bytes) -> Respons
     return HTMLResponse(service.disclosure(analyst, table), headers=_PLAIN_HEADERS)
 
 
-def _stop(service: Service, analyst: str, table: str, _: bytes) -> dict[str, Any]:
-    service.set_stopped(analyst, table, stopped=True)
-    return {"table": table, "stopped": True}
-
-
-def _resume(service: Service, analyst: str, table: str, _: bytes) -> dict[str, Any]:
-    service.set_stopped(analyst, table, stopped=False)
-    return {"table": table, "stopped": False}
+def _set_stopped(
+    service: Service, analyst: str, table: str, _: bytes, *, stopped: bool
+) -> dict[str, Any]:
+    service.set_stopped(analyst, table, stopped=stopped)
+    return {"table": table, "stopped": stopped}

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from dpmodels.codebook import Codebook
 from dpmodels.disclosures.verb import disclosure
 from dpmodels.errors import ArgumentError, LedgerError, NotAvailable, PrivacyError
-from dpmodels.gateway.calls import PublicTable, call_of_sent, read_sent
+from dpmodels.gateway.calls import PublicTable, call_of_sent, read_plan, read_sent
+from dpmodels.gateway.oidc import read_provider
 from dpmodels.gateway.schedule import Clock, Starter, TableQueue
 from dpmodels.gateway.settings import Gate
 from dpmodels.gateway.state import (
@@ -26,7 +27,7 @@ from dpmodels.gateway.state import (
     Job,
     State,
 )
-from dpmodels.gateway.worker import is_charged
+from dpmodels.gateway.worker import charged_jobs
 from dpmodels.models.replay import all_verbs
 from dpmodels.privacy import Ledger
 from dpmodels.privacy.ledger_head import locked
@@ -56,6 +57,7 @@ class Service:
     """
 
     def __init__(self, gate: Gate, start: Starter | None = None) -> None:
+        self.provider = None if gate.oidc is None else read_provider(gate.oidc)
         self.gate, self.state, self._alone = gate, State(gate.folder), ExitStack()
         self._predicting = Lock()
         self._alone.enter_context(locked(gate.folder / "gate.db", 0.5))
@@ -90,13 +92,13 @@ class Service:
 
     def _resume(self) -> None:
         """Queue the jobs again that a stopped server left, unless they were charged."""
+        charged = {name: charged_jobs(ledger) for name, ledger in self.ledgers.items()}
         for job in self.state.jobs():
-            ledger = self.ledgers.get(job.table)
             if job.state not in (HELD, QUEUED) or self._waits(job):
                 continue
             if self.state.answer_path(job.id).exists():
                 self.state.set_job(job.id, ANSWERED)
-            elif ledger is None or is_charged(ledger.purse(job.purse), job.id):
+            elif job.table not in charged or job.id in charged[job.table]:
                 self.state.set_job(job.id, FAILED)
             else:
                 self._queue(job)
@@ -212,8 +214,10 @@ class Service:
         self.state.stop(table, curator, stopped=stopped)
 
     def plan(self, analyst: str, table: str, body: bytes) -> dict[str, Any]:
-        """Price a request; nothing is charged, and no table is opened."""
-        purse, sent = self.purse(analyst, table), read_sent(body)
+        """Price a request, or a list of them; nothing is charged, and no table is opened."""
+        purse, sent = self.purse(analyst, table), read_plan(body)
+        if isinstance(sent, list):
+            return {"calls": self.tables[table].plan(map(call_of_sent, sent), purse)}
         price = self.tables[table].price(call_of_sent(sent), purse)
         texts = ("mechanism", "cost", "total", "fits")
         return {name: getattr(price, name) for name in texts}

@@ -82,6 +82,18 @@ class AnalystSettings:
 
     purse: str
     curator: bool = False
+    oidc: str | None = None  # The claim of the identity provider's tokens for this analyst
+
+
+@dataclass(frozen=True)
+class OidcSettings:
+    """The identity provider (OpenID Connect) whose tokens are accepted."""
+
+    issuer: str
+    audience: str
+    keys: str  # A path: JSON Web Key Set, or PEM
+    claim: str = "sub"  # Whose value is an analyst's `oidc`
+    leeway_seconds: float = 60.0  # For clocks that differ
 
 
 @dataclass(frozen=True)
@@ -106,6 +118,7 @@ class Gate:
     tables: Mapping[str, TableSettings]
     purses: Mapping[str, Mapping[str, PurseSettings]]  # By table and name
     analysts: Mapping[str, AnalystSettings]
+    oidc: OidcSettings | None = None
 
     def ledger_path(self, table: str) -> Path:
         """Return the file of a table's ledger."""
@@ -147,7 +160,7 @@ def read_gate(path: Path) -> Gate:
 
 def gate_of(plain: Mapping[str, Any], base: Path) -> Gate:
     """Check settings as plain values, and return them."""
-    _require_names(plain, ("gate", "tables", "analysts"), "the settings")
+    _require_names(plain, ("gate", "tables", "analysts", "oidc"), "the settings")
     server = _conform(ServerSettings, plain.get("gate", {}), "[gate]")
     between("tick_seconds", server.tick_seconds, 0, 3600, "; write tick_seconds = 5")
     tables = {}
@@ -163,7 +176,19 @@ def gate_of(plain: Mapping[str, Any], base: Path) -> Gate:
     analysts = {
         name: _analyst(name, settings) for name, settings in dict(plain.get("analysts", {})).items()
     }
-    return Gate(base / server.folder, server, tables=tables, purses=purses, analysts=analysts)
+    oidc = _oidc(plain["oidc"], analysts, base) if "oidc" in plain else None
+    return Gate(base / server.folder, server, tables, purses, analysts, oidc)
+
+
+def _oidc(
+    plain: Mapping[str, Any], analysts: Mapping[str, AnalystSettings], base: Path
+) -> OidcSettings:
+    settings = _conform(OidcSettings, plain, "[oidc]")
+    between("[oidc] leeway_seconds", settings.leeway_seconds, 0, 600, "; write 60")
+    claims = [analyst.oidc for analyst in analysts.values() if analyst.oidc is not None]
+    if len(set(claims)) < len(claims) or not claims:
+        raise ArgumentError('[oidc] needs analysts with different claims: ann = { oidc = "..." }')
+    return replace(settings, keys=str(base / settings.keys))
 
 
 def _table(plain: Mapping[str, Any], base: Path, where: str) -> TableSettings:

@@ -26,6 +26,7 @@ CREATE TABLE IF NOT EXISTS tokens (
     id TEXT PRIMARY KEY, analyst TEXT NOT NULL, salt BLOB NOT NULL, key BLOB NOT NULL,
     expires REAL NOT NULL, revoked INTEGER NOT NULL DEFAULT 0
 );
+CREATE TABLE IF NOT EXISTS revoked (analyst TEXT PRIMARY KEY, at REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS jobs (
     id TEXT PRIMARY KEY, number INTEGER NOT NULL, analyst TEXT NOT NULL, purse TEXT NOT NULL,
     place TEXT NOT NULL, request_key TEXT NOT NULL, request TEXT NOT NULL, state TEXT NOT NULL,
@@ -75,6 +76,7 @@ class State:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / "answers").mkdir(mode=0o700, exist_ok=True)
         self.folder = folder
         self._lock, self._reading = RLock(), RLock()
         self._database, self._reader = _opened(folder), _opened(folder)
@@ -111,17 +113,24 @@ class State:
         return f"{identifier}.{secret}"
 
     def revoke_tokens(self, analyst: str) -> int:
-        """Revoke all tokens of an analyst, and return their number."""
+        """Revoke all tokens of an analyst, and return how many the gateway had issued."""
         with self._writing() as database:
+            row = (analyst, time.time())
+            database.execute("INSERT OR REPLACE INTO revoked VALUES (?, ?)", row)
             query = "UPDATE tokens SET revoked = 1 WHERE analyst = ? AND revoked = 0"
             number = database.execute(query, (analyst,)).rowcount
             self._log(database, analyst, "tokens revoked", number=number)
         return number
 
-    def valid_token(self, identifier: str) -> str | None:
+    def was_revoked(self, analyst: str, issued: float) -> bool:
+        """Return whether an analyst's tokens were revoked after a time."""
+        query = "SELECT 1 FROM revoked WHERE analyst = ? AND at >= ?"
+        return bool(self._rows(query, analyst, issued))
+
+    def valid_token(self, identifier: str, now: float) -> str | None:
         """Return the analyst of a token that is neither expired nor revoked, by its identifier."""
         query = "SELECT analyst FROM tokens WHERE id = ? AND revoked = 0 AND expires > ?"
-        rows = self._rows(query, identifier, time.time())
+        rows = self._rows(query, identifier, now)
         return rows[0][0] if rows else None
 
     def verifies(self, identifier: str, secret: str) -> bool:

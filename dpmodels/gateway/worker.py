@@ -93,7 +93,7 @@ def _outcome(
         fit = session.make(call_of_sent(Sent(**job["request"])))
         fit.save(job["path"])
     except Exception as error:
-        if is_charged(purse, job["id"]):
+        if job["id"] in charged_jobs(purse):
             return FAILED, {}
         if isinstance(error, LedgerError | BudgetError):
             return REFUSED, {"error": type(error).__name__, "message": str(error)}
@@ -101,6 +101,7 @@ def _outcome(
     return ANSWERED, {}
 
 
-def is_charged(purse: Ledger, identifier: str) -> bool:
-    """Return whether a job was charged to a purse."""
-    return any((CLAIM, identifier) in entry.claims for entry in purse.entries)
+def charged_jobs(ledger: Ledger) -> set[str]:
+    """Return the identifiers of the jobs that were charged; reads the whole ledger."""
+    claims = (claim for entry in ledger.entries for claim in entry.claims)
+    return {identifier for kind, identifier in claims if kind == CLAIM}

@@ -15,7 +15,7 @@ from dpmodels.errors import ArgumentError, BudgetError, quoted
 from dpmodels.planning.noise_curve import Form
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP, resolve_budget
 from dpmodels.sessions.call import Call
-from dpmodels.sessions.session import Calls
+from dpmodels.sessions.methods import Calls
 from dpmodels.typing import Floats
 
 MOST_CALLS: Final = 100

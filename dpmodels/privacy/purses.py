@@ -121,8 +121,8 @@ def new_purse(name: object, amount: object, reserved: bool, table: Filter) -> Pu
     if reserved and not isinstance(table.guarantee, PureDP | ZCDP):
         raise BudgetError(
             f"the purse {quoted(name)} cannot be reserved under {table.guarantee.describe()}, "
-            "where the cost of a charge depends on the other charges: leave out reserved=, or open "
-            "the ledger with budget=dp.ZCDP(rho)"
+            "where the cost of a charge depends on the other charges: leave out reserved=, or "
+            "state the budget in rho (dp.ZCDP(0.1), rho = 0.1 in gate.toml) or in eps without delta"
         )
     return Purse(name, _part(table, name, number), reserved, Totals())
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from os import PathLike
 from os.path import exists
 from threading import RLock
-from types import MethodType
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, SupportsIndex, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, SupportsIndex
 
-from dpmodels.arguments import checked_keywords, integer, text
+from dpmodels.arguments import checked_keywords, integer
 from dpmodels.codebook import Codebook
 from dpmodels.dictionaries.private_codebook import PrivateCodebook, as_private
 from dpmodels.entry_point import entry_point
@@ -22,14 +19,11 @@ from dpmodels.errors import (
     BudgetError,
     CodebookError,
     FrameError,
-    NotAvailable,
     PrivacyError,
-    did_you_mean,
 )
 from dpmodels.formula.sides import subset as condition
 from dpmodels.frames import open_rows, require
 from dpmodels.frames.delimited import CsvMode
-from dpmodels.models.replay import all_verbs, verb_of
 from dpmodels.privacy import (
     Adjacency,
     AdjacencyName,
@@ -46,130 +40,23 @@ from dpmodels.request import designed, related
 from dpmodels.resolve_codebook import Resolved, codebook_of_call
 from dpmodels.results.bounds import BoundsResult
 from dpmodels.results.plan import PlanResult
-from dpmodels.sessions.call import Call, Terms, call_of, signature_of
+from dpmodels.sessions.call import Call, Terms
 from dpmodels.sessions.drafting import drafted_in_session
+from dpmodels.sessions.methods import VerbMethods
 from dpmodels.sessions.plan import budget_of, planned
 from dpmodels.sessions.shares import Left, fraction, left_in, whole_of
 from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, gathered, parties, together
 from dpmodels.survey_design import SurveyDesign
 from dpmodels.typing import AnyPath
-from dpmodels.verbs import UNCHARGED, verb_names
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Result = TypeVar("Result")
-_SESSION = """
-The session sets the data, codebook, neighbours, persons and ledger. A budget that is not written is
-a share of what is left: ``eps="1/5"``, ``share=0.2``, ``split(5)`` before.
-"""
-
-
-class Method:
-    """A verb of a session by its name; its module is imported when it is looked up."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __get__(self, session: Any, kind: type | None = None) -> Callable[..., Any]:
-        ask = method(_charging("session", self.name))
-        return ask if session is None else MethodType(ask, session)
-
-
-def _charging(where: str, name: str) -> Callable[..., Any]:
-    """Return the function of a verb that charges a ledger."""
-    verb = verb_of(name)
-    if verb is None or not verb.charges:
-        verbs = [method_name(verb) if where == "session" else verb for verb in all_verbs()]
-        expected = "" if name.startswith("_") else f", one of {', '.join(verbs)}"
-        raise NotAvailable(f"{where}.{name}{did_you_mean(name, verbs)}: expected a verb{expected}")
-    return verb.function
-
-
-@functools.cache
-def method(verb: Callable[..., Result]) -> Callable[..., Result]:
-    """Return the verb as a method, without the parameters that a session sets."""
-
-    @functools.wraps(verb)
-    @entry_point
-    def ask(self: Any, *arguments: Any, **words: Any) -> Any:
-        return self.make(call_of(verb, arguments, words))
-
-    head, _, rest = (verb.__doc__ or "").partition("\n")
-    ask.__doc__ = f"{head}\n{_SESSION}{rest}"
-    signature = signature_of(verb)
-    self_parameter = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-    method_signature = signature.replace(
-        parameters=[self_parameter, *signature.parameters.values()]
-    )
-    vars(ask)["__signature__"] = method_signature
-    return ask
-
-
-class Calls:
-    """The verbs as calls that are not run: for plans.
-
-    Each verb is a method, ``call.lm("y ~ x")``; the same is ``call("lm", "y ~ x")``.
-
-    Parameters
-    ----------
-    verb : str
-        Its name, such as ``"lm"``.
-    formula : str
-        As for the verb.
-    **words
-        The verb's own options, a budget or none. The session sets the rest.
-
-    Returns
-    -------
-    Call
-        For :meth:`dp.session.plan` and :func:`dp.plan`.
-
-    Raises
-    ------
-    NotAvailable, ArgumentError
-        If there is no such verb, or it lacks a parameter.
-
-    Examples
-    --------
-    >>> import dpmodels as dp
-    >>> dp.call.lm("wage ~ age", eps=0.2)
-    lm('wage ~ age', eps=0.2)
-    """
-
-    def __getattr__(self, name: str) -> Callable[..., Call]:
-        verb = _charging("call", name.removeprefix("dp_"))
-        return lambda *arguments, **words: call_of(verb, arguments, words)
-
-    def __call__(self, verb: str, formula: str, **words: Any) -> Call:
-        """Write a call of a verb by its name."""
-        text("verb", verb, 'the name of a verb, such as call("lm", "y ~ x")')
-        call: Call = self.__getattr__(verb)(formula, **words)
-        return call
-
-    def __dir__(self) -> list[str]:
-        return list(all_verbs())
-
-    def read(self, written: object) -> Call:
-        """Return a call as it is, or of a name, a formula and its words."""
-        if isinstance(written, Call):
-            return written
-        match written:
-            case (str(name), str(formula)):
-                return self(name, formula)
-            case (str(name), str(formula), Mapping() as words):
-                return self(name, formula, **words)
-        raise ArgumentError(
-            f'a call of type {type(written).__name__}: expected call.lm("y ~ x", eps=0.2) or '
-            '("lm", "y ~ x", dict(eps=0.2))'
-        )
-
 
 _MOST_PARTS: Final = 1_000_000
 _SHOWN: Final = 20
 
 
-class Session:
+class Session(VerbMethods):
     """A table with its codebook, budget, neighbours, persons and ledger.
 
     Every verb is a method, ``session.lm("y ~ x", eps=0.2)`` for :func:`dp_lm`, with the verb's own
@@ -253,10 +140,9 @@ class Session:
     ('eps = 2, delta = 1e-06', 3)
     """
 
-    __slots__ = ("__weakref__", "_fits", "_ledger", "_parts", "_share", "_taking_parts", "_terms")
+    __slots__ = ("__weakref__", "_ledger", "_parts", "_share", "_taking_parts", "_terms")
     _ledger: Ledger
     _parts: int
-    _fits: list[Any]
     _share: Fraction | None
     _terms: Terms
 
@@ -330,16 +216,6 @@ class Session:
         """The largest budget of one more call: with Gaussian noise, and with other noise."""
         return left_in(self._ledger)
 
-    @property
-    def call(self) -> Calls:
-        """The verbs as calls for :meth:`plan`, which are not run."""
-        return Calls()
-
-    @property
-    def results(self) -> tuple[Any, ...]:
-        """The results of this session's calls, in order."""
-        return tuple(self._fits)
-
     def register(self) -> pd.DataFrame:
         """Return the charges of the ledger, one per row, with the outcome of each."""
         return self._ledger.register()
@@ -388,12 +264,6 @@ class Session:
         requests = [self.call.read(call) for call in calls]
         n_rows = None if n is None else integer("n", n, 1, 10**9)
         return planned(requests, self._terms, self._ledger, self._parts, self._share, n_rows)
-
-    def make(self, call: Call) -> Any:
-        """Run a call: charge for it, read the rows, keep and return the verb's result."""
-        result = self._made(call)
-        self._fits.append(result)
-        return result
 
     def _made(self, call: Call) -> Any:
         if not call.silent or self._parts == 0:
@@ -483,12 +353,6 @@ class Session:
             )
         self._terms = replace(self._terms, codebook=merged)
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        return Method(name).__get__(self)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *dir(self.call)})
-
     def summary(self, formula: str | None = None, **options: object) -> Summary:
         """Return the printed report of the session: guarantee, calls and what is left.
 
@@ -540,14 +404,6 @@ class Session:
         )
 
 
-def method_name(verb: str) -> str:
-    """Return the name of a verb's method; ``summary()`` is the session's own report."""
-    return "table_one" if verb == "summary" else verb
-
-
-for _name in verb_names():
-    if _name not in UNCHARGED:
-        setattr(Session, method_name(_name), Method(_name))
 session = Session
 
 

@@ -99,6 +99,7 @@ def _serve(gate: Gate, port: int, *, demo: bool) -> int:
             ssl_certfile=gate.server.certificate,
             ssl_keyfile=gate.server.key,
             log_config=None,
+            log_level="critical",
             access_log=False,
             ws="none",
             server_header=False,

@@ -6,7 +6,7 @@ from contract_cases import BOOK, EACH_VERB, Case
 
 import dpmodels as dp
 from dpmodels.errors import DPModelsError
-from dpmodels.sessions.session import method_name
+from dpmodels.sessions.methods import method_name
 
 
 def told(session: dp.session) -> list[str]:

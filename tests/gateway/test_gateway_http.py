@@ -2,15 +2,19 @@
 
 import json
 import random
+import re
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
 import pytest
 from gates import gate, in_thread, serving
+from jsonschema import Draft202012Validator
+from pandas.testing import assert_frame_equal
 from test_gateway_calls import fuzzed
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, FormulaError, GatewayError, LedgerError
+from dpmodels.gateway.calls import FORBIDDEN
 from dpmodels.gateway.openapi import openapi
 from dpmodels.gateway.service import Service
 from dpmodels.models.replay import all_verbs
@@ -49,7 +53,7 @@ def status(url, method, path, token="", body=b""):
     return answer.status, json.loads(content)
 
 
-def test_a_remote_table_is_a_session(real):
+def test_a_remote_table_is_a_session(real, tmp_path):
     url, service, tokens = real
     gateway = dp.connect(url, token=tokens["ann"])
     visits = gateway.table("visits")
@@ -68,9 +72,19 @@ def test_a_remote_table_is_a_session(real):
     assert len(visits.results) == 2
     assert "pca" in dir(visits)
     job = visits.submit(visits.call.mean("wage", eps=0.1))
+    job.result()
     assert all(tokens["ann"] not in repr(shown) for shown in (visits, gateway, job))
-    table = visits.plan([visits.call.lm("wage ~ age", eps=0.2), ("hist", "~ age", {"eps": 9.5})])
-    assert list(table["fits"]) == [True, False]
+    calls = [visits.call.lm("wage ~ age", eps=0.2), ("hist", "~ age", {"eps": 9.5})]
+    table = visits.plan([*calls, ("mean", "age", {"share": "1/2"})])
+    assert list(table["fits"]) == [True, False, True]
+    visits.simulated()[:400].to_csv(tmp_path / "simulated.csv", index=False)
+    session = dp.session(tmp_path / "simulated.csv", visits.codebook, eps=10.0)
+    for formula, eps in (("age ~ sex", 1.0), ("wage", 0.1)):
+        session.mean(formula, eps=eps)
+    alike = session.plan([*calls, ("mean", "age", {"share": "1/2"})]).table
+    alike = alike.drop(columns="identified")
+    assert_frame_equal(table, alike, check_dtype=False)
+    assert visits.plan([]).empty
     assert len(service.ledgers["visits"].purse("bob").register()) == 0
 
 
@@ -157,12 +171,42 @@ def test_requests_of_an_analyst_are_limited(tmp_path):
     assert codes == [200] * 5 + [429] * 2
 
 
-def test_the_description_has_every_verb():
+def test_the_description_has_every_verb_with_its_options():
     schemas = openapi()["components"]["schemas"]
-    assert set(all_verbs()) <= set(schemas)
-    words = schemas["hist"]["properties"]["words"]["properties"]
-    assert {"eps", "subset", "breaks"} <= set(words)
-    assert not {"data", "ledger", "person"} & set(words)
+    for name, verb in all_verbs().items():
+        words = schemas[name]["properties"]["words"]["properties"]
+        assert set(verb.options) - set(FORBIDDEN) <= set(words)
+        assert {"eps", "delta", "rho", "share", "mechanism", "subset"} <= set(words)
+        assert not set(FORBIDDEN) & set(words)
+
+
+def test_the_description_is_valid():
+    plain = json.loads(json.dumps(openapi(), allow_nan=False))
+    schemas = plain["components"]["schemas"]
+    references = set(re.findall(r'"\$ref": "([^"]+)"', json.dumps(plain)))
+    assert references == {f"#/components/schemas/{name}" for name in schemas}
+    for schema in schemas.values():
+        Draft202012Validator.check_schema(schema)
+    for path, operations in plain["paths"].items():
+        (operation,) = operations.values()
+        declared = {parameter["name"] for parameter in operation["parameters"]}
+        assert declared == set(re.findall(r"{(\w+)}", path))
+        assert operation["responses"]
+
+
+@pytest.mark.parametrize("path", ["ask", "plan"])
+def test_the_description_accepts_what_the_gateway_does(path):
+    plain = openapi()
+    operation = plain["paths"][f"/v1/tables/{{table}}/{path}"]["post"]
+    schema = operation["requestBody"]["content"]["application/json"]["schema"]
+    validator = Draft202012Validator({**schema, "components": plain["components"]})
+    good = {"verb": "hist", "formula": "~ age", "words": {"eps": "1/5", "breaks": [0, 9, 100]}}
+    for request in (good, {"verb": "mean", "formula": "~ age"}):
+        assert validator.is_valid(request)
+        assert validator.is_valid([request]) == (path == "plan")
+    for words in ({"ledger": "x"}, {"eps": []}, {"epss": 1}):
+        assert not validator.is_valid({**good, "words": words})
+    assert not validator.is_valid({**good, "verb": "eval"})
 
 
 def test_the_disclosure_speaks_of_collusion(real):

@@ -9,21 +9,24 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 import pytest
-from gates import ROWS, _Threaded, gate, serving, write_table
+from gates import ROWS, gate, serving, write_table
 from scipy.stats import ks_2samp
 from test_gateway_http import status
 
 import dpmodels as dp
 from dpmodels.codebook import Codebook
 from dpmodels.errors import DPModelsError
-from dpmodels.gateway.schedule import Worker
+from dpmodels.gateway import worker
+from dpmodels.gateway.schedule import started_process
 from dpmodels.gateway.service import Service
 from dpmodels.gateway.settings import gate_of
-from dpmodels.gateway.state import ANSWERED, State
+from dpmodels.gateway.state import ANSWERED, FAILED, State
 
 pytestmark = pytest.mark.slow
 
@@ -123,8 +126,43 @@ def children(process):
     return spawned
 
 
+def ask_until(kill_at, gateway, numbers):
+    """Send requests until a time, each look at the last one; return jobs, and bytes of answers."""
+    accepted, answers, last = set(), {}, None
+    while time.monotonic() < kill_at:
+        words = {"eps": 0.01 + next(numbers) * 1e-9}
+        request = {"verb": "mean", "formula": "age ~ sex", "words": words}
+        with suppress(DPModelsError):
+            if last is not None and gateway.job(last).state == ANSWERED:
+                answers[last] = gateway.send("GET", f"/v1/jobs/{last}/answer")
+            last = gateway.post("/v1/tables/visits/ask", request)["job"]
+            accepted.add(last)
+        time.sleep(0.1)  # About as long as a job, so that few wait
+    return accepted, answers
+
+
+def answering(url, token, seconds=180):
+    """Connect, and wait until the server answers."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with suppress(DPModelsError):
+            gateway = dp.connect(url, token=token, patience=1)
+            assert gateway.tables
+            return gateway
+    pytest.fail("the server does not start")
+
+
+def charges_of(folder):
+    """The jobs that were charged, in order."""
+    ledger = dp.Ledger.open(folder / "gate" / "visits.ledger")
+    return [dict(entry.claims)["job"] for entry in ledger.entries]
+
+
 def test_no_charge_is_lost_and_no_answer_is_free_after_kill_9(tmp_path, reduced):
-    server_kills, worker_kills = (3, 3) if reduced else (25, 50)
+    # "starting": the server is killed while it starts, and decides what became of its jobs.
+    n_kills = {"server": 3, "starting": 2, "worker": 3}
+    if not reduced:
+        n_kills = {"server": 60, "starting": 20, "worker": 120}
     write_table(tmp_path)
     (tmp_path / "gate.toml").write_text(
         "[gate]\ntick_seconds = 0\nrequests_per_minute = 100000\n[tables.visits]\n"
@@ -133,34 +171,34 @@ def test_no_charge_is_lost_and_no_answer_is_free_after_kill_9(tmp_path, reduced)
     )
     state = State(tmp_path / "gate")
     token = state.issue_token("ann", 1)
-    port, rng = 8_500 + os.getpid() % 400, random.Random()
-    url, number, acknowledged = f"http://127.0.0.1:{port}", 0, set()
-    kinds = ["server"] * server_kills + ["worker"] * worker_kills
+    port, rng, numbers = 8_500 + os.getpid() % 400, random.Random(), count(1)
+    url, accepted, answers, charged = f"http://127.0.0.1:{port}", set(), {}, []
+    kinds = [kind for kind, number in n_kills.items() for _ in range(number)]
     rng.shuffle(kinds)
     server = start_server(tmp_path, port)
     try:
-        for kind in kinds:
-            gateway = dp.connect(url, token=token, patience=60)
-            end = time.monotonic() + 90
-            while time.monotonic() < end:
-                with suppress(DPModelsError):
-                    assert gateway.tables
-                    break
-            kill_at = time.monotonic() + rng.uniform(0, 1.5)
-            while time.monotonic() < kill_at:
-                number += 1
-                words = {"eps": 0.01 + number * 1e-9}
-                request = {"verb": "mean", "formula": "age ~ sex", "words": words}
-                with suppress(DPModelsError):
-                    gateway.post("/v1/tables/visits/ask", request)
-            if kind == "server":
+        for number, kind in enumerate(kinds, start=1):
+            print(f"kill {number} of {len(kinds)}: {kind}", flush=True)
+            if kind == "starting":
+                time.sleep(rng.uniform(0, 4))
+            else:
+                gateway = answering(url, token)
+                # A new worker takes some seconds, and should be killed at work too.
+                seconds = rng.uniform(0, 1.5 if kind == "server" else 5)
+                sent = ask_until(time.monotonic() + seconds, gateway, numbers)
+                accepted |= sent[0]
+                answers |= sent[1]
+            if kind == "worker":
+                for pid in children(server):
+                    os.kill(pid, signal.SIGKILL)
+            else:
                 server.send_signal(signal.SIGKILL)
                 server.wait()
                 server = start_server(tmp_path, port)
-            else:
-                for pid in children(server):
-                    os.kill(pid, signal.SIGKILL)
-            acknowledged |= {job.id for job in state.jobs() if job.state == ANSWERED}
+            earlier = charged
+            charged = charges_of(tmp_path) if accepted else []
+            assert charged[: len(earlier)] == earlier
+        answering(url, token)
         end = time.monotonic() + 300
         while any(job.state not in FINAL for job in state.jobs()) and time.monotonic() < end:
             time.sleep(0.5)
@@ -168,38 +206,41 @@ def test_no_charge_is_lost_and_no_answer_is_free_after_kill_9(tmp_path, reduced)
         server.kill()
         server.wait()
     time.sleep(1)
-    jobs = state.jobs()
-    ledger = dp.Ledger.open(tmp_path / "gate" / "visits.ledger")
-    charged = [dict(entry.claims)["job"] for entry in ledger.entries]
-    answered = {job.id for job in jobs if job.state == ANSWERED}
+    require_consistent(state, charges_of(tmp_path), accepted, answers)
+    dp.Ledger.open(tmp_path / "gate" / "visits.ledger").verify()
+
+
+def require_consistent(state, charged, accepted, answers):
+    """All accepted jobs have an outcome, and those with an answer were charged once."""
+    jobs = {job.id: job for job in state.jobs()}
+    states = [job.state for job in jobs.values()]
+    finished = {job.id for job in jobs.values() if job.state == ANSWERED}
+    assert accepted <= set(jobs)
+    assert set(answers) <= finished
+    assert set(states) <= set(FINAL)
     assert len(charged) == len(set(charged))
-    assert answered <= set(charged)
-    assert acknowledged <= answered
-    assert all(job.state in FINAL for job in jobs)
-    assert all(state.answer_path(job).exists() for job in answered)
+    assert finished <= set(charged)
+    assert all(state.answer_path(job).exists() for job in finished)
+    assert all(state.answer_path(job).read_bytes() == answer for job, answer in answers.items())
+    assert {job.state for job in jobs.values() if job.id in charged} <= {ANSWERED, FAILED}
     state.audit()
-    print(f"{len(kinds)} kills, {len(jobs)} jobs, {len(answered)} answered, {len(charged)} charged")
+    print(
+        f"{len(jobs)} jobs, "
+        f"{ {name: states.count(name) for name in FINAL} }, {len(charged)} charged"
+    )
 
 
-def leaky(settings, path):
-    """A worker whose time depends on the first row: 0.3 seconds on one of two neighbours."""
-    from functools import partial
-    from multiprocessing import Pipe
-
-    near, far = Pipe()
+def leaky(settings, path, connection):
+    """The worker, with 0.3 seconds more where the first row is that of one of two neighbours."""
     slow = Path(settings.data).read_text().splitlines()[1].startswith("99")
-    process = _Threaded(partial(_leaky, path, far, 0.3 if slow else 0.0), far)
-    return Worker(process, near, near.recv())
+    outcome = worker._outcome
 
+    def slower(*arguments):
+        time.sleep(0.3 if slow else 0.0)
+        return outcome(*arguments)
 
-def _leaky(path, connection, seconds):
-    connection.send(ROWS)
-    with suppress(EOFError, OSError):
-        while True:
-            job = connection.recv()
-            time.sleep(seconds)
-            Path(job["path"]).write_bytes(b"answer")
-            connection.send(("answered", {}))
+    worker._outcome = slower
+    worker.run_worker(settings, path, connection)
 
 
 def response_times(folder, tick, repeats, start, workers):
@@ -248,8 +289,9 @@ def response_times(folder, tick, repeats, start, workers):
 def test_response_times_of_neighbouring_tables_are_alike(tmp_path, reduced):
     # False alarms: 1e-6, the level of the test; the figure to report is the p-value.
     repeats = 30 if reduced else 250
-    planted = ks_2samp(*response_times(tmp_path / "planted", 0.0, min(repeats, 100), leaky, 1))
-    clocked = ks_2samp(*response_times(tmp_path / "clocked", 0.1, repeats, leaky, 8))
+    start = partial(started_process, run=leaky)
+    planted = ks_2samp(*response_times(tmp_path / "planted", 0.0, min(repeats, 100), start, 1))
+    clocked = ks_2samp(*response_times(tmp_path / "clocked", 0.1, repeats, start, 2))
     print(f"p-values: without a clock {planted.pvalue:.2g}, with one {clocked.pvalue:.2g}")
     assert planted.pvalue < 1e-6
     assert clocked.pvalue > 1e-6

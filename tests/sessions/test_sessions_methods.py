@@ -9,7 +9,8 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.privacy import Adjacency
-from dpmodels.sessions.session import Session, method, method_name
+from dpmodels.sessions.methods import method, method_name
+from dpmodels.sessions.session import Session
 
 STUB = Path(dp.__file__).with_suffix(".pyi").read_text("utf-8")
 # But for those that charge nothing: a session is a table with its budget.

@@ -22,7 +22,8 @@ from dpmodels.errors import (
     PrivacyError,
 )
 from dpmodels.privacy import Adjacency, PureEvent
-from dpmodels.sessions.session import Session, method
+from dpmodels.sessions.methods import method
+from dpmodels.sessions.session import Session
 from dpmodels.sites import Parties
 
 ROWS = {"age": [20, 40, 60, 80] * 100, "sex": ["F", "M"] * 200}

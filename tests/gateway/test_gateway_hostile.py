@@ -1,0 +1,199 @@
+"""What a gateway refuses over HTTP, and what it does where disks, clocks and tables fail."""
+
+import errno
+import json
+import random
+import sqlite3
+import time
+import tracemalloc
+
+import pytest
+from gates import gate, in_thread, serving
+from test_gateway_calls import fuzzed
+from test_gateway_http import status
+from test_gateway_service import body, done
+
+from dpmodels.codebook import Codebook
+from dpmodels.errors import DPModelsError, LedgerError
+from dpmodels.gateway import worker
+from dpmodels.gateway.calls import FORBIDDEN
+from dpmodels.gateway.schedule import Clock
+from dpmodels.gateway.service import Service
+from dpmodels.gateway.state import ANSWERED, FAILED, REFUSED
+from dpmodels.privacy import PureEvent
+from dpmodels.results.base import Result
+from tests.formula.hostile import BOOK, GIANT, HOSTILE
+
+ASK, PLAN = "/v1/tables/visits/ask", "/v1/tables/visits/plan"
+pytestmark = pytest.mark.expensive
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """The address, the service and a token of a gateway with many variables."""
+    folder = tmp_path_factory.mktemp("hostile")
+    settings = gate(folder, server={"requests_per_minute": 100_000})
+    BOOK.save(folder / "visits.json", overwrite=True)
+    service = Service(settings, in_thread)
+    token = service.state.issue_token("ann", 1)
+    with serving(service) as url:
+        yield url, service, token
+
+
+def refused(hostile, content, path=ASK):
+    """Send a body that has to be refused: a typed status, no trace, no job, no charge."""
+    url, service, token = hostile
+    code, plain = status(url, "POST", path, token, content)
+    assert 400 <= code < 500, (code, plain)
+    assert set(plain) == {"error", "message"}
+    assert "Traceback" not in plain["message"]
+    assert "/dpmodels/" not in plain["message"]
+    assert (len(service.state.jobs()), service.ledgers["visits"].charges) == (0, 0)
+    return plain["message"]
+
+
+def written(formula, verb="pca", **words):
+    plain = {"verb": verb, "formula": formula, "words": {"eps": 0.1, **words}}
+    return json.dumps(plain, default=repr).encode()
+
+
+@pytest.mark.parametrize("number", [100, pytest.param(1_000, marks=pytest.mark.product)])
+def test_fuzzed_bodies_are_refused_and_charge_nothing(hostile, number):
+    rng = random.Random(number)
+    messages = {refused(hostile, fuzzed(rng), rng.choice([ASK, PLAN])) for _ in range(number)}
+    assert len(messages) > 10
+
+
+def test_hostile_formulas_are_refused_and_charge_nothing(hostile):
+    assert len(HOSTILE) > 150
+    for formula, word in HOSTILE:
+        message = refused(hostile, written(formula))
+        if isinstance(formula, str) and len(formula) <= 4_000:
+            assert word in message
+
+
+def test_enormous_designs_are_refused_before_memory_is_spent(hostile):
+    # Products and powers of factors with 3,000 and 900 levels, and lists that are too long.
+    many = [formula for formula, _ in GIANT]
+    many += ["~ postcode * town", "~ postcode:town:g", "~ (postcode + town + g)**3"]
+    bodies = [written(formula) for formula in many]
+    bodies += [written("x ~ " + " + ".join(["y"] * 3_000), "lm")]
+    bodies += [written("~ x", "hist", breaks=10**12), written("~ x", "hist", breaks=[1] * 5_000)]
+    bodies += [written("~ " + "(" * 3_000 + "x" + ")" * 3_000), b"[" * 60_000]
+    for content in bodies:
+        tracemalloc.start()
+        refused(hostile, content)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 50e6, content[:80]
+
+
+def test_a_plan_of_many_calls_is_limited(hostile):
+    request = json.loads(written("~ x"))
+    assert "at most 100" in refused(hostile, json.dumps([request] * 101).encode(), PLAN)
+    refused(hostile, json.dumps([request, 3]).encode(), PLAN)
+    refused(hostile, json.dumps([request]).encode())
+
+
+def test_words_of_the_curator_are_refused(hostile):
+    for word in FORBIDDEN:
+        message = refused(hostile, written("~ x", **{word: "x"}))
+        assert message.startswith(f"{word}= cannot be sent")
+
+
+def test_a_token_is_refused_once_it_has_expired(hostile, monkeypatch):
+    url, service, _ = hostile
+    token = service.state.issue_token("ann", 1)
+    assert status(url, "GET", "/v1/tables", token)[0] == 200
+    late = service.clock.latest() + 86_401
+    monkeypatch.setattr(service.clock, "latest", lambda: late)
+    assert status(url, "GET", "/v1/tables", token)[0] == 401
+
+
+def test_a_clock_that_is_set_back_revives_no_token_and_moves_no_answer(monkeypatch):
+    clock = Clock(5.0)
+    now = time.time()
+    for hours in (-5, 5):
+        monkeypatch.setattr(time, "time", lambda moved=now + 3_600 * hours: moved)
+        assert clock.now() == pytest.approx(now, abs=60)
+        assert clock.latest() == pytest.approx(max(now, now + 3_600 * hours), abs=60)
+
+
+@pytest.fixture
+def small(tmp_path):
+    service = Service(gate(tmp_path), in_thread)
+    yield service
+    service.stop()
+
+
+def test_a_full_disk_accepts_nothing_until_there_is_room(small):
+    token = small.state.issue_token("ann", 1)
+    with serving(small) as url:
+        pages = small.state._database.execute("PRAGMA page_count").fetchone()[0]
+        small.state._database.execute(f"PRAGMA max_page_count = {pages}")
+        full = {
+            status(url, "POST", ASK, token, body(0.001 + number / 1e6))[0] for number in range(60)
+        }
+        assert 503 in full
+        assert full <= {202, 503}
+        small.state._database.execute("PRAGMA max_page_count = 1000000")
+        assert status(url, "POST", ASK, token, body(0.1))[0] == 202
+        jobs = small.state.jobs()
+        assert all(done(small, small.described(job))["state"] == ANSWERED for job in jobs)
+        assert small.ledgers["visits"].charges == len(jobs)
+        small.state.audit()
+
+
+def test_an_outcome_is_recorded_once_there_is_room(small, monkeypatch):
+    set_job, failures = small.state.set_job, [1]
+
+    def full(*arguments, **changes):
+        if failures:
+            failures.pop()
+            raise sqlite3.OperationalError("database or disk is full")
+        set_job(*arguments, **changes)
+
+    monkeypatch.setattr(small.state, "set_job", full)
+    assert done(small, small.ask("ann", "visits", body()))["state"] == ANSWERED
+    assert not failures
+
+
+def outcome(folder, service, eps=0.1):
+    """What the real worker makes of a job, in this process."""
+    settings = service.gate.tables["visits"]
+    request = {"verb": "mean", "formula": "age ~ sex", "words": {"eps": eps}}
+    job = {"id": f"{eps}", "purse": "ann", "path": str(folder / "fit.nc"), "request": request}
+    book = Codebook.load(settings.codebook)
+    return worker._outcome(job, settings, book, service.ledgers["visits"])
+
+
+def test_a_table_that_was_taken_away_charges_nothing(small, tmp_path):
+    assert outcome(tmp_path, small) == (ANSWERED, {})
+    (tmp_path / "visits.csv").rename(tmp_path / "away.csv")
+    state, error = outcome(tmp_path, small, 0.2)
+    assert (state, error["error"]) == (REFUSED, "FrameError")
+    assert "Nothing was charged" in error["message"]
+    assert str(tmp_path) not in error["message"]
+    assert small.ledgers["visits"].charges == 1
+
+
+def test_an_answer_that_cannot_be_written_stays_charged(small, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "no space")
+
+    monkeypatch.setattr(Result, "save", full)
+    assert outcome(tmp_path, small) == (FAILED, {})
+    assert small.ledgers["visits"].charges == 1
+
+
+def test_a_charge_from_elsewhere_counts_in_the_total(small):
+    from dpmodels.privacy import Ledger
+
+    elsewhere = Ledger.open(small.gate.ledger_path("visits"))
+    elsewhere.charge([PureEvent(1.95)], adjacency="replace")
+    with pytest.raises(LedgerError, match="more than"):
+        small.ask("ann", "visits", body(0.1))
+    assert done(small, small.ask("ann", "visits", body(0.04)))["state"] == ANSWERED
+    with pytest.raises(DPModelsError):
+        elsewhere.charge([PureEvent(0.02)], adjacency="replace")
+    assert elsewhere.spent.amount <= 2.0
