@@ -49,6 +49,8 @@ STATED: Mapping[str, Shape] = {
 # What messages of an exchange also state: who may compute the rounds, their number from 1, and the
 # digest of the last answer before.
 POSITION: Mapping[str, Shape] = {"version": str, "round": int, "answers": str}
+# And what ends a round of a quorum: the sites that sent a message.
+PRESENT: Final = "present"
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,10 @@ def read_message(path: str | PathLike[str]) -> SiteMessage:
 
 def _message(plain: dict[str, Any]) -> SiteMessage:
     terms = plain.get("terms")
-    position = POSITION if isinstance(terms, dict) and "round" in terms else {}
+    terms = terms if isinstance(terms, dict) else {}
+    position = dict(POSITION) if "round" in terms else {}
+    if position and PRESENT in terms:
+        position[PRESENT] = tuple[str, ...]
     fields = conform({**_SHAPE, "terms": {**STATED, "basis": str, **position}}, plain, "")
     terms = plain["terms"]
     if fields.pop("codebook_sha256") != digest(terms["codebook"]):
