@@ -398,7 +398,9 @@ def state(
     chosen: MessageProtocol = named_protocol(protocol, SENT)
     declared = _declared(verb, in_rounds)
     if declared is None:
-        verbs = sent_verbs(in_rounds)
+        verbs, known = sent_verbs(in_rounds), all_verbs().get(str(verb))
+        if known is not None and known.instead:
+            raise ArgumentError(f"verb={quoted(verb)} is not for sites: {known.instead}")
         raise ArgumentError(
             f"verb={quoted(verb)}{did_you_mean(verb, verbs)}: expected one of "
             f"{', '.join(map(repr, verbs))}"

@@ -72,7 +72,7 @@ def dp_svm(
 
     Notes
     -----
-    ``"objective"`` and ``"output"`` are idealised: sums of losses and gradients are made in floating
+    ``"objective"`` and ``"output"`` are idealised: sums of losses and gradients are in floating
     point, of about 100 bits. Under ``"pooled"`` they are also added over the sites
     in floating point, rounded differently than in one table. The noise covers that
     rounding for tables of at most 2⁴⁰ rows, in up to some hundred columns, and the

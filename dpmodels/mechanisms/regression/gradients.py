@@ -364,8 +364,8 @@ def constant_model(means: Floats, loss: Loss | Poisson | Multinomial) -> Constan
         return _levels(means, loss)
     if isinstance(loss, Huber):
         # From a margin of 0. Where the round part is narrow, few rows are in it.
-        bend = np.array([[min(loss.smoothness, 1.0)]])
-        return Constant(np.array([0.5]), np.zeros(1), bend, 0.5)
+        curvature = np.array([[min(loss.smoothness, 1.0)]])
+        return Constant(np.array([0.5]), np.zeros(1), curvature, 0.5)
     (mean,) = means.tolist()
     own = _counted(mean, loss) if isinstance(loss, Poisson) else _odds(mean)
     held, linear, bend, square = own
