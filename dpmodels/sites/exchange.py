@@ -488,10 +488,8 @@ class AggregatorRounds(Exchange):
         names, length = sorted(terms["keys"]), math.prod(shape)
         size = length + math.prod(quorum.shares_shape)
         values = [values_of(message, "words", (size,)) for message in messages]
-        file = present_file(self.folder, self._number)
-        if not os.path.lexists(file):
-            shares = np.stack([one[length:].reshape(quorum.shares_shape) for one in values])
-            self._write(file, terms, 0, shares, messages)
+        shares = np.stack([one[length:].reshape(quorum.shares_shape) for one in values])
+        self._write(present_file(self.folder, self._number), terms, 0, shares, messages)
         places = [names.index(site) for site in terms[PRESENT]]
         opening = quorum.opening_shape(places)
         given = {
@@ -514,7 +512,11 @@ class AggregatorRounds(Exchange):
         """Write a file to all sites: the same messages give the same one, whoever adds them."""
         numbers = digest([message.number for message in messages])
         answer = site_message(terms, EVERYBODY, rows, values, "words", numbers)
-        write_whole(file, seal(replace(answer, simulated=messages[0].simulated)).content)
+        content = seal(replace(answer, simulated=messages[0].simulated)).content
+        if not os.path.lexists(file):
+            write_whole(file, content)
+        elif file.read_bytes() != content:
+            raise FrameError(f"{str(file)!r} is not of the messages of this round: remove it")
 
     def _rows_of_others(self) -> int:
         first = next(answers_in(self.folder), None)
