@@ -39,7 +39,7 @@ from dpmodels.sites.key_file import (
     used_record,
     wipe,
 )
-from dpmodels.sites.message import PRESENT, SiteMessage, digest, key_claim, read_message, seal
+from dpmodels.sites.message import PRESENT, SiteMessage, digest, key_claim, read_message
 from dpmodels.sites.protocol import Names
 from dpmodels.sites.quorum import Quorum
 from dpmodels.typing import AnyPath
@@ -111,11 +111,12 @@ class SiteExchange:
         awaited = True
         while awaited:
             answers = list(answers_in(self.folder))
-            for number, answer in enumerate(answers, 1):
-                require_answer_to(self.key, number, answer, self.site)
             number = len(answers) + 1
+            # The last names all before; of the first it is known who takes part.
+            for at in sorted({1, number - 1} & set(range(1, number))):
+                require_answer_to(self.key, at, answers[at - 1], self.site)
             if copy_file(self.key, number).exists():
-                files.show(number, seal(answers[-1]).sha256 if answers else "")
+                files.show(number, answers[-1].sha256 if answers else "")
             elif self.participant is None or self._computed(files, self.participant, until):
                 wipe(self.key, self.site)
                 return

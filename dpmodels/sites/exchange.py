@@ -133,7 +133,7 @@ def answers_in(folder: AnyPath) -> Iterator[SiteMessage]:
     while os.path.lexists(answer_file(folder, number)):
         answer = _answer(answer_file(folder, number), number, last)
         yield answer
-        last, number = seal(answer).sha256, number + 1
+        last, number = answer.sha256, number + 1
 
 
 def write_answer(folder: AnyPath, text: str, key: AnyPath) -> None:
@@ -142,7 +142,7 @@ def write_answer(folder: AnyPath, text: str, key: AnyPath) -> None:
     for answer in answers_in(folder):
         if answer_file(folder, number).read_bytes() == content:
             return
-        last, number = seal(answer).sha256, number + 1
+        last, number = answer.sha256, number + 1
     partial = stage(answer_file(folder, number), content)
     try:
         require_answer_to(key, number, _answer(partial, number, last))
@@ -259,7 +259,7 @@ class Exchange(NoiseOfSites):
             raise FrameError(f"{str(file)!r} is not the answer of this round: {reason}")
         present = answer.terms.get(PRESENT, list(terms["keys"]))
         self._missed |= set(terms["keys"]) - set(present)
-        self._last, self._simulated = seal(answer).sha256, answer.simulated
+        self._last, self._simulated = answer.sha256, answer.simulated
         return answer
 
     @abstractmethod
