@@ -122,15 +122,14 @@ def read_message(path: str | PathLike[str]) -> SiteMessage:
     try:
         content = read_bytes(path, MOST_BYTES)
     except FrameError as error:
-        raise _unreadable(name, error) from None
+        raise FrameError(_UNREADABLE.format(name, error)) from None
     return _read(content, name)
 
 
-def _unreadable(name: str, error: FrameError) -> FrameError:
-    return FrameError(
-        f"{name} cannot be read as what a site sent ({error}): it is missing, truncated, or "
-        "was not written by dp.site_release"
-    )
+_UNREADABLE = (
+    "{} cannot be read as what a site sent ({}): it is missing, truncated, or was not written by "
+    "dp.site_release"
+)
 
 
 # Parties of an exchange read the answers of all rounds in each of their turns.
@@ -141,7 +140,7 @@ def _read(content: bytes, name: str) -> SiteMessage:
         if not isinstance(plain, dict) or not {"format", "sha256"} <= set(plain):
             raise FrameError("it has no format or no digest")
     except FrameError as error:
-        raise _unreadable(name, error) from None
+        raise FrameError(_UNREADABLE.format(name, error)) from None
     if plain["format"] != FORMAT:
         found_format = shorten(ascii(plain["format"]))
         raise FrameError(f"{name} has the format {found_format}; expected {FORMAT!r}")
