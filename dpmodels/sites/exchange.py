@@ -367,12 +367,10 @@ class SiteFiles:
 
     def show(self, number: int, last: str) -> Path:
         """Show the message of a round that was made; its name and content are the same again."""
-        copy, target = copy_file(self.key, number), message_file(self.folder, number, self.name)
+        copy = copy_file(self.key, number)
         if read_message(copy).terms["answers"] != last:
             raise FrameError(f"this site's message of round {number} followed other answers")
-        if not (target.is_file() and target.read_bytes() == copy.read_bytes()):
-            write_whole(target, copy.read_bytes())
-        return target
+        return _shown(copy, message_file(self.folder, number, self.name))
 
     def answered(self, number: int, until: float) -> bool:
         """Wait for the answer of a round until a time of the monotonic clock; whether it came."""
@@ -397,9 +395,13 @@ class SiteFiles:
             sealed = seal(site_message(closing.terms, self.name, 0, opened, "words"))
             self.claim("opening", number, sealed.sha256)
             write_whole(copy, sealed.content, private=True)
-        target = message_file(self.folder, number, self.name, "opening")
-        if not (target.is_file() and target.read_bytes() == copy.read_bytes()):
-            write_whole(target, copy.read_bytes())
+        _shown(copy, message_file(self.folder, number, self.name, "opening"))
+
+
+def _shown(copy: Path, target: Path) -> Path:
+    if not (target.is_file() and target.read_bytes() == copy.read_bytes()):
+        write_whole(target, copy.read_bytes())
+    return target
 
 
 def present_places(
