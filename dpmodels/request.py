@@ -263,6 +263,9 @@ def canonical(plain: object) -> bytes:
 
 def difference(left: object, right: object, where: str = "") -> str:
     """Say where two plain values first differ; an empty text if they are equal."""
+    # Sites with different JSON, such as 1 and 1.0, would derive different secrets.
+    if canonical(left) == canonical(right):
+        return ""
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         for key in [*left, *(key for key in right if key not in left)]:
             path = f"{where} {shorten(shown(str(key)))}".strip()
@@ -271,9 +274,5 @@ def difference(left: object, right: object, where: str = "") -> str:
             reason = difference(left[key], right[key], path)
             if reason:
                 return reason
-        return ""
-    # Sites with different JSON, such as 1 and 1.0, would derive different secrets.
-    if canonical(left) == canonical(right):
-        return ""
     texts = [shorten(shown(str(value)), 120) for value in (right, left)]
     return f"{where} is {texts[0]} and not {texts[1]}"

@@ -31,6 +31,7 @@ class Verb(NamedTuple):
     spends_delta: bool
     audited: tuple[str, str] | None
     designs: bool = False  # Whether its estimates may be of a survey design
+    instead: str = ""  # Why sites cannot add its noise, and what to write instead
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -92,6 +93,7 @@ def spec_of(
     spends_delta: bool = False,
     audited: tuple[str, str] | None = None,
     designs: bool = False,
+    instead: str = "",
 ) -> Callable[[SpecFunction], SpecFunction]:
     """Declare a verb: register the function that makes the specification of its requests.
 
@@ -113,10 +115,12 @@ def spec_of(
         it is audited.
     designs
         Whether it takes a survey design.
+    instead
+        Of a verb whose noise sites cannot add: why, and what to write instead.
     """
 
     def register(function: SpecFunction) -> SpecFunction:
-        fields = (gaussian, joint, site_defaults, spends_delta, audited, designs)
+        fields = (gaussian, joint, site_defaults, spends_delta, audited, designs, instead)
         VERBS[verb] = Verb(verb, function, *fields)
         return function
 

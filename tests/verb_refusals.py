@@ -47,7 +47,7 @@ SVM: Refusals = (
     *TWO_SIDED,
     *bad("width", ArgumentError, 0.0, 99, "1"),
     *bad("ridge", ArgumentError, 0.0, -1, "1"),
-    *bad("mechanism", ArgumentError, "gradients", "geometric"),
+    *bad("mechanism", ArgumentError, "scores", "geometric"),
     ("response", {"formula": "age ~ wage"}, FormulaError),
 )
 HIST: Refusals = (

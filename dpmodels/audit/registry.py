@@ -245,6 +245,7 @@ REGISTRY: Final = (
     _of("glm", "g ~ a", "output", PURE, TURNED_OF_MANY, 64, 2_000),
     _of("glm", "g ~ a", "output", GAUSSIAN, TURNED_OF_MANY, 64, 2_000),
     _of("svm", "g ~ a", "objective", PURE, TURNED_OF_MANY, 64, 1_000),
+    _of("svm", "g ~ a", "gradients", GAUSSIAN, TURNED_OF_MANY, 64, 1_000),
     _of("mean", "a ~ g", "geometric", PURE, TURNED, 1_000, 40_000),
     _of("mean", "a ~ g", "gaussian", GAUSSIAN, GONE, 1_000, 40_000),
     _of("mean", "~ a", "paired", PURE, GONE, 1_000, 40_000),

@@ -127,7 +127,11 @@ def dp_fdr(
     )
 
 
-@spec_of("fdr")
+@spec_of(
+    "fdr",
+    instead="columns are scattered about a mean of all rows, which is no sum over sites; test the "
+    "coefficients of dp.dp_lm",
+)
 def fdr_spec(request: Request) -> VerbSpec[FDRResult]:
     """Build the specification of a dp_fdr call."""
     words = request.words

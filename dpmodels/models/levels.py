@@ -85,7 +85,12 @@ def _besides(codebook: object, data: object, sites: object, _: str) -> Codebook:
     return codebook_besides(codebook, data, sites)
 
 
-@spec_of("levels", spends_delta=True)
+@spec_of(
+    "levels",
+    spends_delta=True,
+    instead="undeclared levels cannot be counted together by sites that do not show each other "
+    "their names; run dp.dp_levels at each site, whose rows are disjoint, and unite the levels",
+)
 def levels_spec(request: Request) -> VerbSpec[LevelsResult]:
     """Build the specification of a dp_levels call."""
     book = checked_codebook(request.codebook)

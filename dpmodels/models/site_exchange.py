@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,20 +13,18 @@ from typing import Any, Final, TypeGuard
 import numpy as np
 
 from dpmodels.atomic_files import discard
-from dpmodels.errors import ArgumentError, FrameError, LedgerError, RoundOpen
+from dpmodels.errors import ArgumentError, FrameError, LedgerError, RoundOpen, quoted
 from dpmodels.models.release import run_release
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.privacy import Charge, Ledger, charge, charge_of, charge_once
 from dpmodels.request import difference
-from dpmodels.sites import MessageProtocol, Parties
+from dpmodels.sites import MessageProtocol, Parties, SecureSum
 from dpmodels.sites.exchange import (
     PAUSE,
     AggregatorRounds,
     SiteFiles,
     SiteRounds,
-    answer_file,
     answers_in,
-    appears,
     copy_file,
     message_file,
     messages_of,
@@ -41,13 +39,15 @@ from dpmodels.sites.key_file import (
     used_record,
     wipe,
 )
-from dpmodels.sites.message import SiteMessage, digest, key_claim, read_message, seal
+from dpmodels.sites.message import PRESENT, SiteMessage, digest, key_claim, read_message
+from dpmodels.sites.protocol import Names
+from dpmodels.sites.quorum import Quorum
 from dpmodels.typing import AnyPath
 from dpmodels.version import __version__
 
 Terms = dict[str, Any]
 # Terms that differ between the rounds of an exchange.
-OF_ROUNDS: Final = ("basis", "round", "answers")
+OF_ROUNDS: Final = ("basis", "round", "answers", PRESENT)
 
 
 def exchange_terms(terms: Terms) -> Terms:
@@ -75,6 +75,11 @@ class SiteExchange:
     folder: Path
 
     @property
+    def quorum(self) -> Quorum | None:
+        """How many sites must answer; None where all must."""
+        return quorum_of(self.protocol, self.terms)
+
+    @property
     def claims(self) -> tuple[tuple[str, str], ...]:
         """What the ledger lets the site use once: its name in the session, and its key."""
         session = ("session", f"{self.terms['session']}, site {self.site}")
@@ -93,29 +98,29 @@ class SiteExchange:
             if entry is not None:
                 charged = f"The exchange stays charged once, at its start: {entry.describe()}"
             raise FrameError(f"{error}. {charged}") from None
-        sent = 1
-        while copy_file(self.key, sent + 1).exists():
-            sent += 1
+        rounds = range(sum(1 for _ in answers_in(self.folder)) + 1, 0, -1)
+        sent = next(number for number in rounds if copy_file(self.key, number).exists())
         return message_file(self.folder, sent, self.site)
 
     def _run(self, until: float) -> None:
         """Take turns as answers arrive; remove the secret once all rounds are answered."""
         files = SiteFiles(
-            self.site, self.terms, self.participant, self.key, self.folder, self._claim
+            *(self.site, self.terms, self.participant, self.key, self.folder, self._claim),
+            self.quorum,
         )
         awaited = True
         while awaited:
             answers = list(answers_in(self.folder))
-            for number, answer in enumerate(answers, 1):
-                require_answer_to(self.key, number, answer)
-            if copy_file(self.key, len(answers) + 1).exists():
-                files.show(len(answers) + 1, seal(answers[-1]).sha256 if answers else "")
+            number = len(answers) + 1
+            # The last names all before; of the first it is known who takes part.
+            for at in sorted({1, number - 1} & set(range(1, number))):
+                require_answer_to(self.key, at, answers[at - 1], self.site)
+            if copy_file(self.key, number).exists():
+                files.show(number, answers[-1].sha256 if answers else "")
             elif self.participant is None or self._computed(files, self.participant, until):
                 wipe(self.key, self.site)
                 return
-            awaited = appears(
-                answer_file(self.folder, len(list(answers_in(self.folder))) + 1), until
-            )
+            awaited = files.answered(number, until)
 
     def _computed(self, files: SiteFiles, member: Participant, until: float) -> bool:
         """Run the mechanism on the answers so far; whether all its rounds are answered."""
@@ -139,17 +144,20 @@ class SiteExchange:
             discard(used_record(self.key))
             raise
 
-    def _claim(self, number: int, sha256: str) -> None:
-        """Record that the message of a round was made, which was charged before."""
-        claim = "round", f"{self.terms['keys'][self.site]} {number}"
-        label = f"message of round {number}, charged before"
+    def _claim(self, kind: str, number: int, sha256: str) -> None:
+        """Record that the message of a round was made, or its opening, charged before."""
+        claim = kind, f"{self.terms['keys'][self.site]} {number}"
+        label = f"{'message' if kind == 'round' else kind} of round {number}"
         try:
             entry = self.ledger.charge(
-                (), adjacency=self.ledger.adjacency, label=label, claims=(claim,)
+                (),
+                adjacency=self.ledger.adjacency,
+                label=f"{label}, charged before",
+                claims=(claim,),
             )
         except LedgerError:
             raise FrameError(
-                f"the message of round {number} was made before, but its copy is not beside the "
+                f"the {label} was made before, but its copy is not beside the "
                 "key: the process was killed while it wrote it, or the folder of the key is an "
                 "older copy. The exchange cannot go on: start another with new keys"
             ) from None
@@ -212,7 +220,12 @@ def _require_same_start(folder: Path, terms: Terms) -> None:
 
 
 def combine_rounds(
-    folder: Path, terms: Terms, spec: VerbSpec[object], protocol: MessageProtocol, until: float
+    folder: Path,
+    terms: Terms,
+    spec: VerbSpec[object],
+    protocol: MessageProtocol,
+    until: float,
+    without: Sequence[str] = (),
 ) -> object:
     """Write the answers of all rounds whose messages are there; return the result or OpenRound."""
     if terms["version"] != __version__:
@@ -221,7 +234,10 @@ def combine_rounds(
             "exchange use the same version"
         )
     names = protocol.participants(tuple(sorted(terms["keys"])))
-    rounds = AggregatorRounds(terms, folder, partial(absent_rows, spec), until)
+    quorum = quorum_of(protocol, terms)
+    rounds = AggregatorRounds(
+        terms, folder, partial(absent_rows, spec), until, quorum, _given_up(without, names, quorum)
+    )
     holders = Parties(("",), (_incomplete(spec, 0),), protocol, names, exchange=rounds)
     try:
         return run_release(spec, holders, "auto", None, _kept_by_sites)
@@ -231,6 +247,26 @@ def combine_rounds(
         raise FrameError(
             f"{error}. Nothing of this round is released; each site was charged once, at its start"
         ) from None
+
+
+def quorum_of(protocol: MessageProtocol, terms: Terms) -> Quorum | None:
+    """Return how many of the sites that agreed on keys must answer; None where all must."""
+    if not (isinstance(protocol, SecureSum) and protocol.dropouts):
+        return None
+    sites = len(terms["keys"])
+    return Quorum(sites, sites - protocol.dropouts)
+
+
+def _given_up(without: Sequence[str], names: Names, quorum: Quorum | None) -> Sequence[str]:
+    """Return the sites that nobody waits for; refuse more than the noise allows for."""
+    strange = [name for name in without if name not in names]
+    allowed = 0 if quorum is None else quorum.sites - quorum.needed
+    if strange or len(set(without)) > allowed:
+        raise ArgumentError(
+            f"without={quoted(list(without))}: expected at most {allowed} of the sites "
+            f"{', '.join(map(repr, names))}, as protocol=SecureSum(dropouts={allowed}) allows for"
+        )
+    return without
 
 
 def absent_rows(spec: VerbSpec[object], number: int) -> Any:

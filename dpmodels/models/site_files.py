@@ -230,7 +230,7 @@ def _take_turns(
     """Send a site's messages of an exchange, one or as many as it waits for."""
 
     def participant(started: bool) -> Participant | None:
-        return participant_of(stated.protocol, site, key, cards, started=started)
+        return participant_of(stated.protocol, site, key, cards, started=started, quorum=True)
 
     part = site_exchange(
         _spec(stated.request),
@@ -246,7 +246,9 @@ def _take_turns(
     return part.turns(time.monotonic() + wait)
 
 
-def combine(files: AnyPath | Sequence[AnyPath], *, wait: float = 0.0) -> object:
+def combine(
+    files: AnyPath | Sequence[AnyPath], *, wait: float = 0.0, without: Sequence[str] = ()
+) -> object:
     """Fit what the sites' files were written for, at no further cost.
 
     Parameters
@@ -255,6 +257,9 @@ def combine(files: AnyPath | Sequence[AnyPath], *, wait: float = 0.0) -> object:
         One of each site, as :func:`site_release` wrote them; or the folder of an exchange.
     wait : float, default 0.0
         Of an exchange: seconds to wait for messages that are missing.
+    without : sequence of str, default ()
+        Of an exchange under ``SecureSum(dropouts=d)``: at most d sites whose messages are not
+        awaited. A round in which they are missing ends without their rows.
 
     Returns
     -------
@@ -305,7 +310,10 @@ def combine(files: AnyPath | Sequence[AnyPath], *, wait: float = 0.0) -> object:
     """
     if is_exchange(files):
         until = time.monotonic() + wait
-        return repeated(partial(_combine_rounds, Path(files), until), _is_open, until)
+        step = partial(_combine_rounds, Path(files), until, tuple(without))
+        return repeated(step, _is_open, until)
+    if without:
+        raise ArgumentError("without= is for the folder of an exchange: leave it out")
     if isinstance(files, str | PathLike) or not files:
         raise ArgumentError(
             "files=: expected a list of files, one of each site, or the folder of an exchange"
@@ -325,10 +333,10 @@ def combine(files: AnyPath | Sequence[AnyPath], *, wait: float = 0.0) -> object:
     return spec.of(release, "kept by each site", reason)
 
 
-def _combine_rounds(folder: Path, until: float) -> object:
+def _combine_rounds(folder: Path, until: float, without: Sequence[str]) -> object:
     terms = terms_in(folder, until)
     request, protocol = read_terms(terms)
-    return combine_rounds(folder, terms, _spec(request), protocol, until)
+    return combine_rounds(folder, terms, _spec(request), protocol, until, without)
 
 
 def _is_open(result: object) -> bool:
@@ -390,7 +398,9 @@ def state(
     chosen: MessageProtocol = named_protocol(protocol, SENT)
     declared = _declared(verb, in_rounds)
     if declared is None:
-        verbs = sent_verbs(in_rounds)
+        verbs, known = sent_verbs(in_rounds), all_verbs().get(str(verb))
+        if known is not None and known.instead:
+            raise ArgumentError(f"verb={quoted(verb)} is not for sites: {known.instead}")
         raise ArgumentError(
             f"verb={quoted(verb)}{did_you_mean(verb, verbs)}: expected one of "
             f"{', '.join(map(repr, verbs))}"
@@ -422,6 +432,7 @@ def participant_of(
     cards: Sequence[AnyPath],
     *,
     started: bool = False,
+    quorum: bool = False,
 ) -> Participant | None:
     """Return the site's keys and participants, None where the protocol has no keys."""
     name = protocol.trust.name
@@ -433,10 +444,11 @@ def participant_of(
         raise ArgumentError(
             f"protocol={name!r} needs key=, made by dp.site_key, and cards=, those of all sites"
         )
-    if isinstance(protocol, SecureSum) and protocol.dropouts:
+    if isinstance(protocol, SecureSum) and protocol.dropouts and not quorum:
         raise ArgumentError(
-            f"dropouts={protocol.dropouts}: files of sites that do not answer cannot be made up "
-            "for; write dropouts=0, and start again without such a site"
+            f"dropouts={protocol.dropouts}: one file of each site, or Flower, cannot make up for "
+            "sites that do not answer; write dropouts=0, or the path of a folder, in which sites "
+            "exchange files"
         )
     participant = read_participant(key, site, cards, started=started)
     protocol.participants(participant.names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from dpmodels.mechanisms import Objective, Output, RegressionMechanism
+from dpmodels.mechanisms import NoisyGradients, Objective, Output, RegressionMechanism
 from dpmodels.models.linear import Model, Tune, coefficients_spec, levels, linear, requested_ridge
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
@@ -13,7 +13,11 @@ from dpmodels.request import Request
 from dpmodels.results.svm import SVMResult
 from dpmodels.statistics.losses import Huber
 
-TABLE: dict[str, type[RegressionMechanism]] = {"objective": Objective, "output": Output}
+TABLE: dict[str, type[RegressionMechanism]] = {
+    "objective": Objective,
+    "output": Output,
+    "gradients": NoisyGradients,
+}
 AUTOMATIC = (
     "objective",
     "its noise is divided by the curvature of the rows' loss, not by that of the ridge.",
@@ -40,7 +44,7 @@ def dp_svm(
         For example ``"label ~ x1 + x2"``; the response is a category of two
         levels, or a comparison.
     protocol
-        Here ``"pooled"`` or ``"local"``.
+        Under ``"secure_sum"`` by ``"gradients"``, else ``"pooled"`` or ``"local"``.
     data
         Not an iterable of frames: the rows are read several times.
     width : float
@@ -53,8 +57,9 @@ def dp_svm(
         Divide columns by their public half-range for the fit, or not.
     row_norm : float, optional
         The longest scaled row to keep whole.
-    mechanism : {"auto", "objective", "output"} or instance
-        Where the noise enters.
+    mechanism : {"auto", "objective", "output", "gradients"} or instance
+        Where the noise enters. ``"gradients"`` has no ridge to choose, and leaves out rows that are
+        far from most others.
 
     Returns
     -------
@@ -70,7 +75,7 @@ def dp_svm(
 
     Notes
     -----
-    The mechanisms are idealised: sums of losses and gradients are made in floating
+    ``"objective"`` and ``"output"`` are idealised: sums of losses and gradients are in floating
     point, of about 100 bits. Under ``"pooled"`` they are also added over the sites
     in floating point, rounded differently than in one table. The noise covers that
     rounding for tables of at most 2⁴⁰ rows, in up to some hundred columns, and the
@@ -106,7 +111,7 @@ def dp_svm(
     )
 
 
-@spec_of("svm")
+@spec_of("svm", joint="gradients")
 def svm_spec(request: Request) -> VerbSpec[SVMResult]:
     """Build the specification of a dp_svm call."""
     loss, terms = Huber(request.words["width"]), linear(request)

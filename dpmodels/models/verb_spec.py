@@ -27,6 +27,7 @@ from dpmodels.released import AnyRelease
 from dpmodels.request import Request
 from dpmodels.results.call import Spec
 from dpmodels.sites import Parties
+from dpmodels.sites.protocol import POOLED
 from dpmodels.verbs import VERBS
 
 Result = TypeVar("Result", covariant=True)
@@ -166,11 +167,11 @@ def _chosen(
             break
     else:
         protocol, name = holders.protocol.trust.name, strategy.info.name
-        auto = "" if mechanism == "auto" else "mechanism='auto', or "
+        auto = "write " if mechanism == "auto" else "write mechanism='auto', or "
+        remedy = f"{declared.instead}, or write " if declared.instead else auto
         raise ArgumentError(
             f"protocol={protocol!r}: sites add Gaussian noise to sums of integers, and mechanism "
-            f"{name!r} needs more than that: write {auto}protocol='pooled', where one trusted "
-            "aggregator takes any mechanism"
+            f"{name!r} needs more than that: {remedy}{POOLED}"
         )
     return (gaussian if holders.in_rounds(strategy) else spec), strategy, reason
 

@@ -30,7 +30,7 @@ class NoiseOfSites(ABC):
         """Refuse words: no randomness of a joint release is drawn in one place."""
         raise PrivacyError(
             "sites add Gaussian noise to sums of integers, and this mechanism draws other random "
-            "numbers: write mechanism='auto', or protocol='pooled'"
+            "numbers: write mechanism='auto'"
         )
 
     @abstractmethod

@@ -36,7 +36,7 @@ class SVMResult(DefaultPlot):
     def params(self) -> pd.Series[float]:
         """Coefficients of the coded columns in their own units, shrunk towards 0 by the ridge."""
         return pd.Series(
-            self.call.matrix @ self.release.coefficients,
+            self.call.held_in(self.release.ball).matrix @ self.release.coefficients,
             index=pd.Index(self.call.names, name="term"),
             name="params",
         )

@@ -156,13 +156,21 @@ def _add_combine(parser: Parser) -> None:
         help="files of the command site, one of each site; or the folder of an exchange",
     )
     _add_wait(parser)
+    parser.add_argument(
+        "--without",
+        nargs="+",
+        default=[],
+        metavar="SITE",
+        help="sites of an exchange with dropouts= whose messages are not awaited",
+    )
     add_outputs(parser, "report", (*TABLES, *DATA))
 
 
 def _run_combine(options: argparse.Namespace) -> int:
     require_outputs(options, *options.files)
     folder, *others = options.files
-    result = dp.combine(options.files if others or not isdir(folder) else folder, wait=options.wait)
+    files = options.files if others or not isdir(folder) else folder
+    result = dp.combine(files, wait=options.wait, without=options.without)
     if isinstance(result, dp.sites.OpenRound):
         tell(str(result))
         return 0

@@ -6,7 +6,8 @@ sends it a question.
 
 Theorem
     Theorem 70: whatever the answers are, the messages of all rounds have the guarantee of the
-    plan, which is charged once, against the coalition of the protocol.
+    plan, which is charged once, against the coalition of the protocol. Theorem 81: and so they
+    have where rounds end without sites that are missing (:mod:`dpmodels.sites.quorum`).
 Masks
     The terms under which two sites derive their masks state the round and the digest of the
     answers before, and each site makes one message a round. So no keystream is used twice.
@@ -46,6 +47,7 @@ from dpmodels.request import canonical, difference
 from dpmodels.sites.joint_rounds import fineness, released
 from dpmodels.sites.key_file import Participant
 from dpmodels.sites.message import (
+    PRESENT,
     SiteMessage,
     digest,
     read_message,
@@ -55,8 +57,9 @@ from dpmodels.sites.message import (
     values_of,
 )
 from dpmodels.sites.protocol import Names, draw
+from dpmodels.sites.quorum import Quorum
 from dpmodels.sites.secure_sum import SecureSum
-from dpmodels.sites.summing import WORDS, MaskedSum, Words, add, from_words, to_words
+from dpmodels.sites.summing import WORDS, MaskedSum, Words, add, from_words, negative, to_words
 from dpmodels.statistics import Statistic
 from dpmodels.typing import AnyPath
 
@@ -103,9 +106,9 @@ class OpenRound:
         )
 
 
-def message_file(folder: AnyPath, number: int, site: str) -> Path:
-    """Return where a site's message of a round is, in the folder of all."""
-    return Path(folder) / f"message-{number}-{quote(site, safe='')}.json"
+def message_file(folder: AnyPath, number: int, site: str, kind: str = "message") -> Path:
+    """Return where a site's message of a round is, or its opening, in the folder of all."""
+    return Path(folder) / f"{kind}-{number}-{quote(site, safe='')}.json"
 
 
 def answer_file(folder: AnyPath, number: int) -> Path:
@@ -113,10 +116,15 @@ def answer_file(folder: AnyPath, number: int) -> Path:
     return Path(folder) / f"answer-{number}.json"
 
 
-def copy_file(key: AnyPath, number: int) -> Path:
+def present_file(folder: AnyPath, number: int) -> Path:
+    """Return where whoever combines says which sites sent a message of a round."""
+    return Path(folder) / f"present-{number}.json"
+
+
+def copy_file(key: AnyPath, number: int, kind: str = "round") -> Path:
     """Return where a site keeps its message of a round, beside its key, links resolved."""
     key_path = Path(os.path.realpath(key))
-    return key_path.with_name(f"{key_path.name}.round-{number}")
+    return key_path.with_name(f"{key_path.name}.{kind}-{number}")
 
 
 def answers_in(folder: AnyPath) -> Iterator[SiteMessage]:
@@ -125,7 +133,7 @@ def answers_in(folder: AnyPath) -> Iterator[SiteMessage]:
     while os.path.lexists(answer_file(folder, number)):
         answer = _answer(answer_file(folder, number), number, last)
         yield answer
-        last, number = seal(answer).sha256, number + 1
+        last, number = answer.sha256, number + 1
 
 
 def write_answer(folder: AnyPath, text: str, key: AnyPath) -> None:
@@ -134,7 +142,7 @@ def write_answer(folder: AnyPath, text: str, key: AnyPath) -> None:
     for answer in answers_in(folder):
         if answer_file(folder, number).read_bytes() == content:
             return
-        last, number = seal(answer).sha256, number + 1
+        last, number = answer.sha256, number + 1
     partial = stage(answer_file(folder, number), content)
     try:
         require_answer_to(key, number, _answer(partial, number, last))
@@ -152,6 +160,11 @@ def _answer(file: Path, number: int, last: str) -> SiteMessage:
             "another exchange wrote it, or one of them was replaced"
         )
     return answer
+
+
+def of_round(terms: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the terms that all files of a round state."""
+    return {word: value for word, value in terms.items() if word != PRESENT}
 
 
 class Question(NamedTuple):
@@ -172,6 +185,7 @@ class Exchange(NoiseOfSites):
         self.numbers = 0  # Sent by each site so far
         self._absent = absent
         self._number, self._last, self._simulated = 0, "", False
+        self._missed: set[str] = set()  # Sites without a message in one of the rounds
         self._rounds: _Rounds | None = None
 
     def takes(self, strategy: AnyStrategy) -> bool:
@@ -199,7 +213,7 @@ class Exchange(NoiseOfSites):
         if plan.facts.adjacency.n_public and (n_absent := self._rows_of_others()):
             statistics.append(strategy.measure(self._absent(n_absent), plan))
         release = released(strategy, statistics, plan, self)
-        return protocol.joined(release, names, self.numbers, self._number)
+        return protocol.joined(release, names, self.numbers, self._number, self._missed)
 
     def _in_one_round(
         self, protocol: MaskedSum, strategy: AnyStrategy, names: Names, plan: Any
@@ -212,8 +226,11 @@ class Exchange(NoiseOfSites):
         _, (words, size) = protocol.shape(plan)
         answer = self.ask(Question(statistic.fingerprint.digest, part, (words, size)))
         total = values_of(answer, "words", (words, size))
-        parts = [total, *(np.zeros_like(total) for _ in names[1:])]
-        rows = [answer.rows or 0, *(0 for _ in names[1:])]
+        present = tuple(name for name in names if name not in self._missed)
+        parts = [total, *(np.zeros_like(total) for _ in present[1:])]
+        rows = [answer.rows or 0, *(0 for _ in present[1:])]
+        if isinstance(protocol, SecureSum):
+            return protocol.whole(strategy, parts, present, rows, plan, len(self._missed))
         return protocol.whole(strategy, parts, names, rows, plan)
 
     def answer(self, parts: Sequence[Part]) -> list[NDArray[Any]]:
@@ -237,10 +254,12 @@ class Exchange(NoiseOfSites):
         if not os.path.lexists(file):
             self.open(question, terms)
         answer = _answer(file, self._number, self._last)
-        reason = difference(terms, answer.terms)
+        reason = difference(terms, of_round(answer.terms))
         if reason:
             raise FrameError(f"{str(file)!r} is not the answer of this round: {reason}")
-        self._last, self._simulated = seal(answer).sha256, answer.simulated
+        present = answer.terms.get(PRESENT, list(terms["keys"]))
+        self._missed |= set(terms["keys"]) - set(present)
+        self._last, self._simulated = answer.sha256, answer.simulated
         return answer
 
     @abstractmethod
@@ -309,20 +328,22 @@ class SiteRounds(Exchange):
             assert site.participant is not None
             values = question.part(site.participant, canonical(terms))
             assert values.shape == question.shape
+            if site.quorum is not None:
+                values = site.quorum.conceal(values, site.participant, canonical(terms))
             rows = self._statistic.cross()[1] if number == 1 else 0
             sealed = seal(site_message(terms, site.name, rows, values, "words"))
-            site.claim(number, sealed.sha256)
+            site.claim("round", number, sealed.sha256)
             write_whole(copy_file(site.key, number), sealed.content, private=True)
         site.show(number, self._last)
         # The number of all rows is known from the first answer: then the mechanism starts again.
         until = 0.0 if number == 1 else self.until
-        if not appears(answer_file(self.folder, number), until):
+        if not site.answered(number, until):
             raise RoundOpen(f"round {number} has no answer yet")
 
     def ask(self, question: Question) -> SiteMessage:
         """Return the answer of the next round, which has to be to this site's message."""
         answer = super().ask(question)
-        require_answer_to(self._site.key, self._number, answer)
+        require_answer_to(self._site.key, self._number, answer, self._site.name)
         return answer
 
     def _rows_of_others(self) -> int:
@@ -341,36 +362,82 @@ class SiteFiles:
     participant: Participant | None  # None once the secret is removed
     key: Path
     folder: Path
-    claim: Callable[[int, str], None]  # Of a round, with the digest of its message: once
+    claim: Callable[[str, int, str], None]  # Of a round, with the digest of its message: once
+    quorum: Quorum | None = None  # None where all sites have to answer
 
     def show(self, number: int, last: str) -> Path:
         """Show the message of a round that was made; its name and content are the same again."""
-        copy, target = copy_file(self.key, number), message_file(self.folder, number, self.name)
+        copy = copy_file(self.key, number)
         if read_message(copy).terms["answers"] != last:
             raise FrameError(f"this site's message of round {number} followed other answers")
-        if not (target.is_file() and target.read_bytes() == copy.read_bytes()):
-            write_whole(target, copy.read_bytes())
-        return target
+        return _shown(copy, message_file(self.folder, number, self.name))
+
+    def answered(self, number: int, until: float) -> bool:
+        """Wait for the answer of a round until a time of the monotonic clock; whether it came."""
+        while not os.path.lexists(answer_file(self.folder, number)):
+            if self.quorum is not None and os.path.lexists(present_file(self.folder, number)):
+                self._show_opening(self.quorum, number)
+            if time.monotonic() >= until:
+                return False
+            time.sleep(PAUSE)
+        return True
+
+    def _show_opening(self, quorum: Quorum, number: int) -> None:
+        """Give this site's shares of the seeds that end a round, once, if it is counted there."""
+        file, copy = present_file(self.folder, number), copy_file(self.key, number, "opening")
+        if not copy.exists():
+            closing, sent = read_message(file), read_message(copy_file(self.key, number))
+            places = present_places(quorum, closing, sent.terms)
+            if self.participant is None or self.participant.place not in places:
+                return
+            shares = values_of(closing, "words", (len(places), *quorum.shares_shape))
+            opened = quorum.opened(shares, places, self.participant, canonical(sent.terms))
+            sealed = seal(site_message(closing.terms, self.name, 0, opened, "words"))
+            self.claim("opening", number, sealed.sha256)
+            write_whole(copy, sealed.content, private=True)
+        _shown(copy, message_file(self.folder, number, self.name, "opening"))
 
 
-def appears(file: Path, until: float) -> bool:
-    """Wait for a file of another party; whether it came before a time of the monotonic clock."""
-    while not os.path.lexists(file):
-        if time.monotonic() >= until:
-            return False
-        time.sleep(PAUSE)
-    return True
+def _shown(copy: Path, target: Path) -> Path:
+    if not (target.is_file() and target.read_bytes() == copy.read_bytes()):
+        write_whole(target, copy.read_bytes())
+    return target
 
 
-def require_answer_to(key: AnyPath, number: int, answer: SiteMessage) -> None:
+def present_places(
+    quorum: Quorum, closing: SiteMessage, terms: Mapping[str, Any]
+) -> tuple[int, ...]:
+    """Return the places of the sites that a round ends with; FrameError if they are no quorum."""
+    reason = difference(terms, of_round(closing.terms))
+    present, names = closing.terms.get(PRESENT, []), sorted(terms["keys"])
+    if reason or closing.site != EVERYBODY or present != sorted(set(present) & set(names)):
+        raise FrameError(f"the list of sites is not of this round{reason and ': '}{reason}")
+    if len(present) < quorum.needed:
+        raise FrameError(
+            f"the list of sites has {len(present)}, and {quorum.needed} have to answer in each "
+            f"round (dropouts={quorum.sites - quorum.needed})"
+        )
+    return tuple(map(names.index, present))
+
+
+def require_answer_to(
+    key: AnyPath, number: int, answer: SiteMessage, site: str = EVERYBODY
+) -> None:
     """Refuse an answer whose terms are not those of this site's message of the round."""
-    copy = copy_file(key, number)
+    copy, opening = copy_file(key, number), copy_file(key, number, "opening")
+    present = answer.terms.get(PRESENT, [site])
+    if site not in present and number == 1:
+        raise FrameError(f"round 1 ended without site {site!r}, so the exchange goes on without it")
+    if site not in present and not opening.is_file() and not copy.is_file():
+        return  # The site was away.
     if not copy.is_file():
         raise FrameError(
             f"round {number} was answered without a message of this site: its key was copied, or "
             f"{copy.name!r} beside it was removed"
         )
-    reason = difference(read_message(copy).terms, answer.terms)
+    reason = difference(read_message(copy).terms, of_round(answer.terms))
+    if opening.is_file() and not reason:
+        reason = difference(read_message(opening).terms, answer.terms)
     if reason:
         raise FrameError(f"the answer of round {number} is not to this site's message: {reason}")
 
@@ -378,55 +445,123 @@ def require_answer_to(key: AnyPath, number: int, answer: SiteMessage) -> None:
 class AggregatorRounds(Exchange):
     """That of whoever combines: it adds the messages of a round and writes the answer."""
 
-    def __init__(self, terms: Mapping[str, Any], folder: Path, absent: AbsentRows, until: float):
+    def __init__(
+        self,
+        terms: Mapping[str, Any],
+        folder: Path,
+        absent: AbsentRows,
+        until: float,
+        quorum: Quorum | None = None,
+        without: Sequence[str] = (),
+    ):
         super().__init__(terms, folder, absent, until)
+        self._quorum, self._without = quorum, without
         self._first = messages_of(folder, 1)
+        if quorum is not None and os.path.lexists(present_file(folder, 1)):
+            present = read_message(present_file(folder, 1)).terms.get(PRESENT, [])
+            self._first = {name: self._first[name] for name in present if name in self._first}
 
     def open(self, question: Question, terms: dict[str, Any]) -> None:
         """Write the answer of a round; RoundOpen if a message is missing."""
-        messages, missing = self._messages()
-        while missing and self._number > 1 and time.monotonic() < self.until:
-            time.sleep(PAUSE)
-            messages, missing = self._messages()
-        for message in messages[:1]:
-            require_terms(terms, message)
-        if missing:
-            raise RoundOpen(OpenRound(self.terms["session"], self._number, missing))
+        quorum = self._quorum
+        sites = sorted(terms["keys"])
+        if quorum is not None and os.path.lexists(present_file(self.folder, self._number)):
+            closing = read_message(present_file(self.folder, self._number))
+            sites = [sites[place] for place in present_places(quorum, closing, terms)]
+        messages = self._gathered("message", sites, terms)
         total = np.zeros(question.shape, dtype=np.uint64)
-        for message in messages:
-            add(total, values_of(message, "words", question.shape))
+        if quorum is None:
+            for message in messages:
+                add(total, values_of(message, "words", question.shape))
+        else:
+            terms = {**terms, PRESENT: [message.site for message in messages]}
+            total = self._opened(quorum, messages, question.shape, terms)
         rows = sum(message.rows or 0 for message in messages)
-        # The same messages give the same answer, whoever adds them.
+        self._write(answer_file(self.folder, self._number), terms, rows, total, messages)
+
+    def _opened(
+        self,
+        quorum: Quorum,
+        messages: Sequence[SiteMessage],
+        shape: tuple[int, int],
+        terms: dict[str, Any],
+    ) -> Words:
+        """Say which sites sent a message, and add these once they opened what lies on the sum."""
+        names, length = sorted(terms["keys"]), math.prod(shape)
+        size = length + math.prod(quorum.shares_shape)
+        values = [values_of(message, "words", (size,)) for message in messages]
+        shares = np.stack([one[length:].reshape(quorum.shares_shape) for one in values])
+        self._write(present_file(self.folder, self._number), terms, 0, shares, messages)
+        places = [names.index(site) for site in terms[PRESENT]]
+        opening = quorum.opening_shape(places)
+        given = {
+            names.index(message.site): values_of(message, "words", opening)
+            for message in self._gathered("opening", terms[PRESENT], terms)
+        }
+        total = negative(quorum.pads(given, places, shape))
+        for one in values:
+            add(total, one[:length].reshape(shape))
+        return total
+
+    def _write(
+        self,
+        file: Path,
+        terms: dict[str, Any],
+        rows: int,
+        values: NDArray[np.uint64],
+        messages: Sequence[SiteMessage],
+    ) -> None:
+        """Write a file to all sites: the same messages give the same one, whoever adds them."""
         numbers = digest([message.number for message in messages])
-        answer = site_message(terms, EVERYBODY, rows, total, "words", numbers)
-        answer = replace(answer, simulated=messages[0].simulated)
-        write_whole(answer_file(self.folder, self._number), seal(answer).content)
+        answer = site_message(terms, EVERYBODY, rows, values, "words", numbers)
+        content = seal(replace(answer, simulated=messages[0].simulated)).content
+        if not os.path.lexists(file):
+            write_whole(file, content)
+        elif file.read_bytes() != content:
+            raise FrameError(f"{str(file)!r} is not of the messages of this round: remove it")
 
     def _rows_of_others(self) -> int:
         first = next(answers_in(self.folder), None)
         rows = self._first.values() if first is None else [first]
         return sum(message.rows or 0 for message in rows)
 
-    def _messages(self) -> tuple[list[SiteMessage], tuple[str, ...]]:
-        """Read the messages of this round, sorted by site, and name the sites without one."""
-        sites = sorted(self.terms["keys"])
-        messages = self._first if self._number == 1 else messages_of(self.folder, self._number)
-        strange = sorted(set(messages) - set(sites))
-        if strange:
-            raise FrameError(f"site {strange[0]!r} is not one of the sites that agreed on keys")
-        missing = tuple(site for site in sites if site not in messages)
-        return [messages[site] for site in sites if site in messages], missing
+    def _gathered(
+        self, kind: str, sites: Sequence[str], terms: dict[str, Any]
+    ) -> list[SiteMessage]:
+        """Read the messages of this round, sorted by site; RoundOpen if too many are missing."""
+        while True:
+            first = self._number == 1 and kind == "message"
+            messages = self._first if first else messages_of(self.folder, self._number, kind)
+            strange = sorted(set(messages) - set(self.terms["keys"]))
+            if strange:
+                raise FrameError(f"site {strange[0]!r} is not one of the sites that agreed on keys")
+            missing = tuple(site for site in sites if site not in messages)
+            read = [messages[site] for site in sites if site in messages]
+            for message in read[:1]:
+                require_terms(terms, message)
+            if not missing or self._suffice(kind, len(read), missing):
+                return read
+            if first or time.monotonic() >= self.until:
+                raise RoundOpen(OpenRound(self.terms["session"], self._number, missing))
+            time.sleep(PAUSE)
+
+    def _suffice(self, kind: str, number: int, missing: Sequence[str]) -> bool:
+        """Whether a round ends without messages, or openings, of sites that are missing."""
+        if self._quorum is None or number < self._quorum.needed:
+            return False
+        return kind == "opening" or set(missing) <= set(self._without)
 
 
-def messages_of(folder: AnyPath, number: int) -> dict[str, SiteMessage]:
+def messages_of(folder: AnyPath, number: int, kind: str = "message") -> dict[str, SiteMessage]:
     """Read the messages of one round by site; refuse those that do not belong together."""
-    files = sorted(Path(folder).glob(f"message-{number}-*.json"))
+    files = sorted(Path(folder).glob(f"{kind}-{number}-*.json"))
     messages = [read_message(file) for file in files]
     for file, message in zip(files, messages, strict=True):
-        if file != message_file(folder, number, message.site):
+        target = message_file(folder, number, message.site, kind)
+        if file != target:
             raise FrameError(
-                f"{str(file)!r} is of site {shorten(message.site)!r}, whose message of the round "
-                f"is {message_file(folder, number, message.site).name!r}: remove what is no message"
+                f"{str(file)!r} is of site {shorten(message.site)!r}, whose {kind} of the round "
+                f"is {target.name!r}: remove what is no {kind}"
             )
     if messages:
         require_same_terms(messages, [str(file) for file in files])

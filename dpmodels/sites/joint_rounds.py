@@ -50,6 +50,7 @@ from dpmodels.noise import Entropy, NoiseOfSites, discrete_gaussian
 from dpmodels.noise.addition import Part
 from dpmodels.privacy import ZCDP, Guarantee, gaussian_multiplier
 from dpmodels.privacy.events import all_gaussian
+from dpmodels.sites.protocol import POOLED
 
 # Each of whose rounds is a sum of integers over disjoint rows, with Gaussian noise.
 IN_ROUNDS: tuple[type[Any], ...] = (
@@ -96,7 +97,7 @@ def planning(
         if not all_gaussian(widened.events):
             raise ArgumentError(
                 f"protocol={protocol!r}: sites add Gaussian noise, and this mechanism has noise of "
-                "other laws; write mechanism='auto', or protocol='pooled'"
+                f"other laws; write mechanism='auto', or {POOLED}"
             )
         events = (replace(event, multiplier=event.multiplier / wide) for event in widened.events)
         return replace(widened, events=tuple(events))

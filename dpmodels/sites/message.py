@@ -15,7 +15,8 @@ import os
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -49,6 +50,8 @@ STATED: Mapping[str, Shape] = {
 # What messages of an exchange also state: who may compute the rounds, their number from 1, and the
 # digest of the last answer before.
 POSITION: Mapping[str, Shape] = {"version": str, "round": int, "answers": str}
+# And what ends a round of a quorum: the sites that sent a message.
+PRESENT: Final = "present"
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class SiteMessage:
     kind: str  # "words", integers modulo a power of 2**64, or "floats" of 64 bits
     number: str  # Random, of this file
     simulated: bool  # True inside ``dp.simulation``: then nothing here is private
+    sha256: str = field(default="", compare=False)  # Of the file that it was read from
 
     def __repr__(self) -> str:
         return f"<SiteMessage of site {self.site!r}, {len(self.values):,} bytes>"
@@ -102,7 +106,8 @@ class Sealed(NamedTuple):
 
 def seal(message: SiteMessage) -> Sealed:
     """Return the file of a message, its digest in it."""
-    plain = asdict(message)
+    plain = dict(vars(message))
+    del plain["sha256"]
     plain["values"] = base64.b64encode(message.values).decode()
     plain["codebook_sha256"] = digest(message.terms["codebook"])
     sha256 = digest({"format": FORMAT, **plain})
@@ -115,28 +120,45 @@ def read_message(path: str | PathLike[str]) -> SiteMessage:
     """Read the file of a message."""
     name = repr(str(path))
     try:
-        plain = parse(read_bytes(path, MOST_BYTES))
+        content = read_bytes(path, MOST_BYTES)
+    except FrameError as error:
+        raise FrameError(_UNREADABLE.format(name, error)) from None
+    return _read(content, name)
+
+
+_UNREADABLE = (
+    "{} cannot be read as what a site sent ({}): it is missing, truncated, or was not written by "
+    "dp.site_release"
+)
+
+
+# Parties of an exchange read the answers of all rounds in each of their turns.
+@lru_cache(64)
+def _read(content: bytes, name: str) -> SiteMessage:
+    try:
+        plain = parse(content)
         if not isinstance(plain, dict) or not {"format", "sha256"} <= set(plain):
             raise FrameError("it has no format or no digest")
     except FrameError as error:
-        raise FrameError(
-            f"{name} cannot be read as what a site sent ({error}): it is missing, truncated, or "
-            "was not written by dp.site_release"
-        ) from None
+        raise FrameError(_UNREADABLE.format(name, error)) from None
     if plain["format"] != FORMAT:
         found_format = shorten(ascii(plain["format"]))
         raise FrameError(f"{name} has the format {found_format}; expected {FORMAT!r}")
-    if plain.pop("sha256") != digest(plain):
+    sha256 = plain.pop("sha256")
+    if sha256 != digest(plain):
         raise FrameError(f"{name} was changed after it was written: its digest does not fit")
     try:
-        return _message(plain)
+        return replace(_message(plain), sha256=sha256)
     except FrameError as error:
         raise FrameError(f"{name} is not what a site sends: {error}") from None
 
 
 def _message(plain: dict[str, Any]) -> SiteMessage:
     terms = plain.get("terms")
-    position = POSITION if isinstance(terms, dict) and "round" in terms else {}
+    terms = terms if isinstance(terms, dict) else {}
+    position = dict(POSITION) if "round" in terms else {}
+    if position and PRESENT in terms:
+        position[PRESENT] = tuple[str, ...]
     fields = conform({**_SHAPE, "terms": {**STATED, "basis": str, **position}}, plain, "")
     terms = plain["terms"]
     if fields.pop("codebook_sha256") != digest(terms["codebook"]):

@@ -26,7 +26,7 @@ from dpmodels.privacy import WRITE_DELTA, Event, PureDP
 from dpmodels.released import AnyRelease
 from dpmodels.request import Request
 from dpmodels.sites.exchange import Exchange
-from dpmodels.sites.protocol import GAUSSIAN, SiteProtocol
+from dpmodels.sites.protocol import GAUSSIAN, POOLED, SiteProtocol
 from dpmodels.sites.summing import MaskedSum
 from dpmodels.statistics import Statistic
 
@@ -124,14 +124,13 @@ class Parties:
         if not gaussian and not self.joint:
             raise ArgumentError(
                 f"protocol={name!r}: sites add Gaussian noise to one sum of integers, and no "
-                f"mechanism of {verb} does that: write protocol='pooled', where one trusted "
-                "aggregator takes any mechanism"
+                f"mechanism of {verb} does that: write {POOLED}"
             )
         if isinstance(request.guarantee, PureDP):
             raise BudgetError(
                 f"protocol={name!r}: sites add Gaussian noise, which has no pure guarantee such as "
                 f"{request.guarantee.describe()}: {WRITE_DELTA}, or budget=dp.ZCDP(rho), or "
-                "protocol='pooled', where one trusted aggregator takes any mechanism"
+                f"{POOLED}"
             )
         if self.joint or not (isinstance(requested, str) and requested == "auto"):
             return requested, ""

@@ -121,6 +121,8 @@ class MessageProtocol(SiteProtocol, Protocol):
 # What sites send: the integers of a release that travel, and the release made of their sum.
 
 WEIGHTS = ("rows", "sites")
+# What takes any mechanism; there are no files of it.
+POOLED = "with sites= in one process protocol='pooled', where an aggregator is trusted"
 # Bytes of a number that travels.
 WORD = 8
 AnyPlan = Plan | CountPlan
@@ -153,13 +155,12 @@ def require_gaussian(strategy: object, plan: AnyPlan, protocol: str) -> None:
         raise ArgumentError(
             f"protocol={protocol!r}: each site sends its numbers once, and the rows would be read "
             "again after a first release (vcov='HC', or a mechanism that reads them several times):"
-            " leave that out, or write protocol='pooled', where one trusted aggregator can"
+            f" leave that out, or write {POOLED}"
         )
     if not isinstance(strategy, GAUSSIAN) or not isinstance(plan.events[0], GaussianEvent):
         raise ArgumentError(
             f"protocol={protocol!r}: sites add Gaussian noise to sums of integers; write "
-            "mechanism='auto' and a guarantee with a delta above 0, or protocol='pooled', where "
-            "one trusted aggregator takes any mechanism"
+            f"mechanism='auto' and a guarantee with a delta above 0, or {POOLED}"
         )
 
 

@@ -11,24 +11,20 @@ Theorem
     released result rests on the noise alone.
 Noise
     ``g_s``: independent discrete Gaussians of the planned scale over the root
-    of the number of honest sites that answer, ``S - t - dropouts``.
+    of the least number of honest sites in a sum, :meth:`SecureSum.honest`.
 Drop-out
     Without a site's vector the masks of its pairs do not cancel: the sum is
-    refused. With ``dropouts=`` the sites share their private keys beforehand
-    (Shamir), and any ``S - dropouts`` of them give up the key of one that did
-    not answer. They must not do so for a site that did, nor for one whose
-    vector may still be on its way: its masks are lost, and what is left is a share
-    of the noise. A site that is given up must not answer later.
+    refused. In an exchange by files ``dropouts=`` sites may be missing in each
+    round (:mod:`dpmodels.sites.quorum`).
 Source
     Bonawitz et al. (2017), "Practical secure aggregation for privacy-preserving
-    machine learning", CCS, without the second masks against an aggregator that
-    lies about who answered.
+    machine learning", CCS.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -40,14 +36,7 @@ from dpmodels.noise import Entropy
 from dpmodels.privacy import Guarantee
 from dpmodels.released import AnyRelease
 from dpmodels.sites.joint_rounds import Coalition, InOneProcess, in_rounds, planning, released
-from dpmodels.sites.key_file import (
-    KeyShare,
-    PairStream,
-    join_secret,
-    pair_key,
-    public_bytes,
-    split_secret,
-)
+from dpmodels.sites.key_file import PairStream, pair_key
 from dpmodels.sites.protocol import (
     WORD,
     AnyPlan,
@@ -62,11 +51,11 @@ from dpmodels.sites.protocol import (
     scales,
     shared_by,
 )
+from dpmodels.sites.quorum import least_honest
 from dpmodels.sites.summing import (
     WORDS,
     MaskedSum,
     Words,
-    add,
     coalition_view,
     honest_sites,
     masked,
@@ -95,7 +84,8 @@ class SecureSum(MaskedSum):
         0 the guarantee holds against an aggregator that knows no site's
         noise, but not against a site that sees the result.
     dropouts : int, default 0
-        Sites that may fail to answer; the others' noise suffices without theirs.
+        Of an exchange by files: sites that may be missing in each round. The noise of the least
+        number of honest sites in a sum suffices, see :mod:`dpmodels.sites.quorum`.
 
     Examples
     --------
@@ -119,7 +109,7 @@ class SecureSum(MaskedSum):
         honest_sites(len(names), self.trust.name, self.colluders, self.dropouts)
         if len(names) < 2:
             raise ArgumentError("protocol='secure_sum' needs two sites or more to hide in a sum")
-        if self.dropouts and 2 * (len(names) - self.dropouts) <= len(names) + self.colluders:
+        if self.dropouts and self.honest(len(names)) < 1:
             raise ArgumentError(
                 f"dropouts={self.dropouts} of {len(names)} sites with colluders={self.colluders}: "
                 "fewer must be allowed, or two groups of sites could each open another's masks"
@@ -155,9 +145,18 @@ class SecureSum(MaskedSum):
         release = released(strategy, statistics, plan, noise)
         return self.joined(release, names, noise.numbers, noise.rounds)
 
-    def joined(self, release: AnyRelease, names: Names, numbers: int, rounds: int) -> AnyRelease:
+    def joined(
+        self,
+        release: AnyRelease,
+        names: Names,
+        numbers: int,
+        rounds: int,
+        missed: Collection[str] = (),
+    ) -> AnyRelease:
         """Record who saw what in the rounds of a release, for which each site sent so many."""
         sums = "the noisy sum" if rounds == 1 else f"the noisy sums of {rounds} rounds"
+        if missed:
+            sums += f" (some without {', '.join(map(repr, sorted(missed)))})"
         sees = f"{sums}, as all sites do; of one site uniform random words"
         trust = replace(self.trust, sees=sees)
         return shared_by(release, trust, names, numbers, WORD * WORDS, coalition(self.colluders))
@@ -167,8 +166,8 @@ class SecureSum(MaskedSum):
         return noise_share(self.honest(sites), multiplier(plan), scales(plan))
 
     def honest(self, sites: int) -> int:
-        """Return how many of the sites neither collude nor drop out."""
-        return sites - self.colluders - self.dropouts
+        """Return the least number of sites in a sum that do not collude."""
+        return least_honest(sites - self.colluders, self.dropouts)
 
     def view(
         self, strategy: AnyStrategy, statistics: Statistics, plan: AnyPlan, entropy: Entropy
@@ -177,7 +176,7 @@ class SecureSum(MaskedSum):
         if not self.in_rounds(strategy):
             return coalition_view(self, statistics, plan, entropy)
         sites = len(statistics)
-        noise = Coalition(sites, sites - self.colluders, plan.events, entropy)
+        noise = Coalition(sites, self.honest(sites), plan.events, entropy)
         released(strategy, statistics, plan, noise)
         seen = np.array(noise.seen)
         return np.pad(seen, (0, -len(seen) % PADDED))
@@ -207,60 +206,19 @@ class SecureSum(MaskedSum):
         plan: AnyPlan,
         absent: int = 0,
     ) -> AnyRelease:
-        """Make the release of one vector a site, or what stands in for the `absent` ones.
+        """Make the release of one vector a site; FrameError if there is none of one.
 
-        `rows` are of those that answered. FrameError if there is no vector of a site.
+        Of a round that ended without `absent` sites, `names` are the others.
         """
         if len(parts) != len(names):
             raise FrameError(
                 f"{len(names) - len(parts)} of {len(names)} sites did not answer: the masks of the "
                 "others do not cancel, and nothing is released; start again without them"
             )
-        share = self.share(plan, len(names))
-        widening = share * math.sqrt(len(names) - absent)
+        widening = self.share(plan, len(names) + absent) * math.sqrt(len(names))
         release = summed(strategy, plan, parts, rows, widening)
         size, word = len(scales(plan)), WORD * len(parts[0])
         return shared_by(release, self.trust, names, size, word, coalition(self.colluders))
-
-    def deal(self, private: X25519PrivateKey, sites: int) -> tuple[KeyShare, ...]:
-        """Divide a site's key between all sites, before anything is sent.
-
-        As many shares as sites must answer give the key back.
-        """
-        return split_secret(private.private_bytes_raw(), sites, sites - self.dropouts)
-
-    def stand_in(
-        self,
-        place: int,
-        shares: Sequence[KeyShare],
-        public: Sequence[bytes],
-        session: bytes,
-        absent: Sequence[int],
-        shape: tuple[int, int],
-    ) -> Words:
-        """Return the masks of a site that did not answer, in place of its vector.
-
-        `shares` are those of its key, of the sites that answered, `absent` the places of all that
-        did not, and `shape` that of the vectors. FrameError if more sites are absent than the noise
-        allows for, or the key is not that of the site; ArgumentError if there are too few shares,
-        or not of one key.
-        """
-        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
-        if len(absent) > self.dropouts:
-            raise FrameError(
-                f"{len(absent)} sites did not answer, dropouts={self.dropouts}: the noise of the "
-                "others does not suffice, and nothing is released"
-            )
-        secret = join_secret(shares, len(public) - self.dropouts)
-        private = X25519PrivateKey.from_private_bytes(secret)
-        if public_bytes(private) != public[place]:
-            raise FrameError("the shares do not give the key of the site that did not answer")
-        # The pairs of two absent sites are in no vector that was sent.
-        mask_sum = np.zeros(shape, dtype=np.uint64)
-        for mask in self.masks(place, private, public, session, shape, without=absent):
-            add(mask_sum, mask)
-        return mask_sum
 
     def masks(
         self,
@@ -269,16 +227,12 @@ class SecureSum(MaskedSum):
         public: Sequence[bytes],
         session: bytes,
         shape: tuple[int, int],
-        without: Sequence[int] = (),
     ) -> list[Words]:
-        """Return a site's masks of all pairs; what both release is the session, another each time.
-
-        Without the sites at the places of `without`.
-        """
+        """Return a site's masks of all pairs; the session is what all release, once."""
 
         def mask(partner: int) -> Words:
             stream = PairStream(pair_key(private, public[partner], session))
             return stream.words(shape[0] * shape[1]).reshape(shape)
 
-        partners = [site for site in range(len(public)) if site != place and site not in without]
+        partners = [site for site in range(len(public)) if site != place]
         return pair_masks(place, partners, mask)

@@ -23,7 +23,7 @@ ASKED = {
     "dp_quantile": ("a ~ y", {}),
 }
 ALONE = ("dp_glm", "dp_svm", "dp_quantile")
-ROUNDS = {("dp_glm", "secure_sum"), ("dp_quantile", "secure_sum")}  # Taken round by round
+ROUNDS = {(verb, "secure_sum") for verb in ALONE}  # Taken round by round
 
 
 def rows(count=60, seed=0):

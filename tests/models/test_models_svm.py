@@ -102,7 +102,7 @@ def test_refusals_come_before_a_row_is_read():
         dp_svm("x ~ z", rows, codebook=BOOK, eps=1.0)
     with pytest.raises(FormulaError, match="levels"):
         dp_svm("t ~ z", rows, codebook=BOOK, eps=1.0)
-    for words in ({"width": 0.0}, {"ridge": -1.0}, {"mechanism": "gradients"}, {"scale": "sd"}):
+    for words in ({"width": 0.0}, {"ridge": -1.0}, {"mechanism": "scores"}, {"scale": "sd"}):
         with pytest.raises(ArgumentError):
             dp_svm("label ~ x", rows, codebook=BOOK, eps=1.0, **words)
     with pytest.raises(LedgerError):

@@ -108,6 +108,8 @@ def test_an_older_copy_of_a_folder_is_no_second_draw_of_noise(three, tmp_path):
         ({"ledger": None}, ArgumentError, "needs ledger="),
         ({"protocol": dp.sites.SecureSum(dropouts=1)}, ArgumentError, "dropouts=1"),
         ({"delta": 0.0}, ArgumentError, "delta"),
+        ({"verb": "levels"}, ArgumentError, "run dp.dp_levels at each site"),
+        ({"verb": "cov", "mechanism": "laplace"}, ArgumentError, "mechanism= is not a parameter"),
     ],
 )
 def test_terms_of_its_own_are_refused_before_a_charge(change, error, says, three):

@@ -1,12 +1,16 @@
 """Sites and aggregator of an exchange, killed at any call of the system: nothing counts twice."""
 
 import os
+import random
 import re
+import signal
+import time
 
 import numpy as np
 import pytest
 from exchange_cases import study
 
+import dpmodels as dp
 from dpmodels.errors import FrameError
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -151,3 +155,56 @@ def test_an_aggregator_that_is_killed_at_any_call_gives_the_same_result(tmp_path
         return died, True
 
     assert len(steps_until_the_end(run)) > 5
+
+
+def shot(work, delay):
+    """Do work in a process that gets a SIGKILL after so many seconds; whether it was in time."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        except BaseException:
+            os._exit(4)
+        os._exit(0)
+    time.sleep(delay)
+    os.kill(child, signal.SIGKILL)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status in (0, -signal.SIGKILL)
+    return status != 0
+
+
+def shot_exchange(made, source, verb, longest):
+    """Kill a site and the aggregator in each turn of an exchange; return kills and the result."""
+    kills = 0
+    for _ in range(40):
+        site, least = source.choice(made.sites), len(list(made.folder.glob("answer-*")))
+        kills += shot(lambda site=site: made.turn(site, **verb), source.uniform(0, longest))
+        if not all(turn_or_refusal(made, site, **verb) for site in made.sites):
+            return kills, None
+        kills += shot(made.combine, source.uniform(0, longest))
+        fit = made.combine()
+        if not isinstance(fit, dp.sites.OpenRound):
+            return kills, fit
+        assert len(list(made.folder.glob("answer-*"))) >= least
+    raise AssertionError("an exchange without an end")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dropouts", [0, 1])
+def test_processes_killed_in_every_round_go_on_or_are_refused(dropouts, tmp_path):
+    """Real processes, by SIGKILL: the exchange ends with one charge of each site, or is refused."""
+    source, kills, ended = random.Random(9), 0, 0
+    sites = tuple("ABC" if not dropouts else "ABCD")
+    verb = {"verb": "cov", "protocol": dp.sites.SecureSum(dropouts=dropouts)}
+    for number in range(3):
+        made = study(tmp_path / str(number), sites)
+        more, fit = shot_exchange(made, source, verb, 0.1)
+        kills += more
+        assert max(made.charges()) == 1
+        if fit is not None:
+            assert made.charges() == [1] * len(sites)
+            assert fit.release.info.name == "rounds"
+            assert len(list(made.folder.glob("answer-*"))) == 7
+            ended += 1
+    assert kills >= 20
+    assert ended >= 1

@@ -43,6 +43,7 @@ CASES = {
     "lm": ("y ~ a + b", {}),
     "moments": ("~ a + b", {}),
     "glm": ("z ~ a + b", {"family": "binomial"}),
+    "svm": ("(z > 0) ~ a + b", {}),
 }
 
 

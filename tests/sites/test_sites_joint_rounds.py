@@ -42,6 +42,7 @@ VERBS = {
     "margins": (dp.dp_margins, "~ g*b", {}),
     "bounds": (dp.dp_bounds, "~ w", {"codebook": SKEWED}),
     "logit": (dp.dp_glm, "b ~ x + g", {}),
+    "svm": (dp.dp_svm, "b ~ x + g", {}),
     "poisson": (dp.dp_glm, "k ~ x", {"family": "poisson"}),
     "shells": (dp.dp_cov, "~ x + w", {"mechanism": "shells"}),
     "merged": (dp.dp_lm, "y ~ x + g", {"lump": 100}),
@@ -175,7 +176,7 @@ def test_other_randomness_is_refused():
     assert add_noise(exact, 2.0**30, noise, GAUSSIAN).shape == (2,)
     with pytest.raises(PrivacyError, match="other random numbers"):
         add_noise(exact, 2.0**30, noise, LAPLACE)
-    with pytest.raises(PrivacyError, match="pooled"):
+    with pytest.raises(PrivacyError, match="write mechanism='auto'"):
         noise.words(3)
 
 
@@ -185,7 +186,10 @@ def test_other_randomness_is_refused():
         (dp.dp_cov, "~ x", {"mechanism": "laplace"}, ArgumentError, "pooled"),
         (dp.dp_cov, "~ x", {"delta": 0.0}, BudgetError, "pure guarantee"),
         (dp.dp_pca, "~ x + w", {"mechanism": "ppca", "ncomp": 1}, ArgumentError, "pooled"),
-        (dp.dp_svm, "b ~ x", {}, ArgumentError, "pooled"),
+        (dp.dp_svm, "b ~ x", {"mechanism": "output"}, ArgumentError, "'auto', or with.*pooled"),
+        (dp.dp_select, "~ g", {}, ArgumentError, r"'peeling'.*take the largest counts.*pooled"),
+        (dp.dp_levels, "~ g", {}, ArgumentError, r"run dp\.dp_levels at each site.*pooled"),
+        (dp.dp_fdr, "b ~ x", {}, ArgumentError, r"test the coefficients of dp\.dp_lm.*pooled"),
         (dp.dp_glm, "b ~ x", {"mechanism": "objective"}, ArgumentError, "pooled"),
         (dp.dp_quantile, "~ y", {"mechanism": "exponential"}, ArgumentError, "pooled"),
         (dp.dp_margins, "~ g*b", {"mechanism": "marginals"}, ArgumentError, "pooled"),

@@ -142,33 +142,6 @@ def test_a_site_that_does_not_answer_is_detected():
             protocol.whole(Gaussian(), sent[1:], tuple("ABCD"), [1, 1, 1], plan)
 
 
-def test_a_site_that_does_not_answer_is_recovered_from_shares():
-    protocol, plan = SecureSum(colluders=1, dropouts=2), plan_of(5)
-    exact = [[10**k + s for k in range(5)] for s in range(8)]
-    sent, open_, private, public = sent_by(protocol, plan, exact, 1)
-    absent = (2, 5)
-    left = [vector for place, vector in enumerate(sent) if place not in absent]
-    for place in absent:
-        shares = protocol.deal(private[place], 8)
-        held = [share for share in shares if share.place - 1 not in absent]
-        left.append(protocol.stand_in(place, held, public, b"s", absent, sent[0].shape))
-    wanted = sum(own for place, own in enumerate(open_) if place not in absent)
-    assert from_words(total_of(left)).tolist() == wanted.tolist()
-    release = protocol.whole(Gaussian(), left, tuple("ABCDEFGH"), [1] * 6, plan, absent=2)
-    assert release.noise_sd >= plan.noise_sd
-    assert release.noise_sd == pytest.approx(plan.noise_sd * (6 / 5) ** 0.5, rel=1e-6)
-
-
-def test_more_absent_sites_than_the_noise_allows_for_are_refused():
-    protocol = SecureSum(dropouts=1)
-    private, public = keys_of(6)
-    own, other = (protocol.deal(key, 6) for key in private[:2])
-    with pytest.raises(FrameError, match="does not suffice"):
-        protocol.stand_in(0, own, public, b"", (0, 1), (1, 3))
-    with pytest.raises(FrameError, match="do not give the key"):
-        protocol.stand_in(0, other, public, b"", (0,), (1, 3))
-
-
 def test_fewer_shares_than_needed_do_not_give_the_secret():
     secret = bytes(31) + b"x"
     for needed in (2, 3, 5):

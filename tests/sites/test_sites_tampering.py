@@ -33,6 +33,7 @@ FIELDS = {
     "keys": ({}, {"A": "00" * 32}),
     "adjacency": ("add-remove", "unknown"),
     "protocol": ({"name": "cape", "colluders": 1}, {"name": "secure_sum", "colluders": 0}, {}),
+    "present": ([], ["A"], ["B", "A", "C", "D"], ["A", "B", "C"], ["A", "B", "C", "X"], "A", None),
     "guarantee": (["ZCDP", {"rho": 0.5}], ["ApproxDP", {"eps": 9.0, "delta": 1e-6}]),
 }
 
@@ -44,6 +45,19 @@ def studies(tmp_path_factory):
     for name in ("one", "two"):
         made = study(tmp_path_factory.mktemp(name))
         made.turns()
+        both.append(made)
+    return both
+
+
+@pytest.fixture(scope="module")
+def quorums(tmp_path_factory):
+    """Two studies of a quorum, whose first round waits for the aggregator alone."""
+    both = []
+    for name in ("one", "two"):
+        made = study(tmp_path_factory.mktemp(name), tuple("ABCD"))
+        made.turns(protocol=dp.sites.SecureSum(dropouts=1))
+        made.combine()
+        made.turns(protocol=dp.sites.SecureSum(dropouts=1))
         both.append(made)
     return both
 
@@ -101,7 +115,7 @@ def tamper(studies: list[Study], tmp_path, times: int) -> None:
     """Whoever combines refuses each, and writes no answer."""
     source = random.Random(SEED)
     ours, theirs = (made.shown() for made in studies)
-    ours = {name: content for name, content in ours.items() if name.startswith("message")}
+    ours = {name: content for name, content in ours.items() if not name.startswith("answer")}
     for number in range(times):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -114,6 +128,16 @@ def tamper(studies: list[Study], tmp_path, times: int) -> None:
 
 def test_changed_messages_are_refused(studies, tmp_path):
     tamper(studies, tmp_path, 200)
+
+
+def test_changed_files_of_a_quorum_are_refused(quorums, tmp_path):
+    assert len(quorums[0].shown()) == 4 + 1 + 4
+    tamper(quorums, tmp_path, 100)
+
+
+@pytest.mark.slow
+def test_two_thousand_changed_files_of_a_quorum_are_refused(quorums, tmp_path):
+    tamper(quorums, tmp_path, 2_000)
 
 
 @pytest.mark.slow

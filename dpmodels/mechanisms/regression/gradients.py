@@ -77,7 +77,7 @@ from dpmodels.privacy import Event, GaussianEvent, Guarantee, gaussian_multiplie
 from dpmodels.released import CoefficientsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
-from dpmodels.statistics.losses import Multinomial, Poisson
+from dpmodels.statistics.losses import Huber, Multinomial, Poisson
 from dpmodels.statistics.predictors import Predictors
 from dpmodels.statistics.protocol import Loss
 from dpmodels.typing import Floats
@@ -123,7 +123,7 @@ class Start(NamedTuple):
 
 @dataclass(frozen=True)
 class NoisyGradients:
-    """Noisy gradients for a logistic, a Poisson or a multinomial regression.
+    """Noisy gradients for a logistic, a Poisson or a multinomial regression, or a classifier.
 
     Parameters
     ----------
@@ -362,6 +362,10 @@ def constant_model(means: Floats, loss: Loss | Poisson | Multinomial) -> Constan
     """Return the model for released means of the responses, shape (responses,)."""
     if isinstance(loss, Multinomial):
         return _levels(means, loss)
+    if isinstance(loss, Huber):
+        # From a margin of 0. Where the round part is narrow, few rows are in it.
+        curvature = np.array([[min(loss.smoothness, 1.0)]])
+        return Constant(np.array([0.5]), np.zeros(1), curvature, 0.5)
     (mean,) = means.tolist()
     own = _counted(mean, loss) if isinstance(loss, Poisson) else _odds(mean)
     held, linear, bend, square = own
