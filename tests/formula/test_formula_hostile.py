@@ -107,7 +107,6 @@ def test_hostile_formulas_are_refused_by_name(formula, said):
     assert len(message) < 1000
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize(("formula", "said"), HOSTILE, ids=name_of)
 def test_hostile_formulas_read_and_cost_nothing(formula, said):
     ledger = dp.Ledger(eps=2.0, delta=1e-5)

@@ -212,7 +212,6 @@ Q("body mass") * x
 """.strip().splitlines()
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("formula", ALGEBRA + CODINGS + EXPRESSIONS)
 def test_columns_are_those_of_patsy(formula):
     assert_equal(f"~ {formula}")

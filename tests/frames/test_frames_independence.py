@@ -106,7 +106,6 @@ CONTAINERS = {
 }
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
 @given(column=COLUMNS, odd=CELLS)
 def test_an_odd_row_changes_no_other_row(container, column, odd):

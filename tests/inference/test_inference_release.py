@@ -111,7 +111,6 @@ def test_noise_intervals_cover_the_eigenvalues_of_the_rows(fits, most, name):
         assert missed <= most(len(many), 0.08), i
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("name", CASES)
 def test_eigenvalues_scatter_as_said(fits, same_sd, name):
     # Within 25 %: the number of rows is held below the public one, which halves its noise.
@@ -164,7 +163,6 @@ def test_total_variance_and_entries(fits, within, same_sd, name):
     assert 0.75 <= ratio <= 1.25
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("where", [0.0, 0.5, 0.95])
 @pytest.mark.parametrize("words", [{}, {"scale": "sd"}, {"adjacency": "add-remove"}], ids=str)
 def test_constant_columns_stay_below_the_floor(most, where, words):

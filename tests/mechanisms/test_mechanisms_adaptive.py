@@ -87,7 +87,6 @@ def price(plan, columns, centred):
     return gaussian, search_price(plan), shelled
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("columns", [3, 40])
 @pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
 @pytest.mark.parametrize("relation", RELATIONS)

@@ -29,7 +29,6 @@ def facts(columns, components=0, neighbours="replace", *, centred=True, unit=Fal
     return Facts(columns, adjacency(neighbours), centred, components, unit)
 
 
-@pytest.mark.many(3)
 @each("guarantee", GUARANTEES)
 @each("known", [ALL, MATRICES, frozenset({"gauss", "laplace"})])
 @each("columns, components", [(1, 1), (5, 2), (5, 5), (40, 10), (40, 0)])

@@ -51,7 +51,6 @@ def allowed(eps, multiplier, scale, width, coordinates=1):
     return mpmath.exp(lost) * continuous(eps - 2 * lost, kept)
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize(("scale", "width"), SCALES)
 @pytest.mark.parametrize("shift", [1, 2, 7, 40])
 def test_delta_is_at_most_that_of_the_lemma(scale, width, shift):

@@ -56,7 +56,6 @@ def released(rows, mechanism, plan, seed=1):
     return mechanism.release(mechanism.measure(bound(rows), plan), plan, seeded(seed))
 
 
-@pytest.mark.many(7)
 @pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
 @pytest.mark.parametrize("columns", [1, 2, 10, 60])
 def test_the_events_compose_to_the_guarantee_and_use_it_up(guarantee, columns):

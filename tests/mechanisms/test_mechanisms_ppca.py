@@ -115,7 +115,6 @@ def test_the_events_cost_what_was_asked(guarantee, sampler, eigenvals):
         assert paid > (0.1 if isinstance(guarantee, ApproxDP) else 1 - 1e-9)
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("columns", [2, 3])
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda one: one.name)
 @pytest.mark.parametrize("centred", [True, False])
@@ -321,7 +320,6 @@ def test_bought_axes_are_the_principal_ones():
         np.testing.assert_allclose(release.variances, [2e8, 2e7, 2e6], rtol=1e-4)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("eps", [1e-9, 1.0, 1e9])
 @pytest.mark.parametrize("sampler", ["joint", "sequential"])
 @pytest.mark.parametrize("eigenvals", [None, "private"])

@@ -50,7 +50,6 @@ def columns(rows):
     return dict(zip(BOOK, map(list, zip(*rows, strict=True)), strict=True))
 
 
-@pytest.mark.many(6)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("formula", FORMULAS)
 @pytest.mark.parametrize("relation", RELATIONS)

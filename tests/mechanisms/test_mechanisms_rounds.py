@@ -144,7 +144,6 @@ def parts(name, cells, plan):
     return np.append(rows, cells[1:] / plan.scales[name] / unit)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("mechanism", [Rounds(), RoundsPure()])
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_neighbours_are_within_the_sensitivity_of_every_round(mechanism, relation):
@@ -337,7 +336,6 @@ def corner(size):
     return np.full((3_000, size), -1.0)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("mechanism", [Rounds(), RoundsPure()])
 @pytest.mark.parametrize("centred", [True, False])
 @pytest.mark.parametrize(

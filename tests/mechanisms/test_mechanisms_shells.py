@@ -95,7 +95,6 @@ def coordinates(part, weight):
     )
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("bits", [BITS, MOST_BITS])
 @pytest.mark.parametrize("columns", [1, 2, 7])
 @pytest.mark.parametrize("relation", RELATIONS)

@@ -29,7 +29,6 @@ def law(request):
     return request.getfixturevalue(request.param)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("scale", SCALES)
 def test_fast_and_exact_decisions_give_the_same_draws(law, scale):
     table = tabulate(fit_envelope(law(scale)))
@@ -72,7 +71,6 @@ def test_exact_draws_follow_the_law(assert_follows, law, scale, size):
     assert_follows(draws, law(scale), range(-int(40 * scale) - 2, int(40 * scale) + 3))
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("margin", [MARGIN, EXACT])
 def test_wide_blocks_at_a_small_scale_follow_the_law(assert_follows, law, margin):
     envelope = Envelope(law(10.0), 2, 30)

@@ -26,7 +26,6 @@ def probabilities(levels, unit):
     return weights / weights.sum()
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize(("levels", "unit"), CASES)
 @pytest.mark.parametrize("margin", [None, 2.0])
 def test_draws_follow_the_law_by_either_path(levels, unit, margin, monkeypatch):

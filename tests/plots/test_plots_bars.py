@@ -82,7 +82,6 @@ def test_pale_ones_have_another_colour():
     assert colours[3] != colours[0]
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("values", [[0.0, 0.0], [np.nan, np.nan], [-1.0, 0.0]])
 @pytest.mark.parametrize("log", [False, True])
 def test_nothing_to_draw_is_drawn(values, log):

@@ -46,7 +46,6 @@ def rounds_of(values, column, sd, rng):
     return first, CellCounts(finer, counted(values, finer, noise, rng), noise)
 
 
-@pytest.mark.many(7)
 @pytest.mark.parametrize("name", SHAPES)
 def test_nearly_all_rows_are_inside_a_range_that_is_not_much_longer(name):
     # At this noise 2 % of columns may miss; of 8 more than 4 do with probability below 2e-7.
@@ -63,7 +62,6 @@ def test_nearly_all_rows_are_inside_a_range_that_is_not_much_longer(name):
     assert missed <= 4
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("name", SHAPES)
 def test_with_little_noise_few_rows_are_beyond(name):
     draw, column = SHAPES[name]

@@ -40,7 +40,6 @@ def moves(draw, many):
     )
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("kind", ["", "zcdp", "steps"])
 @pytest.mark.parametrize("share", [0.0, 0.4])
 @pytest.mark.parametrize("guarantee", GUARANTEES[:2])

@@ -107,7 +107,6 @@ def value_after_responses(own, first, count, most):
     return float(values[0])
 
 
-@pytest.mark.many(9)
 @pytest.mark.parametrize("guarantee", GUARANTEES)
 @pytest.mark.parametrize("kind", ["", "gaussian", "zcdp"])
 @pytest.mark.parametrize("share", [0.0, pytest.param(0.4, marks=pytest.mark.product)])
@@ -154,7 +153,6 @@ def gaussian_step(values, mu):
     return after
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("guarantee", [ApproxDP(0.5, 0.05), ApproxDP(1.0, 1e-3)])
 @pytest.mark.parametrize("share", [0.0, 0.4])
 def test_gaussian_answers_and_then_anything(guarantee, share):

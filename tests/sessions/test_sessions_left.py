@@ -51,7 +51,6 @@ def disagreements(ledger, draw, calls=6):
     return wrong
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("block", range(8))
 def test_200_random_sessions_accept_what_they_say_is_left(block):
     draw = random.Random(block)

@@ -40,7 +40,6 @@ def test_what_is_no_share_is_refused(written):
         fraction("share", written)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("calls", FIVE.values(), ids=FIVE)
 @pytest.mark.parametrize("whole", WHOLES, ids=str)
 def test_five_fifths_fit_and_spend_all(whole, calls):

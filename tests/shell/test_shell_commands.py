@@ -256,7 +256,6 @@ def test_three_sites_combine_by_files(three, protocol, words_of_it, capsys):
         assert "already exists" in capsys.readouterr().err
 
 
-@pytest.mark.many(7)
 @pytest.mark.parametrize(
     ("verb", "formula", "more", "title"),
     [
@@ -282,7 +281,6 @@ def test_other_verbs_of_sites(three, verb, formula, more, title, capsys):
     assert page.is_file()
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize(
     ("change", "said"),
     [

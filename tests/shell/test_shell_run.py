@@ -155,7 +155,6 @@ def changed(section, **words):
     return {name: own[name] for name in ("study", "release")}
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize(
     ("given", "told"),
     [
