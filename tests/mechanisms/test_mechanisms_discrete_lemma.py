@@ -97,7 +97,7 @@ def _joint(tables):
         yield math.prod(p for p, _ in cells), math.prod(q for _, q in cells)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize(("scale", "width"), SCALES)
 def test_rounded_normal_noise_has_the_discrete_law_up_to_theta(scale, width):
     """At the centre and in the tails; the integral is a sum of steps far below the width."""

@@ -145,6 +145,7 @@ def test_gaussian_noise_is_dominated_by_its_multiplier_on_a_line(multiplier, rep
     assert closest > (0.02 if replaced else 0.6)
 
 
+@pytest.mark.product
 def test_gaussian_noise_is_dominated_by_its_multiplier_in_the_plane():
     multiplier = 1.0
     scale = gaussian_scale(2 * multiplier, None)

@@ -167,7 +167,7 @@ def sine(frame):
     return 1 - frame[:, 0, 0] ** 2
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("relation", "centred"), [(REPLACE, False), (ADD_REMOVE, False), (REPLACE, True)]
 )
@@ -194,7 +194,7 @@ TIMES = [12, 6, 1] * 2
 UPPER = np.triu_indices(3)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_law_on_the_sphere_is_the_integral():
     given, mechanism = statistic(SPACE, times=TIMES), PPCA()
     plan = mechanism.plan(facts(3, 1), PureDP(0.6))
@@ -216,7 +216,7 @@ def test_the_law_on_the_sphere_is_the_integral():
     )
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_one_column_after_another_has_its_law_exactly():
     given, mechanism = statistic(SPACE, times=TIMES), PPCA(sampler="sequential")
     plan = mechanism.plan(facts(3, 2), PureDP(1.2))
@@ -289,7 +289,7 @@ def test_the_release_says_what_holds(kept, sampler, limit, ordered):
         assert mechanism.release(given, plan, seeded(2)).simulated
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
 @pytest.mark.parametrize("centred", [True, False])
 def test_the_bought_variances_have_the_noise_that_is_stated(guarantee, centred):

@@ -95,6 +95,7 @@ def test_nothing_is_bought_where_there_is_no_use_for_it(changes):
     assert (plain.events, plain.scales) == (asked.events, asked.scales)
 
 
+@pytest.mark.product
 def test_bought_tails_have_their_noise():
     """Means and variances over releases, each within 6 of their standard errors."""
     rows = np.random.default_rng(3).normal(size=(400, 2))

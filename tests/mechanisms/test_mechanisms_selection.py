@@ -199,6 +199,7 @@ def test_the_mechanism_goes_by_public_facts(most, guarantee, name):
     assert "goes as far as" in reason
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("name", ["permute_and_flip", "peeling", "noisy_counts"])
 def test_values_are_unbiased_of_whoever_was_named(name):
     """Of levels with as many rows each, of which noise names one; its own noise would be high."""

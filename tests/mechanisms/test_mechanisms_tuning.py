@@ -147,6 +147,7 @@ def held_law(own, rows, unit):
     return -unit * held - logsumexp(-unit * held)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize(
     ("loss", "points"),
