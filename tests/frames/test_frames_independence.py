@@ -179,7 +179,7 @@ def _written(folder: Path, cells: list[str]) -> dict[str, object]:
     }
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @settings(deadline=None)
 @given(st.lists(ON_ONE_LINE, min_size=1, max_size=5))
 def test_a_text_is_read_alike_in_every_container(cells):

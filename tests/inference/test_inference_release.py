@@ -99,7 +99,7 @@ def fits():
     return get
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("name", CASES)
 def test_noise_intervals_cover_the_eigenvalues_of_the_rows(fits, most, name):
     # Asked 0.95; false alarms <= 1e-6 for coverage of at least 0.92.
@@ -121,7 +121,7 @@ def test_eigenvalues_scatter_as_said(fits, same_sd, name):
             assert same_sd(released - values[i], [fit.spectrum.sd[i] for fit in many], 1.25), i
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("name", CASES)
 def test_debiased_and_captured_variances_are_nearly_unbiased(fits, within, name):
     # Within 0.25 noise sds; false alarms <= 1e-6. The number of rows costs up to 0.15.
@@ -137,7 +137,7 @@ def test_debiased_and_captured_variances_are_nearly_unbiased(fits, within, name)
             assert within((np.array(captured) - along) / sd, 0.25), i
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("name", CASES)
 def test_expected_cosines(fits, within, name):
     # Within 0.02 where components stand alone; false alarms <= 1e-6.

@@ -64,7 +64,7 @@ def test_fast_draws_follow_the_law(assert_follows, law, scale):
     assert_follows(draws, law(scale), range(-int(40 * scale) - 2, int(40 * scale) + 3))
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize(("scale", "size"), [(0.3, 16_000), (1.0, 6000), (3.0, 6000), (10.0, 6000)])
 def test_exact_draws_follow_the_law(assert_follows, law, scale, size):
     draws = draw(tabulate(fit_envelope(law(scale))), size, seeded(34), margin=EXACT)
