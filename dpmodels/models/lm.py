@@ -364,7 +364,7 @@ def _check_design(request: Request) -> None:
             )
 
 
-def _check_strategy(strategy: Any, weights: object) -> None:
+def _check_strategy(strategy: object, weights: object) -> None:
     """Refuse mechanisms whose moments least squares cannot use."""
     if not isinstance(strategy, LAWFUL):
         raise ArgumentError(

@@ -207,7 +207,7 @@ def request_of(
     shared: Shared,
     *,
     resolve: Callable[[object, object, object, str], Any] = codebook_of_call,
-    **options: Any,
+    **options: object,
 ) -> Request:
     """Return a verb with its options, before any rows; `resolve` finds the codebook of a call."""
     return requested(
