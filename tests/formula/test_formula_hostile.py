@@ -99,7 +99,7 @@ def test_the_corpus_is_large_and_has_no_doubles():
     assert len(set(formulas)) == len(formulas) >= 80
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @each("formula, said", HOSTILE)
 def test_hostile_formulas_are_refused_by_name(formula, said):
     message = refusal(lambda: design(formula, BOOK))

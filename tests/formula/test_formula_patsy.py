@@ -229,7 +229,7 @@ def grown(inner):
     return pair.map("({0[0]}{0[1]}{0[2]})".format) | inner.map("({}) ** 2".format)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(
     st.recursive(TERMS, grown, max_leaves=6),

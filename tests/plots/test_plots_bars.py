@@ -26,7 +26,7 @@ def ends(ax):
     }
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_bars_end_at_the_values_first_at_the_top():
     energy, error = bars([ENERGY, ERROR], labels=LABELS)
     assert ends(energy) == pytest.approx(dict(enumerate(ENERGY.values)))

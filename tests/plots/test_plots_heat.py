@@ -40,7 +40,7 @@ def test_a_small_matrix_shows_its_values(size):
     assert_readable(ax, ax.get_xticklabels())
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("size", [12, 60, 300])
 def test_a_large_matrix_has_a_colour_bar(size):
     ax = heat(make_square(size), label="Covariance")

@@ -118,7 +118,7 @@ def test_two_stages_and_sixteen(guarantee, kind, share):
             assert value <= guarantee.delta * (1 + 2e-6)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_many_small_answers_and_a_free_last_one():
     for kind in ("", "zcdp"):
         own = Filter(ApproxDP(1.0, 1e-6), kind=kind)
@@ -201,7 +201,7 @@ def test_pure_releases_before_others_leave_the_rest(guarantee, part):
     assert not own.holds(own.plus(before, [more]))
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @settings(max_examples=200, deadline=None)
 @given(
     st.sampled_from([*GUARANTEES, PureDP(1.0), ZCDP(0.1)]),

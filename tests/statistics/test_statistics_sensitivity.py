@@ -69,7 +69,7 @@ def test_any_weights_have_the_declared_sensitivity(relation, count, mean):
     assert found >= declared * (1 - 1e-6)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("mean", [2.0, 5.0])
 def test_a_heavy_mean_is_moved_farthest_by_opposite_rows(mean):
     weights = MomentWeights(1.0, mean)
