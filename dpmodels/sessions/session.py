@@ -71,7 +71,7 @@ class Method:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __get__(self, session: object, kind: type | None = None) -> Callable[..., Any]:
+    def __get__(self, session: Any, kind: type | None = None) -> Callable[..., Any]:
         ask = method(_charging("session", self.name))
         return ask if session is None else MethodType(ask, session)
 
@@ -141,7 +141,7 @@ class Calls:
         verb = _charging("call", name.removeprefix("dp_"))
         return lambda *arguments, **words: call_of(verb, arguments, words)
 
-    def __call__(self, verb: str, formula: str, **words: object) -> Call:
+    def __call__(self, verb: str, formula: str, **words: Any) -> Call:
         """Write a call of a verb by its name."""
         text("verb", verb, 'the name of a verb, such as call("lm", "y ~ x")')
         call: Call = self.__getattr__(verb)(formula, **words)
@@ -336,7 +336,7 @@ class Session:
         return Calls()
 
     @property
-    def results(self) -> tuple[object, ...]:
+    def results(self) -> tuple[Any, ...]:
         """The results of this session's calls, in order."""
         return tuple(self._fits)
 
@@ -395,7 +395,7 @@ class Session:
         self._fits.append(result)
         return result
 
-    def _made(self, call: Call) -> object:
+    def _made(self, call: Call) -> Any:
         if not call.silent or self._parts == 0:
             return self._terms.make(
                 call, budget_of(call, self._terms, self._ledger, self._share), self._ledger
@@ -412,7 +412,7 @@ class Session:
             finally:
                 self._parts -= self._ledger.charges > n_charges
 
-    def tighten(self, formula: str, **words: object) -> BoundsResult:
+    def tighten(self, formula: str, **words: Any) -> BoundsResult:
         """Find narrower bounds, and use them from here on.
 
         Parameters
@@ -456,7 +456,7 @@ class Session:
         self.declare(book)
         return self.codebook
 
-    def declare(self, codebook: Mapping[str, object]) -> None:
+    def declare(self, codebook: Mapping[str, Any]) -> None:
         """Use further declarations from here on, in the place of those of the same name.
 
         Parameters

@@ -66,7 +66,7 @@ class Parser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(suggested)}")
         return parsed, rest
 
-    def _check_value(self, action: argparse.Action, value: object) -> None:
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Refuse a value that is not among the choices; suggest the nearest one."""
         if action.choices is not None and value not in action.choices:
             choices = [str(choice) for choice in action.choices]
@@ -114,7 +114,7 @@ _NUMBERS: Final = {int: "INT", float: "NUMBER"}
 _ITERABLES: Final = (Iterable, Sequence, tuple, list)
 
 
-def members(annotation: object) -> tuple[object, ...]:
+def members(annotation: Any) -> tuple[Any, ...]:
     """Return the alternatives of an annotation.
 
     >>> members(int | Literal["mean", False] | None)
@@ -128,7 +128,7 @@ def members(annotation: object) -> tuple[object, ...]:
     return (None if annotation is NoneType else annotation,)
 
 
-def read(allowed: Sequence[object], text: str, *, none: bool = False) -> Any:
+def read(allowed: Sequence[Any], text: str, *, none: bool = False) -> Any:
     """Convert a text to an allowed value; the function itself checks names of options.
 
     >>> read(members(float | Iterable[float]), "0.25,0.5"), read(members(int | str), "week")
@@ -147,7 +147,7 @@ def read(allowed: Sequence[object], text: str, *, none: bool = False) -> Any:
     return None if none and text == "none" else _read_one(allowed, text)
 
 
-def _read_one(allowed: Sequence[object], text: str) -> object:
+def _read_one(allowed: Sequence[Any], text: str) -> Any:
     """Return a number where one is allowed and the text is one, else the text itself."""
     anything = Any in allowed or object in allowed
     for kind in _NUMBERS:
@@ -456,7 +456,7 @@ def add_privacy(group: Any, function: Callable[..., object]) -> None:
             add_option(group, parameters[name], ParameterDoc(text))
 
 
-def table_arguments(options: argparse.Namespace) -> dict[str, object]:
+def table_arguments(options: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments for the codebook, the budget and the ledger."""
     arguments: dict[str, object] = {}
     if getattr(options, "codebook", None) is not None:

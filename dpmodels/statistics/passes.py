@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 from operator import add
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from dpmodels.statistics.statistic import (
     numbers_by_cell,
     summed,
 )
-from dpmodels.typing import Floats, Integers, Numbers
+from dpmodels.typing import Floats, Integers
 
 # Sums of so many rows times the squared radius fit 64-bit integers.
 FITS_INT64 = 2**62
@@ -102,7 +102,7 @@ class Passes(Statistic):
         )
         return reduce(add, statistics)
 
-    def cross(self) -> tuple[Numbers, int]:
+    def cross(self) -> tuple[NDArray[Any], int]:
         """Return the augmented moments of the rows without a transform."""
         return self.within(np.eye(self._lattice.columns)).cross()
 
@@ -126,7 +126,7 @@ def turned_moments(
 ) -> Statistic:
     """Sum what :meth:`Passes.within` sums over the rows of one design."""
     matrix, n_rows = turn(transform, lattice), 0
-    total: Numbers = np.zeros((lattice.columns + 1,) * 2, dtype=np.int64)
+    total: NDArray[Any] = np.zeros((lattice.columns + 1,) * 2, dtype=np.int64)
 
     def product(block: Floats) -> Integers:
         rows = turned(block, matrix, lattice)
@@ -284,7 +284,7 @@ def person_squares(
     places: int,
     *,
     count_public: bool,
-) -> tuple[Numbers, int]:
+) -> tuple[NDArray[Any], int]:
     """Sum ``v vᵀ`` over persons, v the sum of vectors of its rows over its places.
 
     `vectors` gives those of a block of rows, shape (``finer.columns``, rows), each a function of
@@ -329,9 +329,9 @@ def _roomy(totals: Integers, persons: int) -> Integers:
     return np.pad(totals, ((0, 0), (0, max(lacking, totals.shape[1]))))
 
 
-def _squares(totals: Integers, finer: Lattice, places: int) -> Numbers:
+def _squares(totals: Integers, finer: Lattice, places: int) -> NDArray[Any]:
     size, ones = finer.columns, np.ones(finer.columns)
-    squares: Numbers = np.zeros((size, size), dtype=object)
+    squares: NDArray[Any] = np.zeros((size, size), dtype=object)
     for at in range(0, totals.shape[1], finer.block_rows):
         clipped = totals[:, at : at + finer.block_rows] / (PARTS * places)
         to_lattice(clipped, ones, 0 * ones, finer)

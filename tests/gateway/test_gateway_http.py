@@ -49,7 +49,6 @@ def status(url, method, path, token="", body=b""):
     return answer.status, json.loads(content)
 
 
-@pytest.mark.product
 def test_a_remote_table_is_a_session(real):
     url, service, tokens = real
     gateway = dp.connect(url, token=tokens["ann"])
@@ -113,7 +112,6 @@ def test_an_address_that_would_send_the_token_in_the_open_is_refused():
         _ = dp.connect("http://127.0.0.1:9", token="x", patience=0).tables
 
 
-@pytest.mark.product
 def test_tokens_are_needed_everywhere(scripted):
     url, service, tokens = scripted
     paths = [path for path in openapi()["paths"] if path != "/openapi.json"]
@@ -133,7 +131,6 @@ def test_tokens_are_needed_everywhere(scripted):
     tokens["ann"] = service.state.issue_token("ann", 1)
 
 
-@pytest.mark.product
 def test_fuzzed_bodies_are_answered_with_typed_errors(scripted):
     url, _, tokens = scripted
     rng = random.Random(2)
@@ -168,7 +165,6 @@ def test_the_description_has_every_verb():
     assert not {"data", "ledger", "person"} & set(words)
 
 
-@pytest.mark.product
 def test_the_disclosure_speaks_of_collusion(real):
     _, service, _ = real
     page = service.disclosure("eve", "visits")
