@@ -30,7 +30,7 @@ def attach(
         try:
             return get(attribute)
         except AttributeError:
-            if attribute in names:
+            if attribute in names or attribute.startswith("__"):
                 raise
             raise NotAvailable(
                 f"{name} has no {attribute}{did_you_mean(attribute, names)}; see dir({name})"

@@ -358,7 +358,7 @@ class Codebook(Mapping[str, Variable]):
         return as_html(self._rows())
 
 
-def fingerprint(declared: Mapping[str, Any]) -> str:
+def fingerprint(declared: Mapping[str, object]) -> str:
     """Return the digest of declarations in a ledger: SHA-256 of their JSON."""
     plain = json.dumps(Codebook(declared).to_dict(), sort_keys=True)
     return sha256(plain.encode()).hexdigest()

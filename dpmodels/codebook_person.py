@@ -139,7 +139,7 @@ def without_person(declared: Mapping[str, object]) -> tuple[dict[str, object], s
     return entries, next(iter(persons), None)
 
 
-def with_person(declared: dict[str, Any], person: str | None) -> dict[str, Any]:
+def with_person(declared: dict[str, Any], person: str | None) -> dict[str, object]:
     """Return the plain values of variables, with the column of person ids marked."""
     if person is None:
         return declared

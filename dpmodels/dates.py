@@ -142,7 +142,7 @@ class Date:
         return f"{self.lower} to {self.upper}{said_missing(self.missing, within)}"
 
 
-def _day(side: str, declared: Any) -> date:
+def _day(side: str, declared: object) -> date:
     day = day_of(declared)
     if not FIRST_DAY <= day <= LAST_DAY:
         raise CodebookError(

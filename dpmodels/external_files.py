@@ -138,7 +138,7 @@ def conform(shape: Shape, plain: Plain, where: str) -> Read:
 
 
 @cache
-def fields_of(shape: type[Any], *names: str) -> Mapping[str, Shape]:
+def fields_of(shape: type[object], *names: str) -> Mapping[str, Shape]:
     """Return the shapes of a dataclass's fields by stored name, of all or of those named."""
     hints = get_type_hints(shape, include_extras=True)
     stored = field_names(shape)
@@ -253,7 +253,7 @@ def _object_fields(
     }
 
 
-def _elements(parts: tuple[Shape, ...], plain: Plain, where: str) -> tuple[Any, ...]:
+def _elements(parts: tuple[Shape, ...], plain: Plain, where: str) -> tuple[object, ...]:
     if not isinstance(plain, list | tuple):
         raise FrameError(f"{where}: expected a list, found {_type_name(plain)}")
     shapes = parts[:1] * len(plain) if parts[1:] == (...,) else parts

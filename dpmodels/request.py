@@ -95,7 +95,7 @@ class Request:
     drafted: Drafted | None = None  # How the codebook was released, and the whole guarantee
     parent: Request | None = None  # Of the result that this one is derived from, at no cost
 
-    def derive(self, verb: str, **words: Any) -> Request:
+    def derive(self, verb: str, **words: object) -> Request:
         """Return the request of a result that is computed from that of this one."""
         return replace(self, verb=verb, words=words, parent=self)
 
@@ -136,7 +136,7 @@ class Request:
         return {**self.plain(), "words": words}
 
     @classmethod
-    def of_saved(cls, plain: Any) -> Request:
+    def of_saved(cls, plain: object) -> Request:
         """Read such values; FrameError if they are of another shape."""
         if isinstance(plain, dict) and "parent" in plain:
             shape = {"verb": str, "words": SAVED["words"], "parent": cls.of_saved}
@@ -165,7 +165,7 @@ def requested(
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
     design: SurveyDesign | Mapping[str, object] | Literal[False] | None = None,
-    **words: Any,
+    **words: object,
 ) -> Request:
     """Return the request of a verb; ArgumentError or BudgetError if it is invalid."""
     guarantee = resolve_budget(eps, delta, budget)

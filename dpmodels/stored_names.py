@@ -17,7 +17,7 @@ CLASSES: Final[Mapping[str, str]] = {"MechanismInfo": "Card"}
 FIELDS: Final[Mapping[str, Mapping[str, str]]] = {"Released": {"info": "card"}}
 
 
-def class_name(kind: type[Any]) -> str:
+def class_name(kind: type[object]) -> str:
     """Return the stored name of a class."""
     return CLASSES.get(kind.__name__, kind.__name__)
 

@@ -13,6 +13,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 # Integers or floats, which functions treat alike.
 Numbers = NDArray[Any]
+# Cells of any type: whoever reads them checks what they are.
+Array = NDArray[Any]
 # A value of JSON or TOML, or a part of one: whoever reads it checks what it takes.
 Plain = Any
 # A table of any kind that can be read, or a mapping of columns: frames check what it is.

@@ -3,10 +3,10 @@
 import gc
 import os
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 from changed import tests as tests_of_changes
 from hypothesis import settings
 from postgres_server import running
@@ -53,6 +53,12 @@ def pytest_configure(config):
         settings.load_profile("product")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Look for examples in the package alone: the tests have none."""
+    return [one for one in (yield) if not isinstance(one, DoctestModule)]
+
+
 def pytest_itemcollected(item):
     """Run all properties with more examples where the product's tests are run."""
     thorough = item.config.getoption("markexpr") == "product"
@@ -63,22 +69,27 @@ def pytest_itemcollected(item):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark the first case of each test quick, and the other cases of slower tests product."""
-    seen = Counter()
+    """Mark the first case of each test quick, and all but the first and the last product.
+
+    An invariant has a first and a last case for each of its subjects, mechanism and verb.
+    """
+    cases = {}
     for item in items:
         if any(map(item.get_closest_marker, ASIDE)):
             continue
         if item.nodeid.rpartition("::")[2] in STUDIES:
-            item.add_marker("expensive")
-        case = item.callspec.params if hasattr(item, "callspec") else {}
-        test = (item.nodeid.partition("[")[0], getattr(case.get("law"), "__name__", ""))
-        number, expensive = seen[test], item.get_closest_marker("expensive")
-        many = item.get_closest_marker("many")
-        seen[test] += 1
-        if number == 0 and not expensive:
-            item.add_marker("quick")
-        if number and (expensive or (many and number % many.args[0])):
             item.add_marker("product")
+        values = item.callspec.params if hasattr(item, "callspec") else {}
+        test = (item.nodeid.partition("[")[0], getattr(values.get("law"), "__name__", ""))
+        expensive = item.get_closest_marker("expensive")
+        subject = None if expensive else getattr(values.get("case"), "subject", None)
+        if test not in cases and not expensive:
+            item.add_marker("quick")
+        cases.setdefault(test, {}).setdefault(subject, []).append(item)
+    for _, *others in (one for test in cases.values() for one in test.values()):
+        for item in others:
+            if item is not others[-1] or item.get_closest_marker("expensive"):
+                item.add_marker("product")
 
 
 @pytest.hookimpl(trylast=True)

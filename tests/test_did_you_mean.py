@@ -59,6 +59,7 @@ def test_a_misspelled_name_is_answered_with_the_nearest(misspelled, right):
         misspelled()
 
 
+@pytest.mark.product
 def test_a_misspelled_command_is_answered_with_the_nearest():
     run = subprocess.run(
         [sys.executable, "-m", "dpmodels", "tabel"], capture_output=True, text=True, check=False

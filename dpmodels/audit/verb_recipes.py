@@ -57,7 +57,7 @@ class Recorder(Witness):
         self.measurements: list[Measurement] = []
 
     def measured(
-        self, strategy: Any, statistics: Sequence[object], names: Sequence[str], plan: Any
+        self, strategy: object, statistics: Sequence[object], names: Sequence[str], plan: object
     ) -> None:
         """Record the exact statistics."""
         self.measurements.append(Measurement(strategy, tuple(statistics), tuple(names), plan))
@@ -201,7 +201,7 @@ _PLANNED: Final = frozenset(
 _MOST_SQUARED: Final = 16  # columns up to which directions are represented by squares
 
 
-def numbers(release: Any) -> Floats:
+def numbers(release: object) -> Floats:
     """Lay out a release, or a part of one, as one line of numbers, shape (k,).
 
     Symmetric matrices are represented by their upper triangles, orthonormal directions, whose signs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NoReturn, Self, TypeVar
+from typing import NoReturn, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from dpmodels.formula.tally import Margins, Placed, Tally
 from dpmodels.formula.values import Category, Column
 from dpmodels.frames import RowSource
 from dpmodels.privacy import Adjacency
-from dpmodels.typing import Floats
+from dpmodels.typing import Array, Floats
 
 # Sums over so many rows of integers up to 2**40 are exact in float64.
 BLOCK_ROWS = 8192
@@ -242,7 +242,7 @@ class PrivateLevels(BoundRows):
         return {**declared_facts(self.formula, terms.codebook), **levels, **terms.facts}
 
     def blocks(
-        self, function: Callable[[tuple[NDArray[Any], ...]], Answer], *, count_public: bool
+        self, function: Callable[[tuple[Array, ...]], Answer], *, count_public: bool
     ) -> Iterator[tuple[Answer, int]]:
         """Apply a function to the levels of rows, in the order of `names`, block by block.
 

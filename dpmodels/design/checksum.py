@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from dpmodels.errors import FrameError
 from dpmodels.frames.identity import cell_bytes
 from dpmodels.frames.protocol import unfinished
+from dpmodels.typing import Array
 
 _SALT_BYTES: Final = 16
 _HALF: Final = np.uint64(32)
@@ -50,7 +51,7 @@ class Checksum:
     def __repr__(self) -> str:
         return "<Checksum, not shown>"
 
-    def add(self, n_rows: int, taken: int, columns: Iterable[NDArray[Any] | None]) -> None:
+    def add(self, n_rows: int, taken: int, columns: Iterable[Array | None]) -> None:
         """Add a part: its number of rows, the places they take, and what is used of them."""
         self.n_rows += taken
         self._digest.update(n_rows.to_bytes(8, "little"))
@@ -62,7 +63,7 @@ class Checksum:
         """A number from 0 to 2**128 - 1, of what was read so far."""
         return int.from_bytes(self._digest.digest(), "little")
 
-    def _of_column(self, column: NDArray[Any]) -> bytes:
+    def _of_column(self, column: Array) -> bytes:
         if column.dtype.itemsize != 8 or column.dtype == object:
             return cell_bytes(column)
         words = np.ascontiguousarray(column).view(np.uint64)

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.errors import PrivacyError
 from dpmodels.noise import Entropy, derived
+from dpmodels.typing import Array
 
 # A coin is one byte, so chances are multiples of 1/256.
 FACES = 256
@@ -51,7 +52,7 @@ class Coins:
         self._key = self._key or self._entropy.words(_KEY_WORDS).tobytes()
         return partial(_coins_of_partition, self._heads, self._key)
 
-    def of(self, places: NDArray[Any]) -> NDArray[np.bool_]:
+    def of(self, places: Array) -> NDArray[np.bool_]:
         """Return whether the coins at positions, from 0, show their first side."""
         n_missing = int(places.max(initial=-1)) + 1 - len(self._thrown)
         if n_missing > 0:
@@ -76,7 +77,7 @@ class Side(NamedTuple):
         return partial(_side_of_partition, self.coins.by_partition(), self.first)
 
     def counted(
-        self, at: int, n_rows: int, persons: NDArray[Any] | None, counted: NDArray[np.bool_] | None
+        self, at: int, n_rows: int, persons: Array | None, counted: NDArray[np.bool_] | None
     ) -> NDArray[np.bool_]:
         """Return a mask of the counted rows of this part, from a position on."""
         # Rows without a person have the number -1 and do not count.

@@ -20,7 +20,7 @@ from dpmodels.frames import concatenated, open_rows, require_declared, to_codes,
 from dpmodels.frames.coded import Cells, Coded, decoded
 from dpmodels.frames.protocol import Chunk
 from dpmodels.levels import Level
-from dpmodels.typing import Floats
+from dpmodels.typing import Array, Floats
 from dpmodels.variables import Categorical, Variable
 
 # 64 MB of float64: a choice, beside which what a chunk costs by itself is small.
@@ -118,7 +118,7 @@ FOLDS: Final = 64
 
 
 def placed(
-    places: NDArray[Any] | None, n_rows: int, block: int, folds: int = 1
+    places: Array | None, n_rows: int, block: int, folds: int = 1
 ) -> Iterator[tuple[slice, int, int]]:
     """Yield blocks of rows, the number of rows in each, and how often they count.
 

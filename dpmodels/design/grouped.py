@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from dpmodels.dates import Date
 from dpmodels.frames import RowSource
 from dpmodels.frames.groups import GroupedSource, groups_rows
 from dpmodels.frames.protocol import Holds
-from dpmodels.typing import Integers
+from dpmodels.typing import Array, Integers
 from dpmodels.variables import Categorical, Variable
 
 # A choice: more combinations of declared values are read row by row.
@@ -53,7 +53,7 @@ def _number_of_values(variable: Variable, whole: bool) -> float:
     return size + len(variable.missing) + 1
 
 
-def as_often(counts: Integers) -> tuple[NDArray[np.intp], NDArray[Any]]:
+def as_often(counts: Integers) -> tuple[NDArray[np.intp], Array]:
     """Return rows, each once for every binary digit of its count, and how often each counts then.
 
     So few blocks of rows count equally often, however many counts there are.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,6 +20,7 @@ from dpmodels.frames import RowSource, to_codes
 from dpmodels.frames.coded import decoded
 from dpmodels.frames.convert import plain
 from dpmodels.person_ids import canonical_id
+from dpmodels.typing import Array
 from dpmodels.variables import Categorical, Variable
 
 
@@ -75,7 +75,7 @@ def count_misfits(source: RowSource, book: Codebook, ids: Sequence[str]) -> Tabl
 
 
 def _misfits(
-    variable: Variable, cells: NDArray[Any], bounds: tuple[float, float]
+    variable: Variable, cells: Array, bounds: tuple[float, float]
 ) -> dict[str, NDArray[np.bool_]]:
     """Return which cells of a chunk do not fit, by the field of `Misfits` that counts them."""
     values = as_written(Codebook({"x": variable}), {"x": cells})["x"]
@@ -87,7 +87,7 @@ def _misfits(
     return {"missing": missing, misread: unread & ~missing, "outside": outside}
 
 
-def _are_missing(variable: Variable, cells: NDArray[Any]) -> NDArray[np.bool_]:
+def _are_missing(variable: Variable, cells: Array) -> NDArray[np.bool_]:
     """Whether cells without a value are empty or have a declared code; others are misread."""
     coded = to_codes(cells, variable.missing) >= 0
     masked, values = np.ma.getmaskarray(cells), np.ma.getdata(cells)
@@ -95,7 +95,7 @@ def _are_missing(variable: Variable, cells: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(coded | masked | pd.isna(values) | np.array(blank, dtype=bool))
 
 
-def _missing_ids(cells: NDArray[Any], codes: Sequence[str]) -> NDArray[np.bool_]:
+def _missing_ids(cells: Array, codes: Sequence[str]) -> NDArray[np.bool_]:
     masked = np.ma.getmaskarray(cells)
     ids = map(canonical_id, np.ma.getdata(cells).tolist())
     return np.asarray(masked | np.array([key in ("", *codes) for key in ids], dtype=bool))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.errors import PrivacyError
-from dpmodels.typing import Floats
+from dpmodels.typing import Array, Floats
 
 
 class Part(NamedTuple):
@@ -23,8 +23,8 @@ class Part(NamedTuple):
 
     columns: Mapping[str, Floats]
     counted: NDArray[np.bool_] | None
-    places: NDArray[Any] | None
-    persons: NDArray[Any] | None = None
+    places: Array | None
+    persons: Array | None = None
     coded: Floats | None = None
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, NoReturn, cast
+from typing import Final, NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,7 @@ from dpmodels.frames.protocol import Chunk, Holds, before_charge
 from dpmodels.frames.require import require, require_levels
 from dpmodels.noise import Entropy, source
 from dpmodels.privacy import Adjacency
-from dpmodels.typing import Integers
+from dpmodels.typing import Array, Integers
 
 ONE_ROW: Final = Adjacency("replace")
 
@@ -443,9 +443,7 @@ class Rows:
 
     def _left_over(self, places: int) -> Part:
         """Return places that no row takes, as a row that does not count."""
-        missing: dict[str, NDArray[Any]] = {
-            name: np.full(1, np.nan) for name in self.terms.codebook
-        }
+        missing: dict[str, Array] = {name: np.full(1, np.nan) for name in self.terms.codebook}
         missing |= {levels_of(name): np.full(1, None) for name in self.terms.undeclared}
         return Part(missing, np.zeros(1, dtype=bool), np.array([places]), np.array([-1]))
 
@@ -507,7 +505,7 @@ class _LevelRows(Rows):
             yield Part(levels, None, None).at(rows)._replace(places=times)
 
 
-def _columns(terms: Terms, chunk: Chunk) -> dict[str, NDArray[Any]]:
+def _columns(terms: Terms, chunk: Chunk) -> dict[str, Array]:
     """Convert cells to numbers, and undeclared levels to names."""
     levels = {levels_of(name): level_names(chunk[name]) for name in terms.undeclared}
     return {**converted(terms.codebook, chunk), **levels}

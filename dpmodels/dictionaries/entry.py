@@ -257,7 +257,7 @@ _SHAPES: Final[dict[str, Any]] = {
 }
 
 
-def _end(name: str, kind: str, plain: Plain) -> Any:
+def _end(name: str, kind: str, plain: Plain) -> object:
     if plain == UNKNOWN:
         return None
     try:

@@ -64,12 +64,12 @@ class PrivateCodebook:
 
 
 def private_codebook(
-    variables: Mapping[str, Any] | None = None,
+    variables: Mapping[str, object] | None = None,
     /,
     *,
     share: float = SHARE,
     limit: float = LIMIT,
-    **named: Any,
+    **named: object,
 ) -> PrivateCodebook:
     """Let a verb release bounds and levels first, from a share of its budget.
 
@@ -137,7 +137,7 @@ def bounded(kind: str) -> bool:
     return kind in _BOUNDED
 
 
-def _entry(name: str, value: Any) -> Entry:
+def _entry(name: str, value: object) -> Entry:
     if isinstance(value, Entry):
         return value
     if isinstance(value, str):

@@ -68,7 +68,7 @@ class Recipe:
         with simulation(seed=seed):
             return self.ask(data=data, codebook=codebook, eps=eps, **accepted)
 
-    def array(self, answer: Any, attributes: tuple[str, ...]) -> Any:
+    def array(self, answer: object, attributes: tuple[str, ...]) -> Any:
         """Read the numbers of an answer: the first attribute that it has, or itself."""
         names = attributes if self.read is None else (self.read,)
         numbers = next((getattr(answer, name) for name in names if hasattr(answer, name)), answer)
@@ -242,7 +242,7 @@ def _setting(
     return Outcomes(np.array(errors), np.array(coverages), tuple(products), truth, tuple(answers))
 
 
-def draw_tables(task: Task, cell: Cell, n_tables: int, seed: int) -> Iterator[Any]:
+def draw_tables(task: Task, cell: Cell, n_tables: int, seed: int) -> Iterator[object]:
     """Draw the tables of a setting, the same at every eps."""
     setting = cell._replace(eps=0.0)
     for repeat in range(n_tables):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.dates import Date, day_of, text_of_day
 from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
@@ -17,7 +16,7 @@ from dpmodels.formula.parse import quote
 from dpmodels.formula.tally import MAX_CELLS
 from dpmodels.formula.values import Category, Columns, Real
 from dpmodels.levels import Level
-from dpmodels.typing import Floats
+from dpmodels.typing import Array, Floats
 from dpmodels.variables import Variable
 
 MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
@@ -44,7 +43,7 @@ class Periods:
         return len(self.ends) - 1
 
     @property
-    def times(self) -> NDArray[Any]:
+    def times(self) -> Array:
         """When each begins: a time of whole seconds, a number or a level."""
         if self.of == "days":
             # pandas has no unit of days, and nanoseconds do not cover all years.

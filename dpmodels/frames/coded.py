@@ -12,6 +12,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmodels.typing import Array
+
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
@@ -23,7 +25,7 @@ class Coded:
 
     __slots__ = ("entries", "positions")
 
-    def __init__(self, entries: NDArray[Any], positions: NDArray[np.integer[Any]]) -> None:
+    def __init__(self, entries: Array, positions: NDArray[np.integer[Any]]) -> None:
         self.entries = entries  # Shape (k,), of any type; they may repeat, and be masked
         self.positions = positions  # Shape (n,), from 0 to k, which stands for a missing cell
 
@@ -33,10 +35,10 @@ class Coded:
     def __len__(self) -> int:
         return len(self.positions)
 
-    def __getitem__(self, rows: slice | NDArray[Any]) -> Coded:
+    def __getitem__(self, rows: slice | Array) -> Coded:
         return Coded(self.entries, self.positions[rows])
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         objects: NDArray[np.object_] = np.fromiter(
             (*np.ma.getdata(self.entries), None), object, len(self.entries) + 1
         )
@@ -58,7 +60,7 @@ class Coded:
         return Coded(self.entries[occurring[occurring < len(self.entries)]], positions)
 
     def by_entry(
-        self, read: Callable[[NDArray[Any]], NDArray[Scalar]], missing: object
+        self, read: Callable[[Array], NDArray[Scalar]], missing: object
     ) -> NDArray[Scalar]:
         """Read entries, and return for each cell what its entry is, or `missing`."""
         cells = self.compact()
@@ -68,17 +70,17 @@ class Coded:
         return np.take(table, cells.positions)
 
 
-def coded(entries: NDArray[Any], positions: NDArray[Any]) -> Coded:
+def coded(entries: Array, positions: Array) -> Coded:
     """Code cells; a position outside the dictionary, as a damaged file may have, is missing."""
     outside = (positions < 0) | (positions >= len(entries))
     return Coded(entries, np.where(outside, len(entries), positions).astype(np.intp, copy=False))
 
 
-Cells = NDArray[Any] | Coded
+Cells = Array | Coded
 """Cells of a column, shape (n,)."""
 
 
-def decoded(cells: Cells) -> NDArray[Any]:
+def decoded(cells: Cells) -> Array:
     """Return cells as an array, masked where it was."""
     return np.asarray(cells) if isinstance(cells, Coded) else cells
 
@@ -86,7 +88,7 @@ def decoded(cells: Cells) -> NDArray[Any]:
 def joined(parts: Sequence[Coded]) -> Coded:
     """Join blocks of a column; their entries are of one type."""
     compact = [part.compact() for part in parts]
-    entries: NDArray[Any] = np.ma.concatenate(  # type: ignore[no-untyped-call]
+    entries: Array = np.ma.concatenate(  # type: ignore[no-untyped-call]
         [part.entries for part in compact]
     )
     starts = np.cumsum([0, *(len(part.entries) for part in compact[:-1])])

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import FrameError
 from dpmodels.frames.coded import Cells, coded
 from dpmodels.frames.convert import MISSING, arrow_cells
 from dpmodels.frames.protocol import ANY, Chunk, Kind, unfinished
 from dpmodels.frames.require import is_inferred, kind_of, kind_of_dtype, require
+from dpmodels.typing import Array
 
 if TYPE_CHECKING:
     import pandas
@@ -45,7 +45,7 @@ def _require_length(chunk: Chunk, n_rows: int) -> None:
             )
 
 
-def cut(column: Any) -> Cut:
+def cut(column: object) -> Cut:
     """How to take rows out of a column: as views where the column allows it.
 
     A sequence of Python objects is read cell by cell: numpy would give all cells the type that fits
@@ -198,7 +198,7 @@ def open_mapping(data: Mapping[object, object]) -> ColumnRows:
     return ColumnRows(columns, lengths[first] if first is not None else 0)
 
 
-def open_structured(data: NDArray[Any]) -> ColumnRows:
+def open_structured(data: Array) -> ColumnRows:
     """Open a structured array; for any other a FrameError says how to name columns."""
     names = data.dtype.names
     if names is None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dpmodels.dates import day_of, day_of_text, days_of_times
 from dpmodels.frames.coded import Cells, Coded, coded, decoded, joined
-from dpmodels.typing import Floats
+from dpmodels.typing import Array, Floats
 
 MISSING: Final = float("nan")
 
@@ -234,7 +234,7 @@ def concatenated(parts: Sequence[Cells]) -> Cells:
         return joined(cast("Sequence[Coded]", parts))
     arrays = [decoded(part) for part in parts]
     masked = any(isinstance(part, np.ma.MaskedArray) for part in arrays)
-    join: Callable[..., NDArray[Any]] = np.ma.concatenate if masked else np.concatenate
+    join: Callable[..., Array] = np.ma.concatenate if masked else np.concatenate
     return join(arrays) if arrays else np.empty(0)
 
 
@@ -313,7 +313,7 @@ LONGEST: Final = 100
 _EXACT: Final = 2.0**53
 
 
-def level_names(values: Cells) -> NDArray[Any]:
+def level_names(values: Cells) -> Array:
     """Return the level that each cell of a column of any dtype names, None where none.
 
     A level is a text of up to 100 printable characters, or a whole number below 2**53 in size,
@@ -408,7 +408,7 @@ def _array_cells(array: Any) -> Cells:
     return np.full(len(array), MISSING)
 
 
-def _times(array: Any) -> NDArray[Any]:
+def _times(array: Any) -> Array:
     """Dates and times; those in a zone are local, or in UTC where the zone is unknown."""
     import pyarrow as pa
     from pyarrow import compute, types
@@ -435,7 +435,7 @@ def _text_cells(array: Any) -> Cells:
         return _entries(array)
 
 
-def _entries(array: Any) -> NDArray[Any]:
+def _entries(array: Any) -> Array:
     """Give cells, text as objects; all as bytes where one is not the UTF-8 that Arrow promises."""
     import pyarrow as pa
 
@@ -448,7 +448,7 @@ def _entries(array: Any) -> NDArray[Any]:
 
 
 def _uuid_texts(cells: Cells) -> Cells:
-    def texts(entries: NDArray[Any]) -> NDArray[Any]:
+    def texts(entries: Array) -> Array:
         written = (None if entry is None else str(UUID(bytes=entry)) for entry in entries)
         return np.fromiter(written, object, len(entries))
 

@@ -16,7 +16,6 @@ from functools import reduce
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import DPModelsError, FrameError
 from dpmodels.frames.columns import NativeRows
@@ -24,12 +23,13 @@ from dpmodels.frames.identity import person_keys
 from dpmodels.frames.progress import as_one_of_many, steps
 from dpmodels.frames.protocol import ANY, Chunk, Kind, RowSource, before_charge, unfinished
 from dpmodels.frames.require import require
+from dpmodels.typing import Array
 
 
 class Sums(NamedTuple):
     """Exact sums of some statistics over a part of the rows, and what the part is compared by."""
 
-    exact: tuple[NDArray[Any], ...]
+    exact: tuple[Array, ...]
     counts: tuple[int, ...]  # How many rows each statistic is of
     n_rows: int  # How many were read
     checksum: int  # Of each partition, added
@@ -155,7 +155,7 @@ class DaskRows:
         return [_tree(parts[start : start + size]) for start in range(0, len(parts), size)]
 
 
-def open_dask(frame: Any) -> DaskRows:
+def open_dask(frame: object) -> DaskRows:
     """Open a Dask data frame, of which nothing is computed."""
     try:
         client = _client()
@@ -204,7 +204,7 @@ def _shipped(measure: Measure) -> bytes:
     return bytes(cloudpickle.dumps(measure))
 
 
-def _gathered(frame: Any, person: str, secret: Any, missing_ids: tuple[str, ...]) -> Any:
+def _gathered(frame: Any, person: str, secret: object, missing_ids: tuple[str, ...]) -> object:
     """Bring the rows of a person into one partition, on the workers; drop rows without an id.
 
     Shuffle by tasks: Dask's other methods write rows into files.
@@ -221,7 +221,7 @@ def _gathered(frame: Any, person: str, secret: Any, missing_ids: tuple[str, ...]
 
 def _with_person_key(
     frame: Any, person: str, column: str, secret: bytes, missing_ids: tuple[str, ...]
-) -> Any:
+) -> object:
     """Add the person keys of rows, on a worker, and drop rows without an id."""
     chunks = NativeRows(frame).chunks((person,), max(len(frame), 1))
     cells = next((chunk[person] for chunk in chunks), np.empty(0))
@@ -235,7 +235,7 @@ def _meta() -> Any:
     return pd.Series([], dtype=object)
 
 
-def _tree(parts: Sequence[object]) -> Any:
+def _tree(parts: Sequence[object]) -> object:
     """Add delayed results, a few at a time."""
     import dask
 
@@ -277,7 +277,7 @@ def _added(left: Sums, right: Sums) -> Sums:
     return Sums(tuple(exact), tuple(counts), n_rows, checksum)
 
 
-def _narrowed(exact: NDArray[Any]) -> NDArray[Any]:
+def _narrowed(exact: Array) -> Array:
     """Give integers as int64 where two of them can be added so, else as Python's; no counters."""
     if exact.size and isinstance(exact.flat[0], Counter):
         return exact

@@ -5,10 +5,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import FrameError
 from dpmodels.frames.coded import decoded
@@ -18,7 +17,7 @@ from dpmodels.frames.identity import person_keys
 from dpmodels.frames.lazy import LazyQuery
 from dpmodels.frames.protocol import Chunk, Kind, RowSource, before_charge, unfinished
 from dpmodels.frames.require import require
-from dpmodels.typing import Integers
+from dpmodels.typing import Array, Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +131,7 @@ class FirstPass:
             )
 
 
-def _checksum(cells: NDArray[Any], counts: Integers, key: bytes) -> int:
+def _checksum(cells: Array, counts: Integers, key: bytes) -> int:
     """Add up keyed hashes of cells, in any order; missing ones count by their number.
 
     Zeros of both signs are one, since databases group them.

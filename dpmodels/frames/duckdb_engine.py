@@ -87,7 +87,7 @@ def duckdb_relation(relation: Any) -> Engine:
     return Engine("duckdb", driver, name, label, types, is_snapshot=False, declares=False)
 
 
-def _opened(connection: Any, table: str, schema: str | None, where: str) -> Engine:
+def _opened(connection: object, table: str, schema: str | None, where: str) -> Engine:
     driver, label = DuckDBDriver(connection), f"{table!r} in {where}"
 
     def found() -> Engine:

@@ -212,7 +212,7 @@ def streamed(
         yield item
 
 
-def sliced(batches: Iterator[Any], batch_rows: int) -> Iterator[Any]:
+def sliced(batches: Iterator[Any], batch_rows: int) -> Iterator[object]:
     """Cut Arrow batches that are longer than requested."""
     for batch in batches:
         for start in range(0, batch.num_rows, batch_rows):

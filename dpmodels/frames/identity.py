@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dpmodels.frames.coded import Cells, Coded
 from dpmodels.person_ids import EXACT, canonical_id, canonical_texts
-from dpmodels.typing import Integers
+from dpmodels.typing import Array, Integers
 
 Words = NDArray[np.uint64]
 
@@ -105,7 +105,7 @@ def _nobody(n_rows: int) -> Keys:
     return Keys(np.zeros(n_rows, np.uint64), np.zeros(n_rows, np.uint64), np.zeros(n_rows, bool))
 
 
-def _of_column(cells: NDArray[Any], secret: bytes) -> Keys:
+def _of_column(cells: Array, secret: bytes) -> Keys:
     match cells.dtype.kind:
         case "i" | "u" | "f":
             return _of_numbers(cells, secret)
@@ -117,7 +117,7 @@ def _of_column(cells: NDArray[Any], secret: bytes) -> Keys:
     return _nobody(len(cells))
 
 
-def _of_numbers(cells: NDArray[Any], secret: bytes) -> Keys:
+def _of_numbers(cells: Array, secret: bytes) -> Keys:
     """Return the keys of numbers: whole ones are encrypted, the texts of others are hashed."""
     if cells.dtype.kind != "f":
         return _encrypted(_blocks(cells), secret)
@@ -178,7 +178,7 @@ def _is_whole(text: str) -> bool:
     return short and (digits[0] != "0" or text == "0")
 
 
-def _blocks(numbers: NDArray[Any]) -> bytes:
+def _blocks(numbers: Array) -> bytes:
     """Return whole numbers as signed integers of 128 bits, little-endian."""
     blocks = np.zeros((len(numbers), 2), dtype="<u8")
     blocks[:, 0] = numbers.astype(np.uint64)

@@ -35,7 +35,7 @@ class LazyQuery:
         return translated(_failure, lambda: int(self.counted()))
 
 
-def open_lazy(data: Any) -> LazyQuery | Engine | None:
+def open_lazy(data: object) -> LazyQuery | Engine | None:
     """Open a lazy table of polars or Ibis, of which nothing runs; None for other data."""
     import narwhals.stable.v2 as nw
 

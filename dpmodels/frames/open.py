@@ -121,7 +121,7 @@ def _open_path(data: str | PathLike[str]) -> RowSource:
     return open_delimited(path, mode)
 
 
-def _open_query(data: Any) -> RowSource | None:
+def _open_query(data: object) -> RowSource | None:
     """Open a table of a database, or a lazy table; None where it is neither."""
     import narwhals.stable.v2 as nw
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from dpmodels.errors import FrameError
 from dpmodels.frames.coded import Cells, Coded
 from dpmodels.frames.identity import Numbering, Words, cell_bytes, person_keys
 from dpmodels.frames.protocol import unfinished
-from dpmodels.typing import Integers
+from dpmodels.typing import Array, Integers
 
 # Bytes of the secret: 16 name persons, 8 draw among their rows.
 SECRET_BYTES: Final = 24
@@ -36,7 +36,7 @@ class PersonRows(NamedTuple):
     """Rows of persons that count, shapes (n,)."""
 
     rows: NDArray[np.intp]  # Which of those that were read, by how many places they take
-    persons: NDArray[Any]  # Their numbers, from 0
+    persons: Array  # Their numbers, from 0
     places: NDArray[np.uint8]  # How many each takes
 
 
@@ -173,7 +173,7 @@ class Persons:
         return RowRanks(persons, positions)
 
 
-def _those(persons: NDArray[Any], places: NDArray[np.uint8]) -> PersonRows:
+def _those(persons: Array, places: NDArray[np.uint8]) -> PersonRows:
     """Leave out rows that take no place; sort the others by the places they take."""
     order = np.argsort(places, kind="stable")
     rows = order[np.count_nonzero(places == 0) :]
@@ -219,8 +219,8 @@ _MOST_ROWS: Final = 2**24
 class RowRanks(NamedTuple):
     """Persons of n rows, -1 for none, and the rank of each row within its person."""
 
-    persons: NDArray[Any]
-    positions: NDArray[Any]
+    persons: Array
+    positions: Array
 
 
 class PersonCache:
@@ -254,7 +254,7 @@ class PersonCache:
             self._ranks = []
         self._at = 0
 
-    def next(self, n_rows: int) -> tuple[NDArray[Any], NDArray[np.uint8]] | None:
+    def next(self, n_rows: int) -> tuple[Array, NDArray[np.uint8]] | None:
         """Return persons and places of the next rows, None where they are not kept.
 
         Rows that the first reading did not see have no person.

@@ -158,7 +158,7 @@ def _object(owner: object) -> _Column:
     return _Column((Extent(id(owner), id(owner) + 1, 1, 1),), owner)
 
 
-def _column(cells: Any, table: object) -> _Column:
+def _column(cells: object, table: object) -> _Column:
     import narwhals.stable.v2 as nw
 
     pandas = nw.dependencies.get_pandas()
@@ -205,7 +205,7 @@ def _of_array(array: NDArray[np.generic]) -> _Column:
     return _Column((Extent(min(first, last), stop, abs(array.strides[0]), array.itemsize),), root)
 
 
-def _arrow_parts(cells: Any) -> Sequence[Any] | None:
+def _arrow_parts(cells: object) -> Sequence[Any] | None:
     """Return a column of polars or Arrow as Arrow arrays, none of them copied."""
     import narwhals.stable.v2 as nw
 

@@ -176,7 +176,7 @@ def is_database_file(path: Path) -> bool:
     return path.suffix.lower() in _BY_SUFFIX
 
 
-def as_table(data: Any) -> SqlTable:
+def as_table(data: object) -> SqlTable:
     """Return a table of a database, which may be named by its URL."""
     return data if isinstance(data, SqlTable) else sql(data)
 
@@ -232,7 +232,7 @@ def _parsed(url: str) -> tuple[str, str | None, dict[str, str]]:
     return place, unquote(secret) if colon else password, options
 
 
-def _library(connection: Any) -> str:
+def _library(connection: object) -> str:
     """Return the library of a connection; ArgumentError for other objects."""
     classes = {"duckdb": "DuckDBPyConnection", "sqlite3": "Connection", "psycopg": "Connection"}
     for library, name in classes.items():

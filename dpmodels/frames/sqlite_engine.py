@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from dpmodels.errors import FrameError
@@ -112,7 +112,7 @@ def _text(cell: bytes) -> str:
     return cell.decode("utf-8", "replace")
 
 
-def _column(cells: tuple[object, ...]) -> Any:
+def _column(cells: tuple[object, ...]) -> object:
     import pyarrow as pa
 
     try:

@@ -53,7 +53,7 @@ from dpmodels.statistics.associations import (
     residual_scatter,
     scatters,
 )
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Numbers
 
 # Of the budget: the mean of the response, its spread, and those of all columns. Choices.
 OWN_SHARES = (0.1, 0.05, 0.1)
@@ -105,7 +105,7 @@ class Spread:
         return max(self.count, 1.0)
 
     @property
-    def weights(self) -> NDArray[Any]:
+    def weights(self) -> Numbers:
         """What products are multiplied by for the spread of their column, in `WEIGHTS`."""
         return np.rint(WEIGHTS * self.floor / self.columns).astype(np.int64).astype(object)
 
@@ -158,7 +158,7 @@ class AssociationScore:
         return associations(private, self.lattice, count_public=facts.adjacency.n_public)
 
     def ranked(
-        self, exact: NDArray[Any], facts: SelectionFacts, bought: BoughtMoments, entropy: Entropy
+        self, exact: Numbers, facts: SelectionFacts, bought: BoughtMoments, entropy: Entropy
     ) -> Ranked:
         """Release a mean of the response and spreads; return the weighted products by size."""
         adjacency, limit = facts.adjacency, self.limit
@@ -189,7 +189,7 @@ class AssociationScore:
         products = (
             n_rows * selected[PRODUCTS, 1:-2] - selected[SUMS, 1:-2] * selected[SUMS, -1]
         ) // n_rows
-        moments: NDArray[Any] = np.concatenate([products, scatters(selected)])
+        moments: Numbers = np.concatenate([products, scatters(selected)])
         noisy = add_noise(moments, bought.moments, entropy, bought.law) / unit
         return {
             **fields,
@@ -385,7 +385,7 @@ class GainScore:
         return products(private, self.lattice, count_public=facts.adjacency.n_public)
 
     def ranked(
-        self, exact: NDArray[Any], facts: SelectionFacts, bought: BoughtFits, entropy: Entropy
+        self, exact: Numbers, facts: SelectionFacts, bought: BoughtFits, entropy: Entropy
     ) -> Ranked:
         """Release a mean of the response and spreads; return the weighted products by size."""
         lines = np.stack([exact[0], exact.diagonal(), exact[-1]])
@@ -447,7 +447,7 @@ class GainScore:
 
     def valued(
         self,
-        exact: NDArray[Any],
+        exact: Numbers,
         ranked: Ranked,
         places: NDArray[np.int64],
         bought: BoughtFits,

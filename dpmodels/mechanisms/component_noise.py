@@ -9,7 +9,6 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE
@@ -22,7 +21,7 @@ from dpmodels.mechanisms.protocol import (
 from dpmodels.noise import Entropy, discrete_gaussian, noisy_sums
 from dpmodels.postprocess.residuals import Term, cells, centred, split, subsets, summed
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Numbers
 
 # What the sampler draws within 63 bits, with room to spare.
 LARGEST_SCALE = 2.0**50
@@ -58,7 +57,7 @@ def _units(sd: float, size: int, largest_scale: float) -> int:
 
 
 def noisy_components(
-    exact: NDArray[Any], n_rows: int, counted: MarginFacts, plan: MarginPlan, entropy: Entropy
+    exact: Numbers, n_rows: int, counted: MarginFacts, plan: MarginPlan, entropy: Entropy
 ) -> Floats:
     """Return the planned components with noise, one after another, a public number of rows first.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +29,7 @@ from dpmodels.noise import (
 from dpmodels.privacy import GaussianEvent, Guarantee, LaplaceEvent, PureDP, gaussian_multiplier
 from dpmodels.released import CountsRelease, MechanismInfo, SumsRelease
 from dpmodels.statistics.counts import count_sensitivity
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Numbers
 
 # Three parts and the incomplete rows.
 PARTS = 4
@@ -118,7 +117,7 @@ def noised_units(
     return noisy.astype(np.float64) / plan.units_per_row, law_of(plan)
 
 
-def _noisy(plan: CountPlan, exact: NDArray[Any], entropy: Entropy) -> NDArray[Any]:
+def _noisy(plan: CountPlan, exact: Numbers, entropy: Entropy) -> Numbers:
     draw = discrete_gaussian if law_of(plan) == "gaussian" else discrete_laplace
     return noisy_sums([(exact, plan.scale)], draw, entropy)[0]
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,7 @@ from dpmodels.statistics.associations import (
     scatters,
     spread_change,
 )
+from dpmodels.typing import Numbers
 
 # Of the budget for the choice of columns; for the scatters of the chosen, as a part of that of
 # their products; and for the response, as a part of that of the products where one is chosen.
@@ -226,7 +227,7 @@ def peeled(
     info: MechanismInfo,
     statistic: Statistic,
     plan: ScreenPlan,
-    score: Callable[[NDArray[Any]], NDArray[Any]],
+    score: Callable[[Numbers], Numbers],
     entropy: Entropy,
 ) -> ScreenedRelease:
     """Release the response, draw columns by the score of their products, and value those drawn."""
@@ -241,7 +242,7 @@ def peeled(
 
 def valued(
     info: MechanismInfo,
-    exact: NDArray[Any],
+    exact: Numbers,
     n_rows: int,
     plan: ScreenPlan,
     response: Response,

@@ -34,6 +34,7 @@ from dpmodels.privacy.filters import largest_rho
 from dpmodels.released import MechanismInfo, SelectionRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
+from dpmodels.typing import Numbers
 
 # The rounding of a conversion of rho, of eps and beside it.
 CONVERSION = 1e-10
@@ -176,7 +177,7 @@ def _drawn_in_turn(
 def selected(
     info: MechanismInfo,
     plan: SelectionPlan,
-    exact: NDArray[Any],
+    exact: Numbers,
     n_rows: int,
     ranked: Ranked,
     places: NDArray[np.int64],
@@ -256,7 +257,7 @@ class LevelScore:
         return counts(private, 1, count_public=facts.adjacency.n_public)
 
     def ranked(
-        self, exact: NDArray[Any], facts: SelectionFacts, bought: BoughtCounts, entropy: Entropy
+        self, exact: Numbers, facts: SelectionFacts, bought: BoughtCounts, entropy: Entropy
     ) -> Ranked:
         """Return the counts, without the incomplete rows."""
         adjacency = facts.adjacency

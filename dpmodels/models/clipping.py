@@ -93,7 +93,7 @@ class Counting(NamedTuple):
 
 
 def counted_variables(
-    spec: VerbSpec[Any], holders: Parties, private: Sequence[Any]
+    spec: VerbSpec[object], holders: Parties, private: Sequence[Any]
 ) -> dict[str, Numeric]:
     """Return the numeric variables whose values may be counted; none where they must not be.
 
@@ -121,7 +121,7 @@ def counted_variables(
 
 
 def planned_with_counts(
-    spec: VerbSpec[Any], holders: Parties, mechanism: object, private: Sequence[Any]
+    spec: VerbSpec[object], holders: Parties, mechanism: object, private: Sequence[Any]
 ) -> tuple[Planned, Counting | None]:
     """Plan a release, and counts of values beyond the bounds where they tell enough."""
     choice, request = planned(spec, holders, mechanism, private), spec.request

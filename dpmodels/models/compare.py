@@ -258,7 +258,7 @@ def _refuse_moments(**is_default: bool) -> None:
         raise ArgumentError(f"{name}= goes with '~ a + b': leave it out where there is a response")
 
 
-def _chosen(names: object, available: Mapping[str, type[Any]]) -> list[str]:
+def _chosen(names: object, available: Mapping[str, type[object]]) -> list[str]:
     """Return the names of the mechanisms, all of them by default."""
     if names is None:
         return list(available)

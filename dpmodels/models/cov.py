@@ -55,14 +55,6 @@ def dp_cov(
     -------
     CovResult
 
-    Warns
-    -----
-    BudgetWarning
-        Before the charge, where the budget and a public number of rows very
-        likely leave no component clear of the noise: numbers are guessed to
-        have a standard deviation of a sixth of their range.
-        :class:`dpmodels.errors.BudgetWarning` says how to stop there.
-
     Notes
     -----
     ``"auto"`` first estimates a centre and a radius of most rows, if n is large enough, and clips

@@ -34,7 +34,7 @@ def descriptive_spec(
     formula_sides: Sides,
     tallies: tuple[Tally, ...],
     result: Callable[[DescribedCall, Any], Result],
-    mechanisms: Mapping[str, type[Any]] = MappingProxyType({}),
+    mechanisms: Mapping[str, type[object]] = MappingProxyType({}),
     shape: tuple[int, ...] = (),
 ) -> VerbSpec[Result]:
     """Build the specification of a verb that counts the rows of a formula in tables.
@@ -62,7 +62,7 @@ def descriptive_spec(
 
 
 def _counted(
-    mechanisms: Mapping[str, type[Any]],
+    mechanisms: Mapping[str, type[object]],
     facts: CountFacts,
     guarantee: Guarantee,
     mechanism: object,

@@ -79,7 +79,7 @@ class Unknown(NamedTuple):
 
 def with_private_codebook(
     request: Request, private: PrivateCodebook, data: object, mechanism: object, ledger: Any
-) -> Any:
+) -> object:
     """Release bounds and levels, then the call with them; charge all stages."""
     holders, ledger = one_table(data), ledger_of(ledger)
     unknown = unknown_variables(request, private, holders)

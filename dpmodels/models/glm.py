@@ -131,14 +131,6 @@ def dp_glm(
     GLMResult or MultinomialResult
         The latter of a response with three levels or more; ``OrdinalResult`` of ordered ones.
 
-    Warns
-    -----
-    BudgetWarning
-        Before the charge, where the budget and a public number of rows very
-        likely leave every slope without a standard error: numbers are
-        guessed to have a standard deviation of a sixth of their range.
-        :class:`dpmodels.errors.BudgetWarning` says how to stop there.
-
     Notes
     -----
     Perfect separation, constant columns and a response of one level raise no error: a public ridge

@@ -130,7 +130,7 @@ def _listed(budget: Any, eps: Any, delta: float) -> tuple[Guarantee, ...]:
     return guarantees
 
 
-def _differential(guarantee: Any) -> Any:
+def _differential(guarantee: object) -> Any:
     """Return a guarantee; BudgetError unless it is differentially private."""
     if isinstance(guarantee, Pufferfish):
         raise BudgetError(
@@ -141,7 +141,7 @@ def _differential(guarantee: Any) -> Any:
     return guarantee
 
 
-def _as_list(value: Any) -> list[Any]:
+def _as_list(value: object) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 

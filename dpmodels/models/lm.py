@@ -109,14 +109,6 @@ def dp_lm(
         ``params, bse, conf_int(), noise_int(), summary(), predict(newdata)``
         and more, by statsmodels' names.
 
-    Warns
-    -----
-    BudgetWarning
-        Before the charge, where the budget and a public number of rows very
-        likely leave every slope without a standard error: numbers are
-        guessed to have a standard deviation of a sixth of their range.
-        :class:`dpmodels.errors.BudgetWarning` says how to stop there.
-
     Notes
     -----
     The response is scaled to be longer than a term, since errors of X'y count
@@ -376,7 +368,7 @@ def _check_design(request: Request) -> None:
             )
 
 
-def _check_strategy(strategy: Any, weights: object) -> None:
+def _check_strategy(strategy: object, weights: object) -> None:
     """Refuse mechanisms whose moments least squares cannot use."""
     if not isinstance(strategy, LAWFUL):
         raise ArgumentError(

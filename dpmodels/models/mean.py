@@ -47,14 +47,6 @@ def dp_mean(
     -------
     MeanResult
 
-    Warns
-    -----
-    BudgetWarning
-        Before the charge, where the budget and a public number of rows very
-        likely leave hardly any group a mean: groups are guessed to be of
-        one size. :class:`dpmodels.errors.BudgetWarning` says how to stop
-        there.
-
     Notes
     -----
     Each row is divided between the three Bernstein polynomials of degree 2 of its position in the
@@ -132,14 +124,6 @@ def dp_var(
     -------
     VarResult
 
-    Warns
-    -----
-    BudgetWarning
-        Before the charge, where the budget and a public number of rows very
-        likely leave hardly any group a mean: groups are guessed to be of
-        one size. :class:`dpmodels.errors.BudgetWarning` says how to stop
-        there.
-
     Notes
     -----
     As :func:`dp_mean`, with the five Bernstein polynomials of degree 4, which give
@@ -214,14 +198,6 @@ def dp_ttest(
     Returns
     -------
     TTestResult
-
-    Warns
-    -----
-    BudgetWarning
-        Before the charge, where the budget and a public number of rows very
-        likely leave hardly any group a mean: groups are guessed to be of
-        one size. :class:`dpmodels.errors.BudgetWarning` says how to stop
-        there.
 
     Notes
     -----

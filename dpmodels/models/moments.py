@@ -163,12 +163,6 @@ def dp_cca(
     -------
     CCAResult
 
-    Warns
-    -----
-    BudgetWarning
-        Before the charge, where the budget and a public number of rows very likely
-        leave no component clear of the noise, see :func:`dp_pca`.
-
     Notes
     -----
     One release of all moments, as of :func:`dp_moments`, whose ``m.cca(formula)``

@@ -73,14 +73,6 @@ def dp_pca(
     PCAResult or SubspaceResult
         The latter where the mechanism releases only directions.
 
-    Warns
-    -----
-    BudgetWarning
-        Before the charge, where the budget and a public number of rows very
-        likely leave no component clear of the noise: numbers are guessed to
-        have a standard deviation of a sixth of their range.
-        :class:`dpmodels.errors.BudgetWarning` says how to stop there.
-
     Notes
     -----
     The augmented moments of the coded rows, exact integers, are released once

@@ -97,8 +97,8 @@ def _label(part: object) -> str:
 
 
 def assumed_private(
-    spec: VerbSpec[Any], n_rows: int, assumed: AssumedRows | str = "normal", block: int = BLOCK
-) -> Any:
+    spec: VerbSpec[object], n_rows: int, assumed: AssumedRows | str = "normal", block: int = BLOCK
+) -> object:
     """Return a verb's private side, bound to `n_rows` assumed rows."""
     terms = spec.private._rows.terms
     rows = assumed if isinstance(assumed, AssumedRows) else assumed_rows(terms.codebook, assumed)
@@ -108,8 +108,8 @@ def assumed_private(
 
 
 def simulated_fits(
-    spec: VerbSpec[Any], choice: Planned, private: Any, times: int, seed: int = SEED
-) -> Iterator[Any]:
+    spec: VerbSpec[object], choice: Planned, private: object, times: int, seed: int = SEED
+) -> Iterator[object]:
     """Release `times` times from assumed rows, with noise that is the same at every call."""
     for number in range(times):
         # No yield inside: the seeded stream must never reach what the caller does in between.
@@ -121,7 +121,7 @@ def simulated_fits(
 
 
 def predict(
-    spec: VerbSpec[Any],
+    spec: VerbSpec[object],
     choice: Planned,
     n_rows: int,
     assumed: AssumedRows | str = "normal",
@@ -148,7 +148,7 @@ def predict(
 
 
 def warn_if_futile(
-    spec: VerbSpec[Any], choice: Planned, n_rows: int, *, simulate: bool = True
+    spec: VerbSpec[object], choice: Planned, n_rows: int, *, simulate: bool = True
 ) -> None:
     """Warn, at the user's line, if very likely nothing will be identified.
 
@@ -164,7 +164,7 @@ def warn_if_futile(
         _warn(prediction, spec, choice, n_rows)
 
 
-def _simulated(spec: VerbSpec[Any], choice: Planned, n_rows: int) -> Prediction | None:
+def _simulated(spec: VerbSpec[object], choice: Planned, n_rows: int) -> Prediction | None:
     """Return by how many more rows most would be identified; None if these rows identify some."""
     try:
         if n_rows == 0 or _identifies(spec, choice, n_rows, NOTHING):
@@ -179,7 +179,7 @@ def _simulated(spec: VerbSpec[Any], choice: Planned, n_rows: int) -> Prediction 
     return Prediction(1.0, 2.0, factor, "nothing will be identified", ASSUMED)
 
 
-def _identifies(spec: VerbSpec[Any], choice: Planned, n_rows: int, share: float) -> bool:
+def _identifies(spec: VerbSpec[object], choice: Planned, n_rows: int, share: float) -> bool:
     """Whether more than a share of estimates is expected to be identified."""
     private, total = assumed_private(spec, n_rows, CAUTIOUS), 0.0
     for fit in simulated_fits(spec, choice, private, FITS_BEFORE_WARNING):
@@ -190,7 +190,7 @@ def _identifies(spec: VerbSpec[Any], choice: Planned, n_rows: int, share: float)
     return False
 
 
-def _delta_suffices(spec: VerbSpec[Any], choice: Planned, n_rows: int) -> bool:
+def _delta_suffices(spec: VerbSpec[object], choice: Planned, n_rows: int) -> bool:
     """Whether a small delta at the same eps, and the mechanism chosen then, identifies most."""
     guarantee = spec.request.guarantee
     if not isinstance(guarantee, PureDP) or not choice.reason:
@@ -205,15 +205,15 @@ def _delta_suffices(spec: VerbSpec[Any], choice: Planned, n_rows: int) -> bool:
         return False
 
 
-def _spec_at(request: Request, guarantee: Guarantee) -> VerbSpec[Any]:
+def _spec_at(request: Request, guarantee: Guarantee) -> VerbSpec[object]:
     """Return the specification of the same request at another budget."""
     verb = VERBS[request.verb]
     words = {**verb.options, **request.words}
-    spec: VerbSpec[Any] = verb.spec(replace(request, guarantee=guarantee, words=words))
+    spec: VerbSpec[object] = verb.spec(replace(request, guarantee=guarantee, words=words))
     return spec
 
 
-def _warn(prediction: Prediction, spec: VerbSpec[Any], choice: Planned, n_rows: int) -> None:
+def _warn(prediction: Prediction, spec: VerbSpec[object], choice: Planned, n_rows: int) -> None:
     request, factor = spec.request, prediction.clear_from / prediction.strength
     hints = [f"delta = {DELTA:g}"] * _delta_suffices(spec, choice, n_rows)
     if factor <= LARGEST_FACTOR:
@@ -268,7 +268,7 @@ def _other_budgets(guarantee: Guarantee) -> list[Guarantee]:
     return budgets + [ApproxDP(guarantee.eps, DELTA)] * isinstance(guarantee, PureDP)
 
 
-def _noise(spec: VerbSpec[Any], mechanism: object, n_rows: int) -> pd.Series[float]:
+def _noise(spec: VerbSpec[object], mechanism: object, n_rows: int) -> pd.Series[float]:
     try:
         private = assumed_private(spec, n_rows)
         choice = planned(spec, parties({}), mechanism, [private])

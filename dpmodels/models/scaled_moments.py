@@ -76,7 +76,7 @@ def scaled_spec(
             )
         return choice
 
-    def with_coder(call: MomentsCall, release: Any) -> Result:
+    def with_coder(call: MomentsCall, release: object) -> Result:
         return result(call, release, row_coder(private_design.public))
 
     settings = {"center": center, "scale": scale, "denoise": denoise, "ncomp": n_components}

@@ -177,7 +177,7 @@ def _columns_spec(request: Request) -> VerbSpec[SelectResult]:
 
 
 def _way(
-    request: Request, call: DescribedCall, score: Any, facts: SelectionFacts, private: Any
+    request: Request, call: DescribedCall, score: Any, facts: SelectionFacts, private: object
 ) -> VerbSpec[SelectResult]:
     return VerbSpec(
         request,
@@ -254,7 +254,7 @@ def columns_call(equation: TwoSided) -> DescribedCall:
 
 
 def _chosen(
-    facts: SelectionFacts, guarantee: Guarantee, mechanism: object, private: Sequence[Any]
+    facts: SelectionFacts, guarantee: Guarantee, mechanism: object, private: Sequence[object]
 ) -> Choice[Any]:
     return choose_strategy(mechanism, SELECTION, lambda: auto_selection(facts, guarantee))
 

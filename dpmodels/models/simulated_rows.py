@@ -8,7 +8,6 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import hadamard, solve_triangular
 from scipy.special import expit, logit, ndtr, ndtri
 
@@ -24,7 +23,7 @@ from dpmodels.mechanisms import Plan
 from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.models.assumed_rows import DrawnRows
 from dpmodels.statistics import Statistic
-from dpmodels.typing import Floats
+from dpmodels.typing import Array, Floats
 from dpmodels.variables import Categorical, Numeric
 
 LEAST_ROWS = 1024  # A choice: of a block of rows of one length
@@ -316,14 +315,14 @@ def simulate_fit(
     return SimulatedFit(terms, response, rows, equation.intercept)
 
 
-def _levels(variable: Categorical, evenly: Floats) -> NDArray[Any]:
+def _levels(variable: Categorical, evenly: Floats) -> Array:
     """Return levels for uniform numbers from -1 to 1; how many rows have each falls off as 1/i."""
     rates = 1 / np.arange(1.0, len(variable.levels) + 1)
     ends = np.cumsum(rates / rates.sum())[:-1]
     return np.array(variable.levels, dtype=object)[np.searchsorted(ends, (evenly + 1) / 2)]
 
 
-def _numbers(variable: Any, within: Floats) -> NDArray[Any]:
+def _numbers(variable: Any, within: Floats) -> Array:
     """Return numbers or dates between their bounds for numbers from -1 to 1."""
     lower, upper = variable.days if isinstance(variable, Date) else (variable.lower, variable.upper)
     values = np.clip(lower + (within + 1) / 2 * (upper - lower), lower, upper)

@@ -391,7 +391,7 @@ def state(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
-    words: Mapping[str, Any],
+    words: Mapping[str, object],
     in_rounds: bool = False,
 ) -> Stated:
     """Return the terms of a site, equal at all sites; read nothing."""

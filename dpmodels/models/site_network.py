@@ -70,7 +70,7 @@ class SiteAnswers:
             raise ArgumentError(f"sites=: this site, {self.site!r}, is not among them")
         require_key_record(self.protocol, self.ledger)
 
-    def answer(self, part: str, request: Mapping[str, Any]) -> Answer:
+    def answer(self, part: str, request: Mapping[str, object]) -> Answer:
         """Return what goes back to the aggregator; never raise, never quote a row."""
         try:
             with self._alone:
@@ -84,7 +84,7 @@ class SiteAnswers:
             _LOG.warning("site %r did not answer: %s", self.site, kind)
         return {"site": self.site, "refusal": f"it cannot answer ({kind}); its own log says why"}
 
-    def _answer(self, part: str, request: Mapping[str, Any]) -> Answer:
+    def _answer(self, part: str, request: Mapping[str, object]) -> Answer:
         session = self.terms["session"]
         if request.get("session") != session:
             return self._refusal(f"its session is {session!r}, not the requested one")
@@ -302,7 +302,7 @@ def _terms_of(site: str, answer: Mapping[str, Any], stated: Mapping[str, Terms])
     return terms
 
 
-def _are_terms(plain: Any) -> bool:
+def _are_terms(plain: object) -> bool:
     """Whether terms have the expected structure."""
     try:
         if not isinstance(plain, dict):

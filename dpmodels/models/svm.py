@@ -65,14 +65,6 @@ def dp_svm(
     -------
     SVMResult
 
-    Warns
-    -----
-    BudgetWarning
-        Before the charge, where the budget and a public number of rows very
-        likely leave predictions little better than chance: numbers are
-        guessed to have a standard deviation of a sixth of their range.
-        :class:`dpmodels.errors.BudgetWarning` says how to stop there.
-
     Notes
     -----
     ``"objective"`` and ``"output"`` are idealised: sums of losses and gradients are in floating

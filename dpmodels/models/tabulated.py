@@ -89,7 +89,7 @@ class Tabulation:
         return Choice(strategy, reason) if noise <= rival_noise else None
 
 
-def with_counts(spec: VerbSpec[Any], tabulation: Tabulation, other: Any) -> VerbSpec[Any]:
+def with_counts(spec: VerbSpec[object], tabulation: Tabulation, other: object) -> VerbSpec[object]:
     """Return the specification of a regression that counts may serve; `other` if they do not.
 
     Without another mechanism there are only counts.

@@ -40,14 +40,6 @@ def dp_total(
     -------
     TotalResult
 
-    Warns
-    -----
-    BudgetWarning
-        Before the charge, where the budget and a public number of rows very
-        likely leave hardly any group a mean: groups are guessed to be of
-        one size. :class:`dpmodels.errors.BudgetWarning` says how to stop
-        there.
-
     Notes
     -----
     Under a survey design, ``design=dp.design(weights="w", ...)``, the estimate is the

@@ -113,7 +113,14 @@ Raises
 FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
     Before a row is read and before anything is charged.
 LedgerError
-    If the ledger refuses; nothing is charged."""
+    If the ledger refuses; nothing is charged.
+
+Warns
+-----
+BudgetWarning
+    Before the charge, where the budget and a public number of rows very likely identify hardly
+    anything: groups are guessed to be of one size, numbers to have a standard deviation of a
+    sixth of their range. :class:`dpmodels.errors.BudgetWarning` says how to stop there."""
 
 
 class _Entry(NamedTuple):
@@ -200,7 +207,7 @@ def request_of(
     shared: Shared,
     *,
     resolve: Callable[[object, object, object, str], Any] = codebook_of_call,
-    **options: Any,
+    **options: object,
 ) -> Request:
     """Return a verb with its options, before any rows; `resolve` finds the codebook of a call."""
     return requested(
@@ -237,7 +244,7 @@ def _signature(function: Callable[..., object]) -> inspect.Signature:
 
 
 def _docstring(function: Callable[..., object]) -> str:
-    """Return the docstring of a verb with the shared parameters and errors.
+    """Return the docstring of a verb with the shared parameters, errors and warnings.
 
     The errors stand after the section of what it returns, which follows that of parameters.
     """

@@ -121,7 +121,7 @@ def of_question(
 
 
 def planned(
-    spec: VerbSpec[Any], holders: Parties, mechanism: object, private: Sequence[Any]
+    spec: VerbSpec[object], holders: Parties, mechanism: object, private: Sequence[Any]
 ) -> Planned:
     """Choose a strategy and plan it from public facts; refuse what cannot be released."""
     request = spec.request
@@ -148,8 +148,8 @@ def planned(
 
 
 def _chosen(
-    spec: VerbSpec[Any], holders: Parties, mechanism: object, private: Sequence[Any]
-) -> tuple[VerbSpec[Any], AnyStrategy, str]:
+    spec: VerbSpec[object], holders: Parties, mechanism: object, private: Sequence[object]
+) -> tuple[VerbSpec[object], AnyStrategy, str]:
     """Choose a strategy; where sites add the noise, as for a guarantee of Gaussian noise."""
     if holders.protocol is None or not holders.joint:
         return spec, *spec.choose(mechanism, private)
@@ -181,8 +181,8 @@ class _OfUnknownNumber:
 
     nrows: Final = None
 
-    def __init__(self, rows: Any) -> None:
+    def __init__(self, rows: object) -> None:
         self._rows = rows
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self._rows, name)

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.noise.uniform import Entropy, Uniform, ceil_divide, exp_enclosure, uniform_integer
-from dpmodels.typing import Integers
+from dpmodels.typing import Integers, Numbers
 
 # Cumulative probabilities in float64 are this close to the true ones: for up to 2**20 terms
 # sums err by less than 2**-33 of themselves, exponentials of what counts by far less.
@@ -81,9 +80,7 @@ def _decided(uniform: Uniform, values: list[int], times: list[int], unit: Fracti
     return first
 
 
-def draw_ranked(
-    levels: NDArray[Any], unit: Fraction, count: int, entropy: Entropy
-) -> NDArray[np.int64]:
+def draw_ranked(levels: Numbers, unit: Fraction, count: int, entropy: Entropy) -> NDArray[np.int64]:
     """Draw `count` different indices, best first, each as `draw_finite` draws of those left.
 
     The same law as the `count` smallest of ``unit * levels`` less standard Gumbel noise, in their

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from dpmodels.design.parts import Part
 from dpmodels.design.rows import Rows, Terms
 from dpmodels.errors import ArgumentError, quoted, shorten
 from dpmodels.models.assumed_rows import DrawnRows, public_part
-from dpmodels.typing import Floats
+from dpmodels.typing import Array, Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,7 +33,7 @@ class Population:
         mask = self.part.counted
         return np.ones(self.part.rows, dtype=bool) if mask is None else mask
 
-    def among(self, rows: NDArray[Any], shares: Floats) -> Population:
+    def among(self, rows: Array, shares: Floats) -> Population:
         """Return the population of some rows, with repetitions."""
         columns = {name: column[rows] for name, column in self.part.columns.items()}
         counted = None if self.part.counted is None else self.part.counted[rows]

@@ -40,7 +40,7 @@ def power(
     shape: object = "normal",
     mechanism: object = "auto",
     adjacency: AdjacencyName | Adjacency | None = None,
-    **words: Any,
+    **words: object,
 ) -> PowerResult:
     """Predict standard errors and power before a budget is spent, or solve for n, eps or effect.
 
@@ -215,7 +215,7 @@ def _listed(value: object) -> list[object]:
     return values
 
 
-def _words(verb: Verb, words: Mapping[str, Any]) -> dict[str, Any]:
+def _words(verb: Verb, words: Mapping[str, object]) -> dict[str, Any]:
     for name in words:
         if name in ("person", "rows"):
             raise ArgumentError(

@@ -192,7 +192,7 @@ class PowerInputs:
         posed = self.power.pose(request, self._population, cell.effect)
         if "mu" in self.verb.options:
             request = replace(request, words={**request.words, "mu": float(posed.null[0])})
-        spec: VerbSpec[Any] = self.verb.spec(request)
+        spec: VerbSpec[object] = self.verb.spec(request)
         return Trial(self.power, spec, posed, cell.n_rows, self.alpha, self.mechanism)
 
     @cached_property
@@ -208,7 +208,7 @@ class PowerInputs:
 
     @cached_property
     def _unread(self) -> VerbSpec[object]:
-        spec: VerbSpec[Any] = self.verb.spec(self._question(None if self.budget else 1.0))
+        spec: VerbSpec[object] = self.verb.spec(self._question(None if self.budget else 1.0))
         return spec
 
     def _question(self, eps: float | None) -> Request:

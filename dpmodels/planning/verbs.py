@@ -301,7 +301,7 @@ def _means(result: Any, posed: Hypothesis, alpha: float) -> Reading:
     return Reading(np.asarray(result.bse), np.asarray(result.bse_noise), statistic, spread)
 
 
-def _shares(result: Any, posed: Hypothesis, alpha: float) -> Reading:
+def _shares(result: object, posed: Hypothesis, alpha: float) -> Reading:
     """Read shares of the complete rows, and the test of independence of two or more factors."""
     if not isinstance(result, TableResult):
         raise ArgumentError(
@@ -378,7 +378,7 @@ def any_estimates(request: Request, assumed: Population, effect: Effect) -> Hypo
     return Hypothesis(assumed, names, truth, truth - stated_effects(effect, names), sampling)
 
 
-def _any_estimates(result: Any, posed: Hypothesis, alpha: float) -> Reading:
+def _any_estimates(result: object, posed: Hypothesis, alpha: float) -> Reading:
     table = _shares_of_counts(estimates_of(result, 1 - alpha)).reindex(list(posed.terms))
     lost = (table["identified"] == 0).to_numpy()
     ends = table[["conf_low", "conf_high"]].set_axis(["lower", "upper"], axis=1)

@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -346,7 +346,7 @@ def _key(state: State) -> tuple[str, State]:
     return type(state).__name__, state
 
 
-def _states(names: Any) -> tuple[State, ...]:
+def _states(names: object) -> tuple[State, ...]:
     listed = names.tolist() if isinstance(names, np.ndarray) else names
     sequence = listed if isinstance(listed, list | tuple) else ()
     states = tuple(state.item() if isinstance(state, np.generic) else state for state in sequence)
@@ -373,7 +373,7 @@ def _communicating(matrix: Floats) -> tuple[int, Numbers]:
     return classes
 
 
-def _matrix(rows: Any, k: int) -> tuple[Law, ...]:
+def _matrix(rows: object, k: int) -> tuple[Law, ...]:
     if not isinstance(rows, list | tuple | np.ndarray):
         raise ArgumentError(
             f"transition= is of type {type(rows).__name__}, not a literal matrix: {_LITERAL}"
@@ -386,7 +386,7 @@ def _matrix(rows: Any, k: int) -> tuple[Law, ...]:
     return tuple(_law(f"row {x + 1} of transition", row, k) for x, row in enumerate(rows))
 
 
-def _law(name: str, probabilities: Any, k: int) -> Law:
+def _law(name: str, probabilities: object, k: int) -> Law:
     if not isinstance(probabilities, list | tuple | np.ndarray) or len(probabilities) != k:
         raise ArgumentError(f"{name}: expected {k} probabilities, one per state; {_LITERAL}")
     law = tuple(map(real, probabilities))
@@ -403,7 +403,7 @@ def _law(name: str, probabilities: Any, k: int) -> Law:
     )
 
 
-def _interval(stay: Any) -> tuple[float, float]:
+def _interval(stay: object) -> tuple[float, float]:
     bounds = stay if isinstance(stay, list | tuple) else (stay, stay)
     interval = tuple(map(real, bounds))
     if len(interval) != 2 or not 0 <= interval[0] <= interval[1] <= 1:

@@ -415,7 +415,7 @@ def wasserstein_sensitivity(
     )
 
 
-def _listed(pairs: Any) -> list[object]:
+def _listed(pairs: object) -> list[object]:
     """Return a nonempty list of pairs: without pairs every number would be private."""
     listed = list(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, str) else []
     if not listed:
@@ -453,7 +453,7 @@ def _levels(secret: object, law: Any) -> list[Jump]:
     return [(level, value) for level, (value, _) in zip(sums, positive, strict=True)]
 
 
-def _exact(value: Any) -> Fraction:
+def _exact(value: object) -> Fraction:
     """Return a number as an exact fraction; ValueError for anything else."""
     number = value.item() if isinstance(value, np.generic) else value
     if isinstance(number, bool) or not isinstance(number, Real):

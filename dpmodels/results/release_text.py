@@ -45,7 +45,7 @@ def clipped_table(release: Released, codebook: Mapping[str, Any]) -> pd.DataFram
     return pd.DataFrame(lines).set_index("variable")
 
 
-def with_clipping(report: Report, release: Released, codebook: Mapping[str, Any]) -> Report:
+def with_clipping(report: Report, release: Released, codebook: Mapping[str, object]) -> Report:
     """Add to a report which variables have many values beyond their bounds."""
     clipping = _of_formula(release, codebook)
     if clipping is None:
@@ -66,7 +66,7 @@ def with_clipping(report: Report, release: Released, codebook: Mapping[str, Any]
     )
 
 
-def _of_formula(release: Released, codebook: Mapping[str, Any]) -> Clipping | None:
+def _of_formula(release: Released, codebook: Mapping[str, object]) -> Clipping | None:
     """Return the numbers of a formula's variables, which may be part of those of the release."""
     clipping = release.clipping and release.clipping.among(codebook)
     return clipping if clipping and clipping.variables else None

@@ -244,7 +244,7 @@ class SurvfitResult(Result):
         checked_level(level)
         place = self.counted.place(time)
         first, second = (self._curves[index] for index in self._pair(groups))
-        row: dict[str, Any] = {"time": self.times[place]}
+        row: dict[str, object] = {"time": self.times[place]}
         if place >= min(first.end, second.end):
             return pd.DataFrame([row | dict.fromkeys(NUMBERS, np.nan)])
         return pd.DataFrame([row | differing(first, second, place, level)])

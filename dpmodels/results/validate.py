@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 _TOLERANCE: Final = 1e-9
 
 
-def require_release(spec: Spec[Any], release: Any) -> None:
+def require_release(spec: Spec[object], release: object) -> None:
     """Refuse a release of another request, of other sizes, or that contradicts itself."""
     request, call = spec.request, spec.call
     assert request is not None

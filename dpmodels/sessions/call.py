@@ -130,7 +130,7 @@ class _Pricing(Witness):
 
     priced: Priced
 
-    def specified(self, spec: object, choice: Any, private: Sequence[object]) -> None:
+    def specified(self, spec: object, choice: object, private: Sequence[object]) -> None:
         self.specification = (spec, choice, private)
 
     def charging(self, mechanism: str, events: Sequence[Event]) -> None:
@@ -175,7 +175,9 @@ class Terms:
             **{**options, **budget},
         )
 
-    def price(self, call: Call, budget: Mapping[str, Any], ledger: Ledger | None = None) -> Priced:
+    def price(
+        self, call: Call, budget: Mapping[str, object], ledger: Ledger | None = None
+    ) -> Priced:
         """Return what a call would be charged; no row is read, and nothing is charged.
 
         ``"auto"`` chooses by the price on `ledger`.

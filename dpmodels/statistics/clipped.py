@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.scattered import additive
 from dpmodels.statistics.statistic import Statistic, fingerprint
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats, Integers, Numbers
 
 # Increments between clipped moments, and how far one row moves them.
 
@@ -128,7 +128,7 @@ def clipped_moments(
     A row that can be doubled b times inside the ball is ``2**t x`` up to level b and u beyond: two
     sums of products per band hold every level.
     """
-    sums: dict[Band, NDArray[Any]] = {}
+    sums: dict[Band, Numbers] = {}
     size, n_rows = lattice.columns + 1, 0
     kind: np.dtype[np.generic] = np.dtype(np.int64)
     for bands, count in design.blocks(
@@ -138,7 +138,7 @@ def clipped_moments(
         if n_rows * 4**lattice.bits >= FITS_INT64:
             kind = np.dtype(object)
         for band, product in bands.items():
-            exact: NDArray[Any] = product.astype(kind, copy=False)
+            exact: Numbers = product.astype(kind, copy=False)
             sums[band] = sums[band] + exact if band in sums else exact
     facts = {**design.facts, "lattice": repr(lattice), "halvings": str(halvings)}
     basis = fingerprint(facts, count_public=count_public)
@@ -169,11 +169,9 @@ def _clip(rows: Floats, norms: Floats, lattice: Lattice) -> None:
     rows[1:, outside] = 0.0
 
 
-def _levels(
-    sums: dict[Band, NDArray[Any]], halvings: int, size: int, kind: np.dtype[Any]
-) -> NDArray[Any]:
+def _levels(sums: dict[Band, Numbers], halvings: int, size: int, kind: np.dtype) -> Numbers:
     """Assemble the levels; no entry exceeds the number of rows times the squared radius."""
-    levels: NDArray[Any] = np.zeros((halvings + 1, size, size), dtype=kind)
+    levels: Numbers = np.zeros((halvings + 1, size, size), dtype=kind)
     inside, outside = levels[0].copy(), levels[0].copy()
     for band, exact in sums.items():
         if not band.at_surface:

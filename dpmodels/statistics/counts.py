@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from functools import reduce
 from math import comb
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from dpmodels.postprocess.residuals import Term, cells, largest
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.scattered import additive
 from dpmodels.statistics.statistic import Statistic, fingerprint
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats, Integers, Numbers
 
 # Rows per block where no row is divided, or more of a large table, and cells that a processor's
 # cache holds: choices.
@@ -87,7 +87,7 @@ class RowCounts:
         self._units, self._block_rows = (
             (units_per_row, BLOCK_ROWS) if divided else (1, max(WHOLE_ROWS, 4 * size))
         )
-        self._total: NDArray[Any] = np.zeros(size, dtype=object if divided else np.int64)
+        self._total: Numbers = np.zeros(size, dtype=object if divided else np.int64)
 
     def __repr__(self) -> str:
         return "<RowCounts, not shown>"
@@ -108,7 +108,7 @@ class RowCounts:
             [_counted(tally, placement, self._units) for tally, placement in pairs]
         )
 
-    def parts(self) -> list[NDArray[Any]]:
+    def parts(self) -> list[Numbers]:
         """Return the units of each table, one after another."""
         total = self._total.astype(object) * (self._units_per_row // self._units)
         return np.split(total, np.cumsum([tally.size for tally in self._tallies]))
@@ -140,7 +140,7 @@ def by_bounds(bounds: list[BoundSide], part: Part, span: slice) -> Integers:
     return counts.ravel()
 
 
-def _of_persons(sums: PersonSums, units: int, everything: int) -> NDArray[Any]:
+def _of_persons(sums: PersonSums, units: int, everything: int) -> Numbers:
     """Return the parts of persons, then the remaining units, which are of incomplete rows."""
     parts = sums.parts(units).ravel()
     return np.append(parts, everything - sum(parts.tolist()))
@@ -215,7 +215,7 @@ def counted_levels(private: PrivateLevels, *, count_public: bool) -> Statistic:
     total: NDArray[np.object_] = _columns([Counter() for _ in private.names])
     n_rows = 0
 
-    def counted(columns: tuple[NDArray[Any], ...]) -> tuple[Counter[str], ...]:
+    def counted(columns: tuple[Numbers, ...]) -> tuple[Counter[str], ...]:
         return tuple(
             Counter(name for name in column.tolist() if name is not None) for column in columns
         )
@@ -227,7 +227,7 @@ def counted_levels(private: PrivateLevels, *, count_public: bool) -> Statistic:
     return Statistic("levels", total, n_rows, fingerprint(private.facts, count_public=count_public))
 
 
-def _columns(counters: list[Counter[str]]) -> NDArray[Any]:
+def _columns(counters: list[Counter[str]]) -> Numbers:
     stacked = np.empty(len(counters), dtype=object)
     stacked[:] = counters
     return stacked
@@ -379,7 +379,7 @@ class PersonSums:
             self._rows, self._steps = np.pad(self._rows, padding), np.pad(self._steps, padding)
         return at
 
-    def parts(self, units: int) -> NDArray[Any]:
+    def parts(self, units: int) -> Numbers:
         """Return the sums over persons, shape (cells, parts); each person has `units` units.
 
         Python integers; `units` is at most ``2**56``.

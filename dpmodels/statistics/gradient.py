@@ -23,7 +23,7 @@ from dpmodels.statistics.predictors import Predictors
 from dpmodels.statistics.protocol import Loss
 from dpmodels.statistics.scattered import one_pass
 from dpmodels.statistics.statistic import Fingerprint, Statistic, digest_of, fingerprint
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Numbers
 
 # Units of a miss of 1: finer than the sampling error of one row.
 MISS = 2**20
@@ -319,7 +319,7 @@ class Gradients(Statistic):
     def _spread(self, loss: Multinomial, parameter: Floats, lattice: Lattice) -> Statistic:
         levels, columns = loss.levels, self._predictors.columns
 
-        def summed(block: Floats) -> NDArray[Any]:
+        def summed(block: Floats) -> Numbers:
             z, linear = self._predictors.linear_rows(block, self._lattice, parameter)
             chances = loss.chances(linear)
             total = -_squares(_times(chances, z), lattice).reshape((levels, columns) * 2)
@@ -433,7 +433,7 @@ class Gradients(Statistic):
     def _sum(
         self,
         name: str,
-        function: Callable[[Floats], NDArray[Any]],
+        function: Callable[[Floats], Numbers],
         shape: tuple[int, ...],
         basis: Fingerprint,
     ) -> Statistic:
@@ -453,7 +453,7 @@ class Gradients(Statistic):
 class _PreciseSums(NamedTuple):
     """Sums over a block of rows: the gradient in three parts, curvature, and squared lengths."""
 
-    coarse: NDArray[Any]
+    coarse: Numbers
     fine: Floats
     error: Floats
     curvature: Floats
@@ -521,7 +521,7 @@ def _round(rows: Floats, lattice: Lattice) -> None:
     to_lattice(rows, columns, 0 * columns, lattice)
 
 
-def _squares(rows: Floats, lattice: Lattice) -> NDArray[Any]:
+def _squares(rows: Floats, lattice: Lattice) -> Numbers:
     """Return the sum of squares of rows brought to the lattice, whole numbers."""
     _round(rows, lattice)
     return np.asarray(rows @ rows.T).astype(np.int64)

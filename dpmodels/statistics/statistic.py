@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import zip_longest
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError, PrivacyError, shorten
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats, Integers, Numbers
 
 # Characters of a statement that an error shows: a choice.
 WIDTH = 200
@@ -96,7 +96,7 @@ class Statistic:
     __slots__ = ("_exact", "_rows", "fingerprint", "name")
 
     def __init__(
-        self, name: str, exact: NDArray[Any], n_rows: int, fingerprint: Fingerprint = UNSTATED
+        self, name: str, exact: Numbers, n_rows: int, fingerprint: Fingerprint = UNSTATED
     ) -> None:
         self.name = name
         self.fingerprint = fingerprint
@@ -115,7 +115,7 @@ class Statistic:
         (exact, n_rows), (more, n_more) = self.cross(), other.cross()
         return Statistic(self.name, exact + more, n_rows + n_more, self.fingerprint)
 
-    def cross(self) -> tuple[NDArray[Any], int]:
+    def cross(self) -> tuple[Numbers, int]:
         """Hand the exact integers and the row count to the mechanism that releases them."""
         return self._exact, self._rows
 
@@ -149,7 +149,7 @@ def summed(
 
     `words` are the public facts that it depends on, besides those of the design and the lattice.
     """
-    total: NDArray[Any] = counted(np.zeros((lattice.columns + 1, 0))).astype(object)
+    total: Numbers = counted(np.zeros((lattice.columns + 1, 0))).astype(object)
     n_rows = 0
     for part, count in design.blocks(counted, lattice, count_public=count_public):
         total = total + part

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.errors import FrameError
 from dpmodels.formula.sampling import STEPS
 from dpmodels.statistics.statistic import Statistic, fingerprint
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Numbers
 
 
 class UnitWeights(Statistic):
@@ -29,7 +26,7 @@ class UnitWeights(Statistic):
         """Refuse rows in several places: a cap is of all units together."""
         raise FrameError("a survey design needs all rows in one place: write data=, not sites=")
 
-    def by_weight(self, ends: Floats) -> NDArray[Any]:
+    def by_weight(self, ends: Floats) -> Numbers:
         """Count units in cells of total weight that end at `ends`; larger ones are in the last.
 
         A unit adds 1 to one cell, or nothing if none of its rows has a weight.

@@ -83,7 +83,7 @@ def test_laws_that_cannot_be_are_refused():
         claim(PureDP(1.0), "gaussian")
 
 
-@pytest.mark.many(5)
+@pytest.mark.product
 @pytest.mark.parametrize("made", CLAIMS)
 def test_more_runs_detect_more(made):
     found = [detectable(made, runs, 0.05) for runs in (300, 3_000, 3_000_000)]

@@ -22,7 +22,6 @@ def verb(kind=dp.dp_cov, formula="~ a + b", **words):
     return functools.partial(kind, formula, **(usual | words))
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
 @pytest.mark.parametrize("mechanism", ["gauss", "laplace", "analyze_gauss"])
 def test_moments_reach_their_sensitivity_and_keep_it(mechanism, adjacency):

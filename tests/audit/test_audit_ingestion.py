@@ -104,7 +104,6 @@ def audited(verb: Any, **words: Any) -> Any:
         return dp.audit(verb, runs=RUNS, confidence=SMALL, **words)
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("words", PERSONS, ids=str)
 @pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
 @pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
@@ -113,7 +112,6 @@ def test_a_right_reader_is_consistent(verb, adjacency, words):
     assert audited(behind(read, verb, adjacency=adjacency, **words)).verdict == "consistent"
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_wrong_reader_is_flagged(name):
     reader = functools.partial(read, **FAULTS[name])
@@ -162,7 +160,6 @@ def test_lines_that_are_declared_records_have_no_pair_of_a_quoted_cell():
     assert worst_pair(verb_recipe(declared)).name != "line breaks in a quoted cell"
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("words", PERSONS, ids=str)
 @pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
 @pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)

@@ -36,7 +36,7 @@ def test_a_small_audit_flags_no_protocol(line):
     assert made.events, "nothing was counted"
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("line", IN_ROUNDS, ids=lambda line: line.name)
 def test_a_small_audit_flags_no_mechanism_of_rounds(line):
     # False alarms: 1e-6 each.
@@ -45,7 +45,7 @@ def test_a_small_audit_flags_no_mechanism_of_rounds(line):
     assert made.events, "nothing was counted"
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_too_little_noise_in_every_round_is_flagged(monkeypatch):
     # At 95 %: the seed is fixed, so that what is found is found again.
     whole = joint_rounds.widening
@@ -62,7 +62,7 @@ def test_a_full_audit_flags_no_protocol(line):
     assert made.verdict == "consistent"
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("module", [cape, secure_sum], ids=["cape", "secure_sum"])
 def test_too_small_a_share_of_the_noise_is_flagged(module, monkeypatch):
     # At 95 %: the seed is fixed, so that what is found is found again.
@@ -72,7 +72,7 @@ def test_too_small_a_share_of_the_noise_is_flagged(module, monkeypatch):
     assert audited(line, runs=150, confidence=0.95).verdict == "VIOLATION"
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("protocol", [SecureSum(), Cape(), SecureSum(colluders=2)], ids=str)
 def test_a_coalition_sees_the_honest_sum_with_the_planned_noise(protocol):
     """The sum of squares of 400 numbers is a chi-square: two tails of 5e-7."""

@@ -85,7 +85,7 @@ def test_a_verb_brings_its_claim_and_its_pair(values_alone):
     assert made.verdict == "consistent"
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_a_mechanism_that_halves_its_noise_is_caught_through_the_verb(values_alone):
     from dpmodels.mechanisms.counts import Geometric
 

@@ -30,7 +30,7 @@ def audited(line, *, runs, confidence):
         return dp.audit(line.verb, line.pair, runs=runs, confidence=confidence)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("line", LINES)
 def test_a_small_audit_flags_no_mechanism(line):
     # False alarms: 1e-6 each.
@@ -47,7 +47,7 @@ def test_a_full_audit_flags_no_mechanism(line):
     assert made.verdict == "consistent"
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("name", ["dp_pca laplace", "dp_mean geometric"])
 def test_noise_for_one_row_is_flagged(name, monkeypatch):
     # At 95 %: the seed is fixed, so that what is found is found again.

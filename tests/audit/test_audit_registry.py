@@ -54,7 +54,7 @@ def test_each_line_says_what_it_asks():
         assert 64 <= line.small < line.full
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("line", REGISTRY, ids=TITLES)
 def test_a_small_audit_flags_no_mechanism(line):
     # False alarms: 1e-6 each. What each would find: the column "detectable" of the table.
@@ -85,7 +85,7 @@ def halve_the_noise(patch):
     patch.setattr(count_noise, "discrete_laplace", lambda scale, *rest: draw(scale / 2, *rest))
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("name", POWERFUL)
 def test_halved_noise_is_flagged(name, monkeypatch):
     # At 95 %: the seed is fixed, so that what is found is found again.
@@ -127,7 +127,7 @@ def test_what_is_expected_of_the_faulty_and_of_the_rest(faulty, verdict, expecte
     assert ("not as expected" in repr(made)) != expected
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_table_shows_claims_bounds_and_runs():
     lines = [line for line in REGISTRY if line.verb.func is dp.dp_table]
     made = run_all(lines)

@@ -116,7 +116,7 @@ def test_a_fixed_seed_is_a_violation():
     assert "constant" in kinds(made)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_words_are_outcomes():
     rng = np.random.default_rng(6)
     levels = np.array(["no", "yes"])

@@ -53,7 +53,7 @@ def test_every_score_together_flags_no_correct_noise():
     assert audited(gaussian(MULTIPLIER), **words).verdict == "consistent"
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_a_missing_root_of_two_is_caught_by_the_curve_and_not_by_eps():
     batch = gaussian(MULTIPLIER / math.sqrt(2), columns=15)
     words = {"runs": 20_000, "delta": 1e-5, "tests": ["difference", "whitened"]}
@@ -80,7 +80,7 @@ def test_bounds_by_gaussian_noise():
         _ = made.rho_lower
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_claims_of_zcdp_are_held_against_their_curve():
     rho, words = 0.5, {"runs": 10_000, "tests": ["difference"]}
     right = dp.audit(

@@ -55,14 +55,12 @@ def small(name, book):
     return audited(exhibit, seed=8, runs=RUNS.get(name, FEW), confidence=confidence, tests=tests)
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("name", EXHIBITS)
 def test_a_small_audit_convicts_every_exhibit(name):
     made = small(name, "faulty")
     assert made.verdict == "VIOLATION"
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("name", EXHIBITS)
 def test_a_small_audit_lets_every_twin_go(name):
     # False alarms: 1e-6 each, of the verdict and the bound together.

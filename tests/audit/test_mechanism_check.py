@@ -33,7 +33,7 @@ def known():
         yield
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("kind", [Equal, EqualLaplace, Writes])
 def test_a_mechanism_that_keeps_its_claim_passes(kind):
     checked = dp.mechanisms.check(kind, runs=2_000)
@@ -80,7 +80,7 @@ def test_a_mechanism_that_does_not_is_convicted_with_the_reason(kind, words):
     assert card.numerics == "user-supplied mechanism, not checked"
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_coupled_runs_convict_what_is_doubled_where_columns_are_correlated():
     class Stretched(Equal):
         name = "stretched"
@@ -94,7 +94,7 @@ def test_coupled_runs_convict_what_is_doubled_where_columns_are_correlated():
     assert "neighbours differ by more than the planned noise allows" in checked.reason
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("runs", [2_000, 6_000])
 def test_an_audit_convicts_what_is_told_in_few_releases(runs):
     checked = dp.mechanisms.check(Seldom, runs=runs)

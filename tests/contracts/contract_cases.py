@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from operator import attrgetter
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -69,6 +70,11 @@ class Case:
             if self.verb is self.family.verbs[0]
             else f"{self.verb.name}{self.verb.suffix}-{name}"
         )
+
+    @property
+    def subject(self) -> object:
+        """What the ordinary run has a case for, or two, of every law."""
+        return self.mechanism, self.verb
 
     @property
     def family(self) -> Family:
@@ -226,20 +232,23 @@ def everywhere(mechanism: Mechanism) -> bool:
     return True
 
 
+SUBJECT = attrgetter("subject")
+
+
 def parameters(
     laws: Mapping[Law, Where],
     cases: Iterable[Case],
-    expensive: Container[Law] = (),
     reduced: Container[Law] = (),
+    by: Callable[[Case], Any] = SUBJECT,
 ) -> list[Any]:
-    """Pair every law with the cases of its mechanisms; an expensive one as `once` does.
+    """Pair every law with the cases of its mechanisms, as `once` does.
 
     Those that the ordinary run has in a reduced form are the product's in all cases.
     """
     found = []
     for law, about in laws.items():
         own = [case for case in cases if about(case.mechanism)]
-        kept = () if law in reduced else in_turn(own) if law in expensive else own
+        kept = () if law in reduced else in_turn(own, by)
         found += [_parameter(case, kept, law) for case in own]
     return found
 
@@ -251,12 +260,12 @@ def once(cases: Iterable[Case]) -> list[Any]:
     return [_parameter(case, kept) for case in every]
 
 
-def in_turn(cases: Iterable[Case]) -> frozenset[Case]:
+def in_turn(cases: Iterable[Case], by: Callable[[Case], Any] = SUBJECT) -> frozenset[Case]:
     """One case for each mechanism and verb, in turns with each guarantee, neighbours and way."""
-    own: dict[tuple[Mechanism, Verb], list[Case]] = {}
+    groups: dict[Any, list[Case]] = {}
     for case in cases:
-        own.setdefault((case.mechanism, case.verb), []).append(case)
-    return frozenset(group[number % len(group)] for number, group in enumerate(own.values()))
+        groups.setdefault(by(case), []).append(case)
+    return frozenset(group[number % len(group)] for number, group in enumerate(groups.values()))
 
 
 def _parameter(case: Case, kept: Container[Case], *law: Law) -> Any:

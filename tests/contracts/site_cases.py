@@ -65,6 +65,10 @@ class SiteCase(Case):
         return "-".join([self.verb.name, self.protocol.trust.name, *own, self.adjacency])
 
     @property
+    def subject(self) -> object:
+        return self.protocol.trust.name
+
+    @property
     def whole(self) -> Case:
         """The same on one table."""
         return Case(self.mechanism, self.kind, self.adjacency, self.way, self.verb)

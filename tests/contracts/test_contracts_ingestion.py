@@ -30,14 +30,12 @@ def _few(options: list, turn: int, number: int) -> list:
     return [options[(turn * number + step) % len(options)] for step in range(number)]
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("name", SOURCES)
 def test_one_id_is_one_person(name, tmp_path):
     for spelling in _few(_spellings(name), list(SOURCES).index(name), 1):
         law.one_id_is_one_person(SOURCES[name], tmp_path, spelling)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("name", IN_PLACE)
 def test_one_cell_changes_one_row_or_person(name, tmp_path):
     turn = list(SOURCES).index(name)

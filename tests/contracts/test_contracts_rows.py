@@ -80,7 +80,6 @@ DEGENERATE = (
 )
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
 @pytest.mark.parametrize("case", once(ANY[:2]))
 def test_odd_rows_pass_in_silence(case: Case, odd: dict[str, Any]):
@@ -104,7 +103,6 @@ def _scaled(cases: Iterable[Case]) -> list[Any]:
     ]
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize(("case", "odd", "scale"), _scaled(MATRICES))
 def test_degenerate_rows_pass_in_silence(case: Case, odd: str, scale: str | None):
     law_rows.odd_rows_pass_in_silence(case, ODD[odd], (scale,))
@@ -121,7 +119,6 @@ def _in_turns(cases: Iterable[Case], odd: Sequence[str], most: int) -> list[Any]
 
 
 # What each mechanism makes of such rows is held above, whole; this is the covariances' own part.
-@pytest.mark.many(3)
 @pytest.mark.parametrize(
     ("case", "odd"),
     _in_turns((one for one in MATRICES if one.mechanism.family == "covariance"), DEGENERATE, 1),
@@ -164,7 +161,7 @@ def test_odd_rows_are_measured_in_silence(case: Case, odd: dict[str, Any]):
     law_rows.odd_rows_are_measured_in_silence(case, odd)
 
 
-@pytest.mark.many(5)
+@pytest.mark.expensive
 @pytest.mark.parametrize(
     ("case", "odd"), _in_turns(OTHERWISE, [*DEGENERATE, "two rows", "unlisted levels"], 4)
 )
@@ -172,7 +169,7 @@ def test_odd_rows_of_any_verb_pass_in_silence(case: Case, odd: str):
     law_rows.odd_rows_of_any_verb_pass_in_silence(case, ODD[odd])
 
 
-@pytest.mark.many(3)
+@pytest.mark.expensive
 @pytest.mark.parametrize(
     "case", once(case for case in (*FEWER, *OTHERWISE) if not has_matrix(case))
 )
@@ -189,7 +186,6 @@ ODD_BOOKS = (
 )
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize(
     "book", ODD_BOOKS, ids=["tiny", "subnormal", "huge and least", "far from zero", "one ulp"]
 )
@@ -206,7 +202,7 @@ BUDGETS = {
 }
 
 
-@pytest.mark.many(3)
+@pytest.mark.expensive
 @pytest.mark.parametrize("case", once(case for case in CASES if has_matrix(case)))
 def test_any_budget_on_one_column_passes_in_silence(case: Case):
     law_rows.any_budget_and_width_pass_in_silence(case, 1, BUDGETS[case.kind])
@@ -221,7 +217,7 @@ def more_columns() -> list[Any]:
     return few + many
 
 
-@pytest.mark.many(3)
+@pytest.mark.expensive
 @pytest.mark.parametrize(("case", "width"), more_columns())
 def test_more_columns_than_rows_pass_in_silence(case: Case, width: int):
     law_rows.any_budget_and_width_pass_in_silence(case, width, BUDGETS[case.kind][:1])
@@ -235,7 +231,6 @@ def leaves_delta(mechanism: Mechanism) -> bool:
     return PureDP in mechanism.takes and not (mechanism.baseline or mechanism.open)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize(
     ("law", "case"),
     parameters(

@@ -29,13 +29,12 @@ def test_what_is_about_to_cross_shows_nothing(case: Case):
     law_secrets.what_is_about_to_cross_shows_nothing(case)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("case", MOST)
 def test_a_result_holds_nothing_of_the_rows(case: Case):
     law_secrets.a_result_holds_nothing_of_the_rows(case)
 
 
-@pytest.mark.many(3)
+@pytest.mark.expensive
 @pytest.mark.parametrize("case", MOST)
 def test_a_fit_tells_no_cell(case: Case, tmp_path):
     law_canary.a_fit_tells_no_cell(case, tmp_path, TURNS[case])
@@ -48,7 +47,7 @@ def test_a_fit_tells_no_cell_however_rows_are_given(case: Case, more: int, tmp_p
     law_canary.a_fit_tells_no_cell(case, tmp_path, TURNS[case] + more)
 
 
-@pytest.mark.many(3)
+@pytest.mark.expensive
 @pytest.mark.parametrize("case", once(one for one in FEWER if one.mechanism.family == "covariance"))
 def test_a_covariance_tells_no_cell(case: Case, tmp_path):
     law_canary.a_covariance_tells_no_cell(case, tmp_path)

@@ -15,7 +15,6 @@ def told(session: dp.session) -> list[str]:
     return [repr(session), session._repr_html_(), register.to_csv(), repr(session.codebook)]
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("case", EACH_VERB, ids=lambda case: case.verb.name)
 def test_a_session_tells_no_cell(case: Case):
     words = {word: own for word, own in case.words.items() if word not in ("budget", "adjacency")}

@@ -53,7 +53,6 @@ def test_the_card_is_complete(name: str):
     sites.the_card_is_complete(name)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("case", SUMS, ids=str)
 def test_the_integers_are_those_of_one_table(case: SiteCase):
     sites.the_integers_are_those_of_one_table(case)
@@ -64,7 +63,6 @@ def test_a_trusted_aggregator(case: SiteCase):
     sites.a_trusted_aggregator_releases_what_one_table_would(case)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("case", NOISES, ids=str)
 @pytest.mark.parametrize(
     "law",
@@ -80,7 +78,6 @@ def test_neighbours_at_one_site(case: SiteCase):
     sites.neighbours_at_one_site_are_no_farther_than_declared(case)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("case", SOME, ids=str)
 @pytest.mark.parametrize("law", ON_SOME, ids=lambda law: law.__name__)
 def test_law(law: Law, case: SiteCase):

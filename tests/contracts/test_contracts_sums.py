@@ -13,7 +13,6 @@ LAWS = (
 )
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("case", FEWER[::2], ids=str)
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 def test_law(law, case: Case):

@@ -10,7 +10,6 @@ import dpmodels as dp
 from dpmodels import entry_point
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("stage", law_tracebacks.STAGES, ids=lambda stage: stage.__name__)
 @pytest.mark.parametrize("case", EACH_VERB, ids=str)
 def test_an_exception_carries_no_cell(case: Case, stage, monkeypatch):

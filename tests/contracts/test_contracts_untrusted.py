@@ -126,7 +126,7 @@ def run(saved, sent, keys, folder, times, seed):
     return found
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_changed_files_are_refused_or_can_be_used(saved, sent, keys, tmp_path):
     found = run(saved, sent, keys, tmp_path, SMALL, 1)
     for kind in ("saved", "sent", "keys"):

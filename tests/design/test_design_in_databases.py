@@ -160,7 +160,7 @@ def cells_of(formula: str, degree: int = 0):
 DATABASES = ("duckdb", "sqlite", "postgresql")
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("database", DATABASES)
 @pytest.mark.parametrize(
     ("formula", "degree"),

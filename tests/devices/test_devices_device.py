@@ -101,7 +101,7 @@ def test_no_answer_comes_twice():
     assert (device.randomize(["no"] * 200) != device.randomize(["no"] * 200)).any()
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("claimed", [1.0, 0.5])
 def test_the_audit_lets_a_device_pass_at_its_eps_and_convicts_it_at_half(claimed):
     device = dp.randomized_response([0, 1], eps=1.0)

@@ -54,7 +54,7 @@ def study(tmp_path, monkeypatch):
     (tmp_path / "study.xml").write_text(DDI)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("source", LINES)
 def test_four_lines_lead_to_the_first_table(study, source, capsys):
     lines = [line.strip() for line in LINES[source].strip().splitlines()]

@@ -63,7 +63,7 @@ def test_stata_says_the_same_but_for_missing_values(tmp_path):
     assert draft.unknown == ("age", "wage", "day", "town")
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_what_the_rows_hold_changes_nothing(sav, tmp_path):
     """Other values and twice as many; the bytes of the rows are not even looked at."""
     other = pd.concat([ROWS, ROWS + ROWS.iloc[:, :3]]).assign(town="z", day=ROWS.day[0])

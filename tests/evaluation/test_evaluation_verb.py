@@ -24,7 +24,7 @@ def study():
     return dp.evaluate(given, SHAPES, scale=[100, 1e3], domain=[4, 16], eps=[0.5, 1], repeats=3)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_every_cell_is_there_once(study):
     assert dict(study.data["error"].sizes) == {"algorithm": 4, "cell": 16, "repeat": 3}
     wide = study.data.set_index(cell=["table", "scale", "domain", "eps"]).unstack("cell")
@@ -54,6 +54,7 @@ def test_noise_on_every_cell_has_its_variance():
     assert float(squares.mean()) == pytest.approx(expected, rel=6 * 1.2 / np.sqrt(100))
 
 
+@pytest.mark.product
 def test_the_same_seed_gives_the_same_study_and_another_does_not():
     given = {"flat": partial(dp.dp_hist, "~ v")}
     one, same, other = (
@@ -105,7 +106,7 @@ def test_tables_of_two_axes(error):
     assert (made.data["error"].sel(algorithm=["quadtree", "ugrid"]) > 0).all()
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_published_algorithms_do_what_was_found_of_them():
     """Ten queries are no table, whatever the budget; a tree is told by all of its nodes."""
     tables = {name: dp.shapes.standard(64)[name] for name in ("smooth", "bimodal")}
@@ -168,7 +169,7 @@ def line(rows):
     return [level, slope]
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("error", "verb", "truth"),
     [

@@ -136,7 +136,7 @@ def test_there_is_no_design_without_a_codebook(codebook):
         design("~ age", codebook)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_five_thousand_columns_and_no_more():
     book = dp.codebook.uniform([f"v{j}" for j in range(5000)], (0, 1))
     assert len(design("~ .", book).names) == 5000
@@ -158,7 +158,7 @@ else for in not and None ... await yield _ é ² ٣
 PIECES = st.sampled_from([*TOKENS.split(), "\n", "\r", "\x0c", "\x00", "\u2028", "\ud800"])
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @settings(max_examples=500)
 @given(st.lists(PIECES, max_size=12), st.sampled_from(["", " "]), st.sampled_from(["", "~ "]))
 def test_whatever_is_written_is_a_design_or_a_refusal(tokens, space, tilde):

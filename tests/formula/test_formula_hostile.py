@@ -99,7 +99,7 @@ def test_the_corpus_is_large_and_has_no_doubles():
     assert len(set(formulas)) == len(formulas) >= 80
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @each("formula, said", HOSTILE)
 def test_hostile_formulas_are_refused_by_name(formula, said):
     message = refusal(lambda: design(formula, BOOK))
@@ -107,7 +107,6 @@ def test_hostile_formulas_are_refused_by_name(formula, said):
     assert len(message) < 1000
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize(("formula", "said"), HOSTILE, ids=name_of)
 def test_hostile_formulas_read_and_cost_nothing(formula, said):
     ledger = dp.Ledger(eps=2.0, delta=1e-5)

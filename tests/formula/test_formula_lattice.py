@@ -36,7 +36,7 @@ def on_lattice(design, bits):
     return whole[1:].T, whole[0] == 2.0**bits
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @MANY
 @given(tables(), SCALINGS, st.sampled_from([8, 13, 20]))
 def test_rows_are_integers_in_the_ball_and_incomplete_rows_are_zero(table, scaling, bits):
@@ -51,7 +51,7 @@ def test_rows_are_integers_in_the_ball_and_incomplete_rows_are_zero(table, scali
     assert (integers[~complete] == 0).all()
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @MANY
 @given(tables(), SCALINGS, st.sampled_from([8, 20]))
 def test_a_row_on_the_lattice_does_not_depend_on_the_others(table, scaling, bits):
@@ -64,7 +64,7 @@ def test_a_row_on_the_lattice_does_not_depend_on_the_others(table, scaling, bits
         assert listed[0] == complete[row]
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @MANY
 @given(tables(), st.sampled_from(["range", None]), st.booleans())
 def test_no_row_is_longer_than_the_declared_worst_case(table, scale, center):
@@ -77,7 +77,7 @@ def test_no_row_is_longer_than_the_declared_worst_case(table, scale, center):
     assert not (lengths > scaling.worst_case * (1 + 1e-9)).any()
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @MANY
 @given(tables(), SCALINGS)
 def test_the_lattice_keeps_rows_up_to_rounding(table, scaling):

@@ -212,7 +212,6 @@ Q("body mass") * x
 """.strip().splitlines()
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("formula", ALGEBRA + CODINGS + EXPRESSIONS)
 def test_columns_are_those_of_patsy(formula):
     assert_equal(f"~ {formula}")
@@ -230,7 +229,7 @@ def grown(inner):
     return pair.map("({0[0]}{0[1]}{0[2]})".format) | inner.map("({}) ** 2".format)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(
     st.recursive(TERMS, grown, max_leaves=6),

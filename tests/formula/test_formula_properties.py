@@ -30,7 +30,7 @@ def same(left, right):
     return np.array_equal(left, right, equal_nan=True)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @MANY
 @given(st.data(), designs())
 def test_cells_lie_in_their_range_or_the_row_is_missing(data, public):
@@ -42,7 +42,7 @@ def test_cells_lie_in_their_range_or_the_row_is_missing(data, public):
     assert (inside <= public.upper[:, None]).all()
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @MANY
 @given(st.data(), designs())
 def test_rows_in_their_declared_ranges_are_complete(data, public):
@@ -69,7 +69,7 @@ def _some(own):
     return own.levels[-1] if hasattr(own, "levels") else own.lower
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @MANY
 @given(st.data(), designs())
 def test_each_row_is_coded_on_its_own(data, public):
@@ -80,7 +80,7 @@ def test_each_row_is_coded_on_its_own(data, public):
         assert same(whole[:, [row]], alone)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @MANY
 @given(st.data(), designs())
 def test_adding_removing_or_changing_a_row_leaves_the_others(data, public):
@@ -114,7 +114,7 @@ def test_long_columns_are_coded_as_single_rows_are():
         assert same(whole[:, [row]], alone)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @MANY
 @given(codebooks().flatmap(lambda book: st.tuples(st.just(book), formulas(book))))
 def test_a_design_is_a_function_of_the_formula_and_the_codebook(pair):

@@ -65,7 +65,6 @@ def padded(records, count=3):
     return [[*record, "", "", ""][:count] for record in records]
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("lines", [False, True], ids=["records", "lines"])
 @pytest.mark.parametrize("piece", [1, 2, 3, MOST_CHARACTERS])
 def test_all_short_texts_are_read_as_by_the_reference(monkeypatch, piece, lines):

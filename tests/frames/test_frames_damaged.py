@@ -48,12 +48,12 @@ def raised(seeds, folder) -> list[str]:
         return [text for seed in seeds if (text := fails(seed, folder))]
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_damaged_tables_give_errors_of_the_package(tmp_path):
     assert raised(range(200), tmp_path) == []
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_damaged_tables_are_both_released_and_refused(tmp_path):
     """Or the test above would be of one of the two alone."""
     released = set()

@@ -67,6 +67,7 @@ def _refused(call, error=FrameError):
     return str(caught.value)
 
 
+@pytest.mark.product
 def test_a_table_or_column_that_does_not_exist(table):
     message = _refused(lambda ledger: _mean(table("visit"), ledger=ledger))
     assert "did you mean 'visits'?" in message
@@ -132,6 +133,7 @@ def test_types_of_a_query_follow_from_cells_and_are_not_read(tmp_path):
     assert len({fit.release.info.name for fit in fits}) == 1
 
 
+@pytest.mark.product
 def test_a_private_codebook_reads_the_types_of_a_database(tmp_path):
     path = str(tmp_path / "rows.duckdb")
     with duckdb.connect(path) as connection:
@@ -199,7 +201,7 @@ def test_a_user_without_rights(visits):
         connection.execute("DROP OWNED BY reader; DROP ROLE reader")
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("begun", [True, False])
 def test_a_connection_that_is_lost_in_a_pass(visits, begun):
     with psycopg.connect(visits, autocommit=True) as connection:

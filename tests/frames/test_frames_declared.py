@@ -120,7 +120,6 @@ MADE = {
 }
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("make", MADE.values(), ids=MADE)
 @pytest.mark.parametrize("book", KINDS.values(), ids=KINDS)
 def test_one_cell_never_decides_whether_there_is_a_release(make, book):

@@ -111,7 +111,7 @@ CELLS = st.one_of(
 )
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @given(st.lists(CELLS, max_size=5), st.lists(CELLS, max_size=5))
 @settings(max_examples=50)
 def test_the_company_of_a_cell_has_no_part_in_it(first, second):
@@ -231,7 +231,7 @@ def test_long_and_odd_ids_are_as_many_persons_as_there_are():
     assert distinct(["x" * 2000, "x" * 2001]) == 2
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_two_cells_are_one_person_if_their_canonical_ids_are_equal():
     """By brute force over pairs, and in any container that holds them."""
     cells = [cell for cells in ONE_PERSON for cell in cells] + list(OTHERS)

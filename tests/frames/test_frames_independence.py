@@ -106,7 +106,6 @@ CONTAINERS = {
 }
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
 @given(column=COLUMNS, odd=CELLS)
 def test_an_odd_row_changes_no_other_row(container, column, odd):
@@ -180,7 +179,7 @@ def _written(folder: Path, cells: list[str]) -> dict[str, object]:
     }
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @settings(deadline=None)
 @given(st.lists(ON_ONE_LINE, min_size=1, max_size=5))
 def test_a_text_is_read_alike_in_every_container(cells):

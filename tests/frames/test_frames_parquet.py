@@ -34,7 +34,7 @@ def _write(path, n):
     return str(path)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc is read")
 def test_peak_memory_does_not_grow_with_rows(tmp_path):
     files = [_write(tmp_path / f"{n}.parquet", n) for n in (2 * 10**5, 10**6)]

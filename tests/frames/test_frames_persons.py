@@ -45,7 +45,7 @@ def objects(cells):
 IDS = st.lists(st.sampled_from(["a", "b", "c", "7", 7, None, 1.5]), max_size=40)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @settings(max_examples=40)
 @given(IDS, st.sampled_from([1, 3, 60]), st.booleans(), st.integers(1, 9), st.integers(0, 5))
 def test_what_rows_take_follows_from_their_person_alone(ids, places, even, block, seed):

@@ -127,7 +127,7 @@ def test_tables_of_different_rows(pair):
     assert open_rows(list(pair)).nrows == rows
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_memory_that_is_used_again_is_another_table():
     def tables():
         for k in range(300):
@@ -176,7 +176,7 @@ def test_arrays_of_an_iterable_are_let_go():
     assert _pass(open_rows(tables())) == 1000
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_many_slices_of_one_table_take_the_time_of_as_many_tables():
     frame = pd.DataFrame({"x": np.arange(6000.0)})
     start = process_time()

@@ -160,7 +160,6 @@ def _released(call, data):
         return call(data).tidy()
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("source", SOURCES)
 def test_every_source_gives_the_frame_s_integers(source, call, tmp_path, frame):
@@ -169,7 +168,6 @@ def test_every_source_gives_the_frame_s_integers(source, call, tmp_path, frame):
     )
 
 
-@pytest.mark.many(6)
 @pytest.mark.parametrize("call", CALLS)
 def test_a_compressed_text_file_gives_what_the_file_gives(call, tmp_path):
     path = _csv(tmp_path)  # Without a number of rows, plans differ from those of a frame
@@ -178,7 +176,6 @@ def test_a_compressed_text_file_gives_what_the_file_gives(call, tmp_path):
     )
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("way", ["psycopg", "adbc", "view"])
 def test_postgresql_gives_the_frame_s_integers(way, call, postgres, frame):

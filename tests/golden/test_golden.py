@@ -52,6 +52,7 @@ def test_a_seeded_release_is_the_stored_one(key):
         np.testing.assert_allclose(found, stored, rtol=2e-3, atol=2e-3)
 
 
+@pytest.mark.product
 def test_noise_is_seeded_where_the_list_was_recorded():
     with dp.simulation(seed=1):
         assert dp.dp_mean("~ x", {"x": [1.0, 2.0]}, codebook={"x": (0, 4)}, eps=1.0).simulated

@@ -4,7 +4,7 @@ import changed
 import pytest
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_a_changed_file_has_its_own_tests_and_those_of_its_importers(monkeypatch):
     file = changed.ROOT / "dpmodels/results/svm.py"
     monkeypatch.setattr(changed, "changed_files", lambda revision: {file})

@@ -72,7 +72,7 @@ def test_every_contract_has_its_fault():
     assert {contract["name"] for contract in settings().values()} == set(FAULTS)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("contract", FAULTS)
 def test_a_planted_fault_is_found(copy, contract):
     for path, source in FAULTS[contract].items():
@@ -82,7 +82,7 @@ def test_a_planted_fault_is_found(copy, contract):
     assert f"{contract} BROKEN" in printed
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_wall_sees_a_detour(copy):
     (copy / "dpmodels/codebook.py").write_text("import dpmodels.frames\n", encoding="utf-8")
     (copy / "dpmodels/results/planted.py").write_text("import dpmodels.codebook\n")
@@ -91,7 +91,7 @@ def test_the_wall_sees_a_detour(copy):
     assert "The privacy wall BROKEN" in printed
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_a_room_without_a_place_is_found(copy):
     (copy / "dpmodels/shed.py").write_text('"""A room that no layer names."""\n', encoding="utf-8")
     status, printed = lint(copy)
@@ -108,7 +108,7 @@ def test_allowed_circles_are_annotations_only():
     ] == []
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_no_import_hides_from_the_linter():
     """Imports made by name at run time are of other libraries, or of the same subpackage."""
     hidden = [

@@ -79,16 +79,16 @@ def test_the_first_case_of_every_test_and_law_is_quick(marked):
     assert marked(*laws) == ["quick", "", "quick"]
 
 
+def test_of_several_cases_all_but_the_first_and_the_last_are_the_products(marked):
+    cases = [Item(f"f::b[{number}]") for number in range(4)]
+    assert marked(*cases) == ["quick", "product", "product", ""]
+
+
 def test_the_first_case_of_an_expensive_test_is_not_quick_and_the_others_are_the_products(marked):
     found = marked(
         Item("f::a", "expensive"), Item("f::b[1]", "expensive"), Item("f::b[2]", "expensive")
     )
     assert found == ["expensive", "expensive", "expensive product"]
-
-
-def test_of_many_cases_the_first_is_quick_and_most_others_are_the_products(marked):
-    found = marked(*(Item(f"f::b[{number}]", "many") for number in range(4)))
-    assert found == ["many quick", "many product", "many", "many product"]
 
 
 @pytest.mark.parametrize("mark", ["slow", "audit_full", "product"])

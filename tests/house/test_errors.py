@@ -45,7 +45,7 @@ def raised_name(node):
     return raised and ast.unparse(raised).rpartition(".")[2]
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_nothing_else_is_raised():
     known = {name for name, value in vars(errors).items() if inspect.isclass(value)}
     foreign = [

@@ -60,7 +60,7 @@ def test_no_file_is_longer_than_600_lines():
     assert [where(path) for path in files if length(path) > 600] == []
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_no_function_body_is_longer_than_60_lines():
     long = [
         where(path, node.lineno)
@@ -116,7 +116,7 @@ def test_a_protocol_file_holds_a_protocol():
     assert [where(path) for path in files if not any(map(is_protocol, files[path].body))] == []
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_no_wildcard_imports():
     wild = [
         where(path, node.lineno)

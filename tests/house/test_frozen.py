@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+import pytest
+
 PACKAGE = Path(__file__).parents[2] / "dpmodels"
 # What has a state: a source of random bits, and options that a block sets and resets.
 MUTABLE = {"noise/uniform.py", "options.py"}
@@ -17,6 +19,7 @@ def is_frozen(decorator):
     return any(word.arg == "frozen" and ast.literal_eval(word.value) for word in keywords)
 
 
+@pytest.mark.product
 def test_data_classes_are_frozen_except_those_with_a_state():
     mutable = {
         str(path.relative_to(PACKAGE))

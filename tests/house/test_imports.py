@@ -26,7 +26,7 @@ def test_import_takes_nothing_heavy_along():
     assert HEAVY & set(loaded) == set()
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_first_verb_takes_no_fits_of_others_along():
     code = "import sys, dpmodels; dpmodels.dp_mean; print(*sys.modules)"
     loaded = set(python("-c", code).stdout.split())
@@ -48,7 +48,7 @@ def test_import_is_quick():
     assert best < SECONDS
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_help_takes_nothing_heavy_and_no_verb_along():
     done = python("-X", "importtime", "-m", "dpmodels", "--help")
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}

@@ -42,11 +42,11 @@ def test_the_pattern_leaves_other_paths(text):
     assert not MACHINE_PATH.search(text)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_no_machine_paths():
     assert list(lines_with(MACHINE_PATH)) == []
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_nothing_is_left_unfinished():
     assert list(lines_with(UNFINISHED)) == []

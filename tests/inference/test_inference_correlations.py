@@ -47,7 +47,6 @@ def test_without_noise_estimate_test_and_interval_are_rs():
     assert own.noise_ends(0.9) == pytest.approx((own.estimate,) * 2, abs=1e-6)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize(("rho", "sd"), [(0.0, 8.0), (0.6, 3.0), (0.95, 2.0)])
 def test_noise_intervals_cover_the_exact_partial_correlation(rho, sd):
     rng = np.random.default_rng(3)

@@ -58,6 +58,7 @@ def test_several_groups_agree_with_two_of_them():
     assert three.pvalue == pytest.approx(two.pvalue, rel=0.05)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 def test_it_keeps_its_size_where_noise_is_most_of_the_error(law):
     rng = np.random.default_rng()

@@ -9,7 +9,6 @@ def test_tracy_widom_is_that_of_published_tables(level, tabulated):
     assert tracy_widom(level) == pytest.approx(tabulated, abs=0.011)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("size", [1, 2, 3, 10, 40])
 @pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
 def test_the_largest_eigenvalue_of_noise_exceeds_its_quantile_as_often_as_said(

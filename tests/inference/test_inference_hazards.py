@@ -60,6 +60,7 @@ def test_what_all_rows_add_is_the_score():
     np.testing.assert_allclose(total, times.score(at)[0], atol=1e-10)
 
 
+@pytest.mark.product
 def test_without_noise_on_a_fine_grid_it_is_coxs_regression():
     times, peer = followed(4_000, 2_000)
     fit = hazard_ratios(times, flat, SumNoise("gaussian", 0.0, 0.0), 1)
@@ -79,12 +80,14 @@ def test_expected_counts_of_proportional_hazards_have_their_ratios_on_any_grid(b
     np.testing.assert_allclose(fit.coefficients, [0.5, -0.4], atol=1e-8)
 
 
+@pytest.mark.product
 def test_censoring_within_intervals_moves_ratios_little():
     times, peer = followed(4_000, 10)
     fit = hazard_ratios(times, flat, SumNoise("gaussian", 0.0, 0.0), 1)
     np.testing.assert_allclose(fit.coefficients, peer.params, atol=0.2 * peer.bse.min())
 
 
+@pytest.mark.product
 def test_the_noise_of_the_coefficients_is_that_of_their_draws():
     """The variance of 150 draws is beyond 6 standard errors at a rate of 1e-8."""
     times, _ = followed(4_000, 6)

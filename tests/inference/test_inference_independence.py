@@ -32,7 +32,7 @@ def noisy_table(rng, law, sd, counts, effect=0.0):
     return values[:-1].reshape(3, 2), Noise(law, sd, 7)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 @pytest.mark.parametrize("sd", [3.0, 40.0])
 def test_its_size_is_the_nominal_one(law, sd):
@@ -82,7 +82,7 @@ def with_rare_levels(rng, law, sd, counts):
     return values[:-1].reshape(3, 4), Noise(law, sd, 13)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 def test_rare_levels_are_pooled_and_the_size_is_kept(law):
     rng = np.random.default_rng(8)

@@ -54,7 +54,6 @@ def exact_and_noisy(rng, moments, scale, centred, times, noise=NOISE):
 CASES = [("range", True), ("range", False), ("sd", True), ("sd", False)]
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize(("scale", "centred"), CASES)
 def test_variances_in_the_eigenvector_basis(rng, same_sd, moments, scale, centred):
     # Within 6 % and what 4,000 draws leave at a false-alarm rate of 1e-6 each.
@@ -68,7 +67,6 @@ def test_variances_in_the_eigenvector_basis(rng, same_sd, moments, scale, centre
             assert same_sd(seen[:, i, j], np.sqrt(spectrum.pair_variance[i, j]), 1.06), (i, j)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize(("scale", "centred"), CASES)
 def test_noise_in_the_number_of_rows(rng, same_sd, moments, scale, centred):
     # All but alone: 1 % of the rows. Second order and 2,000 draws leave 6 %, rate 1e-6 each.
@@ -86,7 +84,6 @@ def test_noise_in_the_number_of_rows(rng, same_sd, moments, scale, centred):
         assert same_sd(seen[:, i], spectrum.sd[i], 1.06), i
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize(("scale", "centred"), CASES)
 def test_sd_of_a_typical_entry(rng, moments, scale, centred):
     # 24,000 entries in 4,000 draws: 7 % is more than 10 standard errors and 5 % of second order.

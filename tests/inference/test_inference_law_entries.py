@@ -54,7 +54,7 @@ WAYS = {
 }
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("way", WAYS)
 def test_entries_scatter_as_said(unit_rows, same_sd, way):
     # Within 5 % beyond chance, 1e-6 for each entry: the law is of first order.
@@ -70,7 +70,7 @@ def test_entries_scatter_as_said(unit_rows, same_sd, way):
             assert same_sd(measured[:, i, j], [said[i, j]], 1.05), (i, j)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_means_scatter_as_said(unit_rows, same_sd):
     rng = np.random.default_rng(6)
     many = np.array([centred(*released(unit_rows, NOISE, rng)).mean for _ in range(TIMES)])
@@ -93,7 +93,7 @@ def test_units_multiply_rows(unit_rows):
     )
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_trace_scatters_as_said(unit_rows, same_sd):
     rng = np.random.default_rng(7)
     way = WAYS["about a point, own units"]

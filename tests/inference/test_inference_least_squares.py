@@ -114,7 +114,7 @@ def covered(kind, rows, scale, repeats, seed):
     return hits, ends
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("kind", "rows", "scale", "repeats"),
     [("uniform", 20_000, 1.0, 200), ("uniform", 600, 1.0, 200), ("skewed", 2_500, 1.0, 24)],

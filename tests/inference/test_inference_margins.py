@@ -53,7 +53,6 @@ def test_covariances_are_those_of_what_the_noise_is_made_of(name, relation, term
     assert (noise.product(term, ones, ones) < 1e-9) == (relation == "replace")
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize(("name", "relation"), CASES)
 def test_releases_have_the_covariance_and_the_widths(name, relation):
     """Each is within bounds that it leaves by chance once in a million, all tests together.

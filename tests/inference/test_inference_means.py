@@ -109,7 +109,6 @@ def test_a_divisor_lost_in_noise_gives_no_number(total):
         assert 0 <= low[0] < high[0] <= 1
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 @pytest.mark.parametrize("paired", [False, True])
 def test_noise_intervals_cover(values, law, paired):

@@ -51,7 +51,7 @@ def releases(guarantee, cells, runs, seed=2):
     return [(ordered(one, (1, CELLS)), SumNoise(one.law, one.noise_sd, one.step)) for one in made]
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("guarantee", [PureDP(0.1), ZCDP(0.005)])
 def test_intervals_of_ranges_cover(guarantee):
     """500 independent releases, a range each.
@@ -72,7 +72,7 @@ def test_intervals_of_ranges_cover(guarantee):
     assert 448 < covered < 499
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_intervals_of_quantiles_and_shares_cover_those_of_the_rows():
     """False alarm: of 300 with probability .95 at most 262 cover with less than 1e-6."""
     rng = np.random.default_rng(1)
@@ -96,7 +96,7 @@ def test_intervals_of_quantiles_and_shares_cover_those_of_the_rows():
     assert min(quantiles, shares) > 262
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_intervals_of_the_population_cover_its_shares():
     """New rows for every release; false alarm as for quantiles."""
     rng = np.random.default_rng(3)

@@ -53,7 +53,7 @@ def test_no_interval_holds_nothing_but_zero(counts):
     assert share_interval(values, noise, 0.95)[1][0] > 0.01
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 @pytest.mark.parametrize("sd", [2.0, 60.0])
 def test_intervals_cover(law, sd):

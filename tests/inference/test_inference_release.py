@@ -99,7 +99,7 @@ def fits():
     return get
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("name", CASES)
 def test_noise_intervals_cover_the_eigenvalues_of_the_rows(fits, most, name):
     # Asked 0.95; false alarms <= 1e-6 for coverage of at least 0.92.
@@ -111,7 +111,6 @@ def test_noise_intervals_cover_the_eigenvalues_of_the_rows(fits, most, name):
         assert missed <= most(len(many), 0.08), i
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("name", CASES)
 def test_eigenvalues_scatter_as_said(fits, same_sd, name):
     # Within 25 %: the number of rows is held below the public one, which halves its noise.
@@ -122,7 +121,7 @@ def test_eigenvalues_scatter_as_said(fits, same_sd, name):
             assert same_sd(released - values[i], [fit.spectrum.sd[i] for fit in many], 1.25), i
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("name", CASES)
 def test_debiased_and_captured_variances_are_nearly_unbiased(fits, within, name):
     # Within 0.25 noise sds; false alarms <= 1e-6. The number of rows costs up to 0.15.
@@ -138,7 +137,7 @@ def test_debiased_and_captured_variances_are_nearly_unbiased(fits, within, name)
             assert within((np.array(captured) - along) / sd, 0.25), i
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("name", CASES)
 def test_expected_cosines(fits, within, name):
     # Within 0.02 where components stand alone; false alarms <= 1e-6.
@@ -164,7 +163,6 @@ def test_total_variance_and_entries(fits, within, same_sd, name):
     assert 0.75 <= ratio <= 1.25
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("where", [0.0, 0.5, 0.95])
 @pytest.mark.parametrize("words", [{}, {"scale": "sd"}, {"adjacency": "add-remove"}], ids=str)
 def test_constant_columns_stay_below_the_floor(most, where, words):

@@ -100,7 +100,7 @@ def test_two_variables_in_one_clique_need_no_model():
 REPEATS, NEAR = 400, 0.39
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_noise_of_estimates_is_what_is_stated():
     rng = np.random.default_rng(11)
     small = {part: sd / 20 for part, sd in SDS.items()}

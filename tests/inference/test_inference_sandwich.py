@@ -77,7 +77,7 @@ def test_the_full_law_is_the_noise_and_the_sampling_of_the_scores():
     np.testing.assert_allclose(np.sort(full - alone), [160.0, 200.0], rtol=1e-6)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("diagonal", [None, 0.5])
 def test_noise_in_the_curvature_is_inside(diagonal):
     """Against draws of the noise, to first order."""

@@ -98,7 +98,7 @@ def test_correlations_are_those_of_the_rows(release):
     assert np.isnan(correlations(lost).values).all()
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("guarantee", [PureDP(3.0), ZCDP(0.5)])
 def test_intervals_of_correlations_hold_the_noise_of_their_denominators(guarantee):
     """Of a narrow column with a rare response, whose variances have noise that is seen in them."""
@@ -170,6 +170,7 @@ def test_noise_of_scatters_is_averaged_by_its_law(law, moments, tilted):
     assert weights @ np.exp(0.8 * places) == pytest.approx(tilted, rel=1e-6)
 
 
+@pytest.mark.product
 def test_noise_of_a_scatter_costs_less_than_its_upper_bound(release):
     """A column that does not fill its bounds has nearly the p-value of its known scatter."""
     rng = np.random.default_rng(9)

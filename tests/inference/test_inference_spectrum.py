@@ -70,7 +70,6 @@ def test_noise_intervals_cover(rng, noisy, most, fewest, name):
             assert missed >= fewest(seen.sum(), 0.015), (name, i)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("equal", [2, 3, 10])
 def test_noise_intervals_of_equal_eigenvalues_cover(rng, noisy, most, equal):
     # At least 0.93 for the outermost, whose noise is one-sided; false alarms <= 1e-6.
@@ -80,7 +79,6 @@ def test_noise_intervals_of_equal_eigenvalues_cover(rng, noisy, most, equal):
     assert missed.max() <= most(TIMES, 0.09)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.99])
 def test_other_levels(rng, noisy, most, fewest, level):
     # False alarms <= 1e-6 for true shares of misses within 0.6 and 1.25 times the one asked.
@@ -129,7 +127,6 @@ def test_captured_variance_is_nearly_unbiased(rng, noisy, within, name):
         assert within((captured - along)[:, i] / np.sqrt(2), allowed), (name, i)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("gap", [0.0, 1.0, 3.0, 10.0])
 def test_captured_variance_of_close_eigenvalues(rng, noisy, within, gap):
     # Contraction leaves at most a third of a noise sd where they are equal.
@@ -269,7 +266,6 @@ def test_no_component_is_distinct_above_one_that_is_not():
     assert not spectrum.distinct.any()
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("size", [2, 5, 20])
 def test_loadings_of_noise_alone_are_not_read(rng, noisy, most, size):
     # Above the floor in 5 %, readable in 0.1 to 0.3 % of releases; false alarms <= 1e-6.

@@ -87,7 +87,6 @@ def price(plan, columns, centred):
     return gaussian, search_price(plan), shelled
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("columns", [3, 40])
 @pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -254,7 +253,7 @@ def test_a_huge_budget_gives_the_exact_answer(length, rule, kind, huge):
     assert abs(release.count - 200) < slack
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("kind", [Adaptive, AdaptivePure])
 def test_the_count_and_the_sum_have_the_noise_they_state(kind):
     mechanism, (numbers, data) = kind(), table(60, 2, 0.5)

@@ -54,7 +54,6 @@ def one_and_other(rng, relation):
     return np.vstack([others, row[None]]), others[::-1]
 
 
-@pytest.mark.many(5)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])

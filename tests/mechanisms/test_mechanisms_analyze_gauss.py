@@ -78,6 +78,7 @@ def test_less_noise_is_found_out(part, relation):
     assert max([*between, *alone]) > 1
 
 
+@pytest.mark.product
 def test_the_noise_is_the_plans():
     check_noise(AnalyzeGauss(), USUAL[ApproxDP], "gaussian")
 

@@ -69,7 +69,7 @@ def test_equal_weights_need_no_cap():
     assert len(plan.events) == 1
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_noise_has_the_planned_scale():
     """600 values of one kind, 300 of another; sds beyond 20 and 30 % have a chance of 1e-11."""
     rows = {"y": [0.5] * 50, "w": [5.0] * 50}

@@ -29,7 +29,6 @@ def facts(columns, components=0, neighbours="replace", *, centred=True, unit=Fal
     return Facts(columns, adjacency(neighbours), centred, components, unit)
 
 
-@pytest.mark.many(3)
 @each("guarantee", GUARANTEES)
 @each("known", [ALL, MATRICES, frozenset({"gauss", "laplace"})])
 @each("columns, components", [(1, 1), (5, 2), (5, 5), (40, 10), (40, 0)])
@@ -110,7 +109,7 @@ def test_the_reason_is_a_sentence_of_public_numbers(guarantee, rows):
         assert re.search(r"noise sd of [\d.,e+]+\.", reason)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_it_reads_again_what_can_be_read_again():
     rows = {"a": np.linspace(0, 1, 3_000) ** 3, "b": np.linspace(1, 0, 3_000) ** 2}
     words = {"codebook": dp.codebook(a=(0, 50), b=(0, 50)), "eps": 1.0, "delta": 1e-6}

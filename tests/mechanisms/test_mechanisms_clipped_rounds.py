@@ -189,7 +189,7 @@ ODD = {
 }
 
 
-@pytest.mark.many(3)
+@pytest.mark.product
 @pytest.mark.parametrize("name", ODD)
 @pytest.mark.parametrize("budget", [PureDP(1.0), PureDP(1e-3), ZCDP(0.5), ZCDP(1e-6)])
 def test_odd_rows_are_released_in_silence(name, budget):

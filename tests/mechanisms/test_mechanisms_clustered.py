@@ -101,7 +101,6 @@ def furthest(unit, relation, guarantee):
     return max(found) * group_events(plan.events, neighbours.places)[-1].multiplier
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("unit", ["mean", 3])
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 @pytest.mark.parametrize("guarantee", [ZCDP(0.1), PureDP(1.0)], ids=str)

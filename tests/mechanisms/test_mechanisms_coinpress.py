@@ -73,7 +73,6 @@ def test_each_round_has_the_noise_it_pays_for(relation, guarantee):
         assert 40 * sigma < 2**63
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("centred", [True, False])
 @pytest.mark.parametrize("guarantee", [ZCDP(0.1), ZCDP(1e-18), ApproxDP(1.0, 1e-6)], ids=str)
@@ -212,7 +211,6 @@ def test_rounds_pay_on_their_own_ground():
     assert errors[1] < errors[0] / 5
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("centred", [True, False])
 @pytest.mark.parametrize("columns", [1, 2, 5])

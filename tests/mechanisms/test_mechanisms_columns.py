@@ -62,7 +62,7 @@ def crossed(rows, relation):
     return exact, ranked, np.rint(moments * SCORE.limit**2)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 def test_neighbours_move_scores_and_moments_no_farther_than_declared(relation):
     """Brute force: all rows beside up to three others at the ends of all ranges."""
@@ -152,7 +152,7 @@ def test_a_search_stops_at_the_most_and_goes_by_the_order_of_the_formula():
     assert "at most the 2 first in the order of the formula" in " ".join(str(fit.summary()).split())
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_correlations_are_those_of_these_rows_within_their_intervals():
     """At 95 percent each: of 200 intervals at least 169 hold, but once in a million."""
     rng = np.random.default_rng(2)

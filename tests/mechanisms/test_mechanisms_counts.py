@@ -106,7 +106,7 @@ def test_neighbours_of_divided_rows_lose_no_more_than_is_charged(rise, fall, uni
     assert own <= delta_of((1, -1), unit, eps) + 1e-9
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize(
     ("name", "guarantee"),

@@ -72,7 +72,6 @@ def furthest(family, unit, relation, law):
     return max(found) * MULTIPLIER / places
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("unit", ["mean", 3])
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 @pytest.mark.parametrize(

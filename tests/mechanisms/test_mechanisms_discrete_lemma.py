@@ -51,7 +51,6 @@ def allowed(eps, multiplier, scale, width, coordinates=1):
     return mpmath.exp(lost) * continuous(eps - 2 * lost, kept)
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize(("scale", "width"), SCALES)
 @pytest.mark.parametrize("shift", [1, 2, 7, 40])
 def test_delta_is_at_most_that_of_the_lemma(scale, width, shift):
@@ -98,7 +97,7 @@ def _joint(tables):
         yield math.prod(p for p, _ in cells), math.prod(q for _, q in cells)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize(("scale", "width"), SCALES)
 def test_rounded_normal_noise_has_the_discrete_law_up_to_theta(scale, width):
     """At the centre and in the tails; the integral is a sum of steps far below the width."""

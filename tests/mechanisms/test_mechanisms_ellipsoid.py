@@ -204,7 +204,7 @@ def test_a_level_without_rows_leaves_the_rows_in_the_ball_of_the_codebook():
     assert not any(each["g[T.M]"] for each in identified)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_noise_of_the_coefficients_has_the_stated_law():
     """Squares of 60 independent errors over their sds: bounds of a false alarm of 1e-6."""
     table, book, plain = alike(6_000)

@@ -175,7 +175,6 @@ def test_noise_beyond_meaning_is_refused_and_not_cut_down(guarantee):
 # ---- draws ---------------------------------------------------------------------------
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("prob", [0.0, 0.3, 1.0])
 def test_cells_are_drawn_by_their_rank_errors(prob):
     """False alarms: 1e-8 nominal by the chi-square law, with 50 expected in each cell or more."""

@@ -64,7 +64,7 @@ def _some(rows, number):
     return list(combinations_with_replacement(rows, number))[:3]
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_neighbours_move_a_round_no_further_than_declared_and_one_does(relation):
     """Brute force, given what was released: products, the sums of a coefficient, moments."""
@@ -199,6 +199,7 @@ def test_a_huge_budget_gives_matching_pursuit(relation):
     assert fit.cumulative()["r_squared"].tolist() == pytest.approx(np.cumsum(shares), abs=5e-4)
 
 
+@pytest.mark.product
 def test_a_copy_is_not_named_beside_what_it_is_a_copy_of():
     """Correlations name both; of 20 releases by gain none does."""
     rows = planted(40_000, 4)
@@ -211,7 +212,7 @@ def test_a_copy_is_not_named_beside_what_it_is_a_copy_of():
     assert sum({"c", "d"} <= set(fit.selected) for fit in added) >= 18
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_gains_of_the_released_fit_are_within_their_intervals():
     """At 95 percent each: of 200 intervals at least 169 hold, but once in a million."""
     rows, held = planted(3000, 6), []

@@ -56,7 +56,6 @@ def released(rows, mechanism, plan, seed=1):
     return mechanism.release(mechanism.measure(bound(rows), plan), plan, seeded(seed))
 
 
-@pytest.mark.many(7)
 @pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
 @pytest.mark.parametrize("columns", [1, 2, 10, 60])
 def test_the_events_compose_to_the_guarantee_and_use_it_up(guarantee, columns):
@@ -152,7 +151,7 @@ def test_a_huge_budget_gives_the_exact_answer(guarantee, relation):
     assert release.rows == (300 if relation == "replace" else None)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_law_of_the_first_direction():
     # Draws of sin^2 lie in [0, 1]: by Hoeffding their mean is this far off with
     # probability 1e-6 at most. Dividing in the acceptance gives 0.06 instead of 0.20.

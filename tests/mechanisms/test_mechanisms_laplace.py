@@ -110,7 +110,6 @@ def furthest(columns, weights, tries=400):
     return best
 
 
-@pytest.mark.many(9)
 @pytest.mark.parametrize("columns", [1, 2, 3, 5, 9])
 @pytest.mark.parametrize("mean", [0.0, 0.2, 1.0, 3.0])
 def test_no_pair_of_rows_is_farther_apart(columns, mean):
@@ -197,10 +196,12 @@ def test_every_scale_is_one_that_is_sampled(columns, relation, centred):
         Laplace().plan(facts(columns, relation, centred), PureDP(1e-14))
 
 
+@pytest.mark.product
 def test_the_noise_is_the_plans():
     check_noise(Laplace(), USUAL[PureDP], "laplace")
 
 
+@pytest.mark.product
 def test_the_noise_of_the_least_scale_has_the_stated_deviation():
     check_noise(Laplace(), PureDP(1e30), "laplace")
 
@@ -218,7 +219,7 @@ def test_a_huge_budget_gives_the_exact_answer():
     check_huge(Laplace(), PureDP(1e30))
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_every_release_is_finite():
     # An (eps, delta) guarantee has the plans of eps alone.
     check_finite(Laplace(), (PureDP, ZCDP))

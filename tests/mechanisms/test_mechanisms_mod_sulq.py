@@ -113,6 +113,7 @@ def test_opposite_rows_are_farthest_where_the_mean_weighs_much(mean):
     assert declared == pytest.approx(2 * mean, rel=1e-15)
 
 
+@pytest.mark.product
 def test_the_noise_is_the_plans():
     check_noise(ModSulq(), USUAL[ApproxDP], "gaussian")
 

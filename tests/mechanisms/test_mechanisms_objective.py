@@ -232,7 +232,7 @@ def test_a_ridge_about_a_far_constant_keeps_the_tolerance_and_is_masked(budget, 
         assert release.coefficient_sd > 100 * np.spacing(np.abs(point).max())
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_gaussian_shares_never_come_to_more_than_the_whole():
     _, facts = bound(table(10))
     for rho in np.geomspace(1e-9, 1e3, 60):

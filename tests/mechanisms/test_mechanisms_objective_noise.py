@@ -66,7 +66,6 @@ def largest_loss(loss, scale, ridge, replaced):
     return max(np.abs(log(one) - log(other)).max() for one, other in pairs(replaced))
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("replaced", [True, False])
 @pytest.mark.parametrize("eps", [0.1, 1.0, 5.0])
@@ -127,7 +126,6 @@ def deltas(logs, cell, grid):
     return np.array([(np.maximum(first - math.exp(e) * second, 0)).sum() * cell for e in grid])
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("multiplier", [0.5, 2.0, 10.0])
 @pytest.mark.parametrize("replaced", [True, False])
 def test_gaussian_noise_is_dominated_by_its_multiplier_on_a_line(multiplier, replaced):
@@ -147,6 +145,7 @@ def test_gaussian_noise_is_dominated_by_its_multiplier_on_a_line(multiplier, rep
     assert closest > (0.02 if replaced else 0.6)
 
 
+@pytest.mark.product
 def test_gaussian_noise_is_dominated_by_its_multiplier_in_the_plane():
     multiplier = 1.0
     scale = gaussian_scale(2 * multiplier, None)
@@ -161,7 +160,6 @@ def test_gaussian_noise_is_dominated_by_its_multiplier_in_the_plane():
         assert (found <= hockey_stick(grid, multiplier) + 1e-9).all()
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("ratio", [0.8, 1.0, 2.0, 5.0])
 @pytest.mark.parametrize("scale", [0.6, 3.0, 100.0])
 def test_the_curve_is_that_of_its_loss(ratio, scale):

@@ -84,7 +84,6 @@ def furthest(unit, relation, law, point=POINT, end=END):
     return np.max(found, axis=0) * list(MULTIPLIERS.values()) / places
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("unit", ["mean", 3])
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 @pytest.mark.parametrize(("law", "least"), [(GAUSSIAN, 0.5), (LAPLACE, 0.28)])

@@ -75,7 +75,6 @@ def test_the_number_of_steps_is_a_public_whole_number(iterations):
         Power(iterations=iterations)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda one: one.name)
 @pytest.mark.parametrize("centred", [True, False])
 @pytest.mark.parametrize("kept", [1, 2])

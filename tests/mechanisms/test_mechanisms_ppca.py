@@ -115,7 +115,6 @@ def test_the_events_cost_what_was_asked(guarantee, sampler, eigenvals):
         assert paid > (0.1 if isinstance(guarantee, ApproxDP) else 1 - 1e-9)
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("columns", [2, 3])
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda one: one.name)
 @pytest.mark.parametrize("centred", [True, False])
@@ -168,7 +167,7 @@ def sine(frame):
     return 1 - frame[:, 0, 0] ** 2
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("relation", "centred"), [(REPLACE, False), (ADD_REMOVE, False), (REPLACE, True)]
 )
@@ -195,7 +194,7 @@ TIMES = [12, 6, 1] * 2
 UPPER = np.triu_indices(3)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_law_on_the_sphere_is_the_integral():
     given, mechanism = statistic(SPACE, times=TIMES), PPCA()
     plan = mechanism.plan(facts(3, 1), PureDP(0.6))
@@ -217,7 +216,7 @@ def test_the_law_on_the_sphere_is_the_integral():
     )
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_one_column_after_another_has_its_law_exactly():
     given, mechanism = statistic(SPACE, times=TIMES), PPCA(sampler="sequential")
     plan = mechanism.plan(facts(3, 2), PureDP(1.2))
@@ -290,7 +289,7 @@ def test_the_release_says_what_holds(kept, sampler, limit, ordered):
         assert mechanism.release(given, plan, seeded(2)).simulated
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
 @pytest.mark.parametrize("centred", [True, False])
 def test_the_bought_variances_have_the_noise_that_is_stated(guarantee, centred):
@@ -321,7 +320,6 @@ def test_bought_axes_are_the_principal_ones():
         np.testing.assert_allclose(release.variances, [2e8, 2e7, 2e6], rtol=1e-4)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("eps", [1e-9, 1.0, 1e9])
 @pytest.mark.parametrize("sampler", ["joint", "sequential"])
 @pytest.mark.parametrize("eigenvals", [None, "private"])

@@ -93,7 +93,7 @@ def test_neighbours_are_within_the_declared_distance(guarantee, relation, centre
     assert NEARLY * declared <= max([*between, *alone]) <= declared
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_noise_is_the_plans():
     check_noise(Projection(), USUAL[ApproxDP], "gaussian")
 

@@ -50,7 +50,6 @@ def columns(rows):
     return dict(zip(BOOK, map(list, zip(*rows, strict=True)), strict=True))
 
 
-@pytest.mark.many(6)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("formula", FORMULAS)
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -191,6 +190,7 @@ def test_standard_errors_count_negative_binomial_variation():
     assert "dispersion" in str(fit.summary(notes="all"))
 
 
+@pytest.mark.product
 def test_intervals_of_negative_binomial_counts_cover():
     """Of 32 intervals of 95 % at most 13 miss, but with a chance of 1e-9 (of 8 fits as one, 1e-6).
 

@@ -95,6 +95,7 @@ def test_nothing_is_bought_where_there_is_no_use_for_it(changes):
     assert (plain.events, plain.scales) == (asked.events, asked.scales)
 
 
+@pytest.mark.product
 def test_bought_tails_have_their_noise():
     """Means and variances over releases, each within 6 of their standard errors."""
     rows = np.random.default_rng(3).normal(size=(400, 2))
@@ -144,7 +145,6 @@ def parts(name, cells, plan):
     return np.append(rows, cells[1:] / plan.scales[name] / unit)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("mechanism", [Rounds(), RoundsPure()])
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_neighbours_are_within_the_sensitivity_of_every_round(mechanism, relation):
@@ -337,7 +337,6 @@ def corner(size):
     return np.full((3_000, size), -1.0)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("mechanism", [Rounds(), RoundsPure()])
 @pytest.mark.parametrize("centred", [True, False])
 @pytest.mark.parametrize(

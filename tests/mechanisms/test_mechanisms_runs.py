@@ -170,7 +170,7 @@ def log_laws(tables, plan, monkeypatch):
     return np.array(found)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_every_outcome_costs_one_row_the_budget_and_two_rows_twice_that(relation, monkeypatch):
     # Of three cells, or two in each of two groups, and the incomplete rows.

@@ -211,6 +211,7 @@ def test_a_row_has_the_same_integers_wherever_it_stands():
     assert (alone == together).all()
 
 
+@pytest.mark.product
 def test_the_noise_of_the_coefficients_has_the_stated_law():
     """Squares of 60 independent errors over their sds: bounds of a false alarm of 1e-6.
 
@@ -233,6 +234,7 @@ def test_the_noise_of_the_coefficients_has_the_stated_law():
     assert ((total > low) & (total < high)).all(), total
 
 
+@pytest.mark.product
 def test_a_survey_of_5000_rows_is_identified_and_covered():
     """Of 20 fits 140 intervals: fewer than 118 of 95 % cover with a probability below 1e-6."""
     covered, offered, wide = 0, 0, []
@@ -283,6 +285,7 @@ def test_a_model_without_intercept_is_of_the_same_rows():
     assert (np.abs(fit.params.to_numpy() - plain) < 6 * fit.bse_noise.to_numpy()).all()
 
 
+@pytest.mark.product
 def test_auto_is_of_public_facts():
     table, book = survey(300)
     words = {"codebook": book, "eps": 1.0, "delta": 1e-6}
@@ -363,6 +366,7 @@ def test_sites_that_are_pooled_have_the_noise_of_one_table():
     np.testing.assert_allclose(pooled.bse, one.bse, rtol=1e-9)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("kind", ["even", "long"])
 def test_the_noise_of_weighted_coefficients_has_the_stated_law(kind):
     """Squares of 60 independent errors over their sds: below a bound of a false alarm of 1e-6.
@@ -478,6 +482,7 @@ def test_residuals_on_one_side_have_a_longer_cut_and_an_allowance(side):
     assert limits_of(skewed, uneven, largest=2.0).cut < even.cut * 1.5
 
 
+@pytest.mark.product
 def test_the_lognormal_tail_is_in_units_of_cut_residuals():
     normal = np.random.default_rng(6).normal(size=400_000)
     for sigma in (0.2, 0.8):
@@ -492,7 +497,7 @@ def test_the_lognormal_tail_is_in_units_of_cut_residuals():
         np.testing.assert_allclose(expected, shares, rtol=0.05, atol=5e-4)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_slopes_of_incomes_are_covered():
     """Noise intervals of 40 fits, with a false alarm of 1e-6 where they cover .88."""
     rng, covered = np.random.default_rng(9), 0

@@ -260,6 +260,7 @@ def test_bounds_far_from_zero_are_searched_or_stay():
             assert fit.release.held is None or fit.release.held.lower < fit.release.held.upper
 
 
+@pytest.mark.product
 def test_a_release_has_the_noise_that_it_states():
     """False alarms: mean squares of 400 Laplace variables, 6 sds, below 1e-7 by their moments."""
     both = measured({"y": [0.0] * 2_000}, PureDP(0.3))
@@ -289,6 +290,7 @@ def test_a_regular_tail_is_within_its_bounds(law, far):
     assert misses < 12
 
 
+@pytest.mark.product
 def test_intervals_hold_the_rows_that_were_clipped():
     """False alarms: of 40 intervals of 99.9 %, 12 misses have a probability below 1e-6."""
     rng = np.random.default_rng(9)

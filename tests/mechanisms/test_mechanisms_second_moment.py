@@ -57,7 +57,7 @@ def test_the_scatter_about_the_mean_cancels_exactly():
     np.testing.assert_array_equal(two, [[0.5e12, 0.0], [0.0, 0.0]])
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_a_replaced_row_is_within_the_bounds_about_the_mean():
     rng = np.random.default_rng(2)
     widest, longest = 0.0, 0.0

@@ -75,7 +75,6 @@ def neighbours(relation, rows):
                     yield np.array(counts), less + np.eye(LEVELS + 1, dtype=int)[come]
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 @pytest.mark.parametrize(
     ("mechanism", "law"),
@@ -108,7 +107,6 @@ def test_all_neighbours_are_within_eps_and_some_nearly_at_it(mechanism, law, rel
     assert worst >= (0.95 if law is flipped and most == 1 else 0.6) * 2
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 @pytest.mark.parametrize(
     ("mechanism", "law"),
@@ -201,7 +199,7 @@ def test_the_mechanism_goes_by_public_facts(most, guarantee, name):
     assert "would reach" in reason
 
 
-@pytest.mark.many(3)
+@pytest.mark.product
 @pytest.mark.parametrize("name", ["permute_and_flip", "peeling", "noisy_counts"])
 def test_values_are_unbiased_of_whoever_was_named(name):
     """Of levels with as many rows each, of which noise names one; its own noise would be high."""

@@ -87,11 +87,12 @@ def test_neighbours_are_within_the_declared_distances():
     check_moment_neighbours(GAUSSIAN_TWIN)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_noise_of_the_moments_is_the_plans():
     check_moment_noise(GAUSSIAN_TWIN)
 
 
+@pytest.mark.product
 def test_the_noise_of_the_eigenvalues_is_the_plans():
     check_eigenvalue_noise(GAUSSIAN_TWIN)
 

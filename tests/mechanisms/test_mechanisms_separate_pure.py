@@ -52,11 +52,12 @@ def test_neighbours_are_within_the_declared_distances():
     check_moment_neighbours(PURE_TWIN)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_noise_of_the_moments_is_the_plans():
     check_moment_noise(PURE_TWIN)
 
 
+@pytest.mark.product
 def test_the_noise_of_the_eigenvalues_is_the_plans():
     check_eigenvalue_noise(PURE_TWIN)
 
@@ -78,6 +79,6 @@ def test_other_shares_are_refused():
     check_shares(PURE_TWIN)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_guarantee_answer_and_awkward_rows():
     check_ends(PURE_TWIN)

@@ -95,7 +95,6 @@ def coordinates(part, weight):
     )
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("bits", [BITS, MOST_BITS])
 @pytest.mark.parametrize("columns", [1, 2, 7])
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -246,7 +245,7 @@ def test_a_huge_budget_gives_the_exact_answer():
     assert abs(release.count - 200) < 8 * release.noise.count
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_the_sum_of_increments_is_unbiased_with_the_noise_it_states(relation):
     mechanism, (numbers, data) = Shells(denoise=None), table(50, 3)

@@ -38,7 +38,7 @@ class Transcript:
         return found
 
 
-@pytest.mark.many(7)
+@pytest.mark.product
 @pytest.mark.parametrize("budget", [PureDP(30.0), ZCDP(50.0)], ids=str)
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 @pytest.mark.parametrize("form", forms("rounds").values(), ids=lambda form: form.id)

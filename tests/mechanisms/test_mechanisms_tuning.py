@@ -147,7 +147,7 @@ def held_law(own, rows, unit):
     return -unit * held - logsumexp(-unit * held)
 
 
-@pytest.mark.many(3)
+@pytest.mark.product
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize(
     ("loss", "points"),
@@ -210,7 +210,6 @@ STRATEGIES = (
 )
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("places", [1, 4])
 @pytest.mark.parametrize("guarantee", BUDGETS)
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
@@ -257,7 +256,6 @@ def test_an_error_of_a_trial_says_whose_budget_it_is():
         Tuned((Objective(ridge=9.0), Objective(ridge=900.0))).plan(facts, PureDP(0.2))
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("guarantee", [PureDP(1e5), ApproxDP(1e4, 1e-6), ZCDP(1e8)])
 def test_a_huge_budget_draws_the_candidate_that_foretells_best(relation, guarantee):

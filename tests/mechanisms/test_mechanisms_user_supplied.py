@@ -235,7 +235,7 @@ def test_a_subclass_of_a_mechanism_of_the_package_states_no_exactness():
     assert "gauss (user-supplied mechanism, not checked)" in fit.summary().as_markdown()
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("given", ["equal", Equal], ids=["name", "class"])
 def test_mechanisms_are_compared_with_it(given):
     words = {"codebook": BOOK, "n": 5_000, "eps": 1.0, "delta": 1e-6, "repeats": 1}

@@ -31,7 +31,7 @@ def fit(table):
         return dp_bounds("~ wage + visits", table, codebook=BOOK, eps=2.0)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_codebook_has_what_was_found_and_the_rest_as_it_was(fit, table):
     book = fit.codebook
     assert list(book) == list(BOOK)
@@ -92,7 +92,7 @@ def test_cells_that_are_no_numbers_are_told_of_honestly(values, upper):
     assert found.codebook["wage"].upper == upper
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 def test_files_and_sites_give_the_same(table, tmp_path, relation):
     frame = pd.DataFrame(table)
@@ -122,6 +122,7 @@ def test_categories_are_refused():
         dp_bounds("~ .", {}, codebook=BOOK, eps=1.0)
 
 
+@pytest.mark.product
 def test_what_is_saved_comes_back(fit, tmp_path):
     fit.save(tmp_path / "fit.nc")
     again = dp.load(tmp_path / "fit.nc")
@@ -141,7 +142,7 @@ def test_a_picture_has_both_ranges(fit):
         fit.plot(variable="sex")
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_a_session_tightens_its_bounds(table):
     session = dp.session(table, BOOK, eps=4.0)
     found = session.tighten("~ wage", eps=2.0)
@@ -155,7 +156,7 @@ def test_rows_outside_a_subset_do_not_count(table):
     assert fit.codebook["visits"].upper < 30
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_whole_numbers_and_dates_stay_what_they_are():
     rng = np.random.default_rng(1)
     days = np.datetime64("2015-01-01") + rng.integers(0, 2_000, ROWS)

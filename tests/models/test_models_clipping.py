@@ -83,6 +83,7 @@ def test_gaussian_parts_are_the_whole():
     assert counts.multiplier == pytest.approx(whole / math.sqrt(GAUSSIAN_SHARE), rel=1e-6)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_a_replaced_row_moves_the_counts_by_no_more_than_the_noise_is_for(budget):
     ages, visits = [-1e9, 0.0, 40.0, 1e9, math.nan], [-7, 4, 80, math.nan]
@@ -104,6 +105,7 @@ def test_a_replaced_row_moves_the_counts_by_no_more_than_the_noise_is_for(budget
     assert scale >= needed * (1 - 1e-12)
 
 
+@pytest.mark.product
 def test_the_shares_are_those_of_the_values():
     """The mean of 40 releases is within 5.5 of its standard errors: false alarm below 1e-6."""
     book = {**BOOK, "visits": dp.Integer(1, 7, missing=[0])}

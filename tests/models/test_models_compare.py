@@ -33,7 +33,7 @@ def usual():
     return compared(ncomp=2, repeats=1)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_every_mechanism_but_the_reference_is_listed_once(usual):
     assert sorted(usual.table["mechanism"]) == sorted({*COVARIANCE, *SUBSPACE} - {"none"})
     assert list(usual.table.columns) == COLUMNS
@@ -56,7 +56,7 @@ def test_predictions_are_sensible():
     assert names <= set(SUBSPACE)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_best_first_by_energy_or_by_error(usual):
     assert usual.predicted["energy"].is_monotonic_decreasing
     whole = compared(repeats=1)
@@ -67,7 +67,7 @@ def test_best_first_by_energy_or_by_error(usual):
     assert whole.best == whole.table["mechanism"].iloc[0]
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_best_is_no_baseline():
     hopeless = compared(eps=1e-6, delta=1e-9, repeats=1, row_length=0.5)
     assert set(hopeless.table.loc[hopeless.table["note"] == "baseline", "mechanism"]) == {
@@ -103,7 +103,7 @@ def gauss_noise(question):
     return plan.steps.off / plan.lattice.steps**2 / question.rows
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_same_question_has_the_same_answer(usual):
     with dp.simulation(seed=1):
         again = compared(ncomp=2, repeats=1)
@@ -134,7 +134,6 @@ def test_no_ledger_is_charged(monkeypatch):
     compared(mechanisms=["gauss"])
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
 @pytest.mark.parametrize("budget", [{"eps": 1.0}, {"budget": dp.ZCDP(0.1)}])
 def test_mechanisms_that_do_not_take_the_guarantee_say_why(adjacency, budget):

@@ -35,7 +35,7 @@ def usual():
     return compared()
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_every_mechanism_of_the_verb_is_tried_on_every_shape(usual):
     assert sorted(usual.table["mechanism"]) == sorted(REGRESSION)
     assert len(usual.by_shape) == len(REGRESSION) * len(SHAPES)
@@ -46,7 +46,6 @@ def test_every_mechanism_of_the_verb_is_tried_on_every_shape(usual):
     assert usual.tidy().equals(usual.by_shape)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize(
     ("formula", "words"),
     [
@@ -68,6 +67,7 @@ def test_what_a_budget_without_end_loses_is_nothing(formula, words):
     assert one > 2 * huge
 
 
+@pytest.mark.product
 def test_the_automatic_choice_is_that_of_the_verb():
     names = set()
     for n, formula in ((2_000, "wage ~ x + z"), (200_000, "wage ~ x + z"), (500, "case ~ x")):

@@ -16,7 +16,6 @@ def compared(formula="~ .", **words):
     return dp.compare_mechanisms(formula, **{**USUAL, **words})
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("n", [2, 50, 200_000])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_no_number_of_rows_keeps_a_mechanism_out(n, delta):
@@ -27,7 +26,7 @@ def test_no_number_of_rows_keeps_a_mechanism_out(n, delta):
     assert len(made.by_shape) == 2 * len(SHAPES)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_typical_is_the_median_and_worst_the_worst_of_the_shapes():
     usual = compared(ncomp=2, repeats=1)
     lines = usual.table.set_index("mechanism")
@@ -59,7 +58,6 @@ def test_what_loses_on_some_shapes_only_is_told():
     assert made.best == made.auto.mechanism == "rounds"
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize(
     ("words", "name", "reason"),
     [

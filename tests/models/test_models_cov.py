@@ -139,7 +139,7 @@ def test_confidence_intervals_cover_the_population():
     assert missed.min() >= binom.ppf(1e-7, 400, 0.08)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("shape", ["dummies", "counts"])
 def test_confidence_intervals_hold_for_rows_that_are_not_normal(shape):
     """Dummies, whose sampling errors are their own, and counts at the edge of their bounds."""
@@ -213,7 +213,6 @@ def test_the_ledger_is_charged_once(table):
         dp_cov(FORMULA, table, codebook=CODEBOOK, ledger=ledger, **USUAL)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize(
     "words", [{}, {"center": False}, {"row_norm": "unit"}, {"mechanism": "separate"}], ids=str
 )

@@ -88,6 +88,7 @@ def test_too_much_noise_identifies_nothing():
     assert table["conf_low"].isna().all()
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("mechanism", ["gaussian", "geometric", "tree"])
 def test_intervals_cover_the_populations_ratios(mechanism):
     """Of 90 intervals of 95 % fewer than 69 cover at a rate below 1e-7."""

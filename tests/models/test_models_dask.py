@@ -49,7 +49,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.mark.many(5)
+@pytest.mark.product
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_verb_prints_the_same_as_in_memory(verb, folder):
     whole = simulated(verb, FRAME)
@@ -78,7 +78,7 @@ def test_clipped_and_weighted_rows(synchronous):
     assert_same(weighted(scattered()), weighted(FRAME))
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_empty_partitions_and_no_rows(synchronous):
     late = scattered()
     assert_same(moments_of(late[late.w < 0.02]), moments_of(FRAME[FRAME.w < 0.02]))
@@ -105,6 +105,7 @@ def test_only_public_facts_go_out_and_only_integers_come_back(synchronous, monke
         assert {type(number) for number in (*sums.counts, sums.n_rows, sums.checksum)} == {int}
 
 
+@pytest.mark.product
 def test_only_the_wanted_columns_are_read(synchronous, tmp_path, monkeypatch):
     scattered().to_parquet(tmp_path)
     seen, measured = [], dask_rows._measured

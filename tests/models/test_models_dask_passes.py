@@ -52,7 +52,6 @@ def assert_alike(one, two):
         np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.many(25)
 @pytest.mark.parametrize("form", FORMS_BY_ID)
 def test_every_verb_releases_the_same_integers_from_partitions(form):
     table, form = pd.DataFrame(ROWS), FORMS_BY_ID[form]
@@ -64,7 +63,7 @@ def test_every_verb_releases_the_same_integers_from_partitions(form):
     assert_alike(released(form, late), released(form, table))
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 @pytest.mark.parametrize("form", PERSONS)
 def test_every_verb_releases_the_same_of_persons(form, relation):
@@ -90,7 +89,7 @@ def passes_of(monkeypatch):
     return passes
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_statistics_that_do_not_depend_on_each_other_are_one_pass(monkeypatch):
     passes = passes_of(monkeypatch)
     with dask.config.set(scheduler="synchronous"):
@@ -124,7 +123,7 @@ CALLS = {
 }
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("call", CALLS)
 def test_a_partition_that_changes_ends_the_release_after_the_charge(call, monkeypatch):
     for number in (1, 2, 5)[: 1 if call == "mean" else 3]:
@@ -157,7 +156,7 @@ def test_rows_that_are_not_as_many_as_were_counted_end_the_release(monkeypatch):
     assert ledger.describe().startswith("1.00 of 2.00")
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_halves_of_a_split_are_all_rows_and_the_same_in_every_pass():
     words = {"codebook": BOOK, "eps": 50.0, "ridge": tune([300, 3000])}
     with dask.config.set(scheduler="synchronous"):

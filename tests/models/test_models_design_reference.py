@@ -26,7 +26,7 @@ def leaves(values: object, path: str = "") -> Iterator[tuple[str, np.ndarray]]:
         yield path, np.atleast_1d(np.asarray(values, dtype=float))
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_that_r_returns_the_stored_values() -> None:
     if shutil.which("Rscript") is None:
         pytest.skip("Rscript is not installed")

@@ -137,6 +137,7 @@ def test_a_test_of_two_means_allows_for_the_cap():
     assert half >= 1.9 * extra
 
 
+@pytest.mark.product
 def test_a_session_a_file_and_a_call_have_the_same_design(tmp_path):
     design = book(psu="psu").design
     plain = dp.codebook(y=(0, 100), **LEVELS)

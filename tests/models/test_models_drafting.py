@@ -97,7 +97,7 @@ CALLS = {
 }
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("verb", CALLS)
 def test_all_charges_are_those_of_the_budget_and_the_file_replays_them(verb, table, tmp_path):
     formula, words = CALLS[verb]
@@ -119,7 +119,7 @@ def test_all_charges_are_those_of_the_budget_and_the_file_replays_them(verb, tab
     assert again.request.codebook == fit.request.codebook
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("budget", [{"eps": 1.0}, {"budget": ZCDP(0.1)}], ids=str)
 def test_budgets_without_delta_release_bounds_and_refuse_levels(budget, table):
     ledger = dp.Ledger(**budget)
@@ -143,7 +143,7 @@ def test_a_ledger_with_too_little_is_charged_nothing(table):
 # What is released.
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_bounds_and_levels_are_found_and_free_for_later_calls(fit, table):
     book = fit.request.codebook
     assert book["g"].levels == ("a", "b", "c")
@@ -171,7 +171,7 @@ def test_declarations_are_kept_and_cost_nothing(table):
     assert whole.release.events == plain.release.events
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_drafts_are_completed(table):
     draft = dp.codebook.draft({"x": "float64", "k": "int64"}) | dp.codebook(g=["a", "b", "c"])
     with dp.simulation(seed=7):
@@ -180,7 +180,7 @@ def test_drafts_are_completed(table):
     assert fit.request.codebook["x"].upper < 200
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("scale", [1e-2, 1.0, 1e6])
 def test_bounds_are_found_at_any_scale(scale):
     rows = {"x": np.random.default_rng(8).gamma(2.0, scale, 20_000)}
@@ -191,14 +191,14 @@ def test_bounds_are_found_at_any_scale(scale):
     assert 4 * scale < book.upper < 40 * scale
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_what_was_found_is_not_lost_with_the_call(table):
     with dp.simulation(seed=9), pytest.raises(ArgumentError) as caught:
         dp.dp_hist("~ x", table, codebook=TYPES, breaks=[0, 200, 1_000], **USUAL)
     assert "Released and charged, free for later calls:\nvariable  type" in str(caught.value)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_a_search_that_finds_nothing_says_so_and_leaves_the_rest():
     ledger = dp.Ledger(**USUAL)
     with dp.simulation(seed=10), pytest.raises(BudgetError, match="'g', 'x' were found"):
@@ -228,6 +228,7 @@ def test_types_that_are_inferred_from_cells_have_to_be_written(kind, table, tmp_
     assert not ledger.entries
 
 
+@pytest.mark.product
 def test_whole_numbers_are_levels_where_the_formula_says_so():
     frame = pl.DataFrame({"x": np.linspace(0, 9, 3_000), "g": np.arange(3_000) % 2})
     fit = dp.dp_mean("x ~ C(g)", frame, codebook="private", **USUAL)
@@ -243,7 +244,7 @@ def test_declared_types_are_read_from_the_container(table, tmp_path):
         assert kinds == ["numeric", "integer", "categorical"]
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("cell", ["b", 7.0, None, "999999999999", float("nan"), (1, 2)], ids=str)
 def test_no_cell_decides_what_is_released_or_refused(cell, table):
     """Neighbours by one cell of any type have the same stages, events and errors."""
@@ -261,6 +262,7 @@ def test_no_cell_decides_what_is_released_or_refused(cell, table):
     assert outcomes[0] == outcomes[1]
 
 
+@pytest.mark.product
 def test_errors_show_no_cell():
     canary = "canary-8213"
     rows = {"x": [canary, *columns(59)["x"]], "g": [canary, *columns(59)["g"]]}
@@ -270,7 +272,7 @@ def test_errors_show_no_cell():
         assert canary not in str(caught.value)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("words", [{"person": "id"}, {"adjacency": "add-remove"}, {"rows": 2}])
 def test_persons_and_neighbours_are_those_of_every_stage(words, table):
     rows = {**table, "id": np.arange(N) // 2}
@@ -340,7 +342,7 @@ def test_variables_of_formulas():
 # Sessions.
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_a_session_drafts_its_codebook_once(table):
     study = dp.session(table, "private", eps=3.0, delta=1e-6)
     with dp.simulation(seed=13):

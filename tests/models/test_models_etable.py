@@ -55,7 +55,7 @@ def cells(table):
     return {cell for row in table.summary().report.sections[0].rows for cell in row.cells}
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_any_mixture_stands_side_by_side_in_every_format(fits):
     table = dp.etable(list(fits.values()))
     for told in (table.as_text(), table.as_html(), table.as_latex(), table.as_markdown()):
@@ -259,6 +259,7 @@ def test_the_summary_reads_what_each_guarantee_means(fits):
     assert " (3): " in line
 
 
+@pytest.mark.product
 def test_great_tables_are_made_where_they_are_installed(fits, monkeypatch):
     table = dp.etable([fits["long"], fits["simulated"]], labels=True)
     monkeypatch.setitem(sys.modules, "great_tables", None)

@@ -87,7 +87,7 @@ def test_the_handlers_make_one_release(grid, tmp_path):
         dp.flower.server_app(SITES, folder=tmp_path / "again", **words)(grid, None)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_handlers_exchange_rounds(grid, tmp_path):
     for node, site in enumerate(SITES):
         key, folder = tmp_path / f"{site}.key", tmp_path / site

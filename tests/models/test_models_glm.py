@@ -71,6 +71,7 @@ def test_refusals_come_before_a_row_is_read(formula, words, error, match):
         fit(formula, MINES, **words)
 
 
+@pytest.mark.product
 def test_the_ledger_refuses_before_a_row_is_read():
     ledger = dp.Ledger(eps=0.5)
     with pytest.raises(LedgerError):
@@ -104,7 +105,6 @@ ODD = [
 FORMULAS = ("y ~ a + b + g", "y ~ 1", "y ~ a - 1")
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("case", range(len(ODD)))
 @pytest.mark.parametrize("mechanism", list(COEFFICIENTS))
 def test_odd_rows_pass_in_silence(case, mechanism):
@@ -138,7 +138,6 @@ def test_few_rows_pass_in_silence(rows):
         assert np.isfinite(fit(data=data).params).all()
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("eps", [1e-9, 1e-6, 1e6, 1e9])
 @pytest.mark.parametrize("more", [{}, {"delta": 1e-6}, {"inference": False}])
 @pytest.mark.parametrize("mechanism", list(COEFFICIENTS))
@@ -160,6 +159,7 @@ def test_any_budget_passes_or_is_refused_before_a_row_is_read(eps, more, mechani
 # ---- what it tells -------------------------------------------------------------------
 
 
+@pytest.mark.product
 def test_a_rare_cell_is_told_nowhere():
     data = table(60)
     data["a"][3] = 0.731415926

@@ -241,6 +241,7 @@ def test_of_noise_alone_nothing_is_identified():
         fit.conf_int()
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("family", KINDS)
 def test_hostile_counts_make_no_error_and_no_warning(family):
     fit = fitted(family)
@@ -259,6 +260,7 @@ def test_hostile_counts_make_no_error_and_no_warning(family):
         assert "nan" not in text
 
 
+@pytest.mark.product
 def test_what_auto_takes():
     words = {"codebook": BOOK, "eps": 1.0, "family": "binomial"}
     rows = table(400)

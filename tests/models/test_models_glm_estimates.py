@@ -26,7 +26,6 @@ from dpmodels.results.glm import GLMResult
 ALARM = 1e-6
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("formula", ["y ~ a + b + g", "y ~ a + g - 1", "bit ~ a * g", "y ~ 1"])
 @pytest.mark.parametrize("scale", ["range", None])
 def test_a_huge_budget_gives_the_maximum_likelihood_estimate(formula, scale):
@@ -101,7 +100,7 @@ GRADIENTS = {"mechanism": "gradients", "budget": ZCDP(2.0)}
 RUNS = 20
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("family", "words"),
     [
@@ -142,7 +141,7 @@ def test_errors_are_as_large_as_they_say(family, words):
         assert (near < high).all()
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_rare_outcomes_have_intervals_that_cover():
     """Of the constant too, from which a ridge about 0 would pull them by a hundred errors."""
     runs, held, truth = 16, 0, np.array([-3.9, 0.6, -0.1])
@@ -271,7 +270,7 @@ def test_the_printed_table():
     assert "private" in str(fit(adjacency="add-remove").summary())
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_strategies_are_taken_as_they_are():
     found = fit(mechanism=Objective(ridge=50.0))
     assert found.release.ridge == 50

@@ -67,6 +67,7 @@ def test_values_outside_the_bounds_are_clipped_and_outside_the_breaks_incomplete
     assert inner.table.nincomplete == 6
 
 
+@pytest.mark.product
 @given(
     st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=9, unique=True).map(sorted),
 )
@@ -144,7 +145,6 @@ ODD = (
 )
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("data", ODD)
 @pytest.mark.parametrize("eps", [1e-9, 1.0, 1e9])
 @pytest.mark.parametrize("adjacency", ["replace", "add-remove"])

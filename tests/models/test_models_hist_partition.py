@@ -47,7 +47,7 @@ def test_the_number_of_runs_is_printed(fit):
     assert "the biased estimates" in printed
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("budget", [{"eps": 1.0}, {"budget": dp.ZCDP(0.1)}], ids=str)
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 def test_intervals_cover_whatever_is_divided(budget, relation):

@@ -289,7 +289,6 @@ def test_pictures_of_many_bins_are_steps_with_a_band():
         fitted("x ~ sex").plot_cdf(ax=Figure().subplots())
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("eps", [1e-4, 1.0, 1e9])
 @pytest.mark.parametrize("data", [[], [50.0], [np.nan, None]])
 @pytest.mark.parametrize("mechanism", WAYS)

@@ -146,7 +146,7 @@ def survives(folder, kills, most):
     return {"charges": len(known), "acknowledged": len(acknowledged), **counts}
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_processes_killed_at_any_moment_lose_no_charge(tmp_path):
     left = survives(tmp_path, 40, 0.1)
     assert left["acknowledged"] > 0

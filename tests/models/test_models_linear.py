@@ -18,7 +18,6 @@ def params(verb, formula, rows, **words):
         return verb(formula, rows, **words).params.to_numpy()
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize(
     "declared",
     [(0, 1), dp.Integer(0, 1), dp.Numeric(0, 1, step=1), dp.Numeric(0, 1, missing=[7, 0.5])],
@@ -64,6 +63,7 @@ def test_other_responses_of_two_levels(formula, declared, cells):
     assert (params(dp.dp_glm, formula, {"x": X, "y": cells}, codebook=own, eps=1.0) == wanted).all()
 
 
+@pytest.mark.product
 def test_a_fit_of_a_number_from_0_to_1_is_saved_and_read(tmp_path):
     fit = dp.dp_glm("y ~ x", {"x": X, "y": Y}, codebook=dp.codebook(FEW, y=(0, 1)), eps=1.0)
     assert fit.call.levels == ("0", "1")

@@ -170,7 +170,6 @@ WAYS = [
 ]
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("kind", ODD)
 @pytest.mark.parametrize("words", WAYS, ids=str)
 def test_odd_rows_make_tables_and_nothing_else(kind, words):
@@ -220,7 +219,7 @@ def test_many_terms_that_noise_hides_are_said_to_be_so():
 # ---- intervals ------------------------------------------------------------------------
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("words", [USUAL, {"eps": 2.0, "delta": 0.0}], ids=["gauss", "laplace"])
 def test_intervals_cover_what_they_are_for(words):
     truth, hits, repeats = np.array([4.0, 1.5, -0.4]), np.zeros((2, 3)), 80

@@ -30,7 +30,6 @@ def rows_of(count, seed=1):
 ROWS = rows_of(4_000)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("formula", ["y ~ x + z", "y ~ x + z - 1", "y ~ 1"])
 @pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
 @pytest.mark.parametrize("weights", [None, "w"])

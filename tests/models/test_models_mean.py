@@ -85,7 +85,6 @@ def test_all_combinations_of_declared_levels_are_shown():
     assert found.glance().loc[0, ["nobs", "ngroups"]].tolist() == [2000, 6]
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 @pytest.mark.parametrize("formula", ["~ y", "y ~ h"])
 @pytest.mark.parametrize("name", FRAMES)
@@ -123,7 +122,7 @@ def test_an_empty_group_is_told_from_the_others():
         assert found.noise_int().loc["w"].tolist() == [-10, 30]
 
 
-@pytest.mark.many(5)
+@pytest.mark.product
 @pytest.mark.parametrize("words", [{}, {"adjacency": "add-remove"}, {"budget": dp.ZCDP(0.02)}])
 @pytest.mark.parametrize("formula", ["~ y", "y ~ h"])
 def test_noise_intervals_cover_the_rows_own_mean(formula, words):

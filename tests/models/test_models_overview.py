@@ -94,7 +94,6 @@ ODD = (
 )
 
 
-@pytest.mark.many(9)
 @pytest.mark.parametrize("data", ODD)
 @pytest.mark.parametrize("eps", [1e-9, 1.0, 1e9])
 @pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
@@ -143,6 +142,7 @@ def test_results_are_saved_and_pickled(tmp_path):
     assert str(pickle.loads(pickle.dumps(fit)).summary()) == str(fit.summary())
 
 
+@pytest.mark.product
 def test_all_forms_of_a_formula_make_the_same_table():
     forms = ("age + income + g ~ sex", "~ age + income + g | sex", "~ . | sex", ". ~ sex")
     first, *others = (dp_summary(own, rows(), codebook=BOOK, eps=HUGE).tidy() for own in forms)

@@ -211,7 +211,7 @@ def test_a_simulation_is_repeatable_and_says_so(table):
     assert not outside.loadings.equals(fits[0].loadings)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_intervals_hold_for_the_population_of_dummies():
     # The near-normal law covers 0.4 of the last; asked 0.95, false alarms below 1e-6.
     rng = np.random.default_rng(8)

@@ -68,7 +68,6 @@ def mean(data, **words):
         return dp.dp_mean("x ~ g", data, **{**WORDS, **words})
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("words", [{"rows": 3, "subset": "x < 0.9"}, {"adjacency": "add-remove"}])
 @pytest.mark.parametrize("source", SOURCES)
 def test_all_sources_hold_the_same_persons(source, words, tmp_path):

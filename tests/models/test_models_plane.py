@@ -111,7 +111,6 @@ def test_rectangles_outside_or_reversed_are_refused(first, second, match):
         fit().between(first, second)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("budget", [{"eps": 1.0}, {"eps": None, "budget": dp.ZCDP(0.3)}], ids=str)
 @pytest.mark.parametrize("mechanism", ["flat", dp.mechanisms.Grid(side=3)], ids=["flat", "grid"])
 def test_intervals_of_rectangles_hold_as_often_as_stated(mechanism, budget):
@@ -163,6 +162,7 @@ def test_a_rectangle_that_cuts_cells_has_an_interval_that_holds_all_and_none_of_
     assert whole["count"].tolist() == pytest.approx([1_000, 0], abs=60)
 
 
+@pytest.mark.product
 def test_of_many_cells_blocks_are_chosen_and_of_few_the_cells_alone():
     data = rows(500)
     many, few = (fit(data=data, breaks=n, adjacency="add-remove") for n in (1_024, 8))

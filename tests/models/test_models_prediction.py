@@ -223,6 +223,7 @@ def test_a_foresight_takes_less_than_a_millisecond():
     assert min(taken) < 1e-3
 
 
+@pytest.mark.product
 def test_a_warning_says_where_a_delta_would_suffice():
     call = FITS["lm"]
     ((_, text, _),) = told(call, data=table(rows=2_000), eps=0.3)
@@ -232,6 +233,7 @@ def test_a_warning_says_where_a_delta_would_suffice():
     assert "delta = 1e-06" not in text
 
 
+@pytest.mark.product
 def test_a_warning_that_is_simulated_leaves_no_seed_behind():
     call = HOPELESS["lm g"]
     fits = []
@@ -260,6 +262,7 @@ FITS = {
 }
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("name", FITS)
 def test_other_budgets_are_predicted_from_public_facts_and_agree_with_the_fit(name):
     """Half of eps about doubles noise, by laws of all mechanisms here, within a factor of 2."""
@@ -280,6 +283,7 @@ def test_other_budgets_are_predicted_from_public_facts_and_agree_with_the_fit(na
     assert "at_budgets" not in str(fit.summary(notes="all"))
 
 
+@pytest.mark.product
 def test_other_budgets_keep_delta_and_rho():
     with dp.simulation(seed=4):
         data = table(rows=5_000)
@@ -294,6 +298,7 @@ def test_other_budgets_keep_delta_and_rho():
     ]
 
 
+@pytest.mark.product
 def test_other_budgets_need_a_public_number_of_rows_and_one_row_a_person():
     with dp.simulation(seed=4):
         data = table(rows=5_000).assign(id=np.arange(5_000) // 2)
@@ -308,6 +313,7 @@ def test_other_budgets_need_a_public_number_of_rows_and_one_row_a_person():
         ).summary(budgets=True)
 
 
+@pytest.mark.product
 def test_what_is_predicted_is_what_releases_of_such_rows_have():
     """The medians of 8 and of 24 releases; of equal rows the noise differs by less than half."""
     rows = assumed_rows(BOOK.select(("y", "x", "z"))).rows(5_000, 3)
@@ -323,7 +329,7 @@ def test_what_is_predicted_is_what_releases_of_such_rows_have():
 
 # Rows as guessed. Where at most a tenth of releases have a standard error, 9 or more of 12 have one
 # with probability below 3e-7; where at least nine tenths, 3 or fewer with one below 3e-7.
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("verb", ["lm", "glm"])
 def test_warned_calls_have_no_standard_errors_and_others_have(verb):
     for rows, eps, hopeless in ((400, 0.3, True), (10_000, 4.0, False)):

@@ -94,7 +94,7 @@ def test_quantiles_rise_and_lie_in_their_intervals():
             assert ((ends[:, 0] <= places) & (places <= ends[:, 1])).all()
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("mechanism", ["refined", "tree", "bracketed"])
 def test_intervals_cover_the_populations_quantiles(mechanism):
     """Binomial bound with a false-alarm rate of 1e-6 each at 95 %; more is allowed."""
@@ -110,7 +110,7 @@ def test_intervals_cover_the_populations_quantiles(mechanism):
     assert (hits >= stats.binom.ppf(1e-6, times, 0.95)).all()
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("wide", [1, 10])
 @pytest.mark.parametrize("eps", [0.3, 1.0])
 def test_the_interval_of_one_median_covers_where_many_rows_share_values(eps, wide):
@@ -133,7 +133,6 @@ def test_the_interval_of_one_median_covers_where_many_rows_share_values(eps, wid
     assert (hits >= stats.binom.ppf(2e-7, times, 0.95)).all()
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("level", [None, 0.9])
 @pytest.mark.parametrize("name", FRAMES)
 def test_no_rows_make_it_speak(name, level):

@@ -90,7 +90,7 @@ def test_events_are_rows_of_which_it_is_true(formula, event):
     assert grouped.counts.sum("ward").to_numpy().tolist() == expected.tolist()
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_intervals_hold_the_noise_that_was_drawn():
     """Over 20 releases of each law; false alarms at most one in a million."""
     truth = INSIDE.groupby("day").size().to_numpy()

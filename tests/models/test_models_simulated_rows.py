@@ -23,7 +23,6 @@ def made(name, columns=6, n=5_000, seed=3):
     return shaped(SHAPES[name], shares / shares.sum(), Box(-half, half, 1.0), n, rng)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("strategy", [Gauss(), Rounds(), RoundsPure(), CoinPress()])
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 def test_a_block_that_stands_often_is_released_as_its_rows_are(strategy, neighbours):

@@ -93,7 +93,6 @@ def ask(street, folder, session="s-1", timeout=60):
     return ask_sites(street, SITES, session, folder / "letters", timeout)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("handed", [True, False])
 @pytest.mark.parametrize("protocol", ["full", "dpdispca", "cape", "secure_sum"])
 def test_the_same_release_as_of_files(protocol, handed, tmp_path):
@@ -130,6 +129,7 @@ def in_rounds(folder):
     return [site(name, folder, protocol="secure_sum", in_rounds=True) for name in SITES]
 
 
+@pytest.mark.product
 def test_an_exchange_runs_all_its_rounds(tmp_path):
     street = Street(*in_rounds(tmp_path))
     folder = ask(street, tmp_path)
@@ -142,6 +142,7 @@ def test_an_exchange_runs_all_its_rounds(tmp_path):
     assert not any("private" in (tmp_path / f"{name}.key").read_text("utf-8") for name in SITES)
 
 
+@pytest.mark.product
 def test_an_exchange_that_stopped_goes_on(tmp_path):
     made = in_rounds(tmp_path)
     with pytest.raises(FrameError, match="'B': out of memory"):
@@ -152,6 +153,7 @@ def test_an_exchange_that_stopped_goes_on(tmp_path):
     assert fit.release.rows == 180
 
 
+@pytest.mark.product
 def test_an_answer_of_another_exchange_is_refused(tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
     for folder in (one, two):

@@ -117,7 +117,7 @@ def test_three_stages_take_rows_of_shares():
         tried(three)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_real_pipeline_is_stamped_and_leaves_no_trace():
     rng = np.random.default_rng(1)
     z = rng.normal(size=1500)

@@ -105,7 +105,6 @@ def test_hazards_and_their_sums():
     assert (told["cumhaz"] <= told["conf_high"]).all()
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("mechanism", ["flat", "tree", "factorisation"])
 def test_intervals_hold_the_curve_of_these_rows_under_fresh_noise(mechanism):
     words = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6, "breaks": 31, "mechanism": mechanism}
@@ -210,7 +209,7 @@ HAZARDS = {
 }
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("hazard", list(HAZARDS))
 @pytest.mark.parametrize(("breaks", "rows"), [(4, 4_000), (None, 1_000)])
 def test_intervals_hold_the_population_on_any_grid(hazard, breaks, rows):

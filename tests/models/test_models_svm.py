@@ -30,7 +30,6 @@ def table(rows=4000, seed=0):
     return {"x": x, "z": z, "label": np.where(right, "right", "left"), "t": ["p"] * rows}
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("mechanism", ["auto", "objective", "output"])
 @pytest.mark.parametrize("adjacency", ["replace", "add-remove"])

@@ -201,7 +201,7 @@ def test_a_pure_guarantee_is_refused():
 
 
 # Intervals that cover 93 % of 300 numbers fail in one run of 10^6.
-@pytest.mark.expensive
+@pytest.mark.product
 def test_intervals_cover_the_population():
     population = people(400_000, 7)
     middle = (np.floor(population["age"] / 10) * 10 + 5).clip(5, 75)

@@ -90,7 +90,7 @@ def test_printed_margins_are_the_sums_of_the_printed_cells(budget):
     assert np.array(table[:2]).sum(axis=0).tolist() == table[2]
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @given(st.data())
 def test_any_table_of_groups_has_counts_that_add_up(data):
     count = data.draw(st.integers(0, 40))
@@ -140,7 +140,6 @@ ODD = (
 )
 
 
-@pytest.mark.many(7)
 @pytest.mark.parametrize("data", ODD)
 @pytest.mark.parametrize("eps", [1e-9, 1.0, 1e9])
 @pytest.mark.parametrize("adjacency", ["replace", "add-remove"])

@@ -189,7 +189,7 @@ def test_it_is_audited(mine):
     assert dp.audit(line.verb, line.pair, runs=64).verdict == "consistent"
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_verb_that_contributing_shows_can_be_used(tmp_path):
     guide = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text("utf-8")
     text = guide.partition("## Add a verb")[2].partition("```python\n")[2].partition("```")[0]

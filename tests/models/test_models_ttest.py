@@ -72,7 +72,6 @@ def test_a_comparison_makes_two_groups():
     assert fit('y ~ (g == "u")').means.params.index.tolist() == [False, True]
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("formula", ["y ~ h", "~ y"])
 @pytest.mark.parametrize("name", FRAMES)
 def test_no_rows_make_it_speak(name, formula):
@@ -89,7 +88,7 @@ def test_a_tiny_budget_prints_no_number():
     assert not any(word.isdigit() for word in words)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_its_size_counts_the_noise_in():
     """Binomial bounds with a false-alarm rate of 1e-6 at 5 %."""
     times, small = 120, 0

@@ -134,7 +134,7 @@ def test_a_ridge_given_to_a_mechanism_is_the_same_as_said_to_the_verb():
     assert (one.release.coefficients == two.release.coefficients).all()
 
 
-@pytest.mark.many(3)
+@pytest.mark.product
 @pytest.mark.parametrize(
     "budget", [{"eps": 1.0}, {"eps": 1.0, "delta": 1e-6}, {"budget": ZCDP(0.1)}]
 )
@@ -173,7 +173,7 @@ def test_a_report_says_what_was_tried_and_what_it_cost(verb):
     assert "worse by a total of" in other
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_it_draws_the_better_ridge_where_rows_tell_of_it():
     with dp.simulation(seed=5):
         fits = [
@@ -213,6 +213,7 @@ def test_persons_and_subsets_and_sites():
     assert both.release.tuning is not None
 
 
+@pytest.mark.product
 def test_a_session_prices_it_as_it_is_charged():
     session = dp.session(table(), codebook=BOOK, budget=dp.ApproxDP(2, 1e-6))
     call = session.call.glm("label ~ x", ridge=TRIED, eps=0.5)
@@ -222,6 +223,7 @@ def test_a_session_prices_it_as_it_is_charged():
     assert session.ledger.entries[0].events == planned.events
 
 
+@pytest.mark.product
 def test_what_needs_intervals_says_why_there_are_none():
     fit = dp.dp_glm("label ~ x", table(), codebook=BOOK, eps=1.0, ridge=TRIED, inference=False)
     with pytest.raises(NotAvailable, match="inference=True"):

@@ -49,7 +49,6 @@ def test_a_huge_budget_gives_the_variances_of_the_complete_rows(relation):
         assert found.bse.iloc[i] == pytest.approx(half / 1.96, rel=0.01)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("name", FRAMES)
 def test_no_rows_make_it_speak(name):
     is_silent(dp_var, name, "y ~ h")
@@ -64,7 +63,7 @@ def test_a_tiny_budget_prints_no_number():
     assert not any(word.isdigit() for word in body(str(found.summary())).split())
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_noise_intervals_cover_the_rows_own_variance():
     """Binomial bound with a false-alarm rate of 1e-6 at 95 %."""
     data, times = table(400), 100

@@ -77,7 +77,7 @@ def test_two_dimensions_have_the_von_mises_law_at_twice_the_angle(kappa):
     assert abs(sines.mean() - mean) < 6 * sines.std() / 50_000**0.5
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("values", [[4.0, 1.0, -2.0], [-5.0, -5.0, -40.0], [0.3, 0.2, 0.1]])
 def test_three_dimensions_agree_with_a_grid(values):
     rotation = special_rotation(3)
@@ -114,7 +114,6 @@ def test_ten_and_fifty_dimensions_have_the_exact_moments(dimension, scale):
     assert largest_z(draws, moments) < LARGEST_Z
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("dimension", [4, 10, 30])
 def test_the_rule_that_divides_is_rejected_by_the_same_moments(dimension):
     values = 0.1 * spectrum(dimension)

@@ -74,20 +74,20 @@ def test_the_rounds_hold_every_pair_once_and_no_coordinate_twice(dimension):
         assert len(set(played.ravel())) == played.size
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_chain_reaches_the_law_of_brute_force_from_a_uniform_start(truth):
     assert truth.shape[1] > 10_000
     drawn = run(uniform_frames(4, 20_000, 2, seeded(82)), FOUR, 25, 83)
     assert largest_z(features(drawn), features(truth)) < LARGEST_Z
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_chain_reaches_the_law_from_the_worst_start(truth):
     start = np.tile(np.eye(4)[:, None, 2:], (1, 20_000, 1))
     assert largest_z(features(run(start, FOUR, 25, 84)), features(truth)) < LARGEST_Z
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_one_sweep_keeps_the_law_and_a_sweep_for_another_law_does_not(truth):
     start = by_rejection(FOUR, 2, 400_000, 85)
     expected = features(truth)
@@ -95,7 +95,7 @@ def test_one_sweep_keeps_the_law_and_a_sweep_for_another_law_does_not(truth):
     assert largest_z(features(run(start.copy(), 1.2 * FOUR, 1, 86)), expected) > LARGEST_Z
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_columns_of_the_chain_are_alike(truth):
     drawn = run(uniform_frames(4, 20_000, 2, seeded(87)), FOUR, 25, 88)
     columns = np.einsum("i,ink->kn", FOUR, drawn**2)
@@ -106,7 +106,7 @@ def test_the_columns_of_the_chain_are_alike(truth):
     assert largest_z(apart[None] ** 2, truly[None] ** 2) < LARGEST_Z
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("values", [[5.0, 1.0, -1.0], [40.0, 40.0, 0.0]])
 def test_the_normal_of_a_plane_is_a_bingham_vector_of_the_opposite_sign(values):
     values = np.array(values)
@@ -125,7 +125,7 @@ def test_the_normal_of_a_plane_is_a_bingham_vector_of_the_opposite_sign(values):
     assert largest_z(columns[:1], columns[1:]) < LARGEST_Z
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("scale", [1e6, 1e12])
 def test_the_public_number_of_sweeps_reaches_a_far_law(scale):
     values = np.where(np.arange(8) < 3, scale, 0.0)
@@ -136,7 +136,7 @@ def test_the_public_number_of_sweeps_reaches_a_far_law(scale):
     assert stats.kstest(outside, stats.gamma(7.5).cdf).pvalue > 1e-7
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_far_apart_energies_move_independently():
     values = 1e8 * 0.1 ** np.arange(6.0)
     frames = run(uniform_frames(6, 3000, 2, seeded(95)), values, SWEEPS, 96)
@@ -203,7 +203,7 @@ def test_a_full_frame_is_uniform():
     assert (exact[0] == flat[0]).all()
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_sequential_law_by_direct_simulation():
     values = np.array([2.5, 1.0, -1.0])
     generator = np.random.default_rng(101)

@@ -16,7 +16,6 @@ SPECTRA = {
 }
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("name", SPECTRA)
 def test_the_public_number_of_sweeps_mixes(name):
     found = mixing(SPECTRA[name], 3, seeded(111), chains=40)

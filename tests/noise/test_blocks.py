@@ -29,7 +29,6 @@ def law(request):
     return request.getfixturevalue(request.param)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("scale", SCALES)
 def test_fast_and_exact_decisions_give_the_same_draws(law, scale):
     table = tabulate(fit_envelope(law(scale)))
@@ -65,14 +64,13 @@ def test_fast_draws_follow_the_law(assert_follows, law, scale):
     assert_follows(draws, law(scale), range(-int(40 * scale) - 2, int(40 * scale) + 3))
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize(("scale", "size"), [(0.3, 16_000), (1.0, 6000), (3.0, 6000), (10.0, 6000)])
 def test_exact_draws_follow_the_law(assert_follows, law, scale, size):
     draws = draw(tabulate(fit_envelope(law(scale))), size, seeded(34), margin=EXACT)
     assert_follows(draws, law(scale), range(-int(40 * scale) - 2, int(40 * scale) + 3))
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("margin", [MARGIN, EXACT])
 def test_wide_blocks_at_a_small_scale_follow_the_law(assert_follows, law, margin):
     envelope = Envelope(law(10.0), 2, 30)

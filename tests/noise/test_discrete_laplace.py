@@ -9,7 +9,7 @@ from dpmodels.noise import discrete_laplace, discrete_laplace_variance, secure, 
 DRAWS = 1_000_000
 
 
-@pytest.mark.many(3)
+@pytest.mark.product
 @pytest.mark.parametrize("scale", [2.0**20, 2.0**43, 3e12])
 def test_large_scales_agree_with_the_laplace_law(scale):
     draws = discrete_laplace(scale, DRAWS, seeded(61))

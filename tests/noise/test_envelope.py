@@ -21,7 +21,6 @@ def _cumulative(envelope):
     return [mpmath.fsum(masses[: index + 1]) / total for index in range(len(masses))]
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("family", ["gaussian_law", "laplace_law"])
 @pytest.mark.parametrize("bits", [64, 224])

@@ -26,7 +26,6 @@ def probabilities(levels, unit):
     return weights / weights.sum()
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize(("levels", "unit"), CASES)
 @pytest.mark.parametrize("margin", [None, 2.0])
 def test_draws_follow_the_law_by_either_path(levels, unit, margin, monkeypatch):
@@ -76,7 +75,7 @@ def test_one_thing_is_always_drawn():
     assert draw_finite(np.array([3], dtype=object), Fraction(1), seeded(1)) == 0
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_ranked_draws_have_the_law_of_one_draw_after_another():
     levels, unit, entropy = CASES[0][0], CASES[0][1], seeded(12)
     ranked = list(permutations(range(len(levels)), 2))

@@ -7,7 +7,7 @@ from dpmodels.noise import seeded
 from dpmodels.noise.blocks import Envelope, Law, exact_proposal, geometric, tail_magnitude
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("rate", [Fraction(1, 5), Fraction(7, 10), Fraction(1), Fraction(5, 3)])
 def test_geometric(assert_follows, rate):
     entropy = seeded(21)
@@ -15,14 +15,14 @@ def test_geometric(assert_follows, rate):
     assert_follows(draws, Law(rate, Fraction(0)), range(int(40 / rate) + 1))
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_geometric_of_a_float_with_many_digits(assert_follows):
     entropy, rate = seeded(22), Fraction(0.3)
     draws = np.array([geometric(rate, entropy) for _ in range(8000)])
     assert_follows(draws, Law(rate, Fraction(0)), range(140))
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize(("sigma", "cut"), [(3.0, 3), (3.0, 6), (0.7, 1), (10.0, 20)])
 def test_gaussian_tail(assert_follows, gaussian_law, sigma, cut):
     law, entropy = gaussian_law(sigma), seeded(23)
@@ -33,7 +33,7 @@ def test_gaussian_tail(assert_follows, gaussian_law, sigma, cut):
     assert_follows(draws, law, range(cut, int(10 * sigma) + cut))
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize(("scale", "cut"), [(3.0, 3), (3.0, 6), (0.7, 1)])
 def test_laplace_tail_is_never_refused(assert_follows, laplace_law, scale, cut):
     law, entropy = laplace_law(scale), seeded(24)

@@ -60,7 +60,7 @@ def test_one_number_compares_consistently_with_several_thresholds():
     assert uniform.length == 64
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_probability_of_below():
     entropy, count = seeded(2), 20_000
     hits = sum(Uniform(0, 0, entropy).below(INVERSE_E) for _ in range(count))

@@ -42,7 +42,7 @@ def both():
     return planned(PAIR)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_every_verb_of_a_session_has_a_call_and_its_result_figures():
     assert set(dir(dp.call)) == set(CALLS)
     world = World(assumed_rows(BOOK), BOOK, adjacency("replace"), 2_000, None)
@@ -96,7 +96,7 @@ def test_the_recommended_division_beats_equal_parts_where_the_optimum_is_known()
     assert next(lines) < next(lines) - 0.01
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_what_is_named_is_identified_as_often_as_the_guess_tells_it_apart():
     calls = {"top": dp.call.select("~ region", k=1)}
     apart = planned(calls, shape={"region": [0.6, 0.3, 0.1]})
@@ -105,7 +105,7 @@ def test_what_is_named_is_identified_as_often_as_the_guess_tells_it_apart():
     assert close.table["identified"].item() < 0.8
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_parts_compose_and_are_words_to_paste(both):
     made = both
     assert sum(own.eps for own in made.budgets.values()) <= 1.0
@@ -116,7 +116,7 @@ def test_parts_compose_and_are_words_to_paste(both):
     assert session.plan(made.calls).fits
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_concentrated_parts_are_written_as_they_are_said():
     made = planned({"wages": PAIR["wages"]}, eps=None, budget=dp.ZCDP(0.05))
     assert made.budgets["wages"].rho == pytest.approx(0.05, rel=1e-3)
@@ -184,7 +184,7 @@ def test_what_is_not_identified_is_said_with_what_would_identify_it():
 SLOW = [pytest.param(own, marks=pytest.mark.slow) for own in ("skewed", "tails", "narrow")]
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("shape", ["zeros", *SLOW])
 def test_predicted_errors_are_those_of_tables_that_are_drawn(shape):
     made = planned({"wages": PAIR["wages"]}, shape=shape, n=2_000)
@@ -203,7 +203,7 @@ def test_neighbours_of_a_guessed_number_and_persons_are_planned_for():
     assert persons.table["noise"].item() > 1.5 * fewer.table["noise"].item()
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_nothing_is_charged_and_no_row_of_a_frame_is_shown():
     public = pd.DataFrame({"wage": [77.777, 12.345] * 300, "age": [31.313, 44.444] * 300})
     ledger = dp.Ledger(1.0)
@@ -258,7 +258,7 @@ def test_what_cannot_be_planned_says_what_to_write(words, kind, told):
     assert isinstance(raised.value, DPModelsError)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_a_session_with_the_planned_share_makes_the_planned_calls():
     made = planned({**PAIR, "counts": dp.call.table("~ sex")}, delta=1e-6)
     rows = {"age": [40.0] * 1_500, "wage": [20.0] * 1_500}

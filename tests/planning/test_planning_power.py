@@ -57,7 +57,7 @@ def test_plans_repeat(plan):
     pd.testing.assert_frame_equal(plan.table, again.table)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_several_numbers_of_rows_are_a_curve(plan):
     words = {**USUAL, "n": [200, 800, 3_000]}
     several = dp.power("wage ~ sex", **words)
@@ -120,7 +120,7 @@ def test_what_is_no_plan_is_refused(changed, told):
         dp.power("wage ~ sex", **{**USUAL, **changed})
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_where_there_are_no_standard_errors_the_eps_is_said_that_gives_some():
     words = {"codebook": BOOK, "n": 1_000, "effect": 0.05}
     plan = dp.power("wage ~ age", eps=0.1, **words)
@@ -133,6 +133,7 @@ def test_where_there_are_no_standard_errors_the_eps_is_said_that_gives_some():
     assert np.isnan(enough.request.enough)
 
 
+@pytest.mark.product
 def test_a_level_without_rows_has_no_price():
     words = {**USUAL, "verb": "table", "effect": 0.1, "shape": {"sex": [1.0, 0.0]}}
     table = dp.power("~ sex", **words).table.set_index("term")
@@ -156,7 +157,7 @@ def test_errors_of_codebooks_and_budgets_are_the_verbs():
         dp.power("wage ~ sex", **{**USUAL, "budget": dp.ZCDP(0.1)})
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("verb", "formula", "words"),
     [

@@ -21,7 +21,7 @@ from tests.planning.test_planning_population import BOOK, CALLS, asking
 NOISELESS = 1e5
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_a_test_without_noise_has_students_power():
     trial = asking("ttest").trial(Cell(400, NOISELESS, 3.0))
     found = trial.expected()
@@ -32,7 +32,7 @@ def test_a_test_without_noise_has_students_power():
     assert without_noise(trial.posed, 400, 0.05)[0] == pytest.approx(exact, abs=0.005)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_a_chi_square_test_without_noise_has_its_power():
     trial = asking("table", runs=120).trial(Cell(900, NOISELESS, 0.1))
     exact = GofChisquarePower().power(0.1, 900, 0.05, n_bins=2)

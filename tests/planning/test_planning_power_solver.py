@@ -43,7 +43,7 @@ def test_the_effect_is_that_of_the_standard_errors_there_are():
     assert np.isnan(_effect_of(spread, 0.95, 0.05))
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_rows_eps_and_effect_belong_together():
     one = asking("ttest", runs=80)
     rows = rows_for(one, 1.0, 3.0, 0.8)
@@ -52,7 +52,7 @@ def test_rows_eps_and_effect_belong_together():
     assert effect_for(one, rows, 1.0, 0.8)["F - M"] == pytest.approx(3.0, rel=0.1)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_dependence_is_found():
     w = effect_for(asking("table", runs=60), 2_000, 1.0, 0.8)
     assert 0.05 < w < 0.1

@@ -26,7 +26,7 @@ def ends(ax):
     }
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_bars_end_at_the_values_first_at_the_top():
     energy, error = bars([ENERGY, ERROR], labels=LABELS)
     assert ends(energy) == pytest.approx(dict(enumerate(ENERGY.values)))
@@ -82,7 +82,6 @@ def test_pale_ones_have_another_colour():
     assert colours[3] != colours[0]
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("values", [[0.0, 0.0], [np.nan, np.nan], [-1.0, 0.0]])
 @pytest.mark.parametrize("log", [False, True])
 def test_nothing_to_draw_is_drawn(values, log):

@@ -49,7 +49,7 @@ def test_origin_and_arrows_are_inside():
         assert side.max() < high
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_sixty_names_do_not_cover_each_other():
     ax = biplot(make_table(60, 4), np.ones(4))
     left_out = int(ax.get_title(loc="left").split(" of 60 ")[0])

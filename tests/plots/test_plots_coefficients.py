@@ -82,7 +82,7 @@ def test_models_differ_by_mark_and_a_term_that_one_lacks_is_left_out():
     assert "second: age 1.2 (0.7 to 1.7); C(" in alt_text(ax)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_sixty_terms_and_one_are_readable():
     names = [f"variable number {number}" for number in range(60)]
     many = coefficients([model(values=np.linspace(-1, 1, 60))], labels=names, title="")

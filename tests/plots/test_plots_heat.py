@@ -27,7 +27,6 @@ def tick_labels(axis):
     return [t.get_text() for t in axis.get_ticklabels()]
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("size", [1, 4, 10])
 def test_a_small_matrix_shows_its_values(size):
     table = make_square(size)
@@ -41,7 +40,7 @@ def test_a_small_matrix_shows_its_values(size):
     assert_readable(ax, ax.get_xticklabels())
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("size", [12, 60, 300])
 def test_a_large_matrix_has_a_colour_bar(size):
     ax = heat(make_square(size), label="Covariance")

@@ -59,7 +59,7 @@ def test_blue_is_positive_in_both_pictures():
     assert bar[2] > bar[0]
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_sixty_variables_all_have_names():
     ax = loadings(make_table(60, 10))
     assert len(tick_labels(ax.yaxis)) == 60

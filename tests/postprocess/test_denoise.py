@@ -51,7 +51,6 @@ def squared_errors(truth, off, runs, rng, cap=None):
     return found
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("name", truths(60))
 @pytest.mark.parametrize("ratio", [0.05, 0.2, 0.5, 1.0, 3.0])
 def test_auto_is_not_worse_than_spiked_or_invariant(name, ratio):
@@ -63,7 +62,6 @@ def test_auto_is_not_worse_than_spiked_or_invariant(name, ratio):
     assert found["auto"] <= 1.05 * min(found["spiked"], found["invariant"]) + 16 * off**2
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("name", ["power 1", "exponential", "spike and floor", "half flat"])
 @pytest.mark.parametrize("ratio", [0.1, 0.5, 1.0])
 def test_auto_comes_near_the_best_values(name, ratio):
@@ -111,7 +109,6 @@ def test_no_rule_leaves_everything_as_it_is():
     assert denoise(matrix, 1.0, None, 0.1) is matrix
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("rule", RULES)
 @given(values=spectra, off=scales, cap=caps)
 @example(values=np.array([1.0, 2.0**-24, 0.0, 0.0, 0.0]), off=1.0, cap=1.0)
@@ -123,7 +120,6 @@ def test_values_are_feasible_and_keep_their_order(rule, values, off, cap):
     assert np.all(np.diff(falling) <= 1e-9 * (1 + falling[0]))
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("rule", RULES)
 @given(values=spectra, off=scales)
 def test_equal_values_stay_equal(rule, values, off):
@@ -131,7 +127,6 @@ def test_equal_values_stay_equal(rule, values, off):
     np.testing.assert_allclose(doubled[::2], doubled[1::2], rtol=1e-6, atol=1e-6 * off)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("rule", RULES)
 @given(values=spectra, off=scales, cap=caps, seed=st.integers(0, 99))
 def test_order_of_the_values_does_not_matter(rule, values, off, cap, seed):
@@ -141,7 +136,6 @@ def test_order_of_the_values_does_not_matter(rule, values, off, cap, seed):
     np.testing.assert_allclose(turned, found[turn], rtol=1e-6, atol=1e-6 * off)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("rule", RULES)
 @given(values=spectra, off=scales, power=st.integers(-20, 20))
 def test_unit_of_measurement_does_not_matter(rule, values, off, power):

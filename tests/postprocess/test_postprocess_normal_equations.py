@@ -43,7 +43,7 @@ def test_without_a_constant_the_origin_is_that_of_the_columns():
     assert least_squares(asked(shift=shift), -math.inf) == pytest.approx(plain, rel=1e-9)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_laws_of_the_noise_are_those_of_drawn_noise():
     own, rng = asked(), np.random.default_rng(7)
     g, weights = rng.normal(size=5), rng.normal(size=(5, 5))

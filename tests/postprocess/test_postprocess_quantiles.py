@@ -51,7 +51,6 @@ def test_the_noise_in_an_excess_is_what_least_squares_makes_of_all_nodes(cells, 
     ).all(), "counts of nodes make no sum noisier"
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 @pytest.mark.parametrize("noise_sd", [0.1, 8.0])
 def test_intervals_cover_quantiles_of_atoms(law, noise_sd):

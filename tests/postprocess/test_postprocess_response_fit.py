@@ -116,6 +116,7 @@ def test_answers_beyond_all_probabilities_have_no_corrected_fit():
     assert np.isnan(fitted(rows).covariance).all()
 
 
+@pytest.mark.product
 def test_the_corrected_score_has_the_truths_target_where_the_model_is_wrong():
     """Means of 60 fits: beyond 5.5 standard errors at a rate of 1e-7 for 3 coefficients."""
     rng, gaps = np.random.default_rng(8), {CorrectedRows: [], ResponseRows: []}

@@ -46,7 +46,7 @@ def rounds_of(values, column, sd, rng):
     return first, CellCounts(finer, counted(values, finer, noise, rng), noise)
 
 
-@pytest.mark.many(7)
+@pytest.mark.product
 @pytest.mark.parametrize("name", SHAPES)
 def test_nearly_all_rows_are_inside_a_range_that_is_not_much_longer(name):
     # At this noise 2 % of columns may miss; of 8 more than 4 do with probability below 2e-7.
@@ -63,7 +63,6 @@ def test_nearly_all_rows_are_inside_a_range_that_is_not_much_longer(name):
     assert missed <= 4
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("name", SHAPES)
 def test_with_little_noise_few_rows_are_beyond(name):
     draw, column = SHAPES[name]
@@ -80,7 +79,7 @@ def test_with_little_noise_few_rows_are_beyond(name):
         assert low % 1 == high % 1 == 0
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("rows", [0, 300])
 def test_noise_alone_tells_of_nothing(rows):
     # Cells that noise alone tells of: 1e-3 in either round; more than 2 of 6, below 1e-6.

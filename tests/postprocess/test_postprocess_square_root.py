@@ -39,7 +39,7 @@ def test_the_inverse_is_that_of_the_matrix(cells):
     np.testing.assert_allclose(product(series, inverse(series)), np.eye(cells)[0], atol=1e-6)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_counts_are_solved_far_below_their_noise():
     """Of a hundred million rows over ninety years, with noise of a row at least."""
     cells = 2**15

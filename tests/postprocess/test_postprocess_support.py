@@ -27,6 +27,7 @@ def test_in_a_large_ball_it_is_the_best_corner(drawn):
     assert support(direction, lower, upper, 100.0) == pytest.approx((corners @ direction).max())
 
 
+@pytest.mark.product
 @settings(max_examples=100, deadline=None)
 @given(SIDES, st.floats(0.05, 1.2))
 def test_no_point_of_both_lies_further_and_one_lies_there(drawn, share):
@@ -54,6 +55,7 @@ def test_without_a_direction_it_is_zero():
     assert support(np.zeros(2), np.array([-1.0, 0.0]), np.array([1.0, 3.0]), 0.5) == 0.0
 
 
+@pytest.mark.product
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.floats(0.1, 3), st.floats(0.1, 3)), min_size=1, max_size=5), NUMBERS)
 def test_the_longest_row_is_the_linear_programmes(drawn, radius):

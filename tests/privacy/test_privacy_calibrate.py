@@ -131,7 +131,7 @@ def test_delta_and_eps_invert_each_other(multiplier, share):
     )
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @given(eps=st.floats(1e-3, 50), multiplier=st.floats(0.05, 20), more=st.floats(1.001, 3))
 @settings(max_examples=200, deadline=None)
 def test_delta_falls_with_eps_and_with_noise(eps, multiplier, more):

@@ -42,6 +42,7 @@ def test_bounded_range_pairs_obey_their_conversion(eps, order):
         assert renyi / (order - 1) <= order * bounded_range_to_zcdp(eps) * (1 + 1e-9)
 
 
+@pytest.mark.product
 @given(st.floats(-10, 6), st.floats(-200, -0.01))
 @settings(max_examples=200, deadline=None)
 def test_the_conversion_is_above_the_gaussian_and_below_the_simple_bound(rho, delta):

@@ -40,7 +40,6 @@ def moves(draw, many):
     )
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("kind", ["", "zcdp", "steps"])
 @pytest.mark.parametrize("share", [0.0, 0.4])
 @pytest.mark.parametrize("guarantee", GUARANTEES[:2])
@@ -55,7 +54,7 @@ def test_the_attack_reaches_what_is_held(guarantee):
     assert attack.value(3) >= guarantee.delta * (1 - 1e-6)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("rule", [Tight, Either])
 def test_the_attack_finds_rules_that_are_no_filters(rule):
     own = rule(ApproxDP(1.0, 1e-6))

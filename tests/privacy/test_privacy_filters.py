@@ -107,7 +107,6 @@ def value_after_responses(own, first, count, most):
     return float(values[0])
 
 
-@pytest.mark.many(9)
 @pytest.mark.parametrize("guarantee", GUARANTEES)
 @pytest.mark.parametrize("kind", ["", "gaussian", "zcdp"])
 @pytest.mark.parametrize("share", [0.0, pytest.param(0.4, marks=pytest.mark.product)])
@@ -119,7 +118,7 @@ def test_two_stages_and_sixteen(guarantee, kind, share):
             assert value <= guarantee.delta * (1 + 2e-6)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_many_small_answers_and_a_free_last_one():
     for kind in ("", "zcdp"):
         own = Filter(ApproxDP(1.0, 1e-6), kind=kind)
@@ -154,7 +153,6 @@ def gaussian_step(values, mu):
     return after
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("guarantee", [ApproxDP(0.5, 0.05), ApproxDP(1.0, 1e-3)])
 @pytest.mark.parametrize("share", [0.0, 0.4])
 def test_gaussian_answers_and_then_anything(guarantee, share):
@@ -203,7 +201,7 @@ def test_pure_releases_before_others_leave_the_rest(guarantee, part):
     assert not own.holds(own.plus(before, [more]))
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @settings(max_examples=200, deadline=None)
 @given(
     st.sampled_from([*GUARANTEES, PureDP(1.0), ZCDP(0.1)]),

@@ -319,7 +319,7 @@ def test_a_label_with_a_line_break_forges_no_line():
     assert "\x1b" not in repr(ledger)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_many_distinct_charges_cost_as_much_last_as_first():
     ledger, times = Ledger(eps=1e6, delta=1e-6), []
     for number in range(4000):

@@ -96,7 +96,7 @@ def survives(sound, path, times, seed):
             holds(Ledger.open(path), path, spoilt, was, released)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_a_damaged_file_never_holds_less_than_was_spent(sound, tmp_path):
     survives(sound, tmp_path / "study.ledger", 60, 1)
 
@@ -182,7 +182,7 @@ def raised(sound, path, times, seed):
     return found
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_a_ledger_that_was_rewritten_raises_errors_of_the_package(sound, tmp_path):
     """KeyError, TypeError and RecursionError left `register` and `charge`."""
     assert raised(sound, tmp_path / "study.ledger", 80, 3) == set()

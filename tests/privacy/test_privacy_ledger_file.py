@@ -133,7 +133,7 @@ def attempts(path, times, go):
             ledger.released(spend(ledger, 0.01), "d")
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_processes_cannot_overspend_together(path):
     ledger = Ledger.open(path, eps=0.4, new=True)
     go = SPAWN.Event()

@@ -30,7 +30,7 @@ def spend(ledger, eps=0.001, **words):
     return ledger.charge([PureEvent(eps)], adjacency="replace", **words)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_reading_the_file_in_the_same_process_drops_no_lock(path):
     """SQLite's locks were dropped: 21 duplicate numbers in 464 charges."""
     Ledger.open(path, eps=1000.0, new=True)

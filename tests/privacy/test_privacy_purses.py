@@ -147,7 +147,7 @@ def _spend(path, name):
     return accepted
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_processes_overspend_neither_purse_nor_table(tmp_path):
     file = tmp_path / "l"
     ledger = Ledger.open(file, eps=1.0, new=True)

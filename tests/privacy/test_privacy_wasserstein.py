@@ -27,7 +27,7 @@ def by_couplings(one, other):
     raise AssertionError
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_it_is_the_least_distance_of_any_coupling():
     rng = np.random.default_rng(6)
     for _ in range(25):

@@ -81,7 +81,7 @@ def test_uncertain_numbers_err_by_less_than_their_noise(value, sd):
     assert len(digits) <= 6
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @examples
 @given(finite, sds)
 def test_a_value_under_its_noise_shows_few_digits(value, sd):

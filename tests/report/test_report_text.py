@@ -114,7 +114,7 @@ def test_no_line_is_longer_than_100(columns, cell):
     assert text.split().count("-0.707") == columns
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @examples
 @given(words, st.lists(st.tuples(words, words), max_size=5), words, words, words, words)
 def test_no_text_makes_a_line_longer_than_100(title, facts, head, label, cell, note):

@@ -96,7 +96,6 @@ def test_results_without_intervals_say_where_there_are_some(name, instead):
             getattr(fit, word)()
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("name", FORMS)
 def test_the_noise_of_a_number_has_one_name(name):
     fit = fitted(FORMS[name])

@@ -30,7 +30,7 @@ sys.stdout.buffer.write(printed[0].encode("utf-8"))
 """
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_threads_of_a_fresh_process_print_a_pickled_result_at_once():
     book = dp.codebook(income=(0, 250_000), sex=["F", "M"])
     rows = {"income": [30e3, 81e3] * 500, "sex": ["F", "M"] * 500}

@@ -101,6 +101,7 @@ def test_notes_of_several_reports_are_printed_once():
     assert separated([alone]) == ((alone,), ())
 
 
+@pytest.mark.product
 def test_a_disclosure_prints_common_notes_once():
     fits = [dp.dp_mean("~ age", ROWS, codebook=BOOK, eps=eps, rows=3) for eps in (1.0, 2.0)]
     text = " ".join(dp.disclosure(fits).as_markdown().split())

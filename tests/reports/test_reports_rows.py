@@ -30,7 +30,7 @@ def test_no_more_rows_are_complete_than_there_are():
     assert complete_text(9_828.0, 8.0, 9_822) == complete_rows(9_828.0, 8.0, 9_822)
 
 
-@pytest.mark.many(3)
+@pytest.mark.product
 @pytest.mark.parametrize("form", forms("counted").values(), ids=lambda form: form.id)
 def test_no_table_prints_more_rows_than_the_public_number(form):
     # Half of the releases have more complete rows than rows: false alarm of none 2 ** -20.

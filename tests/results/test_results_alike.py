@@ -30,7 +30,6 @@ def lengths(fit):
     return (ends["upper"] - ends["lower"]).to_numpy()
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("name", ALIKE)
 def test_any_four_rows_make_intervals_twice_as_long(name):
     """Cauchy and Schwarz: of m rows that are one, a sum varies m times as much."""
@@ -133,7 +132,7 @@ def test_delta_is_held_against_the_number_of_persons():
     assert "single persons" in text(dp.dp_cov("~ age + wage", panel(), person="id", **words))
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_found_bounds_and_levels_count_persons(tmp_path):
     words = {"eps": 50.0, "person": "id"}
     data = panel()

@@ -59,7 +59,7 @@ def lengths(fit, rows):
     return np.linalg.norm(fit.call.scaled(fit.coder(rows)), axis=0)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @settings(max_examples=30, deadline=None)
 @given(st.sampled_from(range(len(FITS))), st.tuples(FREE, FREE, FREE), st.sampled_from("uvw"))
 def test_every_row_lies_in_the_bounds(which, numbers, kind):

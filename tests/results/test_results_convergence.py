@@ -85,7 +85,7 @@ def test_a_disclosure_report_says_it_wherever_it_states_the_guarantee(study):
     assert text.count(CAVEAT.removeprefix("if ")) >= 4
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_a_session_says_it_and_exact_draws_do_not():
     study = dp.session(rows(), BOOK, eps=100.0)
     study.pca("~ .", ncomp=2, mechanism="ppca", eps=20.0)

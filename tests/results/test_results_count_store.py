@@ -9,7 +9,6 @@ import dpmodels as dp
 CASES = forms("printed")
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_read_back_is_the_same(case, tmp_path):
     budget = CASES[case].options.get("budget")

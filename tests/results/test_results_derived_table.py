@@ -37,14 +37,12 @@ def check_columns(fit, table):
     assert not table[keys].duplicated().any()
 
 
-@pytest.mark.many(7)
 @pytest.mark.parametrize("name", STORED)
 def test_every_table_has_the_same_columns_after_its_keys(name):
     fit = fitted(STORED[name])
     check_columns(fit, fit.tidy())
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("name", STORED)
 def test_intervals_of_the_table_are_those_of_the_result(name):
     fit = fitted(STORED[name])
@@ -95,7 +93,6 @@ def check_units(table):
     return error[sampled]
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("name", STORED)
 def test_a_row_is_in_one_unit_and_has_a_standard_error_with_its_interval(name):
     fit = fitted(STORED[name])
@@ -107,7 +104,6 @@ def test_a_row_is_in_one_unit_and_has_a_standard_error_with_its_interval(name):
     assert errors.isna().all() if without else errors.notna().all()
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("eps", [0.1, 0.5, 2.0, 8.0, 50.0])
 @pytest.mark.parametrize("mechanism", ["auto", "objective", "gradients"])
 def test_logits_have_standard_errors_where_identified(mechanism, eps):
@@ -130,7 +126,6 @@ def test_intervals_of_counts_are_those_of_shares_times_the_complete_rows():
     assert fit.to_dataset()["proportion_low"].attrs == {}
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("name", STORED)
 def test_a_dataset_has_the_numbers_of_the_table_and_what_the_release_is(name):
     fit = fitted(STORED[name])

@@ -12,7 +12,6 @@ from dpmodels.results.store import Saved, open_saved, replay
 FILES = sorted((Path(__file__).parent / "format_1").glob("*.nc"))
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_file_of_the_first_format_prints_what_it_printed_then(path, tmp_path):
     printed = path.with_suffix(".txt").read_text("utf-8")

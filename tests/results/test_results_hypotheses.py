@@ -46,7 +46,6 @@ def cov(plain, names):
     return plain.cov_params().loc[list(names), list(names)].to_numpy()
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("formula", ["y ~ g * h + x", "y ~ x * g + h", "y ~ C(g, Sum) * h * x"])
 def test_type_two_is_the_difference_of_sums_of_squares(formula):
     plain, law, terms = same_numbers(formula)
@@ -140,6 +139,7 @@ def test_the_table_says_the_type_and_what_is_lost(fits):
     assert "not identified" in str(lost.summary())
 
 
+@pytest.mark.product
 def test_a_fit_without_a_law_refuses_with_the_reason():
     fit = dp.dp_glm("yes ~ x", ROWS, mechanism="output", **HUGE)
     for ask in (lambda: fit.t_test("x"), lambda: fit.wald_test("x"), fit.anova):

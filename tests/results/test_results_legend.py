@@ -26,7 +26,6 @@ WORDS = {"eps": 2.0, "delta": 1e-6}
 FORMS = forms("labelled")
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("name", FORMS)
 def test_every_report_says_labels_and_units_and_every_tidy_table_labels(name):
     fit = FORMS[name].ask(ROWS, codebook=BOOK, delta=1e-6)
@@ -40,6 +39,7 @@ def test_every_report_says_labels_and_units_and_every_tidy_table_labels(name):
     assert "Labels" not in str(bare.summary())
 
 
+@pytest.mark.product
 def test_labels_of_coded_columns_are_those_of_their_variables():
     formula = 'wage ~ sex + log(age + 1) + age:sex + Q("net pay")'
     fit = dp.dp_lm(formula, ROWS, codebook=BOOK, **WORDS)

@@ -247,7 +247,6 @@ def test_the_picture_shows_both_intervals(fit, lost):
 WAYS = [{}, {"weights": "w"}, {"mechanism": "adassp"}, {"delta": 0.0}, {"adjacency": "add-remove"}]
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("words", WAYS, ids=str)
 @pytest.mark.parametrize("formula", [FORMULA, "wage ~ 0 + educ", "wage ~ 1"])
 def test_what_is_read_back_is_the_same(table, tmp_path, formula, words):

@@ -103,7 +103,7 @@ def test_contrasts_stay_where_the_first_level_is_empty():
     assert contrast["upper"] - contrast["lower"] < 0.5
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("words", [{}, {"delta": 0.0, "eps": 3.0}], ids=str)
 def test_intervals_beside_empty_and_rare_levels_cover(words):
     truth = np.array([MEANS[0], *(MEANS[1:5] - MEANS[0]), 0.5])
@@ -132,7 +132,7 @@ def many():
     return fit, means, np.bincount(at)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_forty_levels_say_what_their_means_say(many):
     fit, means, counts = many
     large = np.flatnonzero(counts >= 1_000)
@@ -193,7 +193,6 @@ ODD = {
 }
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("kind", ODD)
 @pytest.mark.parametrize("words", [{}, {"eps": 1e-3}, {"delta": 0.0}, {"eps": 1e6}], ids=str)
 @pytest.mark.parametrize("formula", ["y ~ g*x", "y ~ 0 + g:h", "y ~ C(g, Sum) + x"])

@@ -68,7 +68,7 @@ def test_margins_are_those_of_statsmodels(family):
     assert own[numbers].to_numpy() == pytest.approx(theirs.to_numpy(), rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_levels_and_bends_are_differences_and_slopes_of_predictions():
     """By numerical derivatives of the effects themselves, of terms that bend and interact."""
     right = "g * x + I(x ** 2) + C(k)"
@@ -301,7 +301,7 @@ def same(found, wanted):
     np.testing.assert_allclose(found, wanted, atol=5e-3 * np.ptp(wanted))
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_where_intervals_are_searched_for_those_of_combinations_are_too():
     with dp.simulation(seed=1):
         fit = weak_moments(3)

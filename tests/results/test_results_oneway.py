@@ -35,7 +35,7 @@ def test_a_huge_budget_gives_the_classical_table():
     assert own["term"].tolist() == ["g", "Residuals"]
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_p_values_are_uniform_where_the_means_are_equal():
     rng = np.random.default_rng(2)
     made = [moments(table(rng, 1_500, 0.0), seed, eps=2.0) for seed in range(40)]
@@ -44,7 +44,7 @@ def test_p_values_are_uniform_where_the_means_are_equal():
     assert kstest(pvalues, "uniform").pvalue > 1e-6
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_sums_of_squares_are_as_far_off_as_their_noise():
     rows = table(np.random.default_rng(3), 4_000, 10.0)
     exact = moments(rows).aov("y ~ g").tidy()["sumsq"].to_numpy()

@@ -116,7 +116,7 @@ def test_the_grid_begins_where_no_slope_is_left(exact):
     assert ridge.df.iloc[[0, -1]].to_numpy() == pytest.approx([0, 4], abs=0.02)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_slopes_of_noise_are_not_kept():
     rows = made(slopes=(0, 0, 0, 0))
     runs = [not released(seed, rows=rows, eps=3.0).lasso_path().kept for seed in range(30)]

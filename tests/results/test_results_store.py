@@ -73,7 +73,6 @@ def saved(tmp_path_factory):
     return open_saved(path)
 
 
-@pytest.mark.many(9)
 def test_what_is_read_back_is_the_same_to_the_last_bit(fit, tmp_path):
     fit.save(tmp_path / "fit.nc")
     again = dp.load(tmp_path / "fit.nc")
@@ -85,7 +84,6 @@ def test_what_is_read_back_is_the_same_to_the_last_bit(fit, tmp_path):
     assert result_bytes(again) == result_bytes(fit)
 
 
-@pytest.mark.many(9)
 def test_what_is_pickled_or_copied_is_the_same(fit):
     for again in (pickle.loads(pickle.dumps(fit)), copy(fit), deepcopy(fit)):
         assert type(again) is type(fit)
@@ -94,7 +92,6 @@ def test_what_is_pickled_or_copied_is_the_same(fit):
         assert str(again.summary()) == str(fit.summary())
 
 
-@pytest.mark.many(7)
 def test_every_result_has_a_reading_in_every_format(fit):
     told, plain = fit.summary(reading=True), fit.summary()
     begins = "Reading: by "

@@ -51,13 +51,14 @@ def disagreements(ledger, draw, calls=6):
     return wrong
 
 
-@pytest.mark.many(3)
+@pytest.mark.product
 @pytest.mark.parametrize("block", range(8))
 def test_200_random_sessions_accept_what_they_say_is_left(block):
     draw = random.Random(block)
     assert sum(disagreements(session_ledger(draw), draw) for _ in range(25)) == 0
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("rule", [None, "gaussian", "zcdp"])
 def test_other_ledgers_accept_what_is_left(rule):
     draw = random.Random(1)
@@ -74,6 +75,7 @@ def test_without_delta_the_rest_is_left(total):
     assert session.left.describe() == f"{session.left.unit} = {amount:g}"
 
 
+@pytest.mark.product
 def test_the_bill_of_three_calls_is_the_same_in_all_orders():
     calls = {"lm": ("wage ~ age", 0.5), "glm": ("sex ~ age", 0.5), "hist": ("~ age", 1.0)}
     bills = []

@@ -23,6 +23,7 @@ def calls(session):
     ]
 
 
+@pytest.mark.product
 def test_a_plan_is_what_the_calls_then_cost():
     session = study()
     plan = session.plan(calls(session))
@@ -48,6 +49,7 @@ def test_no_row_is_read_for_a_price(monkeypatch):
         session.mean("~ age", eps=0.1)
 
 
+@pytest.mark.product
 def test_a_plan_for_a_number_of_rows_says_what_will_be_identified():
     session = study()
     asked = [("table", "~ sex", {"eps": 0.1}), ("lm", "wage ~ age + sex", {"eps": 0.1, "delta": 0})]
@@ -85,7 +87,7 @@ def test_charged_as_one_a_plan_costs_the_tight_total():
     assert plan.announced.amount < 0.8 * total < 0.8 * 0.5 * 60 * 0.02
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_parts_of_a_split_are_planned_as_they_will_be_charged():
     session = study()
     session.split(3)

@@ -208,6 +208,7 @@ def test_persons_and_subsets_are_said_once():
     assert session.register()["person"].tolist() == ["person (at most 2 rows)"]
 
 
+@pytest.mark.product
 def test_any_rows_together_are_charged_and_priced_as_a_group():
     session = dp.session(PANEL, YEARS, eps=2.0, delta=1e-6, rows=4)
     plan = session.plan([("pca", "~ age", {"eps": "1/2"}), ("mean", "~ age", {"eps": "1/1"})])
@@ -270,7 +271,7 @@ def test_nothing_of_a_session_can_be_set():
             session.split(parts)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_charges_do_not_depend_on_rows():
     """The same calls on other rows are priced and charged the same, shares included."""
     spent = []

@@ -40,7 +40,6 @@ def test_what_is_no_share_is_refused(written):
         fraction("share", written)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("calls", FIVE.values(), ids=FIVE)
 @pytest.mark.parametrize("whole", WHOLES, ids=str)
 def test_five_fifths_fit_and_spend_all(whole, calls):
@@ -55,7 +54,7 @@ def test_five_fifths_fit_and_spend_all(whole, calls):
         session.mean("~ age")
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_parts_fit_whatever_rule_the_ledger_was_opened_with():
     for words in ({"rule": "zcdp"}, {"pure": 0.5}):
         session = study(ledger=dp.Ledger(eps=2.0, delta=1e-6, **words))
@@ -67,6 +66,7 @@ def test_parts_fit_whatever_rule_the_ledger_was_opened_with():
         assert not session.ledger.forecast([[GaussianEvent(1e3)]])[0].fits
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("whole", WHOLES, ids=str)
 def test_parts_of_calls_alike_are_equal(whole):
     session = study(budget=whole)
@@ -136,7 +136,7 @@ def test_of_nothing_there_is_no_share():
         session.table("~ sex", eps=0.1)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_what_rounding_leaves_of_a_spent_ledger_is_no_budget():
     session = study(eps=2.0, delta=1e-6)
     session.split(2)
@@ -158,6 +158,7 @@ def test_where_the_price_jumps_the_share_is_kept():
     assert 0.2999 < found.eps < 0.3
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("words", [{"eps": 0.5}, {"eps": "1/4"}, {"share": 0.5}])
 def test_levels_do_not_take_all_delta_unasked(words):
     session = study(eps=2.0, delta=1e-6)

@@ -66,7 +66,7 @@ def test_main_job_prints_the_readme_table(capsys):
     assert "eps = 1, delta = 1e-06" in printed
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_module_runs_in_a_fresh_process(tmp_path):
     command = [sys.executable, "-m", "dpmodels"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
@@ -75,7 +75,7 @@ def test_module_runs_in_a_fresh_process(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("mechanism", ["ppca", "shells"])
 def test_other_mechanisms_and_unit_rows(job, mechanism, capsys):
     page, saved = job / "fit.html", job / "fit.nc"
@@ -97,7 +97,7 @@ def test_pca_of_a_file(job, data, capsys):
     assert err == ""
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_all_outputs_are_written(job, capsys):
     targets = {name: job / f"out.{name}" for name in ("text", "html", "latex", "markdown", "save")}
     extra = [word for name, path in targets.items() for word in (f"--{name}", str(path))]
@@ -173,7 +173,7 @@ def few_audits(monkeypatch):
     return asked
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_audit_prints_and_writes_a_table(few_audits, tmp_path, capsys):
     page = tmp_path / "audit.html"
     assert main(["audit", "--html", str(page)]) == 0
@@ -189,7 +189,7 @@ def test_audit_refuses_before_it_runs(capsys):
     assert "--text" in capsys.readouterr().err
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_audit_of_exhibits_ends_in_status_1_if_one_is_not_flagged(monkeypatch, capsys):
     few = {"exact_count": EXHIBITS["exact_count"]}
     monkeypatch.setattr("exhibits.EXHIBITS", few)
@@ -230,7 +230,7 @@ def combine_words(job, *more):
     return ["combine", *(str(job / f"{site}.json") for site in SITES), *more]
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("protocol", "words_of_it"),
     [("full", ()), ("dpdispca", ("--R", "3")), ("cape", ("--colluders", "0")), ("secure_sum", ())],
@@ -256,7 +256,7 @@ def test_three_sites_combine_by_files(three, protocol, words_of_it, capsys):
         assert "already exists" in capsys.readouterr().err
 
 
-@pytest.mark.many(7)
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("verb", "formula", "more", "title"),
     [
@@ -282,7 +282,6 @@ def test_other_verbs_of_sites(three, verb, formula, more, title, capsys):
     assert page.is_file()
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -38,7 +38,7 @@ def test_a_verb_reads_a_table(folder, capsys, monkeypatch):
     assert "~ x" in capsys.readouterr().out
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_a_study_reads_a_table_beside_its_file(folder, capsys):
     data = "sqlite:///data%20%231/rows.db?table=visits"
     (folder / "study.toml").write_text(STUDY.format(data=data))

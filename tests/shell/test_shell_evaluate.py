@@ -11,7 +11,7 @@ from dpmodels.__main__ import main
 QUICK = ("--repeats", "2", "--scale", "100", "--eps", "1")
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_page_and_the_table_are_written(tmp_path, capsys):
     np.savez(tmp_path / "public.npz", first=np.arange(1, 17), second=np.ones(16))
     words = ["evaluate", str(tmp_path / "a.html"), "--tables", str(tmp_path / "public.npz"), *QUICK]
@@ -25,7 +25,7 @@ def test_the_page_and_the_table_are_written(tmp_path, capsys):
     assert "mwem" in (tmp_path / "a.md").read_text("utf-8")
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_two_axes_have_algorithms_of_their_own(tmp_path, capsys):
     np.savez(tmp_path / "public.npz", map=np.ones((4, 4)))
     words = ["evaluate", str(tmp_path / "a.html"), "--tables", str(tmp_path / "public.npz"), *QUICK]
@@ -33,7 +33,7 @@ def test_two_axes_have_algorithms_of_their_own(tmp_path, capsys):
     assert "quadtree" in capsys.readouterr().out
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_all_that_fit_are_compared_where_none_are_named(tmp_path, capsys):
     np.savez(tmp_path / "public.npz", line=np.ones(4))
     words = ["evaluate", str(tmp_path / "a.html"), "--tables", str(tmp_path / "public.npz"), *QUICK]
@@ -47,7 +47,7 @@ def test_all_that_fit_are_compared_where_none_are_named(tmp_path, capsys):
     assert "gaussian" in more
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_without_the_source_tree_mechanisms_of_dp_hist_are_compared(tmp_path, monkeypatch, capsys):
     monkeypatch.delitem(sys.modules, "benchmarks.algorithms", raising=False)
     monkeypatch.setattr(source_tree, "ROOT", tmp_path)

@@ -56,7 +56,6 @@ def test_a_file_is_written_over_only_by_force(job, capsys):
     assert target.read_text() == capsys.readouterr().out
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("name", ["data.csv", "hard.csv", "link.csv", "cb.json", "around/data.csv"])
 @pytest.mark.parametrize("option", ["--text", "--html", "--save"])
 def test_what_is_read_is_not_written_over_even_by_force(job, option, name, capsys):

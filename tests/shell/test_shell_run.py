@@ -54,7 +54,7 @@ def ledger(job):
     return dp.Ledger.open(job.folder / "report" / "study.ledger")
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_a_study_is_priced_made_and_written(job):
     before = sorted(path.name for path in job.folder.iterdir())
     status, priced, _ = job(command="plan")
@@ -88,7 +88,7 @@ def test_a_study_is_priced_made_and_written(job):
     assert "index.html: all tables" in printed
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_plan_is_printed_before_the_first_charge_unless_silenced(job, monkeypatch):
     events = []
     printed, charged = study_run.tell, dp.Ledger.charge
@@ -112,7 +112,7 @@ def test_a_release_to_pay_for_again_is_one_of_the_study(job):
     assert not (job.folder / "report").exists()
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_a_study_run_again_spends_nothing_and_asks_what_is_new(job):
     assert job(release=[MEANS])[0] == 0
     first = (job.folder / "report" / "means.txt").read_bytes()
@@ -126,7 +126,7 @@ def test_a_study_run_again_spends_nothing_and_asks_what_is_new(job):
     assert len(ledger(job).entries) == 2
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_what_was_paid_for_and_is_not_here_is_asked_again_only_by_name(job):
     assert job(release=[MEANS])[0] == 0
     out = job.folder / "report"
@@ -155,7 +155,6 @@ def changed(section, **words):
     return {name: own[name] for name in ("study", "release")}
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize(
     ("given", "told"),
     [
@@ -252,7 +251,7 @@ def test_a_ledger_that_somebody_else_charges_stops_a_study(job, monkeypatch):
     assert [one.label for one in ledger(job).entries] == ["dp_mean a ~ g", ""]
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_what_is_charged_between_what_was_judged_and_what_is_asked_stops_a_study(job, monkeypatch):
     assert job(release=[MEANS])[0] == 0
     own = study_run.price_releases
@@ -276,7 +275,7 @@ def test_two_processes_make_no_study_in_one_folder(job):
     assert job(release=[MEANS])[0] == 0
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_shares_and_words_of_toml_are_those_of_the_verbs(job):
     bins = {"name": "bins", "verb": "hist", "formula": "~ a", "breaks": [0, 0.5, 1]}
     axes = {"name": "axes", "verb": "pca", "formula": "~ a + b", "scale": "none", "share": "1/2"}
@@ -294,14 +293,14 @@ def test_the_example_of_the_help_is_a_study(capsys):
     assert list(held) == ["study", "release", "table", "disclosure"]
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_errors_are_foretold_of_guessed_rows(job):
     status, printed, _ = job("--n", "2000", command="plan", release=[MEANS])
     assert status == 0
     assert "2,000" in printed
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_a_study_that_says_how_many_rows_there_are_is_planned_with_them(job):
     study = {**STUDY, "n": 2_000}
     status, printed, _ = job(command="plan", release=[MEANS], study=study)
@@ -316,7 +315,7 @@ def test_a_study_that_says_how_many_rows_there_are_is_planned_with_them(job):
     assert "[study] n" in error
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_rows_of_a_parquet_file_are_planned_with_before_the_first_charge(job):
     pd.read_csv(job.folder / "data.csv").to_parquet(job.folder / "data.parquet")
     status, printed, _ = job(release=[MEANS], study={**STUDY, "data": "data.parquet"})

@@ -55,7 +55,6 @@ def test_each_word_of_a_verb_is_an_option_or_told_to_be_left_out(name):
     assert all(action.help for action in made._actions)
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("name", VERBS)
 def test_the_example_of_a_verb_is_one_of_its_command(name):
     (line,) = (own for own in own_parser(name).epilog.splitlines() if own.startswith("  dpmodels"))

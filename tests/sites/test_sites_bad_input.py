@@ -50,7 +50,6 @@ def released(fit):
     return own.values if hasattr(own, "values") else own.second
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize(
     ("verb", "protocol"),
     [

@@ -143,6 +143,7 @@ def aggregator_dies(made, shown, step):
     return died, made.combine()
 
 
+@pytest.mark.product
 def test_an_aggregator_that_is_killed_at_any_call_gives_the_same_result(tmp_path):
     made = study(tmp_path)
     made.turns()

@@ -47,6 +47,7 @@ CASES = {
 }
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("case", CASES)
 def test_files_give_what_one_process_gives(case, tmp_path, monkeypatch):
     """Of noise that is not drawn the same values, so of drawn noise the same law."""
@@ -95,6 +96,7 @@ def finished(tmp_path_factory):
     return made, states, fit
 
 
+@pytest.mark.product
 def test_every_round_is_charged_once_and_sent_once(finished):
     made, states, fit = finished
     assert fit.release.info.name == "rounds"
@@ -106,6 +108,7 @@ def test_every_round_is_charged_once_and_sent_once(finished):
     assert fit.release.shared.numbers == sum(message.shape[1] for message in sent)
 
 
+@pytest.mark.product
 def test_no_keystream_is_used_twice(tmp_path, monkeypatch):
     keys, init = [], PairStream.__init__
 
@@ -204,6 +207,7 @@ def test_messages_of_another_round_are_refused(finished, tmp_path):
         assert not (folder / "answer-3.json").exists()
 
 
+@pytest.mark.product
 def test_answers_far_from_any_data_ask_for_the_same_budget(finished, tmp_path):
     """Whatever the answers are, sums have the planned sizes and noise, and no site fails."""
     made = study(tmp_path / "own")
@@ -226,6 +230,7 @@ def test_answers_far_from_any_data_ask_for_the_same_budget(finished, tmp_path):
     assert made.charges() == [1, 1, 1]
 
 
+@pytest.mark.product
 def test_waiting_parties_exchange_by_themselves(tmp_path):
     from concurrent.futures import ThreadPoolExecutor
 

@@ -59,7 +59,6 @@ def test_every_verb_whose_sites_write_files_is_tried():
     assert set(FORMS) == set(sent_verbs())
 
 
-@pytest.mark.many(9)
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("verb", FORMS)

@@ -199,7 +199,6 @@ def test_the_parties_show_no_rows():
     assert repr(held) == "<Parties: 3, rows not shown>"
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("way", ["one process", "files"])
 @pytest.mark.parametrize("protocol", SUMMING)
 def test_the_noise_that_arrives_is_that_of_the_table(protocol, way, tmp_path):

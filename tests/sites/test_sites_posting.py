@@ -83,7 +83,7 @@ def dying_at(step, linked):
         setattr(os, name, wrapped)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("linked", [True, False], ids=["links", "no links"])
 def test_a_death_at_any_call_loses_neither_the_key_nor_its_letter(linked, tmp_path):
     states = set()
@@ -126,7 +126,7 @@ def test_a_death_at_any_call_loses_neither_the_key_nor_its_letter(linked, tmp_pa
     assert states == {(False, False), (True, False), (True, True)}
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("linked", [True, False], ids=["links", "no links"])
 def test_of_many_processes_with_one_key_one_writes_a_letter(linked, tmp_path):
     for turn in range(5):

@@ -126,6 +126,7 @@ def tamper(studies: list[Study], tmp_path, times: int) -> None:
         shutil.rmtree(folder)
 
 
+@pytest.mark.product
 def test_changed_messages_are_refused(studies, tmp_path):
     tamper(studies, tmp_path, 200)
 

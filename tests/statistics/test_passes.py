@@ -61,7 +61,6 @@ def test_untransformed_they_are_the_moments(bits):
     assert seen == rows == 200
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
 @pytest.mark.parametrize("bits", [MIN_BITS, MAX_BITS])
 def test_a_row_is_moved_by_itself_and_stays_in_the_ball(transform, bits):
@@ -76,7 +75,6 @@ def test_a_row_is_moved_by_itself_and_stays_in_the_ball(transform, bits):
     assert incomplete == np.isnan(data["c"]).tolist()
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("name", ["mixed", "skewed", "enlarging", "flat"])
 def test_a_row_goes_where_the_transform_takes_it(name):
     data, lattice = table(60), Lattice(MAX_BITS, COLUMNS)
@@ -93,7 +91,6 @@ def test_a_row_goes_where_the_transform_takes_it(name):
         assert np.abs(found - held).max() <= slack
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
 @pytest.mark.parametrize("bits", [MIN_BITS, MAX_BITS])
 def test_neighbours_are_within_the_sensitivity(transform, bits):

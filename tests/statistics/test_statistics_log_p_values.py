@@ -8,7 +8,6 @@ from dpmodels.statistics import associations
 from dpmodels.statistics.associations import STEPS, log_change, log_levels
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("sides", [1, 2])
 @pytest.mark.parametrize(("scale", "change"), [(40.0, 7), (40.0, 1), (3.0, 20), (0.3, 5)])
 @pytest.mark.parametrize("least", [0.02, 5e-5])

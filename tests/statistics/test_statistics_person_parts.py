@@ -86,7 +86,7 @@ def test_parts_do_not_depend_on_the_order_or_the_chunks_of_rows(tmp_path):
     assert counted(data, MEAN)[0].tolist() == counted(mixed, MEAN)[0].tolist()
 
 
-@pytest.mark.many(3)
+@pytest.mark.product
 @pytest.mark.parametrize("degree", [2, 4])
 @pytest.mark.parametrize("neighbours", [MEAN, THREE, FEWER, Adjacency("add-remove", 3, "id")])
 def test_all_rows_of_one_person_move_the_parts_by_those_of_one_row(neighbours, degree):

@@ -48,7 +48,6 @@ def furthest(columns, weights, relation):
     return max(found)
 
 
-@pytest.mark.many(5)
 @pytest.mark.parametrize("relation", [REPLACE, ADD_REMOVE], ids=lambda one: one.name)
 @pytest.mark.parametrize("centred", [True, False])
 @pytest.mark.parametrize("columns", [2, 3, 5])
@@ -60,7 +59,6 @@ def test_the_chosen_weights_have_the_declared_sensitivity(relation, centred, col
     assert found >= declared * (1 - 1e-6)
 
 
-@pytest.mark.many(7)
 @pytest.mark.parametrize("relation", [REPLACE, ADD_REMOVE], ids=lambda one: one.name)
 @pytest.mark.parametrize(("count", "mean"), list(product((0.0, 0.3, 3.0), (0.0, 0.4, 1.0, 1.41))))
 def test_any_weights_have_the_declared_sensitivity(relation, count, mean):
@@ -71,7 +69,7 @@ def test_any_weights_have_the_declared_sensitivity(relation, count, mean):
     assert found >= declared * (1 - 1e-6)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("mean", [2.0, 5.0])
 def test_a_heavy_mean_is_moved_farthest_by_opposite_rows(mean):
     weights = MomentWeights(1.0, mean)

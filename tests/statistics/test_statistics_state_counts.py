@@ -56,6 +56,7 @@ def test_days_are_times_too():
     assert exact(rows, book) == [1, 1, 1]
 
 
+@pytest.mark.product
 def test_one_state_moves_the_counts_by_two_whatever_else_the_rows_are():
     """All tables of two persons with a row more at one time, all changes of one row's state."""
     cells = [(1, 1), (1, 2), (1, 2), (2, 3)]

@@ -53,7 +53,7 @@ def test_stored_runs_are_at_full_size_and_have_every_line_of_their_figures():
     assert runs["non_private"].between(0, 1).all()
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize(
     "path",
     [

@@ -50,10 +50,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import ArgumentError
@@ -67,7 +66,7 @@ from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP, PureEvent
 from dpmodels.released import MechanismInfo, RunsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats, Integers, Numbers
 
 # Noise sds of a count: were all rows of a node in one of its parts, four would show them. A choice.
 CLOSED = 4.0
@@ -162,7 +161,7 @@ def _levels(facts: CountFacts) -> tuple[int, ...]:
     )
 
 
-def _counted(halves: Halves, cells: NDArray[Any], plan: CountPlan, entropy: Entropy) -> list[Step]:
+def _counted(halves: Halves, cells: Numbers, plan: CountPlan, entropy: Entropy) -> list[Step]:
     """Count nodes from the top down, and those that are cut no further once more."""
     levels = _levels(plan.facts)
     sums = halves.sums(cells)

@@ -29,10 +29,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.design.cells import PrivateCells
 from dpmodels.mechanisms.quantile_facts import QuantileFacts
@@ -52,6 +51,7 @@ from dpmodels.privacy import Guarantee
 from dpmodels.released import MechanismInfo, QuantilesRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
+from dpmodels.typing import Numbers
 
 # Of the budget, by the number of rounds: the last one needs it most. Choices.
 SHARES = {1: (1.0,), 2: (0.2, 0.8), 3: (0.1, 0.2, 0.7), 4: (0.05, 0.1, 0.2, 0.65)}
@@ -97,7 +97,7 @@ class Refined:
 
 
 def _counted(
-    below: NDArray[Any], plan: RoundsPlan, max_rows: float, entropy: Entropy
+    below: Numbers, plan: RoundsPlan, max_rows: float, entropy: Entropy
 ) -> tuple[Ends, NoisyCells]:
     """Count one group in cells that are cut round by round; return the last of them."""
     ends, last = first_ends(len(below) - 1), len(plan.scales) - 1

@@ -30,10 +30,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.design.cells import PrivateCells
 from dpmodels.mechanisms.quantile_facts import QuantileFacts
@@ -52,6 +51,7 @@ from dpmodels.privacy import ZCDP, Guarantee
 from dpmodels.released import MechanismInfo, QuantilesRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
+from dpmodels.typing import Numbers
 
 # Of the budget, where there are two rounds; of the first one's cells, at most. Choices.
 SHARES = (0.3, 0.7)
@@ -100,7 +100,7 @@ class RankTree:
 
 
 def _counted(
-    below: NDArray[Any], plan: RoundsPlan, max_rows: float, entropy: Entropy
+    below: Numbers, plan: RoundsPlan, max_rows: float, entropy: Entropy
 ) -> tuple[Ends, NoisyCells]:
     """Count one group in both trees; return the cells of the last."""
     ends = equal_ends(len(below) - 1, FIRST)

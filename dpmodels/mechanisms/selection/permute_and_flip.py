@@ -31,7 +31,7 @@ Source
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from dpmodels.mechanisms.selection_plan import (
     SelectionFacts,
@@ -74,7 +74,7 @@ class PermuteAndFlip:
         require_number(self.info.name, facts)
         return drawing_plan(facts, guarantee, facts.max_chosen, PureEvent)
 
-    def measure(self, private: Any, plan: SelectionPlan) -> Statistic:
+    def measure(self, private: object, plan: SelectionPlan) -> Statistic:
         """Compute the exact scores."""
         return plan.facts.score.measure(private, plan.facts)
 

@@ -22,7 +22,7 @@ Source
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -82,7 +82,7 @@ class SparseVector:
             )
         return selection
 
-    def measure(self, private: Any, plan: SelectionPlan) -> Statistic:
+    def measure(self, private: object, plan: SelectionPlan) -> Statistic:
         """Compute the exact scores."""
         return plan.facts.score.measure(private, plan.facts)
 
