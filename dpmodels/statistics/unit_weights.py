@@ -37,7 +37,7 @@ class UnitWeights(Statistic):
             counts += np.bincount(np.minimum(cells, len(ends) - 1), minlength=len(ends))
         return counts.astype(object)
 
-    def by_stratum(self, levels: int) -> NDArray[Any]:
+    def by_stratum(self, levels: int) -> Numbers:
         """Count units by stratum; a unit adds 1 to one of them, or nothing without a stratum."""
         strata = self._design.unit_marks().strata
         return np.bincount(strata[strata >= 0], minlength=levels).astype(object)
