@@ -244,6 +244,9 @@ def _way(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
         model = LinearModel(equation.intercept, weights, equation.fixed, is_sampled)
         return LMResult(call, release, model, coder)
 
+    strata = sampling.strata if sampling is not None else None
+    sizes = dict.fromkeys(("parameter", "parameter_"), parameters)
+
     def automatic(private: Sequence[PrivateDesign]) -> tuple[str, str]:
         is_plain = row_norm is None and bool(equation.terms.names)
         if not (is_plain and all(source.rereadable for source in private)):
@@ -273,7 +276,7 @@ def _way(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
         facts,
         chosen,
         law=partial(_predicted, design, equation),
-        sizes={"parameter": parameters, "parameter_": parameters},
+        sizes=sizes if strata is None else {**sizes, "stratum": len(strata.levels)},
         check=require_law,
         sampling=sampling,
     )

@@ -126,13 +126,14 @@ def _shape_before(edges: Floats, counts: Floats, noise: CellNoise, end: float) -
     """
     beyond = np.cumsum(counts[::-1])
     start = _threshold(edges, beyond[::-1], noise, end)
-    outward = np.maximum.accumulate(beyond[len(counts) - 1 - start :])
-    inner = min(INNER, outward[-1] / max(outward[0], noise.sd))
+    rows = max(float(beyond[len(counts) - 1 - start]), noise.sd)
+    outward = np.maximum.accumulate(np.maximum(beyond[len(counts) - 1 - start :], rows)) / rows
+    inner = min(INNER, float(outward[-1]))
     if inner < LEAST_INNER:
         return 0.0
     levels = math.log(inner) * np.array([0.0, 0.5, 1.0])
-    far, middle, near = np.interp(levels, np.log(outward / outward[0]), edges[start::-1])
-    steps = max(far - middle, 1e-300) / max(middle - near, 1e-300)
+    outer, middle, nearest = np.interp(levels, np.log(outward), edges[start::-1])
+    steps = max(outer - middle, 1e-300) / max(middle - nearest, 1e-300)
     return math.log(steps) * 2 / math.log(inner)
 
 

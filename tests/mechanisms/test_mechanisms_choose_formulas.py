@@ -124,10 +124,10 @@ def test_a_range_is_searched_for_by_rows_times_eps():
     facts = counted(parts=7, divided=True)
     assert auto_counts(facts, DELTA, 330)[0] != "rounds"
     assert auto_counts(facts, DELTA, 410)[0] == "rounds"
-    assert "for up to" in auto_counts(facts, DELTA, 410)[1]
+    assert "up to" in auto_counts(facts, DELTA, 410)[1]
     first = math.sqrt(2) * 2 / 0.15
-    assert "for up to" in auto_counts(facts, DELTA, int(95 * first))[1]
-    assert "for 15% of the budget" in auto_counts(facts, DELTA, int(105 * first))[1]
+    assert "up to" in auto_counts(facts, DELTA, int(95 * first))[1]
+    assert "15% of the budget" in auto_counts(facts, DELTA, int(105 * first))[1]
 
 
 def totals(cells):
@@ -179,7 +179,7 @@ def test_running_totals_take_the_least_noise(neighbours, shape, guarantee):
     }
     best, second = sorted(sds, key=sds.get)
     assert name == best
-    assert f"that of {second} would" in reason
+    assert f"with {second} it would be" in reason
     assert numbers(reason) == pytest.approx([sds[best], sds[second]], rel=6e-3)
 
 

@@ -65,7 +65,7 @@ def test_what_loses_on_some_shapes_only_is_told():
         ({"delta": 0.0, "n": 50_000}, "rounds_pure", "n = 50,000"),
         ({"n": 50}, "gauss", "too few"),
         ({"adjacency": "add-remove"}, "rounds", "estimates the centre"),
-        ({"row_norm": "unit"}, "gauss", "one length"),
+        ({"row_norm": "unit"}, "gauss", "the same norm"),
     ],
 )
 def test_the_automatic_choice_is_that_of_the_verb(words, name, reason):

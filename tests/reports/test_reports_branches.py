@@ -85,7 +85,7 @@ def linear(**fields):
         "df_resid": 90.0,
         "request": None,
         "model": Fit(weights=None),
-        "release": Fit(meat=None, events=(), lumped=None, lumped_sd=None),
+        "release": Fit(meat=None, events=(), lumped=None, lumped_sd=None, units=None),
         "linear": Fit(lifted=False, scale=(0.25, 0.01), rsquared=(0.4, 0.02)),
     }
     return Fit(**{**of, **fields})

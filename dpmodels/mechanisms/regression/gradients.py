@@ -177,22 +177,22 @@ class NoisyGradients:
 
         BudgetError for a pure guarantee, which Gaussian noise does not give.
         """
-        whole = gaussian_multiplier(guarantee) * ROUND_UP
+        multiplier = gaussian_multiplier(guarantee) * ROUND_UP
         bought = [LAST_SHARE, MATRICES_SHARE] if self.inference else []
         bought = [*bought, LENGTHS_SHARE] if facts.predictors.terms else bought
         left = 1 - sum(bought)
         steps = [left * (1 - self.share) / self.steps] * self.steps
-        first, *rest = split_gaussian(whole, [left * self.share, *steps, *bought])
-        apart = (1.0 + facts.adjacency.n_public) * ROUND_UP
-        scales = {"start": first, "noise": rest[0] * apart, "ridge": RIDGE * whole * apart}
+        first, *rest = split_gaussian(multiplier, [left * self.share, *steps, *bought])
+        change = (1.0 + facts.adjacency.n_public) * ROUND_UP
+        scales = {"start": first, "noise": rest[0] * change, "ridge": RIDGE * multiplier * change}
         events: tuple[Event, ...] = (GaussianEvent(first), GaussianEvent(rest[0], self.steps))
-        others = rest[self.steps :]
+        bought_multipliers = rest[self.steps :]
         if self.inference:
-            scales["last"] = others[0] * apart
-            scales["both"] = bought_scale(facts, others[1], GAUSSIAN)
+            scales["last"] = bought_multipliers[0] * change
+            scales["both"] = bought_scale(facts, bought_multipliers[1], GAUSSIAN)
         if facts.predictors.terms:
-            scales |= location_scales(facts, {"lengths": others[-1]}, GAUSSIAN)
-        events = (*events, *map(GaussianEvent, others))
+            scales |= location_scales(facts, {"lengths": bought_multipliers[-1]}, GAUSSIAN)
+        events = (*events, *map(GaussianEvent, bought_multipliers))
         _lattice(facts, scales["noise"])
         _moments_plan(facts, guarantee, first)
         return RegressionPlan(guarantee, events, facts, scales)
@@ -206,16 +206,16 @@ class NoisyGradients:
     ) -> CoefficientsRelease:
         """Buy the moments, then make the steps."""
         rows, facts, scales = as_gradients(statistic), plan.facts, plan.scales
-        near, start = _start(rows, plan, entropy)
-        rows, point, points = rows.within(near.predictors), start.point, []
+        ball, start = _start(rows, plan, entropy)
+        rows, point, points = rows.within(ball.predictors), start.point, []
         for _ in range(self.steps):
             noisy = noisy_gradient(rows, point, facts, scales["noise"], entropy)
             slope = levelled(noisy.gradient, facts)
             point = point + start.step(slope + scales["ridge"] * point)
             points.append(point)
         # The mean has less noise; the last is nearer to where the last gradient vanishes.
-        kept = points[-1:] if self.inference else points[self.steps // 2 :]
-        answer = np.asarray(np.mean(kept, axis=0))
+        averaged = points[-1:] if self.inference else points[self.steps // 2 :]
+        answer = np.asarray(np.mean(averaged, axis=0))
         last, sd, curvature = None, math.nan, None
         if self.inference:
             noisy = noisy_gradient(rows, answer, facts, scales["last"], entropy)
@@ -236,7 +236,7 @@ class NoisyGradients:
             gradient_sd=sd,
             coefficient_sd=0.0 if self.inference else math.nan,
             curvature=curvature,
-            ball=near.ball,
+            ball=ball.ball,
         )
 
 
@@ -246,9 +246,9 @@ def _lattice(facts: RegressionFacts, noise: float) -> Lattice:
 
 def _moments_plan(facts: RegressionFacts, guarantee: Guarantee, multiplier: float) -> Plan:
     """Plan the release of the moments of the joint rows (x, y)."""
-    own = Facts(facts.predictors.lattice.columns, facts.adjacency, centred=True)
-    lattice, steps = gaussian_scales(own, multiplier)
-    return Plan(guarantee, (GaussianEvent(multiplier),), lattice, own, steps)
+    joint = Facts(facts.predictors.lattice.columns, facts.adjacency, centred=True)
+    lattice, steps = gaussian_scales(joint, multiplier)
+    return Plan(guarantee, (GaussianEvent(multiplier),), lattice, joint, steps)
 
 
 def noisy_gradient(
@@ -264,16 +264,16 @@ def noisy_gradient(
     exact, _ = rows.gradient(point, lattice).cross()
     finer = FINER if noise * lattice.radius < SMALLEST_SCALE else 1
     scale = max(noise * lattice.radius * finer, SMALLEST_SCALE)
-    whole = lattice.steps * finer
-    return Noisy(add_noise(exact * finer, scale, entropy) / whole, scale / whole)
+    steps_per_unit = lattice.steps * finer
+    return Noisy(add_noise(exact * finer, scale, entropy) / steps_per_unit, scale / steps_per_unit)
 
 
 def _start(rows: Gradients, plan: RegressionPlan, entropy: Entropy) -> tuple[RowsWithin, Start]:
     """Release the moments of (1, x, y); take a Newton step from the constant that fits best."""
     facts, scales = plan.facts, plan.scales
-    own = _moments_plan(facts, plan.guarantee, scales["start"])
-    exact, _ = rows.moments(own.lattice).cross()
-    noisy = noised_moments(exact, own, entropy)
+    joint_plan = _moments_plan(facts, plan.guarantee, scales["start"])
+    exact, _ = rows.moments(joint_plan.lattice).cross()
+    noisy = noised_moments(exact, joint_plan, entropy)
     assert noisy.total is not None
     count, public = max(noisy.count, 1.0), facts.predictors
     means = public.middle + public.reach * noisy.total[-public.responses :] / count
