@@ -1,10 +1,10 @@
 """When jobs run, and when their outcomes are handed out.
 
-Each table has a public schedule: a job that is accepted at t ends, publicly, at max(t, the public
-end of the job before it) plus its time limit, which follows from its plan. Its outcome is handed
-out at the next multiple of the tick, or says then that there is no answer; a job that still runs is
-ended. Jobs run as early as a worker is free, which nobody outside sees. So what an analyst can time
-is a function of requests, plans and the clock.
+Each table has a public schedule: a job that is accepted at t starts at max(t, the public end of the
+job before it) and ends at most its time limit later, which follows from its plan. Its outcome is
+handed out at the next multiple of the tick, or says then that there is no answer. A job starts, and
+is charged, at its public start, however early the job before it ended: what is left of a purse
+changes then. So what an analyst can time is a function of requests, plans and the clock.
 """
 
 from __future__ import annotations
@@ -70,6 +70,7 @@ class TableQueue:
         self._start = start or started_process
         self._jobs: queue.Queue[Job | None] = queue.Queue()
         self._public_ends = [clock.now()] * settings.workers
+        self._ends: dict[str, float] = {}
         self._lock, self._stopping = Lock(), Event()
         self._threads: list[Thread] = []
 
@@ -92,13 +93,13 @@ class TableQueue:
         for thread in self._threads:
             thread.join(timeout=10)
 
-    def public_end(self, limit_seconds: float) -> float:
-        """Take the next place of the public schedule, and return when it ends."""
+    def public_at(self, job: Job) -> float:
+        """Take a job's place in the public schedule; return when its outcome is public."""
         with self._lock:
             slot = self._public_ends.index(min(self._public_ends))
-            end = max(self.clock.now(), self._public_ends[slot]) + limit_seconds
-            self._public_ends[slot] = end
-            return end
+            end = max(self.clock.now(), self._public_ends[slot]) + job.limit_seconds
+            self._public_ends[slot] = self._ends[job.id] = end
+            return self.clock.tick_after(end)
 
     def put(self, job: Job) -> None:
         """Add a job whose public time was set."""
@@ -115,6 +116,8 @@ class TableQueue:
                 break
             if worker is None or not worker.alive:
                 worker = self._started()
+            if self._stops_before(job):
+                break
             finished = worker is not None and self._run_one(worker, job)
             if not finished:
                 self._record(job, FAILED)
@@ -124,12 +127,19 @@ class TableQueue:
         if worker is not None:
             worker.end()
 
+    def _stops_before(self, job: Job) -> bool:
+        """Wait for the public start of a job; whether the gateway stops before it."""
+        if not self.clock.tick_seconds:
+            return False
+        start = self._ends.get(job.id, job.public_at) - job.limit_seconds
+        return self._stopping.wait(max(start - self.clock.now(), 0.0))
+
     def _run_one(self, worker: Worker, job: Job) -> bool:
         """Run a job; return whether the worker reported an outcome in time."""
         path = self._state.answer_path(job.id)
-        seconds = job.limit_seconds
+        seconds, end = job.limit_seconds, self._ends.pop(job.id, job.public_at)
         if self.clock.tick_seconds:
-            seconds = job.public_at - _GUARD_SECONDS - self.clock.now()
+            seconds = min(end, job.public_at - _GUARD_SECONDS) - self.clock.now()
         sent = {"id": job.id, "purse": job.purse, "path": str(path), "request": dict(job.request)}
         outcome = worker.ask(sent, seconds)
         if outcome is None:

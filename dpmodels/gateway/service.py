@@ -42,7 +42,8 @@ _NO_ANSWER: Final = (
     "shows it"
 )
 _ENDS: Final = tuple(f"job {state}" for state in (ANSWERED, REFUSED, FAILED))
-_HIDDEN: Final = ("user", "host", "hash", "version")
+# Of a charge: who and where, and when it was made and released, before or after its public time.
+_HIDDEN: Final = ("user", "host", "hash", "version", "time", "state", "digest")
 
 
 class Service:
@@ -110,8 +111,7 @@ class Service:
 
     def _scheduled(self, job: Job) -> Job:
         """Return a queued job with its public time."""
-        public_end = self.queues[job.table].public_end(job.limit_seconds)
-        return job._replace(state=QUEUED, public_at=self.clock.tick_after(public_end))
+        return job._replace(state=QUEUED, public_at=self.queues[job.table].public_at(job))
 
     def _queue(self, job: Job) -> Job:
         """Record the public time of a stored job, and queue it."""
