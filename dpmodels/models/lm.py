@@ -18,7 +18,7 @@ from dpmodels.errors import ArgumentError, FrameError, quoted
 from dpmodels.formula.centring import Centres, centred_sides, product_centres
 from dpmodels.formula.lumping import Merged, level_blocks, lumped_sides, merged_book
 from dpmodels.formula.response import TwoSided, of_blocks, two_sided
-from dpmodels.formula.sampling import sampling_of
+from dpmodels.formula.sampling import Sampling, sampling_of
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose_strategy
 from dpmodels.mechanisms.lumped import Lumped, Recoded
 from dpmodels.mechanisms.protocol import Registered
@@ -244,9 +244,6 @@ def _way(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
         model = LinearModel(equation.intercept, weights, equation.fixed, is_sampled)
         return LMResult(call, release, model, coder)
 
-    strata = sampling.strata if sampling is not None else None
-    sizes = dict.fromkeys(("parameter", "parameter_"), parameters)
-
     def automatic(private: Sequence[PrivateDesign]) -> tuple[str, str]:
         is_plain = row_norm is None and bool(equation.terms.names)
         if not (is_plain and all(source.rereadable for source in private)):
@@ -276,10 +273,18 @@ def _way(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
         facts,
         chosen,
         law=partial(_predicted, design, equation),
-        sizes=sizes if strata is None else {**sizes, "stratum": len(strata.levels)},
+        sizes=_sizes(parameters, sampling),
         check=require_law,
         sampling=sampling,
     )
+
+
+def _sizes(parameters: int, sampling: Sampling | None) -> dict[str, int]:
+    """Return the sizes of the arrays of a release that its call does not determine."""
+    sizes = {"parameter": parameters, "parameter_": parameters}
+    if sampling is not None and sampling.strata is not None:
+        sizes["stratum"] = len(sampling.strata.levels)
+    return sizes
 
 
 def _automatic(
