@@ -167,7 +167,7 @@ def test_of_many_cells_blocks_are_chosen_and_of_few_the_cells_alone():
     data = rows(500)
     many, few = (fit(data=data, breaks=n, adjacency="add-remove") for n in (1_024, 8))
     assert many.release.info.name == "grid"
-    assert "of the mean rectangle" in many.call.reason
+    assert "in the mean rectangle" in many.call.reason
     assert few.release.info.name == "geometric"
     concentrated = fit(data=data, breaks=64, eps=None, budget=dp.ZCDP(0.5))
     assert concentrated.release.info.name == "partition"
