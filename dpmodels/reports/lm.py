@@ -269,8 +269,8 @@ def _capped(fit: LMResult) -> tuple[str, ...]:
     name = shorten(str(table.index[at]), 30)
     shift, shift_sd = (signif(float(table[part].iloc[at]), 2) for part in ("shift", "shift_sd"))
     return Rank.TARGET(
-        f"{text} This moved {name} by {shift} ± {shift_sd}, others by fewer "
-        "standard errors: put back, and in the errors."
+        f"{text} This moved {name} by {shift} ± {shift_sd}, others less: put back, "
+        "and in the errors."
     )
 
 

@@ -25,7 +25,7 @@ from dpmodels.results.synth_estimates import SyntheticEstimates
 SHOWN = 20
 # Noise wins where the graph takes less than this fraction off the error of pairs: a choice.
 LEAST_GAIN = 0.02
-INSTEAD = "structure= of single columns would spend no budget on pairs."
+INSTEAD = "structure= of single columns would spend nothing on pairs."
 USE = Rank.TARGET(
     "Standard errors from rows() are too small; use lm(), glm(), table(), mean() or quantile()."
 )
@@ -136,7 +136,7 @@ def _noise_wins(fit: SynthResult) -> tuple[str, ...]:
     if errors.expected[1] < (1 - LEAST_GAIN) * errors.independent[1]:
         return ()
     return Rank.IDENTIFIED(
-        f"Noise wins: the expected error of tables of two columns is {errors.expected[1]:.3f}, of "
+        f"Noise wins: the expected error of two-column tables is {errors.expected[1]:.3f}, of "
         f"independent columns {errors.independent[1]:.3f}. {INSTEAD}"
     )
 

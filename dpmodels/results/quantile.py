@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.errors import NotAvailable
-from dpmodels.released import CountsRelease, QuantilesRelease
+from dpmodels.released import QuantilesRelease
 from dpmodels.results.base import checked_level
 from dpmodels.results.count_tables import OneTable, described_line
 from dpmodels.results.estimate_table import EstimateTable, axis_title, table_of_estimates, unit_of
@@ -38,14 +38,13 @@ class QuantileResult(OneTable):
     and the whole range for their intervals.
     """
 
-    release: QuantilesRelease | CountsRelease
+    release: QuantilesRelease
     probs: tuple[float, ...]
     level: float | None
     grid: int
 
     @property
     def _quantiles(self) -> QuantilesRelease:
-        assert isinstance(self.release, QuantilesRelease)
         return self.release
 
     def _frame(self, places: Floats) -> pd.DataFrame:

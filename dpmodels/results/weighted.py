@@ -260,6 +260,7 @@ class WeightedQuantileResult(QuantileResult):
         Ends of the public cells, on the declared range from 0 to 1.
     """
 
+    release: CountsRelease  # type: ignore[assignment]
     ends: tuple[Floats, Floats]
 
     @property
@@ -270,7 +271,6 @@ class WeightedQuantileResult(QuantileResult):
     @cached_property
     def _quantiles(self) -> QuantilesRelease:
         release, shape = self.release, (self._facts.cells, self.grid)
-        assert isinstance(release, CountsRelease)
         cells, cap = sampled_cells(self.call, release), counted(self.call, release).cap
         counts = WeightedCounts(release, shape, totals=cap * cells.sizes.reshape(shape))
         groups = [WeightedGroup(counts, release, at, cells, cap) for at in range(shape[0])]

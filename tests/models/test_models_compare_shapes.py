@@ -63,7 +63,7 @@ def test_what_loses_on_some_shapes_only_is_told():
     [
         ({}, "rounds", "n = 3,000"),
         ({"delta": 0.0, "n": 50_000}, "rounds_pure", "n = 50,000"),
-        ({"n": 50}, "gauss", "too few"),
+        ({"n": 50}, "gauss", "too small"),
         ({"adjacency": "add-remove"}, "rounds", "estimates the centre"),
         ({"row_norm": "unit"}, "gauss", "the same norm"),
     ],
