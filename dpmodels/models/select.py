@@ -150,7 +150,7 @@ def dp_select(
 
 @spec_of(
     "select",
-    instead="names are drawn with noise that is no sum over sites; take the largest counts of "
+    instead="names are drawn with noise that is not a sum over sites; take the largest counts of "
     "dp.dp_table, or the largest values of dp.dp_cov",
 )
 def select_spec(request: Request) -> VerbSpec[SelectResult]:

@@ -15,7 +15,7 @@ Numerics
 Source
     Bonawitz et al. (2017), "Practical secure aggregation for privacy-preserving machine learning",
     CCS. Seeds are of one round, so that those of a round open no other; the count of honest sites
-    where not all are told the same is ours.
+    where sites receive different lists is ours.
 """
 
 from __future__ import annotations
