@@ -129,8 +129,8 @@ def dp_fdr(
 
 @spec_of(
     "fdr",
-    instead="columns are scattered about a mean of all rows, which is not a sum over sites; test the "
-    "coefficients of dp.dp_lm",
+    instead="columns are scattered about a mean of all rows, which is not a sum over sites; test "
+    "the coefficients of dp.dp_lm",
 )
 def fdr_spec(request: Request) -> VerbSpec[FDRResult]:
     """Build the specification of a dp_fdr call."""

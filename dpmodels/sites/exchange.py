@@ -407,7 +407,7 @@ def _shown(copy: Path, target: Path) -> Path:
 def present_places(
     quorum: Quorum, closing: SiteMessage, terms: Mapping[str, Any]
 ) -> tuple[int, ...]:
-    """Return the places of the sites that a round ends with; FrameError if they are not a quorum."""
+    """Return the places of the sites of a round; FrameError if they are not a quorum."""
     reason = difference(terms, of_round(closing.terms))
     present, names = closing.terms.get(PRESENT, []), sorted(terms["keys"])
     if reason or closing.site != EVERYBODY or present != sorted(set(present) & set(names)):
