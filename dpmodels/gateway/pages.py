@@ -53,7 +53,7 @@ _HEADERS: Final = {
     ),
 }
 _REPORT_STYLE: Final = STYLE.removeprefix("<style>").removesuffix("</style>")
-_OF_REPORTS: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+REPORT_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 Refusal = Callable[[str, Exception], tuple[int, str, str]]
 
 
@@ -252,7 +252,7 @@ def _file(visit: Visit, kind: str) -> Response:
 
 def _disclosure(visit: Visit) -> Response:
     content = visit.service.disclosure(visit.analyst, visit.place)
-    return HTMLResponse(content, headers={**_HEADERS, "Content-Security-Policy": _OF_REPORTS})
+    return HTMLResponse(content, headers={**_HEADERS, "Content-Security-Policy": REPORT_POLICY})
 
 
 # What is sent.

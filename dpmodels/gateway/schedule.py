@@ -116,9 +116,10 @@ class TableQueue:
                 break
             if worker is None or not worker.alive:
                 worker = self._started()
-            if self._stops_before(job):
+            end = self._ends.pop(job.id)
+            if self._stops_before(end - job.limit_seconds):
                 break
-            finished = worker is not None and self._run_one(worker, job)
+            finished = worker is not None and self._run_one(worker, job, end)
             if not finished:
                 self._record(job, FAILED)
                 if worker is not None:
@@ -127,17 +128,16 @@ class TableQueue:
         if worker is not None:
             worker.end()
 
-    def _stops_before(self, job: Job) -> bool:
+    def _stops_before(self, start: float) -> bool:
         """Wait for the public start of a job; whether the gateway stops before it."""
         if not self.clock.tick_seconds:
             return False
-        start = self._ends.get(job.id, job.public_at) - job.limit_seconds
         return self._stopping.wait(max(start - self.clock.now(), 0.0))
 
-    def _run_one(self, worker: Worker, job: Job) -> bool:
+    def _run_one(self, worker: Worker, job: Job, end: float) -> bool:
         """Run a job; return whether the worker reported an outcome in time."""
         path = self._state.answer_path(job.id)
-        seconds, end = job.limit_seconds, self._ends.pop(job.id, job.public_at)
+        seconds = job.limit_seconds
         if self.clock.tick_seconds:
             seconds = min(end, job.public_at - _GUARD_SECONDS) - self.clock.now()
         sent = {"id": job.id, "purse": job.purse, "path": str(path), "request": dict(job.request)}

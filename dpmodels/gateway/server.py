@@ -26,7 +26,7 @@ from dpmodels.errors import DPModelsError, GatewayError, LedgerError, NotAvailab
 from dpmodels.gateway.calls import MOST_BYTES
 from dpmodels.gateway.forms import limited_body
 from dpmodels.gateway.openapi import openapi
-from dpmodels.gateway.pages import page_routes
+from dpmodels.gateway.pages import REPORT_POLICY, page_routes
 from dpmodels.gateway.service import Service
 
 _BEARER: Final = "Bearer "
@@ -37,7 +37,7 @@ _NETCDF: Final = "application/x-netcdf"
 _PLAIN_HEADERS: Final = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
+    "Content-Security-Policy": REPORT_POLICY,
 }
 _UNREADABLE: Final = (
     *(RecursionError, MemoryError, ArithmeticError),

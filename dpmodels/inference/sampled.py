@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 from scipy.special import ndtri
@@ -23,14 +22,14 @@ from dpmodels.inference.means import (
     student_factor,
 )
 from dpmodels.noise.sums import half_width
+from dpmodels.postprocess.strata import (
+    CLEAR,
+    DETECTED,
+    UNLIKE,
+    noise_of_squares,
+    unit_factors,
+)
 from dpmodels.typing import Floats
-
-# Choices: strata are used where the noise of what they take off is below this fraction of the
-# squared sums, and where a stratum has so many times the noise of its number of units.
-CLEAR: Final = 0.1
-DETECTED: Final = 4.0
-# How far the excess of capped units may be unlike what is put back, as a fraction: a choice.
-UNLIKE: Final = 0.25
 
 
 @dataclass(frozen=True)
@@ -62,11 +61,10 @@ class StratumSums:
         strata, and `simple` the variances that ignore strata, shape (groups,).
         """
         n_units = self.units[:, None]
-        left = 1 - n_units / self.population[:, None]
-        factor = n_units / (n_units - 1) * np.where(left > 0, left, 1.0)
+        factor = unit_factors(n_units, n_units / self.population[:, None])
         mean_factor = float((factor * n_units).sum() / n_units.sum())
         taken = (factor * (sums**2 - noise) / n_units).sum(axis=0)
-        error = np.sqrt(((4 * sums**2 * noise + 2 * noise**2) / n_units**2).sum(axis=0))
+        error = noise_of_squares(sums, noise, n_units)
         within = mean_factor * squared + ((factor - mean_factor) * squares).sum(axis=0) - taken
         is_clear = float(self.units.min()) > DETECTED * self.units_sd
         clear = is_clear & (error < CLEAR * squared)

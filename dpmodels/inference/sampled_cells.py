@@ -17,8 +17,9 @@ import numpy as np
 from dpmodels.inference.means import Interval, student_factor
 from dpmodels.inference.proportions import bins_of_quantile
 from dpmodels.inference.ratios import Noise
-from dpmodels.inference.sampled import CLEAR, UNLIKE, Cut, StratumSums
+from dpmodels.inference.sampled import Cut, StratumSums
 from dpmodels.noise.sums import half_widths
+from dpmodels.postprocess.strata import CLEAR, UNLIKE
 from dpmodels.typing import Floats, Integers
 
 

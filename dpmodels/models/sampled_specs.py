@@ -14,13 +14,13 @@ from dpmodels.errors import ArgumentError, FormulaError, FrameError, shorten
 from dpmodels.formula.sampling import Sampling, sampling_of
 from dpmodels.formula.sides import Sides
 from dpmodels.formula.tally import CAPPED_PARTS, MAX_CELLS, Tally
-from dpmodels.inference.sampled import UNLIKE
 from dpmodels.mechanisms import SAMPLED, choose_strategy
 from dpmodels.mechanisms.choose import Choice
 from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.mechanisms.sampled.capped import FAINT, Capped
 from dpmodels.models.descriptive_specs import descriptive_call
 from dpmodels.models.verb_spec import VerbSpec
+from dpmodels.postprocess.strata import UNLIKE
 from dpmodels.privacy import Adjacency, Guarantee, Pufferfish
 from dpmodels.privacy.budget import MOST_ROWS
 from dpmodels.released import CountsRelease

@@ -15,15 +15,12 @@ import numpy as np
 
 from dpmodels.postprocess.normal_equations import NormalEquations
 from dpmodels.postprocess.small_samples import Added
+from dpmodels.postprocess.strata import CLEAR, UNLIKE, noise_of_squares
 from dpmodels.released import Meat, MomentsRelease
 from dpmodels.typing import Floats
 
-# How far the excess of capped units may be unlike what is put back, as a fraction; strata are taken
-# off where the noise of that is below this fraction of the squares: choices.
-UNLIKE: Final = 0.25
 # How far the excess of capped units may be correlated with their scores: a choice.
 RELATED: Final = 0.08
-CLEAR: Final = 0.1
 
 
 def put_back(equations: NormalEquations, release: MomentsRelease) -> NormalEquations:
@@ -83,7 +80,7 @@ def squares_of_units(meat: Meat, release: MomentsRelease) -> tuple[Meat, float]:
     n_units, factor = np.array(excess.strata)[:, None], max(excess.factors) * excess.inflation
     sums, noise = scores.by_stratum, scores.by_stratum_sd**2
     taken = (sums / n_units).T @ sums - noise * np.eye(sums.shape[1]) * (1 / n_units).sum()
-    error = np.sqrt(((4 * sums**2 * noise + 2 * noise**2) / n_units**2).sum(axis=0))
+    error = noise_of_squares(sums, noise, n_units)
     if not (error < CLEAR * np.diagonal(meat.squares)).all():
         return meat, factor
     noise_sd = math.hypot(meat.sd, float(error.max()))

@@ -124,15 +124,15 @@ def _shape_before(edges: Floats, counts: Floats, noise: CellNoise, end: float) -
 
     k are the rows beyond the threshold; 0 where these are most rows.
     """
-    beyond = np.cumsum(counts[::-1])
-    start = _threshold(edges, beyond[::-1], noise, end)
-    rows = max(float(beyond[len(counts) - 1 - start]), noise.sd)
-    outward = np.maximum.accumulate(np.maximum(beyond[len(counts) - 1 - start :], rows)) / rows
-    inner = min(INNER, float(outward[-1]))
+    beyond = np.cumsum(counts[::-1])[::-1]
+    start = _threshold(edges, beyond, noise, end)
+    rows = max(float(beyond[start]), noise.sd)
+    inward = np.maximum.accumulate(np.maximum(beyond[start::-1], rows)) / rows
+    inner = min(INNER, float(inward[-1]))
     if inner < LEAST_INNER:
         return 0.0
     levels = math.log(inner) * np.array([0.0, 0.5, 1.0])
-    outer, middle, nearest = np.interp(levels, np.log(outward), edges[start::-1])
+    outer, middle, nearest = np.interp(levels, np.log(inward), edges[start::-1])
     steps = max(outer - middle, 1e-300) / max(middle - nearest, 1e-300)
     return math.log(steps) * 2 / math.log(inner)
 

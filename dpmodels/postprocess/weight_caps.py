@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from dpmodels.postprocess.ranges import CellNoise
+from dpmodels.postprocess.strata import DETECTED, unit_factors
 from dpmodels.postprocess.tails import excess_above
 from dpmodels.released import CapExcess, UnitCap
 from dpmodels.typing import Floats
@@ -20,8 +21,6 @@ PER_OCTAVE, OF_TOTALS = 4, 8
 CLEAR, BEYOND = 3.0, 4.0
 # Expected number of cells that are taken for occupied by noise alone: a choice.
 FALSE_ALARMS = 0.001
-# Noise sds of units from which a stratum is clear of the noise: a choice.
-DETECTED = 4.0
 
 
 class WeightCap(NamedTuple):
@@ -97,11 +96,9 @@ def stratum_factors(
     """
     if float(counts.min()) < max(DETECTED * noise_sd, 2.0) - 1e-9:
         return ()
-    left = 1 - np.minimum(counts / sizes, 1.0) if np.isfinite(sizes).all() else np.ones(len(sizes))
-    if not np.isfinite(sizes).all():
-        left = np.full(len(sizes), 1 - min(float(counts.sum()) / population, 1.0))
-    factors = counts / (counts - 1) * np.where(left > 0, left, 1.0)
-    return tuple(factors.tolist())
+    is_declared = bool(np.isfinite(sizes).all())
+    sampled = counts / sizes if is_declared else float(counts.sum()) / population
+    return tuple(unit_factors(counts, sampled).tolist())
 
 
 def _occupied(edges: Floats, counts: Floats, noise: CellNoise) -> tuple[Floats, Floats]:

@@ -56,14 +56,19 @@ class WeightedTableResult(TableResult):
     def _cap(self) -> float:
         return self._counted.cap
 
+    @property
+    def _totals(self) -> Floats:
+        """Unbiased totals by cell."""
+        return self._cap * self._cells.sizes
+
     @cached_property
     def _whole(self) -> Floats:
-        return np.append(consistent(self._cap * self._cells.sizes), np.nan)
+        return np.append(consistent(self._totals), np.nan)
 
     @property
     def released(self) -> xr.DataArray:
         """Unbiased totals, which may be negative."""
-        return self._facts.by_cell(self._cap * self._cells.sizes, "released")
+        return self._facts.by_cell(self._totals, "released")
 
     @property
     def design(self) -> pd.DataFrame:
@@ -75,7 +80,7 @@ class WeightedTableResult(TableResult):
         cells, cap, totals = self._cells, self._cap, self._cells.totals
         weight = np.where(cells.sizes > 0, cells.sizes, np.nan)
         columns = {
-            "weight": cap * cells.sizes,
+            "weight": self._totals,
             "deff": cells.design_effect,
             "effective_n": cells.n_units / cells.design_effect,
             "df": np.full(len(weight), cells.n_units - cells.n_strata),
@@ -129,7 +134,7 @@ def _with_errors(table: EstimateTable, fit: WeightedTableResult) -> EstimateTabl
             "noise_sd": cap * cells.totals.noise_sd,
             "std_error": cap * errors,
         },
-        further={**table.further, "released": cap * cells.sizes, "deff": cells.design_effect},
+        further={**table.further, "released": fit._totals, "deff": cells.design_effect},
         total=fit._total_int,
         unit="",
     )
@@ -184,8 +189,13 @@ class WeightedGroup(OrderedGroup):
         noise = (self.cap * end for end in cells.interval(runs, level, population=False))
         return (sd, *noise, *cells.share_interval(runs, level, population=True))
 
+    @property
+    def _running(self) -> Runs:
+        """The first 1, 2, ... bins."""
+        return self._runs(Ranges(np.zeros(len(self.cells)), self._each_bin.stop))
+
     def _running_ends(self, sums: Floats, of: Sums, level: float) -> tuple[Interval, Interval]:
-        runs = self._runs(Ranges(np.zeros(len(sums)), np.arange(1.0, len(sums) + 1)))
+        runs = self._running
         noisy, sampled = (
             self.weighted.share_interval(runs, level, population=population)
             for population in (False, True)
@@ -194,15 +204,13 @@ class WeightedGroup(OrderedGroup):
 
     def rank_sd(self, prob: float) -> float:
         """Return the largest noise standard deviation of the weight up to a quantile."""
-        runs = self._runs(Ranges(np.zeros(len(self.cells)), self._each_bin.stop))
         weights = np.full(len(self.cells), 1 - prob), np.full(len(self.cells), -prob)
-        return self.cap * float(self.weighted.errors(runs, *weights).noise_sd.max())
+        return self.cap * float(self.weighted.errors(self._running, *weights).noise_sd.max())
 
     def quantile_ranges(self, prob: float, level: float) -> tuple[tuple[float, float], ...]:
         """Return between which places the quantile of these rows is, then the population's."""
-        runs = self._runs(Ranges(np.zeros(len(self.cells)), self._each_bin.stop))
         return tuple(
-            self.weighted.quantile_places(prob, runs, level, population=population)
+            self.weighted.quantile_places(prob, self._running, level, population=population)
             for population in (False, True)
         )
 
@@ -228,7 +236,7 @@ class WeightedHistResult(HistResult):
     @cached_property
     def ordered(self) -> OrderedCounts:
         """Totals by group and bin as arrays."""
-        totals = self.table._cap * self.table._cells.sizes.reshape(self._shape)
+        totals = self.table._totals.reshape(self._shape)
         return WeightedCounts(self.table.release, self._shape, totals=totals)
 
     def group(self, place: int) -> WeightedGroup:

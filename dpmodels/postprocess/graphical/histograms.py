@@ -158,16 +158,18 @@ class Histogram:
     @cached_property
     def is_hidden(self) -> NDArray[np.bool_]:
         """By coarse cell, whether noise hides its rows."""
-        sd, starts = (
-            max(self.sd, SMALLEST_SD),
-            np.split(np.arange(len(self.counts)), self.ends[1:-1]),
-        )
-        within = (cells[self._is_occupied[cells]] for cells in starts)
-        return np.array([not _clear(self.counts[cells], sd) for cells in within])
+        sd = max(self.sd, SMALLEST_SD)
+        counts = np.split(self.counts, self.ends[1:-1])
+        inside = np.split(self._is_occupied, self.ends[1:-1])
+        return np.array([not _clear(of[at], sd) for of, at in zip(counts, inside, strict=True)])
+
+    @cached_property
+    def _range(self) -> tuple[int, int]:
+        return occupied(self.counts, self.sd)
 
     @cached_property
     def _is_occupied(self) -> NDArray[np.bool_]:
-        positions, (low, high) = np.arange(len(self.counts)), occupied(self.counts, self.sd)
+        positions, (low, high) = np.arange(len(self.counts)), self._range
         return (positions >= low) & (positions < high)
 
     @cached_property
@@ -183,9 +185,8 @@ class Histogram:
     @cached_property
     def _nearest(self) -> dict[int, int]:
         """By coarse cell with fine cells beyond the range, the occupied one that is nearest."""
-        low, high = occupied(self.counts, self.sd)
-        last = len(self.counts)
-        ends = [low] * (low > 0) + [high - 1] * (high < last)
+        low, high = self._range
+        ends = [low] * (low > 0) + [high - 1] * (high < len(self.counts))
         return {int(self.cell[end]): end for end in ends}
 
     @cached_property
