@@ -49,9 +49,20 @@ CAPPED_PARTS: Final = 3
 PRODUCT_PARTS: Final = 3
 
 
-def sampled_parts(degree: int) -> int:
+# Of units of several rows, whose rows have mean squares: products of three parts, and these.
+MIXED_PARTS: Final = 9
+
+
+def sampled_parts(degree: int, *, units: bool = False) -> int:
     """Return the numbers of a cell of sampled units: Bernstein parts of two degrees, or a count."""
+    if units and degree == 2:
+        return MIXED_PARTS
     return 2 * degree + 1 + CAPPED_PARTS if degree else 1
+
+
+def stratum_size(cells: int, parts: int, degree: int) -> int:
+    """Return the numbers of a stratum of sampled units."""
+    return cells * (parts if degree else PRODUCT_PARTS) + 1
 
 
 @dataclass(frozen=True)
@@ -62,7 +73,8 @@ class Tally:
     to `degree`, or only counts if it is None; `max_cells` limits the parts of cells. If
     `clustered`, every person adds one, whose rows may be in several cells or in none: degree 2.
     Under `sampling` a unit adds one; `degree` is then that of the powers whose means are estimated,
-    and the parts are those of :mod:`dpmodels.statistics.sampled`.
+    and the parts are those of :mod:`dpmodels.statistics.sampled`. `running` counts have products of
+    the running sums over the levels of the last factor.
     """
 
     factors: tuple[Category, ...]
@@ -71,6 +83,7 @@ class Tally:
     clustered: bool = False
     max_cells: int = MAX_CELLS
     sampling: Sampling | None = None
+    running: bool = False
 
     def __post_init__(self) -> None:
         if self.cells * self.parts > self.max_cells:
@@ -94,13 +107,13 @@ class Tally:
     def parts(self) -> int:
         """Numbers of each cell: the Bernstein parts, and two where persons are in several."""
         if self.sampling is not None:
-            return sampled_parts(self.degree)
+            return sampled_parts(self.degree, units=self.sampling.design.psu is not None)
         return self.degree + 1 + 2 * self.clustered
 
     @property
     def stratum_size(self) -> int:
         """Numbers of each stratum: those of its cells, and the rest of its units."""
-        return self.cells * (self.parts if self.degree else PRODUCT_PARTS) + 1
+        return stratum_size(self.cells, self.parts, self.degree)
 
     @property
     def size(self) -> int:

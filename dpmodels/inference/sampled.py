@@ -8,7 +8,7 @@ are declared, times ``1 - n/N`` where the population has N units.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -139,6 +139,11 @@ class SampledMoments(GroupMoments):
         return 2 * self.degree_of_mean
 
     @property
+    def n_squares(self) -> int:
+        """How many parts of a group are of squared shares, the first of them."""
+        return self.degree + 1
+
+    @property
     def weights(self) -> Floats:
         """Weights with which the parts of a group add up to its sum of positions."""
         return np.concatenate([power_weights(self.degree, 1), power_weights(2, 1)])
@@ -160,10 +165,30 @@ class SampledMoments(GroupMoments):
     @cached_property
     def _weight_ratio(self) -> Floats:
         """Sum of shares over the sum of their squares."""
-        squares = self.parts[:, : self.degree + 1].sum(axis=1)
+        squares = self.parts[:, : self.n_squares].sum(axis=1)
         floor = np.minimum(self.count_sd, np.maximum(self.counts, 1.0))
         ratio = np.maximum(self.counts, 1.0) / np.maximum(squares, floor)
         return np.asarray(np.maximum(ratio, 1.0))
+
+    @cached_property
+    def together(self) -> SampledMoments:
+        """The moments of all groups combined; of units of several rows with bounds on errors."""
+        groups, cut, strata = len(self.parts), self.cut, self.strata
+        added = math.sqrt(groups)
+        noise = self.noise._replace(added=tuple(range(self.parts.shape[1])) * groups)
+        if strata is not None:
+            parts, sd = strata.parts.sum(axis=1, keepdims=True), strata.noise_sd * added
+            strata = replace(strata, parts=parts, noise_sd=sd)
+        return replace(
+            self,
+            parts=self.parts.sum(axis=0, keepdims=True),
+            noise=noise,
+            joined=groups,
+            strata=strata,
+            cut=replace(
+                cut, parts=cut.parts.sum(axis=0, keepdims=True), noise_sd=cut.noise_sd * added
+            ),
+        )
 
     @cached_property
     def independent(self) -> Floats:
@@ -173,6 +198,11 @@ class SampledMoments(GroupMoments):
     @property
     def _sample_correction(self) -> float:
         return self.n_units / max(self.n_units - 1, 1.0)
+
+    @property
+    def _row_correction(self) -> float:
+        """The factor n/(n - 1) of variances of rows, each a unit."""
+        return self._sample_correction
 
     # ---- means -------------------------------------------------------------------------
 
@@ -220,8 +250,13 @@ class SampledMoments(GroupMoments):
 
     @cached_property
     def mean_sampling_sd(self) -> Floats:
-        """Sampling standard deviation of the means, by linearisation."""
-        return np.asarray(np.sqrt(self.meat(self._centre)) / self._whole)
+        """Sampling standard deviation of the means, by linearisation.
+
+        Squares of sums over k groups are at most k times the sum of squares: a bound for units in
+        several of the groups that were joined.
+        """
+        bound = self.joined if self.several else 1
+        return np.asarray(np.sqrt(bound * self.meat(self._centre)) / self._whole)
 
     @cached_property
     def joint_sampling_sd(self) -> Floats:
@@ -243,26 +278,34 @@ class SampledMoments(GroupMoments):
     def meat(self, centre: Floats) -> Floats:
         """Return the variance of ``Σ C (t - centre)`` over units, not below 0, shape (groups,)."""
         squares = central_weights(self.degree, 2, centre)
-        squared = np.maximum((self.parts[:, : self.degree + 1] * squares).sum(axis=1), 0.0)
-        squared = squared + self.cut.squares(central_weights(2, 2, centre))
-        scores = self.weights - centre[:, None]
+        more = self.cut.squares(central_weights(2, 2, centre))
+        cut = power_weights(2, 1) - centre[:, None]
+        return self._variance(self.weights - centre[:, None], squares, cut, more)
+
+    def _variance(self, scores: Floats, squares: Floats, cut: Floats, more: Floats) -> Floats:
+        """Return the variance of a sum over units, from the weights of the parts.
+
+        Of the sum, of its squares, and of the sum over what was cut off; `more` is what that adds
+        to the squares.
+        """
+        squared = np.maximum((self.parts[:, : self.n_squares] * squares).sum(axis=1), 0.0) + more
         sums, noise = (self.parts * scores).sum(axis=1), self.noise.product(scores, scores)
-        sums = sums + self.cut.sums(power_weights(2, 1) - centre[:, None])
+        sums = sums + self.cut.sums(cut)
         mean = np.maximum(sums**2 - noise, 0.0) / self.n_units
         simple = np.maximum(squared - mean, 0.0) * self._sample_correction
         if self.strata is not None:
-            simple = self._by_stratum(centre, squared, simple)
+            simple = self._by_stratum(scores, squares, squared, simple)
         return np.asarray(simple * self.fpc)
 
-    def _by_stratum(self, centre: Floats, squared: Floats, simple: Floats) -> Floats:
+    def _by_stratum(
+        self, scores: Floats, squares: Floats, squared: Floats, simple: Floats
+    ) -> Floats:
         """Take the squared sums of strata off, where noise does not hide them."""
         strata = self.strata
         assert strata is not None
-        weights = self.weights - centre[:, None]
-        sums = (strata.parts * weights).sum(axis=2)
-        noise = strata.noise_sd**2 * (weights**2).sum(axis=1)
-        squares = central_weights(self.degree, 2, centre)
-        by_stratum = (strata.parts[:, :, : self.degree + 1] * squares).sum(axis=2)
+        sums = (strata.parts * scores).sum(axis=2)
+        noise = strata.noise_sd**2 * (scores**2).sum(axis=1)
+        by_stratum = (strata.parts[:, :, : self.n_squares] * squares).sum(axis=2)
         return strata.within(sums, noise, by_stratum, squared, simple)
 
     def _both_central(self, centre: Floats) -> Floats:
@@ -275,13 +318,13 @@ class SampledMoments(GroupMoments):
         """Weighted variances; of units of several rows those of their means."""
         sums = (self._both_central(self._centre) * self.parts).sum(axis=1)
         sums = sums + self.cut.sums(central_weights(2, 2, self._centre))
-        return np.asarray(np.maximum(sums / self._whole, 0.0) * self._sample_correction)
+        return np.asarray(np.maximum(sums / self._whole, 0.0) * self._row_correction)
 
     @cached_property
     def variance_shift(self) -> Floats:
         """What the cap had moved the variances by."""
         raw = self._ratio(self._both_central(np.nan_to_num(self._ratio(self._mean_weights))))
-        return np.asarray(np.maximum(raw, 0.0) * self._sample_correction - self.variances)
+        return np.asarray(np.maximum(raw, 0.0) * self._row_correction - self.variances)
 
     @cached_property
     def variance_shift_sd(self) -> Floats:
@@ -295,20 +338,20 @@ class SampledMoments(GroupMoments):
         """Noise standard deviation of the variances, to first order."""
         weights = self._both_central(self._centre) - np.nan_to_num(self.variances)[:, None]
         noise = np.sqrt(self.noise.product(weights, weights)) / self._whole
-        return np.hypot(noise * self._sample_correction, self.variance_shift_sd)
+        return np.hypot(noise * self._row_correction, self.variance_shift_sd)
 
     @cached_property
     def variance_sampling_sd(self) -> Floats:
         """Sampling standard deviation of the variances, by linearisation; degree 4."""
         spread = np.nan_to_num(self.variances)[:, None] / self._sample_correction
         second = central_weights(self.degree, 2, self._centre)
-        weights = central_weights(self.degree, 4, self._centre) - 2 * spread * second + spread**2
-        squared = (self.parts[:, : self.degree + 1] * weights).sum(axis=1)
+        squares = central_weights(self.degree, 4, self._centre) - 2 * spread * second + spread**2
         # Of capped units the squares are those of the end of the range that is farther.
         largest = np.maximum(self._centre, 1 - self._centre)[:, None] ** 4
-        squared = squared + self.cut.squares(largest) * (self.cut.mean > 0)
-        sd = np.sqrt(np.maximum(squared, 0.0) * self._sample_correction * self.fpc)
-        return np.asarray(sd / self._whole * self._sample_correction)
+        scores = self._both_central(self._centre) - spread
+        cut = central_weights(2, 2, self._centre) - spread
+        variance = self._variance(scores, squares, cut, self.cut.squares(largest))
+        return np.asarray(np.sqrt(variance) / self._whole * self._sample_correction)
 
     def variance_interval(self, level: float, *, population: bool) -> Interval:
         """Return intervals of the variances, within 0 and 1/4."""

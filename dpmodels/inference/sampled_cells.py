@@ -3,7 +3,8 @@
 Totals and shares are sums ``Σ_i Σ_g z_g C_ig`` over units, linear or linearised: z is one number
 in a run of cells, another in the cells that it is a share of, and 0 elsewhere. Their variances need
 sums of products of shares only, those of Theorem 79: of rows, which are in one cell each, for any
-run; of units of several rows for single cells and their shares of all.
+run; of units of several rows for single cells and their shares of all, or, with the products of
+Theorem 82, for the first cells of each group and their shares of it.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ class SampledCells:
     fpc: float
     several: bool  # whether a unit may be in several cells
     strata: StratumSums | None
+    running: bool = False  # whether products are those of running sums, which add up over cells
 
     @cached_property
     def sizes(self) -> Floats:
@@ -146,7 +148,8 @@ class SampledCells:
             square = np.maximum(square, count**2 / self.n_units)
             product, base = square + np.maximum(others, 0.0), all_squares + all_others
             alone = np.clip(square / np.maximum(product, 1e-300), 0.0, 1.0)
-            is_known = (n_in == 1) & ((outside == 0) | (runs.last - runs.first == len(self.counts)))
+            is_whole = (outside == 0) | (runs.last - runs.first == len(self.counts))
+            is_known = runs.start == runs.first if self.running else (n_in == 1) & is_whole
         else:
             is_clear = self.cut.noise_sd * np.sqrt(n_in) < CLEAR * square
             product = square = np.where(is_clear, square, kish)
@@ -226,6 +229,15 @@ class SampledCells:
         score = sums - prob * base
         first, last = bins_of_quantile(score, np.where(np.isnan(width), np.inf, width))
         return float(first), float(last) + 1
+
+
+def squares_and_products(running: Floats) -> Floats:
+    """Return products whose sums over the first cells are ``Σ F²`` and ``Σ F (B - F)``.
+
+    From ``C_g (F + F')/2`` and ``C_g (2 B - F - F')/2``, on the last axis; what follows stays.
+    """
+    below, above, *rest = np.moveaxis(running, -1, 0)
+    return np.stack([2 * below, above - below, *rest], axis=-1)
 
 
 def _quadratic(

@@ -313,9 +313,11 @@ class CountFacts:
     adjacency: Adjacency
     # Of a table whose cells stand in an order: groups, then cells of each variable.
     shape: tuple[int, ...] = ()
-    # Of sampled units: tables to which they add a little more, whether their weights are capped,
-    # the noise of a wanted sum over that of a part, and what it moves by for a unit of weight.
+    # Of sampled units: tables to which they add a little more, how many of the tables have products
+    # of shares beside them, whether weights are capped, the noise of a wanted sum over that of a
+    # part, and what it moves by for a unit of weight.
     side_tables: int = 0
+    products: int = 0
     capped: bool = True
     numerator: float = 1.0
     moved: float = 1.0

@@ -103,7 +103,7 @@ def hist_spec(request: Request) -> VerbSpec[object]:
     tally, edges, variable = bins(formula_sides, request.words["breaks"])
     if request.codebook.design is not None:
         weighted = partial(WeightedHistResult, breaks=np.array(edges), variable=variable)
-        return sampled_spec(request, formula_sides, tally, weighted)
+        return sampled_spec(request, formula_sides, (tally,), weighted)
     result = partial(HistResult, breaks=np.array(edges), variable=variable)
     shape = math.prod(tally.shape[:-1]), tally.shape[-1]
     return descriptive_spec(request, formula_sides, (tally,), result, shape=shape)

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Unpack
 
 from dpmodels.arguments import finite
-from dpmodels.errors import ArgumentError, FormulaError, shorten
+from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.sides import one_measured, parse_sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.counts import CountMechanism
@@ -90,7 +90,7 @@ def mean_spec(request: Request) -> VerbSpec[MeanResult]:
     formula_sides = parse_sides(request.formula, request.codebook)
     number, factors = one_measured(formula_sides, "dp_mean")
     if request.codebook.design is not None:
-        return sampled_spec(request, formula_sides, Tally(factors, number, 1), MeanResult)
+        return sampled_spec(request, formula_sides, (Tally(factors, number, 1),), MeanResult)
     tally = mean_tally(request.adjacency, factors, number)
     return descriptive_spec(request, formula_sides, (tally,), MeanResult)
 
@@ -131,8 +131,8 @@ def dp_var(
     clipped the rows to a range, the variance is that of the clipped rows, and
     intervals add a tail that goes on as it falls before the end of the range.
 
-    Under a survey design the variance is weighted; its errors ignore strata, and ``psu=`` is
-    refused.
+    Under a survey design the variance is weighted. With ``psu=`` the divisor is the sum of weights,
+    since numbers of rows are not public.
 
     With ``person="id"`` and ``rows="mean"`` the variance is between persons: of the
     mean of all complete rows of a person in a group, weighted by their share of its
@@ -157,12 +157,7 @@ def var_spec(request: Request) -> VerbSpec[VarResult]:
     formula_sides = parse_sides(request.formula, request.codebook)
     number, factors = one_measured(formula_sides, "dp_var")
     if request.codebook.design is not None:
-        if request.codebook.design.psu is not None:
-            raise ArgumentError(
-                "dp_var takes no design with psu=: a variance of rows would need other sums of "
-                "each unit; write a design without psu=, or dp_mean for means"
-            )
-        return sampled_spec(request, formula_sides, Tally(factors, number, 2), VarResult)
+        return sampled_spec(request, formula_sides, (Tally(factors, number, 2),), VarResult)
     return descriptive_spec(request, formula_sides, (Tally(factors, number, 4),), VarResult)
 
 
@@ -237,6 +232,6 @@ def ttest_spec(request: Request) -> VerbSpec[TTestResult]:
         )
     result = partial(TTestResult, mu=finite("mu", request.words["mu"]))
     if request.codebook.design is not None:
-        return sampled_spec(request, formula_sides, Tally(factors, number, 1), result)
+        return sampled_spec(request, formula_sides, (Tally(factors, number, 1),), result)
     tally = mean_tally(request.adjacency, factors, number)
     return descriptive_spec(request, formula_sides, (tally,), result)

@@ -94,8 +94,8 @@ def dp_quantile(
     Near 0 and 1 the noise could move ranks beyond the rows, to any value of the empty range: there
     a quantile farther inside replaces the requested one, and `drawn` says which.
 
-    Under a survey design without ``psu=`` a weighted distribution function on 128 public cells is
-    inverted, with Woodruff's intervals.
+    Under a survey design a weighted distribution function on 128 public cells is inverted, with
+    Woodruff's intervals.
 
     References
     ----------
@@ -154,17 +154,13 @@ def _weighted_spec(
 ) -> VerbSpec[QuantileResult]:
     """Build the specification under a survey design: weighted counts of cells of the range."""
     design, level = request.codebook.design, request.words["level"]
-    if design is not None and design.psu is not None:
-        raise ArgumentError(
-            "dp_quantile takes no design with psu=: errors of quantiles would need other sums of "
-            'each unit; write dp_mean("(y > 20) ~ group") for shares, or a design without psu='
-        )
+    units = design is not None and design.psu is not None
     number, factors = one_measured(formula_sides, "dp_quantile")
     grid = grid_of(Tally(factors, number), WEIGHTED)
-    tally = Tally((*factors, _grid(number, grid)), number)
+    tally = Tally((*factors, _grid(number, grid)), number, running=units)
     ends = grid.lower, grid.upper
     result = partial(WeightedQuantileResult, probs=probs, level=level, grid=grid.cells, ends=ends)
-    return sampled_spec(request, formula_sides, tally, result)
+    return sampled_spec(request, formula_sides, (tally,), result)
 
 
 def _auto(probs: tuple[float, ...], level: float | None, grid: Grid) -> tuple[str, str]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypedDict, TypeVar
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.cells import PrivateCells, unbound_cells
@@ -35,58 +35,81 @@ _MEAN: Final = (1.0, 0.06)
 _TOTAL: Final = (1.6, 0.15)
 
 
+class _CapPrice(TypedDict):
+    """What a cap is found for, as in CountFacts."""
+
+    numerator: float
+    moved: float
+
+
 def sampled_spec(
     request: Request,
     formula_sides: Sides,
-    tally: Tally,
+    tallies: tuple[Tally, ...],
     result: Callable[[DescribedCall, Any], Result],
     *,
     total: bool = False,
 ) -> VerbSpec[Result]:
-    """Build the specification of one table of weighted units; the request has a design."""
+    """Build the specification of tables of weighted units; the request has a design."""
     sampling = sampling_of(request.codebook)
     assert sampling is not None
-    table = replace(tally, sampling=sampling)
+    tables = tuple(replace(tally, sampling=sampling) for tally in tallies)
     book = Codebook({**sampling.codebook, **formula_sides.codebook})
-    call = descriptive_call(formula_sides, (table,))
-    numerator, moved = _TOTAL if total else _MEAN
-    if not table.degree:  # The sum of all cells.
-        numerator, moved = math.sqrt(table.cells), UNLIKE * table.cells
-    levels = 0 if sampling.strata is None else len(sampling.strata.levels)
-    if table.stratum_size * levels > MAX_CELLS:
-        raise FormulaError(
-            f"formula {shorten(request.formula)!r} has {table.cells:,} cells in {levels:,} strata, "
-            f"and at most {MAX_CELLS:,} sums are released; write fewer cells, or a design without "
-            "strata="
-        )
+    _check_strata(request, sampling, tables)
     relation, psu = request.adjacency, sampling.design.psu
     facts = CountFacts(
-        tables=1,
-        parts=table.size,
-        divided=table.degree > 0,
+        tables=len(tables),
+        parts=sum(table.size for table in tables),
+        divided=any(table.degree for table in tables),
         adjacency=relation,
         side_tables=1 + (sampling.strata is not None),
+        products=sum(not table.degree for table in tables),
         capped=sampling.lower < sampling.upper or psu is not None,
-        numerator=numerator,
-        moved=moved,
+        **_cap_price(tables, total=total),
     )
     return VerbSpec(
         request,
-        call,
+        descriptive_call(formula_sides, tables),
         result,
-        unbound_cells(formula_sides.text, book, (table,)),
+        unbound_cells(formula_sides.text, book, tables),
         facts,
-        partial(_chosen, sampling, partial(_ranged, table, facts, request.guarantee)),
+        partial(_chosen, sampling, partial(_ranged, tables, facts, request.guarantee)),
         reads=None if psu is None else Adjacency(relation.name, MOST_ROWS, psu),
-        check=partial(_require_weights, table),
+        check=partial(_require_weights, tables),
     )
 
 
+def _cap_price(tables: tuple[Tally, ...], *, total: bool) -> _CapPrice:
+    """Return what a cap is found for: the means of a table, or the sum of all cells of one."""
+    table = next((table for table in tables if table.degree), tables[0])
+    if not table.degree:
+        return {"numerator": math.sqrt(table.cells), "moved": UNLIKE}
+    numerator, moved = _TOTAL if total else _MEAN
+    return {"numerator": numerator, "moved": moved / table.cells}
+
+
+def _check_strata(request: Request, sampling: Sampling, tables: tuple[Tally, ...]) -> None:
+    """Refuse more sums by stratum than are released at once."""
+    levels = 0 if sampling.strata is None else len(sampling.strata.levels)
+    if sum(table.stratum_size for table in tables) * levels > MAX_CELLS:
+        cells = sum(table.cells for table in tables)
+        raise FormulaError(
+            f"formula {shorten(request.formula)!r} has {cells:,} cells in {levels:,} strata, "
+            f"and at most {MAX_CELLS:,} sums are released; write fewer cells, or a design without "
+            "strata="
+        )
+
+
 def _ranged(
-    table: Tally, facts: CountFacts, guarantee: Guarantee | Pufferfish, n_rows: int | None
+    tables: tuple[Tally, ...],
+    facts: CountFacts,
+    guarantee: Guarantee | Pufferfish,
+    n_rows: int | None,
 ) -> bool:
     """Whether a range is searched: of rows, whose public number is far above the noise in cells."""
-    sampling, number = table.sampling, table.measured
+    if len(tables) > 1:
+        return False
+    sampling, number = tables[0].sampling, tables[0].measured
     assert sampling is not None
     if sampling.design.psu is not None or n_rows is None or number is None:
         return False
@@ -123,11 +146,14 @@ def _chosen(
     return choice
 
 
-def _require_weights(table: Tally, release: CountsRelease) -> None:
+def _require_weights(tables: tuple[Tally, ...], release: CountsRelease) -> None:
     """Refuse a release from a file without the sums that the design has."""
-    sampling, weights = table.sampling, release.weights
+    sampling, weights = tables[0].sampling, release.weights
     assert sampling is not None
     strata = 0 if sampling.strata is None else len(sampling.strata.levels)
-    expected = (table.cells * CAPPED_PARTS, table.stratum_size * strata)
+    expected = (
+        sum(table.cells for table in tables) * CAPPED_PARTS,
+        sum(table.stratum_size for table in tables) * strata,
+    )
     if weights is None or (len(weights.capped), len(weights.by_stratum)) != expected:
         raise FrameError("release.weights: not those of the design")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Unpack
 
@@ -13,9 +14,9 @@ from dpmodels.formula.values import Category, Real, Truth, Varying
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.descriptive_specs import descriptive_spec, mean_tally
 from dpmodels.models.replay import spec_of
+from dpmodels.models.sampled_specs import sampled_spec
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec
-from dpmodels.privacy import Adjacency
 from dpmodels.request import Request
 from dpmodels.results.overview import OverviewResult
 
@@ -58,6 +59,9 @@ def dp_summary(
     at no further cost: Welch's t or his analysis of variance for means, chi-square
     for counts, allowing for the noise. p-values are not adjusted for their number.
 
+    Under a survey design means, standard deviations and shares are of the population, with
+    linearised errors. One cap of the weights serves all tables; counts are not tested.
+
     References
     ----------
     .. [1] Welch, B. L. (1951). "On the comparison of several mean values: an
@@ -75,9 +79,10 @@ def dp_summary(
     return run_verb("summary", summary_spec, formula, data, shared, mechanism, tests=tests)
 
 
-@spec_of("summary", gaussian="gaussian")
+@spec_of("summary", gaussian="gaussian", designs=True)
 def summary_spec(request: Request) -> VerbSpec[OverviewResult]:
     """Build the specification of a dp_summary call."""
+    design = request.codebook.design
     formula_sides = parse_sides(request.formula, request.codebook)
     tested = boolean("tests", request.words["tests"])
     if tested and not formula_sides.groups:
@@ -86,28 +91,37 @@ def summary_spec(request: Request) -> VerbSpec[OverviewResult]:
             "write 'a + b ~ group'"
         )
     result = partial(OverviewResult, strata=len(formula_sides.groups), tested=tested)
-    return descriptive_spec(
-        request, formula_sides, tables(formula_sides, request.adjacency), result
-    )
+    if design is not None:
+        degree = 1 if design.psu is None else 2
+        tallies = tables(formula_sides, lambda groups, number: Tally(groups, number, degree))
+        return sampled_spec(request, formula_sides, tallies, result)
+    tallies = tables(formula_sides, partial(mean_tally, request.adjacency))
+    return descriptive_spec(request, formula_sides, tallies, result)
 
 
-def tables(formula_sides: Sides, neighbours: Adjacency) -> tuple[Tally, ...]:
-    """Return a table for each variable that is described."""
+def tables(
+    formula_sides: Sides, of_number: Callable[[tuple[Category, ...], Real], Tally]
+) -> tuple[Tally, ...]:
+    """Return a table for each variable that is described: of counts, or that of a number."""
     if not formula_sides.described:
         raise FormulaError(
             f"formula {shorten(formula_sides.text)!r} has no variable to describe; write '~ a + b' "
             "or 'a + b ~ group'"
         )
     return tuple(
-        _tally(value, formula_sides.groups, neighbours) for value in formula_sides.described
+        _tally(value, formula_sides.groups, of_number) for value in formula_sides.described
     )
 
 
-def _tally(value: Varying, strata: tuple[Category, ...], neighbours: Adjacency) -> Tally:
+def _tally(
+    value: Varying,
+    groups: tuple[Category, ...],
+    of_number: Callable[[tuple[Category, ...], Real], Tally],
+) -> Tally:
     """Describe a number by its first two moments, a category by its counts."""
     match value:
         case Real():
-            return mean_tally(neighbours, strata, value)
+            return of_number(groups, value)
         case Category() | Truth():
-            return Tally((*strata, grouping(value)))
+            return Tally((*groups, grouping(value)))
     raise FormulaError(f"{shorten(value.code)!r} has several columns; describe the variable itself")

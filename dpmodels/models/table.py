@@ -136,7 +136,7 @@ def table_spec(request: Request) -> VerbSpec[object]:
     _require_full_cross(formula_sides)
     table = counted(formula_sides)
     if request.codebook.design is not None:
-        return sampled_spec(request, formula_sides, table, WeightedTableResult)
+        return sampled_spec(request, formula_sides, (table,), WeightedTableResult)
     return descriptive_spec(request, formula_sides, (table,), _result, RESPONSES)
 
 

@@ -74,6 +74,6 @@ def total_spec(request: Request) -> VerbSpec[TotalResult]:
     number, factors = one_measured(formula_sides, "dp_total")
     if request.codebook.design is not None:
         tally = Tally(factors, number, 1)
-        return sampled_spec(request, formula_sides, tally, TotalResult, total=True)
+        return sampled_spec(request, formula_sides, (tally,), TotalResult, total=True)
     tally = mean_tally(request.adjacency, factors, number)
     return descriptive_spec(request, formula_sides, (tally,), TotalResult)

@@ -53,7 +53,7 @@ def table_report(fit: TableResult) -> Report:
     if facts.sampled is not None:
         title = "Private weighted table" if len(facts.shape) > 1 else "Private weighted counts"
     report = _counts_report(fit, title, sections, (*_test_notes(fit), *notes * (hidden > 0)))
-    return in_units(report) if facts.sampled is not None and facts.sampled.units else report
+    return in_units(report, facts)
 
 
 def _counts_report(

@@ -41,6 +41,7 @@ from dpmodels.reports.header import (
 from dpmodels.reports.sampled import (
     WEIGHT,
     capped_note,
+    cell_noise_sd,
     counted_in,
     design_facts,
     design_notes,
@@ -133,7 +134,7 @@ def _report(
         notes=(*_notes(fit, facts, kinds), *closing(fit.call, fit.release)),
         stamp=fit.stamp,
     )
-    return in_units(report) if facts.sampled is not None and facts.sampled.units else report
+    return in_units(report, facts)
 
 
 def _complete(fit: GroupedResult, facts: TableCall, complete: float, sd: float) -> str:
@@ -303,7 +304,7 @@ def quantile_report(fit: QuantileResult) -> Report:
     what = counted_in(fit.release)
     n_rows = None if what == WEIGHT else fit.release.rows
     complete = complete_text(float(fit.counts.sum()), sd, n_rows, what)
-    return Report(
+    report = Report(
         title="Private quantiles",
         facts=(
             *described_header(fit.call, fit.release, complete),
@@ -319,6 +320,7 @@ def quantile_report(fit: QuantileResult) -> Report:
         ),
         stamp=fit.stamp,
     )
+    return in_units(report, fit.call.tables[0])
 
 
 def _section(fit: QuantileResult) -> Section:
@@ -407,26 +409,33 @@ SHOWN_LEVELS = 20
 @report_of.register
 def overview_report(fit: OverviewResult) -> Report:
     """Lay out all variables as one table: a column for each group, for all, and for tests."""
-    groups, what = fit.groups, counted_as(fit.release.adjacency)
+    groups, what = fit.groups, counted_in(fit.release)
     heads = (*groups.labels[:SHOWN_COLUMNS], "All") if groups.factors else ("All",)
     tests = fit.tests()["p_value"].tolist() if fit.tested else []
+    weighted = fit.release.weights is not None
     rows: list[Row] = []
     for place, name in enumerate(fit.variables):
-        test = tuple(map(pvalue, tests[place : place + 1]))
+        is_untested = weighted and isinstance(fit[name], TableResult)
+        test = ("",) if is_untested and tests else tuple(map(pvalue, tests[place : place + 1]))
         rows += _variable(fit, name, test, ("",) * len(heads))
     title = "Variable" + (f", by {' / '.join(groups.factors)}" if groups.factors else "")
     lost = any(cell == LOST or f"({LOST})" in cell for row in rows for cell in row.cells)
-    return Report(
+    report = Report(
         title="Private overview",
         facts=(
             *opening(fit.call, fit.release),
             *shared_facts(fit.release),
-            ("Cell noise", f"sd {signif(fit.release.noise_sd, 2)} {what}"),
+            *design_facts(fit.release, fit.call.tables[0]),
+            (
+                "Cell noise",
+                f"sd {signif(cell_noise_sd(fit.release), 2)} {what}",
+            ),
         ),
         sections=(Section(title, (*heads, *["p-value"] * fit.tested), tuple(rows)),),
         notes=(*_overview_notes(fit, lost=lost), *closing(fit.call, fit.release)),
         stamp=fit.stamp,
     )
+    return in_units(report, fit.call.tables[0])
 
 
 def _variable(
@@ -435,11 +444,7 @@ def _variable(
     """Head the lines of a variable with its name."""
     result = fit[name]
     lines = _mean_lines(result) if isinstance(result, MeanResult) else _level_lines(result)
-    title = (
-        name
-        if isinstance(result, MeanResult)
-        else f"{name}, {counted_as(fit.release.adjacency)} (%)"
-    )
+    title = name if isinstance(result, MeanResult) else f"{name}, {counted_in(fit.release)} (%)"
     return [
         Row(title, (*blank, *test), heading=True, about=about(fit.call, name)),
         *(Row(label, (*_displayed(cells), *[""] * len(test)), indent=1) for label, cells in lines),
@@ -457,7 +462,7 @@ def _mean_lines(result: MeanResult) -> list[tuple[str, list[str]]]:
     cells = _overview_mean_cells(result, moments, result.counts.tolist())
     if result._facts.factors:
         cells += _overview_mean_cells(result, moments.together, [float(result.counts.sum())])
-    names = ("mean (sd)", "noise sd of mean", counted_as(result.release.adjacency))
+    names = ("mean (sd)", "noise sd of mean", counted_in(result.release))
     return [(name, list(line)) for name, line in zip(names, zip(*cells, strict=True), strict=True)]
 
 
@@ -468,7 +473,8 @@ def _overview_mean_cells(
     facts = result._facts
     means = (facts.lower + facts.width * moments.means).tolist()
     noise = (facts.width * moments.mean_noise_sd).tolist()
-    rows = map(count, np.clip(counts, 0.0, result.release.rows).tolist())
+    most = None if facts.sampled is not None else result.release.rows
+    rows = map(count, np.clip(counts, 0.0, most).tolist())
     return [
         (f"{mean_text(facts, mean, sd)} ({spread})", signif(sd, 2), number)
         if np.isfinite(mean)
@@ -523,7 +529,7 @@ def _counted(counts: Integers, shares: Floats, errors: Floats) -> list[str]:
 
 def _overview_notes(fit: OverviewResult, *, lost: bool) -> list[str]:
     rows = "Complete rows of each variable separately; percentages within the group."
-    notes = [*Rank.TARGET(rows)]
+    notes = [*Rank.TARGET(rows), *capped_note(fit.release)]
     if lost:
         notes += Rank.IDENTIFIED(
             f"{LOST}: lost in the noise at this budget. If bounds are wide, dp_mean and dp_var of "
@@ -534,10 +540,10 @@ def _overview_notes(fit: OverviewResult, *, lost: bool) -> list[str]:
             "All: all groups, at no further cost; rows without a group are excluded."
         )
     if fit.tested:
-        notes.append(
-            "p-values: Welch's t or anova for means, chi-square for counts; they account for "
-            "noise, not for multiple tests."
-        )
+        tests = "for means, chi-square for counts; they account"
+        if fit.release.weights is not None:
+            tests = "for means, none for counts under a survey design; they account"
+        notes.append(f"p-values: Welch's t or anova {tests} for noise, not for multiple tests.")
         notes += Rank.DETAIL("Tests use the released groups, at no further cost.")
     notes += omitted(SHOWN_COLUMNS, fit.groups.cells, "groups", "tidy()")
     notes.append(

@@ -78,7 +78,7 @@ def hist_report(fit: HistResult) -> Report:
         ),
         stamp=fit.stamp,
     )
-    return in_units(report) if sampled is not None and sampled.units else report
+    return in_units(report, fit.call.tables[0])
 
 
 def _complete(fit: HistResult) -> str:

@@ -32,13 +32,19 @@ def counted_in(release: AnyRelease) -> str:
     return WEIGHT if weighted else counted_as(release.adjacency)
 
 
+def cell_noise_sd(release: CountsRelease) -> float:
+    """Return the noise sd of a part of a table, in rows or units of weight."""
+    return release.noise_sd * (1.0 if release.weights is None else release.weights.cap)
+
+
 def capped_note(release: AnyRelease) -> tuple[str, ...]:
     """Say at what weights were capped, if they were; nothing without a survey design."""
     weights = release.weights if isinstance(release, CountsRelease) else None
     if weights is None or weights.mean_excess == 0:
         return ()
+    what = "Weights" if release.adjacency.person is None else "Units of weight"
     return Rank.TARGET(
-        f"Weights above {signif(weights.cap, 3)} were capped: what was cut off is put back, and in "
+        f"{what} above {signif(weights.cap, 3)} were capped: what was cut off is put back, and in "
         "the errors."
     )
 
@@ -101,11 +107,15 @@ def _error_note(fit: GroupedResult, units: bool) -> tuple[str, ...]:
     return Rank.DETAIL(f"Design effect {deff}, effective n {span}: linearised errors.")
 
 
-def in_units(report: Report) -> Report:
-    """Return a report that names the persons of a release as sampling units."""
-    facts = tuple((head, _named(text)) for head, text in report.facts)
-    notes = tuple(note for note in report.notes if "observation" not in note)
-    return replace(report, facts=facts, notes=notes)
+def in_units(report: Report, facts: TableCall) -> Report:
+    """Return a report that names the persons of a release as sampling units, if it has any."""
+    if facts.sampled is None or not facts.sampled.units:
+        return report
+    header = tuple((head, _named(text)) for head, text in report.facts)
+    notes = tuple(
+        note for note in report.notes if "observation" not in note and "between persons" not in note
+    )
+    return replace(report, facts=header, notes=notes)
 
 
 def _named(text: str) -> str:

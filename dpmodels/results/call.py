@@ -14,7 +14,7 @@ import pandas as pd
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FrameError
 from dpmodels.external_files import Amount, AmountOrNan, Bounded, one_of, require_text
-from dpmodels.formula.tally import sampled_parts
+from dpmodels.formula.tally import sampled_parts, stratum_size
 from dpmodels.levels import Level
 from dpmodels.released import Ball, HeldIn, MomentsRelease
 from dpmodels.request import Request
@@ -190,13 +190,19 @@ class TableCall:
     def parts(self) -> int:
         """Counts released of each cell."""
         if self.sampled is not None:
-            return sampled_parts(self.degree)
+            return sampled_parts(self.degree, units=self.sampled.units)
         return self.degree + 1 + 2 * bool(self.clustered)
 
     @property
     def size(self) -> int:
         """Counts released, the incomplete rows among them."""
         return self.cells * self.parts + 1
+
+    @property
+    def stratum_parts(self) -> int:
+        """Sums by stratum of a survey design, over all of its strata."""
+        strata = 0 if self.sampled is None else self.sampled.strata
+        return strata * stratum_size(self.cells, self.parts, self.degree)
 
     @property
     def width(self) -> float:

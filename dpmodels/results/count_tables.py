@@ -13,10 +13,12 @@ import pandas as pd
 
 from dpmodels.digest import origin
 from dpmodels.errors import ArgumentError, did_you_mean, quoted
+from dpmodels.formula.tally import CAPPED_PARTS, MIXED_PARTS
 from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.ratios import Noise
 from dpmodels.inference.sampled import Cut, SampledMoments, StratumSums
-from dpmodels.inference.sampled_cells import SampledCells
+from dpmodels.inference.sampled_cells import SampledCells, squares_and_products
+from dpmodels.inference.sampled_units import UnitMoments
 from dpmodels.postprocess.protocol import OrderedCounts, balanced
 from dpmodels.released import (
     CappedWeights,
@@ -157,26 +159,39 @@ class _Sample(NamedTuple):
     strata: StratumSums | None
 
 
-def sampled_cells(call: DescribedCall, release: CountsRelease) -> SampledCells:
-    """Return the weighted counts of the one table of a release."""
+def sampled_cells(
+    call: DescribedCall, release: CountsRelease, *, running: bool = False
+) -> SampledCells:
+    """Return the weighted counts of the one table of a release; `running` is that of its tally."""
     table, weights, (facts,) = counted(call, release), release.weights, call.tables
     assert weights is not None
     capped = np.array(weights.capped).reshape(facts.cells, -1)
-    n_units = float(balanced(release.values, release.rows).sum())
+    sample, products = _sample(facts, weights, _n_units(release)), capped[:, 1:]
+    if running:
+        products, strata = squares_and_products(products), sample.strata
+        if strata is not None:
+            parts = squares_and_products(strata.parts)
+            sample = sample._replace(strata=replace(strata, parts=parts))
     return SampledCells(
         table.parts[:, 0],
         table.noise,
         _cut(weights, capped[:, :1]),
-        capped[:, 1:],
-        **_sample(facts, weights, n_units)._asdict(),
+        products,
+        running=running,
+        **sample._asdict(),
     )
+
+
+def _n_units(release: CountsRelease) -> float:
+    return float(balanced(release.values, release.rows).sum())
 
 
 def _sampled_moments(
     facts: TableCall, weights: CappedWeights, n_units: float, parts: Floats, noise: Noise
 ) -> SampledMoments:
     """Return the moments by group of sampled units."""
-    return SampledMoments(
+    kind = UnitMoments if facts.parts == MIXED_PARTS else SampledMoments
+    return kind(
         parts,
         noise,
         degree_of_mean=facts.degree,
@@ -229,7 +244,21 @@ def taken(call: DescribedCall, release: CountsRelease, number: int) -> CountsRel
     """Return the counts of one table of a release, as if requested alone."""
     start = sum(table.size for table in call.tables[:number])
     values = release.values[start : start + call.tables[number].size]
-    return replace(release, values=values, whole=origin(release))
+    weights = release.weights and _weights_of(call.tables, release.weights, number)
+    return replace(release, values=values, weights=weights, whole=origin(release))
+
+
+def _weights_of(
+    tables: tuple[TableCall, ...], weights: CappedWeights, number: int
+) -> CappedWeights:
+    """Return the sums of capped units, and of strata, that belong to one table."""
+    first = CAPPED_PARTS * sum(table.cells for table in tables[:number])
+    last = first + CAPPED_PARTS * tables[number].cells
+    start = sum(table.stratum_parts for table in tables[:number])
+    stop = start + tables[number].stratum_parts
+    return replace(
+        weights, capped=weights.capped[first:last], by_stratum=weights.by_stratum[start:stop]
+    )
 
 
 def interval_frame(facts: TableCall, ends: tuple[Floats, Floats]) -> pd.DataFrame:

@@ -48,6 +48,9 @@ WELCH: Final = (
 )
 
 
+NO_DESIGN: Final = "the rows have no survey design: write design=dp.design(weights=..., ...)"
+
+
 @dataclass(frozen=True, repr=False)
 class GroupedResult(Result):
     """One number a group with two errors: what means and variances have in common.
@@ -137,9 +140,7 @@ class GroupedResult(Result):
         """
         moments = self._moments
         if not isinstance(moments, SampledMoments):
-            raise NotAvailable(
-                "the rows have no survey design: write design=dp.design(weights=..., ...)"
-            )
+            raise NotAvailable(NO_DESIGN)
         return design_frame(moments, self._shifts(), self._counted.cap, self._facts)
 
     def _shifts(self) -> tuple[Floats, Floats]:

@@ -25,8 +25,9 @@ from dpmodels.results.estimate_table import (
     table_of_estimates,
 )
 from dpmodels.results.fdr import Tested
-from dpmodels.results.groups import MeanResult
+from dpmodels.results.groups import NO_DESIGN, MeanResult
 from dpmodels.results.table import TableResult
+from dpmodels.results.weighted import WeightedTableResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +47,8 @@ class OverviewResult(Tested):
     Notes
     -----
     :meth:`noise_int` is of means and counts, :meth:`conf_int` of means and
-    shares of all complete rows, by variable and cell.
+    shares of all complete rows, by variable and cell. Under a survey design
+    counts are totals of the population, and `design` has the cap and its effects.
     """
 
     call: DescribedCall
@@ -81,11 +83,34 @@ class OverviewResult(Tested):
             options = ", ".join(map(repr, self.variables))
             raise ArgumentError(f"variable {quoted(name)} is not described; those are {options}")
         number = self.variables.index(name)
-        kind = MeanResult if self.call.tables[number].measured else TableResult
+        table = self.call.tables[number]
+        counts = TableResult if table.sampled is None else WeightedTableResult
+        kind = MeanResult if table.measured else counts
         call = replace(self.call, tables=self.call.tables[number : number + 1])
         return Derivation(call, kind, partial(taken, self.call, number=number))
 
     derivations: ClassVar = {"variable": _variable}
+
+    @property
+    def design(self) -> pd.DataFrame:
+        """Under a survey design by variable and cell: deff, effective n, df, and the cap.
+
+        The columns are those of `design` of means and of tables.
+
+        Raises
+        ------
+        NotAvailable
+            Without a survey design.
+        """
+        results = {name: self[name] for name in self.variables}
+        designs = {
+            name: result.design
+            for name, result in results.items()
+            if isinstance(result, MeanResult | WeightedTableResult)
+        }
+        if not designs:
+            raise NotAvailable(NO_DESIGN)
+        return self._joined(designs)
 
     def _noise_int(self, level: float) -> pd.DataFrame:
         return self._joined({name: self[name].noise_int(level) for name in self.variables})

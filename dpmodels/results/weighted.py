@@ -118,9 +118,8 @@ class WeightedTableResult(TableResult):
     def _estimates(self) -> EstimateTable:
         return _with_errors(super()._estimates(), self)
 
-    @cached_property
-    def _independence(self) -> Independence:
-        return not_identified(degrees(self._facts.shape), NO_TEST)
+    def _tested(self, shape: tuple[int, ...]) -> Independence:
+        return not_identified(degrees(shape), NO_TEST)
 
 
 def _with_errors(table: EstimateTable, fit: WeightedTableResult) -> EstimateTable:
@@ -277,14 +276,24 @@ class WeightedQuantileResult(QuantileResult):
         return replace(table, factors=table.factors[:-1], levels=table.levels[:-1], sampled=None)
 
     @cached_property
-    def _quantiles(self) -> QuantilesRelease:
+    def _groups(self) -> list[WeightedGroup]:
+        """The totals of the cells of each group."""
         release, shape = self.release, (self._facts.cells, self.grid)
-        cells, cap = sampled_cells(self.call, release), counted(self.call, release).cap
+        sampled = self.call.tables[0].sampled
+        is_running = sampled is not None and sampled.units
+        cells = sampled_cells(self.call, release, running=is_running)
+        cap = counted(self.call, release).cap
         counts = WeightedCounts(release, shape, totals=cap * cells.sizes.reshape(shape))
-        groups = [WeightedGroup(counts, release, at, cells, cap) for at in range(shape[0])]
+        return [WeightedGroup(counts, release, at, cells, cap) for at in range(shape[0])]
+
+    @cached_property
+    def _quantiles(self) -> QuantilesRelease:
+        release, groups, shape = self.release, self._groups, (self._facts.cells, self.grid)
+        cells, cap = groups[0].weighted, groups[0].cap
+        totals = groups[0].counts.cells.sum(axis=1)
         first = np.arange(shape[0]) * self.grid
         total = cells.total_errors(Runs(first, first + self.grid, first, first + self.grid))
-        lost = counts.cells.sum(axis=1) <= DETECTION_SDS * cap * total.noise_sd
+        lost = totals <= DETECTION_SDS * cap * total.noise_sd
         values = np.array(
             [[self._quantile(group, prob) for prob in self.probs] for group in groups]
         )
@@ -293,7 +302,7 @@ class WeightedQuantileResult(QuantileResult):
         return QuantilesRelease(
             values=values,
             drawn=probs,
-            counts=counts.cells.sum(axis=1),
+            counts=totals,
             count_sd=cap * total.noise_sd,
             rank_sd=np.array([[group.rank_sd(prob) for prob in self.probs] for group in groups]),
             **{field.name: getattr(release, field.name) for field in fields(Released)},

@@ -15,6 +15,13 @@ all units by stratum, in two tables to which they add a fraction: parts of that 
 *Theorem 79.* A table of counts has one part in each cell, C_g, of the sum C over all cells. Beside
 those of capped units it has the products ``C_g²`` and ``C_g (C - C_g)``, of the sum C² at most 1;
 by stratum they and ``C_g (1 - C)``, of the sum C.
+
+*Theorem 82.* Several tables have one cap, of the sum W over the rows that count in any of them. Of
+a unit of several rows whose mean squares are wanted, b are the weighted means of the Bernstein
+polynomials of degree 2 of its rows; its parts are C_g² times ``b_i²`` and ``2 b_i b_j``, and
+``C_g (1 - C_g)`` times b. Of counts whose running sums are wanted, F up to a cell and F' up to the
+one before, of the sum B in their group, the products are ``C_g (F + F')/2`` and
+``C_g (2 B - F - F')/2``, of the sum B² at most 1; by stratum ``C_g (1 - B)`` beside them.
 """
 
 from __future__ import annotations
@@ -22,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations_with_replacement
 from math import comb
 from typing import Any, Final, NamedTuple
 
@@ -33,7 +41,7 @@ from dpmodels.design.columns import FOLDS, placed
 from dpmodels.design.parts import Part
 from dpmodels.errors import FrameError
 from dpmodels.formula.sampling import STEPS, Sampling
-from dpmodels.formula.tally import CAPPED_PARTS, Tally
+from dpmodels.formula.tally import CAPPED_PARTS, MIXED_PARTS, Tally
 from dpmodels.statistics.cell_passes import place_counts
 from dpmodels.statistics.counts import summed_by_cell
 from dpmodels.statistics.statistic import Statistic, fingerprint
@@ -45,15 +53,23 @@ _POSITION_BITS: Final = 30
 
 
 class Units(NamedTuple):
-    """Weights and positions of some units, one line for each of their cells, shapes (lines,)."""
+    """Some units in one table, one line for each of their cells, shapes (lines,)."""
 
     cells: NDArray[np.intp]
     strata: NDArray[np.intp]
     weights: Integers  # in the cell, in steps of the largest weight of a row
     totals: Integers  # of the unit
     positions: Floats  # weighted means
+    squares: Floats  # weighted mean squares of positions
     first: NDArray[np.bool_]  # one line of each unit
-    times: int  # how often each counts
+
+
+class Block(NamedTuple):
+    """Some units in all tables."""
+
+    totals: Integers  # weights of the units, shape (units,)
+    tables: tuple[Units, ...]
+    times: int  # how often each unit counts
 
 
 @dataclass(frozen=True)
@@ -74,7 +90,7 @@ class SampledPasses(Statistic):
         basis = fingerprint(private.facts, count_public=count_public)
         super().__init__("passes over sampled rows", np.zeros(0, dtype=object), 0, basis)
         self._private, self._count_public = private, count_public
-        self._kept: Units | None = None
+        self._kept: Block | None = None
         self._read = 0
 
     def __add__(self, other: Statistic) -> Statistic:
@@ -82,14 +98,14 @@ class SampledPasses(Statistic):
         raise FrameError("a survey design needs all rows in one place: write data=, not sites=")
 
     @property
-    def tally(self) -> Tally:
-        """The one table."""
-        return self._private.tallies[0]
+    def tallies(self) -> tuple[Tally, ...]:
+        """The tables."""
+        return self._private.tallies
 
     @property
     def sampling(self) -> Sampling:
         """Weights and strata of the rows."""
-        sampling = self.tally.sampling
+        sampling = self.tallies[0].sampling
         assert sampling is not None
         return sampling
 
@@ -102,13 +118,12 @@ class SampledPasses(Statistic):
         """Count units by the cell of their total weight; edges in steps, the last is a limit.
 
         Cell k is of totals up to ``edges[k]``; larger ones are in the last. A unit adds 1 to one
-        cell, or nothing if none of its rows counts.
+        cell, or nothing if none of its rows counts in any table.
         """
         total = np.zeros(len(edges), dtype=np.int64)
-        for units in self._units():
-            totals = units.totals[units.first]
-            cells = np.minimum(np.searchsorted(edges, totals), len(edges) - 1)
-            total += units.times * np.bincount(cells, minlength=len(edges))
+        for block in self._blocks():
+            cells = np.minimum(np.searchsorted(edges, block.totals), len(edges) - 1)
+            total += block.times * np.bincount(cells, minlength=len(edges))
         return total.astype(object), self._n_units
 
     def by_place(self, edges: Floats) -> NDArray[Any]:
@@ -124,37 +139,37 @@ class SampledPasses(Statistic):
     def parts(self, cap: int, amounts: Amounts) -> tuple[list[NDArray[Any]], int]:
         """Return the parts by cell and the rest, those of capped units, and those by stratum.
 
-        `cap` is in steps of the largest weight of a row.
+        Each is of one table after another. `cap` is in steps of the largest weight of a row.
         """
-        tally, strata = self.tally, self.sampling.strata
-        levels = 1 if strata is None else len(strata.levels)
-        table: NDArray[Any] = np.zeros((tally.cells, tally.parts), dtype=object)
-        capped: NDArray[Any] = np.zeros((tally.cells, CAPPED_PARTS), dtype=object)
-        by_stratum: NDArray[Any] = np.zeros(tally.stratum_size * levels, dtype=object)
-        for units in self._units():
-            lines = _Lines(units, cap, tally)
-            table = table + units.times * lines.table(amounts.table)
-            capped = capped + units.times * lines.capped(amounts.capped)
-            if strata is not None:
-                by_stratum = by_stratum + units.times * lines.by_stratum(amounts.by_stratum, levels)
-        rest = amounts.table * self._n_units - sum(table.ravel().tolist())
-        sums = [np.append(table.ravel(), rest), capped.ravel()]
-        return [*sums, by_stratum] if strata is not None else sums, self._n_units
+        strata = self.sampling.strata
+        levels = 0 if strata is None else len(strata.levels)
+        sums = [_TableSums(tally, levels) for tally in self.tallies]
+        for block in self._blocks():
+            for table, units in zip(sums, block.tables, strict=True):
+                table.add(_Lines(units, cap, table.tally), amounts, block.times)
+        whole = amounts.table * self._n_units
+        kinds = [
+            [np.append(table.table, whole - sum(table.table.ravel().tolist())) for table in sums],
+            [table.capped.ravel() for table in sums],
+        ]
+        if strata is not None:
+            kinds.append([table.by_stratum for table in sums])
+        return [np.concatenate(kind) for kind in kinds], self._n_units
 
     @property
     def _n_units(self) -> int:
         """All units where their number is public; else those of which a row counts, or all rows."""
         if self._kept is not None and not self._count_public:
-            return int(self._kept.first.sum())
+            return int((self._kept.totals > 0).sum())
         return self._read // self._private.neighbours.places
 
-    def _units(self) -> Iterator[Units]:
+    def _blocks(self) -> Iterator[Block]:
         """Read all units once; those of several rows stay in memory."""
         if self._kept is not None:
             yield self._kept
             return
         self._read, neighbours = 0, self._private.neighbours
-        sums = None if neighbours.person is None else _UnitSums(self.tally, self.sampling)
+        sums = None if neighbours.person is None else _UnitSums(self.tallies, self.sampling)
         for part in self._private.parts(count_public=self._count_public):
             self._read += part.taken
             if sums is None:
@@ -162,21 +177,36 @@ class SampledPasses(Statistic):
             elif part.persons is not None:
                 sums.add(part)
         if sums is not None:
-            self._kept = sums.units()
+            self._kept = sums.block()
             yield self._kept
 
-    def _of_rows(self, part: Part) -> Iterator[Units]:
+    def _of_rows(self, part: Part) -> Iterator[Block]:
         """Return the rows of a part that count, each a unit."""
         for span, _, times in placed(part.places, part.rows, BLOCK_ROWS, FOLDS):
-            block = part.at(span)
-            lines = rows_that_count(self.tally, self.sampling, block)
-            ones = np.ones(len(lines.rows), dtype=bool)
-            weights = lines.weights
-            yield Units(lines.cells, lines.strata, weights, weights, lines.positions, ones, times)
+            lines = rows_that_count(self.tallies, self.sampling, part.at(span))
+            yield Block(_totals(lines), tuple(map(_single_rows, lines)), times)
+
+
+class _TableSums:
+    """Exact sums of the parts of one table."""
+
+    def __init__(self, tally: Tally, levels: int) -> None:
+        self.tally, self._levels = tally, levels
+        self.table: NDArray[Any] = np.zeros((tally.cells, tally.parts), dtype=object)
+        self.capped: NDArray[Any] = np.zeros((tally.cells, CAPPED_PARTS), dtype=object)
+        self.by_stratum: NDArray[Any] = np.zeros(tally.stratum_size * levels, dtype=object)
+
+    def add(self, lines: _Lines, amounts: Amounts, times: int) -> None:
+        """Add the parts of some units, each as often as it counts."""
+        self.table = self.table + times * lines.table(amounts.table)
+        self.capped = self.capped + times * lines.capped(amounts.capped)
+        if self._levels:
+            parts = lines.by_stratum(amounts.by_stratum, self._levels)
+            self.by_stratum = self.by_stratum + times * parts
 
 
 class CountedRows(NamedTuple):
-    """The rows of a part that count, shapes (lines,)."""
+    """The rows of a part that count in a table, shapes (lines,)."""
 
     rows: NDArray[np.intp]
     cells: NDArray[np.intp]
@@ -185,31 +215,49 @@ class CountedRows(NamedTuple):
     positions: Floats
 
 
-def rows_that_count(tally: Tally, sampling: Sampling, part: Part) -> CountedRows:
-    """Return the complete rows with a weight within its bounds and a stratum."""
-    placement = in_cells(tally, part.columns, part.counted)
+def rows_that_count(
+    tallies: tuple[Tally, ...], sampling: Sampling, part: Part
+) -> list[CountedRows]:
+    """Return by table the complete rows with a weight within its bounds and a stratum."""
     weights = sampling.weights(part.columns, part.rows)
-    rows = np.flatnonzero((placement.cells >= 0) & (weights > 0))
-    strata = sampling.stratum(part.columns, part.rows)[rows]
-    positions = np.ones(len(rows))
-    if placement.positions is not None:
-        positions = placement.positions[rows]
-    return CountedRows(rows, placement.cells[rows], strata, weights[rows], positions)
+    strata = sampling.stratum(part.columns, part.rows)
+    counted = []
+    for tally in tallies:
+        placement = in_cells(tally, part.columns, part.counted)
+        rows = np.flatnonzero((placement.cells >= 0) & (weights > 0))
+        positions = np.ones(len(rows))
+        if placement.positions is not None:
+            positions = placement.positions[rows]
+        lines = CountedRows(rows, placement.cells[rows], strata[rows], weights[rows], positions)
+        counted.append(lines)
+    return counted
+
+
+def _totals(lines: list[CountedRows]) -> Integers:
+    """Return the weights of the rows that count in any table."""
+    rows = np.concatenate([table.rows for table in lines])
+    weights = np.concatenate([table.weights for table in lines])
+    return np.asarray(weights[np.unique(rows, return_index=True)[1]])
+
+
+def _single_rows(lines: CountedRows) -> Units:
+    ones, squares = np.ones(len(lines.rows), dtype=bool), lines.positions**2
+    weights = lines.weights
+    return Units(lines.cells, lines.strata, weights, weights, lines.positions, squares, ones)
 
 
 class _UnitSums:
-    """Sums of weights and of weighted positions, by sampling unit and cell.
+    """Sums of weights by sampling unit, and in each table of weighted positions.
 
     Exact integers: the product of a weight and a position is two of them, of 30 bits and more.
     """
 
-    __slots__ = ("_keys", "_sampling", "_strata", "_sums", "_tally")
+    __slots__ = ("_sampling", "_strata", "_tables", "_tallies", "_totals")
 
-    def __init__(self, tally: Tally, sampling: Sampling) -> None:
-        self._tally, self._sampling = tally, sampling
-        # By unit and cell, rising; of the weights, and of both halves of the products.
-        self._keys = np.zeros(0, dtype=np.int64)
-        self._sums = np.zeros((3, 0), dtype=np.int64)
+    def __init__(self, tallies: tuple[Tally, ...], sampling: Sampling) -> None:
+        self._tallies, self._sampling = tallies, sampling
+        self._tables = [_CellSums(tally.cells) for tally in tallies]
+        self._totals = np.zeros(0, dtype=np.int64)
         self._strata = np.zeros(0, dtype=np.int64)
 
     def __repr__(self) -> str:
@@ -217,41 +265,72 @@ class _UnitSums:
 
     def add(self, part: Part) -> None:
         """Add the rows of a part that count."""
-        lines = rows_that_count(self._tally, self._sampling, part)
         assert part.persons is not None
-        persons = part.persons[lines.rows].astype(np.int64)
-        has_unit = persons >= 0
-        persons, weights = persons[has_unit], lines.weights[has_unit]
-        steps = np.rint(lines.positions[has_unit] * STEPS).astype(np.int64)
-        product = weights * steps
-        added = np.stack([weights, product >> _POSITION_BITS, product & (STEPS - 1)])
-        given = np.concatenate([self._keys, persons * self._tally.cells + lines.cells[has_unit]])
-        self._keys, at = np.unique(given, return_inverse=True)
-        sums = np.zeros((3, len(self._keys)), dtype=np.int64)
-        for total, values in zip(sums, np.hstack([self._sums, added]), strict=True):
-            np.add.at(total, at, values)
-        self._sums = sums
+        persons = part.persons.astype(np.int64)
+        weights = np.zeros(part.rows, dtype=np.int64)
+        strata = np.full(part.rows, np.iinfo(np.int64).max)
+        counted = rows_that_count(self._tallies, self._sampling, part)
+        for table, lines in zip(self._tables, counted, strict=True):
+            table.add(lines, persons)
+            weights[lines.rows], strata[lines.rows] = lines.weights, lines.strata
+        rows = np.flatnonzero((weights > 0) & (persons >= 0))
+        persons = persons[rows]
         n_new = max(int(persons.max(initial=-1)) + 1 - len(self._strata), 0)
         largest = np.iinfo(np.int64).max
         self._strata = np.pad(self._strata, (0, n_new), constant_values=largest)
-        np.minimum.at(self._strata, persons, lines.strata[has_unit].astype(np.int64))
+        self._totals = np.pad(self._totals, (0, n_new))
+        np.minimum.at(self._strata, persons, strata[rows])
+        np.add.at(self._totals, persons, weights[rows])
 
-    def units(self) -> Units:
+    def block(self) -> Block:
         """Return all units, in an order that depends on the order of the rows."""
-        persons, cells = np.divmod(self._keys, self._tally.cells)
-        weights, high, low = self._sums
-        totals = np.zeros(len(self._strata), dtype=np.int64)
-        np.add.at(totals, persons, weights)
-        first = np.diff(persons, prepend=-1) > 0
-        positions = (high.astype(np.float64) + low / STEPS) / np.maximum(weights, 1)
+        tables = (table.units(self._strata, self._totals) for table in self._tables)
+        return Block(self._totals[self._totals > 0], tuple(tables), 1)
+
+
+class _CellSums:
+    """Sums of weights, positions and their squares in one table, by sampling unit and cell."""
+
+    __slots__ = ("_cells", "_keys", "_sums")
+
+    def __init__(self, cells: int) -> None:
+        # By unit and cell, rising; of the weights, and of both halves of each product.
+        self._cells, self._keys = cells, np.zeros(0, dtype=np.int64)
+        self._sums = np.zeros((5, 0), dtype=np.int64)
+
+    def add(self, lines: CountedRows, persons: Integers) -> None:
+        """Add rows that count, of units by row of their part."""
+        persons = persons[lines.rows]
+        has_unit = persons >= 0
+        persons, weights = persons[has_unit], lines.weights[has_unit]
+        positions = lines.positions[has_unit]
+        steps = (np.rint(power * STEPS).astype(np.int64) for power in (positions, positions**2))
+        products = [weights * power for power in steps]
+        halves = [half for p in products for half in (p >> _POSITION_BITS, p & (STEPS - 1))]
+        keys = np.concatenate([self._keys, persons * self._cells + lines.cells[has_unit]])
+        self._keys, at = np.unique(keys, return_inverse=True)
+        sums = np.zeros((5, len(self._keys)), dtype=np.int64)
+        added = np.stack([weights, *halves])
+        for total, values in zip(sums, np.hstack([self._sums, added]), strict=True):
+            np.add.at(total, at, values)
+        self._sums = sums
+
+    def units(self, strata: Integers, totals: Integers) -> Units:
+        """Return the lines of all units, by the stratum and the weight of each unit."""
+        persons, cells = np.divmod(self._keys, self._cells)
+        weights, *halves = self._sums
+        positions, squares = (
+            np.clip((high.astype(np.float64) + low / STEPS) / np.maximum(weights, 1), 0.0, 1.0)
+            for high, low in (halves[:2], halves[2:])
+        )
         return Units(
             cells.astype(np.intp),
-            self._strata[persons].astype(np.intp),
+            strata[persons].astype(np.intp),
             weights,
             totals[persons],
-            np.clip(positions, 0.0, 1.0),
-            first,
-            1,
+            positions,
+            squares,
+            np.diff(persons, prepend=-1) > 0,
         )
 
 
@@ -260,19 +339,58 @@ class _Lines:
 
     def __init__(self, units: Units, cap: int, tally: Tally) -> None:
         self._units, self._tally = units, tally
-        divisor = np.maximum(units.totals, cap).astype(np.float64)
-        self._share = units.weights / divisor  # C_g
-        self._whole = units.totals / divisor  # C
+        self._divisor = np.maximum(units.totals, cap).astype(np.float64)
+        self._share = units.weights / self._divisor  # C_g
+        self._whole = _by_unit(units) / self._divisor  # C
         self._is_capped = units.totals > cap
 
     @cached_property
     def _products(self) -> list[Floats]:
         share, whole = self._share, self._whole
-        return [share * share, share * (whole - share), share * (1 - whole)]
+        if not self._tally.running:
+            return [share * share, share * (whole - share), share * (1 - whole)]
+        before, group = self._running
+        after = before + self._units.weights
+        doubled = 2.0 * self._divisor
+        return [
+            share * ((before + after) / doubled),
+            share * ((2 * group - before - after) / doubled),
+            share * (1 - group / self._divisor),
+        ]
+
+    @property
+    def _running(self) -> tuple[Integers, Integers]:
+        """Return weights of a unit up to each of its cells, and in the cell's group, exactly."""
+        units, size = self._units, self._tally.shape[-1]
+        starts = units.first | (np.diff(units.cells // size, prepend=-1) != 0)
+        segments = np.cumsum(starts) - 1
+        before = np.cumsum(units.weights) - units.weights
+        group = np.zeros(int(starts.sum()), dtype=np.int64)
+        np.add.at(group, segments, units.weights)
+        return before - before[starts][segments], group[segments]
+
+    @cached_property
+    def _bernstein(self) -> Floats:
+        """Weighted means of the Bernstein polynomials of degree 2 of the rows, of the sum 1."""
+        units = self._units
+        first = 1 - 2 * units.positions + units.squares
+        means = np.stack([first, 2 * (units.positions - units.squares), units.squares])
+        means = np.maximum(means, 0.0)
+        return np.asarray(means / means.sum(axis=0))
+
+    @property
+    def _is_mixed(self) -> bool:
+        return self._tally.parts == MIXED_PARTS
 
     @cached_property
     def _parts(self) -> list[Floats]:
         share, positions = self._share, self._units.positions
+        if self._is_mixed:
+            means = self._bernstein
+            pairs = combinations_with_replacement(means, 2)
+            products = (left * right * (1 if left is right else 2) for left, right in pairs)
+            squared = (share * share * product for product in products)
+            return [*squared, *(share * (1 - share) * means)]
         squares = bernstein(positions, 2 * self._tally.degree)
         return [*(share * share * squares), *(share * (1 - share) * bernstein(positions, 2))]
 
@@ -287,7 +405,8 @@ class _Lines:
         Of counts their shares, and of all units the products of shares within cells.
         """
         share, positions = self._share * self._is_capped, self._units.positions
-        parts = [*(share * bernstein(positions, 2))]
+        means = self._bernstein if self._is_mixed else bernstein(positions, 2)
+        parts = [*(share * means)]
         if not self._tally.degree:
             parts = [share, *self._products[:2]]
         return self._by_cell(self._units.cells, parts, self._tally.cells, amount)
@@ -309,6 +428,14 @@ class _Lines:
         scaled = (np.floor(part * (amount * _ROUND_DOWN)).astype(np.int64) for part in parts)
         columns = [summed_by_cell(cells, part, n_cells) for part in scaled]
         return np.stack(columns, axis=1)
+
+
+def _by_unit(units: Units) -> Integers:
+    """Return the weight that the unit of each line has in the table, exactly."""
+    at = np.cumsum(units.first) - 1
+    sums = np.zeros(int(units.first.sum()), dtype=np.int64)
+    np.add.at(sums, at, units.weights)
+    return np.asarray(sums[at])
 
 
 def bernstein(positions: Floats, degree: int) -> Floats:

@@ -54,7 +54,9 @@ def test_laplace_rounds_cost_the_budget():
 
 def test_products_of_shares_beside_counts_are_in_the_norm():
     """Of a table of counts by strata: L2 √(1 + 2κ² + κ²/4), L1 1 + 2κ + κ/2."""
-    known = CountFacts(1, 9, divided=False, adjacency=adjacency("replace"), side_tables=2)
+    known = CountFacts(
+        1, 9, divided=False, adjacency=adjacency("replace"), side_tables=2, products=1
+    )
     plan = Capped().plan(known, ZCDP(0.02))
     norm = math.sqrt(2 * (1 + 2 * 0.5**2 + 0.25**2))
     assert plan.noise_sd == pytest.approx(norm * plan.events[1].multiplier, rel=1e-3)

@@ -172,10 +172,6 @@ REFUSED = {
         lambda: dp.dp_mean("~ y", ROWS, codebook=book(psu="psu"), eps=1, rows=3),
         "sampling unit, not",
     ),
-    "variances of units": (
-        lambda: dp.dp_var("~ y", ROWS, codebook=book(psu="psu"), eps=1),
-        "dp_var takes no design with psu=",
-    ),
     "few in the population": (
         lambda: dp.dp_mean("~ y", ROWS, codebook=book(fpc=500), eps=1),
         "less than the 900 rows",

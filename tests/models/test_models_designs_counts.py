@@ -9,7 +9,6 @@ import pytest
 from test_models_designs import DESIGNS, HUGE, LEVELS, ROWS, book, linearised
 
 import dpmodels as dp
-from dpmodels.errors import ArgumentError
 
 FOLDER = Path(__file__).parent / "design_reference"
 TABLE = pd.read_csv(FOLDER / "table.csv")
@@ -171,10 +170,8 @@ def test_a_session_and_a_file_have_weighted_counts(tmp_path):
     assert np.isnan(table.glance()["p_value"].item())
 
 
-def test_quantiles_of_units_are_refused_and_histograms_leave_their_errors_out():
+def test_histograms_of_units_leave_the_errors_of_ranges_out():
     units = book(psu="psu")
-    with pytest.raises(ArgumentError, match="dp_quantile takes no design with psu="):
-        dp.dp_quantile("~ y", ROWS, codebook=units, eps=1)
     fit = dp.dp_hist("~ y", ROWS, codebook=units, breaks=4, **HUGE)
     assert fit.conf_int().notna().all(axis=None)
     found = fit.between(0, 50)

@@ -16,7 +16,8 @@ Sensitivity
     ``1 + κ + κ/2``, L2 ``√(1 + κ² + κ²/4)``, twice and √2 times as much where a unit is replaced,
     since no product of parts is negative. A table of counts has products of shares beside the
     parts of capped units, of the sum κ at most too: L1 ``1 + 2κ + κ/2``, L2 ``√(1 + 2κ² + κ²/4)``,
-    whatever the number of cells (Theorem 79).
+    whatever the number of cells (Theorem 79). Several tables have these sums each, one after
+    another: L1 norms add up, L2 norms by squares (Theorem 82).
 Noise
     Independent discrete Laplace noise under a pure guarantee, else discrete Gaussian noise, in
     units of which a unit of the sample has up to 2⁴⁰.
@@ -104,11 +105,10 @@ class Capped:
         pure = isinstance(guarantee, PureDP)
         sums, law = (laplace_sums, "laplace") if pure else (gaussian_sums, "gaussian")
         sides = SIDES[law][: facts.side_tables]
-        if not facts.divided:  # Products of shares beside counts.
-            sides = (*sides, SIDES[law][0])
+        blocks = (1, *sides) * facts.tables + (SIDES[law][0],) * facts.products
         changed = 2 if facts.adjacency.n_public else 1
         first_norm = changed if pure else math.sqrt(changed)
-        norm = first_norm * (1 + sum(sides) if pure else math.hypot(1, *sides))
+        norm = first_norm * (sum(blocks) if pure else math.hypot(*blocks))
         plan = sums(facts, second, norm)
         if first is None:
             return replace(plan, guarantee=guarantee)
@@ -159,7 +159,7 @@ def _divided(guarantee: Guarantee, share: float) -> tuple[Guarantee | None, Guar
 
 def _released_range(passes: SampledPasses, plan: CountPlan, entropy: Entropy) -> HeldIn | None:
     """Release the numbers of rows by cell of the number, and return the range that follows."""
-    number, ladder = passes.tally.measured, plan.first
+    number, ladder = passes.tallies[0].measured, plan.first
     if number is None or ladder is None or not number.lower < number.upper:
         return None
     edges, slots = range_cells(number.lower, number.upper), plan.facts.adjacency.places
@@ -167,7 +167,7 @@ def _released_range(passes: SampledPasses, plan: CountPlan, entropy: Entropy) ->
     noise, counts = CellNoise(law, ladder.noise_sd / slots), values / slots
     # Units weigh less than the cap: that they weigh half of it makes a range longer.
     price = plan.noise_sd / slots * math.sqrt(2)
-    limits = found_range(edges, counts, noise, price, max(passes.tally.degree // 2, 1))
+    limits = found_range(edges, counts, noise, price, max(passes.tallies[0].degree // 2, 1))
     return limits and held_in(edges, counts, noise, limits.lower, limits.upper)
 
 
@@ -184,5 +184,5 @@ def _released_cap(passes: SampledPasses, plan: CountPlan, entropy: Entropy) -> W
     values, law = noised_units(ladder, exact * slots, entropy)
     noise = CellNoise(law, ladder.noise_sd / slots)
     # Sums of a group; what is cut off is divided between the groups.
-    price, moved = facts.numerator * plan.noise_sd / slots, facts.moved / passes.tally.cells
-    return best_cap(edges, values / slots, noise, price, moved, 1 / SIDES[law][0])
+    price = facts.numerator * plan.noise_sd / slots
+    return best_cap(edges, values / slots, noise, price, facts.moved, 1 / SIDES[law][0])
