@@ -43,6 +43,8 @@ class Placed:
     positions: Floats | None
 
 
+# The level of missing values in a table that has one.
+MISSING: Final = "(missing)"
 # Bernstein parts of degree 2; of counts the shares of capped units, and products of shares.
 CAPPED_PARTS: Final = 3
 # Of counts by stratum: products of the share of a cell with itself, with others, and with the rest.
@@ -74,7 +76,8 @@ class Tally:
     `clustered`, every person adds one, whose rows may be in several cells or in none: degree 2.
     Under `sampling` a unit adds one; `degree` is then that of the powers whose means are estimated,
     and the parts are those of :mod:`dpmodels.statistics.sampled`. `running` counts have products of
-    the running sums over the levels of the last factor.
+    the running sums over the levels of the last factor; with `has_missing` the last level of
+    each factor is what is missing, and the products are of cells without it.
     """
 
     factors: tuple[Category, ...]
@@ -84,6 +87,7 @@ class Tally:
     max_cells: int = MAX_CELLS
     sampling: Sampling | None = None
     running: bool = False
+    has_missing: bool = False
 
     def __post_init__(self) -> None:
         if self.cells * self.parts > self.max_cells:
@@ -119,6 +123,14 @@ class Tally:
     def size(self) -> int:
         """Length of the statistic: parts of each cell, and the incomplete rows."""
         return self.cells * self.parts + 1
+
+    @property
+    def complete(self) -> NDArray[np.bool_]:
+        """Which cells are of declared levels, shape (cells,)."""
+        mask = np.ones(self.shape, dtype=bool)
+        if self.has_missing:
+            mask = np.pad(mask[(slice(-1),) * mask.ndim], [(0, 1)] * mask.ndim)
+        return np.asarray(mask.ravel())
 
     def cut(self, ends: Floats) -> Tally:
         """Return the table of its number's cells, without groups: up to each of the ends."""
@@ -269,6 +281,16 @@ def margins(formula: str, codebook: Codebook | None) -> Margins:
     )
     _check_size(result)
     return result
+
+
+def with_missing(factor: Category) -> Category:
+    """Return a factor with one level more, for what is missing or unlisted."""
+    evaluate, size = factor.evaluate, len(factor.levels)
+
+    def codes(columns: Columns) -> Floats:
+        return np.nan_to_num(np.asarray(evaluate(columns), dtype=np.float64), nan=size)
+
+    return Category(factor.code, (*factor.levels, MISSING), codes)
 
 
 def _require_levels(factor: Category) -> Category:

@@ -13,7 +13,7 @@ from dpmodels.design.cells import PrivateCells, unbound_cells
 from dpmodels.errors import CodebookError, quoted
 from dpmodels.formula.sampling import Sampling
 from dpmodels.formula.sides import Sides
-from dpmodels.formula.tally import Tally
+from dpmodels.formula.tally import Margins, Tally
 from dpmodels.formula.values import Category, Real
 from dpmodels.mechanisms import COUNTS, MEANS, MEASURED, ORDERED, PLANE, choose_strategy
 from dpmodels.mechanisms.choose import Choice, auto_counts, auto_ordered, auto_plane
@@ -116,7 +116,7 @@ def _n_rows_for_range(facts: CountFacts, private: Sequence[PrivateCells]) -> int
     return together(counts, facts.adjacency.places)
 
 
-def descriptive_call(formula_sides: Sides, tallies: tuple[Tally, ...]) -> DescribedCall:
+def descriptive_call(formula_sides: Sides | Margins, tallies: tuple[Tally, ...]) -> DescribedCall:
     """Return the public facts of a description."""
     tables = tuple(map(table_call, tallies))
     return DescribedCall(formula_sides.text, Codebook(formula_sides.codebook), tables)

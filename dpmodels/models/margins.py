@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Unpack
+from typing import Any, Unpack
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.cells import unbound_margins
-from dpmodels.formula.tally import Margins, margins
+from dpmodels.formula.tally import Margins, Tally, margins, with_missing
 from dpmodels.mechanisms import MARGINS, MarginMechanism, choose_strategy
 from dpmodels.mechanisms.choose import auto_margins
 from dpmodels.mechanisms.protocol import MarginFacts
 from dpmodels.models.replay import spec_of
+from dpmodels.models.sampled_specs import sampled_spec
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec
+from dpmodels.postprocess.residuals import largest
 from dpmodels.request import Request
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.margins import MarginsResult
+from dpmodels.results.weighted_margins import WeightedMarginsResult
 
 
 @verb
@@ -26,7 +29,7 @@ def dp_margins(
     *,
     mechanism: str | MarginMechanism = "auto",
     **shared: Unpack[Shared],
-) -> MarginsResult:
+) -> MarginsResult | Any:
     """Release consistent margins of one table from one budget.
 
     Parameters
@@ -46,7 +49,7 @@ def dp_margins(
 
     Returns
     -------
-    MarginsResult
+    MarginsResult or WeightedMarginsResult
 
     Notes
     -----
@@ -55,6 +58,10 @@ def dp_margins(
     level of their own in each margin: so all margins agree, and under
     ``"replace"`` add up to the public number of rows. The full table of all
     variables is never made.
+
+    Under a survey design margins are totals of the population: weighted tables under one cap
+    (mechanism ``"capped"``), of which least squares makes margins that agree. With ``psu=`` each
+    requested margin is a table, without it each that is in no other.
 
     References
     ----------
@@ -76,10 +83,12 @@ def dp_margins(
     return run_verb("margins", margins_spec, formula, data, shared, mechanism)
 
 
-@spec_of("margins")
-def margins_spec(request: Request) -> VerbSpec[MarginsResult]:
+@spec_of("margins", designs=True)
+def margins_spec(request: Request) -> VerbSpec[object]:
     """Build the specification of a dp_margins call."""
     layout = margins(request.formula, request.codebook)
+    if request.codebook.design is not None:
+        return _weighted_spec(request, layout)
     facts = MarginFacts(layout.sizes, layout.terms, request.adjacency)
 
     return VerbSpec(
@@ -92,6 +101,20 @@ def margins_spec(request: Request) -> VerbSpec[MarginsResult]:
             mechanism, MARGINS, partial(auto_margins, facts, request.private)
         ),
     )
+
+
+def _weighted_spec(request: Request, layout: Margins) -> VerbSpec[object]:
+    """Build the specification under a survey design: a table for each margin in no other.
+
+    A table for each margin of sampling units, whose products do not add up over cells.
+    """
+    design = request.codebook.design
+    units = design is not None and design.psu is not None
+    terms = tuple(dict.fromkeys(layout.terms)) if units else largest(layout.terms)
+    factors = tuple(map(with_missing, layout.factors))
+    tallies = tuple(Tally(tuple(factors[i] for i in term), has_missing=units) for term in terms)
+    result = partial(WeightedMarginsResult, requested=margins_call(layout).tables)
+    return sampled_spec(request, layout, tallies, result)
 
 
 def margins_call(layout: Margins) -> DescribedCall:

@@ -13,7 +13,7 @@ from dpmodels.design.cells import PrivateCells, unbound_cells
 from dpmodels.errors import ArgumentError, FormulaError, FrameError, shorten
 from dpmodels.formula.sampling import Sampling, sampling_of
 from dpmodels.formula.sides import Sides
-from dpmodels.formula.tally import CAPPED_PARTS, MAX_CELLS, Tally
+from dpmodels.formula.tally import CAPPED_PARTS, MAX_CELLS, Margins, Tally
 from dpmodels.mechanisms import SAMPLED, choose_strategy
 from dpmodels.mechanisms.choose import Choice
 from dpmodels.mechanisms.protocol import CountFacts
@@ -44,7 +44,7 @@ class _CapPrice(TypedDict):
 
 def sampled_spec(
     request: Request,
-    formula_sides: Sides,
+    formula_sides: Sides | Margins,
     tallies: tuple[Tally, ...],
     result: Callable[[DescribedCall, Any], Result],
     *,
@@ -80,12 +80,15 @@ def sampled_spec(
 
 
 def _cap_price(tables: tuple[Tally, ...], *, total: bool) -> _CapPrice:
-    """Return what a cap is found for: the means of a table, or the sum of all cells of one."""
-    table = next((table for table in tables if table.degree), tables[0])
-    if not table.degree:
-        return {"numerator": math.sqrt(table.cells), "moved": UNLIKE}
+    """Return what a cap is found for: the sum of all cells of counts, else means or totals.
+
+    A cap for one mean is lower, by so much that totals beyond it are not known well enough.
+    """
+    counts = [table.cells for table in tables if not table.degree]
+    if counts:
+        return {"numerator": math.sqrt(max(counts)), "moved": UNLIKE}
     numerator, moved = _TOTAL if total else _MEAN
-    return {"numerator": numerator, "moved": moved / table.cells}
+    return {"numerator": numerator, "moved": moved / tables[0].cells}
 
 
 def _check_strata(request: Request, sampling: Sampling, tables: tuple[Tally, ...]) -> None:

@@ -120,6 +120,17 @@ def precisions(sds: Mapping[Term, float], sizes: Sizes) -> dict[Term, dict[Term,
     }
 
 
+def least_squares(
+    tables: Mapping[Term, Floats], sds: Mapping[Term, float], sizes: Sizes
+) -> dict[Term, Floats]:
+    """Return the components of noisy tables that least squares fits to all of them."""
+    parts = {}
+    for part, weights in precisions(sds, sizes).items():
+        weighted = [weight * summed(tables[term], term, part) for term, weight in weights.items()]
+        parts[part] = centred(np.sum(weighted, axis=0)) / cells(part, sizes)
+    return parts
+
+
 def fitted_variances(sds: Mapping[Term, float], sizes: Sizes) -> dict[Term, float]:
     """Return for each weighted component the noise variance of a cell before centring."""
     return {

@@ -34,6 +34,7 @@ from dpmodels.results.call import TableCall
 from dpmodels.results.margin import Margin, ReleasedMargins
 from dpmodels.results.margins import LogLinear, MarginsResult
 from dpmodels.results.table import StatesResult, TableResult
+from dpmodels.results.weighted_margins import WeightedMarginsResult
 
 # Most lines and columns of a table: choices.
 SHOWN_ROWS = 40
@@ -349,6 +350,41 @@ def margins_report(fit: MarginsResult) -> Report:
         notes=(*unlisted, *hidden, *_margins_notes(fit.source), *closing(fit.call, fit.release)),
         stamp=fit.stamp,
     )
+
+
+@report_of.register
+def weighted_margins_report(fit: WeightedMarginsResult) -> Report:
+    """List the margins with their noise, then print the first tables."""
+    shown = dict(list(fit._tables.items())[:SHOWN_GROUPS])
+    rows = (
+        Row(name, (count(table._facts.cells), signif(table.noise_sd(), 2)))
+        for name, table in shown.items()
+    )
+    printed: dict[str, Section] = {}
+    lines = 0
+    for name, table in shown.items():
+        lines += min(table._facts.cells, SHOWN_ROWS)
+        if not printed or lines <= SHOWN_LINES:
+            printed[name] = _listed(table)
+    facts = fit.call.tables[0]
+    report = Report(
+        title="Private weighted margins",
+        facts=(
+            *opening(fit.call, fit.release),
+            ("Margins", f"{count(len(fit.requested))}, variables: {count(len(fit.factors))}"),
+            *shared_facts(fit.release),
+            *design_facts(fit.release, facts),
+        ),
+        sections=(Section("Margins", ("cells", "noise sd"), tuple(rows)), *printed.values()),
+        notes=(
+            *omitted(len(printed), len(fit.requested), "tables", "table('a', 'b') and tidy()"),
+            *weighted_notes(fit.release),
+            *Rank.TARGET("Unbiased totals in released agree in all margins, with missing values."),
+            *closing(fit.call, fit.release),
+        ),
+        stamp=fit.stamp,
+    )
+    return in_units(report, facts)
 
 
 @report_of.register

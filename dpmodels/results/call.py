@@ -145,6 +145,7 @@ class SampledTable:
     population: tuple[float, ...]  # units in it: by stratum, or all; empty where not declared
     units: bool  # whether a unit has several rows
     uncapped: float  # the largest declared weight
+    fitted: bool = False  # whether its values were fitted to those of several tables
 
 
 @dataclass(frozen=True)

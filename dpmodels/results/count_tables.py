@@ -136,7 +136,8 @@ def counted(call: DescribedCall, release: CountsRelease) -> Counted:
     """Read the one table of a release, made to agree with the number of rows where public."""
     (facts,) = call.tables
     values = balanced(release.values, release.rows)
-    shared = 0 if release.rows is None else facts.size
+    is_fitted = facts.sampled is not None and facts.sampled.fitted
+    shared = 0 if release.rows is None or is_fitted else facts.size
     noise = Noise(release.law, release.noise_sd, shared, release.step, release.paired)
     ones = np.ones((1, facts.degree + 1 if release.paired else 1))
     sd = float(np.sqrt(noise.product(ones, ones)[0]))

@@ -26,6 +26,7 @@ from dpmodels.errors import (
 )
 from dpmodels.formula.expression import as_category, compile_factor
 from dpmodels.formula.parse import parsed_formula
+from dpmodels.formula.tally import MISSING
 from dpmodels.inference.independence import MOST_CELLS, Independence
 from dpmodels.inference.margins import LogLinearFit, from_sums, loglinear
 from dpmodels.inference.ratios import DETECTION_SDS
@@ -327,9 +328,6 @@ def _listed(factors: Sequence[str]) -> str:
 
 
 # A log-linear model of one margin of a release.
-
-# The level of missing values in a model of several margins.
-MISSING = "(missing)"
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -341,12 +341,13 @@ class _Lines:
         self._units, self._tally = units, tally
         self._divisor = np.maximum(units.totals, cap).astype(np.float64)
         self._share = units.weights / self._divisor  # C_g
-        self._whole = _by_unit(units) / self._divisor  # C
+        self._complete = tally.complete[units.cells]
+        self._whole = _by_unit(units, self._complete) / self._divisor  # C
         self._is_capped = units.totals > cap
 
     @cached_property
     def _products(self) -> list[Floats]:
-        share, whole = self._share, self._whole
+        share, whole = self._share * self._complete, self._whole
         if not self._tally.running:
             return [share * share, share * (whole - share), share * (1 - whole)]
         before, group = self._running
@@ -430,11 +431,11 @@ class _Lines:
         return np.stack(columns, axis=1)
 
 
-def _by_unit(units: Units) -> Integers:
-    """Return the weight that the unit of each line has in the table, exactly."""
+def _by_unit(units: Units, complete: NDArray[np.bool_]) -> Integers:
+    """Return the weight that the unit of each line has in complete cells, exactly."""
     at = np.cumsum(units.first) - 1
     sums = np.zeros(int(units.first.sum()), dtype=np.int64)
-    np.add.at(sums, at, units.weights)
+    np.add.at(sums, at, units.weights * complete)
     return np.asarray(sums[at])
 
 

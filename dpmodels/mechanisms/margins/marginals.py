@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -41,14 +41,7 @@ from dpmodels.mechanisms.protocol import (
     units_of,
 )
 from dpmodels.noise import Entropy, discrete_laplace, discrete_laplace_variance
-from dpmodels.postprocess.residuals import (
-    Term,
-    cells,
-    centred,
-    precisions,
-    split,
-    summed,
-)
+from dpmodels.postprocess.residuals import least_squares, split
 from dpmodels.privacy import Guarantee, LaplaceEvent
 from dpmodels.released import MarginsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
@@ -120,10 +113,7 @@ def _fitted(noisy: Floats, plan: MarginPlan, n_rows: int | None) -> Floats:
     sizes = plan.facts.sizes
     sds = dict(zip(plan.measured, plan.noise_sds, strict=True))
     tables = split(noisy, plan.measured, sizes)
-    components: dict[Term, Any] = {}
-    for part, weights in precisions(sds, sizes).items():
-        weighted = [weight * summed(tables[term], term, part) for term, weight in weights.items()]
-        components[part] = centred(np.sum(weighted, axis=0)) / cells(part, sizes)
+    components = least_squares(tables, sds, sizes)
     if n_rows is not None:
         components[()] = np.array(float(n_rows))
     return np.concatenate([np.ravel(component) for component in components.values()])
