@@ -1,4 +1,4 @@
-"""Coverage of 95 % intervals of summaries, variances and quantiles under simulated survey designs.
+"""Coverage of 95 % intervals of summaries, variances, quantiles and margins under survey designs.
 
     python benchmarks/design_summaries.py [--rows 20000] [--cv 0.5 1 1.5] [--icc 0.05 0.3]
                                           [--eps 1] [--protect rows psus] [--runs 50]
@@ -6,7 +6,7 @@
 The populations and samples are those of `designs.py`. A line is one cell. Each number is the
 coverage of the population's value, by `conf_int`, or of the weighted estimate of the sample, by
 `noise_int`, over all groups, levels and probabilities: of means and shares of a summary by two
-groups, of the mean of both groups together, of standard deviations (as variances) and of quantiles.
+groups, of the mean of both groups together, of variances, of quantiles and of margins.
 """
 
 import argparse
@@ -28,8 +28,11 @@ def values_of(y: np.ndarray, x: np.ndarray, weights: np.ndarray) -> dict[str, np
     groups = [weights * (x <= 0.5), weights * (x > 0.5)]
     levels = np.clip(np.searchsorted(EDGES, y) - 1, 0, 2)
     shares = [np.bincount(levels, group, 3) for group in groups]
-    mean = np.average(y, weights=weights)
+    mean, table = np.average(y, weights=weights), np.array(shares)
+    margins = np.concatenate([table.sum(axis=1), table.sum(axis=0), table.ravel()])
     return {
+        "margin totals": margins,
+        "margins": margins / weights.sum(),
         "means": np.array([np.average(y, weights=group) for group in groups]),
         "totals": np.ravel(shares),
         "shares": np.ravel(shares) / weights.sum(),
@@ -48,6 +51,7 @@ def intervals(
         summary = dp.dp_summary(FORMULA, data, **options)
         variance = dp.dp_var("~ y", data, **options)
         quantiles = dp.dp_quantile("~ y", data, probs=list(PROBS), **options)
+        margins = dp.dp_margins("~ (x > 0.5) * cut(y, [0, 42, 58, 120])", data, **options)
     means, counts = summary["y"], summary[summary.variables[1]]
     overall = summary.overall().iloc[0]
     half = 1.96 * overall["std_error"]
@@ -57,11 +61,13 @@ def intervals(
         "all": np.array([[overall["estimate"] - half, overall["estimate"] + half]]),
         "variance": variance.conf_int().to_numpy(),
         "quantiles": quantiles.conf_int().to_numpy(),
+        "margins": margins.conf_int().to_numpy(),
     }
     sample = {
         "means": means.noise_int().to_numpy(),
         "totals": counts.noise_int().to_numpy(),
         "variance": variance.noise_int().to_numpy(),
+        "margin totals": margins.noise_int().to_numpy(),
     }
     return population, sample
 
