@@ -99,10 +99,9 @@ def coverage(rows: int, cv: float, icc: float, eps: float, protect: str, runs: i
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", nargs="+", type=int, default=[20_000])
-    parser.add_argument("--cv", nargs="+", type=float, default=[0.5, 1.0, 1.5])
-    parser.add_argument("--icc", nargs="+", type=float, default=[0.05, 0.3])
-    parser.add_argument("--eps", nargs="+", type=float, default=[1.0])
+    numbers = {"rows": [20_000], "cv": [0.5, 1.0, 1.5], "icc": [0.05, 0.3], "eps": [1.0]}
+    for name, values in numbers.items():
+        parser.add_argument(f"--{name}", nargs="+", type=type(values[0]), default=values)
     parser.add_argument("--protect", nargs="+", default=["rows", "psus"])
     parser.add_argument("--runs", type=int, default=50)
     options = parser.parse_args()
