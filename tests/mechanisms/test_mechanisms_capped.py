@@ -161,3 +161,15 @@ def test_a_fitted_tail_does_not_contradict_the_numbers():
         counts = exact + rng.normal(0, 70, len(exact))
         cap = best_cap(edges, counts, CellNoise("gaussian", 70.0), 14.0, 0.06, 2.0).cap
         assert np.maximum(weights - cap, 0).sum() < 0.3 * weights.sum()
+
+
+def test_several_tables_have_the_norm_of_all_their_sums():
+    """Of three tables by strata, two of counts: L1 3 (1 + 3κ/2) + 2κ, L2 √(3 (1 + 5κ²/4) + 2κ²)."""
+    relation = adjacency("replace")
+    words = {"divided": True, "adjacency": relation, "side_tables": 2, "products": 2}
+    known = CountFacts(3, 40, **words)
+    gaussian, laplace = Capped().plan(known, ZCDP(0.02)), Capped().plan(known, PureDP(1.0))
+    norm = math.sqrt(2 * (3 * (1 + 5 * 0.5**2 / 4) + 2 * 0.5**2))
+    assert gaussian.noise_sd == pytest.approx(norm * gaussian.events[1].multiplier, rel=1e-3)
+    scale = 2 * (3 * (1 + 1.5 * 0.25) + 2 * 0.25) * laplace.events[1].multiplier
+    assert laplace.noise_sd == pytest.approx(math.sqrt(2) * scale, rel=1e-3)

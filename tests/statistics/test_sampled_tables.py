@@ -10,7 +10,7 @@ from dpmodels.design.cells import unbound_cells
 from dpmodels.design.rows import requested_of
 from dpmodels.formula.sampling import STEPS, sampling_of
 from dpmodels.formula.sides import grouping, one_measured, parse_sides
-from dpmodels.formula.tally import Tally
+from dpmodels.formula.tally import Tally, with_missing
 from dpmodels.inference.sampled_cells import squares_and_products
 from dpmodels.models.quantile import _grid, grid_of
 from dpmodels.privacy import Adjacency
@@ -22,7 +22,7 @@ CELLS = 6
 MEANS, COUNTS, RUNNING = 2 * 9, 4, 2 * CELLS
 
 
-def passes(rows, *, psu, name="add-remove"):
+def passes(rows, *, psu, name="add-remove", missing=False):
     """Passes over three tables: mean squares by g, counts of h by g, running counts of y by g."""
     stated = {"weights": "w", "bounds": (1, 8), "weights_are": "design"}
     book = dp.codebook(BOOK, design=dp.design(**stated, strata="s", psu=psu))
@@ -32,16 +32,25 @@ def passes(rows, *, psu, name="add-remove"):
     sampling = sampling_of(book)
     counted = grouping(sides.described[1])
     cells = _grid(number, grid_of(Tally((group,), number), 4))
+    open_levels = tuple(map(with_missing, (group, counted)))
     tallies = (
-        Tally((group,), number, 2, sampling=sampling),
-        Tally((group, counted), sampling=sampling),
-        Tally((group, cells), number, sampling=sampling, running=True),
+        (Tally(open_levels, sampling=sampling, has_missing=True),)
+        if missing
+        else _three_tables(group, counted, cells, number, sampling)
     )
     read = dp.Codebook({**sampling.codebook, **sides.codebook})
     relation = Adjacency(name) if psu is None else Adjacency(name, 2**16, psu)
     private = unbound_cells("y + h ~ g", read, tallies)
     private = private.among(lambda terms: requested_of(terms, relation, None)).bind(rows)
     return SampledPasses(private, count_public=name == "replace")
+
+
+def _three_tables(group, counted, cells, number, sampling):
+    return (
+        Tally((group,), number, 2, sampling=sampling),
+        Tally((group, counted), sampling=sampling),
+        Tally((group, cells), number, sampling=sampling, running=True),
+    )
 
 
 def table(rows):
@@ -124,6 +133,25 @@ def test_running_products_give_squares_of_running_sums():
     assert sorted(set(running.round(6))) == [0, 0.5, 0.75]
     np.testing.assert_allclose(squares, running**2, atol=1e-8)
     np.testing.assert_allclose(with_rest, running * (6 / 8 - running), atol=1e-8)
+
+
+@pytest.mark.parametrize("cap", [1.0, 8.0, 20.0])
+def test_products_leave_missing_levels_out_and_counts_do_not(cap):
+    """A table of g by h, three levels each: the sums of Theorem 79 over the four complete cells."""
+    rows = [("a", "n", 2.0), ("a", None, 3.0), (None, "s", 1.0), ("b", "n", 4.0), (None, None, 1.0)]
+    unit = [(None, g, h, "1", w, 0) for g, h, w in rows]
+    main, capped, strata = vector(unit, cap, psu="p", missing=True)
+    shares = np.array([[2, 0, 3], [4, 0, 0], [0, 1, 1]]) / max(11, cap)
+    np.testing.assert_allclose(main[:-1], shares.ravel(), atol=1e-8)
+    assert main.sum() == pytest.approx(1, abs=1e-9)
+    complete = shares * [[1, 1, 0], [1, 1, 0], [0, 0, 0]]
+    products = capped.reshape(-1, 3).T / 0.5
+    np.testing.assert_allclose(products[0], (cap < 11) * shares.ravel(), atol=1e-8)
+    np.testing.assert_allclose(products[1], complete.ravel() ** 2, atol=1e-8)
+    others = complete * (complete.sum() - complete)
+    np.testing.assert_allclose(products[2], others.ravel(), atol=1e-8)
+    assert strata.sum() == pytest.approx(0.25, abs=1e-9)
+    assert strata[27] == pytest.approx(0.25 * (1 - complete.sum()), abs=1e-8)
 
 
 def test_one_cap_is_of_all_rows_that_count_in_any_table():
