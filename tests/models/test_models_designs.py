@@ -159,7 +159,10 @@ def test_a_session_a_file_and_a_call_have_the_same_design(tmp_path):
 
 REFUSED = {
     "another verb": (lambda: dp.dp_pca("~ y", ROWS, codebook=book(), eps=1), "dp_pca takes no"),
-    "margins": (lambda: dp.dp_margins("~ g*h", ROWS, codebook=book(), eps=1), "takes no survey"),
+    "synthetic rows": (
+        lambda: dp.dp_synth("~ g + h", ROWS, codebook=book(), eps=1, delta=1e-6),
+        "dp_synth takes no survey",
+    ),
     "planes": (
         lambda: dp.dp_hist("~ y + log(y + 1)", ROWS, codebook=book(), eps=1, breaks=(4, 4)),
         "of two numbers takes no",
