@@ -6,13 +6,12 @@ as the table has where their number is public, so that neither answers nor times
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import pandas as pd
 
@@ -44,12 +43,19 @@ FORBIDDEN: Final[Mapping[str, str]] = {
     "person": _SET,
     "rows": _SET,
     "adjacency": _SET,
+    "given": "use an earlier release on your machine, where it costs nothing",
     "ledger": "all calls are charged to your purse: leave it out",
     "budget": "write eps and delta, rho, or a share of what is left",
 }
 _FORBIDDEN_MECHANISMS: Final = ("none", "zero")
 _AMOUNTS: Final = {"eps": float | str | None, "share": float | str | None, "delta": float | None}
-SHARED: Final = {**_AMOUNTS, "rho": float | None, "mechanism": str, "subset": str | None}
+SHARED: Final = {
+    **_AMOUNTS,
+    "rho": float | None,
+    "mechanism": str,
+    "subset": str | None,
+    "design": Literal[False] | None,
+}
 
 
 class Sent(NamedTuple):
@@ -58,11 +64,6 @@ class Sent(NamedTuple):
     verb: str
     formula: str
     words: Mapping[str, Any]
-
-    def key(self, table: str, purse: str) -> str:
-        """Return the digest under which the same request is answered by the same bytes."""
-        plain = [table, purse, self.verb, self.formula, dict(self.words)]
-        return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def read_sent(body: bytes) -> Sent:
@@ -113,6 +114,11 @@ def call_of_sent(sent: Sent) -> Call:
         raise ArgumentError(
             f"mechanism={quoted(words['mechanism'])} releases nothing that is private and useful: "
             "leave mechanism= out"
+        )
+    if words.get("design") not in (None, False):
+        raise ArgumentError(
+            "design= cannot be sent to a gateway, since the codebook states how the rows were "
+            "sampled; leave it out, or write design=false to analyse the rows unweighted"
         )
     verbs = all_verbs()
     if sent.verb not in verbs:

@@ -22,7 +22,7 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any, Final
 
-from dpmodels.errors import FrameError
+from dpmodels.errors import FrameError, LedgerError
 from dpmodels.gateway.settings import TableSettings
 from dpmodels.gateway.state import FAILED, Job, State
 from dpmodels.gateway.worker import run_worker
@@ -32,11 +32,14 @@ _GUARD_SECONDS: Final = 0.25  # From the end of a job to its public time
 
 
 class Clock:
-    """The public clock: seconds since 1970 at the start, and monotonic from there on."""
+    """The public clock: seconds since 1970 at the start, and monotonic from there on.
 
-    def __init__(self, tick_seconds: float) -> None:
+    It starts at the machine's time, or at the latest time of an earlier run if that is later.
+    """
+
+    def __init__(self, tick_seconds: float, earliest: float = 0.0) -> None:
         self.tick_seconds = tick_seconds
-        self._offset = time.time() - time.monotonic()
+        self._offset = max(time.time(), earliest) - time.monotonic()
 
     def now(self) -> float:
         """Return the time."""
@@ -101,6 +104,13 @@ class TableQueue:
             self._public_ends[slot] = self._ends[job.id] = end
             return self.clock.tick_after(end)
 
+    def withdraw(self, job: Job) -> None:
+        """Give back the place of a job that was not stored, if it is the last one."""
+        with self._lock:
+            end = self._ends.pop(job.id)
+            slot = self._public_ends.index(end)
+            self._public_ends[slot] = end - job.limit_seconds
+
     def put(self, job: Job) -> None:
         """Add a job whose public time was set."""
         self._jobs.put(job)
@@ -154,7 +164,7 @@ class TableQueue:
             try:
                 self._state.set_job(job.id, state, **changes, **self._published(job))
                 return
-            except sqlite3.Error:
+            except (sqlite3.Error, LedgerError):
                 if self._stopping.wait(1.0):
                     return
 
