@@ -282,6 +282,11 @@ class State:
         row = (line + 1, text, _chained(before, text))
         database.execute("INSERT INTO audit VALUES (?, ?, ?)", row)
 
+    def hashes(self) -> list[str]:
+        """Return numbers and hashes of the lines of the audit log, such as ``"12:5f0c..."``."""
+        rows = self._rows("SELECT line, hash FROM audit ORDER BY line")
+        return [f"{line}:{digest}" for line, digest in rows]
+
     def audit(self) -> list[dict[str, Any]]:
         """Return the lines of the audit log; a LedgerError if one was changed or removed."""
         with locked(self.folder / _AUDIT, _PATIENCE) as anchor:
