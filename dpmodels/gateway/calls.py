@@ -125,14 +125,20 @@ def call_of_sent(sent: Sent) -> Call:
         raise ArgumentError(f"{quoted(sent.verb)} is not a verb: expected {', '.join(verbs)}")
     shapes = {**verbs[sent.verb].shapes, **SHARED}
     for name, value in words.items():
-        if isinstance(value, list) and len(value) > _MOST_VALUES:
-            raise ArgumentError(f"{name}: a list of {len(value):,}; at most {_MOST_VALUES:,}")
+        _require_size(name, value)
         if name in shapes and not _same_kind(value):
             words[name] = conform(shapes[name], value, name)
     rho = words.pop("rho", None)
     if rho is not None:
         words["budget"] = ZCDP(conform(float, rho, "rho"))
     return Calls()(sent.verb, sent.formula, **words)
+
+
+def _require_size(name: str, value: object) -> None:
+    """Refuse lists and texts that are too long to be read, or repeated in an error."""
+    for kind, most, what in ((list, _MOST_VALUES, "values"), (str, _LONGEST_FORMULA, "characters")):
+        if isinstance(value, kind) and len(value) > most:
+            raise ArgumentError(f"{name}: {len(value):,} {what}; at most {most:,} are read")
 
 
 def _same_kind(value: object) -> bool:

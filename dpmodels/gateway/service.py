@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dpmodels.codebook import Codebook
 from dpmodels.disclosures.verb import disclosure
-from dpmodels.errors import ArgumentError, LedgerError, NotAvailable, PrivacyError
+from dpmodels.errors import (
+    ArgumentError,
+    GatewayError,
+    LedgerError,
+    NotAvailable,
+    PrivacyError,
+)
 from dpmodels.gateway.calls import PublicTable, call_of_sent, read_plan, read_sent
 from dpmodels.gateway.oidc import read_provider
 from dpmodels.gateway.request_key import request_key
@@ -39,6 +45,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MOST_SIMULATED: Final = 10_000
+_MOST_WAITING: Final = 100  # Of an analyst in a table, where others wait too
 _NO_ANSWER: Final = (
     "the job has no answer: it failed or ran out of time. What it charged stays spent; the purse "
     "shows it"
@@ -169,6 +176,10 @@ class Service:
             if earlier is not None:
                 return earlier
             self._require_open(job.table)
+            if self.state.waiting(job.analyst, job.table, self.clock.now()) >= _MOST_WAITING:
+                raise GatewayError(
+                    f"{_MOST_WAITING} of your requests wait: see their outcomes", 429
+                )
             if self.gate.tables[job.table].approval:
                 return self.state.add_job(job)
             jobs, queued = self.queues[job.table], self._scheduled(job)

@@ -196,6 +196,10 @@ class State:
         rows = self._rows(query, identifier, now)
         return rows[0][0] if rows else None
 
+    def has_token(self, identifier: str) -> bool:
+        """Return whether a token has an identifier."""
+        return bool(self._rows("SELECT 1 FROM tokens WHERE id = ?", identifier))
+
     def verifies(self, identifier: str, secret: str) -> bool:
         """Return whether a secret is that of a token; as slow for an unknown identifier."""
         rows = self._rows("SELECT salt, key FROM tokens WHERE id = ?", identifier)
@@ -233,6 +237,15 @@ class State:
             query = f"UPDATE jobs SET {setters} WHERE id = ?"
             database.execute(query, (*columns.values(), identifier))
             self._log(database, "", f"job {state}", job=identifier)
+
+    def waiting(self, analyst: str, table: str, now: float) -> int:
+        """Return how many of an analyst's jobs wait, by public times."""
+        query = (
+            "SELECT count(*) FROM jobs WHERE analyst = ? AND place = ? "
+            "AND (state = ? OR public_at > ?)"
+        )
+        number: int = self._rows(query, analyst, table, HELD, now)[0][0]
+        return number
 
     def job(self, identifier: str) -> Job | None:
         """Return a job, None if there is none."""

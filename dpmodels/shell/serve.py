@@ -114,6 +114,7 @@ def _serve(gate: Gate, port: int, *, demo: bool) -> int:
             log_config=None,
             log_level="critical",
             access_log=False,
+            http="h11",  # Limits the size of headers
             ws="none",
             server_header=False,
         )

@@ -204,7 +204,8 @@ def test_the_description_accepts_what_the_gateway_does(path):
     for request in (good, {"verb": "mean", "formula": "~ age"}):
         assert validator.is_valid(request)
         assert validator.is_valid([request]) == (path == "plan")
-    for words in ({"ledger": "x"}, {"eps": []}, {"epss": 1}):
+    assert validator.is_valid({**good, "words": {"design": False}})
+    for words in ({"ledger": "x"}, {"eps": []}, {"epss": 1}, {"design": True}, {"given": 1}):
         assert not validator.is_valid({**good, "words": words})
     assert not validator.is_valid({**good, "verb": "eval"})
 

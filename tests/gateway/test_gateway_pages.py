@@ -12,6 +12,7 @@ from gates import serving
 
 import dpmodels as dp
 from dpmodels.codebook import Codebook
+from dpmodels.gateway.sessions import Sessions
 
 pytestmark = pytest.mark.expensive
 
@@ -91,6 +92,14 @@ def test_a_cookie_is_replaced_when_somebody_signs_in(gate):
     stranger.cookies.set_cookie(first)
     assert stranger.get("/jobs").path == "/sign-in"
     assert browser.get("/jobs").path == "/jobs"
+
+
+def test_a_token_opens_a_limited_number_of_sessions():
+    sessions = Sessions()
+    other = sessions.open("bob")
+    opened = [sessions.open("ann") for _ in range(50)]
+    assert sessions.header(other) == "Bearer bob"
+    assert [bool(sessions.header(cookie)) for cookie in opened] == [False] * 30 + [True] * 20
 
 
 def test_a_revoked_token_ends_its_sessions(tmp_path):
