@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 _MOST_SIMULATED: Final = 10_000
 _MOST_WAITING: Final = 100  # Of an analyst in a table, where others wait too
+_PREDICTION_SECONDS: Final = 10.0
 _NO_ANSWER: Final = (
     "the job has no answer: it failed or ran out of time. What it charged stays spent; the purse "
     "shows it"
@@ -266,8 +267,12 @@ class Service:
     def predicted(self, analyst: str, table: str, body: bytes, n_rows: int) -> pd.DataFrame | None:
         """Predict the estimates of a request on assumed rows, one request after another."""
         purse, call = self.purse(analyst, table), call_of_sent(read_sent(body))
-        with self._predicting:
+        if not self._predicting.acquire(timeout=_PREDICTION_SECONDS):
+            raise GatewayError("other predictions are computed: try again, or assume no rows")
+        try:
             return predicted(self.tables[table].priced(call, purse), n_rows)
+        finally:
+            self._predicting.release()
 
     def public(self, analyst: str, table: str) -> dict[str, Any]:
         """Return the public facts of a table and the state of the purse."""

@@ -197,6 +197,13 @@ def test_the_waiting_requests_of_an_analyst_are_limited(tmp_path, monkeypatch):
     service.stop()
 
 
+def test_a_prediction_does_not_wait_long_for_others(small, monkeypatch):
+    monkeypatch.setattr("dpmodels.gateway.service._PREDICTION_SECONDS", 0.05)
+    with small._predicting, pytest.raises(GatewayError, match="other predictions"):
+        small.predicted("ann", "visits", body(), 400)
+    assert small.predicted("ann", "visits", body(), 400) is not None
+
+
 def test_a_refusal_is_typed_while_the_disk_is_full(small, monkeypatch):
     def full(*_, **__):
         raise sqlite3.OperationalError("database or disk is full")
