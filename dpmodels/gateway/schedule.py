@@ -116,7 +116,9 @@ class TableQueue:
         self._jobs.put(job)
 
     def _started(self) -> Worker | None:
-        return self._start(self.settings, self._ledger_path)
+        with suppress(OSError):  # Too many processes or files: the next job tries again
+            return self._start(self.settings, self._ledger_path)
+        return None
 
     def _run(self, worker: Worker | None) -> None:
         """Run jobs, one after the other, in a process that is replaced when it ends."""

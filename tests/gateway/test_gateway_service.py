@@ -241,6 +241,25 @@ def test_a_request_in_other_words_costs_nothing(service, written):
 
 
 @pytest.mark.expensive
+def test_a_worker_that_cannot_be_started_is_tried_again(tmp_path):
+    failures = []
+
+    def start(settings, path):
+        if failures:
+            raise failures.pop()
+        return in_thread(settings, path)
+
+    service = Service(gate(tmp_path), start)
+    failures += [BlockingIOError("too many processes")] * 2
+    died = done(service, service.ask("ann", "visits", body(0.1, subset="age > 42")))
+    lost = done(service, service.ask("ann", "visits", body(0.2)))
+    assert (died["state"], lost["state"]) == (FAILED, FAILED)
+    assert done(service, service.ask("ann", "visits", body(0.2)))["state"] == ANSWERED
+    assert service.ledgers["visits"].charges == 2
+    service.stop()
+
+
+@pytest.mark.expensive
 def test_two_servers_cannot_share_a_folder(tmp_path):
     service = Service(gate(tmp_path), in_thread)
     with pytest.raises(LedgerError, match="locked"):
