@@ -24,7 +24,7 @@ from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, DPModelsError, FrameError, GatewayError
 from dpmodels.external_files import conform, parse
 from dpmodels.gateway.calls import PublicTable
-from dpmodels.gateway.request_key import stated
+from dpmodels.gateway.request_key import written
 from dpmodels.models.load import load
 from dpmodels.privacy import ZCDP, ApproxDP, Ledger, PureDP, adjacency
 from dpmodels.sessions.call import Call
@@ -319,7 +319,7 @@ class RemoteTable(VerbMethods):
 
 def _sent(call: Call) -> dict[str, Any]:
     """Return a call as a request."""
-    words = stated(call)
+    words = written(call)  # A server of another version may have other defaults
     budget = words.pop("budget", None)
     if isinstance(budget, ZCDP):
         words["rho"] = budget.rho

@@ -41,6 +41,16 @@ def request_key(call: Call, table: str, purse: str, total: Guarantee) -> str:
     return hashlib.sha256(canonical(_unified(request))).hexdigest()
 
 
+def written(call: Call) -> dict[str, Any]:
+    """Return the options of a call as plain values, without each None that is the default."""
+    parameters = signature_of(call.verb).parameters
+    return {
+        name: _plain(value)
+        for name, value in call.words.items()
+        if value is not None or parameters[name].default is not None
+    }
+
+
 def stated(call: Call) -> dict[str, Any]:
     """Return the options of a call that are not their verb's defaults, as plain values.
 
@@ -49,10 +59,9 @@ def stated(call: Call) -> dict[str, Any]:
     {'eps': 1.0, 'scale': False}
     """
     parameters = signature_of(call.verb).parameters
-    options = {name: _plain(value) for name, value in call.words.items()}
     return {
         name: value
-        for name, value in options.items()
+        for name, value in written(call).items()
         if parameters[name].default is parameters[name].empty
         or repr(_unified(value)) != repr(_unified(_plain(parameters[name].default)))
     }

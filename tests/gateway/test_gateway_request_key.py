@@ -95,8 +95,8 @@ def test_every_default_of_every_verb_may_be_spelled_out():
         assert key(name, "age", eps=1, **plain) == key(name, "age", eps=1, **required), name
 
 
-def test_a_client_sends_what_is_not_a_default():
+def test_a_client_sends_what_was_written():
     call = dp.call.pca("~ .", budget=dp.ZCDP(0.5), denoise=None, center=True, ncomp=None)
-    assert _sent(call)["words"] == {"rho": 0.5, "denoise": None}
+    assert _sent(call)["words"] == {"rho": 0.5, "denoise": None, "center": True}
     cuts = {"age": (0, 50, 100)}
     assert stated(dp.call.synth("~ age", eps=1.0, cuts=cuts)) == {"eps": 1.0, "cuts": cuts}
