@@ -7,7 +7,8 @@ as the table has where their number is public, so that neither answers nor times
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any, Final, Literal, NamedTuple
 import pandas as pd
 
 from dpmodels.codebook import Codebook
-from dpmodels.errors import ArgumentError, LedgerError, quoted
+from dpmodels.errors import ArgumentError, GatewayError, LedgerError, quoted
 from dpmodels.external_files import Plain, conform, parse
 from dpmodels.models.assumed_rows import assumed_rows
 from dpmodels.models.replay import all_verbs
@@ -30,6 +31,7 @@ MOST_BYTES: Final = 65_536
 _LONGEST_FORMULA: Final = 4_000
 _MOST_VALUES: Final = 1_000  # Of a list, such as breaks
 _MOST_PLANNED: Final = 100
+_PLAN_SECONDS: Final = 30.0
 _FEW_SIMULATED: Final = 2_000
 _MOST_SIMULATED: Final = 200_000
 _SET: Final = "the curator sets it for the table: leave it out"
@@ -161,6 +163,15 @@ class Price(NamedTuple):
         return least + per_million * n_rows * self.columns * self.passes / 1e6
 
 
+def _in_time(calls: Iterable[Call]) -> Iterator[Call]:
+    """Yield calls to be priced; a GatewayError if the earlier ones took long."""
+    end = time.monotonic() + _PLAN_SECONDS
+    for number, call in enumerate(calls):
+        if time.monotonic() > end:
+            raise GatewayError(f"only {number} calls were priced in time: send fewer at once", 422)
+        yield call
+
+
 @dataclass(frozen=True)
 class PublicTable:
     """What is public of a table: codebook, neighbours, and the number of rows if it is."""
@@ -201,7 +212,7 @@ class PublicTable:
 
     def plan(self, calls: Iterable[Call], ledger: Ledger) -> list[dict[str, Any]]:
         """Price calls, one after another, as rows of a session's plan."""
-        frame = planned(calls, self.terms, ledger, 0, None).table
+        frame = planned(_in_time(calls), self.terms, ledger, 0, None).table
         frame = frame.drop(columns="identified", errors="ignore")
         text = frame.to_json(orient="records", double_precision=15)
         rows: list[dict[str, Any]] = json.loads(text)

@@ -32,9 +32,7 @@ def request_key(call: Call, table: str, purse: str, total: Guarantee) -> str:
 
     `total` is the guarantee of the purse, whose delta is that of a budget without one.
     """
-    options = stated(call)
-    for name in _BUDGET:
-        options.pop(name, None)
+    options = _options(call)
     options |= {name: _tokens(options[name]) for name in _FORMULAS if name in options}
     budget = _budget(call.words, total)
     request = [table, purse, call.name, _tokens(call.formula), options, budget]
@@ -42,7 +40,12 @@ def request_key(call: Call, table: str, purse: str, total: Guarantee) -> str:
 
 
 def written(call: Call) -> dict[str, Any]:
-    """Return the options of a call as plain values, without each None that is the default."""
+    """Return the options of a call as plain values, without each None that is the default.
+
+    >>> import dpmodels as dp
+    >>> written(dp.call.pca("~ .", eps=1.0, ncomp=None, denoise=None, center=True))
+    {'eps': 1.0, 'denoise': None, 'center': True}
+    """
     parameters = signature_of(call.verb).parameters
     return {
         name: _plain(value)
@@ -51,19 +54,14 @@ def written(call: Call) -> dict[str, Any]:
     }
 
 
-def stated(call: Call) -> dict[str, Any]:
-    """Return the options of a call that are not their verb's defaults, as plain values.
-
-    >>> import dpmodels as dp
-    >>> stated(dp.call.pca("~ .", eps=1.0, ncomp=None, center=True, scale=False))
-    {'eps': 1.0, 'scale': False}
-    """
+def _options(call: Call) -> dict[str, Any]:
+    """Return the verb's options that are not its defaults."""
     parameters = signature_of(call.verb).parameters
     return {
         name: value
         for name, value in written(call).items()
-        if parameters[name].default is parameters[name].empty
-        or repr(_unified(value)) != repr(_unified(_plain(parameters[name].default)))
+        if name not in _BUDGET
+        and repr(_unified(value)) != repr(_unified(_plain(parameters[name].default)))
     }
 
 

@@ -201,7 +201,9 @@ def _error(status: int, error: str, message: str) -> Response:
 
 
 async def _refused(request: Request, error: HTTPException) -> Response:
-    return _error(error.status_code, "GatewayError", str(error.detail))
+    response = _error(error.status_code, "GatewayError", str(error.detail))
+    response.headers.update(error.headers or {})
+    return response
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:

@@ -157,7 +157,6 @@ class Service:
         earlier = self.state.same_request(key)
         if earlier is not None:
             return self.described(earlier)
-        self._require_open(table)
         price = self.tables[table].require_fit(call, purse)
         n_rows = self.tables[table].n_rows or settings.n_at_most
         seconds = price.seconds(settings.least_seconds, settings.seconds_per_million, n_rows)
@@ -166,17 +165,14 @@ class Service:
         job = Job(identifier, 0, analyst, name, table, key, request, HELD, seconds, now, now, {})
         return self.described(self._accepted(job))
 
-    def _require_open(self, table: str) -> None:
-        if self.state.is_stopped(table):
-            raise LedgerError(f"the curator stopped {table!r}: nothing is accepted at present")
-
     def _accepted(self, job: Job) -> Job:
         """Store a job and queue it, or return that of the same request, which came first."""
         with self._accepting:
             earlier = self.state.same_request(job.key)
             if earlier is not None:
                 return earlier
-            self._require_open(job.table)
+            if self.state.is_stopped(job.table):
+                raise LedgerError(f"the curator stopped {job.table!r}: nothing is accepted now")
             if self.state.waiting(job.analyst, job.table, self.clock.now()) >= _MOST_WAITING:
                 raise GatewayError(
                     f"{_MOST_WAITING} of your requests wait: see their outcomes", 429

@@ -27,7 +27,12 @@ class Turns:
 
 
 async def limited_body(request: Request) -> bytes | None:
-    """Read a body of limited size, None if it is longer; status 408 if it takes too long."""
+    """Read a body of limited size, None if it is longer.
+
+    Status 408 if it takes too long, and 400 if a proxy may see another end of it.
+    """
+    if {"content-length", "transfer-encoding"} <= set(request.headers):
+        raise HTTPException(400, "the body has two lengths", {"Connection": "close"})
     body = b""
     try:
         async with timeout(_BODY_SECONDS):

@@ -8,6 +8,7 @@ import sqlite3
 import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from threading import Event
 from urllib.parse import urlsplit
 
@@ -92,10 +93,12 @@ def test_enormous_designs_are_refused_before_memory_is_spent(hostile):
         assert peak < 50e6, content[:80]
 
 
-def test_a_plan_of_many_calls_is_limited(hostile):
+def test_a_plan_of_many_calls_is_limited(hostile, monkeypatch):
     request = json.loads(written("~ x"))
     assert "at most 100" in refused(hostile, json.dumps([request] * 101).encode(), PLAN)
     refused(hostile, json.dumps([request, 3]).encode(), PLAN)
+    monkeypatch.setattr("dpmodels.gateway.calls._PLAN_SECONDS", 0.0)
+    assert "send fewer at once" in refused(hostile, json.dumps([request] * 50).encode(), PLAN)
     refused(hostile, json.dumps([request]).encode())
 
 
@@ -128,13 +131,28 @@ def test_headers_that_are_too_long_or_ambiguous_are_refused(hostile, head):
     assert service.state.jobs() == []
 
 
+def test_what_follows_a_body_of_two_lengths_is_not_read(hostile):
+    url, _, token = hostile
+    identity = f"Host: a\r\nAuthorization: Bearer {token}\r\n"
+    first = f"POST {PLAN} HTTP/1.1\r\n{identity}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"
+    second = f"GET /v1/tables HTTP/1.1\r\n{identity}"
+    content = f"{first}\r\n0\r\n\r\n{second}\r\n".encode()
+    answer = sent_bytes(url, content)
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert b"visits" not in answer
+
+
 def sent_bytes(url, content):
     """What the server answers to bytes, "reset" if it closes the connection instead."""
     host, port = urlsplit(url).netloc.split(":")
     with socket.create_connection((host, int(port)), timeout=10) as connection:
         try:
             connection.sendall(content)
-            return connection.recv(65_536)
+            answer = connection.recv(65_536)
+            connection.settimeout(1)
+            with suppress(TimeoutError):
+                answer += connection.recv(65_536)
+            return answer
         except ConnectionError:
             return b"reset"
 

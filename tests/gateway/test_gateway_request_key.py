@@ -8,7 +8,7 @@ from test_gateway_calls import sent
 import dpmodels as dp
 from dpmodels.gateway.calls import call_of_sent, read_sent
 from dpmodels.gateway.client import _sent
-from dpmodels.gateway.request_key import request_key, stated
+from dpmodels.gateway.request_key import request_key
 from dpmodels.models.replay import all_verbs
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP
 
@@ -99,4 +99,4 @@ def test_a_client_sends_what_was_written():
     call = dp.call.pca("~ .", budget=dp.ZCDP(0.5), denoise=None, center=True, ncomp=None)
     assert _sent(call)["words"] == {"rho": 0.5, "denoise": None, "center": True}
     cuts = {"age": (0, 50, 100)}
-    assert stated(dp.call.synth("~ age", eps=1.0, cuts=cuts)) == {"eps": 1.0, "cuts": cuts}
+    assert _sent(dp.call.synth("~ age", eps=1.0, cuts=cuts))["words"] == {"eps": 1.0, "cuts": cuts}
