@@ -48,8 +48,8 @@ def verified(gate: Gate, noted: str = "") -> str:
             f"the audit log has no line {quoted(noted)}, which was noted: the log was replaced"
         )
     return (
-        f"{len(log):,} lines of the audit log, {len(charged):,} charges and {len(answered):,} "
-        f"answers belong together. The last line is {hashes[-1] if hashes else 'missing'}"
+        f"verified: charges {len(charged):,}, answers {len(answered):,}, lines of the audit log "
+        f"{len(log):,}. The last line is {hashes[-1] if hashes else 'missing'}"
     )
 
 
