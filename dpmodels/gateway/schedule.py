@@ -140,22 +140,25 @@ class TableQueue:
         if worker is not None:
             worker.end()
 
-    def _stops_before(self, start: float) -> bool:
-        """Wait for the public start of a job; whether the gateway stops before it."""
+    def _stops_before(self, at: float) -> bool:
+        """Wait for a public time; whether the gateway stops before it."""
         if not self.clock.tick_seconds:
             return False
-        return self._stopping.wait(max(start - self.clock.now(), 0.0))
+        return self._stopping.wait(max(at - self.clock.now(), 0.0))
 
     def _run_one(self, worker: Worker, job: Job, end: float) -> bool:
-        """Run a job; return whether the worker reported an outcome in time."""
-        path = self._state.answer_path(job.id)
-        seconds = job.limit_seconds
+        """Run a job; return whether the worker reported an outcome in time.
+
+        It is stored at a public time too, since a write delays requests that come with it.
+        """
+        path, deadline = self._state.answer_path(job.id), self.clock.now() + job.limit_seconds
         if self.clock.tick_seconds:
-            seconds = min(end, job.public_at - _GUARD_SECONDS) - self.clock.now()
+            deadline = min(end, job.public_at - _GUARD_SECONDS)
         sent = {"id": job.id, "purse": job.purse, "path": str(path), "request": dict(job.request)}
-        outcome = worker.ask(sent, seconds)
+        outcome = worker.ask(sent, deadline - self.clock.now())
         if outcome is None:
             return False
+        self._stops_before(deadline)
         state, error = outcome
         self._record(job, state, error=error)
         return True

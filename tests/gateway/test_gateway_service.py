@@ -92,8 +92,10 @@ def test_outcomes_are_handed_out_at_ticks_of_the_public_clock(tmp_path):
     asked = [service.ask("ann", "visits", body(0.1 + i / 100)) for i in range(3)]
     jobs = [service.state.job(one["job"]) for one in asked]
     time.sleep(0.3)
-    # The first ended early; the second is charged at its public start all the same.
-    assert [service.state.job(job.id).state for job in jobs] == [ANSWERED, QUEUED, QUEUED]
+    # The first ended early, which is stored at the end of its time; the second is charged at its
+    # public start all the same.
+    assert service.state.answer_path(jobs[0].id).exists()
+    assert [service.state.job(job.id).state for job in jobs] == [QUEUED, QUEUED, QUEUED]
     assert service.ledgers["visits"].charges == 1
     assert {service.described(service.state.job(job.id))["state"] for job in jobs} == {WAITING}
     with pytest.raises(NotAvailable, match="no answer yet"):
@@ -156,7 +158,7 @@ def test_no_clock_across_a_restart_hands_an_answer_out_early(tmp_path, monkeypat
     service = Service(gate(tmp_path, tick=1.0, least_seconds=3.0), in_thread)
     asked = service.ask("ann", "visits", body())
     deadline = time.monotonic() + 10
-    while service.state.job(asked["job"]).state == QUEUED and time.monotonic() < deadline:
+    while not service.state.answer_path(asked["job"]).exists() and time.monotonic() < deadline:
         time.sleep(0.005)
     assert service.described(service.state.job(asked["job"]))["state"] == WAITING
     service.stop()
