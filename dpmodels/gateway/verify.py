@@ -12,19 +12,9 @@ from dpmodels.privacy import Ledger
 
 
 def verified(gate: Gate, noted: str = "") -> str:
-    """Verify the records of a gateway, running or not, and say what they are.
+    """Verify the records of a gateway, running or not; a LedgerError names the first fault.
 
-    Parameters
-    ----------
-    gate : Gate
-        The settings.
-    noted : str, optional
-        A line of the audit log that an earlier verification printed, such as ``"12:5f0c..."``.
-
-    Raises
-    ------
-    LedgerError
-        Names the first fault.
+    `noted` is a line of the audit log that an earlier verification printed, "12:5f0c...".
     """
     with closing(State(gate.folder)) as state:
         # Jobs are read before their charges, and these before the log, since the server may run.
