@@ -119,7 +119,7 @@ class State:
             return
         query = "SELECT 1 FROM audit WHERE line = ? AND hash = ?"
         if head is None or self._database.execute(query, head).fetchone():
-            file.write(Head(*last))
+            file.write(Head(*last), is_synced=False)  # It may be behind, never before the commit
 
     def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         with self._reading:

@@ -100,7 +100,7 @@ def test_a_line_whose_head_was_not_written_is_repaired_by_the_next(state, monkey
     # As after kill -9 between the two.
     state.log("ann", "request refused", number=0)
     with monkeypatch.context() as patch:
-        patch.setattr("dpmodels.privacy.ledger_head.HeadFile.write", lambda *_: None)
+        patch.setattr("dpmodels.privacy.ledger_head.HeadFile.write", lambda *_, **__: None)
         state.log("ann", "request refused", number=1)
     assert len(state.audit()) == 2
     state.log("ann", "request refused", number=2)
