@@ -6,18 +6,18 @@ as the table has where their number is public, so that neither answers nor times
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import pandas as pd
 
 from dpmodels.codebook import Codebook
-from dpmodels.errors import ArgumentError, LedgerError, quoted
+from dpmodels.errors import ArgumentError, GatewayError, LedgerError, quoted
 from dpmodels.external_files import Plain, conform, parse
 from dpmodels.models.assumed_rows import assumed_rows
 from dpmodels.models.replay import all_verbs
@@ -31,6 +31,7 @@ MOST_BYTES: Final = 65_536
 _LONGEST_FORMULA: Final = 4_000
 _MOST_VALUES: Final = 1_000  # Of a list, such as breaks
 _MOST_PLANNED: Final = 100
+_PLAN_SECONDS: Final = 30.0
 _FEW_SIMULATED: Final = 2_000
 _MOST_SIMULATED: Final = 200_000
 _SET: Final = "the curator sets it for the table: leave it out"
@@ -44,12 +45,19 @@ FORBIDDEN: Final[Mapping[str, str]] = {
     "person": _SET,
     "rows": _SET,
     "adjacency": _SET,
+    "given": "use an earlier release on your machine, where it costs nothing",
     "ledger": "all calls are charged to your purse: leave it out",
     "budget": "write eps and delta, rho, or a share of what is left",
 }
 _FORBIDDEN_MECHANISMS: Final = ("none", "zero")
 _AMOUNTS: Final = {"eps": float | str | None, "share": float | str | None, "delta": float | None}
-SHARED: Final = {**_AMOUNTS, "rho": float | None, "mechanism": str, "subset": str | None}
+SHARED: Final = {
+    **_AMOUNTS,
+    "rho": float | None,
+    "mechanism": str,
+    "subset": str | None,
+    "design": Literal[False] | None,
+}
 
 
 class Sent(NamedTuple):
@@ -58,11 +66,6 @@ class Sent(NamedTuple):
     verb: str
     formula: str
     words: Mapping[str, Any]
-
-    def key(self, table: str, purse: str) -> str:
-        """Return the digest under which the same request is answered by the same bytes."""
-        plain = [table, purse, self.verb, self.formula, dict(self.words)]
-        return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def read_sent(body: bytes) -> Sent:
@@ -114,19 +117,30 @@ def call_of_sent(sent: Sent) -> Call:
             f"mechanism={quoted(words['mechanism'])} releases nothing that is private and useful: "
             "leave mechanism= out"
         )
+    if words.get("design") not in (None, False):
+        raise ArgumentError(
+            "design= cannot be sent to a gateway, since the codebook states how the rows were "
+            "sampled; leave it out, or write design=false to analyse the rows unweighted"
+        )
     verbs = all_verbs()
     if sent.verb not in verbs:
         raise ArgumentError(f"{quoted(sent.verb)} is not a verb: expected {', '.join(verbs)}")
     shapes = {**verbs[sent.verb].shapes, **SHARED}
     for name, value in words.items():
-        if isinstance(value, list) and len(value) > _MOST_VALUES:
-            raise ArgumentError(f"{name}: a list of {len(value):,}; at most {_MOST_VALUES:,}")
+        _require_size(name, value)
         if name in shapes and not _same_kind(value):
             words[name] = conform(shapes[name], value, name)
     rho = words.pop("rho", None)
     if rho is not None:
         words["budget"] = ZCDP(conform(float, rho, "rho"))
     return Calls()(sent.verb, sent.formula, **words)
+
+
+def _require_size(name: str, value: object) -> None:
+    """Refuse lists and texts that are too long to be read, or repeated in an error."""
+    for kind, most, what in ((list, _MOST_VALUES, "values"), (str, _LONGEST_FORMULA, "characters")):
+        if isinstance(value, kind) and len(value) > most:
+            raise ArgumentError(f"{name}: {len(value):,} {what}; at most {most:,} are read")
 
 
 def _same_kind(value: object) -> bool:
@@ -147,6 +161,15 @@ class Price(NamedTuple):
     def seconds(self, least: float, per_million: float, n_rows: int) -> float:
         """Return the time limit of the call."""
         return least + per_million * n_rows * self.columns * self.passes / 1e6
+
+
+def _in_time(calls: Iterable[Call]) -> Iterator[Call]:
+    """Yield calls to be priced; a GatewayError if the earlier ones took long."""
+    end = time.monotonic() + _PLAN_SECONDS
+    for number, call in enumerate(calls):
+        if time.monotonic() > end:
+            raise GatewayError(f"only {number} calls were priced in time: send fewer at once", 422)
+        yield call
 
 
 @dataclass(frozen=True)
@@ -189,7 +212,7 @@ class PublicTable:
 
     def plan(self, calls: Iterable[Call], ledger: Ledger) -> list[dict[str, Any]]:
         """Price calls, one after another, as rows of a session's plan."""
-        frame = planned(calls, self.terms, ledger, 0, None).table
+        frame = planned(_in_time(calls), self.terms, ledger, 0, None).table
         frame = frame.drop(columns="identified", errors="ignore")
         text = frame.to_json(orient="records", double_precision=15)
         rows: list[dict[str, Any]] = json.loads(text)

@@ -24,9 +24,9 @@ from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, DPModelsError, FrameError, GatewayError
 from dpmodels.external_files import conform, parse
 from dpmodels.gateway.calls import PublicTable
+from dpmodels.gateway.request_key import written
 from dpmodels.models.load import load
 from dpmodels.privacy import ZCDP, ApproxDP, Ledger, PureDP, adjacency
-from dpmodels.request import plain_option
 from dpmodels.sessions.call import Call
 from dpmodels.sessions.methods import VerbMethods
 
@@ -301,6 +301,8 @@ class RemoteTable(VerbMethods):
         return RemoteJob(self._gateway, str(accepted["job"]))
 
     def _made(self, call: Call) -> Any:
+        if call.is_free:  # Computed here, from an earlier release
+            return self._public.terms.make(call, {}, None)
         return self.submit(call).result()
 
     def __repr__(self) -> str:
@@ -317,11 +319,10 @@ class RemoteTable(VerbMethods):
 
 def _sent(call: Call) -> dict[str, Any]:
     """Return a call as a request."""
-    words = {name: value for name, value in call.words.items() if value is not None}
+    words = written(call)  # A server of another version may have other defaults
     budget = words.pop("budget", None)
     if isinstance(budget, ZCDP):
         words["rho"] = budget.rho
     elif isinstance(budget, PureDP | ApproxDP):
         words |= {"eps": budget.eps, "delta": getattr(budget, "delta", 0.0)}
-    plain = {name: plain_option(value) for name, value in words.items()}
-    return {"verb": call.name, "formula": call.formula, "words": plain}
+    return {"verb": call.name, "formula": call.formula, "words": words}

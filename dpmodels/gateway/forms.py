@@ -8,16 +8,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
-from starlette.requests import Request
-
 from dpmodels.arguments import integer
 from dpmodels.errors import ArgumentError
-from dpmodels.gateway.calls import FORBIDDEN, MOST_BYTES
+from dpmodels.gateway.calls import FORBIDDEN
 from dpmodels.models.replay import all_verbs
 from dpmodels.parameter_texts import ParameterDoc, members, parameter_docs, read, signature
 
 _MOST_FIELDS: Final = 200
-_MOST_ROWS: Final = 1_000_000_000
+_MOST_ROWS: Final = 100_000_000  # A prediction takes seconds
 _TRUTHS: Final = {"yes": True, "no": False}
 _SHARED: Final = ("mechanism", "subset")
 _BUDGET: Final = {"eps": (float, str), "delta": (float,), "rho": (float,)}
@@ -30,16 +28,6 @@ class Field(NamedTuple):
     hint: str
     value: str
     choices: tuple[str, ...]
-
-
-async def limited_body(request: Request) -> bytes | None:
-    """Read a body of limited size, None if it is longer."""
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MOST_BYTES:
-            return None
-    return body
 
 
 def entries(body: bytes) -> dict[str, str]:

@@ -27,13 +27,13 @@ from dpmodels.gateway.forms import (
     assumed_n,
     chosen_verb,
     entries,
-    limited_body,
     option_fields,
     request_of,
 )
 from dpmodels.gateway.service import Service
 from dpmodels.gateway.sessions import COOKIE, Sessions
 from dpmodels.gateway.state import ANSWERED
+from dpmodels.gateway.turns import Turns, limited_body
 from dpmodels.labels import plain
 from dpmodels.report.html import STYLE
 
@@ -109,16 +109,20 @@ def _to(path: str) -> Response:
 class Pages:
     """Handlers of requests, with the sessions of browsers."""
 
-    def __init__(self, service: Service, admit: Callable[[str], str], refusal: Refusal) -> None:
+    def __init__(
+        self, service: Service, admit: Callable[[str], str], refusal: Refusal, turns: Turns
+    ) -> None:
         self._service, self._admit, self._refusal = service, admit, refusal
-        self._sessions = Sessions()
+        self._sessions, self._turns = Sessions(), turns
 
     def handler(self, answered: Answered) -> Callable[[Request], Any]:
         """Return a handler for requests of browsers that signed in."""
 
         async def handle(request: Request) -> Response:
             body = await limited_body(request)
-            return await run_in_threadpool(self._response, request, body, answered)
+            sender = self._sessions.header(request.cookies.get(COOKIE, ""))
+            async with self._turns.of(sender):
+                return await run_in_threadpool(self._response, request, body, answered)
 
         return handle
 
@@ -181,9 +185,11 @@ class Pages:
         return _to("/sign-in")
 
 
-def page_routes(service: Service, admit: Callable[[str], str], refusal: Refusal) -> list[BaseRoute]:
+def page_routes(
+    service: Service, admit: Callable[[str], str], refusal: Refusal, turns: Turns
+) -> list[BaseRoute]:
     """Return the routes of pages, given who admits a header and what says an error."""
-    pages = Pages(service, admit, refusal)
+    pages = Pages(service, admit, refusal, turns)
     shown: dict[str, Answered] = {
         "/tables/{table}": partial(_page, "table.html"),
         "/jobs": partial(_page, "jobs.html"),

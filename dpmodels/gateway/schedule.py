@@ -22,7 +22,7 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any, Final
 
-from dpmodels.errors import FrameError
+from dpmodels.errors import FrameError, LedgerError
 from dpmodels.gateway.settings import TableSettings
 from dpmodels.gateway.state import FAILED, Job, State
 from dpmodels.gateway.worker import run_worker
@@ -32,11 +32,14 @@ _GUARD_SECONDS: Final = 0.25  # From the end of a job to its public time
 
 
 class Clock:
-    """The public clock: seconds since 1970 at the start, and monotonic from there on."""
+    """The public clock: seconds since 1970 at the start, and monotonic from there on.
 
-    def __init__(self, tick_seconds: float) -> None:
+    It starts at the machine's time, or at the latest time of an earlier run if that is later.
+    """
+
+    def __init__(self, tick_seconds: float, earliest: float = 0.0) -> None:
         self.tick_seconds = tick_seconds
-        self._offset = time.time() - time.monotonic()
+        self._offset = max(time.time(), earliest) - time.monotonic()
 
     def now(self) -> float:
         """Return the time."""
@@ -101,12 +104,21 @@ class TableQueue:
             self._public_ends[slot] = self._ends[job.id] = end
             return self.clock.tick_after(end)
 
+    def withdraw(self, job: Job) -> None:
+        """Give back the place of a job that was not stored, if it is the last one."""
+        with self._lock:
+            end = self._ends.pop(job.id)
+            slot = self._public_ends.index(end)
+            self._public_ends[slot] = end - job.limit_seconds
+
     def put(self, job: Job) -> None:
         """Add a job whose public time was set."""
         self._jobs.put(job)
 
     def _started(self) -> Worker | None:
-        return self._start(self.settings, self._ledger_path)
+        with suppress(OSError):  # Too many processes or files: the next job tries again
+            return self._start(self.settings, self._ledger_path)
+        return None
 
     def _run(self, worker: Worker | None) -> None:
         """Run jobs, one after the other, in a process that is replaced when it ends."""
@@ -128,22 +140,25 @@ class TableQueue:
         if worker is not None:
             worker.end()
 
-    def _stops_before(self, start: float) -> bool:
-        """Wait for the public start of a job; whether the gateway stops before it."""
+    def _stops_before(self, at: float) -> bool:
+        """Wait for a public time; whether the gateway stops before it."""
         if not self.clock.tick_seconds:
             return False
-        return self._stopping.wait(max(start - self.clock.now(), 0.0))
+        return self._stopping.wait(max(at - self.clock.now(), 0.0))
 
     def _run_one(self, worker: Worker, job: Job, end: float) -> bool:
-        """Run a job; return whether the worker reported an outcome in time."""
-        path = self._state.answer_path(job.id)
-        seconds = job.limit_seconds
+        """Run a job; return whether the worker reported an outcome in time.
+
+        It is stored at a public time too, since a write delays requests that come with it.
+        """
+        path, deadline = self._state.answer_path(job.id), self.clock.now() + job.limit_seconds
         if self.clock.tick_seconds:
-            seconds = min(end, job.public_at - _GUARD_SECONDS) - self.clock.now()
+            deadline = min(end, job.public_at - _GUARD_SECONDS)
         sent = {"id": job.id, "purse": job.purse, "path": str(path), "request": dict(job.request)}
-        outcome = worker.ask(sent, seconds)
+        outcome = worker.ask(sent, deadline - self.clock.now())
         if outcome is None:
             return False
+        self._stops_before(deadline)
         state, error = outcome
         self._record(job, state, error=error)
         return True
@@ -154,7 +169,7 @@ class TableQueue:
             try:
                 self._state.set_job(job.id, state, **changes, **self._published(job))
                 return
-            except sqlite3.Error:
+            except (sqlite3.Error, LedgerError):
                 if self._stopping.wait(1.0):
                     return
 

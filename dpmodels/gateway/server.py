@@ -8,9 +8,11 @@ leaves the server. Handlers that compute run in threads.
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 import time
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from threading import Lock
 from typing import Any, Final
@@ -24,10 +26,10 @@ from starlette.routing import Route
 
 from dpmodels.errors import DPModelsError, GatewayError, LedgerError, NotAvailable, PrivacyError
 from dpmodels.gateway.calls import MOST_BYTES
-from dpmodels.gateway.forms import limited_body
 from dpmodels.gateway.openapi import openapi
 from dpmodels.gateway.pages import REPORT_POLICY, page_routes
 from dpmodels.gateway.service import Service
+from dpmodels.gateway.turns import Turns, limited_body
 
 _BEARER: Final = "Bearer "
 _LONGEST_TOKEN: Final = 8_192
@@ -103,7 +105,9 @@ class Doorkeeper:
 
     def _verify(self, token: str, digest: str) -> None:
         identifier, _, secret = token.partition(".")
-        if not self._rates.allow("", _FAILED_PER_MINUTE + len(self._verified)):
+        # Whoever tries invented tokens does not keep others from signing in.
+        counted = f"token {identifier if self._service.state.has_token(identifier) else ''}"
+        if not self._rates.allow(counted, _FAILED_PER_MINUTE):
             raise GatewayError("too many tokens were tried in a minute: wait", 429)
         if not self._service.state.verifies(identifier, secret):
             raise GatewayError("the token is not valid, has expired or was revoked", 401)
@@ -114,13 +118,13 @@ class Doorkeeper:
 
 def application(service: Service) -> Starlette:
     """Return the application of a running gateway."""
-    doorkeeper = Doorkeeper(service)
+    doorkeeper, turns, description = Doorkeeper(service), Turns(), openapi()
 
     def route(path: str, method: str, answer: Callable[..., Any]) -> Route:
-        return Route(path, _handler(service, doorkeeper, answer), methods=[method])
+        return Route(path, _handler(service, doorkeeper, turns, answer), methods=[method])
 
     async def described(request: Request) -> Response:
-        return JSONResponse(openapi(), headers=_PLAIN_HEADERS)
+        return JSONResponse(description, headers=_PLAIN_HEADERS)
 
     table = "/v1/tables/{table}"
     routes = [
@@ -141,11 +145,13 @@ def application(service: Service) -> Starlette:
         route("/v1/overview", "GET", lambda of, who, _, __: of.overview(who)),
     ]
     handlers: Any = {HTTPException: _refused, Exception: _unexpected}
-    routes += page_routes(service, doorkeeper.analyst, partial(_refusal, service))
+    routes += page_routes(service, doorkeeper.analyst, partial(_refusal, service), turns)
     return Starlette(routes=routes, exception_handlers=handlers)
 
 
-def _handler(service: Service, doorkeeper: Doorkeeper, answer: Callable[..., object]) -> Handler:
+def _handler(
+    service: Service, doorkeeper: Doorkeeper, turns: Turns, answer: Callable[..., object]
+) -> Handler:
     """Return a handler that identifies the analyst, and turns errors into answers."""
 
     def answered(header: str, place: str, body: bytes) -> Response:
@@ -161,9 +167,9 @@ def _handler(service: Service, doorkeeper: Doorkeeper, answer: Callable[..., obj
         body = await limited_body(request)
         if body is None:
             return _error(413, "GatewayError", f"at most {MOST_BYTES:,} bytes are read")
-        return await run_in_threadpool(
-            answered, request.headers.get("authorization", ""), place, body
-        )
+        header = request.headers.get("authorization", "")
+        async with turns.of(header):
+            return await run_in_threadpool(answered, header, place, body)
 
     return handle
 
@@ -181,7 +187,8 @@ def _refusal(service: Service, analyst: str, error: Exception) -> tuple[int, str
     if isinstance(error, DPModelsError):
         statuses = ((NotAvailable, 404), (PrivacyError, 403), (LedgerError, 409))
         status = next((code for kind, code in statuses if isinstance(error, kind)), 422)
-        service.state.log(analyst, "request refused", error=type(error).__name__, status=status)
+        with suppress(sqlite3.Error):  # The disk is full
+            service.state.log(analyst, "request refused", error=type(error).__name__, status=status)
         return status, type(error).__name__, str(error)
     if isinstance(error, _UNREADABLE):
         return 422, "ArgumentError", "the request cannot be read: simplify it"
@@ -194,7 +201,9 @@ def _error(status: int, error: str, message: str) -> Response:
 
 
 async def _refused(request: Request, error: HTTPException) -> Response:
-    return _error(error.status_code, "GatewayError", str(error.detail))
+    response = _error(error.status_code, "GatewayError", str(error.detail))
+    response.headers.update(error.headers or {})
+    return response
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:

@@ -12,9 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dpmodels.codebook import Codebook
 from dpmodels.disclosures.verb import disclosure
-from dpmodels.errors import ArgumentError, LedgerError, NotAvailable, PrivacyError
+from dpmodels.errors import (
+    ArgumentError,
+    GatewayError,
+    LedgerError,
+    NotAvailable,
+    PrivacyError,
+)
 from dpmodels.gateway.calls import PublicTable, call_of_sent, read_plan, read_sent
 from dpmodels.gateway.oidc import read_provider
+from dpmodels.gateway.request_key import request_key
 from dpmodels.gateway.schedule import Clock, Starter, TableQueue
 from dpmodels.gateway.settings import Gate
 from dpmodels.gateway.state import (
@@ -32,11 +39,14 @@ from dpmodels.models.replay import all_verbs
 from dpmodels.privacy import Ledger
 from dpmodels.privacy.ledger_head import locked
 from dpmodels.sessions.plan import predicted
+from dpmodels.sessions.shares import whole_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _MOST_SIMULATED: Final = 10_000
+_MOST_WAITING: Final = 100  # Of an analyst in a table, where others wait too
+_PREDICTION_SECONDS: Final = 10.0
 _NO_ANSWER: Final = (
     "the job has no answer: it failed or ran out of time. What it charged stays spent; the purse "
     "shows it"
@@ -60,9 +70,10 @@ class Service:
     def __init__(self, gate: Gate, start: Starter | None = None) -> None:
         self.provider = None if gate.oidc is None else read_provider(gate.oidc)
         self.gate, self.state, self._alone = gate, State(gate.folder), ExitStack()
-        self._predicting = Lock()
+        self._predicting, self._accepting = Lock(), Lock()
         self._alone.enter_context(locked(gate.folder / "gate.db", 0.5))
-        self.clock = Clock(gate.server.tick_seconds)
+        self.clock = Clock(gate.server.tick_seconds, self.state.latest)
+        self.state.follow(self.clock.now, self.clock.tick_after)
         self.ledgers: dict[str, Ledger] = {}
         self.tables: dict[str, PublicTable] = {}
         self.queues: dict[str, TableQueue] = {}
@@ -141,26 +152,45 @@ class Service:
         """Accept a request: check and price it, and queue a job."""
         purse, sent = self.purse(analyst, table), read_sent(body)
         name, settings = self.gate.analysts[analyst].purse, self.gate.tables[table]
-        call, key = call_of_sent(sent), sent.key(table, name)
+        call = call_of_sent(sent)
+        key = request_key(call, table, name, whole_of(purse))
         earlier = self.state.same_request(key)
         if earlier is not None:
             return self.described(earlier)
-        if self.state.is_stopped(table):
-            raise LedgerError(f"the curator stopped {table!r}: nothing is accepted at present")
         price = self.tables[table].require_fit(call, purse)
         n_rows = self.tables[table].n_rows or settings.n_at_most
         seconds = price.seconds(settings.least_seconds, settings.seconds_per_million, n_rows)
         now, identifier = self.clock.now(), secrets.token_urlsafe(18)
         request = {"verb": sent.verb, "formula": sent.formula, "words": dict(sent.words)}
         job = Job(identifier, 0, analyst, name, table, key, request, HELD, seconds, now, now, {})
-        stored = self.state.add_job(job if settings.approval else self._scheduled(job))
-        if stored.id == identifier and stored.state == QUEUED:
-            self.queues[table].put(stored)
-        return self.described(stored)
+        return self.described(self._accepted(job))
+
+    def _accepted(self, job: Job) -> Job:
+        """Store a job and queue it, or return that of the same request, which came first."""
+        with self._accepting:
+            earlier = self.state.same_request(job.key)
+            if earlier is not None:
+                return earlier
+            if self.state.is_stopped(job.table):
+                raise LedgerError(f"the curator stopped {job.table!r}: nothing is accepted now")
+            if self.state.waiting(job.analyst, job.table, self.clock.now()) >= _MOST_WAITING:
+                raise GatewayError(
+                    f"{_MOST_WAITING} of your requests wait: see their outcomes", 429
+                )
+            if self.gate.tables[job.table].approval:
+                return self.state.add_job(job)
+            jobs, queued = self.queues[job.table], self._scheduled(job)
+            try:
+                stored = self.state.add_job(queued)
+            except BaseException:
+                jobs.withdraw(queued)
+                raise
+            jobs.put(stored)
+            return stored
 
     def described(self, job: Job) -> dict[str, Any]:
         """Return what an analyst sees of a job."""
-        now = self.clock.now()
+        now = self._shown(job)
         state = job.visible(now)
         plain: dict[str, Any] = {
             "job": job.id,
@@ -175,6 +205,13 @@ class Service:
             plain["error"] = dict(job.error)
         return plain
 
+    def _shown(self, *jobs: Job) -> float:
+        """Return the time, and store it if the outcome of a job is handed out now."""
+        now = self.clock.now()
+        if any(self.state.latest < job.public_at <= now for job in jobs):
+            self.state.reach()
+        return now
+
     def job(self, analyst: str, identifier: str) -> Job:
         """Return a job of the analyst's purse; curators see all."""
         job, settings = self.state.job(identifier), self.gate.analysts[analyst]
@@ -185,7 +222,7 @@ class Service:
     def answer(self, analyst: str, identifier: str) -> bytes:
         """Return the file of an answer; NotAvailable before it is public."""
         job = self.job(analyst, identifier)
-        if job.visible(self.clock.now()) != ANSWERED:
+        if job.visible(self._shown(job)) != ANSWERED:
             raise NotAvailable("the job has no answer yet, or none at all: see its state")
         return self.state.answer_path(identifier).read_bytes()
 
@@ -200,11 +237,12 @@ class Service:
     def approve(self, curator: str, identifier: str) -> dict[str, Any]:
         """Queue a job that waits for approval."""
         self.require_curator(curator)
-        job = self.job(curator, identifier)
-        if job.state != HELD:
-            raise ArgumentError("the job does not wait for approval")
-        self.state.log(curator, "job approved", job=identifier)
-        return self.described(self._queue(job))
+        with self._accepting:
+            job = self.job(curator, identifier)
+            if job.state != HELD:
+                raise ArgumentError("the job does not wait for approval")
+            self.state.log(curator, "job approved", job=identifier)
+            return self.described(self._queue(job))
 
     def set_stopped(self, curator: str, table: str, *, stopped: bool) -> None:
         """Stop or resume a table."""
@@ -225,8 +263,12 @@ class Service:
     def predicted(self, analyst: str, table: str, body: bytes, n_rows: int) -> pd.DataFrame | None:
         """Predict the estimates of a request on assumed rows, one request after another."""
         purse, call = self.purse(analyst, table), call_of_sent(read_sent(body))
-        with self._predicting:
+        if not self._predicting.acquire(timeout=_PREDICTION_SECONDS):
+            raise GatewayError("other predictions are computed: try again, or assume no rows")
+        try:
             return predicted(self.tables[table].priced(call, purse), n_rows)
+        finally:
+            self._predicting.release()
 
     def public(self, analyst: str, table: str) -> dict[str, Any]:
         """Return the public facts of a table and the state of the purse."""
@@ -273,11 +315,9 @@ class Service:
         self.require_curator(curator)
         if table not in self.tables:
             raise NotAvailable("there is no such table")
-        answers = [
-            self.state.answer_path(job.id)
-            for job in self.state.jobs()
-            if job.table == table and job.visible(self.clock.now()) == ANSWERED
-        ]
+        jobs = [job for job in self.state.jobs() if job.table == table]
+        now = self._shown(*jobs)
+        answers = [self.state.answer_path(job.id) for job in jobs if job.visible(now) == ANSWERED]
         sources: list[Ledger | Path] = [self.ledgers[table], *answers]
         return disclosure(sources, title=f"Disclosure report of {table}", pictures=False).as_html()
 
@@ -298,10 +338,10 @@ class Service:
 
     def _register(self) -> list[dict[str, Any]]:
         """Return the audit log, in which jobs end when their outcome becomes public."""
-        ends = {job.id: job.public_at for job in self.state.jobs()}
-        lines = []
-        for line in self.state.audit():
+        lines, log, jobs = [], self.state.audit(), self.state.jobs()
+        ends, now = {job.id: job.public_at for job in jobs}, self._shown(*jobs)
+        for line in log:
             end = ends[line["job"]] if line["action"] in _ENDS else 0.0
-            if end <= self.clock.now():
+            if end <= now:
                 lines.append({**line, "time": max(line["time"], end)})
         return sorted(lines, key=lambda line: float(line["time"]))

@@ -10,7 +10,7 @@ from typing import Final
 
 COOKIE: Final = "dpmodels_gate"
 _SECONDS: Final = 8 * 3600.0
-_MOST: Final = 10_000
+_MOST_OF_TOKEN: Final = 20
 
 
 class Sessions:
@@ -25,11 +25,12 @@ class Sessions:
         self._opened: dict[str, tuple[str, float]] = {}
 
     def open(self, token: str) -> str:
-        """Return the cookie of a new session; all sessions end if there are too many."""
-        if len(self._opened) >= _MOST:
-            self._opened.clear()
-        cookie = secrets.token_urlsafe(32)
-        self._opened[cookie] = (f"Bearer {token}", time.monotonic() + _SECONDS)
+        """Return the cookie of a new session; the token's oldest ends if it has too many."""
+        cookie, header = secrets.token_urlsafe(32), f"Bearer {token}"
+        opened = [other for other, (sent, _) in self._opened.items() if sent == header]
+        for other in opened[: 1 - _MOST_OF_TOKEN]:
+            self.close(other)
+        self._opened[cookie] = (header, time.monotonic() + _SECONDS)
         return cookie
 
     def header(self, cookie: str) -> str:

@@ -60,15 +60,16 @@ class HeadFile:
         heads = [head for head in map(self._slot, (0, 1)) if head is not None]
         return max(heads, default=None)
 
-    def write(self, head: Head) -> None:
-        """Write the head over the older slot, and sync it."""
+    def write(self, head: Head, *, is_synced: bool = True) -> None:
+        """Write the head over the older slot, and sync it unless an older one will do."""
         slots = [self._slot(0), self._slot(1)]
         lines = [-1 if slot is None else slot.line for slot in slots]
         body = f"{_FORMAT} {head.line} {head.hash}"
         record = f"{body} {_checksum(body)}\n".encode()
         try:
             os.pwrite(self._descriptor, record, _SLOT * lines.index(min(lines)))
-            os.fsync(self._descriptor)
+            if is_synced:
+                os.fsync(self._descriptor)
         except OSError as error:
             raise LedgerError(_failed(self._path, "written", error)) from None
 

@@ -1,4 +1,4 @@
-"""The command that runs a gateway, and issues and revokes its tokens."""
+"""The command that runs a gateway, issues and revokes its tokens, and verifies its records."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ example, gate.toml:
 
   dpmodels serve gate.toml --issue ann --days 90   # prints a token, once
   dpmodels serve gate.toml
+  dpmodels serve gate.toml --verify                # ledgers, answers and the audit log
 
 Without settings: dpmodels serve --demo, on a public table.
 """
@@ -51,13 +52,22 @@ def _add(parser: Parser) -> None:
     parser.add_argument("--issue", metavar="NAME", help="print a new token of an analyst, and end")
     parser.add_argument("--days", type=float, default=90.0, help="for which a new token is valid")
     parser.add_argument("--revoke", metavar="NAME", help="revoke an analyst's tokens, and end")
+    parser.add_argument(
+        "--verify",
+        nargs="?",
+        const="",
+        metavar="LINE",
+        help="verify ledgers, answers and the audit log, with the last line of an earlier "
+        "verification if given, and end",
+    )
     parser.add_argument("--port", type=int, help="instead of the one in the settings")
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Issue or revoke tokens, or serve until interrupted."""
+    """Issue or revoke tokens, verify records, or serve until interrupted."""
     from dpmodels.gateway.settings import demo_gate, read_gate
     from dpmodels.gateway.state import State
+    from dpmodels.gateway.verify import verified
 
     if options.demo == (options.settings is not None):
         raise ArgumentError("expected the settings' file, or --demo: dpmodels serve gate.toml")
@@ -70,6 +80,9 @@ def _run(options: argparse.Namespace) -> int:
         return 0
     if options.revoke:
         tell(f"{State(gate.folder).revoke_tokens(options.revoke)} tokens were revoked")
+        return 0
+    if options.verify is not None:
+        tell(verified(gate, options.verify))
         return 0
     return _serve(gate, options.port or gate.server.port, demo=options.demo)
 
@@ -101,6 +114,7 @@ def _serve(gate: Gate, port: int, *, demo: bool) -> int:
             log_config=None,
             log_level="critical",
             access_log=False,
+            http="h11",  # Limits the size of headers
             ws="none",
             server_header=False,
         )

@@ -105,7 +105,7 @@ def _scripted(job, ledger):
 @contextmanager
 def serving(service):
     """Serve on a free port of this machine; yield the address."""
-    config = uvicorn.Config(application(service), port=0, log_config=None, ws="none")
+    config = uvicorn.Config(application(service), port=0, log_config=None, http="h11", ws="none")
     server = uvicorn.Server(config)
     thread = Thread(target=server.run, daemon=True)
     thread.start()

@@ -83,10 +83,11 @@ def test_a_list_is_limited():
         priced("hist", "~ age", eps=0.1, breaks=list(range(2_000)))
 
 
-def test_the_same_request_has_one_key_for_each_purse():
-    one, other = sent(eps=0.1, delta=0.0), sent(delta=0.0, eps=0.1)
-    assert one.key("visits", "ann") == other.key("visits", "ann") != one.key("visits", "bob")
-    assert sent(eps=0.1).key("visits", "ann") != sent(eps=0.2).key("visits", "ann")
+@pytest.mark.parametrize("design", [True, "x", {"weights": "wage"}, {"psu": "sex"}, [], 1])
+def test_a_design_is_the_codebooks(design):
+    with pytest.raises(ArgumentError, match="design= cannot be sent to a gateway"):
+        priced("mean", "age", eps=0.1, design=design)
+    assert priced("mean", "age", eps=0.1, design=False).cost == "eps = 0.1"
 
 
 def fuzzed(rng):

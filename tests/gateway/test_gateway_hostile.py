@@ -3,9 +3,14 @@
 import errno
 import json
 import random
+import socket
 import sqlite3
 import time
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Event
+from urllib.parse import urlsplit
 
 import pytest
 from gates import gate, in_thread, serving
@@ -14,12 +19,12 @@ from test_gateway_http import status
 from test_gateway_service import body, done
 
 from dpmodels.codebook import Codebook
-from dpmodels.errors import DPModelsError, LedgerError
+from dpmodels.errors import DPModelsError, GatewayError, LedgerError
 from dpmodels.gateway import worker
 from dpmodels.gateway.calls import FORBIDDEN
 from dpmodels.gateway.schedule import Clock
 from dpmodels.gateway.service import Service
-from dpmodels.gateway.state import ANSWERED, FAILED, REFUSED
+from dpmodels.gateway.state import ANSWERED, FAILED, REFUSED, WAITING
 from dpmodels.privacy import PureEvent
 from dpmodels.results.base import Result
 from tests.formula.hostile import BOOK, GIANT, HOSTILE
@@ -88,10 +93,12 @@ def test_enormous_designs_are_refused_before_memory_is_spent(hostile):
         assert peak < 50e6, content[:80]
 
 
-def test_a_plan_of_many_calls_is_limited(hostile):
+def test_a_plan_of_many_calls_is_limited(hostile, monkeypatch):
     request = json.loads(written("~ x"))
     assert "at most 100" in refused(hostile, json.dumps([request] * 101).encode(), PLAN)
     refused(hostile, json.dumps([request, 3]).encode(), PLAN)
+    monkeypatch.setattr("dpmodels.gateway.calls._PLAN_SECONDS", 0.0)
+    assert "send fewer at once" in refused(hostile, json.dumps([request] * 50).encode(), PLAN)
     refused(hostile, json.dumps([request]).encode())
 
 
@@ -99,6 +106,130 @@ def test_words_of_the_curator_are_refused(hostile):
     for word in FORBIDDEN:
         message = refused(hostile, written("~ x", **{word: "x"}))
         assert message.startswith(f"{word}= cannot be sent")
+
+
+def test_a_text_that_is_too_long_is_not_repeated(hostile):
+    for word in ("mechanism", "subset", "scale", "eps", "delta", "row_norm"):
+        message = refused(hostile, written("~ x", **{word: "x" * 50_000}))
+        assert len(message) < 500
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"X-Long: " + b"a" * 300_000,
+        b"X: a\r\n" * 50_000 + b"X: a",
+        b"Content-Length: 4\r\nTransfer-Encoding: chunked",
+        b"Content-Length: 4\r\nContent-Length: 9",
+        b"X: a\0b",
+    ],
+)
+def test_headers_that_are_too_long_or_ambiguous_are_refused(hostile, head):
+    url, service, token = hostile
+    start = f"POST {ASK} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\n".encode()
+    assert sent_bytes(url, start + head + b"\r\n\r\n{}..").startswith((b"HTTP/1.1 4", b"reset"))
+    assert service.state.jobs() == []
+
+
+def test_what_follows_a_body_of_two_lengths_is_not_read(hostile):
+    url, _, token = hostile
+    identity = f"Host: a\r\nAuthorization: Bearer {token}\r\n"
+    first = f"POST {PLAN} HTTP/1.1\r\n{identity}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"
+    second = f"GET /v1/tables HTTP/1.1\r\n{identity}"
+    content = f"{first}\r\n0\r\n\r\n{second}\r\n".encode()
+    answer = sent_bytes(url, content)
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert b"visits" not in answer
+
+
+def sent_bytes(url, content):
+    """What the server answers to bytes, "reset" if it closes the connection instead."""
+    host, port = urlsplit(url).netloc.split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        try:
+            connection.sendall(content)
+            answer = connection.recv(65_536)
+            connection.settimeout(1)
+            with suppress(TimeoutError):
+                answer += connection.recv(65_536)
+            return answer
+        except ConnectionError:
+            return b"reset"
+
+
+def test_a_body_that_arrives_slowly_is_refused(hostile, monkeypatch):
+    monkeypatch.setattr("dpmodels.gateway.turns._BODY_SECONDS", 0.2)
+    url, _, token = hostile
+    head = f"POST {ASK} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\n"
+    assert sent_bytes(url, f"{head}Content-Length: 9\r\n\r\n{{".encode()).startswith(
+        b"HTTP/1.1 408"
+    )
+
+
+def test_an_analyst_who_sends_much_at_once_leaves_threads_to_others(small, monkeypatch):
+    tokens = {name: small.state.issue_token(name, 1) for name in ("ann", "bob")}
+    free, running, most = Event(), [], []
+
+    def slow(analyst, table):
+        running.append(analyst)
+        most.append(len(running))
+        free.wait(20)
+        running.remove(analyst)
+        return {}
+
+    monkeypatch.setattr(small, "ledger", slow)
+    with serving(small) as url, ThreadPoolExecutor(60) as pool:
+        path = "/v1/tables/visits/ledger"
+        sent = [pool.submit(status, url, "GET", path, tokens["ann"]) for _ in range(60)]
+        while len(running) < 8:
+            time.sleep(0.01)
+        assert status(url, "GET", "/v1/tables", tokens["bob"])[0] == 200
+        free.set()
+        assert {answer.result()[0] for answer in sent} == {200}
+    assert max(most) == 8
+
+
+def test_invented_tokens_keep_nobody_from_signing_in(small):
+    token = small.state.issue_token("ann", 1)
+    identifier = token.split(".")[0]
+    with serving(small) as url:
+        codes = [status(url, "GET", "/v1/tables", f"0123.{i}")[0] for i in range(62)]
+        assert codes == [401] * 60 + [429] * 2
+        assert status(url, "GET", "/v1/tables", token)[0] == 200
+        # The secret of a token is not guessed faster.
+        codes = [status(url, "GET", "/v1/tables", f"{identifier}.{i}")[0] for i in range(61)]
+        assert codes.count(429) == 2
+        assert status(url, "GET", "/v1/tables", token)[0] == 200
+
+
+def test_the_waiting_requests_of_an_analyst_are_limited(tmp_path, monkeypatch):
+    monkeypatch.setattr("dpmodels.gateway.service._MOST_WAITING", 3)
+    service = Service(gate(tmp_path, tick=0.1, least_seconds=60.0), in_thread)
+    for number in range(3):
+        service.ask("ann", "visits", body(0.001 + number / 1e6))
+    with pytest.raises(GatewayError, match="3 of your requests wait") as refusal:
+        service.ask("ann", "visits", body(0.01))
+    assert refusal.value.status == 429
+    assert service.ask("ann", "visits", body(0.001))["state"] == WAITING
+    assert service.ask("bob", "visits", body(0.01))["state"] == WAITING
+    service.stop()
+
+
+def test_a_prediction_does_not_wait_long_for_others(small, monkeypatch):
+    monkeypatch.setattr("dpmodels.gateway.service._PREDICTION_SECONDS", 0.05)
+    with small._predicting, pytest.raises(GatewayError, match="other predictions"):
+        small.predicted("ann", "visits", body(), 400)
+    assert small.predicted("ann", "visits", body(), 400) is not None
+
+
+def test_a_refusal_is_typed_while_the_disk_is_full(small, monkeypatch):
+    def full(*_, **__):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(small.state, "log", full)
+    token = small.state.issue_token("ann", 1)
+    with serving(small) as url:
+        assert status(url, "POST", ASK, token, written("~ nothing"))[0] == 422
 
 
 def test_a_token_is_refused_once_it_has_expired(hostile, monkeypatch):

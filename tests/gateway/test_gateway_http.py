@@ -85,6 +85,11 @@ def test_a_remote_table_is_a_session(real, tmp_path):
     alike = alike.drop(columns="identified")
     assert_frame_equal(table, alike, check_dtype=False)
     assert visits.plan([]).empty
+    register = visits.register()
+    assert list(register["total"]) == [1.0, 1.1]
+    earlier = dp.dp_synth("~ .", visits.simulated(), codebook=visits.codebook, budget=dp.ZCDP(1))
+    assert visits.synth("~ .", given=earlier).release.guarantee == earlier.release.guarantee
+    assert len(visits.register()) == 2
     assert len(service.ledgers["visits"].purse("bob").register()) == 0
 
 
@@ -204,7 +209,8 @@ def test_the_description_accepts_what_the_gateway_does(path):
     for request in (good, {"verb": "mean", "formula": "~ age"}):
         assert validator.is_valid(request)
         assert validator.is_valid([request]) == (path == "plan")
-    for words in ({"ledger": "x"}, {"eps": []}, {"epss": 1}):
+    assert validator.is_valid({**good, "words": {"design": False}})
+    for words in ({"ledger": "x"}, {"eps": []}, {"epss": 1}, {"design": True}, {"given": 1}):
         assert not validator.is_valid({**good, "words": words})
     assert not validator.is_valid({**good, "verb": "eval"})
 

@@ -12,6 +12,7 @@ from gates import serving
 
 import dpmodels as dp
 from dpmodels.codebook import Codebook
+from dpmodels.gateway.sessions import Sessions
 
 pytestmark = pytest.mark.expensive
 
@@ -91,6 +92,14 @@ def test_a_cookie_is_replaced_when_somebody_signs_in(gate):
     stranger.cookies.set_cookie(first)
     assert stranger.get("/jobs").path == "/sign-in"
     assert browser.get("/jobs").path == "/jobs"
+
+
+def test_a_token_opens_a_limited_number_of_sessions():
+    sessions = Sessions()
+    other = sessions.open("bob")
+    opened = [sessions.open("ann") for _ in range(50)]
+    assert sessions.header(other) == "Bearer bob"
+    assert [bool(sessions.header(cookie)) for cookie in opened] == [False] * 30 + [True] * 20
 
 
 def test_a_revoked_token_ends_its_sessions(tmp_path):
@@ -222,6 +231,18 @@ def test_a_plan_says_what_is_expected_and_charges_nothing(gate, ann):
         assert (page.status, body) == (422, None)
         assert 'role="alert"' in page.text
     assert gate[1].ledgers["visits"].charges == charges
+
+
+def test_the_charges_of_a_purse_have_totals(tmp_path):
+    service, tokens = started(tmp_path)
+    with serving(service) as url:
+        ann = signed_in((url, service, tokens), "ann")
+        for eps in ("0.125", "0.5"):
+            ann.wait(ann.run(eps=eps))
+        page = ann.get("/tables/visits").text
+    charges = page[page.index("Charges to your purse") :]
+    assert "Total eps" in charges
+    assert re.findall(r'<td class="num">([\d.]+)</td>', charges) == ["0.625", "0.125"]
 
 
 def test_options_of_another_verb_are_shown(ann):

@@ -6,7 +6,7 @@ import time
 import pytest
 from gates import gate, in_thread
 
-from dpmodels.errors import DPModelsError, LedgerError, NotAvailable, PrivacyError
+from dpmodels.errors import ArgumentError, DPModelsError, LedgerError, NotAvailable, PrivacyError
 from dpmodels.gateway.service import Service
 from dpmodels.gateway.state import ANSWERED, FAILED, HELD, QUEUED, WAITING
 
@@ -92,8 +92,10 @@ def test_outcomes_are_handed_out_at_ticks_of_the_public_clock(tmp_path):
     asked = [service.ask("ann", "visits", body(0.1 + i / 100)) for i in range(3)]
     jobs = [service.state.job(one["job"]) for one in asked]
     time.sleep(0.3)
-    # The first ended early; the second is charged at its public start all the same.
-    assert [service.state.job(job.id).state for job in jobs] == [ANSWERED, QUEUED, QUEUED]
+    # The first ended early, which is stored at the end of its time; the second is charged at its
+    # public start all the same.
+    assert service.state.answer_path(jobs[0].id).exists()
+    assert [service.state.job(job.id).state for job in jobs] == [QUEUED, QUEUED, QUEUED]
     assert service.ledgers["visits"].charges == 1
     assert {service.described(service.state.job(job.id))["state"] for job in jobs} == {WAITING}
     with pytest.raises(NotAvailable, match="no answer yet"):
@@ -148,6 +150,115 @@ def test_a_stopped_server_resumes_or_says_what_became_of_a_job(tmp_path):
     assert again.ledgers["visits"].charges == 4
     again.ledgers["visits"].verify()
     again.stop()
+
+
+@pytest.mark.expensive
+@pytest.mark.parametrize("hours", [-5, 5])
+def test_no_clock_across_a_restart_hands_an_answer_out_early(tmp_path, monkeypatch, hours):
+    service = Service(gate(tmp_path, tick=1.0, least_seconds=3.0), in_thread)
+    asked = service.ask("ann", "visits", body())
+    deadline = time.monotonic() + 10
+    while not service.state.answer_path(asked["job"]).exists() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    assert service.described(service.state.job(asked["job"]))["state"] == WAITING
+    service.stop()
+    machine = time.time
+    monkeypatch.setattr(time, "time", lambda: machine() + 3_600 * hours)
+    again = Service(gate(tmp_path, tick=1.0, least_seconds=3.0), in_thread)
+    described = again.described(again.state.job(asked["job"]))
+    assert described["state"] == WAITING
+    assert 2.0 < described["seconds_left"] <= 5.0
+    with pytest.raises(NotAvailable, match="no answer yet"):
+        again.answer("ann", asked["job"])
+    started = [
+        line for line in again.overview("eve")["audit"] if line["action"] == "server started"
+    ]
+    assert (started[-1]["seconds_behind"] > 3_000) == (hours < 0)
+    again.stop()
+
+
+@pytest.mark.expensive
+def test_an_answer_that_was_handed_out_stays_so_after_a_restart(tmp_path):
+    service = Service(gate(tmp_path, tick=0.2, least_seconds=0.6), in_thread)
+    job = done(service, service.ask("ann", "visits", body()))["job"]
+    service.stop()
+    again = Service(gate(tmp_path, tick=0.2, least_seconds=0.6), in_thread)
+    assert again.described(again.state.job(job))["state"] == ANSWERED
+    again.stop()
+
+
+@pytest.mark.expensive
+def test_of_equal_requests_at_once_one_takes_a_place(tmp_path):
+    from concurrent.futures import ThreadPoolExecutor
+
+    service = Service(gate(tmp_path, tick=0.1, least_seconds=50.0), in_thread)
+    with ThreadPoolExecutor(8) as pool:
+        asked = list(pool.map(lambda _: service.ask("ann", "visits", body()), range(24)))
+    assert len({described["job"] for described in asked}) == 1
+    (end,) = service.queues["visits"]._public_ends
+    assert end - service.clock.now() <= 50.0
+    assert len(service.queues["visits"]._ends) <= 1
+    service.stop()
+
+
+@pytest.mark.expensive
+def test_a_job_that_cannot_be_stored_gives_its_place_back(tmp_path, monkeypatch):
+    service = Service(gate(tmp_path, tick=0.1, least_seconds=50.0), in_thread)
+    monkeypatch.setattr(service.state, "add_job", lambda _: 1 / 0)
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError):
+            service.ask("ann", "visits", body())
+    (end,) = service.queues["visits"]._public_ends
+    assert end <= service.clock.now()
+    assert not service.queues["visits"]._ends
+    service.stop()
+
+
+@pytest.mark.expensive
+def test_a_job_is_approved_once(tmp_path):
+    from concurrent.futures import ThreadPoolExecutor
+
+    service = Service(gate(tmp_path, approval=True, tick=0.1, least_seconds=50.0), in_thread)
+    job = service.ask("ann", "visits", body())["job"]
+
+    def approve(_):
+        try:
+            return service.approve("eve", job)
+        except ArgumentError:
+            return None
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(list(filter(None, pool.map(approve, range(8))))) == 1
+    service.stop()
+
+
+@pytest.mark.expensive
+@pytest.mark.parametrize("written", ["0.10", "1e-1"])
+def test_a_request_in_other_words_costs_nothing(service, written):
+    first = done(service, service.ask("ann", "visits", body(0.1)))
+    words = f'{{"subset": null, "eps": {written}, "delta": 0}}'
+    other = f'{{"words": {words}, "verb": "mean", "formula": "age~sex"}}'
+    assert service.ask("ann", "visits", other.encode())["job"] == first["job"]
+    assert service.ledgers["visits"].charges == 1
+
+
+@pytest.mark.expensive
+def test_a_worker_that_cannot_be_started_is_tried_again(tmp_path):
+    failures = []
+
+    def start(settings, path):
+        if failures:
+            raise failures.pop()
+        return in_thread(settings, path)
+
+    service = Service(gate(tmp_path), start)
+    failures += [BlockingIOError("too many processes")] * 2
+    died = done(service, service.ask("ann", "visits", body(0.1, subset="age > 42")))
+    lost = done(service, service.ask("ann", "visits", body(0.2)))
+    assert (died["state"], lost["state"]) == (FAILED, FAILED)
+    assert done(service, service.ask("ann", "visits", body(0.2)))["state"] == ANSWERED
+    assert service.ledgers["visits"].charges == 2
+    service.stop()
 
 
 @pytest.mark.expensive
