@@ -148,11 +148,7 @@ def dp_select(
     )
 
 
-@spec_of(
-    "select",
-    instead="names are drawn with noise that is not a sum over sites; take the largest counts of "
-    "dp.dp_table, or the largest values of dp.dp_cov",
-)
+@spec_of("select", joint="noisy_counts")
 def select_spec(request: Request) -> VerbSpec[SelectResult]:
     """Build the specification of a dp_select call."""
     formula = request.formula
