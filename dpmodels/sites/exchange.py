@@ -36,16 +36,18 @@ from numpy.typing import NDArray
 
 from dpmodels.atomic_files import discard, publish, stage, write_whole
 from dpmodels.errors import FrameError, RoundOpen, shorten
+from dpmodels.frames.persons import SECRET_BYTES as ROWS_SECRET_BYTES
 from dpmodels.mechanisms.covariance.rounds import Rounds
 from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.mechanisms.regression import Ellipsoid, NoisyGradients, Scores
+from dpmodels.mechanisms.screening import ScreenCentred
+from dpmodels.mechanisms.selection import NoisyCounts
 from dpmodels.noise import NoiseOfSites, source
 from dpmodels.noise.addition import Part
-from dpmodels.privacy import adjacency
 from dpmodels.released import AnyRelease
 from dpmodels.request import canonical, difference
 from dpmodels.sites.joint_rounds import fineness, released
-from dpmodels.sites.key_file import Participant
+from dpmodels.sites.key_file import Participant, pair_key
 from dpmodels.sites.message import (
     PRESENT,
     SiteMessage,
@@ -64,7 +66,9 @@ from dpmodels.statistics import Statistic
 from dpmodels.typing import AnyPath
 
 # Mechanisms whose rounds are sums over rows to which an incomplete row adds nothing.
-BY_FILES: Final[tuple[type[Any], ...]] = (Rounds, Ellipsoid, Scores, NoisyGradients)
+BY_FILES: Final[tuple[type[Any], ...]] = (
+    *(Rounds, Ellipsoid, Scores, NoisyGradients, NoisyCounts, ScreenCentred),
+)
 PAUSE: Final = 0.2  # Seconds between two looks for a file, a choice
 # The site of an answer: sites have names that are not empty.
 EVERYBODY = ""
@@ -136,8 +140,8 @@ def answers_in(folder: AnyPath) -> Iterator[SiteMessage]:
         last, number = answer.sha256, number + 1
 
 
-def write_answer(folder: AnyPath, text: str, key: AnyPath) -> None:
-    """Write the answer to this site's last message, unless the folder has it already."""
+def write_answer(folder: AnyPath, text: str, key: AnyPath, site: str) -> None:
+    """Write an answer that follows those of the folder, unless it has it already."""
     content, last, number = text.encode(errors="replace"), "", 1
     for answer in answers_in(folder):
         if answer_file(folder, number).read_bytes() == content:
@@ -145,10 +149,29 @@ def write_answer(folder: AnyPath, text: str, key: AnyPath) -> None:
         last, number = answer.sha256, number + 1
     partial = stage(answer_file(folder, number), content)
     try:
-        require_answer_to(key, number, _answer(partial, number, last))
+        require_answer_to(key, number, _answer(partial, number, last), site)
         publish(partial, answer_file(folder, number))
     finally:
         discard(partial)
+
+
+def write_present(folder: AnyPath, text: str, key: AnyPath, quorum: Quorum) -> int:
+    """Write the list of sites that ends the round of this site's last message; return its number.
+
+    FrameError if it is not of that round, or another one is there.
+    """
+    content, number = text.encode(errors="replace"), 1 + sum(1 for _ in answers_in(folder))
+    file, copy = present_file(folder, number), copy_file(key, number)
+    partial = stage(file, content)
+    try:
+        present_places(quorum, read_message(partial), read_message(copy).terms)
+        if not os.path.lexists(file):
+            publish(partial, file)
+        elif file.read_bytes() != content:
+            raise FrameError(f"{str(file)!r} is another list of the sites of round {number}")
+    finally:
+        discard(partial)
+    return number
 
 
 def _answer(file: Path, number: int, last: str) -> SiteMessage:
@@ -190,9 +213,16 @@ class Exchange(NoiseOfSites):
 
     def takes(self, strategy: AnyStrategy) -> bool:
         """Whether parties exchange the rounds of a strategy."""
-        # An incomplete row has no person.
-        person = adjacency(self.terms["adjacency"]).person
-        return person is None and isinstance(getattr(strategy, "base", strategy), BY_FILES)
+        return isinstance(getattr(strategy, "base", strategy), BY_FILES)
+
+    @property
+    def counts_clipped(self) -> bool:
+        """Whether all parties count values beyond the bounds."""
+        return bool(self.terms["clipping"])
+
+    def bound(self, rows: Any) -> Any:
+        """Return bound rows as they are read in every turn."""
+        return rows
 
     def release(
         self, protocol: MaskedSum, strategy: AnyStrategy, statistic: Statistic, plan: Any
@@ -226,11 +256,12 @@ class Exchange(NoiseOfSites):
         _, (words, size) = protocol.shape(plan)
         answer = self.ask(Question(statistic.fingerprint.digest, part, (words, size)))
         total = values_of(answer, "words", (words, size))
-        present = tuple(name for name in names if name not in self._missed)
+        present = tuple(answer.terms.get(PRESENT, names))
         parts = [total, *(np.zeros_like(total) for _ in present[1:])]
         rows = [answer.rows or 0, *(0 for _ in present[1:])]
         if isinstance(protocol, SecureSum):
-            return protocol.whole(strategy, parts, present, rows, plan, len(self._missed))
+            absent = len(names) - len(present)
+            return protocol.whole(strategy, parts, present, rows, plan, absent)
         return protocol.whole(strategy, parts, names, rows, plan)
 
     def answer(self, parts: Sequence[Part]) -> list[NDArray[Any]]:
@@ -320,6 +351,14 @@ class SiteRounds(Exchange):
     def __init__(self, site: SiteFiles, absent: AbsentRows, until: float) -> None:
         super().__init__(site.terms, site.folder, absent, until)
         self._site = site
+
+    def bound(self, rows: Any) -> Any:
+        """Return rows of which the same ones of a person count in every turn."""
+        member = self._site.participant
+        assert member is not None
+        session = canonical(self.terms) + b", rows of persons"
+        secret = pair_key(member.private, member.public[member.place], session)
+        return rows.drawn_by(secret[:ROWS_SECRET_BYTES])
 
     def open(self, question: Question, terms: dict[str, Any]) -> None:
         """Make the message of the round, claim the round in the ledger, and keep a copy."""

@@ -90,14 +90,16 @@ class Study:
         return answer_file(self.folder, number)
 
 
-def study(top: Path, sites: tuple[str, ...] = SITES, adjacency: Any = "replace") -> Study:
+def study(
+    top: Path, sites: tuple[str, ...] = SITES, adjacency: Any = "replace", **unit: Any
+) -> Study:
     """Make the folders, keys and ledgers of an exchange that has not started."""
     made = Study(top, sites)
     made.folder.mkdir(parents=True)
     for site in sites:
         (top / site).mkdir()
         dp.site_key(site, made.key(site))
-        words = {"eps": 3.0, "delta": 1e-6, "adjacency": adjacency, "new": True}
+        words = {"eps": 3.0, "delta": 1e-6, "adjacency": adjacency, "new": True, **unit}
         dp.Ledger.open(top / site / "site.ledger", **words)
     return made
 

@@ -27,7 +27,8 @@ def table(site, n_rows=300):
     rows = rows_of(site, n_rows)
     rng = np.random.default_rng(1_000 + ord(site))
     rows["y"] = 1 + 0.5 * rows["a"] - rows["b"] + rng.normal(0, 0.5, n_rows)
-    return rows | {"z": (rows["y"] > 3.5) * 1.0}
+    ids = [f"{site}{at // 2}" for at in range(n_rows)]
+    return rows | {"z": (rows["y"] > 3.5) * 1.0, "id": ids}
 
 
 def certain(scale, size, entropy):
@@ -40,10 +41,16 @@ CASES = {
     "pca": ("~ a + b + y", {"ncomp": 2}),
     "pca about zero": ("~ a + b", {"center": False}),
     "cov add-remove": ("~ a + b", {"adjacency": "add-remove"}),
+    "cov persons": ("~ a + b", {"person": "id", "rows": 2}),
+    "cov persons add-remove": ("~ a", {"person": "id", "rows": 2, "adjacency": "add-remove"}),
+    "select persons": ("~ cut(a, [-10, 0, 3, 10])", {"person": "id", "rows": 2}),
     "lm": ("y ~ a + b", {}),
     "moments": ("~ a + b", {}),
     "glm": ("z ~ a + b", {"family": "binomial"}),
     "svm": ("(z > 0) ~ a + b", {}),
+    "fdr": ("a + b + y ~ z", {}),
+    "select": ("~ cut(a, [-10, 0, 3, 10])", {"k": 2}),
+    "select add-remove": ("~ cut(a, [-10, 0, 3, 10])", {"k": 2, "adjacency": "add-remove"}),
 }
 
 
@@ -58,7 +65,8 @@ def test_files_give_what_one_process_gives(case, tmp_path, monkeypatch):
     monkeypatch.setattr("dpmodels.sites.joint_rounds.discrete_gaussian", certain)
     sizes = dict(zip(SITES, (2_000, 900, 100), strict=True))
     rows = {site: table(site, size) for site, size in sizes.items()}
-    made = study(tmp_path, adjacency=words.get("adjacency", "replace"))
+    unit = {name: words[name] for name in ("adjacency", "person", "rows") if name in words}
+    made = study(tmp_path, **unit)
     words = {"codebook": BOOK, **words}
     for _ in range(80):
         for site in SITES:
@@ -66,19 +74,15 @@ def test_files_give_what_one_process_gives(case, tmp_path, monkeypatch):
         fit = made.combine()
         if not isinstance(fit, dp.sites.OpenRound):
             break
-    # Values beyond the bounds are counted where all rows are in one process.
-    with dp.options(clipping=False):
-        joint = getattr(dp, f"dp_{verb}")(
-            formula, sites=rows, protocol="secure_sum", **words, **BUDGET
-        )
+    joint = getattr(dp, f"dp_{verb}")(formula, sites=rows, protocol="secure_sum", **words, **BUDGET)
     assert_equal(fit.release, joint.release)
 
 
 def assert_equal(left, right):
     """All that two releases say of the rows and of the noise; one word may be two in a file."""
-    for name in ("info", "events", "rows", "adjacency"):
+    for name in ("info", "events", "rows", "adjacency", "clipping"):
         assert getattr(left, name) == getattr(right, name)
-    for name in ("count", "total", "second", "coefficients"):
+    for name in ("count", "total", "second", "coefficients", "products", "scatters", "values"):
         np.testing.assert_array_equal(getattr(left, name, 0), getattr(right, name, 0))
     assert str(getattr(left, "noise", "")) == str(getattr(right, "noise", ""))
     assert replace(left.shared, size=0) == replace(right.shared, size=0)
