@@ -205,7 +205,7 @@ def test_processes_killed_in_every_round_go_on_or_are_refused(dropouts, tmp_path
         if fit is not None:
             assert made.charges() == [1] * len(sites)
             assert fit.release.info.name == "rounds"
-            assert len(list(made.folder.glob("answer-*"))) == 7
+            assert len(list(made.folder.glob("answer-*"))) == 8
             ended += 1
     assert kills >= 20
     assert ended >= 1

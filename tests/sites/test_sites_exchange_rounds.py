@@ -19,6 +19,8 @@ from dpmodels.sites.summing import from_words
 
 pytestmark = pytest.mark.expensive
 COV = {"verb": "cov"}
+# Of the mechanism, and one for counts of values beyond the bounds.
+ROUNDS = 7 + 1
 BUDGET = {"eps": 1.0, "delta": 1e-6}
 BOOK = dp.codebook(a=(-10, 10), b=(-10, 10), y=(-20, 20), z=(0, 1))
 
@@ -93,7 +95,7 @@ def finished(tmp_path_factory):
     """A study with the files of all its rounds, and its result."""
     made = study(tmp_path_factory.mktemp("finished"))
     states = []
-    for _ in range(7):
+    for _ in range(ROUNDS):
         made.turns(**COV)
         fit = made.combine()
         states.append(made.shown())
@@ -104,11 +106,11 @@ def finished(tmp_path_factory):
 def test_every_round_is_charged_once_and_sent_once(finished):
     made, states, fit = finished
     assert fit.release.info.name == "rounds"
-    assert len(states[-1]) == 7 * 4
+    assert len(states[-1]) == ROUNDS * 4
     assert made.charges() == [1, 1, 1]
     lines = made.ledger("A").register()
-    assert list(lines["state"]) == ["charged"] + ["released"] * 7
-    sent = [read_message(copy_file(made.key("A"), number)) for number in range(1, 8)]
+    assert list(lines["state"]) == ["charged"] + ["released"] * ROUNDS
+    sent = [read_message(copy_file(made.key("A"), number)) for number in range(1, ROUNDS + 1)]
     assert fit.release.shared.numbers == sum(message.shape[1] for message in sent)
 
 
@@ -123,8 +125,8 @@ def test_no_keystream_is_used_twice(tmp_path, monkeypatch):
     monkeypatch.setattr(PairStream, "__init__", recorded)
     study(tmp_path).finish(**COV)
     # Each of the three pairs derives one key a round, on both sides.
-    assert len(keys) == 2 * 3 * 7
-    assert len(set(keys)) == 3 * 7
+    assert len(keys) == 2 * 3 * ROUNDS
+    assert len(set(keys)) == 3 * ROUNDS
 
 
 def test_sites_with_different_answers_send_words_that_do_not_add_up(tmp_path):
@@ -216,7 +218,7 @@ def test_answers_far_from_any_data_ask_for_the_same_budget(finished, tmp_path):
     """Whatever the answers are, sums have the planned sizes and noise, and no site fails."""
     made = study(tmp_path / "own")
     rng = np.random.default_rng(3)
-    for number in range(1, 8):
+    for number in range(1, ROUNDS + 1):
         made.turns(**COV)
         made.combine()
         plain = json.loads(made.answer(number).read_bytes())
@@ -244,4 +246,4 @@ def test_waiting_parties_exchange_by_themselves(tmp_path):
         fit = dp.combine(made.folder, wait=60.0)
         paths = [turn.result() for turn in turns]
     assert fit.release.info.name == "rounds"
-    assert [path.name for path in paths] == [f"message-7-{site}.json" for site in SITES]
+    assert [path.name for path in paths] == [f"message-{ROUNDS}-{site}.json" for site in SITES]
