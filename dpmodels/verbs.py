@@ -75,9 +75,9 @@ class Verb(NamedTuple):
 def _plain_shape(annotation: object) -> Shape:
     """Return an annotation with tuples of numbers for types of many values."""
     kinds = get_args(annotation) if get_origin(annotation) is UnionType else (annotation,)
-    many = [bool(get_args(kind)) and get_origin(kind) is not Literal for kind in kinds]
-    shapes = zip(kinds, many, strict=True)
-    return reduce(or_, (tuple[float, ...] if is_many else kind for kind, is_many in shapes))
+    plain = [get_origin(kind) is Literal or not get_args(kind) for kind in kinds]
+    pairs = zip(kinds, plain, strict=True)
+    return reduce(or_, (kind if is_plain else tuple[float, ...] for kind, is_plain in pairs))
 
 
 # The verbs that read public answers: they charge no ledger.

@@ -102,17 +102,19 @@ def counted_variables(
     """
     request = spec.request
     pooled = holders.protocol is None or holders.protocol.trust.name == "pooled"
-    here = pooled or (holders.joint and not holders.others)
-    exchange, counted = holders.exchange, current_settings().clipping is not False
-    if exchange is not None and holders.joint:
-        here, counted = True, exchange.counts_clipped
+    exchange = holders.exchange
+    if exchange is None:
+        in_reach = (pooled or holders.joint) and not holders.others
+        is_wanted = current_settings().clipping is not False
+    else:
+        in_reach, is_wanted = holders.joint, bool(exchange.terms["clipping"])
     if (
-        not counted
+        not is_wanted
         or request.verb in _WITHOUT
         or spec.sampling is not None
         or isinstance(request.guarantee, Pufferfish)
         or spec.reads is not None
-        or not (request.adjacency.n_public and here)
+        or not (request.adjacency.n_public and in_reach)
         or not all(isinstance(rows, BoundRows) for rows in private)
     ):
         return {}

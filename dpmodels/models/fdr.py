@@ -61,6 +61,8 @@ def dp_fdr(
     codebook
         Columns are counted in half-ranges of what is declared: bounds that columns
         fill cost no power.
+    protocol
+        Here ``"pooled"``, ``"secure_sum"`` or ``"local"``.
     data
         Rows with a missing cell in any column are incomplete.
     q : float
@@ -128,10 +130,7 @@ def dp_fdr(
     )
 
 
-@spec_of(
-    "fdr",
-    joint="centred",
-)
+@spec_of("fdr", joint="centred")
 def fdr_spec(request: Request) -> VerbSpec[FDRResult]:
     """Build the specification of a dp_fdr call."""
     words = request.words

@@ -127,8 +127,8 @@ def _with_clipping(release: AnyRelease, holders: Parties, counted: Counted) -> A
         events=(*release.events, *counts.events),
         shared=_also_counted(release.shared, counts.shared),
     )
-    if counts.noise_sd > MOST_NOISE * (release.rows or 0):
-        return release  # Of an exchange of few rows, whose number nobody knew before
+    if holders.exchange is not None and counts.noise_sd > MOST_NOISE * (release.rows or 0):
+        return release  # Few rows, whose number nobody knew before
     return replace(release, clipping=counting.clipping(counts))
 
 

@@ -52,15 +52,9 @@ OF_ROUNDS: Final = ("basis", "round", "answers", PRESENT)
 
 
 def exchange_terms(terms: Terms) -> Terms:
-    """Return the terms of a site for an exchange, in which all use the same version.
-
-    So they do of the option that counts values beyond the bounds.
-    """
-    return {
-        **terms,
-        "version": __version__,
-        "clipping": current_settings().clipping is not False,
-    }
+    """Return the terms of a site for an exchange: all have the same version and clipping option."""
+    is_counting = current_settings().clipping is not False
+    return {**terms, "version": __version__, "clipping": is_counting}
 
 
 def is_exchange(path: object) -> TypeGuard[str | os.PathLike[str]]:

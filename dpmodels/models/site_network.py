@@ -207,9 +207,8 @@ def ask_sites(
     if "version" in terms:
         _Rounds(transport, terms, folder, until, patience).run(site_of_node)
         return folder
-    failed = _gather(
-        transport, MESSAGE, dict.fromkeys(site_of_node, terms), site_of_node, files, until
-    )
+    questions = dict.fromkeys(site_of_node, terms)
+    failed = _gather(transport, (0, MESSAGE), questions, site_of_node, files, until)
     if failed:
         raise _missing(failed, files)
     return list(files.values())
@@ -240,33 +239,31 @@ class _Rounds:
     def _round(self, site_of_node: Mapping[int, str]) -> object:
         """Gather one round's messages, and its openings if there is a quorum; combine them."""
         number, dropouts = 1 + len(self._answers()), int(self.terms["protocol"].get("dropouts", 0))
-        missing: tuple[str, ...] = ()
-        if not present_file(self.folder, number).exists():
-            missing = self._gathered(MESSAGE, "message", number, site_of_node, dropouts)
+        closing, missing = present_file(self.folder, number), tuple[str, ...]()
+        if not closing.exists():
+            missing = self._gathered(MESSAGE, number, site_of_node, dropouts)
         fit = combine(self.folder, without=missing)
-        closing = present_file(self.folder, number)
-        if not (dropouts and isinstance(fit, OpenRound) and closing.exists()):
+        if not (closing.exists() and isinstance(fit, OpenRound)):
             return fit
         present = read_message(closing).terms[PRESENT]
-        asked = {node: site for node, site in site_of_node.items() if site in present}
+        counted = {node: site for node, site in site_of_node.items() if site in present}
         away = len(self.terms["keys"]) - len(present)
-        self._gathered(OPENING, OPENING, number, asked, dropouts - away)
+        self._gathered(OPENING, number, counted, dropouts - away)
         return combine(self.folder, without=missing)
 
     def _gathered(
-        self, request: str, kind: str, number: int, asked: Mapping[int, str], dropouts: int
+        self, request: str, number: int, site_of_node: Mapping[int, str], dropouts: int
     ) -> tuple[str, ...]:
-        """Ask sites for a file of a round; return the sites without one, a few of which may be."""
-        files = {site: message_file(self.folder, number, site, kind) for site in asked.values()}
-        closing = {}
+        """Request a file of a round; return the sites without one, of which a few may be."""
+        kind, questions = "message", self._questions(site_of_node)
         if request == OPENING:
-            text = present_file(self.folder, number).read_text(encoding="utf-8")
-            closing = {SITES_PRESENT: text}
-        until = self.until
-        if dropouts:
-            until = min(until, time.monotonic() + self.patience)
-        questions = {node: question | closing for node, question in self._questions(asked).items()}
-        failed = _gather(self.transport, request, questions, asked, files, until, number)
+            kind, text = OPENING, present_file(self.folder, number).read_text(encoding="utf-8")
+            questions = {node: {**terms, SITES_PRESENT: text} for node, terms in questions.items()}
+        files = {
+            site: message_file(self.folder, number, site, kind) for site in site_of_node.values()
+        }
+        until = min(self.until, time.monotonic() + self.patience) if dropouts else self.until
+        failed = _gather(self.transport, (number, request), questions, site_of_node, files, until)
         if len(failed) > dropouts:
             raise _missing(failed, files)
         return tuple(failed)
@@ -274,13 +271,12 @@ class _Rounds:
     def _answers(self) -> list[str]:
         """Read the texts of all answers."""
         numbers = range(1, 1 + sum(1 for _ in answers_in(self.folder)))
-        files = (answer_file(self.folder, number) for number in numbers)
-        return [file.read_text(encoding="utf-8") for file in files]
+        return [answer_file(self.folder, number).read_text("utf-8") for number in numbers]
 
-    def _questions(self, asked: Mapping[int, str]) -> dict[int, Terms]:
+    def _questions(self, site_of_node: Mapping[int, str]) -> dict[int, Terms]:
         """Return what each site is asked: the terms, and the answers since its last message."""
         answers, questions = self._answers(), dict[int, Terms]()
-        for node, site in asked.items():
+        for node, site in site_of_node.items():
             first = len(answers)
             while first and not message_file(self.folder, first, site).exists():
                 first -= 1
@@ -290,18 +286,20 @@ class _Rounds:
 
 def _gather(
     transport: Transport,
-    request: str,
+    turn: tuple[int, str],
     questions: Mapping[int, Terms],
     site_of_node: Mapping[int, str],
     files: Mapping[str, Path],
     until: float,
-    number: int = 0,
 ) -> dict[str, str]:
-    """Ask sites for files, of a round from 1 or of no round, and keep them; say why one lacks."""
+    """Request files and keep them; say why one is missing.
+
+    `turn` is the number of the round, 0 if there are none, and the request.
+    """
     absent = {node: site for node, site in site_of_node.items() if not files[site].exists()}
-    asked = {node: questions[node] for node in absent}
-    transport.send(request, asked, max(until - time.monotonic(), 1.0))
-    return _receive(transport, absent, asked, files, until, (number, request))
+    contents = {node: questions[node] for node in absent}
+    transport.send(turn[1], contents, max(until - time.monotonic(), 1.0))
+    return _receive(transport, absent, questions, files, until, turn)
 
 
 def _missing(failed: Mapping[str, str], files: Mapping[str, Path]) -> FrameError:

@@ -215,11 +215,6 @@ class Exchange(NoiseOfSites):
         """Whether parties exchange the rounds of a strategy."""
         return isinstance(getattr(strategy, "base", strategy), BY_FILES)
 
-    @property
-    def counts_clipped(self) -> bool:
-        """Whether all parties count values beyond the bounds."""
-        return bool(self.terms["clipping"])
-
     def bound(self, rows: Any) -> Any:
         """Return bound rows as they are read in every turn."""
         return rows

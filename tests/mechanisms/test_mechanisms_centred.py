@@ -26,7 +26,7 @@ def statistic(rows, plan):
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
-def test_no_row_moves_a_round_by_more_than_its_noise_allows(relation, monkeypatch):
+def test_no_neighbours_move_a_round_by_more_than_its_noise_allows(relation, monkeypatch):
     """Of all corners of the box; a row that moves each sum as far as it can is among them."""
     neighbours = adjacency(relation)
     plan = ScreenCentred().plan(ScreenFacts(2, 2, "two-sided", neighbours), ZCDP(50.0))

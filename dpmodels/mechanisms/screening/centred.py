@@ -96,17 +96,17 @@ class ScreenCentred:
         """Release the response and the columns' sums, then products and squares about them."""
         exact, n_rows = statistic.cross()
         limit, facts = reach(plan.lattice), plan.facts
-        moved = 2 if facts.adjacency.n_public else 1
-        sums = limit * exact[SUMS, 1:-1], wide(plan.scatters * moved * limit**2, plan)
+        half_ranges = 2 if facts.adjacency.n_public else 1
+        sums = limit * exact[SUMS, 1:-1], wide(plan.scatters * half_ranges * limit**2, plan)
         described, totals = add_noises([response_sums(exact, plan), sums], entropy)
         response = response_of(described, plan)
         means = totals / (limit * max(response.complete, 1.0))
         centres = np.rint(np.clip(means, -limit, limit)).astype(np.int64).astype(object)
         change = (limit + int(np.abs(centres).max())) ** 2
-        parts = (
+        values = (
             (centred_products(exact, response.centre), products_scale(plan, response)),
             (centred_squares(exact, centres), wide(plan.scatters * change, plan)),
         )
-        scales = [scale for _, scale in parts]
-        noisy = list(zip(add_noises(parts, entropy), scales, strict=True))
+        pairs = zip(add_noises(values, entropy), values, strict=True)
+        noisy = [(sums, scale) for sums, (_, scale) in pairs]
         return screened(self.info, n_rows, plan, response, np.arange(facts.columns), noisy)
