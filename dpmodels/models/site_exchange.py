@@ -20,11 +20,8 @@ from dpmodels.options import current_settings
 from dpmodels.privacy import Charge, Ledger, charge, charge_of, charge_once
 from dpmodels.request import difference
 from dpmodels.sites import MessageProtocol, Parties, SecureSum
-from dpmodels.sites.exchange import (
-    PAUSE,
-    AggregatorRounds,
-    SiteFiles,
-    SiteRounds,
+from dpmodels.sites.exchange import PAUSE, AggregatorRounds, SiteFiles, SiteRounds
+from dpmodels.sites.exchange_files import (
     answers_in,
     copy_file,
     message_file,

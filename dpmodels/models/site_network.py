@@ -21,7 +21,7 @@ from dpmodels.models.site_files import combine, keys_of, participant_of, require
 from dpmodels.privacy import Ledger
 from dpmodels.request import difference
 from dpmodels.sites import SENT, MessageProtocol, OpenRound
-from dpmodels.sites.exchange import (
+from dpmodels.sites.exchange_files import (
     answer_file,
     answers_in,
     message_file,

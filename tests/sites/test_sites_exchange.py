@@ -9,7 +9,7 @@ from exchange_cases import SITES, rows_of, study
 import dpmodels as dp
 from dpmodels.design.rows import Rows
 from dpmodels.errors import ArgumentError, FrameError, LedgerError
-from dpmodels.sites.exchange import copy_file
+from dpmodels.sites.exchange_files import copy_file
 from dpmodels.sites.key_file import is_wiped
 
 

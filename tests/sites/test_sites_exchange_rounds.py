@@ -12,7 +12,7 @@ from exchange_cases import SITES, rewrite, rows_of, sealed, study
 
 import dpmodels as dp
 from dpmodels.errors import FrameError
-from dpmodels.sites.exchange import copy_file
+from dpmodels.sites.exchange_files import copy_file
 from dpmodels.sites.key_file import PairStream
 from dpmodels.sites.message import read_message, values_of
 from dpmodels.sites.summing import from_words
