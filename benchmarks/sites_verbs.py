@@ -1,6 +1,6 @@
 """Verbs on rows of several sites beside one table: standard errors, time and bytes.
 
-    python benchmarks/sites_verbs.py [--repeats 5] [--cases even,wide] [--skip-time]
+    python benchmarks/sites_verbs.py [--repeats 5] [--cases even,wide] [--verbs lm] [--skip-time]
     python benchmarks/sites_verbs.py --coverage 100
 
 Cases: rows with bounds of six standard deviations (`even`), lognormal columns (`skewed`), a factor
@@ -48,6 +48,8 @@ CALLS = {
     "logit": (dp.dp_glm, "b ~ x", {"mechanism": "gradients"}),
     "margins": (dp.dp_margins, "~ g * b", {}),
     "survfit": (dp.dp_survfit, "Surv(t, b) ~ 1", {"mechanism": "gaussian", "breaks": 20}),
+    "select": (dp.dp_select, "~ g", {"k": 2}),
+    "fdr": (dp.dp_fdr, "x + w + y ~ b", {}),
 }
 
 
@@ -102,13 +104,15 @@ def covered(table, truth):
     return int(((low <= truth) & (truth <= high))[known].sum()), int(known.sum())
 
 
-def compared(cases, repeats):
+def compared(cases, repeats, verbs):
     designs = [("pooled", 3, "pooled")]
     designs += [(f"secure {s}, t = {t}", s, dp.sites.SecureSum(t)) for s in (3, 10) for t in (0, 1)]
     head = "".join(f"{name:>17}" for name, *_ in designs)
     print(f"{'case':9}{'verb':9}{'one':>10}{head}{'coverage':>15}")
     for case in cases:
         for name, call in CALLS.items():
+            if verbs and name not in verbs:
+                continue
             ones, ratios = [], {label: [] for label, *_ in designs}
             held = np.zeros(2, dtype=int)
             for repeat in range(repeats):
@@ -219,16 +223,17 @@ def main():
     parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--skip-time", action="store_true")
     parser.add_argument("--coverage", type=int, default=0)
-    parser.add_argument("--verbs", default=",".join(COVERED))
+    parser.add_argument("--verbs", default="", help="by default all, such as lm,select")
     options = parser.parse_args()
+    verbs = [name for name in options.verbs.split(",") if name]
     warnings.simplefilter("ignore")
     with dp.options(clipping=False), dp.simulation(seed=1):
         if options.coverage:
-            interval_coverage(options.coverage, options.verbs.split(","))
+            interval_coverage(options.coverage, verbs or COVERED)
             return
         if not options.skip_time:
             timed()
-        compared(options.cases.split(","), options.repeats)
+        compared(options.cases.split(","), options.repeats, verbs)
 
 
 if __name__ == "__main__":

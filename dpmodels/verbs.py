@@ -10,7 +10,7 @@ from importlib.resources import files
 from inspect import signature, unwrap
 from operator import or_
 from types import MappingProxyType, UnionType
-from typing import Any, Final, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from dpmodels.external_files import Shape
 
@@ -75,7 +75,9 @@ class Verb(NamedTuple):
 def _plain_shape(annotation: object) -> Shape:
     """Return an annotation with tuples of numbers for types of many values."""
     kinds = get_args(annotation) if get_origin(annotation) is UnionType else (annotation,)
-    return reduce(or_, (tuple[float, ...] if get_args(kind) else kind for kind in kinds))
+    plain = [get_origin(kind) is Literal or not get_args(kind) for kind in kinds]
+    pairs = zip(kinds, plain, strict=True)
+    return reduce(or_, (kind if is_plain else tuple[float, ...] for kind, is_plain in pairs))
 
 
 # The verbs that read public answers: they charge no ledger.

@@ -50,6 +50,7 @@ SELECT = Verb(
         Form("~ region", "planned", {"k": 1}),
     ),
     results={"SelectResult": "plot"},
+    in_rounds=True,
     refused=refusals.SELECT,
 )
 _COLUMNS = ("age ~ wage + sex + region", "sex ~ age + wage + region")
@@ -60,6 +61,7 @@ COLUMNS = replace(
     options=({"k": 2}, {"k": 2, "score": "z", "values": 0.3}),
     answers={"": exact.correlated},
     families="columns",
+    in_rounds=False,
     suffix="-columns",
     forms=(
         Form("age ~ wage + region", "stored", APPROX | {"k": 2}),
@@ -106,6 +108,7 @@ LOGS = replace(
     suffix="-logs",
     forms=(Form("age + wage ~ sex", "stored forged", {"most": 2, "mechanism": "dp_bh"}),),
 )
+CENTRED = replace(FDR, forms=(), families="centred", in_rounds=True, suffix="-centred")
 ADAPT = replace(
     FDR,
     options=({"most": 3, "alternative": "larger"}, {"most": 2, "alternative": "smaller"}),

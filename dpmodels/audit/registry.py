@@ -268,6 +268,7 @@ REGISTRY: Final = (
     _of("ttest", "a ~ g", "geometric", PURE, TURNED, 1_000, 40_000),
     _of("bounds", "~ a", "ranges", PURE, TURNED_OF_MANY, 64, 2_500),
     _of("fdr", "a ~ g", "moments", PURE, EXCHANGED, 200, 20_000),
+    _of("fdr", "a ~ g", "centred", GAUSSIAN, EXCHANGED, 200, 20_000),
     _of("fdr", "a + b ~ g", "peeling", {**PURE, "most": 1}, EXCHANGED, 200, 20_000),
     _of("fdr", "a + b ~ g", "peeling", {**GAUSSIAN, "most": 2}, EXCHANGED, 100, 10_000),
     _of("fdr", "a + b ~ g", "dp_bh", {**PURE, "most": 1}, SWAPPED, 64, 5_000),

@@ -18,7 +18,9 @@ from dpmodels.audit.verb import audit
 from dpmodels.audit.verb_recipes import VerbRecipe, numbers, verb_recipe
 from dpmodels.codebook import codebook
 from dpmodels.models.cov import dp_cov
+from dpmodels.models.fdr import dp_fdr
 from dpmodels.models.lm import dp_lm
+from dpmodels.models.select import dp_select
 from dpmodels.noise import source
 from dpmodels.sites import PROTOCOLS, Parties, SecureSum, SiteProtocol, Witness
 from dpmodels.sites.parties import NOBODY
@@ -102,12 +104,15 @@ _WORDS: Final[dict[str, Any]] = {
     "delta": 1e-5,
 }
 
+_HALVES: Final = "~ cut(a, [-1, 0, 1])"
 # Every protocol of the package with its default options.
 JOINT: Final = tuple(joint_audited(kind()) for kind in PROTOCOLS.values())
 # Mechanisms of many rounds, by all that a coalition sees of them.
 IN_ROUNDS: Final = (
     _joint(SecureSum(), partial(dp_cov, "~ a", mechanism="rounds"), 64, 2_500),
     _joint(SecureSum(), partial(dp_lm, "b ~ a", mechanism="scores"), 64, 2_500),
+    _joint(SecureSum(), partial(dp_fdr, "a ~ b", mechanism="centred"), 64, 2_500),
+    _joint(SecureSum(), partial(dp_select, _HALVES, mechanism="noisy_counts"), 64, 2_500),
 )
 
 

@@ -89,6 +89,17 @@ class BoundRows(ABC):
         """Return the same rows, each counted `times` times, without copying them."""
         return self.of(self._rows.standing(times))
 
+    def drawn_by(self, secret: bytes) -> Self:
+        """Return the same rows, of which a secret of 24 bytes draws those of a person that count.
+
+        The same secret draws the same rows in each reading.
+        """
+        return self.of(self._rows.drawn_by(secret))
+
+    def beside(self, places: int) -> Self:
+        """Return the same rows of persons beside so many places that no row takes."""
+        return self.of(self._rows.beside(places))
+
     @property
     def codebook(self) -> Codebook:
         """The declarations that are used."""

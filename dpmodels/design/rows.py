@@ -119,6 +119,7 @@ class Rows:
         "_source",
         "_times",
         "_totals",
+        "_untaken",
         "kept",
         "readings",
         "terms",
@@ -136,6 +137,7 @@ class Rows:
         self.terms = terms
         self._secret = secret  # Draws among the rows of a person
         self._times = times  # How often each row counts, without persons
+        self._untaken = 0  # Places of persons of other sites, whose number is public
         self._persons: Persons | None = None
         self._side: Side | None = None
         self._side_by_partition = side
@@ -199,6 +201,16 @@ class Rows:
     def standing(self, times: int) -> Rows:
         """Return the same rows, each counted `times` times, without persons."""
         return Rows(self._source, self.terms, self._secret, times)
+
+    def drawn_by(self, secret: bytes) -> Rows:
+        """Return the same rows, of which a secret draws those of a person that count."""
+        return Rows(self._source, self.terms, secret, self._times)
+
+    def beside(self, places: int) -> Rows:
+        """Return the same rows of persons beside so many places that no row takes."""
+        rows = Rows(self._source, self.terms, self._secret)
+        rows._untaken = places
+        return rows
 
     def require_sampled(self) -> None:
         """Refuse rows of a survey design that cannot be read again in one place."""
@@ -345,7 +357,7 @@ class Rows:
             return None if n_rows is None else n_rows * times
         if not (neighbours.n_public and self.rereadable):
             return None
-        return self._known().number * neighbours.places
+        return self._known().number * neighbours.places + self._untaken
 
     def _counted_on_workers(self) -> int:
         """Count the rows, or the places of persons, before anything is charged."""
@@ -439,7 +451,8 @@ class Rows:
         if known_persons is not None:
             known_persons.require_same()
         if neighbours.n_public:
-            yield self._left_over(persons.number * neighbours.places - n_taken)
+            places = persons.number * neighbours.places + self._untaken
+            yield self._left_over(places - n_taken)
 
     def _left_over(self, places: int) -> Part:
         """Return places that no row takes, as a row that does not count."""

@@ -83,6 +83,7 @@ from dpmodels.mechanisms.scalar import RankTree as RankTree
 from dpmodels.mechanisms.scalar import Refined as Refined
 from dpmodels.mechanisms.screening import SCREENING as SCREENING
 from dpmodels.mechanisms.screening import ScreenAdapt as ScreenAdapt
+from dpmodels.mechanisms.screening import ScreenCentred as ScreenCentred
 from dpmodels.mechanisms.screening import ScreeningMechanism as ScreeningMechanism
 from dpmodels.mechanisms.screening import ScreenLogs as ScreenLogs
 from dpmodels.mechanisms.screening import ScreenMoments as ScreenMoments

@@ -22,6 +22,9 @@ from dpmodels.privacy.events import all_gaussian
 _ledger: Final[ContextVar[tuple[Ledger, int] | None]] = ContextVar("dpmodels.ledger", default=None)
 
 
+_gaussian_alone: Final[ContextVar[bool]] = ContextVar("dpmodels.gaussian_alone", default=False)
+
+
 class Candidate(Protocol):
     """A plan with what it charges."""
 
@@ -42,11 +45,25 @@ def priced_on(ledger: Ledger | None, places: int) -> Iterator[None]:
         _ledger.reset(token)
 
 
+@contextmanager
+def gaussian_alone() -> Iterator[None]:
+    """Take no candidate with noise of another law than Gaussian, as sites can only add that."""
+    token = _gaussian_alone.set(True)
+    try:
+        yield
+    finally:
+        _gaussian_alone.reset(token)
+
+
 def at_equal_price(noises: Sequence[float], plans: Sequence[Candidate]) -> list[float]:
     """Return noise sds at the price of the cheapest plan; as they are without a ledger.
 
-    Infinite for a plan that the ledger refuses, if it accepts another.
+    Infinite for a plan that the ledger refuses, if it accepts another, and for noise that is not
+    Gaussian where nobody could add it.
     """
+    if _gaussian_alone.get():
+        paired = zip(noises, plans, strict=True)
+        return [noise if all_gaussian(plan.events) else math.inf for noise, plan in paired]
     priced = _ledger.get()
     if priced is None:
         return list(noises)

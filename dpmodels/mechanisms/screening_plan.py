@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, ROUND_DOWN, ROUND_UP, add_noise
 from dpmodels.mechanisms.protocol import release_terms
 from dpmodels.noise import Entropy
+from dpmodels.noise.addition import Part
 from dpmodels.noise.finite import draw_ranked
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import (
@@ -41,7 +42,7 @@ from dpmodels.statistics.associations import (
     scatters,
     spread_change,
 )
-from dpmodels.typing import Numbers
+from dpmodels.typing import Floats, Numbers
 
 # Of the budget for the choice of columns; for the scatters of the chosen, as a part of that of
 # their products; and for the response, as a part of that of the products where one is chosen.
@@ -212,11 +213,22 @@ class Response(NamedTuple):
 
 def noised_response(exact: NDArray[np.generic], plan: ScreenPlan, entropy: Entropy) -> Response:
     """Release the number of complete rows, the response's sum and its sum of squares."""
-    limit, law = reach(plan.lattice), LAWS[plan.law]
+    sums, scale = response_sums(exact, plan)
+    return response_of(add_noise(sums, scale, entropy, LAWS[plan.law]), plan)
+
+
+def response_sums(exact: NDArray[np.generic], plan: ScreenPlan) -> Part:
+    """Return what is released of the response, in squared half-ranges, and its scale of noise."""
+    limit = reach(plan.lattice)
     sums: NDArray[np.generic] = np.array(
         [limit**2 * exact[0, 0], limit * exact[0, -1], exact[1, -1]], dtype=object
     )
-    noisy = add_noise(sums, _response_scale(plan), entropy, law)
+    return sums, _response_scale(plan)
+
+
+def response_of(noisy: Floats, plan: ScreenPlan) -> Response:
+    """Return the response that noisy sums describe."""
+    limit = reach(plan.lattice)
     count, total, squares = (noisy / limit**2).tolist()
     mean = total / count if count > 0 else 0.0
     half_range = FINE * limit
@@ -250,28 +262,45 @@ def valued(
     entropy: Entropy,
 ) -> ScreenedRelease:
     """Release the products and the scatters of the chosen columns, with fresh noise."""
-    limit, law, facts = reach(plan.lattice), LAWS[plan.law], plan.facts
-    change = product_change(facts.adjacency, limit, response.centre)
-    products = _wide(plan.products * change, law.smallest)
-    scatter = _wide(plan.scatters * 4 * limit**2, law.smallest)
-    exact_values = centred_products(exact, response.centre)[chosen], scatters(exact)[chosen]
-    noisy = [
-        add_noise(sums, scale, entropy, law)
-        for sums, scale in zip(exact_values, (products, scatter), strict=True)
-    ]
+    law = LAWS[plan.law]
+    values = (
+        (centred_products(exact, response.centre)[chosen], products_scale(plan, response)),
+        (scatters(exact)[chosen], wide(plan.scatters * 4 * reach(plan.lattice) ** 2, plan)),
+    )
+    noisy = [(add_noise(sums, scale, entropy, law), scale) for sums, scale in values]
+    return screened(info, n_rows, plan, response, chosen, noisy)
+
+
+def products_scale(plan: ScreenPlan, response: Response) -> float:
+    """Return the scale of the noise in sums of products with the response about its centre."""
+    change = product_change(plan.facts.adjacency, reach(plan.lattice), response.centre)
+    return wide(plan.products * change, plan)
+
+
+def screened(
+    info: MechanismInfo,
+    n_rows: int,
+    plan: ScreenPlan,
+    response: Response,
+    chosen: NDArray[np.int64],
+    noisy: Sequence[tuple[Floats, float]],
+) -> ScreenedRelease:
+    """Hand over noisy products and scatters of the chosen columns, each with its scale of noise."""
+    (products, product_scale), (scatter, scatter_scale) = noisy
+    limit, sd = reach(plan.lattice), LAWS[plan.law].sd
     unit = limit**2
     return ScreenedRelease(
         chosen=chosen.astype(np.float64),
-        products=noisy[0] / (FINE * unit),
-        scatters=noisy[1] / unit,
+        products=products / (FINE * unit),
+        scatters=scatter / unit,
         count=response.complete,
         total=response.total,
         squares=response.squares,
         centre=response.centre / (FINE * limit),
         law=plan.law,
-        product_sd=law.sd * products / (FINE * unit),
-        scatter_sd=law.sd * scatter / unit,
-        response_sd=law.sd * _response_scale(plan) / unit,
+        product_sd=sd * product_scale / (FINE * unit),
+        scatter_sd=sd * scatter_scale / unit,
+        response_sd=sd * _response_scale(plan) / unit,
         choice=plan.draw_eps,
         **release_terms(info, plan, n_rows),
     )
@@ -281,9 +310,9 @@ def _response_scale(plan: ScreenPlan) -> float:
     """Return the scale of the noise in what is released of the response."""
     norm = 2 if plan.law == "gaussian" else 1
     change = spread_change(plan.facts.adjacency, reach(plan.lattice), norm)
-    return _wide(plan.response * change, LAWS[plan.law].smallest)
+    return wide(plan.response * change, plan)
 
 
-def _wide(scale: float, smallest: float) -> float:
+def wide(scale: float, plan: ScreenPlan) -> float:
     """Return a scale of many steps, in which float rounding has room."""
-    return max(scale * ROUND_UP, smallest)
+    return max(scale * ROUND_UP, LAWS[plan.law].smallest)

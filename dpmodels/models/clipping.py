@@ -28,7 +28,7 @@ from typing import Any, Final, NamedTuple
 
 from dpmodels.design.bound_rows import BoundRows
 from dpmodels.design.cells import PrivateCells
-from dpmodels.errors import BudgetError
+from dpmodels.errors import BudgetError, FrameError
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import BoundSide, Category
 from dpmodels.mechanisms.counts import Gaussian, Geometric
@@ -98,21 +98,33 @@ def counted_variables(
     """Return the numeric variables whose values may be counted; none where they must not be.
 
     Those of the formula, without those of a condition on the rows. The number of rows has to be
-    public, and the rows in one place where they can be read again.
+    public, and the rows in one place where they can be read again, or at sites that share noise.
     """
     request = spec.request
     pooled = holders.protocol is None or holders.protocol.trust.name == "pooled"
-    in_one_place = pooled or holders.joint
+    exchange = holders.exchange
+    if exchange is None:
+        in_reach = (pooled or holders.joint) and not holders.others
+        is_wanted = current_settings().clipping is not False
+    else:
+        in_reach, is_wanted = holders.joint, bool(exchange.terms["clipping"])
     if (
-        current_settings().clipping is False
+        not is_wanted
         or request.verb in _WITHOUT
         or spec.sampling is not None
         or isinstance(request.guarantee, Pufferfish)
         or spec.reads is not None
-        or not (request.adjacency.n_public and in_one_place and not holders.others)
-        or not all(isinstance(rows, BoundRows) and rows.rereadable for rows in private)
+        or not (request.adjacency.n_public and in_reach)
+        or not all(isinstance(rows, BoundRows) for rows in private)
     ):
         return {}
+    if not all(rows.rereadable for rows in private):
+        if exchange is None:
+            return {}
+        raise FrameError(
+            "values beyond the declared bounds are counted in an exchange, so that rows are read "
+            "again: pass one DataFrame or a path, or write dp.options(clipping=False) at all sites"
+        )
     return {
         name: entry
         for name, entry in private[0].codebook.items()
@@ -126,8 +138,9 @@ def planned_with_counts(
     """Plan a release, and counts of values beyond the bounds where they tell enough."""
     choice, request = planned(spec, holders, mechanism, private), spec.request
     variables = counted_variables(spec, holders, private)
-    rows = together(source.nrows for source in private) if variables else None
-    if not rows:
+    # Of an exchange the number of all rows is known from the first answer on.
+    rows = math.inf if holders.exchange is not None else together(row.nrows for row in private)
+    if not variables or not rows:
         return choice, None
 
     def within(guarantee: Guarantee) -> Planned:
@@ -141,7 +154,7 @@ def planned_with_counts(
 def _divided_plans(
     request: Request,
     variables: Mapping[str, Numeric],
-    rows: int,
+    rows: float,
     release: Sequence[Event],
     within: Callable[[Guarantee], Planned],
 ) -> tuple[Planned, Counting] | None:

@@ -61,6 +61,8 @@ def dp_fdr(
     codebook
         Columns are counted in half-ranges of what is declared: bounds that columns
         fill cost no power.
+    protocol
+        Here ``"pooled"``, ``"secure_sum"`` or ``"local"``.
     data
         Rows with a missing cell in any column are incomplete.
     q : float
@@ -75,10 +77,11 @@ def dp_fdr(
     alternative : {"two-sided", "larger", "smaller"}
         Whether columns may rise or fall with the response, or only one of these, which leaves them
         more of the budget.
-    mechanism : {"auto", "peeling", "moments", "adapt", "dp_bh"} or instance
+    mechanism : {"auto", "peeling", "moments", "centred", "adapt", "dp_bh"} or instance
         ``"peeling"`` draws columns by their covariance with the response, then releases sums of the
         drawn ones with fresh noise; ``"moments"`` releases those of all columns. The one with less
-        noise by default, or ``"moments"`` where that has hardly any. ``"adapt"`` is peeling by size
+        noise by default, or ``"moments"`` where that has hardly any. ``"centred"`` is ``"moments"``
+        about released means, which sites of ``"secure_sum"`` share. ``"adapt"`` is peeling by size
         for one side, with its own rule instead of `method`: the other side estimates the number of
         false discoveries. It needs a delta. ``"dp_bh"`` peels logarithms of p-values as was
         published [1]_, for comparison: its noise covers the sensitivity of a row and leaves hardly
@@ -127,11 +130,7 @@ def dp_fdr(
     )
 
 
-@spec_of(
-    "fdr",
-    instead="columns are scattered about a mean of all rows, which is not a sum over sites; test "
-    "the coefficients of dp.dp_lm",
-)
+@spec_of("fdr", joint="centred")
 def fdr_spec(request: Request) -> VerbSpec[FDRResult]:
     """Build the specification of a dp_fdr call."""
     words = request.words

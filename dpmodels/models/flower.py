@@ -180,6 +180,7 @@ def server_app(
     folder: AnyPath,
     done: Callable[[object], object] | None = None,
     timeout: float = 600.0,
+    patience: float = 60.0,
 ) -> ServerApp:
     """Make the app that asks the sites for their messages and combines them.
 
@@ -196,6 +197,9 @@ def server_app(
         Called with what ``dp.combine`` returns, to print or save it.
     timeout : float, default 600
         Seconds until all sites have connected and answered.
+    patience : float, default 60
+        Of an exchange under ``SecureSum(dropouts=d)``: seconds after which a round ends without at
+        most d sites that have not answered. They take part again in the next round.
 
     Returns
     -------
@@ -226,7 +230,8 @@ def server_app(
         raise ArgumentError(f"session={quoted(session)}: expected a text that is not empty")
 
     def main(grid: Grid, context: Context) -> None:
-        fit = combine(ask_sites(_FlowerTransport(grid), names, session, Path(folder), timeout))
+        transport = _FlowerTransport(grid)
+        fit = combine(ask_sites(transport, names, session, Path(folder), timeout, patience))
         if done is not None:
             done(fit)
 

@@ -98,7 +98,7 @@ def dp_glm(
         ``family="poisson"``, and ``"multinomial"`` with three levels or more and a
         number among the terms, need a delta above 0 or ``dp.ZCDP(rho)``.
     protocol
-        Here ``"pooled"`` or ``"local"``.
+        Here ``"pooled"``, ``"secure_sum"`` or ``"local"``.
     data
         Not an iterable of frames: the rows are read several times.
     family : {"binomial", "poisson", "multinomial", "ordinal"}

@@ -41,7 +41,7 @@ def dp_margins(
         public breaks, ``cut(age, [0, 30, 100])``. A margin of a million cells at
         most, and all of them together.
     protocol
-        Here ``"pooled"`` or ``"local"``.
+        Here ``"pooled"``, ``"secure_sum"`` or ``"local"``.
     mechanism : {"auto", "residual", "marginals"} or instance
         Discrete Gaussian noise on the components that margins are made of, or
         discrete Laplace noise on those that are in no other and least squares;

@@ -62,7 +62,7 @@ def dp_quantile(
     eps
         A delta is of use with many probs.
     protocol
-        Here ``"pooled"`` or ``"local"``.
+        Here ``"pooled"``, ``"secure_sum"`` or ``"local"``.
     probs : float or sequence of float
         From 0 to 1, increasing.
     level : float or None

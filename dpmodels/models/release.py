@@ -11,13 +11,13 @@ from dpmodels.errors import FrameError
 from dpmodels.frames.protocol import before_charge
 from dpmodels.mechanisms.ledger_price import priced_on
 from dpmodels.mechanisms.user_supplied import stated_info
-from dpmodels.models.clipping import Counting, planned_with_counts
+from dpmodels.models.clipping import MOST_NOISE, Counting, planned_with_counts
 from dpmodels.models.predictor import warn_if_futile
 from dpmodels.models.verb_spec import Planned, VerbSpec, of_question
 from dpmodels.noise import simulating
 from dpmodels.options import ledger_of
 from dpmodels.privacy import Charge, Event, Ledger, charge, group_events
-from dpmodels.released import AnyRelease, CountsRelease
+from dpmodels.released import AnyRelease, CountsRelease, Shared
 from dpmodels.sites import Parties, parties, together
 from dpmodels.statistics import Statistic
 
@@ -60,6 +60,20 @@ def run_release(
     release = of_question(release, spec.request, holders, spec.slots)
     charged.released(lambda: release_digest(release))
     return spec.of(release, charged.ledger_state, reason)
+
+
+def _also_counted(shared: Shared | None, counts: Shared | None) -> Shared | None:
+    """Return how sites took part in a release and in the counts beside it."""
+    if shared is None or counts is None:
+        return shared
+    missed = ", ".join(map(repr, sorted(set(shared.sites) - set(counts.sites))))
+    without = f" (without {missed})" if missed else ""
+    return replace(
+        shared,
+        sees=f"{shared.sees}; likewise for counts of values beyond the bounds{without}",
+        numbers=shared.numbers + counts.numbers,
+        size=shared.size + counts.size,
+    )
 
 
 class _Whole(NamedTuple):
@@ -108,8 +122,14 @@ def _with_clipping(release: AnyRelease, holders: Parties, counted: Counted) -> A
     counting, statistics = counted
     counts = holders.release(counting.strategy, statistics, counting.plan)
     assert isinstance(counts, CountsRelease)
-    events = (*release.events, *counts.events)
-    return replace(release, events=events, clipping=counting.clipping(counts))
+    release = replace(
+        release,
+        events=(*release.events, *counts.events),
+        shared=_also_counted(release.shared, counts.shared),
+    )
+    if holders.exchange is not None and counts.noise_sd > MOST_NOISE * (release.rows or 0):
+        return release  # Few rows, whose number nobody knew before
+    return replace(release, clipping=counting.clipping(counts))
 
 
 def measured(

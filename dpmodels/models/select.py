@@ -71,7 +71,8 @@ def dp_select(
         depend most on a number, or on a variable of two levels; each column of a category is a
         candidate of its own.
     protocol
-        Here ``"pooled"`` or ``"local"``.
+        Here ``"pooled"`` or ``"local"``; for levels also ``"secure_sum"``, which shows noisy counts
+        of all of them to the sites.
     k : int, optional
         How many to name, from 1 to the number of candidates; 1 by default.
     score : {"count", "correlation", "z", "gain"}, optional
@@ -148,11 +149,7 @@ def dp_select(
     )
 
 
-@spec_of(
-    "select",
-    instead="names are drawn with noise that is not a sum over sites; take the largest counts of "
-    "dp.dp_table, or the largest values of dp.dp_cov",
-)
+@spec_of("select", joint="noisy_counts")
 def select_spec(request: Request) -> VerbSpec[SelectResult]:
     """Build the specification of a dp_select call."""
     formula = request.formula

@@ -16,14 +16,12 @@ from dpmodels.atomic_files import discard
 from dpmodels.errors import ArgumentError, FrameError, LedgerError, RoundOpen, quoted
 from dpmodels.models.release import run_release
 from dpmodels.models.verb_spec import VerbSpec
+from dpmodels.options import current_settings
 from dpmodels.privacy import Charge, Ledger, charge, charge_of, charge_once
 from dpmodels.request import difference
 from dpmodels.sites import MessageProtocol, Parties, SecureSum
-from dpmodels.sites.exchange import (
-    PAUSE,
-    AggregatorRounds,
-    SiteFiles,
-    SiteRounds,
+from dpmodels.sites.exchange import PAUSE, AggregatorRounds, SiteFiles, SiteRounds
+from dpmodels.sites.exchange_files import (
     answers_in,
     copy_file,
     message_file,
@@ -51,8 +49,9 @@ OF_ROUNDS: Final = ("basis", "round", "answers", PRESENT)
 
 
 def exchange_terms(terms: Terms) -> Terms:
-    """Return the terms of a site for an exchange, in which all use the same version."""
-    return {**terms, "version": __version__}
+    """Return the terms of a site for an exchange: all have the same version and clipping option."""
+    is_counting = current_settings().clipping is not False
+    return {**terms, "version": __version__, "clipping": is_counting}
 
 
 def is_exchange(path: object) -> TypeGuard[str | os.PathLike[str]]:
@@ -270,7 +269,12 @@ def _given_up(without: Sequence[str], names: Names, quorum: Quorum | None) -> Se
 
 
 def absent_rows(spec: VerbSpec[object], number: int) -> Any:
-    """Return the rows of other sites as one incomplete row that counts so many times."""
+    """Return the rows of other sites as one incomplete row that counts so many times.
+
+    With persons they are places that no row takes.
+    """
+    if spec.request.adjacency.person is not None:
+        return spec.private.bind(_incomplete(spec, 0)).beside(number)
     return spec.private.bind(_incomplete(spec, 1)).standing(number)
 
 

@@ -446,9 +446,8 @@ def participant_of(
         )
     if isinstance(protocol, SecureSum) and protocol.dropouts and not quorum:
         raise ArgumentError(
-            f"dropouts={protocol.dropouts}: one file of each site, or Flower, cannot make up for "
-            "sites that do not answer; write dropouts=0, or the path of a folder, in which sites "
-            "exchange files"
+            f"dropouts={protocol.dropouts}: one file of each site cannot make up for sites that do "
+            "not answer; write dropouts=0, or the path of a folder, in which sites exchange files"
         )
     participant = read_participant(key, site, cards, started=started)
     protocol.participants(participant.names)

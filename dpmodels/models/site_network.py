@@ -16,12 +16,19 @@ from dpmodels.atomic_files import require_target, write_whole
 from dpmodels.errors import ArgumentError, DPModelsError, FrameError, shorten
 from dpmodels.external_files import conform
 from dpmodels.labels import plain as printed
-from dpmodels.models.site_exchange import OF_ROUNDS, is_exchange
+from dpmodels.models.site_exchange import OF_ROUNDS, is_exchange, quorum_of
 from dpmodels.models.site_files import combine, keys_of, participant_of, require_key_record
 from dpmodels.privacy import Ledger
 from dpmodels.request import difference
 from dpmodels.sites import SENT, MessageProtocol, OpenRound
-from dpmodels.sites.exchange import answer_file, answers_in, message_file, write_answer
+from dpmodels.sites.exchange_files import (
+    answer_file,
+    answers_in,
+    message_file,
+    present_file,
+    write_answer,
+    write_present,
+)
 from dpmodels.sites.key_file import (
     Participant,
     public_bytes,
@@ -29,14 +36,16 @@ from dpmodels.sites.key_file import (
     read_used,
     write_card,
 )
-from dpmodels.sites.message import STATED, finish, read_message, require_places
+from dpmodels.sites.message import PRESENT, STATED, finish, read_message, require_places
 from dpmodels.typing import AnyPath
 
-TERMS, MESSAGE = "terms", "letter"
-# In what the aggregator asks: the last answer of an exchange.
-ANSWER: Final = "answer"
-REQUESTS = (TERMS, MESSAGE)
+TERMS, MESSAGE, OPENING = "terms", "letter", "opening"
+# In what the aggregator asks: answers that a site may lack, and which sites end the round.
+ANSWERS, SITES_PRESENT = "answers", "present"
+OF_REQUESTS: Final = (ANSWERS, SITES_PRESENT)
+REQUESTS = (TERMS, MESSAGE, OPENING)
 Answer = dict[str, Any]
+Terms = dict[str, Any]
 _LOG: Final = logging.getLogger("dpmodels.sites")
 
 
@@ -107,18 +116,35 @@ class SiteAnswers:
             return self._refusal("it does not agree: the keys are not those of the sites it named")
         with TemporaryDirectory() as folder:
             cards = self._cards(received_keys, Path(folder))
-            stated = {name: value for name, value in request.items() if name != ANSWER}
-            mismatch = difference({**self.terms, "keys": keys_of(self._member(cards))}, stated)
+            stated = {name: value for name, value in request.items() if name not in OF_REQUESTS}
+            terms = {**self.terms, "keys": keys_of(self._member(cards))}
+            mismatch = difference(terms, stated)
             if mismatch:
                 return self._refusal(f"it does not agree: {mismatch}")
-            if ANSWER in request and self.key is not None:
-                write_answer(self.path, str(request[ANSWER]), self.key)
+            number = self._write_public(request, terms)
             message = self.release(key=self.key, cards=cards)
+        if number:
+            message = message_file(self.path, number, self.site, OPENING)
         return {"letter": message.read_text(encoding="utf-8")}
 
+    def _write_public(self, request: Mapping[str, object], terms: Terms) -> int:
+        """Write what the aggregator sent to the folder; return the round that it ends, or 0."""
+        answers = request.get(ANSWERS, ())
+        if self.key is None or not is_exchange(self.path) or not isinstance(answers, list | tuple):
+            return 0
+        for answer in answers:
+            write_answer(self.path, str(answer), self.key, self.site)
+        quorum = quorum_of(self.protocol, terms)
+        if quorum is None or SITES_PRESENT not in request:
+            return 0
+        return write_present(self.path, str(request[SITES_PRESENT]), self.key, quorum)
+
     def _member(self, cards: Sequence[AnyPath]) -> Participant | None:
-        started = self.key is not None and is_exchange(self.path) and read_used(self.key)
-        return participant_of(self.protocol, self.site, self.key, cards, started=bool(started))
+        in_rounds = is_exchange(self.path)
+        started = self.key is not None and in_rounds and read_used(self.key) is not None
+        return participant_of(
+            self.protocol, self.site, self.key, cards, started=started, quorum=in_rounds
+        )
 
     def _known_keys(self) -> dict[str, str]:
         if not self.sites:
@@ -142,19 +168,25 @@ class SiteAnswers:
         return {"site": self.site, "refusal": why}
 
 
-Terms = dict[str, Any]
 _PAUSE: Final = 0.2  # Seconds between two looks for answers, a choice
 _LAST: Final = 10.0  # Seconds in which sites may confirm the end of an exchange, a choice
+# Of a message of an earlier turn, after which that of this one is still to come.
+_LATE: Final = "it sent a message of another round"
 _UNTOUCHED: Final = "no row was read and nothing was charged"
 
 
 def ask_sites(
-    transport: Transport, sites: Sequence[str], session: str, folder: Path, timeout: float
+    transport: Transport,
+    sites: Sequence[str],
+    session: str,
+    folder: Path,
+    timeout: float,
+    patience: float = 60.0,
 ) -> list[Path] | Path:
     """Gather one message of each site, once all have stated the same terms.
 
     Of an exchange those of all rounds; then the folder is returned, in which an interrupted one
-    goes on.
+    goes on. `patience` is how many seconds of a round sites of a quorum are waited for.
     """
     until = time.monotonic() + timeout
     files = {site: folder / f"{quote(site, safe='')}.json" for site in sites}
@@ -173,59 +205,112 @@ def ask_sites(
             folder.rmdir()
         raise
     if "version" in terms:
-        return _ask_rounds(transport, site_of_node, terms, folder, until)
-    _gather(transport, site_of_node, terms, files, until)
+        _Rounds(transport, terms, folder, until, patience).run(site_of_node)
+        return folder
+    questions = dict.fromkeys(site_of_node, terms)
+    failed = _gather(transport, (0, MESSAGE), questions, site_of_node, files, until)
+    if failed:
+        raise _missing(failed, files)
     return list(files.values())
 
 
-def _ask_rounds(
-    transport: Transport, site_of_node: Mapping[int, str], terms: Terms, folder: Path, until: float
-) -> Path:
-    """Gather the messages of each round, and send its answer to all sites."""
-    fit = combine(folder) if answer_file(folder, 1).exists() else None
-    while fit is None or isinstance(fit, OpenRound):
-        number = 1 + sum(1 for _ in answers_in(folder))
-        files = {site: message_file(folder, number, site) for site in site_of_node.values()}
-        _gather(transport, site_of_node, _with_answer(terms, folder), files, until)
-        fit = combine(folder)
-    # By the last answer sites learn that the exchange is over.
-    transport.send(MESSAGE, dict.fromkeys(site_of_node, _with_answer(terms, folder)), _LAST)
-    waiting, last = set(site_of_node), time.monotonic() + _LAST
-    while waiting and time.monotonic() < last:
-        waiting -= {node for node, _ in transport.arrived()}
-        time.sleep(_PAUSE if waiting else 0)
-    return folder
+@dataclass(frozen=True, repr=False)
+class _Rounds:
+    """An exchange as the aggregator runs it: questions to sites, and the folder of all files."""
 
+    transport: Transport
+    terms: Terms
+    folder: Path
+    until: float  # Of the monotonic clock
+    patience: float  # Seconds
 
-def _with_answer(terms: Terms, folder: Path) -> Terms:
-    """Return what sites are asked: the terms and the last answer, if there is one."""
-    number = sum(1 for _ in answers_in(folder))
-    if not number:
-        return terms
-    return {**terms, ANSWER: answer_file(folder, number).read_text(encoding="utf-8")}
+    def run(self, site_of_node: Mapping[int, str]) -> None:
+        """Gather the messages of each round, and send its answer to all sites."""
+        fit = combine(self.folder) if answer_file(self.folder, 1).exists() else None
+        while fit is None or isinstance(fit, OpenRound):
+            fit = self._round(site_of_node)
+        # By the last answer sites learn that the exchange is over.
+        self.transport.send(MESSAGE, self._questions(site_of_node), _LAST)
+        waiting, last = set(site_of_node), time.monotonic() + _LAST
+        while waiting and time.monotonic() < last:
+            waiting -= {node for node, _ in self.transport.arrived()}
+            time.sleep(_PAUSE if waiting else 0)
+
+    def _round(self, site_of_node: Mapping[int, str]) -> object:
+        """Gather one round's messages, and its openings if there is a quorum; combine them."""
+        number, dropouts = 1 + len(self._answers()), int(self.terms["protocol"].get("dropouts", 0))
+        closing, missing = present_file(self.folder, number), tuple[str, ...]()
+        if not closing.exists():
+            missing = self._gathered(MESSAGE, number, site_of_node, dropouts)
+        fit = combine(self.folder, without=missing)
+        if not (closing.exists() and isinstance(fit, OpenRound)):
+            return fit
+        present = read_message(closing).terms[PRESENT]
+        counted = {node: site for node, site in site_of_node.items() if site in present}
+        away = len(self.terms["keys"]) - len(present)
+        self._gathered(OPENING, number, counted, dropouts - away)
+        return combine(self.folder, without=missing)
+
+    def _gathered(
+        self, request: str, number: int, site_of_node: Mapping[int, str], dropouts: int
+    ) -> tuple[str, ...]:
+        """Request a file of a round; return the sites without one, of which a few may be."""
+        kind, questions = "message", self._questions(site_of_node)
+        if request == OPENING:
+            kind, text = OPENING, present_file(self.folder, number).read_text(encoding="utf-8")
+            questions = {node: {**terms, SITES_PRESENT: text} for node, terms in questions.items()}
+        files = {
+            site: message_file(self.folder, number, site, kind) for site in site_of_node.values()
+        }
+        until = min(self.until, time.monotonic() + self.patience) if dropouts else self.until
+        failed = _gather(self.transport, (number, request), questions, site_of_node, files, until)
+        if len(failed) > dropouts:
+            raise _missing(failed, files)
+        return tuple(failed)
+
+    def _answers(self) -> list[str]:
+        """Read the texts of all answers."""
+        numbers = range(1, 1 + sum(1 for _ in answers_in(self.folder)))
+        return [answer_file(self.folder, number).read_text("utf-8") for number in numbers]
+
+    def _questions(self, site_of_node: Mapping[int, str]) -> dict[int, Terms]:
+        """Return what each site is asked: the terms, and the answers since its last message."""
+        answers, questions = self._answers(), dict[int, Terms]()
+        for node, site in site_of_node.items():
+            first = len(answers)
+            while first and not message_file(self.folder, first, site).exists():
+                first -= 1
+            questions[node] = {**self.terms, ANSWERS: answers[max(first - 1, 0) :]}
+        return questions
 
 
 def _gather(
     transport: Transport,
+    turn: tuple[int, str],
+    questions: Mapping[int, Terms],
     site_of_node: Mapping[int, str],
-    question: Terms,
     files: Mapping[str, Path],
     until: float,
-) -> None:
-    """Ask all sites for their messages and keep them; FrameError if one is missing."""
+) -> dict[str, str]:
+    """Request files and keep them; say why one is missing.
+
+    `turn` is the number of the round, 0 if there are none, and the request.
+    """
     absent = {node: site for node, site in site_of_node.items() if not files[site].exists()}
-    transport.send(MESSAGE, dict.fromkeys(absent, question), max(until - time.monotonic(), 1.0))
-    failed = _receive(transport, absent, question, files, until)
-    if failed:
-        site, why = next(iter(failed.items()))
-        messages = ", ".join(
-            str(file) for site_name, file in files.items() if site_name not in failed
-        )
-        raise FrameError(
-            f"site {site!r}: {why}; nothing was combined. "
-            f"Letters that came: {messages or 'none'}; dp.combine takes them with those that are "
-            "missing, written by dp.site_release"
-        )
+    contents = {node: questions[node] for node in absent}
+    transport.send(turn[1], contents, max(until - time.monotonic(), 1.0))
+    return _receive(transport, absent, questions, files, until, turn)
+
+
+def _missing(failed: Mapping[str, str], files: Mapping[str, Path]) -> FrameError:
+    """Return the error that a site is missing without which nothing can be combined."""
+    site, why = next(iter(failed.items()))
+    messages = ", ".join(str(file) for name, file in files.items() if name not in failed)
+    return FrameError(
+        f"site {site!r}: {why}; nothing was combined. "
+        f"Letters that came: {messages or 'none'}; dp.combine takes them with those that are "
+        "missing, written by dp.site_release"
+    )
 
 
 def agreed_terms(stated: Mapping[str, Terms]) -> Terms:
@@ -307,7 +392,8 @@ def _are_terms(plain: object) -> bool:
     try:
         if not isinstance(plain, dict):
             raise FrameError("no terms")
-        conform({**STATED, **({"version": str} if "version" in plain else {})}, plain, "")
+        of_rounds = {"version": str, "clipping": bool} if "version" in plain else {}
+        conform({**STATED, **of_rounds}, plain, "")
     except FrameError:
         return False
     return plain["protocol"].get("name") in SENT
@@ -321,37 +407,56 @@ def _quoted(text: object, max_length: int) -> str:
 def _receive(
     transport: Transport,
     site_of_node: Mapping[int, str],
-    terms: Terms,
+    questions: Mapping[int, Terms],
     files: Mapping[str, Path],
     until: float,
+    turn: tuple[int, str],
 ) -> dict[str, str]:
     """Write the messages of all sites to files; return the reason for each missing one."""
     waiting, failed = dict(site_of_node), {}
-    while waiting and time.monotonic() <= until:
+    is_over = False
+    while waiting and not is_over:
+        is_over = time.monotonic() > until
         for node, answer in transport.arrived():
             if node not in waiting:
                 continue
-            site = waiting.pop(node)
-            if "letter" not in answer:
-                why = answer.get("refusal") or answer.get("failure") or "it did not send a letter"
-                failed[site] = _quoted(why, 300)
+            site = waiting[node]
+            mismatch = answer.get("refusal") or answer.get("failure") or "it did not send a letter"
+            if "letter" in answer:
+                mismatch = _store(str(answer["letter"]), site, questions[node], files[site], turn)
+            if mismatch == _LATE:
                 continue
-            mismatch = _store(str(answer["letter"]), site, terms, files[site])
+            del waiting[node]
             if mismatch:
-                failed[site] = mismatch
-        time.sleep(_PAUSE if waiting else 0)
+                failed[site] = _quoted(mismatch, 300)
+        time.sleep(_PAUSE if waiting and not is_over else 0)
     return failed | dict.fromkeys(waiting.values(), "it did not answer in time")
 
 
-def _store(text: str, site: str, terms: Terms, file: Path) -> str:
-    """Write a message; return what is wrong with it, or an empty text."""
+def _store(text: str, site: str, question: Terms, file: Path, turn: tuple[int, str]) -> str:
+    """Write a message; return what is wrong with it, or an empty text.
+
+    Of rounds one with a mistake is removed, as a round may end without it.
+    """
+    mismatch = _written(text, site, question, file, turn)
+    if mismatch and turn[0]:
+        file.unlink(missing_ok=True)
+    return mismatch
+
+
+def _written(text: str, site: str, question: Terms, file: Path, turn: tuple[int, str]) -> str:
     try:
         write_whole(file, text.encode(errors="replace"))
         message = read_message(file)
     except FrameError as error:
         return str(error)
+    number, request = turn
+    of_turn = (message.terms.get("round"), PRESENT in message.terms)
+    if number and of_turn != (number, request == OPENING):
+        return _LATE
     terms_sent = {name: value for name, value in message.terms.items() if name not in OF_ROUNDS}
-    mismatch = difference({name: terms[name] for name in terms if name != ANSWER}, terms_sent)
+    terms = {name: question[name] for name in question if name not in OF_REQUESTS}
+    mismatch = difference(terms, terms_sent)
     if message.site != site:
         return f"its message is of site {shorten(message.site)!r}"
     return f"its message is of other terms: {mismatch}" if mismatch else ""

@@ -115,6 +115,14 @@ def _chance(probability: float) -> str:
     return "> 0.999" if probability > 0.999 else f"{probability:.3f}"
 
 
+def _shown_of_others(fit: SelectResult) -> str:
+    """Say what anybody saw of candidates that were not selected."""
+    shared = fit.release.shared
+    if shared is None or shared.protocol != "secure_sum":
+        return "nothing else about other candidates was released"
+    return "of other candidates only the sites and the aggregator saw noisy counts"
+
+
 def _notes(fit: SelectResult) -> tuple[str, ...]:
     n_named, n_requested = len(fit.release.places), fit.n_requested
     notes = [*omitted(SHOWN_GROUPS, n_named, "candidates", "selected and tidy()")]
@@ -128,7 +136,7 @@ def _notes(fit: SelectResult) -> tuple[str, ...]:
     elif n_requested < fit.ncandidates:
         notes += Rank.IDENTIFIED(
             f"The {_ordinal(n_requested)} and the {_ordinal(n_requested + 1)} are not separated: "
-            "the ranking has noise, and nothing else about other candidates was released."
+            f"the ranking has noise, and {_shown_of_others(fit)}."
         )
     if fit.score == GAIN:
         notes.append(

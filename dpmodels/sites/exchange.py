@@ -24,34 +24,48 @@ import math
 import os
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final, NamedTuple
-from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.atomic_files import discard, publish, stage, write_whole
-from dpmodels.errors import FrameError, RoundOpen, shorten
+from dpmodels.atomic_files import write_whole
+from dpmodels.errors import FrameError, RoundOpen
+from dpmodels.frames.persons import SECRET_BYTES as ROWS_SECRET_BYTES
 from dpmodels.mechanisms.covariance.rounds import Rounds
 from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.mechanisms.regression import Ellipsoid, NoisyGradients, Scores
+from dpmodels.mechanisms.screening import ScreenCentred
+from dpmodels.mechanisms.selection import NoisyCounts
 from dpmodels.noise import NoiseOfSites, source
 from dpmodels.noise.addition import Part
-from dpmodels.privacy import adjacency
 from dpmodels.released import AnyRelease
 from dpmodels.request import canonical, difference
+from dpmodels.sites.exchange_files import (
+    EVERYBODY,
+    answer_file,
+    answers_in,
+    copy_file,
+    message_file,
+    messages_of,
+    of_round,
+    present_file,
+    present_places,
+    read_answer,
+    require_answer_to,
+    require_terms,
+)
 from dpmodels.sites.joint_rounds import fineness, released
-from dpmodels.sites.key_file import Participant
+from dpmodels.sites.key_file import Participant, pair_key
 from dpmodels.sites.message import (
     PRESENT,
     SiteMessage,
     digest,
     read_message,
-    require_same_terms,
     seal,
     site_message,
     values_of,
@@ -61,13 +75,12 @@ from dpmodels.sites.quorum import Quorum
 from dpmodels.sites.secure_sum import SecureSum
 from dpmodels.sites.summing import WORDS, MaskedSum, Words, add, from_words, negative, to_words
 from dpmodels.statistics import Statistic
-from dpmodels.typing import AnyPath
 
 # Mechanisms whose rounds are sums over rows to which an incomplete row adds nothing.
-BY_FILES: Final[tuple[type[Any], ...]] = (Rounds, Ellipsoid, Scores, NoisyGradients)
+BY_FILES: Final[tuple[type[Any], ...]] = (
+    *(Rounds, Ellipsoid, Scores, NoisyGradients, NoisyCounts, ScreenCentred),
+)
 PAUSE: Final = 0.2  # Seconds between two looks for a file, a choice
-# The site of an answer: sites have names that are not empty.
-EVERYBODY = ""
 
 
 @dataclass(frozen=True)
@@ -106,67 +119,6 @@ class OpenRound:
         )
 
 
-def message_file(folder: AnyPath, number: int, site: str, kind: str = "message") -> Path:
-    """Return where a site's message of a round is, or its opening, in the folder of all."""
-    return Path(folder) / f"{kind}-{number}-{quote(site, safe='')}.json"
-
-
-def answer_file(folder: AnyPath, number: int) -> Path:
-    """Return where the public answer of a round is."""
-    return Path(folder) / f"answer-{number}.json"
-
-
-def present_file(folder: AnyPath, number: int) -> Path:
-    """Return where whoever combines says which sites sent a message of a round."""
-    return Path(folder) / f"present-{number}.json"
-
-
-def copy_file(key: AnyPath, number: int, kind: str = "round") -> Path:
-    """Return where a site keeps its message of a round, beside its key, links resolved."""
-    key_path = Path(os.path.realpath(key))
-    return key_path.with_name(f"{key_path.name}.{kind}-{number}")
-
-
-def answers_in(folder: AnyPath) -> Iterator[SiteMessage]:
-    """Read the answers, each checked to follow the one before."""
-    last, number = "", 1
-    while os.path.lexists(answer_file(folder, number)):
-        answer = _answer(answer_file(folder, number), number, last)
-        yield answer
-        last, number = answer.sha256, number + 1
-
-
-def write_answer(folder: AnyPath, text: str, key: AnyPath) -> None:
-    """Write the answer to this site's last message, unless the folder has it already."""
-    content, last, number = text.encode(errors="replace"), "", 1
-    for answer in answers_in(folder):
-        if answer_file(folder, number).read_bytes() == content:
-            return
-        last, number = answer.sha256, number + 1
-    partial = stage(answer_file(folder, number), content)
-    try:
-        require_answer_to(key, number, _answer(partial, number, last))
-        publish(partial, answer_file(folder, number))
-    finally:
-        discard(partial)
-
-
-def _answer(file: Path, number: int, last: str) -> SiteMessage:
-    answer = read_message(file)
-    stated = (answer.site, answer.terms.get("round"), answer.terms.get("answers"))
-    if stated != (EVERYBODY, number, last):
-        raise FrameError(
-            f"{str(file)!r} is not the answer of round {number} that follows those before it: "
-            "another exchange wrote it, or one of them was replaced"
-        )
-    return answer
-
-
-def of_round(terms: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the terms that all files of a round state."""
-    return {word: value for word, value in terms.items() if word != PRESENT}
-
-
 class Question(NamedTuple):
     """What a mechanism asks in one round."""
 
@@ -190,9 +142,11 @@ class Exchange(NoiseOfSites):
 
     def takes(self, strategy: AnyStrategy) -> bool:
         """Whether parties exchange the rounds of a strategy."""
-        # An incomplete row has no person.
-        person = adjacency(self.terms["adjacency"]).person
-        return person is None and isinstance(getattr(strategy, "base", strategy), BY_FILES)
+        return isinstance(getattr(strategy, "base", strategy), BY_FILES)
+
+    def bound(self, rows: Any) -> Any:
+        """Return bound rows as they are read in every turn."""
+        return rows
 
     def release(
         self, protocol: MaskedSum, strategy: AnyStrategy, statistic: Statistic, plan: Any
@@ -226,11 +180,12 @@ class Exchange(NoiseOfSites):
         _, (words, size) = protocol.shape(plan)
         answer = self.ask(Question(statistic.fingerprint.digest, part, (words, size)))
         total = values_of(answer, "words", (words, size))
-        present = tuple(name for name in names if name not in self._missed)
+        present = tuple(answer.terms.get(PRESENT, names))
         parts = [total, *(np.zeros_like(total) for _ in present[1:])]
         rows = [answer.rows or 0, *(0 for _ in present[1:])]
         if isinstance(protocol, SecureSum):
-            return protocol.whole(strategy, parts, present, rows, plan, len(self._missed))
+            absent = len(names) - len(present)
+            return protocol.whole(strategy, parts, present, rows, plan, absent)
         return protocol.whole(strategy, parts, names, rows, plan)
 
     def answer(self, parts: Sequence[Part]) -> list[NDArray[Any]]:
@@ -253,7 +208,7 @@ class Exchange(NoiseOfSites):
         file = answer_file(self.folder, self._number)
         if not os.path.lexists(file):
             self.open(question, terms)
-        answer = _answer(file, self._number, self._last)
+        answer = read_answer(file, self._number, self._last)
         reason = difference(terms, of_round(answer.terms))
         if reason:
             raise FrameError(f"{str(file)!r} is not the answer of this round: {reason}")
@@ -320,6 +275,14 @@ class SiteRounds(Exchange):
     def __init__(self, site: SiteFiles, absent: AbsentRows, until: float) -> None:
         super().__init__(site.terms, site.folder, absent, until)
         self._site = site
+
+    def bound(self, rows: Any) -> Any:
+        """Return rows of which the same ones of a person count in every turn."""
+        member = self._site.participant
+        assert member is not None
+        session = canonical(self.terms) + b", rows of persons"
+        secret = pair_key(member.private, member.public[member.place], session)
+        return rows.drawn_by(secret[:ROWS_SECRET_BYTES])
 
     def open(self, question: Question, terms: dict[str, Any]) -> None:
         """Make the message of the round, claim the round in the ledger, and keep a copy."""
@@ -402,44 +365,6 @@ def _shown(copy: Path, target: Path) -> Path:
     if not (target.is_file() and target.read_bytes() == copy.read_bytes()):
         write_whole(target, copy.read_bytes())
     return target
-
-
-def present_places(
-    quorum: Quorum, closing: SiteMessage, terms: Mapping[str, Any]
-) -> tuple[int, ...]:
-    """Return the places of the sites of a round; FrameError if they are not a quorum."""
-    reason = difference(terms, of_round(closing.terms))
-    present, names = closing.terms.get(PRESENT, []), sorted(terms["keys"])
-    if reason or closing.site != EVERYBODY or present != sorted(set(present) & set(names)):
-        raise FrameError(f"the list of sites is not of this round{reason and ': '}{reason}")
-    if len(present) < quorum.needed:
-        raise FrameError(
-            f"the list of sites has {len(present)}, and {quorum.needed} have to answer in each "
-            f"round (dropouts={quorum.sites - quorum.needed})"
-        )
-    return tuple(map(names.index, present))
-
-
-def require_answer_to(
-    key: AnyPath, number: int, answer: SiteMessage, site: str = EVERYBODY
-) -> None:
-    """Refuse an answer whose terms are not those of this site's message of the round."""
-    copy, opening = copy_file(key, number), copy_file(key, number, "opening")
-    present = answer.terms.get(PRESENT, [site])
-    if site not in present and number == 1:
-        raise FrameError(f"round 1 ended without site {site!r}, so the exchange goes on without it")
-    if site not in present and not opening.is_file() and not copy.is_file():
-        return  # The site was away.
-    if not copy.is_file():
-        raise FrameError(
-            f"round {number} was answered without a message of this site: its key was copied, or "
-            f"{copy.name!r} beside it was removed"
-        )
-    reason = difference(read_message(copy).terms, of_round(answer.terms))
-    if opening.is_file() and not reason:
-        reason = difference(read_message(opening).terms, answer.terms)
-    if reason:
-        raise FrameError(f"the answer of round {number} is not to this site's message: {reason}")
 
 
 class AggregatorRounds(Exchange):
@@ -550,31 +475,3 @@ class AggregatorRounds(Exchange):
         if self._quorum is None or number < self._quorum.needed:
             return False
         return kind == "opening" or set(missing) <= set(self._without)
-
-
-def messages_of(folder: AnyPath, number: int, kind: str = "message") -> dict[str, SiteMessage]:
-    """Read the messages of one round by site; refuse those that do not belong together."""
-    files = sorted(Path(folder).glob(f"{kind}-{number}-*.json"))
-    messages = [read_message(file) for file in files]
-    for file, message in zip(files, messages, strict=True):
-        target = message_file(folder, number, message.site, kind)
-        if file != target:
-            raise FrameError(
-                f"{str(file)!r} is of site {shorten(message.site)!r}, whose {kind} of the round "
-                f"is {target.name!r}: remove what is no {kind}"
-            )
-    if messages:
-        require_same_terms(messages, [str(file) for file in files])
-    return {message.site: message for message in messages}
-
-
-def require_terms(terms: Mapping[str, Any], message: SiteMessage) -> None:
-    """Refuse a message of other terms, or of integers on another lattice."""
-    reason = difference({**terms, "basis": message.terms["basis"]}, message.terms)
-    if reason:
-        raise FrameError(f"the messages are not of this round: {reason}")
-    if message.terms["basis"] != terms["basis"]:
-        raise FrameError(
-            "the sites wrote integers on another lattice than these terms give: they used "
-            "another version of dpmodels"
-        )

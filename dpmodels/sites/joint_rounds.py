@@ -39,6 +39,7 @@ from dpmodels.mechanisms.counts.ranges import Ranges
 from dpmodels.mechanisms.counts.rounds import Rounds as CountRounds
 from dpmodels.mechanisms.covariance.rounds import Rounds
 from dpmodels.mechanisms.covariance.shells import Shells
+from dpmodels.mechanisms.ledger_price import gaussian_alone
 from dpmodels.mechanisms.lumped import Lumped
 from dpmodels.mechanisms.margins import Graph, Residual
 from dpmodels.mechanisms.protocol import AnyStrategy
@@ -46,6 +47,8 @@ from dpmodels.mechanisms.regression import Ellipsoid, Moments, NoisyGradients, S
 from dpmodels.mechanisms.regression.rate_scores import RateScores
 from dpmodels.mechanisms.robust_covariance import RobustCovariance
 from dpmodels.mechanisms.scalar import RankTree, Refined
+from dpmodels.mechanisms.screening import ScreenCentred
+from dpmodels.mechanisms.selection import NoisyCounts
 from dpmodels.noise import Entropy, NoiseOfSites, discrete_gaussian
 from dpmodels.noise.addition import Part
 from dpmodels.privacy import ZCDP, Guarantee, gaussian_multiplier
@@ -56,6 +59,7 @@ from dpmodels.sites.protocol import POOLED
 IN_ROUNDS: tuple[type[Any], ...] = (
     *(Rounds, Shells, Ellipsoid, Scores, RateScores, NoisyGradients),
     *(CountRounds, Ranges, Tree, Grid, Wavelet, Factorisation, RankTree, Refined, Residual, Graph),
+    *(NoisyCounts, ScreenCentred),
 )
 # Of the variance, for shifts that are not divided evenly between the sites: a choice.
 SLACK = 2.0**-10
@@ -93,7 +97,8 @@ def planning(
 
     def plan(guarantee: Guarantee) -> Any:
         multiplier = gaussian_multiplier(guarantee) * wide
-        widened = plan_of(ZCDP(0.5 / multiplier**2))
+        with gaussian_alone():
+            widened = plan_of(ZCDP(0.5 / multiplier**2))
         if not all_gaussian(widened.events):
             raise ArgumentError(
                 f"protocol={protocol!r}: sites add Gaussian noise, and this mechanism has noise of "

@@ -47,9 +47,9 @@ STATED: Mapping[str, Shape] = {
     "session": str,
     "keys": dict[str, str],
 }
-# What messages of an exchange also state: who may compute the rounds, their number from 1, and the
-# digest of the last answer before.
-POSITION: Mapping[str, Shape] = {"version": str, "round": int, "answers": str}
+# What messages of an exchange also state: who may compute the rounds, whether values beyond the
+# bounds are counted, the number of the round from 1, and the digest of the last answer before.
+POSITION: Mapping[str, Shape] = {"version": str, "clipping": bool, "round": int, "answers": str}
 # And what ends a round of a quorum: the sites that sent a message.
 PRESENT: Final = "present"
 

@@ -98,7 +98,8 @@ class Parties:
                 require_once(named_files(rows), names_by_file)
                 if is_database(rows):
                     _require_new(as_table(rows), names_by_file)
-                bound.append(binding(rows))
+                design = binding(rows)
+                bound.append(design if self.exchange is None else self.exchange.bound(design))
                 if len(self.names) > 1:
                     for item in rows if isinstance(rows, list | tuple) else [rows]:
                         tables.require_new(item, f"a table of site {name!r}")

@@ -246,9 +246,10 @@ def shared_by(
 
 def coalition(colluders: int) -> str:
     """Name the parties that may combine what they know."""
-    helpers = {0: "without any site's help", 1: "with one of the sites"}
-    help_text = helpers.get(colluders, f"with up to {colluders} of the sites")
-    return f"the aggregator {help_text}, all of whom follow the protocol"
+    if colluders == 0:
+        return "the aggregator, but not against sites, if all follow the protocol"
+    sites = "one" if colluders == 1 else f"up to {colluders}"
+    return f"the aggregator with {sites} of the sites, all of whom follow the protocol"
 
 
 def checked_weights(weights: object, plan: AnyPlan, protocol: str) -> None:

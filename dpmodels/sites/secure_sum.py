@@ -14,7 +14,7 @@ Noise
     of the least number of honest sites in a sum, :meth:`SecureSum.honest`.
 Drop-out
     Without a site's vector the masks of its pairs do not cancel: the sum is
-    refused. In an exchange by files ``dropouts=`` sites may be missing in each
+    refused. In an exchange of rounds ``dropouts=`` sites may be missing in each
     round (:mod:`dpmodels.sites.quorum`).
 Source
     Bonawitz et al. (2017), "Practical secure aggregation for privacy-preserving
@@ -84,7 +84,7 @@ class SecureSum(MaskedSum):
         0 the guarantee holds against an aggregator that knows no site's
         noise, but not against a site that sees the result.
     dropouts : int, default 0
-        Of an exchange by files: sites that may be missing in each round. The noise of the least
+        Of an exchange of rounds: sites that may be missing in each round. The noise of the least
         number of honest sites in a sum suffices, see :mod:`dpmodels.sites.quorum`.
 
     Examples

@@ -18,7 +18,7 @@ from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.scattered import additive
 from dpmodels.statistics.statistic import Statistic, fingerprint
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats, Integers, Numbers
 
 # Bits of a half-range, up to one less: a choice. The noise fits 64 bits for any number of columns.
 BITS = 14
@@ -97,6 +97,18 @@ def centred_products(exact: NDArray[np.object_], centre: int) -> NDArray[np.gene
     """
     products: NDArray[np.object_] = FINE * exact[PRODUCTS, 1:-1] - centre * exact[SUMS, 1:-1]
     return products
+
+
+def centred_squares(exact: NDArray[np.object_], centres: Numbers) -> NDArray[np.object_]:
+    """Return ``Σ (x_j - c_j)²`` for each x, exactly, about whole numbers of lattice steps.
+
+    That is the scatter about its mean, and beside it ``n (x̄_j - c_j)²``. Given the centres it adds
+    over disjoint rows.
+    """
+    squares: NDArray[np.object_] = (
+        exact[SQUARES, 1:-1] - 2 * centres * exact[SUMS, 1:-1] + centres**2 * exact[SUMS, 0]
+    )
+    return squares
 
 
 def product_change(adjacency: Adjacency, limit: int, centre: int) -> int:

@@ -343,6 +343,9 @@ FAMILIES = {
     "screening": _screening(
         ("peeling", "moments"), ("two-sided", "larger"), "screening", noises_screened.of_screened
     ),
+    "centred": _screening(
+        ("centred",), ("two-sided", "smaller"), "centred", noises_screened.of_centred
+    ),
     "mirrored": _screening(
         ("adapt",), ("larger", "smaller"), "mirrored", noises_screened.of_screened
     ),

@@ -182,6 +182,7 @@ MECHANISMS = (
     Mechanism("sparse_vector", PURE, "above", tried="columns"),
     Mechanism("peeling", PURE, "screening", tried="screening"),
     Mechanism("moments", PURE, "screening", tried="screening"),
+    Mechanism("centred", GAUSSIAN, "centred"),
     Mechanism("adapt", GAUSSIAN, "mirrored", tried="screening"),
     Mechanism("dp_bh", PURE, "logs"),
     Mechanism("paired", PURE, "means", between=("replace",)),

@@ -37,6 +37,15 @@ def of_screened(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     return {part: Noise(law, np.array(own) * LAWS[law][1]) for part, own in draws.items()}
 
 
+def of_centred(case: Any, data: Any, releases: int) -> dict[str, Noise]:
+    """The same, but for squares about means that are not released.
+
+    The tests of the mechanism show these.
+    """
+    noises = of_screened(case, data, releases)
+    return {part: noises[part] for part in ("response", "products")}
+
+
 def of_logs(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """What is added to sums of the response, and to logarithms of the p-values of the chosen."""
     own = case.crossing(case.formula, data, case.book)

@@ -24,7 +24,7 @@ SUMMED = ("gauss", "moments", "gaussian")
 POOLED = (
     *("gradients", "objective", "exponential", "ranges", "partition", "randomized_response"),
     *("residual", "graph", "factorisation", "permute_and_flip", "peeling", "noisy_counts"),
-    *("sparse_vector", "adapt", "dp_bh"),
+    *("sparse_vector", "centred", "adapt", "dp_bh"),
 )
 # Words for fields of a protocol that change its noise; of four sites.
 OPTIONS = (("colluders", 0), ("colluders", 2), ("dropouts", 1))

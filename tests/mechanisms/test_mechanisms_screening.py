@@ -126,7 +126,7 @@ def test_no_eps_is_exceeded_and_of_gaussian_noise_alone_none_is_left(eps, delta,
 def test_all_columns_or_so_many():
     facts = ScreenFacts(50, 5, "larger", adjacency("add-remove"))
     chosen = {name: kind().plan(facts, ZCDP(0.1)).chosen for name, kind in SCREENING.items()}
-    assert chosen == {"peeling": 5, "moments": 50, "adapt": 5, "dp_bh": 5}
+    assert chosen == {"peeling": 5, "moments": 50, "centred": 50, "adapt": 5, "dp_bh": 5}
 
 
 def test_noise_beyond_meaning_is_refused():

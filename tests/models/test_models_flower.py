@@ -104,7 +104,36 @@ def test_the_handlers_exchange_rounds(grid, tmp_path):
     for site in SITES:
         ledger = dp.Ledger.open(tmp_path / f"{site}.ledger")
         assert ledger.unfinished() == ()
-        assert len(list((tmp_path / site).glob("message-*"))) == 7
+        assert len(list((tmp_path / site).glob("message-*"))) == 8
+
+
+THREE = ("A", "B", "C")
+QUORUM = dp.sites.SecureSum(colluders=0, dropouts=1)
+
+
+@pytest.mark.product
+def test_the_handlers_end_a_round_without_a_site(grid, tmp_path):
+    calls = []
+    for node, site in enumerate(THREE):
+        folder = tmp_path / site
+        folder.mkdir()
+        words = {"session": "s", "protocol": QUORUM, "key": tmp_path / f"{site}.key", **BUDGET}
+        dp.site_key(site, words["key"])
+        words |= {"sites": THREE, "ledger": ledger_of(site, tmp_path)}
+        grid.apps[node] = dp.flower.client_app("~ a + b", rows(site), folder, site=site, **words)
+    answering = grid.apps[2]
+
+    def away(message, context):
+        calls.append(message)
+        if len(calls) in (4, 6):
+            raise ValueError("no connection")
+        return answering(message, context)
+
+    grid.apps[2], fits = away, []
+    server = dp.flower.server_app(THREE, folder=tmp_path / "letters", session="s", done=fits.append)
+    server(grid, None)
+    assert "(some without 'C')" in fits[0].release.shared.sees
+    assert fits[0].release.rows == 240
 
 
 def test_messages_that_are_none_of_ours(grid, tmp_path):
@@ -385,3 +414,75 @@ def test_processes_on_loopback_give_the_same_integers(processes, tmp_path, reduc
         one, other = dp.combine(sent).release, dp.combine(own).release
         assert np.array_equal(one.second, other.second)
         assert one.shared == other.shared
+
+
+QUORUM_TERMS = """
+from pathlib import Path
+import dpmodels as dp
+
+SITE, FOLDER = {site!r}, Path({folder!r})
+app = dp.flower.client_app(
+    "~ a + b",
+    FOLDER / "rows.csv",
+    FOLDER / "study",
+    site=SITE,
+    session="q",
+    verb="moments",
+    protocol=dp.sites.SecureSum(colluders=0, dropouts=1),
+    codebook=dp.codebook(a=(0, 1), b=(0, 1)),
+    budget=dp.ZCDP(0.5),
+    csv="records",
+    key=FOLDER / "site.key",
+    cards=[FOLDER.parent / site / "site.key.card" for site in "ABC"],
+    ledger=dp.Ledger.open(FOLDER / "site.ledger", budget=dp.ZCDP(0.5), new=True),
+)
+"""
+QUORUM_SERVER = """
+from pathlib import Path
+import dpmodels as dp
+
+FOLDER = Path({folder!r})
+
+def done(fit):
+    (FOLDER / "partial").write_text(fit.release.shared.sees)
+    (FOLDER / "partial").rename(FOLDER / "done")
+
+words = dict(folder=FOLDER / "study", session="q", timeout={seconds}, patience=60.0)
+app = dp.flower.server_app(["A", "B", "C"], done=done, **words)
+"""
+
+
+@pytest.mark.slow
+def test_a_site_that_is_killed_ends_no_exchange_of_a_quorum(processes, tmp_path):
+    """Of two rounds, the second of counts, it misses the second."""
+    until = time.monotonic() + 2 * SECONDS
+    link, *ports = free_ports(4)
+    bundle, letters = prepared(tmp_path, (), link)
+    server = QUORUM_SERVER.format(folder=str(letters), seconds=SECONDS)
+    (bundle / "server_app.py").write_text(server)
+    for site in THREE:
+        own = tmp_path / site
+        (own / "study").mkdir(parents=True)
+        table = np.column_stack(list(rows(site).values()))
+        np.savetxt(own / "rows.csv", table, "%.17g", ",", header="a,b", comments="")
+        if not (own / "site.key").exists():
+            dp.site_key(site, own / "site.key")
+        (own / "site_terms.py").write_text(QUORUM_TERMS.format(site=site, folder=str(own)))
+    here = ("--insecure", "--host", "127.0.0.1", "--port")
+    alone = "--disable-runtime-dependency-installation"
+    processes.start("superlink", "flower-superlink", *here, str(link), alone)
+    nodes = {}
+    for site, port in zip(THREE, ports, strict=True):
+        words = ("flower-supernode", "--superlink", f"127.0.0.1:{link}", *here, str(port))
+        nodes[site] = processes.start(site, *words, path=[tmp_path / site])
+    processes.wait(lambda: answers(link), until)
+    processes.start("run", "flwr", "run", str(bundle), "here", path=[tmp_path / "A"])
+    processes.wait((letters / "study" / "opening-1-C.json").exists, until)
+    os.killpg(nodes["C"].pid, signal.SIGKILL)
+    processes.started.remove(nodes["C"])
+    nodes["C"].wait(10)
+    processes.wait((letters / "done").exists, until)
+    assert "(without 'C')" in (letters / "done").read_text()
+    for site in THREE:
+        ledger = dp.Ledger.open(tmp_path / site / "site.ledger")
+        assert sum(bool(entry.events) for entry in ledger.entries) == 1

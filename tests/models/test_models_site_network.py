@@ -11,7 +11,15 @@ import dpmodels as dp
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.models.site_exchange import exchange_terms
 from dpmodels.models.site_files import site_release, state
-from dpmodels.models.site_network import MESSAGE, TERMS, SiteAnswers, agreed_terms, ask_sites
+from dpmodels.models.site_network import (
+    MESSAGE,
+    OPENING,
+    TERMS,
+    SiteAnswers,
+    agreed_terms,
+    ask_sites,
+)
+from dpmodels.sites import SecureSum
 from dpmodels.sites.message import read_message
 
 CB = dp.codebook(a=(0, 1), b=(0, 1))
@@ -31,7 +39,7 @@ def site(name, folder, data=None, protocol="full", ledger=None, handed=True, **c
     own |= {"budget": own.get("budget", dp.ZCDP(0.5)), "protocol": protocol}
     formula, words = own.pop("formula", "~ a + b"), own.pop("words", {})
     keys, is_folder = {}, own.pop("in_rounds", False)
-    if protocol in KEYED:
+    if protocol in KEYED or isinstance(protocol, SecureSum):
         keys["key"] = folder / f"{name}.key"
         if handed and not keys["key"].exists():
             dp.site_key(name, keys["key"])
@@ -153,6 +161,103 @@ def test_an_exchange_that_stopped_goes_on(tmp_path):
     assert fit.release.rows == 180
 
 
+QUORUM = SecureSum(colluders=0, dropouts=1)
+
+
+class Away(Street):
+    """Sites that do not answer certain turns: by site, of which kind, the first and those after."""
+
+    def __init__(self, *answering, turns, late=False):
+        super().__init__(*answering)
+        self.turns, self.late, self.held, self.number = turns, late, [], {}
+
+    def send(self, question, asked, seconds):
+        self.said += self.held
+        self.held = []
+        for node, plain in asked.items():
+            key = (question, self.sites[node].site)
+            self.number[key] = self.number.get(key, 0) + 1
+            if self.number[key] not in self.turns.get(key, ()):
+                super().send(question, {node: plain}, seconds)
+            elif self.late:
+                answer = self.sites[node].answer(question, json.loads(json.dumps(plain)))
+                self.held.append((node, answer))
+
+
+def of_quorum(folder):
+    return [site(name, folder, protocol=QUORUM, in_rounds=True) for name in SITES]
+
+
+def ask_quorum(street, folder):
+    return ask_sites(street, SITES, "s-1", folder / "letters", 60, patience=0.5)
+
+
+@pytest.mark.product
+@pytest.mark.parametrize(
+    ("turns", "late", "missed"),
+    [
+        ({}, False, ""),
+        ({(MESSAGE, "C"): {3}}, False, "'C'"),
+        ({(MESSAGE, "C"): {2}, (MESSAGE, "B"): {4}}, False, "'B', 'C'"),
+        ({(MESSAGE, "C"): {2}}, True, "'C'"),
+        ({(OPENING, "A"): {1, 2, 3, 4}}, False, ""),
+        ({(OPENING, "A"): {1, 3}}, True, ""),
+    ],
+)
+def test_a_quorum_goes_on_without_a_site_and_with_it_again(turns, late, missed, tmp_path):
+    made = of_quorum(tmp_path)
+    fit = dp.combine(ask_quorum(Away(*made, turns=turns, late=late), tmp_path))
+    ledgers = [dp.Ledger.open(tmp_path / f"{name}.ledger") for name in SITES]
+    assert [sum(bool(entry.events) for entry in own.entries) for own in ledgers] == [1, 1, 1]
+    seen = fit.release.shared.sees
+    assert (f"(some without {missed})" in seen) == bool(missed)
+    assert fit.release.rows == 180
+    assert not any("private" in (tmp_path / f"{name}.key").read_text("utf-8") for name in SITES)
+
+
+@pytest.mark.product
+def test_more_sites_than_agreed_end_a_run_which_goes_on_later(tmp_path):
+    turns = {(MESSAGE, "B"): {2}, (MESSAGE, "C"): {2}}
+    made = of_quorum(tmp_path)
+    with pytest.raises(FrameError, match="site 'B': it did not answer in time"):
+        ask_quorum(Away(*made, turns=turns), tmp_path)
+    assert not (tmp_path / "letters" / "answer-2.json").exists()
+    assert dp.combine(ask_quorum(Street(*made), tmp_path)).release.rows == 180
+
+
+@pytest.mark.product
+def test_a_site_that_missed_the_first_round_stays_out(tmp_path):
+    street = Away(*of_quorum(tmp_path), turns={(MESSAGE, "B"): {1}})
+    fit = dp.combine(ask_quorum(street, tmp_path))
+    assert fit.release.rows == 120
+    assert "without 'B'" in fit.release.shared.sees
+    assert not dp.Ledger.open(tmp_path / "B.ledger").entries
+
+
+@pytest.mark.product
+def test_a_site_opens_a_round_for_one_list_alone(tmp_path):
+    made = of_quorum(tmp_path)
+    terms = {own.site: own.answer(TERMS, {"session": "s-1"})["terms"] for own in made}
+    agreed, folder = agreed_terms(terms), tmp_path / "study"
+    folder.mkdir()
+    for own in made:
+        letter = own.answer(MESSAGE, agreed)["letter"]
+        (folder / f"message-1-{own.site}.json").write_text(letter, encoding="utf-8")
+    assert isinstance(dp.combine(folder), dp.sites.OpenRound)
+    of_all = (folder / "present-1.json").read_text("utf-8")
+    (folder / "present-1.json").unlink()
+    (folder / "message-1-C.json").unlink()
+    dp.combine(folder, without=["C"])
+    of_two = (folder / "present-1.json").read_text("utf-8")
+    for strange in ("", "{}", of_all[:-2], (folder / "message-1-A.json").read_text("utf-8")):
+        assert "refusal" in made[0].answer(OPENING, {**agreed, "present": strange})
+    opened = made[0].answer(OPENING, {**agreed, "present": of_two})
+    assert made[0].answer(OPENING, {**agreed, "present": of_two}) == opened
+    assert "letter" in opened
+    assert "refusal" in made[0].answer(OPENING, {**agreed, "present": of_all})
+    assert "refusal" in made[2].answer(OPENING, {**agreed, "present": of_two})
+
+
 @pytest.mark.product
 def test_an_answer_of_another_exchange_is_refused(tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
@@ -166,7 +271,7 @@ def test_an_answer_of_another_exchange_is_refused(tmp_path):
     assert "letter" in made[0].answer(MESSAGE, agreed)
     strange = (one / "letters" / "answer-1.json").read_text("utf-8")
     for answer in (strange, "", "{}", strange[:-2]):
-        assert "refusal" in made[0].answer(MESSAGE, {**agreed, "answer": answer})
+        assert "refusal" in made[0].answer(MESSAGE, {**agreed, "answers": [answer]})
     assert [file.name for file in (two / "A.rounds").iterdir()] == ["message-1-A.json"]
 
 

@@ -115,7 +115,7 @@ def test_what_an_estimate_of_unknown_error_identifies(distinct, text):
 
 def selection(**fields):
     info = Fit(name="noisy_counts")
-    release = Fit(places=range(3), info=info, values=None, least=0.01)
+    release = Fit(places=range(3), info=info, values=None, least=0.01, shared=None)
     of = {
         "release": release,
         "n_requested": 3,

@@ -160,9 +160,14 @@ def test_a_session_and_persons_select():
     assert session.select("y ~ a + t", score="gain", eps=10.0).ncandidates == 3
 
 
-def test_sites_that_add_noise_are_refused():
+def test_sites_rank_levels_by_counts_that_they_see():
     sites = {"north": ROWS, "south": deepcopy(ROWS)}
+    words = {"sites": sites, "codebook": BOOK, "eps": 1.0, "delta": 1e-6}
     with pytest.raises(dp.errors.ArgumentError, match="pooled"):
-        dp.dp_select("~ t", sites=sites, protocol="secure_sum", codebook=BOOK, eps=1.0, delta=1e-6)
+        dp.dp_select("~ t", protocol="full", **words)
+    fit = dp.dp_select("~ t", protocol="secure_sum", **words)
+    assert "of other candidates only the sites and the aggregator saw noisy counts" in " ".join(
+        str(fit.summary()).split()
+    )
     fit = dp.dp_select("~ t", sites=sites, protocol="pooled", **WORDS)
     assert fit.values.iloc[0] == pytest.approx(1200, abs=5)

@@ -10,7 +10,7 @@ import numpy as np
 
 import dpmodels as dp
 from dpmodels.request import canonical
-from dpmodels.sites.exchange import answer_file, message_file
+from dpmodels.sites.exchange_files import answer_file, message_file
 
 SITES = ("A", "B", "C")
 BOOK = dp.codebook(a=(-10, 10), b=(-10, 10))
@@ -90,14 +90,16 @@ class Study:
         return answer_file(self.folder, number)
 
 
-def study(top: Path, sites: tuple[str, ...] = SITES, adjacency: Any = "replace") -> Study:
+def study(
+    top: Path, sites: tuple[str, ...] = SITES, adjacency: Any = "replace", **unit: Any
+) -> Study:
     """Make the folders, keys and ledgers of an exchange that has not started."""
     made = Study(top, sites)
     made.folder.mkdir(parents=True)
     for site in sites:
         (top / site).mkdir()
         dp.site_key(site, made.key(site))
-        words = {"eps": 3.0, "delta": 1e-6, "adjacency": adjacency, "new": True}
+        words = {"eps": 3.0, "delta": 1e-6, "adjacency": adjacency, "new": True, **unit}
         dp.Ledger.open(top / site / "site.ledger", **words)
     return made
 

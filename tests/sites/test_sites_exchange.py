@@ -7,8 +7,9 @@ import pytest
 from exchange_cases import SITES, rows_of, study
 
 import dpmodels as dp
+from dpmodels.design.rows import Rows
 from dpmodels.errors import ArgumentError, FrameError, LedgerError
-from dpmodels.sites.exchange import copy_file
+from dpmodels.sites.exchange_files import copy_file
 from dpmodels.sites.key_file import is_wiped
 
 
@@ -132,21 +133,63 @@ def test_another_version_is_refused(three, monkeypatch):
 
 
 def test_a_site_without_rows_takes_part(three):
-    three.turn("A", data={"a": [], "b": []})
-    three.turn("B")
-    three.turn("C")
-    assert three.combine().release.rows == 600
+    for _ in range(2):
+        three.turn("A", data={"a": [], "b": []})
+        three.turn("B")
+        three.turn("C")
+        fit = three.combine()
+    assert fit.release.rows == 600
 
 
-def test_persons_are_counted_in_one_round(tmp_path):
-    person = {"person": "id", "rows": 2}
-    made = study(tmp_path, adjacency=dp.privacy.protecting("replace", 2, "id"))
-    for site in SITES:
-        data = rows_of(site) | {"id": np.arange(300) // 2}
-        made.turn(site, data=data, verb="cov", **person)
-    fit = made.combine()
-    assert fit.release.info.name == "gauss"
-    assert fit.release.adjacency.person == "id"
+def test_one_secret_of_a_site_draws_the_rows_of_a_person_in_all_turns(tmp_path, monkeypatch):
+    secrets, drawn_by = [], Rows.drawn_by
+
+    def recorded(self, secret):
+        secrets.append(secret)
+        return drawn_by(self, secret)
+
+    monkeypatch.setattr(Rows, "drawn_by", recorded)
+    made, of_sites = study(tmp_path, ("A", "B"), person="id", rows=2), []
+    for _ in range(3):
+        for site in made.sites:
+            data = rows_of(site) | {"id": [f"{site}{at // 5}" for at in range(300)]}
+            made.turn(site, data=data, person="id", rows=2)
+            of_sites.append(set(secrets))
+            secrets.clear()
+        fit = made.combine()
+    assert fit.release.rows == 240
+    assert all(each == of_sites[at % 2] for at, each in enumerate(of_sites) if each)
+    (one,), (other,) = of_sites[:2]
+    assert one != other
+    assert len(one) == len(other) == 24
+
+
+def test_parties_agree_on_whether_values_beyond_the_bounds_are_counted(three):
+    three.turn("A")
+    with dp.options(clipping=False), pytest.raises(FrameError, match="clipping is"):
+        three.turn("B")
+    assert three.charges() == [1, 0, 0]
+
+
+def test_counts_are_too_noisy_for_few_rows_and_left_out(tmp_path):
+    few, many = study(tmp_path / "few"), study(tmp_path / "many")
+    fits = []
+    for made, size in ((few, 20), (many, 3_000)):
+        for _ in range(2):
+            for site in SITES:
+                made.turn(site, data=rows_of(site, size))
+            fit = made.combine()
+        fits.append(fit.release)
+    assert fits[0].clipping is None
+    assert fits[1].clipping.variables == ("a", "b")
+    assert [len(release.events) for release in fits] == [2, 2]
+    assert all("counts of values beyond the bounds" in release.shared.sees for release in fits)
+
+
+def test_rows_that_can_be_read_once_are_refused_where_values_are_counted(three):
+    with pytest.raises(FrameError, match=r"clipping=False.*Nothing was charged"):
+        three.turn("A", data=iter([rows_of("A")]))
+    assert three.charges() == [0, 0, 0]
 
 
 def test_a_ledger_that_refuses_leaves_the_key_unused(three):

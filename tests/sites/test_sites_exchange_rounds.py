@@ -12,13 +12,15 @@ from exchange_cases import SITES, rewrite, rows_of, sealed, study
 
 import dpmodels as dp
 from dpmodels.errors import FrameError
-from dpmodels.sites.exchange import copy_file
+from dpmodels.sites.exchange_files import copy_file
 from dpmodels.sites.key_file import PairStream
 from dpmodels.sites.message import read_message, values_of
 from dpmodels.sites.summing import from_words
 
 pytestmark = pytest.mark.expensive
 COV = {"verb": "cov"}
+# Of the mechanism, and one for counts of values beyond the bounds.
+ROUNDS = 7 + 1
 BUDGET = {"eps": 1.0, "delta": 1e-6}
 BOOK = dp.codebook(a=(-10, 10), b=(-10, 10), y=(-20, 20), z=(0, 1))
 
@@ -27,7 +29,8 @@ def table(site, n_rows=300):
     rows = rows_of(site, n_rows)
     rng = np.random.default_rng(1_000 + ord(site))
     rows["y"] = 1 + 0.5 * rows["a"] - rows["b"] + rng.normal(0, 0.5, n_rows)
-    return rows | {"z": (rows["y"] > 3.5) * 1.0}
+    ids = [f"{site}{at // 2}" for at in range(n_rows)]
+    return rows | {"z": (rows["y"] > 3.5) * 1.0, "id": ids}
 
 
 def certain(scale, size, entropy):
@@ -40,10 +43,16 @@ CASES = {
     "pca": ("~ a + b + y", {"ncomp": 2}),
     "pca about zero": ("~ a + b", {"center": False}),
     "cov add-remove": ("~ a + b", {"adjacency": "add-remove"}),
+    "cov persons": ("~ a + b", {"person": "id", "rows": 2}),
+    "cov persons add-remove": ("~ a", {"person": "id", "rows": 2, "adjacency": "add-remove"}),
+    "select persons": ("~ cut(a, [-10, 0, 3, 10])", {"person": "id", "rows": 2}),
     "lm": ("y ~ a + b", {}),
     "moments": ("~ a + b", {}),
     "glm": ("z ~ a + b", {"family": "binomial"}),
     "svm": ("(z > 0) ~ a + b", {}),
+    "fdr": ("a + b + y ~ z", {}),
+    "select": ("~ cut(a, [-10, 0, 3, 10])", {"k": 2}),
+    "select add-remove": ("~ cut(a, [-10, 0, 3, 10])", {"k": 2, "adjacency": "add-remove"}),
 }
 
 
@@ -58,7 +67,8 @@ def test_files_give_what_one_process_gives(case, tmp_path, monkeypatch):
     monkeypatch.setattr("dpmodels.sites.joint_rounds.discrete_gaussian", certain)
     sizes = dict(zip(SITES, (2_000, 900, 100), strict=True))
     rows = {site: table(site, size) for site, size in sizes.items()}
-    made = study(tmp_path, adjacency=words.get("adjacency", "replace"))
+    unit = {name: words[name] for name in ("adjacency", "person", "rows") if name in words}
+    made = study(tmp_path, **unit)
     words = {"codebook": BOOK, **words}
     for _ in range(80):
         for site in SITES:
@@ -66,19 +76,15 @@ def test_files_give_what_one_process_gives(case, tmp_path, monkeypatch):
         fit = made.combine()
         if not isinstance(fit, dp.sites.OpenRound):
             break
-    # Values beyond the bounds are counted where all rows are in one process.
-    with dp.options(clipping=False):
-        joint = getattr(dp, f"dp_{verb}")(
-            formula, sites=rows, protocol="secure_sum", **words, **BUDGET
-        )
+    joint = getattr(dp, f"dp_{verb}")(formula, sites=rows, protocol="secure_sum", **words, **BUDGET)
     assert_equal(fit.release, joint.release)
 
 
 def assert_equal(left, right):
     """All that two releases say of the rows and of the noise; one word may be two in a file."""
-    for name in ("info", "events", "rows", "adjacency"):
+    for name in ("info", "events", "rows", "adjacency", "clipping"):
         assert getattr(left, name) == getattr(right, name)
-    for name in ("count", "total", "second", "coefficients"):
+    for name in ("count", "total", "second", "coefficients", "products", "scatters", "values"):
         np.testing.assert_array_equal(getattr(left, name, 0), getattr(right, name, 0))
     assert str(getattr(left, "noise", "")) == str(getattr(right, "noise", ""))
     assert replace(left.shared, size=0) == replace(right.shared, size=0)
@@ -89,7 +95,7 @@ def finished(tmp_path_factory):
     """A study with the files of all its rounds, and its result."""
     made = study(tmp_path_factory.mktemp("finished"))
     states = []
-    for _ in range(7):
+    for _ in range(ROUNDS):
         made.turns(**COV)
         fit = made.combine()
         states.append(made.shown())
@@ -100,11 +106,11 @@ def finished(tmp_path_factory):
 def test_every_round_is_charged_once_and_sent_once(finished):
     made, states, fit = finished
     assert fit.release.info.name == "rounds"
-    assert len(states[-1]) == 7 * 4
+    assert len(states[-1]) == ROUNDS * 4
     assert made.charges() == [1, 1, 1]
     lines = made.ledger("A").register()
-    assert list(lines["state"]) == ["charged"] + ["released"] * 7
-    sent = [read_message(copy_file(made.key("A"), number)) for number in range(1, 8)]
+    assert list(lines["state"]) == ["charged"] + ["released"] * ROUNDS
+    sent = [read_message(copy_file(made.key("A"), number)) for number in range(1, ROUNDS + 1)]
     assert fit.release.shared.numbers == sum(message.shape[1] for message in sent)
 
 
@@ -119,8 +125,8 @@ def test_no_keystream_is_used_twice(tmp_path, monkeypatch):
     monkeypatch.setattr(PairStream, "__init__", recorded)
     study(tmp_path).finish(**COV)
     # Each of the three pairs derives one key a round, on both sides.
-    assert len(keys) == 2 * 3 * 7
-    assert len(set(keys)) == 3 * 7
+    assert len(keys) == 2 * 3 * ROUNDS
+    assert len(set(keys)) == 3 * ROUNDS
 
 
 def test_sites_with_different_answers_send_words_that_do_not_add_up(tmp_path):
@@ -212,7 +218,7 @@ def test_answers_far_from_any_data_ask_for_the_same_budget(finished, tmp_path):
     """Whatever the answers are, sums have the planned sizes and noise, and no site fails."""
     made = study(tmp_path / "own")
     rng = np.random.default_rng(3)
-    for number in range(1, 8):
+    for number in range(1, ROUNDS + 1):
         made.turns(**COV)
         made.combine()
         plain = json.loads(made.answer(number).read_bytes())
@@ -240,4 +246,4 @@ def test_waiting_parties_exchange_by_themselves(tmp_path):
         fit = dp.combine(made.folder, wait=60.0)
         paths = [turn.result() for turn in turns]
     assert fit.release.info.name == "rounds"
-    assert [path.name for path in paths] == [f"message-7-{site}.json" for site in SITES]
+    assert [path.name for path in paths] == [f"message-{ROUNDS}-{site}.json" for site in SITES]

@@ -50,6 +50,10 @@ VERBS = {
     "synth": (dp.dp_synth, "~ g + b + t", {"cuts": 4}),
     "wavelet": (dp.dp_hist, "~ y", {"mechanism": "wavelet", "breaks": 16}),
     "grid": (dp.dp_hist, "~ x + y", {"mechanism": "grid", "breaks": 8}),
+    "fdr": (dp.dp_fdr, "x + w + g ~ y", {}),
+    "fdr of one side": (dp.dp_fdr, "x + y ~ b", {"alternative": "larger"}),
+    "select": (dp.dp_select, "~ g:b", {"k": 2}),
+    "select above": (dp.dp_select, "~ g", {"threshold": 20, "values": False}),
     "survival": (dp.dp_survfit, "Surv(t, b) ~ g", {"mechanism": "factorisation"}),
 }
 
@@ -187,9 +191,10 @@ def test_other_randomness_is_refused():
         (dp.dp_cov, "~ x", {"delta": 0.0}, BudgetError, "pure guarantee"),
         (dp.dp_pca, "~ x + w", {"mechanism": "ppca", "ncomp": 1}, ArgumentError, "pooled"),
         (dp.dp_svm, "b ~ x", {"mechanism": "output"}, ArgumentError, "'auto', or with.*pooled"),
-        (dp.dp_select, "~ g", {}, ArgumentError, r"'peeling'.*take the largest counts.*pooled"),
+        (dp.dp_select, "y ~ x + w", {}, ArgumentError, r"levels of one variable.*dp\.dp_fdr"),
+        (dp.dp_select, "~ g", {"mechanism": "peeling"}, ArgumentError, "'auto'.*pooled"),
+        (dp.dp_fdr, "x ~ b", {"mechanism": "moments"}, ArgumentError, "'auto'.*pooled"),
         (dp.dp_levels, "~ g", {}, ArgumentError, r"run dp\.dp_levels at each site.*pooled"),
-        (dp.dp_fdr, "b ~ x", {}, ArgumentError, r"test the coefficients of dp\.dp_lm.*pooled"),
         (dp.dp_glm, "b ~ x", {"mechanism": "objective"}, ArgumentError, "pooled"),
         (dp.dp_quantile, "~ y", {"mechanism": "exponential"}, ArgumentError, "pooled"),
         (dp.dp_margins, "~ g*b", {"mechanism": "marginals"}, ArgumentError, "pooled"),

@@ -13,7 +13,7 @@ from scipy.stats import kstest
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.sites import SecureSum, quorum
-from dpmodels.sites.exchange import copy_file
+from dpmodels.sites.exchange_files import copy_file
 from dpmodels.sites.key_file import PairStream, Participant, public_bytes
 from dpmodels.sites.message import read_message
 from dpmodels.sites.quorum import Quorum, least_honest

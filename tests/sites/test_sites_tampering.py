@@ -33,6 +33,7 @@ FIELDS = {
     "keys": ({}, {"A": "00" * 32}),
     "adjacency": ("add-remove", "unknown"),
     "protocol": ({"name": "cape", "colluders": 1}, {"name": "secure_sum", "colluders": 0}, {}),
+    "clipping": (False, "yes", None),
     "present": ([], ["A"], ["B", "A", "C", "D"], ["A", "B", "C"], ["A", "B", "C", "X"], "A", None),
     "guarantee": (["ZCDP", {"rho": 0.5}], ["ApproxDP", {"eps": 9.0, "delta": 1e-6}]),
 }
@@ -49,17 +50,27 @@ def studies(tmp_path_factory):
     return both
 
 
-@pytest.fixture(scope="module")
-def quorums(tmp_path_factory):
-    """Two studies of a quorum, whose first round waits for the aggregator alone."""
-    both = []
+def quorums_of(folder, rounds):
+    """Two studies of a quorum, whose last of some rounds waits for the aggregator alone."""
+    both, words = [], {"protocol": dp.sites.SecureSum(dropouts=1)}
     for name in ("one", "two"):
-        made = study(tmp_path_factory.mktemp(name), tuple("ABCD"))
-        made.turns(protocol=dp.sites.SecureSum(dropouts=1))
-        made.combine()
-        made.turns(protocol=dp.sites.SecureSum(dropouts=1))
+        made = study(folder / name, tuple("ABCD"))
+        for turn in range(2 * rounds):
+            made.turns(**words)
+            if turn < 2 * rounds - 1:
+                made.combine()
         both.append(made)
     return both
+
+
+@pytest.fixture(scope="module")
+def quorums(tmp_path_factory):
+    return quorums_of(tmp_path_factory.mktemp("first"), 1)
+
+
+@pytest.fixture(scope="module")
+def second_rounds(tmp_path_factory):
+    return quorums_of(tmp_path_factory.mktemp("second"), 2)
 
 
 def cut(content: bytes, source: random.Random) -> bytes:
@@ -89,10 +100,11 @@ def part_removed(content: bytes, source: random.Random) -> bytes:
     return sealed(plain)
 
 
-def spoilt(folder, ours: dict, theirs: dict, source: random.Random) -> str:
-    """Write the files of a study with one of them wrong; say what was done."""
-    name = source.choice(sorted(ours))
-    other = source.choice(sorted(set(ours) - {name}))
+def spoilt(folder, ours: dict, theirs: dict, source: random.Random, number: int) -> str:
+    """Write the files of a study with one of a round wrong; say what was done."""
+    of_round = [name for name in sorted(ours) if name.split("-")[1][:1] == str(number)]
+    name = source.choice(of_round)
+    other = source.choice([each for each in of_round if each != name])
     kinds = {
         "cut": lambda: cut(ours[name], source),
         "flipped": lambda: flipped(ours[name], source),
@@ -102,6 +114,8 @@ def spoilt(folder, ours: dict, theirs: dict, source: random.Random) -> str:
         "swapped": lambda: ours[other],
         "empty": lambda: b"",
     }
+    if number > 1:
+        kinds["replayed"] = lambda: ours[name.replace(f"-{number}", f"-{number - 1}", 1)]
     kind = source.choice(sorted(kinds))
     for file, content in ours.items():
         (folder / file).write_bytes(content)
@@ -111,18 +125,18 @@ def spoilt(folder, ours: dict, theirs: dict, source: random.Random) -> str:
     return f"{kind} {name}"
 
 
-def tamper(studies: list[Study], tmp_path, times: int) -> None:
+def tamper(studies: list[Study], tmp_path, times: int, round_number: int = 1) -> None:
     """Whoever combines refuses each, and writes no answer."""
     source = random.Random(SEED)
     ours, theirs = (made.shown() for made in studies)
-    ours = {name: content for name, content in ours.items() if not name.startswith("answer")}
+    ours.pop(f"answer-{round_number}.json", None)
     for number in range(times):
         folder = tmp_path / str(number)
         folder.mkdir()
-        what = spoilt(folder, ours, theirs, source)
+        what = spoilt(folder, ours, theirs, source, round_number)
         with pytest.raises(DPModelsError):
             pytest.fail(f"{what}: {dp.combine(folder)}")
-        assert not list(folder.glob("answer-*")), what
+        assert len(list(folder.glob("answer-*"))) == round_number - 1, what
         shutil.rmtree(folder)
 
 
@@ -136,9 +150,20 @@ def test_changed_files_of_a_quorum_are_refused(quorums, tmp_path):
     tamper(quorums, tmp_path, 100)
 
 
+@pytest.mark.product
+def test_changed_files_of_a_later_round_of_a_quorum_are_refused(second_rounds, tmp_path):
+    assert len(second_rounds[0].shown()) == 2 * 9 + 1
+    tamper(second_rounds, tmp_path, 100, 2)
+
+
 @pytest.mark.slow
 def test_two_thousand_changed_files_of_a_quorum_are_refused(quorums, tmp_path):
     tamper(quorums, tmp_path, 2_000)
+
+
+@pytest.mark.slow
+def test_two_thousand_changed_files_of_a_later_round_are_refused(second_rounds, tmp_path):
+    tamper(second_rounds, tmp_path, 2_000, 2)
 
 
 @pytest.mark.slow

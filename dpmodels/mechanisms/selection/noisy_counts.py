@@ -77,8 +77,9 @@ class NoisyCounts:
         score = facts.score
         if not isinstance(score, LevelScore):
             raise ArgumentError(
-                "mechanism='noisy_counts' ranks the levels of one variable; write '~ town', or "
-                "mechanism='peeling'"
+                "mechanism='noisy_counts', whose noise sites can add, ranks the levels of one "
+                "variable: write '~ town', dp.dp_fdr to test columns, or mechanism='peeling' for "
+                "columns of one table"
             )
         laws = [laplace_plan] if isinstance(guarantee, PureDP) else [laplace_plan, gaussian_plan]
         plans = [_planned(facts, guarantee, score, law) for law in laws]
