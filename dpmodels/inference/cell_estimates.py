@@ -185,14 +185,14 @@ def _noise_of_values(released: Residuals, parts: Sequence[Scores], residual: Flo
             if part.variable != variable:
                 sums[:, k] = _sums_by_level(released, variable, part)[:-1]
         of_residual = residual[inside] @ np.array([parts[k].points for k in inside])
-        moved = cells.by_noise(of_residual, sums[:, :size])
+        changes = cells.by_noise(of_residual, sums[:, :size])
         outside = (sums @ residual)[:, None]
         for k in inside:
             if k < size:
                 points = parts[k].points
                 inner = cells.by_inner_noise((points * of_residual)[:, None])
-                moved[:, [k]] += cells.by_noise(points, outside) + inner
-        total = total + moved.T @ moved
+                changes[:, [k]] += cells.by_noise(points, outside) + inner
+        total = total + changes.T @ changes
     return np.asarray(total)
 
 

@@ -256,7 +256,7 @@ class LevelGrid:
         `codes` are its levels, shape (cells,).
         """
         counted = scores * self.table.model.reshape(-1, 1)
-        sums = [np.bincount(codes, one, n_levels + 1)[:-1] for one in counted.T]
+        sums = [np.bincount(codes, score, n_levels + 1)[:-1] for score in counted.T]
         return np.array(sums, dtype=np.float64).T
 
     @cached_property
@@ -270,7 +270,7 @@ class LevelGrid:
         if math.prod(len(values) + 1 for values, _ in nodes) > MOST_POINTS:
             nodes = [(column.values[:-1], np.eye(len(column.levels))) for column in columns]
         grid = np.meshgrid(*(np.append(values, np.nan) for values, _ in nodes), indexing="ij")
-        by_name = {one.name: axis.ravel() for one, axis in zip(columns, grid, strict=True)}
+        by_name = {column.name: axis.ravel() for column, axis in zip(columns, grid, strict=True)}
         alone = np.ones((1, 1))
         return by_name, Nodes(tuple(block_diag(operator, alone) for _, operator in nodes))
 
@@ -390,7 +390,9 @@ def _scores(fit: SyntheticSource, terms: Design, response: Design) -> list[Score
         block.evaluate({fit.columns[place].name: cells.points}, coded)
         # The level of missing values is no level of these rows: the mean has the least noise.
         weights = cells.rows[cells.cell] * cells.weights
-        scores += [Scores(place, cells, one, float(one @ weights / weights.sum())) for one in coded]
+        scores += [
+            Scores(place, cells, line, float(line @ weights / weights.sum())) for line in coded
+        ]
     places = sorted({score.variable for score in scores})
     pairs = {(i, j) for i in places for j in places if i < j}
     return scores if pairs <= set(fit.released.tables) and len(scores) > 1 else None
@@ -412,8 +414,8 @@ def _value_noise(grid: LevelGrid, scores: Callable[[Mapping[str, Floats]], Float
             for sign in (1, -1)
         )
         slopes = np.nan_to_num(above - below) / (2 * step)
-        moved = column.cells.by_means(grid.sums_by_level(codes, slopes, len(column.levels)))
-        total = total + moved.T @ moved
+        changes = column.cells.by_means(grid.sums_by_level(codes, slopes, len(column.levels)))
+        total = total + changes.T @ changes
     return total
 
 
@@ -501,8 +503,8 @@ def _noise_of_means(grid: LevelGrid, below: Floats, number: Real, at_level: Real
     codes = grid.codes[grid.term.index(read[0])]
     sums = grid.sums_by_level(codes, fraction, len(column.levels))
     values = np.asarray(at_level.evaluate({column.name: column.cells.points}))
-    moved = column.cells.by_noise(values, sums)
-    return np.asarray(moved.T @ moved)
+    changes = column.cells.by_noise(values, sums)
+    return np.asarray(changes.T @ changes)
 
 
 def quantiles(

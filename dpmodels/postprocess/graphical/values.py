@@ -62,7 +62,9 @@ class CellValues:
     def means(self, function: Floats) -> Floats:
         """Return the means by cell of a function by point, the last axis."""
         starts = np.flatnonzero(np.diff(self.cell, prepend=-1))
-        low, high = (one.reduceat(function, starts, axis=-1) for one in (np.minimum, np.maximum))
+        low, high = (
+            bound.reduceat(function, starts, axis=-1) for bound in (np.minimum, np.maximum)
+        )
         return np.clip(np.add.reduceat(self.weights * function, starts, axis=-1), low, high)
 
     @cached_property
@@ -79,7 +81,16 @@ class CellValues:
             return np.zeros((n_cells, n_cells))
         slopes = np.empty((n_cells, n_cells))
         slopes[np.ix_(order, order)] = np.gradient(np.eye(n_cells), means[order], axis=0)
-        return self.rows[:, None] * slopes / self.rows
+        return (self.rows * self._shrunk)[:, None] * slopes / self.rows
+
+    @cached_property
+    def _shrunk(self) -> Floats:
+        """By cell, the most that its variance can be over what noisy counts give, at most 1."""
+        starts = np.flatnonzero(np.diff(self.cell, prepend=-1))
+        low, high = (bound.reduceat(self._away, starts) for bound in (np.minimum, np.maximum))
+        limit, size = -low * high, np.abs(np.add.reduceat(self.weights * self._away**2, starts))
+        fractions: Floats = np.divide(limit, size, out=np.ones_like(limit), where=size > limit)
+        return fractions
 
     def effective(self, function: Floats) -> Floats:
         """Return the values f* by cell of a function by point, the last axis."""
@@ -106,8 +117,8 @@ class CellValues:
             return means, np.eye(len(means))
         points, fraction = self.two_points
         away, weights = np.stack(points) - means, np.stack([fraction, 1 - fraction])
-        moved = np.eye(len(means)) + away[:, :, None] * self.slopes
-        return np.concatenate(points), (weights[:, :, None] * moved).reshape(-1, len(means))
+        spread = np.eye(len(means)) + away[:, :, None] * self.slopes
+        return np.concatenate(points), (weights[:, :, None] * spread).reshape(-1, len(means))
 
     def by_noise(self, function: Floats, sums: Floats) -> Floats:
         """Return how ``Σ_b f*_b sums_b`` moves by the noise of each count.
@@ -117,8 +128,8 @@ class CellValues:
         changes = self.slopes @ sums
         along = function[:, None] * (sums[self.cell] + self._away[:, None] * changes[self.cell])
         turned = (self.means(function)[:, None] * changes)[self.cell]
-        moved = self._less_reference(along) - self._less_reference(self.points[:, None]) * turned
-        return self._by_count(moved)
+        shifts = self._less_reference(self.points[:, None]) * turned
+        return self._by_count(self._less_reference(along) - shifts)
 
     def by_inner_noise(self, function: Floats) -> Floats:
         """Return how sums over all rows of a function, shape (points, k), move by the noise."""
@@ -128,9 +139,9 @@ class CellValues:
         """Return how a function of the means of cells moves by the noise; `slopes`, (cells, k)."""
         return self._by_count(self._less_reference(self.points[:, None]) * slopes[self.cell])
 
-    def _by_count(self, moved: Floats) -> Floats:
-        total = np.zeros((int(self.source.max()) + 1, moved.shape[1]))
-        np.add.at(total, self.source, moved)
+    def _by_count(self, by_point: Floats) -> Floats:
+        total = np.zeros((int(self.source.max()) + 1, by_point.shape[1]))
+        np.add.at(total, self.source, by_point)
         return total
 
     def _less_reference(self, function: Floats) -> Floats:
@@ -148,10 +159,10 @@ def _distances(values: CellValues) -> tuple[Floats, Floats]:
     sd = np.sqrt(square)
     skewness = np.divide(cube, sd**3, out=np.zeros_like(sd), where=sd > 0)
     starts = np.flatnonzero(np.diff(values.cell, prepend=-1))
-    least, most = (one.reduceat(values._away, starts) for one in (np.minimum, np.maximum))
-    low = np.maximum(sd * (skewness - np.sqrt(skewness**2 + 4)) / 2, least)
+    lowest, highest = (bound.reduceat(values._away, starts) for bound in (np.minimum, np.maximum))
+    low = np.maximum(sd * (skewness - np.sqrt(skewness**2 + 4)) / 2, lowest)
     high = np.divide(square, -low, out=np.zeros_like(sd), where=low < 0)
-    return low, np.minimum(high, most)
+    return low, np.minimum(high, highest)
 
 
 def values_of_levels(levels: Floats) -> CellValues:
