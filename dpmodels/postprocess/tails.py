@@ -91,10 +91,7 @@ def excess_above(edges: Floats, counts: Floats, noise: CellNoise, end: float) ->
 
 
 class Beyond(NamedTuple):
-    """What values exceed the end of a range by, over all rows, with its sd, and how far they are.
-
-    The distance is that of sums of squares over sums.
-    """
+    """What values exceed the end of a range by in all, its sd, and sums of squares over sums."""
 
     total: float
     sd: float

@@ -1,10 +1,4 @@
-"""Cells of numbers from noisy fine histograms: where they end, and what values they have.
-
-*Theorem.* Let the counts c_k of the fine cells of one coarse cell have independent noise of the
-variance s², ``C = Σ c_k``, f_k numbers, and ``v = Σ c_k f_k/C``. To first order the noise of v has
-the variance ``s² Σ (f_k − v)²/C²``, and values of different coarse cells are independent. *Proof.*
-``∂v/∂c_k = (f_k − v)/C``, and coarse cells have no fine cell in common.
-"""
+"""Cells of numbers from noisy fine histograms: where they end, and the rows in them."""
 
 from __future__ import annotations
 
@@ -216,6 +210,6 @@ class Histogram:
 
     @cached_property
     def noise_slopes(self) -> Floats:
-        """By fine cell, what its noise of one sd adds to the mean of a function, over f_k − v."""
+        """By fine cell, what its noise of one sd adds to the mean of f, over f less the mean."""
         slope = self.sd / self.sums(self.weights)
         return np.where(self.is_hidden, 0.0, slope)[self.cell] * self.is_occupied

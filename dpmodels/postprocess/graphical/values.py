@@ -25,7 +25,7 @@ import numpy as np
 
 from dpmodels.postprocess.graphical.histograms import CLEAR_SDS, SMALLEST_SD, Histogram
 from dpmodels.postprocess.ranges import CellNoise
-from dpmodels.postprocess.tails import excess_beyond
+from dpmodels.postprocess.tails import Beyond, excess_beyond
 from dpmodels.typing import Floats, Integers
 
 
@@ -61,14 +61,25 @@ class CellValues:
 
     def means(self, function: Floats) -> Floats:
         """Return the means by cell of a function by point, the last axis."""
-        starts = np.flatnonzero(np.diff(self.cell, prepend=-1))
+        return np.clip(self._sums(function), *self.limits(function))
+
+    def limits(self, function: Floats) -> tuple[Floats, Floats]:
+        """Return the least and the largest value by cell of a function by point."""
         low, high = (
-            bound.reduceat(function, starts, axis=-1) for bound in (np.minimum, np.maximum)
+            bound.reduceat(function, self._starts, axis=-1) for bound in (np.minimum, np.maximum)
         )
-        return np.clip(np.add.reduceat(self.weights * function, starts, axis=-1), low, high)
+        return low, high
 
     @cached_property
-    def _away(self) -> Floats:
+    def _starts(self) -> Integers:
+        return np.flatnonzero(np.diff(self.cell, prepend=-1))
+
+    def _sums(self, function: Floats) -> Floats:
+        return np.asarray(np.add.reduceat(self.weights * function, self._starts, axis=-1))
+
+    @cached_property
+    def away(self) -> Floats:
+        """Points less the mean of their cell."""
         return self.points - self.means(self.points)[self.cell]
 
     @cached_property
@@ -77,7 +88,7 @@ class CellValues:
         means = self.means(self.points)
         n_cells = len(means)
         order = np.argsort(means, kind="stable")
-        if n_cells < 2 or not np.diff(means[order]).min() > 0 or not self._away.any():
+        if n_cells < 2 or not np.diff(means[order]).min() > 0 or not self.away.any():
             return np.zeros((n_cells, n_cells))
         slopes = np.empty((n_cells, n_cells))
         slopes[np.ix_(order, order)] = np.gradient(np.eye(n_cells), means[order], axis=0)
@@ -86,17 +97,14 @@ class CellValues:
     @cached_property
     def _shrunk(self) -> Floats:
         """By cell, the most that its variance can be over what noisy counts give, at most 1."""
-        starts = np.flatnonzero(np.diff(self.cell, prepend=-1))
-        low, high = (bound.reduceat(self._away, starts) for bound in (np.minimum, np.maximum))
-        limit, size = -low * high, np.abs(np.add.reduceat(self.weights * self._away**2, starts))
+        low, high = self.limits(self.away)
+        limit, size = -low * high, np.abs(self._sums(self.away**2))
         fractions: Floats = np.divide(limit, size, out=np.ones_like(limit), where=size > limit)
         return fractions
 
     def effective(self, function: Floats) -> Floats:
         """Return the values f* by cell of a function by point, the last axis."""
-        starts = np.flatnonzero(np.diff(self.cell, prepend=-1))
-        covariances = np.add.reduceat(self.weights * self._away * function, starts, axis=-1)
-        return np.asarray(self.means(function) + covariances @ self.slopes)
+        return np.asarray(self.means(function) + self._sums(self.away * function) @ self.slopes)
 
     @cached_property
     def two_points(self) -> tuple[tuple[Floats, Floats], Floats]:
@@ -113,7 +121,7 @@ class CellValues:
         Shapes (2 cells,) and (2 cells, cells); of cells with one point each these.
         """
         means = self.means(self.points)
-        if not self._away.any():
+        if not self.away.any():
             return means, np.eye(len(means))
         points, fraction = self.two_points
         away, weights = np.stack(points) - means, np.stack([fraction, 1 - fraction])
@@ -126,7 +134,7 @@ class CellValues:
         `function`, shape (points,), and `sums`, shape (cells, k); shape (counts, k).
         """
         changes = self.slopes @ sums
-        along = function[:, None] * (sums[self.cell] + self._away[:, None] * changes[self.cell])
+        along = function[:, None] * (sums[self.cell] + self.away[:, None] * changes[self.cell])
         turned = (self.means(function)[:, None] * changes)[self.cell]
         shifts = self._less_reference(self.points[:, None]) * turned
         return self._by_count(self._less_reference(along) - shifts)
@@ -155,11 +163,10 @@ class CellValues:
 
 def _distances(values: CellValues) -> tuple[Floats, Floats]:
     """Return the distances from the mean of two points with the moments of each cell."""
-    square, cube = (np.maximum(values.means(values._away**2), 0.0), values.means(values._away**3))
+    square, cube = (np.maximum(values.means(values.away**2), 0.0), values.means(values.away**3))
     sd = np.sqrt(square)
     skewness = np.divide(cube, sd**3, out=np.zeros_like(sd), where=sd > 0)
-    starts = np.flatnonzero(np.diff(values.cell, prepend=-1))
-    lowest, highest = (bound.reduceat(values._away, starts) for bound in (np.minimum, np.maximum))
+    lowest, highest = values.limits(values.away)
     low = np.maximum(sd * (skewness - np.sqrt(skewness**2 + 4)) / 2, lowest)
     high = np.divide(square, -low, out=np.zeros_like(sd), where=low < 0)
     return low, np.minimum(high, highest)
@@ -183,14 +190,16 @@ def values_of_histogram(histogram: Histogram) -> CellValues:
     references = np.full(len(points), -1)
     for end in _ends(histogram):
         if is_clear[end.nearest]:
-            rows[[end.nearest, end.nearest + len(histogram.counts)]] -= end.outside / 2
+            outside = histogram.outside[end.nearest]
+            tail_rows = end.beyond.total / end.beyond.distance
+            rows[[end.nearest, end.nearest + len(histogram.counts)]] -= outside / 2
             at = len(points)
             references = np.where(cell == cell[end.nearest], at, references)
             references = np.append(references, [-1, at])
-            points = np.append(points, [end.at, end.tail.at])
+            points = np.append(points, [end.at, end.at + end.side * end.beyond.distance])
             cell = np.append(cell, [cell[end.nearest]] * 2)
-            rows = np.append(rows, [end.outside - end.tail.rows, end.tail.rows])
-            sds = np.append(sds, [0.0, end.tail.sd])
+            rows = np.append(rows, [outside - tail_rows, tail_rows])
+            sds = np.append(sds, [0.0, end.beyond.sd / end.beyond.distance])
             source = np.append(source, source.max() + np.array([1, 2]))
     order = np.argsort(cell, kind="stable")
     position = np.append(np.argsort(order), -1)
@@ -207,40 +216,24 @@ def values_of_histogram(histogram: Histogram) -> CellValues:
     )
 
 
-class _Tail(NamedTuple):
-    """A point with the excess and its square, its rows, and the noise sd of these."""
-
-    at: float
-    rows: float
-    sd: float
-
-
 class _End(NamedTuple):
-    """An end of the range: a number, the occupied cell beside it, and the rows beyond."""
+    """An end of the range: a number, the occupied cell beside it, and what lies beyond."""
 
     at: float
     nearest: int
-    outside: float
-    tail: _Tail
+    side: int
+    beyond: Beyond
 
 
 def _ends(histogram: Histogram) -> list[_End]:
     """Return the ends of the range inside the bounds."""
     edges, counts = histogram.edges, histogram.counts
-    low, high = histogram.range
-    sides = []
+    noise, (low, high) = CellNoise("gaussian", max(histogram.sd, SMALLEST_SD)), histogram.range
+    ends = []
     if low > 0:
-        tail = _tail(-edges[::-1], counts[::-1], histogram.sd, -float(edges[low]))
-        sides.append((low, low, tail._replace(at=-tail.at)))
+        beyond = excess_beyond(-edges[::-1], counts[::-1], noise, -float(edges[low]))
+        ends.append(_End(float(edges[low]), low, -1, beyond))
     if high < len(counts):
-        sides.append((high, high - 1, _tail(edges, counts, histogram.sd, float(edges[high]))))
-    return [
-        _End(float(edges[at]), nearest, float(histogram.outside[nearest]), tail)
-        for at, nearest, tail in sides
-    ]
-
-
-def _tail(edges: Floats, counts: Floats, sd: float, end: float) -> _Tail:
-    beyond = excess_beyond(edges, counts, CellNoise("gaussian", max(sd, SMALLEST_SD)), end)
-    rows, rows_sd = beyond.total / beyond.distance, beyond.sd / beyond.distance
-    return _Tail(end + beyond.distance, rows, rows_sd)
+        beyond = excess_beyond(edges, counts, noise, float(edges[high]))
+        ends.append(_End(float(edges[high]), high - 1, 1, beyond))
+    return ends
