@@ -96,6 +96,17 @@ def test_rows_beyond_the_range_are_read_by_the_tail():
     assert np.sum(np.abs(errors) > 3) < 5
 
 
+def test_points_of_tails_are_within_the_bounds():
+    counts = np.array([0.0, 0, 30, 500, 900, 500, 30, 0, 0])
+    rows = np.array([900.0, 1_100.0])
+    histogram = Histogram(np.arange(-0.5, 9), counts, 15.0, (0, 4, 9), rows, 1.0)
+    values = values_of_histogram(histogram)
+    assert histogram.range == (3, 6)
+    assert len(values.points) == 2 * 9 + 4
+    assert values.points.min() >= 0.0
+    assert values.points.max() <= 8.0
+
+
 def test_noise_alone_has_no_noise_of_values():
     histogram = Histogram(np.arange(5.0), np.array([0.0, 1, 0, 1]), 1.0, (0, 2, 4))
     values = values_of_histogram(histogram)

@@ -204,9 +204,9 @@ def values_of_histogram(histogram: Histogram) -> CellValues:
     order = np.argsort(cell, kind="stable")
     position = np.append(np.argsort(order), -1)
     cell, references = cell[order], position[references[order]]
-    totals = histogram.sums(histogram.weights)
+    totals, inside = histogram.sums(histogram.weights), histogram.step / 2
     return CellValues(
-        points[order],
+        np.clip(points[order], histogram.edges[0] + inside, histogram.edges[-1] - inside),
         cell,
         rows[order] / totals[cell],
         sds[order] / totals[cell],
