@@ -23,8 +23,8 @@ level. Everything runs inside `dp.simulation`.
 - quantiles: how often intervals of quartiles contain those of these rows and of the population,
   100 releases for each shape and budget.
 - mbi: the fit of the independent engine mbi to the same measurements, where it is installed.
-- peers: MST and AIM of dpmm on the same rows of Adult, where the environment variable
-  DPMODELS_DPMM names a Python interpreter that has dpmm.
+- peers: MST and AIM of dpmm on the same rows of Adult and of a simulated mixture, with at most 300
+  seconds each, where the environment variable DPMODELS_DPMM names a Python that has dpmm.
 """
 
 import argparse
@@ -58,6 +58,7 @@ from dpmodels.statistics import Statistic
 
 DATA = Path(os.environ.get("DPMODELS_DATA", "../shared/data"))
 MOST_MARGINS = 400
+PEER_SECONDS = 300
 
 PEER = """
 import sys, time
@@ -420,26 +421,53 @@ def _of_mbi(mbi, both, tree):
 
 
 def run_peers(runs):
+    """Print errors and CPU seconds of both programs, and the ratios of their three-way errors."""
     python = os.environ.get("DPMODELS_DPMM")
     if python is None:
         print("peers: DPMODELS_DPMM is not set")
         return
-    codes, sizes = adult()
+    rng = np.random.default_rng(0)
+    tables = {"Adult": adult(), "mixture": mixture(20_000, rng.integers(2, 16, 10), 6, rng)}
+    cases = [(name, *table, rho) for name, table in tables.items() for rho in (0.02, 0.002)]
+    ours = [_ours(*case) for case in cases]
+    for kind in ("mst", "aim"):
+        for (name, *table), error in zip(cases, ours, strict=True):
+            _peer(python, kind, name, table, error)
+
+
+def _ours(name, codes, sizes, rho):
+    start = time.process_time()
+    with dp.simulation(seed=0):
+        both, tree = released(codes, sizes, rho)
+        rows = sample(fit_model(both, tree), len(codes), source())
+    seconds, found = time.process_time() - start, errors(codes, rows, sizes)
+    line(f"{name}, rho {rho:g}: dpmodels", found, f"{seconds:7.1f} s CPU")
+    return found[2]
+
+
+def _peer(python, kind, name, table, ours):
+    codes, sizes, rho = table
+    name = f"{name}, rho {rho:g}"
     with tempfile.TemporaryDirectory() as folder:
         path, target = Path(folder) / "rows.csv", Path(folder) / "synthetic.csv"
         names = [f"v{i}" for i in range(len(sizes))]
         pd.DataFrame(codes, columns=names).to_csv(path, index=False)
-        for kind in ("mst", "aim"):
-            for rho in (0.02, 0.002):
-                words = [python, "-c", PEER, str(path), kind, str(rho), str(target)]
-                answer = subprocess.run(words, capture_output=True, text=True, check=False)
-                if answer.returncode:
-                    print(f"{kind} of dpmm, rho {rho:g}: {answer.stderr.strip().splitlines()[-1]}")
-                    continue
-                other = pd.read_csv(target)[names].fillna(0).to_numpy(np.int64)
-                found = errors(codes, np.clip(other, 0, np.array(sizes) - 1), sizes)
-                seconds = float(answer.stdout.split()[-1])
-                line(f"{kind} of dpmm, rho {rho:g}", found, f"{seconds:6.1f} s CPU")
+        call = [python, "-c", PEER, str(path), kind, str(rho), str(target)]
+        try:
+            answer = subprocess.run(
+                call, capture_output=True, text=True, check=False, timeout=PEER_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            print(f"{name}: {kind} of dpmm gave no answer in {PEER_SECONDS} s", flush=True)
+            return
+        if answer.returncode:
+            print(f"{name}: {kind} of dpmm: {answer.stderr.strip().splitlines()[-1]}", flush=True)
+            return
+        other = pd.read_csv(target)[names].fillna(0).to_numpy(np.int64)
+    found = errors(codes, np.clip(other, 0, np.array(sizes) - 1), sizes)
+    seconds = float(answer.stdout.split()[-1])
+    ratio = f"{seconds:7.1f} s CPU, ours over theirs {ours / found[2]:.2f}"
+    line(f"{name}: {kind}", found, ratio)
 
 
 PARTS = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -17,10 +17,12 @@ from dpmodels.errors import ArgumentError, FormulaError, did_you_mean, quoted, s
 from dpmodels.formula.coding import Factor, checked_codebook
 from dpmodels.formula.expression import as_category, check_removed, compile_factor
 from dpmodels.formula.fine_cells import SIZES, fine_edges, in_cells
+from dpmodels.formula.functions import by_whole_numbers
 from dpmodels.formula.parse import ParsedFormula, parsed_formula, quote, variables_in
 from dpmodels.formula.tally import MAX_CELLS, Margins, binned
 from dpmodels.formula.values import Category, Column, Real, Varying
 from dpmodels.postprocess.graphical.histograms import Histogram
+from dpmodels.postprocess.graphical.values import CellValues, values_of_histogram, values_of_levels
 from dpmodels.typing import Floats
 
 # Levels of one column whose pairs are counted, and fine cells of all tables: choices.
@@ -40,21 +42,18 @@ class CutColumn:
     histogram: Histogram | None = None  # These counts, once they are
 
     @cached_property
-    def values(self) -> Floats:
-        """What a formula reads at each level, nan at the last, that of missing values.
-
-        A number is the released mean of its cell, or its middle; a category the position of its
-        level.
-        """
-        return np.append(self.means(lambda values: values), np.nan)
-
-    def means(self, function: Callable[[Floats], Floats]) -> Floats:
-        """Return the released means of a function by level; of a middle or a position itself."""
+    def cells(self) -> CellValues:
+        """What a number is within its cells: released, or its middle; a category its position."""
         if self.histogram is not None:
-            return self.histogram.means(function(self.histogram.points))
+            return values_of_histogram(self.histogram)
         edges = np.array(self.edges)
         levels = (edges[:-1] + edges[1:]) / 2 if self.edges else np.arange(len(self.levels))
-        return function(levels.astype(np.float64))
+        return values_of_levels(levels.astype(np.float64))
+
+    @cached_property
+    def values(self) -> Floats:
+        """The mean at each level, nan at the last, that of missing values."""
+        return np.append(self.cells.means(self.cells.points), np.nan)
 
     @property
     def counted(self) -> Category:
@@ -73,7 +72,8 @@ class CutColumn:
         assert self.number is not None
         fine = np.array(self.fine)
         edges = tuple(fine[list(ends)].tolist())
-        histogram = Histogram(fine, (fine[:-1] + fine[1:]) / 2, counts, sd, ends)
+        step = 1.0 if by_whole_numbers(self.number) else 0.0
+        histogram = Histogram(fine, counts, sd, ends, step=step)
         category = self.category if self.is_declared else in_cells(self.number, edges)
         return replace(self, category=category, edges=edges, histogram=histogram)
 

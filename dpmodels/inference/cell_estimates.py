@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpmodels.errors import NotAvailable
+from dpmodels.inference.cell_values import CELLS, Nodes
 from dpmodels.inference.links import Link
 from dpmodels.inference.ratios import DETECTION_SDS
-from dpmodels.inference.released_cells import ReleasedCells, noise_of
+from dpmodels.inference.released_cells import ReleasedCells, noise_of, sampled
+from dpmodels.postprocess.graphical.histograms import Histogram
 from dpmodels.postprocess.graphical.measurements import Residuals
+from dpmodels.postprocess.graphical.values import CellValues
 from dpmodels.postprocess.residuals import Term
 from dpmodels.typing import Floats
 
@@ -72,38 +76,37 @@ def regression(
     columns: Floats,
     response: Floats,
     link: Link,
+    nodes: Nodes = CELLS,
     by_values: Callable[[Floats], Floats] | None = None,
 ) -> CellLaw:
-    """Estimate a generalised linear model by its score equations; cells with nan do not count.
+    """Estimate a generalised linear model by its score equations; points with nan do not count.
 
-    Columns whose sum of squares is not distinguished from 0 are left out: nan. From coefficients
-    `by_values` gives the covariance of the scores by the noise in the values of cells.
+    `columns` and `response` are by point of `nodes`. Columns whose sum of squares is not
+    distinguished from 0 are left out: nan. From coefficients `by_values` gives the covariance of
+    the scores by the noise in the values of cells.
     """
     is_complete = np.isfinite(response) & np.isfinite(columns).all(axis=1)
     design = np.where(is_complete[:, None], np.nan_to_num(columns), 0.0)
-    squares = design**2
+    squares = nodes.gathered(design**2)
     noise_sds = np.sqrt(np.diagonal(table.noise(squares)))
     is_detected = table.corrected @ squares > DETECTION_SDS * noise_sds
     design = design[:, is_detected]
     y = np.where(is_complete, np.nan_to_num(response), 0.0)
-    params = np.zeros(design.shape[1])
-    for counts in (table.model.ravel(), table.corrected):
+    params, model = np.zeros(design.shape[1]), nodes.spread(table.model.ravel())
+    for counts in (model, nodes.spread(table.corrected)):
         params, inverse = _solved(np.where(is_complete, counts, 0.0), design, y, link, params)
     eta = design @ params
     scores = design * (y - link.mean(eta))[:, None]
-    noise = table.noise(scores)
+    noise = table.noise(nodes.gathered(scores))
     if by_values is not None:
         coefficients = np.zeros(len(is_detected))
         coefficients[is_detected] = params
         added = np.broadcast_to(by_values(coefficients), (len(is_detected),) * 2)
         noise = noise + added[np.ix_(is_detected, is_detected)]
-    law = CellLaw(
-        params,
-        inverse @ noise @ inverse.T,
-        inverse @ table.sampling(scores) @ inverse.T,
-    )
+    meat = sampled(scores, np.maximum(model, 0.0), table.effect)
+    law = CellLaw(params, inverse @ noise @ inverse.T, inverse @ meat @ inverse.T)
     curve = np.where(is_complete[:, None], link.slope(eta)[:, None] * (design @ inverse) ** 2, 0.0)
-    return with_hidden(identified(law, inverse, table.noise(curve)), is_detected)
+    return with_hidden(identified(law, inverse, table.noise(nodes.gathered(curve))), is_detected)
 
 
 def _solved(
@@ -125,10 +128,17 @@ def _solved(
 
 @dataclass(frozen=True)
 class Scores:
-    """A column of a regression that reads one variable: its value at each level."""
+    """A column of a regression that reads one variable: its value at each point of the cells."""
 
     variable: int
-    values: Floats  # shape (levels,), with that of missing values
+    cells: CellValues
+    points: Floats
+    missing: float  # Its value at the level of missing values
+
+    @cached_property
+    def values(self) -> Floats:
+        """The values by level that products with other columns have."""
+        return np.append(self.cells.effective(self.points), self.missing)
 
 
 def pair_regression(
@@ -142,7 +152,8 @@ def pair_regression(
     unbiased and their noise is known. Returns the estimate without its sampling variance, the
     inverse of the information, and what :func:`identified` needs.
     """
-    constant = Scores(columns[0].variable, np.ones_like(columns[0].values))
+    first = columns[0]
+    constant = Scores(first.variable, first.cells, np.ones_like(first.points), 1.0)
     parts = [constant, *columns] if intercept else list(columns)
     products = np.array(
         [[_sum(released, left, right) for right in parts] for left in parts], dtype=np.float64
@@ -156,10 +167,39 @@ def pair_regression(
     size = len(params)
     residual = np.repeat(np.append(-params, 1.0)[:, None], size, axis=1)
     noise = noise_of(_products(parts, np.eye(size + 1, size), residual), released)
+    noise = noise + _noise_of_values(released, parts, np.append(-params, 1.0))
     curve = np.vstack([inverse, np.zeros(size)])
     spread = noise_of(_products(parts, curve, curve), released)
     law = CellLaw(params, inverse @ noise @ inverse.T, np.zeros_like(inverse))
     return law, inverse, spread
+
+
+def _noise_of_values(released: Residuals, parts: Sequence[Scores], residual: Floats) -> Floats:
+    """Return the covariance of ``Σ z_j Σ_a residual_a z_a``, all j but the last, by cell values."""
+    size, total = len(parts) - 1, np.zeros((len(parts) - 1,) * 2)
+    for variable in {part.variable for part in parts if part.cells.noise.any()}:
+        inside = [k for k, part in enumerate(parts) if part.variable == variable]
+        cells = parts[inside[0]].cells
+        sums = np.zeros((len(cells.rows), len(parts)))
+        for k, part in enumerate(parts):
+            if part.variable != variable:
+                sums[:, k] = _sums_by_level(released, variable, part)[:-1]
+        of_residual = residual[inside] @ np.array([parts[k].points for k in inside])
+        changes = cells.by_noise(of_residual, sums[:, :size])
+        outside = (sums @ residual)[:, None]
+        for k in inside:
+            if k < size:
+                points = parts[k].points
+                inner = cells.by_inner_noise((points * of_residual)[:, None])
+                changes[:, [k]] += cells.by_noise(points, outside) + inner
+        total = total + changes.T @ changes
+    return np.asarray(total)
+
+
+def _sums_by_level(released: Residuals, variable: int, part: Scores) -> Floats:
+    """Return the released sums of a column by level of another variable."""
+    table = released.table((min(variable, part.variable), max(variable, part.variable)))
+    return np.asarray((table if variable < part.variable else table.T) @ part.values)
 
 
 def identified(law: CellLaw, inverse: Floats, spread: Floats) -> CellLaw:
@@ -175,12 +215,10 @@ def identified(law: CellLaw, inverse: Floats, spread: Floats) -> CellLaw:
 
 def are_detected(released: Residuals, columns: Sequence[Scores]) -> NDArray[np.bool_]:
     """Return which columns have a sum of squares that is distinguished from 0."""
-    sds = (
-        math.sqrt(noise_of({(column.variable,): column.values[:, None] ** 2}, released)[0, 0])
-        for column in columns
-    )
-    squares = [_sum(released, column, column) for column in columns]
-    return np.array([square > DETECTION_SDS * sd for square, sd in zip(squares, sds, strict=True)])
+    squares = [_product(column, column) for column in columns]
+    sds = [math.sqrt(noise_of({term: square[:, None]}, released)[0, 0]) for term, square in squares]
+    sums = [float(square @ released.table(term)) for term, square in squares]
+    return np.array([total > DETECTION_SDS * sd for total, sd in zip(sums, sds, strict=True)])
 
 
 def _sum(released: Residuals, left: Scores, right: Scores) -> float:
@@ -203,7 +241,8 @@ def _products(parts: Sequence[Scores], left: Floats, right: Floats) -> dict[Term
 def _product(left: Scores, right: Scores) -> tuple[Term, Floats]:
     """Return a term of one variable or two, and the product of two columns by level."""
     if left.variable == right.variable:
-        return (left.variable,), left.values * right.values
+        means = left.cells.means(left.points * right.points)
+        return (left.variable,), np.append(means, left.missing * right.missing)
     first, second = sorted((left, right), key=lambda scores: scores.variable)
     return (first.variable, second.variable), np.multiply.outer(first.values, second.values)
 
@@ -263,3 +302,29 @@ def distribution(table: ReleasedCells, edges: Floats, above: Floats, below: Floa
     variances = (np.diagonal(law.noise), np.diagonal(law.noise + law.sampling))
     noise_sd, full_sd = (np.concatenate([[0.0], np.sqrt(one), [0.0]]) for one in variances)
     return Distribution(edges, np.concatenate([[0.0], law.params, [1.0]]), noise_sd, full_sd)
+
+
+def refined(coarse: Distribution, histogram: Histogram) -> Distribution:
+    """Return a distribution at the edges of fine cells, by their rows within each coarse cell.
+
+    What is within a coarse cell is taken as the same in all groups.
+    """
+    cell, weights = histogram.cell, histogram.positive
+    below = np.cumsum(weights) - weights
+    fraction = (below - below[list(histogram.ends[:-1])][cell]) / histogram.sums(weights)[cell]
+    rows_between = np.diff(coarse.values)[cell]
+    slope = histogram.noise_slopes
+    squares = slope**2
+    before = np.cumsum(squares) - squares
+    before = np.maximum(before - before[list(histogram.ends[:-1])][cell], 0.0)
+    total = histogram.sums(squares)[cell]
+    variance = (1 - fraction) ** 2 * before + fraction**2 * np.maximum(total - before, 0.0)
+
+    def between(values: Floats) -> Floats:
+        return values[:-1][cell] * (1 - fraction) + values[1:][cell] * fraction
+
+    noise_sd, full_sd = (
+        np.append(np.sqrt(between(sd) ** 2 + rows_between**2 * variance), 0.0)
+        for sd in (coarse.noise_sd, coarse.full_sd)
+    )
+    return Distribution(histogram.edges, np.append(between(coarse.values), 1.0), noise_sd, full_sd)

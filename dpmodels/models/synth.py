@@ -85,9 +85,10 @@ def dp_synth(
     Notes
     -----
     Where numbers have more values than cells, counts of their fine cells are released first, by 5 %
-    of the budget times the square root of how many such columns there are, 20 % at most. A number
-    is read as the released mean of its cell, limited to the range in which the counts are clear of
-    the noise. What follows the release costs nothing: the model, rows of it and estimates.
+    of the budget times the square root of how many such columns there are, 20 % at most. They say
+    how numbers lie within their cells; what is beyond the range in which they are clear of the
+    noise is estimated from the tail before it, with its error. What follows the release costs
+    nothing: the model, rows of it and estimates.
 
     Missing and unlisted values are a level of their own. Columns of 500 levels at most; the table
     of the columns that a clique of the graph joins has 20,000 cells at most.

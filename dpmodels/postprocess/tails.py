@@ -19,6 +19,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.released import HeldIn
@@ -89,6 +90,28 @@ def excess_above(edges: Floats, counts: Floats, noise: CellNoise, end: float) ->
     return Excess(total, mean, mean_sd, max(square, 0.0))
 
 
+class Beyond(NamedTuple):
+    """What values exceed the end of a range by in all, its sd, and sums of squares over sums."""
+
+    total: float
+    sd: float
+    distance: float
+
+
+def excess_beyond(edges: Floats, counts: Floats, noise: CellNoise, end: float) -> Beyond:
+    """Estimate what values exceed the end of a range by, beyond which noise hides all rows.
+
+    Posterior medians: means rest on the longest tails.
+    """
+    tail = _tail(edges, counts, noise, end, of=np.where(edges[:-1] < end, counts, 0.0))
+    totals = tail.numbers[:, None] * tail.first
+    distances = tail.second / np.maximum(tail.first, np.finfo(float).tiny)
+    total = _quantile(totals, tail.weights, 0.5)
+    sd = (_quantile(totals, tail.weights) - total) / float(ndtri(QUANTILE))
+    distance = _quantile(np.broadcast_to(distances, totals.shape), tail.weights, 0.5)
+    return Beyond(total, sd, max(distance, float(edges[edges > end][0]) - end))
+
+
 class _Tail(NamedTuple):
     """Numbers of rows beyond the threshold, shape (n,), and moments and weights of laws."""
 
@@ -138,10 +161,18 @@ def _shape_before(edges: Floats, counts: Floats, noise: CellNoise, end: float) -
 
 
 def _tail(
-    edges: Floats, counts: Floats, noise: CellNoise, end: float, shapes: Floats = SHAPES
+    edges: Floats,
+    counts: Floats,
+    noise: CellNoise,
+    end: float,
+    shapes: Floats = SHAPES,
+    of: Floats | None = None,
 ) -> _Tail:
-    """Weigh laws of the values beyond a threshold by the released counts."""
-    beyond = np.cumsum(counts[::-1])[::-1]
+    """Weigh laws of the values beyond a threshold by the released counts.
+
+    The threshold is one that enough rows exceed by the counts `of`, as those by default.
+    """
+    beyond = np.cumsum((counts if of is None else of)[::-1])[::-1]
     start = _threshold(edges, beyond, noise, end)
     rows = max(float(beyond[start]), noise.sd)
     distances = edges[start:] - edges[start]
@@ -169,7 +200,7 @@ def _tail(
     return _Tail(numbers, above, first, second, weights)
 
 
-def _quantile(values: Floats, weights: Floats) -> float:
+def _quantile(values: Floats, weights: Floats, prob: float = QUANTILE) -> float:
     order = np.argsort(values, axis=None)
     summed = np.cumsum(weights.ravel()[order])
-    return max(float(values.ravel()[order[np.searchsorted(summed, QUANTILE * summed[-1])]]), 0.0)
+    return max(float(values.ravel()[order[np.searchsorted(summed, prob * summed[-1])]]), 0.0)

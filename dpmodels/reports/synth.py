@@ -30,8 +30,8 @@ USE = Rank.TARGET(
     "Standard errors from rows() are too small; use lm(), glm(), table(), mean() or quantile()."
 )
 CELLS = Rank.DETAIL(
-    "A number is the released mean of its cell, limited to the range that is clear of the noise; "
-    "missing and unlisted values are a separate level.",
+    "Numbers are in cells; estimates allow for what their cells hide, and for tails beyond the "
+    "range that is clear of the noise. Missing and unlisted values are a separate level.",
     "strength: the share of rows that independence of the two columns would misplace.",
 )
 MARGINS = Rank.DETAIL(

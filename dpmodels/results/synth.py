@@ -62,9 +62,10 @@ class SynthResult(Result):
     The model has the released tables of two columns for the edges of its graph; columns without an
     edge are independent given those between them. :meth:`rows` draws from the model. Estimates
     with valid intervals are those of :meth:`lm`, :meth:`glm`, :meth:`table`, :meth:`mean` and
-    :meth:`quantile`, which use the released tables themselves; a number is the released mean of its
-    cell, limited to the range in which its histogram is clear of the noise. Intervals are for
-    numbers so limited: what lies farther out in a tail is not part of them.
+    :meth:`quantile`, which use the released tables themselves, and the fine counts of numbers
+    within their cells. What lies beyond the range in which these are clear of the noise is
+    estimated from the tail before it, and intervals count the error of that. Rows are drawn within
+    the range.
     """
 
     call: DescribedCall
@@ -170,8 +171,8 @@ class SynthResult(Result):
         Parameters
         ----------
         formula : str
-            ``"income ~ age + sex"``: categories by treatment coding, numbers as the means of
-            their cells; a response is corrected for what its cells hide.
+            ``"income ~ age + sex"``: categories by treatment coding, numbers corrected for what
+            their cells hide.
         missing : {"drop"}
             Rows with a missing value in a column of the formula do not count.
 
@@ -201,7 +202,7 @@ class SynthResult(Result):
     def glm(
         self, formula: str, family: str = "binomial", *, missing: str = "drop"
     ) -> SyntheticEstimates:
-        """Fit a logistic or a Poisson regression, as :meth:`lm`.
+        """Fit a logistic or a Poisson regression, as :meth:`lm`, over two points of each cell.
 
         Parameters
         ----------

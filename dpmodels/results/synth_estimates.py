@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from scipy.linalg import block_diag
 from scipy.special import ndtr, ndtri
 
 from dpmodels.arguments import boolean, option
@@ -30,14 +31,14 @@ from dpmodels.inference.cell_estimates import (
     identified,
     pair_regression,
     ratios,
+    refined,
     regression,
     with_hidden,
 )
-from dpmodels.inference.cell_values import corrected_response, noise_by_values, refined
+from dpmodels.inference.cell_values import Nodes
 from dpmodels.inference.links import IDENTITY, OF_FAMILY
 from dpmodels.inference.released_cells import MOST_CELLS, ReleasedCells, sampled
-from dpmodels.postprocess.graphical.histograms import CLEAR_SDS
-from dpmodels.postprocess.graphical.sampling import sample
+from dpmodels.postprocess.graphical.sampling import sample, uniform
 from dpmodels.postprocess.residuals import Term, cells
 from dpmodels.results.base import Tabulated, checked_level, stamp_of
 from dpmodels.results.call import INTERCEPT, TableCall, joined
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 
 # Rows that stand for the model where the table of all columns is too large: a choice.
 DRAWN_ROWS = 100_000
+# Points within the cells of a table, two of a number: a choice.
+MOST_POINTS = 400_000
 # Of the range of a number, the step of derivatives by the values of its cells: a choice.
 STEP = 1e-6
 
@@ -247,6 +250,30 @@ class LevelGrid:
             for i, codes in zip(self.term, self.codes, strict=True)
         }
 
+    def sums_by_level(self, codes: Integers, scores: Floats, n_levels: int) -> Floats:
+        """Return sums of scores over the rows of the model by level of a column, but the missing.
+
+        `codes` are its levels, shape (cells,).
+        """
+        counted = scores * self.table.model.reshape(-1, 1)
+        sums = [np.bincount(codes, score, n_levels + 1)[:-1] for score in counted.T]
+        return np.array(sums, dtype=np.float64).T
+
+    @cached_property
+    def points(self) -> tuple[Mapping[str, Floats], Nodes]:
+        """Values within the cells by name, shape (points,), and the points of the table.
+
+        The points are the cells where they would be too many.
+        """
+        columns = [self.fit.columns[i] for i in self.term]
+        nodes = [column.cells.nodes for column in columns]
+        if math.prod(len(values) + 1 for values, _ in nodes) > MOST_POINTS:
+            nodes = [(column.values[:-1], np.eye(len(column.levels))) for column in columns]
+        grid = np.meshgrid(*(np.append(values, np.nan) for values, _ in nodes), indexing="ij")
+        by_name = {column.name: axis.ravel() for column, axis in zip(columns, grid, strict=True)}
+        alone = np.ones((1, 1))
+        return by_name, Nodes(tuple(block_diag(operator, alone) for _, operator in nodes))
+
     @cached_property
     def assumes(self) -> str:
         """What the model has to be right about for a function of all columns."""
@@ -319,35 +346,28 @@ def _coded(design: Design, columns: Mapping[str, Floats]) -> Floats:
     return out.T
 
 
+def _with_constant(terms: Design, values: Mapping[str, Floats], *, intercept: bool) -> Floats:
+    """Return the coded columns of a model, the constant first."""
+    n_points = len(next(iter(values.values())))
+    coded = _coded(terms, values) if terms.names else np.empty((n_points, 0))
+    return np.insert(coded, 0, 1.0, axis=1) if intercept else coded
+
+
 def _joint(
     grid: LevelGrid, terms: Design, response: Design, sides: TwoSided, family: str
 ) -> CellLaw:
-    def design_of(values: Mapping[str, Floats]) -> Floats:
-        coded = _coded(terms, values) if terms.names else np.empty((grid.codes.shape[1], 0))
-        return np.insert(coded, 0, 1.0, axis=1) if sides.intercept else coded
-
-    link, counts = OF_FAMILY.get(family, IDENTITY), grid.table.model.ravel()
+    link, (points, nodes) = OF_FAMILY.get(family, IDENTITY), grid.points
 
     def by_values(params: Floats) -> Floats:
         def scores(values: Mapping[str, Floats]) -> Floats:
-            x = design_of(values)
+            x = _with_constant(terms, values, intercept=sides.intercept)
             return x * (_coded(response, values)[:, 0] - link.mean(x @ params))[:, None]
 
-        return _value_noise(grid.fit, grid.term, grid.codes, counts, scores)
+        return _value_noise(grid, scores)
 
-    y = _joint_response(grid, response)
-    return regression(grid.table, design_of(grid.columns), y, link, by_values)
-
-
-def _joint_response(grid: LevelGrid, response: Design) -> Floats:
-    """Return the response by cell, corrected where it is a function of one number."""
-    read = {i for block in response.blocks for i in _places_of(grid.fit, block)}
-    place = read.pop()
-    if read or grid.fit.columns[place].histogram is None:
-        return _coded(response, grid.columns)[:, 0]
-    (block,) = response.blocks
-    values = np.append(_by_level(grid.fit, place, block, is_response=True)[0], np.nan)
-    return np.asarray(values[grid.codes[grid.term.index(place)]])
+    design = _with_constant(terms, points, intercept=sides.intercept)
+    y = _coded(response, points)[:, 0]
+    return regression(grid.table, design, y, link, nodes, by_values)
 
 
 def _places_of(fit: SyntheticSource, block: Block) -> set[int]:
@@ -365,68 +385,37 @@ def _scores(fit: SyntheticSource, terms: Design, response: Design) -> list[Score
         read = _places_of(fit, block)
         if len(read) != 1 or fit.has_missing(place := read.pop()):
             return None
-        counts = np.maximum(fit.released.table((place,))[:-1], 0.0)
-        coded = _by_level(fit, place, block, is_response=block in response.blocks)
+        cells = fit.columns[place].cells
+        coded = np.empty((len(block.names), len(cells.points)))
+        block.evaluate({fit.columns[place].name: cells.points}, coded)
         # The level of missing values is no level of these rows: the mean has the least noise.
-        means = coded @ counts / max(counts.sum(), 1.0)
-        scores += [Scores(place, values) for values in np.column_stack([coded, means])]
+        weights = cells.rows[cells.cell] * cells.weights
+        scores += [
+            Scores(place, cells, line, float(line @ weights / weights.sum())) for line in coded
+        ]
     places = sorted({score.variable for score in scores})
     pairs = {(i, j) for i in places for j in places if i < j}
     return scores if pairs <= set(fit.released.tables) and len(scores) > 1 else None
 
 
-def _by_level(fit: SyntheticSource, place: int, block: Block, *, is_response: bool) -> Floats:
-    """Return the columns of a block by level of the one column that it reads, but the missing."""
-    column = fit.columns[place]
-
-    def coded(values: Floats) -> Floats:
-        out = np.empty((len(block.names), len(values)))
-        block.evaluate({column.name: values}, out)
-        return out
-
-    return _corrected(fit, place, coded) if is_response else column.means(coded)
-
-
-def _corrected(fit: SyntheticSource, place: int, function: Callable[[Floats], Floats]) -> Floats:
-    """Return a response by level, corrected for what its cells hide; not that of the missing."""
-    column = fit.columns[place]
-    means, histogram = column.means(function), column.histogram
-    if histogram is None:
-        return means
-    least = max(CLEAR_SDS * math.sqrt(fit.released.cell_variance((place,))), 1.0)
-    rows = np.maximum(fit.released.table((place,))[:-1], least)
-    variances = histogram.variances(function(histogram.points))
-    lines = zip(np.atleast_2d(means), np.atleast_2d(variances), strict=True)
-    return np.array([corrected_response(*line, rows) for line in lines]).reshape(means.shape)
-
-
-def _value_noise(
-    fit: SyntheticSource,
-    term: Term,
-    codes: Integers,
-    counts: Floats,
-    scores: Callable[[Mapping[str, Floats]], Floats],
-) -> Floats:
+def _value_noise(grid: LevelGrid, scores: Callable[[Mapping[str, Floats]], Floats]) -> Floats:
     """Return the covariance of sums of scores by the noise in the values of cells.
 
-    `codes`, shape (columns, cells), are levels, and `scores` a function of the values by column.
+    `scores` is a function of the values by column, shape (cells,).
     """
-    values = {
-        fit.columns[i].name: fit.columns[i].values[of] for i, of in zip(term, codes, strict=True)
-    }
     total: Floats = np.zeros((1, 1))
-    for place, of_column in zip(term, codes, strict=True):
-        column = fit.columns[place]
+    for place, codes in zip(grid.term, grid.codes, strict=True):
+        column = grid.fit.columns[place]
         if column.histogram is None:
             continue
         step = STEP * (column.edges[-1] - column.edges[0])
         above, below = (
-            scores({**values, column.name: values[column.name] + sign * step}) for sign in (1, -1)
+            scores({**grid.columns, column.name: grid.columns[column.name] + sign * step})
+            for sign in (1, -1)
         )
-        moved = counts[:, None] * np.nan_to_num(above - below) / (2 * step)
-        size = len(column.levels) + 1
-        slopes = np.array([np.bincount(of_column, one, size)[:-1] for one in moved.T]).T
-        total = total + noise_by_values(column.histogram, slopes)
+        slopes = np.nan_to_num(above - below) / (2 * step)
+        changes = column.cells.by_means(grid.sums_by_level(codes, slopes, len(column.levels)))
+        total = total + changes.T @ changes
     return total
 
 
@@ -434,32 +423,37 @@ def _pairwise(
     grid: LevelGrid, terms: Design, response: Design, columns: Sequence[Scores], *, intercept: bool
 ) -> CellLaw:
     """Fit by pairs; the meat of the sandwich is that of the model."""
-    fit, term = grid.fit, grid.term
+    fit = grid.fit
     is_detected = are_detected(fit.released, columns)
     if not is_detected[-1] or not is_detected[:-1].any():
         raise NotAvailable(HIDDEN)
+    is_used = np.insert(is_detected[:-1], 0, True) if intercept else is_detected[:-1]
     columns = [one for one, is_used in zip(columns, is_detected, strict=True) if is_used]
     law, inverse, spread = pair_regression(fit.released, columns, intercept)
-    if cells(term, fit.sizes) <= MOST_CELLS:
-        codes, counts = grid.codes, grid.table.model.ravel()
+    if cells(grid.term, fit.sizes) <= MOST_CELLS:
+        points, nodes = grid.points
+        counts = np.maximum(nodes.spread(grid.table.model.ravel()), 0.0)
     else:
-        drawn = sample(fit.model, DRAWN_ROWS, fit.random_words("meat", 0))
-        codes = drawn[:, list(term)].T
+        points = _drawn(fit, grid.term)
         counts = np.full(DRAWN_ROWS, fit.model.n_rows / DRAWN_ROWS)
-    coded = np.column_stack([one.values[codes[term.index(one.variable)]] for one in columns])
-    design = np.insert(coded[:, :-1], 0, 1.0, axis=1) if intercept else coded[:, :-1]
-    scores = design * (coded[:, -1] - design @ law.params)[:, None]
-    meat = sampled(scores, counts, fit.release.adjacency.design_effect)
+    design = _with_constant(terms, points, intercept=intercept)[:, is_used]
+    scores = design * (_coded(response, points)[:, 0] - design @ law.params)[:, None]
+    meat = sampled(np.nan_to_num(scores), counts, fit.release.adjacency.design_effect)
+    law = identified(replace(law, sampling=inverse @ meat @ inverse.T), inverse, spread)
+    return with_hidden(law, is_used)
 
-    def by_values(values: Mapping[str, Floats]) -> Floats:
-        x = _coded(terms, values)[:, is_detected[:-1]]
-        x = np.insert(x, 0, 1.0, axis=1) if intercept else x
-        return x * (_coded(response, values)[:, 0] - x @ law.params)[:, None]
 
-    noise = law.noise + inverse @ _value_noise(fit, term, codes, counts, by_values) @ inverse.T
-    law = replace(law, noise=noise, sampling=inverse @ meat @ inverse.T)
-    law = identified(law, inverse, spread)
-    return with_hidden(law, np.insert(is_detected[:-1], 0, True) if intercept else is_detected[:-1])
+def _drawn(fit: SyntheticSource, term: Term) -> Mapping[str, Floats]:
+    """Return values of columns of rows drawn from the model."""
+    entropy = fit.random_words("meat", 0)
+    codes = sample(fit.model, DRAWN_ROWS, entropy)
+    values = {}
+    for i in term:
+        (low, high), fraction = fit.columns[i].cells.two_points
+        of = np.minimum(codes[:, i], len(low) - 1)
+        numbers = np.where(uniform(DRAWN_ROWS, entropy) < fraction[of], low[of], high[of])
+        values[fit.columns[i].name] = np.where(of == codes[:, i], numbers, np.nan)
+    return values
 
 
 # Shares, means and quantiles.
@@ -493,18 +487,24 @@ def means(fit: SyntheticSource, formula: str) -> SyntheticEstimates:
     group, n_groups, _ = _groups(grid, places, np.isfinite(y))
     below = _indicators(group, n_groups)
     law = ratios(grid.table, below * np.nan_to_num(y)[:, None], below)
-    totals = grid.table.model.ravel() @ below
-
-    def by_values(values: Mapping[str, Floats]) -> Floats:
-        return below * np.asarray(at_level.evaluate(values))[:, None] / np.maximum(totals, 1.0)
-
-    counts = grid.table.model.ravel()
-    law = replace(
-        law, noise=law.noise + _value_noise(fit, grid.term, grid.codes, counts, by_values)
-    )
+    law = replace(law, noise=law.noise + _noise_of_means(grid, below, number, at_level))
     title, text = f"Means of {number.code}", " ".join(formula.split())
     ends = (number.lower, number.upper)
     return SyntheticEstimates(fit, title, text, _index(fit, places), law, grid.assumes, ends)
+
+
+def _noise_of_means(grid: LevelGrid, below: Floats, number: Real, at_level: Real) -> Floats:
+    """Return the covariance of means by the noise in the values of cells; `below` are groups."""
+    fraction = below / np.maximum(grid.table.model.ravel() @ below, 1.0)
+    read = on_levels(number, grid.fit.columns)[1]
+    if len(read) > 1:
+        return _value_noise(grid, lambda x: fraction * np.asarray(at_level.evaluate(x))[:, None])
+    column = grid.fit.columns[read[0]]
+    codes = grid.codes[grid.term.index(read[0])]
+    sums = grid.sums_by_level(codes, fraction, len(column.levels))
+    values = np.asarray(at_level.evaluate({column.name: column.cells.points}))
+    changes = column.cells.by_noise(values, sums)
+    return np.asarray(changes.T @ changes)
 
 
 def quantiles(
@@ -566,9 +566,10 @@ def _measured(
     assert isinstance(at_level, Real)
     y = np.asarray(at_level.evaluate(grid.columns))
     if len(read) == 1:
-        name, evaluate = fit.columns[read[0]].name, at_level.evaluate
-        levels = _corrected(fit, read[0], lambda x: np.asarray(evaluate({name: x})))
-        y = np.append(levels, np.nan)[grid.codes[grid.term.index(read[0])]]
+        column = fit.columns[read[0]]
+        values = np.asarray(at_level.evaluate({column.name: column.cells.points}))
+        levels = np.append(column.cells.effective(values), np.nan)
+        y = levels[grid.codes[grid.term.index(read[0])]]
     return grid, y, places, number, at_level
 
 

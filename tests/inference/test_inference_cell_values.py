@@ -1,42 +1,23 @@
-"""Responses corrected for their cells, and distributions within cells."""
+"""Points within the cells of a table, and distributions within cells."""
 
 import numpy as np
-import pytest
 
-from dpmodels.inference.cell_estimates import Distribution
-from dpmodels.inference.cell_values import corrected_response, noise_by_values, refined
+from dpmodels.inference.cell_estimates import Distribution, refined
+from dpmodels.inference.cell_values import CELLS, Nodes
 from dpmodels.postprocess.graphical.histograms import Histogram
 
 
-def in_cells(y, n_cells):
-    cell = np.digitize(y, np.quantile(y, np.arange(1, n_cells) / n_cells))
-    rows = np.bincount(cell).astype(float)
-    means = np.bincount(cell, y) / rows
-    variances = np.bincount(cell, (y - means[cell]) ** 2) / rows
-    return cell, means, variances, rows
-
-
-@pytest.mark.expensive
-def test_a_corrected_response_has_the_slope_of_the_rows_and_cell_means_a_smaller_one():
-    rng = np.random.default_rng(1)
-    x = rng.normal(size=400_000)
-    y = x + rng.normal(size=len(x))
-    cell, means, variances, rows = in_cells(y, 5)
-    corrected = corrected_response(means, variances, rows)
-    slopes = [np.polyfit(x, values[cell], 1)[0] for values in (means, corrected)]
-    assert slopes[0] < 0.92
-    assert abs(slopes[1] - 1) < 0.02
-    assert abs(corrected @ rows - means @ rows) < 1e-6 * len(x)
-
-
-def test_no_variance_within_cells_leaves_the_means():
-    means = np.array([0.0, 1.0, 5.0])
-    assert corrected_response(means, np.zeros(3), np.ones(3)) is means
+def test_sums_over_points_are_those_of_gathered_scores_over_cells():
+    rng = np.random.default_rng(2)
+    nodes = Nodes((rng.normal(size=(6, 3)), np.eye(2), rng.normal(size=(4, 2))))
+    counts, scores = rng.normal(size=12), rng.normal(size=(48, 5))
+    by_point = nodes.spread(counts) @ scores
+    np.testing.assert_allclose(by_point, counts @ nodes.gathered(scores))
+    assert CELLS.spread(counts) is counts
 
 
 def histogram_of(counts, ends):
-    edges = np.arange(len(counts) + 1.0)
-    return Histogram(edges, edges[:-1] + 0.5, np.array(counts, dtype=float), 1.0, ends)
+    return Histogram(np.arange(len(counts) + 1.0), np.array(counts, dtype=float), 1.0, ends)
 
 
 def test_a_distribution_within_cells_follows_the_histogram():
@@ -53,8 +34,3 @@ def test_quantiles_of_whole_numbers_are_whole_numbers():
     values = Distribution(np.array([-0.5, 0.5, 1.5]), np.array([0, 0.7, 1]), *np.zeros((2, 3)), 1.0)
     assert values.quantile(0.69) == 0.0
     assert values.interval(0.9, 0.95, full=True) == (1.0, 1.0)
-
-
-def test_values_of_hidden_cells_have_no_noise():
-    assert not noise_by_values(histogram_of([0, 1, 0, 1], (0, 2, 4)), np.ones((2, 1))).any()
-    assert noise_by_values(histogram_of([90, 90, 90, 90], (0, 2, 4)), np.ones((2, 1))) > 0

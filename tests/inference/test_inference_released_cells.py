@@ -17,6 +17,7 @@ from dpmodels.inference.cell_estimates import (
 from dpmodels.inference.links import IDENTITY, LOGIT
 from dpmodels.inference.released_cells import ReleasedCells, noise_of, sampled
 from dpmodels.postprocess.graphical.measurements import Residuals, centred_table
+from dpmodels.postprocess.graphical.values import values_of_levels
 from dpmodels.postprocess.residuals import components, summed
 
 SIZES = (4, 3, 3)
@@ -77,8 +78,8 @@ def weighted(counts):
 
 
 def scores():
-    values = [np.append(np.arange(size - 1.0), 0.7) for size in SIZES]
-    return [Scores(i, values[i]) for i in TERM]
+    cells = [values_of_levels(np.arange(size - 1.0)) for size in SIZES]
+    return [Scores(i, cells[i], cells[i].points, 0.7) for i in TERM]
 
 
 def test_least_squares_of_pairs_are_those_of_the_rows():

@@ -328,9 +328,7 @@ def test_which_rows_of_a_group_get_a_level_is_random():
 def test_numbers_are_in_their_cells_and_follow_the_histogram():
     edges, fine = np.array([0.0, 10.0, 30.0]), np.array([0.0, 5.0, 10.0, 20.0, 30.0])
     codes = np.repeat([0, 1, 2], [400, 300, 10])
-    histogram = Histogram(
-        fine, (fine[:-1] + fine[1:]) / 2, np.array([30.0, 10, -5, -1]), 1.0, (0, 2, 4)
-    )
+    histogram = Histogram(fine, np.array([30.0, 10, -5, -1]), 1.0, (0, 2, 4))
     numbers = within(codes, edges, seeded(4), histogram)
     assert np.isnan(numbers[700:]).all()
     counts = np.histogram(numbers[:700], fine)[0]

@@ -1,10 +1,4 @@
-"""Cells of numbers from noisy fine histograms: where they end, and what values they have.
-
-*Theorem.* Let the counts c_k of the fine cells of one coarse cell have independent noise of the
-variance s², ``C = Σ c_k``, f_k numbers, and ``v = Σ c_k f_k/C``. To first order the noise of v has
-the variance ``s² Σ (f_k − v)²/C²``, and values of different coarse cells are independent. *Proof.*
-``∂v/∂c_k = (f_k − v)/C``, and coarse cells have no fine cell in common.
-"""
+"""Cells of numbers from noisy fine histograms: where they end, and the rows in them."""
 
 from __future__ import annotations
 
@@ -130,8 +124,6 @@ class Histogram:
     ----------
     edges : ndarray, shape (fine cells + 1,)
         Of the fine cells.
-    points : ndarray, shape (fine cells,)
-        What a number in a fine cell is read as.
     counts : ndarray, shape (fine cells,)
         Noisy numbers of rows.
     sd : float
@@ -141,14 +133,29 @@ class Histogram:
     rows : ndarray or None, shape (coarse cells,)
         Released rows of the coarse cells. Those that are not in occupied fine cells are read as in
         the nearest of these.
+    step : float
+        Between values; 0 of real numbers.
     """
 
     edges: Floats
-    points: Floats
     counts: Floats
     sd: float
     ends: tuple[int, ...]
     rows: Floats | None = None
+    step: float = 0.0
+
+    @cached_property
+    def points(self) -> tuple[Floats, Floats]:
+        """Two points in each fine cell, for rows whose density is a line through its neighbours."""
+        widths, middles = np.diff(self.edges), (self.edges[:-1] + self.edges[1:]) / 2
+        rows = np.where(self.is_occupied, np.maximum(self.counts, 0.0), 0.0)
+        slopes = np.gradient(rows / widths, middles) if len(middles) > 1 else np.zeros(1)
+        variances = np.maximum(widths**2 - self.step**2, 0.0) / 12
+        # Of a density that is 0 at one end of a cell, a sixth of its width.
+        away = variances * slopes * widths / np.maximum(rows, max(self.sd, SMALLEST_SD))
+        away = np.clip(away, -2 * variances / widths, 2 * variances / widths)
+        apart = np.sqrt(variances - away**2)
+        return middles + away - apart, middles + away + apart
 
     @cached_property
     def cell(self) -> Integers:
@@ -160,43 +167,37 @@ class Histogram:
         """By coarse cell, whether noise hides its rows."""
         sd = max(self.sd, SMALLEST_SD)
         counts = np.split(self.counts, self.ends[1:-1])
-        inside = np.split(self._is_occupied, self.ends[1:-1])
+        inside = np.split(self.is_occupied, self.ends[1:-1])
         return np.array([not _clear(of[at], sd) for of, at in zip(counts, inside, strict=True)])
 
     @cached_property
-    def _range(self) -> tuple[int, int]:
+    def range(self) -> tuple[int, int]:
+        """The fine cells beyond which noise hides all rows."""
         return occupied(self.counts, self.sd)
 
     @cached_property
-    def _is_occupied(self) -> NDArray[np.bool_]:
-        positions, (low, high) = np.arange(len(self.counts)), self._range
+    def is_occupied(self) -> NDArray[np.bool_]:
+        """By fine cell, whether it is in the range."""
+        positions, (low, high) = np.arange(len(self.counts)), self.range
         return (positions >= low) & (positions < high)
+
+    @cached_property
+    def outside(self) -> Floats:
+        """By fine cell, the released rows of its coarse cell beyond the range, beside its end."""
+        result = np.zeros(len(self.counts))
+        low, high = self.range
+        if self.rows is not None:
+            beyond = self.rows - self.sums(np.where(self.is_occupied, self.counts, 0.0))
+            ends = [low] * (low > 0) + [high - 1] * (high < len(self.counts))
+            for cell, nearest in {int(self.cell[end]): end for end in ends}.items():
+                result[nearest] = beyond[cell]
+        return result
 
     @cached_property
     def weights(self) -> Floats:
         """Rows by fine cell, 0 far from all rows; the widths where noise hides the coarse cell."""
-        rows = np.where(self._is_occupied, self.counts, 0.0)
-        if self.rows is not None:
-            outside = self.rows - self.sums(rows)
-            for cell, nearest in self._nearest.items():
-                rows[nearest] += outside[cell]
+        rows = np.where(self.is_occupied, self.counts, 0.0) + self.outside
         return np.where(self.is_hidden[self.cell], np.diff(self.edges), rows)
-
-    @cached_property
-    def _nearest(self) -> dict[int, int]:
-        """By coarse cell with fine cells beyond the range, the occupied one that is nearest."""
-        low, high = self._range
-        ends = [low] * (low > 0) + [high - 1] * (high < len(self.counts))
-        return {int(self.cell[end]): end for end in ends}
-
-    @cached_property
-    def references(self) -> Floats:
-        """By fine cell, the number whose place rows take in its coarse cell by more noise."""
-        means = self.means(self.points)
-        if self.rows is not None:
-            for cell, nearest in self._nearest.items():
-                means[cell] = self.points[nearest]
-        return means[self.cell]
 
     @cached_property
     def positive(self) -> Floats:
@@ -207,21 +208,8 @@ class Histogram:
         """Return the sums by coarse cell of numbers by fine cell, the last axis."""
         return np.asarray(np.add.reduceat(values, self.ends[:-1], axis=-1))
 
-    def means(self, values: Floats) -> Floats:
-        """Return the means by coarse cell of a function of the number, by fine cell."""
-        low, high = (
-            one.reduceat(values, self.ends[:-1], axis=-1) for one in (np.minimum, np.maximum)
-        )
-        return np.clip(self.sums(self.weights * values) / self.sums(self.weights), low, high)
-
-    def variances(self, values: Floats) -> Floats:
-        """Return the variances by coarse cell of a function of the number."""
-        away = values - self.means(values)[..., self.cell]
-        squares = self.sums(self.weights * away**2)
-        return np.maximum(squares / self.sums(self.weights), 0.0)
-
     @cached_property
     def noise_slopes(self) -> Floats:
-        """By fine cell, what its noise of one sd adds to the mean of a function, over f_k − v."""
+        """By fine cell, what its noise of one sd adds to the mean of f, over f less the mean."""
         slope = self.sd / self.sums(self.weights)
-        return np.where(self.is_hidden, 0.0, slope)[self.cell] * self._is_occupied
+        return np.where(self.is_hidden, 0.0, slope)[self.cell] * self.is_occupied

@@ -1,0 +1,226 @@
+"""Coverage of 95 % intervals from synthetic tables, over samples of simulated populations.
+
+    python benchmarks/synth_coverage.py [design ...] [--rho .002 .02 .2] [--samples 100] [--rows N]
+
+Every sample has a release of its own, of five to seven columns: numbers in cells that are bought.
+Truths are those of 2,000,000 rows of the population, analysed without cells or limits. Each kind of
+estimate has a line: the coverage of `conf_int()`, and of `noise_int()` for these rows; then, of the
+coefficient that is covered least, its coverage, the median of errors over standard errors, and the
+standard deviation of estimates over the median standard error. Estimates with a flag are apart, as
+are those that are refused or not identified.
+
+- normal: correlated numbers, least squares and a logit on both, a binary column, three groups.
+- counts: skewed counts on a log scale, with bounds ten times too wide.
+- binary: 0/1 columns alone, beside one number.
+- clusters: numbers in two clusters each.
+- lognormal: amounts whose logarithm has a standard deviation of 1, bounds a hundred times wider.
+- zeros: amounts, 60 % of them 0.
+"""
+
+import argparse
+import sys
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+
+import dpmodels as dp
+from dpmodels.errors import NotAvailable
+
+POPULATION = 2_000_000
+
+
+def _yes(rng, log_odds):
+    return np.where(rng.random(len(log_odds)) < 1 / (1 + np.exp(-log_odds)), "yes", "no")
+
+
+def _groups(rng, n):
+    return rng.choice(["a", "b", "c"], n, p=[0.5, 0.3, 0.2])
+
+
+def normal(rng, n):
+    g = _groups(rng, n)
+    u = rng.normal(50, 12, n)
+    v = 0.6 * (u - 50) + rng.normal(30, 10, n) + 4 * (g == "b")
+    y = 20 + 0.5 * u - 0.4 * v + 6 * (g == "c") + rng.normal(0, 10, n)
+    b = _yes(rng, -0.5 + 0.05 * (u - 50) - 0.06 * (v - 30))
+    return {"u": u, "v": v, "y": y, "g": g, "b": b}, (-100, 200)
+
+
+def counts(rng, n):
+    g = _groups(rng, n)
+    u = rng.poisson(np.exp(0.9 + 0.4 * (g == "b") + 0.6 * rng.normal(size=n)))
+    v = rng.poisson(np.exp(0.3 + 0.7 * rng.normal(size=n)) + 0.3 * u)
+    y = rng.poisson(rng.gamma(1.5, (1 + 0.5 * u + 0.5 * v + 2 * (g == "c")) / 1.5))
+    b = _yes(rng, -1 + 0.12 * u + 0.1 * v)
+    return {"u": u, "v": v, "y": y, "g": g, "b": b}, (0, 400)
+
+
+def binary(rng, n):
+    g = _groups(rng, n)
+    u = (rng.random(n) < 0.3 + 0.2 * (g == "b")).astype(int)
+    v = (rng.random(n) < 0.15 + 0.4 * u).astype(int)
+    y = np.clip(30 + 8 * u - 5 * v + 4 * (g == "c") + rng.normal(0, 10, n), 0, 100)
+    b = _yes(rng, -0.7 + 1.2 * u - 0.8 * v)
+    return {"u": u, "v": v, "y": y, "g": g, "b": b}, (0, 100)
+
+
+def clusters(rng, n):
+    of = rng.random(n) < 0.4
+    g = np.where(rng.random(n) < 0.6, np.where(of, "a", "b"), _groups(rng, n))
+    u = np.where(of, 15, 70) + rng.normal(0, 4, n)
+    v = np.where(rng.random(n) < 0.25 + 0.5 * of, 40, 90) + rng.normal(0, 3, n)
+    y = 10 + 0.4 * u + 0.3 * v + 5 * (g == "c") + rng.normal(0, 6, n)
+    b = _yes(rng, -1.5 + 0.03 * u + 0.005 * v)
+    return {"u": u, "v": v, "y": y, "g": g, "b": b}, (-200, 400)
+
+
+def lognormal(rng, n):
+    g = _groups(rng, n)
+    u = np.exp(rng.normal(3, 1, n))
+    v = np.exp(0.4 * np.log(u) + rng.normal(1.5, 0.8, n))
+    y = 5 + 0.3 * u + 0.4 * v + 6 * (g == "c") + rng.gamma(2, 8, n)
+    b = _yes(rng, -1 + 0.015 * u + 0.01 * v)
+    return {"u": u, "v": v, "y": y, "g": g, "b": b}, (0, 100_000)
+
+
+def zeros(rng, n):
+    g = _groups(rng, n)
+    u = np.where(rng.random(n) < 0.6, 0, rng.gamma(2, 20, n))
+    v = np.where(rng.random(n) < 0.4 + 0.2 * (u == 0), 0, rng.gamma(2, 10, n))
+    y = 10 + 0.2 * u + 0.3 * v + 3 * (g == "c") + rng.normal(0, 5, n)
+    b = _yes(rng, -1 + 0.02 * u + 0.02 * v)
+    return {"u": u, "v": v, "y": y, "g": g, "b": b}, (0, 2_000)
+
+
+DESIGNS = {kind.__name__: kind for kind in (normal, counts, binary, clusters, lognormal, zeros)}
+
+
+def columns_of(kind, seed, n):
+    """Return the columns of a sample, two of which carry no information on others."""
+    rng = np.random.default_rng(seed)
+    columns, bounds = DESIGNS[kind](rng, n)
+    columns["r"] = rng.choice(["n", "s"], n)
+    numbers = {name: col for name, col in columns.items() if col.dtype.kind in "if"}
+    limited = {name: np.clip(col, *bounds) for name, col in numbers.items()}
+    return {**columns, **limited}, bounds
+
+
+def book_of(columns, bounds):
+    book = {}
+    for name, column in columns.items():
+        if column.dtype.kind == "f":
+            book[name] = bounds
+        elif column.dtype.kind == "i":
+            book[name] = dp.Integer(*((0, 1) if column.max() == 1 else bounds))
+        else:
+            book[name] = sorted(set(column.tolist()))
+    return dp.codebook(**book)
+
+
+def truths(columns):
+    """Return estimates of rows by kind, as those of the synthetic table."""
+    n, y = len(columns["y"]), columns["y"].astype(float)
+    u, v = (columns[name].astype(float) for name in "uv")
+    groups = [columns["g"] == level for level in "abc"]
+    yes = (columns["b"] == "yes").astype(float)
+    wide = np.column_stack([np.ones(n), groups[1], groups[2], u, v])
+    narrow = np.column_stack([np.ones(n), u, v])
+    cells = [np.mean(group & (yes == level)) for group in groups for level in (0, 1)]
+    return {
+        "ols": np.linalg.solve(wide.T @ wide, wide.T @ y),
+        "ols u ~ y": np.linalg.lstsq(np.column_stack([np.ones(n), y]), u, rcond=None)[0],
+        "logit": logit(narrow, yes),
+        "means": np.array([y[group].mean() for group in groups]),
+        "mean": np.array([u.mean()]),
+        "table": np.array(cells),
+    }
+
+
+def logit(x, y):
+    params = np.zeros(x.shape[1])
+    for _ in range(30):
+        mean = 1 / (1 + np.exp(-(x @ params)))
+        step = np.linalg.solve(x.T @ ((mean * (1 - mean))[:, None] * x), x.T @ (y - mean))
+        params = params + step
+        if np.abs(step).max() < 1e-10:
+            break
+    return params
+
+
+ESTIMATES = {
+    "ols": lambda syn: syn.lm("y ~ u + v + g"),
+    "ols u ~ y": lambda syn: syn.lm("u ~ y"),
+    "logit": lambda syn: syn.glm("b ~ u + v"),
+    "means": lambda syn: syn.mean("y ~ g"),
+    "mean": lambda syn: syn.mean("~ u"),
+    "table": lambda syn: syn.table("~ g + b"),
+}
+
+
+def coverage(kind, rho, n_samples, n_rows):
+    whole, bounds = columns_of(kind, 10**6, POPULATION)
+    book, population = book_of(whole, bounds), truths(whole)
+    lines = {}
+    for seed in range(n_samples):
+        columns, _ = columns_of(kind, seed, n_rows)
+        of_rows = truths(columns)
+        with dp.simulation(seed=seed):
+            rows = pd.DataFrame(columns)
+            syn = dp.dp_synth("~ .", rows, codebook=book, budget=dp.ZCDP(rho))
+        for name, estimate in ESTIMATES.items():
+            try:
+                fit = estimate(syn)
+            except NotAvailable:
+                lines.setdefault(f"{name} (refused)", []).append(None)
+                continue
+            params, sd = fit.params.to_numpy(), fit.bse.to_numpy()
+            inside = [
+                np.where(np.isfinite(params), (ends[:, 0] <= exact) & (exact <= ends[:, 1]), np.nan)
+                for ends, exact in (
+                    (fit.conf_int().to_numpy(), population[name]),
+                    (fit.noise_int().to_numpy(), of_rows[name]),
+                )
+            ]
+            label = f"{name} (flagged)" if fit.assumes else name
+            lines.setdefault(label, []).append((*inside, params - population[name], sd))
+    return lines
+
+
+def report(kind, rho, lines):
+    print(f"{kind}, rho {rho:g}", flush=True)
+    for name, runs in lines.items():
+        if runs[0] is None:
+            print(f"  {name:18s} {len(runs)}")
+            continue
+        full, noise, gaps, sds = (np.array(part, dtype=float) for part in zip(*runs, strict=True))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            bias = np.nanmedian(gaps / sds, axis=0)
+            spread = np.nanstd(gaps, axis=0) / np.nanmedian(sds, axis=0)
+            by_term = np.nanmean(full, axis=0)
+            k = int(np.nanargmin(by_term)) if np.isfinite(by_term).any() else 0
+            shares = (np.nanmean(full), np.nanmean(noise), by_term[k], bias[k], spread[k])
+        n_of = int(np.isfinite(full).all(axis=1).sum())
+        numbers = "  ".join(f"{number:6.3f}" for number in shares)
+        print(f"  {name:18s} {numbers}  term {k}, samples {n_of}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("designs", nargs="*", choices=[*DESIGNS, []], default=[])
+    parser.add_argument("--rho", nargs="*", type=float, default=[0.002, 0.02, 0.2])
+    parser.add_argument("--samples", type=int, default=100)
+    parser.add_argument("--rows", type=int, default=10_000)
+    options = parser.parse_args()
+    print(f"{'':20s} conf    noise   worst   bias    sd")
+    for kind in options.designs or DESIGNS:
+        for rho in options.rho:
+            start = time.process_time()
+            report(kind, rho, coverage(kind, rho, options.samples, options.rows))
+            print(f"  {time.process_time() - start:.0f} s CPU", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,239 @@
+"""What is known of a number within its coarse cells: its values, and how others change with it.
+
+*Theorem.* Let x have the mean s_c in cell c, ``P(b)`` be the probability of cell b, and let ``E[z |
+x]`` be a line within each cell, with the slope ``Σ_b D_cb E[z | b]`` that neighbouring cells have.
+Then ``E[z f(x)] = Σ_b P(b) E[z | b] f*_b`` for every f, with ``f*_b = E[f | b] + Σ_c Cov(x, f | c)
+P(c) D_cb/P(b)``: one set of values f* for every z. *Proof.* Given c, ``E[z f] = E[z] E[f] + Cov(E[z
+| x], f)``.
+
+So sums of products of two numbers are those of their values ``f*`` over the released tables, and
+cells do not shrink slopes. In integrals a number has two points in each cell, with the mean, the
+variance and the third moment of the fine cells (Gauss's rule).
+
+Rows beyond the range that is clear of the noise are read as at its end, but for the tail that
+:func:`dpmodels.postprocess.tails.excess_beyond` estimates: a point with the excess and its square.
+The error of the excess is part of the noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from dpmodels.postprocess.graphical.histograms import CLEAR_SDS, SMALLEST_SD, Histogram
+from dpmodels.postprocess.ranges import CellNoise
+from dpmodels.postprocess.tails import Beyond, excess_beyond
+from dpmodels.typing import Floats, Integers
+
+
+@dataclass(frozen=True, eq=False)
+class CellValues:
+    """Values of a number within coarse cells.
+
+    Attributes
+    ----------
+    points : ndarray, shape (points,)
+        What rows are read as.
+    cell : ndarray, shape (points,)
+        The coarse cell of each point, not decreasing.
+    weights : ndarray, shape (points,)
+        Rows of each point over those of its cell.
+    noise : ndarray, shape (points,)
+        Noise sd of each weight.
+    source : ndarray, shape (points,)
+        Which count the noise of a point is of.
+    references : ndarray, shape (points,)
+        The point that has a row less where this one has a row more; -1 for all of its cell.
+    rows : ndarray, shape (cells,)
+        Released rows of the cells, positive.
+    """
+
+    points: Floats
+    cell: Integers
+    weights: Floats
+    noise: Floats
+    source: Integers
+    references: Integers
+    rows: Floats
+
+    def means(self, function: Floats) -> Floats:
+        """Return the means by cell of a function by point, the last axis."""
+        return np.clip(self._sums(function), *self.limits(function))
+
+    def limits(self, function: Floats) -> tuple[Floats, Floats]:
+        """Return the least and the largest value by cell of a function by point."""
+        low, high = (
+            bound.reduceat(function, self._starts, axis=-1) for bound in (np.minimum, np.maximum)
+        )
+        return low, high
+
+    @cached_property
+    def _starts(self) -> Integers:
+        return np.flatnonzero(np.diff(self.cell, prepend=-1))
+
+    def _sums(self, function: Floats) -> Floats:
+        return np.asarray(np.add.reduceat(self.weights * function, self._starts, axis=-1))
+
+    @cached_property
+    def away(self) -> Floats:
+        """Points less the mean of their cell."""
+        return self.points - self.means(self.points)[self.cell]
+
+    @cached_property
+    def slopes(self) -> Floats:
+        """``P(c) D_cb/P(b)`` of the theorem, shape (cells c, cells b)."""
+        means = self.means(self.points)
+        n_cells = len(means)
+        order = np.argsort(means, kind="stable")
+        if n_cells < 2 or not np.diff(means[order]).min() > 0 or not self.away.any():
+            return np.zeros((n_cells, n_cells))
+        slopes = np.empty((n_cells, n_cells))
+        slopes[np.ix_(order, order)] = np.gradient(np.eye(n_cells), means[order], axis=0)
+        return (self.rows * self._shrunk)[:, None] * slopes / self.rows
+
+    @cached_property
+    def _shrunk(self) -> Floats:
+        """By cell, the most that its variance can be over what noisy counts give, at most 1."""
+        low, high = self.limits(self.away)
+        limit, size = -low * high, np.abs(self._sums(self.away**2))
+        fractions: Floats = np.divide(limit, size, out=np.ones_like(limit), where=size > limit)
+        return fractions
+
+    def effective(self, function: Floats) -> Floats:
+        """Return the values f* by cell of a function by point, the last axis."""
+        return np.asarray(self.means(function) + self._sums(self.away * function) @ self.slopes)
+
+    @cached_property
+    def two_points(self) -> tuple[tuple[Floats, Floats], Floats]:
+        """Two points in each cell, and the fraction of its rows at the first; shapes (cells,)."""
+        low, high = _distances(self)
+        means, apart = self.means(self.points), high - low
+        fraction = np.divide(high, apart, out=np.ones_like(apart), where=apart > 0)
+        return (means + low, means + high), fraction
+
+    @cached_property
+    def nodes(self) -> tuple[Floats, Floats]:
+        """Two points in each cell, and the rows that have them by those of the cells.
+
+        Shapes (2 cells,) and (2 cells, cells); of cells with one point each these.
+        """
+        means = self.means(self.points)
+        if not self.away.any():
+            return means, np.eye(len(means))
+        points, fraction = self.two_points
+        away, weights = np.stack(points) - means, np.stack([fraction, 1 - fraction])
+        spread = np.eye(len(means)) + away[:, :, None] * self.slopes
+        return np.concatenate(points), (weights[:, :, None] * spread).reshape(-1, len(means))
+
+    def by_noise(self, function: Floats, sums: Floats) -> Floats:
+        """Return how ``Σ_b f*_b sums_b`` moves by the noise of each count.
+
+        `function`, shape (points,), and `sums`, shape (cells, k); shape (counts, k).
+        """
+        changes = self.slopes @ sums
+        along = function[:, None] * (sums[self.cell] + self.away[:, None] * changes[self.cell])
+        turned = (self.means(function)[:, None] * changes)[self.cell]
+        shifts = self._less_reference(self.points[:, None]) * turned
+        return self._by_count(self._less_reference(along) - shifts)
+
+    def by_inner_noise(self, function: Floats) -> Floats:
+        """Return how sums over all rows of a function, shape (points, k), move by the noise."""
+        return self._by_count(self._less_reference(function * self.rows[self.cell][:, None]))
+
+    def by_means(self, slopes: Floats) -> Floats:
+        """Return how a function of the means of cells moves by the noise; `slopes`, (cells, k)."""
+        return self._by_count(self._less_reference(self.points[:, None]) * slopes[self.cell])
+
+    def _by_count(self, by_point: Floats) -> Floats:
+        total = np.zeros((int(self.source.max()) + 1, by_point.shape[1]))
+        np.add.at(total, self.source, by_point)
+        return total
+
+    def _less_reference(self, function: Floats) -> Floats:
+        replaced = np.where(
+            (self.references < 0)[:, None],
+            self.means(function.T).T[self.cell],
+            function[self.references],
+        )
+        return np.asarray(self.noise[:, None] * (function - replaced))
+
+
+def _distances(values: CellValues) -> tuple[Floats, Floats]:
+    """Return the distances from the mean of two points with the moments of each cell."""
+    square, cube = (np.maximum(values.means(values.away**2), 0.0), values.means(values.away**3))
+    sd = np.sqrt(square)
+    skewness = np.divide(cube, sd**3, out=np.zeros_like(sd), where=sd > 0)
+    lowest, highest = values.limits(values.away)
+    low = np.maximum(sd * (skewness - np.sqrt(skewness**2 + 4)) / 2, lowest)
+    high = np.divide(square, -low, out=np.zeros_like(sd), where=low < 0)
+    return low, np.minimum(high, highest)
+
+
+def values_of_levels(levels: Floats) -> CellValues:
+    """Return values of cells with one point each."""
+    n_cells = len(levels)
+    ones, positions = np.ones(n_cells), np.arange(n_cells)
+    return CellValues(
+        levels, positions, ones, np.zeros(n_cells), positions, np.full(n_cells, -1), ones
+    )
+
+
+def values_of_histogram(histogram: Histogram) -> CellValues:
+    """Return values of coarse cells from noisy counts of their fine cells, and tails beyond."""
+    points, cell = np.concatenate(histogram.points), np.tile(histogram.cell, 2)
+    source, rows = np.tile(np.arange(len(histogram.counts)), 2), np.tile(histogram.weights / 2, 2)
+    is_clear = ~histogram.is_hidden[cell]
+    sds = np.where(is_clear & np.tile(histogram.is_occupied, 2), histogram.sd / 2, 0.0)
+    references = np.full(len(points), -1)
+    for end in _ends(histogram):
+        if is_clear[end.nearest]:
+            outside = histogram.outside[end.nearest]
+            tail_rows = end.beyond.total / end.beyond.distance
+            rows[[end.nearest, end.nearest + len(histogram.counts)]] -= outside / 2
+            at = len(points)
+            references = np.where(cell == cell[end.nearest], at, references)
+            references = np.append(references, [-1, at])
+            points = np.append(points, [end.at, end.at + end.side * end.beyond.distance])
+            cell = np.append(cell, [cell[end.nearest]] * 2)
+            rows = np.append(rows, [outside - tail_rows, tail_rows])
+            sds = np.append(sds, [0.0, end.beyond.sd / end.beyond.distance])
+            source = np.append(source, source.max() + np.array([1, 2]))
+    order = np.argsort(cell, kind="stable")
+    position = np.append(np.argsort(order), -1)
+    cell, references = cell[order], position[references[order]]
+    totals, inside = histogram.sums(histogram.weights), histogram.step / 2
+    return CellValues(
+        np.clip(points[order], histogram.edges[0] + inside, histogram.edges[-1] - inside),
+        cell,
+        rows[order] / totals[cell],
+        sds[order] / totals[cell],
+        source[order],
+        np.where(references == np.arange(len(order)), -1, references),
+        np.maximum(totals, max(CLEAR_SDS * histogram.sd, 1.0)),
+    )
+
+
+class _End(NamedTuple):
+    """An end of the range: a number, the occupied cell beside it, and what lies beyond."""
+
+    at: float
+    nearest: int
+    side: int
+    beyond: Beyond
+
+
+def _ends(histogram: Histogram) -> list[_End]:
+    """Return the ends of the range inside the bounds."""
+    edges, counts = histogram.edges, histogram.counts
+    noise, (low, high) = CellNoise("gaussian", max(histogram.sd, SMALLEST_SD)), histogram.range
+    ends = []
+    if low > 0:
+        beyond = excess_beyond(-edges[::-1], counts[::-1], noise, -float(edges[low]))
+        ends.append(_End(float(edges[low]), low, -1, beyond))
+    if high < len(counts):
+        beyond = excess_beyond(edges, counts, noise, float(edges[high]))
+        ends.append(_End(float(edges[high]), high - 1, 1, beyond))
+    return ends
