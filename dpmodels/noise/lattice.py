@@ -8,7 +8,7 @@ float64 arithmetic on them is exact whatever the order, the threads or fused ope
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -66,7 +66,7 @@ def choose_lattice(columns: int, sigma: float) -> Lattice:
 
 
 def to_lattice(
-    rows: Floats,
+    rows: Sequence[Floats],
     factor: Floats,
     shift: Floats,
     lattice: Lattice,
@@ -74,10 +74,10 @@ def to_lattice(
 ) -> NDArray[np.bool_]:
     """Round ``factor * rows - shift``, in units of the ball's radius, to the lattice.
 
-    `rows`, shape (columns, rows), are any numbers; the integers go to `out`, or overwrite them
-    where it is None; `factor` and `shift`,
-    shape (columns,), are public and finite and bring declared rows into the unit ball. False comes
-    back, shape (rows,), where a row had a nan; it is all zeros now.
+    `rows`, columns of shape (rows,), are any numbers; the integers go to `out`, shape (columns,
+    rows), or overwrite the array `rows` where it is None; `factor` and `shift`, shape (columns,),
+    are public and finite and bring declared rows into the unit ball. False comes back, shape
+    (rows,), where a row had a nan; it is all zeros now.
 
     On return every row is a vector of integers of norm at most ``lattice.radius``, whatever the
     input: a longer row is shrunk towards zero, and the integer norm, exact in float64 below 2**53,
@@ -86,10 +86,11 @@ def to_lattice(
     where it is at most the squared radius, and otherwise larger in any order, which is all it is
     asked; by how much a longer row is shrunk follows from :func:`lengths`.
     """
-    out = rows if out is None else out
-    with unbuffered():
-        rows = np.multiply(rows, (factor * lattice.steps)[:, None], out=out)
-        if shift.any():
+    out = np.asarray(rows) if out is None else out
+    multiply_columns(rows, factor * lattice.steps, out)
+    rows = out
+    if shift.any():
+        with unbuffered():
             np.subtract(rows, (shift * lattice.steps)[:, None], out=rows)
     np.rint(rows, out=rows)
     norms = np.einsum("ij,ij->j", rows, rows)
@@ -105,6 +106,16 @@ def to_lattice(
         clipped[:, ~(np.einsum("ij,ij->j", clipped, clipped) <= limit)] = 0.0
         rows[:, longer] = clipped
     return complete
+
+
+def multiply_columns(columns: Sequence[Floats], factor: Floats, out: Floats) -> None:
+    """Write each column times its factor into a line of `out`, which may be the columns."""
+    if isinstance(columns, np.ndarray):
+        with unbuffered():
+            np.multiply(columns, factor[:, None], out=out)
+        return
+    for column, by, line in zip(columns, factor.tolist(), out, strict=True):
+        np.multiply(column, by, out=line)
 
 
 @contextmanager

@@ -380,9 +380,7 @@ def _by_level(fit: SyntheticSource, place: int, block: Block, *, is_response: bo
     column = fit.columns[place]
 
     def coded(values: Floats) -> Floats:
-        out = np.empty((len(block.names), len(values)))
-        block.evaluate({column.name: values}, out)
-        return out
+        return np.stack(block.coded({column.name: values}))
 
     return _corrected(fit, place, coded) if is_response else column.means(coded)
 

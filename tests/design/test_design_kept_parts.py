@@ -81,7 +81,7 @@ def test_kept_rows_show_nothing_stay_and_are_freed():
     design = private_design(FORMULA, table(), BOOK)
     design.require_passes()
     two_passes(design)
-    part = design._rows.kept.parts[0].coded
+    part = design._rows.kept.parts[0].coded[0]
     watched = weakref.ref(part)
     del design, part
     gc.collect()
