@@ -120,6 +120,25 @@ class PrivateDesign(BoundRows):
         for results in self._mapped(counted, lattice, count_public):
             yield from results
 
+    def squared_norms(
+        self, function: Callable[[Floats], Answer], lattice: Lattice, *, count_public: bool
+    ) -> Iterator[tuple[Answer, int]]:
+        """Apply a function to the squared integer norms of the complete rows of every block.
+
+        They are those of the rows of :meth:`blocks`, and the answers are yielded as there.
+        """
+
+        def counted(part: Part) -> list[tuple[Answer, int]]:
+            squares = np.empty(part.rows)
+            complete = self._augmented(part, lattice, squares)[0] > 0
+            return [
+                (multiplied(function(squares[span][complete[span]]), times), times * size)
+                for span, size, times in placed(part.places, part.rows, lattice.block_rows, FOLDS)
+            ]
+
+        for results in self._mapped(counted, lattice, count_public):
+            yield from results
+
     def summed(self, lattice: Lattice) -> tuple[NDArray[np.object_], int, PrivateDesign] | None:
         """Let the database add up the products of rows on the lattice, where it does so exactly.
 
@@ -204,9 +223,11 @@ class PrivateDesign(BoundRows):
             return coded
         return [np.where(part.counted, column, np.nan) for column in coded]
 
-    def _augmented(self, part: Part, lattice: Lattice) -> Floats:
+    def _augmented(
+        self, part: Part, lattice: Lattice, squares: Floats | None = None
+    ) -> Floats:
         augmented = np.empty((len(self.public.names) + 1, part.rows))
-        self._place(augmented, self._coded(part), part.columns, lattice)
+        self._place(augmented, self._coded(part), part.columns, lattice, squares)
         return augmented
 
     def _place(
@@ -215,6 +236,7 @@ class PrivateDesign(BoundRows):
         coded: Sequence[Floats],
         columns: Mapping[str, Floats],
         lattice: Lattice,
+        squares: Floats | None,
     ) -> None:
         """Bring coded rows to the lattice, and say in line 0 which are complete."""
         rows = augmented[1:]
@@ -223,7 +245,8 @@ class PrivateDesign(BoundRows):
             multiply_columns(coded, factor, rows)
             _to_unit_length(rows)
             coded, factor = rows, np.ones_like(factor)
-        complete = to_lattice(coded, factor, self.scaling.centre * factor, lattice, out=rows)
+        shift = self.scaling.centre * factor
+        complete = to_lattice(coded, factor, shift, lattice, out=rows, squares=squares)
         np.multiply(complete, lattice.radius, out=augmented[0])
 
 

@@ -70,6 +70,7 @@ class WeightedDesign(PrivateDesign):
         coded: Sequence[Floats],
         columns: Mapping[str, Floats],
         lattice: Lattice,
+        squares: Floats | None,
     ) -> None:
         weight, declared, rows = columns[self._weight], self._declared, augmented[1:]
         factor = 1.0 / (self.scaling.scale * self.scaling.row_norm)
@@ -80,7 +81,7 @@ class WeightedDesign(PrivateDesign):
         share = np.sqrt(np.clip(weight, declared.lower, declared.upper) / declared.upper)
         rows *= share
         ones = np.ones_like(factor)
-        complete = to_lattice(rows, ones, 0 * ones, lattice)
+        complete = to_lattice(rows, ones, 0 * ones, lattice, squares=squares)
         row_lengths = np.ceil(lengths(rows))
         share = np.where(complete, share, 0.0)
         augmented[0] = np.maximum(np.rint(share * lattice.radius), row_lengths)

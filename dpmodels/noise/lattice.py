@@ -71,13 +71,15 @@ def to_lattice(
     shift: Floats,
     lattice: Lattice,
     out: Floats | None = None,
+    squares: Floats | None = None,
 ) -> NDArray[np.bool_]:
     """Round ``factor * rows - shift``, in units of the ball's radius, to the lattice.
 
     `rows`, columns of shape (rows,), are any numbers; the integers go to `out`, shape (columns,
     rows), or overwrite the array `rows` where it is None; `factor` and `shift`, shape (columns,),
     are public and finite and bring declared rows into the unit ball. False comes back, shape
-    (rows,), where a row had a nan; it is all zeros now.
+    (rows,), where a row had a nan; it is all zeros now. The squared norms of the integers are
+    written to `squares`, shape (rows,), as whole numbers.
 
     On return every row is a vector of integers of norm at most ``lattice.radius``, whatever the
     input: a longer row is shrunk towards zero, and the integer norm, exact in float64 below 2**53,
@@ -93,17 +95,20 @@ def to_lattice(
         with unbuffered():
             np.subtract(rows, (shift * lattice.steps)[:, None], out=rows)
     np.rint(rows, out=rows)
-    norms = np.einsum("ij,ij->j", rows, rows)
+    norms = np.einsum("ij,ij->j", rows, rows, out=squares)
     limit = lattice.radius**2
     complete: NDArray[np.bool_] = ~np.isnan(norms)
     if not complete.all():
-        rows[:, ~complete] = 0.0
+        rows[:, ~complete] = norms[~complete] = 0.0
     longer = norms > limit
     if longer.any():
         clipped = rows[:, longer]
         clipped *= lattice.radius * (1 - 2.0**-40) / lengths(clipped)
         np.trunc(clipped, out=clipped)
-        clipped[:, ~(np.einsum("ij,ij->j", clipped, clipped) <= limit)] = 0.0
+        norms[longer] = np.einsum("ij,ij->j", clipped, clipped)
+        outside = ~(norms[longer] <= limit)
+        clipped[:, outside] = 0.0
+        norms[longer] = np.where(outside, 0.0, norms[longer])
         rows[:, longer] = clipped
     return complete
 

@@ -34,7 +34,7 @@ from dpmodels.typing import Floats, Integers, Numbers
 # Rows per block where no row is divided, or more of a large table, and cells that a processor's
 # cache holds: choices.
 WHOLE_ROWS = 2**15
-_BLOCK_CELLS: Final = 2**17
+_BLOCK_CELLS: Final = 2**18
 
 
 @additive
@@ -133,10 +133,11 @@ def by_bounds(bounds: list[BoundSide], part: Part, span: slice) -> Integers:
             values = np.where(mask, values, np.nan)
         # A nan is smallest and largest, and neither within bounds nor beyond them.
         smallest, largest = np.minimum.reduce(values), np.maximum.reduce(values)
+        line[1] = len(values)
         if not (smallest >= bound.lower and largest <= bound.upper):
             masks = (values < bound.lower, values > bound.upper, np.isnan(values))
             line[[0, 2, 3]] = [np.count_nonzero(beyond) for beyond in masks]
-        line[1] = len(values) - line.sum()
+            line[1] -= line[[0, 2, 3]].sum()
     return counts.ravel()
 
 
