@@ -223,9 +223,7 @@ class PrivateDesign(BoundRows):
             return coded
         return [np.where(part.counted, column, np.nan) for column in coded]
 
-    def _augmented(
-        self, part: Part, lattice: Lattice, squares: Floats | None = None
-    ) -> Floats:
+    def _augmented(self, part: Part, lattice: Lattice, squares: Floats | None = None) -> Floats:
         augmented = np.empty((len(self.public.names) + 1, part.rows))
         self._place(augmented, self._coded(part), part.columns, lattice, squares)
         return augmented
@@ -241,12 +239,13 @@ class PrivateDesign(BoundRows):
         """Bring coded rows to the lattice, and say in line 0 which are complete."""
         rows = augmented[1:]
         factor = 1.0 / (self.scaling.scale * self.scaling.row_norm)
+        scaled: Floats | Sequence[Floats] = coded
         if self.scaling.unit:
             multiply_columns(coded, factor, rows)
             _to_unit_length(rows)
-            coded, factor = rows, np.ones_like(factor)
+            scaled, factor = rows, np.ones_like(factor)
         shift = self.scaling.centre * factor
-        complete = to_lattice(coded, factor, shift, lattice, out=rows, squares=squares)
+        complete = to_lattice(scaled, factor, shift, lattice, out=rows, squares=squares)
         np.multiply(complete, lattice.radius, out=augmented[0])
 
 

@@ -66,20 +66,20 @@ def choose_lattice(columns: int, sigma: float) -> Lattice:
 
 
 def to_lattice(
-    rows: Sequence[Floats],
+    columns: Floats | Sequence[Floats],
     factor: Floats,
     shift: Floats,
     lattice: Lattice,
     out: Floats | None = None,
     squares: Floats | None = None,
 ) -> NDArray[np.bool_]:
-    """Round ``factor * rows - shift``, in units of the ball's radius, to the lattice.
+    """Round ``factor * columns - shift``, in units of the ball's radius, to the lattice.
 
-    `rows`, columns of shape (rows,), are any numbers; the integers go to `out`, shape (columns,
-    rows), or overwrite the array `rows` where it is None; `factor` and `shift`, shape (columns,),
-    are public and finite and bring declared rows into the unit ball. False comes back, shape
-    (rows,), where a row had a nan; it is all zeros now. The squared norms of the integers are
-    written to `squares`, shape (rows,), as whole numbers.
+    `columns`, each of shape (rows,), are any numbers; the integers go to `out`, shape (columns,
+    rows), or overwrite the array `columns` where it is None; `factor` and `shift`, of shape
+    (columns,), are public and finite and bring declared rows into the unit ball. False comes back,
+    shape (rows,), where a row had a nan; it is all zeros now. The squared norms of the integers
+    are written to `squares`, shape (rows,), as whole numbers.
 
     On return every row is a vector of integers of norm at most ``lattice.radius``, whatever the
     input: a longer row is shrunk towards zero, and the integer norm, exact in float64 below 2**53,
@@ -88,9 +88,8 @@ def to_lattice(
     where it is at most the squared radius, and otherwise larger in any order, which is all it is
     asked; by how much a longer row is shrunk follows from :func:`lengths`.
     """
-    out = np.asarray(rows) if out is None else out
-    multiply_columns(rows, factor * lattice.steps, out)
-    rows = out
+    rows = np.asarray(columns) if out is None else out
+    multiply_columns(columns, factor * lattice.steps, rows)
     if shift.any():
         with unbuffered():
             np.subtract(rows, (shift * lattice.steps)[:, None], out=rows)
@@ -113,7 +112,7 @@ def to_lattice(
     return complete
 
 
-def multiply_columns(columns: Sequence[Floats], factor: Floats, out: Floats) -> None:
+def multiply_columns(columns: Floats | Sequence[Floats], factor: Floats, out: Floats) -> None:
     """Write each column times its factor into a line of `out`, which may be the columns."""
     if isinstance(columns, np.ndarray):
         with unbuffered():

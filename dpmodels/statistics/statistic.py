@@ -152,9 +152,8 @@ def summed(
     `words` are the public facts that it depends on, besides those of the design and the lattice.
     The function takes blocks, or with `of_norms` the squared norms of their complete rows.
     """
-    read, empty = design.blocks, np.zeros((lattice.columns + 1, 0))
-    if of_norms:
-        read, empty = design.squared_norms, np.zeros(0)
+    read = design.squared_norms if of_norms else design.blocks
+    empty: Floats = np.zeros(0) if of_norms else np.zeros((lattice.columns + 1, 0))
     total: Numbers = counted(empty).astype(object)
     n_rows = 0
     for part, count in read(counted, lattice, count_public=count_public):
