@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, NoReturn
 
 import numpy as np
@@ -17,7 +17,7 @@ class Part(NamedTuple):
 
     `counted` is None if all count, `places` if each takes one, and `persons` without persons; else
     persons are numbered from 0, and -1 means no person. A row that does not count is treated as
-    incomplete. `coded` has the columns of a coded formula, shape (columns, rows), where they are in
+    incomplete. `coded` has the columns of a coded formula, each of shape (rows,), where they are in
     memory; then `columns` has only those that are used beside them.
     """
 
@@ -25,19 +25,20 @@ class Part(NamedTuple):
     counted: NDArray[np.bool_] | None
     places: Array | None
     persons: Array | None = None
-    coded: Floats | None = None
+    coded: Sequence[Floats] | None = None
 
     @property
     def rows(self) -> int:
         """Number of rows."""
         if self.coded is not None:
-            return int(self.coded.shape[1])
+            return len(self.coded[0])
         return len(next(iter(self.columns.values())))
 
     @property
     def nbytes(self) -> int:
         """Memory of the rows."""
-        arrays = (*self.columns.values(), self.counted, self.places, self.persons, self.coded)
+        beside = (self.counted, self.places, self.persons)
+        arrays = (*self.columns.values(), *beside, *(self.coded or ()))
         return sum(int(array.nbytes) for array in arrays if array is not None)
 
     @property
@@ -56,7 +57,7 @@ class Part(NamedTuple):
             None if self.counted is None else self.counted[rows],
             None if self.places is None else self.places[rows],
             None if self.persons is None else self.persons[rows],
-            None if self.coded is None else self.coded[:, rows],
+            None if self.coded is None else [column[rows] for column in self.coded],
         )
 
 

@@ -27,7 +27,7 @@ from dpmodels.formula import Block, Design, design
 from dpmodels.formula.tally import Tally
 from dpmodels.frames import RowSource
 from dpmodels.frames.progress import one_of_many
-from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths, to_lattice
+from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths, multiply_columns, to_lattice
 from dpmodels.noise.threads import one_blas_thread
 from dpmodels.typing import Floats
 
@@ -120,6 +120,25 @@ class PrivateDesign(BoundRows):
         for results in self._mapped(counted, lattice, count_public):
             yield from results
 
+    def squared_norms(
+        self, function: Callable[[Floats], Answer], lattice: Lattice, *, count_public: bool
+    ) -> Iterator[tuple[Answer, int]]:
+        """Apply a function to the squared integer norms of the complete rows of every block.
+
+        They are those of the rows of :meth:`blocks`, and the answers are yielded as there.
+        """
+
+        def counted(part: Part) -> list[tuple[Answer, int]]:
+            squares = np.empty(part.rows)
+            complete = self._augmented(part, lattice, squares)[0] > 0
+            return [
+                (multiplied(function(squares[span][complete[span]]), times), times * size)
+                for span, size, times in placed(part.places, part.rows, lattice.block_rows, FOLDS)
+            ]
+
+        for results in self._mapped(counted, lattice, count_public):
+            yield from results
+
     def summed(self, lattice: Lattice) -> tuple[NDArray[np.object_], int, PrivateDesign] | None:
         """Let the database add up the products of rows on the lattice, where it does so exactly.
 
@@ -178,7 +197,7 @@ class PrivateDesign(BoundRows):
                 if kept is None or not kept.all_fit:
                     yield from turns(function, cuts)
                     continue
-                for coded, answer in turns(partial(self._coded, function), self._with_room(cuts)):
+                for coded, answer in turns(partial(self._first, function), cuts):
                     kept.add(coded)
                     yield answer
             if kept is not None:
@@ -189,50 +208,44 @@ class PrivateDesign(BoundRows):
         """The columns that are used beside the coded ones."""
         return ()
 
-    def _with_room(self, cuts: Sequence[Part]) -> Iterator[tuple[Part, Floats]]:
-        """Yield parts with room for their coded columns, which are allocated together."""
-        columns = len(self.public.names)
-        room, start = np.empty(columns * sum(part.rows for part in cuts)), 0
-        for part in cuts:
-            stop = start + columns * part.rows
-            yield part, room[start:stop].reshape(columns, part.rows)
-            start = stop
-
-    def _coded(
-        self, function: Callable[[Part], Answer], part_and_room: tuple[Part, Floats]
-    ) -> tuple[Part, Answer]:
+    def _first(self, function: Callable[[Part], Answer], part: Part) -> tuple[Part, Answer]:
         """Evaluate the formula for several passes, and apply the function of the first."""
-        part, coded = part_and_room
-        self._evaluate(part, coded)
         columns = {name: part.columns[name] for name in self._beside}
-        kept = Part(columns, None, part.places, part.persons, coded)
+        kept = Part(columns, None, part.places, part.persons, self._coded(part))
         return kept, function(kept)
 
-    def _evaluate(self, part: Part, out: Floats) -> None:
-        self.public.evaluate(part.columns, out)
-        if part.counted is not None:
-            out[:, ~part.counted] = np.nan
+    def _coded(self, part: Part) -> Sequence[Floats]:
+        """Return the coded columns, nan in rows that do not count."""
+        if part.coded is not None:
+            return part.coded
+        coded = self.public.coded(part.columns)
+        if part.counted is None:
+            return coded
+        return [np.where(part.counted, column, np.nan) for column in coded]
 
-    def _augmented(self, part: Part, lattice: Lattice) -> Floats:
+    def _augmented(self, part: Part, lattice: Lattice, squares: Floats | None = None) -> Floats:
         augmented = np.empty((len(self.public.names) + 1, part.rows))
-        coded = part.coded
-        if coded is None:
-            coded = augmented[1:]
-            self._evaluate(part, coded)
-        self._place(augmented, coded, part.columns, lattice)
+        self._place(augmented, self._coded(part), part.columns, lattice, squares)
         return augmented
 
     def _place(
-        self, augmented: Floats, coded: Floats, columns: Mapping[str, Floats], lattice: Lattice
+        self,
+        augmented: Floats,
+        coded: Sequence[Floats],
+        columns: Mapping[str, Floats],
+        lattice: Lattice,
+        squares: Floats | None,
     ) -> None:
         """Bring coded rows to the lattice, and say in line 0 which are complete."""
         rows = augmented[1:]
         factor = 1.0 / (self.scaling.scale * self.scaling.row_norm)
+        scaled: Floats | Sequence[Floats] = coded
         if self.scaling.unit:
-            coded = np.multiply(coded, factor[:, None], out=rows)
+            multiply_columns(coded, factor, rows)
             _to_unit_length(rows)
-            factor = np.ones_like(factor)
-        complete = to_lattice(coded, factor, self.scaling.centre * factor, lattice, out=rows)
+            scaled, factor = rows, np.ones_like(factor)
+        shift = self.scaling.centre * factor
+        complete = to_lattice(scaled, factor, shift, lattice, out=rows, squares=squares)
         np.multiply(complete, lattice.radius, out=augmented[0])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -19,7 +19,7 @@ from dpmodels.formula import Design
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.frames import RowSource
-from dpmodels.noise.lattice import Lattice, lengths, to_lattice
+from dpmodels.noise.lattice import Lattice, lengths, multiply_columns, to_lattice
 from dpmodels.typing import Floats
 from dpmodels.variables import Numeric
 
@@ -65,18 +65,23 @@ class WeightedDesign(PrivateDesign):
         return (self._weight,)
 
     def _place(
-        self, augmented: Floats, coded: Floats, columns: Mapping[str, Floats], lattice: Lattice
+        self,
+        augmented: Floats,
+        coded: Sequence[Floats],
+        columns: Mapping[str, Floats],
+        lattice: Lattice,
+        squares: Floats | None,
     ) -> None:
         weight, declared, rows = columns[self._weight], self._declared, augmented[1:]
         factor = 1.0 / (self.scaling.scale * self.scaling.row_norm)
-        np.multiply(coded, factor[:, None], out=rows)
+        multiply_columns(coded, factor, rows)
         rows -= (self.scaling.centre * factor)[:, None]
         # Rows outside the ball are shrunk as they are without weights.
         rows /= np.fmax(lengths(rows), 1.0)
         share = np.sqrt(np.clip(weight, declared.lower, declared.upper) / declared.upper)
         rows *= share
         ones = np.ones_like(factor)
-        complete = to_lattice(rows, ones, 0 * ones, lattice)
+        complete = to_lattice(rows, ones, 0 * ones, lattice, squares=squares)
         row_lengths = np.ceil(lengths(rows))
         share = np.where(complete, share, 0.0)
         augmented[0] = np.maximum(np.rint(share * lattice.radius), row_lengths)

@@ -68,20 +68,33 @@ class Block:
         """Public upper bounds, shape (columns,)."""
         return np.asarray(self.points.max(axis=0))
 
-    def evaluate(self, columns: Columns, out: Floats) -> None:
-        """Write the coded columns, shape (columns, rows), clipped to their ranges."""
+    def coded(self, columns: Columns) -> Sequence[Floats]:
+        """Return the coded columns, each of shape (rows,), clipped to their ranges.
+
+        A column of numbers that are all in range is not copied.
+        """
         match self.factors:
             case (Real(variable=str() as name, lower=lower, upper=upper),):
-                np.clip(columns[name], lower, upper, out=out[0])
-                return
+                return [_clipped(columns[name], lower, upper)]
         parts = [
             _coded(factor, contrast, columns)
             for factor, contrast in zip(self.factors, self.contrasts, strict=True)
         ]
         product = parts[0]
         for part in parts[1:]:
-            product = (part[:, None, :] * product[None, :, :]).reshape(-1, out.shape[1])
-        np.clip(product, self.lower[:, None], self.upper[:, None], out=out)
+            products = part[:, None, :] * product[None, :, :]
+            product = products.reshape(-1, products.shape[-1])
+        return list(np.clip(product, self.lower[:, None], self.upper[:, None]))
+
+
+def _clipped(column: Floats, lower: float, upper: float) -> Floats:
+    """Clip numbers to a range; those that are in it already are the array that came."""
+    if column.flags.c_contiguous and column.size:
+        # A nan is smallest and largest, and so in no range.
+        smallest, largest = np.minimum.reduce(column), np.maximum.reduce(column)
+        if smallest >= lower and largest <= upper:
+            return column
+    return np.clip(column, lower, upper)
 
 
 def _extremes(factor: Factor, contrast: Floats | None) -> Floats:
@@ -134,17 +147,18 @@ class Design:
         """Names of the codebook variables the design reads."""
         return tuple(self.codebook)
 
-    def evaluate(self, columns: Columns, out: Floats) -> None:
-        """Write coded rows into ``out``, shape (columns, rows).
+    def coded(self, columns: Columns) -> list[Floats]:
+        """Return coded columns, each of shape (rows,); some may be arrays of `columns` themselves.
 
         Each cell lies in ``[lower, upper]``; a row in which a factor is missing has at least one
         NaN.
         """
-        start = 0
-        for block in self.blocks:
-            stop = start + len(block.names)
-            block.evaluate(columns, out[start:stop])
-            start = stop
+        return [column for block in self.blocks for column in block.coded(columns)]
+
+    def evaluate(self, columns: Columns, out: Floats) -> None:
+        """Write coded rows into ``out``, shape (columns, rows)."""
+        for line, column in zip(out, self.coded(columns), strict=True):
+            line[:] = column
 
 
 def design(formula: str, codebook: Codebook | None) -> Design:

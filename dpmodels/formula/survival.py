@@ -65,14 +65,15 @@ class Survival:
             for group, place in zip(self.groups, positions, strict=True)
         }
         blocks = code_terms(parsed, self.codebook)
-        coded = np.empty((sum(len(block.names) for block in blocks), positions.shape[1]))
-        start = 0
-        for block in blocks:
-            factors = tuple(map(_by_group, block.factors))
-            stop = start + len(block.names)
-            replace(block, factors=factors).evaluate(codes, coded[start:stop])
-            start = stop
-        return tuple(name for block in blocks for name in block.names), coded.T
+        coded = np.empty((positions.shape[1], sum(len(block.names) for block in blocks)), order="F")
+        columns = (
+            column
+            for block in blocks
+            for column in replace(block, factors=tuple(map(_by_group, block.factors))).coded(codes)
+        )
+        for at, column in enumerate(columns):
+            coded[:, at] = column
+        return tuple(name for block in blocks for name in block.names), coded
 
     def tally(self, breaks: object) -> tuple[Tally, tuple[float, ...]]:
         """Return the table of groups, endings and intervals of time, and the ends of the latter.

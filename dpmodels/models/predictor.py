@@ -183,11 +183,18 @@ def _identifies(spec: VerbSpec[object], choice: Planned, n_rows: int, share: flo
     """Whether more than a share of estimates is expected to be identified."""
     private, total = assumed_private(spec, n_rows, CAUTIOUS), 0.0
     for fit in simulated_fits(spec, choice, private, FITS_BEFORE_WARNING):
-        identified = identified_share(estimates_of(fit))
+        identified = _share_of(fit)
         total += 1.0 if math.isnan(identified) else identified
         if total > share * FITS_BEFORE_WARNING:
             return True
     return False
+
+
+def _share_of(fit: object) -> float:
+    """Return the share of identified estimates of a fit; intervals take longer than all else."""
+    if not isinstance(fit, PCAResult):
+        return identified_share(estimates_of(fit))
+    return float(fit.spectrum.distinct[: fit.ncomp].mean())
 
 
 def _delta_suffices(spec: VerbSpec[object], choice: Planned, n_rows: int) -> bool:

@@ -8,7 +8,7 @@ float64 arithmetic on them is exact whatever the order, the threads or fused ope
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -66,18 +66,20 @@ def choose_lattice(columns: int, sigma: float) -> Lattice:
 
 
 def to_lattice(
-    rows: Floats,
+    columns: Floats | Sequence[Floats],
     factor: Floats,
     shift: Floats,
     lattice: Lattice,
     out: Floats | None = None,
+    squares: Floats | None = None,
 ) -> NDArray[np.bool_]:
-    """Round ``factor * rows - shift``, in units of the ball's radius, to the lattice.
+    """Round ``factor * columns - shift``, in units of the ball's radius, to the lattice.
 
-    `rows`, shape (columns, rows), are any numbers; the integers go to `out`, or overwrite them
-    where it is None; `factor` and `shift`,
-    shape (columns,), are public and finite and bring declared rows into the unit ball. False comes
-    back, shape (rows,), where a row had a nan; it is all zeros now.
+    `columns`, each of shape (rows,), are any numbers; the integers go to `out`, shape (columns,
+    rows), or overwrite the array `columns` where it is None; `factor` and `shift`, of shape
+    (columns,), are public and finite and bring declared rows into the unit ball. False comes back,
+    shape (rows,), where a row had a nan; it is all zeros now. The squared norms of the integers
+    are written to `squares`, shape (rows,), as whole numbers.
 
     On return every row is a vector of integers of norm at most ``lattice.radius``, whatever the
     input: a longer row is shrunk towards zero, and the integer norm, exact in float64 below 2**53,
@@ -86,25 +88,38 @@ def to_lattice(
     where it is at most the squared radius, and otherwise larger in any order, which is all it is
     asked; by how much a longer row is shrunk follows from :func:`lengths`.
     """
-    out = rows if out is None else out
-    with unbuffered():
-        rows = np.multiply(rows, (factor * lattice.steps)[:, None], out=out)
-        if shift.any():
+    rows = np.asarray(columns) if out is None else out
+    multiply_columns(columns, factor * lattice.steps, rows)
+    if shift.any():
+        with unbuffered():
             np.subtract(rows, (shift * lattice.steps)[:, None], out=rows)
     np.rint(rows, out=rows)
-    norms = np.einsum("ij,ij->j", rows, rows)
+    norms = np.einsum("ij,ij->j", rows, rows, out=squares)
     limit = lattice.radius**2
     complete: NDArray[np.bool_] = ~np.isnan(norms)
     if not complete.all():
-        rows[:, ~complete] = 0.0
+        rows[:, ~complete] = norms[~complete] = 0.0
     longer = norms > limit
     if longer.any():
         clipped = rows[:, longer]
         clipped *= lattice.radius * (1 - 2.0**-40) / lengths(clipped)
         np.trunc(clipped, out=clipped)
-        clipped[:, ~(np.einsum("ij,ij->j", clipped, clipped) <= limit)] = 0.0
+        norms[longer] = np.einsum("ij,ij->j", clipped, clipped)
+        outside = ~(norms[longer] <= limit)
+        clipped[:, outside] = 0.0
+        norms[longer] = np.where(outside, 0.0, norms[longer])
         rows[:, longer] = clipped
     return complete
+
+
+def multiply_columns(columns: Floats | Sequence[Floats], factor: Floats, out: Floats) -> None:
+    """Write each column times its factor into a line of `out`, which may be the columns."""
+    if isinstance(columns, np.ndarray):
+        with unbuffered():
+            np.multiply(columns, factor[:, None], out=out)
+        return
+    for column, by, line in zip(columns, factor.tolist(), out, strict=True):
+        np.multiply(column, by, out=line)
 
 
 @contextmanager

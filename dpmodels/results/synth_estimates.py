@@ -386,8 +386,7 @@ def _scores(fit: SyntheticSource, terms: Design, response: Design) -> list[Score
         if len(read) != 1 or fit.has_missing(place := read.pop()):
             return None
         cells = fit.columns[place].cells
-        coded = np.empty((len(block.names), len(cells.points)))
-        block.evaluate({fit.columns[place].name: cells.points}, coded)
+        coded = block.coded({fit.columns[place].name: cells.points})
         # The level of missing values is no level of these rows: the mean has the least noise.
         weights = cells.rows[cells.cell] * cells.weights
         scores += [

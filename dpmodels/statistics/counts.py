@@ -34,7 +34,7 @@ from dpmodels.typing import Floats, Integers, Numbers
 # Rows per block where no row is divided, or more of a large table, and cells that a processor's
 # cache holds: choices.
 WHOLE_ROWS = 2**15
-_BLOCK_CELLS: Final = 2**17
+_BLOCK_CELLS: Final = 2**18
 
 
 @additive
@@ -124,19 +124,20 @@ def _only_bounds(tallies: tuple[Tally, ...]) -> list[BoundSide]:
 
 def by_bounds(bounds: list[BoundSide], part: Part, span: slice) -> Integers:
     """Count the rows of a block below, between and above bounds, and the incomplete ones."""
-    values = np.stack([part.columns[bound.name][span] for bound in bounds])
+    counts, mask = np.zeros((len(bounds), 4), dtype=np.int64), None
     if part.counted is not None:
-        values[:, ~part.counted[span]] = np.nan
-    lower = np.array([[bound.lower] for bound in bounds])
-    upper = np.array([[bound.upper] for bound in bounds])
-    counts, n_rows = np.zeros((len(bounds), 4), dtype=np.int64), values.shape[1]
-    # A nan is smallest and largest, and neither within bounds nor beyond them.
-    smallest, largest = values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
-    doubtful = ~((smallest >= lower) & (largest <= upper)).ravel()
-    values, lower, upper = values[doubtful], lower[doubtful], upper[doubtful]
-    for side, mask in ((0, values < lower), (2, values > upper), (3, np.isnan(values))):
-        counts[doubtful, side] = [np.count_nonzero(line) for line in mask]
-    counts[:, 1] = n_rows - counts.sum(axis=1)
+        mask = part.counted[span]
+    for line, bound in zip(counts, bounds, strict=True):
+        values = part.columns[bound.name][span]
+        if mask is not None:
+            values = np.where(mask, values, np.nan)
+        # A nan is smallest and largest, and neither within bounds nor beyond them.
+        smallest, largest = np.minimum.reduce(values), np.maximum.reduce(values)
+        line[1] = len(values)
+        if not (smallest >= bound.lower and largest <= bound.upper):
+            masks = (values < bound.lower, values > bound.upper, np.isnan(values))
+            line[[0, 2, 3]] = [np.count_nonzero(beyond) for beyond in masks]
+            line[1] -= line[[0, 2, 3]].sum()
     return counts.ravel()
 
 

@@ -192,13 +192,11 @@ def norm_counts(
     """
     edges = np.array(limits, dtype=np.float64)
 
-    def counted(block: Floats) -> Integers:
-        # Integers below 2**53 add up exactly in any order.
-        squares = np.einsum("ij,ij->j", block[1:], block[1:])[block[0] > 0]
+    def counted(squares: Floats) -> Integers:
         return numbers_by_cell(squares, edges)
 
     words = {"limits": str(limits)}
-    return summed("rows by length", counted, design, lattice, words, count_public)
+    return summed("rows by length", counted, design, lattice, words, count_public, of_norms=True)
 
 
 @additive
@@ -209,6 +207,6 @@ def row_sums(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> 
     """
 
     def added(block: Floats) -> Integers:
-        return np.asarray(block.sum(axis=1).astype(np.int64))
+        return np.asarray((block @ np.ones(block.shape[1])).astype(np.int64))
 
     return summed("sums of rows", added, design, lattice, {}, count_public)

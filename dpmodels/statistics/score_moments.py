@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
-from dpmodels.noise.lattice import Lattice, lengths, to_lattice, unbuffered
+from dpmodels.noise.lattice import Lattice, lengths, to_lattice
 from dpmodels.statistics.passes import Turn, turn
 from dpmodels.statistics.scattered import additive
 from dpmodels.statistics.statistic import Statistic, digest_of, numbers_by_cell, summed
@@ -51,20 +51,24 @@ def power_sums(
     """
     ones = np.ones(finer.columns)
     unit = design.scaling.row_norm / lattice.steps
+    maps = [numbers.tolist() for numbers in powers]
 
     def of_block(block: Floats) -> Integers:
         root = block[0] / lattice.radius
         complete = root > 0
-        u = block[1:][powers.column]
-        u *= unit / np.where(complete, root, 1.0)
-        squares = np.empty_like(u)
-        with unbuffered():
-            u -= powers.centre[:, None]
-            np.multiply(u, u, out=squares)
-            squares *= powers.square[:, None]
-            q = np.multiply(u, powers.linear[:, None], out=u)
-            q += squares
-            q -= powers.middle[:, None]
+        scale = unit / np.where(complete, root, 1.0)
+        q, square = np.empty((finer.columns, len(root))), np.empty_like(root)
+        # Line by line, a number of a processor's nearest cache at a time.
+        for line, column, centre, linear, weight, middle in zip(q, *maps, strict=True):
+            np.multiply(block[1 + column], scale, out=line)
+            line -= centre
+            if weight:
+                np.multiply(line, line, out=square)
+                square *= weight
+            line *= linear
+            if weight:
+                line += square
+            line -= middle
         if ((norms := _norms(q)) > 1).any():
             q /= np.maximum(norms, 1.0)
         if (root != 1).any():

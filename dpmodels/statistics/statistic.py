@@ -144,14 +144,19 @@ def summed(
     lattice: Lattice,
     words: Mapping[str, str],
     count_public: bool,
+    *,
+    of_norms: bool = False,
 ) -> Statistic:
     """Add up what a function makes of each block of rows on the lattice; integers of one shape.
 
     `words` are the public facts that it depends on, besides those of the design and the lattice.
+    The function takes blocks, or with `of_norms` the squared norms of their complete rows.
     """
-    total: Numbers = counted(np.zeros((lattice.columns + 1, 0))).astype(object)
+    read = design.squared_norms if of_norms else design.blocks
+    empty: Floats = np.zeros(0) if of_norms else np.zeros((lattice.columns + 1, 0))
+    total: Numbers = counted(empty).astype(object)
     n_rows = 0
-    for part, count in design.blocks(counted, lattice, count_public=count_public):
+    for part, count in read(counted, lattice, count_public=count_public):
         total = total + part
         n_rows += count
     facts = {**design.facts, "lattice": repr(lattice), **words}

@@ -19,7 +19,7 @@ MOMENTS = import_module("dpmodels.statistics.moments")
 
 
 def rows_are_not_held_in_the_ball(patch: pytest.MonkeyPatch) -> None:
-    def unheld(coded, factor, shift, lattice, out):
+    def unheld(coded, factor, shift, lattice, out, squares):
         rows = out
         rows[:] = np.rint((coded * factor[:, None] - shift[:, None]) * lattice.steps)
         complete = ~np.isnan(rows).any(axis=0)
@@ -30,7 +30,7 @@ def rows_are_not_held_in_the_ball(patch: pytest.MonkeyPatch) -> None:
 
 
 def rows_are_rounded_after_the_norm_is_held(patch: pytest.MonkeyPatch) -> None:
-    def rounded_last(coded, factor, shift, lattice, out):
+    def rounded_last(coded, factor, shift, lattice, out, squares):
         rows = out
         rows[:] = (coded * factor[:, None] - shift[:, None]) * lattice.steps
         complete = ~np.isnan(rows).any(axis=0)
@@ -43,7 +43,7 @@ def rows_are_rounded_after_the_norm_is_held(patch: pytest.MonkeyPatch) -> None:
 
 
 def incomplete_rows_are_counted(patch: pytest.MonkeyPatch) -> None:
-    def counted(coded, factor, shift, lattice, out):
+    def counted(coded, factor, shift, lattice, out, squares):
         return np.ones_like(to_lattice(coded, factor, shift, lattice, out=out))
 
     patch.setattr(PRIVATE, "to_lattice", counted)

@@ -81,7 +81,7 @@ def test_kept_rows_show_nothing_stay_and_are_freed():
     design = private_design(FORMULA, table(), BOOK)
     design.require_passes()
     two_passes(design)
-    part = design._rows.kept.parts[0].coded
+    part = design._rows.kept.parts[0].coded[0]
     watched = weakref.ref(part)
     del design, part
     gc.collect()
@@ -91,3 +91,39 @@ def test_kept_rows_show_nothing_stay_and_are_freed():
 def test_a_fit_reads_its_rows_twice_at_most(readings):
     dp.dp_pca("~ x + y", table(), codebook=BOOK, eps=5.0, delta=1e-6, mechanism="rounds")
     assert len(readings) == 2
+
+
+def test_columns_within_their_bounds_are_those_of_the_table_and_others_are_clipped():
+    columns = {"x": np.array([0.0, 0.5, 1.0]), "y": np.array([0.2, 1.5, np.nan])}
+    first, second = private_design("~ x + y", columns, BOOK).public.coded(columns)
+    assert first is columns["x"]
+    np.testing.assert_array_equal(second, [0.2, 1.0, np.nan])
+    assert columns["y"][1] == 1.5
+    strided = {"x": np.zeros((3, 2))[:, 0], "y": columns["x"]}
+    assert private_design("~ x + y", strided, BOOK).public.coded(strided)[0] is not strided["x"]
+
+
+def test_a_table_is_not_written_to():
+    data = table()
+    before = data.copy()
+    design = private_design("~ x + y", data, BOOK)
+    design.require_passes()
+    two_passes(design)
+    pd.testing.assert_frame_equal(data, before)
+
+
+@pytest.mark.parametrize("row_norm", [None, 0.4, "unit"])
+def test_squared_norms_are_those_of_the_rows_on_the_lattice(row_norm):
+    design = private_design(FORMULA, table(), BOOK, row_norm=row_norm)
+    lattice = Lattice(12, len(design.public.names))
+
+    def of_rows(block):
+        return np.einsum("ij,ij->j", block[1:], block[1:])[block[0] > 0]
+
+    expected, norms = (
+        np.concatenate([part for part, _ in read(function, lattice, count_public=True)])
+        for read, function in ((design.blocks, of_rows), (design.squared_norms, np.copy))
+    )
+    assert (norms == expected).all()
+    assert 3_000 < norms.size < 4_500
+    assert norms.max() <= lattice.radius**2
