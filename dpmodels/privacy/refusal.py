@@ -55,10 +55,11 @@ def refusal(budget_filter: Filter, label: str, added: tuple[Event, ...], before:
             f"{_remedy(budget, total, fitting, before)}{_reserved_share(budget, added, before)}"
         )
     left = "left for such noise" if budget.delta else "left"
+    unspent = fitting.amount if fitting.amount > TOLERANCE * budget.amount else 0.0
     return (
         f"{name} costs {price(added, budget_filter.guarantee).describe()}. Spent so far: "
         f"{spent.unit} = {spent.amount:g} of {budget.amount:g}; {left}: "
-        f"{_DOWN.create_decimal(fitting.amount):f}; {remedy}."
+        f"{_DOWN.create_decimal(unspent):f}; {remedy}."
     )
 
 

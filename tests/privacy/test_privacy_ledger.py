@@ -76,6 +76,10 @@ def test_a_pure_budget_can_be_spent_to_the_last():
     assert ledger.describe() == "1.00 of 1.00 eps spent"
     with pytest.raises(LedgerError, match=r"left: 0; .*: open the ledger with eps="):
         ledger.charge([PureEvent(1e-6)], adjacency="replace")
+    # What rounding left is no budget.
+    ledger = charged(Ledger(eps=1.0), [PureEvent(1 - 1e-12)])
+    with pytest.raises(LedgerError, match=r"left: 0; "):
+        ledger.charge([PureEvent(1e-6)], adjacency="replace")
 
 
 def test_rounding_alone_is_no_reason_to_refuse():
