@@ -335,3 +335,11 @@ def test_none_and_dates_are_read_where_a_parameter_takes_them(job):
     assert components.call.words["scale"] is None
     assert components.call.words["ncomp"] == 1
     assert model.call.words == {"vcov": "iid", "subset": "a > 0"}
+
+
+def test_a_misspelled_key_is_named_before_the_one_that_is_missing(job):
+    misspelled = {"fromula" if key == "formula" else key: value for key, value in MEANS.items()}
+    status, _, error = job(command="plan", release=[misspelled])
+    assert status == 2
+    assert "'fromula' is not known" in error
+    assert "did you mean 'formula'" in error
