@@ -24,7 +24,7 @@ from dpmodels.codebook_person import (
     without_identifiers,
     without_person,
 )
-from dpmodels.errors import CodebookError, FrameError, shorten
+from dpmodels.errors import CodebookError, FrameError, did_you_mean, shorten
 from dpmodels.external_files import parse, read_bytes
 from dpmodels.labels import plain
 from dpmodels.levels import check_writable, said_missing
@@ -242,7 +242,10 @@ class Codebook(Mapping[str, Variable]):
         selected = _names(names)
         for name in selected:
             if name not in self:
-                raise CodebookError(f"variable {name!r} is not in the codebook; declare it first")
+                near = did_you_mean(name, self)
+                raise CodebookError(
+                    f"variable {name!r} is not in the codebook{near}; declare it first"
+                )
         chosen = {name: self[name] for name in selected}
         return Codebook({**chosen, **self.identifiers}, person=self.person, design=self.design)
 

@@ -49,6 +49,20 @@ MISSPELLED = {
     "option of a method": (lambda: session().lm("income ~ age", epz=1), "eps"),
     "call": (lambda: dp.call("lmm", "income ~ age"), "lm"),
     "power": (lambda: dp.power("income ~ age", verb="lmm", codebook=BOOK, n=100, eps=1), "lm"),
+    "effect": (
+        lambda: dp.power("income ~ age", codebook=BOOK, n=100, eps=1, effect={"agee": 1.0}),
+        "age",
+    ),
+    "weights": (
+        lambda: dp.dp_lm("income ~ age", ROWS, codebook=BOOK, eps=1, weights="agee"),
+        "age",
+    ),
+    "variable of an overview": (lambda: session().table_one("age + income", eps=1)["agee"], "age"),
+    "marginal means": (lambda: session().lm("income ~ age", eps=1).emmeans("agee"), "age"),
+    "structure": (
+        lambda: dp.dp_synth("~ age + sex", ROWS, codebook=BOOK, eps=1, structure="age:sexx"),
+        "sex",
+    ),
     "plan": (lambda: dp.plan([], codebok=BOOK), "codebook"),
 }
 

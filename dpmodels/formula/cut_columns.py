@@ -234,7 +234,9 @@ def structure_terms(structure: str, layout: Margins) -> tuple[tuple[int, ...], .
     parsed = parsed_formula(structure, codes)
     unknown = [code for term in parsed.predictors for code in term if code not in codes]
     if unknown or parsed.response or not parsed.predictors:
-        what = f"names {unknown[0]!r}" if unknown else "has no terms on its right-hand side"
+        what = "has no terms on its right-hand side"
+        if unknown:
+            what = f"names {unknown[0]!r}{did_you_mean(unknown[0], codes)}"
         raise FormulaError(
             f"structure={quoted(structure)} {what}; write products of the columns of the formula, "
             f"such as '~ {shorten(':'.join(codes[:2]))}'"

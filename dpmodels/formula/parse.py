@@ -265,13 +265,17 @@ def _tree(text: str) -> ParseNode:
     # What the tokenizer makes of half characters and open triple quotes, by Python's version.
     except (AssertionError, IndexError, SyntaxError, UnicodeError):
         reason = "it is not made of names, numbers and operators"
+    if "`" in text:
+        reason = 'names are not quoted by backticks; write Q("a name") instead'
     raise FormulaError(f"formula {shorten(text)!r} cannot be read: {reason}")
 
 
 def check_size(text: str) -> None:
     """Refuse formulas that are not text, too long or too deep."""
     if not isinstance(text, str):
-        raise FormulaError(f'formula is a {type(text).__name__}; write a string such as "~ a + b"')
+        raise FormulaError(
+            f'formula is of type {type(text).__name__}; write a string such as "~ a + b"'
+        )
     if len(text) > MAX_LENGTH:
         raise FormulaError(
             f"formula {shorten(text)!r} has {len(text):,} characters; at most {MAX_LENGTH:,} are "

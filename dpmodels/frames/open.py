@@ -142,6 +142,11 @@ def _open_table(data: Any) -> RowSource | None:
         return open_structured(data)
     if nw.dependencies.is_narwhals_dataframe(data):
         return _open_table(data.to_native())
+    if nw.dependencies.is_pandas_dataframe(data) and data.columns.nlevels > 1:
+        raise FrameError(
+            "the columns of the data have names of several levels (a MultiIndex): write "
+            'data.columns = data.columns.map("_".join), and these names in the codebook'
+        )
     if nw.dependencies.is_into_dataframe(data):
         return NativeRows(data)
     pyarrow = nw.dependencies.get_pyarrow()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpmodels.arguments import real
 from dpmodels.design.parts import Part
 from dpmodels.design.rows import Rows, Terms
-from dpmodels.errors import ArgumentError, quoted, shorten
+from dpmodels.errors import ArgumentError, did_you_mean, quoted, shorten
 from dpmodels.models.assumed_rows import DrawnRows, public_part
 from dpmodels.typing import Array, Floats
 
@@ -116,7 +116,7 @@ def effects(effect: Effect, terms: Sequence[str]) -> Floats:
         for name, size in effect.items():
             if name not in terms:
                 raise ArgumentError(
-                    f"effect= names {quoted(name)}; the terms are "
+                    f"effect= names {quoted(name)}{did_you_mean(name, terms)}; the terms are "
                     f"{shorten(', '.join(map(repr, terms)), 300)}"
                 )
             _nonzero(f"effect[{name!r}]", size)

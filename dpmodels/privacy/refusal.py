@@ -32,7 +32,8 @@ _DOWN: Final = Context(prec=4, rounding=ROUND_FLOOR)
 def refusal(budget_filter: Filter, label: str, added: tuple[Event, ...], before: Totals) -> str:
     """Return the message that refuses a charge."""
     budget, spent = capacity(budget_filter.guarantee), budget_filter.spent(before)
-    total = budget_filter.spent(budget_filter.plus(before, added))
+    after = budget_filter.plus(before, added)
+    total = _sufficient(budget_filter, after)
     name = f"The release {label!r}" if label else "The release"
     reason = _kind(budget_filter, added, before)
     if reason:
@@ -54,11 +55,30 @@ def refusal(budget_filter: Filter, label: str, added: tuple[Event, ...], before:
             f"{_remedy(budget, total, fitting, before)}{_reserved_share(budget, added, before)}"
         )
     left = "left for such noise" if budget.delta else "left"
+    unspent = fitting.amount if fitting.amount > TOLERANCE * budget.amount else 0.0
     return (
         f"{name} costs {price(added, budget_filter.guarantee).describe()}. Spent so far: "
         f"{spent.unit} = {spent.amount:g} of {budget.amount:g}; {left}: "
-        f"{_DOWN.create_decimal(fitting.amount):f}; {remedy}."
+        f"{_DOWN.create_decimal(unspent):f}; {remedy}."
     )
+
+
+def _sufficient(budget_filter: Filter, after: Totals) -> Spent:
+    """Return the least eps with which such a ledger accepts the totals; without delta, their sum.
+
+    Above the budget the total of charges in steps is a bound, and may be several times as large.
+    """
+    budget, total = capacity(budget_filter.guarantee), budget_filter.spent(after)
+    if not isinstance(budget_filter.guarantee, ApproxDP) or math.isinf(total.amount):
+        return total
+    too_little, enough = budget.amount, total.amount
+    for _ in range(_HALVINGS):
+        eps = (too_little + enough) / 2
+        if replace(budget_filter, guarantee=ApproxDP(eps, budget.delta)).holds(after):
+            enough = eps
+        else:
+            too_little = eps
+    return replace(total, amount=enough)
 
 
 def _of_chains(total: Spent, fitting: Spent) -> str:

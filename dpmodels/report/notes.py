@@ -114,7 +114,8 @@ TERMS: Final = (
         "Ledger",
         r"ledger",
         "The record of what all releases from these data have cost, which refuses a release that "
-        "exceeds the budget.",
+        "exceeds the budget. Costs add up by eps (summed), by squares of Gaussian noise (GDP, "
+        "zCDP), or by both (steps).",
     ),
     Term(
         "Complete",

@@ -192,14 +192,11 @@ def fit_notes(fit: GLMResult | MultinomialResult) -> tuple[str, ...]:
             "Rows farther than the row norm from a released centre were left out: results describe "
             "the other rows, and all rows if the model holds for all."
         )
-    if fit.release.clip is not None:
+    clip = fit.call.clip if fit.release.clip is None else fit.release.clip
+    if not math.isnan(clip):
+        released = ", a released bound," if clip != fit.call.clip else ""
         notes += Rank.TARGET(
-            f"Residuals beyond {signif(fit.release.clip, 3)} in units of the response, a released "
-            "bound, were clipped; neither estimates nor intervals account for this bias."
-        )
-    elif not math.isnan(fit.call.clip):
-        notes += Rank.TARGET(
-            f"Residuals beyond {signif(fit.call.clip, 3)} in units of the response were clipped; "
+            f"Residuals beyond {signif(clip, 3)} in units of the response{released} were clipped; "
             "neither estimates nor intervals account for this bias."
         )
     return tuple(notes)

@@ -24,7 +24,7 @@ from dpmodels.reports.header import (
     UNKNOWN,
     about,
     closing,
-    complete_rows,
+    complete_text,
     counted_as,
     moments_header,
     omitted,
@@ -65,7 +65,7 @@ def cov_report(fit: CovResult) -> Report:
 
 def _facts(fit: CovResult) -> tuple[Fact, ...]:
     """Return the header of a report on released moments."""
-    complete = complete_rows(
+    complete = complete_text(
         fit.ncomplete, fit.release.noise.count, fit.release.rows, counted_as(fit.release.adjacency)
     )
     header = moments_header(fit.call, fit.release, complete)
@@ -217,7 +217,7 @@ SHOWN = 6
 @report_of.register
 def cca_report(fit: CCAResult) -> Report:
     """Lay out correlations and loadings as tables of strings."""
-    complete = complete_rows(
+    complete = complete_text(
         fit.ncomplete, fit.release.noise.count, fit.release.rows, counted_as(fit.release.adjacency)
     )
     selected = np.flatnonzero(fit.readable.to_numpy())[:SHOWN]

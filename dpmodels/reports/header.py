@@ -31,6 +31,8 @@ UNKNOWN = "not identified"
 SHOWN_GROUPS = 40
 SHOWN_VARIABLES = 30
 SHOWN_COMPONENTS = 10
+# A choice: a percentage with a noise sd this large may be any from 0 to 100.
+LOST_PERCENT = 50.0
 
 LOST = "-"
 SEE = "; see dpmodels.mechanisms"
@@ -99,6 +101,8 @@ def row_norm(call: MomentsCall | CoefficientsCall, release: AnyRelease | None = 
         share, sd = 100 * min(max(ball.shortened, 0.0), 1.0), 100 * ball.shortened_sd
         decimals = 1 if sd >= 0.05 else 2
         what = "shortened" if isinstance(release, MomentsRelease) else "left out"
+        if sd >= LOST_PERCENT:
+            return f"{signif(ball.radius, 3)} (% {what}: lost in noise)"
         return f"{signif(ball.radius, 3)} ({share:.{decimals}f} ± {sd:.{decimals}f} % {what})"
     if isinstance(call, MomentsCall) and call.unit_rows:
         why = "each row by its own"
@@ -107,19 +111,14 @@ def row_norm(call: MomentsCall | CoefficientsCall, release: AnyRelease | None = 
     return f"{signif(call.row_norm, 3)} ({why})"
 
 
-def complete_rows(ncomplete: float, sd: float, rows: int | None = None, what: str = "rows") -> str:
-    """Give the noisy number of complete rows, at most `rows` if that is public."""
-    noise = f"noise sd {signif(sd, 2)}"
-    if rows is not None and round(ncomplete) > rows:
-        return f"{count(rows)} {what} ({noise}; released {count(ncomplete)})"
-    return f"{count(ncomplete)} {what} ({noise})"
-
-
 def complete_text(complete: float, sd: float, rows: int | None = None, what: str = "rows") -> str:
-    """Give the number of complete rows if it exceeds its noise."""
+    """Give the number of complete rows if it exceeds its noise; at most `rows`, if public."""
+    noise = f"noise sd {signif(sd, 2)}"
     if complete < DETECTION_SDS * sd:
-        return f"may be 0 {what} (noise sd {signif(sd, 2)})"
-    return complete_rows(complete, sd, rows, what)
+        return f"may be 0 {what} ({noise})"
+    if rows is not None and round(complete) > rows:
+        return f"{count(rows)} {what} ({noise}; released {count(complete)})"
+    return f"{count(complete)} {what} ({noise})"
 
 
 def closing(

@@ -10,7 +10,7 @@ import pandas as pd
 from dpmodels.errors import NotAvailable, shorten
 from dpmodels.postprocess.ordered import within
 from dpmodels.postprocess.protocol import NO_WEIGHT
-from dpmodels.report import Bar, Fact, Report, Row, Section, count, signif
+from dpmodels.report import Bar, Fact, Report, Row, Section, count, interval, signif, uncertain
 from dpmodels.report.notes import Rank
 from dpmodels.reports.counts import (
     SHOWN_COLUMNS,
@@ -161,12 +161,21 @@ def _bars(heights: Floats) -> list[Bar]:
 
 def _quartiles(fit: HistResult) -> Section:
     table = fit.quantile(level=LEVEL)
-    rows = tuple(_quantile(row) for row in table.to_dict("records"))
+    cells = _exact if fit.bins.whole else _rounded
+    rows = tuple(Row(f"{100 * row['prob']:g}%", cells(row)) for row in table.to_dict("records"))
     heads = ("estimate", "95% noise int.", "95% conf. int.")
     return Section(f"Quantiles of {fit.variable}", heads, rows)
 
 
-def _quantile(row: dict[object, object]) -> Row:
+def _rounded(row: dict[object, float]) -> tuple[str, ...]:
+    """Print a quantile to the digits that its noise interval leaves."""
+    low, high = row["noise_low"], row["noise_high"]
+    estimate = uncertain((row["estimate"],), ((high - low) / 4,))
+    return *estimate, interval(low, high), interval(row["conf_low"], row["conf_high"])
+
+
+def _exact(row: dict[object, object]) -> tuple[str, ...]:
+    """Print a quantile among whole numbers or days."""
     texts = {name: _value(value) for name, value in row.items()}
     noise, population = (
         LOST if LOST in (low, high) else f"[{low}, {high}]"
@@ -175,7 +184,7 @@ def _quantile(row: dict[object, object]) -> Row:
             (texts["conf_low"], texts["conf_high"]),
         )
     )
-    return Row(f"{100 * float(str(row['prob'])):g}%", (texts["estimate"], noise, population))
+    return texts["estimate"], noise, population
 
 
 def _value(value: object) -> str:

@@ -17,7 +17,7 @@ from dpmodels.reports.header import (
     UNKNOWN,
     about,
     closing,
-    complete_rows,
+    complete_text,
     counted_as,
     moments_header,
     omitted,
@@ -53,7 +53,7 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
     if fit.release.units is not None:
         complete = f"rows of weight {_weight(fit)}"
     elif not weighted:
-        complete = complete_rows(
+        complete = complete_text(
             fit.nobs, fit.release.noise.count, fit.release.rows, counted_as(fit.release.adjacency)
         )
     header = moments_header(fit.call, fit.release, complete)
@@ -378,7 +378,7 @@ def _path_facts(path: PathResult) -> tuple[Fact, ...]:
     complete = "not counted (weights)"
     if fit.model.weights is None:
         what = counted_as(fit.release.adjacency)
-        complete = complete_rows(fit.nobs, fit.release.noise.count, fit.release.rows, what)
+        complete = complete_text(fit.nobs, fit.release.noise.count, fit.release.rows, what)
     first, last = (signif(float(path.lambdas[at]), 3) for at in (0, -1))
     noise = (("Noise penalty", signif(path.noise_lambda, 3)),) * (path.penalty == "lasso")
     return (

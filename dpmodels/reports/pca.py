@@ -26,7 +26,7 @@ from dpmodels.reports.header import (
     SHOWN_VARIABLES,
     about,
     closing,
-    complete_rows,
+    complete_text,
     counted_as,
     moments_header,
     omitted,
@@ -61,7 +61,7 @@ def pca_report(fit: PCAResult) -> Report:
 
 
 def _facts(fit: PCAResult) -> tuple[Fact, ...]:
-    complete = complete_rows(
+    complete = complete_text(
         fit.ncomplete, fit.release.noise.count, fit.release.rows, counted_as(fit.release.adjacency)
     )
     return (*moments_header(fit.call, fit.release, complete), ("Variance", _total(fit)))
@@ -265,7 +265,7 @@ def subspace_report(fit: SubspaceResult) -> Report:
 def _subspace_facts(fit: SubspaceResult) -> tuple[Fact, ...]:
     complete = "not released"
     if fit.bought:
-        complete = complete_rows(
+        complete = complete_text(
             fit.ncomplete,
             fit.release.variance_sd,
             fit.release.rows,

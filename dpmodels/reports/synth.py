@@ -160,7 +160,8 @@ def _unmeasured(fit: SynthResult, n_outside: int) -> tuple[str, ...]:
         return Rank.DETAIL(f"All pairs are edges{_largest_measured(fit)}.")
     released = sum(len(term) == 2 for term in fit.source.released.tables)
     beyond = max(0, n_outside + len(fit.source.tree.edges) - released)
-    modelled = f"Modelled as conditionally independent: {count(n_outside)} pairs"
+    pairs = "1 pair" if n_outside == 1 else f"{count(n_outside)} pairs"
+    modelled = f"Modelled as conditionally independent: {pairs}"
     why = f"; {count(beyond)} were not measured." if beyond else "; test() checks them."
     return Rank.DETAIL(f"{modelled}{why}")
 

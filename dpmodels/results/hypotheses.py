@@ -177,9 +177,10 @@ def _spelt(terms: Terms, constraints: str) -> tuple[Floats, Floats]:
     names = list(terms.names)
     try:
         parsed = DesignInfo(names).linear_constraint(constraints)
-    except (PatsyError, ValueError) as error:
+    # IndexError for an empty text.
+    except (PatsyError, ValueError, IndexError):
         raise ArgumentError(
-            f"constraints={shorten(repr(constraints))} cannot be read ({type(error).__name__})"
+            f"constraints={shorten(repr(constraints))} cannot be read"
             f"{_suggestion(constraints, names)}; "
             f"write 'a = 0' or 'a = b, c = 2' with names of {shorten(str(names), 120)}, "
             f"or one term: {shorten(', '.join(terms.factors), 120)}"

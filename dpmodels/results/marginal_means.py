@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.dates import Date, text_of_day
-from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
+from dpmodels.errors import ArgumentError, FormulaError, did_you_mean, quoted, shorten
 from dpmodels.formula import Design
 from dpmodels.formula.coding import RowCoder
 from dpmodels.formula.expression import compile_factor
@@ -321,7 +321,8 @@ def _variable(design: Design, part: object) -> str:
     if text in codes and len(used) == 1:
         return used[0]
     raise ArgumentError(
-        f"{quoted(part)} is not a variable of the terms: write one of "
+        f"{quoted(part)} is not a variable of the terms{did_you_mean(part, design.variables)}: "
+        "write one of "
         f"{shorten(', '.join(design.variables), 120)}"
     )
 

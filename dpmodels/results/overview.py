@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dpmodels.errors import ArgumentError, NotAvailable, quoted
+from dpmodels.errors import ArgumentError, NotAvailable, did_you_mean, quoted
 from dpmodels.inference.independence import Independence
 from dpmodels.inference.means import EqualMeans, equal_means
 from dpmodels.released import CountsRelease
@@ -81,7 +81,10 @@ class OverviewResult(Tested):
     def _variable(self, name: str) -> Derivation:
         if name not in self.variables:
             options = ", ".join(map(repr, self.variables))
-            raise ArgumentError(f"variable {quoted(name)} is not described; those are {options}")
+            near = did_you_mean(name, self.variables)
+            raise ArgumentError(
+                f"variable {quoted(name)} is not described{near}; those are {options}"
+            )
         number = self.variables.index(name)
         table = self.call.tables[number]
         counts = TableResult if table.sampled is None else WeightedTableResult

@@ -170,12 +170,13 @@ def _release(plain: Mapping[str, Plain]) -> StudyRelease:
     """Return a release with its call; the verb checks its options when it is priced."""
     name = _checked_name(plain, "release")
     where = f"release {name!r}"
-    verb, formula = (_text(plain, key, where) for key in ("verb", "formula"))
+    verb = _text(plain, "verb", where)
     with _error_location(where):
         kind = dp.call(verb, "~ 1").verb
     parameters = signature_of(kind).parameters
     budgets = [word for word in parameters if word != "budget"]
     require_known(plain, dict.fromkeys((*_RELEASE, *budgets)), where)
+    formula = _text(plain, "formula", where)
     for word, parameter in parameters.items():
         if parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty:
             _require_key(plain, word, where)

@@ -197,3 +197,8 @@ def test_a_text_names_nothing_that_its_terms_lack(formula, text):
     assert parsed.text == text
     again = parsed_formula(text, [name for name in "abcy" if name in text or "." in text])
     assert (again.predictors, again.intercept) == (parsed.predictors, parsed.intercept)
+
+
+def test_names_between_backticks_are_pointed_to_q():
+    with pytest.raises(FormulaError, match=r'backticks; write Q\("a name"\) instead'):
+        parsed_formula("~ `my age`", ["my age"])

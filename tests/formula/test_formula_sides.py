@@ -52,7 +52,7 @@ def test_every_form_says_what_is_described_and_what_groups(formula, described, g
         ("~ age |", "names no group after '|'"),
         (". ~ .", "'.', names no variable"),
         ("age + sex ~ sex", "'sex' on both sides"),
-        (None, "is a NoneType"),
+        (None, "is of type NoneType"),
     ],
 )
 def test_what_cannot_be_read_says_what_to_write(formula, message):

@@ -110,3 +110,12 @@ def test_importing_frames_imports_no_frame_library():
         "sys.exit(any(name in sys.modules for name in ('pandas', 'polars', 'pyarrow')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_columns_with_names_of_several_levels_are_refused_and_say_how_to_join_them():
+    table = pd.DataFrame({"age": [30.0, 40.0]})
+    table.columns = pd.MultiIndex.from_tuples([("person", "age")])
+    with pytest.raises(FrameError, match=r'write data.columns = data.columns.map\("_".join\)'):
+        open_rows(table)
+    table.columns = table.columns.map("_".join)
+    assert open_rows(table).names == ("person_age",)

@@ -1,8 +1,11 @@
 """Estimates under a survey design: R's survey at a huge budget, the cap, refusals, reports."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, CodebookError, NotAvailable
@@ -88,6 +91,25 @@ def test_a_huge_budget_gives_the_variance_of_r():
     assert fit.params.item() == pytest.approx(variance, rel=1e-8)
     error = linearised(w * (squares - variance) / w.sum(), ROWS)
     assert fit.bse_sampling.item() == pytest.approx(error, rel=1e-8)
+
+
+UNITS = ({"psu": "psu"}, {"psu": "psu", "strata": "h"})
+
+
+# Variances have no sampling units.
+@pytest.mark.parametrize(
+    ("verb", "words"),
+    [*product(("mean", "total"), UNITS), *product(("mean", "total", "var"), ({},))],
+)
+def test_intervals_are_students_by_the_effective_number_of_units(verb, words):
+    rows = sample(n_rows=300, units=12)
+    fit = getattr(dp, f"dp_{verb}")("~ y", rows, codebook=book(**words), **HUGE)
+    units = rows.groupby("psu" if words else rows.index)["w"].sum()
+    n_strata = 3 if "strata" in words else 1
+    freedom = min(units.sum() ** 2 / (units**2).sum() - 1, len(units) - n_strata)
+    half = np.diff(fit.conf_int().to_numpy()).item() / 2
+    expected = stats.t(freedom).ppf(0.975) * fit.bse_sampling.item()
+    assert half == pytest.approx(expected, rel=1e-6)
 
 
 def test_one_public_population_corrects_all_errors():

@@ -8,7 +8,7 @@ import statsmodels.api as sm
 import dpmodels as dp
 
 BOOK = dp.codebook(y=["no", "yes"], c=(0, 12), x=(-1, 1), z=(-1, 1))
-HUGE = {"codebook": BOOK, "budget": dp.ZCDP(1e8), "person": "id"}
+HUGE = {"codebook": BOOK, "budget": dp.ZCDP(1e12), "person": "id"}
 SLOPES = np.array([0.2, 0.8, -0.6])
 
 
@@ -44,11 +44,11 @@ def test_a_huge_budget_gives_statsmodels_clustered_errors(family, rows):
     theirs = sm.GLM(ROWS[number], design, family=law, freq_weights=share)
     theirs = theirs.fit(cov_type="cluster", cov_kwds={"groups": ROWS.id.to_numpy()})
     fit = dp.dp_glm(f"{response} ~ x + z", ROWS, rows=rows, **{**HUGE, **words})
-    # Up to 2 % of the rows may be left out.
+    # Up to 2 % of the rows are left out by chance; noise is negligible. In 60 fits coefficients
+    # had sd .0015 or less and errors .0012 about a bias of .0017: limits beyond 6 sd, fewer false
+    # alarms than 1e-7 in 36 comparisons.
     assert fit.params.to_numpy() == pytest.approx(theirs.params.to_numpy(), abs=0.01)
-    # Squares of persons have more noise under scores, whose budget has more parts.
-    rel = 0.08 if family == "poisson by scores" else 0.04
-    assert fit.bse_sampling.to_numpy() == pytest.approx(theirs.bse.to_numpy(), rel=rel)
+    assert fit.bse_sampling.to_numpy() == pytest.approx(theirs.bse.to_numpy(), rel=0.02)
     assert fit.release.curvature.person == "id"
 
 

@@ -249,6 +249,23 @@ def test_many_bins_are_printed_in_runs_with_quantiles(mechanism):
     assert len(grouped.splitlines()) < 60
 
 
+def test_printed_quantiles_have_the_digits_that_their_intervals_leave():
+    rng = np.random.default_rng(1)
+    rows = {"x": rng.exponential(1e4, 4000), "k": rng.poisson(300, 4000)}
+    book = dp.codebook(x=(0, 1e6), k=dp.Integer(0, 1000))
+    with dp.simulation(seed=1):
+        number = dp_hist("~ x", rows, codebook=book, eps=1.0, breaks=4096)
+        whole = dp_hist("~ k", rows, codebook=book, eps=1.0, breaks=1001)
+    _, _, text = str(number.summary()).partition("Quantiles of x")
+    median = re.search(r"50%\s+(\d+)\s+\[(\d+), (\d+)\]", text)
+    # Intervals are 1,500 wide: their ends have two digits of that, and estimates the tens.
+    assert [int(value) % 10 for value in median.groups()] == [0, 0, 0]
+    assert [int(value) % 100 for value in median.groups()[1:]] == [0, 0]
+    _, _, text = str(whole.summary()).partition("Quantiles of k")
+    low, high = whole.quantile(0.5)[["noise_low", "noise_high"]].iloc[0]
+    assert f"[{low}, {high}]" in text
+
+
 def test_long_ticks_do_not_run_into_each_other():
     plt = pytest.importorskip("matplotlib.pyplot")
     with dp.simulation(seed=4):

@@ -13,6 +13,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.design.sampled_rows import SLOTS
 from dpmodels.errors import ArgumentError, FrameError
+from dpmodels.mechanisms import sampled_rows
 
 FOLDER = Path(__file__).parent / "design_reference"
 ROWS = pd.read_csv(FOLDER / "table.csv").astype({"z": str})
@@ -209,3 +210,20 @@ def test_a_fit_can_be_saved_and_loaded(tmp_path):
         path = tmp_path / f"{type(fit).__name__}.nc"
         fit.save(path)
         assert str(dp.load(path).summary()) == str(fit.summary())
+
+
+@pytest.mark.parametrize(
+    ("budget", "law"), [({"eps": 8.0}, "laplace"), ({"budget": dp.ZCDP(4.0)}, "gaussian")]
+)
+def test_the_cap_is_chosen_by_the_law_of_the_noise_in_its_counts(monkeypatch, budget, law):
+    noises = []
+
+    def recorded(ends, counts, noise, price, columns):
+        noises.append(noise)
+        return put_back(ends, counts, noise, price, columns)
+
+    put_back = sampled_rows._cap_put_back
+    monkeypatch.setattr(sampled_rows, "_cap_put_back", recorded)
+    words = {"codebook": BOOK, "mechanism": "moments", "design": DESIGNS["weights"], **budget}
+    dp.dp_lm("y ~ x", ROWS, **words)
+    assert [noise.law for noise in noises] == [law]

@@ -93,6 +93,7 @@ def test_factors_depend_by_cohens_w_and_keep_their_margins(w):
         ("lm", 0, {}, "other than 0"),
         ("lm", {"age": 0.0}, {}, "other than 0"),
         ("lm", {"sex": 1.0}, {}, r"the terms are 'sex\[T.M\]', 'age'"),
+        ("lm", {"agee": 1.0}, {}, r"names 'agee' \(did you mean 'age'\?\); the terms are"),
         ("lm", {"age": 9.0}, {}, "more than the assumed sd"),
         ("lm", 1.0, {"formula": "wage ~ 1"}, 'write verb="mean"'),
         ("glm", 0.1, {"shape": {"smoker": [1.0, 0.0]}}, "assumed responses are equal"),

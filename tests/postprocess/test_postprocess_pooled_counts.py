@@ -1,5 +1,7 @@
 """Pooled counts: least squares over the pools found, what is found, and what is printed."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ import dpmodels as dp
 from dpmodels.mechanisms.counts import Runs
 from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.noise import source
-from dpmodels.postprocess.pooled_counts import PENALTY, Halves, PooledCounts
+from dpmodels.postprocess.pooled_counts import PENALTY, FinalRuns, Halves, PooledCounts
 from dpmodels.postprocess.units import in_persons
 from dpmodels.privacy import ZCDP, PureDP, adjacency
 from dpmodels.statistics import Statistic
@@ -108,3 +110,16 @@ def test_counts_of_persons_are_those_of_places_divided():
     assert places.pools == own.pools
     np.testing.assert_allclose(places.cells * 4, own.cells)
     assert places.incomplete * 4 == own.incomplete
+
+
+def test_sums_of_whole_runs_are_those_of_their_counts_and_noise():
+    rng = np.random.default_rng(2)
+    values, ratios = rng.normal(size=5), rng.uniform(1, 3, 5)
+    columns = np.stack([values, ratios**2, ratios**4])
+    running = np.concatenate([np.zeros((3, 1)), np.cumsum(columns, axis=1)], axis=1)
+    runs = FinalRuns(np.array([0, 2, 3, 8, 9, 16]), running)
+    for first, last in itertools.product(range(6), repeat=2):
+        sums, spread = runs.between(np.array([first]), np.array([last]))
+        expected = columns[:, first:last].sum(axis=1)
+        np.testing.assert_allclose([sums[0], spread.squares[0], spread.fourths[0]], expected)
+    np.testing.assert_allclose(runs.whole, columns[1:].sum(axis=1))

@@ -102,3 +102,15 @@ def test_the_sum_of_cells_exceeds_its_reach_seldom():
     assert math.isclose(NOISE.reach(1), 20 / math.sqrt(2) * -math.log(2 * 2e-5), rel_tol=0.01)
     normal = CellNoise("gaussian", 20.0).reach(9)
     assert math.isclose(stats.norm.sf(normal / 60), 2e-5, rel_tol=0.1)
+
+
+def test_a_range_replaces_a_declared_one_that_is_at_least_twice_as_long():
+    # Without noise worth the name: rows up to a third or a half of the declared range.
+    lengths = []
+    for upper in range(200, 1000, 20):
+        rows, ends = np.linspace(0, upper, ROWS), range_cells(0.0, 1000.0)
+        exact = np.bincount(np.searchsorted(ends[1:-1], rows), minlength=len(ends) - 1)
+        own = found_range(ends, exact.astype(float), NOISE, PRICE, 1)
+        lengths += [] if own is None else [own.upper - own.lower]
+    assert max(lengths) <= 500
+    assert max(lengths) > 400

@@ -1,6 +1,7 @@
 import copy
 import os
 import pickle
+import re
 import threading
 import time
 
@@ -74,6 +75,10 @@ def test_a_pure_budget_can_be_spent_to_the_last():
     ledger = charged(Ledger(eps=1.0), *([PureEvent(0.1)] for _ in range(10)))
     assert ledger.describe() == "1.00 of 1.00 eps spent"
     with pytest.raises(LedgerError, match=r"left: 0; .*: open the ledger with eps="):
+        ledger.charge([PureEvent(1e-6)], adjacency="replace")
+    # What rounding left is no budget.
+    ledger = charged(Ledger(eps=1.0), [PureEvent(1 - 1e-12)])
+    with pytest.raises(LedgerError, match=r"left: 0; "):
         ledger.charge([PureEvent(1e-6)], adjacency="replace")
 
 
@@ -330,3 +335,26 @@ def test_many_distinct_charges_cost_as_much_last_as_first():
     assert len(ledger.entries) == 4000
     # A cost that grew with the number of charges would be seven times the first half's.
     assert sorted(times[-500:])[250] < 3 * sorted(times[:500])[250]
+
+
+def test_a_refusal_names_a_budget_that_suffices_and_hardly_more():
+    charges = [GaussianEvent(8.0), PureEvent(0.3), GaussianEvent(9.0)]
+
+    def refused(eps):
+        ledger = Ledger(eps=eps, delta=1e-6, rule="steps")
+        for event in charges:
+            ledger.charge([event], adjacency="replace")
+        try:
+            ledger.charge([PureEvent(3.0)], adjacency="replace")
+        except LedgerError as error:
+            return str(error)
+        return ""
+
+    words = re.search(
+        r"the total would be ([\d.]+): .*open the ledger with eps=([\d.]+)", refused(2)
+    )
+    total, eps = map(float, words.groups())
+    assert refused(eps) == ""
+    assert refused(0.99 * total)
+    # Adding up eps is enough: what the Gaussian releases cost alone is below 1.
+    assert total < 4.5

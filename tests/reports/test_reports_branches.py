@@ -247,6 +247,15 @@ def test_which_residuals_and_rows_were_cut():
     assert (
         printed(by_bound, "Residuals beyond 1.50 in units of the response, a released bound") == 1
     )
+    requested = glm(clip=1.5)
+    requested.call.clip = 1.5
+    assert (
+        printed(
+            coefficients.fit_notes(requested),
+            "Residuals beyond 1.50 in units of the response were clipped",
+        )
+        == 1
+    )
     assert printed(coefficients.fit_notes(glm()), "Residuals") == 0
     assert printed(coefficients.fit_notes(glm()), "Rows farther than") == 0
     assert (
@@ -299,6 +308,16 @@ def test_the_limit_of_the_row_norm_and_its_origin():
     assert header.row_norm(call, Fit(ball=ball)) == "1.25 (3.10 ± 0.04 % left out)"
     ball.shortened = -0.01
     assert header.row_norm(call, moments(ball)).startswith("1.25 (0.00 ±")
+    ball.shortened_sd = 0.49
+    assert header.row_norm(call, moments(ball)) == "1.25 (0.0 ± 49.0 % shortened)"
+    ball.shortened_sd = 0.5
+    assert header.row_norm(call, moments(ball)) == "1.25 (% shortened: lost in noise)"
+    assert header.row_norm(call, Fit(ball=ball)) == "1.25 (% left out: lost in noise)"
+
+
+def test_complete_rows_are_printed_where_they_exceed_their_noise():
+    assert header.complete_text(40.2, 10.0) == "40 rows (noise sd 10)"
+    assert header.complete_text(39.8, 10.0) == "may be 0 rows (noise sd 10)"
 
 
 @each(
@@ -338,7 +357,7 @@ def test_the_share_outside_a_released_range_is_an_upper_limit():
     (note,) = groups._range_notes(Fit(release=Fit(held=clipping)), facts)
     assert "At most 1.6% of the rows" in note
     unfound = groups._range_notes(Fit(release=Fit(held=None, info=Fit(name="rounds"))), facts)
-    assert unfound[0] == "x: no much shorter range than the declared one was found."
+    assert unfound[0] == "x: no range much shorter than the declared one was found."
     assert unfound[1:] == header.range_note(facts)
     of_gaussian = groups._range_notes(Fit(release=Fit(held=None, info=Fit(name="gaussian"))), facts)
     assert of_gaussian == header.range_note(facts)

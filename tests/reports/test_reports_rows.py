@@ -8,7 +8,7 @@ from verbs import forms
 
 import dpmodels as dp
 from dpmodels.report import signif
-from dpmodels.reports.header import complete_rows, complete_text, omitted
+from dpmodels.reports.header import complete_text, omitted
 
 BOOK = dp.codebook(sex=["F", "M"], g=["a", "b", "c", "d"], x=(0, 1))
 
@@ -24,10 +24,9 @@ def test_what_is_left_out_is_counted_in_its_number():
 
 
 def test_no_more_rows_are_complete_than_there_are():
-    assert complete_rows(9_828.0, 8.0, 9_822) == "9,822 rows (noise sd 8.0; released 9,828)"
-    assert complete_rows(9_812.0, 8.0, 9_822) == "9,812 rows (noise sd 8.0)"
-    assert complete_rows(9_828.0, 8.0) == "9,828 rows (noise sd 8.0)"
-    assert complete_text(9_828.0, 8.0, 9_822) == complete_rows(9_828.0, 8.0, 9_822)
+    assert complete_text(9_828.0, 8.0, 9_822) == "9,822 rows (noise sd 8.0; released 9,828)"
+    assert complete_text(9_812.0, 8.0, 9_822) == "9,812 rows (noise sd 8.0)"
+    assert complete_text(9_828.0, 8.0) == "9,828 rows (noise sd 8.0)"
 
 
 @pytest.mark.product

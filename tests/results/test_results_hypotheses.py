@@ -188,3 +188,10 @@ def test_a_value_of_nothing_has_no_sign():
     _, law, terms = same_numbers("y ~ g + x")
     for asked in ("x", "x = 0", "x = g[T.b]"):
         assert not np.signbit(t_test(law, terms, asked, 0.95)["value"]).any()
+
+
+@pytest.mark.parametrize("text", ["", "x =", "x == == 0"])
+def test_constraints_that_cannot_be_read_say_what_to_write(text):
+    _, law, terms = same_numbers("y ~ x")
+    with pytest.raises(ArgumentError, match=r"cannot be read.*write 'a = 0' or 'a = b, c = 2'"):
+        wald_test(law, terms, text)

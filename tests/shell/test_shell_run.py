@@ -10,6 +10,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.__main__ import main
 from dpmodels.shell import study_run
+from dpmodels.shell.study import read_study
 from dpmodels.shell.study_run import exclusive_folder
 
 STUDY = {"title": "A <b>study</b>", "data": "data.csv", "codebook": "cb.json", "out": "report"}
@@ -325,3 +326,20 @@ def test_the_rows_of_a_parquet_file_are_planned_with_before_the_first_charge(job
     status, printed, _ = job(release=[MEANS], study=private)
     assert status == 0
     assert "identified" not in printed.split("means:")[0]
+
+
+def test_none_and_dates_are_read_where_a_parameter_takes_them(job):
+    pca = {"name": "pca", "verb": "pca", "formula": "~ a + b", "scale": "none", "ncomp": 1}
+    job(command="plan", release=[pca, {**MODEL, "subset": "a > 0"}])
+    components, model = read_study(str(job.folder / "study.toml")).releases
+    assert components.call.words["scale"] is None
+    assert components.call.words["ncomp"] == 1
+    assert model.call.words == {"vcov": "iid", "subset": "a > 0"}
+
+
+def test_a_misspelled_key_is_named_before_the_one_that_is_missing(job):
+    misspelled = {"fromula" if key == "formula" else key: value for key, value in MEANS.items()}
+    status, _, error = job(command="plan", release=[misspelled])
+    assert status == 2
+    assert "'fromula' is not known" in error
+    assert "did you mean 'formula'" in error
