@@ -21,8 +21,7 @@ from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts
 from dpmodels.mechanisms.choose import Table, auto_moments
 from dpmodels.mechanisms.regression import COEFFICIENTS, REGRESSION
-from dpmodels.mechanisms.superseded_names import refuse_superseded
-from dpmodels.mechanisms.user_supplied import supplied
+from dpmodels.mechanisms.user_supplied import refuse_superseded, supplied
 from dpmodels.models.glm import glm_by_sums
 from dpmodels.models.lm import lm_spec
 from dpmodels.models.mechanism_trials import (
