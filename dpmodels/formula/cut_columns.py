@@ -209,7 +209,7 @@ def _codes(parsed: ParsedFormula) -> tuple[str, ...]:
     return codes
 
 
-def plain_cuts(cuts: Mapping[str, Any]) -> tuple[tuple[object, ...], ...]:
+def plain_cuts(cuts: Mapping[str, object]) -> tuple[tuple[object, ...], ...]:
     """Return cells by column as a request keeps them, ``(("age", 0, 30, 60), ("k", 8))``."""
     return tuple(
         (name, *ends) if lists_values(ends) else (name, ends) for name, ends in cuts.items()

@@ -281,7 +281,7 @@ def released_spreads(
     )
 
 
-def spread_fields(about: Spread, limit: int, bought: BoughtMoments) -> dict[str, object]:
+def spread_fields(about: Spread, limit: int, bought: BoughtMoments) -> dict[str, Any]:
     """Return the spreads and means as fields of a release."""
     return {
         "count": about.count,

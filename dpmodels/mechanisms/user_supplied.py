@@ -266,7 +266,7 @@ def registered_info(name: str) -> MechanismInfo | None:
     return UserSupplied(_REGISTERED[name]()).info if name in _REGISTERED else None
 
 
-def stated_info(strategy: Any, info: MechanismInfo) -> MechanismInfo:
+def stated_info(strategy: object, info: MechanismInfo) -> MechanismInfo:
     """Return the info as it is printed: a strategy from outside states no numerics of its own."""
     kind = type(getattr(strategy, "base", strategy))
     return info if kind.__module__.startswith("dpmodels.") else replace(info, numerics=NOT_CHECKED)

@@ -22,7 +22,7 @@ from dpmodels.results import MomentsCall
 from dpmodels.results.base import checked_ncomp
 from dpmodels.results.call import accept
 from dpmodels.sites import together
-from dpmodels.typing import Coder
+from dpmodels.typing import Coder, Option
 
 Result = TypeVar("Result")
 # Mechanisms for results that need Gaussian noise of a known distribution.
@@ -113,7 +113,7 @@ def checked_rule(denoise: object) -> str | None:
     raise ArgumentError(f"denoise={quoted(denoise)}: expected {rules} or None")
 
 
-def moments_call(private_design: PrivateDesign, settings: Mapping[str, Any]) -> MomentsCall:
+def moments_call(private_design: PrivateDesign, settings: Mapping[str, Option]) -> MomentsCall:
     """Return the public facts of a design; `settings` are the other fields."""
     public, scaling = private_design.public, private_design.scaling
     return MomentsCall(

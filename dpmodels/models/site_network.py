@@ -30,13 +30,13 @@ from dpmodels.sites.key_file import (
     write_card,
 )
 from dpmodels.sites.message import STATED, finish, read_message, require_places
-from dpmodels.typing import AnyPath
+from dpmodels.typing import AnyPath, Plain
 
 TERMS, MESSAGE = "terms", "letter"
 # In what the aggregator asks: the last answer of an exchange.
 ANSWER: Final = "answer"
 REQUESTS = (TERMS, MESSAGE)
-Answer = dict[str, Any]
+Answer = dict[str, Plain]
 _LOG: Final = logging.getLogger("dpmodels.sites")
 
 
@@ -46,7 +46,7 @@ class SiteAnswers:
 
     site: str
     protocol: MessageProtocol
-    terms: Mapping[str, Any]
+    terms: Mapping[str, Plain]
     path: Path
     release: Callable[..., Path]
     key: AnyPath | None = None
@@ -142,7 +142,7 @@ class SiteAnswers:
         return {"site": self.site, "refusal": why}
 
 
-Terms = dict[str, Any]
+Terms = dict[str, Plain]
 _PAUSE: Final = 0.2  # Seconds between two looks for answers, a choice
 _LAST: Final = 10.0  # Seconds in which sites may confirm the end of an exchange, a choice
 _UNTOUCHED: Final = "no row was read and nothing was charged"
@@ -289,7 +289,7 @@ def _ask(transport: Transport, requested_nodes: set[int], session: str, until: f
     return new
 
 
-def _terms_of(site: str, answer: Mapping[str, Any], stated: Mapping[str, Terms]) -> Terms:
+def _terms_of(site: str, answer: Mapping[str, Plain], stated: Mapping[str, Terms]) -> Terms:
     """Return the terms in a site's answer, which is its only one."""
     if "terms" not in answer:
         why = _quoted(answer.get("refusal", "it did not answer the question"), 300)
@@ -367,10 +367,10 @@ class Transport(Protocol):
         """Return the nodes that are connected now."""
         ...
 
-    def send(self, part: str, contents: Mapping[int, Mapping[str, Any]], seconds: float) -> None:
+    def send(self, part: str, contents: Mapping[int, Mapping[str, Plain]], seconds: float) -> None:
         """Ask nodes; a question not received in that time expires."""
         ...
 
-    def arrived(self) -> Sequence[tuple[int, Mapping[str, Any]]]:
+    def arrived(self) -> Sequence[tuple[int, Mapping[str, object]]]:
         """Return answers not returned before; ``{"failure": why}`` for a node that failed."""
         ...

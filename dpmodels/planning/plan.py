@@ -24,7 +24,7 @@ OVER: Final = ("median", "worst")
 
 @checked_keywords("dp.plan")
 def plan(
-    calls: Mapping[str, Call | tuple[Any, ...]] | Iterable[Call | tuple[Any, ...]],
+    calls: Mapping[str, Call | tuple[object, ...]] | Iterable[Call | tuple[object, ...]],
     *,
     codebook: Resolved = None,
     n: int | None = None,
@@ -160,7 +160,7 @@ def _check_solvable(request: PlanRequest, stated: bool, n: int | None) -> None:
         )
 
 
-def _guess(book: Any, shape: Any, relation: Adjacency) -> AssumedRows:
+def _guess(book: Any, shape: object, relation: Adjacency) -> AssumedRows:
     """Read the assumptions; of a frame, for all declared variables that it has."""
     if isinstance(shape, str | Mapping):
         return assumed_rows(book, shape)

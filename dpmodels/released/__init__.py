@@ -32,22 +32,5 @@ from dpmodels.released.terms import MechanismInfo as MechanismInfo
 from dpmodels.released.terms import Released as Released
 from dpmodels.released.terms import Shared as Shared
 from dpmodels.released.terms import UnitCap as UnitCap
-
-Release = MomentsRelease | SubspaceRelease
-AnyRelease = (
-    Release
-    | CoefficientsRelease
-    | CountsRelease
-    | SumsRelease
-    | MarginsRelease
-    | GraphRelease
-    | RunsRelease
-    | QuantilesRelease
-    | CellsRelease
-    | LevelsRelease
-    | ScreenedRelease
-    | PValuesRelease
-    | AnswersRelease
-    | AnswersFitRelease
-    | SelectionRelease
-)
+from dpmodels.released.unions import AnyRelease as AnyRelease
+from dpmodels.released.unions import Release as Release

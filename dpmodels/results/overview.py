@@ -27,6 +27,7 @@ from dpmodels.results.estimate_table import (
 from dpmodels.results.fdr import Tested
 from dpmodels.results.groups import MeanResult
 from dpmodels.results.table import TableResult
+from dpmodels.typing import TableColumns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -148,7 +149,7 @@ class OverviewResult(Tested):
         keys = ["variable", *self.groups.factors, "level"]
         columns = {*keys, *COLUMNS, "proportion_low", "proportion_high"}
         names = ("estimate", "std_error", "noise_sd")
-        numbers: dict[str, Any] = {name: table[name] for name in names}
+        numbers: TableColumns = {name: table[name] for name in names}
         tables = [self[name].estimates for name in self.variables]
         counts = {"proportion"} & set(table)
         estimates = table_of_estimates(

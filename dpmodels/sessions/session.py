@@ -47,7 +47,7 @@ from dpmodels.sessions.plan import budget_of, planned
 from dpmodels.sessions.shares import Left, fraction, left_in, whole_of
 from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, gathered, parties, together
 from dpmodels.survey_design import SurveyDesign
-from dpmodels.typing import AnyPath
+from dpmodels.typing import AnyPath, Option
 from dpmodels.variables import Boolean
 
 if TYPE_CHECKING:
@@ -319,7 +319,7 @@ class Session(VerbMethods):
             finally:
                 self._parts -= self._ledger.charges > n_charges
 
-    def tighten(self, formula: str, **words: Any) -> BoundsResult:
+    def tighten(self, formula: str, **words: Option) -> BoundsResult:
         """Find narrower bounds, and use them from here on.
 
         Parameters
