@@ -28,6 +28,7 @@ from dpmodels.gateway.forms import limited_body
 from dpmodels.gateway.openapi import openapi
 from dpmodels.gateway.pages import REPORT_POLICY, page_routes
 from dpmodels.gateway.service import Service
+from dpmodels.typing import Plain
 
 _BEARER: Final = "Bearer "
 _LONGEST_TOKEN: Final = 8_192
@@ -116,7 +117,7 @@ def application(service: Service) -> Starlette:
     """Return the application of a running gateway."""
     doorkeeper = Doorkeeper(service)
 
-    def route(path: str, method: str, answer: Callable[..., Any]) -> Route:
+    def route(path: str, method: str, answer: Callable[..., object]) -> Route:
         return Route(path, _handler(service, doorkeeper, answer), methods=[method])
 
     async def described(request: Request) -> Response:
@@ -168,7 +169,7 @@ def _handler(service: Service, doorkeeper: Doorkeeper, answer: Callable[..., obj
     return handle
 
 
-def _response(value: Any) -> Response:
+def _response(value: object) -> Response:
     if isinstance(value, Response):
         return value
     return JSONResponse(value, headers=_PLAIN_HEADERS)
@@ -201,11 +202,11 @@ async def _unexpected(request: Request, error: Exception) -> Response:
     return _error(500, "GatewayError", "the gateway failed: tell the curator when this happened")
 
 
-def _accepted(described: dict[str, Any]) -> Response:
+def _accepted(described: dict[str, object]) -> Response:
     return JSONResponse(described, status_code=202, headers=_PLAIN_HEADERS)
 
 
-def _tables(service: Service, analyst: str, _: str, __: bytes) -> dict[str, Any]:
+def _tables(service: Service, analyst: str, _: str, __: bytes) -> dict[str, Plain]:
     return {"analyst": analyst, "tables": service.open_tables(analyst)}
 
 
@@ -219,6 +220,6 @@ def _disclosure(service: Service, analyst: str, table: str, _: bytes) -> Respons
 
 def _set_stopped(
     service: Service, analyst: str, table: str, _: bytes, *, stopped: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     service.set_stopped(analyst, table, stopped=stopped)
     return {"table": table, "stopped": stopped}

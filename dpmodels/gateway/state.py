@@ -20,6 +20,7 @@ from threading import RLock
 from typing import Any, Final, NamedTuple
 
 from dpmodels.errors import LedgerError
+from dpmodels.typing import Plain
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS tokens (
@@ -57,7 +58,7 @@ class Job(NamedTuple):
     purse: str
     table: str
     key: str
-    request: Mapping[str, Any]
+    request: Mapping[str, Plain]
     state: str
     limit_seconds: float
     accepted: float
@@ -219,7 +220,7 @@ class State:
         row = (line + 1, text, _chained(before, text))
         database.execute("INSERT INTO audit VALUES (?, ?, ?)", row)
 
-    def audit(self) -> list[dict[str, Any]]:
+    def audit(self) -> list[dict[str, Plain]]:
         """Return the lines of the audit log; a LedgerError if one was changed or removed."""
         before, entries = "", []
         rows = self._rows("SELECT line, text, hash FROM audit ORDER BY line")
