@@ -140,7 +140,7 @@ def _arrow_type(column: psycopg.Column) -> pa.DataType:
     return (by_code | numbers).get(column.type_code, pa.string())
 
 
-def _csv_options(types: Mapping[str, pa.DataType], block_bytes: int) -> dict[str, Any]:
+def _csv_options(types: Mapping[str, pa.DataType], block_bytes: int) -> dict[str, object]:
     from pyarrow import csv
 
     return {

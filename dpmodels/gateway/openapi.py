@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import NoneType
-from typing import Any, Final, Literal, get_args, get_origin
+from typing import Final, Literal, get_args, get_origin
 
 from dpmodels.gateway.calls import FORBIDDEN, SHARED
 from dpmodels.models.replay import all_verbs
@@ -63,7 +63,7 @@ def _operation(path: str, what: str) -> dict[str, Plain]:
     }
     operation = {"summary": what, "parameters": parameters, "responses": responses}
     if path.endswith(("/ask", "/plan")):
-        schemas: list[Any] = [{"$ref": f"#/components/schemas/{name}"} for name in all_verbs()]
+        schemas: list[object] = [{"$ref": f"#/components/schemas/{name}"} for name in all_verbs()]
         if path.endswith("/plan"):
             schemas.append({"type": "array", "items": {"oneOf": list(schemas)}})
         content = {"application/json": {"schema": {"oneOf": schemas}}}

@@ -161,7 +161,7 @@ def register(mechanism: Kind) -> Kind:
     return mechanism
 
 
-def check(mechanism: Any, *, runs: int = 10_000) -> Any:
+def check(mechanism: object, *, runs: int = 10_000) -> Any:
     """Try a user-supplied mechanism on made-up rows, and audit it.
 
     Parameters

@@ -32,7 +32,7 @@ _OVER: Final = {"range": "over the range of each term", "sd": "by one sd of each
 
 
 def coefplot(
-    fits: Any,
+    fits: object,
     *,
     labels: Sequence[str] | None = None,
     standardize: Standard = None,

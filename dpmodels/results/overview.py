@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -222,7 +222,7 @@ def _mean(result: MeanResult) -> dict[str, object]:
     }
 
 
-def _levels(result: TableResult) -> list[dict[str, Any]]:
+def _levels(result: TableResult) -> list[dict[str, object]]:
     """Return the count of each level in all groups together."""
     counts, levels = result.by_level, result._facts.levels[-1]
     total, noise = max(counts.sum(), 1), result.noise_sd(len(counts))

@@ -92,7 +92,7 @@ class DPdisPCA(MessageProtocol):
     passes_noise: ClassVar[bool] = True
     lawful: ClassVar[bool] = False
 
-    def check(self, strategy: Any, plan: PlanOfStrategy, names: Names) -> None:
+    def check(self, strategy: object, plan: PlanOfStrategy, names: Names) -> None:
         """Refuse all but the Gaussian mechanism for components, and an R out of range."""
         require_gaussian(strategy, plan, self.trust.name)
         if not isinstance(strategy, Gauss):

@@ -64,7 +64,7 @@ from dpmodels.statistics import Statistic
 from dpmodels.typing import AnyPath, Exact, Plain
 
 # Mechanisms whose rounds are sums over rows to which an incomplete row adds nothing.
-BY_FILES: Final[tuple[type[Any], ...]] = (Rounds, Ellipsoid, Scores, NoisyGradients)
+BY_FILES: Final[tuple[type[object], ...]] = (Rounds, Ellipsoid, Scores, NoisyGradients)
 PAUSE: Final = 0.2  # Seconds between two looks for a file, a choice
 # The site of an answer: sites have names that are not empty.
 EVERYBODY = ""
