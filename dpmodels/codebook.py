@@ -12,7 +12,7 @@ from copy import copy
 from hashlib import sha256
 from html import escape
 from os import PathLike
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from dpmodels.atomic_files import write_whole
 from dpmodels.codebook_person import (
@@ -36,7 +36,7 @@ from dpmodels.survey_design import (
     with_design,
     without_design,
 )
-from dpmodels.typing import AnyPath
+from dpmodels.typing import AnyPath, Plain
 from dpmodels.variables import (
     FORM,
     Categorical,
@@ -249,7 +249,7 @@ class Codebook(Mapping[str, Variable]):
         chosen = {name: self[name] for name in selected}
         return Codebook({**chosen, **self.identifiers}, person=self.person, design=self.design)
 
-    def to_dict(self) -> dict[str, dict[str, Any]]:
+    def to_dict(self) -> dict[str, dict[str, Plain]]:
         """Return plain values, as written to JSON."""
         variables = {name: to_plain(variable) for name, variable in self.items()}
         identifiers = {name: identifier.to_plain() for name, identifier in self.identifiers.items()}
@@ -257,7 +257,7 @@ class Codebook(Mapping[str, Variable]):
         return with_design(declared, self.design)
 
     @classmethod
-    def from_dict(cls, declared: Mapping[str, Mapping[str, Any]]) -> Codebook:
+    def from_dict(cls, declared: Mapping[str, Mapping[str, Plain]]) -> Codebook:
         """Read what :meth:`to_dict` wrote."""
         if not isinstance(declared, Mapping):
             raise CodebookError(f"a codebook of type {type(declared).__name__}; {FORM}")
@@ -374,7 +374,7 @@ def check_name(name: object) -> None:
     check_writable("variable name", name)
 
 
-def read_json(path: str | PathLike[str]) -> dict[str, Any]:
+def read_json(path: str | PathLike[str]) -> dict[str, Plain]:
     """Read the JSON object of a codebook; CodebookError if the file has none."""
     try:
         declared = parse(read_bytes(path, MOST_BYTES))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from dpmodels.errors import CodebookError, quoted
 from dpmodels.levels import check_texts, check_writable, said_missing, sequence
 from dpmodels.person_ids import canonical_id
+from dpmodels.typing import Plain
 
 _TYPE: Final = "identifier"
 
@@ -86,7 +87,7 @@ class Identifier:
         return {key: value for key, value in entry.items() if value}
 
     @classmethod
-    def from_plain(cls, name: str, entry: Mapping[str, Any]) -> Identifier:
+    def from_plain(cls, name: str, entry: Mapping[str, Plain]) -> Identifier:
         """Read what :meth:`to_plain` wrote."""
         options = {key: value for key, value in entry.items() if key != "type"}
         if not set(options) <= {"missing", "label"}:
@@ -139,7 +140,7 @@ def without_person(declared: Mapping[str, object]) -> tuple[dict[str, object], s
     return entries, next(iter(persons), None)
 
 
-def with_person(declared: dict[str, Any], person: str | None) -> dict[str, object]:
+def with_person(declared: dict[str, Plain], person: str | None) -> dict[str, object]:
     """Return the plain values of variables, with the column of person ids marked."""
     if person is None:
         return declared

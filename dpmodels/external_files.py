@@ -34,11 +34,9 @@ import numpy as np
 
 from dpmodels.errors import DPModelsError, FrameError, did_you_mean, shorten
 from dpmodels.stored_names import field_names
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Plain
 
 Shape = Any
-# The content of an untrusted file, before validation.
-Plain = Any
 # A value of the requested shape, which no type can express.
 Read = Any
 

@@ -20,7 +20,7 @@ _MARKUP = re.compile(r":\w+:`~?\.?([^`]+)`|``(.+?)``|`([^`]+)`")
 _SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z0-9\"'`])")
 
 
-def members(annotation: Any) -> tuple[Any, ...]:
+def members(annotation: object) -> tuple[object, ...]:
     """Return the alternatives of an annotation.
 
     >>> members(int | Literal["mean", False] | None)
@@ -53,7 +53,7 @@ def read(allowed: Sequence[Any], text: str, *, none: bool = False) -> Any:
     return None if none and text == "none" else _read_one(allowed, text)
 
 
-def _read_one(allowed: Sequence[Any], text: str) -> Any:
+def _read_one(allowed: Sequence[object], text: str) -> Any:
     """Return a number where one is allowed and the text is one, else the text itself."""
     anything = Any in allowed or object in allowed
     for kind in _NUMBERS:

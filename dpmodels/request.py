@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from numbers import Real
-from typing import Any, Final, Literal, cast
+from typing import Final, Literal, cast
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from dpmodels.privacy import (
 )
 from dpmodels.privacy.events import all_gaussian
 from dpmodels.survey_design import SurveyDesign, as_design
+from dpmodels.typing import Plain
 from dpmodels.verbs import VERBS
 
 # The shape of a request as plain values, in an untrusted file.
@@ -89,7 +90,7 @@ class Request:
     codebook: Codebook
     guarantee: Guarantee | Pufferfish
     adjacency: Adjacency
-    words: Mapping[str, Any] = field(default_factory=dict)  # Other arguments, as plain values
+    words: Mapping[str, Plain] = field(default_factory=dict)  # Other arguments, as plain values
     subset: str | None = None  # A condition on the rows that count
     attached: bool = False  # Whether the codebook is the one beside the table
     drafted: Drafted | None = None  # How the codebook was released, and the whole guarantee
@@ -109,7 +110,7 @@ class Request:
             )
         return self.guarantee
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """Return plain values, as sites exchange them."""
         return {
             "verb": self.verb,
@@ -122,7 +123,7 @@ class Request:
         }
 
     @classmethod
-    def of(cls, plain: Mapping[str, Any]) -> Request:
+    def of(cls, plain: Mapping[str, Plain]) -> Request:
         """Read plain values back; FrameError if they are of another shape."""
         fields = conform(STATED, {word: plain[word] for word in STATED}, "terms")
         guarantee = conform(ApproxDP | ZCDP | PureDP, plain["guarantee"], "terms.guarantee")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from dpmodels.arguments import finite
 from dpmodels.errors import ArgumentError, CodebookError, quoted
 from dpmodels.levels import check_writable
+from dpmodels.typing import Plain
 
 # A choice: weights this many times as large as the smallest are beyond any use.
 WIDEST_RATIO: Final = 1e6
@@ -107,7 +108,7 @@ class SurveyDesign:
         ]
         return ", ".join(filter(None, parts))
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, Plain]:
         """Return JSON values."""
         fpc = dict(self.fpc) if isinstance(self.fpc, tuple) else self.fpc
         entry = {name: getattr(self, name) for name in (*_COLUMNS, "weights_are")}
@@ -138,7 +139,7 @@ def as_design(design: object) -> SurveyDesign | None:
 # A design among the declarations of a codebook, as a part of the entry of its first column.
 
 
-def without_design(declared: Mapping[str, Any]) -> tuple[dict[str, Any], SurveyDesign | None]:
+def without_design(declared: Mapping[str, object]) -> tuple[dict[str, object], SurveyDesign | None]:
     """Return the entries of variables, and the design that one of them has."""
     entries, designs = dict(declared), list[SurveyDesign]()
     for name, entry in declared.items():
@@ -152,7 +153,7 @@ def without_design(declared: Mapping[str, Any]) -> tuple[dict[str, Any], SurveyD
     return entries, next(iter(designs), None)
 
 
-def with_design(declared: dict[str, Any], design: SurveyDesign | None) -> dict[str, Any]:
+def with_design(declared: dict[str, Plain], design: SurveyDesign | None) -> dict[str, Plain]:
     """Return the plain values of variables, with the design at its first column."""
     if design is None:
         return declared

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from os import PathLike
 from typing import Any
 
@@ -13,10 +13,18 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 # Integers or floats, which functions treat alike.
 Numbers = NDArray[Any]
+# Exact sums: integers of 64 bits where those suffice, else objects, integers of Python.
+Exact = NDArray[Any]
 # Cells of any type: whoever reads them checks what they are.
 Array = NDArray[Any]
 # A value of JSON or TOML, or a part of one: whoever reads it checks what it takes.
 Plain = Any
+# The value of an argument of a verb, under its name: the verb checks it.
+Option = Any
+# Columns of a table by name, as pandas takes them: arrays, lists, or a value for all its lines.
+TableColumns = dict[str, Any]
+# A line of a table as pandas gives it, by column.
+TableLine = Mapping[Hashable, Any]
 # A table of any kind that can be read, or a mapping of columns: frames check what it is.
 Table = Any
 AnyPath = str | PathLike[str]

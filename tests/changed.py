@@ -85,4 +85,5 @@ def tests_of(changed):
 def tests(revision):
     """The test files that go with what changed since a revision, as pytest takes them."""
     files = changed_files(revision)
-    return tests_of({module for module, path in modules().items() if path in files})
+    changed = {module for module, path in modules().items() if path in files}
+    return tests_of(changed) if changed else []

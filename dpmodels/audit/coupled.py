@@ -28,6 +28,7 @@ from dpmodels.audit.result import Finding
 from dpmodels.audit.runs import Recipe, released
 from dpmodels.audit.verb_recipes import VerbRecipe, verb_recipe
 from dpmodels.errors import ArgumentError
+from dpmodels.mechanisms.protocol import PlanOfStrategy
 from dpmodels.noise import seeded, simulation
 from dpmodels.privacy import Adjacency, GaussianEvent, LaplaceEvent
 from dpmodels.released import CountsRelease, MomentsRelease
@@ -218,7 +219,7 @@ _NOT_ADDED: Final = (
 )
 
 
-def _in_scales(release: Any, plan: Any, sd: float) -> Floats:
+def _in_scales(release: Any, plan: PlanOfStrategy, sd: float) -> Floats:
     """Return the independent numbers of a release in units of noise scales with sd `sd`."""
     match release:
         case CountsRelease():

@@ -24,6 +24,7 @@ from dpmodels.digest import in_order
 from dpmodels.errors import ArgumentError, BudgetWarning, DPModelsError
 from dpmodels.frames.delimited import CsvMode, csv_mode
 from dpmodels.frames.open import with_csv_mode
+from dpmodels.mechanisms.protocol import PlanOfStrategy
 from dpmodels.noise import Entropy, source
 from dpmodels.options import current_settings
 from dpmodels.privacy import compose_gaussians, gaussian_multiplier
@@ -31,7 +32,7 @@ from dpmodels.privacy.events import all_gaussian
 from dpmodels.request import Request, requested
 from dpmodels.sites import Parties, Witness
 from dpmodels.statistics import Statistic
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Option
 
 _ROUNDING = 1 + 1e-6
 
@@ -42,7 +43,7 @@ class Measurement(NamedTuple):
     strategy: Any
     statistics: tuple[Any, ...]
     names: tuple[str, ...]
-    plan: Any
+    plan: PlanOfStrategy
 
     def release(self, entropy: Entropy) -> Any:
         """Release the rows of one table once."""
@@ -69,7 +70,7 @@ class VerbRecipe:
 
     verb: Any  # takes the formula and rows, then the other arguments by name
     formula: str
-    kwargs: dict[str, Any]
+    kwargs: dict[str, Option]
 
     def __call__(self, rows: object) -> object:
         """Run the verb on rows."""
@@ -152,7 +153,7 @@ class VerbRecipe:
         return requested(name, self.formula, book, eps, delta, budget, relation, **options)
 
 
-def verb_recipe(partial: functools.partial[Any]) -> VerbRecipe:
+def verb_recipe(partial: functools.partial[object]) -> VerbRecipe:
     """Read a verb with its arguments; a ledger is left out, since audits charge nothing.
 
     ArgumentError if the data are given, or the formula or the codebook is missing.

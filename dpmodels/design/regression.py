@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.frames import RowSource
 from dpmodels.noise.lattice import Lattice, lengths, multiply_columns, to_lattice
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Option
 from dpmodels.variables import Numeric
 
 
@@ -93,7 +93,7 @@ def private_regression(
     codebook: Codebook,
     *,
     weights: str | None = None,
-    **words: Any,
+    **words: Option,
 ) -> PrivateDesign:
     """Bind a two-sided formula to data without reading a row; `words` as of :func:`joint_design`.
 

@@ -247,7 +247,7 @@ def _no_word(plain: object) -> object:
     raise FrameError("is not a property of a variable")
 
 
-_SHAPES: Final[dict[str, Any]] = {
+_SHAPES: Final[dict[str, object]] = {
     "type": Literal["?", "numeric", "integer", "date", "boolean", "categorical"],
     "range": Literal["?"] | tuple[float | str, float | str],
     "levels": Literal["?"],

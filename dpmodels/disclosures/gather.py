@@ -20,6 +20,7 @@ from dpmodels.report import Report
 from dpmodels.results.base import Result
 from dpmodels.results.release_text import is_local
 from dpmodels.sessions.session import Session
+from dpmodels.typing import Plain
 
 _SQLITE: Final = b"SQLite format 3\0"
 _EXPECTED: Final = (
@@ -58,7 +59,7 @@ class Charged:
     """A charge of a ledger, and its release if a result was given."""
 
     entry: Entry
-    line: dict[str, Any]  # as the ledger's register has it
+    line: dict[str, Plain]  # as the ledger's register has it
     released: Released | None
 
 

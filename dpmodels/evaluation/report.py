@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 from dpmodels.evaluation.checks import smallest_p
 from dpmodels.evaluation.study import Study
@@ -12,6 +12,7 @@ from dpmodels.evaluation.workload import WORKLOADS
 from dpmodels.report import Fact, Report, Row, Section, count, signif
 from dpmodels.report.notes import Rank
 from dpmodels.results.base import report_of
+from dpmodels.typing import TableLine
 
 # Most cells in the table of errors.
 _MOST_CELLS: Final = 24
@@ -57,7 +58,7 @@ def _overall(study: Study) -> Section:
     return Section("Algorithm", tuple(heads), tuple(marked))
 
 
-def _row(line: dict[Hashable, Any], *, covers: bool) -> Row:
+def _row(line: TableLine, *, covers: bool) -> Row:
     middle = (
         (signif(line["coverage"], 3),)
         if covers
@@ -122,7 +123,7 @@ def _labels(study: Study) -> list[str]:
     return [", ".join(filter(None, parts)) for parts in zip(*columns, strict=True)]
 
 
-def _error(line: dict[Hashable, Any]) -> str:
+def _error(line: TableLine) -> str:
     return signif(line["mean"], 2) + (" +" if line["competitive"] else "")
 
 

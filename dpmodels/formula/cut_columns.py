@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -16,14 +16,73 @@ from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, FormulaError, did_you_mean, quoted, shorten
 from dpmodels.formula.coding import Factor, checked_codebook
 from dpmodels.formula.expression import as_category, check_removed, compile_factor
-from dpmodels.formula.fine_cells import SIZES, fine_edges, in_cells
-from dpmodels.formula.functions import by_whole_numbers
+from dpmodels.formula.functions import by_whole_numbers, in_bins, interval_names, whole_names
 from dpmodels.formula.parse import ParsedFormula, parsed_formula, quote, variables_in
 from dpmodels.formula.tally import MAX_CELLS, Margins, binned
 from dpmodels.formula.values import Category, Column, Real, Varying
 from dpmodels.postprocess.graphical.histograms import Histogram
 from dpmodels.postprocess.graphical.values import CellValues, values_of_histogram, values_of_levels
 from dpmodels.typing import Floats
+
+# How many fine cells a number may have, the most that fit: choices.
+SIZES = (128, 96, 64, 48, 32, 24)
+# Halvings of the range by which half of the cells lie, and some at bounds other than 0: a choice.
+OCTAVES = 16
+# The closest edges, in widths of the range: a choice.
+CLOSEST = 1e-9
+
+
+def fine_edges(number: Real, most: int, declared: Sequence[float] = ()) -> tuple[float, ...]:
+    """Return the edges of at most about `most` cells of a number, `declared` ones among them.
+
+    Whole numbers have a cell each if they are few. Else edges are equally far apart, or parts of
+    octaves from 0 and octaves from both bounds: where bounds are too wide, cells are still narrow
+    where the rows are.
+
+    >>> age = Real("age", 0.0, 4.0, lambda columns: columns["age"], step=1.0)
+    >>> fine_edges(age, 24)
+    (-0.5, 0.5, 1.5, 2.5, 3.5, 4.5)
+    >>> wage = Real("wage", 0.0, 1e6, lambda columns: columns["wage"])
+    >>> len(fine_edges(wage, 64)), round(fine_edges(wage, 64)[1])
+    (59, 15)
+    """
+    is_whole = by_whole_numbers(number)
+    low, high = number.lower, number.upper
+    if declared:
+        low, high = declared[0] + is_whole / 2, declared[-1] - is_whole / 2
+    if is_whole and high - low < most:
+        edges = np.arange(low, high + 1) - 0.5
+    else:
+        edges = _spaced(low, high, most)
+    if is_whole:
+        edges = np.floor(np.clip(edges, low, high)) + 0.5
+        edges = np.concatenate([[low - 0.5], edges[edges < high], [high + 0.5]])
+    edges = np.unique(np.concatenate([edges, declared]))
+    apart = np.diff(edges, prepend=-math.inf) > CLOSEST * (high - low)
+    return tuple(edges[apart | np.isin(edges, declared)].tolist())
+
+
+def _spaced(low: float, high: float, most: int) -> Floats:
+    """Return edges by equal widths, and by octaves from 0 and from both bounds."""
+    zero = min(max(0.0, low), high)
+    sides = [side for side in (high - zero, low - zero) if side]
+    n_parts = most // (2 * len(sides))
+    per_octave = max(1, n_parts // OCTAVES)
+    fractions = 2.0 ** -(np.arange(1, n_parts + 1) / per_octave)
+    octaves = (high - low) * 2.0 ** -np.arange(1.0, min(most // 8, OCTAVES) + 1)
+    far = [(bound, sign) for bound, sign in ((low, 1), (high, -1)) if bound != zero]
+    parts = [zero + side * fractions for side in sides]
+    parts += [bound + sign * octaves for bound, sign in far]
+    n_equal = most - sum(map(len, parts))
+    return np.concatenate([[zero], np.linspace(low, high, n_equal + 1), *parts])
+
+
+def in_cells(number: Real, edges: tuple[float, ...]) -> Category:
+    """Return the cells of a number as levels; all but the first are open below."""
+    is_whole = by_whole_numbers(number)
+    names = whole_names(edges, date=number.date) if is_whole else interval_names(edges)
+    return Category(number.code, names, in_bins(number, np.array(edges)))
+
 
 # Levels of one column whose pairs are counted, and fine cells of all tables: choices.
 MOST_LEVELS, MOST_FINE = 500, 2_000_000
@@ -149,7 +208,7 @@ def _codes(parsed: ParsedFormula) -> tuple[str, ...]:
     return codes
 
 
-def plain_cuts(cuts: Mapping[str, Any]) -> tuple[tuple[object, ...], ...]:
+def plain_cuts(cuts: Mapping[str, object]) -> tuple[tuple[object, ...], ...]:
     """Return cells by column as a request keeps them, ``(("age", 0, 30, 60), ("k", 8))``."""
     return tuple(
         (name, *ends) if lists_values(ends) else (name, ends) for name, ends in cuts.items()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from types import NoneType
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import UUID
 
 import numpy as np
@@ -20,6 +20,9 @@ from numpy.typing import NDArray
 from dpmodels.dates import day_of, day_of_text, days_of_times
 from dpmodels.frames.coded import Cells, Coded, coded, decoded, joined
 from dpmodels.typing import Array, Floats
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MISSING: Final = float("nan")
 
@@ -386,7 +389,7 @@ def arrow_cells(column: Any) -> Cells:
     return concatenated([*map(_array_cells, column.chunks)])
 
 
-def _array_cells(array: Any) -> Cells:
+def _array_cells(array: pa.Array) -> Cells:
     import pyarrow as pa
     from pyarrow import types
 
@@ -408,7 +411,7 @@ def _array_cells(array: Any) -> Cells:
     return np.full(len(array), MISSING)
 
 
-def _times(array: Any) -> Array:
+def _times(array: pa.Array) -> Array:
     """Dates and times; those in a zone are local, or in UTC where the zone is unknown."""
     import pyarrow as pa
     from pyarrow import compute, types
@@ -421,12 +424,12 @@ def _times(array: Any) -> Array:
     return np.asarray(array.to_numpy(zero_copy_only=False))
 
 
-def _dictionary_cells(array: Any) -> Cells:
+def _dictionary_cells(array: pa.Array) -> Cells:
     positions = array.indices.cast("int64", safe=False).fill_null(-1).to_numpy()
     return coded(_entries(array.dictionary), positions)
 
 
-def _text_cells(array: Any) -> Cells:
+def _text_cells(array: pa.Array) -> Cells:
     import pyarrow as pa
 
     try:
@@ -435,7 +438,7 @@ def _text_cells(array: Any) -> Cells:
         return _entries(array)
 
 
-def _entries(array: Any) -> Array:
+def _entries(array: pa.Array) -> Array:
     """Give cells, text as objects; all as bytes where one is not the UTF-8 that Arrow promises."""
     import pyarrow as pa
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any, ClassVar, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,11 @@ from dpmodels.frames.progress import as_one_of_many, steps
 from dpmodels.frames.protocol import ANY, Chunk, Kind, RowSource, before_charge, unfinished
 from dpmodels.frames.require import require
 from dpmodels.typing import Array
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+    import pandas as pd
+    from distributed import Client
 
 
 class Sums(NamedTuple):
@@ -170,7 +175,7 @@ def open_dask(frame: object) -> DaskRows:
     )
 
 
-def _answers(client: Any) -> bool:
+def _answers(client: Client) -> bool:
     if client.asynchronous:
         return False
     client.sync(client.scheduler.identity, callback_timeout=_ANSWERS_WITHIN)
@@ -220,7 +225,7 @@ def _gathered(frame: Any, person: str, secret: object, missing_ids: tuple[str, .
 
 
 def _with_person_key(
-    frame: Any, person: str, column: str, secret: bytes, missing_ids: tuple[str, ...]
+    frame: dd.DataFrame, person: str, column: str, secret: bytes, missing_ids: tuple[str, ...]
 ) -> object:
     """Add the person keys of rows, on a worker, and drop rows without an id."""
     chunks = NativeRows(frame).chunks((person,), max(len(frame), 1))
@@ -229,7 +234,7 @@ def _with_person_key(
     return frame.assign(**{column: (high ^ low).view(np.int64)})[has_id]
 
 
-def _meta() -> Any:
+def _meta() -> pd.Series[str]:
     import pandas as pd
 
     return pd.Series([], dtype=object)
@@ -248,7 +253,7 @@ def _tree(parts: Sequence[object]) -> object:
     return parts[0]
 
 
-def _measured(frame: Any, recipe: bytes, partition_info: Any = None) -> Sums:
+def _measured(frame: object, recipe: bytes, partition_info: Any = None) -> Sums:
     """Measure one partition, on a worker; a failure reveals nothing of its rows."""
     try:
         measure: Measure = pickle.loads(recipe)
@@ -285,7 +290,7 @@ def _narrowed(exact: Array) -> Array:
     return exact.astype(np.int64 if largest < _FITS_INT64 else object)
 
 
-def _client() -> Any | None:
+def _client() -> Client | None:
     """Return the client of `distributed` that Dask would take, None for other schedulers."""
     import dask
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dpmodels.frames.engine import Engine, double_quoted, require_table, translated
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
 _NAME: Final = "dpmodels_rows"  # Of a relation, within its own queries
@@ -19,10 +20,10 @@ _NAME: Final = "dpmodels_rows"  # Of a relation, within its own queries
 class DuckDBDriver:
     """Queries of a connection, or of a relation, which runs anew in each of them."""
 
-    connection: Any = field(repr=False)
-    relation: Any = field(default=None, repr=False)
+    connection: duckdb.DuckDBPyConnection = field(repr=False)
+    relation: duckdb.DuckDBPyRelation = field(default=None, repr=False)
 
-    def query(self, sql: str) -> Any:
+    def query(self, sql: str) -> duckdb.DuckDBPyRelation:
         """Return a query, not run."""
         if self.relation is not None:
             return self.relation.query(_NAME, sql)
@@ -69,14 +70,16 @@ def duckdb_file(path: str, table: str, schema: str | None) -> Engine:
     return _opened(connection, table, schema, repr(path))
 
 
-def duckdb_connection(connection: Any, table: str, schema: str | None) -> Engine:
+def duckdb_connection(
+    connection: duckdb.DuckDBPyConnection, table: str, schema: str | None
+) -> Engine:
     """Open a table of the user's connection, by a second connection to the same database."""
     closed = "the DuckDB connection is closed: open it anew"
     cursor = translated(lambda _: closed, connection.cursor)
     return _opened(cursor, table, schema, "a DuckDB connection")
 
 
-def duckdb_relation(relation: Any) -> Engine:
+def duckdb_relation(relation: duckdb.DuckDBPyRelation) -> Engine:
     """Take a relation, of which nothing runs."""
     driver, label = DuckDBDriver(None, relation), "a DuckDB relation"
     types = translated(
@@ -104,7 +107,7 @@ def _opened(connection: object, table: str, schema: str | None, where: str) -> E
     return translated(driver.failure, found)
 
 
-def _begun(connection: Any) -> tuple[list[tuple[Any, ...]], bool]:
+def _begun(connection: duckdb.DuckDBPyConnection) -> tuple[list[tuple[Any, ...]], bool]:
     """Begin a transaction; return the tables, and whether scans keep the order of rows."""
     with suppress(Exception):  # Without its extension there are no zones
         connection.execute("SET TimeZone = 'UTC'")

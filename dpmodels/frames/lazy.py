@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpmodels.frames.columns import NativeRows
 from dpmodels.frames.duckdb_engine import duckdb_relation
 from dpmodels.frames.engine import Engine, arrow_chunks, sliced, streamed, translated
 from dpmodels.frames.protocol import ANY, Chunk, Holds, Kind
 from dpmodels.frames.require import kind_of_arrow
+
+if TYPE_CHECKING:
+    import ibis
+    import polars as pl
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,7 +50,7 @@ def open_lazy(data: object) -> LazyQuery | Engine | None:
     return None
 
 
-def _of_polars(frame: Any) -> LazyQuery:
+def _of_polars(frame: pl.LazyFrame) -> LazyQuery:
     """Read a LazyFrame; of scanned text files the types follow from cells."""
     import polars as pl
 
@@ -67,7 +71,7 @@ def _batches(frame: Any, block_rows: int) -> Iterator[Any]:
     return iter(frame.collect(engine="streaming").iter_slices(block_rows))
 
 
-def _of_ibis(table: Any) -> LazyQuery | Engine:
+def _of_ibis(table: ibis.Table) -> LazyQuery | Engine:
     backend = table.get_backend()
     if backend.name == "duckdb":
         # Releases of Ibis and of DuckDB may not fit together: the text of the query does.

@@ -17,6 +17,7 @@ from dpmodels.frames.engine import (
 )
 
 if TYPE_CHECKING:
+    import psycopg
     import pyarrow as pa
 
 _BLOCK_BYTES: Final = 1 << 22  # A choice: of text that is parsed at a time, or more for long rows
@@ -57,7 +58,7 @@ WHERE a.attrelid = {table} AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.at
 class PsycopgDriver:
     """Queries by psycopg; rows arrive by COPY, as the server reads them, parsed by Arrow."""
 
-    def __init__(self, connection: Any, *, is_users: bool) -> None:
+    def __init__(self, connection: psycopg.Connection, *, is_users: bool) -> None:
         self._connection = connection
         self._is_users = is_users
         self._is_reading = False
@@ -116,7 +117,7 @@ class PsycopgDriver:
 class _Received(io.RawIOBase):
     """What a COPY sends, as a file."""
 
-    def __init__(self, copy: Any) -> None:
+    def __init__(self, copy: psycopg.Copy) -> None:
         self._parts = iter(copy)
         self._left = memoryview(b"")
 
@@ -131,7 +132,7 @@ class _Received(io.RawIOBase):
         return size
 
 
-def _arrow_type(column: Any) -> Any:
+def _arrow_type(column: psycopg.Column) -> pa.DataType:
     import pyarrow as pa
 
     by_code = {16: pa.bool_(), 20: pa.int64(), 21: pa.int64(), 23: pa.int64()}
@@ -139,7 +140,7 @@ def _arrow_type(column: Any) -> Any:
     return (by_code | numbers).get(column.type_code, pa.string())
 
 
-def _csv_options(types: Mapping[str, Any], block_bytes: int) -> dict[str, Any]:
+def _csv_options(types: Mapping[str, pa.DataType], block_bytes: int) -> dict[str, object]:
     from pyarrow import csv
 
     return {
@@ -163,7 +164,7 @@ def _csv_options(types: Mapping[str, Any], block_bytes: int) -> dict[str, Any]:
 class ADBCDriver:
     """Queries by ADBC, whose rows arrive as Arrow."""
 
-    def __init__(self, connection: Any, *, is_users: bool) -> None:
+    def __init__(self, connection: psycopg.Connection, *, is_users: bool) -> None:
         self._connection = connection
         self._is_users = is_users
 

@@ -8,11 +8,12 @@ from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from threading import Lock
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from dpmodels.disclosures.document import pictures
 from dpmodels.models.load import load
 from dpmodels.report.html import as_part, terms_box
+from dpmodels.typing import Plain
 
 _REMEMBERED: Final = 32  # Answers that were laid out, which never change
 _DRAWING: Final = Lock()  # Pyplot is not for several threads
@@ -42,7 +43,7 @@ def answer_of(path: str) -> Answer:
     return Answer("\n".join(table), sized, fit.tidy().to_csv(index=False))
 
 
-def call_text(request: Mapping[str, Any]) -> str:
+def call_text(request: Mapping[str, Plain]) -> str:
     """Return a request as a call in Python."""
     words = dict(request["words"])
     rho = words.pop("rho", None)

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import pandas as pd
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, GatewayError, LedgerError, quoted
-from dpmodels.external_files import Plain, conform, parse
+from dpmodels.external_files import conform, parse
 from dpmodels.models.assumed_rows import assumed_rows
 from dpmodels.models.replay import all_verbs
 from dpmodels.privacy import ZCDP, Adjacency, Ledger
@@ -26,6 +26,7 @@ from dpmodels.sessions.call import Call, Priced, Terms
 from dpmodels.sessions.methods import Calls
 from dpmodels.sessions.plan import budget_of, planned
 from dpmodels.sites import parties
+from dpmodels.typing import Plain
 
 MOST_BYTES: Final = 65_536
 _LONGEST_FORMULA: Final = 4_000
@@ -65,7 +66,7 @@ class Sent(NamedTuple):
 
     verb: str
     formula: str
-    words: Mapping[str, Any]
+    words: Mapping[str, Plain]
 
 
 def read_sent(body: bytes) -> Sent:
@@ -210,12 +211,12 @@ class PublicTable:
         """Return the mechanism, the plan and the charge of a call."""
         return self.terms.price(call, budget_of(call, self.terms, ledger, None), ledger)
 
-    def plan(self, calls: Iterable[Call], ledger: Ledger) -> list[dict[str, Any]]:
+    def plan(self, calls: Iterable[Call], ledger: Ledger) -> list[dict[str, Plain]]:
         """Price calls, one after another, as rows of a session's plan."""
         frame = planned(_in_time(calls), self.terms, ledger, 0, None).table
         frame = frame.drop(columns="identified", errors="ignore")
         text = frame.to_json(orient="records", double_precision=15)
-        rows: list[dict[str, Any]] = json.loads(text)
+        rows: list[dict[str, object]] = json.loads(text)
         return rows
 
     def require_fit(self, call: Call, ledger: Ledger) -> Price:

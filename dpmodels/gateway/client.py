@@ -29,6 +29,7 @@ from dpmodels.models.load import load
 from dpmodels.privacy import ZCDP, ApproxDP, Ledger, PureDP, adjacency
 from dpmodels.sessions.call import Call
 from dpmodels.sessions.methods import VerbMethods
+from dpmodels.typing import Plain
 
 if TYPE_CHECKING:
     from dpmodels.privacy import Guarantee
@@ -190,11 +191,11 @@ class RemoteJob:
             path.write_bytes(content)
             return load(path)
 
-    def _described(self) -> Mapping[str, Any]:
-        described: Mapping[str, Any] = self.gateway.get(f"/v1/jobs/{quote(self.id, safe='')}")
+    def _described(self) -> Mapping[str, Plain]:
+        described: Mapping[str, Plain] = self.gateway.get(f"/v1/jobs/{quote(self.id, safe='')}")
         return described
 
-    def _waited(self, timeout: float) -> Mapping[str, Any]:
+    def _waited(self, timeout: float) -> Mapping[str, Plain]:
         """Return the job once it is done, with a bar of the seconds that it takes."""
         from tqdm.auto import tqdm
 
@@ -235,7 +236,7 @@ class RemoteTable(VerbMethods):
         self._gateway, self._path = gateway, f"/v1/tables/{quote(name, safe='')}"
         self.name = name
         self._fits: list[Any] = []
-        self._facts: Mapping[str, Any] = gateway.get(f"{self._path}/codebook")
+        self._facts: Mapping[str, Plain] = gateway.get(f"{self._path}/codebook")
 
     @cached_property
     def _public(self) -> PublicTable:
@@ -293,7 +294,7 @@ class RemoteTable(VerbMethods):
         sent = [_sent(self.call.read(call)) for call in calls]
         return pd.DataFrame(self._gateway.post(f"{self._path}/plan", sent)["calls"])
 
-    def submit(self, call: Call | tuple[Any, ...]) -> RemoteJob:
+    def submit(self, call: Call | tuple[object, ...]) -> RemoteJob:
         """Send a call and return its job, without waiting for the result."""
         written = self.call.read(call)
         self._public.price(written, Ledger(budget=self.guarantee))
@@ -312,12 +313,12 @@ class RemoteTable(VerbMethods):
             f"{facts['purse']}; all analysts together: {facts['table_total']}>"
         )
 
-    def _ledger(self) -> Mapping[str, Any]:
-        ledger: Mapping[str, Any] = self._gateway.get(f"{self._path}/ledger")
+    def _ledger(self) -> Mapping[str, Plain]:
+        ledger: Mapping[str, Plain] = self._gateway.get(f"{self._path}/ledger")
         return ledger
 
 
-def _sent(call: Call) -> dict[str, Any]:
+def _sent(call: Call) -> dict[str, object]:
     """Return a call as a request."""
     words = written(call)  # A server of another version may have other defaults
     budget = words.pop("budget", None)

@@ -53,7 +53,7 @@ def option_fields(form: Mapping[str, str]) -> list[Field]:
     return fields
 
 
-def _options(verb: str) -> dict[str, tuple[tuple[Any, ...], object]]:
+def _options(verb: str) -> dict[str, tuple[tuple[object, ...], object]]:
     """Return what a verb's options may be, and their defaults."""
     declared = all_verbs()[verb]
     parameters = signature(declared.function)
@@ -64,7 +64,9 @@ def _options(verb: str) -> dict[str, tuple[tuple[Any, ...], object]]:
     }
 
 
-def _choices(kinds: tuple[Any, ...], documented: Iterable[str], default: object) -> tuple[str, ...]:
+def _choices(
+    kinds: tuple[object, ...], documented: Iterable[str], default: object
+) -> tuple[str, ...]:
     """Return the choices of an option, empty if it is a text or a number."""
     if {int, float} & set(kinds):
         return ()
@@ -91,7 +93,7 @@ def assumed_n(form: Mapping[str, str]) -> int | None:
     return integer("n", _value("n", (int,), entered), 1, _MOST_ROWS) if entered else None
 
 
-def _value(name: str, allowed: tuple[Any, ...], entered: str) -> Any:
+def _value(name: str, allowed: tuple[object, ...], entered: str) -> Any:
     if bool in allowed and entered in _TRUTHS:
         return _TRUTHS[entered]
     try:

@@ -11,7 +11,7 @@ import base64
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa, utils
@@ -19,8 +19,9 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from dpmodels.errors import ArgumentError, FrameError, GatewayError
-from dpmodels.external_files import Plain, conform, parse, read_bytes
+from dpmodels.external_files import conform, parse, read_bytes
 from dpmodels.gateway.settings import OidcSettings
+from dpmodels.typing import Plain
 
 _MOST_BYTES: Final = 100_000
 _FEWEST_BITS: Final = 2_048
@@ -57,7 +58,7 @@ class Provider:
             _refuse("it is not a JSON Web Token")
         return self._subject(claims, now), _time(claims, "iat")
 
-    def _key(self, header: Mapping[str, Any]) -> Key:
+    def _key(self, header: Mapping[str, object]) -> Key:
         algorithm, identifier = header.get("alg"), header.get("kid")
         if "crit" in header:
             _refuse("its header requires extensions")
@@ -70,7 +71,7 @@ class Provider:
             _refuse("its key is not known")
         return named[0]
 
-    def _subject(self, claims: Mapping[str, Any], now: float) -> str:
+    def _subject(self, claims: Mapping[str, object], now: float) -> str:
         """Return the value of the analyst's claim, once all others are as expected."""
         expected, audience = self.settings, claims.get("aud")
         if _time(claims, "exp") + expected.leeway_seconds <= now:
@@ -101,7 +102,7 @@ def _decoded(part: str) -> bytes:
     return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
 
 
-def _time(claims: Mapping[str, Any], name: str) -> float:
+def _time(claims: Mapping[str, object], name: str) -> float:
     """Return a time of a token; nan and infinity are refused."""
     value = claims.get(name)
     if isinstance(value, int | float) and value is not True and 0 <= value < 1e12:
@@ -138,7 +139,7 @@ def _jwks(plain: Plain) -> list[Key]:
     return keys
 
 
-def _public(entry: Mapping[str, Any]) -> object:
+def _public(entry: Mapping[str, object]) -> object:
     def field(name: str) -> bytes:
         return _decoded(conform(str, entry.get(name), name))
 

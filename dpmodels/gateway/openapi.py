@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from types import NoneType
-from typing import Any, Final, Literal, get_args, get_origin
+from typing import Final, Literal, get_args, get_origin
 
 from dpmodels.gateway.calls import FORBIDDEN, SHARED
 from dpmodels.models.replay import all_verbs
+from dpmodels.typing import Plain
 from dpmodels.verbs import Verb
 from dpmodels.version import __version__
 
@@ -29,7 +30,7 @@ _PATHS: Final = {
 }
 
 
-def openapi() -> dict[str, Any]:
+def openapi() -> dict[str, object]:
     """Return the description as plain values."""
     verbs = {name: _verb(verb) for name, verb in all_verbs().items()}
     paths = {path: {method: _operation(path, what)} for path, (method, what) in _PATHS.items()}
@@ -48,11 +49,11 @@ def openapi() -> dict[str, Any]:
 _TEXT: Final = {"type": "string"}
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
+def _object(properties: dict[str, Plain]) -> dict[str, Plain]:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
-def _operation(path: str, what: str) -> dict[str, Any]:
+def _operation(path: str, what: str) -> dict[str, Plain]:
     names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
     parameters = [{"name": name, "in": "path", "required": True, "schema": _TEXT} for name in names]
     error = {"$ref": "#/components/schemas/Error"}
@@ -62,7 +63,7 @@ def _operation(path: str, what: str) -> dict[str, Any]:
     }
     operation = {"summary": what, "parameters": parameters, "responses": responses}
     if path.endswith(("/ask", "/plan")):
-        schemas: list[Any] = [{"$ref": f"#/components/schemas/{name}"} for name in all_verbs()]
+        schemas: list[object] = [{"$ref": f"#/components/schemas/{name}"} for name in all_verbs()]
         if path.endswith("/plan"):
             schemas.append({"type": "array", "items": {"oneOf": list(schemas)}})
         content = {"application/json": {"schema": {"oneOf": schemas}}}
@@ -70,7 +71,7 @@ def _operation(path: str, what: str) -> dict[str, Any]:
     return operation
 
 
-def _verb(verb: Verb) -> dict[str, Any]:
+def _verb(verb: Verb) -> dict[str, Plain]:
     """Return the schema of a request of a verb."""
     shapes = {**verb.shapes, **SHARED}
     options = {name: _schema(shape) for name, shape in shapes.items() if name not in FORBIDDEN}
@@ -80,7 +81,7 @@ def _verb(verb: Verb) -> dict[str, Any]:
     return schema
 
 
-def _schema(shape: Any) -> dict[str, Any]:
+def _schema(shape: object) -> dict[str, object]:
     """Return the JSON schema of a declared shape; an empty one accepts what the verb checks."""
     if shape in _TYPES:
         return {"type": _TYPES[shape]}

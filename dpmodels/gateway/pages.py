@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.concurrency import run_in_threadpool
@@ -115,7 +115,7 @@ class Pages:
         self._service, self._admit, self._refusal = service, admit, refusal
         self._sessions, self._turns = Sessions(), turns
 
-    def handler(self, answered: Answered) -> Callable[[Request], Any]:
+    def handler(self, answered: Answered) -> Callable[[Request], object]:
         """Return a handler for requests of browsers that signed in."""
 
         async def handle(request: Request) -> Response:

@@ -20,12 +20,13 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import Any, Final
+from typing import Final
 
 from dpmodels.errors import FrameError, LedgerError
 from dpmodels.gateway.settings import TableSettings
 from dpmodels.gateway.state import FAILED, Job, State
 from dpmodels.gateway.worker import run_worker
+from dpmodels.typing import Plain
 
 _START_SECONDS: Final = 120.0
 _GUARD_SECONDS: Final = 0.25  # From the end of a job to its public time
@@ -189,7 +190,7 @@ class Worker:
         """Whether the process runs."""
         return self._process.is_alive()
 
-    def ask(self, job: Mapping[str, Any], seconds: float) -> tuple[str, dict[str, str]] | None:
+    def ask(self, job: Mapping[str, Plain], seconds: float) -> tuple[str, dict[str, str]] | None:
         """Send a job and wait for its outcome, None if there is none in time."""
         with suppress(EOFError, OSError):
             self._connection.send(job)

@@ -30,6 +30,7 @@ from dpmodels.gateway.openapi import openapi
 from dpmodels.gateway.pages import REPORT_POLICY, page_routes
 from dpmodels.gateway.service import Service
 from dpmodels.gateway.turns import Turns, limited_body
+from dpmodels.typing import Plain
 
 _BEARER: Final = "Bearer "
 _LONGEST_TOKEN: Final = 8_192
@@ -174,7 +175,7 @@ def _handler(
     return handle
 
 
-def _response(value: Any) -> Response:
+def _response(value: object) -> Response:
     if isinstance(value, Response):
         return value
     return JSONResponse(value, headers=_PLAIN_HEADERS)
@@ -210,11 +211,11 @@ async def _unexpected(request: Request, error: Exception) -> Response:
     return _error(500, "GatewayError", "the gateway failed: tell the curator when this happened")
 
 
-def _accepted(described: dict[str, Any]) -> Response:
+def _accepted(described: dict[str, object]) -> Response:
     return JSONResponse(described, status_code=202, headers=_PLAIN_HEADERS)
 
 
-def _tables(service: Service, analyst: str, _: str, __: bytes) -> dict[str, Any]:
+def _tables(service: Service, analyst: str, _: str, __: bytes) -> dict[str, Plain]:
     return {"analyst": analyst, "tables": service.open_tables(analyst)}
 
 
@@ -228,6 +229,6 @@ def _disclosure(service: Service, analyst: str, table: str, _: bytes) -> Respons
 
 def _set_stopped(
     service: Service, analyst: str, table: str, _: bytes, *, stopped: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     service.set_stopped(analyst, table, stopped=stopped)
     return {"table": table, "stopped": stopped}

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from dpmodels.codebook import Codebook
 from dpmodels.disclosures.verb import disclosure
@@ -40,6 +40,7 @@ from dpmodels.privacy import Ledger
 from dpmodels.privacy.ledger_head import locked
 from dpmodels.sessions.plan import predicted
 from dpmodels.sessions.shares import whole_of
+from dpmodels.typing import Plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,7 +149,7 @@ class Service:
         if not self.gate.analysts[analyst].curator:
             raise PrivacyError("only a curator may do this")
 
-    def ask(self, analyst: str, table: str, body: bytes) -> dict[str, Any]:
+    def ask(self, analyst: str, table: str, body: bytes) -> dict[str, Plain]:
         """Accept a request: check and price it, and queue a job."""
         purse, sent = self.purse(analyst, table), read_sent(body)
         name, settings = self.gate.analysts[analyst].purse, self.gate.tables[table]
@@ -188,11 +189,11 @@ class Service:
             jobs.put(stored)
             return stored
 
-    def described(self, job: Job) -> dict[str, Any]:
+    def described(self, job: Job) -> dict[str, Plain]:
         """Return what an analyst sees of a job."""
         now = self._shown(job)
         state = job.visible(now)
-        plain: dict[str, Any] = {
+        plain: dict[str, object] = {
             "job": job.id,
             "table": job.table,
             "request": dict(job.request),
@@ -226,7 +227,7 @@ class Service:
             raise NotAvailable("the job has no answer yet, or none at all: see its state")
         return self.state.answer_path(identifier).read_bytes()
 
-    def history(self, analyst: str) -> list[dict[str, Any]]:
+    def history(self, analyst: str) -> list[dict[str, object]]:
         """Return the jobs of the analyst's purse; a curator's are those of all."""
         settings = self.gate.analysts[analyst]
         return [
@@ -234,7 +235,7 @@ class Service:
             for job in self.state.jobs(None if settings.curator else settings.purse)
         ]
 
-    def approve(self, curator: str, identifier: str) -> dict[str, Any]:
+    def approve(self, curator: str, identifier: str) -> dict[str, object]:
         """Queue a job that waits for approval."""
         self.require_curator(curator)
         with self._accepting:
@@ -251,7 +252,7 @@ class Service:
             raise NotAvailable("there is no such table")
         self.state.stop(table, curator, stopped=stopped)
 
-    def plan(self, analyst: str, table: str, body: bytes) -> dict[str, Any]:
+    def plan(self, analyst: str, table: str, body: bytes) -> dict[str, Plain]:
         """Price a request, or a list of them; nothing is charged, and no table is opened."""
         purse, sent = self.purse(analyst, table), read_plan(body)
         if isinstance(sent, list):
@@ -270,7 +271,7 @@ class Service:
         finally:
             self._predicting.release()
 
-    def public(self, analyst: str, table: str) -> dict[str, Any]:
+    def public(self, analyst: str, table: str) -> dict[str, Plain]:
         """Return the public facts of a table and the state of the purse."""
         purse, facts = self.purse(analyst, table), self.tables[table]
         return {
@@ -283,14 +284,14 @@ class Service:
             **self._budgets(purse, table),
         }
 
-    def ledger(self, analyst: str, table: str) -> dict[str, Any]:
+    def ledger(self, analyst: str, table: str) -> dict[str, Plain]:
         """Return the charges of the analyst's purse."""
         purse = self.purse(analyst, table)
         register = purse.register().drop(columns=list(_HIDDEN)).reset_index(drop=True)
         charges = json.loads(register.to_json(orient="records"))
         return {**self._budgets(purse, table), "charges": charges}
 
-    def _budgets(self, purse: Ledger, table: str) -> dict[str, Any]:
+    def _budgets(self, purse: Ledger, table: str) -> dict[str, object]:
         total = self.gate.tables[table].guarantee
         return {
             "guarantee": [type(purse.guarantee).__name__, asdict(purse.guarantee)],
@@ -301,11 +302,11 @@ class Service:
             "collusion": f"against analysts who cooperate the guarantee is {total.describe()}",
         }
 
-    def simulated(self, analyst: str, table: str, n_rows: int) -> dict[str, Any]:
+    def simulated(self, analyst: str, table: str, n_rows: int) -> dict[str, Plain]:
         """Return rows simulated from the codebook."""
         self.purse(analyst, table)
         frame = self.tables[table].simulated(min(max(n_rows, 1), _MOST_SIMULATED))
-        columns: dict[str, Any] = json.loads(frame.to_json(orient="split", date_format="iso"))
+        columns: dict[str, Plain] = json.loads(frame.to_json(orient="split", date_format="iso"))
         return {
             name: [row[i] for row in columns["data"]] for i, name in enumerate(columns["columns"])
         }
@@ -321,7 +322,7 @@ class Service:
         sources: list[Ledger | Path] = [self.ledgers[table], *answers]
         return disclosure(sources, title=f"Disclosure report of {table}", pictures=False).as_html()
 
-    def overview(self, curator: str) -> dict[str, Any]:
+    def overview(self, curator: str) -> dict[str, object]:
         """Return tables, purses and the audit log for a curator."""
         self.require_curator(curator)
         return {
@@ -336,7 +337,7 @@ class Service:
             "audit": self._register(),
         }
 
-    def _register(self) -> list[dict[str, Any]]:
+    def _register(self) -> list[dict[str, Plain]]:
         """Return the audit log, in which jobs end when their outcome becomes public."""
         lines, log, jobs = [], self.state.audit(), self.state.jobs()
         ends, now = {job.id: job.public_at for job in jobs}, self._shown(*jobs)

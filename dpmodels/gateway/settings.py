@@ -16,6 +16,7 @@ from dpmodels.frames.sql_table import sql
 from dpmodels.privacy import Adjacency, ApproxDP, Guarantee, Ledger, resolve_budget
 from dpmodels.privacy.budget import ZCDP
 from dpmodels.request import related
+from dpmodels.typing import Plain
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -158,7 +159,7 @@ def read_gate(path: Path) -> Gate:
     return gate_of(plain, path.parent)
 
 
-def gate_of(plain: Mapping[str, Any], base: Path) -> Gate:
+def gate_of(plain: Mapping[str, Plain], base: Path) -> Gate:
     """Check settings as plain values, and return them."""
     _require_names(plain, ("gate", "tables", "analysts", "oidc"), "the settings")
     server = _conform(ServerSettings, plain.get("gate", {}), "[gate]")
@@ -181,7 +182,7 @@ def gate_of(plain: Mapping[str, Any], base: Path) -> Gate:
 
 
 def _oidc(
-    plain: Mapping[str, Any], analysts: Mapping[str, AnalystSettings], base: Path
+    plain: Mapping[str, Plain], analysts: Mapping[str, AnalystSettings], base: Path
 ) -> OidcSettings:
     settings = _conform(OidcSettings, plain, "[oidc]")
     between("[oidc] leeway_seconds", settings.leeway_seconds, 0, 600, "; write 60")
@@ -191,7 +192,7 @@ def _oidc(
     return replace(settings, keys=str(base / settings.keys))
 
 
-def _table(plain: Mapping[str, Any], base: Path, where: str) -> TableSettings:
+def _table(plain: Mapping[str, object], base: Path, where: str) -> TableSettings:
     if ("data" in plain) == ("database" in plain):
         raise ArgumentError(f'{where}: expected either data = "rows.csv" or database = "..."')
     settings = _conform(TableSettings, plain, where)
@@ -200,7 +201,7 @@ def _table(plain: Mapping[str, Any], base: Path, where: str) -> TableSettings:
     return replace(settings, codebook=str(base / settings.codebook), data=data)
 
 
-def _conform(kind: type[Settings], plain: Mapping[str, Any], where: str) -> Settings:
+def _conform(kind: type[Settings], plain: Mapping[str, Plain], where: str) -> Settings:
     """Return settings with their defaults, checked against the declared types."""
     defaults = {field.name: field.default for field in fields(kind)}
     _require_names(plain, defaults, where)
@@ -209,7 +210,7 @@ def _conform(kind: type[Settings], plain: Mapping[str, Any], where: str) -> Sett
     return settings
 
 
-def _purses(plain: Mapping[str, Any], where: str) -> dict[str, PurseSettings]:
+def _purses(plain: Mapping[str, object], where: str) -> dict[str, PurseSettings]:
     purses = {}
     for name, value in plain.items():
         entry = value if isinstance(value, dict) else {"amount": value}
@@ -224,7 +225,7 @@ def _require_purses(settings: TableSettings, purses: Mapping[str, PurseSettings]
         ledger.add_purse(name, purse.amount, reserved=purse.reserved)
 
 
-def _analyst(name: str, plain: Mapping[str, Any]) -> AnalystSettings:
+def _analyst(name: str, plain: Mapping[str, object]) -> AnalystSettings:
     _require_name(name, "an analyst")
     return _conform(AnalystSettings, {"purse": name, **plain}, f"[analysts.{name}]")
 

@@ -26,6 +26,7 @@ from typing import Any, Final, NamedTuple
 
 from dpmodels.errors import LedgerError
 from dpmodels.privacy.ledger_head import Head, HeadFile, locked
+from dpmodels.typing import Plain
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS tokens (
@@ -67,7 +68,7 @@ class Job(NamedTuple):
     purse: str
     table: str
     key: str
-    request: Mapping[str, Any]
+    request: Mapping[str, Plain]
     state: str
     limit_seconds: float
     accepted: float

@@ -15,7 +15,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Final
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import BudgetError, DPModelsError, LedgerError
@@ -26,6 +26,7 @@ from dpmodels.models.assumed_rows import assumed_rows
 from dpmodels.models.replay import all_verbs
 from dpmodels.privacy import Ledger
 from dpmodels.sessions.session import Session
+from dpmodels.typing import Plain
 
 CLAIM: Final = "job"
 _UNREADABLE: Final = "the table cannot be read at present. Nothing was charged"
@@ -59,7 +60,7 @@ def _load_verbs(book: Codebook) -> None:
         session.moments("~ .", eps=1.0).save(Path(folder) / "moments.nc")
 
 
-def _terms(settings: TableSettings) -> dict[str, Any]:
+def _terms(settings: TableSettings) -> dict[str, Plain]:
     return {
         "adjacency": settings.adjacency,
         "person": settings.person,
@@ -83,7 +84,7 @@ def _isolate(memory_gib: float) -> None:
 
 
 def _outcome(
-    job: Mapping[str, Any], settings: TableSettings, book: Codebook, ledger: Ledger
+    job: Mapping[str, Plain], settings: TableSettings, book: Codebook, ledger: Ledger
 ) -> tuple[str, dict[str, str]]:
     """Run a job; return its state, and an error if nothing was charged."""
     claim = (CLAIM, job["id"])

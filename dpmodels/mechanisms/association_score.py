@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,7 +178,7 @@ class AssociationScore:
         places: NDArray[np.int64],
         bought: BoughtMoments,
         entropy: Entropy,
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Release moments of what was named, with noise of their own."""
         unit, fields = self.limit**2, spread_fields(ranked.about, self.limit, bought)
         if not bought.moments:
@@ -452,7 +452,7 @@ class GainScore:
         places: NDArray[np.int64],
         bought: BoughtFits,
         entropy: Entropy,
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Release moments of what was named, with noise of their own."""
         unit, (spread, fits) = self.limit**2, ranked.about
         slopes = np.array(fits[-1].slopes) / PARTS

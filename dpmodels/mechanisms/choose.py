@@ -57,8 +57,7 @@ from dpmodels.mechanisms.second_moment import scatter_range
 from dpmodels.mechanisms.selection import NoisyCounts, Peeling, PermuteAndFlip
 from dpmodels.mechanisms.selection.noisy_counts import reach
 from dpmodels.mechanisms.selection_plan import LevelScore, SelectionFacts
-from dpmodels.mechanisms.superseded_names import refuse_superseded
-from dpmodels.mechanisms.user_supplied import supplied
+from dpmodels.mechanisms.user_supplied import refuse_superseded, supplied
 from dpmodels.postprocess.hierarchy import prefix_variances, range_counts
 from dpmodels.postprocess.plane import rectangle_counts
 from dpmodels.postprocess.residuals import fitted_variances

@@ -46,7 +46,7 @@ from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Multinomial, Poisson
 from dpmodels.statistics.predictors import Predictors
 from dpmodels.statistics.protocol import Loss
-from dpmodels.typing import Floats
+from dpmodels.typing import Exact, Floats
 
 # What a release of margins is planned from, and how far one row moves their components.
 
@@ -467,7 +467,7 @@ class Ranked(NamedTuple):
     none; a score is so many `unit`.
     """
 
-    scores: NDArray[Any]
+    scores: Exact
     width: int
     monotone: bool
     threshold: int | None = None
@@ -500,7 +500,7 @@ class Score(Protocol):
     def measure(self, private: Any, facts: Any, /) -> Statistic:
         """Compute the exact statistic that scores and values are made from."""
 
-    def ranked(self, exact: NDArray[Any], facts: Any, bought: Any, entropy: Entropy, /) -> Ranked:
+    def ranked(self, exact: Exact, facts: Any, bought: Any, entropy: Entropy, /) -> Ranked:
         """Return the exact scores."""
 
     def valued(
@@ -517,6 +517,8 @@ class Score(Protocol):
 
 # Of any verb: which facts, plan and rows belong together, its verb knows.
 AnyStrategy = Strategy[Any, Any, Any, AnyRelease]
+# The plan of one of them, which the same strategy reads.
+PlanOfStrategy = Any
 # Of the second moment of rows in the unit ball.
 CovarianceMechanism = Strategy[Facts, Plan, PrivateDesign, MomentsRelease]
 # Of orthonormal directions of such rows.
@@ -548,7 +550,7 @@ SelectionMechanism = Strategy[Any, Any, Any, SelectionRelease]
 # Fields that describe how a release was made.
 
 
-def release_terms(info: MechanismInfo, plan: Any, n_rows: int) -> dict[str, Any]:
+def release_terms(info: MechanismInfo, plan: PlanOfStrategy, n_rows: int) -> dict[str, Any]:
     """Return the fields that all releases share, with the number of rows if that is public."""
     adjacency = plan.facts.adjacency
     return {

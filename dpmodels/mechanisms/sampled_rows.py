@@ -44,6 +44,7 @@ from dpmodels.mechanisms.add_noise import (
     laplace_multipliers,
     noised_rows,
 )
+from dpmodels.mechanisms.protocol import PlanOfStrategy
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.postprocess.weight_caps import best_cap as least_error
@@ -99,12 +100,12 @@ class Sampled:
         events, scales = (*base_plan.events, event), {**base_plan.scales, UNITS: scale}
         return replace(base_plan, guarantee=guarantee, events=events, scales=scales)
 
-    def measure(self, design: PrivateDesign, plan: Any) -> UnitWeights:
+    def measure(self, design: PrivateDesign, plan: PlanOfStrategy) -> UnitWeights:
         """Prepare to read the rows for their weights and once more."""
         count_public = plan.facts.adjacency.n_public
         return UnitWeights(design, self.sampling.upper, count_public=count_public)
 
-    def release(self, statistic: Statistic, plan: Any, entropy: Entropy) -> Any:
+    def release(self, statistic: Statistic, plan: PlanOfStrategy, entropy: Entropy) -> Any:
         """Release the numbers of units by weight, then what the mechanism says of capped rows."""
         units = measured_as(UnitWeights, statistic, "moments")
         base_plan = self.base.plan(plan.facts, self._divided(plan.facts, plan.guarantee)[0])
@@ -129,7 +130,7 @@ class Sampled:
         return len(getattr(self.base, "marks", ())) > 1
 
     def _with_strata(
-        self, cap: UnitCap, units: UnitWeights, plan: Any, entropy: Entropy, law: Law
+        self, cap: UnitCap, units: UnitWeights, plan: PlanOfStrategy, entropy: Entropy, law: Law
     ) -> UnitCap:
         """Release the numbers of units by stratum; without effect where noise hides one."""
         strata = self.sampling.strata
@@ -148,7 +149,7 @@ class Sampled:
         return replace(cap, excess=excess)
 
     def _divided(
-        self, facts: Any, guarantee: Guarantee
+        self, facts: object, guarantee: Guarantee
     ) -> tuple[Guarantee, GaussianEvent | LaplaceEvent]:
         """Return what the mechanism is to satisfy, and the event of the rest."""
         shares = (1 - CAP_SHARE, CAP_SHARE)
@@ -185,12 +186,12 @@ def _cap_put_back(
     return excess_beyond(edges, counts, noise, cap)
 
 
-def of_design(base: Any, sampling: Sampling | None) -> Any:
+def of_design(base: object, sampling: Sampling | None) -> Any:
     """Return a mechanism for the rows of a survey design, or as it is without one."""
     return base if sampling is None else Sampled(base, sampling)
 
 
-def _noise(plan: Any) -> float:
+def _noise(plan: PlanOfStrategy) -> float:
     """Return the noise of a sum of weights with a cap of 1."""
     squares = math.fsum(
         event.count * (getattr(event, "eps", 0.0) or 1 / event.multiplier) ** 2

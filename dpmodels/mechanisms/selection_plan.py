@@ -272,7 +272,7 @@ class LevelScore:
         places: NDArray[np.int64],
         bought: BoughtCounts,
         entropy: Entropy,
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Release the counts of what was named, with noise of their own."""
         if bought.noise is None:
             return {}

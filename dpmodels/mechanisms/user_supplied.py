@@ -40,7 +40,6 @@ from dpmodels.mechanisms.add_noise import (
     noise_of,
 )
 from dpmodels.mechanisms.protocol import Facts, MomentMechanism, Plan
-from dpmodels.mechanisms.superseded_names import refuse_superseded
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.privacy import GaussianEvent, Guarantee, LaplaceEvent, gaussian_multiplier
@@ -48,6 +47,39 @@ from dpmodels.released import MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import MomentWeights, Statistic, moment_sensitivity, moments
 from dpmodels.statistics.moments import absolute_sensitivity
 from dpmodels.typing import Floats
+
+_WISHART: Final = (
+    "its claim of eps-differential privacy is wrong, as Wishart noise leaves matrices that one "
+    "neighbour can release and the other cannot (Imtiaz and Sarwate, 2016, retracted in April "
+    "2017; the same fault in Jiang, Xie and Zhang, 2016)",
+    'write "laplace", or "moments" in dp_lm, which keep a pure guarantee',
+)
+SUPERSEDED: Final[Mapping[str, tuple[str, str]]] = {
+    "wishart": _WISHART,
+    "dp_pca_sn": _WISHART,
+    "sulq": (
+        "SULQ (Blum, Dwork, McSherry and Nissim, 2005) was modified to MOD-SULQ by Chaudhuri, "
+        'Sarwate and Sinha (2012), which is "mod_sulq" here',
+        'write "gauss", which needs far less noise, or "mod_sulq" to compare',
+    ),
+    "ag": (
+        'Analyze Gauss (Dwork, Talwar, Thakurta and Zhang, 2014) is "analyze_gauss" here; '
+        '"gauss" has half its noise variance off the diagonal at the same guarantee',
+        'write "gauss", or "analyze_gauss" to compare',
+    ),
+}
+
+
+def refuse_superseded(argument: str, name: object) -> None:
+    """Refuse the name of a retracted or superseded mechanism.
+
+    >>> refuse_superseded("mechanism=", "gauss")
+    """
+    key = name.lower().replace("-", "_") if isinstance(name, str) else ""
+    if key in SUPERSEDED:
+        reason, instead = SUPERSEDED[key]
+        raise ArgumentError(f"{argument}{name!r} is not offered: {reason}; {instead}")
+
 
 CHECKED: Final = "user-supplied mechanism, checked"
 NOT_CHECKED: Final = "user-supplied mechanism, not checked"
@@ -129,7 +161,7 @@ def register(mechanism: Kind) -> Kind:
     return mechanism
 
 
-def check(mechanism: Any, *, runs: int = 10_000) -> Any:
+def check(mechanism: object, *, runs: int = 10_000) -> Any:
     """Try a user-supplied mechanism on made-up rows, and audit it.
 
     Parameters
@@ -234,7 +266,7 @@ def registered_info(name: str) -> MechanismInfo | None:
     return UserSupplied(_REGISTERED[name]()).info if name in _REGISTERED else None
 
 
-def stated_info(strategy: Any, info: MechanismInfo) -> MechanismInfo:
+def stated_info(strategy: object, info: MechanismInfo) -> MechanismInfo:
     """Return the info as it is printed: a strategy from outside states no numerics of its own."""
     kind = type(getattr(strategy, "base", strategy))
     return info if kind.__module__.startswith("dpmodels.") else replace(info, numerics=NOT_CHECKED)

@@ -21,8 +21,7 @@ from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts
 from dpmodels.mechanisms.choose import Table, auto_moments
 from dpmodels.mechanisms.regression import COEFFICIENTS, REGRESSION
-from dpmodels.mechanisms.superseded_names import refuse_superseded
-from dpmodels.mechanisms.user_supplied import supplied
+from dpmodels.mechanisms.user_supplied import refuse_superseded, supplied
 from dpmodels.models.glm import glm_by_sums
 from dpmodels.models.lm import lm_spec
 from dpmodels.models.mechanism_trials import (
@@ -53,7 +52,7 @@ from dpmodels.results.comparison import (
     FitComparison,
     FitRequest,
 )
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Option
 
 MOMENTS: Table = {name: kind for name, kind in (COVARIANCE | SUBSPACE).items() if name != "none"}
 SPECTRA = {"power": 1.0, "steep": 2.0, "flat": 0.0}
@@ -394,7 +393,7 @@ def fit_spec(
 ) -> VerbSpec[object]:
     """Build the specification of the verb that fits the family."""
     option("family", family, FAMILIES)
-    options: dict[str, Any] = {"weights": None, "vcov": "iid"}
+    options: dict[str, Option] = {"weights": None, "vcov": "iid"}
     if family != FAMILIES[0]:
         options = {"family": family, "inference": True, "clip": None, "scale": scale}
     elif scale != "range":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from dpmodels.arguments import (
     boolean,
@@ -32,8 +32,8 @@ _MOST_DIGITS: Final = 6
 
 @checked_keywords("dp.etable")
 def etable(
-    models: Result | Iterable[Any] | Mapping[str, Any],
-    *more: Result | Iterable[Any] | Mapping[str, Any],
+    models: Result | Iterable[object] | Mapping[str, object],
+    *more: Result | Iterable[object] | Mapping[str, object],
     keep: str | Sequence[str] | None = None,
     drop: str | Sequence[str] | None = None,
     labels: Mapping[str, str] | bool = False,

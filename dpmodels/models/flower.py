@@ -60,7 +60,7 @@ from dpmodels.models.site_network import REQUESTS, SiteAnswers, ask_sites
 from dpmodels.options import ledger_of
 from dpmodels.privacy import AdjacencyName, Guarantee, Ledger, resolve_budget
 from dpmodels.sites import MessageProtocol
-from dpmodels.typing import AnyPath
+from dpmodels.typing import AnyPath, Option, Plain
 
 if TYPE_CHECKING:
     from flwr.app import Context, Message, RecordDict
@@ -93,7 +93,7 @@ def client_app(
     key: AnyPath | None = None,
     cards: Sequence[AnyPath] = (),
     sites: Sequence[str] = (),
-    **words: Any,
+    **words: Option,
 ) -> ClientApp:
     """Make the app that answers for one site, on terms that the site states here.
 
@@ -148,7 +148,7 @@ def client_app(
     if isinstance(sites, str):
         raise ArgumentError("sites=: expected the names of all sites, such as ['A', 'B']")
     guarantee, ledger = resolve_budget(eps, delta, budget), ledger_of(ledger)
-    stated: dict[str, Any] = {
+    stated: dict[str, Plain] = {
         "site": site,
         "session": session,
         "protocol": protocol,
@@ -162,7 +162,7 @@ def client_app(
     }
     _, chosen, terms = state(formula, **stated, words=words, in_rounds=is_exchange(path))
     terms = exchange_terms(terms) if is_exchange(path) else terms
-    local: dict[str, Any] = {"csv": csv, "ledger": ledger}
+    local: dict[str, Plain] = {"csv": csv, "ledger": ledger}
     release = partial(site_release, formula, data, path, **stated, **local, **words)
     answers = SiteAnswers(
         site, chosen, terms, Path(path), release, key, tuple(cards), tuple(sites), ledger
@@ -266,7 +266,7 @@ class _FlowerTransport:
             number: node for number, node in zip(numbers, contents, strict=False) if number
         }
 
-    def arrived(self) -> list[tuple[int, dict[str, Any]]]:
+    def arrived(self) -> list[tuple[int, dict[str, object]]]:
         replies = self._grid.pull_messages(list(self._sent)) if self._sent else ()
         heard = []
         for reply in replies:

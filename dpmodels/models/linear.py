@@ -17,7 +17,7 @@ from dpmodels.formula.response import TwoSided, two_levels, two_sided
 from dpmodels.formula.sampling import sampling_of
 from dpmodels.formula.values import Category
 from dpmodels.mechanisms.choose import choose_strategy
-from dpmodels.mechanisms.protocol import RegressionFacts, RegressionMechanism
+from dpmodels.mechanisms.protocol import AnyStrategy, RegressionFacts, RegressionMechanism
 from dpmodels.mechanisms.sampled_rows import of_design
 from dpmodels.mechanisms.tuning import Tuned
 from dpmodels.models.predicted_laws import of_outcomes
@@ -145,7 +145,7 @@ def coefficients_spec(
         usual = not isinstance(words.get("ridge"), tuple) and ridge is None
         return strategy if usual else with_ridge(strategy, ridge), reason
 
-    def chosen(mechanism: object, private: Sequence[object]) -> tuple[Any, str]:
+    def chosen(mechanism: object, private: Sequence[object]) -> tuple[AnyStrategy, str]:
         ridge = words.get("ridge")
         candidates = ridge if isinstance(ridge, tuple) else (ridge,)
         strategies, reasons = zip(

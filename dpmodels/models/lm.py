@@ -21,7 +21,7 @@ from dpmodels.formula.response import TwoSided, of_blocks, two_sided
 from dpmodels.formula.sampling import Sampling, sampling_of
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose_strategy
 from dpmodels.mechanisms.lumped import Lumped, Recoded
-from dpmodels.mechanisms.protocol import Registered
+from dpmodels.mechanisms.protocol import PlanOfStrategy, Registered
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments, Scores
 from dpmodels.mechanisms.robust_covariance import NOBODY, RobustCovariance
 from dpmodels.mechanisms.sampled_rows import SQUARES_SHARE, marks_of, of_design
@@ -43,6 +43,7 @@ from dpmodels.results.call import MomentsCall
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel, layout
 from dpmodels.results.validate import require_law
+from dpmodels.typing import Option
 
 # A choice: the bias of coefficients by clipping rows where errors depend on the terms.
 UNEVEN = 1.0
@@ -300,7 +301,7 @@ def _automatic(
 
 
 def _predicted(
-    design: PrivateDesign, equation: TwoSided, plan: Any, rows: int
+    design: PrivateDesign, equation: TwoSided, plan: PlanOfStrategy, rows: int
 ) -> Prediction | None:
     """Predict the slopes, and beside fixed effects how many columns the budget carries."""
     prediction = slopes_of_moments(design, plan, rows)
@@ -324,7 +325,7 @@ def _predicted(
 
 
 def _designed(
-    equation: TwoSided, book: Codebook, options: Mapping[str, Any], centres: Centres | None
+    equation: TwoSided, book: Codebook, options: Mapping[str, Option], centres: Centres | None
 ) -> tuple[PrivateDesign, MomentsCall]:
     """Return the design with these numbers centred, and its public facts."""
     design = joint_design(centred_sides(equation, centres or ()), book, **options)

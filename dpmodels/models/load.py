@@ -25,7 +25,7 @@ from dpmodels.request import Request
 from dpmodels.results import open_saved
 from dpmodels.results.call import CoefficientsCall, DescribedCall, MomentsCall, ScreenCall
 from dpmodels.results.store import FORMAT, Saved, arrays_of, read_release, replay, with_arrays
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Plain
 
 
 def load(path: str | PathLike[str]) -> Any:
@@ -83,7 +83,7 @@ def load(path: str | PathLike[str]) -> Any:
 FORMAT_1: Final = "dpmodels.result/1"
 
 # Fields of a file of format 1, by name; their content depends on the verb.
-Fields = Mapping[str, Any]
+Fields = Mapping[str, Plain]
 Words = Callable[[Any, Any, Fields], Fields]
 _NO_FIELDS: Final[Mapping[str, Shape]] = MappingProxyType({})
 # Ranges are worked out by functions that may differ in their last bits between machines.
@@ -122,7 +122,7 @@ def result_of_format_1(saved: Saved) -> object:
 
 def _read(saved: Saved) -> tuple[Any, Any, Kind, Fields]:
     """Return the call, the release and the other fields of a file, and their kind."""
-    plain: dict[str, Any] = dict(saved.facts) if isinstance(saved.facts, dict) else {}
+    plain: dict[str, object] = dict(saved.facts) if isinstance(saved.facts, dict) else {}
     kind = KINDS[conform(one_of(*KINDS), plain.pop("kind", None), "kind")]
     arrays, facts = dict(saved.arrays), plain.pop("release", None)
     call = with_arrays(kind.call, plain.pop("call", None), arrays)
@@ -174,27 +174,27 @@ def _scaled(*names: str) -> Words:
     return words
 
 
-def _linear(call: MomentsCall, release: Any, fields: Fields) -> Fields:
+def _linear(call: MomentsCall, release: object, fields: Fields) -> Fields:
     return {"weights": fields["model"]["weights"], "row_norm": None, "vcov": None}
 
 
-def _glm(call: CoefficientsCall, release: Any, fields: Fields) -> Fields:
+def _glm(call: CoefficientsCall, release: object, fields: Fields) -> Fields:
     clip = None if math.isnan(call.clip) else call.clip
     return {"family": call.family, "clip": clip, "scale": call.scale}
 
 
-def _screened(call: ScreenCall, release: Any, fields: Fields) -> Fields:
+def _screened(call: ScreenCall, release: object, fields: Fields) -> Fields:
     return {**fields, "most": call.most, "alternative": call.alternative}
 
 
-def _selected(call: DescribedCall, release: Any, fields: Fields) -> Fields:
+def _selected(call: DescribedCall, release: object, fields: Fields) -> Fields:
     threshold, number = fields["threshold"], fields["asked"]
     rule = {"k": number} if threshold is None else {"threshold": threshold, "most": number}
     score = None if fields["score"] == "count" else fields["score"]
     return {**rule, "score": score, "values": fields["share"] or False}
 
 
-def _answers(call: Any, release: Any, fields: Fields) -> Fields:
+def _answers(call: object, release: Any, fields: Fields) -> Fields:
     return {"weights": release.weighted, "strata": release.stratified}
 
 
@@ -202,23 +202,23 @@ def _states(call: DescribedCall, release: Any, fields: Fields) -> Fields:
     return {"time": fields["time"], "person": release.adjacency.person}
 
 
-def _binned(call: DescribedCall, release: Any, fields: Fields) -> Fields:
+def _binned(call: DescribedCall, release: object, fields: Fields) -> Fields:
     number, _ = one_measured(parse_sides(call.formula, call.codebook), "the result")
     return {"breaks": _breaks(fields["breaks"], number)}
 
 
-def _in_plane(call: DescribedCall, release: Any, fields: Fields) -> Fields:
+def _in_plane(call: DescribedCall, release: object, fields: Fields) -> Fields:
     numbers = map(measured, parse_sides(call.formula, call.codebook).described)
     pairs = zip((fields["along"], fields["across"]), numbers, strict=False)
     return {"breaks": tuple(_breaks(*pair) for pair in pairs)}
 
 
-def _followed(call: DescribedCall, release: Any, fields: Fields) -> Fields:
+def _followed(call: DescribedCall, release: object, fields: Fields) -> Fields:
     time = parse_survival(call.formula, call.codebook).time
     return {"breaks": (time.lower, *fields["ends"])}
 
 
-def _breaks(ends: Floats, number: Real) -> tuple[Any, ...]:
+def _breaks(ends: Floats, number: Real) -> tuple[object, ...]:
     """Return the option breaks= from edges of bins, which lie beside whole numbers."""
     if by_whole_numbers(number):
         ends = np.concatenate([ends[:1] + 0.5, ends[1:] - 0.5])
@@ -226,7 +226,7 @@ def _breaks(ends: Floats, number: Real) -> tuple[Any, ...]:
     return tuple(map(text_of_day, ends)) if number.date else tuple(ends.tolist())
 
 
-def _fields(call: Any, release: Any, fields: Fields) -> Fields:
+def _fields(call: object, release: object, fields: Fields) -> Fields:
     return fields
 
 

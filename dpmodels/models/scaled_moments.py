@@ -13,6 +13,7 @@ from dpmodels.errors import ArgumentError, quoted
 from dpmodels.formula import Design
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts, Gauss, choose_strategy
 from dpmodels.mechanisms.choose import Table, auto_moments
+from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.mechanisms.user_supplied import UserSupplied
 from dpmodels.models.predicted_laws import components, covariances
 from dpmodels.models.verb_spec import VerbSpec
@@ -22,7 +23,7 @@ from dpmodels.results import MomentsCall
 from dpmodels.results.base import checked_ncomp
 from dpmodels.results.call import accept
 from dpmodels.sites import together
-from dpmodels.typing import Coder
+from dpmodels.typing import Coder, Option
 
 Result = TypeVar("Result")
 # Mechanisms for results that need Gaussian noise of a known distribution.
@@ -59,7 +60,7 @@ def scaled_spec(
     options["inference"] = boolean("inference", words.get("inference", False))
     options["fourth"] = options["inference"] and table is GAUSSIAN_MOMENTS
 
-    def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[Any, str]:
+    def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[AnyStrategy, str]:
         counts = (source.nrows for source in private)
         rows = together(counts, relation.places) if relation.n_public else None
         read_once = not all(source.rereadable for source in private)
@@ -113,7 +114,7 @@ def checked_rule(denoise: object) -> str | None:
     raise ArgumentError(f"denoise={quoted(denoise)}: expected {rules} or None")
 
 
-def moments_call(private_design: PrivateDesign, settings: Mapping[str, Any]) -> MomentsCall:
+def moments_call(private_design: PrivateDesign, settings: Mapping[str, Option]) -> MomentsCall:
     """Return the public facts of a design; `settings` are the other fields."""
     public, scaling = private_design.public, private_design.scaling
     return MomentsCall(

@@ -18,7 +18,7 @@ from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms import SELECTION, SelectionMechanism, choose_strategy
 from dpmodels.mechanisms.association_score import AssociationScore, GainScore
 from dpmodels.mechanisms.choose import Choice, auto_selection
-from dpmodels.mechanisms.protocol import Score
+from dpmodels.mechanisms.protocol import AnyStrategy, Score
 from dpmodels.mechanisms.selection_plan import LevelScore, SelectionFacts
 from dpmodels.models.descriptive_specs import descriptive_call
 from dpmodels.models.replay import spec_of
@@ -252,7 +252,7 @@ def columns_call(equation: TwoSided) -> DescribedCall:
 
 def _chosen(
     facts: SelectionFacts, guarantee: Guarantee, mechanism: object, private: Sequence[object]
-) -> Choice[Any]:
+) -> Choice[AnyStrategy]:
     return choose_strategy(mechanism, SELECTION, lambda: auto_selection(facts, guarantee))
 
 

@@ -40,10 +40,10 @@ from dpmodels.sites.key_file import (
 from dpmodels.sites.message import PRESENT, SiteMessage, digest, key_claim, read_message
 from dpmodels.sites.protocol import Names
 from dpmodels.sites.quorum import Quorum
-from dpmodels.typing import AnyPath
+from dpmodels.typing import AnyPath, Option, Plain
 from dpmodels.version import __version__
 
-Terms = dict[str, Any]
+Terms = dict[str, Plain]
 # Terms that differ between the rounds of an exchange.
 OF_ROUNDS: Final = ("basis", "round", "answers", PRESENT)
 
@@ -131,7 +131,7 @@ class SiteExchange:
             return False
         return True
 
-    def _charge(self, ledger: Ledger, events: Any, **words: Any) -> Charge:
+    def _charge(self, ledger: Ledger, events: Any, **words: Option) -> Charge:
         """Charge for all rounds at the first, and record what the key is used for."""
         if os.path.lexists(used_record(self.key)):
             return charge_once(ledger, events, claims=self.claims, **words)
@@ -278,7 +278,7 @@ def absent_rows(spec: VerbSpec[object], number: int) -> Any:
     return spec.private.bind(_incomplete(spec, 1)).standing(number)
 
 
-def _incomplete(spec: VerbSpec[object], number: int) -> dict[str, Any]:
+def _incomplete(spec: VerbSpec[object], number: int) -> dict[str, object]:
     request = spec.request
     person = request.adjacency.person
     names = [*request.codebook, *([] if person is None else [person])]
@@ -306,7 +306,7 @@ def _kept_by_sites(*_: object, **__: object) -> Charge:
     return Charge(note="kept by each site")
 
 
-def repeated(step: Callable[[], Any], is_open: Callable[[Any], bool], until: float) -> Any:
+def repeated(step: Callable[[], object], is_open: Callable[[Any], bool], until: float) -> Any:
     """Repeat a step while it leaves a round open, until a time of the monotonic clock."""
     result = step()
     while is_open(result) and time.monotonic() < until:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from dpmodels.codebook import Codebook
 from dpmodels.entry_point import entry_point
@@ -59,7 +59,7 @@ from dpmodels.sites.message import (
     write_part,
 )
 from dpmodels.sites.parties import with_csv
-from dpmodels.typing import AnyPath
+from dpmodels.typing import AnyPath, Plain
 from dpmodels.verbs import VERBS, Verb
 
 
@@ -344,12 +344,12 @@ def _is_open(result: object) -> bool:
 
 
 def _spec(request: Request) -> VerbSpec[object]:
-    spec: VerbSpec[Any] = VERBS[request.verb].spec(request)
+    spec: VerbSpec[object] = VERBS[request.verb].spec(request)
     return spec
 
 
 def _require_all(
-    protocol: MessageProtocol, terms: Mapping[str, Any], sites: tuple[str, ...]
+    protocol: MessageProtocol, terms: Mapping[str, Plain], sites: tuple[str, ...]
 ) -> None:
     """Refuse to combine without a site whose masks the others contain."""
     if not protocol.keyed:
@@ -373,7 +373,7 @@ class Stated(NamedTuple):
 
     request: Request
     protocol: MessageProtocol
-    terms: dict[str, Any]
+    terms: dict[str, Plain]
 
 
 def state(
@@ -412,7 +412,7 @@ def state(
     all_words = {**declared.options, **words}
     if not in_rounds:
         all_words = declared.sent(all_words)
-    options: dict[str, Any] = {"person": person, "rows": rows, "subset": subset, **all_words}
+    options: dict[str, Plain] = {"person": person, "rows": rows, "subset": subset, **all_words}
     request = requested(
         verb, formula, checked_codebook(codebook), eps, delta, budget, adjacency, **options
     )
@@ -474,7 +474,7 @@ def keys_of(participant: Participant | None) -> dict[str, str]:
     }
 
 
-def read_terms(terms: Mapping[str, Any]) -> tuple[Request, MessageProtocol]:
+def read_terms(terms: Mapping[str, Plain]) -> tuple[Request, MessageProtocol]:
     """Return the request and protocol of messages; refuse those unknown to this version."""
     protocol_terms = dict(terms["protocol"])
     in_rounds, words = "version" in terms, terms["words"]

@@ -37,7 +37,7 @@ from dpmodels.sites.key_file import (
     write_card,
 )
 from dpmodels.sites.message import PRESENT, STATED, finish, read_message, require_places
-from dpmodels.typing import AnyPath
+from dpmodels.typing import AnyPath, Plain
 
 TERMS, MESSAGE, OPENING = "terms", "letter", "opening"
 # In what the aggregator asks: answers that a site may lack, and which sites end the round.
@@ -55,7 +55,7 @@ class SiteAnswers:
 
     site: str
     protocol: MessageProtocol
-    terms: Mapping[str, Any]
+    terms: Mapping[str, Plain]
     path: Path
     release: Callable[..., Path]
     key: AnyPath | None = None
@@ -374,7 +374,7 @@ def _ask(transport: Transport, requested_nodes: set[int], session: str, until: f
     return new
 
 
-def _terms_of(site: str, answer: Mapping[str, Any], stated: Mapping[str, Terms]) -> Terms:
+def _terms_of(site: str, answer: Mapping[str, Plain], stated: Mapping[str, Terms]) -> Terms:
     """Return the terms in a site's answer, which is its only one."""
     if "terms" not in answer:
         why = _quoted(answer.get("refusal", "it did not answer the question"), 300)
@@ -472,10 +472,10 @@ class Transport(Protocol):
         """Return the nodes that are connected now."""
         ...
 
-    def send(self, part: str, contents: Mapping[int, Mapping[str, Any]], seconds: float) -> None:
+    def send(self, part: str, contents: Mapping[int, Mapping[str, Plain]], seconds: float) -> None:
         """Ask nodes; a question not received in that time expires."""
         ...
 
-    def arrived(self) -> Sequence[tuple[int, Mapping[str, Any]]]:
+    def arrived(self) -> Sequence[tuple[int, Mapping[str, object]]]:
         """Return answers not returned before; ``{"failure": why}`` for a node that failed."""
         ...

@@ -72,7 +72,7 @@ def dp_survey(
     strata: Strata = None,
     method: Literal["score", "likelihood"] = "score",
     csv: CsvMode | None = None,
-) -> SurveyResult | Any:
+) -> SurveyResult | object:
     """Analyse answers that respondents randomised themselves: estimates, errors, tests, regression.
 
     Parameters

@@ -25,6 +25,7 @@ from dpmodels.request import Request, requested
 from dpmodels.resolve_codebook import Resolved, codebook_of_call
 from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, gathered
 from dpmodels.survey_design import SurveyDesign
+from dpmodels.typing import Option
 from dpmodels.verbs import VERBS
 
 Parameters = ParamSpec("Parameters")
@@ -156,7 +157,7 @@ def run_verb(
     data: object,
     shared: Shared,
     mechanism: object = "auto",
-    **options: Any,
+    **options: Option,
 ) -> Result:
     """Check a call, charge for it, read the rows and return the result.
 
@@ -182,7 +183,7 @@ def _with_private_codebook(
     shared: Shared,
     private: PrivateCodebook,
     mechanism: object,
-    options: Mapping[str, Any],
+    options: Mapping[str, Option],
 ) -> Any:
     """Release bounds and levels from a share of the budget, then the call by the rest."""
     if name in _OF_CODEBOOKS:

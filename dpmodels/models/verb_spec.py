@@ -12,7 +12,7 @@ from dpmodels.design.sampled_rows import SLOTS, SampledPlaces
 from dpmodels.errors import ArgumentError
 from dpmodels.formula.sampling import Sampling
 from dpmodels.formula.sides import subset
-from dpmodels.mechanisms.protocol import AnyStrategy
+from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.models.predicted_laws import Law, always
 from dpmodels.postprocess.units import in_persons
 from dpmodels.privacy import (
@@ -87,7 +87,7 @@ class Planned(NamedTuple):
     """A strategy, its plan from public facts, and the reason."""
 
     strategy: AnyStrategy
-    plan: Any
+    plan: PlanOfStrategy
     reason: str
 
 
@@ -137,7 +137,7 @@ def planned(
     if getattr(strategy, "passes", "many" if spec.passes else "one") == "many":
         for source in private:
             source.require_passes()
-    plan: Any = planned_for_group(
+    plan: PlanOfStrategy = planned_for_group(
         holders.planning(strategy, partial(strategy.plan, spec.facts)),
         lambda plan: plan.events,
         request.guarantee,

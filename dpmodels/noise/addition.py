@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import PrivacyError
 from dpmodels.noise.discrete import discrete_gaussian
 from dpmodels.noise.uniform import Entropy
-from dpmodels.typing import Integers
+from dpmodels.typing import Exact, Integers
 
-Part = tuple[NDArray[Any], float]
+Part = tuple[Exact, float]
 """Exact integers, shape (size,), and the scale of the noise in each."""
 Draw = Callable[[float, int, Entropy], Integers]
 
@@ -34,13 +33,11 @@ class NoiseOfSites(ABC):
         )
 
     @abstractmethod
-    def answer(self, parts: Sequence[Part]) -> list[NDArray[Any]]:
+    def answer(self, parts: Sequence[Part]) -> list[Exact]:
         """Return the public answer of one round: the integers of each part with Gaussian noise."""
 
 
-def noisy_sums(
-    parts: Sequence[Part], draw: Draw, entropy: Entropy | NoiseOfSites
-) -> list[NDArray[Any]]:
+def noisy_sums(parts: Sequence[Part], draw: Draw, entropy: Entropy | NoiseOfSites) -> list[Exact]:
     """Add noise to the parts of one round, which are released together.
 
     `draw` gives the noise of a scale, size and source; the sums are Python integers, or fractions

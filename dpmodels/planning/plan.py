@@ -2,21 +2,321 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from decimal import ROUND_FLOOR, Context
 from typing import Any, Final, Literal
+
+import numpy as np
+import pandas as pd
 
 from dpmodels.arguments import checked_keywords, integer, option
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.models.assumed_rows import AssumedRows, assumed_rows
-from dpmodels.planning.analysis import AnalysisPlan, PlanRequest
+from dpmodels.planning.analysis import LIKELY, AnalysisPlan, PlanLine, PlanRequest
 from dpmodels.planning.assumptions import MOST_PERSONS, MOST_ROWS, World
-from dpmodels.planning.recommended import divided, least_budget, least_rows
-from dpmodels.planning.study import Study
+from dpmodels.planning.noise_curve import NoiseCurve, Release, place_of, simulate_call
+from dpmodels.planning.study import Study, target_values
 from dpmodels.planning.targets import named_calls, targets_of, weights_of
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, resolve_budget
+from dpmodels.privacy import (
+    Adjacency,
+    AdjacencyName,
+    ApproxDP,
+    ApproxEvent,
+    GaussianEvent,
+    Guarantee,
+    PureDP,
+    resolve_budget,
+)
+from dpmodels.privacy.spent import capacity
 from dpmodels.request import related
 from dpmodels.resolve_codebook import Resolved, codebook_of_call
 from dpmodels.sessions.call import Call
+from dpmodels.typing import Floats
+
+# Choices: releases of each call at the recommended division, and with other numbers of rows.
+_FINAL_RUNS: Final = 20
+_CURVE_RUNS: Final = 3
+# Rounding of the parts.
+_DIGITS: Final = Context(prec=4, rounding=ROUND_FLOOR)
+# Doublings of a budget that identifies too little.
+_DOUBLINGS: Final = 9
+# Budgets and numbers of rows of the curves, as multiples of the planned ones.
+_MULTIPLES: Final = (0.25, 0.5, 1.0, 2.0, 4.0)
+_FACTORS: Final = (0.1, 10.0)
+# Factors for budgets if releases with different noise compose to more than the sum of their costs.
+_SHRINKAGES: Final = (1.0, 0.999, 0.99, 0.97, 0.9, 0.8, 0.65, 0.5)
+# Tolerance for simulation error.
+_TOLERANCE: Final = 1.05
+
+
+def divided(study: Study) -> AnalysisPlan:
+    """Divide the budget, simulate the parts, and divide it again."""
+    _require_met(study)
+    study = study.refined(_parts(study))
+    amounts = _rounded(study, _parts(study))
+    losses = study.losses
+    evenly, shares = study.ratios(losses.even()), losses.budget.shares(amounts)
+    lines, frames = [], []
+    for position, curve in enumerate(study.curves):
+        amount = float(amounts[position])
+        release = curve.simulated_call.at(amount, _FINAL_RUNS)
+        frames.append(_figures(curve, release))
+        line = _line(curve, release, frames[-1])
+        parts = line._replace(share=float(shares[position]), even=float(evenly[position]))
+        needs = amount if line.identified >= LIKELY else _identifying(curve, amount)
+        parts = parts._replace(guarantee=curve.simulated_call.form(amount), needs=needs)
+        lines.append(_without_unused_delta(parts))
+    return AnalysisPlan(
+        request=study.request,
+        lines=tuple(lines),
+        figures=pd.concat(frames, ignore_index=True),
+        budget_curve=_budget_curve(study, amounts),
+        rows_curve=_rows_curve(study, amounts, np.array([line.ratio for line in lines])),
+        pure=study.pure(amounts),
+    )
+
+
+def _without_unused_delta(line: PlanLine) -> PlanLine:
+    """Return a line without the delta that its release does not use.
+
+    With the delta, a session could choose other noise than was planned.
+    """
+    kinds = {type(event) for event in line.events}
+    if not isinstance(line.guarantee, ApproxDP) or kinds & {GaussianEvent, ApproxEvent}:
+        return line
+    call = replace(line.call, words={**line.call.words, "delta": 0.0})
+    return line._replace(call=call, guarantee=PureDP(line.guarantee.eps))
+
+
+def _parts(study: Study) -> Floats:
+    """Return the recommended amounts."""
+    losses = study.losses
+    if losses.is_stated.all():
+        return losses.even()
+    return losses.least_worst() if study.request.best == "worst" else losses.least_mean()
+
+
+def _rounded(study: Study, amounts: Floats) -> Floats:
+    """Round budgets down, and shrink them until a ledger of the total accepts them all."""
+    is_stated = [study.budgeting.stated_budget(name) is not None for name in study.calls]
+    for scale in _SHRINKAGES:
+        shrunk = [float(_DIGITS.create_decimal(amount * scale)) for amount in amounts]
+        rounded = np.where(is_stated, amounts, shrunk)
+        if study.fits(rounded):
+            return rounded
+    raise BudgetError(
+        f"the calls together exceed {study.request.guarantee.describe()}, as some have several "
+        "kinds of noise: write budget=dp.ZCDP(rho), in which all add up"
+    )
+
+
+def _figures(curve: NoiseCurve, release: Release) -> pd.DataFrame:
+    """Return the figures of a call, one per row."""
+    sampling = curve.simulated_call.sampling
+    total = np.hypot(release.noise, sampling)
+    columns = {
+        "name": curve.name,
+        "figure": curve.simulated_call.exact.index,
+        "value": curve.simulated_call.exact["value"].to_numpy(),
+        "sampling": sampling,
+        "noise": release.noise,
+        "total": total,
+        "ratio": total / sampling,
+        "identified": release.chance,
+    }
+    return pd.DataFrame(columns)
+
+
+def _line(curve: NoiseCurve, release: Release, frame: pd.DataFrame) -> PlanLine:
+    """Return the summary of a call, by its representative figure."""
+    order = np.argsort(frame["ratio"].to_numpy(), kind="stable")
+    figure = frame.iloc[int(order[place_of(len(frame), curve.over)])]
+    return PlanLine(
+        name=curve.name,
+        call=curve.simulated_call.call,
+        guarantee=curve.simulated_call.form(1.0),
+        mechanism=release.mechanism,
+        events=release.events,
+        figure=str(figure["figure"]),
+        figures=len(frame),
+        **{name: float(figure[name]) for name in ("sampling", "noise", "total", "ratio")},
+        identified=float(frame["identified"].mean()),
+    )
+
+
+def _identifying(curve: NoiseCurve, amount: float) -> float:
+    """Return a budget that very likely identifies a call's figures; nan if none tried does."""
+    for doubled in amount * 2.0 ** np.arange(1, _DOUBLINGS):
+        if curve.simulated_call.at(float(doubled), _CURVE_RUNS).chance.mean() >= LIKELY:
+            return float(doubled)
+    return math.nan
+
+
+def _budget_curve(study: Study, amounts: Floats) -> pd.DataFrame:
+    """Return ratios at multiples of the total, divided in the same proportions."""
+    losses, unit = study.losses, capacity(study.request.guarantee).unit
+    lines = []
+    for multiple in _MULTIPLES:
+        amount = losses.budget.amount * multiple
+        scaled = losses.budget.scaled(amount).filled(amounts)
+        pairs = zip(study.calls, study.ratios(scaled), strict=True)
+        lines += [{"name": name, unit: amount, "ratio": ratio} for name, ratio in pairs]
+    return pd.DataFrame(lines)
+
+
+def _rows_curve(study: Study, amounts: Floats, ratios: Floats) -> pd.DataFrame:
+    """Return ratios with fewer and more rows, at the same budgets."""
+    rows = study.request.n_rows
+    ratios_by_rows = {rows: ratios}
+    for factor in _FACTORS:
+        n_rows = min(max(round(rows * factor), 1), row_limit(study))
+        pairs = zip(study.curves, amounts, strict=True)
+        ratios_by_rows[n_rows] = np.array(
+            [_with_rows(study, curve, n_rows, float(amount)) for curve, amount in pairs]
+        )
+    lines = [
+        {"name": name, "n": n, "ratio": ratio}
+        for n in sorted(ratios_by_rows)
+        for name, ratio in zip(study.calls, ratios_by_rows[n], strict=True)
+    ]
+    return pd.DataFrame(lines)
+
+
+def _with_rows(study: Study, curve: NoiseCurve, n_rows: int, amount: float) -> float:
+    """Return a call's ratio with other rows; simulated sampling errors scale with their root."""
+    world, base = replace(study.world, n_rows=n_rows), curve.simulated_call
+    sampling = base.sampling * math.sqrt(study.world.n_rows / n_rows)
+    simulated = simulate_call(base.call, world, base.form, sampling)
+    total = np.hypot(simulated.at(amount, _CURVE_RUNS).noise, simulated.sampling)
+    return float(curve.of_all(total / simulated.sampling))
+
+
+def row_limit(study: Study) -> int:
+    """Return how many rows can be simulated."""
+    return MOST_ROWS if study.world.adjacency.person is None else MOST_PERSONS
+
+
+def _require_met(study: Study) -> None:
+    """Refuse targets that cannot be met, and say what would meet them."""
+    budget, request = study.losses.budget, study.request
+    stated = np.array(
+        [study.budgeting.stated_budget(curve.name) is not None for curve in study.curves]
+    )
+    stated_amounts = np.where(stated, budget.stated_amounts, 0.0)
+    smallest = np.where(stated, stated_amounts, [curve.amounts[0] for curve in study.curves])
+    if stated.any() and budget.cost(smallest) > budget.amount * (1 + 1e-9):
+        over = budget.cost(stated_amounts) > budget.amount * (1 + 1e-9)
+        raise BudgetError(
+            f"the stated budgets of calls compose to {budget.cost(stated_amounts):.3g}, "
+            f"{'more than' if over else 'which leaves too little for the others of'} "
+            f"{request.guarantee.describe()}: write smaller ones, or leave them out"
+        )
+    if study.needed <= budget.amount * _TOLERANCE:
+        return
+    raise BudgetError(
+        f"the targets cannot be met with {request.guarantee.describe()}: {_unmet(study)}"
+    )
+
+
+def _unmet(study: Study) -> str:
+    """Describe the first target that no budget meets, or the budget that all targets need."""
+    amount = study.losses.budget.amount
+    for curve, floor in zip(study.curves, study.losses.floors, strict=True):
+        if math.isfinite(floor):
+            continue
+        for target in study.request.targets.get(curve.name, ()):
+            nearest, last = (
+                target_values(curve, np.array([at]), target)[0]
+                for at in (amount, curve.amounts[-1])
+            )
+            if last <= target.level:
+                continue
+            sampling = curve.of_all(curve.simulated_call.sampling)
+            by_sampling = target.kind == "se" and sampling >= target.level
+            advice = (
+                f"without noise it is {sampling:.3g}: more rows are needed"
+                if by_sampling
+                else f"{curve.amounts[-1]:.3g} would give {last:.3g}"
+            )
+            goal = f"{curve.name}, {target.describe()}"
+            return f"{goal}: the total budget gives {nearest:.3g}; {advice}"
+    unit = capacity(study.request.guarantee).unit
+    return f"they need about {unit} = {study.needed:.3g}; write that, or easier targets"
+
+
+# The smallest budget, or number of rows, that meets all targets.
+
+# Choices: search ranges and tolerances of both.
+_EPS_RANGE: Final = (0.02, 64.0)
+_LEAST_ROWS: Final = 20
+_STEPS: Final = 14
+_ROW_TOLERANCE: Final = 1.03
+_MAX_STEP: Final = 16.0
+
+
+def least_budget(study: Study) -> Study:
+    """Return the study with the smallest budget that meets its targets, rounded up."""
+    needed = replace(study, span=_EPS_RANGE).needed
+    if not math.isfinite(needed):
+        raise BudgetError(
+            f"no budget up to eps = {_EPS_RANGE[1]:g} a call meets the targets with "
+            f"{study.request.n_rows:,} rows: give more rows, or easier targets"
+            + "".join(_without_noise(study))
+        )
+    solved = study.with_budget(_rounded_up(needed, 3))
+    for _ in range(_STEPS):
+        if solved.needed <= capacity(solved.request.guarantee).amount:
+            break
+        solved = study.with_budget(_rounded_up(solved.needed, 3))
+    return solved
+
+
+def least_rows(study: Study) -> Study:
+    """Return the study with the smallest number of rows that meets its targets, rounded up.
+
+    Each step follows from the ratio of the needed to the given budget: noise decreases as 1/n,
+    sampling errors as 1/sqrt(n).
+    """
+    budget, limit = capacity(study.request.guarantee).amount, row_limit(study)
+    low, high, n_rows = float(_LEAST_ROWS), math.inf, float(study.request.n_rows)
+    for _ in range(_STEPS):
+        short = study.with_rows(round(n_rows)).needed / budget
+        low, high = (n_rows, high) if short > 1 else (low, n_rows)
+        if high <= low * _ROW_TOLERANCE or low >= limit or 1 / _ROW_TOLERANCE < short <= 1:
+            break
+        n_rows = min(
+            max(
+                n_rows * min(max(short, 1 / _MAX_STEP), _MAX_STEP) ** 2 * math.sqrt(_ROW_TOLERANCE),
+                low,
+            ),
+            limit,
+        )
+        if not low < n_rows < high:
+            n_rows = math.sqrt(low * high)
+    if not math.isfinite(high):
+        raise BudgetError(
+            f"no number of rows up to {limit:,} meets the targets with "
+            f"{study.request.guarantee.describe()}: give more budget, or easier targets"
+        )
+    return study.with_rows(min(int(_rounded_up(high, 2)), limit))
+
+
+def _without_noise(study: Study) -> Iterator[str]:
+    """Name the calls whose sampling error alone exceeds a target."""
+    for curve in study.curves:
+        sampling = curve.of_all(curve.simulated_call.sampling)
+        for target in study.request.targets.get(curve.name, ()):
+            if target.kind == "se" and sampling >= target.level:
+                yield f"; without noise the standard error of {curve.name} is {sampling:.3g}"
+
+
+def _rounded_up(number: float, digits: int) -> float:
+    """Round up to so many digits."""
+    unit: float = 10.0 ** (math.floor(math.log10(number)) - digits + 1)
+    return math.ceil(number / unit - 1e-9) * unit
+
 
 BEST: Final = ("mean", "worst")
 OVER: Final = ("median", "worst")
@@ -24,7 +324,7 @@ OVER: Final = ("median", "worst")
 
 @checked_keywords("dp.plan")
 def plan(
-    calls: Mapping[str, Call | tuple[Any, ...]] | Iterable[Call | tuple[Any, ...]],
+    calls: Mapping[str, Call | tuple[object, ...]] | Iterable[Call | tuple[object, ...]],
     *,
     codebook: Resolved = None,
     n: int | None = None,
@@ -160,7 +460,7 @@ def _check_solvable(request: PlanRequest, stated: bool, n: int | None) -> None:
         )
 
 
-def _guess(book: Any, shape: Any, relation: Adjacency) -> AssumedRows:
+def _guess(book: Any, shape: object, relation: Adjacency) -> AssumedRows:
     """Read the assumptions; of a frame, for all declared variables that it has."""
     if isinstance(shape, str | Mapping):
         return assumed_rows(book, shape)

@@ -20,7 +20,7 @@ from dpmodels.planning.verbs import Power, Reading
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee
 from dpmodels.request import Request, requested
 from dpmodels.sites import parties
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Option
 from dpmodels.verbs import Verb
 
 SEED: Final = 20_231_119  # Arbitrary: every call draws the same samples and noise
@@ -184,7 +184,7 @@ class PowerInputs:
     mechanism: object
     adjacency: AdjacencyName | Adjacency | None
     alpha: float
-    words: Mapping[str, Any]
+    words: Mapping[str, Option]
 
     def trial(self, cell: Cell) -> Trial:
         """Return the trial of a cell."""

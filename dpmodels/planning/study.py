@@ -1,24 +1,256 @@
-"""An analysis simulated on assumed rows: noise of its calls by budget, and divisions."""
+r"""An analysis simulated on assumed rows: noise of its calls by budget, and divisions.
+
+Divide a budget between calls so that privacy increases their errors as little as possible.
+
+Amounts add up in the currency of their noise: eps, rho, or, for Gaussian noise under eps and delta,
+``1/m**2`` of the multipliers m. If only some calls have Gaussian noise, the composed eps of these
+is added to those of the others. Gaussian calls are composed at the part of delta that a session's
+ledger has for them (:mod:`dpmodels.privacy.steps`), so that a session accepts what is planned.
+
+A call's loss is the ratio of its standard error to that without privacy; it decreases in its
+amount. Bisection finds the smallest upper limit of all losses: each call gets the smallest amount
+that meets it. From there sequential quadratic programming minimises the geometric mean of the
+losses. For Laplace noise, parts at the optimum are proportional to the share of noise in each
+call's squared error.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmodels.planning.analysis import PlanRequest
 from dpmodels.planning.assumptions import World, priced
-from dpmodels.planning.division import Losses, TotalBudget, least_at, with_amount
 from dpmodels.planning.noise_curve import NoiseCurve, SimulatedCall, simulate_call, simulate_curve
 from dpmodels.planning.targets import Budgeting, Target
-from dpmodels.privacy import ApproxDP, Event, Ledger
+from dpmodels.privacy import ZCDP, ApproxDP, Event, Guarantee, Ledger, PureDP, gaussian_multiplier
+from dpmodels.privacy.calibrate import gaussian_eps
 from dpmodels.privacy.spent import capacity, price
+from dpmodels.privacy.steps import GAUSSIAN_PART
 from dpmodels.sessions.call import Call
 from dpmodels.typing import Floats
+
+# Search range of the logarithm of the loss.
+_LOSSES: Final = (-14.0, 14.0)
+_MARGIN: Final = 1e-9
+# Overspending allowed in the optimisation, before its parts are scaled to the total.
+_OVERSPEND: Final = 1.01
+
+
+def with_amount(guarantee: Guarantee, amount: float) -> Guarantee:
+    """Return a guarantee of the same kind with another eps or rho."""
+    match guarantee:
+        case PureDP():
+            return PureDP(amount)
+        case ApproxDP(_, delta):
+            return ApproxDP(amount, delta)
+        case _:
+            return ZCDP(amount)
+
+
+@dataclass(frozen=True)
+class TotalBudget:
+    """A guarantee to divide, and which of the calls have only Gaussian noise."""
+
+    guarantee: Guarantee  # Less the deltas that calls spend themselves
+    gaussian: tuple[bool, ...]
+    fixed: tuple[float | None, ...]  # Stated amounts of calls
+
+    @property
+    def amount(self) -> float:
+        """The total eps or rho."""
+        return capacity(self.guarantee).amount
+
+    @property
+    def stated_amounts(self) -> Floats:
+        """Stated amounts of calls, 0 for all others."""
+        return np.array([amount or 0.0 for amount in self.fixed])
+
+    @property
+    def normal(self) -> tuple[bool, ...]:
+        """Whether each call's noise adds up by ``1/m**2``."""
+        curved = isinstance(self.guarantee, ApproxDP)
+        return tuple(curved and is_gaussian for is_gaussian in self.gaussian)
+
+    def scaled(self, amount: float) -> TotalBudget:
+        """Return the same kind of budget with another amount, and no stated parts."""
+        return TotalBudget(
+            with_amount(self.guarantee, amount), self.gaussian, (None,) * len(self.fixed)
+        )
+
+    def cost(self, amounts: Floats) -> float:
+        """Return the composed amount of all calls."""
+        normal = np.array(self.normal)
+        return float(amounts[~normal].sum()) + self._together(amounts[normal])
+
+    def shares(self, amounts: Floats) -> Floats:
+        """Return shares of the total, which sum to 1 if it is spent."""
+        normal, shares = np.array(self.normal), amounts / self.amount
+        if normal.any():
+            squares = self._squares(amounts[normal])
+            together = self._together(amounts[normal])
+            shares[normal] = together / self.amount * squares / squares.sum()
+        return shares
+
+    def filled(self, amounts: Floats) -> Floats:
+        """Scale the free amounts until the total is spent."""
+        from scipy.optimize import brentq
+
+        free = np.array([amount is None for amount in self.fixed])
+        if not free.any():
+            return amounts
+
+        def left(log_scale: float) -> float:
+            return self.cost(np.where(free, amounts * math.exp(log_scale), amounts)) - self.amount
+
+        scale = math.exp(brentq(left, -30.0, 30.0, xtol=1e-13)) * (1 - _MARGIN)
+        return np.where(free, amounts * scale, amounts)
+
+    def _together(self, amounts: Floats) -> float:
+        """Return the composed eps of Gaussian releases."""
+        if len(amounts) < 2 and len(self.gaussian) < 2:
+            return float(amounts.sum())
+        if not len(amounts):
+            return 0.0
+        guarantee = self.guarantee
+        assert isinstance(guarantee, ApproxDP)
+        square = self._squares(amounts).sum()
+        return gaussian_eps(GAUSSIAN_PART * guarantee.delta, square**-0.5) if square else 0.0
+
+    def _squares(self, amounts: Floats) -> Floats:
+        guarantee = self.guarantee
+        assert isinstance(guarantee, ApproxDP)
+        squares = [
+            gaussian_multiplier(replace(guarantee, eps=float(eps))) ** -2.0 if eps else 0.0
+            for eps in amounts
+        ]
+        return np.asarray(squares)
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Losses of the calls by budget, and the smallest budget allowed for each."""
+
+    budget: TotalBudget
+    curves: Sequence[NoiseCurve]
+    weights: Floats
+    floors: Floats  # Smallest amounts allowed, 0 for no limit
+
+    def with_floors(self, floors: Floats) -> Losses:
+        """Return a copy with other floors."""
+        return replace(self, floors=floors)
+
+    def fixing(self, place: int, amount: float) -> Losses:
+        """Return a copy with one call's amount fixed."""
+        fixed = list(self.budget.fixed)
+        fixed[place] = amount
+        return replace(self, budget=replace(self.budget, fixed=tuple(fixed)))
+
+    @property
+    def least(self) -> float:
+        """Composed amount of the floors; infinite if no tried budget suffices."""
+        amounts = self._fixed(np.maximum(self.floors, [curve.amounts[0] for curve in self.curves]))
+        return self.budget.cost(amounts) if np.isfinite(amounts).all() else math.inf
+
+    @property
+    def is_stated(self) -> NDArray[np.bool_]:
+        """Whether a call's part is fixed."""
+        return np.array([amount is not None for amount in self.budget.fixed])
+
+    def even(self) -> Floats:
+        """Divide equally: the calls of each kind of noise have equal amounts."""
+        return self.budget.filled(self._fixed(np.ones(len(self.curves))))
+
+    def least_worst(self) -> Floats:
+        """Minimise the largest weighted loss."""
+        from scipy.optimize import brentq
+
+        def excess(level: float) -> float:
+            return self.budget.cost(self._needs(math.exp(level))) - self.budget.amount
+
+        low, high = _LOSSES
+        if excess(low) <= 0 or excess(high) >= 0:
+            level = low if excess(low) <= 0 else high
+        else:
+            level = brentq(excess, low, high, xtol=1e-10)
+            level += 0.0 if excess(level) <= 0 else 1e-9
+        return self.budget.filled(self._needs(math.exp(level)))
+
+    def least_mean(self) -> Floats:
+        """Minimise the weighted mean of the log ratios."""
+        worst = self.least_worst()
+        starts = [worst, np.maximum(self.even(), self.floors)]
+        candidates = [worst, *filter(self._fits, map(self._descended, starts))]
+        return min(map(self.budget.filled, candidates), key=self._sum)
+
+    def _descended(self, start: Floats) -> Floats:
+        from scipy.optimize import minimize
+
+        free = ~self.is_stated
+        smallest = np.maximum(self.floors, [curve.amounts[0] for curve in self.curves])[free]
+
+        def amounts(logs: Floats) -> Floats:
+            candidate = start.copy()
+            candidate[free] = np.exp(logs)
+            return candidate
+
+        def left(logs: Floats) -> float:
+            return math.log(self.budget.amount / self.budget.cost(amounts(logs)))
+
+        constraint: Any = {"type": "ineq", "fun": left}
+        log_whole = math.log(self.budget.amount)
+        descend: Any = minimize
+        optimum = descend(
+            lambda logs: self._sum(amounts(logs)),
+            np.log(start[free]),
+            method="SLSQP",
+            bounds=[(min(math.log(bound), log_whole), log_whole) for bound in smallest],
+            constraints=constraint,
+        )
+        return amounts(optimum.x)
+
+    def _fits(self, amounts: Floats) -> bool:
+        return self.budget.cost(amounts) <= self.budget.amount * _OVERSPEND
+
+    def _sum(self, amounts: Floats) -> float:
+        pairs = zip(np.log(amounts), self._tables, strict=True)
+        ratios = [
+            np.interp(log_amount, np.log(fine), np.log(values))
+            for log_amount, (fine, values) in pairs
+        ]
+        return float(self.weights @ np.minimum(ratios, _LOSSES[1]))
+
+    def _needs(self, level: float) -> Floats:
+        """Return the smallest amounts at which no loss exceeds a level."""
+        pairs = zip(self.weights, self._tables, strict=True)
+        needs = [least_at(fine, ratios, 1 + level / weight) for weight, (fine, ratios) in pairs]
+        return self._fixed(np.maximum(needs, self.floors))
+
+    @cached_property
+    def _tables(self) -> list[tuple[Floats, Floats]]:
+        return [(curve.fine, curve.ratios(curve.fine)) for curve in self.curves]
+
+    def _fixed(self, amounts: Floats) -> Floats:
+        pairs = zip(amounts, self.budget.fixed, strict=True)
+        return np.array([amount if fixed is None else fixed for amount, fixed in pairs])
+
+
+def least_at(fine: Floats, falling: Floats, level: float) -> float:
+    """Return the smallest amount at which a decreasing function reaches a level, or the last."""
+    reached = falling <= level
+    if reached[0] or not reached.any():
+        return float(fine[0] if reached[0] else fine[-1])
+    at = int(np.argmax(reached))
+    high, low = math.log(falling[at - 1]), math.log(falling[at])
+    part = (high - math.log(level)) / (high - low) if math.isfinite(high) and high > low else 1.0
+    return float(fine[at - 1] ** (1 - part) * fine[at] ** part)
+
 
 # Choices: releases at each tried budget, and at a recommended one; the number of tried budgets,
 # from which fraction of an equal share, to which multiple of the total.

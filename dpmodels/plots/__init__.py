@@ -5,8 +5,7 @@ row or a score of a row.
 """
 
 from dpmodels.plots.bars import Panel, bars
-from dpmodels.plots.biplot import biplot
+from dpmodels.plots.biplot import biplot, scree
 from dpmodels.plots.heat import heat, loadings
-from dpmodels.plots.scree import scree
 
 __all__ = ["Panel", "bars", "biplot", "heat", "loadings", "scree"]

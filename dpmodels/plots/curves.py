@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from dpmodels.plots.style import (
     SERIES,
     SMALL,
     VERMILION,
+    Keywords,
     axes_or_new,
     between,
     few_ticks,
@@ -400,7 +401,7 @@ def _at_risk(ax: Axes, curves: Sequence[Drawn], *, steps: bool) -> None:
     ticks = times[:: -(-len(times) // TICKS)] if times else times
     ax.set_xticks(ticks)
     across = ax.get_xaxis_transform()
-    text_style: dict[str, Any] = {
+    text_style: Keywords = {
         "textcoords": "offset points",
         "fontsize": FONT,
         "annotation_clip": False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from dpmodels.plots.style import (
     SERIES,
     SMALL,
     VERMILION,
+    Keywords,
     axes_or_new,
     between,
     box_inches,
@@ -301,7 +302,7 @@ def quantiles(
         offset = 0.0 if level is None else (index - (len(probs) - 1) / 2) * 0.7 / len(probs)
         low, high = ends[available, index].T
         ax.hlines(positions[available] + offset, low, high, color=INK, linewidth=1.2, zorder=2)
-        look: dict[str, Any] = {
+        look: Keywords = {
             "marker": _MARKS[index % len(_MARKS)],
             "color": BLUE,
             "linestyle": "",
@@ -372,7 +373,7 @@ def shares(
     for index in range(count):
         positions = np.arange(len(rows)) + (index - (count - 1) / 2) * bar_height
         colour, hatch = SERIES[index % len(SERIES)], _HATCHES[index % len(_HATCHES)]
-        look: dict[str, Any] = {
+        look: Keywords = {
             "facecolor": colour,
             "alpha": 0.55,
             "hatch": hatch,
@@ -416,7 +417,7 @@ def shares(
 # What a budget was spent on, one release after the other.
 
 # Styles of charges by state; hatching distinguishes them in greyscale.
-LOOKS: Final[Mapping[str, dict[str, Any]]] = {
+LOOKS: Final[Mapping[str, Keywords]] = {
     "released": {"facecolor": BLUE, "edgecolor": "white"},
     "planned": {"facecolor": BLUE, "edgecolor": "white"},
     "charged": {"facecolor": GREY, "edgecolor": "white", "hatch": "////"},

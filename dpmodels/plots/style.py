@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from textwrap import fill
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.patheffects import AbstractPathEffect
+
+# Keywords of matplotlib, which checks them.
+Keywords = dict[str, Any]
 
 
 # Blue, vermilion and greys: distinguishable with every common colour blindness

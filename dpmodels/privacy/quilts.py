@@ -359,7 +359,7 @@ Jump = tuple[Fraction, Fraction]
 
 
 def wasserstein_sensitivity(
-    laws_given_secrets: Mapping[Any, tuple[object, object]],
+    laws_given_secrets: Mapping[object, tuple[object, object]],
     pairs: Iterable[tuple[object, object]] | None = None,
 ) -> float:
     """Return how far a number can move between secrets, given its distribution under each.
@@ -427,7 +427,9 @@ def _listed(pairs: object) -> list[object]:
     return listed
 
 
-def _pair_levels(levels: Mapping[Any, list[Jump]], pair: object) -> tuple[list[Jump], list[Jump]]:
+def _pair_levels(
+    levels: Mapping[object, list[Jump]], pair: object
+) -> tuple[list[Jump], list[Jump]]:
     match pair:
         case (Hashable() as first, Hashable() as second) if first in levels and second in levels:
             return levels[first], levels[second]

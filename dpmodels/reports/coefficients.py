@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 
@@ -35,6 +33,7 @@ from dpmodels.results.multinomial import MultinomialResult
 from dpmodels.results.release_text import release_facts
 from dpmodels.results.svm import SVMResult
 from dpmodels.results.tabulated import CountedGLM, CountedMultinomial, OrdinalResult
+from dpmodels.typing import TableLine
 
 # Most coefficients in a printed table: a choice.
 SHOWN = 60
@@ -359,7 +358,7 @@ def _heads(estimates: Estimates) -> dict[str, str]:
     return {name: labels[name] for name in estimates.table if name in labels}
 
 
-def _cell(estimates: Estimates, line: Mapping[Hashable, Any], name: str) -> str:
+def _cell(estimates: Estimates, line: TableLine, name: str) -> str:
     value = line[name]
     match name:
         case "estimate":

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
-from typing import Any
 
 import pandas as pd
 
@@ -14,6 +12,7 @@ from dpmodels.report.notes import Rank
 from dpmodels.results.base import report_of
 from dpmodels.results.comparison import Comparison, ComparisonRequest, FitComparison
 from dpmodels.results.interpretation import UNITS, ReadingResult
+from dpmodels.typing import TableLine
 
 SIMULATED = (
     "Simulated, {} releases of each{}, on artificial rows: the results depend on the assumptions "
@@ -48,7 +47,7 @@ def _measures(comparison: Comparison) -> tuple[tuple[str, str], ...]:
     return (ENERGY, ERROR) if comparison.request.ranked_by == "energy" else (ERROR,)
 
 
-def _row(comparison: Comparison, line: dict[Hashable, Any]) -> Row:
+def _row(comparison: Comparison, line: TableLine) -> Row:
     """Lay out the predictions of one mechanism."""
     cells = []
     for name, _ in _measures(comparison):
@@ -191,7 +190,7 @@ def fit_comparison_report(comparison: FitComparison) -> Report:
     )
 
 
-def _fit_comparison_row(comparison: FitComparison, line: dict[Hashable, Any]) -> Row:
+def _fit_comparison_row(comparison: FitComparison, line: TableLine) -> Row:
     cells = []
     for name in ("error", "excess"):
         value, se = line[name], line[f"{name}_se"]
@@ -323,7 +322,7 @@ def _section(result: ReadingResult, units: int) -> Section:
     return Section(f"{who[0].upper()}{who[1:]}, at most", result.labels, rows)
 
 
-def _cells(line: Mapping[Hashable, Any]) -> tuple[str, ...]:
+def _cells(line: TableLine) -> tuple[str, ...]:
     mark = "" if line["holds"] == 1 else " *"
     odds = "no bound" if math.isinf(line["odds"]) else signif(line["odds"], 3)
     return (

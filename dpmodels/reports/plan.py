@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
@@ -17,6 +16,7 @@ from dpmodels.report import Fact, Report, Row, Section, Summary, count, signif, 
 from dpmodels.report.notes import Rank
 from dpmodels.results.base import STAMP, report_of
 from dpmodels.results.plan import SELDOM, UNEVEN, PlannedCall, PlanResult, PowerResult, SplitResult
+from dpmodels.typing import TableLine
 
 
 @report_of.register
@@ -163,7 +163,7 @@ def ledger_report(ledger: Ledger) -> Summary:
     return Summary(Report(title, facts, sections, (*reasons, *notes)))
 
 
-def _ledger_cells(line: Mapping[Hashable, Any]) -> tuple[str, ...]:
+def _ledger_cells(line: TableLine) -> tuple[str, ...]:
     return (
         signif(line["total"], 3),
         line["state"],
@@ -201,7 +201,7 @@ def _title(cell: pd.DataFrame) -> str:
     return f"n = {count(rows)}" + ("" if math.isnan(eps) else f", eps = {eps:.3g}")
 
 
-def _row(line: Mapping[Hashable, Any]) -> Row:
+def _row(line: TableLine) -> Row:
     cells = (
         "-" if math.isnan(line["power"]) else signif(line["effect"], 3),
         signif(line["std_error"], 3),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from dpmodels.reports.header import (
 from dpmodels.results.base import report_of
 from dpmodels.results.release_text import release_facts
 from dpmodels.results.survey import SurveyFitResult, SurveyResult
+from dpmodels.typing import TableLine
 
 # Most lines of a printed table: a choice.
 SHOWN = 40
@@ -128,7 +129,7 @@ def _section(title: str, labels: Iterable[str], table: pd.DataFrame) -> Section:
     return Section(f"{title}, %", HEADS, rows)
 
 
-def _cells(line: Mapping[Hashable, Any]) -> tuple[str, ...]:
+def _cells(line: TableLine) -> tuple[str, ...]:
     if not math.isfinite(line["estimate"]):
         return (LOST,) * len(HEADS)
     error = 100 * line["std_error"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from dpmodels.postprocess.plane import BLOCK, PlaneCounts, plane
 from dpmodels.postprocess.pooled_counts import FinalRuns, final_runs
 from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, Spread
 from dpmodels.released import CountsRelease, RunsRelease, SumsRelease
-from dpmodels.typing import Floats, Integers, Numbers
+from dpmodels.typing import Floats, Integers, Numbers, TableColumns
 
 # Bin names round edges to a hundredth of the narrowest bin: within half of that, edges match.
 SAME = 0.005
@@ -330,8 +330,6 @@ NEXT = 1e-6
 # Stands for a count of 0.
 TINY = 1e-300
 
-Columns = dict[str, Any]
-
 
 @dataclass(frozen=True, eq=False)
 class OrderedGroup:
@@ -399,7 +397,7 @@ class OrderedGroup:
 
         return self._shares(self.cells, float(self.counts.cells.sum()), of, level)
 
-    def ranges(self, ranges: Ranges | Rectangles, level: float) -> Columns:
+    def ranges(self, ranges: Ranges | Rectangles, level: float) -> TableColumns:
         """Return counts, shares and intervals of ranges, each of shape (ranges,).
 
         An interval reaches from the lower end of that of the bins inside to the upper end of that
@@ -472,11 +470,11 @@ class OrderedGroup:
         noise = self._noise.divided(effect)
         return part_interval(sums / effect, total / effect, of, noise, level, sampling=True)
 
-    def running(self, level: float) -> Columns:
+    def running(self, level: float) -> TableColumns:
         """Return the shares of the cells up to each, and their intervals, shape (cells,)."""
         counts = self.whole
         shares = np.cumsum(counts) / counts.sum() if counts.sum() else np.full(len(counts), np.nan)
-        columns: Columns = {"cdf": shares}
+        columns: TableColumns = {"cdf": shares}
         if self.runs is None:
             inner = outer = self._running_ends(np.cumsum(self.cells), self._upto, level)
         else:

@@ -18,7 +18,7 @@ from dpmodels.results.call import INTERCEPT, CoefficientsCall, MomentsCall
 from dpmodels.results.coefficient_model import in_unit
 from dpmodels.results.components import Analysis
 from dpmodels.results.estimate_table import unit_of
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, TableColumns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,7 @@ _OVER: Final = {"range": "over the range of each term", "sd": "by one sd of each
 
 
 def coefplot(
-    fits: Any,
+    fits: object,
     *,
     labels: Sequence[str] | None = None,
     standardize: Standard = None,
@@ -120,7 +120,7 @@ def coefplot(
     )
 
 
-def _fits(fits: Any, labels: Sequence[str] | None) -> dict[str, Any]:
+def _fits(fits: Any, labels: Sequence[str] | None) -> TableColumns:
     """Return the fits by name."""
     if isinstance(fits, Mapping):
         labels, fits = [str(name) for name in fits], list(fits.values())

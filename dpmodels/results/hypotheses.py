@@ -15,8 +15,8 @@ from scipy.special import chdtrc, ndtr
 
 from dpmodels.errors import ArgumentError, did_you_mean, quoted, shorten
 from dpmodels.formula import Design
-from dpmodels.formula.absorbed import levels_of_fixed
 from dpmodels.formula.parse import quote, variables_in
+from dpmodels.formula.response import levels_of_fixed
 from dpmodels.inference.least_squares import CoefficientsLaw
 from dpmodels.inference.screening_tests import adjusted_pvalues, simultaneous
 from dpmodels.results.call import INTERCEPT

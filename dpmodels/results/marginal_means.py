@@ -22,7 +22,7 @@ from dpmodels.inference.links import Link
 from dpmodels.results.derived_table import exponentiated
 from dpmodels.results.hypotheses import Terms, tested
 from dpmodels.results.public_rows import bounds
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, TableColumns
 from dpmodels.variables import Categorical, Numeric
 
 # A choice: regressors of a grid that fit in memory.
@@ -277,7 +277,7 @@ def in_steps(design: Design, name: str) -> bool:
     )
 
 
-def _factors(design: Design, name: str) -> dict[str, Any]:
+def _factors(design: Design, name: str) -> TableColumns:
     """Return the factors that a variable is in, by their code."""
     codes = dict.fromkeys(code for block in design.blocks for code in block.term)
     return {

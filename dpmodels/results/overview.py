@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,7 @@ from dpmodels.results.fdr import Tested
 from dpmodels.results.groups import NO_DESIGN, MeanResult
 from dpmodels.results.table import TableResult
 from dpmodels.results.weighted import WeightedTableResult
+from dpmodels.typing import TableColumns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -176,7 +177,7 @@ class OverviewResult(Tested):
         keys = ["variable", *self.groups.factors, "level"]
         columns = {*keys, *COLUMNS, "proportion_low", "proportion_high"}
         names = ("estimate", "std_error", "noise_sd")
-        numbers: dict[str, Any] = {name: table[name] for name in names}
+        numbers: TableColumns = {name: table[name] for name in names}
         tables = [self[name].estimates for name in self.variables]
         counts = {"proportion"} & set(table)
         estimates = table_of_estimates(
@@ -249,7 +250,7 @@ def _mean(result: MeanResult) -> dict[str, object]:
     }
 
 
-def _levels(result: TableResult) -> list[dict[str, Any]]:
+def _levels(result: TableResult) -> list[dict[str, object]]:
     """Return the count of each level in all groups together."""
     counts, levels = result.by_level, result._facts.levels[-1]
     total, noise = max(counts.sum(), 1), result.noise_sd(len(counts))

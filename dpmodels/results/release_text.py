@@ -18,6 +18,7 @@ from dpmodels.released import AnswersFitRelease, AnswersRelease, AnyRelease
 from dpmodels.released.terms import CLEAR_SDS, Clipping, Released
 from dpmodels.report import Report
 from dpmodels.report.notes import Rank
+from dpmodels.typing import TableColumns
 
 _NAMED: Final = 3  # A choice: variables that a note names
 
@@ -112,7 +113,7 @@ def public_rows(release: Released) -> int | None:
     return n_rows if adjacency.person is None or adjacency.counts_persons else None
 
 
-def release_row(release: AnyRelease) -> dict[str, Any]:
+def release_row(release: AnyRelease) -> TableColumns:
     """Return the columns of glance() that describe a release."""
     guarantee = release.guarantee
     return {

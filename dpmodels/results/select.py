@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ from dpmodels.released import SelectionRelease
 from dpmodels.results.call import joined
 from dpmodels.results.count_tables import OneTable
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, TableColumns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -184,7 +184,7 @@ class SelectResult(OneTable):
 
     def _estimates(self) -> EstimateTable:
         index, further = self.index, {}
-        numbers: dict[str, Any] = {"estimate": np.nan}
+        numbers: TableColumns = {"estimate": np.nan}
         if self.release.values is not None:
             numbers = {"estimate": self._valued.values, "noise_sd": self._valued.sds}
             further = {"above_next": self.above_next()}

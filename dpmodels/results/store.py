@@ -25,7 +25,7 @@ from dpmodels.privacy import Event, Guarantee, Pufferfish
 from dpmodels.released import AnyRelease
 from dpmodels.request import Request
 from dpmodels.stored_names import field_names
-from dpmodels.typing import Floats, Plain
+from dpmodels.typing import Array, Floats, Plain
 
 FORMAT: Final = "dpmodels.result/2"
 
@@ -122,7 +122,7 @@ def with_arrays(kind: object, facts: object, arrays: Mapping[str, object]) -> ob
 
 
 @cache
-def arrays_of(kind: Any) -> tuple[tuple[Path, tuple[str, ...]], ...]:
+def arrays_of(kind: object) -> tuple[tuple[Path, tuple[str, ...]], ...]:
     """Return the places of all arrays in a kind of release, with the names of their dimensions."""
     return tuple(dict.fromkeys(_arrays_under(fields_of(kind), ())))
 
@@ -233,7 +233,7 @@ def open_saved(path: str | PathLike[str], *formats: str) -> Saved:
     return Saved(version, facts, values)
 
 
-def digest(version: str, text: str, arrays: Mapping[str, tuple[tuple[str, ...], Any]]) -> str:
+def digest(version: str, text: str, arrays: Mapping[str, tuple[tuple[str, ...], Array]]) -> str:
     """Return the SHA-256 of a file's content: format, facts, and arrays as they are stored."""
     shapes = {
         name: (dims, values.dtype.str, values.shape) for name, (dims, values) in arrays.items()
@@ -245,7 +245,7 @@ def digest(version: str, text: str, arrays: Mapping[str, tuple[tuple[str, ...], 
     return hasher.hexdigest()
 
 
-def _read(content: bytes) -> tuple[dict[str, str], dict[str, tuple[tuple[str, ...], Any]]]:
+def _read(content: bytes) -> tuple[dict[str, str], dict[str, tuple[tuple[str, ...], Array]]]:
     """Return texts and arrays of a netCDF file."""
     from scipy.io import netcdf_file
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -37,7 +37,7 @@ from dpmodels.results.count_tables import OneTable
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.public_rows import PublicRows
-from dpmodels.typing import Coder, Floats
+from dpmodels.typing import Coder, Floats, TableColumns
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -312,7 +312,7 @@ class SurveyResult(OneTable):
         facts = self._facts
         table = self._table(self._cells, facts.index, facts.factors)
         names = ("estimate", "std_error", "noise_sd")
-        numbers: dict[str, Any] = {name: table[name] for name in names}
+        numbers: TableColumns = {name: table[name] for name in names}
         further = {"answers": table["answers"], "likeliest": self.likeliest.to_numpy().ravel()}
         further |= {name: table[name] for name in ("private_share", "design_effect")}
         variable = facts.variable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ from dpmodels.results.count_tables import by_group, described_line, place_of
 from dpmodels.results.derived_table import Estimates, ratios_where
 from dpmodels.results.estimate_table import EstimateTable, axis_title, table_of_estimates
 from dpmodels.results.survival_curve import NUMBERS, Curve, SurvivalCounts, differing
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, TableColumns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,7 +93,7 @@ class SurvfitResult(Result):
         further = {name: table[name] for name in ("n_risk", "n_event", "n_censor")}
         further |= {name: table[name] for name in ("order_low", "order_high")}
         names = ("estimate", "std_error", "noise_sd")
-        numbers: dict[str, Any] = {name: table[name] for name in names}
+        numbers: TableColumns = {name: table[name] for name in names}
         return table_of_estimates(self, index, further=further, **numbers)
 
     def at(self, times: object, *, group: object = None, level: float = 0.95) -> pd.DataFrame:
@@ -123,7 +123,7 @@ class SurvfitResult(Result):
             self.counted.place(time) for time in (times if lists_values(times) else [times])
         ]
 
-        def columns(place: int) -> dict[str, Any]:
+        def columns(place: int) -> TableColumns:
             curve = self._curves[place]
             rows = pd.DataFrame(curve.columns(level)).reindex(positions)
             return dict(rows.assign(time=self.times[positions]))
@@ -176,7 +176,7 @@ class SurvfitResult(Result):
         values = list(probs) if lists_values(probs) else [probs]
         probabilities = [between("probs", prob, 0, 1, ", such as 0.5") for prob in values]
 
-        def columns(place: int) -> dict[str, Any]:
+        def columns(place: int) -> TableColumns:
             curve = self._curves[place]
             return dict(pd.DataFrame([curve.quantile(prob, level) for prob in probabilities]))
 
@@ -205,7 +205,7 @@ class SurvfitResult(Result):
         ends = [curve.end for curve in curves if curve.end]
         last = min(ends, default=0) - 1 if upto is None else self.counted.place(upto)
 
-        def columns(place: int) -> dict[str, Any]:
+        def columns(place: int) -> TableColumns:
             curve = self._curves[place]
             is_identified = 0 <= last < curve.end
             lost = dict.fromkeys(("upto", *NUMBERS), np.nan)
@@ -217,7 +217,7 @@ class SurvfitResult(Result):
         return by_group(self._grouped, group, columns)
 
     def difference(
-        self, time: float, groups: tuple[Any, Any] | None = None, *, level: float = 0.95
+        self, time: float, groups: tuple[object, object] | None = None, *, level: float = 0.95
     ) -> pd.DataFrame:
         """Return how much larger a share of one group is beyond a time than of another.
 
@@ -395,7 +395,7 @@ class SurvfitResult(Result):
         }
         return pd.DataFrame(columns, index=pd.Index(self.strata or ["(all)"], name="strata"))
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         line = described_line(self.release, self.ncomplete, self.ncurves)
         summary = self.table()
         line |= {"records": summary["records"].sum(), "events": summary["events"].sum()}

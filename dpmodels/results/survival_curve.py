@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -28,9 +28,7 @@ from dpmodels.postprocess.ordered import ordered
 from dpmodels.postprocess.survival import Followed, at_risk, followed, identified
 from dpmodels.released import CountsRelease, SumsRelease
 from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.typing import Floats
-
-Columns = dict[str, Any]
+from dpmodels.typing import Floats, TableColumns
 
 # The tolerance for shares that differ by rounding.
 ROUNDING: Final = 1e-12
@@ -115,7 +113,7 @@ class Curve:
             "noise": (lowest.noise_interval(level)[0], highest.noise_interval(level)[1]),
         }
 
-    def columns(self, level: float) -> Columns:
+    def columns(self, level: float) -> TableColumns:
         """Return the curve as columns of a table."""
         counts, curve, intervals = self.counts, self.survival, self.intervals(level)
         (conf_low, conf_high), (noise_low, noise_high) = intervals["conf"], intervals["noise"]
@@ -135,7 +133,7 @@ class Curve:
             "order_high": counts.unordered[1],
         }
 
-    def hazards(self, level: float) -> Columns:
+    def hazards(self, level: float) -> TableColumns:
         """Return hazards by interval and their running sums, Nelson and Aalen's."""
         counts = self.counts
         weights = hazard_weights(counts, self.cells.shape[1])
@@ -166,10 +164,10 @@ class Curve:
             "noise": (np.maximum(total - width, 0.0), total + width),
         }
 
-    def quantile(self, prob: float, level: float) -> Columns:
+    def quantile(self, prob: float, level: float) -> TableColumns:
         """Return when survival is ``1 - prob`` first, with both intervals."""
         left = 1 - prob
-        columns: Columns = {"prob": prob, "estimate": self._crossed(left)}
+        columns: TableColumns = {"prob": prob, "estimate": self._crossed(left)}
         for name, (low, high) in self.intervals(level).items():
             columns[f"{name}_low"], columns[f"{name}_high"] = self._reached(low, high, left)
         return columns
@@ -209,7 +207,7 @@ class Curve:
             float(self.times[last]) if last < self.end else np.inf,
         )
 
-    def mean(self, upto: int, level: float) -> Columns:
+    def mean(self, upto: int, level: float) -> TableColumns:
         """Return the mean time up to the end of an interval; its ends fall at once and at last."""
         lowest, highest = self.orders
         estimate = self.area(upto, 1 - self.halved, level)
@@ -264,7 +262,7 @@ def _first(curve: Floats, left: float) -> int:
     return int(np.argmax(np.append(curve <= left + ROUNDING, True)))
 
 
-def differing(first: Curve, second: Curve, place: int, level: float) -> Columns:
+def differing(first: Curve, second: Curve, place: int, level: float) -> TableColumns:
     """Return the difference of two curves at the end of an interval, with both intervals.
 
     By Newcombe's method, from those of the curves; `noise` includes the correlation that a public
@@ -279,7 +277,11 @@ def differing(first: Curve, second: Curve, place: int, level: float) -> Columns:
     errors = np.array([curve.survival.std_error[place] for curve in (first, second)])
     noises = np.array([curve.survival.noise_sd[place] for curve in (first, second)])
     error = float(np.sqrt(max((errors**2).sum() - (noises**2).sum(), 0.0) + noise**2))
-    row: Columns = {"estimate": first_share - second_share, "std_error": error, "noise_sd": noise}
+    row: TableColumns = {
+        "estimate": first_share - second_share,
+        "std_error": error,
+        "noise_sd": noise,
+    }
     (lowest, highest), (other_lowest, other_highest) = (
         [float(order.counts.survival[place]) for order in curve.orders] for curve in (first, second)
     )

@@ -374,7 +374,7 @@ def _require_channel(channel: Channel, size: int) -> None:
 
 
 # What each kind of release has to satisfy, with the public facts of its request.
-_OF_KIND: Final[Mapping[type[Any], Callable[[Any, Any], None]]] = {
+_OF_KIND: Final[Mapping[type[object], Callable[[Any, Any], None]]] = {
     MomentsRelease: _require_moments,
     SubspaceRelease: _require_variances,
     CoefficientsRelease: _require_coefficients,

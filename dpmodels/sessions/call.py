@@ -11,6 +11,7 @@ from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, LedgerError, did_you_mean, quoted
 from dpmodels.privacy import Adjacency, Event, Ledger
 from dpmodels.sites import Parties, Witness
+from dpmodels.typing import Option
 from dpmodels.verbs import VERBS
 
 Verb = Callable[..., object]
@@ -31,7 +32,7 @@ class Call:
 
     verb: Verb
     formula: str
-    words: Mapping[str, Any]
+    words: Mapping[str, Option]
 
     @property
     def name(self) -> str:
@@ -82,7 +83,7 @@ def signature_of(verb: Verb) -> inspect.Signature:
     return signature.replace(parameters=[parameters[0], *budget_parameters, *parameters[1:]])
 
 
-def call_of(verb: Verb, arguments: tuple[Any, ...], words: Mapping[str, Any]) -> Call:
+def call_of(verb: Verb, arguments: tuple[Any, ...], words: Mapping[str, Option]) -> Call:
     """Check a call against the verb's parameters; ArgumentError says what to write."""
     name, parameters = name_of(verb), signature_of(verb).parameters
     formula, *rest = arguments or (words.get("formula"),)

@@ -13,6 +13,7 @@ from dpmodels.entry_point import entry_point
 from dpmodels.errors import ArgumentError, NotAvailable, did_you_mean
 from dpmodels.models.replay import all_verbs, verb_of
 from dpmodels.sessions.call import Call, call_of, signature_of
+from dpmodels.typing import Option
 from dpmodels.verbs import UNCHARGED, verb_names
 
 Result = TypeVar("Result")
@@ -28,7 +29,7 @@ class Method:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __get__(self, session: Any, kind: type | None = None) -> Callable[..., Any]:
+    def __get__(self, session: object, kind: type | None = None) -> Callable[..., Any]:
         ask = method(_charging("session", self.name))
         return ask if session is None else MethodType(ask, session)
 
@@ -49,7 +50,7 @@ def method(verb: Callable[..., Result]) -> Callable[..., Result]:
 
     @functools.wraps(verb)
     @entry_point
-    def ask(self: Any, *arguments: Any, **words: Any) -> Any:
+    def ask(self: Any, *arguments: Any, **words: Option) -> Any:
         return self.make(call_of(verb, arguments, words))
 
     head, _, rest = (verb.__doc__ or "").partition("\n")
@@ -98,7 +99,7 @@ class Calls:
         verb = _charging("call", name.removeprefix("dp_"))
         return lambda *arguments, **words: call_of(verb, arguments, words)
 
-    def __call__(self, verb: str, formula: str, **words: Any) -> Call:
+    def __call__(self, verb: str, formula: str, **words: Option) -> Call:
         """Write a call of a verb by its name."""
         text("verb", verb, 'the name of a verb, such as call("lm", "y ~ x")')
         call: Call = self.__getattr__(verb)(formula, **words)

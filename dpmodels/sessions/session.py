@@ -24,6 +24,7 @@ from dpmodels.errors import (
 from dpmodels.formula.sides import subset as condition
 from dpmodels.frames import open_rows, require
 from dpmodels.frames.delimited import CsvMode
+from dpmodels.models.drafting import Stages, draft_calls, one_table, released, unknown_variables
 from dpmodels.privacy import (
     Adjacency,
     AdjacencyName,
@@ -36,21 +37,57 @@ from dpmodels.privacy import (
 from dpmodels.privacy.refusal import refuse_other_neighbours
 from dpmodels.privacy.register import convergence_notes
 from dpmodels.report import Fact, Report, Row, Section, Summary, count, signif
-from dpmodels.request import designed, related
+from dpmodels.request import Request, designed, related
 from dpmodels.resolve_codebook import Resolved, codebook_of_call
 from dpmodels.results.bounds import BoundsResult
 from dpmodels.results.plan import PlanResult
 from dpmodels.sessions.call import Call, Terms
-from dpmodels.sessions.drafting import drafted_in_session
 from dpmodels.sessions.methods import VerbMethods
 from dpmodels.sessions.plan import budget_of, planned
 from dpmodels.sessions.shares import Left, fraction, left_in, whole_of
 from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, gathered, parties, together
 from dpmodels.survey_design import SurveyDesign
-from dpmodels.typing import AnyPath
+from dpmodels.typing import AnyPath, Option
+from dpmodels.variables import Boolean
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# Of the session's delta, where the call sets none: a choice.
+DELTA_SHARE = 0.1
+
+
+def drafted_in_session(
+    formula: str,
+    codebook: object,
+    terms: Terms,
+    ledger: Ledger,
+    amounts: tuple[float | None, float | None, Guarantee | None],
+) -> tuple[Codebook, list[Any]]:
+    """Release what the variables of a formula lack, by eps, delta or a budget."""
+    private, budget_of_all, (eps, delta, budget) = as_private(codebook), whole_of(ledger), amounts
+    if private is None:
+        raise CodebookError(
+            f'codebook= is of type {type(codebook).__name__}: expected "private" or '
+            'dp.private_codebook(age="numeric", ...)'
+        )
+    if delta is None:
+        spends = budget is None and isinstance(budget_of_all, ApproxDP)
+        delta = getattr(budget_of_all, "delta", 0.0) * DELTA_SHARE * spends
+    total, book = resolve_budget(eps, delta, budget), terms.codebook | private.declared
+    request = Request("bounds", formula, book, total, terms.adjacency, {}, terms.subset)
+    holders = one_table(terms.parties)
+    unknown = unknown_variables(request, private, holders)
+    declared = book | dict.fromkeys(unknown.logical, Boolean())
+    part = len(unknown.bounds) / max(len(unknown.bounds) + len(unknown.levels), 1)
+    parts = [total, total]
+    if 0 < part < 1 and isinstance(total, ApproxDP):
+        parts = [ApproxDP(total.eps * of, total.delta / 2) for of in (part, 1 - part)]
+    stages = Stages(parts[0] if part > 0 else None, parts[1] if part < 1 else None, total)
+    calls = draft_calls(replace(request, codebook=declared), private, unknown, stages)
+    return released(calls, declared, private, holders, ledger)
+
 
 _MOST_PARTS: Final = 1_000_000
 _SHOWN: Final = 20
@@ -282,7 +319,7 @@ class Session(VerbMethods):
             finally:
                 self._parts -= self._ledger.charges > n_charges
 
-    def tighten(self, formula: str, **words: Any) -> BoundsResult:
+    def tighten(self, formula: str, **words: Option) -> BoundsResult:
         """Find narrower bounds, and use them from here on.
 
         Parameters

@@ -33,6 +33,7 @@ from dpmodels.privacy import (
 )
 from dpmodels.privacy.spent import capacity
 from dpmodels.sessions.call import AMOUNTS
+from dpmodels.typing import Option
 
 _FRACTION: Final = re.compile(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*", flags=re.ASCII)
 _WRITE: Final = 'write a share of what is left, such as "1/5" or 0.2'
@@ -69,11 +70,11 @@ def fraction(name: str, value: object) -> Fraction:
 
 
 def budget_options(
-    words: Mapping[str, Any],
+    words: Mapping[str, Option],
     total: Guarantee,
     share: Fraction | None,
     fraction_used: Callable[[Guarantee], float],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the budget options of a verb.
 
     `share` is that of a call that sets none; `fraction_used` maps a budget to what it uses up.

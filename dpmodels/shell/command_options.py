@@ -34,6 +34,7 @@ from dpmodels.parameter_texts import (
     signature,
     written_form,
 )
+from dpmodels.typing import Option
 
 
 class Command(NamedTuple):
@@ -47,7 +48,7 @@ class Command(NamedTuple):
 class Parser(argparse.ArgumentParser):
     """A parser without abbreviations, whose options are added when they are needed."""
 
-    def __init__(self, *, add: Callable[[Parser], None] | None = None, **kwargs: Any) -> None:
+    def __init__(self, *, add: Callable[[Parser], None] | None = None, **kwargs: Option) -> None:
         kind = argparse.RawDescriptionHelpFormatter
         super().__init__(**{"formatter_class": kind, **kwargs}, allow_abbrev=False)
         self._add, self._command = add, add is not None
@@ -59,7 +60,7 @@ class Parser(argparse.ArgumentParser):
             add(self)
         return self
 
-    def parse_known_args(self, *args: Any, **kwargs: Any) -> Any:
+    def parse_known_args(self, *args: object, **kwargs: object) -> Any:
         """Parse with all options; a command refuses unknown ones."""
         parsed, rest = super(Parser, self.populate()).parse_known_args(*args, **kwargs)
         if rest and self._command:
@@ -68,7 +69,7 @@ class Parser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(suggested)}")
         return parsed, rest
 
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
+    def _check_value(self, action: argparse.Action, value: object) -> None:
         """Refuse a value that is not among the choices; suggest the nearest one."""
         if action.choices is not None and value not in action.choices:
             choices = [str(choice) for choice in action.choices]
@@ -159,7 +160,7 @@ def add_options(
     )
 
 
-def function_arguments(options: argparse.Namespace) -> dict[str, Any]:
+def function_arguments(options: argparse.Namespace) -> dict[str, Option]:
     """Return the arguments of the function that were given."""
     entries = vars(options).items()
     return {
@@ -294,7 +295,7 @@ class Source(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-def add_privacy(group: Any, function: Callable[..., object]) -> None:
+def add_privacy(group: argparse._ActionsContainer, function: Callable[..., object]) -> None:
     """Add the privacy options that a function has."""
     parameters = signature(function)
     for name, text in SHARED_HELP.items():
@@ -313,7 +314,7 @@ def add_privacy(group: Any, function: Callable[..., object]) -> None:
             add_option(group, parameters[name], ParameterDoc(text))
 
 
-def table_arguments(options: argparse.Namespace) -> dict[str, Any]:
+def table_arguments(options: argparse.Namespace) -> dict[str, Option]:
     """Return the arguments for the codebook, the budget and the ledger."""
     arguments: dict[str, object] = {}
     if getattr(options, "codebook", None) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import dpmodels as dp
 from dpmodels.atomic_files import require_target
@@ -27,6 +27,7 @@ from dpmodels.shell.plan import PLAN, RUN
 from dpmodels.shell.serve import SERVE
 from dpmodels.shell.sites import COMBINE, SITE, SITE_KEY
 from dpmodels.shell.verbs import verbs
+from dpmodels.typing import Option
 
 # The command that audits the package, or its exhibits.
 
@@ -88,7 +89,7 @@ def _ledger_run(options: argparse.Namespace) -> int:
     require_outputs(options, options.file)
     if options.export is not None:
         require_target(options.export, overwrite=options.force, never=[options.file])
-    kwargs: dict[str, Any] = {
+    kwargs: dict[str, Option] = {
         "pure": options.pure,
         "rule": options.rule,
         **table_arguments(options),

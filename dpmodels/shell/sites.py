@@ -6,7 +6,7 @@ import argparse
 import inspect
 from collections.abc import Callable, Iterator
 from os.path import isdir
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
@@ -20,6 +20,7 @@ from dpmodels.shell.command_options import (
     table_arguments,
 )
 from dpmodels.shell.outputs import DATA, TABLES, add_outputs, require_outputs, show, tell
+from dpmodels.typing import Plain
 
 if TYPE_CHECKING:
     from dpmodels.sites import MessageProtocol
@@ -86,7 +87,7 @@ def _add_site(parser: Parser) -> None:
         add_option(model, word, text)
 
 
-def _add_wait(parser: Any) -> None:
+def _add_wait(parser: argparse._ActionsContainer) -> None:
     text = "of an exchange: how long to wait for other parties (default: 0)"
     parser.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help=text)
 
@@ -106,7 +107,7 @@ def _verbs_options() -> Iterator[tuple[inspect.Parameter, ParameterDoc]]:
 def _run_site(options: argparse.Namespace) -> int:
     from dpmodels.resolve_codebook import codebook_of_call
 
-    arguments: dict[str, Any] = {**table_arguments(options), **function_arguments(options)}
+    arguments: dict[str, Plain] = {**table_arguments(options), **function_arguments(options)}
     arguments["codebook"] = codebook_of_call(options.codebook, options.data, None, options.formula)
     path = dp.site_release(
         options.formula,

@@ -142,7 +142,7 @@ class _Devices(argparse.Action):
         setattr(namespace, self.dest, dict(map(_device, texts)))
 
 
-def add_devices(group: Any) -> None:
+def add_devices(group: argparse._ActionsContainer) -> None:
     """Add the option of devices, one for each randomised question."""
     group.add_argument(
         f"--{DEVICE}",

@@ -35,12 +35,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from dpmodels.errors import ArgumentError, BudgetError, FrameError
-from dpmodels.mechanisms.protocol import AnyStrategy
+from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.noise import Entropy
 from dpmodels.released import AnyRelease
 from dpmodels.sites.key_file import PairStream, pair_key
@@ -114,7 +114,7 @@ class Cape(MaskedSum):
             raise ArgumentError("protocol='cape' needs two sites or more for noise to cancel")
         return names
 
-    def check(self, strategy: AnyStrategy, plan: Any, names: Names) -> None:
+    def check(self, strategy: AnyStrategy, plan: PlanOfStrategy, names: Names) -> None:
         """Refuse strategies without Gaussian noise on integers, and noise beyond 64 bits."""
         require_gaussian(strategy, plan, self.trust.name)
         self.share(plan, len(names))

@@ -27,7 +27,7 @@ import numpy as np
 from dpmodels.errors import ArgumentError, FrameError, quoted
 from dpmodels.external_files import LONGEST
 from dpmodels.mechanisms import Gauss
-from dpmodels.mechanisms.protocol import Plan
+from dpmodels.mechanisms.protocol import AnyStrategy, Plan, PlanOfStrategy
 from dpmodels.noise import Entropy
 from dpmodels.released import AnyRelease, MomentNoise, MomentsRelease
 from dpmodels.sites.key_file import Participant
@@ -92,7 +92,7 @@ class DPdisPCA(MessageProtocol):
     passes_noise: ClassVar[bool] = True
     lawful: ClassVar[bool] = False
 
-    def check(self, strategy: Any, plan: Any, names: Names) -> None:
+    def check(self, strategy: object, plan: PlanOfStrategy, names: Names) -> None:
         """Refuse all but the Gaussian mechanism for components, and an R out of range."""
         require_gaussian(strategy, plan, self.trust.name)
         if not isinstance(strategy, Gauss):
@@ -114,7 +114,7 @@ class DPdisPCA(MessageProtocol):
         strategy: Any,
         statistics: Statistics,
         names: Names,
-        plan: Any,
+        plan: PlanOfStrategy,
         entropy: Entropy,
     ) -> AnyRelease:
         """Release each site's leading part, and add."""
@@ -160,7 +160,7 @@ class DPdisPCA(MessageProtocol):
         return "floats", (1 + columns * plan.facts.centred + columns * self._kept(plan),)
 
     def whole(
-        self, strategy: Any, parts: Parts, names: Names, rows: Sequence[int], plan: Plan
+        self, strategy: AnyStrategy, parts: Parts, names: Names, rows: Sequence[int], plan: Plan
     ) -> AnyRelease:
         """Add what the sites sent."""
         columns, silent = plan.facts.columns, np.zeros(len(scales(plan)), dtype=object)

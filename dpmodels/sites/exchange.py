@@ -37,7 +37,7 @@ from dpmodels.atomic_files import write_whole
 from dpmodels.errors import FrameError, RoundOpen
 from dpmodels.frames.persons import SECRET_BYTES as ROWS_SECRET_BYTES
 from dpmodels.mechanisms.covariance.rounds import Rounds
-from dpmodels.mechanisms.protocol import AnyStrategy
+from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.mechanisms.regression import Ellipsoid, NoisyGradients, Scores
 from dpmodels.mechanisms.screening import ScreenCentred
 from dpmodels.mechanisms.selection import NoisyCounts
@@ -75,6 +75,7 @@ from dpmodels.sites.quorum import Quorum
 from dpmodels.sites.secure_sum import SecureSum
 from dpmodels.sites.summing import WORDS, MaskedSum, Words, add, from_words, negative, to_words
 from dpmodels.statistics import Statistic
+from dpmodels.typing import Exact, Plain
 
 # Mechanisms whose rounds are sums over rows to which an incomplete row adds nothing.
 BY_FILES: Final[tuple[type[Any], ...]] = (
@@ -130,7 +131,7 @@ class Question(NamedTuple):
 class Exchange(NoiseOfSites):
     """The rounds of an exchange as one of its parties has them."""
 
-    def __init__(self, terms: Mapping[str, Any], folder: Path, absent: AbsentRows, until: float):
+    def __init__(self, terms: Mapping[str, Plain], folder: Path, absent: AbsentRows, until: float):
         self.terms = terms
         self.folder = folder
         self.until = until  # Of the monotonic clock: how long to wait for other parties
@@ -149,14 +150,14 @@ class Exchange(NoiseOfSites):
         return rows
 
     def release(
-        self, protocol: MaskedSum, strategy: AnyStrategy, statistic: Statistic, plan: Any
+        self, protocol: MaskedSum, strategy: AnyStrategy, statistic: Statistic, plan: PlanOfStrategy
     ) -> AnyRelease:
         """Release what all sites send, round by round; RoundOpen where an answer is missing."""
         release = self._released(protocol, strategy, statistic, plan)
         return replace(release, simulated=self._simulated)
 
     def _released(
-        self, protocol: MaskedSum, strategy: AnyStrategy, statistic: Statistic, plan: Any
+        self, protocol: MaskedSum, strategy: AnyStrategy, statistic: Statistic, plan: PlanOfStrategy
     ) -> AnyRelease:
         names = tuple(sorted(self.terms["keys"]))
         self._statistic = statistic
@@ -170,7 +171,7 @@ class Exchange(NoiseOfSites):
         return protocol.joined(release, names, self.numbers, self._number, self._missed)
 
     def _in_one_round(
-        self, protocol: MaskedSum, strategy: AnyStrategy, names: Names, plan: Any
+        self, protocol: MaskedSum, strategy: AnyStrategy, names: Names, plan: PlanOfStrategy
     ) -> AnyRelease:
         statistic = self._statistic
 
@@ -188,7 +189,7 @@ class Exchange(NoiseOfSites):
             return protocol.whole(strategy, parts, present, rows, plan, absent)
         return protocol.whole(strategy, parts, names, rows, plan)
 
-    def answer(self, parts: Sequence[Part]) -> list[NDArray[Any]]:
+    def answer(self, parts: Sequence[Part]) -> list[Exact]:
         """Return the public answer of one round."""
         assert self._rounds is not None
         question, finer = self._rounds.question(parts)
@@ -218,7 +219,7 @@ class Exchange(NoiseOfSites):
         return answer
 
     @abstractmethod
-    def open(self, question: Question, terms: dict[str, Any]) -> None:
+    def open(self, question: Question, terms: dict[str, Plain]) -> None:
         """Do this party's part of a round, until its answer is there; RoundOpen if it is not."""
 
     @abstractmethod
@@ -321,7 +322,7 @@ class SiteFiles:
     """What a site has on its disk, and its part in the exchange."""
 
     name: str
-    terms: Mapping[str, Any]  # With the keys of all
+    terms: Mapping[str, Plain]  # With the keys of all
     participant: Participant | None  # None once the secret is removed
     key: Path
     folder: Path
@@ -372,7 +373,7 @@ class AggregatorRounds(Exchange):
 
     def __init__(
         self,
-        terms: Mapping[str, Any],
+        terms: Mapping[str, Plain],
         folder: Path,
         absent: AbsentRows,
         until: float,
@@ -386,7 +387,7 @@ class AggregatorRounds(Exchange):
             present = read_message(present_file(folder, 1)).terms.get(PRESENT, [])
             self._first = {name: self._first[name] for name in present if name in self._first}
 
-    def open(self, question: Question, terms: dict[str, Any]) -> None:
+    def open(self, question: Question, terms: dict[str, Plain]) -> None:
         """Write the answer of a round; RoundOpen if a message is missing."""
         quorum = self._quorum
         sites = sorted(terms["keys"])
@@ -409,7 +410,7 @@ class AggregatorRounds(Exchange):
         quorum: Quorum,
         messages: Sequence[SiteMessage],
         shape: tuple[int, int],
-        terms: dict[str, Any],
+        terms: dict[str, Plain],
     ) -> Words:
         """Say which sites sent a message, and add these once they opened what lies on the sum."""
         names, length = sorted(terms["keys"]), math.prod(shape)
@@ -431,7 +432,7 @@ class AggregatorRounds(Exchange):
     def _write(
         self,
         file: Path,
-        terms: dict[str, Any],
+        terms: dict[str, Plain],
         rows: int,
         values: NDArray[np.uint64],
         messages: Sequence[SiteMessage],
@@ -451,7 +452,7 @@ class AggregatorRounds(Exchange):
         return sum(message.rows or 0 for message in rows)
 
     def _gathered(
-        self, kind: str, sites: Sequence[str], terms: dict[str, Any]
+        self, kind: str, sites: Sequence[str], terms: dict[str, object]
     ) -> list[SiteMessage]:
         """Read the messages of this round, sorted by site; RoundOpen if too many are missing."""
         while True:

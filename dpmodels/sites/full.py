@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpmodels.mechanisms.protocol import AnyStrategy
+from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.noise import Entropy
 from dpmodels.released import AnyRelease
 from dpmodels.sites.key_file import Participant
@@ -33,7 +32,7 @@ from dpmodels.sites.protocol import (
 )
 from dpmodels.sites.summing import WORDS, from_words, to_words
 from dpmodels.statistics import Statistic
-from dpmodels.typing import Floats
+from dpmodels.typing import Exact, Floats
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class Full(MessageProtocol):
     )
     passes_noise: ClassVar[bool] = True
 
-    def check(self, strategy: AnyStrategy, plan: Any, names: Names) -> None:
+    def check(self, strategy: AnyStrategy, plan: PlanOfStrategy, names: Names) -> None:
         """Refuse strategies without Gaussian noise, and weights that make no sense."""
         require_gaussian(strategy, plan, self.trust.name)
         checked_weights(self.weights, plan, self.trust.name)
@@ -72,7 +71,7 @@ class Full(MessageProtocol):
         strategy: AnyStrategy,
         statistics: Statistics,
         names: Names,
-        plan: Any,
+        plan: PlanOfStrategy,
         entropy: Entropy,
     ) -> AnyRelease:
         """Release each site's, and add."""
@@ -83,13 +82,13 @@ class Full(MessageProtocol):
         ]
         return self.join(releases, names, plan)
 
-    def send(self, payload: Payload, plan: AnyPlan, entropy: Entropy) -> NDArray[Any]:
+    def send(self, payload: Payload, plan: AnyPlan, entropy: Entropy) -> Exact:
         """Return what a site sends: its integers with the planned noise."""
-        noisy: NDArray[Any] = payload.exact + draw(scales(plan), entropy).astype(object)
+        noisy: Exact = payload.exact + draw(scales(plan), entropy).astype(object)
         return noisy
 
     def view(
-        self, strategy: AnyStrategy, statistics: Statistics, plan: Any, entropy: Entropy
+        self, strategy: AnyStrategy, statistics: Statistics, plan: PlanOfStrategy, entropy: Entropy
     ) -> Floats:
         """Return what the first site sends; the others' say nothing of its rows."""
         return self.send(pack(statistics[0], plan), plan, entropy).astype(np.float64)
@@ -102,7 +101,7 @@ class Full(MessageProtocol):
         participant: Participant | None,
         session: bytes,
         entropy: Entropy,
-    ) -> NDArray[Any]:
+    ) -> Exact:
         """Return the site's noisy integers."""
         return to_words(self.send(pack(statistic, plan), plan, entropy), WORDS)
 
@@ -118,7 +117,7 @@ class Full(MessageProtocol):
         releases = [unpack(strategy, noisy, plan, count, 1.0) for noisy, count in pairs]
         return self.join(releases, names, plan)
 
-    def join(self, releases: Any, names: Names, plan: Any) -> AnyRelease:
+    def join(self, releases: Any, names: Names, plan: PlanOfStrategy) -> AnyRelease:
         """Add what the sites released, at no further cost."""
         counts = [0 if release.rows is None else release.rows for release in releases]
         total = weighted(releases, site_weights(self.weights, counts))

@@ -30,7 +30,6 @@ from operator import add
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE
@@ -42,7 +41,7 @@ from dpmodels.mechanisms.covariance.shells import Shells
 from dpmodels.mechanisms.ledger_price import gaussian_alone
 from dpmodels.mechanisms.lumped import Lumped
 from dpmodels.mechanisms.margins import Graph, Residual
-from dpmodels.mechanisms.protocol import AnyStrategy
+from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.mechanisms.regression import Ellipsoid, Moments, NoisyGradients, Scores
 from dpmodels.mechanisms.regression.rate_scores import RateScores
 from dpmodels.mechanisms.robust_covariance import RobustCovariance
@@ -54,9 +53,10 @@ from dpmodels.noise.addition import Part
 from dpmodels.privacy import ZCDP, Guarantee, gaussian_multiplier
 from dpmodels.privacy.events import all_gaussian
 from dpmodels.sites.protocol import POOLED
+from dpmodels.typing import Exact
 
 # Each of whose rounds is a sum of integers over disjoint rows, with Gaussian noise.
-IN_ROUNDS: tuple[type[Any], ...] = (
+IN_ROUNDS: tuple[type[object], ...] = (
     *(Rounds, Shells, Ellipsoid, Scores, RateScores, NoisyGradients),
     *(CountRounds, Ranges, Tree, Grid, Wavelet, Factorisation, RankTree, Refined, Residual, Graph),
     *(NoisyCounts, ScreenCentred),
@@ -86,8 +86,8 @@ def widening(sites: int, honest: int) -> float:
 
 
 def planning(
-    plan_of: Callable[[Any], Any], sites: int, honest: int, protocol: str
-) -> Callable[[Guarantee], Any]:
+    plan_of: Callable[[Any], PlanOfStrategy], sites: int, honest: int, protocol: str
+) -> Callable[[Guarantee], PlanOfStrategy]:
     """Return a function that plans for the noise of all sites and charges for the honest ones'.
 
     Scales and guarantee of the plan are those of all sites' noise, and a mechanism takes its noise
@@ -95,7 +95,7 @@ def planning(
     """
     wide = widening(sites, honest)
 
-    def plan(guarantee: Guarantee) -> Any:
+    def plan(guarantee: Guarantee) -> PlanOfStrategy:
         multiplier = gaussian_multiplier(guarantee) * wide
         with gaussian_alone():
             widened = plan_of(ZCDP(0.5 / multiplier**2))
@@ -121,7 +121,7 @@ class InOneProcess(NoiseOfSites):
         self.numbers = 0  # Sent by each site so far
         self.rounds = 0
 
-    def answer(self, parts: Sequence[Part]) -> list[NDArray[Any]]:
+    def answer(self, parts: Sequence[Part]) -> list[Exact]:
         """Return the sums with the noise of every site."""
         self.numbers += sum(exact.size for exact, _ in parts)
         self.rounds += 1
@@ -130,13 +130,13 @@ class InOneProcess(NoiseOfSites):
             self.noisy(exact, self._noise(exact, scale, finer), finer) for exact, scale in parts
         ]
 
-    def _noise(self, exact: NDArray[Any], scale: float, finer: int) -> NDArray[Any]:
+    def _noise(self, exact: Exact, scale: float, finer: int) -> Exact:
         """Draw the noise of each site, shape (sites, size)."""
         share = scale * finer / math.sqrt(self.sites)
         draws = (discrete_gaussian(share, exact.size, self._entropy) for _ in range(self.sites))
         return np.array([draw.astype(object) for draw in draws])
 
-    def noisy(self, exact: NDArray[Any], noise: NDArray[Any], finer: int) -> NDArray[Any]:
+    def noisy(self, exact: Exact, noise: Exact, finer: int) -> Exact:
         """Add the noise of all sites, given in the finer steps."""
         total = noise.sum(axis=0)
         if finer > 1:
@@ -151,7 +151,7 @@ class Coalition(InOneProcess):
         super().__init__(sites, honest, events, entropy)
         self.seen: list[float] = []
 
-    def noisy(self, exact: NDArray[Any], noise: NDArray[Any], finer: int) -> NDArray[Any]:
+    def noisy(self, exact: Exact, noise: Exact, finer: int) -> Exact:
         """Add the noise of all sites; record what is left without that of the last."""
         honest = super().noisy(exact, noise[: self.honest], finer)
         self.seen += honest.astype(np.float64).ravel().tolist()
@@ -172,7 +172,7 @@ def fineness(parts: Sequence[Part], sites: int, honest: int, events: Sequence[An
 
 
 def released(
-    strategy: AnyStrategy, statistics: Sequence[Any], plan: Any, noise: NoiseOfSites
+    strategy: AnyStrategy, statistics: Sequence[Any], plan: PlanOfStrategy, noise: NoiseOfSites
 ) -> Any:
     """Run a mechanism on the rows of all sites, with the noise of all sites in every round."""
     return strategy.release(reduce(add, statistics), plan, noise)

@@ -22,12 +22,11 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.atomic_files import discard, publish, require_target, stage
 from dpmodels.errors import FrameError, LedgerError, shorten
 from dpmodels.external_files import Shape, conform, fields_of, parse, read_bytes
-from dpmodels.mechanisms.protocol import AnyStrategy
+from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.noise import simulating, source
 from dpmodels.privacy import Charge, Ledger, adjacency
 from dpmodels.request import STATED as QUESTION
@@ -35,7 +34,7 @@ from dpmodels.request import canonical, difference
 from dpmodels.sites.key_file import Participant, Used, read_used, use_up, used_record, wipe
 from dpmodels.sites.protocol import MessageProtocol
 from dpmodels.statistics import Statistic
-from dpmodels.typing import AnyPath
+from dpmodels.typing import AnyPath, Exact, Plain
 
 FORMAT = "dpmodels.site/1"
 _DTYPES = {"floats": "<f8", "words": "<u8"}
@@ -58,7 +57,7 @@ PRESENT: Final = "present"
 class SiteMessage:
     """What one site sends."""
 
-    terms: dict[str, Any]  # What all sites agree on: STATED, and the basis of their integers
+    terms: dict[str, Plain]  # What all sites agree on: STATED, and the basis of their integers
     site: str  # Its public name
     rows: int | None  # How many, where that is public
     values: bytes
@@ -92,7 +91,7 @@ def digest(plain: object) -> str:
     return hashlib.sha256(canonical(plain)).hexdigest()
 
 
-def key_claim(terms: Mapping[str, Any], site: str) -> tuple[str, str]:
+def key_claim(terms: Mapping[str, Plain], site: str) -> tuple[str, str]:
     """Return the claim that a ledger admits once: the key that a letter's terms name."""
     return "key", str(terms["keys"][site])
 
@@ -153,7 +152,7 @@ def _read(content: bytes, name: str) -> SiteMessage:
         raise FrameError(f"{name} is not what a site sends: {error}") from None
 
 
-def _message(plain: dict[str, Any]) -> SiteMessage:
+def _message(plain: dict[str, Plain]) -> SiteMessage:
     terms = plain.get("terms")
     terms = terms if isinstance(terms, dict) else {}
     position = dict(POSITION) if "round" in terms else {}
@@ -198,8 +197,8 @@ def write_part(
     protocol: MessageProtocol,
     strategy: AnyStrategy,
     statistic: Statistic,
-    plan: Any,
-    terms: dict[str, Any],
+    plan: PlanOfStrategy,
+    terms: dict[str, object],
     site: str,
     participant: Participant | None,
 ) -> SiteMessage:
@@ -213,7 +212,7 @@ def write_part(
 
 
 def site_message(
-    terms: dict[str, Any], site: str, rows: int, values: NDArray[Any], kind: str, number: str = ""
+    terms: dict[str, Plain], site: str, rows: int, values: Exact, kind: str, number: str = ""
 ) -> SiteMessage:
     """Return a message of values, with a random number unless one is given."""
     return SiteMessage(
@@ -232,7 +231,7 @@ def join_parts(
     protocol: MessageProtocol,
     strategy: AnyStrategy,
     messages: Sequence[SiteMessage],
-    plan: Any,
+    plan: PlanOfStrategy,
     basis: str,
 ) -> object:
     """Make the release of the messages of all sites, at no further cost."""
@@ -254,7 +253,7 @@ def protocol_terms(protocol: Any) -> dict[str, object]:
     return {"name": protocol.trust.name, **asdict(protocol)}
 
 
-def values_of(message: SiteMessage, kind: str, shape: tuple[int, ...]) -> NDArray[Any]:
+def values_of(message: SiteMessage, kind: str, shape: tuple[int, ...]) -> Exact:
     """Return the values of a message; FrameError if they are of another kind or shape."""
     length = 8 * int(np.prod(shape))
     if message.kind != kind or message.shape != shape or len(message.values) != length:

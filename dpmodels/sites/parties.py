@@ -19,7 +19,7 @@ from dpmodels.frames.files import named_files, require_once
 from dpmodels.frames.open import records_of, with_csv_mode
 from dpmodels.frames.same_table import Tables
 from dpmodels.frames.sql_table import SqlTable, as_table, is_database
-from dpmodels.mechanisms.protocol import AnyStrategy
+from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.noise import source
 from dpmodels.options import current_settings as options_chosen
 from dpmodels.privacy import WRITE_DELTA, Event, PureDP
@@ -38,7 +38,7 @@ MOST_SITES: Final = 10_000
 class Witness:
     """Observes each step of a release; it can stop one by raising, and change none."""
 
-    def planned(self, strategy: object, private: Sequence[object], plan: object) -> None:
+    def planned(self, strategy: object, private: Sequence[object], plan: PlanOfStrategy) -> None:
         """See what is about to be released: nothing has been read."""
 
     def specified(self, spec: object, choice: Any, private: Sequence[object]) -> None:
@@ -48,7 +48,11 @@ class Witness:
         """See what is about to be charged, all of it: nothing has been read."""
 
     def measured(
-        self, strategy: AnyStrategy, statistics: Sequence[object], names: Sequence[str], plan: Any
+        self,
+        strategy: AnyStrategy,
+        statistics: Sequence[object],
+        names: Sequence[str],
+        plan: PlanOfStrategy,
     ) -> None:
         """See the exact statistics of all holders, which have been paid for."""
 
@@ -148,20 +152,20 @@ class Parties:
         return self.in_rounds(strategy) or isinstance(strategy, GAUSSIAN)
 
     def planning(
-        self, strategy: AnyStrategy, plan_of: Callable[[Any], Any]
-    ) -> Callable[[Any], Any]:
+        self, strategy: AnyStrategy, plan_of: Callable[[Any], PlanOfStrategy]
+    ) -> Callable[[Any], PlanOfStrategy]:
         """Return a function that plans a strategy, for the noise of all sites if they add it."""
         if self.protocol is None or not self.in_rounds(strategy):
             return plan_of
         return self.protocol.planning(plan_of, len(self.others or self.names))
 
-    def check(self, strategy: AnyStrategy, plan: Any) -> None:
+    def check(self, strategy: AnyStrategy, plan: PlanOfStrategy) -> None:
         """Refuse what the protocol cannot release."""
         if self.protocol is not None:
             self.protocol.check(strategy, plan, self.others or self.names)
 
     def release(
-        self, strategy: AnyStrategy, statistics: tuple[Statistic, ...], plan: Any
+        self, strategy: AnyStrategy, statistics: tuple[Statistic, ...], plan: PlanOfStrategy
     ) -> AnyRelease:
         """Release the exact statistics, one a holder; called once, after the charge."""
         if self.protocol is None:

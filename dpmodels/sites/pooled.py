@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from dpmodels.errors import ArgumentError, quoted
-from dpmodels.mechanisms.protocol import AnyStrategy
+from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.noise import Entropy
 from dpmodels.released import AnyRelease
 from dpmodels.sites.protocol import Names, SiteProtocol, Statistics, Trust, shared_by
@@ -39,7 +39,7 @@ class Pooled(SiteProtocol):
         strategy: AnyStrategy,
         statistics: Statistics,
         names: Names,
-        plan: Any,
+        plan: PlanOfStrategy,
         entropy: Entropy,
     ) -> AnyRelease:
         """Release the sum with the noise of one release."""
@@ -88,7 +88,7 @@ class Local(SiteProtocol):
         strategy: AnyStrategy,
         statistics: Statistics,
         names: Names,
-        plan: Any,
+        plan: PlanOfStrategy,
         entropy: Entropy,
     ) -> AnyRelease:
         """Release the one statistic."""

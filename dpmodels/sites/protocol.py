@@ -13,13 +13,19 @@ from dpmodels.errors import ArgumentError, PrivacyError, quoted
 from dpmodels.mechanisms import Gauss
 from dpmodels.mechanisms.add_noise import Law, hand_over, noised_moments
 from dpmodels.mechanisms.counts import Gaussian
-from dpmodels.mechanisms.protocol import AnyStrategy, CountPlan, Plan, counts_released
+from dpmodels.mechanisms.protocol import (
+    AnyStrategy,
+    CountPlan,
+    Plan,
+    PlanOfStrategy,
+    counts_released,
+)
 from dpmodels.mechanisms.regression import Moments
 from dpmodels.noise import Entropy, discrete_gaussian, source
 from dpmodels.privacy import GaussianEvent, Guarantee
 from dpmodels.released import AnyRelease, CountsRelease, MomentNoise, MomentsRelease, Shared
 from dpmodels.statistics import Statistic
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Exact, Floats, Integers
 
 if TYPE_CHECKING:
     from dpmodels.sites.key_file import Participant
@@ -28,7 +34,7 @@ if TYPE_CHECKING:
 # What sites are called, the exact answers of all, and what each of them sent.
 Names = tuple[str, ...]
 Statistics = tuple[Statistic, ...]
-Parts = Sequence[NDArray[Any]]
+Parts = Sequence[Exact]
 
 
 @dataclass(frozen=True)
@@ -56,14 +62,16 @@ class SiteProtocol(Protocol):
         """Name the sites that take part; refuse too few of them."""
         return names
 
-    def check(self, strategy: AnyStrategy, plan: Any, names: Names) -> None:
+    def check(self, strategy: AnyStrategy, plan: PlanOfStrategy, names: Names) -> None:
         """Refuse what the protocol cannot release, before a row is read or charged."""
 
     def in_rounds(self, strategy: AnyStrategy) -> bool:
         """Whether sites add the noise of a strategy's rounds, one after the other."""
         return False
 
-    def planning(self, plan_of: Callable[[Any], Any], sites: int) -> Callable[[Guarantee], Any]:
+    def planning(
+        self, plan_of: Callable[[Any], PlanOfStrategy], sites: int
+    ) -> Callable[[Guarantee], PlanOfStrategy]:
         """Return a function that plans a strategy of rounds for the noise of all sites."""
         raise NotImplementedError
 
@@ -72,14 +80,14 @@ class SiteProtocol(Protocol):
         strategy: AnyStrategy,
         statistics: Statistics,
         names: Names,
-        plan: Any,
+        plan: PlanOfStrategy,
         entropy: Entropy,
     ) -> AnyRelease:
         """Release the sum over the sites; called once, after the ledger was charged."""
         ...
 
     def view(
-        self, strategy: AnyStrategy, statistics: Statistics, plan: Any, entropy: Entropy
+        self, strategy: AnyStrategy, statistics: Statistics, plan: PlanOfStrategy, entropy: Entropy
     ) -> Floats | None:
         """Return what an aggregator and all colluders know of the honest sites' rows.
 
@@ -99,20 +107,25 @@ class MessageProtocol(SiteProtocol, Protocol):
         self,
         strategy: AnyStrategy,
         statistic: Statistic,
-        plan: Any,
+        plan: PlanOfStrategy,
         participant: Participant | None,
         session: bytes,
         entropy: Entropy,
-    ) -> NDArray[Any]:
+    ) -> Exact:
         """Return what one site sends: noisy or masked, uint64 words or float64."""
         ...
 
-    def shape(self, plan: Any) -> tuple[str, tuple[int, ...]]:
+    def shape(self, plan: PlanOfStrategy) -> tuple[str, tuple[int, ...]]:
         """Return "words" or "floats", and the shape of what each site sends."""
         ...
 
     def whole(
-        self, strategy: AnyStrategy, parts: Parts, names: Names, rows: Sequence[int], plan: Any
+        self,
+        strategy: AnyStrategy,
+        parts: Parts,
+        names: Names,
+        rows: Sequence[int],
+        plan: PlanOfStrategy,
     ) -> AnyRelease:
         """Make the release of what all sites sent, at no further cost."""
         ...
@@ -139,7 +152,7 @@ class Payload:
     Each number is there once: of a symmetric matrix the part on and above the diagonal.
     """
 
-    exact: NDArray[Any]
+    exact: Exact
     rows: int  # How many were read
 
     def __repr__(self) -> str:
@@ -196,7 +209,7 @@ def pack(statistic: Statistic, plan: AnyPlan) -> Payload:
 
 
 def unpack(
-    strategy: AnyStrategy, noisy: NDArray[Any], plan: AnyPlan, rows: int, widening: float
+    strategy: AnyStrategy, noisy: Exact, plan: AnyPlan, rows: int, widening: float
 ) -> Summed:
     """Make the release of integers that hold their noise already."""
     if isinstance(plan, CountPlan):

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from dpmodels.errors import ArgumentError, FrameError
-from dpmodels.mechanisms.protocol import AnyStrategy
+from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.noise import Entropy
 from dpmodels.privacy import Guarantee
 from dpmodels.released import AnyRelease
@@ -116,7 +116,7 @@ class SecureSum(MaskedSum):
             )
         return names
 
-    def check(self, strategy: AnyStrategy, plan: Any, names: Names) -> None:
+    def check(self, strategy: AnyStrategy, plan: PlanOfStrategy, names: Names) -> None:
         """Refuse strategies without Gaussian noise on integers."""
         if not self.in_rounds(strategy):
             require_gaussian(strategy, plan, self.trust.name)
@@ -125,7 +125,9 @@ class SecureSum(MaskedSum):
         """Whether a strategy asks for several sums, or for a transform of them."""
         return in_rounds(strategy)
 
-    def planning(self, plan_of: Callable[[Any], Any], sites: int) -> Callable[[Guarantee], Any]:
+    def planning(
+        self, plan_of: Callable[[Any], PlanOfStrategy], sites: int
+    ) -> Callable[[Guarantee], PlanOfStrategy]:
         """Return a function that plans a strategy of rounds for the noise of all sites."""
         return planning(plan_of, sites, self.honest(sites), self.trust.name)
 
@@ -134,7 +136,7 @@ class SecureSum(MaskedSum):
         strategy: AnyStrategy,
         statistics: Statistics,
         names: Names,
-        plan: Any,
+        plan: PlanOfStrategy,
         entropy: Entropy,
     ) -> AnyRelease:
         """Run all sites and the aggregator in this process."""

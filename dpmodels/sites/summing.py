@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, FrameError, quoted
 from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
-from dpmodels.mechanisms.protocol import AnyStrategy
+from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.noise import Entropy, seeded
 from dpmodels.released import AnyRelease
 from dpmodels.sites.key_file import PairStream, pair_key, public_bytes
@@ -33,7 +33,7 @@ from dpmodels.sites.protocol import (
     unpack,
 )
 from dpmodels.statistics import Statistic
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Exact, Floats, Integers
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -49,7 +49,7 @@ BITS = 64
 LOW = 2**BITS - 1
 
 
-def to_words(integers: NDArray[Any], words: int) -> Words:
+def to_words(integers: Exact, words: int) -> Words:
     """Reduce integers of any size.
 
     Examples
@@ -62,7 +62,7 @@ def to_words(integers: NDArray[Any], words: int) -> Words:
     return np.stack(parts)
 
 
-def from_words(reduced: Words) -> NDArray[Any]:
+def from_words(reduced: Words) -> Exact:
     """Return the integers nearest to zero, of dtype object.
 
     Examples
@@ -71,7 +71,7 @@ def from_words(reduced: Words) -> NDArray[Any]:
     [-1237940039285380274899124224, 3]
     """
     words, size = reduced.shape
-    wide: NDArray[Any] = np.zeros(size, dtype=object)
+    wide: Exact = np.zeros(size, dtype=object)
     for word in range(words):
         wide = wide + (reduced[word].astype(object) << BITS * word)
     half = 1 << BITS * words - 1
@@ -246,7 +246,7 @@ class MaskedSum(MessageProtocol):
         strategy: AnyStrategy,
         statistics: Statistics,
         names: Names,
-        plan: Any,
+        plan: PlanOfStrategy,
         entropy: Entropy,
     ) -> AnyRelease:
         """Run all sites and the aggregator in this process, with fresh keys."""

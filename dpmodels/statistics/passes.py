@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from functools import reduce
 from operator import add
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from dpmodels.statistics.statistic import (
     numbers_by_cell,
     summed,
 )
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Exact, Floats, Integers
 
 # Sums of so many rows times the squared radius fit 64-bit integers.
 FITS_INT64 = 2**62
@@ -103,7 +103,7 @@ class Passes(Statistic):
         )
         return reduce(add, statistics)
 
-    def cross(self) -> tuple[NDArray[Any], int]:
+    def cross(self) -> tuple[Exact, int]:
         """Return the augmented moments of the rows without a transform."""
         return self.within(np.eye(self._lattice.columns)).cross()
 
@@ -127,7 +127,7 @@ def turned_moments(
 ) -> Statistic:
     """Sum what :meth:`Passes.within` sums over the rows of one design."""
     matrix, n_rows = turn(transform, lattice), 0
-    total: NDArray[Any] = np.zeros((lattice.columns + 1,) * 2, dtype=np.int64)
+    total: Exact = np.zeros((lattice.columns + 1,) * 2, dtype=np.int64)
 
     def product(block: Floats) -> Integers:
         rows = turned(block, matrix, lattice)
@@ -286,7 +286,7 @@ def person_squares(
     amounts: tuple[float, ...] = (),
     *,
     count_public: bool,
-) -> tuple[NDArray[Any], int]:
+) -> tuple[Exact, int]:
     """Sum ``v vᵀ`` over persons, v the sum of vectors of its rows over its places.
 
     `vectors` gives those of a block of rows, shape (``finer.columns``, rows), each a function of
@@ -367,11 +367,11 @@ def _squares(
     places: int,
     lines: Integers | None = None,
     factors: Floats | None = None,
-) -> NDArray[Any]:
+) -> Exact:
     """Sum squares of vectors, each of integers in `lines` and of a clipped total."""
     ones, n_lines = np.ones(finer.columns), 0 if lines is None else len(lines)
     size = finer.columns + n_lines
-    squares: NDArray[Any] = np.zeros((size, size), dtype=object)
+    squares: Exact = np.zeros((size, size), dtype=object)
     # A vector with lines is at most √2 times as long.
     block_rows = finer.block_rows if lines is None else max(finer.block_rows // 2, 1)
     for at in range(0, totals.shape[1], block_rows):

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement
 from math import comb
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ from dpmodels.formula.tally import CAPPED_PARTS, MIXED_PARTS, Tally
 from dpmodels.statistics.cell_passes import place_counts
 from dpmodels.statistics.counts import summed_by_cell
 from dpmodels.statistics.statistic import Statistic, fingerprint
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Exact, Floats, Integers
 
 # Covers the rounding of a product of fractions, so that parts of a unit never exceed it.
 _ROUND_DOWN: Final = 1 - 2.0**-44
@@ -114,7 +114,7 @@ class SampledPasses(Statistic):
         """The largest number of rows of a unit."""
         return self._private.neighbours.places
 
-    def by_weight(self, edges: Integers) -> tuple[NDArray[Any], int]:
+    def by_weight(self, edges: Integers) -> tuple[Exact, int]:
         """Count units by the cell of their total weight; edges in steps, the last is a limit.
 
         Cell k is of totals up to ``edges[k]``; larger ones are in the last. A unit adds 1 to one
@@ -126,7 +126,7 @@ class SampledPasses(Statistic):
             total += block.times * np.bincount(cells, minlength=len(edges))
         return total.astype(object), self._n_units
 
-    def by_place(self, edges: Floats) -> NDArray[Any]:
+    def by_place(self, edges: Floats) -> Exact:
         """Count complete rows by the cell of their number, by its edges in its unit."""
         exact, _ = place_counts(self._private, edges, count_public=self._count_public).cross()
         return np.asarray(exact)
@@ -136,7 +136,7 @@ class SampledPasses(Statistic):
         private = self._private.clipped(lower, upper)
         return SampledPasses(private, count_public=self._count_public)
 
-    def parts(self, cap: int, amounts: Amounts) -> tuple[list[NDArray[Any]], int]:
+    def parts(self, cap: int, amounts: Amounts) -> tuple[list[Exact], int]:
         """Return the parts by cell and the rest, those of capped units, and those by stratum.
 
         Each is of one table after another. `cap` is in steps of the largest weight of a row.
@@ -192,9 +192,9 @@ class _TableSums:
 
     def __init__(self, tally: Tally, levels: int) -> None:
         self.tally, self._levels = tally, levels
-        self.table: NDArray[Any] = np.zeros((tally.cells, tally.parts), dtype=object)
-        self.capped: NDArray[Any] = np.zeros((tally.cells, CAPPED_PARTS), dtype=object)
-        self.by_stratum: NDArray[Any] = np.zeros(tally.stratum_size * levels, dtype=object)
+        self.table: Exact = np.zeros((tally.cells, tally.parts), dtype=object)
+        self.capped: Exact = np.zeros((tally.cells, CAPPED_PARTS), dtype=object)
+        self.by_stratum: Exact = np.zeros(tally.stratum_size * levels, dtype=object)
 
     def add(self, lines: _Lines, amounts: Amounts, times: int) -> None:
         """Add the parts of some units, each as often as it counts."""
@@ -395,12 +395,12 @@ class _Lines:
         squares = bernstein(positions, 2 * self._tally.degree)
         return [*(share * share * squares), *(share * (1 - share) * bernstein(positions, 2))]
 
-    def table(self, amount: int) -> NDArray[Any]:
+    def table(self, amount: int) -> Exact:
         """Return the parts of the table, shape (cells, parts)."""
         parts = self._parts if self._tally.degree else [self._share]
         return self._by_cell(self._units.cells, parts, self._tally.cells, amount)
 
-    def capped(self, amount: int) -> NDArray[Any]:
+    def capped(self, amount: int) -> Exact:
         """Return the parts of units above the cap: their shares, divided by position.
 
         Of counts their shares, and of all units the products of shares within cells.
@@ -412,7 +412,7 @@ class _Lines:
             parts = [share, *self._products[:2]]
         return self._by_cell(self._units.cells, parts, self._tally.cells, amount)
 
-    def by_stratum(self, amount: int, levels: int) -> NDArray[Any]:
+    def by_stratum(self, amount: int, levels: int) -> Exact:
         """Return for each stratum the parts of its cells, then the rest of its units."""
         units, n_cells = self._units, self._tally.cells
         places = units.strata * n_cells + units.cells
@@ -424,7 +424,7 @@ class _Lines:
 
     def _by_cell(
         self, cells: NDArray[np.intp], parts: list[Floats], n_cells: int, amount: int
-    ) -> NDArray[Any]:
+    ) -> Exact:
         """Return the sums of parts by cell, rounded down to integers, shape (cells, parts)."""
         scaled = (np.floor(part * (amount * _ROUND_DOWN)).astype(np.int64) for part in parts)
         columns = [summed_by_cell(cells, part, n_cells) for part in scaled]

@@ -76,7 +76,7 @@ def _measure(private: Private) -> None:
 def _on_worker(tasks: Sequence[Task], salt: bytes, source: RowSource, number: int) -> Sums:
     """Measure the rows of a partition; the first statistic's reading is the one compared."""
     checksum = Checksum(salt, number)
-    measured: list[tuple[Any, int]] = []
+    measured: list[tuple[object, int]] = []
     for bind, measure, _ in tasks:
         rows = bind(source)
         rows.in_partition(number, None if measured else checksum)
@@ -130,7 +130,7 @@ class OverRows(Protocol):
         ...
 
     @property
-    def recipe(self) -> Callable[[tuple[PrivateDesign, ...]], Any]:
+    def recipe(self) -> Callable[[tuple[PrivateDesign, ...]], object]:
         """A function, made of public facts and released values, that binds other rows."""
         ...
 
@@ -157,7 +157,7 @@ def one_pass(
 def _by_method(
     design: PrivateDesign,
     method: Callable[..., Statistic],
-    recipe: Callable[[tuple[PrivateDesign, ...]], Any],
+    recipe: Callable[[tuple[PrivateDesign, ...]], object],
     args: tuple[object, ...],
     kwargs: dict[str, object],
     *,

@@ -253,10 +253,10 @@ def parameters(
     return found
 
 
-def once(cases: Iterable[Case]) -> list[Any]:
+def once(cases: Iterable[Case], by: Callable[[Case], Any] = SUBJECT) -> list[Any]:
     """All cases, of which the ordinary run takes one for each mechanism and verb."""
     every = list(dict.fromkeys(cases))
-    kept = in_turn(every)
+    kept = in_turn(every, by)
     return [_parameter(case, kept) for case in every]
 
 

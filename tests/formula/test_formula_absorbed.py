@@ -4,8 +4,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import FormulaError, UnknownVariable
-from dpmodels.formula.absorbed import MOST_LEVELS, split_fixed
-from dpmodels.formula.response import two_sided
+from dpmodels.formula.response import MOST_LEVELS, split_fixed, two_sided
 
 BOOK = dp.codebook(
     y=(0, 9),

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from dpmodels.inference.newton_path import newton_path, pooled
-from dpmodels.inference.sandwich import sandwich
+from dpmodels.inference.sandwich import newton_path, pooled, sandwich
 from dpmodels.privacy import PureDP, PureEvent, adjacency
 from dpmodels.released import BoughtCurvature, CoefficientsRelease, MechanismInfo, MomentNoise
 

@@ -5,7 +5,7 @@ import pytest
 import dpmodels as dp
 from dpmodels import mechanisms
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms.superseded_names import SUPERSEDED
+from dpmodels.mechanisms.user_supplied import SUPERSEDED
 
 BOOK = dp.codebook(a=(0, 1), b=(0, 1))
 ROWS = {"a": [0.2, 0.7] * 50, "b": [0.1, 0.9] * 50}

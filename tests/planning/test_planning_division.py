@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpmodels.planning.division import Losses, TotalBudget, least_at
 from dpmodels.planning.noise_curve import NoiseCurve, Release, SimulatedCall
+from dpmodels.planning.study import Losses, TotalBudget, least_at
 from dpmodels.privacy import (
     ZCDP,
     ApproxDP,

@@ -5,8 +5,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from dpmodels.errors import ArgumentError
-from dpmodels.planning.power_simulation import Cell
-from dpmodels.planning.power_solver import (
+from dpmodels.planning.power import (
     MOST_ROWS,
     _effect_of,
     _search,
@@ -14,6 +13,7 @@ from dpmodels.planning.power_solver import (
     eps_for,
     rows_for,
 )
+from dpmodels.planning.power_simulation import Cell
 from tests.planning.test_planning_population import asking
 
 

@@ -12,7 +12,7 @@ import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.planning.analysis import AnalysisPlan, PlanLine, _facts, _notes, _weak
 from dpmodels.planning.noise_curve import Release
-from dpmodels.planning.recommended import (
+from dpmodels.planning.plan import (
     _figures,
     _identifying,
     _line,

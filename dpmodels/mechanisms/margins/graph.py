@@ -35,7 +35,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.arguments import integer
 from dpmodels.design.cells import PrivateMargins
@@ -62,7 +61,7 @@ from dpmodels.privacy.compose import divide
 from dpmodels.released import GraphRelease, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import margin_counts
-from dpmodels.typing import Floats
+from dpmodels.typing import Exact, Floats
 
 # Of the budget, for each round of margins: a choice.
 SHARES = (0.5, 0.5)
@@ -192,7 +191,7 @@ def _counted(facts: MarginFacts) -> CountFacts:
     return CountFacts(len(facts.numbers), n_counts, False, facts.adjacency)
 
 
-def _histograms(exact: NDArray[Any], facts: MarginFacts) -> NDArray[Any]:
+def _histograms(exact: Exact, facts: MarginFacts) -> Exact:
     """Return the counts of the fine cells of all numbers, the missing values of each last."""
     tables: dict[Term, Any] = split(exact, facts.largest, facts.sizes)
     counts = []
@@ -210,8 +209,8 @@ def chosen_cells(counts: Floats, sd: float, facts: MarginFacts) -> tuple[tuple[i
 
 
 def merged(
-    exact: NDArray[Any], facts: MarginFacts, cells_of: tuple[tuple[int, ...], ...]
-) -> tuple[NDArray[Any], MarginFacts]:
+    exact: Exact, facts: MarginFacts, cells_of: tuple[tuple[int, ...], ...]
+) -> tuple[Exact, MarginFacts]:
     """Return the counts of margins in coarse cells, and their facts."""
     ends = {number.variable: of for number, of in zip(facts.numbers, cells_of, strict=True)}
     tables: dict[Term, Any] = split(exact, facts.largest, facts.sizes)
