@@ -24,8 +24,9 @@ from dpmodels.mechanisms.lumped import Lumped, Recoded
 from dpmodels.mechanisms.protocol import Registered
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments, Scores
 from dpmodels.mechanisms.robust_covariance import NOBODY, RobustCovariance
-from dpmodels.mechanisms.sampled_rows import SQUARES_SHARE, marks_of, of_design
+from dpmodels.mechanisms.sampled_rows import Sampled, strata_used
 from dpmodels.mechanisms.user_supplied import UserSupplied
+from dpmodels.mechanisms.weighted_scores import WeightedScores
 from dpmodels.models.predicted_laws import (
     Prediction,
     assumed_variances,
@@ -259,11 +260,11 @@ def _way(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
         if kind == "HC" and isinstance(strategy, Ellipsoid):
             strategy = replace(strategy, alike=max(strategy.alike, UNEVEN))
         terms = layout(call, weights)
-        robust = RobustCovariance(strategy, equation.intercept, terms, vcov=kind)
-        marks = marks_of(sampling, is_domain=request.subset is not None)
-        if marks:
-            robust = replace(robust, share=SQUARES_SHARE, marks=marks)
-        return of_design(robust, sampling), reason
+        if sampling is None:
+            return RobustCovariance(strategy, equation.intercept, terms, vcov=kind), reason
+        levels = strata_used(sampling, is_domain=request.subset is not None)
+        scores = WeightedScores(strategy, equation.intercept, terms, levels)
+        return Sampled(scores, sampling), reason
 
     return VerbSpec(
         request,

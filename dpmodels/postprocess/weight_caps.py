@@ -10,8 +10,8 @@ from scipy.special import ndtri
 
 from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.postprocess.strata import DETECTED, unit_factors
-from dpmodels.postprocess.tails import excess_above
-from dpmodels.released import CapExcess, UnitCap
+from dpmodels.postprocess.tails import Excess, excess_above
+from dpmodels.released import ScoreCap, UnitCap
 from dpmodels.typing import Floats
 
 # Cells per octave of weights, and of totals of units, which vary less: choices.
@@ -21,6 +21,8 @@ PER_OCTAVE, OF_TOTALS = 4, 8
 CLEAR, BEYOND = 3.0, 4.0
 # Expected number of cells that are taken for occupied by noise alone: a choice.
 FALSE_ALARMS = 0.001
+# The part of what is cut off scores that has one direction: a choice.
+ALIGNED = 0.5
 
 
 class WeightCap(NamedTuple):
@@ -49,9 +51,20 @@ def best_cap(
     excess ``E(c)`` and its mean ``e(c)`` estimated from the released counts the cap minimises
     ``(price c)² + max(moved E(c), side price e(c))²`` over the edges of the cells. ``E(c)`` is not
     less than two noise sds below the sum over cells: of lumps, as whole weights have, a tail that
-    is fitted may fall too fast.
+    is fitted may fall too fast. Where noise hides all units the cap is the last edge, the largest
+    weight that may occur.
     """
-    edges, counts = _occupied(edges, counts, noise)
+    edges, counts, is_detected = _occupied(edges, counts, noise)
+    if not is_detected:
+        return WeightCap(float(edges[-1]), 0.0, 0.0, 0.0)
+    best, excesses = _least_error(edges, counts, noise, price, moved, side)
+    return WeightCap(float(edges[best + 1]), *excesses[best][1:])
+
+
+def _least_error(
+    edges: Floats, counts: Floats, noise: CellNoise, price: float, moved: float, side: float = 0.0
+) -> tuple[int, list[Excess]]:
+    """Return the cell with the best upper end, and what exceeds the end of each."""
     beyond = np.maximum(np.sqrt(edges[1:] * edges[:-1]) - edges[1:, None], 0.0)
     least = beyond @ counts - 2 * noise.sd * np.linalg.norm(beyond, axis=1)
     excesses = [excess_above(edges, counts, noise, float(cap)) for cap in edges[1:]]
@@ -59,31 +72,40 @@ def best_cap(
         math.hypot(price * cap, max(moved * max(excess.total, low), side * price * excess.mean))
         for cap, excess, low in zip(edges[1:].tolist(), excesses, least.tolist(), strict=True)
     ]
-    best = int(np.argmin(errors))
-    return WeightCap(float(edges[best + 1]), *excesses[best][1:])
+    return int(np.argmin(errors)), excesses
 
 
-def excess_beyond(edges: Floats, counts: Floats, noise: CellNoise, cap: WeightCap) -> UnitCap:
-    """Return a cap with the fraction of weight and of squared weights that are beyond it."""
-    edges, counts = _occupied(edges, counts, noise)
-    middles = np.sqrt(edges[1:] * edges[:-1])
+def longest_score(
+    ends: Floats, counts: Floats, noise: CellNoise, price: float
+) -> tuple[float, float]:
+    """Return a length to which scores are clipped, and the sum of what that cuts off.
+
+    `counts` are numbers of units by length, in cells that end at `ends`, and `price` is the noise
+    of the sum for a length of 1. :data:`ALIGNED` of what is cut off is taken to have one direction.
+    """
+    edges, counts, _ = _occupied(np.append(ends[0] / 2, ends), counts, noise)
+    best, excesses = _least_error(edges, counts, noise, price, ALIGNED)
+    return float(edges[best + 1]), excesses[best].total
+
+
+def caps_of_scores(edges: Floats, counts: Floats, noise: CellNoise, cap: WeightCap) -> UnitCap:
+    """Return a cap with the fraction of weight beyond it, and the cap of sums of scores.
+
+    That is the largest weight that may be expected, or where noise hides all weights the largest
+    that may occur.
+    """
+    edges, counts, _ = _occupied(edges, counts, noise)
+    scores, middles = ScoreCap(float(edges[-1])), np.sqrt(edges[1:] * edges[:-1])
     detected = np.where(counts > CLEAR * noise.sd, counts, 0.0)
-    total, capped = float(detected @ middles), np.minimum(middles, cap.cap)
-    if total <= 0:
-        return UnitCap(cap.cap, 0.0, math.nan, excess=CapExcess(0.0, 0.0, 0.0, 0.0))
+    if float(detected.sum()) <= 0:
+        return UnitCap(cap.cap, 0.0, math.nan, scores=scores)
     # Of all units whose cells are beyond: noise adds up, with the sign that it has.
     above = edges[:-1] >= cap.cap * (1 - 1e-9)
     n_above, n_sd = max(float(counts[above].sum()), 0.0), noise.sd * math.sqrt(above.sum())
-    mean, mean_sd, square = (
-        cap.mean_excess / cap.cap,
-        cap.mean_excess_sd / cap.cap,
-        cap.square_excess / cap.cap**2,
-    )
-    weight = float(detected @ capped) + n_above * cap.mean_excess
-    beyond = n_above * cap.mean_excess / weight
-    beyond_sd = math.hypot(n_sd * cap.mean_excess, n_above * cap.mean_excess_sd) / weight
-    squares = min(n_above * cap.cap**2 / float(detected @ capped**2), 1.0)
-    return UnitCap(cap.cap, beyond, beyond_sd, excess=CapExcess(mean, mean_sd, square, squares))
+    excess = n_above * cap.mean_excess
+    weight = float(detected @ np.minimum(middles, cap.cap)) + excess
+    sd = math.hypot(n_sd * cap.mean_excess, n_above * cap.mean_excess_sd) / weight
+    return UnitCap(cap.cap, excess / weight, sd, scores=scores)
 
 
 def stratum_factors(
@@ -101,8 +123,8 @@ def stratum_factors(
     return tuple(unit_factors(counts, sampled).tolist())
 
 
-def _occupied(edges: Floats, counts: Floats, noise: CellNoise) -> tuple[Floats, Floats]:
-    """Leave out cells far above those in which units are detected.
+def _occupied(edges: Floats, counts: Floats, noise: CellNoise) -> tuple[Floats, Floats, bool]:
+    """Leave out cells far above those in which units are detected, if any are.
 
     By sums of the cells from an edge to :data:`BEYOND` times that: the noise of all cells above an
     edge would hide units, or be mistaken for some, where there are many.
@@ -112,6 +134,6 @@ def _occupied(edges: Floats, counts: Floats, noise: CellNoise) -> tuple[Floats, 
     threshold = ndtri(1 - FALSE_ALARMS / len(counts)) * noise.sd * np.sqrt(ends - at)
     detected = np.flatnonzero(sums[ends] - sums[at] > threshold)
     if not detected.size:
-        return edges, counts
+        return edges, counts, False
     n_left = int(ends[detected[-1]])
-    return edges[: n_left + 1], counts[:n_left]
+    return edges[: n_left + 1], counts[:n_left], True
