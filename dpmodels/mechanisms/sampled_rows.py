@@ -47,8 +47,8 @@ from dpmodels.mechanisms.add_noise import (
 from dpmodels.mechanisms.weighted_scores import WeightedScores
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.ranges import CellNoise
+from dpmodels.postprocess.weight_caps import are_detected, caps_of_scores, stratum_factors
 from dpmodels.postprocess.weight_caps import best_cap as least_error
-from dpmodels.postprocess.weight_caps import caps_of_scores, stratum_factors
 from dpmodels.privacy import (
     ZCDP,
     GaussianEvent,
@@ -57,7 +57,7 @@ from dpmodels.privacy import (
     PureDP,
 )
 from dpmodels.privacy.events import all_gaussian
-from dpmodels.released import MechanismInfo, UnitCap
+from dpmodels.released import MechanismInfo, ScoreCap, UnitCap
 from dpmodels.statistics.statistic import Statistic, measured_as
 from dpmodels.statistics.unit_weights import UnitWeights
 from dpmodels.typing import Floats
@@ -109,13 +109,10 @@ class Sampled:
         law = LAPLACE if isinstance(plan.events[-1], LaplaceEvent) else GAUSSIAN
         ends = cap_grid(self.sampling, in_units=self.sampling.design.psu is not None)
         counts, scale = noised_rows(units.by_weight(ends), plan.scales[UNITS], entropy, law)
-        noise_sd, price = law.sd * scale, _noise(base_plan)
-        cap = best_cap(ends, counts, noise_sd, price)
-        if isinstance(self.base, WeightedScores):
-            noise = CellNoise("laplace" if law is LAPLACE else "gaussian", noise_sd)
-            cap = _caps(ends, counts, noise, price, plan.facts.columns)
-            if self._by_stratum:
-                cap = self._with_strata(cap, units, plan, entropy, law)
+        noise = CellNoise("laplace" if law is LAPLACE else "gaussian", law.sd * scale)
+        cap = self._cap(ends, counts, noise, _noise(base_plan), plan.facts.columns)
+        if self._by_stratum:
+            cap = self._with_strata(cap, units, plan, entropy, law)
         cap = replace(cap, population=self.sampling.design.population.get("", math.nan))
         capped = self.base.measure(units.capped(cap.cap), base_plan)
         release = self.base.release(capped, base_plan, entropy)
@@ -129,6 +126,21 @@ class Sampled:
     @property
     def _by_stratum(self) -> bool:
         return isinstance(self.base, WeightedScores) and self.base.levels > 0
+
+    def _cap(
+        self, ends: Floats, counts: Floats, noise: CellNoise, price: float, columns: int
+    ) -> UnitCap:
+        """Return the cap that follows from numbers of units; without any the public one."""
+        takes_step, edges = isinstance(self.base, WeightedScores), np.append(ends[0] / 2, ends)
+        if not are_detected(edges, counts, noise):
+            public = float(ends[np.searchsorted(ends, self.sampling.upper * (1 - 1e-9))])
+            scores = ScoreCap(public) if takes_step else None
+            return UnitCap(public, 0.0, math.nan, scores=scores)
+        if not takes_step:
+            return best_cap(ends, counts, noise.sd, price)
+        of_score = price * NOISE_OF_SCORE * (2 + math.sqrt(columns))
+        cap = least_error(edges, counts, noise, of_score, MOVED_BACK, 0.0)
+        return caps_of_scores(edges, counts, noise, cap)
 
     def _with_strata(
         self, cap: UnitCap, units: UnitWeights, plan: Any, entropy: Entropy, law: Law
@@ -173,14 +185,6 @@ def strata_used(sampling: Sampling, *, is_domain: bool) -> int:
     """
     misses_units = is_domain and sampling.design.psu is not None
     return 0 if sampling.strata is None or misses_units else len(sampling.strata.levels)
-
-
-def _caps(ends: Floats, counts: Floats, noise: CellNoise, price: float, columns: int) -> UnitCap:
-    """Return the cap of moments with the least error, and that of the scores of a step."""
-    edges = np.append(ends[0] / 2, ends)
-    of_score = price * NOISE_OF_SCORE * (2 + math.sqrt(columns))
-    cap = least_error(edges, counts, noise, of_score, MOVED_BACK, 0.0)
-    return caps_of_scores(edges, counts, noise, cap)
 
 
 def of_design(base: Any, sampling: Sampling | None) -> Any:

@@ -63,9 +63,11 @@ from dpmodels.typing import Floats
 
 LENGTHS: Final = "units by length of score"
 # Of the budget, for lengths and for scores, by the law of the noise: choices by simulation.
-SHARES: Final = {"gaussian": (0.06, 0.44), "laplace": (0.06, 0.44)}
+SHARES: Final = {"gaussian": (0.06, 0.5), "laplace": (0.06, 0.5)}
 # Lengths of marks beside a score of length 1: the first makes the noise of the sum least.
 MARKS: Final = (1.0, 0.25)
+# Part of the variance of scores that sampling is not taken for less than: a choice.
+LEAST_SAMPLED: Final = 0.03
 # Ends of cells of lengths, in units of what is expected of a score.
 ENDS: Final = 2.0 ** (np.arange(-8, 13) / 2)
 
@@ -154,7 +156,8 @@ class WeightedScores:
         axes, lengths, sampled = whitening(equations, theta, adjacency.places)
         # Expected of a score; weights count in units of a larger cap than those of the moments.
         n_units = max(float(equations.moments[0, 0]) / adjacency.places, 1.0)
-        unit = math.sqrt(sampled / n_units) * cap.cap / strata.cap
+        expected = max(sampled, LEAST_SAMPLED * len(lengths)) / n_units
+        unit = math.sqrt(expected) * cap.cap / strata.cap
         to_rows = _rows_of(release, passes.scaling)
         score = Score(
             (axes / lengths).T @ equations.regressors.T @ to_rows * (adjacency.places / unit),

@@ -24,7 +24,7 @@ from dpmodels.typing import Floats
 # How far X'X of capped and clipped rows may be from that of all weights: a choice.
 UNLIKE_GRAM: Final = 0.1
 # The part of what clipping cut off scores that may have the direction of one of them: a choice.
-DIRECTED: Final = 0.35
+DIRECTED: Final = 0.25
 
 
 def stepped(

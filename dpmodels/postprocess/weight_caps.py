@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpmodels.postprocess.ranges import CellNoise
@@ -14,6 +15,7 @@ from dpmodels.postprocess.tails import Excess, excess_above
 from dpmodels.released import ScoreCap, UnitCap
 from dpmodels.typing import Floats
 
+Whole = NDArray[np.intp]
 # Cells per octave of weights, and of totals of units, which vary less: choices.
 PER_OCTAVE, OF_TOTALS = 4, 8
 # Noise sds from which cells are occupied, and how many times as large weights may be as those that
@@ -54,9 +56,9 @@ def best_cap(
     is fitted may fall too fast. Where noise hides all units the cap is the last edge, the largest
     weight that may occur.
     """
-    edges, counts, is_detected = _occupied(edges, counts, noise)
-    if not is_detected:
+    if not are_detected(edges, counts, noise):
         return WeightCap(float(edges[-1]), 0.0, 0.0, 0.0)
+    edges, counts = _occupied(edges, counts, noise)
     best, excesses = _least_error(edges, counts, noise, price, moved, side)
     return WeightCap(float(edges[best + 1]), *excesses[best][1:])
 
@@ -83,7 +85,7 @@ def longest_score(
     `counts` are numbers of units by length, in cells that end at `ends`, and `price` is the noise
     of the sum for a length of 1. :data:`ALIGNED` of what is cut off is taken to have one direction.
     """
-    edges, counts, _ = _occupied(np.append(ends[0] / 2, ends), counts, noise)
+    edges, counts = _occupied(np.append(ends[0] / 2, ends), counts, noise)
     best, excesses = _least_error(edges, counts, noise, price, ALIGNED)
     return float(edges[best + 1]), excesses[best].total
 
@@ -91,19 +93,16 @@ def longest_score(
 def caps_of_scores(edges: Floats, counts: Floats, noise: CellNoise, cap: WeightCap) -> UnitCap:
     """Return a cap with the fraction of weight beyond it, and the cap of sums of scores.
 
-    That is the largest weight that may be expected, or where noise hides all weights the largest
-    that may occur.
+    That is the largest weight that may be expected.
     """
-    edges, counts, _ = _occupied(edges, counts, noise)
+    edges, counts = _occupied(edges, counts, noise)
     scores, middles = ScoreCap(float(edges[-1])), np.sqrt(edges[1:] * edges[:-1])
     detected = np.where(counts > CLEAR * noise.sd, counts, 0.0)
-    if float(detected.sum()) <= 0:
-        return UnitCap(cap.cap, 0.0, math.nan, scores=scores)
     # Of all units whose cells are beyond: noise adds up, with the sign that it has.
     above = edges[:-1] >= cap.cap * (1 - 1e-9)
     n_above, n_sd = max(float(counts[above].sum()), 0.0), noise.sd * math.sqrt(above.sum())
     excess = n_above * cap.mean_excess
-    weight = float(detected @ np.minimum(middles, cap.cap)) + excess
+    weight = max(float(detected @ np.minimum(middles, cap.cap)) + excess, noise.sd * cap.cap)
     sd = math.hypot(n_sd * cap.mean_excess, n_above * cap.mean_excess_sd) / weight
     return UnitCap(cap.cap, excess / weight, sd, scores=scores)
 
@@ -123,8 +122,13 @@ def stratum_factors(
     return tuple(unit_factors(counts, sampled).tolist())
 
 
-def _occupied(edges: Floats, counts: Floats, noise: CellNoise) -> tuple[Floats, Floats, bool]:
-    """Leave out cells far above those in which units are detected, if any are.
+def are_detected(edges: Floats, counts: Floats, noise: CellNoise) -> bool:
+    """Return whether noise does not hide all units."""
+    return bool(_detected(edges, counts, noise)[0].size)
+
+
+def _detected(edges: Floats, counts: Floats, noise: CellNoise) -> tuple[Whole, Whole]:
+    """Return cells from which on units are detected, and the end of the cells added up for each.
 
     By sums of the cells from an edge to :data:`BEYOND` times that: the noise of all cells above an
     edge would hide units, or be mistaken for some, where there are many.
@@ -132,8 +136,13 @@ def _occupied(edges: Floats, counts: Floats, noise: CellNoise) -> tuple[Floats, 
     sums, at = np.append(0.0, np.cumsum(counts)), np.arange(len(counts))
     ends = np.searchsorted(edges, BEYOND * edges[:-1] * (1 - 1e-9)).clip(at + 1, len(counts))
     threshold = ndtri(1 - FALSE_ALARMS / len(counts)) * noise.sd * np.sqrt(ends - at)
-    detected = np.flatnonzero(sums[ends] - sums[at] > threshold)
+    return np.flatnonzero(sums[ends] - sums[at] > threshold), ends
+
+
+def _occupied(edges: Floats, counts: Floats, noise: CellNoise) -> tuple[Floats, Floats]:
+    """Leave out cells far above those in which units are detected, if any are."""
+    detected, ends = _detected(edges, counts, noise)
     if not detected.size:
-        return edges, counts, False
+        return edges, counts
     n_left = int(ends[detected[-1]])
-    return edges[: n_left + 1], counts[:n_left], True
+    return edges[: n_left + 1], counts[:n_left]
