@@ -70,7 +70,7 @@ def test_a_huge_budget_gives_errors_within_strata(kind):
     if kind == "strata":
         assert domain.bse.to_numpy() == pytest.approx(errors, rel=3e-3)
     else:  # Units without a row in the domain are not counted by stratum
-        assert domain.release.units.excess.factors == ()
+        assert domain.release.units.scores.factors == ()
 
 
 @pytest.mark.expensive
