@@ -118,8 +118,8 @@ class Sampled:
         release = self.base.release(capped, base_plan, entropy)
         if isinstance(self.base, WeightedScores):
             assert cap.scores is not None
-            whole = units.capped(cap.scores.cap, cap.scores.factors)
-            measured = self.base.measure(whole, base_plan)
+            all_weights = units.capped(cap.scores.cap, cap.scores.factors)
+            measured = self.base.measure(all_weights, base_plan)
             release = self.base.step(measured, release, cap, base_plan, entropy)
         return replace(release, guarantee=plan.guarantee, events=plan.events, units=cap)
 

@@ -111,17 +111,17 @@ class WeightedScores:
         """Divide the budget. BudgetError as of the base, or if no useful lattice is left."""
         rest, (lengths, squares) = self._divided(facts, guarantee)
         base_plan = self.base.plan(facts, rest)
-        replaced, places = facts.adjacency.n_public, facts.adjacency.places
+        replaced, n_places = facts.adjacency.n_public, facts.adjacency.places
         square = 1 + math.fsum(mark**2 for mark in self.marks)
         if isinstance(squares, LaplaceEvent):
             size = facts.columns - 1 + self.intercept
             absolute = (math.sqrt(size) + math.fsum(self.marks)) ** 2
-            cell, moved = 1.0 + replaced, (absolute + square) / 2 * (1 + replaced)
+            cell, length = 1.0 + replaced, (absolute + square) / 2 * (1 + replaced)
         else:
-            cell, moved = math.sqrt(1 + replaced), square * math.sqrt(1 + replaced)
+            cell, length = math.sqrt(1 + replaced), square * math.sqrt(1 + replaced)
         scales = {
-            LENGTHS: lengths.multiplier / places * cell * ROUND_UP,
-            SQUARES: squares.multiplier / places * moved * ROUND_UP,
+            LENGTHS: lengths.multiplier / n_places * cell * ROUND_UP,
+            SQUARES: squares.multiplier / n_places * length * ROUND_UP,
         }
         events = (*base_plan.events, lengths, squares)
         plan = replace(base_plan, guarantee=guarantee, events=events)
@@ -192,9 +192,9 @@ class WeightedScores:
             sd = law.sd * off * step / sizes[1]
             units = replace(units, by_stratum=sums[1:] / sizes[1], by_stratum_sd=sd)
         widest = law.sd * (math.sqrt(2) if law is LAPLACE else 1.0)
-        share = math.fsum(SHARES["laplace" if law is LAPLACE else "gaussian"])
+        budget_part = math.fsum(SHARES["laplace" if law is LAPLACE else "gaussian"])
         sd = widest * steps * step**2
-        return Meat(squares, np.eye(finer.columns), sd, longest**2, share, units=units)
+        return Meat(squares, np.eye(finer.columns), sd, longest**2, budget_part, units=units)
 
     def _lattice(self, plan: Plan) -> Lattice:
         """Return the lattice of the scores."""

@@ -130,9 +130,10 @@ def dp_lm(
     Under a survey design, ``design=dp.design(weights="w", ...)``, rows count by their sampling
     weights, and standard errors are those of R's ``svyglm``: scores summed by sampling unit, within
     strata where noise does not hide them, and the part of a finite population that was not sampled.
-    Weights of a unit are capped where a noisy histogram of them, for 3 % of the budget, predicts
-    the least error; what that moves is estimated, put back, and in all intervals, see
-    ``fit.design``. It takes neither ``vcov=`` nor ``lump=``.
+    A first fit has weights capped where a noisy histogram of them, for 3 % of the budget, predicts
+    the least error; one step by the scores of units, for half of the budget, leads to all weights,
+    see ``fit.design``. Scores are clipped to a length that is found, which intervals allow
+    for. It takes neither ``vcov=`` nor ``lump=``.
 
     ``"auto"`` is ``"scores"`` for a Gaussian guarantee and rows that can be read
     again, without ``row_norm``, unless ``"moments"`` is predicted to have less noise

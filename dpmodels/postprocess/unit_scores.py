@@ -36,9 +36,9 @@ def stepped(
         return equations
     total, errors = step
     about = _about(_residual_last(equations), estimate(equations, release, row_norm))
-    rows = np.linalg.pinv(about.regressors).T
-    moments, pull = about.moments.copy(), rows @ errors
-    score = rows @ total / about.response[-1]
+    dual = np.linalg.pinv(about.regressors).T
+    moments, pull = about.moments.copy(), dual @ errors
+    score = dual @ total / about.response[-1]
     moments[-1, :-1] = moments[:-1, -1] = score[:-1]
     nothing = np.zeros_like(moments)
     # Of a line that is released first only what was clipped there, which this score was not.
@@ -130,9 +130,9 @@ def squares_of_units(meat: Meat, release: MomentsRelease) -> tuple[Meat, float]:
         return meat, release.sampling_correction
     n_units, factor = np.array(strata.strata)[:, None], max(strata.factors)
     sums, noise = scores.by_stratum, scores.by_stratum_sd**2
-    taken = (sums / n_units).T @ sums - noise * np.eye(sums.shape[1]) * (1 / n_units).sum()
+    between = (sums / n_units).T @ sums - noise * np.eye(sums.shape[1]) * (1 / n_units).sum()
     error = noise_of_squares(sums, noise, n_units)
     if not (error < CLEAR * np.diagonal(meat.squares)).all():
         return meat, factor
     noise_sd = math.hypot(meat.sd, float(error.max()))
-    return replace(meat, squares=meat.squares - taken, sd=noise_sd), factor
+    return replace(meat, squares=meat.squares - between, sd=noise_sd), factor

@@ -34,7 +34,7 @@ class UnitScores(Statistic):
         design: PrivateDesign,
         lattice: Lattice,
         score: Score,
-        places: int,
+        n_places: int,
         *,
         count_public: bool,
     ) -> None:
@@ -51,19 +51,19 @@ class UnitScores(Statistic):
         roots /= roots.max()
         self.factors = roots[strata] if sampled.factors else np.ones(len(strata))
         scores = np.zeros((len(totals), len(strata)))
-        scores[:, : totals.shape[1]] = totals / (PARTS * places)
+        scores[:, : totals.shape[1]] = totals / (PARTS * n_places)
         self._scores, self._strata = scores * self.factors, strata
 
-    def by_length(self, ends: Floats) -> Numbers:
+    def by_length(self, limits: Floats) -> Numbers:
         """Count units by the cell of the length of their score; longer ones are in the last.
 
-        Cells end at `ends`. A unit adds 1 to one cell, so the L2 sensitivity is √2 where a unit is
+        Cells end at `limits`. A unit adds 1 to one cell, so the L2 sensitivity is √2 where it is
         replaced, 1 where it is added or removed; in absolute values 2 and 1.
         """
         # Each operation is on the numbers of one unit.
         lengths = np.sqrt((self._scores**2).sum(axis=0))
-        cells = np.minimum(np.searchsorted(ends, lengths), len(ends) - 1)
-        return np.bincount(cells, minlength=len(ends)).astype(object)
+        cells = np.minimum(np.searchsorted(limits, lengths), len(limits) - 1)
+        return np.bincount(cells, minlength=len(limits)).astype(object)
 
     def squares(
         self, longest: float, finer: Lattice, marks: tuple[float, ...], least: float, levels: int
