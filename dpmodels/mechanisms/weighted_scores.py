@@ -187,7 +187,7 @@ class WeightedScores:
         integers = exact.squares(longest, finer, self.marks, least, self.levels)
         noisy, step = noised_symmetric(integers, steps, off, entropy, law), longest / finer.steps
         sums, squares = noisy[:n_marks, n_marks:] * step, noisy[n_marks:, n_marks:] * step**2
-        units = UnitScores(sums[0] / (sizes[0] * least), total_sd=sum_sd * longest, cut=cut)
+        units = UnitScores(sums[0] / (sizes[0] * least), summed_sd=sum_sd * longest, cut=cut)
         if self.levels:
             sd = law.sd * off * step / sizes[1]
             units = replace(units, by_stratum=sums[1:] / sizes[1], by_stratum_sd=sd)
@@ -231,8 +231,8 @@ def _in_units(meat: Meat, unit: float) -> Meat:
     scores, square = meat.units, unit**2
     assert scores is not None
     by_stratum = None if scores.by_stratum is None else scores.by_stratum * unit
-    sums = replace(scores, total=scores.total * unit, by_stratum=by_stratum)
-    sds = {name: getattr(scores, name) * unit for name in ("total_sd", "by_stratum_sd", "cut")}
+    sums = replace(scores, summed=scores.summed * unit, by_stratum=by_stratum)
+    sds = {name: getattr(scores, name) * unit for name in ("summed_sd", "by_stratum_sd", "cut")}
     squares = {name: getattr(meat, name) * square for name in ("squares", "sd", "most")}
     return replace(meat, **squares, units=replace(sums, **sds))
 

@@ -24,7 +24,7 @@ from dpmodels.typing import Floats
 # How far X'X of capped and clipped rows may be from that of all weights: a choice.
 UNLIKE_GRAM: Final = 0.1
 # The part of what clipping cut off scores that may have the direction of one of them: a choice.
-DIRECTED: Final = 0.25
+DIRECTED: Final = 0.3
 
 
 def stepped(
@@ -56,11 +56,11 @@ def score_at_first(release: MomentsRelease) -> tuple[Floats, Floats] | None:
     if cap is None or meat is None or meat.units is None:
         return None
     scores = meat.units
-    size, noise_sd = len(scores.total), math.hypot(scores.total_sd, DIRECTED * scores.cut)
+    size, noise_sd = len(scores.summed), math.hypot(scores.summed_sd, DIRECTED * scores.cut)
     weight = 0.0 if math.isnan(cap.beyond_sd) else cap.beyond_sd / max(1 - cap.beyond, 0.1)
     relative = math.hypot(UNLIKE_GRAM, weight)
-    errors = np.column_stack([np.eye(size) * noise_sd, relative * scores.total])
-    return meat.root @ scores.total, meat.root @ errors
+    errors = np.column_stack([np.eye(size) * noise_sd, relative * scores.summed])
+    return meat.root @ scores.summed, meat.root @ errors
 
 
 def _residual_last(equations: NormalEquations) -> NormalEquations:

@@ -81,13 +81,13 @@ class Ball:
 class UnitScores:
     """Noisy sums of the scores of units of a survey design, in the units of :class:`Meat`.
 
-    ``total`` is that of all units, ``by_stratum`` that of the units of each stratum, None where
-    strata are not used; ``total_sd`` and ``by_stratum_sd`` are the noise standard deviations of
+    ``summed`` is that of all units, ``by_stratum`` that of the units of each stratum, None where
+    strata are not used; ``summed_sd`` and ``by_stratum_sd`` are the noise standard deviations of
     each entry. ``cut`` is the estimated sum of the lengths by which scores were shortened.
     """
 
-    total: Annotated[Bounded, "parameter"]
-    total_sd: Amount
+    summed: Annotated[Bounded, "parameter"]
+    summed_sd: Amount
     cut: Amount = 0.0
     by_stratum: Annotated[Bounded, "stratum", "parameter"] | None = None
     by_stratum_sd: Amount = 0.0

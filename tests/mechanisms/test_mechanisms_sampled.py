@@ -250,7 +250,7 @@ def stepped_equations(total, total_sd):
         moments, np.full((3, 3), 4.0), np.eye(3)[:, :2], np.eye(3)[:, 2], intercept=True
     )
     root = np.array([[2.0, 0.0], [0.5, 1.0]])
-    units = UnitScores(np.asarray(total), total_sd=total_sd)
+    units = UnitScores(np.asarray(total), summed_sd=total_sd)
 
     class Release:
         estimate, ball = None, None
