@@ -314,11 +314,13 @@ class CountFacts:
     # Of a table whose cells stand in an order: groups, then cells of each variable.
     shape: tuple[int, ...] = ()
     # Of sampled units: tables to which they add a little more, whether their weights are capped,
-    # the noise of a wanted sum over that of a part, and what it moves by for a unit of weight.
+    # the noise of a wanted sum over that of a part, what it moves by for a unit of weight, and
+    # whether totals are wanted, not means alone.
     side_tables: int = 0
     capped: bool = True
     numerator: float = 1.0
     moved: float = 1.0
+    totals: bool = False
 
 
 @dataclass(frozen=True)

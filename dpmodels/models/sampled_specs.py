@@ -69,6 +69,7 @@ def sampled_spec(
         capped=sampling.lower < sampling.upper or psu is not None,
         numerator=numerator,
         moved=moved,
+        totals=total or not table.degree,
     )
     return VerbSpec(
         request,

@@ -53,14 +53,21 @@ def best_cap(
     excess ``E(c)`` and its mean ``e(c)`` estimated from the released counts the cap minimises
     ``(price c)² + max(moved E(c), side price e(c))²`` over the edges of the cells. ``E(c)`` is not
     less than two noise sds below the sum over cells: of lumps, as whole weights have, a tail that
-    is fitted may fall too fast. Where noise hides all units the cap is the last edge, the largest
-    weight that may occur.
+    is fitted may fall too fast.
     """
-    if not are_detected(edges, counts, noise):
-        return WeightCap(float(edges[-1]), 0.0, 0.0, 0.0)
     edges, counts = _occupied(edges, counts, noise)
     best, excesses = _least_error(edges, counts, noise, price, moved, side)
     return WeightCap(float(edges[best + 1]), *excesses[best][1:])
+
+
+def public_cap(bound: float, largest: float) -> WeightCap:
+    """Return the cap where noise hides all units: a public bound.
+
+    Units are taken to have up to :data:`BEYOND` times it, or up to their `largest` weight, and any
+    weight up to there to be as likely.
+    """
+    length = (min(largest / bound, BEYOND) - 1) * bound
+    return WeightCap(bound, length / 2, length / math.sqrt(12), length**2 / 3)
 
 
 def _least_error(
