@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from dpmodels.postprocess.identities import BoundNoise
-from dpmodels.postprocess.normal_equations import NormalEquations, estimate
+from dpmodels.postprocess.normal_equations import SEARCHED, NormalEquations, estimate
 from dpmodels.postprocess.small_samples import Added
 from dpmodels.postprocess.strata import CLEAR, noise_of_squares
 from dpmodels.released import Meat, MomentsRelease
@@ -23,6 +23,8 @@ from dpmodels.typing import Floats
 
 # How far X'X of capped and clipped rows may be from that of all weights: a choice.
 UNLIKE_GRAM: Final = 0.1
+# Choice: the longest step, in errors of the first estimate.
+FARTHEST: Final = 20.0
 # The part of what clipping cut off scores that may have the direction of one of them: a choice.
 DIRECTED: Final = 0.3
 
@@ -30,10 +32,17 @@ DIRECTED: Final = 0.3
 def stepped(
     equations: NormalEquations, release: MomentsRelease, row_norm: float
 ) -> NormalEquations:
-    """Return the equations about the first estimate, with the scores of all weights."""
+    """Return the equations about the first estimate, with the scores of all weights.
+
+    Where noise makes X'X weak, or the step long, the first estimate may be so far away that
+    clipping hides it: then nothing is identified.
+    """
     step = score_at_first(release)
     if step is None:
         return equations
+    is_strong = equations.near_zero or equations.strength >= SEARCHED
+    if not is_strong or _is_far(release):
+        return replace(equations, hidden=np.linalg.qr(equations.regressors)[0])
     total, errors = step
     about = _about(_residual_last(equations), estimate(equations, release, row_norm))
     dual = np.linalg.pinv(about.regressors).T
@@ -48,6 +57,14 @@ def stepped(
     return replace(
         about, moments=moments, added_rows=Added(added.moments, added.pull + pull @ pull.T)
     )
+
+
+def _is_far(release: MomentsRelease) -> bool:
+    """Return whether the step is longer than noise and a cap can make it."""
+    assert release.meat is not None
+    assert release.meat.units is not None
+    scores = release.meat.units
+    return bool(np.abs(scores.summed).max() > FARTHEST + 5 * scores.summed_sd)
 
 
 def score_at_first(release: MomentsRelease) -> tuple[Floats, Floats] | None:
@@ -102,6 +119,7 @@ def _about(equations: NormalEquations, theta: Floats) -> NormalEquations:
         response=response,
         bound=None if bound is None else _without_last(bound),
         added_rows=added,
+        near_zero=True,
     )
 
 

@@ -237,7 +237,7 @@ def test_what_a_unit_adds_is_its_marks_and_its_score():
     assert np.abs(squares[0, 3:]).sum() > 0
 
 
-def stepped_equations(total, total_sd):
+def stepped_equations(total, total_sd, noise=2.0):
     """Equations of noisy moments before and after a step, and a root of the scores."""
     from dpmodels.postprocess.normal_equations import NormalEquations
     from dpmodels.postprocess.unit_scores import stepped
@@ -247,7 +247,7 @@ def stepped_equations(total, total_sd):
     columns = np.column_stack([np.ones(200), rng.normal(size=(200, 2))])
     moments = columns.T @ columns
     equations = NormalEquations(
-        moments, np.full((3, 3), 4.0), np.eye(3)[:, :2], np.eye(3)[:, 2], intercept=True
+        moments, np.full((3, 3), noise**2), np.eye(3)[:, :2], np.eye(3)[:, 2], intercept=True
     )
     root = np.array([[2.0, 0.0], [0.5, 1.0]])
     units = UnitScores(np.asarray(total), summed_sd=total_sd)
@@ -264,7 +264,7 @@ def stepped_equations(total, total_sd):
 def test_the_step_is_by_the_score_of_all_weights():
     from dpmodels.postprocess.normal_equations import least_squares
 
-    total = np.array([30.0, -20.0])
+    total = np.array([9.0, -6.0])
     first, second, root = stepped_equations(total, 1.0)
     moved = least_squares(second) - least_squares(first)
     assert moved == pytest.approx(np.linalg.solve(first.gram, root @ total), abs=1e-12)
@@ -281,6 +281,17 @@ def test_noise_of_the_moments_is_not_in_the_score_at_the_first_estimate():
     assert second.pull == pytest.approx(9.0 * root @ root.T)
     away = second.noise_in_score(theta + np.array([1.0, 0.0]))
     assert away == pytest.approx(4.0 * np.eye(2), abs=1e-9)
+
+
+def test_nothing_is_identified_by_a_step_where_noise_hides_the_terms():
+    """Planted: a first estimate that is far away, from which a clipped score does not lead back."""
+    from dpmodels.inference.least_squares import LeastSquares
+
+    for noise, is_identified in ((0.5, True), (60.0, False)):
+        _, second, _ = stepped_equations(np.zeros(2), 3.0, noise)
+        assert (LeastSquares(second).identifies(np.eye(2)) == is_identified).all()
+    _, second, _ = stepped_equations(np.array([1.0, 60.0]), 3.0, 0.5)
+    assert not LeastSquares(second).identifies(np.eye(2)).any()
 
 
 def test_a_rotation_leaves_regressors_without_the_last_column():
