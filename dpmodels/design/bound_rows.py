@@ -6,10 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Self, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dpmodels.codebook import Codebook
 from dpmodels.design.checksum import Checksum, Readings
 from dpmodels.design.rows import Rows, Terms, rows_of
-from dpmodels.design.sampled_rows import SampledPlaces, UnitMarks
+from dpmodels.design.sampled_rows import SampledPlaces
 from dpmodels.frames.dask_rows import DaskRows
 from dpmodels.noise import Entropy
 from dpmodels.typing import Integers
@@ -65,9 +68,9 @@ class BoundRows(ABC):
         """The survey design of the rows; None without one."""
         return self._rows.terms.sampled
 
-    def unit_marks(self) -> UnitMarks:
-        """Return which units of a survey design are capped, and their strata, by number."""
-        return self._rows.unit_marks()
+    def unit_strata(self) -> NDArray[np.intp]:
+        """Return the stratum of each unit of a survey design by number, -1 without one."""
+        return self._rows.unit_strata()
 
     def unit_weights(self) -> Iterator[Integers]:
         """Yield the total weights of units of a survey design, each once."""

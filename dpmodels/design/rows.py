@@ -19,11 +19,10 @@ from dpmodels.design.parts import KeptParts, Part
 from dpmodels.design.sampled_rows import (
     SLOTS,
     SampledPlaces,
-    UnitMarks,
     UnitTotals,
     numbered,
     sampled_parts,
-    unit_marks,
+    unit_strata,
     unit_totals,
     weighted_parts,
 )
@@ -226,10 +225,11 @@ class Rows:
         sampled = replace(self.terms.sampled, cap=cap, factors=factors)
         terms = replace(self.terms, sampled=sampled)
         capped = Rows(self._source, terms, self._secret)
-        capped._persons, capped._totals = self._persons, self._totals
+        capped._persons = self._persons
         if self._totals is not None:
             assert terms.sampled is not None
-            self._totals.settle(capped._weighted(), terms.sampled)
+            capped._totals = UnitTotals(self._totals.totals)
+            capped._totals.settle(capped._weighted(), terms.sampled)
         return capped
 
     def unit_weights(self) -> Iterator[Integers]:
@@ -242,10 +242,10 @@ class Rows:
             self._totals = unit_totals(self._weighted(), self._known().number)
         yield self._totals.totals
 
-    def unit_marks(self) -> UnitMarks:
-        """Return which units of a survey design are capped, and their strata."""
+    def unit_strata(self) -> NDArray[np.intp]:
+        """Return the strata of the units of a survey design."""
         assert self.terms.sampled is not None
-        return unit_marks(self._weighted(), self.terms.sampled)
+        return unit_strata(self._weighted(), self.terms.sampled)
 
     def _weighted(self) -> Iterator[tuple[Part, Integers]]:
         """Read rows of a survey design once, with their units and weights."""

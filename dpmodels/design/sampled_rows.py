@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,31 +48,20 @@ class SampledPlaces:
         return np.asarray(weights * (SLOTS / np.maximum(totals, cap)))
 
 
-class UnitMarks(NamedTuple):
-    """Of each unit, by number: whether its weight is above the cap, and its stratum or -1."""
-
-    capped: NDArray[np.bool_]
-    strata: NDArray[np.intp]
-
-
-def unit_marks(parts: Iterator[tuple[Part, Integers]], sampled: SampledPlaces) -> UnitMarks:
-    """Mark numbered units; rows outside a subset say of which stratum their unit is."""
-    totals, largest = np.zeros(0, dtype=np.int64), np.iinfo(np.intp).max
-    strata, n_units = np.zeros(0, dtype=np.intp), 0
-    for part, weights in parts:
+def unit_strata(parts: Iterator[tuple[Part, Integers]], sampled: SampledPlaces) -> NDArray[np.intp]:
+    """Return the stratum of each numbered unit, or -1; rows outside a subset have one too."""
+    largest, n_units = np.iinfo(np.intp).max, 0
+    strata = np.zeros(0, dtype=np.intp)
+    for part, _ in parts:
         assert part.persons is not None
         n_units = max(n_units, int(part.persons.max(initial=-1)) + 1)
-        room = max(n_units, 2 * len(totals)) - len(totals) if n_units > len(totals) else 0
-        totals = np.pad(totals, (0, room))
+        room = max(n_units, 2 * len(strata)) - len(strata) if n_units > len(strata) else 0
         strata = np.pad(strata, (0, room), constant_values=largest)
-        np.add.at(totals, part.persons, weights)
         stratum = sampled.sampling.stratum(part.columns, part.rows)
         counted = sampled.sampling.weights(part.columns, part.rows) > 0
         np.minimum.at(strata, part.persons[counted], stratum[counted])
-    cap = np.inf if sampled.cap is None else sampled.cap / sampled.sampling.upper * STEPS
-    # Half a step is what rounding adds to a weight that is the cap.
-    totals, strata = totals[:n_units], strata[:n_units]
-    return UnitMarks(totals > cap + 0.5, np.where(strata < largest, strata, -1))
+    strata = strata[:n_units]
+    return np.where(strata < largest, strata, -1)
 
 
 class UnitTotals:

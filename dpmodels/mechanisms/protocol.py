@@ -315,12 +315,13 @@ class CountFacts:
     shape: tuple[int, ...] = ()
     # Of sampled units: tables to which they add a little more, how many of the tables have products
     # of shares beside them, whether weights are capped, the noise of a wanted sum over that of a
-    # part, and what it moves by for a unit of weight.
+    # part, what it moves by for a unit of weight, and whether totals are wanted, not means alone.
     side_tables: int = 0
     products: int = 0
     capped: bool = True
     numerator: float = 1.0
     moved: float = 1.0
+    totals: bool = False
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,10 @@ Sensitivity
     they are held: a person adds one such square however many its rows are, and neighbours in a
     person are as far apart as those in a row. Events are in units of a row, of which a person has
     k: the noise is 1/k of what the event says of a row, so that its multiplier for a person, 1/k of
-    that for a row, is that of this noise. With marks beside the score of a unit of a survey design
-    the square is ``1 + Σ mark²`` long (docs/theory.md, Theorem 80).
+    that for a row, is that of this noise.
 Noise
     Independent discrete Gaussians, of variance s² on the diagonal and s²/2 off it, or discrete
-    Laplace noise of one scale, of a twentieth of the budget; of a fifth under a survey design.
+    Laplace noise of one scale, of a twentieth of the budget.
 Numerics
     exact: integer statistic, integer noise of exact law; of the moments as their mechanism's.
 Source
@@ -71,7 +70,7 @@ from dpmodels.privacy import (
     LaplaceEvent,
     PureDP,
 )
-from dpmodels.released import Ball, Meat, MechanismInfo, MomentsRelease, UnitScores
+from dpmodels.released import Ball, Meat, MechanismInfo, MomentsRelease
 from dpmodels.statistics import Passes, Statistic
 from dpmodels.statistics.passes import Score, person_score_squares, score_squares
 from dpmodels.statistics.statistic import measured_as
@@ -80,7 +79,7 @@ from dpmodels.typing import Floats
 # Choices: the least and the most that the noise of the squares makes up of a variance, and the
 # square of the longest score in units of the mean one. Of Laplace noise there is so much more that
 # a smaller part would cut more than it saves; sums of rows have fewer that are very long.
-LEAST, LONGER = 0.03, {"HC": 200.0, "cluster": 100.0, "design": 50.0}
+LEAST, LONGER = 0.03, {"HC": 200.0, "cluster": 100.0}
 MOST = {GAUSSIAN: 0.1, LAPLACE: 0.3}
 # Of the largest eigenvalue of Ω: less cannot be distinguished from 0.
 _RESOLVED = 1e-13
@@ -109,9 +108,6 @@ class RobustCovariance:
         Public facts about products of columns, which the equations satisfy.
     vcov : {"HC", "cluster"}
         Squares of the scores of rows, White's; or of persons, Liang's and Zeger's.
-    marks : tuple of float
-        Of a survey design: lengths of what stands before the score of a unit above the cap, and of
-        each unit for its stratum, in units of the longest score.
     share : float
         The part of the budget that buys the squares of the scores.
 
@@ -126,7 +122,6 @@ class RobustCovariance:
     layout: Layout | None = field(default=None, repr=False, compare=False)
     share: float = 0.05
     vcov: str = "HC"
-    marks: tuple[float, ...] = ()
 
     passes: ClassVar[str] = "many"
 
@@ -145,12 +140,10 @@ class RobustCovariance:
         base_plan = self.base.plan(facts, rest)
         size, replaced = self._parameters(facts), facts.adjacency.n_public
         multiplier = event.multiplier / self._places(facts)
-        square = 1 + math.fsum(mark**2 for mark in self.marks)
         if isinstance(event, LaplaceEvent):
-            absolute = math.sqrt(size) + math.fsum(self.marks)
-            scale = multiplier * (absolute**2 + square) / 2 * (1 + replaced) * ROUND_UP
+            scale = multiplier * (size + 1) / 2 * (1 + replaced) * ROUND_UP
         else:
-            scale = multiplier * square * math.sqrt(1 + replaced) * ROUND_UP
+            scale = multiplier * math.sqrt(1 + replaced) * ROUND_UP
         _lattice(size, scale, event)
         events, scales = (*base_plan.events, event), {**base_plan.scales, SQUARES: scale}
         return replace(base_plan, guarantee=guarantee, events=events, scales=scales)
@@ -197,58 +190,57 @@ class RobustCovariance:
         # Off the diagonal Laplace noise is no quieter: along a direction it is at most √2 of that.
         widest = law.sd * (math.sqrt(2) if law is LAPLACE else 1.0)
         clipped, transform = _clipped_passes(passes, release.ball)
-        equations, theta = self._solved(release, passes.scaling)
-        noise, sampling = _covariances(equations, theta)
-        sampling = sampling * places**ALIKE
-        values, axes = np.linalg.eigh(noise + sampling)
-        lengths = np.sqrt(np.maximum(values, max(_RESOLVED * values[-1], 1e-300)))
+        equations, theta = solved(release, passes.scaling, self.layout, intercept=self.intercept)
+        axes, lengths, sampled = whitening(equations, theta, places)
         units = np.full(len(transform) + 1, _radius(release, passes.scaling))
         units[0] = 1.0
         regressors = ((axes / lengths).T @ equations.regressors.T) * units
         score = Score(regressors, equations.residual(theta) * units, transform)
-        sampled = float(np.einsum("ij,ik,kj->", axes / lengths, sampling, axes / lengths))
-        max_part = MOST[law] * (1 + sampled / len(values))
+        max_part = MOST[law] * (1 + sampled / len(lengths))
         mean = sampled / max(float(equations.moments[0, 0]) / places, 1.0)
-        longer = LONGER["design" if self.marks else self.vcov]
-        part = min(max(longer * mean * widest * scale, LEAST), max_part)
+        part = min(max(LONGER[self.vcov] * mean * widest * scale, LEAST), max_part)
         longest = min(math.sqrt(part / (widest * scale)), places * _farthest(score))
-        if self.marks:
-            # At a huge budget the lattice is the error: no score is as long as all rows alike.
-            longest = min(longest, 2 * math.sqrt(len(values) * places ** (1 - ALIKE)))
-        finer = _lattice(len(values), scale, event)
+        finer = _lattice(len(lengths), scale, event)
         scaled_score = score._replace(regressors=regressors * (places / longest))
         if self.vcov == "HC":
             statistic = clipped.measured(score_squares, scaled_score, finer)
         else:
-            options = (finer, places, self.marks) if self.marks else (finer, places)
-            statistic = clipped.measured(person_score_squares, scaled_score, *options)
+            statistic = clipped.measured(person_score_squares, scaled_score, finer, places)
         exact, _ = statistic.cross()
         steps = max(scale * finer.radius**2, SMALLEST_SCALE)
         off = steps if law is LAPLACE else steps / math.sqrt(2)
         unit = (longest / finer.steps) ** 2
-        noisy, marks = noised_symmetric(exact, steps, off, entropy, law), len(exact) - len(values)
+        squares = noised_symmetric(exact, steps, off, entropy, law) * unit
         person = plan.facts.adjacency.person if self.vcov == "cluster" else None
-        squares, noise_sd = noisy[marks:, marks:] * unit, widest * steps * unit
-        scores, mark_sizes = None, [math.floor(mark * finer.radius) for mark in self.marks]
-        if marks:
-            sizes = [longest / finer.steps / size for size in mark_sizes]
-            scores = UnitScores(noisy[0, marks:] * sizes[0], law.sd * off * sizes[0])
-        if scores is not None and marks > 1:
-            by_stratum = noisy[1:marks, marks:] * sizes[1]
-            scores = replace(scores, by_stratum=by_stratum, by_stratum_sd=law.sd * off * sizes[1])
-        return Meat(squares, axes * lengths, noise_sd, longest**2, self.share, person, scores)
+        noise_sd = widest * steps * unit
+        return Meat(squares, axes * lengths, noise_sd, longest**2, self.share, person)
 
-    def _solved(self, release: MomentsRelease, public: Scaling) -> tuple[NormalEquations, Floats]:
-        """Return the equations as released, and the estimate that a result shows."""
-        ball, row_norm = release.ball, _radius(release, public)
-        centre = public.centre if ball is None else ball.centre
-        equations = released_equations(
-            release,
-            row_norm=row_norm,
-            shift=None if self.intercept else centre / public.scale,
-            layout=self.layout,
-        )
-        return equations, estimate(equations, release, row_norm)
+
+def solved(
+    release: MomentsRelease, public: Scaling, layout: Layout | None, *, intercept: bool
+) -> tuple[NormalEquations, Floats]:
+    """Return the equations as released, and the estimate that a result shows."""
+    ball, row_norm = release.ball, _radius(release, public)
+    centre = public.centre if ball is None else ball.centre
+    equations = released_equations(
+        release,
+        row_norm=row_norm,
+        shift=None if intercept else centre / public.scale,
+        layout=layout,
+    )
+    return equations, estimate(equations, release, row_norm)
+
+
+def whitening(
+    equations: NormalEquations, theta: Floats, places: int
+) -> tuple[Floats, Floats, float]:
+    """Return axes and lengths of a root of Ω, and the trace of sampling in its units."""
+    noise, sampling = _covariances(equations, theta)
+    sampling = sampling * places**ALIKE
+    values, axes = np.linalg.eigh(noise + sampling)
+    lengths = np.sqrt(np.maximum(values, max(_RESOLVED * values[-1], 1e-300)))
+    sampled = float(np.einsum("ij,ik,kj->", axes / lengths, sampling, axes / lengths))
+    return axes, lengths, sampled
 
 
 def _radius(release: MomentsRelease, public: Scaling) -> float:

@@ -45,10 +45,11 @@ from dpmodels.mechanisms.add_noise import (
     noised_rows,
 )
 from dpmodels.mechanisms.protocol import PlanOfStrategy
+from dpmodels.mechanisms.weighted_scores import WeightedScores
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.ranges import CellNoise
+from dpmodels.postprocess.weight_caps import are_detected, caps_of_scores, stratum_factors
 from dpmodels.postprocess.weight_caps import best_cap as least_error
-from dpmodels.postprocess.weight_caps import excess_beyond, stratum_factors
 from dpmodels.privacy import (
     ZCDP,
     GaussianEvent,
@@ -57,7 +58,7 @@ from dpmodels.privacy import (
     PureDP,
 )
 from dpmodels.privacy.events import all_gaussian
-from dpmodels.released import MechanismInfo, UnitCap
+from dpmodels.released import MechanismInfo, ScoreCap, UnitCap
 from dpmodels.statistics.statistic import Statistic, measured_as
 from dpmodels.statistics.unit_weights import UnitWeights
 from dpmodels.typing import Floats
@@ -66,12 +67,9 @@ UNITS: Final = "units by weight"
 # Choices: of the budget, for the numbers of units; noise sds below which a cell counts as empty;
 # by how many units of noise a fit moves where a unit of weight is cut off.
 CAP_SHARE, CLEAR_SDS, MOVED = 0.03, 2.5, 0.1
-# Where the effect of the cap is put back, choices: lengths of marks beside a score, the part of the
-# budget that buys squares of scores, the noise of a sum of scores over that of weights, the error
-# of what is put back for a unit of weight that is cut off, and the noise of it in units of that of
-# the scores.
-MARKS, SQUARES_SHARE = (0.7, 0.25), 0.2
-NOISE_OF_SCORE, MOVED_BACK, NOISE_OF_CAPPED = 4.0, 0.08, 1.2
+# Where a step by scores of all weights follows, choices: the noise of a sum of scores over that of
+# weights, and the error of the step for a unit of weight that is cut off before it.
+NOISE_OF_SCORE, MOVED_BACK = 4.0, 0.08
 
 
 @dataclass(frozen=True)
@@ -112,22 +110,38 @@ class Sampled:
         law = LAPLACE if isinstance(plan.events[-1], LaplaceEvent) else GAUSSIAN
         ends = cap_grid(self.sampling, in_units=self.sampling.design.psu is not None)
         counts, scale = noised_rows(units.by_weight(ends), plan.scales[UNITS], entropy, law)
-        noise_sd, price = law.sd * scale, _noise(base_plan)
-        cap = best_cap(ends, counts, noise_sd, price)
-        if getattr(self.base, "marks", ()):
-            noise = CellNoise("laplace" if law is LAPLACE else "gaussian", noise_sd)
-            cap = _cap_put_back(ends, counts, noise, price, plan.facts.columns)
-            if self._by_stratum:
-                cap = self._with_strata(cap, units, plan, entropy, law)
+        noise = CellNoise("laplace" if law is LAPLACE else "gaussian", law.sd * scale)
+        cap = self._cap(ends, counts, noise, _noise(base_plan), plan.facts.columns)
+        if self._by_stratum:
+            cap = self._with_strata(cap, units, plan, entropy, law)
         cap = replace(cap, population=self.sampling.design.population.get("", math.nan))
-        factors = () if cap.excess is None else cap.excess.factors
-        capped = self.base.measure(units.capped(cap.cap, factors), base_plan)
+        capped = self.base.measure(units.capped(cap.cap), base_plan)
         release = self.base.release(capped, base_plan, entropy)
+        if isinstance(self.base, WeightedScores):
+            assert cap.scores is not None
+            all_weights = units.capped(cap.scores.cap, cap.scores.factors)
+            measured = self.base.measure(all_weights, base_plan)
+            release = self.base.step(measured, release, cap, base_plan, entropy)
         return replace(release, guarantee=plan.guarantee, events=plan.events, units=cap)
 
     @property
     def _by_stratum(self) -> bool:
-        return len(getattr(self.base, "marks", ())) > 1
+        return isinstance(self.base, WeightedScores) and self.base.levels > 0
+
+    def _cap(
+        self, ends: Floats, counts: Floats, noise: CellNoise, price: float, columns: int
+    ) -> UnitCap:
+        """Return the cap that follows from numbers of units; without any the public one."""
+        takes_step, edges = isinstance(self.base, WeightedScores), np.append(ends[0] / 2, ends)
+        if not are_detected(edges, counts, noise):
+            public = float(ends[np.searchsorted(ends, self.sampling.upper * (1 - 1e-9))])
+            scores = ScoreCap(public) if takes_step else None
+            return UnitCap(public, 0.0, math.nan, scores=scores)
+        if not takes_step:
+            return best_cap(ends, counts, noise.sd, price)
+        of_score = price * NOISE_OF_SCORE * (2 + math.sqrt(columns))
+        cap = least_error(edges, counts, noise, of_score, MOVED_BACK, 0.0)
+        return caps_of_scores(edges, counts, noise, cap)
 
     def _with_strata(
         self, cap: UnitCap, units: UnitWeights, plan: PlanOfStrategy, entropy: Entropy, law: Law
@@ -135,7 +149,7 @@ class Sampled:
         """Release the numbers of units by stratum; without effect where noise hides one."""
         strata = self.sampling.strata
         assert strata is not None
-        assert cap.excess is not None
+        assert cap.scores is not None
         levels = [str(level) for level in strata.levels]
         exact = units.by_stratum(len(levels))
         noisy, scale = noised_rows(exact, plan.scales[UNITS], entropy, law)
@@ -145,8 +159,8 @@ class Sampled:
         factors = stratum_factors(counts, law.sd * scale, sizes, population.get("", math.inf))
         if not factors:
             return cap
-        excess = replace(cap.excess, strata=tuple(counts.tolist()), factors=factors)
-        return replace(cap, excess=excess)
+        scores = replace(cap.scores, strata=tuple(counts.tolist()), factors=factors)
+        return replace(cap, scores=scores)
 
     def _divided(
         self, facts: object, guarantee: Guarantee
@@ -165,25 +179,13 @@ class Sampled:
         return divided_gaussian(guarantee, CAP_SHARE)
 
 
-def marks_of(sampling: Sampling | None, *, is_domain: bool) -> tuple[float, ...]:
-    """Return what squares of scores are bought with: marks of capped units, and of strata.
+def strata_used(sampling: Sampling, *, is_domain: bool) -> int:
+    """Return how many strata sums of scores are released of.
 
     Of a domain sampling units without a row in it are not read, and so not counted in their strata.
     """
-    if sampling is None:
-        return ()
     misses_units = is_domain and sampling.design.psu is not None
-    return MARKS if sampling.strata is not None and not misses_units else MARKS[:1]
-
-
-def _cap_put_back(
-    ends: Floats, counts: Floats, noise: CellNoise, price: float, columns: int
-) -> UnitCap:
-    """Return the cap with the least error where what it cuts off is estimated and put back."""
-    edges = np.append(ends[0] / 2, ends)
-    of_score = price * NOISE_OF_SCORE * (2 + math.sqrt(columns))
-    cap = least_error(edges, counts, noise, of_score, MOVED_BACK, NOISE_OF_CAPPED)
-    return excess_beyond(edges, counts, noise, cap)
+    return 0 if sampling.strata is None or misses_units else len(sampling.strata.levels)
 
 
 def of_design(base: object, sampling: Sampling | None) -> Any:

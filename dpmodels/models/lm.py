@@ -24,8 +24,9 @@ from dpmodels.mechanisms.lumped import Lumped, Recoded
 from dpmodels.mechanisms.protocol import PlanOfStrategy, Registered
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments, Scores
 from dpmodels.mechanisms.robust_covariance import NOBODY, RobustCovariance
-from dpmodels.mechanisms.sampled_rows import SQUARES_SHARE, marks_of, of_design
+from dpmodels.mechanisms.sampled_rows import Sampled, strata_used
 from dpmodels.mechanisms.user_supplied import UserSupplied
+from dpmodels.mechanisms.weighted_scores import WeightedScores
 from dpmodels.models.predicted_laws import (
     Prediction,
     assumed_variances,
@@ -130,9 +131,10 @@ def dp_lm(
     Under a survey design, ``design=dp.design(weights="w", ...)``, rows count by their sampling
     weights, and standard errors are those of R's ``svyglm``: scores summed by sampling unit, within
     strata where noise does not hide them, and the part of a finite population that was not sampled.
-    Weights of a unit are capped where a noisy histogram of them, for 3 % of the budget, predicts
-    the least error; what that moves is estimated, put back, and in all intervals, see
-    ``fit.design``. It takes neither ``vcov=`` nor ``lump=``.
+    A first fit has weights capped where a noisy histogram of them, for 3 % of the budget, predicts
+    the least error; one step by the scores of units, for half of the budget, leads to all weights,
+    see ``fit.design``. Scores are clipped to a length that is found, which intervals allow
+    for. It takes neither ``vcov=`` nor ``lump=``.
 
     ``"auto"`` is ``"scores"`` for a Gaussian guarantee and rows that can be read
     again, without ``row_norm``, unless ``"moments"`` is predicted to have less noise
@@ -260,11 +262,11 @@ def _way(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
         if kind == "HC" and isinstance(strategy, Ellipsoid):
             strategy = replace(strategy, alike=max(strategy.alike, UNEVEN))
         terms = layout(call, weights)
-        robust = RobustCovariance(strategy, equation.intercept, terms, vcov=kind)
-        marks = marks_of(sampling, is_domain=request.subset is not None)
-        if marks:
-            robust = replace(robust, share=SQUARES_SHARE, marks=marks)
-        return of_design(robust, sampling), reason
+        if sampling is None:
+            return RobustCovariance(strategy, equation.intercept, terms, vcov=kind), reason
+        levels = strata_used(sampling, is_domain=request.subset is not None)
+        scores = WeightedScores(strategy, equation.intercept, terms, levels)
+        return Sampled(scores, sampling), reason
 
     return VerbSpec(
         request,

@@ -66,6 +66,7 @@ def sampled_spec(
         products=sum(not table.degree for table in tables),
         capped=sampling.lower < sampling.upper or psu is not None,
         **_cap_price(tables, total=total),
+        totals=total or not all(table.degree for table in tables),
     )
     return VerbSpec(
         request,

@@ -36,6 +36,8 @@ HEAVIER_BY = 0.2
 # Rows beyond the innermost of three distances over those beyond the threshold, most and least:
 # choices.
 INNER, LEAST_INNER = 4.0, 1.5
+# The error of a mean of values at the middles of their cells, in widths of the first: a choice.
+WITHIN_CELLS = 0.25
 # Rows beyond the threshold, in noise sds of a cell: a choice.
 TELLING = 10.0
 
@@ -76,7 +78,12 @@ class Excess(NamedTuple):
 
 
 def excess_above(edges: Floats, counts: Floats, noise: CellNoise, end: float) -> Excess:
-    """Estimate the sum of what values exceed a threshold by, and their mean with its error."""
+    """Estimate the sum of what values exceed a threshold by, and their mean with its error.
+
+    The mean is that of the laws and that of the cells above the threshold, by their errors. The
+    laws have the error by which they differ from the cells too, beyond the noise of these, and what
+    they would have beyond the last edge, which noise may hide.
+    """
     if end >= edges[-1]:
         return Excess(0.0, 0.0, 0.0, 0.0)
     tail = _tail(edges, counts, noise, end)
@@ -85,7 +92,8 @@ def excess_above(edges: Floats, counts: Floats, noise: CellNoise, end: float) ->
     means = np.broadcast_to(tail.first / above, weights.shape)
     mean = float((weights * means).sum())
     square = float((weights * (tail.second / above)).sum())
-    mean_sd = math.sqrt(float((weights * (means - mean) ** 2).sum()))
+    variance = float((weights * ((means - mean) ** 2 + (tail.hidden / above) ** 2)).sum())
+    mean, mean_sd = _with_cells(mean, variance, edges, counts, noise, end)
     total = float((weights * (tail.numbers[:, None] * tail.first)).sum())
     return Excess(total, mean, mean_sd, max(square, 0.0))
 
@@ -112,6 +120,21 @@ def excess_beyond(edges: Floats, counts: Floats, noise: CellNoise, end: float) -
     return Beyond(total, sd, max(distance, float(edges[edges > end][0]) - end))
 
 
+def _with_cells(
+    mean: float, variance: float, edges: Floats, counts: Floats, noise: CellNoise, end: float
+) -> tuple[float, float]:
+    """Return a mean excess and its error, from that of laws and from numbers by cell."""
+    above = edges[:-1] >= end * (1 - 1e-9)
+    distances, n_above = (edges[:-1] + edges[1:])[above] / 2 - end, float(counts[above].sum())
+    n_above = max(n_above, noise.sd)
+    by_cell = float(counts[above] @ distances) / n_above
+    cell_sd = noise.sd * float(np.linalg.norm(distances - by_cell)) / n_above
+    variance += max((by_cell - mean) ** 2 - cell_sd**2, 0.0)
+    part = cell_sd**2 / max(variance + cell_sd**2, 1e-300)
+    within = WITHIN_CELLS * float(np.diff(edges)[above][0])
+    return part * mean + (1 - part) * by_cell, math.hypot(math.sqrt(variance * part), within)
+
+
 class _Tail(NamedTuple):
     """Numbers of rows beyond the threshold, shape (n,), and moments and weights of laws."""
 
@@ -119,6 +142,7 @@ class _Tail(NamedTuple):
     above: Floats
     first: Floats
     second: Floats
+    hidden: Floats
     weights: Floats
 
 
@@ -197,7 +221,7 @@ def _tail(
     first = firsts[:, 0] - firsts[:, 1]
     second = seconds[:, 0] - seconds[:, 1] - 2 * length * firsts[:, 1]
     above = factor(ends)[:, 0] ** (-1 / s[:, 0])
-    return _Tail(numbers, above, first, second, weights)
+    return _Tail(numbers, above, first, second, firsts[:, 1], weights)
 
 
 def _quantile(values: Floats, weights: Floats, prob: float = QUANTILE) -> float:

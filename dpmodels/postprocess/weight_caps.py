@@ -6,14 +6,16 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.postprocess.strata import DETECTED, unit_factors
-from dpmodels.postprocess.tails import excess_above
-from dpmodels.released import CapExcess, UnitCap
+from dpmodels.postprocess.tails import Excess, excess_above
+from dpmodels.released import ScoreCap, UnitCap
 from dpmodels.typing import Floats
 
+Whole = NDArray[np.intp]
 # Cells per octave of weights, and of totals of units, which vary less: choices.
 PER_OCTAVE, OF_TOTALS = 4, 8
 # Noise sds from which cells are occupied, and how many times as large weights may be as those that
@@ -21,6 +23,8 @@ PER_OCTAVE, OF_TOTALS = 4, 8
 CLEAR, BEYOND = 3.0, 4.0
 # Expected number of cells that are taken for occupied by noise alone: a choice.
 FALSE_ALARMS = 0.001
+# The part of what is cut off scores that has one direction: a choice.
+ALIGNED = 0.5
 
 
 class WeightCap(NamedTuple):
@@ -52,6 +56,24 @@ def best_cap(
     is fitted may fall too fast.
     """
     edges, counts = _occupied(edges, counts, noise)
+    best, excesses = _least_error(edges, counts, noise, price, moved, side)
+    return WeightCap(float(edges[best + 1]), *excesses[best][1:])
+
+
+def public_cap(bound: float, largest: float) -> WeightCap:
+    """Return the cap where noise hides all units: a public bound.
+
+    Units are taken to have up to :data:`BEYOND` times it, or up to their `largest` weight, and any
+    weight up to there to be as likely.
+    """
+    length = (min(largest / bound, BEYOND) - 1) * bound
+    return WeightCap(bound, length / 2, length / math.sqrt(12), length**2 / 3)
+
+
+def _least_error(
+    edges: Floats, counts: Floats, noise: CellNoise, price: float, moved: float, side: float = 0.0
+) -> tuple[int, list[Excess]]:
+    """Return the cell with the best upper end, and what exceeds the end of each."""
     beyond = np.maximum(np.sqrt(edges[1:] * edges[:-1]) - edges[1:, None], 0.0)
     least = beyond @ counts - 2 * noise.sd * np.linalg.norm(beyond, axis=1)
     excesses = [excess_above(edges, counts, noise, float(cap)) for cap in edges[1:]]
@@ -59,31 +81,37 @@ def best_cap(
         math.hypot(price * cap, max(moved * max(excess.total, low), side * price * excess.mean))
         for cap, excess, low in zip(edges[1:].tolist(), excesses, least.tolist(), strict=True)
     ]
-    best = int(np.argmin(errors))
-    return WeightCap(float(edges[best + 1]), *excesses[best][1:])
+    return int(np.argmin(errors)), excesses
 
 
-def excess_beyond(edges: Floats, counts: Floats, noise: CellNoise, cap: WeightCap) -> UnitCap:
-    """Return a cap with the fraction of weight and of squared weights that are beyond it."""
+def longest_score(
+    limits: Floats, counts: Floats, noise: CellNoise, price: float
+) -> tuple[float, float]:
+    """Return a length to which scores are clipped, and the sum of what that cuts off.
+
+    `counts` are numbers of units by length, in cells that end at `limits`, and `price` is the noise
+    of the sum for a length of 1. :data:`ALIGNED` of what is cut off is taken to have one direction.
+    """
+    edges, counts = _occupied(np.append(limits[0] / 2, limits), counts, noise)
+    best, excesses = _least_error(edges, counts, noise, price, ALIGNED)
+    return float(edges[best + 1]), excesses[best].total
+
+
+def caps_of_scores(edges: Floats, counts: Floats, noise: CellNoise, cap: WeightCap) -> UnitCap:
+    """Return a cap with the fraction of weight beyond it, and the cap of sums of scores.
+
+    That is the largest weight that may be expected.
+    """
     edges, counts = _occupied(edges, counts, noise)
-    middles = np.sqrt(edges[1:] * edges[:-1])
+    scores, middles = ScoreCap(float(edges[-1])), np.sqrt(edges[1:] * edges[:-1])
     detected = np.where(counts > CLEAR * noise.sd, counts, 0.0)
-    total, capped = float(detected @ middles), np.minimum(middles, cap.cap)
-    if total <= 0:
-        return UnitCap(cap.cap, 0.0, math.nan, excess=CapExcess(0.0, 0.0, 0.0, 0.0))
     # Of all units whose cells are beyond: noise adds up, with the sign that it has.
     above = edges[:-1] >= cap.cap * (1 - 1e-9)
     n_above, n_sd = max(float(counts[above].sum()), 0.0), noise.sd * math.sqrt(above.sum())
-    mean, mean_sd, square = (
-        cap.mean_excess / cap.cap,
-        cap.mean_excess_sd / cap.cap,
-        cap.square_excess / cap.cap**2,
-    )
-    weight = float(detected @ capped) + n_above * cap.mean_excess
-    beyond = n_above * cap.mean_excess / weight
-    beyond_sd = math.hypot(n_sd * cap.mean_excess, n_above * cap.mean_excess_sd) / weight
-    squares = min(n_above * cap.cap**2 / float(detected @ capped**2), 1.0)
-    return UnitCap(cap.cap, beyond, beyond_sd, excess=CapExcess(mean, mean_sd, square, squares))
+    excess = n_above * cap.mean_excess
+    weight = max(float(detected @ np.minimum(middles, cap.cap)) + excess, noise.sd * cap.cap)
+    sd = math.hypot(n_sd * cap.mean_excess, n_above * cap.mean_excess_sd) / weight
+    return UnitCap(cap.cap, excess / weight, sd, scores=scores)
 
 
 def stratum_factors(
@@ -101,8 +129,13 @@ def stratum_factors(
     return tuple(unit_factors(counts, sampled).tolist())
 
 
-def _occupied(edges: Floats, counts: Floats, noise: CellNoise) -> tuple[Floats, Floats]:
-    """Leave out cells far above those in which units are detected.
+def are_detected(edges: Floats, counts: Floats, noise: CellNoise) -> bool:
+    """Return whether noise does not hide all units."""
+    return bool(_detected(edges, counts, noise)[0].size)
+
+
+def _detected(edges: Floats, counts: Floats, noise: CellNoise) -> tuple[Whole, Whole]:
+    """Return cells from which on units are detected, and the end of the cells added up for each.
 
     By sums of the cells from an edge to :data:`BEYOND` times that: the noise of all cells above an
     edge would hide units, or be mistaken for some, where there are many.
@@ -110,7 +143,12 @@ def _occupied(edges: Floats, counts: Floats, noise: CellNoise) -> tuple[Floats, 
     sums, at = np.append(0.0, np.cumsum(counts)), np.arange(len(counts))
     ends = np.searchsorted(edges, BEYOND * edges[:-1] * (1 - 1e-9)).clip(at + 1, len(counts))
     threshold = ndtri(1 - FALSE_ALARMS / len(counts)) * noise.sd * np.sqrt(ends - at)
-    detected = np.flatnonzero(sums[ends] - sums[at] > threshold)
+    return np.flatnonzero(sums[ends] - sums[at] > threshold), ends
+
+
+def _occupied(edges: Floats, counts: Floats, noise: CellNoise) -> tuple[Floats, Floats]:
+    """Leave out cells far above those in which units are detected, if any are."""
+    detected, ends = _detected(edges, counts, noise)
     if not detected.size:
         return edges, counts
     n_left = int(ends[detected[-1]])

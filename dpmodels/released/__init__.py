@@ -26,10 +26,10 @@ from dpmodels.released.moments import UnitScores as UnitScores
 from dpmodels.released.selection import PValuesRelease as PValuesRelease
 from dpmodels.released.selection import ScreenedRelease as ScreenedRelease
 from dpmodels.released.selection import SelectionRelease as SelectionRelease
-from dpmodels.released.terms import CapExcess as CapExcess
 from dpmodels.released.terms import Clipping as Clipping
 from dpmodels.released.terms import MechanismInfo as MechanismInfo
 from dpmodels.released.terms import Released as Released
+from dpmodels.released.terms import ScoreCap as ScoreCap
 from dpmodels.released.terms import Shared as Shared
 from dpmodels.released.terms import UnitCap as UnitCap
 from dpmodels.released.unions import AnyRelease as AnyRelease

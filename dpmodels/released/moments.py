@@ -81,13 +81,14 @@ class Ball:
 class UnitScores:
     """Noisy sums of the scores of units of a survey design, in the units of :class:`Meat`.
 
-    ``capped`` is that of units above the cap, ``by_stratum`` that of the units of each stratum,
-    None where strata are not used; ``capped_sd`` and ``by_stratum_sd`` are the noise standard
-    deviations of each entry.
+    ``summed`` is that of all units, ``by_stratum`` that of the units of each stratum, None where
+    strata are not used; ``summed_sd`` and ``by_stratum_sd`` are the noise standard deviations of
+    each entry. ``cut`` is the estimated sum of the lengths by which scores were shortened.
     """
 
-    capped: Annotated[Bounded, "parameter"]
-    capped_sd: Amount
+    summed: Annotated[Bounded, "parameter"]
+    summed_sd: Amount
+    cut: Amount = 0.0
     by_stratum: Annotated[Bounded, "stratum", "parameter"] | None = None
     by_stratum_sd: Amount = 0.0
 

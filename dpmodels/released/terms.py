@@ -93,25 +93,16 @@ class Clipping:
 
 
 @dataclass(frozen=True)
-class CapExcess:
-    """By how much the weights of capped units exceed the cap, in caps: mean, error, mean square.
+class ScoreCap:
+    """The cap of the weights of units in sums of their scores, which no weight is likely to exceed.
 
-    ``squares`` is the fraction of the sum of squared capped weights that capped units have.
     ``strata`` are noisy numbers of units by stratum and ``factors`` those by which their squared
     scores were multiplied, both empty where strata are not used.
     """
 
-    mean: Amount
-    mean_sd: Amount
-    square: Amount
-    squares: Amount
+    cap: Amount
     strata: tuple[Quantity, ...] = ()
     factors: tuple[Amount, ...] = ()
-
-    @property
-    def inflation(self) -> float:
-        """The factor of sums of squared scores of capped units, for those of all weights."""
-        return 1 + self.squares * (2 * self.mean + self.square)
 
 
 @dataclass(frozen=True)
@@ -120,16 +111,16 @@ class UnitCap:
 
     ``beyond`` is the estimated fraction of all weight that was cut off, ``beyond_sd`` its noise
     standard deviation; ``population`` is the number of units in the population, nan if it is not
-    declared. ``excess`` is there where what was cut off is put back.
+    declared. ``scores`` is there where a step by scores of all weights follows.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"population", "excess"})
+    later: ClassVar[frozenset[str]] = frozenset({"population", "scores"})
 
     cap: Amount
     beyond: Quantity
     beyond_sd: AmountOrNan
     population: AmountOrNan = math.nan
-    excess: CapExcess | None = None
+    scores: ScoreCap | None = None
 
     def correction(self, n_units: float) -> float:
         """Return the factor of a sum of squares over n sampled units, 1 if n is not public.

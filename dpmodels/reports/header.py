@@ -295,14 +295,14 @@ def sampled_notes(release: AnyRelease) -> tuple[str, ...]:
     unit = "row" if release.adjacency.person is None else "sampling unit"
     cut = f"{100 * cap.beyond:.2g} ± {100 * cap.beyond_sd:.2g} % of the weight"
     if math.isnan(cap.beyond_sd):
-        cut = "an unknown part"
-    excess = cap.excess
+        cut = "the declared bound of a row: noise hides the weights"
+    scores = cap.scores
     strata = "strata do not shorten it"
-    if excess is not None and excess.factors:
+    if scores is not None and scores.factors:
         strata = "within strata, where noise does not hide them"
     errors = Rank.DETAIL(f"std err: linearised, each {unit} drawn with replacement; {strata}.")
-    if excess is not None:
-        return (*Rank.DETAIL("No weights were capped.") * (excess.mean == 0), *errors)
+    if scores is not None and not math.isnan(cap.beyond_sd):
+        return errors
     return (
         *Rank.TARGET(
             f"Weights of a {unit} above {signif(cap.cap, 4)} ({cut}) are capped: results are "

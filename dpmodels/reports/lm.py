@@ -259,19 +259,16 @@ def _lumped(fit: LMResult) -> list[str]:
 
 
 def _capped(fit: LMResult) -> tuple[str, ...]:
-    """Say which part of the weights was capped, and which coefficient that moved the most."""
+    """Say from which weights the estimate starts, and which coefficient the step moved the most."""
     cap = fit.release.units
-    if cap is None or cap.excess is None or cap.excess.mean == 0:
+    if cap is None or cap.scores is None or cap.beyond == 0:
         return ()
-    share, table = f"{100 * cap.beyond:.1f} ± {100 * cap.beyond_sd:.1f} %", fit.design
-    text = f"Weights above {signif(cap.cap, 3)} were capped, by {share} of all weight."
+    table = fit.design
+    text = f"One step from weights capped at {signif(cap.cap, 3)} to all weights moved"
     at = int(np.argmax(np.nan_to_num(table["shift"].abs() / fit.bse)))
     name = shorten(str(table.index[at]), 30)
-    shift, shift_sd = (signif(float(table[part].iloc[at]), 2) for part in ("shift", "shift_sd"))
-    return Rank.TARGET(
-        f"{text} This moved {name} by {shift} ± {shift_sd}, others less: put back, "
-        "and in the errors."
-    )
+    shift, shift_sd = (float(table[part].iloc[at]) for part in ("shift", "shift_sd"))
+    return Rank.TARGET(f"{text} {name} by {signif(-shift, 2)} ± {signif(shift_sd, 2)}.")
 
 
 def _variances(fit: LMResult) -> str:

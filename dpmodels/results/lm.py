@@ -224,10 +224,11 @@ class LMResult(CoefficientModel):
 
     @property
     def design(self) -> pd.DataFrame:
-        """Under a survey design by coefficient what the cap moved it by, with its error.
+        """Under a survey design by coefficient what the step to all weights took off it.
 
-        Columns are ``cap``, the weight above which units were capped, ``shift`` and ``shift_sd``.
-        The shift is taken off the coefficients, and its error is in all intervals.
+        Columns are ``cap``, the weight above which units were capped in the first estimate,
+        ``shift``, how far that is above the one shown, and ``shift_sd``, the error of the latter,
+        which is in all intervals.
 
         Raises
         ------

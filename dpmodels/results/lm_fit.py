@@ -17,7 +17,6 @@ from dpmodels.formula.coding import NONE, cells
 from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.inference.least_squares import WEAK, LeastSquares
 from dpmodels.inference.sandwich import DETECTION_SDS, filling
-from dpmodels.postprocess.capped_scores import lost_score, put_back, squares_of_units
 from dpmodels.postprocess.identities import Identities
 from dpmodels.postprocess.normal_equations import (
     STRONG,
@@ -28,6 +27,7 @@ from dpmodels.postprocess.normal_equations import (
     solved,
 )
 from dpmodels.postprocess.small_samples import Layout
+from dpmodels.postprocess.unit_scores import score_at_first, squares_of_units, stepped
 from dpmodels.released import MomentsRelease
 from dpmodels.results.call import INTERCEPT, MomentsCall
 from dpmodels.typing import Floats
@@ -72,16 +72,16 @@ class LinearFit:
             shift=None if self.model.intercept else call.origin / call.divisor,
             layout=None if release.ball is not None else layout(call, self.model.weights),
         )
-        return put_back(equations, release)
+        return stepped(equations, release, call.row_norm)
 
     @cached_property
     def cap_shift(self) -> tuple[Floats, Floats]:
-        """What the cap of weights had moved the parameters by, and the error of that."""
-        lost, matrix = lost_score(self.release), self.to_units[0]
-        if lost is None:
+        """What the step to all weights took off the parameters, and its error."""
+        step, matrix = score_at_first(self.release), self.to_units[0]
+        if step is None:
             return np.zeros(len(matrix)), np.zeros(len(matrix))
         inverse = matrix @ np.linalg.pinv(self.equations.gram, hermitian=True)
-        return -inverse @ lost[0], np.linalg.norm(inverse @ lost[1], axis=1)
+        return -inverse @ step[0], np.linalg.norm(inverse @ step[1], axis=1)
 
     @cached_property
     def theta(self) -> Floats:

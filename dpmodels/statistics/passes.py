@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import reduce
 from operator import add
@@ -283,27 +282,41 @@ def person_squares(
     vectors: Callable[[Floats], Floats],
     finer: Lattice,
     places: int,
-    amounts: tuple[float, ...] = (),
     *,
     count_public: bool,
 ) -> tuple[Exact, int]:
     """Sum ``v vᵀ`` over persons, v the sum of vectors of its rows over its places.
 
-    `vectors` gives those of a block of rows, shape (``finer.columns``, rows), each a function of
-    released values and that row alone. Returns exact integers and the number of places that the
-    rows take.
+    Returns exact integers and the number of places that the rows take. See
+    :func:`person_totals` for the sums.
 
-    Each vector is rounded to integers, which add in any order, as often as its row takes a place;
-    only the sum is clipped to the unit ball, on the lattice `finer`. So a person adds the square of
+    Only the sum is clipped to the unit ball, on the lattice `finer`. So a person adds the square of
     one integer vector of norm at most ``finer.radius``, a function of its rows and the places that
     they take: persons who are exchanged move the sum as two rows of the unit ball do, whatever the
     number of their rows. Rows without a person add nothing.
-
-    With `amounts` the vector of a unit of a survey design begins with integers for what it is,
-    of norm ``hypot(*amounts)`` times the radius at most (:func:`unit_lines`).
     """
-    totals: Integers = np.zeros((finer.columns, 0), dtype=np.int64)
-    n_rows = 0
+    totals, n_rows = person_totals(
+        design, lattice, vectors, finer.columns, count_public=count_public
+    )
+    return squares_of_totals(totals / (PARTS * places), finer), n_rows
+
+
+def person_totals(
+    design: PrivateDesign,
+    lattice: Lattice,
+    vectors: Callable[[Floats], Floats],
+    size: int,
+    *,
+    count_public: bool,
+) -> tuple[Integers, int]:
+    """Sum vectors of `size` numbers over the places of persons, and count the places.
+
+    `vectors` gives those of a block of rows, shape (size, rows), each a function of released values
+    and that row alone. Each is rounded to integers, which add in any order, as often as its row
+    takes a place. Returns the sums by number of the person, in steps of ``1/PARTS``.
+    """
+    totals: Integers = np.zeros((size, 0), dtype=np.int64)
+    n_rows, n_persons = 0, 0
 
     def integers(block: Floats) -> Integers:
         return _to_integers(vectors(block))
@@ -314,37 +327,31 @@ def person_squares(
         n_rows += int(part.places.sum())
         is_person = part.persons >= 0
         persons = part.persons[is_person]
-        totals = _roomy(totals, int(persons.max(initial=-1)) + 1)
+        n_persons = max(n_persons, int(persons.max(initial=-1)) + 1)
+        totals = _roomy(totals, n_persons)
         for total, line in zip(totals, rounded[:, is_person] * part.places[is_person], strict=True):
             np.add.at(total, persons, line)
-    if not amounts:
-        return _squares(totals, finer, places), n_rows
-    lines, factors = unit_lines(design, finer, amounts)
-    totals = _roomy(totals, len(factors))[:, : len(factors)]
-    return _squares(totals, finer, places, lines, factors), n_rows
+    return totals[:, :n_persons], n_rows
 
 
-def unit_lines(
-    design: PrivateDesign, finer: Lattice, amounts: tuple[float, ...]
-) -> tuple[Integers, Floats]:
-    """Return lines of integers by unit of a survey design, and what its score is multiplied by.
+def squares_of_totals(totals: Floats, finer: Lattice, marks: Integers | None = None) -> Exact:
+    """Sum squares of vectors, each of integers in `marks` and of a total clipped to the ball.
 
-    The first line is ``amounts[0]`` of the radius for units above the cap, those after it
-    ``amounts[1]`` for units of each stratum; 0 for others. A score is multiplied by the root of the
-    released factor of its stratum, over the largest, and the first line is divided by it.
+    `totals`, shape (``finer.columns``, persons), are in units of the ball.
     """
-    marks, sampled = design.unit_marks(), design.sampled
-    assert sampled is not None
-    roots = np.sqrt(np.array(sampled.factors or (1.0,)))
-    roots /= roots.max()
-    factors = roots[marks.strata] if sampled.factors else np.ones(len(marks.capped))
-    lines = [np.floor(marks.capped * (amounts[0] * roots.min() * finer.radius) / factors)]
-    if len(amounts) > 1:
-        assert sampled.sampling.strata is not None
-        levels = np.arange(len(sampled.sampling.strata.levels))
-        size = math.floor(amounts[1] * finer.radius)
-        lines.extend((marks.strata == levels[:, None]) * size)
-    return np.stack(lines).astype(np.int64), factors
+    ones, n_marks = np.ones(finer.columns), 0 if marks is None else len(marks)
+    size = finer.columns + n_marks
+    squares: Exact = np.zeros((size, size), dtype=object)
+    # A vector with marks is at most √3 times as long.
+    block_rows = finer.block_rows if marks is None else max(finer.block_rows // 3, 1)
+    for at in range(0, totals.shape[1], block_rows):
+        block = slice(at, at + block_rows)
+        vectors = totals[:, block].copy()
+        to_lattice(vectors, ones, 0 * ones, finer)
+        if marks is not None:
+            vectors = np.vstack([marks[:, block], vectors])
+        squares = squares + (vectors @ vectors.T).astype(np.int64)
+    return squares
 
 
 def _to_integers(vectors: Floats) -> Integers:
@@ -359,31 +366,6 @@ def _roomy(totals: Integers, persons: int) -> Integers:
     if lacking <= 0:
         return totals
     return np.pad(totals, ((0, 0), (0, max(lacking, totals.shape[1]))))
-
-
-def _squares(
-    totals: Integers,
-    finer: Lattice,
-    places: int,
-    lines: Integers | None = None,
-    factors: Floats | None = None,
-) -> Exact:
-    """Sum squares of vectors, each of integers in `lines` and of a clipped total."""
-    ones, n_lines = np.ones(finer.columns), 0 if lines is None else len(lines)
-    size = finer.columns + n_lines
-    squares: Exact = np.zeros((size, size), dtype=object)
-    # A vector with lines is at most √2 times as long.
-    block_rows = finer.block_rows if lines is None else max(finer.block_rows // 2, 1)
-    for at in range(0, totals.shape[1], block_rows):
-        block = slice(at, at + block_rows)
-        vectors = totals[:, block] / (PARTS * places)
-        if factors is not None:
-            vectors *= factors[block]
-        to_lattice(vectors, ones, 0 * ones, finer)
-        if lines is not None:
-            vectors = np.vstack([lines[:, block], vectors])
-        squares = squares + (vectors @ vectors.T).astype(np.int64)
-    return squares
 
 
 # Exact squares of the scores of least squares, at released parameters.
@@ -415,7 +397,7 @@ def score_squares(
     partial sums below ``2**53`` in any order; a score is one correctly rounded product of two of
     them, and its norm is held on the integers that are added.
     """
-    scores_of, ones = _score_function(score, lattice), np.ones(finer.columns)
+    scores_of, ones = score_function(score, lattice), np.ones(finer.columns)
 
     def of_block(block: Floats) -> Integers:
         scores = scores_of(block)
@@ -433,7 +415,6 @@ def person_score_squares(
     score: Score,
     finer: Lattice,
     places: int,
-    amounts: tuple[float, ...] = (),
     *,
     count_public: bool,
 ) -> Statistic:
@@ -442,16 +423,16 @@ def person_score_squares(
     See :func:`score_squares` for the score of a row, and
     :func:`dpmodels.statistics.passes.person_squares`.
     """
-    scores_of = _score_function(score, lattice)
+    scores_of = score_function(score, lattice)
     total, n_rows = person_squares(
-        design, lattice, scores_of, finer, places, amounts, count_public=count_public
+        design, lattice, scores_of, finer, places, count_public=count_public
     )
     facts = {**design.facts, "lattice": repr(lattice), **_words(score, finer)}
     basis = fingerprint(facts, count_public=count_public)
     return Statistic("squares of persons' scores", total, n_rows, basis)
 
 
-def _score_function(score: Score, lattice: Lattice) -> Callable[[Floats], Floats]:
+def score_function(score: Score, lattice: Lattice) -> Callable[[Floats], Floats]:
     """Return the function that computes the scores of a block, shape (parameters, rows)."""
     units = np.full(lattice.columns + 1, 1 / lattice.steps)
     units[0] = 1 / lattice.radius

@@ -39,7 +39,7 @@ class UnitWeights(Statistic):
 
     def by_stratum(self, levels: int) -> Numbers:
         """Count units by stratum; a unit adds 1 to one of them, or nothing without a stratum."""
-        strata = self._design.unit_marks().strata
+        strata = self._design.unit_strata()
         return np.bincount(strata[strata >= 0], minlength=levels).astype(object)
 
     def capped(self, cap: float, factors: tuple[float, ...] = ()) -> PrivateDesign:

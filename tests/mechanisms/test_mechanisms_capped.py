@@ -12,6 +12,7 @@ from dpmodels.models.mean import mean_spec
 from dpmodels.noise import source
 from dpmodels.postprocess import weight_caps
 from dpmodels.postprocess.ranges import CellNoise
+from dpmodels.postprocess.tails import excess_above
 from dpmodels.postprocess.weight_caps import best_cap, weight_edges
 from dpmodels.privacy import (
     ZCDP,
@@ -173,3 +174,39 @@ def test_several_tables_have_the_norm_of_all_their_sums():
     assert gaussian.noise_sd == pytest.approx(norm * gaussian.events[1].multiplier, rel=1e-3)
     scale = 2 * (3 * (1 + 1.5 * 0.25) + 2 * 0.25) * laplace.events[1].multiplier
     assert laplace.noise_sd == pytest.approx(math.sqrt(2) * scale, rel=1e-3)
+
+
+def test_where_noise_hides_all_units_means_have_a_public_cap():
+    """Totals have the largest weight; either way no cell of noise decides."""
+    from dpmodels.postprocess.weight_caps import are_detected, public_cap
+
+    edges, noise = weight_edges(1, 50 * 2**16, 8), CellNoise("gaussian", 60.0)
+    rng, false_alarms = np.random.default_rng(6), 0
+    for _ in range(200):
+        counts = rng.normal(scale=60.0, size=len(edges) - 1)
+        counts[40:46] += 10
+        false_alarms += are_detected(edges, counts, noise)
+    # At most .001 a release is expected: 6 of 200 in one of 10^8 runs.
+    assert false_alarms < 6
+    counts[40:46] += 300
+    assert are_detected(edges, counts, noise)
+    assert public_cap(50.0, 50.0) == (50.0, 0.0, 0.0, 0.0)
+    of_units = public_cap(50.0, float(edges[-1]))
+    assert of_units[:2] == (50.0, 75.0)
+    assert of_units.mean_excess_sd == pytest.approx(150 / math.sqrt(12))
+
+
+def test_the_error_of_the_mean_excess_has_a_lump_of_hidden_units():
+    """Of 1 % of units far above the others, where a fitted law alone had an error of nearly 0."""
+    rng, edges = np.random.default_rng(1), weight_edges(1, 200)
+    weights = np.where(rng.random(20_000) < 0.01, 100.0, rng.uniform(2, 15, 20_000))
+    cells = np.minimum(np.searchsorted(edges[1:], weights), len(edges) - 2)
+    exact, noise = np.bincount(cells, minlength=len(edges) - 1), CellNoise("gaussian", 10.0)
+    cap = float(edges[np.argmin(abs(edges - 14.0))])
+    true = (weights[weights > cap] - cap).mean()
+    gaps = []
+    for _ in range(20):
+        excess = excess_above(edges, exact + rng.normal(scale=10.0, size=len(exact)), noise, cap)
+        gaps.append((excess.mean - true) / excess.mean_sd)
+    assert np.abs(gaps).max() < 5
+    assert np.abs(gaps).max() > 0.01

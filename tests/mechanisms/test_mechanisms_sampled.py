@@ -14,9 +14,11 @@ from dpmodels.design.sampled_rows import SLOTS
 from dpmodels.formula.sampling import sampling_of
 from dpmodels.mechanisms.protocol import Facts
 from dpmodels.mechanisms.regression import Moments
-from dpmodels.mechanisms.robust_covariance import SQUARES, RobustCovariance
+from dpmodels.mechanisms.robust_covariance import SQUARES
 from dpmodels.mechanisms.sampled_rows import UNITS, Sampled, best_cap, cap_grid
+from dpmodels.mechanisms.weighted_scores import ENDS, LENGTHS, MARKS, WeightedScores
 from dpmodels.models.verb_spec import slots_of
+from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.privacy import (
     ZCDP,
     Adjacency,
@@ -55,23 +57,37 @@ def test_a_unit_is_charged_for_the_noise_of_its_places(neighbours):
     assert plan.scales[UNITS] >= events[-1].multiplier * units
 
 
+def planned_step(guarantee, neighbours, levels):
+    """Return the plan of a cap, moments and the scores of a step."""
+    facts = Facts(3, slots_of(Adjacency(neighbours)), centred=True)
+    strategy = Sampled(WeightedScores(Moments(), levels=levels), SAMPLING)
+    return planned_for_group(
+        partial(strategy.plan, facts), lambda plan: plan.events, guarantee, SLOTS
+    )
+
+
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
-def test_strata_and_marks_are_charged(neighbours):
-    """A unit is in a cell and in a stratum; its vector is as long as score and marks together."""
-    guarantee, facts = ZCDP(0.1), Facts(3, slots_of(Adjacency(neighbours)), centred=True)
-    plans = []
-    for marks in ((), (0.7, 0.25)):
-        base = RobustCovariance(Moments(), vcov="cluster", share=0.2, marks=marks)
-        strategy = Sampled(base, SAMPLING)
-        plans.append(
-            planned_for_group(
-                partial(strategy.plan, facts), lambda plan: plan.events, guarantee, SLOTS
-            )
-        )
-    without, marked = plans
+def test_strata_lengths_and_marks_are_charged(neighbours):
+    """A unit is in a cell and a stratum; its vector is as long as score and marks together."""
+    without, marked = (planned_step(ZCDP(0.1), neighbours, levels) for levels in (0, 4))
     assert marked.events == without.events
     assert marked.scales[UNITS] == pytest.approx(math.sqrt(2) * without.scales[UNITS])
-    assert marked.scales[SQUARES] == pytest.approx(1.5525 * without.scales[SQUARES])
+    assert marked.scales[SQUARES] == pytest.approx(2.0625 / 2 * without.scales[SQUARES])
+    lengths, squares = (event.multiplier for event in group_events(marked.events, SLOTS)[-3:-1])
+    of_two = math.sqrt(2) if neighbours == "replace" else 1.0
+    assert marked.scales[LENGTHS] == pytest.approx(lengths * of_two, rel=1e-9)
+    assert marked.scales[SQUARES] == pytest.approx(2.0625 * squares * of_two, rel=1e-9)
+
+
+@pytest.mark.parametrize("guarantee", [PureDP(1.0), ZCDP(0.1), ApproxDP(1.0, 1e-6)])
+def test_a_step_costs_the_budget(guarantee):
+    events = group_events(planned_step(guarantee, "replace", 4).events, SLOTS)
+    if isinstance(guarantee, PureDP):
+        cost, budget = math.fsum(event.count / event.multiplier for event in events), 1.0
+    else:
+        cost = math.fsum(event.count / event.multiplier**2 for event in events)
+        budget = gaussian_multiplier(guarantee) ** -2
+    assert 0.999 * budget < cost <= budget * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("guarantee", [PureDP(1.0), ZCDP(0.1)])
@@ -154,12 +170,13 @@ def test_a_unit_moves_counts_by_at_most_the_root_of_two():
 STRATIFIED = dp.design(weights="w", psu="u", strata="s", bounds=(1, 50), weights_are="design")
 
 
-def marked_squares(rows, cap, factors, amounts):
-    """Exact integers of marks and scores of units, under a cap, on a coarse lattice."""
+def unit_scores(rows, cap, factors, levels):
+    """Exact lengths and squares of the scores of units, with marks, on a coarse lattice."""
     from dpmodels.models.lm import lm_spec
     from dpmodels.noise.lattice import Lattice
     from dpmodels.request import requested
-    from dpmodels.statistics.passes import Score, person_score_squares
+    from dpmodels.statistics.passes import Score
+    from dpmodels.statistics.unit_scores import UnitScores
 
     book = dp.codebook(x=(0, 1), y=(0, 1), s=["a", "b"])
     words = {"weights": None, "row_norm": None, "vcov": None, "lump": None}
@@ -169,19 +186,20 @@ def marked_squares(rows, cap, factors, amounts):
         pass
     matrix = np.array([[1.0, 0.4, 0.1], [0.2, 1.0, 0.3]])
     score = Score(matrix * SLOTS * 3, np.array([0.1, 0.5, 1.0]), np.eye(2))
-    exact, _ = person_score_squares(
-        design.capped(cap, factors),
-        *(Lattice(12, 2), score, Lattice(10, 2), SLOTS, amounts),
-        count_public=True,
-    ).cross()
-    return exact.astype(float)
+    scores = UnitScores(
+        design.capped(cap, factors), Lattice(12, 2), score, SLOTS, count_public=True
+    )
+    marks = MARKS if levels else MARKS[:1]
+    least = math.sqrt(min(factors) / max(factors)) if factors else 1.0
+    squares = scores.squares(2.0, Lattice(10, 2), marks, least, levels)
+    return scores.by_length(ENDS).astype(float), squares.astype(float)
 
 
-@pytest.mark.parametrize(("amounts", "factors"), [((0.7,), ()), ((0.7, 0.25), (1.2, 0.4))])
-def test_a_unit_with_marks_moves_squares_by_the_planned_sensitivity(amounts, factors):
+@pytest.mark.parametrize(("levels", "factors"), [(0, ()), (2, (1.2, 0.4))])
+def test_a_unit_moves_lengths_and_squares_by_the_planned_sensitivity(levels, factors):
     """Brute force: a unit is replaced, with all of its rows, its weights and its stratum."""
     rng, moved = np.random.default_rng(7), []
-    planned = math.sqrt(2) * (1 + math.fsum(amount**2 for amount in amounts))
+    planned = math.sqrt(2) * (1 + math.fsum(m**2 for m in MARKS[: 2 if levels else 1]))
     for _ in range(12):
         rows = {
             "x": rng.integers(0, 2, 40).astype(float),
@@ -195,8 +213,9 @@ def test_a_unit_with_marks_moves_squares_by_the_planned_sensitivity(amounts, fac
         other["w"][changed] = rng.choice([1.0, 50.0, 60.0])
         other["y"][changed] = rng.integers(0, 2)
         other["s"] = np.where(changed, rng.choice(["a", "b"]), other["s"])
-        squares = [marked_squares(table, 20.0, factors, amounts) for table in (rows, other)]
-        moved.append(np.linalg.norm(squares[0] - squares[1]) / 2.0**20)
+        one, two = (unit_scores(table, 20.0, factors, levels) for table in (rows, other))
+        assert np.linalg.norm(one[0] - two[0]) <= math.sqrt(2)
+        moved.append(np.linalg.norm(one[1] - two[1]) / 2.0**20)
     assert 0.4 * planned < max(moved) <= planned
 
 
@@ -208,50 +227,117 @@ def test_what_a_unit_adds_is_its_marks_and_its_score():
         "u": np.array([1, 2, 3]),
         "s": np.array(["a", "b", "a"]),
     }
-    squares = marked_squares(rows, 20.0, (), (0.5, 0.25))
-    assert np.diagonal(squares)[:3] == pytest.approx(np.array([1, 2, 1]) * [512**2, 256**2, 256**2])
-    # The unit above the cap is of the first stratum, whose other unit has a shorter score.
-    assert squares[0, 1] == 512 * 256
-    assert squares[0, 2] == 0
-    assert np.abs(squares[0, 3:] / 2).sum() > 0
+    lengths, squares = unit_scores(rows, 20.0, (), 2)
+    assert lengths.sum() == 3
+    assert np.diagonal(squares)[:3] == pytest.approx(
+        np.array([3, 2, 1]) * [1024**2, 256**2, 256**2]
+    )
+    # The sum of scores is that of the strata.
+    assert squares[0, 3:] / 4 == pytest.approx(squares[1, 3:] + squares[2, 3:])
+    assert np.abs(squares[0, 3:]).sum() > 0
 
 
-@pytest.mark.parametrize("shift", [0.0, 30.0])
-def test_what_the_cap_cut_off_is_put_back(shift):
-    """The score moves by the excess times the sum of scores, less where noise hides it."""
-    from dpmodels.postprocess.capped_scores import put_back
-    from dpmodels.postprocess.normal_equations import NormalEquations, least_squares
-    from dpmodels.released import CapExcess, Meat, UnitCap, UnitScores
+def stepped_equations(total, total_sd, noise=2.0):
+    """Equations of noisy moments before and after a step, and a root of the scores."""
+    from dpmodels.postprocess.normal_equations import NormalEquations
+    from dpmodels.postprocess.unit_scores import stepped
+    from dpmodels.released import Meat, ScoreCap, UnitCap, UnitScores
 
     rng = np.random.default_rng(2)
     columns = np.column_stack([np.ones(200), rng.normal(size=(200, 2))])
     moments = columns.T @ columns
     equations = NormalEquations(
-        moments, np.full((3, 3), 1e-12), np.eye(3)[:, :2], np.eye(3)[:, 2], intercept=True
+        moments, np.full((3, 3), noise**2), np.eye(3)[:, :2], np.eye(3)[:, 2], intercept=True
     )
     root = np.array([[2.0, 0.0], [0.5, 1.0]])
-    units = UnitScores(np.array([shift, -shift]), capped_sd=1.0)
-    meat = Meat(np.eye(2), root, 0.01, 1.0, 0.2, "u", units)
-    excess = CapExcess(0.5, 0.1, 0.3, 0.2)
+    units = UnitScores(np.asarray(total), summed_sd=total_sd)
 
     class Release:
-        pass
+        estimate, ball = None, None
 
     release = Release()
-    release.count = 0.0
-    release.units, release.meat = UnitCap(10.0, 0.1, 0.01, excess=excess), meat
-    back = put_back(equations, release)
-    moved = least_squares(back) - least_squares(equations)
-    kept = 1 - 1 / shift**2 if shift else 0.0
-    expected = np.linalg.solve(moments[:2, :2], 0.45 * kept * root @ [shift, -shift])
-    assert moved == pytest.approx(expected, abs=1e-12)
-    # The error is that of the noise of all that might be put back, and a part of what was.
-    errors = np.hypot(0.25, 0.2) * 0.45 * kept * root @ np.array([shift, -shift])
-    covariance = 0.45**2 * root @ root.T + np.outer(errors, errors)
-    assert back.pull == pytest.approx(covariance)
-    # Related excess is allowed for with the spread of excess and the squares of scores.
-    release.count = 400.0
-    related = 0.08 * 0.9 * 0.2 * math.sqrt((0.3 - 0.25) * 400)
-    wider = np.hypot(0.45, related)
-    covariance = wider**2 * root @ root.T + np.outer(errors, errors)
-    assert put_back(equations, release).pull == pytest.approx(covariance)
+    release.units = UnitCap(10.0, 0.1, 0.0, scores=ScoreCap(50.0))
+    release.meat = Meat(np.eye(2), root, 0.01, 1.0, 0.2, "u", units)
+    return equations, stepped(equations, release, 1.0), root
+
+
+def test_the_step_is_by_the_score_of_all_weights():
+    from dpmodels.postprocess.normal_equations import least_squares
+
+    total = np.array([9.0, -6.0])
+    first, second, root = stepped_equations(total, 1.0)
+    moved = least_squares(second) - least_squares(first)
+    assert moved == pytest.approx(np.linalg.solve(first.gram, root @ total), abs=1e-12)
+
+
+def test_noise_of_the_moments_is_not_in_the_score_at_the_first_estimate():
+    """There the error is that of the sum of scores; away from it noise of X'X adds to it."""
+    from dpmodels.postprocess.normal_equations import least_squares
+
+    first, second, root = stepped_equations(np.zeros(2), 3.0)
+    theta = least_squares(first)
+    assert np.trace(first.noise_in_score(theta)) > 8
+    assert np.abs(second.noise_in_score(theta)).max() < 1e-12
+    assert second.pull == pytest.approx(9.0 * root @ root.T)
+    away = second.noise_in_score(theta + np.array([1.0, 0.0]))
+    assert away == pytest.approx(4.0 * np.eye(2), abs=1e-9)
+
+
+def test_nothing_is_identified_by_a_step_where_noise_hides_the_terms():
+    """Planted: a first estimate that is far away, from which a clipped score does not lead back."""
+    from dpmodels.inference.least_squares import LeastSquares
+
+    for noise, is_identified in ((0.5, True), (60.0, False)):
+        _, second, _ = stepped_equations(np.zeros(2), 3.0, noise)
+        assert (LeastSquares(second).identifies(np.eye(2)) == is_identified).all()
+    _, second, _ = stepped_equations(np.array([1.0, 60.0]), 3.0, 0.5)
+    assert not LeastSquares(second).identifies(np.eye(2)).any()
+
+
+def test_a_rotation_leaves_regressors_without_the_last_column():
+    from dataclasses import replace
+
+    from dpmodels.postprocess.unit_scores import _residual_last
+
+    equations, _, _ = stepped_equations(np.zeros(2), 1.0)
+    turn = np.linalg.qr(np.random.default_rng(1).normal(size=(2, 2)))[0]
+    mixed = np.eye(3)
+    mixed[1:, 1:] = turn
+    rotated = replace(
+        equations,
+        moments=mixed @ equations.moments @ mixed.T,
+        regressors=mixed @ equations.regressors,
+        response=mixed @ equations.response,
+    )
+    back = _residual_last(rotated)
+    assert np.abs(back.regressors[-1]).max() < 1e-12
+    assert back.gram == pytest.approx(equations.gram)
+    assert back.cross == pytest.approx(equations.cross)
+
+
+def test_where_noise_hides_all_units_the_cap_is_the_bound_of_a_row():
+    ends = cap_grid(SAMPLING, in_units=True)
+    noise, rng = CellNoise("gaussian", 60.0), np.random.default_rng(4)
+    for base in (Moments(), WeightedScores(Moments())):
+        for _ in range(50):
+            counts = rng.normal(scale=60.0, size=len(ends))
+            counts[20] += 60
+            cap = Sampled(base, SAMPLING)._cap(ends, counts, noise, 1e-3, 3)
+            assert cap.cap == pytest.approx(50.4)
+            assert math.isnan(cap.beyond_sd)
+
+
+def test_scores_are_clipped_where_few_are_longer():
+    from dpmodels.postprocess.weight_caps import longest_score
+
+    rng = np.random.default_rng(3)
+    lengths = np.abs(rng.normal(size=50_000))
+    cells = np.minimum(np.searchsorted(ENDS, lengths), len(ENDS) - 1)
+    counts = np.bincount(cells, minlength=len(ENDS)) + rng.normal(scale=20.0, size=len(ENDS))
+    noise = CellNoise("gaussian", 20.0)
+    (short, _), (long, cut) = (
+        longest_score(ENDS, counts, noise, price) for price in (5_000.0, 50.0)
+    )
+    assert short < long
+    assert 2 < long <= 6
+    assert cut < 0.01 * lengths.sum()

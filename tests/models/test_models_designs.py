@@ -242,7 +242,7 @@ def test_without_a_design_there_is_no_table_of_it():
 
 
 def test_the_report_says_what_was_capped_and_what_a_unit_is():
-    fit = dp.dp_total("y ~ g", ROWS, codebook=book(psu="psu", strata="h"), eps=4.0, delta=1e-6)
+    fit = dp.dp_total("y ~ g", ROWS, codebook=book(psu="psu", strata="h"), eps=60.0, delta=1e-6)
     text = str(fit.summary(notes="all"))
     assert "sampling units psu" in text
     assert "Units of weight above" in text

@@ -54,7 +54,9 @@ from dpmodels.postprocess.weight_caps import (
     OF_TOTALS,
     PER_OCTAVE,
     WeightCap,
+    are_detected,
     best_cap,
+    public_cap,
     weight_edges,
 )
 from dpmodels.privacy import ZCDP, Guarantee, PureDP, gaussian_multiplier
@@ -183,6 +185,9 @@ def _released_cap(passes: SampledPasses, plan: CountPlan, entropy: Entropy) -> W
     slots = facts.adjacency.places
     values, law = noised_units(ladder, exact * slots, entropy)
     noise = CellNoise(law, ladder.noise_sd / slots)
+    if not are_detected(edges, values / slots, noise):
+        bound = float(edges[-1]) if facts.totals else sampling.upper
+        return public_cap(bound, float(edges[-1]))
     # Sums of a group; what is cut off is divided between the groups.
     price = facts.numerator * plan.noise_sd / slots
     return best_cap(edges, values / slots, noise, price, facts.moved, 1 / SIDES[law][0])

@@ -1,0 +1,156 @@
+"""Regressions under a survey design: a step by the scores of all weights, strata taken off.
+
+At the estimate θ of capped weights the score of all weights is S, and that of an estimate t of all
+weights is ``S - G (t - θ)``, G being X'X of all weights. So the equations about θ have S in the
+place of X'y: noise of the moments moves t by its part in G times the step, and not by itself
+(docs/theory.md, Theorem 83).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from dpmodels.postprocess.identities import BoundNoise
+from dpmodels.postprocess.normal_equations import SEARCHED, NormalEquations, estimate
+from dpmodels.postprocess.small_samples import Added
+from dpmodels.postprocess.strata import CLEAR, noise_of_squares
+from dpmodels.released import Meat, MomentsRelease
+from dpmodels.typing import Floats
+
+# How far X'X of capped and clipped rows may be from that of all weights: a choice.
+UNLIKE_GRAM: Final = 0.1
+# Choice: the longest step, in errors of the first estimate.
+FARTHEST: Final = 20.0
+# The part of what clipping cut off scores that may have the direction of one of them: a choice.
+DIRECTED: Final = 0.3
+
+
+def stepped(
+    equations: NormalEquations, release: MomentsRelease, row_norm: float
+) -> NormalEquations:
+    """Return the equations about the first estimate, with the scores of all weights.
+
+    Where noise makes X'X weak, or the step long, the first estimate may be so far away that
+    clipping hides it: then nothing is identified.
+    """
+    step = score_at_first(release)
+    if step is None:
+        return equations
+    is_strong = equations.near_zero or equations.strength >= SEARCHED
+    if not is_strong or _is_far(release):
+        return replace(equations, hidden=np.linalg.qr(equations.regressors)[0])
+    total, errors = step
+    about = _about(_residual_last(equations), estimate(equations, release, row_norm))
+    dual = np.linalg.pinv(about.regressors).T
+    moments, pull = about.moments.copy(), dual @ errors
+    score = dual @ total / about.response[-1]
+    moments[-1, :-1] = moments[:-1, -1] = score[:-1]
+    nothing = np.zeros_like(moments)
+    # Of a line that is released first only what was clipped there, which this score was not.
+    is_clipped = about.added_rows is None or release.ball is not None
+    added = Added(nothing, nothing) if is_clipped else about.added_rows
+    assert added is not None
+    return replace(
+        about, moments=moments, added_rows=Added(added.moments, added.pull + pull @ pull.T)
+    )
+
+
+def _is_far(release: MomentsRelease) -> bool:
+    """Return whether the step is longer than noise and a cap can make it."""
+    assert release.meat is not None
+    assert release.meat.units is not None
+    scores = release.meat.units
+    return bool(np.abs(scores.summed).max() > FARTHEST + 5 * scores.summed_sd)
+
+
+def score_at_first(release: MomentsRelease) -> tuple[Floats, Floats] | None:
+    """Return the score of all weights at the first estimate, and a root of its error."""
+    cap, meat = release.units, release.meat
+    if cap is None or meat is None or meat.units is None:
+        return None
+    scores = meat.units
+    size, noise_sd = len(scores.summed), math.hypot(scores.summed_sd, DIRECTED * scores.cut)
+    weight = 0.0 if math.isnan(cap.beyond_sd) else cap.beyond_sd / max(1 - cap.beyond, 0.1)
+    relative = math.hypot(UNLIKE_GRAM, weight)
+    errors = np.column_stack([np.eye(size) * noise_sd, relative * scores.summed])
+    return meat.root @ scores.summed, meat.root @ errors
+
+
+def _residual_last(equations: NormalEquations) -> NormalEquations:
+    """Turn the columns of a row so that regressors do not have the last one.
+
+    Noise of equal variance in all second moments is the same after a rotation.
+    """
+    terms = equations.regressors[1:]
+    if np.abs(terms[-1]).max(initial=0.0) <= 1e-12 * np.abs(terms).max(initial=0.0):
+        return equations
+    turn = np.eye(len(terms) + 1)
+    turn[1:, 1:] = np.linalg.svd(terms, full_matrices=True)[0].T
+    return replace(
+        equations,
+        moments=turn @ equations.moments @ turn.T,
+        regressors=turn @ equations.regressors,
+        response=turn @ equations.response,
+    )
+
+
+def _about(equations: NormalEquations, theta: Floats) -> NormalEquations:
+    """Return equations whose last column is the residual of coefficients, its products known."""
+    residual = equations.residual(theta)
+    basis = np.eye(len(residual))
+    basis[:, -1] = residual / residual[-1]
+    variance = equations.variance.copy()
+    variance[-1, :] = variance[:, -1] = 0.0
+    variance[-1, -1] = equations.form_sd(np.outer(basis[:, -1], basis[:, -1])) ** 2
+    response = equations.response - residual
+    response[-1] = residual[-1]
+    added = equations.added_rows
+    if added is not None:
+        added = Added(basis.T @ added.moments @ basis, added.pull)
+    bound = equations.bound
+    return replace(
+        equations,
+        moments=basis.T @ equations.moments @ basis,
+        variance=variance,
+        response=response,
+        bound=None if bound is None else _without_last(bound),
+        added_rows=added,
+        near_zero=True,
+    )
+
+
+def _without_last(bound: BoundNoise) -> BoundNoise:
+    """Leave out the noise of products with the last column."""
+    last = len(bound.shift) - 1
+    remains, shift = (bound.left != last) & (bound.right != last), bound.shift.copy()
+    shift[last] = 0.0
+    return replace(
+        bound,
+        left=bound.left[remains],
+        right=bound.right[remains],
+        function=bound.function[remains],
+        values=bound.values[remains],
+        shift=shift,
+    )
+
+
+def squares_of_units(meat: Meat, release: MomentsRelease) -> tuple[Meat, float]:
+    """Return squares of scores within strata, and what they are to be multiplied by.
+
+    The sums of strata are taken off where noise does not hide them.
+    """
+    scores, strata = meat.units, None if release.units is None else release.units.scores
+    if scores is None or strata is None or not strata.factors or scores.by_stratum is None:
+        return meat, release.sampling_correction
+    n_units, factor = np.array(strata.strata)[:, None], max(strata.factors)
+    sums, noise = scores.by_stratum, scores.by_stratum_sd**2
+    between = (sums / n_units).T @ sums - noise * np.eye(sums.shape[1]) * (1 / n_units).sum()
+    error = noise_of_squares(sums, noise, n_units)
+    if not (error < CLEAR * np.diagonal(meat.squares)).all():
+        return meat, factor
+    noise_sd = math.hypot(meat.sd, float(error.max()))
+    return replace(meat, squares=meat.squares - between, sd=noise_sd), factor
