@@ -40,7 +40,7 @@ STATED: Final[Mapping[str, Shape]] = {
     "verb": str,
     "formula": str,
     "codebook": Codebook.from_dict,
-    "words": dict[str, str | int | float | bool | tuple[float | None, ...] | None],
+    "options": dict[str, str | int | float | bool | tuple[float | None, ...] | None],
     "guarantee": tuple[str, dict[str, float]],
     "adjacency": adjacency,
     "subset": str | None,
@@ -50,7 +50,7 @@ _Scalar = str | int | float | bool | None
 # The same in the file of a result: options of any verb.
 SAVED: Final[Mapping[str, Shape]] = {
     **STATED,
-    "words": dict[str, _Scalar | tuple[_Scalar | tuple[_Scalar, ...], ...]],
+    "options": dict[str, _Scalar | tuple[_Scalar | tuple[_Scalar, ...], ...]],
     "guarantee": ApproxDP | ZCDP | PureDP | Pufferfish,
 }
 
@@ -90,15 +90,15 @@ class Request:
     codebook: Codebook
     guarantee: Guarantee | Pufferfish
     adjacency: Adjacency
-    words: Mapping[str, Plain] = field(default_factory=dict)  # Other arguments, as plain values
+    options: Mapping[str, Plain] = field(default_factory=dict)  # Other arguments, as plain values
     subset: str | None = None  # A condition on the rows that count
     attached: bool = False  # Whether the codebook is the one beside the table
     drafted: Drafted | None = None  # How the codebook was released, and the whole guarantee
     parent: Request | None = None  # Of the result that this one is derived from, at no cost
 
-    def derive(self, verb: str, **words: object) -> Request:
+    def derive(self, verb: str, **options: object) -> Request:
         """Return the request of a result that is computed from that of this one."""
-        return replace(self, verb=verb, words=words, parent=self)
+        return replace(self, verb=verb, options=options, parent=self)
 
     @property
     def private(self) -> Guarantee:
@@ -116,7 +116,7 @@ class Request:
             "verb": self.verb,
             "formula": self.formula,
             "codebook": Codebook(self.codebook).to_dict(),
-            "words": dict(self.words),
+            "options": dict(self.options),
             "guarantee": [type(self.guarantee).__name__, asdict(self.guarantee)],
             "adjacency": self.adjacency.text,
             "subset": self.subset,
@@ -127,23 +127,23 @@ class Request:
         """Read plain values back; FrameError if they are of another shape."""
         fields = conform(STATED, {word: plain[word] for word in STATED}, "terms")
         guarantee = conform(ApproxDP | ZCDP | PureDP, plain["guarantee"], "terms.guarantee")
-        return cls(**{**fields, "words": plain["words"], "guarantee": guarantee})
+        return cls(**{**fields, "options": plain["options"], "guarantee": guarantee})
 
     def to_saved(self) -> dict[str, object]:
         """Return plain values for the file of a result."""
-        words = {name: plain_option(word) for name, word in self.words.items()}
+        options = {name: plain_option(word) for name, word in self.options.items()}
         if self.parent is not None:
-            return {"verb": self.verb, "words": words, "parent": self.parent.to_saved()}
-        return {**self.plain(), "words": words}
+            return {"verb": self.verb, "options": options, "parent": self.parent.to_saved()}
+        return {**self.plain(), "options": options}
 
     @classmethod
     def of_saved(cls, plain: object) -> Request:
         """Read such values; FrameError if they are of another shape."""
         if isinstance(plain, dict) and "parent" in plain:
-            shape = {"verb": str, "words": SAVED["words"], "parent": cls.of_saved}
+            shape = {"verb": str, "options": SAVED["options"], "parent": cls.of_saved}
             derived = conform(shape, plain, "request")
             parent: Request = derived["parent"]
-            return parent.derive(derived["verb"], **derived["words"])
+            return parent.derive(derived["verb"], **derived["options"])
         return cls(**conform(SAVED, plain, "request"))
 
     def about(self, mechanism: str, codebook: Mapping[str, object] | None = None) -> About:
@@ -166,7 +166,7 @@ def requested(
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
     design: SurveyDesign | Mapping[str, object] | Literal[False] | None = None,
-    **words: object,
+    **options: object,
 ) -> Request:
     """Return the request of a verb; ArgumentError or BudgetError if it is invalid."""
     guarantee = resolve_budget(eps, delta, budget)
@@ -178,8 +178,8 @@ def requested(
     relation = related(codebook, neighbours, person, rows)
     if design is False:
         codebook = codebook.with_design(None)
-    require_design(verb, codebook.design, relation, words)
-    return Request(verb, formula, codebook, guarantee, relation, words, subset, attached)
+    require_design(verb, codebook.design, relation, options)
+    return Request(verb, formula, codebook, guarantee, relation, options, subset, attached)
 
 
 def designed(codebook: Codebook, design: object) -> Codebook:
@@ -190,7 +190,7 @@ def designed(codebook: Codebook, design: object) -> Codebook:
 
 
 def require_design(
-    verb: str, design: SurveyDesign | None, relation: Adjacency, words: Mapping[str, object]
+    verb: str, design: SurveyDesign | None, relation: Adjacency, options: Mapping[str, object]
 ) -> None:
     """Refuse a design that a verb does not take, and units other than those of the design."""
     if design is None:
@@ -200,9 +200,9 @@ def require_design(
             f"dp_{verb} takes no survey design: write design=False to analyse the rows as they "
             "are, unweighted"
         )
-    if words.get("weights") is not None:
+    if options.get("weights") is not None:
         raise ArgumentError(
-            f"weights={quoted(words['weights'])} are precision weights, and the design has "
+            f"weights={quoted(options['weights'])} are precision weights, and the design has "
             "sampling weights: leave out weights=, or write design=False"
         )
     if relation.person != design.psu or relation.rows not in (None, "mean"):

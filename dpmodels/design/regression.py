@@ -93,7 +93,7 @@ def private_regression(
     codebook: Codebook,
     *,
     weights: str | None = None,
-    **words: Option,
+    **options: Option,
 ) -> PrivateDesign:
     """Bind a two-sided formula to data without reading a row; `words` as of :func:`joint_design`.
 
@@ -103,7 +103,7 @@ def private_regression(
         From the formula, the codebook, the arguments and the column names.
     """
     regression = two_sided(formula, codebook, excluded=() if weights is None else (str(weights),))
-    return joint_design(regression, codebook, weights=weights, **words).bind(data)
+    return joint_design(regression, codebook, weights=weights, **options).bind(data)
 
 
 def joint_design(

@@ -45,8 +45,8 @@ def answer_of(path: str) -> Answer:
 
 def call_text(request: Mapping[str, Plain]) -> str:
     """Return a request as a call in Python."""
-    words = dict(request["words"])
-    rho = words.pop("rho", None)
-    options = [f"{name}={value!r}" for name, value in words.items()]
-    options += [] if rho is None else [f"budget=dp.ZCDP({rho!r})"]
-    return f"{request['verb']}({', '.join([repr(request['formula']), *options])})"
+    options = dict(request["options"])
+    rho = options.pop("rho", None)
+    arguments = [f"{name}={value!r}" for name, value in options.items()]
+    arguments += [] if rho is None else [f"budget=dp.ZCDP({rho!r})"]
+    return f"{request['verb']}({', '.join([repr(request['formula']), *arguments])})"

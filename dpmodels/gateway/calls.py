@@ -66,7 +66,7 @@ class Sent(NamedTuple):
 
     verb: str
     formula: str
-    words: Mapping[str, Plain]
+    options: Mapping[str, Plain]
 
 
 def read_sent(body: bytes) -> Sent:
@@ -92,33 +92,35 @@ def _parsed(body: bytes) -> Plain:
 
 def _sent(plain: Plain) -> Sent:
     if isinstance(plain, dict):
-        plain = {"words": {}, **plain}
-    shape = {"verb": str, "formula": str, "words": dict}
+        plain = {"options": {}, **plain}
+    shape = {"verb": str, "formula": str, "options": dict}
     if not isinstance(plain, dict) or set(plain) != set(shape):
-        raise ArgumentError('expected {"verb": "mean", "formula": "~ age", "words": {"eps": 0.1}}')
-    words = plain["words"]
+        raise ArgumentError(
+            'expected {"verb": "mean", "formula": "~ age", "options": {"eps": 0.1}}'
+        )
+    options = plain["options"]
     verb, formula = (conform(str, plain[name], name) for name in ("verb", "formula"))
-    if not isinstance(words, dict):
-        raise ArgumentError('words: expected an object, such as {"eps": 0.1}')
+    if not isinstance(options, dict):
+        raise ArgumentError('options: expected an object, such as {"eps": 0.1}')
     if len(formula) > _LONGEST_FORMULA:
         raise ArgumentError(
             f"a formula of {len(formula):,} characters: at most {_LONGEST_FORMULA:,} are read"
         )
-    return Sent(verb, formula, words)
+    return Sent(verb, formula, options)
 
 
 def call_of_sent(sent: Sent) -> Call:
     """Return the call of a request; typed errors if the verb or a word is not allowed."""
     for word, reason in FORBIDDEN.items():
-        if word in sent.words:
+        if word in sent.options:
             raise ArgumentError(f"{word}= cannot be sent to a gateway; {reason}")
-    words = dict(sent.words)
-    if words.get("mechanism") in _FORBIDDEN_MECHANISMS:
+    options = dict(sent.options)
+    if options.get("mechanism") in _FORBIDDEN_MECHANISMS:
         raise ArgumentError(
-            f"mechanism={quoted(words['mechanism'])} releases nothing that is private and useful: "
-            "leave mechanism= out"
+            f"mechanism={quoted(options['mechanism'])} releases nothing that is private and "
+            "useful: leave mechanism= out"
         )
-    if words.get("design") not in (None, False):
+    if options.get("design") not in (None, False):
         raise ArgumentError(
             "design= cannot be sent to a gateway, since the codebook states how the rows were "
             "sampled; leave it out, or write design=false to analyse the rows unweighted"
@@ -127,14 +129,14 @@ def call_of_sent(sent: Sent) -> Call:
     if sent.verb not in verbs:
         raise ArgumentError(f"{quoted(sent.verb)} is not a verb: expected {', '.join(verbs)}")
     shapes = {**verbs[sent.verb].shapes, **SHARED}
-    for name, value in words.items():
+    for name, value in options.items():
         _require_size(name, value)
         if name in shapes and not _same_kind(value):
-            words[name] = conform(shapes[name], value, name)
-    rho = words.pop("rho", None)
+            options[name] = conform(shapes[name], value, name)
+    rho = options.pop("rho", None)
     if rho is not None:
-        words["budget"] = ZCDP(conform(float, rho, "rho"))
-    return Calls()(sent.verb, sent.formula, **words)
+        options["budget"] = ZCDP(conform(float, rho, "rho"))
+    return Calls()(sent.verb, sent.formula, **options)
 
 
 def _require_size(name: str, value: object) -> None:

@@ -320,10 +320,10 @@ class RemoteTable(VerbMethods):
 
 def _sent(call: Call) -> dict[str, object]:
     """Return a call as a request."""
-    words = written(call)  # A server of another version may have other defaults
-    budget = words.pop("budget", None)
+    options = written(call)  # A server of another version may have other defaults
+    budget = options.pop("budget", None)
     if isinstance(budget, ZCDP):
-        words["rho"] = budget.rho
+        options["rho"] = budget.rho
     elif isinstance(budget, PureDP | ApproxDP):
-        words |= {"eps": budget.eps, "delta": getattr(budget, "delta", 0.0)}
-    return {"verb": call.name, "formula": call.formula, "words": words}
+        options |= {"eps": budget.eps, "delta": getattr(budget, "delta", 0.0)}
+    return {"verb": call.name, "formula": call.formula, "options": options}

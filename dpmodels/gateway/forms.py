@@ -78,12 +78,12 @@ def _choices(
 
 def request_of(form: Mapping[str, str]) -> bytes:
     """Return what was entered as a request; an ArgumentError if a value has another type."""
-    verb, words = chosen_verb(form), dict[str, object]()
+    verb, options = chosen_verb(form), dict[str, object]()
     kinds = {name: allowed for name, (allowed, _) in _options(verb).items()}
     for name, allowed in {**kinds, **_BUDGET}.items():
         if entered := form.get(name, "").strip():
-            words[name] = _value(name, allowed, entered)
-    request = {"verb": verb, "formula": form.get("formula", "").strip(), "words": words}
+            options[name] = _value(name, allowed, entered)
+    request = {"verb": verb, "formula": form.get("formula", "").strip(), "options": options}
     return json.dumps(request).encode()
 
 

@@ -74,10 +74,10 @@ def _operation(path: str, what: str) -> dict[str, Plain]:
 def _verb(verb: Verb) -> dict[str, Plain]:
     """Return the schema of a request of a verb."""
     shapes = {**verb.shapes, **SHARED}
-    options = {name: _schema(shape) for name, shape in shapes.items() if name not in FORBIDDEN}
-    words = {"type": "object", "properties": options, "additionalProperties": False}
+    properties = {name: _schema(shape) for name, shape in shapes.items() if name not in FORBIDDEN}
+    options = {"type": "object", "properties": properties, "additionalProperties": False}
     schema = _object({"verb": {"const": verb.name}, "formula": _TEXT})
-    schema["properties"]["words"] = words
+    schema["properties"]["options"] = options
     return schema
 
 

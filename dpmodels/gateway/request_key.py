@@ -34,7 +34,7 @@ def request_key(call: Call, table: str, purse: str, total: Guarantee) -> str:
     """
     options = _options(call)
     options |= {name: _tokens(options[name]) for name in _FORMULAS if name in options}
-    budget = _budget(call.words, total)
+    budget = _budget(call.options, total)
     request = [table, purse, call.name, _tokens(call.formula), options, budget]
     return hashlib.sha256(canonical(_unified(request))).hexdigest()
 
@@ -49,7 +49,7 @@ def written(call: Call) -> dict[str, Any]:
     parameters = signature_of(call.verb).parameters
     return {
         name: _plain(value)
-        for name, value in call.words.items()
+        for name, value in call.options.items()
         if value is not None or parameters[name].default is not None
     }
 
@@ -81,12 +81,12 @@ def _unified(plain: Any) -> Any:
     return int(plain) if isinstance(plain, float) and plain.is_integer() else plain
 
 
-def _budget(words: Mapping[str, Any], total: Guarantee) -> object:
+def _budget(options: Mapping[str, Any], total: Guarantee) -> object:
     """Return the budget of a call: amounts, a share of what is left, or a guarantee."""
-    budget, delta = words.get("budget"), words.get("delta")
+    budget, delta = options.get("budget"), options.get("delta")
     if budget is not None:
         return [type(budget).__name__, repr(budget), delta]
-    eps, share = words.get("eps"), words.get("share")
+    eps, share = options.get("eps"), options.get("share")
     if isinstance(eps, str) and share is None:
         eps, share = None, eps
     if share is not None:

@@ -162,7 +162,7 @@ class Service:
         n_rows = self.tables[table].n_rows or settings.n_at_most
         seconds = price.seconds(settings.least_seconds, settings.seconds_per_million, n_rows)
         now, identifier = self.clock.now(), secrets.token_urlsafe(18)
-        request = {"verb": sent.verb, "formula": sent.formula, "words": dict(sent.words)}
+        request = {"verb": sent.verb, "formula": sent.formula, "options": dict(sent.options)}
         job = Job(identifier, 0, analyst, name, table, key, request, HELD, seconds, now, now, {})
         return self.described(self._accepted(job))
 

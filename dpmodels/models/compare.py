@@ -353,12 +353,12 @@ def compared_fits(
     equation = two_sided(verb_request.formula, verb_request.codebook)
     assumptions = FitRequest(
         formula=equation.joint.formula,
-        family=verb_request.words.get("family", FAMILIES[0]),
+        family=verb_request.options.get("family", FAMILIES[0]),
         columns=len(equation.terms.names),
         rows=assumed.rows,
         guarantee=verb_request.private,
         adjacency=verb_request.adjacency,
-        row_norm=verb_request.words["row_norm"],
+        row_norm=verb_request.options["row_norm"],
         row_lengths=assumed.lengths,
         spectrum=assumed.spectrum,
         repeats=assumed.repeats,
@@ -401,8 +401,8 @@ def fit_spec(
             f"scale={quoted(scale)}: dp_lm divides columns by their ranges: leave out scale="
         )
     verb = "lm" if family == FAMILIES[0] else "glm"
-    words = {**options, "row_norm": row_norm, "person": False}
-    assumptions = requested(verb, formula, codebook, None, 0.0, guarantee, adjacency, **words)
+    options = {**options, "row_norm": row_norm, "person": False}
+    assumptions = requested(verb, formula, codebook, None, 0.0, guarantee, adjacency, **options)
     if assumptions.adjacency.person is not None:
         raise ArgumentError(
             "adjacency= protects persons, and simulated rows have none: write "

@@ -281,7 +281,7 @@ def draft_calls(
 ) -> tuple[Request, ...]:
     """Return the calls that release levels and bounds; levels first, as they spend delta."""
     calls = []
-    draft = replace(request, words={}, attached=False)
+    draft = replace(request, options={}, attached=False)
     if stages.levels is not None:
         text = " + ".join(map(quote, unknown.levels))
         calls.append(replace(draft, verb=_LEVELS, formula=f"~ {text}", guarantee=stages.levels))

@@ -133,16 +133,16 @@ def dp_fdr(
 @spec_of("fdr", joint="centred")
 def fdr_spec(request: Request) -> VerbSpec[FDRResult]:
     """Build the specification of a dp_fdr call."""
-    words = request.words
-    level = fraction("q", words["q"], ", such as 0.1")
-    method = option("method", words["method"], tuple(METHODS))
-    alternative = option("alternative", words["alternative"], ALTERNATIVES)
+    options = request.options
+    level = fraction("q", options["q"], ", such as 0.1")
+    method = option("method", options["method"], tuple(METHODS))
+    alternative = option("alternative", options["alternative"], ALTERNATIVES)
     equation = screened(request.formula, request.codebook)
     design, n_columns = box_design(equation), len(equation.terms.names)
     max_columns = min(n_columns, FEW + n_columns // FEW)
-    if words["most"] is not None:
+    if options["most"] is not None:
         write = f", as there are {n_columns:,} columns, or None"
-        max_columns = integer("most", words["most"], 1, n_columns, write)
+        max_columns = integer("most", options["most"], 1, n_columns, write)
     facts = ScreenFacts(n_columns, max_columns, alternative, request.adjacency, level)
 
     call = ScreenCall(

@@ -4,12 +4,12 @@ Flower carries messages between one ServerApp, at the aggregator, and a ClientAp
 :func:`client_app` and :func:`server_app` make the two. They run the protocols of
 :func:`~dpmodels.site_release` and :func:`~dpmodels.combine`, and send the same messages.
 
-*Messages.* First the aggregator asks every node for its terms: formula, codebook, words, guarantee,
-protocol, session and, where sites have keys, their public keys. Nothing has been read or charged by
-then. Only if all sites are present with equal terms, it sends the terms back to each and asks for
-its message. A site compares them with its own, reads its rows, charges its ledger, adds noise and
-masks, keeps the message in a file and sends a copy. A refusal names the first difference; of any
-other error only the class is sent.
+*Messages.* First the aggregator asks every node for its terms: formula, codebook, options,
+guarantee, protocol, session and, where sites have keys, their public keys. Nothing has been read or
+charged by then. Only if all sites are present with equal terms, it sends the terms back to each and
+asks for its message. A site compares them with its own, reads its rows, charges its ledger, adds
+noise and masks, keeps the message in a file and sends a copy. A refusal names the first difference;
+of any other error only the class is sent.
 
 *Who sees it.* The aggregator and everyone who runs the SuperLink see what the protocol's aggregator
 sees, and the terms. So does everyone on the way, unless Flower runs with TLS, which also tells
@@ -93,7 +93,7 @@ def client_app(
     key: AnyPath | None = None,
     cards: Sequence[AnyPath] = (),
     sites: Sequence[str] = (),
-    **words: Option,
+    **options: Option,
 ) -> ClientApp:
     """Make the app that answers for one site, on terms that the site states here.
 
@@ -119,8 +119,8 @@ def client_app(
     sites : sequence of str
         Instead of cards: the names of all sites, if the aggregator is trusted to pass on their
         keys.
-    **words
-        Further words of the verb.
+    **options
+        Further options of the verb.
 
     Returns
     -------
@@ -160,10 +160,10 @@ def client_app(
         "rows": rows,
         "subset": subset,
     }
-    _, chosen, terms = state(formula, **stated, words=words, in_rounds=is_exchange(path))
+    _, chosen, terms = state(formula, **stated, options=options, in_rounds=is_exchange(path))
     terms = exchange_terms(terms) if is_exchange(path) else terms
     local: dict[str, Plain] = {"csv": csv, "ledger": ledger}
-    release = partial(site_release, formula, data, path, **stated, **local, **words)
+    release = partial(site_release, formula, data, path, **stated, **local, **options)
     answers = SiteAnswers(
         site, chosen, terms, Path(path), release, key, tuple(cards), tuple(sites), ledger
     )

@@ -58,14 +58,14 @@ class Tabulation:
     @property
     def sizes(self) -> dict[str, int]:
         """The number of counts; empty where there cannot be any."""
-        is_changed = any(self.request.words.get(name) is not None for name in _OTHERS)
+        is_changed = any(self.request.options.get(name) is not None for name in _OTHERS)
         if is_changed or isinstance(self.table, str) or self.table.cells > MOST_CELLS:
             return {}
         return {"part": self.table.cells + 1}
 
     def choice(self) -> Choice[Any]:
         """Return the counts of less noise; refuse what has no table."""
-        options = self.request.words
+        options = self.request.options
         if isinstance(self.table, str):
             term, is_ordinal = shorten(self.table), options["family"] == "ordinal"
             what = 'family="ordinal"' if is_ordinal else 'mechanism="counts"'
@@ -363,7 +363,7 @@ def glm_spec(request: Request) -> VerbSpec[GLMResult | MultinomialResult]:
 
 def glm_by_sums(request: Request) -> tuple[VerbSpec[Any], Linear]:
     """Build the specification of a call without counts of cells, and its terms."""
-    family, clip = request.words["family"], request.words["clip"]
+    family, clip = request.options["family"], request.options["clip"]
     if not isinstance(family, str) or family not in AUTOMATIC:
         families = ", ".join(f'"{name}"' for name in AUTOMATIC)
         raise ArgumentError(
@@ -391,12 +391,12 @@ def glm_by_sums(request: Request) -> tuple[VerbSpec[Any], Linear]:
 
 def _check_design(request: Request) -> None:
     """Refuse what has no weighted rows, before a row is read."""
-    if request.words["family"] == "ordinal":
+    if request.options["family"] == "ordinal":
         raise ArgumentError(
             'family="ordinal" is computed from counts, whose errors are not those of a survey '
             "design: compare the response, as in 'health > 2 ~ ...', or write design=False"
         )
-    if isinstance(request.words.get("ridge"), tuple):
+    if isinstance(request.options.get("ridge"), tuple):
         raise ArgumentError(
             "ridge=dp.tune(...) divides the rows at random, and sampling units are not to be "
             "divided: give one ridge, or write design=False"

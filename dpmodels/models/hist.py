@@ -100,7 +100,7 @@ def hist_spec(request: Request) -> VerbSpec[object]:
                 "to analyse the rows as they are"
             )
         return plane_spec(request, formula_sides)
-    tally, edges, variable = bins(formula_sides, request.words["breaks"])
+    tally, edges, variable = bins(formula_sides, request.options["breaks"])
     if request.codebook.design is not None:
         weighted = partial(WeightedHistResult, breaks=np.array(edges), variable=variable)
         return sampled_spec(request, formula_sides, (tally,), weighted)
@@ -145,7 +145,7 @@ def in_plane(formula_sides: Sides) -> bool:
 
 def plane_spec(request: Request, formula_sides: Sides) -> VerbSpec[PlaneResult]:
     """Build the specification for two numbers."""
-    tally, (along, across), variables = plane_bins(formula_sides, request.words["breaks"])
+    tally, (along, across), variables = plane_bins(formula_sides, request.options["breaks"])
     result = partial(
         PlaneResult, along=np.array(along), across=np.array(across), variables=variables
     )

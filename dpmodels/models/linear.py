@@ -61,7 +61,7 @@ class Model(NamedTuple):
 
 def linear(request: Request) -> Linear:
     """Code a question's formula."""
-    family = request.words.get("family")
+    family = request.options.get("family")
     most = MOST_LEVELS if family in _LEVELLED else 2
     equation = two_sided(request.formula, request.codebook, most=most, linked=True)
     if family != "poisson":
@@ -74,8 +74,8 @@ def linear(request: Request) -> Linear:
     design = joint_design(
         equation,
         request.codebook,
-        scale=request.words["scale"],
-        row_norm=request.words["row_norm"],
+        scale=request.options["scale"],
+        row_norm=request.options["row_norm"],
         # Without an intercept a centred column would be another model.
         center=equation.intercept,
     )
@@ -131,7 +131,7 @@ def coefficients_spec(
     sampling = sampling_of(request.codebook)
     slots = request.adjacency if sampling is None else slots_of(request.adjacency)
     facts = RegressionFacts(terms.predictors, model.loss, slots)
-    words = {"inference": False, **request.words}
+    options = {"inference": False, **request.options}
 
     def with_coder(call: CoefficientsCall, release: CoefficientsRelease) -> Result:
         coded, known = terms.equation.terms, terms.equation.known
@@ -140,13 +140,13 @@ def coefficients_spec(
 
     def strategy_for(mechanism: object, ridge: float | None) -> tuple[RegressionMechanism, str]:
         strategy, reason = choose_strategy(
-            mechanism, table, lambda: automatic, {**words, "ridge": ridge}
+            mechanism, table, lambda: automatic, {**options, "ridge": ridge}
         )
-        usual = not isinstance(words.get("ridge"), tuple) and ridge is None
+        usual = not isinstance(options.get("ridge"), tuple) and ridge is None
         return strategy if usual else with_ridge(strategy, ridge), reason
 
     def chosen(mechanism: object, private: Sequence[object]) -> tuple[AnyStrategy, str]:
-        ridge = words.get("ridge")
+        ridge = options.get("ridge")
         candidates = ridge if isinstance(ridge, tuple) else (ridge,)
         strategies, reasons = zip(
             *(strategy_for(mechanism, value) for value in candidates), strict=True
@@ -185,7 +185,7 @@ def _call(request: Request, terms: Linear, model: Model) -> CoefficientsCall:
         matrix=_matrix(terms),
         row_norm=predictors.radius * scaled.row_norm,
         worst_case=_worst_case(terms),
-        scale=request.words["scale"],
+        scale=request.options["scale"],
         clip=model.loss.clip if isinstance(model.loss, Poisson) else math.nan,
         offset=equation.offset or None,
     )

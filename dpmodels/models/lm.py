@@ -174,7 +174,7 @@ def dp_lm(
 @spec_of("lm", gaussian="moments", site_defaults={"vcov": "iid"}, designs=True)
 def lm_spec(request: Request) -> VerbSpec[LMResult]:
     """Build the specification of a dp_lm call."""
-    spec, minimum = _way(request, None), request.words.get("lump")
+    spec, minimum = _spec_of(request, None), request.options.get("lump")
     if minimum is None:
         return spec
     _check_lump(minimum, request)
@@ -192,7 +192,7 @@ def lm_spec(request: Request) -> VerbSpec[LMResult]:
         base: Any = strategy
 
         def recoded(merged: Merged) -> Recoded:
-            of_merged = _way(request, merged)
+            of_merged = _spec_of(request, merged)
             # What was charged for, whatever would be chosen for the levels that are left.
             name = base.info.name if mechanism == "auto" else mechanism
             chosen_again: Any = of_merged.choose(name, private)[0]
@@ -202,14 +202,14 @@ def lm_spec(request: Request) -> VerbSpec[LMResult]:
         return Lumped(base, indicators, float(minimum), recoded), reason
 
     def adapted(release: MomentsRelease) -> VerbSpec[LMResult]:
-        return _way(request, getattr(release, "lumped", None))
+        return _spec_of(request, getattr(release, "lumped", None))
 
     return replace(spec, choose=chosen, adapted=adapted)
 
 
 def _sides(request: Request, merged: Merged | None) -> tuple[TwoSided, Codebook]:
     """Code both sides, levels merged or not; return the codebook of the levels too."""
-    weights, book = request.words["weights"], request.codebook
+    weights, book = request.options["weights"], request.codebook
     excluded = () if weights is None else (str(weights),)
     written = two_sided(request.formula, book, excluded=excluded, absorb=True)
     if not merged:
@@ -219,12 +219,12 @@ def _sides(request: Request, merged: Merged | None) -> tuple[TwoSided, Codebook]
     return lumped_sides(merged_sides, written, merged), left
 
 
-def _way(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
+def _spec_of(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
     """Build the specification of least squares, with levels merged or not."""
-    weights = request.words["weights"]
+    weights = request.options["weights"]
     equation, book = _sides(request, merged)
     emphasis = math.sqrt(max(math.sqrt(1 + 2 * len(equation.terms.names)) - 1, 1.0))
-    row_norm, vcov = request.words["row_norm"], request.words.get("vcov", "iid")
+    row_norm, vcov = request.options["row_norm"], request.options.get("vcov", "iid")
     _check(vcov, request)
     _check_design(request)
     options = {"weights": weights, "row_norm": row_norm, "emphasis": emphasis}
@@ -354,7 +354,7 @@ def _check_lump(minimum: object, request: Request) -> None:
             f"lump={quoted(minimum)} adds Gaussian noise to numbers of rows: write delta=1e-6, or "
             "budget=dp.ZCDP(rho)"
         )
-    if request.words["weights"] is not None:
+    if request.options["weights"] is not None:
         raise ArgumentError(f"lump={quoted(minimum)}: not available with weights=; leave one out")
 
 
@@ -372,9 +372,9 @@ def _check_design(request: Request) -> None:
     if request.codebook.design is None:
         return
     for name, reason in (("vcov", "its own standard errors"), ("lump", "no counts of levels")):
-        if request.words.get(name) is not None:
+        if request.options.get(name) is not None:
             raise ArgumentError(
-                f"{name}={quoted(request.words[name])}: a survey design has {reason}; leave out "
+                f"{name}={quoted(request.options[name])}: a survey design has {reason}; leave out "
                 f"{name}=, or write design=False"
             )
 

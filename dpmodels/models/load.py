@@ -84,7 +84,7 @@ FORMAT_1: Final = "dpmodels.result/1"
 
 # Fields of a file of format 1, by name; their content depends on the verb.
 Fields = Mapping[str, Plain]
-Words = Callable[[Any, Any, Fields], Fields]
+Options = Callable[[Any, Any, Fields], Fields]
 _NO_FIELDS: Final[Mapping[str, Shape]] = MappingProxyType({})
 # Ranges are worked out by functions that may differ in their last bits between machines.
 _NEAR: Final = 1e-9
@@ -95,7 +95,7 @@ class Kind(NamedTuple):
 
     verb: str
     call: type[Any]
-    words: Words = lambda call, release, fields: {}
+    options: Options = lambda call, release, fields: {}
     fields: Mapping[str, Shape] = _NO_FIELDS
 
 
@@ -108,13 +108,13 @@ def result_of_format_1(saved: Saved) -> object:
         fields.get("declared", call.codebook),
         release.guarantee,
         release.adjacency,
-        kind.words(call, release, fields),
+        kind.options(call, release, fields),
     )
     spec = specified(request, release)
     part = bool(getattr(call, "part_of", ""))
     norm = None if part else _row_norm(getattr(spec.call, "row_norm", None), call, release)
     if norm is not None:
-        request = replace(request, words={**request.words, "row_norm": norm})
+        request = replace(request, options={**request.options, "row_norm": norm})
         spec = specified(request, release)
     result = result_of(request, spec, release, call.ledger, call.reason)
     return replace(result, call=_part_of(result.call, call)) if part else result
@@ -164,14 +164,14 @@ def _row_norm(default_norm: float | None, call: Any, release: object) -> float |
     return float(call.row_norm)
 
 
-def _scaled(*names: str) -> Words:
+def _scaled(*names: str) -> Options:
     """Return the function from a call on moments to the options of its verb."""
 
-    def words(call: MomentsCall, release: Any, fields: Fields) -> Fields:
+    def named_options(call: MomentsCall, release: Any, fields: Fields) -> Fields:
         options = {name: getattr(call, name) for name in names}
         return {**options, "row_norm": "unit" if call.unit_rows else None}
 
-    return words
+    return named_options
 
 
 def _linear(call: MomentsCall, release: object, fields: Fields) -> Fields:

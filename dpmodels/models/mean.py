@@ -230,7 +230,7 @@ def ttest_spec(request: Request) -> VerbSpec[TTestResult]:
             f"formula {shorten(formula_sides.text)!r}: a t-test compares two groups; write 'y ~ "
             "group' with a group of two levels, such as (region == \"north\"), or '~ y'"
         )
-    result = partial(TTestResult, mu=finite("mu", request.words["mu"]))
+    result = partial(TTestResult, mu=finite("mu", request.options["mu"]))
     if request.codebook.design is not None:
         return sampled_spec(request, formula_sides, (Tally(factors, number, 1),), result)
     tally = mean_tally(request.adjacency, factors, number)

@@ -164,8 +164,8 @@ def lengths(trial: Trial) -> pd.DataFrame:
 
 def _contender(name: str, table: Table, trial: Trial) -> Contender:
     request = trial.request
-    words = {"denoise": trial.call.denoise, "eigenvals": None}
-    strategy = choose_strategy(name, table, lambda: (name, ""), words).strategy
+    options = {"denoise": trial.call.denoise, "eigenvals": None}
+    strategy = choose_strategy(name, table, lambda: (name, ""), options).strategy
     max_columns = SLOW.get(name, MOST_COLUMNS)
     try:
         plan = strategy.plan(trial.facts, request.guarantee)

@@ -112,7 +112,7 @@ def gauss_if_auto(mechanism: object) -> object:
 
 def check_gaussian(request: Request) -> None:
     """Refuse rows divided by their norms, and a pure guarantee."""
-    row_norm, guarantee = request.words["row_norm"], request.guarantee
+    row_norm, guarantee = request.options["row_norm"], request.guarantee
     if isinstance(row_norm, str):
         raise ArgumentError(
             f"row_norm={row_norm!r}: expected a number or None; rows divided by their norm over "

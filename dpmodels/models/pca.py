@@ -118,8 +118,8 @@ def dp_pca(
 @spec_of("pca", gaussian="gauss")
 def pca_spec(request: Request) -> VerbSpec[PCAResult | SubspaceResult]:
     """Build the specification of a dp_pca call."""
-    checked_eigenvals(request.words.get("eigenvals"))
-    able = automatic(request.words["scale"])
+    checked_eigenvals(request.options.get("eigenvals"))
+    able = automatic(request.options["scale"])
     return scaled_spec(request, {**COVARIANCE, **SUBSPACE}, _result, automatic=able)
 
 

@@ -123,7 +123,7 @@ def quantile_spec(request: Request) -> VerbSpec[QuantileResult]:
     """Build the specification of a dp_quantile call."""
     formula_sides = parse_sides(request.formula, request.codebook)
     number, factors = one_measured(formula_sides, "dp_quantile")
-    probs, level = checked_probs(request.words["probs"]), request.words["level"]
+    probs, level = checked_probs(request.options["probs"]), request.options["level"]
     if level is not None:
         checked_level(level)
     if request.codebook.design is not None:
@@ -153,7 +153,7 @@ def _weighted_spec(
     request: Request, formula_sides: Sides, probs: tuple[float, ...]
 ) -> VerbSpec[QuantileResult]:
     """Build the specification under a survey design: weighted counts of cells of the range."""
-    design, level = request.codebook.design, request.words["level"]
+    design, level = request.codebook.design, request.options["level"]
     units = design is not None and design.psu is not None
     number, factors = one_measured(formula_sides, "dp_quantile")
     grid = grid_of(Tally(factors, number), WEIGHTED)

@@ -42,10 +42,12 @@ def specified(request: Request, release: Any) -> Spec[Any]:
     if verb is None:
         raise FrameError(f"request.verb: {shorten(repr(request.verb))} is not a verb")
     parameters = signature(verb.function).parameters
-    strange = next((word for word in request.words if word not in parameters), None)
+    strange = next((word for word in request.options if word not in parameters), None)
     if strange is not None:
-        raise FrameError(f"request.words: {shorten(repr(strange))} is not a parameter of the verb")
-    spec: Spec[Any] = verb.spec(replace(request, words={**verb.options, **request.words}))
+        raise FrameError(
+            f"request.options: {shorten(repr(strange))} is not a parameter of the verb"
+        )
+    spec: Spec[Any] = verb.spec(replace(request, options={**verb.options, **request.options}))
     return spec if spec.adapted is None else spec.adapted(release)
 
 

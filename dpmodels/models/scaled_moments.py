@@ -44,21 +44,21 @@ def scaled_spec(
     check: Callable[[Any], None] = accept,
 ) -> VerbSpec[Result]:
     """Build the specification of a verb on moments; `coded` are columns other than a formula's."""
-    words, relation = request.words, request.adjacency
-    center, scale = words.get("center", True), words.get("scale", "range")
-    denoise, row_norm = checked_rule(words.get("denoise")), words["row_norm"]
+    options, relation = request.options, request.adjacency
+    center, scale = options.get("center", True), options.get("scale", "range")
+    denoise, row_norm = checked_rule(options.get("denoise")), options["row_norm"]
     placed = {"scale": scale, "center": center, "row_norm": row_norm}
     if coded is None:
         private_design = unbound_design(request.formula, request.codebook, **placed)
     else:
         private_design = coded_design(coded, **placed)
     columns = len(private_design.public.names)
-    n_components = checked_ncomp(words.get("ncomp"), columns)
+    n_components = checked_ncomp(options.get("ncomp"), columns)
     facts = Facts(columns, relation, center, n_components, private_design.scaling.unit)
     candidates = frozenset(table) if automatic is None else automatic
-    options = {"denoise": denoise, "eigenvals": words.get("eigenvals")}
-    options["inference"] = boolean("inference", words.get("inference", False))
-    options["fourth"] = options["inference"] and table is GAUSSIAN_MOMENTS
+    strategy_options = {"denoise": denoise, "eigenvals": options.get("eigenvals")}
+    strategy_options["inference"] = boolean("inference", options.get("inference", False))
+    strategy_options["fourth"] = strategy_options["inference"] and table is GAUSSIAN_MOMENTS
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[AnyStrategy, str]:
         counts = (source.nrows for source in private)
@@ -66,7 +66,7 @@ def scaled_spec(
         read_once = not all(source.rereadable for source in private)
         available = candidates - MANY_PASSES if read_once else candidates
         automatic = partial(auto_moments, facts, request.private, rows, available)
-        choice = choose_strategy(mechanism, table, automatic, options)
+        choice = choose_strategy(mechanism, table, automatic, strategy_options)
         if table is GAUSSIAN_MOMENTS:
             require_gaussian(choice.strategy, request.verb)
         if scale == "sd" and type(choice.strategy) in SUBSPACE.values():

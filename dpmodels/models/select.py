@@ -209,7 +209,7 @@ def _require_selected(score: str, facts: SelectionFacts, release: SelectionRelea
 
 def _score(request: Request, *scores: str) -> Any:
     """Return the requested score, the first one by default."""
-    score = request.words["score"]
+    score = request.options["score"]
     hint = "; '~ town' ranks levels by count, 'y ~ .' columns by correlation, z or gain"
     return scores[0] if score is None else option("score", score, scores, hint)
 
@@ -258,7 +258,7 @@ def _chosen(
 
 def selection_facts(request: Request, score: Score, kind: str) -> SelectionFacts:
     """Return the public facts of a selection; ArgumentError for numbers that contradict it."""
-    options = request.words
+    options = request.options
     k, threshold, limit = options["k"], options["threshold"], options["most"]
     values = _share(options["values"], SHARES[kind], MOST_SHARE - score.own_share)
     if threshold is None:

@@ -104,7 +104,7 @@ def dp_series(
 @spec_of("series")
 def series_spec(request: Request) -> VerbSpec[SeriesResult]:
     """Build the specification of a dp_series call."""
-    time, by = request.words["time"], request.words["by"]
+    time, by = request.options["time"], request.options["by"]
     formula_sides, over = timed(request.formula, request.codebook, time, by)
     tally = tallied(formula_sides, over)
     groups, cells = tally.cells // len(over), len(over)

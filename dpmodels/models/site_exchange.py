@@ -131,14 +131,14 @@ class SiteExchange:
             return False
         return True
 
-    def _charge(self, ledger: Ledger, events: Any, **words: Option) -> Charge:
+    def _charge(self, ledger: Ledger, events: Any, **options: Option) -> Charge:
         """Charge for all rounds at the first, and record what the key is used for."""
         if os.path.lexists(used_record(self.key)):
-            return charge_once(ledger, events, claims=self.claims, **words)
+            return charge_once(ledger, events, claims=self.claims, **options)
         _require_same_start(self.folder, self.terms)
         use_up(self.key, Used(self.site, self.terms["session"], "", digest(self.terms)))
         try:
-            return charge(ledger, events, claims=self.claims, **words)
+            return charge(ledger, events, claims=self.claims, **options)
         except LedgerError:
             discard(used_record(self.key))
             raise

@@ -86,7 +86,7 @@ def site_release(
     key: AnyPath | None = None,
     cards: Sequence[AnyPath] = (),
     wait: float = 0.0,
-    **words: object,
+    **options: object,
 ) -> Path:
     """Write this site's part of a joint release to a file, for :func:`combine`.
 
@@ -127,8 +127,8 @@ def site_release(
         Public cards of all sites, for the same.
     wait : float, default 0.0
         Of an exchange: seconds in which the call takes all its turns itself, as answers arrive.
-    **words
-        Further words of the verb: for ``"pca"`` ncomp, center, scale and more.
+    **options
+        Further options of the verb: for ``"pca"`` ncomp, center, scale and more.
 
     Returns
     -------
@@ -190,7 +190,7 @@ def site_release(
         person=person,
         rows=rows,
         subset=subset,
-        words=words,
+        options=options,
         in_rounds=is_exchange(path),
     )
     chosen, terms, ledger = stated.protocol, stated.terms, ledger_of(ledger)
@@ -391,7 +391,7 @@ def state(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
-    words: Mapping[str, object],
+    options: Mapping[str, object],
     in_rounds: bool = False,
 ) -> Stated:
     """Return the terms of a site, equal at all sites; read nothing."""
@@ -408,13 +408,13 @@ def state(
     for name, value in (("site", site), ("session", session)):
         if not isinstance(value, str) or not value:
             raise ArgumentError(f"{name}={quoted(value)}: expected a text that is not empty")
-    _require_options(declared, words)
-    all_words = {**declared.options, **words}
+    _require_options(declared, options)
+    all_options = {**declared.options, **options}
     if not in_rounds:
-        all_words = declared.sent(all_words)
-    options: dict[str, Plain] = {"person": person, "rows": rows, "subset": subset, **all_words}
+        all_options = declared.sent(all_options)
+    rest: dict[str, Plain] = {"person": person, "rows": rows, "subset": subset, **all_options}
     request = requested(
-        verb, formula, checked_codebook(codebook), eps, delta, budget, adjacency, **options
+        verb, formula, checked_codebook(codebook), eps, delta, budget, adjacency, **rest
     )
     if not isinstance(request.guarantee, ApproxDP | ZCDP):
         raise ArgumentError(f"sites add Gaussian noise: {WRITE_DELTA}, or budget=dp.ZCDP(rho)")
@@ -477,13 +477,13 @@ def keys_of(participant: Participant | None) -> dict[str, str]:
 def read_terms(terms: Mapping[str, Plain]) -> tuple[Request, MessageProtocol]:
     """Return the request and protocol of messages; refuse those unknown to this version."""
     protocol_terms = dict(terms["protocol"])
-    in_rounds, words = "version" in terms, terms["words"]
+    in_rounds, options = "version" in terms, terms["options"]
     name, verb = protocol_terms.pop("name", None), _declared(terms["verb"], in_rounds)
-    if name not in SENT or verb is None or not words.keys() <= verb.options.keys():
+    if name not in SENT or verb is None or not options.keys() <= verb.options.keys():
         raise FrameError("this version lacks the verb, an option or the protocol of the files")
-    _read_options(verb, words, "terms.words")
-    options = {**verb.options, **words}
-    request = Request.of({**terms, "words": options if in_rounds else verb.sent(options)})
+    _read_options(verb, options, "terms.options")
+    options = {**verb.options, **options}
+    request = Request.of({**terms, "options": options if in_rounds else verb.sent(options)})
     if not isinstance(request.guarantee, ApproxDP | ZCDP):
         raise FrameError("terms.guarantee: sites add Gaussian noise, which has no pure guarantee")
     protocol: MessageProtocol = conform(SENT[name], protocol_terms, "terms.protocol")
@@ -505,19 +505,19 @@ def _is_sent(verb: Verb, in_rounds: bool) -> bool:
     return bool(verb.gaussian or (in_rounds and verb.joint))
 
 
-def _require_options(verb: Verb, words: Mapping[str, object]) -> None:
+def _require_options(verb: Verb, options: Mapping[str, object]) -> None:
     """Refuse options that a verb does not take here, or that a file cannot represent."""
-    strange = [word for word in words if word not in verb.options]
+    strange = [word for word in options if word not in verb.options]
     if strange:
         expected = ", ".join(verb.options) or "none"
         raise ArgumentError(
             f"{strange[0]}= is not a parameter of verb {verb.name!r} here; expected: {expected}"
         )
-    if not all(map(_is_plain, words.values())):
+    if not all(map(_is_plain, options.values())):
         raise ArgumentError(
             "the options in a site's file are texts, numbers, lists of numbers, True, False or None"
         )
-    _read_options(verb, json.loads(json.dumps(dict(words))), "words")
+    _read_options(verb, json.loads(json.dumps(dict(options))), "options")
 
 
 def _read_options(verb: Verb, plain: Mapping[str, object], where: str) -> None:

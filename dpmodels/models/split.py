@@ -172,14 +172,14 @@ def _run(
     request = trial.request
     budgets = divide(request.guarantee, shares.tolist(), gaussian)
     ledgers = [Ledger(budget=guarantee, adjacency=request.adjacency) for guarantee in budgets]
-    words = {
+    options = {
         stage: {"budget": guarantee, "ledger": ledger}
         for stage, guarantee, ledger in zip(request.stages, budgets, ledgers, strict=True)
     }
     where = f"with shares {' : '.join(request.stages)} = {ratio(shares)}"
     try:
         with simulation(seed=SEED + repeat):
-            score = trial.recipe(trial.data, **words)
+            score = trial.recipe(trial.data, **options)
     except Exception as error:
         detail = f": {error}" if isinstance(error, DPModelsError) else ""
         raise ArgumentError(f"the recipe raised {type(error).__name__} {where}{detail}") from error

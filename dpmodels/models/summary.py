@@ -84,7 +84,7 @@ def summary_spec(request: Request) -> VerbSpec[OverviewResult]:
     """Build the specification of a dp_summary call."""
     design = request.codebook.design
     formula_sides = parse_sides(request.formula, request.codebook)
-    tested = boolean("tests", request.words["tests"])
+    tested = boolean("tests", request.options["tests"])
     if tested and not formula_sides.groups:
         raise FormulaError(
             f"formula {shorten(formula_sides.text)!r} has no groups, and tests=True compares them; "

@@ -253,9 +253,9 @@ def _result(
     **further: str,
 ) -> object:
     """Return the result of a release."""
-    words = {"weights": weights, "strata": strata, **further}
+    options = {"weights": weights, "strata": strata, **further}
     relation = release.adjacency
-    request = Request("survey", formula, book, release.guarantee, relation, words)
+    request = Request("survey", formula, book, release.guarantee, relation, options)
     return survey_spec(request).of(release, UNCHARGED)
 
 
@@ -268,7 +268,7 @@ def survey_spec(request: Request) -> Spec[object]:
         return Spec(
             request, descriptive_call(formula_sides, (counted(formula_sides),)), SurveyResult
         )
-    variables = (request.words.get("weights"), request.words.get("strata"))
+    variables = (request.options.get("weights"), request.options.get("strata"))
     excluded = [str(name) for name in variables if name is not None]
     equation = two_sided(request.formula, book, excluded=excluded)
     used = Codebook({**equation.terms.codebook, **equation.response.codebook})

@@ -106,7 +106,7 @@ def dp_survfit(
 @spec_of("survfit", gaussian="gaussian")
 def survfit_spec(request: Request) -> VerbSpec[SurvfitResult]:
     """Build the specification of a dp_survfit call."""
-    curve, breaks = parse_survival(request.formula, request.codebook), request.words["breaks"]
+    curve, breaks = parse_survival(request.formula, request.codebook), request.options["breaks"]
     tally, edges = curve.tally(even_breaks(curve.time, INTERVALS) if breaks is None else breaks)
     cells = tally.shape[-1]
     shape = (tally.cells // cells, cells)
@@ -131,7 +131,7 @@ def _sized(request: Request, curve: Survival, n_rows: int) -> VerbSpec[SurvfitRe
     noise_sd = COUNTS[auto_counts(flat, request.private)[0]]().plan(flat, request.private).noise_sd
     number = FINENESS * math.sqrt(n_rows / groups / noise_sd)
     breaks = even_breaks(curve.time, round(min(max(number, FEWEST), MOST)))
-    return survfit_spec(replace(request, words={**request.words, "breaks": breaks}))
+    return survfit_spec(replace(request, options={**request.options, "breaks": breaks}))
 
 
 def _chosen(

@@ -106,6 +106,6 @@ def dp_svm(
 @spec_of("svm", joint="gradients")
 def svm_spec(request: Request) -> VerbSpec[SVMResult]:
     """Build the specification of a dp_svm call."""
-    loss, terms = Huber(request.words["width"]), linear(request)
+    loss, terms = Huber(request.options["width"]), linear(request)
     model = Model("svm", loss, levels(terms.equation, "dp_svm"))
     return coefficients_spec(request, terms, model, TABLE, AUTOMATIC, SVMResult)

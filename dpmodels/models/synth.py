@@ -150,10 +150,10 @@ def require_structure(structure: object) -> None:
 @spec_of("synth")
 def synth_spec(request: Request) -> VerbSpec[SynthResult]:
     """Build the specification of a dp_synth call."""
-    structure = request.words["structure"]
-    layout, columns = cut_columns(request.formula, request.codebook, request.words["cuts"])
+    structure = request.options["structure"]
+    layout, columns = cut_columns(request.formula, request.codebook, request.options["cuts"])
     require_structure(structure)
-    integer("m", request.words["m"], 1, 1, MANY)
+    integer("m", request.options["m"], 1, 1, MANY)
     is_chosen = structure == "auto"
     if not is_chosen:
         layout = replace(layout, terms=structure_terms(structure, layout))

@@ -131,7 +131,7 @@ def table_spec(request: Request) -> VerbSpec[object]:
     """Build the specification of a dp_table call."""
     if isinstance(request.guarantee, Pufferfish):
         return states_spec(request)
-    refuse_alone(request.words.get("time"))
+    refuse_alone(request.options.get("time"))
     formula_sides = parse_sides(request.formula, request.codebook)
     _require_full_cross(formula_sides)
     table = counted(formula_sides)
@@ -185,13 +185,13 @@ _WRITE: Final = (
 
 
 def requested_states(
-    formula: str, book: Codebook, budget: Pufferfish, time: object, **words: object
+    formula: str, book: Codebook, budget: Pufferfish, time: object, **options: object
 ) -> Request:
     """Return the request; ArgumentError for options that do not apply to such a guarantee."""
-    person = words.pop("person", None)
+    person = options.pop("person", None)
     person = book.person if person is None else person
     _require_columns(time, person)
-    for word, value in words.items():
+    for word, value in options.items():
         if value is not None:
             raise ArgumentError(
                 f"{word}={quoted(value)} does not apply to budget=dp.Pufferfish(...), which hides "
@@ -212,13 +212,13 @@ def _require_columns(time: object, person: object) -> None:
 
 def states_spec(request: Request) -> VerbSpec[StatesResult]:
     """Build the specification of counts of states."""
-    budget, time = request.guarantee, request.words["time"]
-    _require_columns(time, request.words.get("person"))
+    budget, time = request.guarantee, request.options["time"]
+    _require_columns(time, request.options.get("person"))
     assert isinstance(budget, Pufferfish)
     formula_sides, over = series_of(request.formula, request.codebook, time)
-    if request.words["person"] in formula_sides.codebook:
+    if request.options["person"] in formula_sides.codebook:
         raise FormulaError(
-            f"person={quoted(request.words['person'])} identifies the persons, and "
+            f"person={quoted(request.options['person'])} identifies the persons, and "
             f"time={quoted(time)} or {shorten(formula_sides.text)!r} {_APART}"
         )
     tally = states_of(formula_sides)
@@ -226,7 +226,7 @@ def states_spec(request: Request) -> VerbSpec[StatesResult]:
     model = budget.model.ordered(state.levels)
     budget = replace(budget, model=model)
     request = replace(request, guarantee=budget)
-    person, steps = request.words["person"], len(over)
+    person, steps = request.options["person"], len(over)
     if steps > MOST_ROWS:
         raise ArgumentError(
             f"{shorten(time)!r} has {steps:,} times; at most {MOST_ROWS:,} of a person are "

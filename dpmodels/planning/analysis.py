@@ -209,11 +209,12 @@ class AnalysisPlan(Printed):
 
 def _written(call: Call) -> str:
     """Return a call as code, with its budget."""
-    budget = call.words.get("budget")
+    budget = call.options.get("budget")
     if budget is None:
         return repr(call)
     bare = replace(
-        call, words={option: value for option, value in call.words.items() if value is not budget}
+        call,
+        options={option: value for option, value in call.options.items() if value is not budget},
     )
     return f"{repr(bare)[:-1]}, budget=dp.{budget})"
 
@@ -222,16 +223,16 @@ def _with_budget(line: PlanLine) -> Call:
     """Return a call with its recommended budget."""
     options = {
         option: value
-        for option, value in line.call.words.items()
+        for option, value in line.call.options.items()
         if option not in (*AMOUNTS, "delta")
     }
     guarantee = line.guarantee
     amount = capacity(guarantee)
     if amount.unit == "rho":
-        return replace(line.call, words={**options, "budget": guarantee})
-    stated = {"delta": line.call.words["delta"]} if "delta" in line.call.words else {}
+        return replace(line.call, options={**options, "budget": guarantee})
+    stated = {"delta": line.call.options["delta"]} if "delta" in line.call.options else {}
     delta = {"delta": guarantee.delta} if isinstance(guarantee, ApproxDP) else stated
-    return replace(line.call, words={**options, "eps": amount.amount, **delta})
+    return replace(line.call, options={**options, "eps": amount.amount, **delta})
 
 
 # The printed report of a planned analysis.

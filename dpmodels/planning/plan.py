@@ -86,7 +86,7 @@ def _without_unused_delta(line: PlanLine) -> PlanLine:
     kinds = {type(event) for event in line.events}
     if not isinstance(line.guarantee, ApproxDP) or kinds & {GaussianEvent, ApproxEvent}:
         return line
-    call = replace(line.call, words={**line.call.words, "delta": 0.0})
+    call = replace(line.call, options={**line.call.options, "delta": 0.0})
     return line._replace(call=call, guarantee=PureDP(line.guarantee.eps))
 
 

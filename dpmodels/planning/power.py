@@ -16,7 +16,7 @@ from dpmodels.arguments import fraction, integer, lists_values, real
 from dpmodels.errors import ArgumentError, did_you_mean, quoted
 from dpmodels.planning.population import Effect
 from dpmodels.planning.power_simulation import Cell, PowerInputs, Trial, price, without_noise
-from dpmodels.planning.verbs import verb_with_power, words_of
+from dpmodels.planning.verbs import options_of, verb_with_power
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, resolve_budget
 from dpmodels.resolve_codebook import Resolved, codebook_of_call
 from dpmodels.results.plan import SELDOM, PowerRequest, PowerResult
@@ -238,7 +238,7 @@ def power(
     shape: object = "normal",
     mechanism: object = "auto",
     adjacency: AdjacencyName | Adjacency | None = None,
-    **words: object,
+    **options: object,
 ) -> PowerResult:
     """Predict standard errors and power before a budget is spent, or solve for n, eps or effect.
 
@@ -279,7 +279,7 @@ def power(
         "sex": [0.6, 0.4]}``; or a frame of **public or simulated rows** like the
         private ones. Never pass private rows: the output has no privacy
         guarantee, and this is not checked.
-    mechanism, adjacency, **words
+    mechanism, adjacency, **options
         As for the verb: ``family="poisson"``, ``vcov="HC"``, ``subset="age > 30"``.
 
     Returns
@@ -347,7 +347,7 @@ def power(
         mechanism,
         adjacency,
         level,
-        _words(verb_spec, words),
+        _checked_options(verb_spec, options),
     )
     sizes = [None if size is None else integer("n", size, 10, MOST_ROWS) for size in _listed(n)]
     cells = list(product(sizes, _listed(eps), _listed(effect)))
@@ -413,20 +413,20 @@ def _listed(value: object) -> list[object]:
     return values
 
 
-def _words(verb: Verb, words: Mapping[str, object]) -> dict[str, Any]:
-    for name in words:
+def _checked_options(verb: Verb, options: Mapping[str, object]) -> dict[str, Any]:
+    for name in options:
         if name in ("person", "rows"):
             raise ArgumentError(
                 f"{name}=: power assumes one row per person; leave it out, and give the number of "
                 "persons as n"
             )
-        if name not in words_of(verb):
-            expected = ", ".join(words_of(verb))
+        if name not in options_of(verb):
+            expected = ", ".join(options_of(verb))
             raise ArgumentError(
-                f"{name}= is not expected{did_you_mean(name, words_of(verb))}; "
+                f"{name}= is not expected{did_you_mean(name, options_of(verb))}; "
                 f"dp_{verb.name} has the options {expected}"
             )
-    options = {**words_of(verb), **words}
+    options = {**options_of(verb), **options}
     for name in (name for name, value in options.items() if value is Parameter.empty):
         raise ArgumentError(f"dp_{verb.name} needs {name}=: write it as for the verb")
     return options

@@ -184,14 +184,14 @@ class PowerInputs:
     mechanism: object
     adjacency: AdjacencyName | Adjacency | None
     alpha: float
-    words: Mapping[str, Option]
+    options: Mapping[str, Option]
 
     def trial(self, cell: Cell) -> Trial:
         """Return the trial of a cell."""
         request = self._question(cell.eps)
         posed = self.power.pose(request, self._population, cell.effect)
         if "mu" in self.verb.options:
-            request = replace(request, words={**request.words, "mu": float(posed.null[0])})
+            request = replace(request, options={**request.options, "mu": float(posed.null[0])})
         spec: VerbSpec[object] = self.verb.spec(request)
         return Trial(self.power, spec, posed, cell.n_rows, self.alpha, self.mechanism)
 
@@ -212,9 +212,9 @@ class PowerInputs:
         return spec
 
     def _question(self, eps: float | None) -> Request:
-        words = {**self.words, **({"mu": 0.0} if "mu" in self.verb.options else {})}
+        options = {**self.options, **({"mu": 0.0} if "mu" in self.verb.options else {})}
         terms = (self.formula, self.book, eps, self.delta, self.budget, self.adjacency)
-        return requested(self.verb.name, *terms, person=False, **words)
+        return requested(self.verb.name, *terms, person=False, **options)
 
 
 def without_noise(posed: Hypothesis, n_rows: int, alpha: float) -> Floats:

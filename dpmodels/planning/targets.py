@@ -130,29 +130,29 @@ class Budgeting:
         if isinstance(guarantee, ZCDP):
             return ZCDP
         delta = self._spent(name) or (self.left.delta if isinstance(self.left, ApproxDP) else 0.0)
-        if call.words.get("delta") == 0:
+        if call.options.get("delta") == 0:
             delta = 0.0
         return (lambda amount: ApproxDP(amount, delta)) if delta else PureDP
 
     def stated_budget(self, name: str) -> Guarantee | None:
         """Return a call's stated budget."""
-        words = self.calls[name].words
-        if words.get("share") is not None or isinstance(words.get("eps"), str):
+        options = self.calls[name].options
+        if options.get("share") is not None or isinstance(options.get("eps"), str):
             raise BudgetError(
                 f"{name}: a plan divides the budget; leave the share out, or write an amount, "
                 "eps=0.2"
             )
-        eps, budget = words.get("eps"), words.get("budget")
+        eps, budget = options.get("eps"), options.get("budget")
         if eps is None and budget is None:
             return None
         remaining = self.left.delta if isinstance(self.left, ApproxDP) else 0.0
-        delta: Any = words.get("delta", remaining if budget is None else 0.0)
+        delta: Any = options.get("delta", remaining if budget is None else 0.0)
         return resolve_budget(eps, delta, budget)
 
     def _spent(self, name: str) -> float:
         """Return the delta that a call spends, which is not available for Gaussian noise."""
         call, guarantee = self.calls[name], self.guarantee
-        delta = call.words.get("delta")
+        delta = call.options.get("delta")
         if not call.spends_delta:
             if delta is not None and delta != 0 and call.silent:
                 raise BudgetError(

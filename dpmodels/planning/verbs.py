@@ -57,7 +57,7 @@ _NEWTON = 100
 
 def least_squares(request: Request, assumed: Population, effect: Effect) -> Hypothesis:
     """Give the response the stated slopes, and keep its assumed variance."""
-    weights = request.words["weights"]
+    weights = request.options["weights"]
     excluded = () if weights is None else (str(weights),)
     formula = two_sided(request.formula, request.codebook, excluded=excluded, absorb=True)
     population, rows, response = _complete(formula, assumed)
@@ -337,7 +337,7 @@ def _by_interval(
 
 
 def _glm_pose(request: Request, assumed: Population, effect: Effect) -> Hypothesis:
-    family = request.words["family"]
+    family = request.options["family"]
     if family == "multinomial":
         raise ArgumentError(
             'family="multinomial": power is available for one linear predictor; plan one level '
@@ -421,7 +421,7 @@ def verb_with_power(name: object) -> tuple[Verb, Power]:
     return verb, power
 
 
-def words_of(verb: Verb) -> dict[str, object]:
+def options_of(verb: Verb) -> dict[str, object]:
     """Return a verb's options with their defaults."""
     options = {**verb.options, "subset": None}
     left_out = {"mu", "time"} if verb.name == "table" else {"mu"}

@@ -243,7 +243,7 @@ def _lumped(fit: LMResult) -> list[str]:
     release = fit.release
     if release.lumped is None or release.lumped_sd is None or fit.request is None:
         return []
-    minimum = f"{float(fit.request.words['lump']):g}"
+    minimum = f"{float(fit.request.options['lump']):g}"
     cost = f"noise sd {signif(release.lumped_sd, 2)}, {COUNTS_SHARE:.0%} of the budget"
     if not release.lumped:
         note = f"No factor has two levels with a noisy count below {minimum} ({cost}): none merged."

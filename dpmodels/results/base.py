@@ -427,17 +427,17 @@ class Result(Tabulated):
         write_whole(path, result_bytes(self), overwrite=overwrite)
 
     def __repr__(self) -> str:
-        words = ", ".join(filter(None, (self._size, guarantee_words(self.release))))
-        return f"<{type(self).__name__} {self.call.formula!r}: {words}>"
+        facts = ", ".join(filter(None, (self._size, guarantee_words(self.release))))
+        return f"<{type(self).__name__} {self.call.formula!r}: {facts}>"
 
     def __reduce__(self) -> tuple[object, ...]:
         saved = saved_of(self)
         return replay.dispatch(type(saved)), (saved,)
 
-    def _derive(self, kind: type[Derived], verb: str, **words: object) -> Derived:
+    def _derive(self, kind: type[Derived], verb: str, **options: object) -> Derived:
         """Return a result of a kind that is computed from this one, at no cost."""
-        part = self.derivations[verb](self, **words)
-        request = None if self.request is None else self.request.derive(verb, **words)
+        part = self.derivations[verb](self, **options)
+        request = None if self.request is None else self.request.derive(verb, **options)
         spec: Spec[Derived] = Spec(request, part.call, part.result)
         return spec.of(part.take(self.release), self.call.ledger, self.call.reason)
 
@@ -446,9 +446,9 @@ class Result(Tabulated):
         if request.verb not in self.derivations:
             raise FrameError(f"request.verb: {request.verb!r} is not computed from its parent")
         try:
-            part = self.derivations[request.verb](self, **request.words)
+            part = self.derivations[request.verb](self, **request.options)
         except TypeError:
-            raise FrameError(f"request.words: not those of {request.verb!r}") from None
+            raise FrameError(f"request.options: not those of {request.verb!r}") from None
         return Spec(request, part.call, part.result)
 
     def _report(self) -> Report:

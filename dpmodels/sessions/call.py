@@ -32,7 +32,7 @@ class Call:
 
     verb: Verb
     formula: str
-    words: Mapping[str, Option]
+    options: Mapping[str, Option]
 
     @property
     def name(self) -> str:
@@ -47,19 +47,19 @@ class Call:
     @property
     def silent(self) -> bool:
         """Whether it sets no budget."""
-        return all(self.words.get(word) is None for word in AMOUNTS)
+        return all(self.options.get(word) is None for word in AMOUNTS)
 
     @property
     def is_free(self) -> bool:
         """Whether it is computed from an earlier release, without rows or a budget."""
-        return self.words.get("given") is not None
+        return self.options.get("given") is not None
 
     def __repr__(self) -> str:
-        words = [
+        arguments = [
             repr(self.formula),
-            *(f"{word}={quoted(value)}" for word, value in self.words.items()),
+            *(f"{word}={quoted(value)}" for word, value in self.options.items()),
         ]
-        return f"{self.name}({', '.join(words)})"
+        return f"{self.name}({', '.join(arguments)})"
 
 
 def name_of(verb: Verb) -> str:
@@ -83,13 +83,13 @@ def signature_of(verb: Verb) -> inspect.Signature:
     return signature.replace(parameters=[parameters[0], *budget_parameters, *parameters[1:]])
 
 
-def call_of(verb: Verb, arguments: tuple[Any, ...], words: Mapping[str, Option]) -> Call:
+def call_of(verb: Verb, arguments: tuple[Any, ...], options: Mapping[str, Option]) -> Call:
     """Check a call against the verb's parameters; ArgumentError says what to write."""
     name, parameters = name_of(verb), signature_of(verb).parameters
-    formula, *rest = arguments or (words.get("formula"),)
-    if rest or any(word in ROWS for word in words):
+    formula, *rest = arguments or (options.get("formula"),)
+    if rest or any(word in ROWS for word in options):
         raise ArgumentError(f"{name}: rows are given in the call, and {_FILTERED}")
-    options = {word: value for word, value in words.items() if word != "formula" or arguments}
+    options = {word: value for word, value in options.items() if word != "formula" or arguments}
     for word in options:
         _require_parameter(
             name, word, [parameter for parameter in parameters if parameter != "formula"]
@@ -151,9 +151,9 @@ class Terms:
     def make(self, call: Call, budget: Mapping[str, object], ledger: Ledger | None) -> Any:
         """Run the verb; its errors pass through."""
         if call.is_free:
-            return call.verb(call.formula, **call.words)
+            return call.verb(call.formula, **call.options)
         options = {
-            word: value for word, value in call.words.items() if word not in (*AMOUNTS, "delta")
+            word: value for word, value in call.options.items() if word not in (*AMOUNTS, "delta")
         }
         if self.subset is not None:
             if options.get("subset") is not None:

@@ -50,8 +50,8 @@ def method(verb: Callable[..., Result]) -> Callable[..., Result]:
 
     @functools.wraps(verb)
     @entry_point
-    def ask(self: Any, *arguments: Any, **words: Option) -> Any:
-        return self.make(call_of(verb, arguments, words))
+    def ask(self: Any, *arguments: Any, **options: Option) -> Any:
+        return self.make(call_of(verb, arguments, options))
 
     head, _, rest = (verb.__doc__ or "").partition("\n")
     ask.__doc__ = f"{head}\n{_SESSION}{rest}"
@@ -75,7 +75,7 @@ class Calls:
         Its name, such as ``"lm"``.
     formula : str
         As for the verb.
-    **words
+    **options
         The verb's own options, a budget or none. The session sets the rest.
 
     Returns
@@ -97,12 +97,12 @@ class Calls:
 
     def __getattr__(self, name: str) -> Callable[..., Call]:
         verb = _charging("call", name.removeprefix("dp_"))
-        return lambda *arguments, **words: call_of(verb, arguments, words)
+        return lambda *arguments, **options: call_of(verb, arguments, options)
 
-    def __call__(self, verb: str, formula: str, **words: Option) -> Call:
+    def __call__(self, verb: str, formula: str, **options: Option) -> Call:
         """Write a call of a verb by its name."""
         text("verb", verb, 'the name of a verb, such as call("lm", "y ~ x")')
-        call: Call = self.__getattr__(verb)(formula, **words)
+        call: Call = self.__getattr__(verb)(formula, **options)
         return call
 
     def __dir__(self) -> list[str]:
@@ -115,8 +115,8 @@ class Calls:
         match written:
             case (str(name), str(formula)):
                 return self(name, formula)
-            case (str(name), str(formula), Mapping() as words):
-                return self(name, formula, **words)
+            case (str(name), str(formula), Mapping() as options):
+                return self(name, formula, **options)
         raise ArgumentError(
             f'a call of type {type(written).__name__}: expected call.lm("y ~ x", eps=0.2) or '
             '("lm", "y ~ x", dict(eps=0.2))'

@@ -36,13 +36,13 @@ def budget_of(
     if call.is_free:
         return {}
     total = whole_of(ledger)
-    default_delta = call.words.get("delta") is None and call.words.get("budget") is None
+    default_delta = call.options.get("delta") is None and call.options.get("budget") is None
     if call.spends_delta and default_delta and isinstance(total, ApproxDP):
         raise BudgetError(
             f"{call.name} spends its delta, and all {total.delta:.3g} of the session would leave "
             f"none for Gaussian noise: write delta={total.delta / 100:.3g}, or another part of it"
         )
-    return budget_options(call.words, total, share, fraction_used)
+    return budget_options(call.options, total, share, fraction_used)
 
 
 def predicted(priced: Priced, n_rows: int) -> pd.DataFrame | None:

@@ -319,14 +319,14 @@ class Session(VerbMethods):
             finally:
                 self._parts -= self._ledger.charges > n_charges
 
-    def tighten(self, formula: str, **words: Option) -> BoundsResult:
+    def tighten(self, formula: str, **options: Option) -> BoundsResult:
         """Find narrower bounds, and use them from here on.
 
         Parameters
         ----------
         formula : str
             The variables, as for :func:`dp_bounds`.
-        **words
+        **options
             Those of :meth:`bounds`.
 
         Returns
@@ -334,7 +334,7 @@ class Session(VerbMethods):
         BoundsResult
             What was found; its codebook, now public, replaces declarations of the same variables.
         """
-        result: BoundsResult = self.bounds(formula, **words)
+        result: BoundsResult = self.bounds(formula, **options)
         self.declare(result.codebook)
         return result
 

@@ -70,7 +70,7 @@ def fraction(name: str, value: object) -> Fraction:
 
 
 def budget_options(
-    words: Mapping[str, Option],
+    options: Mapping[str, Option],
     total: Guarantee,
     share: Fraction | None,
     fraction_used: Callable[[Guarantee], float],
@@ -79,8 +79,8 @@ def budget_options(
 
     `share` is that of a call that sets none; `fraction_used` maps a budget to what it uses up.
     """
-    amounts = {word: words[word] for word in AMOUNTS if words.get(word) is not None}
-    delta = words.get("delta")
+    amounts = {word: options[word] for word in AMOUNTS if options.get(word) is not None}
+    delta = options.get("delta")
     if len(amounts) > 1:
         raise BudgetError(f"{' and '.join(amounts)} are both given: keep one of them")
     for word, value in amounts.items():

@@ -59,9 +59,11 @@ class StudyRelease:
     @property
     def call_text(self) -> str:
         """The call as the file writes it."""
-        words = json.loads(self.json_text)
-        verb, formula = words.pop("verb"), words.pop("formula")
-        return ", ".join([f"{verb}({formula!r}", *(f"{a} = {b!r}" for a, b in words.items())]) + ")"
+        options = json.loads(self.json_text)
+        verb, formula = options.pop("verb"), options.pop("formula")
+        return (
+            ", ".join([f"{verb}({formula!r}", *(f"{a} = {b!r}" for a, b in options.items())]) + ")"
+        )
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def _answer(settings, path, connection):
     with suppress(EOFError, OSError):
         while True:
             job = connection.recv()
-            condition = job["request"]["words"].get("subset", "")
+            condition = job["request"]["options"].get("subset", "")
             outcome = _outcome(job, settings, book, ledger)
             if DIES in condition:
                 connection.close()

@@ -84,7 +84,7 @@ def scripted(settings, path, connection):
 
 
 def _scripted(job, ledger):
-    words = job["request"]["words"]
+    words = job["request"]["options"]
     condition = words.get("subset", "")
     purse = ledger.purse(job["purse"], claims=((CLAIM, job["id"]),))
     try:

@@ -17,7 +17,7 @@ TABLE = PublicTable("visits", BOOK, adjacency("replace"), 400)
 
 
 def sent(verb="mean", formula="age ~ sex", **words):
-    return read_sent(json.dumps({"verb": verb, "formula": formula, "words": words}).encode())
+    return read_sent(json.dumps({"verb": verb, "formula": formula, "options": words}).encode())
 
 
 def priced(*args, **words):
@@ -96,7 +96,7 @@ def fuzzed(rng):
         {
             "verb": rng.choice(["mean", "lm", "hist", "", "eval", 3, None, ["mean"]]),
             "formula": rng.choice(["age", "age ~", "~~", "age ~ " + "(" * 50, "\u0000", "1/0", {}]),
-            "words": rng.choice([{"eps": 0.1}, {"eps": None}, {"x": {}}, [], "a", {"": 1}, None]),
+            "options": rng.choice([{"eps": 0.1}, {"eps": None}, {"x": {}}, [], "a", {"": 1}, None]),
         }
     ).encode()
     kind = rng.randrange(4)

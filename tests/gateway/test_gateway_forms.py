@@ -20,11 +20,11 @@ def test_a_verb_has_fields_for_what_an_analyst_may_set(verb):
     for field in fields.values():
         for choice in field.choices:
             sent = request_of({"verb": verb, "formula": "~ x", field.name: choice})
-            assert set(call_of_sent(read_sent(sent)).words) == {field.name}
+            assert set(call_of_sent(read_sent(sent)).options) == {field.name}
 
 
 def words(verb, **entered):
-    return json.loads(request_of({"verb": verb, "formula": "~ x", **entered}))["words"]
+    return json.loads(request_of({"verb": verb, "formula": "~ x", **entered}))["options"]
 
 
 def test_values_have_the_types_that_a_program_would_send():

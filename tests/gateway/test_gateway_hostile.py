@@ -58,7 +58,7 @@ def refused(hostile, content, path=ASK):
 
 
 def written(formula, verb="pca", **words):
-    plain = {"verb": verb, "formula": formula, "words": {"eps": 0.1, **words}}
+    plain = {"verb": verb, "formula": formula, "options": {"eps": 0.1, **words}}
     return json.dumps(plain, default=repr).encode()
 
 
@@ -292,7 +292,7 @@ def test_an_outcome_is_recorded_once_there_is_room(small, monkeypatch):
 def outcome(folder, service, eps=0.1):
     """What the real worker makes of a job, in this process."""
     settings = service.gate.tables["visits"]
-    request = {"verb": "mean", "formula": "age ~ sex", "words": {"eps": eps}}
+    request = {"verb": "mean", "formula": "age ~ sex", "options": {"eps": eps}}
     job = {"id": f"{eps}", "purse": "ann", "path": str(folder / "fit.nc"), "request": request}
     book = Codebook.load(settings.codebook)
     return worker._outcome(job, settings, book, service.ledgers["visits"])

@@ -179,7 +179,7 @@ def test_requests_of_an_analyst_are_limited(tmp_path):
 def test_the_description_has_every_verb_with_its_options():
     schemas = openapi()["components"]["schemas"]
     for name, verb in all_verbs().items():
-        words = schemas[name]["properties"]["words"]["properties"]
+        words = schemas[name]["properties"]["options"]["properties"]
         assert set(verb.options) - set(FORBIDDEN) <= set(words)
         assert {"eps", "delta", "rho", "share", "mechanism", "subset"} <= set(words)
         assert not set(FORBIDDEN) & set(words)
@@ -205,13 +205,13 @@ def test_the_description_accepts_what_the_gateway_does(path):
     operation = plain["paths"][f"/v1/tables/{{table}}/{path}"]["post"]
     schema = operation["requestBody"]["content"]["application/json"]["schema"]
     validator = Draft202012Validator({**schema, "components": plain["components"]})
-    good = {"verb": "hist", "formula": "~ age", "words": {"eps": "1/5", "breaks": [0, 9, 100]}}
+    good = {"verb": "hist", "formula": "~ age", "options": {"eps": "1/5", "breaks": [0, 9, 100]}}
     for request in (good, {"verb": "mean", "formula": "~ age"}):
         assert validator.is_valid(request)
         assert validator.is_valid([request]) == (path == "plan")
-    assert validator.is_valid({**good, "words": {"design": False}})
+    assert validator.is_valid({**good, "options": {"design": False}})
     for words in ({"ledger": "x"}, {"eps": []}, {"epss": 1}, {"design": True}, {"given": 1}):
-        assert not validator.is_valid({**good, "words": words})
+        assert not validator.is_valid({**good, "options": words})
     assert not validator.is_valid({**good, "verb": "eval"})
 
 

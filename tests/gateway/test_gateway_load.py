@@ -50,7 +50,7 @@ def test_fifty_analysts_overspend_nothing_and_wait_little(tmp_path, reduced):
     def ask(number):
         analyst = number % n_analysts
         words = {"eps": 0.01 + number * 1e-9}
-        body = json.dumps({"verb": "mean", "formula": "age ~ sex", "words": words}).encode()
+        body = json.dumps({"verb": "mean", "formula": "age ~ sex", "options": words}).encode()
         start = time.perf_counter()
         code, plain = status(url, "POST", "/v1/tables/visits/ask", tokens[analyst], body)
         times.append(time.perf_counter() - start)
@@ -91,7 +91,7 @@ def test_a_gateway_adds_little_to_a_verb(tmp_path, reduced):
     with serving(service) as url:
         for number in range(repeats):
             words = {"eps": 0.1 + number * 1e-9}
-            body = json.dumps({"verb": "mean", "formula": "age ~ sex", "words": words}).encode()
+            body = json.dumps({"verb": "mean", "formula": "age ~ sex", "options": words}).encode()
             start = time.perf_counter()
             _, plain = status(url, "POST", "/v1/tables/visits/ask", token, body)
             while service.state.job(plain["job"]).state not in FINAL:
@@ -131,7 +131,7 @@ def ask_until(kill_at, gateway, numbers):
     accepted, answers, last = set(), {}, None
     while time.monotonic() < kill_at:
         words = {"eps": 0.01 + next(numbers) * 1e-9}
-        request = {"verb": "mean", "formula": "age ~ sex", "words": words}
+        request = {"verb": "mean", "formula": "age ~ sex", "options": words}
         with suppress(DPModelsError):
             if last is not None and gateway.job(last).state == ANSWERED:
                 answers[last] = gateway.send("GET", f"/v1/jobs/{last}/answer")
@@ -271,7 +271,7 @@ def response_times(folder, tick, repeats, start, workers):
 
     def ask(url, table, number):
         words = {"eps": 0.01 + number * 1e-9}
-        body = json.dumps({"verb": "mean", "formula": "age", "words": words}).encode()
+        body = json.dumps({"verb": "mean", "formula": "age", "options": words}).encode()
         begin = time.perf_counter()
         _, plain = status(url, "POST", f"/v1/tables/{table}/ask", token, body)
         while plain["state"] == "waiting":

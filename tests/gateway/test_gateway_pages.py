@@ -197,7 +197,7 @@ def test_a_curator_approves_a_request(tmp_path):
 def test_pages_and_programs_have_the_same_answers(gate, ann):
     plan, body = ann.plan(eps="0.3")
     request = json.loads(body)
-    assert request == {"verb": "mean", "formula": "age ~ sex", "words": {"eps": 0.3}}
+    assert request == {"verb": "mean", "formula": "age ~ sex", "options": {"eps": 0.3}}
     priced = json.loads(api(gate, "ann", "/v1/tables/visits/plan", request))
     assert all(priced[name] in plan.text for name in ("cost", "total", "mechanism"))
     job = ann.run(eps="0.3")
@@ -250,7 +250,7 @@ def test_options_of_another_verb_are_shown(ann):
     assert 'name="breaks"' in page.text
     assert 'value="~ age"' in page.text
     body = ann.plan(verb="hist", formula="~ age", breaks="0, 20, 40", shown="hist")[1]
-    assert json.loads(body)["words"] == {"eps": 0.5, "breaks": [0, 20, 40]}
+    assert json.loads(body)["options"] == {"eps": 0.5, "breaks": [0, 20, 40]}
 
 
 def test_an_error_after_the_charge_looks_like_a_time_out(gate, ann):
@@ -302,7 +302,7 @@ def test_hostile_texts_are_shown_and_not_run(gate, ann, eve):
     pages = [ann.send("/tables/visits", **{**ASK, name: text}) for name, text in fields.items()]
     pages += [ann.send("/tables/visits", **fields, verb=HOSTILE, shown=HOSTILE, plan=HOSTILE)]
     body = json.dumps(
-        {"verb": "mean", "formula": HOSTILE, "words": {"eps": 0.1, "subset": HOSTILE}}
+        {"verb": "mean", "formula": HOSTILE, "options": {"eps": 0.1, "subset": HOSTILE}}
     )
     pages += [ann.send("/tables/visits/run", request=text) for text in (body, HOSTILE, "[" * 9999)]
     job = service.state.job(ann.run(eps="0.16").rpartition("/")[2])

@@ -21,7 +21,7 @@ def key(verb="mean", formula="age ~ sex", total=PURE, purse="ann", **words):
 
 @pytest.mark.parametrize("written", ["1", "1.0", "1e0", "10e-1", "1.000"])
 def test_notations_of_a_number_are_one_request(written):
-    body = f'{{"words": {{"eps": {written}}}, "formula": "age ~ sex", "verb": "mean"}}'
+    body = f'{{"options": {{"eps": {written}}}, "formula": "age ~ sex", "verb": "mean"}}'
     call = call_of_sent(read_sent(body.encode()))
     assert request_key(call, "visits", "ann", PURE) == key(eps=1)
 
@@ -97,6 +97,9 @@ def test_every_default_of_every_verb_may_be_spelled_out():
 
 def test_a_client_sends_what_was_written():
     call = dp.call.pca("~ .", budget=dp.ZCDP(0.5), denoise=None, center=True, ncomp=None)
-    assert _sent(call)["words"] == {"rho": 0.5, "denoise": None, "center": True}
+    assert _sent(call)["options"] == {"rho": 0.5, "denoise": None, "center": True}
     cuts = {"age": (0, 50, 100)}
-    assert _sent(dp.call.synth("~ age", eps=1.0, cuts=cuts))["words"] == {"eps": 1.0, "cuts": cuts}
+    assert _sent(dp.call.synth("~ age", eps=1.0, cuts=cuts))["options"] == {
+        "eps": 1.0,
+        "cuts": cuts,
+    }

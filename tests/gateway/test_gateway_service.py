@@ -20,7 +20,7 @@ def service(tmp_path):
 
 def body(eps=0.1, **words):
     return json.dumps(
-        {"verb": "mean", "formula": "age ~ sex", "words": {"eps": eps, **words}}
+        {"verb": "mean", "formula": "age ~ sex", "options": {"eps": eps, **words}}
     ).encode()
 
 
@@ -237,7 +237,7 @@ def test_a_job_is_approved_once(tmp_path):
 def test_a_request_in_other_words_costs_nothing(service, written):
     first = done(service, service.ask("ann", "visits", body(0.1)))
     words = f'{{"subset": null, "eps": {written}, "delta": 0}}'
-    other = f'{{"words": {words}, "verb": "mean", "formula": "age~sex"}}'
+    other = f'{{"options": {words}, "verb": "mean", "formula": "age~sex"}}'
     assert service.ask("ann", "visits", other.encode())["job"] == first["job"]
     assert service.ledgers["visits"].charges == 1
 

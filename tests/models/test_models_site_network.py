@@ -37,7 +37,7 @@ def site(name, folder, data=None, protocol="full", ledger=None, handed=True, **c
     """The answering half of one site; keyed sites have their keys handed on, or exchanged."""
     own = {"session": "s-1", "codebook": CB, "verb": "pca", "adjacency": "replace"} | change
     own |= {"budget": own.get("budget", dp.ZCDP(0.5)), "protocol": protocol}
-    formula, words = own.pop("formula", "~ a + b"), own.pop("words", {})
+    formula, words = own.pop("formula", "~ a + b"), own.pop("options", {})
     keys, is_folder = {}, own.pop("in_rounds", False)
     if protocol in KEYED or isinstance(protocol, SecureSum):
         keys["key"] = folder / f"{name}.key"
@@ -48,7 +48,7 @@ def site(name, folder, data=None, protocol="full", ledger=None, handed=True, **c
         else:
             keys["cards"] = [folder / f"{one}.key.card" for one in SITES]
         ledger = ledger_of(name, folder)
-    _, chosen, terms = state(formula, site=name, **own, words=words)
+    _, chosen, terms = state(formula, site=name, **own, options=words)
     path = folder / f"{name}.json"
     if is_folder:
         path, terms = folder / f"{name}.rounds", exchange_terms(terms)
@@ -280,7 +280,7 @@ def test_an_answer_of_another_exchange_is_refused(tmp_path):
     [
         ({"formula": "~ a"}, "'A' and 'B' do not state the same: formula is ~ a and not ~ a"),
         ({"budget": dp.ZCDP(0.6)}, "guarantee is"),
-        ({"words": {"ncomp": 1}}, "words ncomp is 1 and not None"),
+        ({"options": {"ncomp": 1}}, "options ncomp is 1 and not None"),
         ({"protocol": "dpdispca"}, "protocol name is dpdispca and not full"),
         ({"session": "s-2"}, "'B' refuses: its session is 's-2'"),
     ],
@@ -308,7 +308,7 @@ def test_a_site_does_what_it_stated_and_nothing_else(tmp_path):
         ({"formula": "~ a"}, "formula is ~ a and not"),
         ({"guarantee": ["ZCDP", {"rho": 9.0}]}, "guarantee is"),
         ({"keys": {"A": "00"}}, "keys A is stated by one"),
-        ({"words": None}, "words is None"),
+        ({"options": None}, "options is None"),
         ({"more": 1}, "more is stated by one"),
     ]:
         answer = one.answer(MESSAGE, agreed | change)
@@ -508,7 +508,7 @@ def test_keys_that_make_no_sense(change, said, tmp_path):
         verb="pca",
         budget=dp.ZCDP(1.0),
         adjacency="replace",
-        words={},
+        options={},
     )
     with pytest.raises(ArgumentError, match=said):
         SiteAnswers("A", chosen, terms, tmp_path / "a", print, **change)

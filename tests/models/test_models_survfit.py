@@ -248,7 +248,7 @@ def test_the_default_grid_grows_with_public_rows_and_the_budget():
     assert lengths(codebook=BOOK, eps=50.0) == 30
     fit = asked(codebook=BOOK | {"week": (0, 500)}, breaks=None, budget=None, eps=1.0)
     assert (fit.times == np.rint(fit.times)).all()
-    assert fit.request.words["breaks"] == (0.0, *fit.times)
+    assert fit.request.options["breaks"] == (0.0, *fit.times)
     few = asked(breaks=None, codebook=BOOK | {"week": (0.0, 2.5)}, budget=None, eps=1e-3)
     assert len(few.times) == 4
 

@@ -80,7 +80,7 @@ def mine_spec(question: Request) -> VerbSpec[MineResult]:
     both = parse_sides(question.formula, question.codebook)
     number, factors = one_measured(both, "dp_mine")
     tally = mean_tally(question.adjacency, factors, number)
-    result = partial(MineResult, times=question.words["times"])
+    result = partial(MineResult, times=question.options["times"])
     return descriptive_spec(question, both, (tally,), result)
 '''
 BOOK = dp.codebook(wage=(0, 80), sex=["F", "M"])

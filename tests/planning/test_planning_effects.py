@@ -9,7 +9,7 @@ import dpmodels as dp
 from dpmodels.errors import ArgumentError, FormulaError
 from dpmodels.planning.group_effects import _independent
 from dpmodels.planning.power_simulation import Cell, PowerInputs
-from dpmodels.planning.verbs import verb_with_power, words_of
+from dpmodels.planning.verbs import options_of, verb_with_power
 from tests.planning.test_planning_population import asking
 
 LAWS = ["normal", "skewed", "uniform", "tails"]
@@ -56,7 +56,7 @@ def test_logarithms_of_counts_have_the_slopes():
     book = dp.codebook(visits=dp.Integer(0, 60), age=(18, 80))
     shape = {"visits": ("normal", 8, 2)}
     verb, power = verb_with_power("glm")
-    words = {**words_of(verb), "family": "poisson"}
+    words = {**options_of(verb), "family": "poisson"}
     asked = (verb, power, "visits ~ age", book, shape, 1e-6, None, "auto", None, 0.05)
     own = PowerInputs(*asked, words).trial(Cell(1_000, 3.0, 0.01)).posed
     assert own.effect[0] == pytest.approx(0.01, rel=0.01)

@@ -7,7 +7,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.noise import source
 from dpmodels.planning.power_simulation import Cell, PowerInputs
-from dpmodels.planning.verbs import verb_with_power, words_of
+from dpmodels.planning.verbs import options_of, verb_with_power
 
 BOOK = dp.codebook(wage=(0, 80), age=(18, 80), sex=["F", "M"], smoker=["no", "yes"])
 CALLS = {
@@ -24,8 +24,8 @@ def asking(verb, shape="normal", **words):
     formula = words.pop("formula", CALLS[verb][0])
     declared, power = verb_with_power(verb)
     power = power._replace(runs=words.pop("runs", power.runs))
-    wanted = {**words_of(declared), **words}
-    return PowerInputs(declared, power, formula, BOOK, shape, words=wanted, **own)
+    wanted = {**options_of(declared), **words}
+    return PowerInputs(declared, power, formula, BOOK, shape, options=wanted, **own)
 
 
 def written_out(rows):

@@ -118,10 +118,10 @@ def test_calls_come_with_their_budgets_those_without_gaussian_noise_first():
         name="model", guarantee=ApproxDP(0.5, 1e-7), events=(GaussianEvent(3.0),)
     )
     first, second = plan(gaussian, LINE).calls
-    assert first.words == {"eps": 0.25}
-    assert second.words == {"eps": 0.5, "delta": 1e-7}
+    assert first.options == {"eps": 0.25}
+    assert second.options == {"eps": 0.5, "delta": 1e-7}
     (call,) = plan(LINE._replace(guarantee=ZCDP(0.2))).calls
-    assert call.words == {"budget": ZCDP(0.2)}
+    assert call.options == {"budget": ZCDP(0.2)}
 
 
 @pytest.mark.expensive

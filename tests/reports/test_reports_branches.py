@@ -154,7 +154,7 @@ def test_a_score_test_is_named_where_z_is_not_the_ratio():
 
 def test_merged_levels_are_listed():
     release = Fit(meat=None, events=(), lumped=(), lumped_sd=2.5)
-    fit = linear(release=release, request=Fit(words={"lump": 50}))
+    fit = linear(release=release, request=Fit(options={"lump": 50}))
     assert (
         "No factor has two levels with a noisy count below 50 (noise sd 2.5," in lm._lumped(fit)[0]
     )

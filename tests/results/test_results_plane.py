@@ -51,7 +51,7 @@ def test_what_is_saved_comes_back_and_fits_its_request(tmp_path, mechanism):
     assert told["count"][0] == found.between((0, 2), (0, 4), group="p")["count"][0]
     for breaks, match in (((41, 5), "shape"), (((0, 5, 9), 5), "outside the declared range")):
         with pytest.raises(DPModelsError, match=match):
-            forged.with_request(found, words={"breaks": breaks})
+            forged.with_request(found, options={"breaks": breaks})
 
 
 def test_blocks_are_those_of_a_level_and_add_up():

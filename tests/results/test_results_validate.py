@@ -87,33 +87,33 @@ def test_a_contradiction_is_refused_by_its_name(name, change, says):
 
 
 REQUESTS = [
-    ("pca", {"verb": "cov"}, "request.words: 'ncomp' is not a parameter of the verb"),
+    ("pca", {"verb": "cov"}, "request.options: 'ncomp' is not a parameter of the verb"),
     ("pca", {"verb": "load"}, "request.verb: 'load' is not a verb"),
     ("pca", {"verb": "..load"}, "request.verb: '..load' is not a verb"),
-    ("pca", {"verb": "mean", "words": {}}, "dp_mean takes one variable"),
-    ("pca", {"words": {"ncomp": 3}}, "ncomp=3: expected"),
-    ("pca", {"words": {"scale": "sideways"}}, "scale="),
-    ("pca", {"words": {"row_norm": -1.0}}, "row_norm="),
-    ("pca", {"words": {"center": False}, "formula": "~ a"}, "array 'total': expected the shape"),
+    ("pca", {"verb": "mean", "options": {}}, "dp_mean takes one variable"),
+    ("pca", {"options": {"ncomp": 3}}, "ncomp=3: expected"),
+    ("pca", {"options": {"scale": "sideways"}}, "scale="),
+    ("pca", {"options": {"row_norm": -1.0}}, "row_norm="),
+    ("pca", {"options": {"center": False}, "formula": "~ a"}, "array 'total': expected the shape"),
     ("pca", {"guarantee": dp.PureDP(3.0)}, "release.guarantee: not that of the request"),
     ("pca", {"adjacency": adjacency("add-remove")}, "release.adjacency: not that of the request"),
     ("pca", {"subset": "a > 1"}, "release.subset: not that of the request"),
     ("pca", {"subset": "elsewhere > 1"}, "elsewhere"),
     ("pca", {"formula": "~ a + elsewhere"}, "elsewhere"),
     ("glm", {"formula": "g2 ~ a + b"}, "array 'coefficients': expected the shape"),
-    ("glm", {"verb": "svm", "words": {}}, None),
+    ("glm", {"verb": "svm", "options": {}}, None),
     ("mean", {"verb": "table"}, "'a': a is a number"),
     ("mean", {"verb": "var"}, "array 'values': expected the shape"),
     ("mean", {"formula": "~ a"}, "array 'values': expected the shape"),
-    ("mean", {"verb": "ttest", "words": {"mu": 0.0}}, "compares two groups"),
+    ("mean", {"verb": "ttest", "options": {"mu": 0.0}}, "compares two groups"),
     (
         "mean",
-        {"verb": "quantile", "words": {"probs": (0.5,)}},
+        {"verb": "quantile", "options": {"probs": (0.5,)}},
         "CountsRelease is not a release of",
     ),
-    ("partition", {"words": {"breaks": 8}}, "release.shape: not that of the table"),
-    ("partition", {"words": {"breaks": (0.0, 1.0)}}, "breaks="),
-    ("quantile", {"words": {"probs": (0.5,)}}, "array 'values': expected the shape"),
+    ("partition", {"options": {"breaks": 8}}, "release.shape: not that of the table"),
+    ("partition", {"options": {"breaks": (0.0, 1.0)}}, "breaks="),
+    ("quantile", {"options": {"probs": (0.5,)}}, "array 'values': expected the shape"),
 ]
 
 
@@ -132,9 +132,9 @@ def test_what_is_derived_is_refused_of_another_parent():
     part = moments.lm("a ~ b")
     assert forged.with_request(part).summary().as_text() == part.summary().as_text()
     for change, says in [
-        ({"words": {}}, "request.words: not those of 'lm'"),
-        ({"words": {"formula": 3}}, "formula"),
-        ({"words": {"formula": "a ~ g"}}, "was not released"),
+        ({"options": {}}, "request.options: not those of 'lm'"),
+        ({"options": {"formula": 3}}, "formula"),
+        ({"options": {"formula": "a ~ g"}}, "was not released"),
         ({"verb": "save"}, "request.verb: 'save' is not computed from its parent"),
         ({"parent": FITS["mean"].request}, "request.verb: 'lm' is not computed from its parent"),
     ]:

@@ -45,4 +45,4 @@ def test_a_table_of_no_answers_is_refused(changes, said):
 @pytest.mark.parametrize("changes", [{"formula": "h ~ g + w"}, {"formula": "h ~ 0 + w"}])
 def test_a_fit_of_another_formula_is_refused(changes):
     with pytest.raises(FrameError, match="array 'coefficients': expected the shape"):
-        forged.with_request(FIT, **changes, words={"weights": None, "strata": None})
+        forged.with_request(FIT, **changes, options={"weights": None, "strata": None})

@@ -332,9 +332,9 @@ def test_none_and_dates_are_read_where_a_parameter_takes_them(job):
     pca = {"name": "pca", "verb": "pca", "formula": "~ a + b", "scale": "none", "ncomp": 1}
     job(command="plan", release=[pca, {**MODEL, "subset": "a > 0"}])
     components, model = read_study(str(job.folder / "study.toml")).releases
-    assert components.call.words["scale"] is None
-    assert components.call.words["ncomp"] == 1
-    assert model.call.words == {"vcov": "iid", "subset": "a > 0"}
+    assert components.call.options["scale"] is None
+    assert components.call.options["ncomp"] == 1
+    assert model.call.options == {"vcov": "iid", "subset": "a > 0"}
 
 
 def test_a_misspelled_key_is_named_before_the_one_that_is_missing(job):

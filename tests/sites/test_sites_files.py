@@ -91,7 +91,7 @@ def test_sites_may_agree_on_breaks(protocol, tmp_path):
     assert fit.counts.sum("sex").values.tolist() == np.histogram(every, fit.breaks)[0].tolist()
     again = {"breaks": [0, 18, 65.0, 100]}
     files = written(tmp_path / "other", protocol, "hist", change=again, breaks=(0, 18, 65, 100))
-    with pytest.raises(FrameError, match="words breaks is"):
+    with pytest.raises(FrameError, match="options breaks is"):
         dp.combine(files)
 
 
@@ -117,9 +117,9 @@ def test_a_file_holds_the_terms_and_no_rows(tmp_path):
         ({"budget": dp.ZCDP(2.0)}, "guarantee"),
         ({"adjacency": "add-remove"}, "adjacency is add-remove"),
         ({"protocol": dp.sites.Full("sites")}, "protocol weights is sites and not rows"),
-        ({"scale": None}, "words scale is None and not range"),
+        ({"scale": None}, "options scale is None and not range"),
         ({"verb": "cov"}, "verb is cov and not pca"),
-        ({"row_norm": 1.0}, r"words row_norm is 1\.0 and not 1;"),
+        ({"row_norm": 1.0}, r"options row_norm is 1\.0 and not 1;"),
     ],
 )
 def test_the_first_difference_is_named(change, said, tmp_path):

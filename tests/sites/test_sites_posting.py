@@ -19,7 +19,7 @@ TERMS = {
     "verb": "mean",
     "formula": "~ a",
     "codebook": BOOK.to_dict(),
-    "words": {},
+    "options": {},
     "guarantee": ["ApproxDP", {"eps": 1.0, "delta": 1e-6}],
     "adjacency": "replace",
     "subset": None,
