@@ -15,6 +15,8 @@ from dpmodels.results.estimate_table import counted_as
 from dpmodels.results.groups import GroupedResult
 
 WEIGHT: Final = "units of weight"
+# The error of a percentage that is not printed: a choice.
+HIDDEN_PERCENT: Final = 50.0
 
 
 def design_facts(release: AnyRelease, facts: TableCall) -> tuple[tuple[str, str], ...]:
@@ -79,8 +81,13 @@ def _cap_note(fit: GroupedResult, units: bool) -> tuple[str, ...]:
         return Rank.DETAIL("No weights were capped.")
     sizes = table["weight"].clip(lower=0)
     sizes = sizes / max(float(sizes.sum()), 1e-300)
-    share = 100 * float((table["capped"] * sizes).sum())
-    error = 100 * float(np.hypot.reduce(table["capped_sd"] * sizes))
+    share = 100 * float(table["capped"].to_numpy() @ sizes.to_numpy())
+    error = 100 * float(np.linalg.norm(table["capped_sd"] * sizes))
+    if not (np.isfinite(share) and error < HIDDEN_PERCENT):
+        return Rank.TARGET(
+            f"{what} above {signif(weights.cap, 3)} were capped. Noise hides how much of the "
+            "weight this cut off; what may have been is put back, and in the errors."
+        )
     text = f"{what} above {signif(weights.cap, 3)} were capped, by {share:.1f} ± {error:.1f} %"
     if len(table) == 1:
         shift, shift_sd = table[["shift", "shift_sd"]].iloc[0]

@@ -250,6 +250,16 @@ def test_the_report_says_what_was_capped_and_what_a_unit_is():
     assert "linearised over sampling units" in " ".join(text.split())
 
 
+@pytest.mark.parametrize("eps", [0.05, 1.0])
+@pytest.mark.parametrize("verb", [dp.dp_mean, dp.dp_var])
+def test_what_noise_hides_of_the_cap_is_not_a_percentage(verb, eps):
+    with dp.simulation(seed=7):
+        fit = verb("y ~ g", ROWS, codebook=book(psu="psu"), eps=eps, delta=1e-6)
+    text = " ".join(str(fit.summary(notes="all")).split())
+    assert "nan" not in text
+    assert "Noise hides how much of the weight this cut off" in text
+
+
 def test_totals_without_a_design_are_those_of_the_rows():
     known = dp.codebook(y=(0, 100), **LEVELS)
     fit = dp.dp_total("y ~ g", ROWS, codebook=known, eps=1e6)
