@@ -143,7 +143,7 @@ def _chosen(
             "units in the population"
         )
     choice: Choice[Any] = choose_strategy(
-        mechanism, SAMPLED, lambda: ("capped", "it is the one of designs.")
+        mechanism, SAMPLED, lambda: ("capped", "it is the only one for survey designs.")
     )
     if mechanism == "auto" and ranged(n_rows):
         return choice._replace(strategy=replace(choice.strategy, ranged=True))

@@ -379,7 +379,9 @@ def weighted_margins_report(fit: WeightedMarginsResult) -> Report:
         notes=(
             *omitted(len(printed), len(fit.requested), "tables", "table('a', 'b') and tidy()"),
             *weighted_notes(fit.release),
-            *Rank.TARGET("Unbiased totals in released agree in all margins, with missing values."),
+            *Rank.TARGET(
+                "The unbiased totals in fit.released agree across margins, missing values included."
+            ),
             *closing(fit.call, fit.release),
         ),
         stamp=fit.stamp,

@@ -30,8 +30,8 @@ USE = Rank.TARGET(
     "Standard errors from rows() are too small; use lm(), glm(), table(), mean() or quantile()."
 )
 CELLS = Rank.DETAIL(
-    "Numbers are in cells; estimates allow for what their cells hide, and for tails beyond the "
-    "range that is clear of the noise. Missing and unlisted values are a separate level.",
+    "Estimates allow for the spread of numbers within their cells and for tails beyond the "
+    "released range. Missing and unlisted values are a separate level.",
     "strength: the share of rows that independence of the two columns would misplace.",
 )
 MARGINS = Rank.DETAIL(

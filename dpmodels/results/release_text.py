@@ -94,14 +94,22 @@ def release_facts(release: AnyRelease) -> Mapping[str, str]:
     return {
         "Guarantee": guarantee_words(release),
         "Mechanism": f"{release.info.name} ({release.info.numerics})",
-        "Neighbours": release.adjacency.describe(),
+        "Neighbours": _of_units(release, release.adjacency.describe()),
     }
+
+
+def _of_units(release: AnyRelease, text: str) -> str:
+    """Name the persons of a survey design with sampling units as such units."""
+    is_sampled = any(getattr(release, name, None) is not None for name in ("units", "weights"))
+    if release.adjacency.person is None or not is_sampled:
+        return text
+    return text.replace("person", "sampling unit")
 
 
 def caption_of(release: AnyRelease) -> str:
     """Return the caption of a picture: guarantee, neighbours and mechanism."""
     facts = release_facts(release)
-    hidden = hidden_by(release.guarantee, release.adjacency)
+    hidden = _of_units(release, hidden_by(release.guarantee, release.adjacency))
     mechanism = facts["Mechanism"]
     return f"Privacy: {facts['Guarantee']}; neighbours: {hidden}; noise: {mechanism}."
 

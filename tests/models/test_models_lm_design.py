@@ -218,12 +218,12 @@ def test_a_fit_can_be_saved_and_loaded(tmp_path):
 def test_the_cap_is_chosen_by_the_law_of_the_noise_in_its_counts(monkeypatch, budget, law):
     noises = []
 
-    def recorded(ends, counts, noise, price, columns):
+    def recorded(mechanism, ends, counts, noise, price, columns):
         noises.append(noise)
-        return put_back(ends, counts, noise, price, columns)
+        return chosen_cap(mechanism, ends, counts, noise, price, columns)
 
-    put_back = sampled_rows._cap_put_back
-    monkeypatch.setattr(sampled_rows, "_cap_put_back", recorded)
+    chosen_cap = sampled_rows.Sampled._cap
+    monkeypatch.setattr(sampled_rows.Sampled, "_cap", recorded)
     words = {"codebook": BOOK, "mechanism": "moments", "design": DESIGNS["weights"], **budget}
     dp.dp_lm("y ~ x", ROWS, **words)
     assert [noise.law for noise in noises] == [law]

@@ -8,9 +8,9 @@ from models_samples import Mine
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, FrameError, NotAvailable
-from dpmodels.mechanisms import Rounds
+from dpmodels.mechanisms import Rounds, robust_covariance
 from dpmodels.mechanisms.regression import ellipsoid
-from dpmodels.mechanisms.robust_covariance import RobustCovariance
+from dpmodels.mechanisms.robust_covariance import solved
 
 BOOK = dp.codebook(y=(-9, 9), x=(0, 4), z=(-2, 2), w=(0, 2))
 APPROX = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6}
@@ -84,16 +84,16 @@ def test_a_factor_with_an_empty_and_a_rare_level_has_hc1():
 
 @pytest.mark.parametrize("mechanism", ["moments", "adassp"])
 def test_squares_are_bought_at_the_coefficients_that_are_shown(mechanism, monkeypatch):
-    asked, own = [], RobustCovariance._solved
+    solutions = []
 
-    def kept(*words):
-        asked.append(own(*words))
-        return asked[-1]
+    def recorded(*args, **options):
+        solutions.append(solved(*args, **options))
+        return solutions[-1]
 
-    monkeypatch.setattr(RobustCovariance, "_solved", kept)
+    monkeypatch.setattr(robust_covariance, "solved", recorded)
     words = {**APPROX, "codebook": LEVELS, "vcov": "HC", "mechanism": mechanism}
     fit = dp.dp_lm("y ~ g + x", with_levels(2_000), **words)
-    ((equations, theta),) = asked
+    ((equations, theta),) = solutions
     assert theta == pytest.approx(fit.linear.theta)
     assert equations.gram == pytest.approx(fit.linear.equations.gram)
     assert equations.bound is not None
