@@ -13,7 +13,7 @@ from dpmodels.reports.header import day, pvalue
 from dpmodels.results.base import report_of
 from dpmodels.results.etable import ETable, Line, Look, differences, listed, together
 from dpmodels.results.etable_columns import COEFFICIENTS, LOST, NOT_IDENTIFIED, Column, worded
-from dpmodels.results.release_text import is_local, protected, release_row
+from dpmodels.results.release_text import is_local, neighbours_text, protected, release_row
 
 # Labels of fit statistics; others have their names in glance().
 WORDS: Final = {
@@ -235,7 +235,7 @@ LAWS: Final = {
 
 def _neighbours(release: Any) -> str:
     local = is_local(release) and not release.events
-    return "one respondent's answers" if local else str(release.adjacency.describe())
+    return "one respondent's answers" if local else neighbours_text(release)
 
 
 def _law(release: Any) -> str:

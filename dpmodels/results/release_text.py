@@ -94,8 +94,13 @@ def release_facts(release: AnyRelease) -> Mapping[str, str]:
     return {
         "Guarantee": guarantee_words(release),
         "Mechanism": f"{release.info.name} ({release.info.numerics})",
-        "Neighbours": _of_units(release, release.adjacency.describe()),
+        "Neighbours": neighbours_text(release),
     }
+
+
+def neighbours_text(release: AnyRelease) -> str:
+    """Describe the neighbours that a release protects."""
+    return _of_units(release, release.adjacency.describe())
 
 
 def _of_units(release: AnyRelease, text: str) -> str:
@@ -129,21 +134,17 @@ def release_row(release: AnyRelease) -> TableColumns:
         "delta": guarantee.delta if isinstance(guarantee, ApproxDP) else 0.0,
         "rho": guarantee.rho if isinstance(guarantee, ZCDP) else float("nan"),
         "adjacency": release.adjacency.name,
-        "unit": getattr(guarantee, "hidden", release.adjacency.unit),
+        "unit": getattr(guarantee, "hidden", _of_units(release, release.adjacency.unit)),
         "mechanism": release.info.name,
         "simulated": release.simulated,
     }
 
 
-ALPHA: Final = 0.05  # conventions: the level of a test, and odds that are even
-
-
+# Conventions: the level of a test, and odds that are even.
+ALPHA: Final = 0.05
 PRIOR: Final = 0.5
 
-
 NO_ROW: Final = "Reading: none, as nothing here was computed from private rows."
-
-
 _SIMULATED: Final = (
     "Reading: none, as a simulation is not private: anyone with its seed can subtract the noise."
 )

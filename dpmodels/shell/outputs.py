@@ -19,7 +19,7 @@ from dpmodels.atomic_files import require_target, write_whole
 from dpmodels.digest import release_digest
 from dpmodels.errors import ArgumentError, DPModelsError, FrameError
 from dpmodels.results.base import Result
-from dpmodels.results.release_text import guarantee_words
+from dpmodels.results.release_text import guarantee_words, neighbours_text
 
 if TYPE_CHECKING:
     from dpmodels.report import Summary
@@ -36,7 +36,7 @@ def as_json(fit: Result) -> str:
         "result": type(fit).__name__,
         "formula": fit.call.formula,
         "guarantee": guarantee_words(release),
-        "neighbours": release.adjacency.describe(),
+        "neighbours": neighbours_text(release),
         "simulated": fit.simulated,
         "digest": release_digest(release),
         "glance": _records(fit.glance())[0],

@@ -248,6 +248,8 @@ def test_the_report_says_what_was_capped_and_what_a_unit_is():
     assert "Units of weight above" in text
     assert "person" not in text
     assert "linearised over sampling units" in " ".join(text.split())
+    assert fit.glance()["unit"].iloc[0] == "one sampling unit (all rows)"
+    assert "sampling unit" in str(dp.etable(fit, fit).summary())
 
 
 @pytest.mark.parametrize("eps", [0.05, 1.0])
