@@ -210,7 +210,7 @@ def ask_sites(
     questions = dict.fromkeys(site_of_node, terms)
     failed = _gather(transport, (0, MESSAGE), questions, site_of_node, files, until)
     if failed:
-        raise _missing(failed, files)
+        raise FrameError(_missing_site(failed, files))
     return list(files.values())
 
 
@@ -265,7 +265,7 @@ class _Rounds:
         until = min(self.until, time.monotonic() + self.patience) if dropouts else self.until
         failed = _gather(self.transport, (number, request), questions, site_of_node, files, until)
         if len(failed) > dropouts:
-            raise _missing(failed, files)
+            raise FrameError(_missing_site(failed, files))
         return tuple(failed)
 
     def _answers(self) -> list[str]:
@@ -302,11 +302,11 @@ def _gather(
     return _receive(transport, absent, questions, files, until, turn)
 
 
-def _missing(failed: Mapping[str, str], files: Mapping[str, Path]) -> FrameError:
-    """Return the error that a site is missing without which nothing can be combined."""
+def _missing_site(failed: Mapping[str, str], files: Mapping[str, Path]) -> str:
+    """Say that a site is missing without which nothing can be combined."""
     site, why = next(iter(failed.items()))
     messages = ", ".join(str(file) for name, file in files.items() if name not in failed)
-    return FrameError(
+    return (
         f"site {site!r}: {why}; nothing was combined. "
         f"Letters that came: {messages or 'none'}; dp.combine takes them with those that are "
         "missing, written by dp.site_release"

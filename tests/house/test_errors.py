@@ -13,7 +13,8 @@ from dpmodels import errors
 
 PACKAGE = Path(__file__).parents[2] / "dpmodels"
 # What Python's own protocols ask for by name.
-PROTOCOL_ERRORS = {"StopIteration", "StopAsyncIteration"}
+# Iterators end by the first two; Starlette answers the third by its status.
+PROTOCOL_ERRORS = {"StopIteration", "StopAsyncIteration", "HTTPException"}
 
 
 def defined_exceptions():
