@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import contextmanager
 
 import pytest
 from dask_cases import (
@@ -36,11 +37,18 @@ pytestmark = [
 ]
 
 
+@contextmanager
 def two_workers():
-    """A cluster of two worker processes on this machine."""
-    return distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
-    )
+    """A cluster of two worker processes on this machine.
+
+    By default a worker that is dead 15 s after an earlier death is not started again.
+    """
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
+        distributed.LocalCluster(**options, dashboard_address=":0", silence_logs=50) as cluster,
+    ):
+        yield cluster
 
 
 @pytest.fixture(scope="module")
