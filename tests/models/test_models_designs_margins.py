@@ -94,7 +94,7 @@ def test_a_session_a_file_and_a_report_have_the_margins_of_a_design(tmp_path):
     assert fit.glance()["nmargins"].item() == 4
     assert fit.plot("h", "k") is not None
     text = " ".join(str(fit.summary(notes="all")).split())
-    assert "agree in all margins" in text
+    assert "agree across margins" in text
     units = dp.dp_margins(FORMULA, incomplete(), codebook=known(psu="psu"), eps=4.0)
     assert "person" not in str(units.summary(notes="all"))
 
