@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from dpmodels.privacy import (
     Adjacency,
     GaussianEvent,
     Guarantee,
+    LaplaceEvent,
     gaussian_multiplier,
     split_gaussian,
 )
@@ -117,6 +118,21 @@ def laplace_multipliers(
         return split_gaussian(math.sqrt(0.5 / guarantee.rho) * ROUND_UP, shares)
     total = math.fsum(shares)
     return tuple(total / (share * guarantee.eps) * ROUND_UP for share in shares)
+
+
+def divided_laplace(
+    guarantee: Guarantee, *shares: float
+) -> tuple[Guarantee, tuple[LaplaceEvent, ...]]:
+    """Return what is left of a guarantee beside Laplace releases of shares, and their events.
+
+    The shares are those of :func:`laplace_multipliers`; what is left keeps the whole delta.
+    """
+    rest = 1 - math.fsum(shares)
+    _, *multipliers = laplace_multipliers(guarantee, (rest, *shares))
+    events = tuple(map(LaplaceEvent, multipliers))
+    if isinstance(guarantee, ZCDP):
+        return ZCDP(guarantee.rho * rest), events
+    return replace(guarantee, eps=guarantee.eps * rest), events
 
 
 def divided_gaussian(guarantee: Guarantee, share: float) -> tuple[ZCDP, GaussianEvent]:

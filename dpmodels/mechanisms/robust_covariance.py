@@ -53,7 +53,7 @@ from dpmodels.mechanisms.add_noise import (
     ROUND_UP,
     SMALLEST_SCALE,
     divided_gaussian,
-    laplace_multipliers,
+    divided_laplace,
     noised_symmetric,
 )
 from dpmodels.mechanisms.protocol import CovarianceMechanism, Facts, Plan
@@ -173,12 +173,10 @@ class RobustCovariance:
         self, facts: Facts, guarantee: Guarantee
     ) -> tuple[Guarantee, GaussianEvent | LaplaceEvent]:
         """Return what the moments are to satisfy, and the event of the rest."""
-        shares = (1 - self.share, self.share)
         if isinstance(self.base.plan(facts, guarantee).events[0], LaplaceEvent):
-            event = LaplaceEvent(laplace_multipliers(guarantee, shares)[1])
-            if isinstance(guarantee, ZCDP):
-                return ZCDP(guarantee.rho * shares[0]), event
-            return PureDP(guarantee.eps * shares[0]), event
+            pure = guarantee if isinstance(guarantee, ZCDP) else PureDP(guarantee.eps)
+            rest, (event,) = divided_laplace(pure, self.share)
+            return rest, event
         return divided_gaussian(guarantee, self.share)
 
     def _squares(

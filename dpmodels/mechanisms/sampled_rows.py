@@ -41,7 +41,7 @@ from dpmodels.mechanisms.add_noise import (
     ROUND_UP,
     Law,
     divided_gaussian,
-    laplace_multipliers,
+    divided_laplace,
     noised_rows,
 )
 from dpmodels.mechanisms.protocol import PlanOfStrategy
@@ -51,7 +51,6 @@ from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.postprocess.weight_caps import are_detected, caps_of_scores, stratum_factors
 from dpmodels.postprocess.weight_caps import best_cap as least_error
 from dpmodels.privacy import (
-    ZCDP,
     GaussianEvent,
     Guarantee,
     LaplaceEvent,
@@ -166,16 +165,11 @@ class Sampled:
         self, facts: object, guarantee: Guarantee
     ) -> tuple[Guarantee, GaussianEvent | LaplaceEvent]:
         """Return what the mechanism is to satisfy, and the event of the rest."""
-        shares = (1 - CAP_SHARE, CAP_SHARE)
         if isinstance(guarantee, PureDP) or not all_gaussian(
             self.base.plan(facts, guarantee).events
         ):
-            event = LaplaceEvent(laplace_multipliers(guarantee, shares)[1])
-            if isinstance(guarantee, ZCDP):
-                return ZCDP(guarantee.rho * shares[0]), event
-            if isinstance(guarantee, PureDP):
-                return PureDP(guarantee.eps * shares[0]), event
-            return replace(guarantee, eps=guarantee.eps * shares[0]), event
+            rest, (event,) = divided_laplace(guarantee, CAP_SHARE)
+            return rest, event
         return divided_gaussian(guarantee, CAP_SHARE)
 
 

@@ -42,7 +42,7 @@ from dpmodels.mechanisms.add_noise import (
     ROUND_UP,
     SMALLEST_SCALE,
     divided_gaussian,
-    laplace_multipliers,
+    divided_laplace,
     noised_rows,
     noised_symmetric,
 )
@@ -205,14 +205,9 @@ class WeightedScores:
     def _divided(self, facts: Facts, guarantee: Guarantee) -> tuple[Guarantee, Events]:
         """Return what the moments are to satisfy, and the events of lengths and of scores."""
         if isinstance(self.base.plan(facts, guarantee).events[0], LaplaceEvent):
-            shares = SHARES["laplace"]
-            rest = 1 - math.fsum(shares)
-            _, *parts = laplace_multipliers(guarantee, (rest, *shares))
-            first, second = (LaplaceEvent(part) for part in parts)
-            if isinstance(guarantee, ZCDP):
-                return ZCDP(guarantee.rho * rest), (first, second)
-            assert isinstance(guarantee, PureDP)
-            return PureDP(guarantee.eps * rest), (first, second)
+            pure = guarantee if isinstance(guarantee, ZCDP) else PureDP(guarantee.eps)
+            rest, (first, second) = divided_laplace(pure, *SHARES["laplace"])
+            return rest, (first, second)
         shares = SHARES["gaussian"]
         rest_rho, event = divided_gaussian(guarantee, math.fsum(shares))
         parts = [event.multiplier * math.sqrt(math.fsum(shares) / share) for share in shares]
