@@ -92,12 +92,15 @@ class GroupMoments:
 
     @cached_property
     def variances(self) -> Floats:
-        """Variances about the mean with divisor n - 1, not below 0; nan for hidden groups.
+        """Variances about the mean with divisor n - 1; nan for hidden groups.
 
+        Before that divisor they are moved into 0 to 1/4, within which all variances are.
         For persons in several groups the variances of their means, weighted by squared shares.
         """
         return (
-            np.maximum(self._ratio(self._central(2)), 0.0) * self._correction * self._weight_ratio
+            np.clip(self._ratio(self._central(2)), 0.0, 0.25)
+            * self._correction
+            * self._weight_ratio
         )
 
     @cached_property

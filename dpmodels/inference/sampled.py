@@ -318,13 +318,13 @@ class SampledMoments(GroupMoments):
         """Weighted variances; of units of several rows those of their means."""
         sums = (self._both_central(self._centre) * self.parts).sum(axis=1)
         sums = sums + self.cut.sums(central_weights(2, 2, self._centre))
-        return np.asarray(np.maximum(sums / self._whole, 0.0) * self._row_correction)
+        return np.asarray(np.clip(sums / self._whole, 0.0, 0.25) * self._row_correction)
 
     @cached_property
     def variance_shift(self) -> Floats:
         """What the cap had moved the variances by."""
         raw = self._ratio(self._both_central(np.nan_to_num(self._ratio(self._mean_weights))))
-        return np.asarray(np.maximum(raw, 0.0) * self._row_correction - self.variances)
+        return np.asarray(np.clip(raw, 0.0, 0.25) * self._row_correction - self.variances)
 
     @cached_property
     def variance_shift_sd(self) -> Floats:
@@ -354,13 +354,14 @@ class SampledMoments(GroupMoments):
         return np.asarray(np.sqrt(variance) / self._whole * self._sample_correction)
 
     def variance_interval(self, level: float, *, population: bool) -> Interval:
-        """Return intervals of the variances, within 0 and 1/4."""
+        """Return intervals of the variances, before the divisor n - 1 within 0 and 1/4."""
         factor = student_factor(np.maximum(self.independent - 1, 1.0), (1 - level) / 2)
         sampling = self.variance_sampling_sd * factor * population
         width = ndtri((1 + level) / 2) * np.hypot(self.variance_noise_sd, sampling)
         width = np.where(self.detected, width, np.inf)
         estimate = np.nan_to_num(self.variances)
-        return np.clip(estimate - width, 0.0, 0.25), np.clip(estimate + width, 0.0, 0.25)
+        most = 0.25 * self._row_correction
+        return np.clip(estimate - width, 0.0, most), np.clip(estimate + width, 0.0, most)
 
     # ---- the design ----------------------------------------------------------------------
 

@@ -346,7 +346,7 @@ class VarResult(GroupedResult):
         means = np.nan_to_num(np.asarray(self.mean), nan=(facts.lower + facts.upper) / 2)
         cut = tail.below_square + 2 * (means - facts.lower) * tail.below
         cut = cut + tail.above_square + 2 * (facts.upper - means) * tail.above
-        most = self.call.tables[0].width ** 2 / 4
+        most = np.maximum(self.call.tables[0].width ** 2 / 4, square * high)
         return square * low, np.minimum(square * high + self._of_group * cut, most)
 
 

@@ -81,5 +81,25 @@ def test_variances_are_never_negative():
     assert min(one.noise_int().iloc[0, 0] for one in found) == 0.0
 
 
+DESIGN = dp.design(weights="w", bounds=(0.1, 2), weights_are="design")
+
+
+@pytest.mark.parametrize("design", [None, DESIGN])
+def test_variances_are_at_most_those_of_rows_at_both_bounds(design):
+    n = 40
+    ends = dp.codebook(y=(0, 20), w=(0.1, 2))
+    data = {"y": [0.0, 20.0] * (n // 2), "w": [1.0] * n}
+    with dp.simulation(seed=4):
+        fits = [dp_var("~ y", data, codebook=ends, eps=0.5, design=design) for _ in range(12)]
+    variances = np.array([fit.params.iloc[0] for fit in fits])
+    limit = 100 * n / (n - 1)
+    assert np.nanmax(variances) > 90
+    assert np.nanmax(variances) < 1.01 * limit
+    for fit in fits:
+        for low, high in (fit.noise_int().iloc[0], fit.conf_int().iloc[0]):
+            assert not low > fit.params.iloc[0]
+            assert not fit.params.iloc[0] > high
+
+
 def test_results_hold_no_rows_and_are_pickled():
     is_private(fit())

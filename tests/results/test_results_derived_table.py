@@ -80,6 +80,9 @@ def check_units(table):
     if "released" in table:
         for released in (table["released"], table["released"].clip(lower=0)):
             slack += (released - estimate).abs().fillna(0)
+    # Counts of a selection are unbiased and may be below 0, where their intervals end.
+    if "above_next" in table:
+        slack += -estimate.clip(upper=0)
     if "p_adjusted" in table:
         slack += estimate.clip(lower=0)
     for kind in ("noise", "conf"):
