@@ -78,3 +78,17 @@ def test_counts_of_a_tree_are_least_squares(shape, rows):
         ones = np.ones((1, len(inverse)))
         wanted -= inverse @ ones.T @ ones @ wanted / (ones @ inverse @ ones.T)
     assert matrix(release, shape) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("at_once", [1, 20])
+@pytest.mark.parametrize("sums", ["flat", "wavelet", "factorisation"])
+def test_ranges_are_the_same_in_blocks_of_any_size(sums, at_once, monkeypatch):
+    # One range is evaluated at a time where there are more cells than fit at once.
+    counts = ordered(released(sums, (2, 10), None), (2, 10))
+    starts, stops = np.array([(i, j) for i in range(10) for j in range(i, 11)]).T
+    inside, outside, others = np.random.default_rng(1).normal(size=(3, len(starts)))
+    expected = within(counts, starts, stops, inside, outside, others)
+    monkeypatch.setattr("dpmodels.postprocess.ordered.AT_ONCE", at_once)
+    blocked = within(counts, starts, stops, inside, outside, others)
+    np.testing.assert_allclose(blocked.squares, expected.squares)
+    np.testing.assert_allclose(blocked.fourths, expected.fourths)
