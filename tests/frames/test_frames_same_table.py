@@ -15,6 +15,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import FrameError
 from dpmodels.frames import open_rows
+from dpmodels.frames.same_table import Tables
 
 CELLS = {
     "x": np.arange(40.0),
@@ -227,3 +228,16 @@ def test_a_file_that_changes_after_it_was_opened_is_refused(tmp_path, suffix):
     (PANDAS[:2].to_csv if suffix == "csv" else PANDAS[:2].to_parquet)(path, index=False)
     with pytest.raises(FrameError, match="changed or replaced"):
         list(source.chunks(("x",), 9))
+
+
+class Label(str):
+    """A label that can be watched."""
+
+
+def test_tables_that_are_freed_are_forgotten():
+    tables, labels = Tables(kept=False), []
+    for number in range(400):
+        label = Label(f"item {number}")
+        labels.append(ref(label))
+        tables.require_new({"x": np.arange(40.0)}, label)
+    assert sum(label() is not None for label in labels) <= 130

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from differences import derivative
 
 from dpmodels.inference import entry_sd, mean_sd
 from dpmodels.postprocess import correlation, covariance, in_units, second_moment_about
+from dpmodels.postprocess.covariance import Covariance
 from dpmodels.released import MomentNoise
 
 ROWS, SIZE, RADIUS, TIMES = 2_000, 4, 2.5, 3_000
@@ -123,3 +125,33 @@ def test_a_constant_column_without_noise_is_silent(unit_rows, recwarn):
     cov = covariance(*moments, exact, max_rows=None, box=BOX, row_norm=RADIUS)
     entry_sd(correlation(cov))
     assert not recwarn.list
+
+
+@pytest.mark.parametrize("units", ["public units", "deviations", "a weak column"])
+def test_noise_of_entries_is_that_of_their_derivatives(units):
+    """By the number of rows, each mean and each second moment, added up in squares."""
+    rng = np.random.default_rng(7)
+    upper, mean = np.triu_indices(3), np.array([0.8, -0.5, 0.3])
+    root = rng.normal(size=(3, 3))
+    second = root @ root.T + np.outer(mean, mean)
+    public = np.array([100.0, 0.7, 0.01])
+    weak = np.array([False, units == "a weak column", False])
+
+    def matrix(change):
+        moved = np.zeros((3, 3))
+        moved[upper] = moved.T[upper] = change[4:]
+        centre = (mean + change[1:4]) / (1 + change[0])
+        centred = (second + moved) / (1 + change[0]) - np.outer(centre, centre)
+        divisor = np.where(weak, public, np.sqrt(np.diagonal(centred)))
+        divisor = public if units == "public units" else divisor
+        return centred / np.outer(divisor, divisor), divisor
+
+    noise = MomentNoise(count=0.01, mean=0.02, diagonal=0.05, off=0.015)
+    sds = np.array([0.01, *[0.02] * 3, *np.where(upper[0] == upper[1], 0.05, 0.015)])
+    released_matrix, divisor = matrix(np.zeros(10))
+    cov = Covariance(
+        released_matrix, mean, 100.0, noise, divisor, weak, standardised=units != "public units"
+    )
+    slopes = derivative(lambda change: matrix(change)[0], np.zeros(10))
+    expected = np.sqrt(((slopes * sds) ** 2).sum(axis=-1))
+    np.testing.assert_allclose(entry_sd(cov), expected, rtol=1e-6, atol=1e-9)

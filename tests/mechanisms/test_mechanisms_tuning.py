@@ -17,6 +17,7 @@ from dpmodels.mechanisms.regression import Objective, Output
 from dpmodels.mechanisms.tuning import Tuned, in_codebook, spread
 from dpmodels.models.linear import linear
 from dpmodels.noise import seeded
+from dpmodels.postprocess.units import in_persons
 from dpmodels.privacy import (
     ZCDP,
     ApproxDP,
@@ -269,6 +270,18 @@ def test_a_huge_budget_draws_the_candidate_that_foretells_best(relation, guarant
         assert found.guarantee == guarantee
         assert found.events == plan.events
         assert (found.rows is None) == (relation == "add-remove")
+
+
+@pytest.mark.expensive
+def test_ridges_of_slots_are_those_of_persons_as_the_chosen_one_is():
+    design, facts = bound(table())
+    strategy = Tuned(tuple(Objective(inference=False, ridge=ridge) for ridge in (20.0, 1e6)))
+    plan = strategy.plan(facts, PureDP(1e5))
+    release = strategy.release(strategy.measure(design, plan), plan, seeded(3))
+    persons = in_persons(release, 4)
+    assert persons.tuning.ridges == (5.0, 2.5e5)
+    assert persons.ridge == persons.tuning.ridges[persons.tuning.chosen]
+    assert persons.tuning.told_apart == release.tuning.told_apart / 4
 
 
 def test_the_fit_is_to_all_rows():

@@ -196,3 +196,13 @@ def test_a_cell_hidden_by_noise_has_wide_intervals_and_no_quantile():
     quantiles = dp.dp_quantile("~ y", rows, codebook=book(), eps=0.01)
     assert quantiles.params.isna().all(axis=None)
     assert quantiles.conf_int()["upper"].eq(100).all()
+
+
+@pytest.mark.parametrize("words", DESIGNS.values(), ids=DESIGNS)
+def test_the_variance_of_a_sum_grows_with_the_square_of_its_weights(words):
+    """The noise that is subtracted from squares of noisy sums is that of the same weights."""
+    cells = dp.dp_table("~ g + h", ROWS, codebook=book(**words), eps=100.0)._cells
+    inside, outside = np.random.default_rng(1).normal(size=(2, len(cells.counts)))
+    once, twice = (cells.errors(cells.single, k * inside, k * outside) for k in (1, 2))
+    np.testing.assert_allclose(twice.sampling, 4 * once.sampling, rtol=1e-9)
+    np.testing.assert_allclose(twice.noise_sd, 2 * once.noise_sd, rtol=1e-9)

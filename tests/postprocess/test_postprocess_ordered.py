@@ -1,5 +1,7 @@
 """Counts of cells in an order: least squares and the law of sums, against dense algebra."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from ordered_cases import matrix, released
@@ -78,3 +80,18 @@ def test_counts_of_a_tree_are_least_squares(shape, rows):
         ones = np.ones((1, len(inverse)))
         wanted -= inverse @ ones.T @ ones @ wanted / (ones @ inverse @ ones.T)
     assert matrix(release, shape) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("at_once", [1, 20])
+@pytest.mark.parametrize("sums", ["flat", "wavelet", "factorisation"])
+def test_ranges_are_the_same_in_blocks_of_any_size(sums, at_once, monkeypatch):
+    # One range is evaluated at a time where there are more cells than fit at once.
+    monkeypatch.setattr("dpmodels.postprocess.ordered.AT_ONCE", at_once)
+    counts = ordered(released(sums, (2, 10), None), (2, 10))
+    starts, stops = np.array([(i, j) for i in range(10) for j in range(i + 1, 11)]).T
+    inside, outside, others = np.random.default_rng(1).normal(size=(3, len(starts)))
+    expected = counts.within(starts, stops, inside, outside, others)
+    without_ranges = SimpleNamespace(cells=counts.cells, spread=counts.spread)
+    blocked = within(without_ranges, starts, stops, inside, outside, others)
+    np.testing.assert_allclose(blocked.squares, expected.squares)
+    np.testing.assert_allclose(blocked.fourths, expected.fourths)

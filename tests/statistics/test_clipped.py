@@ -151,3 +151,15 @@ def test_no_rows_give_zeros(halvings):
     assert exact.shape == (halvings + 1, COLUMNS + 1, COLUMNS + 1)
     assert not exact.any()
     assert count == 0
+
+
+@pytest.mark.parametrize("columns", [1, 2, 7, 40])
+@pytest.mark.parametrize("bits", [MIN_BITS, 12, 20])
+def test_the_slack_of_an_increment_covers_rounding_towards_zero(bits, columns):
+    # Each coordinate of a row at the surface is off by 1 + R 2**-39 or less.
+    lattice = Lattice(bits, columns)
+    rounding = math.sqrt(columns) * (1 + lattice.radius * 2.0**-39)
+    proved = 2 * lattice.radius * rounding + rounding**2
+    for step in (1, 3):
+        assert proved <= MODULE.increment_slack(lattice, step) <= proved * (1 + 2.0**-14)
+    assert MODULE.increment_slack(lattice, 0) == 0
