@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -13,7 +14,14 @@ import numpy as np
 
 from dpmodels.arguments import lists_values
 from dpmodels.codebook import Codebook
-from dpmodels.errors import ArgumentError, FormulaError, did_you_mean, quoted, shorten
+from dpmodels.errors import (
+    ArgumentError,
+    FormulaError,
+    UnknownVariable,
+    did_you_mean,
+    quoted,
+    shorten,
+)
 from dpmodels.formula.coding import Factor, checked_codebook
 from dpmodels.formula.expression import as_category, check_removed, compile_factor
 from dpmodels.formula.functions import by_whole_numbers, in_bins, interval_names, whole_names
@@ -340,3 +348,18 @@ def on_levels(factor: Factor, columns: tuple[CutColumn, ...]) -> tuple[Factor, t
             f"{shorten(', '.join(names))}"
         )
     return factor, tuple(map(names.index, variables))
+
+
+@contextmanager
+def naming(columns: tuple[CutColumn, ...]) -> Iterator[None]:
+    """Refuse an unknown variable by naming the columns of the table, which cannot be extended."""
+    try:
+        yield
+    except UnknownVariable as error:
+        name, _, rest = str(error).removeprefix("variable ").partition(" is not in the codebook")
+        if not rest:
+            raise
+        listed = shorten(", ".join(column.name for column in columns))
+        raise UnknownVariable(
+            f"{name} is not a column of the synthetic table, which has {listed}"
+        ) from None

@@ -223,8 +223,8 @@ def _ends(breaks: object, number: Real, option: str) -> tuple[float, ...]:
     if edges[0] < number.lower or edges[-1] > number.upper:
         raise ArgumentError(
             f"{option}={listed}: they reach outside the declared range of "
-            f"{shorten(number.code)!r}, {_text(number.lower, number)} to {_text(number.upper, number)}; rows are clipped "
-            "to that"
+            f"{shorten(number.code)!r}, {_text(number.lower, number)} to "
+            f"{_text(number.upper, number)}; rows are clipped to that"
         )
     return edges
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,9 +14,9 @@ from scipy.linalg import block_diag
 from scipy.special import ndtr, ndtri
 
 from dpmodels.arguments import boolean, option
-from dpmodels.errors import ArgumentError, FormulaError, NotAvailable, UnknownVariable, shorten
+from dpmodels.errors import ArgumentError, FormulaError, NotAvailable, shorten
 from dpmodels.formula.coding import Block, Design, Factor
-from dpmodels.formula.cut_columns import on_levels
+from dpmodels.formula.cut_columns import naming, on_levels
 from dpmodels.formula.parse import parsed_formula
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
 from dpmodels.formula.sides import one_measured, parse_sides
@@ -287,28 +286,13 @@ def _grid(fit: SyntheticSource, places: Sequence[int]) -> LevelGrid:
     return LevelGrid(fit, tuple(sorted(set(places))))
 
 
-@contextmanager
-def _columns_named(fit: SyntheticSource) -> Iterator[None]:
-    """Refuse an unknown variable by naming the columns of the table, which cannot be extended."""
-    try:
-        yield
-    except UnknownVariable as error:
-        name, _, rest = str(error).removeprefix("variable ").partition(" is not in the codebook")
-        if not rest:
-            raise
-        columns = shorten(", ".join(column.name for column in fit.columns))
-        raise UnknownVariable(
-            f"{name} is not a column of the synthetic table, which has {columns}"
-        ) from None
-
-
 # Regressions.
 
 
 def regressed(fit: SyntheticSource, formula: str, family: str) -> SyntheticEstimates:
     """Fit a regression of a family to a synthetic table."""
     family = option("family", family, ("gaussian", *OF_FAMILY))
-    with _columns_named(fit):
+    with naming(fit.columns):
         sides = two_sided(formula, fit.call.codebook)
     if sides.offset:
         raise FormulaError(f"{shorten(formula)!r} has an offset, which is not available here")
@@ -571,7 +555,7 @@ def _measured(
 
     That is as written, and of the columns of the table.
     """
-    with _columns_named(fit):
+    with naming(fit.columns):
         number, factors = one_measured(parse_sides(formula, fit.call.codebook), method)
     at_level, read = on_levels(number, fit.columns)
     places = []
