@@ -196,7 +196,7 @@ def _whole_ends(
     return shifted
 
 
-def _ends(breaks: object, number: Real, option: str) -> tuple[float, ...]:
+def _ends(breaks: object, number: Real, option: str = "breaks") -> tuple[float, ...]:
     """Return the ends of the bins, or say how to write them."""
     if isinstance(breaks, int | np.integer) and not isinstance(breaks, bool):
         if not 2 <= breaks <= MAX_CELLS:
