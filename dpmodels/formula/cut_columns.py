@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -13,7 +14,14 @@ import numpy as np
 
 from dpmodels.arguments import lists_values
 from dpmodels.codebook import Codebook
-from dpmodels.errors import ArgumentError, FormulaError, did_you_mean, quoted, shorten
+from dpmodels.errors import (
+    ArgumentError,
+    FormulaError,
+    UnknownVariable,
+    did_you_mean,
+    quoted,
+    shorten,
+)
 from dpmodels.formula.coding import Factor, checked_codebook
 from dpmodels.formula.expression import as_category, check_removed, compile_factor
 from dpmodels.formula.functions import by_whole_numbers, in_bins, interval_names, whole_names
@@ -151,13 +159,13 @@ class CutColumn:
 def cut_columns(
     formula: str, codebook: Codebook | None, cuts: object
 ) -> tuple[Margins, tuple[CutColumn, ...]]:
-    """Compile a formula of columns, each by itself, and the margins of all pairs of them.
+    """Compile a formula of columns, each by itself; the layout has no terms yet.
 
     >>> import dpmodels as dp
     >>> book = dp.codebook(age=(0, 100), sex=["F", "M"])
     >>> layout, columns = cut_columns("~ .", book, {"age": 5})
-    >>> layout.sizes, layout.terms, columns[0].values.tolist()[:2]
-    ((6, 3), ((0, 1),), [10.0, 30.0])
+    >>> layout.sizes, columns[0].values.tolist()[:2]
+    ((6, 3), [10.0, 30.0])
     """
     book = checked_codebook(codebook)
     parsed = parsed_formula(formula, book)
@@ -170,18 +178,24 @@ def cut_columns(
         parsed.text,
         book.select(name for name in book if name in used),
         tuple(column.category for column in columns),
-        tuple(combinations(range(len(columns)), 2)),
+        (),
     )
     return layout, columns
 
 
-def check_pairs(layout: Margins) -> None:
-    """Refuse tables of more cells than are counted at once."""
+def all_pairs(layout: Margins) -> tuple[tuple[int, ...], ...]:
+    """Return the terms of all pairs of columns, which are counted before they are listed."""
     sizes = layout.sizes
-    n_cells = sum(math.prod(sizes[i] for i in term) for term in layout.terms)
+    n_cells = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
+    check_cells(math.comb(len(sizes), 2), n_cells)
+    return tuple(combinations(range(len(sizes)), 2))
+
+
+def check_cells(n_tables: int, n_cells: int) -> None:
+    """Refuse tables of more cells than are counted at once."""
     if n_cells > MAX_CELLS:
         raise FormulaError(
-            f"the {len(layout.terms):,} tables of these columns have {n_cells:,} cells; at most "
+            f"the {n_tables:,} tables of these columns have {n_cells:,} cells; at most "
             f"{MAX_CELLS:,} are counted. Write smaller cuts=, fewer columns, or structure="
         )
 
@@ -245,23 +259,36 @@ def _column(value: Varying, code: str, cells: Mapping[str, object]) -> CutColumn
             f"data: name them, or write cut({shorten(code)}, [...])"
         )
     number = value if isinstance(value, Real) else None
+    cut = cells.get(code, cells[""])
+    if number is not None:
+        _require_few(code, _n_cells(number, cut))
     category, edges = (
-        (as_category(value, code), ())
-        if number is None
-        else binned(number, cells.get(code, cells[""]))
+        (as_category(value, code), ()) if number is None else binned(number, cut, "cuts")
     )
     size = len(category.levels)
     if size < 2:
         raise FormulaError(f"{shorten(code)!r} has one level and no information; leave it out")
+    _require_few(code, size)
+    variables = variables_in(code)
+    name = variables[0] if quote(variables[0]) == code else code
+    return CutColumn(name, category, number, tuple(map(float, edges)), lists_values(cut))
+
+
+def _n_cells(number: Real, cut: object) -> int:
+    """Return how many cells a number would have, 0 where their ends are listed."""
+    if not isinstance(cut, int | np.integer) or cut < 2 or not by_whole_numbers(number):
+        return int(cut) if isinstance(cut, int | np.integer) else 0
+    n_values = int(number.upper - number.lower) + 1
+    return math.ceil(n_values / math.ceil(n_values / int(cut)))
+
+
+def _require_few(code: str, size: int) -> None:
+    """Refuse a column of more levels than pairs are counted of."""
     if size > MOST_LEVELS:
         raise FormulaError(
             f"{shorten(code)!r} has {size:,} levels; a synthetic table takes at most "
             f"{MOST_LEVELS}. Use dp_levels for the frequent ones, merge levels, or use fewer cells"
         )
-    variables = variables_in(code)
-    name = variables[0] if quote(variables[0]) == code else code
-    is_declared = lists_values(cells.get(code, cells[""]))
-    return CutColumn(name, category, number, tuple(map(float, edges)), is_declared)
 
 
 def with_fine_cells(
@@ -321,3 +348,18 @@ def on_levels(factor: Factor, columns: tuple[CutColumn, ...]) -> tuple[Factor, t
             f"{shorten(', '.join(names))}"
         )
     return factor, tuple(map(names.index, variables))
+
+
+@contextmanager
+def naming(columns: tuple[CutColumn, ...]) -> Iterator[None]:
+    """Refuse an unknown variable by naming the columns of the table, which cannot be extended."""
+    try:
+        yield
+    except UnknownVariable as error:
+        name, _, rest = str(error).removeprefix("variable ").partition(" is not in the codebook")
+        if not rest:
+            raise
+        listed = shorten(", ".join(column.name for column in columns))
+        raise UnknownVariable(
+            f"{name} is not a column of the synthetic table, which has {listed}"
+        ) from None

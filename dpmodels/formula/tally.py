@@ -160,70 +160,84 @@ class Tally:
 # From ``breaks=`` to the bins of a number: how many, or their ends, as users write them.
 
 
-def binned(number: Real, breaks: object) -> tuple[Category, tuple[float, ...]]:
-    """Return the bins of a number as levels, and their ends; ArgumentError for invalid breaks."""
-    edges = _ends(breaks, number)
+EXAMPLES = {
+    "breaks": "breaks=20 or breaks=[0, 10, 20]",
+    "cuts": "cuts=20 or cuts={'age': [0, 10, 20]}",
+}
+
+
+def binned(
+    number: Real, breaks: object, option: str = "breaks"
+) -> tuple[Category, tuple[float, ...]]:
+    """Return the bins of a number as levels, and their ends; ArgumentError for invalid breaks.
+
+    `option` is the argument that errors name.
+    """
+    edges = _ends(breaks, number, option)
     names = interval_names(edges)
     if by_whole_numbers(number):
-        edges = _whole_ends(breaks, edges, number)
+        edges = _whole_ends(breaks, edges, number, option)
         names = whole_names(edges, date=number.date)
     return Category(number.code, names, in_bins(number, np.array(edges))), edges
 
 
-def _whole_ends(breaks: object, edges: tuple[float, ...], number: Real) -> tuple[float, ...]:
+def _whole_ends(
+    breaks: object, edges: tuple[float, ...], number: Real, option: str
+) -> tuple[float, ...]:
     """Move ends between whole numbers, each of which is in one bin."""
     if isinstance(breaks, int | np.integer):
         return equal_parts(number, int(breaks))
     shifted = beside(edges)
     if any(not low < high for low, high in pairwise(shifted)):
         raise ArgumentError(
-            f"breaks={shorten(repr(list(edges)))}: {shorten(number.code)!r} is integer-valued, and "
-            "one bin contains no integer; write ends that are farther apart"
+            f"{option}={shorten(repr(list(edges)))}: {shorten(number.code)!r} is integer-valued, "
+            "and one bin contains no integer; write ends that are farther apart"
         )
     return shifted
 
 
-def _ends(breaks: object, number: Real) -> tuple[float, ...]:
+def _ends(breaks: object, number: Real, option: str = "breaks") -> tuple[float, ...]:
     """Return the ends of the bins, or say how to write them."""
     if isinstance(breaks, int | np.integer) and not isinstance(breaks, bool):
         if not 2 <= breaks <= MAX_CELLS:
             raise ArgumentError(
-                f"breaks={breaks}: expected a number of bins from 2 to {MAX_CELLS:,}, or their ends"
+                f"{option}={breaks}: expected a number of bins from 2 to {MAX_CELLS:,}, "
+                "or their ends"
             )
         if not number.lower < number.upper:
             raise ArgumentError(
-                f"breaks={breaks}: the declared range of {shorten(number.code)!r} is the point "
-                f"{number.lower:g}; write the ends of the bins"
+                f"{option}={breaks}: the declared range of {shorten(number.code)!r} is the "
+                f"point {number.lower:g}; write the ends of the bins"
             )
         return tuple(np.linspace(number.lower, number.upper, int(breaks) + 1).tolist())
     if not lists_values(breaks):
+        example = EXAMPLES[option]
         raise ArgumentError(
-            f"breaks={quoted(breaks)}: expected a number of bins or their ends, chosen without "
-            "the rows; write breaks=20 or breaks=[0, 10, 20]"
+            f"{option}={quoted(breaks)}: expected a number of bins or their ends, chosen without "
+            f"the rows; write {example}"
         )
-    edges = tuple(_end(edge, number) for edge in breaks)
+    edges = tuple(_end(edge, number, option) for edge in breaks)
     listed = shorten(repr(list(edges)))
     if len(edges) < 3 or any(not low < high for low, high in pairwise(edges)):
-        raise ArgumentError(f"breaks={listed}: expected three ends or more, increasing")
+        raise ArgumentError(f"{option}={listed}: expected three ends or more, increasing")
     if edges[0] < number.lower or edges[-1] > number.upper:
         raise ArgumentError(
-            f"breaks={listed}: they reach outside the declared range of {shorten(number.code)!r}, "
-            f"{_text(number.lower, number)} to {_text(number.upper, number)}; rows are clipped "
-            "to that"
+            f"{option}={listed}: they reach outside the declared range of "
+            f"{shorten(number.code)!r}, {_text(number.lower, number)} to "
+            f"{_text(number.upper, number)}; rows are clipped to that"
         )
     return edges
 
 
-def _end(edge: object, number: Real) -> float:
+def _end(edge: object, number: Real, option: str) -> float:
     """Return one end, of days as a day since 1970-01-01."""
     if not number.date:
-        return finite("breaks", edge)
+        return finite(option, edge)
     day = day_of(edge)
     if math.isnan(day):
         raise ArgumentError(
-            f"breaks= holds {quoted(edge)}: {shorten(number.code)!r} is a date; write days, such "
-            "as "
-            f'"{_text(number.lower, number)}", or a number of bins'
+            f"{option}= holds {quoted(edge)}: {shorten(number.code)!r} is a date; write days, such "
+            f'as "{_text(number.lower, number)}", or a number of bins'
         )
     return day
 

@@ -7,6 +7,7 @@ as the table has where their number is public, so that neither answers nor times
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ from dpmodels.typing import Plain
 MOST_BYTES: Final = 65_536
 _LONGEST_FORMULA: Final = 4_000
 _MOST_VALUES: Final = 1_000  # Of a list, such as breaks
+_MOST_COLUMNS: Final = 1_000  # Of "~ .": seconds of pricing rise with their square
+_ALL_COLUMNS: Final = re.compile(r"(?<![\w.])\.(?![\w.])")
 _MOST_PLANNED: Final = 100
 _PLAN_SECONDS: Final = 30.0
 _FEW_SIMULATED: Final = 2_000
@@ -166,6 +169,16 @@ class Price(NamedTuple):
         return least + per_million * n_rows * self.columns * self.passes / 1e6
 
 
+def _require_columns(call: Call, codebook: Codebook) -> Call:
+    """Refuse ``~ .`` over more columns than are priced in a second; the codebook is public."""
+    if len(codebook) > _MOST_COLUMNS and _ALL_COLUMNS.search(call.formula):
+        raise ArgumentError(
+            f"'.' in a formula stands for {len(codebook):,} columns; a gateway takes at most "
+            f"{_MOST_COLUMNS:,}. Name the columns that you need"
+        )
+    return call
+
+
 def _in_time(calls: Iterable[Call]) -> Iterator[Call]:
     """Yield calls to be priced; a GatewayError if the earlier ones took long."""
     end = time.monotonic() + _PLAN_SECONDS
@@ -211,11 +224,13 @@ class PublicTable:
 
     def priced(self, call: Call, ledger: Ledger) -> Priced:
         """Return the mechanism, the plan and the charge of a call."""
+        _require_columns(call, self.codebook)
         return self.terms.price(call, budget_of(call, self.terms, ledger, None), ledger)
 
     def plan(self, calls: Iterable[Call], ledger: Ledger) -> list[dict[str, Plain]]:
         """Price calls, one after another, as rows of a session's plan."""
-        frame = planned(_in_time(calls), self.terms, ledger, 0, None).table
+        checked = (_require_columns(call, self.codebook) for call in _in_time(calls))
+        frame = planned(checked, self.terms, ledger, 0, None).table
         frame = frame.drop(columns="identified", errors="ignore")
         text = frame.to_json(orient="records", double_precision=15)
         rows: list[dict[str, object]] = json.loads(text)

@@ -17,7 +17,7 @@ from dpmodels.parameter_texts import ParameterDoc, members, parameter_docs, read
 _MOST_FIELDS: Final = 200
 _MOST_ROWS: Final = 100_000_000  # A prediction takes seconds
 _TRUTHS: Final = {"yes": True, "no": False}
-_SHARED: Final = ("mechanism", "subset")
+_SHARED: Final = ("mechanism", "subset", "design")
 _BUDGET: Final = {"eps": (float, str), "delta": (float,), "rho": (float,)}
 
 
@@ -70,6 +70,8 @@ def _choices(
     """Return the choices of an option, empty if it is a text or a number."""
     if {int, float} & set(kinds):
         return ()
+    if False in kinds:  # Of design=, whose other values the curator declares
+        return ("no",)
     if bool in kinds:
         return tuple(_TRUTHS)
     listed = tuple(kind for kind in kinds if isinstance(kind, str)) or documented
@@ -94,7 +96,7 @@ def assumed_n(form: Mapping[str, str]) -> int | None:
 
 
 def _value(name: str, allowed: tuple[object, ...], entered: str) -> Any:
-    if bool in allowed and entered in _TRUTHS:
+    if {bool, False} & set(allowed) and entered in _TRUTHS:
         return _TRUTHS[entered]
     try:
         return read(allowed, entered, none=None in allowed)

@@ -26,7 +26,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
-from scipy.special import gammaincinv, ive, ndtri
+from scipy.special import gammaincinv, ive, ndtr, ndtri
 
 from dpmodels.postprocess import Covariance, Eigen
 from dpmodels.typing import Floats
@@ -232,20 +232,32 @@ class Spectrum:
         pair inside, at the released distance ``g``, is rotated by an angle. Given ``g`` its double
         has the von Mises distribution with concentration ``κ = gδ/(4v)``, ``δ`` the distance before
         noise; the expected squared sine is ``P = ½(1 - I₁(κ)/I₀(κ))``. Together:
-        ``1/(1 + Σ v/g² + Σ P/(1 - P))``. Below the floor: nan. For two components of any true
-        distance its mean is within 0.13 of the mean squared cosine; no increasing function of ``g``
-        does better than 0.106.
+        ``1/(1 + Σ v/g² + Σ P/(1 - P))``. Where ``v`` is 0, as between two standardised columns,
+        ``P`` is the probability that noise exchanged the two. Below the floor: nan. For two
+        components of any true distance its mean is within 0.13 of the mean squared cosine; no
+        increasing function of ``g`` does better than 0.106.
         """
         _, signal_fraction = self._contracted()
         gaps = self.values[:, None] - self.values[None, :]
         variance = np.where(self.alike, np.maximum(self.pair_variance, _TINY), np.inf)
         kappa = np.minimum(gaps**2 * np.sqrt(signal_fraction)[:, None] / (4 * variance), 1e8)
         sine2 = (1 - ive(1, kappa) / ive(0, kappa)) / 2
+        sine2 = np.where(self._turns, sine2, self._swapped(gaps))
         inside = np.where(self.alike, sine2 / (1 - sine2), 0.0)
         np.fill_diagonal(inside, 0.0)
         outside = self.pair_variance * self._inverse_gaps(self.alike) ** 2
         turned = (inside + outside).sum(axis=1)
         return np.where(self.distinct, 1 / (1 + turned), np.nan)
+
+    @property
+    def _turns(self) -> NDArray[np.bool_]:
+        """Whether noise turns a pair of eigenvectors: its variance is 0 but for rounding if not."""
+        return np.asarray(self.pair_variance > 1e-12 * self.pair_variance.max())
+
+    def _swapped(self, gaps: Floats) -> Floats:
+        """Return the probability that noise which turns no eigenvector exchanges two of them."""
+        sd = np.sqrt(np.maximum(np.diagonal(self.pair_variance), _TINY))
+        return np.asarray(ndtr(-np.abs(gaps) / (sd[:, None] + sd[None, :])))
 
     def noise_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return intervals for the non-private eigenvalues of these rows: privacy noise only.

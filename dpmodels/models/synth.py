@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -13,7 +14,8 @@ from dpmodels.design.cells import unbound_margins
 from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
 from dpmodels.formula.cut_columns import (
     CutColumn,
-    check_pairs,
+    all_pairs,
+    check_cells,
     cut_columns,
     plain_cuts,
     structure_terms,
@@ -155,10 +157,12 @@ def synth_spec(request: Request) -> VerbSpec[SynthResult]:
     require_structure(structure)
     integer("m", request.options["m"], 1, 1, MANY)
     is_chosen = structure == "auto"
+    terms = all_pairs(layout) if is_chosen else structure_terms(structure, layout)
+    layout = replace(layout, terms=terms)
     if not is_chosen:
-        layout = replace(layout, terms=structure_terms(structure, layout))
-        structure_of(layout.terms, layout.sizes)
-    check_pairs(layout)
+        structure_of(terms, layout.sizes)
+        sizes = layout.sizes
+        check_cells(len(terms), sum(math.prod(sizes[i] for i in term) for term in terms))
     columns = with_fine_cells(columns, layout.terms)
     fine = replace(layout, factors=tuple(column.counted for column in columns))
     numbers = tuple(

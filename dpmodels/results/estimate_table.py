@@ -238,7 +238,22 @@ def slope_unit(codebook: Codebook, response: str, term: str) -> str:
     response_unit, variable = unit_of(codebook, response), unit_of(codebook, term)
     if term == INTERCEPT or (term.endswith("]") and term.partition("[")[0] in codebook):
         return response_unit
-    return f"{response_unit} per {variable}" if response_unit and variable else ""
+    return f"{response_unit} per {singular(variable)}" if response_unit and variable else ""
+
+
+def singular(unit: str) -> str:
+    """Return the singular of a unit in English; as it is where that is unclear.
+
+    >>> [singular(unit) for unit in ("years", "countries", "kg", "degrees Celsius", "100 francs")]
+    ['year', 'country', 'kg', 'degrees Celsius', '100 francs']
+    """
+    if not unit.islower() or any(letter.isdigit() for letter in unit) or len(unit) < 4:
+        return unit
+    if unit.endswith("ies"):
+        return f"{unit[:-3]}y"
+    if unit.endswith(("ches", "shes", "xes", "sses")):
+        return unit[:-2]
+    return unit if unit.endswith(("ss", "us", "is", "siemens")) else unit.removesuffix("s")
 
 
 def _available(result: object, name: str, default: object = np.nan) -> object:

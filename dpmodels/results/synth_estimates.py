@@ -16,7 +16,7 @@ from scipy.special import ndtr, ndtri
 from dpmodels.arguments import boolean, option
 from dpmodels.errors import ArgumentError, FormulaError, NotAvailable, shorten
 from dpmodels.formula.coding import Block, Design, Factor
-from dpmodels.formula.cut_columns import on_levels
+from dpmodels.formula.cut_columns import naming, on_levels
 from dpmodels.formula.parse import parsed_formula
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
 from dpmodels.formula.sides import one_measured, parse_sides
@@ -292,7 +292,8 @@ def _grid(fit: SyntheticSource, places: Sequence[int]) -> LevelGrid:
 def regressed(fit: SyntheticSource, formula: str, family: str) -> SyntheticEstimates:
     """Fit a regression of a family to a synthetic table."""
     family = option("family", family, ("gaussian", *OF_FAMILY))
-    sides = two_sided(formula, fit.call.codebook)
+    with naming(fit.columns):
+        sides = two_sided(formula, fit.call.codebook)
     if sides.offset:
         raise FormulaError(f"{shorten(formula)!r} has an offset, which is not available here")
     if family == "binomial":
@@ -554,7 +555,8 @@ def _measured(
 
     That is as written, and of the columns of the table.
     """
-    number, factors = one_measured(parse_sides(formula, fit.call.codebook), method)
+    with naming(fit.columns):
+        number, factors = one_measured(parse_sides(formula, fit.call.codebook), method)
     at_level, read = on_levels(number, fit.columns)
     places = []
     for factor in factors:

@@ -121,3 +121,14 @@ def test_fuzzed_bodies_are_refused_with_errors_of_the_package():
     assert refused > 250
     with pytest.raises(ArgumentError, match="are read"):
         read_sent(b" " * (MOST_BYTES + 1))
+
+
+@pytest.mark.parametrize("formula", ["~ .", "y0 ~ . - y1", "~(.)"])
+def test_all_of_very_many_columns_are_refused_before_rows_are_simulated(formula):
+    book = Codebook.from_dict({f"y{i}": {"range": [0, 1]} for i in range(1_001)})
+    table, ledger = PublicTable("wide", book, adjacency("replace"), 400), Ledger(eps=2.0)
+    call = call_of_sent(sent("pca", formula, eps=0.1))
+    for ask in (lambda: table.require_fit(call, ledger), lambda: table.plan([call], ledger)):
+        with pytest.raises(ArgumentError, match=r"stands for 1,001 columns; .* at most 1,000"):
+            ask()
+    assert table.require_fit(call_of_sent(sent("mean", "~ y0", eps=0.1)), ledger).columns == 1

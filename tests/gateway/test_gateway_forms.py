@@ -46,6 +46,13 @@ def test_values_have_the_types_that_a_program_would_send():
     assert words("mean", ncomp="2", person="id", data="/etc/passwd") == {}
 
 
+def test_a_design_can_be_left_out_but_not_declared():
+    (design,) = (field for field in option_fields({"verb": "mean"}) if field.name == "design")
+    assert design.choices == ("no",)
+    assert words("mean", design="no") == {"design": False}
+    assert words("mean", design="") == {}
+
+
 def test_a_value_of_another_type_is_refused_by_name():
     with pytest.raises(ArgumentError, match="ncomp: 'two': expected INT"):
         words("pca", ncomp="two")

@@ -126,7 +126,7 @@ def test_units_of_slopes_and_products():
     book = dp.codebook(
         wage=dp.Numeric(0, 80, unit="francs"), age=dp.Numeric(0, 99, unit="years"), g=["a", "b"]
     )
-    assert slope_unit(book, "wage", "age") == "francs per years"
+    assert slope_unit(book, "wage", "age") == "francs per year"
     assert slope_unit(book, "wage", "Intercept") == "francs"
     assert slope_unit(book, "wage", "g[T.b]") == "francs"
     assert slope_unit(book, "wage", "age:g[T.b]") == ""

@@ -5,6 +5,7 @@ import pytest
 from differences import derivative
 from scipy.stats import norm, vonmises
 
+import dpmodels as dp
 from dpmodels.inference import Spectrum
 from dpmodels.inference.spectrum import noise_edge, read_spectrum
 from dpmodels.postprocess.covariance import Covariance
@@ -287,3 +288,16 @@ def test_sampling_pushes_to_one_side_only():
     middle = (high + low) / 2
     np.testing.assert_allclose(lower, middle - half - [0.1, 0.0], rtol=1e-4)
     np.testing.assert_allclose(higher, middle + half + [0.0, 0.1], rtol=1e-4)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.6])
+def test_two_standardised_columns_too_close_may_be_exchanged(rng, correlation):
+    x, noise = np.tile([[-1, 1, -1, 1], [-1, -1, 1, 1]], 500)
+    y = correlation * x + np.sqrt(1 - correlation**2) * noise
+    book = dp.codebook(x=(-4, 4), y=(-4, 4))
+    with dp.simulation(seed=3):
+        fit = dp.dp_pca("~ x + y", {"x": x, "y": y}, codebook=book, eps=0.5, delta=1e-6, scale="sd")
+    cos2, is_close = fit.spectrum.expected_cos2(), fit.spectrum.alike[0, 1]
+    assert is_close == (correlation < 0.5)
+    # An interval of 95 % holds 0: the order is right with a probability of about 97.5 % at most.
+    assert np.all((cos2 >= 0.5) & (cos2 < 0.99) if is_close else cos2 > 0.99999)

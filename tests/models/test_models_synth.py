@@ -1,5 +1,6 @@
 """Synthetic tables: rows, their stamp, estimates with intervals, and what they refuse."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from dpmodels.errors import (
     NotAvailable,
     SyntheticWarning,
 )
+from dpmodels.formula.cut_columns import all_pairs, cut_columns
 from dpmodels.models.replay import specified
 from dpmodels.results.validate import require_release
 
@@ -187,6 +189,44 @@ def test_pairs_outside_the_graph_are_tested():
 def test_bad_calls_are_refused(syn, error, call):
     with pytest.raises(error):
         call(syn)
+
+
+def test_a_table_too_wide_is_refused_before_its_pairs_are_listed():
+    book = dp.codebook(**{f"x{i}": ["a", "b"] for i in range(500)})
+    layout, _ = cut_columns("~ x0 + x1 + x2", book, 10)
+    wide = replace(layout, factors=layout.factors * 1_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(FormulaError, match="the 4,498,500 tables"):
+            all_pairs(wide)
+        with pytest.raises(FormulaError, match="'age' has 900,000 levels"):
+            cut_columns("~ age + sex", BOOK, 900_000)
+        assert tracemalloc.get_traced_memory()[1] < 5e6
+    finally:
+        tracemalloc.stop()
+    assert all_pairs(layout) == ((0, 1), (0, 2), (1, 2))
+
+
+@pytest.mark.parametrize("cuts", [True, 1, {"age": [0, 90]}, {"age": [0, 40, 90]}, {"day": [1]}])
+def test_errors_of_cells_name_cuts(cuts):
+    with pytest.raises(ArgumentError, match=r"^cuts=") as error:
+        cut_columns("~ age + day", BOOK, cuts)
+    assert "breaks" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "estimate",
+    [
+        lambda syn: syn.lm("age ~ wage"),
+        lambda syn: syn.glm("drug ~ wage"),
+        lambda syn: syn.mean("wage ~ sex"),
+        lambda syn: syn.quantile("wage ~ sex"),
+    ],
+)
+def test_an_unknown_column_is_refused_by_the_columns_of_the_table(syn, estimate):
+    with pytest.raises(FormulaError, match="synthetic table, which has age, children, ") as error:
+        estimate(syn)
+    assert "Declare" not in str(error.value)
 
 
 def test_a_clique_above_the_limit_is_refused_before_a_row_is_read():
