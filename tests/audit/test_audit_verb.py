@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 import dpmodels as dp
+from dpmodels.audit.verb import _shaved
 from dpmodels.errors import ArgumentError, BudgetError, NotAvailable
 from dpmodels.privacy import gaussian_multiplier
 
@@ -33,6 +34,16 @@ def never(rows):
 def audited(batch, **words):
     usual = {"eps": 1.0, "numerics": "idealised", "runs": 4_000, "batch": batch}
     return dp.audit(never, PAIR, **(usual | words))
+
+
+@pytest.mark.parametrize("runs", [200, 10_000])
+def test_rates_of_chosen_events_are_raised_to_the_bound_of_binomials(runs):
+    """Raised rates are Clopper and Pearson's bounds at 2.5 standard deviations, to a factor 2."""
+    count = np.array([0, 1, 3, 10, 50, 100, 150])
+    bound = stats.beta.ppf(stats.norm.cdf(2.5), count + 1, runs - count)
+    raised = _shaved((count + 0.5) / (runs + 1), runs)
+    assert (bound <= raised).all()
+    assert (raised < 2 * bound).all()
 
 
 @pytest.mark.product
