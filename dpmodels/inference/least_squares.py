@@ -38,6 +38,7 @@ from dpmodels.postprocess.normal_equations import (
     LARGEST,
     ROUNDING,
     SEARCHED,
+    WEAK,
     NormalEquations,
     least_squares,
 )
@@ -79,9 +80,8 @@ class CoefficientsLaw(Protocol):
         """Return the χ² statistic of ``conditions · params = values``."""
 
 
-# Below this strength an interval needs extreme slopes to be rejected at 0.1 %; intervals that are
-# bounded only at their own level cover too rarely.
-WEAK, FIRM = 0.5, 3.29
+# Where X'X is weaker than `WEAK`, extreme slopes have to be rejected at 0.1 %.
+FIRM = 3.29
 # Strength of X'X, see `NormalEquations.strength`, from which no search is needed; the second where
 # a search would take too long, and below it there are no intervals.
 CLEAR, CLEAR_OF_MANY = SEARCHED, WEAK

@@ -24,6 +24,8 @@ _NOTHING = 1e-15
 MANY = 12
 # Strength of X'X from which no ridge is added; the second where intervals are searched. A choice.
 STRONG, SEARCHED = 1.0, 2.0
+# Below this strength intervals that are bounded only at their own level cover too rarely. A choice.
+WEAK = 0.5
 # Stands for 0 in divisors; far below any other number.
 _LEAST = 1e-300
 # Slopes in scaled units beyond which a direction counts as unknown.
@@ -204,6 +206,16 @@ class NormalEquations:
     def searched(self) -> bool:
         """Whether intervals may be searched: few parameters, and no constrained moments."""
         return len(self.gram) <= MANY and self.bound is None
+
+    @property
+    def lifted(self) -> bool:
+        """Whether X'X is so weak that a ridge is put on the directions that noise hides."""
+        return not self.near_zero and self.strength < (STRONG if self.searched else WEAK)
+
+    @property
+    def shown(self) -> NormalEquations:
+        """The equations of estimates and their law, with directions that noise hides restricted."""
+        return self.held if self.lifted else self
 
     @cached_property
     def held(self) -> NormalEquations:
@@ -397,9 +409,9 @@ def about_line(equations: NormalEquations, ball: Ball, row_norm: float) -> Norma
 
 
 def solved(equations: NormalEquations, release: MomentsRelease, row_norm: float) -> NormalEquations:
-    """Return equations with the mechanism's adjustment of the moments, if any."""
+    """Return equations with what the mechanism adds to the moments, or else as they are shown."""
     if release.estimate is None:
-        return equations
+        return equations.shown
     moments = equations.moments.copy()
     moments[1:, 1:] += (release.estimate - release.second) * row_norm**2
     return replace(equations, moments=moments)

@@ -210,7 +210,7 @@ def _notes(fit: LMResult) -> list[str]:
         ),
     ]
     notes += _capped(fit)
-    if fit.linear.lifted:
+    if fit.linear.equations.lifted:
         notes += Rank.DETAIL(
             "Intervals allow for slopes along hidden directions of X'X of twice the root mean "
             "square slope (in sds)."

@@ -15,11 +15,10 @@ from dpmodels.errors import NotAvailable
 from dpmodels.formula.centring import ProductMap, centred_sides, product_map
 from dpmodels.formula.coding import NONE, cells
 from dpmodels.formula.response import TwoSided, two_sided
-from dpmodels.inference.least_squares import WEAK, LeastSquares
+from dpmodels.inference.least_squares import LeastSquares
 from dpmodels.inference.sandwich import DETECTION_SDS, filling
 from dpmodels.postprocess.identities import Identities
 from dpmodels.postprocess.normal_equations import (
-    STRONG,
     NormalEquations,
     even,
     least_squares,
@@ -94,8 +93,6 @@ class LinearFit:
 
         What a mechanism adds, or else a ridge on the directions that noise hides.
         """
-        if self.release.estimate is None:
-            return self._law_equations
         return solved(self.equations, self.release, self.call.row_norm)
 
     @cached_property
@@ -207,7 +204,7 @@ class LinearFit:
     @cached_property
     def noise_law(self) -> LeastSquares:
         """The law about the non-private estimate on these rows."""
-        return LeastSquares(self._law_equations)
+        return LeastSquares(self.equations.shown)
 
     @property
     def sampled(self) -> bool:
@@ -228,7 +225,7 @@ class LinearFit:
             )
         effect = self.release.adjacency.design_effect
         if self.release.meat is None:
-            return LeastSquares(self._law_equations, self.freedom / effect)
+            return LeastSquares(self.equations.shown, self.freedom / effect)
         meat = self.release.meat
         correction = 1.0 if math.isnan(self.freedom) else self.nobs / self.freedom
         if self.model.sampled:
@@ -238,27 +235,14 @@ class LinearFit:
         squares = filling(meat, noise)
         # Squares of persons' scores include the correlation of their rows.
         correction *= effect if meat.person is None else 1
-        return LeastSquares(self._law_equations, 1.0, correction * squares)
-
-    @property
-    def _law_equations(self) -> NormalEquations:
-        """The equations for inference, with directions that noise hides restricted."""
-        equations = self.equations
-        return equations.held if self.lifted else equations
+        return LeastSquares(self.equations.shown, 1.0, correction * squares)
 
     @property
     def hidden_directions(self) -> int:
         """Along how many directions of X'X, hidden by noise, a ridge holds the slopes."""
         if self.equations.hidden is not None:
             return int(self.equations.hidden.shape[1])
-        return len(self.equations.lacking[0]) if self.lifted else 0
-
-    @cached_property
-    def lifted(self) -> bool:
-        """Whether X'X is so weak that a ridge is put on the directions that noise hides."""
-        equations = self.equations
-        least = STRONG if equations.searched else WEAK
-        return not equations.near_zero and equations.strength < least
+        return len(self.equations.lacking[0]) if self.equations.lifted else 0
 
     def covariance(self, law: LeastSquares) -> Floats:
         """Return the delta form in own units, shape (parameters, parameters)."""
@@ -372,7 +356,7 @@ class LinearFit:
         """
         freedom = max(self.weight, 1.0) if self.model.sampled else self.freedom
         unit = self.unit**2 * self._heaviest / freedom
-        value, sd = self._law_equations.squares_left(self.theta)
+        value, sd = self.equations.shown.squares_left(self.theta)
         return value * unit, sd * unit
 
     @cached_property
@@ -391,7 +375,7 @@ class LinearFit:
         residual_form, form = np.outer(g, g), np.outer(response, response)
         total, rest = (
             float((equations.moments * form).sum()),
-            self._law_equations.squares_left(self.theta)[0],
+            self.equations.shown.squares_left(self.theta)[0],
         )
         if total <= DETECTION_SDS * equations.form_sd(form):
             return math.nan, math.nan

@@ -50,7 +50,7 @@ def test_a_collinear_pair_costs_the_pair_alone(mechanism, seed):
 
 def test_estimates_are_those_that_intervals_are_about():
     fit = fitted(1.0, 1, "ellipsoid")
-    assert fit.linear.lifted
+    assert fit.linear.equations.lifted
     middle = fit.noise_int()[fit.identified].mean(axis=1)
     np.testing.assert_allclose(middle, fit.params[fit.identified], rtol=1e-3)
     np.testing.assert_allclose(fit.ridge_path([0.0]).at(0.0), fit.params, rtol=1e-6)
