@@ -24,7 +24,13 @@ from dpmodels.errors import (
 )
 from dpmodels.formula.coding import Factor, checked_codebook
 from dpmodels.formula.expression import as_category, check_removed, compile_factor
-from dpmodels.formula.functions import by_whole_numbers, in_bins, interval_names, whole_names
+from dpmodels.formula.functions import (
+    by_whole_numbers,
+    in_bins,
+    interval_names,
+    starts_of_parts,
+    whole_names,
+)
 from dpmodels.formula.parse import ParsedFormula, parsed_formula, quote, variables_in
 from dpmodels.formula.tally import MAX_CELLS, Margins, binned
 from dpmodels.formula.values import Category, Column, Real, Varying
@@ -276,10 +282,10 @@ def _column(value: Varying, code: str, cells: Mapping[str, object]) -> CutColumn
 
 def _n_cells(number: Real, cut: object) -> int:
     """Return how many cells a number would have, 0 where their ends are listed."""
-    if not isinstance(cut, int | np.integer) or cut < 2 or not by_whole_numbers(number):
-        return int(cut) if isinstance(cut, int | np.integer) else 0
-    n_values = int(number.upper - number.lower) + 1
-    return math.ceil(n_values / math.ceil(n_values / int(cut)))
+    if not isinstance(cut, int | np.integer):
+        return 0
+    is_in_parts = cut >= 2 and by_whole_numbers(number)
+    return len(starts_of_parts(number, int(cut))) if is_in_parts else int(cut)
 
 
 def _require_few(code: str, size: int) -> None:

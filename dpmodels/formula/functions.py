@@ -421,9 +421,14 @@ def equal_parts(number: Real, max_bins: int) -> tuple[float, ...]:
     >>> equal_parts(Real("k", 0.0, 6.0, lambda columns: columns["k"], step=1.0), 3)
     (-0.5, 2.5, 5.5, 6.5)
     """
-    values = int(number.upper - number.lower) + 1
-    width = math.ceil(values / max_bins)
-    return (*(np.arange(0, values, width) + number.lower - 0.5).tolist(), number.upper + 0.5)
+    starts = np.array(starts_of_parts(number, max_bins))
+    return (*(starts + number.lower - 0.5).tolist(), number.upper + 0.5)
+
+
+def starts_of_parts(number: Real, max_bins: int) -> range:
+    """Return the first values of the bins of :func:`equal_parts`, less the lower bound."""
+    n_values = int(number.upper - number.lower) + 1
+    return range(0, n_values, math.ceil(n_values / max_bins))
 
 
 def beside(ends: Sequence[float]) -> tuple[float, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -28,6 +27,7 @@ from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.postprocess.graphical.histograms import FineCells
 from dpmodels.postprocess.graphical.structure import structure_of
+from dpmodels.postprocess.residuals import cells
 from dpmodels.request import Request
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.margins import MarginsResult
@@ -164,8 +164,7 @@ def synth_spec(request: Request) -> VerbSpec[SynthResult]:
     layout = replace(layout, terms=terms)
     if not is_chosen:
         structure_of(terms, layout.sizes)
-        sizes = layout.sizes
-        check_cells(len(terms), sum(math.prod(sizes[i] for i in term) for term in terms))
+        check_cells(len(terms), sum(cells(term, layout.sizes) for term in terms))
     columns = with_fine_cells(columns, layout.terms)
     fine = replace(layout, factors=tuple(column.counted for column in columns))
     numbers = tuple(
