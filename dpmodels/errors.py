@@ -81,7 +81,11 @@ class FormulaError(DPModelsError, ValueError):
 
 
 class UnknownVariable(CodebookError, FormulaError):
-    """A formula names a variable that the codebook does not declare."""
+    """A formula names a variable, `name`, that the codebook does not declare."""
+
+    def __init__(self, message: str, name: str = "") -> None:
+        super().__init__(message)
+        self.name = name
 
 
 class FrameError(DPModelsError, ValueError):

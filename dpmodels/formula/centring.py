@@ -162,7 +162,7 @@ def _combination(target: Sequence[Coded], terms: Design, intercept: bool) -> Flo
         return np.eye(1, size) if intercept else None
     for at, columns in _slices(terms.blocks):
         if _same(_factors(terms.blocks[at]), target):
-            return np.asarray(np.eye(size)[1 + columns.start : 1 + columns.stop])
+            return np.eye(columns.stop - columns.start, size, k=1 + columns.start)
     return None
 
 

@@ -362,10 +362,8 @@ def naming(columns: tuple[CutColumn, ...]) -> Iterator[None]:
     try:
         yield
     except UnknownVariable as error:
-        name, _, rest = str(error).removeprefix("variable ").partition(" is not in the codebook")
-        if not rest:
-            raise
         listed = shorten(", ".join(column.name for column in columns))
         raise UnknownVariable(
-            f"{name} is not a column of the synthetic table, which has {listed}"
+            f"{shorten(error.name)!r} is not a column of the synthetic table, which has {listed}",
+            error.name,
         ) from None

@@ -140,7 +140,8 @@ def _variable(name: str, book: Book) -> Value:
     if name in getattr(book, "identifiers", ()):
         raise UnknownVariable(
             f"{shorten(name)!r} is declared as dp.Identifier(), which formulas cannot use: name "
-            "another column, or declare bounds or levels instead"
+            "another column, or declare bounds or levels instead",
+            name,
         )
     entry = (
         f"{name}=(lower, upper)"
@@ -149,7 +150,8 @@ def _variable(name: str, book: Book) -> Value:
     )
     raise UnknownVariable(
         f"variable {shorten(name)!r} is not in the codebook{_hint(name, book)} Declare it with "
-        f'public bounds or levels: dp.codebook({shorten(entry)}) or =["a", "b"]'
+        f'public bounds or levels: dp.codebook({shorten(entry)}) or =["a", "b"]',
+        name,
     )
 
 

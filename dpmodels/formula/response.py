@@ -78,11 +78,12 @@ def _levels(code: str, book: Mapping[str, Variable]) -> tuple[object, ...]:
     """Return the levels of a fixed effect, or say what to declare."""
     try:
         value = compile_factor(code, book)
-    except UnknownVariable:
-        (name, *_) = (name for name in variables_in(code) if name not in book)
+    except UnknownVariable as error:
+        name = error.name
         raise UnknownVariable(
             f"fixed effect {shorten(name)!r} has no declared levels: declare them in the "
-            f'codebook, dp.codebook({name if name.isidentifier() else "firm"}=["a", "b"])'
+            f'codebook, dp.codebook({name if name.isidentifier() else "firm"}=["a", "b"])',
+            name,
         ) from None
     if isinstance(value, Truth):
         value = as_category(value, code)

@@ -226,7 +226,14 @@ def test_errors_of_cells_name_cuts(cuts):
 def test_an_unknown_column_is_refused_by_the_columns_of_the_table(syn, estimate):
     with pytest.raises(FormulaError, match="synthetic table, which has age, children, ") as error:
         estimate(syn)
-    assert "Declare" not in str(error.value)
+    assert "eclare" not in str(error.value)
+    assert error.value.name == "wage"
+
+
+def test_an_unknown_column_is_named_whatever_its_name(syn):
+    name = "pay is not in the codebook"
+    with pytest.raises(FormulaError, match=f"^'{name}' is not a column of the synthetic table"):
+        syn.mean(f"Q('{name}') ~ sex")
 
 
 def test_a_clique_above_the_limit_is_refused_before_a_row_is_read():
