@@ -109,6 +109,11 @@ class BoundRows(ABC):
         return self._rows.terms.codebook
 
     @property
+    def n_columns(self) -> int:
+        """How many columns are read or computed from what is read, whichever are more."""
+        return len(self.codebook)
+
+    @property
     def variables(self) -> tuple[str, ...]:
         """The columns that are read."""
         return self._rows.terms.variables

@@ -64,6 +64,11 @@ class PrivateDesign(BoundRows):
         scaled = self.scaling.facts(self.public.names)
         return {**declared, **scaled, **self._rows.terms.facts}
 
+    @property
+    def n_columns(self) -> int:
+        """How many columns are read or coded, whichever are more."""
+        return max(len(self.codebook), len(self.public.names))
+
     def of(self, rows: Rows) -> Self:
         """Return the same request for other rows."""
         return type(self)(self.public, self.scaling, rows)

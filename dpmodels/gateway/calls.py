@@ -7,7 +7,6 @@ as the table has where their number is public, so that neither answers nor times
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -32,8 +31,7 @@ from dpmodels.typing import Plain
 MOST_BYTES: Final = 65_536
 _LONGEST_FORMULA: Final = 4_000
 _MOST_VALUES: Final = 1_000  # Of a list, such as breaks
-_MOST_COLUMNS: Final = 1_000  # Of "~ .": seconds of pricing rise with their square
-_ALL_COLUMNS: Final = re.compile(r"(?<![\w.])\.(?![\w.])")
+_MOST_COLUMNS: Final = 1_000  # Of one call: seconds of pricing rise with their square
 _MOST_PLANNED: Final = 100
 _PLAN_SECONDS: Final = 30.0
 _FEW_SIMULATED: Final = 2_000
@@ -169,16 +167,6 @@ class Price(NamedTuple):
         return least + per_million * n_rows * self.columns * self.passes / 1e6
 
 
-def _require_columns(call: Call, codebook: Codebook) -> Call:
-    """Refuse ``~ .`` over more columns than are priced in a second; the codebook is public."""
-    if len(codebook) > _MOST_COLUMNS and _ALL_COLUMNS.search(call.formula):
-        raise ArgumentError(
-            f"'.' in a formula stands for {len(codebook):,} columns; a gateway takes at most "
-            f"{_MOST_COLUMNS:,}. Name the columns that you need"
-        )
-    return call
-
-
 def _in_time(calls: Iterable[Call]) -> Iterator[Call]:
     """Yield calls to be priced; a GatewayError if the earlier ones took long."""
     end = time.monotonic() + _PLAN_SECONDS
@@ -210,7 +198,7 @@ class PublicTable:
         if self.csv_path is not None and isinstance(rows, pd.DataFrame):
             rows.to_csv(self.csv_path, index=False)
             rows = str(self.csv_path)
-        return Terms(parties(rows), self.codebook, self.adjacency, None)
+        return Terms(parties(rows), self.codebook, self.adjacency, None, _MOST_COLUMNS)
 
     def price(self, call: Call, ledger: Ledger) -> Price:
         """Price a call on the ledger of a purse; typed errors if the call is invalid."""
@@ -218,19 +206,17 @@ class PublicTable:
         (step,) = ledger.forecast([priced.events])
         strategy = priced.choice[0]
         once = getattr(strategy, "passes", "many" if priced.spec.passes else "one") == "one"
-        columns = len(priced.spec.private.codebook)
+        columns = priced.spec.private.n_columns
         texts = step.price.describe(), step.total.describe()
         return Price(priced.mechanism, *texts, step.fits, columns, 1 if once else 10)
 
     def priced(self, call: Call, ledger: Ledger) -> Priced:
         """Return the mechanism, the plan and the charge of a call."""
-        _require_columns(call, self.codebook)
         return self.terms.price(call, budget_of(call, self.terms, ledger, None), ledger)
 
     def plan(self, calls: Iterable[Call], ledger: Ledger) -> list[dict[str, Plain]]:
         """Price calls, one after another, as rows of a session's plan."""
-        checked = (_require_columns(call, self.codebook) for call in _in_time(calls))
-        frame = planned(checked, self.terms, ledger, 0, None).table
+        frame = planned(_in_time(calls), self.terms, ledger, 0, None).table
         frame = frame.drop(columns="identified", errors="ignore")
         text = frame.to_json(orient="records", double_precision=15)
         rows: list[dict[str, object]] = json.loads(text)

@@ -49,6 +49,7 @@ def run_release(
 ) -> Result:
     """Charge the ledger, run the mechanism on all holders' rows, record the release."""
     holders = parties(data)
+    holders.witness.requested(spec)
     spec = _sized(spec, holders)
     (strategy, plan, reason), statistics, charged, counted = measured(
         spec, holders, mechanism, ledger, charging

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from dpmodels.codebook import Codebook
-from dpmodels.errors import ArgumentError, LedgerError, did_you_mean, quoted
+from dpmodels.errors import ArgumentError, LedgerError, did_you_mean, quoted, shorten
 from dpmodels.privacy import Adjacency, Event, Ledger
 from dpmodels.sites import Parties, Witness
 from dpmodels.typing import Option
@@ -131,6 +131,17 @@ class _Pricing(Witness):
 
     priced: Priced
 
+    def __init__(self, most_columns: int | None) -> None:
+        self._most_columns = most_columns
+
+    def requested(self, spec: Any) -> None:
+        most, n_columns = self._most_columns, spec.private.n_columns
+        if most is not None and n_columns > most:
+            raise ArgumentError(
+                f"formula {shorten(spec.request.formula)!r} codes to {n_columns:,} columns; here "
+                f"calls have at most {most:,}. Name fewer columns, levels or interactions"
+            )
+
     def specified(self, spec: object, choice: object, private: Sequence[object]) -> None:
         self.specification = (spec, choice, private)
 
@@ -147,6 +158,7 @@ class Terms:
     codebook: Codebook
     adjacency: Adjacency  # With the persons and rows that it protects
     subset: str | None
+    most_columns: int | None = None  # Of a call that is priced
 
     def make(self, call: Call, budget: Mapping[str, object], ledger: Ledger | None) -> Any:
         """Run the verb; its errors pass through."""
@@ -183,7 +195,7 @@ class Terms:
 
         ``"auto"`` chooses by the price on `ledger`.
         """
-        pricing = _Pricing()
+        pricing = _Pricing(self.most_columns)
         watched = replace(self, parties=replace(self.parties, witness=pricing))
         try:
             watched.make(call, budget, ledger and ledger.for_prices())

@@ -38,6 +38,9 @@ MOST_SITES: Final = 10_000
 class Witness:
     """Observes each step of a release; it can stop one by raising, and change none."""
 
+    def requested(self, spec: Any) -> None:
+        """See the specification of the call, before a mechanism is chosen."""
+
     def planned(self, strategy: object, private: Sequence[object], plan: PlanOfStrategy) -> None:
         """See what is about to be released: nothing has been read."""
 

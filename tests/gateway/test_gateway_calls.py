@@ -123,12 +123,28 @@ def test_fuzzed_bodies_are_refused_with_errors_of_the_package():
         read_sent(b" " * (MOST_BYTES + 1))
 
 
-@pytest.mark.parametrize("formula", ["~ .", "y0 ~ . - y1", "~(.)"])
-def test_all_of_very_many_columns_are_refused_before_rows_are_simulated(formula):
-    book = Codebook.from_dict({f"y{i}": {"range": [0, 1]} for i in range(1_001)})
-    table, ledger = PublicTable("wide", book, adjacency("replace"), 400), Ledger(eps=2.0)
-    call = call_of_sent(sent("pca", formula, eps=0.1))
+WIDE = {
+    "lm": ("y0 ~ y0:(.) + (.)**2", 60),
+    "pca": ("~ (. - y1)**2", 60),
+    "fdr": (".**2 ~ y0", 60),
+    "glm": ("y0 ~ C(g):(y1 + y2)", 0),
+    "cov": ("~ .", 1_001),
+}
+
+
+@pytest.mark.parametrize("verb", WIDE)
+def test_formulas_that_code_to_very_many_columns_are_refused_before_they_are_priced(verb):
+    formula, n_numbers = WIDE[verb]
+    book = {f"y{i}": {"range": [0, 1]} for i in range(n_numbers or 3)}
+    book |= {} if n_numbers else {"g": {"levels": list(range(600))}}
+    table = PublicTable("wide", Codebook.from_dict(book), adjacency("replace"), 400)
+    ledger = Ledger(eps=2.0)
+    call = call_of_sent(sent(verb, formula, eps=0.1))
     for ask in (lambda: table.require_fit(call, ledger), lambda: table.plan([call], ledger)):
-        with pytest.raises(ArgumentError, match=r"stands for 1,001 columns; .* at most 1,000"):
+        with pytest.raises(ArgumentError, match=r"'.*' codes to 1,\d\d\d columns; .* most 1,000"):
             ask()
     assert table.require_fit(call_of_sent(sent("mean", "~ y0", eps=0.1)), ledger).columns == 1
+
+
+def test_the_time_limit_counts_the_columns_that_a_formula_codes_to():
+    assert priced("lm", "wage ~ age + sex + age:sex", eps=0.5).columns == 4
