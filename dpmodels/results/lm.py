@@ -251,8 +251,8 @@ class LMResult(CoefficientModel):
     @property
     def rsquared_adj(self) -> float:
         """`rsquared` less what as many terms explain by chance; nan if lost in noise."""
-        n_centred = self.nobs - self.model.intercept
-        return 1 - (1 - self.rsquared) * max(n_centred, 1.0) / self.df_resid
+        slopes = 0 if self.model.sampled else len(self.linear.names) - self.model.intercept
+        return 1 - (1 - self.rsquared) * (self.df_resid + slopes) / self.df_resid
 
     @property
     def scale(self) -> float:

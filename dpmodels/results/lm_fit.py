@@ -377,10 +377,16 @@ class LinearFit:
             float((equations.moments * form).sum()),
             self.equations.shown.squares_left(self.theta)[0],
         )
-        if total <= DETECTION_SDS * equations.form_sd(form):
+        # What the line that was released first adds along directions that noise hides.
+        hidden = 0.0
+        if equations.hidden is not None:
+            known = response - equations.hidden @ (equations.hidden.T @ response)
+            hidden = total - float(known @ equations.moments @ known)
+        if total <= DETECTION_SDS * math.hypot(equations.form_sd(form), hidden):
             return math.nan, math.nan
         value = min(max(1 - rest / total, 0.0), 1.0)
-        sd = equations.form_sd(residual_form - (1 - value) * form) / total
+        left = 1 - value
+        sd = math.hypot(equations.form_sd(residual_form - left * form), left * hidden) / total
         return (value, sd) if DETECTION_SDS * sd < 1 else (math.nan, math.nan)
 
 

@@ -90,3 +90,29 @@ def test_a_rare_level_costs_itself_with_many_parameters():
                     "y ~ x + g + h", table, codebook=book, eps=1.0, delta=1e-6, mechanism=mechanism
                 )
             assert set(fit.identified.index[~fit.identified]) <= {"g[T.l]"}
+
+
+@pytest.mark.expensive
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_r_squared_is_not_that_of_directions_that_noise_hides(seed):
+    rng = np.random.default_rng(seed)
+    g = rng.choice(list("abc"), 4_000, p=[0.6, 0.399, 0.001])
+    rows = {"x": rng.uniform(0, 50, 4_000), "g": g, "y": rng.lognormal(3, 0.7, 4_000)}
+    book = dp.codebook(x=(0, 50), g=list("abc"), y=(0, 1e6))
+    with dp.simulation(seed=seed):
+        fit = dp.dp_lm("y ~ x + g", rows, codebook=book, eps=1.0, delta=1e-6)
+    assert not fit.identified["g[T.c]"]
+    assert not fit.rsquared > 0.2
+
+
+@pytest.mark.expensive
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_adjusted_r_squared_counts_rows_as_the_degrees_of_freedom_do(seed):
+    rng = np.random.default_rng(seed)
+    rows = {"x": rng.uniform(0, 50, 4_000), "z": rng.normal(25, 5, 4_000)}
+    rows["y"] = rng.normal(25, 2, 4_000) + rows["z"] / 5
+    book = dp.codebook(x=(0, 50), z=(0, 50), y=(0, 5_000))
+    with dp.simulation(seed=seed):
+        fit = dp.dp_lm("y ~ x * z", rows, codebook=book, eps=1.0, delta=1e-6)
+    assert fit.nobs > fit.df_resid + 10  # Long rows count by their squared weight
+    assert 0 < fit.rsquared - fit.rsquared_adj < 10 / fit.df_resid
