@@ -256,9 +256,11 @@ def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
         return (*Rank.DETAIL(note) * unfound, *range_note(facts))
     share = min(max(clipping.outside, 0.0) + ndtri(LEVEL) * clipping.outside_sd, 1.0)
     range_text = f"{bound_text(facts, clipping.lower)} to {bound_text(facts, clipping.upper)}"
+    heavy = "; most of an interval is that, so it may cover less than 95 %"
     return Rank.TARGET(
         f"{facts.measured}: clipped to {range_text}, a range released first. At most "
-        f"{100 * share:.2g}% of the rows were outside (at 95%); intervals add the tail cut off."
+        f"{100 * share:.2g}% of the rows were outside (at 95%); intervals add the tail cut off"
+        f"{heavy * (isinstance(fit, MeanResult) and fit.has_heavy_tail)}."
     )
 
 

@@ -245,6 +245,19 @@ class MeanResult(GroupedResult):
         low, high = low - self._of_group * tail.below, high + self._of_group * tail.above
         return np.maximum(low, declared.lower), np.minimum(high, declared.upper)
 
+    @property
+    def has_heavy_tail(self) -> bool:
+        """Whether what a tail may add is most of the 95 % confidence interval of a mean.
+
+        Then few rows may determine the mean, and intervals may cover less than 95 %: from 70 to
+        90 % in simulations of Pareto rows of index 1.3. False where no range was released first.
+        """
+        tail = self.release.held
+        if tail is None:
+            return False
+        low, high = self._ends(0.95, population=True)
+        return bool(np.any(2 * self._of_group * (tail.below + tail.above) > high - low))
+
     def contrasts(self, *, adjust: str = "holm", level: float = 0.95) -> Estimates:
         """Return the differences of the means of all pairs of groups.
 

@@ -168,3 +168,24 @@ def test_a_ledger_is_charged_once_and_shown():
     assert len(ledger.entries) == 1
     assert ledger.entries[0].events == found.release.events
     assert ledger.describe() in str(found.summary())
+
+
+@pytest.mark.expensive
+def test_a_mean_of_a_heavy_tail_says_that_its_interval_may_cover_less():
+    rng, note = np.random.default_rng(5), "so it may cover less than 95 %"
+    book = dp.codebook(y=(0, 1e6))
+    heavy: dict[str, list[bool]] = {"pareto": [], "normal": []}
+    for seed in range(9):
+        numbers = {"pareto": 1 + rng.pareto(1.3, 3_000), "normal": rng.normal(50, 10, 3_000)}
+        for name, y in numbers.items():
+            with dp.simulation(seed=seed):
+                mean = dp.dp_mean("~ y", {"y": y}, codebook=book, eps=1.0, delta=1e-6)
+            assert (note in " ".join(str(mean.summary()).split())) == mean.has_heavy_tail
+            heavy[name].append(mean.has_heavy_tail)
+    # In 76 % and 4 % of fresh fits; seeds are fixed.
+    assert sum(heavy["pareto"]) > 4
+    assert sum(heavy["normal"]) < 3
+
+
+def test_a_mean_without_a_released_range_has_no_heavy_tail():
+    assert not fit(mechanism="geometric").has_heavy_tail
