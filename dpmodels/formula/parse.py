@@ -36,11 +36,15 @@ def syntax(code: str) -> ast.expr:
     try:
         tree = ast.parse(code, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
-        instead = (
-            "; '=' neither compares nor describes: write a == b, or 'y ~ x' for a response"
-            if _SINGLE.search(code)
-            else ""
-        )
+        instead = ""
+        if _SINGLE.search(code):
+            instead = (
+                "; '=' neither compares nor describes: write a == b, or 'y ~ x' for a response"
+            )
+        elif "^" in code:
+            instead = f"; {_POWER}"
+        elif code.startswith("as."):
+            instead = "; R's as.factor() is C(), or levels that the codebook declares"
         raise FormulaError(
             f"{shorten(code)!r} in the formula is not an expression{instead}"
         ) from None
@@ -49,6 +53,7 @@ def syntax(code: str) -> ast.expr:
     return tree
 
 
+_POWER: Final = "R's ^ is written **: (a + b) ** 2 for interactions, I(x ** 2) for a square"
 # What people write for a comparison, or for the ~ of a formula.
 _SINGLE: Final = re.compile(r"(?<![<>=!])=(?!=)")
 # R's %in%, outside the texts of a formula, which are levels and names.
@@ -265,7 +270,11 @@ def _tree(text: str) -> ParseNode:
     # What the tokenizer makes of half characters and open triple quotes, by Python's version.
     except (AssertionError, IndexError, SyntaxError, UnicodeError):
         reason = "it is not made of names, numbers and operators"
-    if "`" in text:
+    if "^" in text:
+        reason = _POWER
+    elif text.strip() == "~":
+        reason = "it names no variable; write '~ a + b' or 'y ~ a + b'"
+    elif "`" in text:
         reason = 'names are not quoted by backticks; write Q("a name") instead'
     raise FormulaError(f"formula {shorten(text)!r} cannot be read: {reason}")
 

@@ -202,3 +202,19 @@ def test_a_text_names_nothing_that_its_terms_lack(formula, text):
 def test_names_between_backticks_are_pointed_to_q():
     with pytest.raises(FormulaError, match=r'backticks; write Q\("a name"\) instead'):
         parsed_formula("~ `my age`", ["my age"])
+
+
+@pytest.mark.parametrize("formula", ["y ~ (a + b)^2", "~ .^2", "~ (a + b)^2"])
+def test_the_power_of_r_is_pointed_to_that_of_python(formula):
+    with pytest.raises(FormulaError, match=r"\*\*"):
+        parsed_formula(formula, ["a", "b"])
+
+
+def test_as_factor_of_r_is_pointed_to_contrasts():
+    with pytest.raises(FormulaError, match=r"as\.factor\(\) is C\(\)"):
+        parsed_formula("y ~ as.factor(a)", ["a"])
+
+
+def test_a_formula_of_nothing_says_what_to_write():
+    with pytest.raises(FormulaError, match="names no variable; write '~ a"):
+        parsed_formula("~", ["a"])
