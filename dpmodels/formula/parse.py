@@ -53,6 +53,7 @@ def syntax(code: str) -> ast.expr:
     return tree
 
 
+_EQUALS: Final = "'=' neither compares nor describes: write a == b, or 'y ~ x' for a response"
 _POWER: Final = "R's ^ is written **: (a + b) ** 2 for interactions, I(x ** 2) for a square"
 # What people write for a comparison, or for the ~ of a formula.
 _SINGLE: Final = re.compile(r"(?<![<>=!])=(?!=)")

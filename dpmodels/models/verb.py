@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, NamedTuple, ParamSpec, TypedDict, TypeVa
 from dpmodels.arguments import known_parameters
 from dpmodels.dictionaries.private_codebook import PrivateCodebook, as_private
 from dpmodels.entry_point import entry_point
-from dpmodels.errors import CodebookError
+from dpmodels.errors import ArgumentError, CodebookError
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.models.drafting import with_private_codebook
 from dpmodels.models.release import run_release
@@ -138,10 +138,18 @@ def verb(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]
     An entry for a shared parameter in the function's docstring adds to the shared text.
     """
     signature = _signature(function)
+    required = {
+        name
+        for name, parameter in signature.parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty
+    }
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        known_parameters(f"dp.{function.__name__}", signature.parameters, kwargs)
+        name = f"dp.{function.__name__}"
+        known_parameters(name, signature.parameters, kwargs)
+        for option in required - kwargs.keys():
+            raise ArgumentError(f"{name} needs {option}=: see help({name})")
         return function(*args, **kwargs)
 
     protected = entry_point(call)

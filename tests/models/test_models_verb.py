@@ -58,3 +58,8 @@ def test_a_misspelled_parameter_is_answered_before_the_charge(name):
     with pytest.raises(ArgumentError, match=rf"has no parameter zzz=: see help\(dp\.{name}\)"):
         getattr(dp, name)("~ a", {"a": [1]}, zzz=1, ledger=ledger)
     assert ledger.entries == ()
+
+
+def test_an_option_that_is_left_out_is_named():
+    with pytest.raises(ArgumentError, match=r"^dp\.dp_series needs time=: see help"):
+        dp.dp_series("~ a", {"a": [1]}, eps=1.0)
