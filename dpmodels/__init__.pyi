@@ -32,6 +32,7 @@ from .models.lm import dp_lm as dp_lm
 from .models.load import load as load
 from .models.margins import dp_margins as dp_margins
 from .models.mean import dp_mean as dp_mean
+from .models.mean import dp_total as dp_total
 from .models.mean import dp_ttest as dp_ttest
 from .models.mean import dp_var as dp_var
 from .models.moments import dp_cca as dp_cca
@@ -49,7 +50,6 @@ from .models.survfit import dp_survfit as dp_survfit
 from .models.svm import dp_svm as dp_svm
 from .models.synth import dp_synth as dp_synth
 from .models.table import dp_table as dp_table
-from .models.total import dp_total as dp_total
 from .noise import simulation as simulation
 from .options import options as options
 from .planning.plan import plan as plan
