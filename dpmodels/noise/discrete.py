@@ -70,22 +70,6 @@ def discrete_gaussian(sigma: float, size: int, entropy: Entropy) -> Integers:
     return draw(_gaussian(_checked("sigma", sigma, _WIDEST_GAUSSIAN)), size, entropy)
 
 
-def discrete_gaussian_variance(sigma: float) -> float:
-    """Give the variance of `discrete_gaussian`, to the precision of a float.
-
-    It is at most sigma², and equal to it as a float from sigma = 2 on.
-    """
-    import mpmath
-
-    sigma = _checked("sigma", sigma, _WIDEST_GAUSSIAN)
-    if sigma >= _CONTINUOUS_FROM:
-        return sigma * sigma
-    with mpmath.workprec(128):
-        squares = [m * m for m in range(1, 32)]
-        weights = [mpmath.exp(-square / (2 * mpmath.mpf(sigma) ** 2)) for square in squares]
-        return float(2 * mpmath.fdot(squares, weights) / (1 + 2 * mpmath.fsum(weights)))
-
-
 def discrete_laplace(scale: float, size: int, entropy: Entropy) -> Integers:
     """Draw from P(x) proportional to exp(-|x|/scale), x an integer, exactly.
 
