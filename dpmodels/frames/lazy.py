@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from dpmodels.frames.columns import NativeRows
 from dpmodels.frames.duckdb_engine import duckdb_relation
@@ -26,7 +26,7 @@ class LazyQuery:
 
     names: tuple[str, ...]
     kinds: Mapping[str, Kind]
-    counted: Callable[[], Any]
+    counted: Callable[[], int]
     read: Callable[[tuple[str, ...], tuple[str, ...], int], Iterator[Chunk]]
     is_snapshot: ClassVar[bool] = False
 
@@ -64,7 +64,7 @@ def _of_polars(frame: pl.LazyFrame) -> LazyQuery:
     return LazyQuery(names, {}, lambda: count.collect(engine="streaming").item(), read)
 
 
-def _batches(frame: Any, block_rows: int) -> Iterator[Any]:
+def _batches(frame: pl.LazyFrame, block_rows: int) -> Iterator[pl.DataFrame]:
     """Return the rows in batches; older polars has them in memory first."""
     if hasattr(frame, "collect_batches"):
         return iter(frame.collect_batches(chunk_size=block_rows, maintain_order=True, lazy=True))

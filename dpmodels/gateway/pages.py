@@ -19,7 +19,7 @@ from functools import lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from threading import Lock
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import parse_qsl
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -124,7 +124,7 @@ def assumed_n(form: Mapping[str, str]) -> int | None:
     return integer("n", _value("n", (int,), entered), 1, _MOST_ROWS) if entered else None
 
 
-def _value(name: str, allowed: tuple[object, ...], entered: str) -> Any:
+def _value(name: str, allowed: tuple[object, ...], entered: str) -> object:
     if {bool, False} & set(allowed) and entered in _TRUTHS:
         return _TRUTHS[entered]
     try:

@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from dpmodels.codebook import Codebook
 from dpmodels.dictionaries.draft import ALL_NAMES
@@ -53,6 +53,9 @@ from dpmodels.request import Drafted, Request
 from dpmodels.sites import Parties, parties
 from dpmodels.variables import Boolean, Categorical, Numeric, Variable
 
+if TYPE_CHECKING:
+    pass
+
 # Of delta, where levels are released: a choice.
 LEVELS_DELTA: Final = 0.5
 # More than the rounding of a few products.
@@ -78,7 +81,11 @@ class Unknown(NamedTuple):
 
 
 def with_private_codebook(
-    request: Request, private: PrivateCodebook, data: object, mechanism: object, ledger: Any
+    request: Request,
+    private: PrivateCodebook,
+    data: object,
+    mechanism: object,
+    ledger: Ledger | None,
 ) -> object:
     """Release bounds and levels, then the call with them; charge all stages."""
     holders, ledger = one_table(data), ledger_of(ledger)

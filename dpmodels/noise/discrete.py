@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -38,6 +38,9 @@ from dpmodels.noise.blocks import Law, Table, draw, fit_envelope, tabulate
 from dpmodels.noise.finite import exp_coins
 from dpmodels.noise.uniform import Entropy, uniform_integer
 from dpmodels.typing import Floats, Integers
+
+if TYPE_CHECKING:
+    import mpmath
 
 # A choice: here all but 2 exp(-128) of the Laplace draws are 0, and still more of the Gaussian.
 _LOWEST = 2.0**-7
@@ -175,7 +178,7 @@ def least_bound(scale: float, chance: float) -> int:
         return bound
 
 
-def _exactly(number: float) -> Any:
+def _exactly(number: float) -> mpmath.mpf:
     import mpmath
 
     fraction = Fraction(number)
