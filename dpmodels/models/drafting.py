@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from dpmodels.codebook import Codebook
 from dpmodels.dictionaries.draft import ALL_NAMES
@@ -52,9 +52,6 @@ from dpmodels.privacy.events import all_gaussian
 from dpmodels.request import Drafted, Request
 from dpmodels.sites import Parties, parties
 from dpmodels.variables import Boolean, Categorical, Numeric, Variable
-
-if TYPE_CHECKING:
-    pass
 
 # Of delta, where levels are released: a choice.
 LEVELS_DELTA: Final = 0.5
