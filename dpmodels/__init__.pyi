@@ -18,15 +18,14 @@ from .evaluation.verb import evaluate as evaluate
 from .frames.sql_table import sql as sql
 from .gateway.client import connect as connect
 from .models.bounds import dp_bounds as dp_bounds
+from .models.bounds import dp_levels as dp_levels
 from .models.compare import compare_mechanisms as compare_mechanisms
-from .models.cov import dp_cov as dp_cov
 from .models.etable import etable as etable
 from .models.fdr import dp_fdr as dp_fdr
 from .models.flower import flower as flower
 from .models.glm import dp_glm as dp_glm
 from .models.hist import dp_hist as dp_hist
 from .models.interpretation import reading as reading
-from .models.levels import dp_levels as dp_levels
 from .models.linear import tune as tune
 from .models.lm import dp_lm as dp_lm
 from .models.load import load as load
@@ -36,8 +35,9 @@ from .models.mean import dp_total as dp_total
 from .models.mean import dp_ttest as dp_ttest
 from .models.mean import dp_var as dp_var
 from .models.moments import dp_cca as dp_cca
+from .models.moments import dp_cov as dp_cov
 from .models.moments import dp_moments as dp_moments
-from .models.pca import dp_pca as dp_pca
+from .models.moments import dp_pca as dp_pca
 from .models.quantile import dp_quantile as dp_quantile
 from .models.select import dp_select as dp_select
 from .models.series import dp_series as dp_series

@@ -18,9 +18,9 @@ from dpmodels.audit.report import AuditTable, Outcome
 from dpmodels.audit.verb import audit
 from dpmodels.audit.verb_recipes import VerbRecipe, numbers, verb_recipe
 from dpmodels.codebook import codebook
-from dpmodels.models.cov import dp_cov
 from dpmodels.models.fdr import dp_fdr
 from dpmodels.models.lm import dp_lm
+from dpmodels.models.moments import dp_cov
 from dpmodels.models.select import dp_select
 from dpmodels.noise import source
 from dpmodels.sites import PROTOCOLS, Parties, SecureSum, SiteProtocol, Witness
