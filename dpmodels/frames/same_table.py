@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import ref
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from dpmodels.errors import FrameError
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
 _TABLE: Final = "\0table"  # Named like a column: the object itself
