@@ -14,6 +14,7 @@ from functools import partial
 from statistics import median
 
 import numpy as np
+from bingham_mixing import mixing
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
@@ -25,7 +26,6 @@ from dpmodels.noise.bingham_frames import (
     matrix_bingham,
     sequential_bingham,
 )
-from dpmodels.noise.bingham_mixing import mixing
 
 ROWS = 60_000
 VECTORS = (2, 10, 50, 116, 513, 784)

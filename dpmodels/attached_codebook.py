@@ -6,12 +6,15 @@ import json
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dpmodels.atomic_files import require_target, write_whole
 from dpmodels.errors import CodebookError, FrameError
 from dpmodels.external_files import parse
 from dpmodels.typing import AnyPath
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # The key with the version of its format.
 KEY: Final = "dpmodels.codebook/1"
@@ -103,7 +106,7 @@ def codebook_of_file(path: Path) -> object:
     return _of_schema(schema)
 
 
-def _of_schema(schema: Any) -> object:
+def _of_schema(schema: pa.Schema) -> object:
     metadata = dict(schema.metadata or {})
     pandas_attrs = metadata.pop(_OF_PANDAS, b"{}")
     fields = {name.decode(errors="replace"): text for name, text in metadata.items()}

@@ -10,12 +10,12 @@ import sys
 import traceback
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 # Functions of higher layers that lower ones call; `dpmodels.bindings` fills it.
-deferred: Final[dict[str, Callable[[], Any]]] = {}
+deferred: Final[dict[str, Callable[[], Callable[..., object]]]] = {}
 
 
 def entry_point(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:

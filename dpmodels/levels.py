@@ -61,7 +61,7 @@ def as_level(declared: object, what: str = "level") -> Level:
     return level
 
 
-def sequence(what: str, declared: Any) -> tuple[Any, ...]:
+def sequence(what: str, declared: object) -> tuple[Any, ...]:
     """Return the items of a list; text is not a list."""
     if isinstance(declared, str | bytes) or not isinstance(declared, Iterable):
         raise CodebookError(f"{what}={shorten(repr(declared))}: expected a list, such as [-9, 99]")
@@ -109,7 +109,7 @@ def check_apart(levels: tuple[Level, ...], missing: tuple[Level, ...]) -> None:
                 )
 
 
-def level_labels(levels: tuple[Level, ...], declared: Any) -> tuple[str, ...]:
+def level_labels(levels: tuple[Level, ...], declared: object) -> tuple[str, ...]:
     """Read what is printed for each level; empty where it is the levels themselves."""
     texts = [str(level) for level in levels]
     if isinstance(declared, Mapping):

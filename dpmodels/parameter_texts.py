@@ -34,7 +34,7 @@ def members(annotation: object) -> tuple[object, ...]:
     return (None if annotation is NoneType else annotation,)
 
 
-def read(allowed: Sequence[Any], text: str, *, none: bool = False) -> Any:
+def read(allowed: Sequence[object], text: str, *, none: bool = False) -> Any:
     """Convert a text to an allowed value; the function itself checks names of options.
 
     >>> read(members(float | Iterable[float]), "0.25,0.5"), read(members(int | str), "week")

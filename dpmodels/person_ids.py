@@ -20,7 +20,7 @@ import unicodedata
 from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, SupportsFloat, SupportsInt
 from uuid import UUID
 
 import numpy as np
@@ -75,12 +75,12 @@ def _of_bytes(cell: bytes) -> str:
     return _of_text(bytes.decode(cell, "utf-8", "surrogateescape"))
 
 
-def _of_integer(cell: Any) -> str:
+def _of_integer(cell: SupportsInt) -> str:
     number = int(cell)
     return str(number) if number.bit_length() < _PRINTED_BITS else str(Decimal(number))
 
 
-def _of_float(cell: Any) -> str:
+def _of_float(cell: SupportsFloat) -> str:
     value = float(cell)
     if value.is_integer() and abs(value) < EXACT:
         return str(int(value))

@@ -26,7 +26,7 @@ TableColumns = dict[str, Any]
 # A line of a table as pandas gives it, by column.
 TableLine = Mapping[Hashable, Any]
 # A table of any kind that can be read, or a mapping of columns: frames check what it is.
-Table = Any
+Table = object
 AnyPath = str | PathLike[str]
 # Codes a public table as columns of a design.
 Coder = Callable[[object], Floats]

@@ -27,7 +27,7 @@ from dpmodels.mechanisms.user_supplied import (
     record_passed,
     require_mechanism,
 )
-from dpmodels.models.cov import dp_cov
+from dpmodels.models.moments import dp_cov
 from dpmodels.noise import seeded, source
 from dpmodels.privacy import ZCDP, AdjacencyName, ApproxDP, Guarantee, PureDP, adjacency
 from dpmodels.results.cov import CovResult

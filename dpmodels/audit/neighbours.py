@@ -22,7 +22,6 @@ from dpmodels.dates import Date, text_of_day
 from dpmodels.errors import ArgumentError
 from dpmodels.privacy import adjacency as relation
 from dpmodels.privacy.budget import AdjacencyName
-from dpmodels.typing import Table
 from dpmodels.variables import Categorical, Numeric, Variable
 
 PERSON: Final = "person"
@@ -55,7 +54,7 @@ class Pair:
     <Pair '0 against 1', replace one row, n public>
     """
 
-    rows: Table
+    rows: Any
     neighbour: object
     adjacency: AdjacencyName = "replace"
     name: str = ""
@@ -79,7 +78,7 @@ def of_persons(pairs: Sequence[Pair], n_rows: int, person: str = PERSON) -> tupl
     """
     tables: dict[int, dict[str, list[object]]] = {}
 
-    def side(table: Table, n_common: int) -> dict[str, list[object]]:
+    def side(table: Any, n_common: int) -> dict[str, list[object]]:
         if id(table) not in tables:
             counts = [1] * n_common + [n_rows] * (_size(table) - n_common)
             source_rows = np.repeat(np.arange(len(counts)), counts)
@@ -99,7 +98,7 @@ def of_persons(pairs: Sequence[Pair], n_rows: int, person: str = PERSON) -> tupl
     return tuple(result)
 
 
-def _size(table: Table) -> int:
+def _size(table: Any) -> int:
     return len(next(iter(table.values())))
 
 

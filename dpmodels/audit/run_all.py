@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
+from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -17,9 +18,9 @@ from dpmodels.audit.report import AuditTable, Outcome
 from dpmodels.audit.verb import audit
 from dpmodels.audit.verb_recipes import VerbRecipe, numbers, verb_recipe
 from dpmodels.codebook import codebook
-from dpmodels.models.cov import dp_cov
 from dpmodels.models.fdr import dp_fdr
 from dpmodels.models.lm import dp_lm
+from dpmodels.models.moments import dp_cov
 from dpmodels.models.select import dp_select
 from dpmodels.noise import source
 from dpmodels.sites import PROTOCOLS, Parties, SecureSum, SiteProtocol, Witness
@@ -98,7 +99,7 @@ def _joint(protocol: SiteProtocol, call: partial[Any], small: int, full: int) ->
     )
 
 
-_WORDS: Final[dict[str, Any]] = {
+_WORDS: Final[dict[str, object]] = {
     "codebook": codebook(a=(-1, 1), b=(-1, 1)),
     "eps": 1.0,
     "delta": 1e-5,
@@ -161,7 +162,7 @@ def run_all(
     return AuditTable(f"Audits of the package, {size}", confidence, tuple(outcomes))
 
 
-def exhibits() -> Any:
+def exhibits() -> ModuleType:
     """Import the mechanisms with known faults, ``EXHIBITS``, and their corrections, ``CORRECT``.
 
     They are part of the tests of the source tree. NotAvailable without it.

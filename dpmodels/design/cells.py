@@ -161,16 +161,6 @@ def in_cells(
     return replace(placement, cells=np.where(counted, placement.cells, -1))
 
 
-def private_cells(
-    formula: str, data: object, codebook: Codebook, tallies: tuple[Tally, ...]
-) -> PrivateCells:
-    """Bind tables to data without reading a row.
-
-    FrameError from the data and their column names.
-    """
-    return unbound_cells(formula, codebook, tallies).bind(data)
-
-
 def unbound_cells(formula: str, codebook: Codebook, tallies: tuple[Tally, ...]) -> PrivateCells:
     """Return the tables without rows, to which data can be bound."""
     return PrivateCells(formula, tallies, rows_of(Terms(codebook)))

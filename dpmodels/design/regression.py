@@ -17,10 +17,10 @@ from dpmodels.design.rows import Rows, Terms, rows_of
 from dpmodels.errors import ArgumentError, CodebookError, quoted, shorten
 from dpmodels.formula import Design
 from dpmodels.formula.coding import checked_codebook
-from dpmodels.formula.response import TwoSided, two_sided
+from dpmodels.formula.response import TwoSided
 from dpmodels.frames import RowSource
 from dpmodels.noise.lattice import Lattice, lengths, multiply_columns, to_lattice
-from dpmodels.typing import Floats, Option
+from dpmodels.typing import Floats
 from dpmodels.variables import Numeric
 
 
@@ -85,25 +85,6 @@ class WeightedDesign(PrivateDesign):
         row_lengths = np.ceil(lengths(rows))
         share = np.where(complete, share, 0.0)
         augmented[0] = np.maximum(np.rint(share * lattice.radius), row_lengths)
-
-
-def private_regression(
-    formula: str,
-    data: object,
-    codebook: Codebook,
-    *,
-    weights: str | None = None,
-    **options: Option,
-) -> PrivateDesign:
-    """Bind a two-sided formula to data without reading a row; `words` as of :func:`joint_design`.
-
-    Raises
-    ------
-    FormulaError, CodebookError, ArgumentError, FrameError
-        From the formula, the codebook, the arguments and the column names.
-    """
-    regression = two_sided(formula, codebook, excluded=() if weights is None else (str(weights),))
-    return joint_design(regression, codebook, weights=weights, **options).bind(data)
 
 
 def joint_design(

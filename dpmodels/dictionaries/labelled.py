@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from dpmodels.codebook import MOST_BYTES
 from dpmodels.dictionaries.entry import Entry, settled
@@ -122,7 +122,7 @@ def _entry(variable: _FileVariable) -> Entry:
     )
 
 
-def _level(code: Any) -> Level:
+def _level(code: Level) -> Level:
     is_integer = isinstance(code, float) and code.is_integer()
     level: Level = int(code) if is_integer else code
     return level

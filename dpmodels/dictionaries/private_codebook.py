@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from dpmodels.arguments import fraction, real
 from dpmodels.codebook import Codebook
 from dpmodels.dictionaries.draft import Draft
 from dpmodels.dictionaries.entry import TYPES, Entry
 from dpmodels.errors import ArgumentError, CodebookError, quoted
+from dpmodels.levels import Level
 from dpmodels.variables import Variable, as_variable
 
 WORD: Final = "private"
@@ -56,7 +57,7 @@ class PrivateCodebook:
         )
         return replace(entry, lower=lower, upper=upper).variable(name)
 
-    def with_levels(self, name: str, levels: tuple[Any, ...]) -> Variable:
+    def with_levels(self, name: str, levels: tuple[Level, ...]) -> Variable:
         """Return the declaration of a category with these levels."""
         entry = replace(self.draft.get(name, Entry()), kind=LEVELLED, labels=())
         named = tuple(level for level in levels if level not in entry.missing)

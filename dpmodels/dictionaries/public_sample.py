@@ -13,13 +13,12 @@ from dpmodels.arguments import between
 from dpmodels.dictionaries.draft import Draft
 from dpmodels.dictionaries.entry import PUBLIC_ROWS, Entry
 from dpmodels.errors import CodebookError, FrameError
-from dpmodels.typing import Table
 
 # A choice: a column of more texts holds names or ids.
 _MOST_LEVELS: Final = 1_000
 
 
-def from_public(data: Table, widen: float = 0.1) -> Draft:
+def from_public(data: Any, widen: float = 0.1) -> Draft:
     """Return a draft of bounds and levels from public rows, marked as such in each label."""
     fraction = between(
         "widen", widen, 0, 100, ", the share of its range that a range is widened by"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from dpmodels.codebook import Codebook, brief, fingerprint
 from dpmodels.disclosures.blocks import Block, Bullets, Heading, Paragraph, Tables
@@ -11,6 +11,7 @@ from dpmodels.disclosures.gather import Account, Charged, Gathered, Released
 from dpmodels.privacy import hidden_by
 from dpmodels.privacy.register import convergence_notes
 from dpmodels.privacy.spent import price
+from dpmodels.released import AnyRelease
 from dpmodels.report import Report, Row, Section, count, signif
 from dpmodels.results.bounds import BoundsResult, LevelsResult
 from dpmodels.results.release_text import guarantee_words
@@ -187,7 +188,7 @@ def _charge(account: Account, charge: Charged) -> Report:
 
 
 def _without_ledger(released: Released) -> Report:
-    release: Any = released.release
+    release: AnyRelease = released.release
     events = "; ".join(event.describe() for event in release.events)
     facts = (
         ("Results shown here", "; ".join(result_titles(released))),
@@ -203,7 +204,7 @@ def _without_ledger(released: Released) -> Report:
 
 def _besides(released: Released) -> tuple[tuple[str, str], ...]:
     """Return the facts that only some releases have: a condition on the rows, and trusted sites."""
-    release: Any = released.release
+    release: AnyRelease = released.release
     subset = () if release.subset is None else (("Subset", release.subset),)
     if release.shared is None:
         return subset

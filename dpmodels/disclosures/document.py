@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import scipy
@@ -49,6 +49,7 @@ from dpmodels.privacy import (
     Adjacency,
     ApproxDP,
     Guarantee,
+    Ledger,
     Pufferfish,
     hidden_by,
     zcdp_to_approx,
@@ -61,6 +62,9 @@ from dpmodels.report.notes import separated
 from dpmodels.results.base import lay_out
 from dpmodels.results.release_text import convergence_words
 from dpmodels.version import __version__
+
+if TYPE_CHECKING:
+    from dpmodels.results.base import Result
 
 _SIMULATED: Final = (
     "This report contains simulations. Anyone who knows the seed can reproduce their noise: they "
@@ -182,7 +186,7 @@ def _in_short(contents: Gathered) -> Iterator[Block]:
 
 def _guarantees(contents: Gathered) -> Iterator[Block]:
     """Return each guarantee with its interpretation, then what no guarantee covers."""
-    holders: dict[Any, Any] = {}
+    holders: dict[tuple[Guarantee | Pufferfish, str], Ledger | Result] = {}
     for account in contents.accounts:
         ledger = account.ledger
         is_pufferfish = isinstance(ledger.guarantee, Pufferfish)

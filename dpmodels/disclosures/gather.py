@@ -36,7 +36,7 @@ class Released:
     """One release and its results."""
 
     digest: str
-    fits: tuple[Any, ...]
+    fits: tuple[Result, ...]
 
     @property
     def release(self) -> Any:
@@ -179,9 +179,9 @@ def _opened(source: object) -> object:
     return Ledger.open(path) if ledger else load(path)
 
 
-def _releases(fits: Iterable[Any]) -> dict[str, Released]:
+def _releases(fits: Iterable[Result]) -> dict[str, Released]:
     """Return the releases of results, by the digest of the charged release."""
-    fits_by_digest: dict[str, tuple[Any, ...]] = {}
+    fits_by_digest: dict[str, tuple[Result, ...]] = {}
     for fit in fits:
         key = origin(fit.release)
         earlier = fits_by_digest.get(key, ())

@@ -189,13 +189,13 @@ class Task(Protocol):
     def draw(self, cell: Cell, rng: np.random.Generator) -> Any:
         """Draw a table of the setting."""
 
-    def times(self, table: Table, copies: int) -> Any:
+    def times(self, table: Any, copies: int) -> Any:
         """Return a table in which every row is repeated `copies` times."""
 
-    def truth(self, table: Table) -> Floats:
+    def truth(self, table: Any) -> Floats:
         """Return the exact answer, for plots."""
 
-    def score(self, recipe: Recipe, table: Table, eps: float, seed: int) -> Score:
+    def score(self, recipe: Recipe, table: Any, eps: float, seed: int) -> Score:
         """Call a recipe and measure the error of its answer."""
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,9 @@ from dpmodels.formula.parse import ParsedFormula, Term, parsed_formula, variable
 from dpmodels.formula.values import Basis, Category, Columns, Real, Truth
 from dpmodels.typing import Floats
 from dpmodels.variables import Numeric
+
+if TYPE_CHECKING:
+    from patsy.design_info import SubtermInfo
 
 # Choices: columns of a second moment, and hull points, that fit in memory.
 MAX_COLUMNS = 5_000
@@ -277,7 +280,7 @@ def _check_columns(count: int) -> None:
         )
 
 
-def _block(names: tuple[str, ...], subterm: Any, term: tuple[str, ...]) -> Block:
+def _block(names: tuple[str, ...], subterm: SubtermInfo, term: tuple[str, ...]) -> Block:
     contrasts = tuple(
         np.asarray(subterm.contrast_matrices[factor].matrix, dtype=np.float64)
         if factor in subterm.contrast_matrices

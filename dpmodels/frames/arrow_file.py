@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from dpmodels.errors import FrameError
 from dpmodels.frames.engine import arrow_chunks, sliced, streamed, translated
 from dpmodels.frames.protocol import ANY, Chunk, FileState, Kind
 from dpmodels.frames.require import is_inferred, kind_of_arrow, require
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SUFFIXES: Final = (".arrow", ".feather")
 
@@ -73,7 +76,7 @@ def open_arrow_file(path: Path) -> ArrowFileRows:
     return translated(lambda error: _cannot_open(state.name, error), opened)
 
 
-def _batches(path: Path, fields: list[int]) -> Iterator[Any]:
+def _batches(path: Path, fields: list[int]) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)

@@ -7,10 +7,10 @@ handed to its cells; an entry that no cell has can change nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from dpmodels.typing import Array
 
@@ -25,7 +25,7 @@ class Coded:
 
     __slots__ = ("entries", "positions")
 
-    def __init__(self, entries: Array, positions: NDArray[np.integer[Any]]) -> None:
+    def __init__(self, entries: Array, positions: NDArray[np.integer]) -> None:
         self.entries = entries  # Shape (k,), of any type; they may repeat, and be masked
         self.positions = positions  # Shape (n,), from 0 to k, which stands for a missing cell
 
@@ -38,7 +38,7 @@ class Coded:
     def __getitem__(self, rows: slice | Array) -> Coded:
         return Coded(self.entries, self.positions[rows])
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         objects: NDArray[np.object_] = np.fromiter(
             (*np.ma.getdata(self.entries), None), object, len(self.entries) + 1
         )

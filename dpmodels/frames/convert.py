@@ -224,7 +224,7 @@ def plain_cells(values: NDArray[np.generic]) -> list[str | float | None]:
 
     Whole numbers, logical values and None may be left as they are.
     """
-    cells: list[Any] = values.tolist()
+    cells: list[str | float | None] = values.tolist()
     if set(map(id, map(type, cells))) <= _PLAIN_CELLS:
         return cells
     with np.errstate(all="ignore"):
@@ -372,7 +372,7 @@ def _name(cell: str | float) -> str | None:
 # Arrow arrays as numpy arrays: views where there is nothing missing.
 
 
-def arrow_cells(column: Any) -> Cells:
+def arrow_cells(column: pa.ChunkedArray) -> Cells:
     """Give the n cells of an Arrow array or chunked array, shape (n,).
 
     Numbers as numbers (integers with nulls: masked, as floats would lose digits; other numbers: NaN

@@ -1,5 +1,7 @@
 """CSV files, read as text record by record, so that no record depends on another."""
 
+from __future__ import annotations
+
 import gzip
 import re
 import zlib
@@ -10,7 +12,7 @@ from hashlib import sha256
 from operator import itemgetter
 from os import fspath
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, TextIO, get_args
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TextIO, get_args
 
 import numpy as np
 
@@ -18,6 +20,9 @@ from dpmodels.errors import ArgumentError, FrameError, quoted
 from dpmodels.frames.engine import streamed
 from dpmodels.frames.protocol import ANY, Chunk, FileState, Kind
 from dpmodels.frames.require import require
+
+if TYPE_CHECKING:
+    from _hashlib import HASH
 
 CsvMode = Literal["records", "lines"]
 """What one row of a CSV file is: a record of RFC 4180, or a line."""
@@ -299,7 +304,7 @@ class _Cell:
     def __init__(self) -> None:
         self._parts: list[str] = []
         self._room = MOST_CHARACTERS
-        self._digest: Any = None
+        self._digest: HASH | None = None
 
     def add(self, text: str) -> None:
         """Append text."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from dpmodels.frames.engine import Engine, double_quoted, require_table, translated
 
@@ -107,7 +107,7 @@ def _opened(connection: object, table: str, schema: str | None, where: str) -> E
     return translated(driver.failure, found)
 
 
-def _begun(connection: duckdb.DuckDBPyConnection) -> tuple[list[tuple[Any, ...]], bool]:
+def _begun(connection: duckdb.DuckDBPyConnection) -> tuple[list[tuple[str, ...]], bool]:
     """Begin a transaction; return the tables, and whether scans keep the order of rows."""
     with suppress(Exception):  # Without its extension there are no zones
         connection.execute("SET TimeZone = 'UTC'")

@@ -6,7 +6,7 @@ import re
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from dpmodels.errors import DPModelsError, FrameError, did_you_mean
 from dpmodels.frames.coded import decoded
@@ -212,14 +212,14 @@ def streamed(
         yield item
 
 
-def sliced(batches: Iterator[Any], batch_rows: int) -> Iterator[object]:
+def sliced(batches: Iterator[pa.RecordBatch], batch_rows: int) -> Iterator[pa.RecordBatch]:
     """Cut Arrow batches that are longer than requested."""
     for batch in batches:
         for start in range(0, batch.num_rows, batch_rows):
             yield batch.slice(start, batch_rows)
 
 
-def arrow_chunks(batches: Iterator[Any], names: tuple[str, ...]) -> Iterator[Chunk]:
+def arrow_chunks(batches: Iterator[pa.RecordBatch], names: tuple[str, ...]) -> Iterator[Chunk]:
     """Give the columns of Arrow batches, by position, under these names."""
     from dpmodels.frames.convert import arrow_cells
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import compress
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +37,12 @@ class Keys(NamedTuple):
     low: Words
     has_id: NDArray[np.bool_]
 
-    def put(self, positions: Any, keys: Keys) -> None:
+    def put(self, positions: list[int] | slice | NDArray[np.integer], keys: Keys) -> None:
         """Set some of the keys."""
         for target, values in zip(self, keys, strict=True):
             target[positions] = values
 
-    def take(self, positions: Any) -> Keys:
+    def take(self, positions: list[int] | slice | NDArray[np.integer]) -> Keys:
         """Return some of the keys."""
         return Keys(self.high[positions], self.low[positions], self.has_id[positions])
 

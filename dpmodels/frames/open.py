@@ -14,11 +14,10 @@ from dpmodels.errors import FrameError, SyntheticWarning, frames_up
 from dpmodels.frames.arrow_file import SUFFIXES, ArrowFileRows, open_arrow_file
 from dpmodels.frames.columns import NativeRows, open_mapping, open_structured
 from dpmodels.frames.dask_rows import DaskRows, open_dask
-from dpmodels.frames.database import DatabaseRows
+from dpmodels.frames.database import DatabaseRows, open_lazy
 from dpmodels.frames.delimited import CsvFile, CsvMode, DelimitedRows, is_delimited, open_delimited
 from dpmodels.frames.duckdb_engine import duckdb_relation
 from dpmodels.frames.files import files_of, files_of_all, is_list_of_files, is_pattern, require_once
-from dpmodels.frames.lazy import open_lazy
 from dpmodels.frames.parquet import ParquetRows, open_parquet
 from dpmodels.frames.protocol import ANY, Chunk, Kind, RowSource, unfinished
 from dpmodels.frames.require import require

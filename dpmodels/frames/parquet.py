@@ -1,10 +1,12 @@
 """Parquet files, read in small batches of the wanted columns."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -13,6 +15,10 @@ from dpmodels.frames.convert import arrow_cells, is_text
 from dpmodels.frames.files import display_paths, folder_cells, require_once
 from dpmodels.frames.protocol import ANY, Chunk, FileState, Kind, kind_of_parts, unfinished
 from dpmodels.frames.require import is_inferred, kind_of_arrow, require
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 # A choice: bytes read at a time, small beside a page.
 _BUFFER: Final = 1 << 16
@@ -124,7 +130,7 @@ def _require_alike(
             )
 
 
-def _opened(path: Path, name: str, texts: Iterable[str] = ()) -> Any:
+def _opened(path: Path, name: str, texts: Iterable[str] = ()) -> pq.ParquetFile:
     """Open a file; the columns of `texts` come as dictionaries."""
     try:
         import pyarrow as pa
@@ -149,7 +155,7 @@ def _opened(path: Path, name: str, texts: Iterable[str] = ()) -> Any:
         ) from None
 
 
-def _intact(batches: Iterator[Any], name: str, n_rows: int) -> Iterator[Any]:
+def _intact(batches: Iterator[pa.RecordBatch], name: str, n_rows: int) -> Iterator[pa.RecordBatch]:
     """Pass batches on; report a damaged file without quoting its content."""
     import pyarrow as pa
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import RLock
-from typing import Any, ClassVar, Final, TypeVar
+from typing import ClassVar, Final, TypeVar
 from weakref import WeakSet
 
 from tqdm import tqdm
@@ -50,7 +50,7 @@ class _Bar(tqdm):  # type: ignore[misc]
     """
 
     _lock = RLock()
-    _instances: ClassVar["WeakSet[Any]"] = WeakSet()
+    _instances: ClassVar["WeakSet[object]"] = WeakSet()
     monitor_interval = 0
 
 

@@ -1,8 +1,10 @@
 """Names and types of the columns of a table, compared with those that a model needs."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -12,6 +14,10 @@ from dpmodels.errors import FrameError, did_you_mean, shorten
 from dpmodels.frames.convert import LevelCodes, is_bytes, is_days, is_number, is_text
 from dpmodels.frames.protocol import ANY, Holds, Kind, RowSource
 from dpmodels.variables import Categorical, Variable
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
 
 _BY_KIND: Final = {
     **dict.fromkeys("biu", Holds.WHOLE),
@@ -65,7 +71,7 @@ def is_inferred(metadata: Mapping[bytes, bytes] | None) -> bool:
     return b"pandas" in (metadata or {})
 
 
-def kind_of_arrow(arrow_type: Any) -> Kind:
+def kind_of_arrow(arrow_type: pa.DataType) -> Kind:
     """Tell what a column of an Arrow type can hold; for a column of nulls anything."""
     import pyarrow as pa
     from pyarrow import types
@@ -84,7 +90,7 @@ def kind_of_arrow(arrow_type: Any) -> Kind:
     return _declaring(kind, arrow_type)
 
 
-def _of_polars(dtype: Any) -> Kind:
+def _of_polars(dtype: pl.DataType) -> Kind:
     import polars as pl
 
     if dtype.is_integer() or dtype == pl.Boolean:

@@ -10,13 +10,17 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.errors import FrameError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 _TABLE: Final = "\0table"  # Named like a column: the object itself
 _FEWEST: Final = 64  # A choice: tables before freed ones are removed
@@ -179,7 +183,7 @@ def _column(cells: object, table: object) -> _Column:
     return _Column(tuple(extent for extent in located if extent.start < extent.stop), owner)
 
 
-def _pandas_cells(series: Any) -> object:
+def _pandas_cells(series: pd.Series) -> object:
     """Return the array in which a pandas series has its cells; None where that is not known."""
     import pandas as pd
 
@@ -205,7 +209,7 @@ def _of_array(array: NDArray[np.generic]) -> _Column:
     return _Column((Extent(min(first, last), stop, abs(array.strides[0]), array.itemsize),), root)
 
 
-def _arrow_parts(cells: object) -> Sequence[Any] | None:
+def _arrow_parts(cells: object) -> Sequence[pa.Array] | None:
     """Return a column of polars or Arrow as Arrow arrays, none of them copied."""
     import narwhals.stable.v2 as nw
 
@@ -220,7 +224,7 @@ def _arrow_parts(cells: object) -> Sequence[Any] | None:
     return cells.chunks if isinstance(cells, pyarrow.ChunkedArray) else [cells]
 
 
-def _arrow_extent(array: Any) -> Extent | None:
+def _arrow_extent(array: pa.Array) -> Extent | None:
     """Return where the values of an Arrow array lie, or the places of its texts.
 
     Of bits the whole bytes: neighbouring slices share one.

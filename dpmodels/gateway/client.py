@@ -33,6 +33,7 @@ from dpmodels.typing import Plain
 
 if TYPE_CHECKING:
     from dpmodels.privacy import Guarantee
+    from dpmodels.results.base import Result
 
 _LOCAL: Final = ("127.0.0.1", "localhost", "::1")
 _MOST_BYTES: Final = 2**30
@@ -235,7 +236,7 @@ class RemoteTable(VerbMethods):
     def __init__(self, gateway: Gateway, name: str) -> None:
         self._gateway, self._path = gateway, f"/v1/tables/{quote(name, safe='')}"
         self.name = name
-        self._fits: list[Any] = []
+        self._fits: list[Result] = []
         self._facts: Mapping[str, Plain] = gateway.get(f"{self._path}/codebook")
 
     @cached_property
@@ -278,7 +279,7 @@ class RemoteTable(VerbMethods):
         """Return 1,000 rows simulated from the codebook, to try code on."""
         return pd.DataFrame(self._gateway.get(f"{self._path}/simulated"))
 
-    def plan(self, calls: Iterable[Call | tuple[Any, ...]]) -> pd.DataFrame:
+    def plan(self, calls: Iterable[Call | tuple[object, ...]]) -> pd.DataFrame:
         """Price calls, one after another: nothing is charged, and no table is opened.
 
         Parameters
@@ -301,7 +302,7 @@ class RemoteTable(VerbMethods):
         accepted = self._gateway.post(f"{self._path}/ask", _sent(written))
         return RemoteJob(self._gateway, str(accepted["job"]))
 
-    def _made(self, call: Call) -> Any:
+    def _made(self, call: Call) -> object:
         if call.is_free:  # Computed here, from an earlier release
             return self._public.terms.make(call, {}, None)
         return self.submit(call).result()

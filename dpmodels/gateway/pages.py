@@ -6,13 +6,21 @@ same. Nothing of a row is on a page: templates get public facts, requests and re
 
 from __future__ import annotations
 
+import hashlib
 import hmac
+import inspect
 import json
 import secrets
-from collections.abc import Callable, Mapping
+import struct
+import time
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
+from importlib import import_module
+from importlib.util import find_spec
+from threading import Lock
 from typing import Final, NamedTuple
+from urllib.parse import parse_qsl
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.concurrency import run_in_threadpool
@@ -21,21 +29,185 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from dpmodels.errors import GatewayError, NotAvailable
-from dpmodels.gateway.answers import Answer, answer_of, call_text
-from dpmodels.gateway.forms import (
-    assumed_n,
-    chosen_verb,
-    entries,
-    option_fields,
-    request_of,
-)
+from dpmodels.arguments import integer
+from dpmodels.disclosures.document import pictures
+from dpmodels.errors import ArgumentError, GatewayError, NotAvailable
+from dpmodels.gateway.calls import FORBIDDEN
 from dpmodels.gateway.service import Service
-from dpmodels.gateway.sessions import COOKIE, Sessions
 from dpmodels.gateway.state import ANSWERED
 from dpmodels.gateway.turns import Turns, limited_body
 from dpmodels.labels import plain
-from dpmodels.report.html import STYLE
+from dpmodels.models.load import load
+from dpmodels.models.replay import all_verbs
+from dpmodels.parameter_texts import ParameterDoc, members, parameter_docs, read, signature
+from dpmodels.report.html import STYLE, as_part, terms_box
+from dpmodels.typing import Plain
+
+_MOST_FIELDS: Final = 200
+_MOST_ROWS: Final = 100_000_000  # A prediction takes seconds
+_TRUTHS: Final = {"yes": True, "no": False}
+_SHARED: Final = ("mechanism", "subset", "design")
+_BUDGET: Final = {"eps": (float, str), "delta": (float,), "rho": (float,)}
+
+
+class Field(NamedTuple):
+    """An option as a form shows it: a list of choices, or a text."""
+
+    name: str
+    hint: str
+    value: str
+    choices: tuple[str, ...]
+
+
+def entries(body: bytes) -> dict[str, str]:
+    """Read the fields of a form; a ValueError if it is not one."""
+    return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+
+
+def chosen_verb(form: Mapping[str, str]) -> str:
+    """Return the verb of a form, "mean" by default."""
+    return form["verb"] if form.get("verb") in all_verbs() else "mean"
+
+
+def option_fields(form: Mapping[str, str]) -> list[Field]:
+    """Return the fields of the options that the verb declares and an analyst may set."""
+    verb = chosen_verb(form)
+    docs = parameter_docs(inspect.getdoc(all_verbs()[verb].function) or "")
+    fields = []
+    for name, (kinds, default) in _options(verb).items():
+        doc = docs.get(name, ParameterDoc())
+        is_kept = form.get("shown", verb) == verb or name in _SHARED
+        choices = _choices(kinds, doc.choices, default)
+        fields.append(Field(name, doc.text, form.get(name, "") if is_kept else "", choices))
+    return fields
+
+
+def _options(verb: str) -> dict[str, tuple[tuple[object, ...], object]]:
+    """Return what a verb's options may be, and their defaults."""
+    declared = all_verbs()[verb]
+    parameters = signature(declared.function)
+    return {
+        name: (members(parameters[name].annotation), parameters[name].default)
+        for name in (*declared.options, *_SHARED)
+        if name in parameters and name not in FORBIDDEN
+    }
+
+
+def _choices(
+    kinds: tuple[object, ...], documented: Iterable[str], default: object
+) -> tuple[str, ...]:
+    """Return the choices of an option, empty if it is a text or a number."""
+    if {int, float} & set(kinds):
+        return ()
+    if False in kinds:  # Of design=, whose other values the curator declares
+        return ("no",)
+    if bool in kinds:
+        return tuple(_TRUTHS)
+    listed = tuple(kind for kind in kinds if isinstance(kind, str)) or documented
+    return tuple(name for name in listed if name != "none" or default is not None)
+
+
+def request_of(form: Mapping[str, str]) -> bytes:
+    """Return what was entered as a request; an ArgumentError if a value has another type."""
+    verb, options = chosen_verb(form), dict[str, object]()
+    kinds = {name: allowed for name, (allowed, _) in _options(verb).items()}
+    for name, allowed in {**kinds, **_BUDGET}.items():
+        if entered := form.get(name, "").strip():
+            options[name] = _value(name, allowed, entered)
+    request = {"verb": verb, "formula": form.get("formula", "").strip(), "options": options}
+    return json.dumps(request).encode()
+
+
+def assumed_n(form: Mapping[str, str]) -> int | None:
+    """Return the number of rows that a prediction assumes, None if none was entered."""
+    entered = form.get("n", "").replace(",", "").strip()
+    return integer("n", _value("n", (int,), entered), 1, _MOST_ROWS) if entered else None
+
+
+def _value(name: str, allowed: tuple[object, ...], entered: str) -> object:
+    if {bool, False} & set(allowed) and entered in _TRUTHS:
+        return _TRUTHS[entered]
+    try:
+        return read(allowed, entered, none=None in allowed)
+    except ArgumentError as error:
+        raise ArgumentError(f"{name}: {error}") from None
+
+
+COOKIE: Final = "dpmodels_gate"
+_SECONDS: Final = 8 * 3600.0
+_MOST_OF_TOKEN: Final = 20
+
+
+class Sessions:
+    """Cookies of browsers that signed in, each for a token and some hours.
+
+    A restart of the server ends all of them. A token that expires or is revoked ends those that it
+    opened, since it is checked again with each request.
+    """
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(32)
+        self._opened: dict[str, tuple[str, float]] = {}
+
+    def open(self, token: str) -> str:
+        """Return the cookie of a new session; the token's oldest ends if it has too many."""
+        cookie, header = secrets.token_urlsafe(32), f"Bearer {token}"
+        opened = [other for other, (sent, _) in self._opened.items() if sent == header]
+        for other in opened[: 1 - _MOST_OF_TOKEN]:
+            self.close(other)
+        self._opened[cookie] = (header, time.monotonic() + _SECONDS)
+        return cookie
+
+    def header(self, cookie: str) -> str:
+        """Return the header with the token of a session, empty without a session."""
+        header, until = self._opened.get(cookie, ("", 0.0))
+        return header if time.monotonic() < until else ""
+
+    def close(self, cookie: str) -> None:
+        """End a session."""
+        self._opened.pop(cookie, None)
+
+    def secret(self, cookie: str) -> str:
+        """Return what forms have to send with a cookie, against requests from other pages."""
+        return hmac.new(self._key, cookie.encode(), hashlib.sha256).hexdigest()
+
+
+_REMEMBERED: Final = 32  # Answers that were laid out, which never change
+_DRAWING: Final = Lock()  # Pyplot is not for several threads
+
+
+class Answer(NamedTuple):
+    """A result as a page shows it."""
+
+    table: str  # A fragment of HTML
+    # Alternative text, PNG file, and its width and height in pixels.
+    pictures: tuple[tuple[str, bytes, tuple[int, ...]], ...]
+    csv: str
+
+
+@lru_cache(_REMEMBERED)
+def answer_of(path: str) -> Answer:
+    """Lay out the result in a file."""
+    fit = load(path)
+    report = fit.summary().report
+    table = [as_part(report), '<div class="dpmodels-report">', *terms_box([report]), "</div>"]
+    with _DRAWING:
+        if find_spec("matplotlib"):
+            import_module("matplotlib").use("Agg")  # Draws without a display
+        drawn = pictures(fit)
+    # Width and height stand in the header of a PNG file.
+    sized = tuple((text, png, struct.unpack(">II", png[16:24])) for text, png in drawn)
+    return Answer("\n".join(table), sized, fit.tidy().to_csv(index=False))
+
+
+def call_text(request: Mapping[str, Plain]) -> str:
+    """Return a request as a call in Python."""
+    options = dict(request["options"])
+    rho = options.pop("rho", None)
+    arguments = [f"{name}={value!r}" for name, value in options.items()]
+    arguments += [] if rho is None else [f"budget=dp.ZCDP({rho!r})"]
+    return f"{request['verb']}({', '.join([repr(request['formula']), *arguments])})"
+
 
 _FILES: Final = {
     "answer.nc": "application/x-netcdf",

@@ -11,7 +11,7 @@ import hashlib
 import io
 import tokenize
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from dpmodels.privacy import Guarantee
 from dpmodels.request import canonical, plain_option
@@ -39,7 +39,7 @@ def request_key(call: Call, table: str, purse: str, total: Guarantee) -> str:
     return hashlib.sha256(canonical(_unified(request))).hexdigest()
 
 
-def written(call: Call) -> dict[str, Any]:
+def written(call: Call) -> dict[str, object]:
     """Return the options of a call as plain values, without each None that is the default.
 
     >>> import dpmodels as dp
@@ -54,7 +54,7 @@ def written(call: Call) -> dict[str, Any]:
     }
 
 
-def _options(call: Call) -> dict[str, Any]:
+def _options(call: Call) -> dict[str, object]:
     """Return the verb's options that are not its defaults."""
     parameters = signature_of(call.verb).parameters
     return {
@@ -65,14 +65,14 @@ def _options(call: Call) -> dict[str, Any]:
     }
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     """Return an option as a value of JSON."""
     if isinstance(value, Mapping):
         return {str(name): _plain(element) for name, element in value.items()}
     return plain_option(value)
 
 
-def _unified(plain: Any) -> Any:
+def _unified(plain: object) -> object:
     """Return a value of JSON in which whole numbers are integers."""
     if isinstance(plain, list | tuple):
         return [_unified(element) for element in plain]
@@ -81,7 +81,7 @@ def _unified(plain: Any) -> Any:
     return int(plain) if isinstance(plain, float) and plain.is_integer() else plain
 
 
-def _budget(options: Mapping[str, Any], total: Guarantee) -> object:
+def _budget(options: Mapping[str, object], total: Guarantee) -> object:
     """Return the budget of a call: amounts, a share of what is left, or a guarantee."""
     budget, delta = options.get("budget"), options.get("delta")
     if budget is not None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from dpmodels.arguments import between, integer
 from dpmodels.codebook import Codebook
@@ -239,7 +239,7 @@ def _require_name(name: str, what: str) -> str:
     return name
 
 
-def _require_names(plain: Mapping[str, object], expected: Any, where: str) -> None:
+def _require_names(plain: Mapping[str, object], expected: Collection[str], where: str) -> None:
     for name in plain:
         if name not in expected:
             raise ArgumentError(

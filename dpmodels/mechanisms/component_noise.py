@@ -6,7 +6,6 @@ Theorem, sensitivity and sources are those of :mod:`dpmodels.mechanisms.margins.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from dpmodels.mechanisms.protocol import (
 from dpmodels.noise import Entropy, discrete_gaussian, noisy_sums
 from dpmodels.postprocess.residuals import Term, cells, centred, split, subsets, summed
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier
-from dpmodels.typing import Floats, Numbers
+from dpmodels.typing import Exact, Floats, Numbers
 
 # What the sampler draws within 63 bits, with room to spare.
 LARGEST_SCALE = 2.0**50
@@ -63,7 +62,7 @@ def noisy_components(
 
     `exact` has the counts of the largest margins of `counted`, which contain all components.
     """
-    tables: dict[Any, Any] = split(exact, counted.largest, counted.sizes)
+    tables: dict[Term, Exact] = split(exact, counted.largest, counted.sizes)
     first_with: dict[Term, Term] = {}
     for term in counted.largest:
         for part in subsets(term):

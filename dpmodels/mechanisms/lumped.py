@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from dpmodels.released import MechanismInfo, MomentsRelease
 from dpmodels.statistics import Passes, Statistic
 from dpmodels.statistics.passes import level_counts
 from dpmodels.statistics.statistic import measured_as
+from dpmodels.typing import Floats
 
 LEVELS = "rows by level"
 
@@ -110,7 +111,7 @@ class Lumped:
         return replace(release, events=plan.events, lumped=merged, lumped_sd=noise_sd)
 
 
-def _merged(blocks: tuple[Block, ...], counts: Any, minimum: float) -> Merged:
+def _merged(blocks: tuple[Block, ...], counts: Floats, minimum: float) -> Merged:
     ends = np.cumsum([len(block.names) for block in blocks])[:-1]
     parts = zip(blocks, np.split(counts, ends), strict=True)
     small = ((block.term[0], small_levels(block.names, part, minimum)) for block, part in parts)

@@ -45,7 +45,7 @@ from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Multinomial, Poisson
 from dpmodels.statistics.predictors import Predictors
-from dpmodels.statistics.protocol import Loss
+from dpmodels.statistics.statistic import Loss
 from dpmodels.typing import Exact, Floats
 
 # What a release of margins is planned from, and how far one row moves their components.

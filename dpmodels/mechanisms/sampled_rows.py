@@ -58,8 +58,8 @@ from dpmodels.privacy import (
 )
 from dpmodels.privacy.events import all_gaussian
 from dpmodels.released import MechanismInfo, ScoreCap, UnitCap
+from dpmodels.statistics.sampled import UnitWeights
 from dpmodels.statistics.statistic import Statistic, measured_as
-from dpmodels.statistics.unit_weights import UnitWeights
 from dpmodels.typing import Floats
 
 UNITS: Final = "units by weight"

@@ -89,7 +89,7 @@ _FINE: Final = 2.0**40
 # A plan may fall short by so much, as products are rounded; the noise is drawn larger by as much.
 _ROUNDING: Final = 1e-9
 Kind = TypeVar("Kind", bound=type)
-_REGISTERED: Final[dict[str, type[Any]]] = {}
+_REGISTERED: Final[dict[str, type[MomentMechanism]]] = {}
 # What was checked of a class; it is no longer checked once one of these is replaced.
 _PASSED: Final[dict[type[object], tuple[object, ...]]] = {}
 

@@ -20,7 +20,7 @@ from dpmodels.design.rows import Rows, Terms
 from dpmodels.errors import ArgumentError, NotAvailable, quoted
 from dpmodels.frames import concatenated, no_rows, open_rows
 from dpmodels.frames.persons import SECRET_BYTES
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Integers
 from dpmodels.variables import Categorical, Numeric, Variable
 
 SEED: Final = 20_260_101  # Arbitrary: every call simulates the same rows
@@ -176,7 +176,7 @@ def _public(shape: Any, book: Codebook) -> pd.DataFrame:
     return frame[required]
 
 
-def _rows_at(frame: pd.DataFrame, positions: Any) -> pd.DataFrame:
+def _rows_at(frame: pd.DataFrame, positions: Integers) -> pd.DataFrame:
     rows: pd.DataFrame = frame.iloc[positions].reset_index(drop=True)
     return rows
 

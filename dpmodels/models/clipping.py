@@ -24,7 +24,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from dpmodels.design.bound_rows import BoundRows
 from dpmodels.design.cells import PrivateCells
@@ -93,7 +93,7 @@ class Counting(NamedTuple):
 
 
 def counted_variables(
-    spec: VerbSpec[object], holders: Parties, private: Sequence[Any]
+    spec: VerbSpec[object], holders: Parties, private: Sequence[BoundRows]
 ) -> dict[str, Numeric]:
     """Return the numeric variables whose values may be counted; none where they must not be.
 
@@ -133,7 +133,7 @@ def counted_variables(
 
 
 def planned_with_counts(
-    spec: VerbSpec[object], holders: Parties, mechanism: object, private: Sequence[Any]
+    spec: VerbSpec[object], holders: Parties, mechanism: object, private: Sequence[BoundRows]
 ) -> tuple[Planned, Counting | None]:
     """Plan a release, and counts of values beyond the bounds where they tell enough."""
     choice, request = planned(spec, holders, mechanism, private), spec.request

@@ -36,7 +36,7 @@ from dpmodels.models.mechanism_trials import (
     run_fit_trials,
     run_trials,
 )
-from dpmodels.models.pca import automatic
+from dpmodels.models.moments import automatic
 from dpmodels.models.scaled_moments import checked_rule
 from dpmodels.models.simulated_rows import Box, box_of, simulate_block
 from dpmodels.models.verb_spec import VerbSpec

@@ -78,7 +78,11 @@ class Unknown(NamedTuple):
 
 
 def with_private_codebook(
-    request: Request, private: PrivateCodebook, data: object, mechanism: object, ledger: Any
+    request: Request,
+    private: PrivateCodebook,
+    data: object,
+    mechanism: object,
+    ledger: Ledger | None,
 ) -> object:
     """Release bounds and levels, then the call with them; charge all stages."""
     holders, ledger = one_table(data), ledger_of(ledger)

@@ -17,13 +17,13 @@ from dpmodels.formula.expression import compile_factor
 from dpmodels.formula.parse import check_size, parsed_formula, variables_in
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
 from dpmodels.formula.sides import marks
+from dpmodels.inference.screening_tests import METHODS
 from dpmodels.mechanisms import SCREENING, ScreeningMechanism, choose_strategy
 from dpmodels.mechanisms.choose import Choice, two_digits
 from dpmodels.mechanisms.screening_plan import LAWS, ScreenFacts, calibrated
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec
-from dpmodels.postprocess.step_up import METHODS
 from dpmodels.privacy import Guarantee
 from dpmodels.request import Request
 from dpmodels.results.call import ScreenCall

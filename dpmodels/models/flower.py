@@ -44,7 +44,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from dpmodels.codebook import Codebook
 from dpmodels.entry_point import entry_point
@@ -292,7 +292,7 @@ def _plain(message: Message) -> dict[str, object]:
     """Return the content of a message; empty if it is not of dpmodels."""
     if message.has_error():
         return {"failure": message.error.reason or "Flower gave no reason"}
-    records: Any = message.content
+    records = message.content
     try:
         plain = parse(records[_RECORD]["json"].encode())
     except (KeyError, TypeError, ValueError, AttributeError):

@@ -27,7 +27,7 @@ from dpmodels.request import Request
 from dpmodels.results.call import INTERCEPT, CoefficientsCall
 from dpmodels.statistics.losses import Multinomial, Poisson
 from dpmodels.statistics.predictors import Predictors
-from dpmodels.statistics.protocol import Loss
+from dpmodels.statistics.statistic import Loss
 from dpmodels.typing import Coder, Floats
 
 Result = TypeVar("Result")

@@ -1,4 +1,4 @@
-"""``dp_moments``: pay once for all moments of the columns, model many times."""
+"""``dp_pca``, ``dp_cov``, ``dp_moments`` and ``dp_cca``: what follows from released moments."""
 
 from __future__ import annotations
 
@@ -7,17 +7,242 @@ from typing import Unpack
 from dpmodels.design import row_coder
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.formula.response import two_sets
+from dpmodels.mechanisms import COVARIANCE, SUBSPACE, CovarianceMechanism, SubspaceMechanism
 from dpmodels.mechanisms.protocol import Registered
+from dpmodels.mechanisms.second_moment import checked_eigenvals
 from dpmodels.models.replay import spec_of
 from dpmodels.models.scaled_moments import GAUSSIAN_MOMENTS, scaled_spec
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.privacy import WRITE_DELTA, PureDP
-from dpmodels.released import MomentsRelease
+from dpmodels.released import MomentsRelease, Release, SubspaceRelease
 from dpmodels.request import Request
-from dpmodels.results import CCAResult, MomentsCall, MomentsResult
+from dpmodels.results import (
+    CCAResult,
+    CovResult,
+    MomentsCall,
+    MomentsResult,
+    PCAResult,
+    SubspaceResult,
+)
 from dpmodels.results.validate import require_law
 from dpmodels.typing import Coder
+
+# For matrices: a table of components needs the distribution of their noise.
+LAWFUL = frozenset({"gauss", "rounds", "laplace", "rounds_pure"})
+
+
+@verb
+def dp_pca(
+    formula: str,
+    data: object = None,
+    *,
+    ncomp: int | None = None,
+    center: bool = True,
+    scale: str | None = "range",
+    row_norm: float | str | None = None,
+    mechanism: str | CovarianceMechanism | SubspaceMechanism | Registered = "auto",
+    denoise: str | None = "auto",
+    eigenvals: str | None = None,
+    inference: bool = False,
+    **shared: Unpack[Shared],
+) -> PCAResult | SubspaceResult:
+    """Fit private principal components.
+
+    Parameters
+    ----------
+    formula : str
+        A right-hand side, for example ``"~ age + log(income + 1) + sex"`` or
+        ``"~ ."`` for all variables of the codebook.
+    ncomp : int, optional
+        Components to keep; all by default.
+    center : bool
+        Subtract the private mean; False analyses the second moment about 0.
+    scale : {"range", "sd", None}
+        Divide columns by their public half-range, by their private standard
+        deviations (correlation matrix, free of charge), or not at all.
+    row_norm : float or "unit", optional
+        Clip scaled rows to a smaller ball than the codebook's worst case:
+        less noise, and bias where rows are longer. ``"unit"`` divides each
+        scaled row by its own norm, so that all lie on the unit sphere.
+    mechanism : str or instance
+        ``"auto"`` or a name in ``dp.mechanisms.COVARIANCE`` or ``dp.mechanisms.SUBSPACE``; the
+        automatic choice depends on public facts and is explained in the table. It is ``"rounds"``,
+        or ``"rounds_pure"`` without delta, wherever rows can be read again and are not too few:
+        these first estimate the centre and radius of the rows, and clip the rows to it.
+    denoise : {"auto", "invariant", "spiked", "psd", None}
+        How noise is removed from the eigenvalues of :attr:`PCAResult.cov`, free of charge; some
+        mechanisms use it internally.
+    eigenvals : {"private", None}
+        Whether mechanisms that release only directions spend a share of the budget on the variances
+        along them.
+    inference : bool
+        Whether a part of the budget buys short confidence intervals, where the mechanism is
+        ``"rounds"``: a quarter of it, so that noise is 1.2 times as large.
+
+    Returns
+    -------
+    PCAResult or SubspaceResult
+        The latter where the mechanism releases only directions.
+
+    Notes
+    -----
+    The augmented moments of the coded rows, exact integers, are released once
+    with noise; centring, scaling to a correlation matrix, eigenvectors and
+    every table are post-processing. The guarantee covers the released result;
+    it assumes a trusted curator and does not cover running time.
+
+    References
+    ----------
+    .. [1] Dwork, C., Talwar, K., Thakurta, A. and Zhang, L. (2014). "Analyze
+       Gauss: optimal bounds for privacy-preserving principal component
+       analysis." STOC.
+    .. [2] Chaudhuri, K., Sarwate, A. D. and Sinha, K. (2012). "Near-optimal
+       differentially private principal components." NeurIPS.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> import numpy as np
+    >>> cb = dp.codebook(age=(0, 100), income=(0, 250_000), sex=["F", "M"])
+    >>> rows = {"age": [31, 64] * 500, "income": [30e3, 81e3] * 500, "sex": ["F", "M"] * 500}
+    >>> fit = dp.dp_pca("~ age + log(income + 1) + sex", rows, codebook=cb, eps=1.0, delta=1e-6)
+    >>> fit.loadings.sizes
+    Frozen({'variable': 3, 'component': 3})
+    """
+    return run_verb(
+        "pca",
+        pca_spec,
+        formula,
+        data,
+        shared,
+        mechanism,
+        ncomp=ncomp,
+        center=center,
+        scale=scale,
+        row_norm=row_norm,
+        denoise=denoise,
+        eigenvals=eigenvals,
+        inference=inference,
+    )
+
+
+@spec_of("pca", gaussian="gauss")
+def pca_spec(request: Request) -> VerbSpec[PCAResult | SubspaceResult]:
+    """Build the specification of a dp_pca call."""
+    checked_eigenvals(request.options.get("eigenvals"))
+    able = automatic(request.options["scale"])
+    return scaled_spec(request, {**COVARIANCE, **SUBSPACE}, _pca_result, automatic=able)
+
+
+def automatic(scale: object) -> frozenset[str]:
+    """Return the candidates of ``mechanism="auto"``."""
+    return LAWFUL if isinstance(scale, str) and scale == "sd" else LAWFUL | {"ppca"}
+
+
+def _pca_result(call: MomentsCall, release: Release, coder: Coder) -> PCAResult | SubspaceResult:
+    if isinstance(release, SubspaceRelease):
+        return SubspaceResult(call, release, coder)
+    return PCAResult(call, release, coder)
+
+
+@verb
+def dp_cov(
+    formula: str,
+    data: object = None,
+    *,
+    center: bool = True,
+    scale: str | None = "range",
+    row_norm: float | str | None = None,
+    mechanism: str | CovarianceMechanism | Registered = "auto",
+    denoise: str | None = "auto",
+    inference: bool = False,
+    **shared: Unpack[Shared],
+) -> CovResult:
+    """Release a covariance matrix, and with it the correlations.
+
+    Parameters
+    ----------
+    formula : str
+        A right-hand side, for example ``"~ age + log(income + 1) + sex"``.
+    center : bool
+        Take off the private mean; False releases the second moment about 0.
+    scale : {"range", None}
+        How columns are weighted while noise is added: each by its public half-range, or not. The
+        result is in the columns' own units either way.
+    row_norm : float or "unit", optional
+        Clip scaled rows to a smaller ball than the codebook's worst case: less
+        noise, and bias where rows are longer. ``"unit"`` divides each scaled
+        row by its own norm, so that all lie on the unit sphere.
+    mechanism : str or instance
+        ``"auto"`` or a name in ``dp.mechanisms.COVARIANCE``.
+    denoise : {"auto", "invariant", "spiked", "psd", None}
+        How noise is taken off the eigenvalues, free of charge.
+    inference : bool
+        Whether a part of the budget buys short confidence intervals, where the mechanism is
+        ``"rounds"``: a quarter of it, so that noise is 1.2 times as large.
+
+    Returns
+    -------
+    CovResult
+
+    Notes
+    -----
+    ``"auto"`` first estimates a centre and a radius of most rows, if n is large enough, and clips
+    the rows to it: the table states the share of clipped rows. :meth:`CovResult.conf_int` is for
+    the population and :meth:`CovResult.noise_int` for the covariances of these rows. Both allow for
+    this clipping, cover at least 95 % for any data within the bounds, and are long. With
+    ``inference=True`` fourth moments, and how much clipping took off, are released too, which makes
+    both several times shorter. Correlations with columns lost in noise are not printed.
+
+    References
+    ----------
+    .. [1] Dong, W., Liang, Y. and Yi, K. (2022). "Differentially private
+       covariance revisited." NeurIPS.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(age=(0, 100), income=(0, 250_000))
+    >>> rows = {"age": [31, 64] * 500, "income": [30e3, 81e3] * 500}
+    >>> fit = dp.dp_cov("~ age + income", rows, codebook=cb, eps=1.0, delta=1e-6)
+    >>> fit.cov.dims
+    ('variable', 'variable_')
+    """
+    _check(scale, mechanism)
+    return run_verb(
+        "cov",
+        cov_spec,
+        formula,
+        data,
+        shared,
+        mechanism,
+        center=center,
+        scale=scale,
+        row_norm=row_norm,
+        denoise=denoise,
+        inference=inference,
+    )
+
+
+@spec_of("cov", gaussian="gauss")
+def cov_spec(request: Request) -> VerbSpec[CovResult]:
+    """Build the specification of a dp_cov call."""
+    return scaled_spec(request, COVARIANCE, CovResult)
+
+
+def _check(scale: object, mechanism: object) -> None:
+    if isinstance(scale, str) and scale == "sd":
+        raise ArgumentError(
+            'scale="sd": expected "range" or None; correlations are in .cor of the result, free of '
+            "charge"
+        )
+    is_subspace_name = isinstance(mechanism, str) and mechanism in SUBSPACE
+    if is_subspace_name or isinstance(mechanism, tuple(SUBSPACE.values())):
+        raise ArgumentError(
+            "mechanism= releases directions only, not a matrix; use dp.dp_pca, or write one of "
+            + ", ".join(map(repr, ("auto", *COVARIANCE)))
+        )
 
 
 @verb

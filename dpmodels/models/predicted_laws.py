@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeGuard
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from dpmodels.mechanisms.regression.scores import column_ranges
 from dpmodels.privacy import (
     ZCDP,
     ApproxDP,
+    Event,
     GaussianEvent,
     Guarantee,
     LaplaceEvent,
@@ -224,7 +225,7 @@ def _edge(plan: Plan, columns: int) -> float:
     return 2 * noise_of(plan, law).off * math.sqrt(columns)
 
 
-def enlarged(guarantee: Guarantee, events: Any, factor: float) -> Guarantee:
+def enlarged(guarantee: Guarantee, events: Sequence[Event], factor: float) -> Guarantee:
     """Return the guarantee under which noise is smaller by a factor, rounded to two digits.
 
     >>> enlarged(PureDP(0.5), (), 3.1), enlarged(ZCDP(0.01), (), 10)

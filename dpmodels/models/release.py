@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
+from dpmodels.design.bound_rows import BoundRows
 from dpmodels.digest import release_digest
 from dpmodels.errors import FrameError
 from dpmodels.frames.protocol import before_charge
@@ -82,7 +83,7 @@ class _Whole(NamedTuple):
 
     choice: Planned
     counting: Counting | None
-    private: tuple[Any, ...]
+    private: tuple[BoundRows, ...]
     events: tuple[Event, ...]
 
 
@@ -168,7 +169,7 @@ def measured(
 
 
 def _warn_before_charge(
-    spec: VerbSpec[object], holders: Parties, choice: Planned, private: Sequence[Any]
+    spec: VerbSpec[object], holders: Parties, choice: Planned, private: Sequence[BoundRows]
 ) -> None:
     """Warn of what a release will very likely miss; never from a private number of rows.
 

@@ -24,6 +24,7 @@ from dpmodels.models.descriptive_specs import descriptive_call
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec
+from dpmodels.released import SumsRelease
 from dpmodels.request import Request
 from dpmodels.results.series import SeriesResult
 from dpmodels.typing import Floats
@@ -121,7 +122,7 @@ def series_spec(request: Request) -> VerbSpec[SeriesResult]:
     )
 
 
-def _require_running(release: Any) -> None:
+def _require_running(release: SumsRelease) -> None:
     """Refuse sums of a mechanism that is not for counts over time."""
     if release.sums not in RUNNING:
         raise FrameError("release.sums: not sums of counts over time")

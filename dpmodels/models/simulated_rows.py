@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import hadamard, solve_triangular
@@ -322,7 +322,7 @@ def _levels(variable: Categorical, evenly: Floats) -> Array:
     return np.array(variable.levels, dtype=object)[np.searchsorted(ends, (evenly + 1) / 2)]
 
 
-def _numbers(variable: Any, within: Floats) -> Array:
+def _numbers(variable: Numeric | Date, within: Floats) -> Array:
     """Return numbers or dates between their bounds for numbers from -1 to 1."""
     lower, upper = variable.days if isinstance(variable, Date) else (variable.lower, variable.upper)
     values = np.clip(lower + (within + 1) / 2 * (upper - lower), lower, upper)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeGuard
+from typing import Final, TypeGuard
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from dpmodels.errors import ArgumentError, FrameError, LedgerError, RoundOpen, q
 from dpmodels.models.release import run_release
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.options import current_settings
-from dpmodels.privacy import Charge, Ledger, charge, charge_of, charge_once
+from dpmodels.privacy import Charge, Event, Ledger, charge, charge_of, charge_once
 from dpmodels.request import difference
 from dpmodels.sites import MessageProtocol, Parties, SecureSum
 from dpmodels.sites.exchange import PAUSE, AggregatorRounds, SiteFiles, SiteRounds
@@ -131,7 +131,7 @@ class SiteExchange:
             return False
         return True
 
-    def _charge(self, ledger: Ledger, events: Any, **options: Option) -> Charge:
+    def _charge(self, ledger: Ledger, events: Iterable[Event], **options: Option) -> Charge:
         """Charge for all rounds at the first, and record what the key is used for."""
         if os.path.lexists(used_record(self.key)):
             return charge_once(ledger, events, claims=self.claims, **options)
@@ -268,7 +268,7 @@ def _given_up(without: Sequence[str], names: Names, quorum: Quorum | None) -> Se
     return without
 
 
-def absent_rows(spec: VerbSpec[object], number: int) -> Any:
+def absent_rows(spec: VerbSpec[object], number: int) -> object:
     """Return the rows of other sites as one incomplete row that counts so many times.
 
     With persons they are places that no row takes.
@@ -306,7 +306,7 @@ def _kept_by_sites(*_: object, **__: object) -> Charge:
     return Charge(note="kept by each site")
 
 
-def repeated(step: Callable[[], object], is_open: Callable[[Any], bool], until: float) -> Any:
+def repeated(step: Callable[[], object], is_open: Callable[[object], bool], until: float) -> object:
     """Repeat a step while it leaves a round open, until a time of the monotonic clock."""
     result = step()
     while is_open(result) and time.monotonic() < until:

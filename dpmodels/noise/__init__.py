@@ -3,7 +3,6 @@
 from dpmodels.noise.addition import NoiseOfSites, noisy_sums
 from dpmodels.noise.discrete import (
     discrete_gaussian,
-    discrete_gaussian_variance,
     discrete_laplace,
     discrete_laplace_variance,
 )
@@ -15,7 +14,6 @@ __all__ = [
     "NoiseOfSites",
     "derived",
     "discrete_gaussian",
-    "discrete_gaussian_variance",
     "discrete_laplace",
     "discrete_laplace_variance",
     "noisy_sums",

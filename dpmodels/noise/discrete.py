@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -38,6 +38,9 @@ from dpmodels.noise.blocks import Law, Table, draw, fit_envelope, tabulate
 from dpmodels.noise.finite import exp_coins
 from dpmodels.noise.uniform import Entropy, uniform_integer
 from dpmodels.typing import Floats, Integers
+
+if TYPE_CHECKING:
+    import mpmath
 
 # A choice: here all but 2 exp(-128) of the Laplace draws are 0, and still more of the Gaussian.
 _LOWEST = 2.0**-7
@@ -68,22 +71,6 @@ def discrete_gaussian(sigma: float, size: int, entropy: Entropy) -> Integers:
     (dtype('int64'), True)
     """
     return draw(_gaussian(_checked("sigma", sigma, _WIDEST_GAUSSIAN)), size, entropy)
-
-
-def discrete_gaussian_variance(sigma: float) -> float:
-    """Give the variance of `discrete_gaussian`, to the precision of a float.
-
-    It is at most sigma², and equal to it as a float from sigma = 2 on.
-    """
-    import mpmath
-
-    sigma = _checked("sigma", sigma, _WIDEST_GAUSSIAN)
-    if sigma >= _CONTINUOUS_FROM:
-        return sigma * sigma
-    with mpmath.workprec(128):
-        squares = [m * m for m in range(1, 32)]
-        weights = [mpmath.exp(-square / (2 * mpmath.mpf(sigma) ** 2)) for square in squares]
-        return float(2 * mpmath.fdot(squares, weights) / (1 + 2 * mpmath.fsum(weights)))
 
 
 def discrete_laplace(scale: float, size: int, entropy: Entropy) -> Integers:
@@ -191,7 +178,7 @@ def least_bound(scale: float, chance: float) -> int:
         return bound
 
 
-def _exactly(number: float) -> Any:
+def _exactly(number: float) -> mpmath.mpf:
     import mpmath
 
     fraction = Fraction(number)

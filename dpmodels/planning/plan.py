@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from decimal import ROUND_FLOOR, Context
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 import pandas as pd
 
 from dpmodels.arguments import checked_keywords, integer, option
+from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.models.assumed_rows import AssumedRows, assumed_rows
 from dpmodels.planning.analysis import LIKELY, AnalysisPlan, PlanLine, PlanRequest
@@ -460,7 +461,7 @@ def _check_solvable(request: PlanRequest, stated: bool, n: int | None) -> None:
         )
 
 
-def _guess(book: Any, shape: object, relation: Adjacency) -> AssumedRows:
+def _guess(book: Codebook, shape: object, relation: Adjacency) -> AssumedRows:
     """Read the assumptions; of a frame, for all declared variables that it has."""
     if isinstance(shape, str | Mapping):
         return assumed_rows(book, shape)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 from scipy.stats import chi2, ncx2
 
@@ -77,14 +78,15 @@ class Trial:
             reading = Reading(*map(np.concatenate, zip(reading, extra, strict=True)))
         return self._summed(reading)
 
-    def _even(self, reading: Reading) -> Any:
+    def _even(self, reading: Reading) -> NDArray[np.bool_]:
         """Return which terms have similar standard errors in nearly all releases."""
         identified = np.isfinite(reading.spread).mean(axis=0)
         spreads = np.where(np.isfinite(reading.spread), reading.spread, np.nan)
         with np.errstate(invalid="ignore"):
             middle = _quantile(spreads)
             spread = _quantile(np.abs(spreads - middle)) / middle / 0.6745
-        return (identified >= NEARLY_ALL) & (spread <= EVEN_SPREAD) & np.isfinite(self.posed.effect)
+        even = (identified >= NEARLY_ALL) & (spread <= EVEN_SPREAD)
+        return np.asarray(even & np.isfinite(self.posed.effect))
 
     def _summed(self, reading: Reading) -> Expected:
         runs, even = len(reading.se), self._even(reading)

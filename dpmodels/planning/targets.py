@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -146,7 +146,7 @@ class Budgeting:
         if eps is None and budget is None:
             return None
         remaining = self.left.delta if isinstance(self.left, ApproxDP) else 0.0
-        delta: Any = options.get("delta", remaining if budget is None else 0.0)
+        delta = options.get("delta", remaining if budget is None else 0.0)
         return resolve_budget(eps, delta, budget)
 
     def _spent(self, name: str) -> float:

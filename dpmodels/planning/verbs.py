@@ -327,7 +327,7 @@ def _shares(result: object, posed: Hypothesis, alpha: float) -> Reading:
 
 
 def _by_interval(
-    estimate: Floats, interval: Any, posed: Hypothesis, alpha: float
+    estimate: Floats, interval: pd.DataFrame, posed: Hypothesis, alpha: float
 ) -> tuple[Floats, Floats]:
     """Return statistics that exceed the quantile if an interval excludes the null."""
     below = np.nan_to_num(posed.effect, nan=1.0) >= 0

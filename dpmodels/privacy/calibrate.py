@@ -19,12 +19,14 @@ rounding of ``sum 1/m**2`` in a filter (1e-10), and the rounding of products ``m
    Extensions, and Lower Bounds." TCC 2016-B. Proposition 1.6.
 """
 
+from __future__ import annotations
+
 import math
 import threading
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from scipy.special import erfcx, gammaln, ndtr
@@ -40,6 +42,9 @@ from dpmodels.privacy.budget import (
     unit_number,
 )
 from dpmodels.typing import Floats
+
+if TYPE_CHECKING:
+    import mpmath
 
 # Of the multiplier: discrete Gaussian noise of 2**20 lattice steps or more is as private as
 # continuous noise of a multiplier smaller by 2**-35 (docs/theory.md, lemma of Theorem 10).
@@ -135,7 +140,7 @@ def _solved(eps: float, delta: float) -> float:
 _PRECISE: Final = threading.local()
 
 
-def _context() -> Any:
+def _context() -> mpmath.MPContext:
     """Return this thread's context, since threads share the precision of mpmath's global one."""
     if not hasattr(_PRECISE, "context"):
         import mpmath

@@ -20,7 +20,8 @@ from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, NamedTuple, NoReturn
+from types import ModuleType
+from typing import Final, NamedTuple, NoReturn
 
 from dpmodels.atomic_files import discard_partials_of
 from dpmodels.errors import LedgerError
@@ -28,7 +29,7 @@ from dpmodels.errors import LedgerError
 try:
     import fcntl
 
-    _UNIX: Any = fcntl
+    _UNIX: ModuleType | None = fcntl
 except ImportError:  # Windows, where SQLite's locks are not lost
     _UNIX = None
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from dpmodels.privacy import BoundedRangeEvent, GaussianEvent, LaplaceEvent
+from dpmodels.released import AnyRelease
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.report.notes import Rank
 from dpmodels.reports.header import day, pvalue
@@ -233,12 +234,12 @@ LAWS: Final = {
 }
 
 
-def _neighbours(release: Any) -> str:
+def _neighbours(release: AnyRelease) -> str:
     local = is_local(release) and not release.events
     return "one respondent's answers" if local else neighbours_text(release)
 
 
-def _law(release: Any) -> str:
+def _law(release: AnyRelease) -> str:
     """Name the distributions of the noise."""
     if is_local(release) and not release.events:
         return "randomised answers"
@@ -251,7 +252,7 @@ ALL_ROWS, NO_DESIGN = "all rows", "none"
 
 
 # Facts that are printed once above the table if they are the same for all columns.
-SHARED: Final[dict[str, Callable[[Any], str]]] = {
+SHARED: Final[dict[str, Callable[[AnyRelease], str]]] = {
     "Neighbours": _neighbours,
     "Numerics": lambda release: str(release.info.numerics),
     "Subset": lambda release: release.subset or ALL_ROWS,
@@ -260,7 +261,7 @@ SHARED: Final[dict[str, Callable[[Any], str]]] = {
 
 
 # Facts that differ are printed in rows, in fewer words.
-DIFFERING: Final[dict[str, dict[str, Callable[[Any], str]]]] = {
+DIFFERING: Final[dict[str, dict[str, Callable[[AnyRelease], str]]]] = {
     **{name: {name: describe} for name, describe in SHARED.items()},
     "Neighbours": {
         "Neighbours": lambda release: str(release_row(release)["adjacency"]),

@@ -7,7 +7,7 @@ import math
 import pandas as pd
 
 from dpmodels.dates import text_of_day
-from dpmodels.postprocess.step_up import NAMES
+from dpmodels.inference.screening_tests import NAMES
 from dpmodels.privacy import ZCDP, ApproxDP, Event, total_eps, total_rho
 from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.report.notes import Rank

@@ -17,8 +17,7 @@ from dpmodels.formula.tally import CAPPED_PARTS, MIXED_PARTS
 from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.ratios import Noise
 from dpmodels.inference.sampled import Cut, SampledMoments, StratumSums
-from dpmodels.inference.sampled_cells import SampledCells, squares_and_products
-from dpmodels.inference.sampled_units import UnitMoments
+from dpmodels.inference.sampled_cells import SampledCells, UnitMoments, squares_and_products
 from dpmodels.postprocess.protocol import OrderedCounts, balanced
 from dpmodels.released import (
     CappedWeights,

@@ -12,14 +12,17 @@ import pandas as pd
 from dpmodels.arguments import boolean, fraction, option
 from dpmodels.external_files import Amount, one_of
 from dpmodels.inference.screening_tests import (
+    METHODS,
     Correlations,
     Logarithms,
+    adjusted,
     correlations,
+    cut_offs,
+    mirrored,
     mirrored_p_values,
     noisy_p_values,
     p_values,
 )
-from dpmodels.postprocess.step_up import METHODS, adjusted, cut_offs, mirrored
 from dpmodels.released import PValuesRelease, ScreenedRelease
 from dpmodels.results.base import Printed, Result
 from dpmodels.results.call import INTERCEPT, ScreenCall

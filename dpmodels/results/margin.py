@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -43,7 +43,7 @@ from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.count_tables import interval_frame
 from dpmodels.results.estimate_table import EstimateTable, count_table
 from dpmodels.results.release_text import caption_of, reading_line
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Array, Floats, Integers
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -180,7 +180,7 @@ class Margin(Tabulated):
         """Names of the cells, with slashes between the levels of one."""
         return self.facts.labels
 
-    def _declared(self, table: Any) -> Any:
+    def _declared(self, table: Array) -> Array:
         return table[(slice(-1),) * len(self.term)]
 
     @property

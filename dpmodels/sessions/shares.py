@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
-from typing import Any, Final
+from typing import Final
 
 from dpmodels.arguments import real
 from dpmodels.errors import ArgumentError, BudgetError, quoted
@@ -230,7 +230,7 @@ def _rounded_down(amount: float) -> str:
     return f"{float(_SHOWN.create_decimal(amount)):g}"
 
 
-def _largest_eps(ledger: Ledger, event: Callable[[Any], Event], total: ApproxDP) -> float:
+def _largest_eps(ledger: Ledger, event: Callable[[ApproxDP], Event], total: ApproxDP) -> float:
     """Return the largest eps of a release that the ledger accepts, rounded down."""
 
     def fits(eps: float) -> bool:

@@ -7,7 +7,10 @@ import io
 import zipfile
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dpmodels.atomic_files import require_target
 from dpmodels.errors import ArgumentError, DPModelsError, FrameError, NotAvailable
@@ -121,7 +124,7 @@ def _takes(recipe: Callable[..., object], axes: int) -> bool:
     return True
 
 
-def _tables(path: str) -> Mapping[str, Any]:
+def _tables(path: str) -> Mapping[str, NDArray[np.generic]]:
     """Read public histograms from a file of numpy arrays."""
     import numpy as np
 

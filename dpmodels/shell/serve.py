@@ -67,7 +67,7 @@ def _run(options: argparse.Namespace) -> int:
     """Issue or revoke tokens, verify records, or serve until interrupted."""
     from dpmodels.gateway.settings import demo_gate, read_gate
     from dpmodels.gateway.state import State
-    from dpmodels.gateway.verify import verified
+    from dpmodels.gateway.worker import verified
 
     if options.demo == (options.settings is not None):
         raise ArgumentError("expected the settings' file, or --demo: dpmodels serve gate.toml")

@@ -64,7 +64,7 @@ def _what(name: str) -> str:
     return first_sentence((doc or "").partition("\n")[0])
 
 
-def _function(name: str) -> Callable[..., Any]:
+def _function(name: str) -> Callable[..., object]:
     from dpmodels.models.replay import verb_of
 
     verb = verb_of(name)

@@ -80,7 +80,7 @@ def from_words(reduced: Words) -> Exact:
 
 def add(total: Words, addend: Words) -> None:
     """Add in place, modulo the modulus."""
-    carry: Any = None
+    carry: NDArray[np.bool_] | None = None
     for total_word, addend_word in zip(total, addend, strict=True):
         total_word += addend_word
         overflow = total_word < addend_word

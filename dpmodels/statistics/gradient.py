@@ -20,9 +20,8 @@ from dpmodels.statistics.losses import Multinomial, Poisson, mean_bend
 from dpmodels.statistics.moments import moments
 from dpmodels.statistics.passes import Passes, person_squares
 from dpmodels.statistics.predictors import Predictors
-from dpmodels.statistics.protocol import Loss
 from dpmodels.statistics.scattered import one_pass
-from dpmodels.statistics.statistic import Fingerprint, Statistic, digest_of, fingerprint
+from dpmodels.statistics.statistic import Fingerprint, Loss, Statistic, digest_of, fingerprint
 from dpmodels.typing import Floats, Numbers
 
 # Units of a miss of 1: finer than the sampling error of one row.

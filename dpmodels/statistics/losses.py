@@ -16,7 +16,7 @@ import numpy as np
 from dpmodels.arguments import between
 from dpmodels.statistics import double_double
 from dpmodels.statistics.double_double import Pair
-from dpmodels.statistics.protocol import Loss
+from dpmodels.statistics.statistic import Loss
 from dpmodels.typing import Floats
 
 # Beyond it in :func:`exp` powers of two leave the normal range of float64.

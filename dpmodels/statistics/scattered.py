@@ -18,6 +18,7 @@ from dpmodels.design.checksum import Checksum
 from dpmodels.frames import RowSource, no_rows
 from dpmodels.frames.dask_rows import Sums
 from dpmodels.statistics.statistic import Statistic
+from dpmodels.typing import Exact
 
 Private = PrivateDesign | PrivateCells | PrivateLevels | PrivateMargins
 Rows = TypeVar("Rows", PrivateDesign, PrivateCells, PrivateLevels, PrivateMargins)
@@ -42,7 +43,7 @@ class Scattered(Statistic):
     def _kind(self) -> type[Statistic]:
         return Statistic
 
-    def cross(self) -> tuple[Any, int]:
+    def cross(self) -> tuple[Exact, int]:
         """Return the exact integers and the row count, after a pass where it has to be made.
 
         A FrameError if the rows are not those of the first pass.
@@ -51,7 +52,7 @@ class Scattered(Statistic):
             _measure(self._private)
         return super().cross()
 
-    def settle(self, exact: Any, n_rows: int) -> None:
+    def settle(self, exact: Exact, n_rows: int) -> None:
         """Take what was measured, in addition to the answer for no rows."""
         self._exact, self._rows, self.task = self._exact + exact, n_rows, None
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import zip_longest
-from typing import NoReturn, TypeVar
+from typing import NoReturn, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError, PrivacyError, shorten
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
+from dpmodels.statistics.double_double import Pair
 from dpmodels.typing import Floats, Integers, Numbers
 
 # Characters of a statement that an error shows: a choice.
@@ -180,3 +181,49 @@ def measured_as(kind: type[Kind], statistic: Statistic, name: str) -> Kind:
     if not isinstance(statistic, kind):
         raise ArgumentError(f"statistic= holds {name}; expected what measure() returned")
     return statistic
+
+
+class Loss(Protocol):
+    """A convex loss of the margin that falls with slope at most 1."""
+
+    @property
+    def name(self) -> str:
+        """The loss in a word."""
+
+    @property
+    def length(self) -> float:
+        """Longest gradient of a row, in units of the loss's."""
+
+    @property
+    def smoothness(self) -> float:
+        """Largest curvature of a row."""
+
+    @property
+    def bell(self) -> bool:
+        """Whether a row of slope q, whatever its length, bends by at most ``q (1 - q)``."""
+
+    @property
+    def path(self) -> tuple[Loss, ...]:
+        """Losses ever closer to this one, which is the last: the first is easy to minimise."""
+
+    def value(self, margins: Floats) -> Floats:
+        """Return the loss."""
+
+    def slope(self, margins: Floats) -> Floats:
+        """Return how steeply the loss falls, in [0, 1]."""
+
+    def precise_slope(self, margins: Pair) -> Pair:
+        """Return how steeply the loss falls with an error below 2**-77."""
+
+    def bend(self, margins: Floats) -> Floats:
+        """Return the curvature, in [0, smoothness]."""
+
+    @property
+    def score(self) -> str:
+        """What :meth:`miss` is called."""
+
+    def miss(self, margins: Floats) -> Floats:
+        """Return the prediction error of each row, in [0, 1]; 0 is best."""
+
+    def largest_difference(self, spread: float) -> float:
+        """Bound the difference of misses at margins that differ by at most `spread`."""

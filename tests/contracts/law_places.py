@@ -16,11 +16,11 @@ from contract_cases import BOOK, Case, Crossing, Table, table
 
 import dpmodels as dp
 from dpmodels.design import PrivateDesign, private_design
-from dpmodels.design.regression import private_regression
 from dpmodels.frames import open_rows
 from dpmodels.noise.lattice import Lattice
 from dpmodels.statistics import Passes, Statistic
 from dpmodels.statistics.gradient import Gradients
+from tests.private_rows import private_regression
 
 # From a row alone to every remainder of registers of up to 16 numbers, more than once.
 TOGETHER = range(1, 34)

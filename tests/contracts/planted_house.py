@@ -10,7 +10,7 @@ import dpmodels as dp
 from dpmodels.frames import to_float
 from dpmodels.mechanisms import protocol
 from dpmodels.mechanisms.covariance import gauss
-from dpmodels.models import pca, release, scaled_moments
+from dpmodels.models import moments, release, scaled_moments
 from dpmodels.noise import secure, source
 from dpmodels.privacy import PureEvent
 from dpmodels.sites import Parties
@@ -87,7 +87,7 @@ def the_plan_draws_random_words(patch: pytest.MonkeyPatch) -> None:
 
 def the_verb_takes_a_seed(patch: pytest.MonkeyPatch) -> None:
     def seedable(formula, data, *, seed=None, **words):
-        return pca.dp_pca(formula, data, **words)
+        return moments.dp_pca(formula, data, **words)
 
     patch.setattr(dp, "dp_pca", seedable)
 

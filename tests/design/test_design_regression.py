@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
-from dpmodels.design.regression import private_regression
 from dpmodels.errors import ArgumentError, CodebookError, FrameError, PrivacyError
 from dpmodels.noise.lattice import Lattice
 from dpmodels.statistics import moments
+from tests.private_rows import private_regression
 
 BOOK = dp.codebook(y=(0, 10), x=(-1, 1), g=["a", "b"], w=(0, 4))
 LATTICE = Lattice(20, 3)

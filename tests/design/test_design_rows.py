@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import dpmodels as dp
 from dpmodels.design import private_design
-from dpmodels.design.cells import private_cells
 from dpmodels.design.columns import multiplied, placed
 from dpmodels.design.rows import requested_of
 from dpmodels.errors import FrameError, PrivacyError
@@ -22,6 +21,7 @@ from dpmodels.statistics import moments
 from dpmodels.statistics.clipped import clipped_moments
 from dpmodels.statistics.counts import counts
 from dpmodels.statistics.passes import Passes, Score, score_squares
+from tests.private_rows import private_cells
 
 BOOK = dp.codebook(x=(-1, 1), g=["a", "b"])
 LATTICE = Lattice(20, 1)

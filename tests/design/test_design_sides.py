@@ -8,13 +8,13 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.design.coins import Coins
-from dpmodels.design.regression import private_regression
 from dpmodels.design.rows import requested_of
 from dpmodels.errors import PrivacyError
 from dpmodels.noise import secure, seeded
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import adjacency, protecting
 from dpmodels.statistics import moments
+from tests.private_rows import private_regression
 
 BOOK = dp.codebook(x=(-1, 1), y=(0, 1))
 LATTICE = Lattice(12, 2)

@@ -7,7 +7,7 @@ from folded import each
 
 from dpmodels.errors import ArgumentError
 from dpmodels.gateway.calls import FORBIDDEN, call_of_sent, read_sent
-from dpmodels.gateway.forms import assumed_n, option_fields, request_of
+from dpmodels.gateway.pages import assumed_n, option_fields, request_of
 from dpmodels.models.replay import all_verbs
 
 

@@ -15,7 +15,7 @@ from test_gateway_calls import fuzzed
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, FormulaError, GatewayError, LedgerError
 from dpmodels.gateway.calls import FORBIDDEN
-from dpmodels.gateway.openapi import openapi
+from dpmodels.gateway.server import openapi
 from dpmodels.gateway.service import Service
 from dpmodels.models.replay import all_verbs
 

@@ -12,7 +12,7 @@ from gates import serving
 
 import dpmodels as dp
 from dpmodels.codebook import Codebook
-from dpmodels.gateway.sessions import Sessions
+from dpmodels.gateway.pages import Sessions
 
 pytestmark = pytest.mark.expensive
 

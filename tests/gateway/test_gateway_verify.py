@@ -9,7 +9,7 @@ from test_gateway_service import body, done
 from dpmodels.errors import LedgerError
 from dpmodels.gateway.service import Service
 from dpmodels.gateway.state import ANSWERED
-from dpmodels.gateway.verify import verified
+from dpmodels.gateway.worker import verified
 
 pytestmark = pytest.mark.expensive
 

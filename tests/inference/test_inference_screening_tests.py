@@ -12,6 +12,7 @@ from dpmodels.inference.screening_tests import (
     NOISE_NODES,
     _noise_tail,
     _tail,
+    adjusted,
     bounds,
     correlations,
     mirrored_p_values,
@@ -23,7 +24,6 @@ from dpmodels.mechanisms.screening import ScreenMoments
 from dpmodels.mechanisms.screening_plan import ScreenFacts
 from dpmodels.noise import source
 from dpmodels.noise.sums import upper_tail
-from dpmodels.postprocess.step_up import adjusted
 from dpmodels.privacy import ZCDP, PureDP, adjacency
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.associations import box_lattice, reach

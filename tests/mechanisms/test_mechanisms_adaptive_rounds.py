@@ -6,7 +6,6 @@ from replayed import honest, prices, replayed, wild
 
 import dpmodels as dp
 from dpmodels.design import private_design
-from dpmodels.design.regression import private_regression
 from dpmodels.digest import release_digest
 from dpmodels.mechanisms import Ellipsoid, Facts, Gauss, Rounds, RoundsPure
 from dpmodels.mechanisms.regression import Moments, Scores
@@ -14,6 +13,7 @@ from dpmodels.mechanisms.robust_covariance import RobustCovariance
 from dpmodels.mechanisms.tails import BEYOND
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, PureDP, adjacency
+from tests.private_rows import private_regression
 
 NAMES = ["x1", "x2", "y"]
 CORNERS = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T.astype(float)

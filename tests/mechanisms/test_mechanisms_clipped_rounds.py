@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 import dpmodels as dp
-from dpmodels.design.cells import private_cells
 from dpmodels.errors import ArgumentError, BudgetWarning, FrameError
 from dpmodels.formula.sides import one_measured, parse_sides
 from dpmodels.formula.tally import Tally
@@ -20,6 +19,7 @@ from dpmodels.noise import source
 from dpmodels.postprocess.ranges import found_range
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
 from dpmodels.statistics.cell_passes import CellPasses, place_counts
+from tests.private_rows import private_cells
 
 BOOK = dp.codebook(y=(0, 2_500), g=["u", "v", "w"])
 GUARANTEES = (PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.5))

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpmodels as dp
-from dpmodels.design.cells import private_cells
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.formula.sides import grouping, parse_sides
 from dpmodels.formula.tally import Tally
@@ -18,6 +17,7 @@ from dpmodels.mechanisms.counts import COUNTS, Gaussian, Geometric
 from dpmodels.mechanisms.protocol import CountFacts, units_of
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
+from tests.private_rows import private_cells
 
 BOOK = dp.codebook(g=["u", "v", "w"])
 GUARANTEES = (PureDP(0.7), ApproxDP(0.7, 1e-6), ZCDP(0.3))

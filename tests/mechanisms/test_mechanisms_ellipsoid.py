@@ -10,7 +10,6 @@ from scipy.stats import chi2
 import dpmodels as dp
 from dpmodels.codebook import Codebook
 from dpmodels.design import Scaling
-from dpmodels.design.regression import private_regression
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import Ellipsoid, Facts
 from dpmodels.mechanisms.add_noise import (
@@ -26,6 +25,7 @@ from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.moments import row_sums
 from dpmodels.statistics.passes import column_counts, turned_counts
+from tests.private_rows import private_regression
 
 RELATIONS = ("replace", "add-remove")
 GUARANTEES = [ZCDP(0.1), ZCDP(1e-12), ApproxDP(1.0, 1e-6), ApproxDP(1e9, 1e-6)]

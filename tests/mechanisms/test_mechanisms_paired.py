@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 import dpmodels as dp
-from dpmodels.design.cells import private_cells
 from dpmodels.errors import ArgumentError
 from dpmodels.formula.sides import one_measured, parse_sides
 from dpmodels.formula.tally import Tally
@@ -21,6 +20,7 @@ from dpmodels.mechanisms.scalar.paired import Paired
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
 from dpmodels.statistics import Statistic
+from tests.private_rows import private_cells
 
 FACTS = CountFacts(1, 4, True, adjacency("replace"))
 BOOK = dp.codebook(y=(-1, 3))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
-from dpmodels.design.cells import private_cells
 from dpmodels.errors import ArgumentError
 from dpmodels.formula.sides import parse_sides
 from dpmodels.mechanisms import Geometric, Ranges
@@ -14,6 +13,7 @@ from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.models.bounds import numbers
 from dpmodels.noise import source
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
+from tests.private_rows import private_cells
 
 BOOK = dp.codebook(a=(-1, 3), k=dp.Numeric(0, 8, step=1))
 # At, between and beyond the ends of cells, and none.

@@ -140,7 +140,7 @@ def test_a_unit_moves_counts_by_at_most_the_root_of_two():
     """Brute force over neighbours in one unit, rows or sampling units."""
     from dpmodels.models.lm import lm_spec
     from dpmodels.request import requested
-    from dpmodels.statistics.unit_weights import UnitWeights
+    from dpmodels.statistics.sampled import UnitWeights
 
     rng, book = np.random.default_rng(5), dp.codebook(x=(0, 1), y=(0, 1))
     words = {"weights": None, "row_norm": None, "vcov": None, "lump": None}

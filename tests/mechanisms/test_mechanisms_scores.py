@@ -12,7 +12,6 @@ from scipy.stats import binom, chi2
 import dpmodels as dp
 from dpmodels.codebook import Codebook
 from dpmodels.design import PrivateDesign
-from dpmodels.design.regression import private_regression
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import Facts
 from dpmodels.mechanisms.add_noise import SMALLEST_SCALE, gaussian_count
@@ -38,6 +37,7 @@ from dpmodels.statistics.score_moments import (
     score_lengths,
     score_moments,
 )
+from tests.private_rows import private_regression
 
 RELATIONS = ("replace", "add-remove")
 GUARANTEES = [ZCDP(0.1), ZCDP(1e-12), ApproxDP(1.0, 1e-6), ApproxDP(1e9, 1e-6)]

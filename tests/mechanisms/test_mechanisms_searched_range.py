@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
-from dpmodels.design.cells import private_cells
 from dpmodels.formula.sides import one_measured, parse_sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.count_noise import one_mean
@@ -30,6 +29,7 @@ from dpmodels.postprocess.tails import beyond_range
 from dpmodels.postprocess.windows import Windows
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
 from dpmodels.privacy.totals import pure_mu
+from tests.private_rows import private_cells
 
 BOOK = dp.codebook(y=(-900, 900), g=["u", "v"])
 SHARES = (0.048, 0.2, 0.35)

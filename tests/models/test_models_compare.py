@@ -42,6 +42,7 @@ def test_every_mechanism_but_the_reference_is_listed_once(usual):
     assert usual.tidy() is not usual.by_shape
 
 
+@pytest.mark.product
 def test_predictions_are_sensible():
     shown = compared(ncomp=2, row_length=0.5).predicted
     assert shown["energy"].between(0.2, 1.0 + 1e-9).all()

@@ -46,6 +46,7 @@ def test_every_mechanism_of_the_verb_is_tried_on_every_shape(usual):
     assert usual.tidy().equals(usual.by_shape)
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize(
     ("formula", "words"),
     [

@@ -5,7 +5,7 @@ from scipy.stats import binom
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, CodebookError, LedgerError, NotAvailable
-from dpmodels.models.cov import dp_cov
+from dpmodels.models.moments import dp_cov
 
 HUGE = {"eps": 1e9, "delta": 1e-6}
 USUAL = {"eps": 2.0, "delta": 1e-6, "mechanism": "gauss"}
@@ -187,7 +187,7 @@ def test_a_wrong_word_costs_nothing(words, error, match):
 
 def test_a_mechanism_without_a_matrix_is_refused(monkeypatch, table):
     from dpmodels.mechanisms import Gauss
-    from dpmodels.models import cov as verb
+    from dpmodels.models import moments as verb
 
     class Directions(Gauss):
         pass

@@ -23,11 +23,11 @@ from dask_cases import (
 
 import dpmodels as dp
 from dpmodels.design import private_design
-from dpmodels.design.regression import private_regression
 from dpmodels.errors import FrameError
 from dpmodels.frames import dask_rows, open_rows
 from dpmodels.noise.lattice import Lattice
 from dpmodels.statistics import clipped_moments, moments
+from tests.private_rows import private_regression
 
 # Dask's own warnings of numbers of rows, and those of loading code, must not pass.
 pytestmark = pytest.mark.filterwarnings("error::UserWarning")

@@ -120,7 +120,7 @@ def test_the_noise_of_a_cell_does_not_grow_with_their_number():
     assert many.noise_sd() < 2 * few.noise_sd()
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("words", [{}, {"psu": "psu", "strata": "h"}], ids=["rows", "units"])
 def test_noise_intervals_cover_the_weighted_table(words):
     """Of 60 tables of 6 cells 270 or more intervals: a false alarm in 1e9 at the coverage .93."""

@@ -138,6 +138,7 @@ def test_few_rows_pass_in_silence(rows):
         assert np.isfinite(fit(data=data).params).all()
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("eps", [1e-9, 1e-6, 1e6, 1e9])
 @pytest.mark.parametrize("more", [{}, {"delta": 1e-6}, {"inference": False}])
 @pytest.mark.parametrize("mechanism", list(COEFFICIENTS))

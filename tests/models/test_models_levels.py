@@ -6,7 +6,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FrameError, LedgerError, NotAvailable
-from dpmodels.models.levels import dp_levels
+from dpmodels.models.bounds import dp_levels
 from dpmodels.models.table import dp_table
 
 WORDS = {"eps": 1.0, "delta": 1e-6}

@@ -111,6 +111,7 @@ def test_rectangles_outside_or_reversed_are_refused(first, second, match):
         fit().between(first, second)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("budget", [{"eps": 1.0}, {"eps": None, "budget": dp.ZCDP(0.3)}], ids=str)
 @pytest.mark.parametrize("mechanism", ["flat", dp.mechanisms.Grid(side=3)], ids=["flat", "grid"])
 def test_intervals_of_rectangles_hold_as_often_as_stated(mechanism, budget):

@@ -14,7 +14,7 @@ from dpmodels.models.assumed_rows import assumed_rows
 from dpmodels.models.glm import glm_spec
 from dpmodels.models.lm import lm_spec
 from dpmodels.models.mean import mean_spec
-from dpmodels.models.pca import pca_spec
+from dpmodels.models.moments import pca_spec
 from dpmodels.models.predicted_laws import assumed_variances, enlarged
 from dpmodels.models.predictor import (
     assumed_private,

@@ -153,6 +153,7 @@ def test_it_is_one_charge_of_what_is_asked(verb, budget, monkeypatch):
     assert len(ledger.entries) == 1
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_report_says_what_was_tried_and_what_it_cost(verb):
     with dp.simulation(seed=2):

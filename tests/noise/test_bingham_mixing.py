@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from benchmarks.bingham_mixing import mixing
 from dpmodels.noise import seeded
-from dpmodels.noise.bingham_mixing import mixing
 
 SPECTRA = {
     "none": np.zeros(12),

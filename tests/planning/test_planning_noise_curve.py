@@ -27,6 +27,7 @@ def numbers(fit):
     return fit.tidy().select_dtypes("number").to_numpy()
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_released_is_that_of_the_table_written_out(name):
     standing = Standing(("",), (ROWS,), times=TIMES)

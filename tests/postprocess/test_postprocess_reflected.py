@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmodels.postprocess.step_up import mirrored
+from dpmodels.inference.screening_tests import mirrored
 
 
 def rejected(p, q):

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 
 import dpmodels as dp
-from dpmodels.design.cells import private_cells
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.formula.sides import one_measured, parse_sides
 from dpmodels.formula.tally import Tally
 from dpmodels.statistics.cell_passes import CellPasses, place_counts
 from dpmodels.statistics.counts import counts
+from tests.private_rows import private_cells
 
 BOOK = dp.codebook(y=(-8, 24), g=["u", "v"])
 ENDS = np.array([-8.0, -1.0, 0.0, 1.0, 24.0])

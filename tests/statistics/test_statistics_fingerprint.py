@@ -7,8 +7,6 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.design import private_design
-from dpmodels.design.cells import private_cells
-from dpmodels.design.regression import private_regression
 from dpmodels.errors import ArgumentError
 from dpmodels.formula.sides import grouping, measured, parse_sides
 from dpmodels.formula.tally import Tally
@@ -19,6 +17,7 @@ from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Huber, Logistic
 from dpmodels.statistics.predictors import Predictors
 from dpmodels.statistics.statistic import Fingerprint
+from tests.private_rows import private_cells, private_regression
 
 BOOK = dp.codebook(age=(0, 100), sex=["F", "M"], w=(0, 3))
 OTHER = {

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -193,7 +193,7 @@ def _counted(facts: MarginFacts) -> CountFacts:
 
 def _histograms(exact: Exact, facts: MarginFacts) -> Exact:
     """Return the counts of the fine cells of all numbers, the missing values of each last."""
-    tables: dict[Term, Any] = split(exact, facts.largest, facts.sizes)
+    tables: dict[Term, Exact] = split(exact, facts.largest, facts.sizes)
     counts = []
     for i in (number.variable for number in facts.numbers):
         term = next(term for term in facts.largest if i in term)
@@ -213,7 +213,7 @@ def merged(
 ) -> tuple[Exact, MarginFacts]:
     """Return the counts of margins in coarse cells, and their facts."""
     ends = {number.variable: of for number, of in zip(facts.numbers, cells_of, strict=True)}
-    tables: dict[Term, Any] = split(exact, facts.largest, facts.sizes)
+    tables: dict[Term, Exact] = split(exact, facts.largest, facts.sizes)
     coarse = []
     for term, counts in tables.items():
         for axis, i in enumerate(term):

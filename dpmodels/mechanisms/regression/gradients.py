@@ -79,7 +79,7 @@ from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Huber, Multinomial, Poisson
 from dpmodels.statistics.predictors import Predictors
-from dpmodels.statistics.protocol import Loss
+from dpmodels.statistics.statistic import Loss
 from dpmodels.typing import Floats
 
 # Choices: the number of steps, and of the budget what the moments take.

@@ -102,7 +102,7 @@ from dpmodels.privacy import (
 from dpmodels.released import CoefficientsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.losses import Logistic
-from dpmodels.statistics.protocol import Loss
+from dpmodels.statistics.statistic import Loss
 from dpmodels.typing import Floats
 
 # Of the budget, for the distance from the true minimum: a choice.

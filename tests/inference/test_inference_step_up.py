@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from dpmodels.postprocess.step_up import METHODS, adjusted, cut_offs
+from dpmodels.inference.screening_tests import METHODS, adjusted, cut_offs
 
 P = np.array([0.2, 0.001, 0.004, 0.03])
 
