@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.formula import Block, Design
-from dpmodels.noise.lattice import Lattice, to_lattice, unbuffered
+from dpmodels.noise.lattice import Lattice, to_lattice
 from dpmodels.privacy.budget import MOST_ROWS
 from dpmodels.statistics.scattered import additive
 from dpmodels.statistics.statistic import (
@@ -26,8 +26,8 @@ from dpmodels.typing import Exact, Floats, Integers
 
 # Sums of so many rows times the squared radius fit 64-bit integers.
 FITS_INT64 = 2**62
-# Powers of 2 below this have a reciprocal that loses no digit.
-_NORMAL_POWERS: Final = 1000
+# Integers below 2**53 keep all digits beside powers of 2 below this.
+_NORMAL_POWERS: Final = 900
 
 
 class Passes(Statistic):
@@ -167,19 +167,23 @@ class Turn(NamedTuple):
 
     integers: Floats  # Shape (lines, columns): whole numbers
     powers: NDArray[np.intp]  # Shape (lines, 1): of two
+    scaled: Floats | None  # The integers in that unit, where it loses no digit
 
     def times(self, rows: Floats, out: Floats | None = None) -> Floats:
-        """Return the product with integer rows, shape (columns, rows), in the matrix's unit."""
+        """Return the product with integer rows, shape (columns, rows), in the matrix's unit.
+
+        Sums of integers times one power of 2 are as exact as sums of integers.
+        """
+        if self.scaled is not None:
+            return np.asarray(np.matmul(self.scaled, rows, out=out))
         product = np.matmul(self.integers, rows, out=out)
-        if np.abs(self.powers).max(initial=0) < _NORMAL_POWERS:
-            with unbuffered():
-                product *= np.ldexp(1.0, -self.powers)
-            return np.asarray(product)
         return np.asarray(np.ldexp(product, -self.powers, out=product))
 
 
-def turn(transform: Floats, lattice: Lattice) -> Turn:
+def turn(transform: Floats, lattice: Lattice, halvings: int = 0) -> Turn:
     """Round a matrix to integers, with a power of 2 as the unit of each line.
+
+    Products with rows are ``2**halvings`` times smaller than those of the transform.
 
     `transform`, shape (lines, columns), is finite and a function of released values and public
     facts.
@@ -191,7 +195,9 @@ def turn(transform: Floats, lattice: Lattice) -> Turn:
     """
     _, exponents = np.frexp(np.linalg.norm(transform, axis=1))
     powers = (52 - lattice.bits - exponents)[:, None].astype(np.intp)
-    return Turn(np.rint(np.ldexp(transform, powers)), powers)
+    integers, powers = np.rint(np.ldexp(transform, powers)), powers + halvings
+    is_normal = np.abs(powers).max(initial=0) < _NORMAL_POWERS
+    return Turn(integers, powers, np.ldexp(integers, -powers) if is_normal else None)
 
 
 # Exact counts of rows by the size of each column, and by their length after a transform.
@@ -227,11 +233,14 @@ def column_counts(
     starts = size * np.arange(lattice.columns)[:, None]
 
     def counted(block: Floats) -> Integers:
-        # Without the root of a weight, which line 0 is the radius times.
-        columns = np.abs(block[1:]) * (lattice.radius / np.maximum(block[0], 1.0))
+        columns, leading = block[1:], block[0]
+        if ((leading != 0) & (leading != lattice.radius)).any():
+            # Without the root of a weight, which line 0 is the radius times.
+            columns = np.abs(columns) * (lattice.radius / np.maximum(leading, 1.0))
+            columns = np.minimum(columns, lattice.radius)
         # A whole number is at most a power of 2 where half less is below it.
-        _, powers = np.frexp(np.minimum(columns, lattice.radius) ** 2 - 0.5)
-        cells = np.maximum(powers + (halvings - 2 * lattice.bits), 0) + starts
+        exponents = _exponents(np.square(columns) - 0.5)
+        cells = np.maximum(exponents + (halvings - 2 * lattice.bits), 0) + starts
         by_cell = np.bincount(cells.ravel(), minlength=starts.size * size)
         by_cell = by_cell.reshape(starts.size, size)
         by_cell[:, first_cell] -= np.count_nonzero(block[0] == 0)
@@ -239,6 +248,11 @@ def column_counts(
 
     facts = {"halvings": str(halvings)}
     return summed("rows by column", counted, design, lattice, facts, count_public)
+
+
+def _exponents(numbers: Floats) -> Integers:
+    """Return what np.frexp does of numbers that are neither 0 nor subnormal, from their bits."""
+    return (numbers.view(np.int64) >> 52 & 2047) - 1022
 
 
 @additive

@@ -73,11 +73,12 @@ def power_sums(
             q /= np.maximum(norms, 1.0)
         if (root != 1).any():
             q *= root**2
-        to_lattice(q, ones, 0 * ones, finer)
+        squares = np.empty_like(root)
+        to_lattice(q, ones, 0 * ones, finer, squares=squares)
         _empty(q, complete)
-        norms = np.sqrt(np.einsum("ij,ij->j", q, q))  # Of whole numbers: exact in any order
+        norms = np.sqrt(squares * complete)
         count = np.maximum(np.rint(root**2 * finer.radius), np.ceil(norms))
-        return np.append(count.sum(), q.sum(axis=1)).astype(np.int64)
+        return np.append(count.sum(), q @ np.ones_like(root)).astype(np.int64)
 
     words = {"powers": digest_of(np.stack(powers))}
     return summed("sums of powers", of_block, design, lattice, words, count_public)
@@ -103,7 +104,7 @@ def score_moments(
     Sensitivity, in Frobenius norm and units of the squared radius: 1 for a row more, √2 for a row
     replaced, as the inner product of two squares is not negative.
     """
-    matrix = turn(transform, lattice)
+    matrix = turn(transform, lattice, lattice.bits)
 
     def of_block(block: Floats) -> Integers:
         rows = _held(block, matrix, lattice, finer)
@@ -129,7 +130,7 @@ def residual_sizes(
     half the squared radius. L2 sensitivity, in units of the squared radius: ½ for a row more, 1 for
     a row replaced.
     """
-    matrix = turn(transform, lattice)
+    matrix = turn(transform, lattice, lattice.bits)
 
     def of_block(block: Floats) -> Integers:
         rows = _held(block, matrix, lattice, finer)
@@ -157,12 +158,11 @@ def score_lengths(
     adds 1 to one cell by length and to one by residual: the L2 sensitivity is 2 when a row is
     replaced, √2 when it is added or removed.
     """
-    matrix = turn(transform, lattice)
+    matrix = turn(transform, lattice, lattice.bits)
 
     def counted(block: Floats) -> Integers:
         complete = block[0] > 0
         rows = matrix.times(block if complete.all() else block[:, complete])
-        rows *= 1 / lattice.radius  # A power of 2
         e = rows[-1]
         tables = ((lengths, _norms(rows[:-1])), (residuals, e[e > 0]), (residuals, -e[e <= 0]))
         return np.concatenate([numbers_by_cell(sizes, limits) for limits, sizes in tables])
@@ -192,7 +192,6 @@ def _held(block: Floats, matrix: Turn, lattice: Lattice, finer: Lattice) -> Floa
     integer norm is checked once more.
     """
     rows = matrix.times(block)
-    rows *= 1 / lattice.radius  # A power of 2
     norms = _norms(rows[:-1])
     if (norms > _HALF).any():
         rows *= _HALF / np.maximum(norms, _HALF)

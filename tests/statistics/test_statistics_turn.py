@@ -34,6 +34,7 @@ def test_products_are_exact(bits, columns, size):
             assert sum(map(abs, terms)) < 2**53
             assert sum(terms) == whole[line, row]
     assert (found == np.ldexp(whole, -own.powers)).all()
+    assert (turn(lines, lattice, 20).times(rows) == np.ldexp(whole, -own.powers - 20)).all()
 
 
 @pytest.mark.parametrize("bits", [MIN_BITS, MAX_BITS])
@@ -44,6 +45,15 @@ def test_no_entry_is_rounded_by_more_than_stated(bits):
         most = Fraction(float(np.linalg.norm(line))) * Fraction(2) ** (bits - 52)
         for given, whole in zip(line.tolist(), integers.tolist(), strict=True):
             assert abs(Fraction(given) - Fraction(whole) / Fraction(2) ** power) <= most
+
+
+def test_a_unit_that_is_part_of_the_matrix_changes_no_product():
+    rng, lattice = np.random.default_rng(4), Lattice(MAX_BITS, 9)
+    matrix = turn(rng.normal(size=(5, 9)) * 10.0 ** np.arange(-4, 5), lattice)
+    assert matrix.scaled is not None
+    rows = extreme_rows(lattice, rng)
+    apart = matrix._replace(scaled=None)
+    assert (matrix.times(rows) == apart.times(rows)).all()
 
 
 def test_a_matrix_of_zeros_and_one_without_columns_give_zeros():
