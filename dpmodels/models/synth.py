@@ -168,7 +168,7 @@ def synth_spec(request: Request) -> VerbSpec[SynthResult]:
     columns = with_fine_cells(columns, layout.terms)
     fine = replace(layout, factors=tuple(column.counted for column in columns))
     numbers = tuple(
-        FineCells(i, column.fine, len(column.levels), column.ends)
+        FineCells(i, column.fine, len(column.levels), column.ends, column.sparse)
         for i, column in enumerate(columns)
         if column.fine
     )

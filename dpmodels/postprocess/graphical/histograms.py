@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -33,12 +33,28 @@ class FineCells:
         How many coarse cells are wanted.
     ends : tuple of int
         Positions of the edges of coarse cells that were declared; empty where they are chosen.
+    sparse : tuple of int
+        Positions of the edges that are used for few rows; empty for all.
     """
 
     variable: int
     edges: tuple[float, ...]
     n_cells: int
     ends: tuple[int, ...] = ()
+    sparse: tuple[int, ...] = ()
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether few rows have the same cells as many."""
+        return not self.sparse or len(self.sparse) == len(self.edges)
+
+    @property
+    def of_few_rows(self) -> FineCells:
+        """The fine cells of a table of few rows."""
+        if self.is_sparse:
+            return self
+        edges, ends = (tuple(self.edges[k] for k in self.sparse), map(self.sparse.index, self.ends))
+        return replace(self, edges=edges, ends=tuple(ends), sparse=())
 
     def chosen(self, counts: Floats, sd: float) -> tuple[int, ...]:
         """Return the positions of the edges of coarse cells, from noisy counts of fine cells."""
