@@ -72,7 +72,7 @@ SHARES = (0.5, 0.5)
 HISTOGRAMS, MOST_HISTOGRAMS = 0.05, 0.2
 # Of that, for the number of rows, and the rows a noise sd of a count from which all fine cells are
 # counted: choices, by simulated tables.
-NUMBER, MANY_ROWS = 0.01, 150.0
+NUMBER, MANY_ROWS = 0.01, 400.0
 # Cells of all margins: a choice.
 MOST_CELLS = 2_000_000
 # How far the noise of the second round may exceed that of the first.
