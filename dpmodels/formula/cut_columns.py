@@ -156,7 +156,7 @@ class CutColumn:
         fine = np.array(self.fine)
         edges = tuple(fine[list(ends)].tolist())
         step = 1.0 if by_whole_numbers(self.number) else 0.0
-        histogram = Histogram(fine, counts, sd, ends, step=step)
+        histogram = Histogram(fine, counts, sd, ends, step=step, groups=self.sparse)
         category = self.category if self.is_declared else in_cells(self.number, edges)
         return replace(self, category=category, edges=edges, histogram=histogram)
 

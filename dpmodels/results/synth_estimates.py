@@ -273,7 +273,7 @@ class LevelGrid:
             nodes = [(column.values[:-1], np.eye(len(column.levels))) for column in columns]
         grid = np.meshgrid(*(np.append(values, np.nan) for values, _ in nodes), indexing="ij")
         by_name = {column.name: axis.ravel() for column, axis in zip(columns, grid, strict=True)}
-        return by_name, Nodes(tuple(block_diag(operator, 1.0) for _, operator in nodes))
+        return by_name, Nodes(tuple(block_diag(operator, np.eye(1)) for _, operator in nodes))
 
     @cached_property
     def assumes(self) -> str:
