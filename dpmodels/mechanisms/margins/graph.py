@@ -199,7 +199,7 @@ def _histogram_plan(facts: MarginFacts, guarantee: Guarantee) -> CountPlan:
     """
     n_counts = sum(facts.sizes[number.variable] for number in facts.numbers)
     counted = CountFacts(len(facts.numbers), n_counts, False, facts.adjacency)
-    if facts.adjacency.n_public or all(number.is_sparse for number in facts.numbers):
+    if facts.adjacency.n_public or all(n.of_few_rows.edges == n.edges for n in facts.numbers):
         return gaussian_plan(counted, guarantee)
     of_number, of_cells = divide(guarantee, (NUMBER, 1 - NUMBER), (True, True))
     first = gaussian_plan(CountFacts(1, 1, False, facts.adjacency), of_number)
@@ -221,10 +221,9 @@ def _has_few_rows(
 
 def of_few_rows(exact: Exact, facts: MarginFacts) -> tuple[Exact, MarginFacts]:
     """Return the counts of margins in the fine cells of few rows, and their facts."""
-    numbers = facts.numbers
-    every = (number.sparse or tuple(range(len(number.edges))) for number in numbers)
+    every = (number.sparse or tuple(range(len(number.edges))) for number in facts.numbers)
     exact, sparse = merged(exact, facts, tuple(every))
-    return exact, replace(sparse, numbers=tuple(number.of_few_rows for number in numbers))
+    return exact, replace(sparse, numbers=tuple(number.of_few_rows for number in facts.numbers))
 
 
 def _histograms(exact: Exact, facts: MarginFacts) -> Exact:

@@ -44,14 +44,9 @@ class FineCells:
     sparse: tuple[int, ...] = ()
 
     @property
-    def is_sparse(self) -> bool:
-        """Whether few rows have the same cells as many."""
-        return not self.sparse or len(self.sparse) == len(self.edges)
-
-    @property
     def of_few_rows(self) -> FineCells:
         """The fine cells of a table of few rows."""
-        if self.is_sparse:
+        if not self.sparse:
             return self
         edges, ends = (tuple(self.edges[k] for k in self.sparse), map(self.sparse.index, self.ends))
         return replace(self, edges=edges, ends=tuple(ends), sparse=())

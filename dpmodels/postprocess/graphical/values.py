@@ -23,12 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpmodels.postprocess.graphical.histograms import (
-    CLEAR_SDS,
-    SMALLEST_SD,
-    Histogram,
-    summed,
-)
+from dpmodels.postprocess.graphical.histograms import CLEAR_SDS, SMALLEST_SD, Histogram, summed
 from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.postprocess.tails import Beyond, excess_beyond
 from dpmodels.typing import Floats, Integers
