@@ -211,12 +211,11 @@ def _has_few_rows(
     plan: CountPlan, exact: Exact, facts: MarginFacts, n_rows: int, entropy: Entropy
 ) -> bool:
     """Whether the rows, a released or a public number of them, are few for the noise of counts."""
-    number: float = n_rows
-    if plan.first is not None:
-        term = facts.largest[0]
-        total = split(exact, facts.largest, facts.sizes)[term].sum()
-        number = float(noised_units(plan.first, np.array([total]), entropy)[0][0])
-    return number < MANY_ROWS * plan.noise_sd
+    limit = MANY_ROWS * plan.noise_sd
+    if plan.first is None:
+        return facts.adjacency.n_public and n_rows < limit
+    total = split(exact, facts.largest, facts.sizes)[facts.largest[0]].sum()
+    return bool(noised_units(plan.first, np.array([total]), entropy)[0][0] < limit)
 
 
 def of_few_rows(exact: Exact, facts: MarginFacts) -> tuple[Exact, MarginFacts]:
