@@ -15,6 +15,11 @@ are those that are refused or not identified.
 - clusters: numbers in two clusters each.
 - lognormal: amounts whose logarithm has a standard deviation of 1, bounds a hundred times wider.
 - zeros: amounts, 60 % of them 0.
+- clumps: counts that lie at a few numbers, whose mean goes by the clump.
+- pareto: amounts with a Pareto tail of exponent 1.5, up to the bounds.
+- wide: normal numbers with bounds a hundred times too wide.
+- narrow: normal numbers of which 98 % lie beyond bounds a hundred times too narrow.
+- rare: normal numbers beside a constant, and a level of 5 rows.
 """
 
 import argparse
@@ -94,7 +99,44 @@ def zeros(rng, n):
     return {"u": u, "v": v, "y": y, "g": g, "b": b}, (0, 2_000)
 
 
-DESIGNS = {kind.__name__: kind for kind in (normal, counts, binary, clusters, lognormal, zeros)}
+def clumps(rng, n):
+    g = _groups(rng, n)
+    of = rng.choice([2, 9, 40], n, p=[0.5, 0.35, 0.15])
+    u = rng.poisson(of) + 2 * (g == "b")
+    v = rng.poisson(np.where(rng.random(n) < 0.7, of / 2, 25.0))
+    y = rng.poisson(3 + 0.5 * u + 0.3 * v + 4 * (g == "c"))
+    b = _yes(rng, -1 + 0.03 * u + 0.02 * v)
+    return {"u": u, "v": v, "y": y, "g": g, "b": b}, (0, 200)
+
+
+def pareto(rng, n):
+    g = _groups(rng, n)
+    u = 10 * rng.random(n) ** (-1 / 1.5)
+    v = 5 * rng.random(n) ** (-1 / 1.5) + 0.2 * np.minimum(u, 100)
+    y = 5 + 0.3 * np.minimum(u, 1_000) + 0.4 * np.minimum(v, 1_000) + 6 * (g == "c")
+    b = _yes(rng, -1 + 0.01 * u + 0.01 * v)
+    return {"u": u, "v": v, "y": y + rng.gamma(2, 8, n), "g": g, "b": b}, (0, 1_000)
+
+
+def wide(rng, n):
+    columns, (low, high) = normal(rng, n)
+    return columns, (100 * low, 100 * high)
+
+
+def narrow(rng, n):
+    columns, _ = normal(rng, n)
+    return columns, (0.0, 25.0)
+
+
+def rare(rng, n):
+    columns, bounds = normal(rng, n)
+    columns["k"] = np.full(n, 20.0)
+    columns["g"] = np.where(rng.random(n) < 0.0005, "c", rng.choice(["a", "b"], n))
+    return columns, bounds
+
+
+KINDS = (normal, counts, binary, clusters, lognormal, zeros, clumps, pareto, wide, narrow, rare)
+DESIGNS = {kind.__name__: kind for kind in KINDS}
 
 
 def columns_of(kind, seed, n):

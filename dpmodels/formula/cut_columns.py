@@ -46,8 +46,12 @@ OCTAVES = 16
 CLOSEST = 1e-9
 
 
-def fine_edges(number: Real, most: int, declared: Sequence[float] = ()) -> tuple[float, ...]:
+def fine_edges(
+    number: Real, most: int, declared: Sequence[float] = (), *, finer: bool = False
+) -> tuple[float, ...]:
     """Return the edges of at most about `most` cells of a number, `declared` ones among them.
+
+    With `finer` cells of equal width are divided by three and the others by two.
 
     Whole numbers have a cell each if they are few. Else edges are equally far apart, or parts of
     octaves from 0 and octaves from both bounds: where bounds are too wide, cells are still narrow
@@ -64,10 +68,10 @@ def fine_edges(number: Real, most: int, declared: Sequence[float] = ()) -> tuple
     low, high = number.lower, number.upper
     if declared:
         low, high = declared[0] + is_whole / 2, declared[-1] - is_whole / 2
-    if is_whole and high - low < most:
+    if is_whole and high - low < most * (1 + finer):
         edges = np.arange(low, high + 1) - 0.5
     else:
-        edges = _spaced(low, high, most)
+        edges = _spaced(low, high, most, finer)
     if is_whole:
         edges = np.floor(np.clip(edges, low, high)) + 0.5
         edges = np.concatenate([[low - 0.5], edges[edges < high], [high + 0.5]])
@@ -76,18 +80,18 @@ def fine_edges(number: Real, most: int, declared: Sequence[float] = ()) -> tuple
     return tuple(edges[apart | np.isin(edges, declared)].tolist())
 
 
-def _spaced(low: float, high: float, most: int) -> Floats:
+def _spaced(low: float, high: float, most: int, finer: bool) -> Floats:
     """Return edges by equal widths, and by octaves from 0 and from both bounds."""
     zero = min(max(0.0, low), high)
     sides = [side for side in (high - zero, low - zero) if side]
     n_parts = most // (2 * len(sides))
-    per_octave = max(1, n_parts // OCTAVES)
-    fractions = 2.0 ** -(np.arange(1, n_parts + 1) / per_octave)
+    per_octave = max(1, n_parts // OCTAVES) * (1 + finer)
+    fractions = 2.0 ** -(np.arange(1, n_parts * (1 + finer) + 1) / per_octave)
     octaves = (high - low) * 2.0 ** -np.arange(1.0, min(most // 8, OCTAVES) + 1)
     far = [(bound, sign) for bound, sign in ((low, 1), (high, -1)) if bound != zero]
     parts = [zero + side * fractions for side in sides]
     parts += [bound + sign * octaves for bound, sign in far]
-    n_equal = most - sum(map(len, parts))
+    n_equal = (most - n_parts * len(sides) - len(far) * len(octaves)) * (1 + 2 * finer)
     return np.concatenate([[zero], np.linspace(low, high, n_equal + 1), *parts])
 
 
@@ -112,6 +116,7 @@ class CutColumn:
     edges: tuple[float, ...] = ()
     is_declared: bool = True  # Whether its cells are public
     fine: tuple[float, ...] = ()  # Ends of fine cells whose counts are released
+    sparse: tuple[int, ...] = ()  # Positions of those that are used for few rows
     histogram: Histogram | None = None  # These counts, once they are
 
     @cached_property
@@ -140,13 +145,18 @@ class CutColumn:
         """Positions of the ends of public cells among those of fine cells; empty for others."""
         return tuple(map(self.fine.index, self.edges)) if self.is_declared else ()
 
+    @property
+    def of_few_rows(self) -> CutColumn:
+        """The column with the fine cells of a table of few rows."""
+        return replace(self, fine=tuple(self.fine[k] for k in self.sparse), sparse=())
+
     def released(self, counts: Floats, sd: float, ends: tuple[int, ...]) -> CutColumn:
         """Return the column with the counts of its fine cells, and its coarse cells."""
         assert self.number is not None
         fine = np.array(self.fine)
         edges = tuple(fine[list(ends)].tolist())
         step = 1.0 if by_whole_numbers(self.number) else 0.0
-        histogram = Histogram(fine, counts, sd, ends, step=step)
+        histogram = Histogram(fine, counts, sd, ends, step=step, groups=self.sparse)
         category = self.category if self.is_declared else in_cells(self.number, edges)
         return replace(self, category=category, edges=edges, histogram=histogram)
 
@@ -305,19 +315,24 @@ def with_fine_cells(
     Numbers whose cells have one whole number each need none.
     """
     refined = columns
-    for most in SIZES:
-        refined = tuple(_refined(column, most) for column in columns)
+    for most, finer in ((SIZES[0], True), *((most, False) for most in SIZES)):
+        refined = tuple(_refined(column, most, finer) for column in columns)
         sizes = [len(column.counted.levels) + 1 for column in refined]
         if sum(math.prod(sizes[i] for i in term) for term in terms) <= MOST_FINE:
             return refined
     return columns
 
 
-def _refined(column: CutColumn, most: int) -> CutColumn:
+def _refined(column: CutColumn, most: int, finer: bool) -> CutColumn:
     if column.number is None:
         return column
-    edges = fine_edges(column.number, most, column.edges if column.is_declared else ())
-    return replace(column, fine=edges) if len(edges) > len(column.edges) else column
+    declared = column.edges if column.is_declared else ()
+    sparse = fine_edges(column.number, most, declared)
+    if len(sparse) <= len(column.edges):
+        return column
+    edges = np.array(fine_edges(column.number, most, declared, finer=finer))
+    nearest = {int(np.abs(edges - edge).argmin()) for edge in sparse}
+    return replace(column, fine=tuple(edges.tolist()), sparse=tuple(sorted(nearest)))
 
 
 def structure_terms(structure: str, layout: Margins) -> tuple[tuple[int, ...], ...]:

@@ -22,6 +22,9 @@ from dpmodels.postprocess.graphical.values import CellValues
 from dpmodels.postprocess.residuals import Term
 from dpmodels.typing import Floats
 
+# From columns and response at points, shapes (points, k) and (points,), to scores, (points, k).
+PointScores = Callable[[Floats, Floats], Floats]
+
 # Steps of Newton's method, and the step that ends it, in units of the coefficients: choices.
 STEPS, TOLERANCE = 50, 1e-9
 # The least eigenvalue of information in units of its diagonal, and the noise of the information
@@ -77,13 +80,13 @@ def regression(
     response: Floats,
     link: Link,
     nodes: Nodes = CELLS,
-    by_values: Callable[[Floats], Floats] | None = None,
+    by_values: Callable[[PointScores], Floats] | None = None,
 ) -> CellLaw:
     """Estimate a generalised linear model by its score equations; points with nan do not count.
 
     `columns` and `response` are by point of `nodes`. Columns whose sum of squares is not
-    distinguished from 0 are left out: nan. From coefficients `by_values` gives the covariance of
-    the scores by the noise in the values of cells.
+    distinguished from 0 are left out: nan. Of a function of columns and response, with scores by
+    cell, `by_values` gives the covariance of the sums by the noise in the values of cells.
     """
     is_complete = np.isfinite(response) & np.isfinite(columns).all(axis=1)
     design = np.where(is_complete[:, None], np.nan_to_num(columns), 0.0)
@@ -98,15 +101,22 @@ def regression(
     eta = design @ params
     scores = design * (y - link.mean(eta))[:, None]
     noise = table.noise(nodes.gathered(scores))
+    curve = np.where(is_complete[:, None], link.slope(eta)[:, None] * (design @ inverse) ** 2, 0.0)
+    spread = table.noise(nodes.gathered(curve))
     if by_values is not None:
-        coefficients = np.zeros(len(is_detected))
-        coefficients[is_detected] = params
-        added = np.broadcast_to(by_values(coefficients), (len(is_detected),) * 2)
-        noise = noise + added[np.ix_(is_detected, is_detected)]
+
+        def residuals(x: Floats, y: Floats) -> Floats:
+            x = x[:, is_detected]
+            return x * (y - link.mean(x @ params))[:, None]
+
+        def curvature(x: Floats, _: Floats) -> Floats:
+            x = x[:, is_detected]
+            return np.asarray(link.slope(x @ params)[:, None] * (x @ inverse) ** 2)
+
+        noise, spread = noise + by_values(residuals), spread + by_values(curvature)
     meat = sampled(scores, np.maximum(model, 0.0), table.effect)
     law = CellLaw(params, inverse @ noise @ inverse.T, inverse @ meat @ inverse.T)
-    curve = np.where(is_complete[:, None], link.slope(eta)[:, None] * (design @ inverse) ** 2, 0.0)
-    return with_hidden(identified(law, inverse, table.noise(nodes.gathered(curve))), is_detected)
+    return with_hidden(identified(law, inverse, spread), is_detected)
 
 
 def _solved(
@@ -121,6 +131,8 @@ def _solved(
             raise NotAvailable(HIDDEN)
         step = np.linalg.solve(information, design.T @ (counts * (y - link.mean(eta))))
         params = params + step
+        if not np.isfinite(params).all():
+            raise NotAvailable(HIDDEN)
         if np.abs(step).max() <= TOLERANCE * (1 + np.abs(params).max()):
             return params, np.asarray(np.linalg.inv(information))
     raise NotAvailable(HIDDEN)

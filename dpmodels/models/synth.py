@@ -92,8 +92,9 @@ def dp_synth(
     noise is estimated from the tail before it, with its error. What follows the release costs
     nothing: the model, rows of it and estimates.
 
-    Clusters of rows that are narrower than a fine cell, about a thirtieth of the declared range,
-    are read as spread over it, which intervals do not count: declare bounds near the rows.
+    Fine cells are about a thirtieth of the declared range wide, or a third of that where there are
+    400 rows for each noise standard deviation of a count. Clusters of rows that are narrower are
+    read as spread over a cell, which intervals do not count: declare bounds near the rows.
 
     Missing and unlisted values are a level of their own. Columns of 500 levels at most; the table
     of the columns that a clique of the graph joins has 20,000 cells at most.
@@ -168,7 +169,7 @@ def synth_spec(request: Request) -> VerbSpec[SynthResult]:
     columns = with_fine_cells(columns, layout.terms)
     fine = replace(layout, factors=tuple(column.counted for column in columns))
     numbers = tuple(
-        FineCells(i, column.fine, len(column.levels), column.ends)
+        FineCells(i, column.fine, len(column.levels), column.ends, column.sparse)
         for i, column in enumerate(columns)
         if column.fine
     )

@@ -25,6 +25,7 @@ from dpmodels.inference.cell_estimates import (
     HIDDEN,
     CellLaw,
     Distribution,
+    PointScores,
     Scores,
     are_detected,
     distribution,
@@ -60,6 +61,7 @@ STEP = 1e-6
 INDEPENDENCE = "conditional independence"
 INTERACTION = "no interaction beyond the released tables"
 EVEN = "an even spread of rows within cells"
+LEFT_OUT = "no effect of terms without an estimate"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -271,8 +273,7 @@ class LevelGrid:
             nodes = [(column.values[:-1], np.eye(len(column.levels))) for column in columns]
         grid = np.meshgrid(*(np.append(values, np.nan) for values, _ in nodes), indexing="ij")
         by_name = {column.name: axis.ravel() for column, axis in zip(columns, grid, strict=True)}
-        alone = np.ones((1, 1))
-        return by_name, Nodes(tuple(block_diag(operator, alone) for _, operator in nodes))
+        return by_name, Nodes(tuple(block_diag(operator, np.eye(1)) for _, operator in nodes))
 
     @cached_property
     def assumes(self) -> str:
@@ -312,10 +313,11 @@ def regressed(fit: SyntheticSource, formula: str, family: str) -> SyntheticEstim
         if by_pairs is None
         else _pairwise(grid, terms, response, by_pairs, intercept=sides.intercept)
     )
-    names = [INTERCEPT] * sides.intercept + list(sides.terms.names)
-    index = pd.Index(names, name="term", dtype=object)
+    index = pd.Index([INTERCEPT] * sides.intercept + list(terms.names), name="term", dtype=object)
     title = "Linear model" if family == "gaussian" else f"Generalised linear model ({family})"
-    assumes = "" if by_pairs is not None or _is_additive(grid, terms) else grid.assumes
+    is_determined = by_pairs is not None or _is_additive(grid, terms)
+    assumed = ["" if is_determined else grid.assumes, LEFT_OUT * bool(np.isnan(law.sampling).any())]
+    assumes = " and ".join(filter(None, assumed))
     return SyntheticEstimates(fit, title, " ".join(formula.split()), index, law, assumes)
 
 
@@ -359,16 +361,14 @@ def _joint(
 ) -> CellLaw:
     link, (points, nodes) = OF_FAMILY.get(family, IDENTITY), grid.points
 
-    def by_values(params: Floats) -> Floats:
-        def scores(values: Mapping[str, Floats]) -> Floats:
-            x = _with_constant(terms, values, intercept=sides.intercept)
-            return x * (_coded(response, values)[:, 0] - link.mean(x @ params))[:, None]
+    def coded(values: Mapping[str, Floats]) -> tuple[Floats, Floats]:
+        x = _with_constant(terms, values, intercept=sides.intercept)
+        return x, _coded(response, values)[:, 0]
 
-        return _value_noise(grid, scores)
+    def by_values(scores: PointScores) -> Floats:
+        return _value_noise(grid, lambda values: scores(*coded(values)))
 
-    design = _with_constant(terms, points, intercept=sides.intercept)
-    y = _coded(response, points)[:, 0]
-    return regression(grid.table, design, y, link, nodes, by_values)
+    return regression(grid.table, *coded(points), link, nodes, by_values)
 
 
 def _places_of(fit: SyntheticSource, block: Block) -> set[int]:
@@ -563,8 +563,8 @@ def _measured(
         if factor.code not in fit.codes:
             raise FormulaError(f"{shorten(factor.code)!r} is not a column of the synthetic table")
         places.append(fit.codes.index(factor.code))
-    grid = _grid(fit, [*read, *places])
     assert isinstance(at_level, Real)
+    grid = _grid(fit, [*read, *places])
     y = np.asarray(at_level.evaluate(grid.columns))
     if len(read) == 1:
         column = fit.columns[read[0]]

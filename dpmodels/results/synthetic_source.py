@@ -141,10 +141,13 @@ def released_columns(
 
     FrameError if a release from a file has others.
     """
-    numbers = [column for column in columns if column.fine]
     histograms = getattr(release, "histograms", None)
     ends = getattr(release, "cells", None) or ()
     sd = getattr(release, "histogram_sd", None)
+    n_sparse = sum(len(column.sparse) for column in columns)
+    if histograms is not None and histograms.shape == (n_sparse,):
+        columns = tuple(column.of_few_rows for column in columns)
+    numbers = [column for column in columns if column.fine]
     n_counts = sum(len(column.fine) for column in numbers)
     if histograms is None or sd is None or histograms.shape != (n_counts,):
         raise FrameError(f"array 'histograms': expected {n_counts:,} counts, and their noise")

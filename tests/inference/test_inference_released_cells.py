@@ -8,6 +8,7 @@ import pytest
 from dpmodels.errors import NotAvailable
 from dpmodels.inference.cell_estimates import (
     Scores,
+    _solved,
     are_detected,
     distribution,
     pair_regression,
@@ -175,3 +176,30 @@ def test_least_squares_with_a_link_are_least_squares():
     design, y = columns()
     law = regression(EXACT, design, y, IDENTITY)
     np.testing.assert_allclose(law.params, weighted(COUNTS), atol=0.02)
+
+
+def test_a_step_to_infinity_has_no_estimate():
+    x, counts = np.array([0.0, 0, 20, 20, 25, 25]), np.array([-16.0, 21, 50, -23, 49, 26])
+    design = np.column_stack([np.ones(6), x])
+    with pytest.raises(NotAvailable, match="noise hides the regressors"):
+        _solved(counts, design, np.tile([0.0, 1.0], 3), LOGIT, np.zeros(2))
+
+
+def test_noise_in_the_values_of_cells_hides_coefficients_as_noise_in_tables_does():
+    design, y = columns()
+    plain = regression(EXACT, design, y, IDENTITY)
+
+    def with_noise(fraction):
+        """The noise of sums of scores over cells as a fraction of the sums of their sizes."""
+
+        def by_values(scores):
+            total = np.nan_to_num(np.abs(scores(design, y))).T @ COUNTS.ravel()
+            return np.diag((fraction * total) ** 2)
+
+        return regression(EXACT, design, y, IDENTITY, by_values=by_values)
+
+    little, much = with_noise(0.1), with_noise(0.5)
+    np.testing.assert_allclose(little.params, plain.params)
+    assert (np.diagonal(little.noise) > np.diagonal(plain.noise)).all()
+    assert np.isnan(much.params).all()
+    assert np.isfinite(much.sampling).all()

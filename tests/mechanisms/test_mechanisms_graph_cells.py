@@ -11,7 +11,13 @@ from scipy.special import chdtrc
 import dpmodels as dp
 from dpmodels.mechanisms.component_noise import component_plan
 from dpmodels.mechanisms.margins import Graph
-from dpmodels.mechanisms.margins.graph import EXCESS, chosen_cells, merged
+from dpmodels.mechanisms.margins.graph import (
+    EXCESS,
+    MANY_ROWS,
+    chosen_cells,
+    merged,
+    of_few_rows,
+)
 from dpmodels.mechanisms.protocol import MarginFacts
 from dpmodels.noise import source
 from dpmodels.postprocess.graphical.histograms import FineCells
@@ -157,9 +163,45 @@ def test_all_rounds_have_the_stated_noise():
         assert 5e-8 < chdtrc(df, square) < 1 - 5e-8
 
 
+SPARSE = (replace(NUMBERS[0], sparse=(0, 1, 4, 6, 8)), replace(NUMBERS[1], sparse=(0, 2, 5, 6)))
+
+
+def sparse_facts(relation):
+    return replace(facts_of(relation), numbers=SPARSE)
+
+
+def test_tables_of_few_rows_are_sums_of_those_of_many():
+    table = fine_table()
+    exact, facts = of_few_rows(counted(table).cross()[0], sparse_facts(RELATIONS[0]))
+    ends = tuple(number.sparse for number in SPARSE)
+    coarse = coarse_table(table, ends)
+    assert facts.sizes == coarse.shape
+    np.testing.assert_array_equal(exact.astype(int), counted(coarse).cross()[0].astype(int))
+    assert [number.edges for number in facts.numbers] == [(0, 1, 4, 6, 8), (0, 2, 5, 6)]
+    assert facts.numbers[1].ends == (0, 1, 3)
+
+
+@pytest.mark.expensive
+@pytest.mark.parametrize("relation", RELATIONS, ids=lambda relation: relation.name)
+def test_few_rows_for_the_noise_are_counted_in_fewer_cells_at_the_same_cost(relation):
+    """The table has 5,670 rows; the noise is a tenth or ten times what the limit is at."""
+    table = fine_table()
+    limit = table.sum() / MANY_ROWS
+    of_one = Graph().plan(sparse_facts(relation), ZCDP(1.0)).histograms.noise_sd
+    for factor, n_counts in ((0.1, 16), (10.0, 9)):
+        rho = (of_one / (factor * limit)) ** 2
+        plan = Graph().plan(sparse_facts(relation), ZCDP(rho))
+        with dp.simulation(seed=1):
+            release = Graph().release(counted(table), plan, source())
+        assert release.histograms.shape == (n_counts,)
+        assert release.events == plan.events
+        assert len(plan.events) == (3 if relation.n_public else 4)
+        assert math.fsum(event.multiplier**-2 / 2 for event in plan.events) <= rho * (1 + 1e-9)
+
+
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda relation: relation.name)
 def test_the_later_rounds_can_be_drawn_for_all_cells(relation):
-    fine = (129, 129, 12, 3)
+    fine = (289, 289, 12, 3)
     pairs = tuple(combinations(range(4), 2))
     plan = Graph().plan(MarginFacts(fine, pairs, relation), ZCDP(0.1))
 
@@ -167,7 +209,7 @@ def test_the_later_rounds_can_be_drawn_for_all_cells(relation):
         parts = zip(noise_plan.measured, noise_plan.noise_sds, strict=True)
         return max(sd * cells(part, sizes) for part, sd in parts)
 
-    for first, second in product((3, 11, 129), repeat=2):
+    for first, second in product((3, 11, 289), repeat=2):
         sizes = (first, second, *fine[2:])
         for terms in (pairs, ((0,), (1,), (2, 3)), ((0, 1), (2,), (3,))):
             coarse = component_plan(MarginFacts(sizes, terms, relation), plan.first.guarantee)

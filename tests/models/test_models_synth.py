@@ -129,6 +129,29 @@ def test_what_the_released_tables_do_not_determine_is_flagged(syn):
 
 
 @pytest.mark.expensive
+def test_terms_that_noise_hides_are_an_assumption_of_the_others():
+    rare = ROWS.assign(drug=np.where(np.arange(N_ROWS) < 5, "yes", "no"))
+    syn = synthetic("~ age + sex + drug", rare, rho=0.02)
+    fit = syn.lm("age ~ sex + drug")
+    assert np.isnan(fit.params["drug[T.yes]"])
+    assert fit.assumes == "no effect of terms without an estimate"
+    assert "Assumes no effect of terms" in fit.summary().as_text()
+    assert not syn.lm("age ~ sex").assumes
+
+
+@pytest.mark.expensive
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_many_rows_are_counted_in_finer_cells_which_files_keep(tmp_path, adjacency):
+    few, many = (synthetic("~ age + sex", rho=rho, adjacency=adjacency) for rho in (0.002, 5.0))
+    assert len(many.release.histograms) > 2 * len(few.release.histograms)
+    for fit in (few, many):
+        fit.save(tmp_path / "syn.nc", overwrite=True)
+        loaded = dp.load(tmp_path / "syn.nc")
+        pd.testing.assert_frame_equal(loaded.rows(50), fit.rows(50))
+        pd.testing.assert_series_equal(loaded.mean("~ age").bse, fit.mean("~ age").bse)
+
+
+@pytest.mark.expensive
 def test_declared_tables_of_three_columns_determine_what_pairs_do_not():
     fit = synthetic("~ age + children + sex + drug", structure="~ sex:drug:children + age")
     assert fit.structure == "~ children:sex:drug + age"

@@ -3,15 +3,17 @@
 Theorem
     Each round is ``1/(2 m²)``-zCDP, m its multiplier, and has the exact trade-off of the Gaussian
     mechanism with it; all are fixed by the plan, so the release has the sum of them. *Proof.*
-    Where numbers have fine cells, the first round releases the counts of these. How they are merged
-    into coarse cells is a function of what it released. Given the coarse cells, the next round is
+    Where numbers have fine cells, the first round releases the counts of these, in fewer cells if a
+    number of rows that is released before it, or is public, says so. How they are merged into
+    coarse cells is a function of what it released. Given the coarse cells, the next round is
     :mod:`dpmodels.mechanisms.margins.residual` for all pairs, whose tables are sums of those of
     fine cells; the graph is a function of what it released; and given the graph, the last round is
     the same mechanism for the pairs of the graph. Both have noise that is calibrated to the planned
     multipliers for whatever cells and margins are chosen: adaptive composition of Gaussian
     releases, whose cost does not depend on outcomes. With declared margins nothing is chosen.
 Sensitivity
-    Of counts of q numbers √q, or √(2q) where a row is replaced: a row is in one fine cell of each.
+    Of the number of rows 1; it is public where a row is replaced. Of counts of q numbers √q, or
+    √(2q) where a row is replaced: a row is in one fine cell of each.
     Of the other rounds that of its set of margins, :func:`dpmodels.mechanisms.protocol.\
 squared_sensitivity`, computed once the cells and the graph are public.
 Noise
@@ -68,6 +70,9 @@ SHARES = (0.5, 0.5)
 # Of the budget, for fine cells: times the square root of the numbers, and the most. Choices, by
 # simulated tables.
 HISTOGRAMS, MOST_HISTOGRAMS = 0.05, 0.2
+# Of that, for the number of rows, and the rows a noise sd of a count from which all fine cells are
+# counted: choices, by simulated tables.
+NUMBER, MANY_ROWS = 0.01, 400.0
 # Cells of all margins: a choice.
 MOST_CELLS = 2_000_000
 # How far the noise of the second round may exceed that of the first.
@@ -83,7 +88,7 @@ class GraphPlan:
     facts: MarginFacts  # What the plan was made for
     first: MarginPlan  # Of the first round of margins, in fine cells where numbers have them
     second: Guarantee | None  # Of the second round of margins; None if there is only one
-    histograms: CountPlan | None = None  # Of the counts of fine cells
+    histograms: CountPlan | None = None  # Of the counts of fine cells, and before them of all rows
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,7 @@ class Graph:
                 "Use fewer variables or levels, or declare which pairs to release"
             )
         histograms, parts = _divided(guarantee, len(facts.numbers), self.rounds)
-        counts = None if histograms is None else gaussian_plan(_counted(facts), histograms)
+        counts = None if histograms is None else _histogram_plan(facts, histograms)
         is_alone = counts is None and self.rounds == 1
         first = component_plan(facts, parts[0], LARGEST_SCALE / (1.0 if is_alone else EXCESS))
         events = [*([] if counts is None else counts.events), *first.events]
@@ -147,6 +152,8 @@ class Graph:
         exact, n_rows = statistic.cross()
         facts, first, counts, ends = plan.facts, plan.first, None, None
         if plan.histograms is not None:
+            if _has_few_rows(plan.histograms, exact, facts, n_rows, entropy):
+                exact, facts = of_few_rows(exact, facts)
             counts = noised_units(plan.histograms, _histograms(exact, facts), entropy)[0]
             ends = chosen_cells(counts, plan.histograms.noise_sd, facts)
             exact, facts = merged(exact, facts, ends)
@@ -185,10 +192,37 @@ def _divided(
     return first, tuple(others)
 
 
-def _counted(facts: MarginFacts) -> CountFacts:
-    """Return the facts of the counts of fine cells."""
+def _histogram_plan(facts: MarginFacts, guarantee: Guarantee) -> CountPlan:
+    """Return the plan of the counts of fine cells; its first round is the number of rows.
+
+    There is none where the number is public, or would change nothing.
+    """
     n_counts = sum(facts.sizes[number.variable] for number in facts.numbers)
-    return CountFacts(len(facts.numbers), n_counts, False, facts.adjacency)
+    counted = CountFacts(len(facts.numbers), n_counts, False, facts.adjacency)
+    if facts.adjacency.n_public or all(n.of_few_rows.edges == n.edges for n in facts.numbers):
+        return gaussian_plan(counted, guarantee)
+    of_number, of_cells = divide(guarantee, (NUMBER, 1 - NUMBER), (True, True))
+    first = gaussian_plan(CountFacts(1, 1, False, facts.adjacency), of_number)
+    counts = gaussian_plan(counted, of_cells)
+    return replace(counts, events=first.events + counts.events, first=first)
+
+
+def _has_few_rows(
+    plan: CountPlan, exact: Exact, facts: MarginFacts, n_rows: int, entropy: Entropy
+) -> bool:
+    """Whether the rows, a released or a public number of them, are few for the noise of counts."""
+    limit = MANY_ROWS * plan.noise_sd
+    if plan.first is None:
+        return facts.adjacency.n_public and n_rows < limit
+    total = split(exact, facts.largest, facts.sizes)[facts.largest[0]].sum()
+    return bool(noised_units(plan.first, np.array([total]), entropy)[0][0] < limit)
+
+
+def of_few_rows(exact: Exact, facts: MarginFacts) -> tuple[Exact, MarginFacts]:
+    """Return the counts of margins in the fine cells of few rows, and their facts."""
+    every = (number.sparse or tuple(range(len(number.edges))) for number in facts.numbers)
+    exact, sparse = merged(exact, facts, tuple(every))
+    return exact, replace(sparse, numbers=tuple(number.of_few_rows for number in facts.numbers))
 
 
 def _histograms(exact: Exact, facts: MarginFacts) -> Exact:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -33,25 +33,48 @@ class FineCells:
         How many coarse cells are wanted.
     ends : tuple of int
         Positions of the edges of coarse cells that were declared; empty where they are chosen.
+    sparse : tuple of int
+        Positions of the edges that are used for few rows; empty for all.
     """
 
     variable: int
     edges: tuple[float, ...]
     n_cells: int
     ends: tuple[int, ...] = ()
+    sparse: tuple[int, ...] = ()
+
+    @property
+    def of_few_rows(self) -> FineCells:
+        """The fine cells of a table of few rows."""
+        if not self.sparse:
+            return self
+        edges, ends = (tuple(self.edges[k] for k in self.sparse), map(self.sparse.index, self.ends))
+        return replace(self, edges=edges, ends=tuple(ends), sparse=())
 
     def chosen(self, counts: Floats, sd: float) -> tuple[int, ...]:
         """Return the positions of the edges of coarse cells, from noisy counts of fine cells."""
         if self.ends:
             return self.ends
-        return coarse_ends(counts, sd, np.array(self.edges), self.n_cells)
+        return coarse_ends(counts, sd, np.array(self.edges), self.n_cells, self.sparse)
 
 
-def occupied(counts: Floats, sd: float) -> tuple[int, int]:
-    """Return the first fine cell, and the one after the last, beyond which noise hides all rows."""
+def occupied(counts: Floats, sd: float, groups: tuple[int, ...] = ()) -> tuple[int, int]:
+    """Return the first fine cell, and the one after the last, beyond which noise hides all rows.
+
+    With the positions of the ends of groups of cells these are the cells that are counted.
+    """
+    if groups:
+        low, high = occupied(*summed(counts, sd, groups))
+        return groups[low], groups[high]
     below = _first(counts, sd)
     above = _first(counts[::-1], sd)
     return (below, len(counts) - above) if below + above < len(counts) else (0, len(counts))
+
+
+def summed(counts: Floats, sd: float, groups: tuple[int, ...]) -> tuple[Floats, float]:
+    """Return the sums of counts by group of cells, and the noise sd of one of mean size."""
+    sums = np.add.reduceat(counts, groups[:-1])
+    return sums, sd * math.sqrt(len(counts) / len(sums))
 
 
 def _first(counts: Floats, sd: float) -> int:
@@ -74,14 +97,16 @@ def _first(counts: Floats, sd: float) -> int:
     return first
 
 
-def coarse_ends(counts: Floats, sd: float, edges: Floats, n_cells: int) -> tuple[int, ...]:
+def coarse_ends(
+    counts: Floats, sd: float, edges: Floats, n_cells: int, groups: tuple[int, ...] = ()
+) -> tuple[int, ...]:
     """Merge fine cells from below until each has its part of the rows, clear of the noise.
 
     The part is half by rows, half by the cube root of their density: the sizes at which values
     that are the means of their cells miss the least of the variance. What is wanted of the cells
     that follow is set anew after each.
     """
-    low, high = occupied(counts, sd)
+    low, high = occupied(counts, sd, groups)
     inside = (np.arange(len(counts)) >= low) & (np.arange(len(counts)) < high)
     rows = np.where(inside & (counts > sd), counts, 0.0)
     widths = np.diff(edges)
@@ -135,6 +160,8 @@ class Histogram:
         the nearest of these.
     step : float
         Between values; 0 of real numbers.
+    groups : tuple of int
+        Positions of the ends of the groups of fine cells that tails are read from; empty for all.
     """
 
     edges: Floats
@@ -143,6 +170,7 @@ class Histogram:
     ends: tuple[int, ...]
     rows: Floats | None = None
     step: float = 0.0
+    groups: tuple[int, ...] = ()
 
     @cached_property
     def points(self) -> tuple[Floats, Floats]:
@@ -173,7 +201,7 @@ class Histogram:
     @cached_property
     def range(self) -> tuple[int, int]:
         """The fine cells beyond which noise hides all rows."""
-        return occupied(self.counts, self.sd)
+        return occupied(self.counts, self.sd, self.groups)
 
     @cached_property
     def is_occupied(self) -> NDArray[np.bool_]:

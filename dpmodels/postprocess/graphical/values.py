@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpmodels.postprocess.graphical.histograms import CLEAR_SDS, SMALLEST_SD, Histogram
+from dpmodels.postprocess.graphical.histograms import CLEAR_SDS, SMALLEST_SD, Histogram, summed
 from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.postprocess.tails import Beyond, excess_beyond
 from dpmodels.typing import Floats, Integers
@@ -227,13 +227,16 @@ class _End(NamedTuple):
 
 def _ends(histogram: Histogram) -> list[_End]:
     """Return the ends of the range inside the bounds."""
-    edges, counts = histogram.edges, histogram.counts
-    noise, (low, high) = CellNoise("gaussian", max(histogram.sd, SMALLEST_SD)), histogram.range
+    low, high = histogram.range
+    at_low, at_high = float(histogram.edges[low]), float(histogram.edges[high])
+    groups = histogram.groups or tuple(range(len(histogram.edges)))
+    counts, sd = summed(histogram.counts, histogram.sd, groups)
+    edges, noise = histogram.edges[list(groups)], CellNoise("gaussian", max(sd, SMALLEST_SD))
     ends = []
     if low > 0:
-        beyond = excess_beyond(-edges[::-1], counts[::-1], noise, -float(edges[low]))
-        ends.append(_End(float(edges[low]), low, -1, beyond))
-    if high < len(counts):
-        beyond = excess_beyond(edges, counts, noise, float(edges[high]))
-        ends.append(_End(float(edges[high]), high - 1, 1, beyond))
+        beyond = excess_beyond(-edges[::-1], counts[::-1], noise, -at_low)
+        ends.append(_End(at_low, low, -1, beyond))
+    if high < len(histogram.counts):
+        beyond = excess_beyond(edges, counts, noise, at_high)
+        ends.append(_End(at_high, high - 1, 1, beyond))
     return ends
