@@ -23,8 +23,9 @@ level. Everything runs inside `dp.simulation`.
 - quantiles: how often intervals of quartiles contain those of these rows and of the population,
   100 releases for each shape and budget.
 - mbi: the fit of the independent engine mbi to the same measurements, where it is installed.
-- peers: MST and AIM of dpmm on the same rows of Adult and of a simulated mixture, with at most 300
-  seconds each, where the environment variable DPMODELS_DPMM names a Python that has dpmm.
+- peers: MST and AIM on the same rows of Adult and of a simulated mixture, with at most 600 seconds
+  of CPU each: by their papers on mbi, and those of opendp and dpmm where the environment variables
+  DPMODELS_OPENDP and DPMODELS_DPMM name Pythons that have them (`benchmarks/synth_peers.py`).
 """
 
 import argparse
@@ -35,7 +36,7 @@ import sys
 import tempfile
 import time
 from functools import partial
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from unittest.mock import patch
 
@@ -58,22 +59,8 @@ from dpmodels.statistics import Statistic
 
 DATA = Path(os.environ.get("DPMODELS_DATA", "../shared/data"))
 MOST_MARGINS = 400
-PEER_SECONDS = 300
-
-PEER = """
-import sys, time
-import pandas as pd
-from dpmm.models.base.mechanisms.cdp2adp import cdp_eps
-from dpmm.pipelines import AIMPipeline, MSTPipeline
-path, kind, rho, target = sys.argv[1], sys.argv[2], float(sys.argv[3]), sys.argv[4]
-rows = pd.read_csv(path)
-make = {"mst": MSTPipeline, "aim": AIMPipeline}[kind]
-start = time.process_time()
-pipeline = make(epsilon=cdp_eps(rho, 1e-9), delta=1e-9, disable_processing=True, n_jobs=1)
-pipeline.fit(rows, domain={name: int(rows[name].max()) + 1 for name in rows})
-pipeline.generate(n_records=len(rows)).to_csv(target, index=False)
-print(time.process_time() - start)
-"""
+ENGINES = ("mbi", "opendp", "dpmm")
+PEERS = Path(__file__).parent / "synth_peers.py"
 
 
 def adult():
@@ -421,18 +408,19 @@ def _of_mbi(mbi, both, tree):
 
 
 def run_peers(runs):
-    """Print errors and CPU seconds of both programs, and the ratios of their three-way errors."""
-    python = os.environ.get("DPMODELS_DPMM")
-    if python is None:
-        print("peers: DPMODELS_DPMM is not set")
-        return
+    """Print errors and CPU seconds of all programs, and the ratios of their three-way errors."""
+    pythons = {engine: os.environ.get(f"DPMODELS_{engine.upper()}") for engine in ENGINES}
+    pythons["mbi"] = pythons["mbi"] or sys.executable
     rng = np.random.default_rng(0)
     tables = {"Adult": adult(), "mixture": mixture(20_000, rng.integers(2, 16, 10), 6, rng)}
     cases = [(name, *table, rho) for name, table in tables.items() for rho in (0.02, 0.002)]
     ours = [_ours(*case) for case in cases]
-    for kind in ("mst", "aim"):
-        for (name, *table), error in zip(cases, ours, strict=True):
-            _peer(python, kind, name, table, error)
+    for engine, kind in product(ENGINES, ("mst", "aim")):
+        if pythons[engine] is None:
+            print(f"{engine}: DPMODELS_{engine.upper()} is not set")
+            continue
+        for case, error in zip(cases, ours, strict=True):
+            _peer([pythons[engine], str(PEERS), engine, kind], case, error)
 
 
 def _ours(name, codes, sizes, rho):
@@ -445,29 +433,23 @@ def _ours(name, codes, sizes, rho):
     return found[2]
 
 
-def _peer(python, kind, name, table, ours):
-    codes, sizes, rho = table
-    name = f"{name}, rho {rho:g}"
+def _peer(call, case, ours):
+    name, codes, sizes, rho = case
+    label = f"{name}, rho {rho:g}: {call[3]} of {call[2]}"
+    names = [f"v{i}" for i in range(len(sizes))]
     with tempfile.TemporaryDirectory() as folder:
         path, target = Path(folder) / "rows.csv", Path(folder) / "synthetic.csv"
-        names = [f"v{i}" for i in range(len(sizes))]
         pd.DataFrame(codes, columns=names).to_csv(path, index=False)
-        call = [python, "-c", PEER, str(path), kind, str(rho), str(target)]
-        try:
-            answer = subprocess.run(
-                call, capture_output=True, text=True, check=False, timeout=PEER_SECONDS
-            )
-        except subprocess.TimeoutExpired:
-            print(f"{name}: {kind} of dpmm gave no answer in {PEER_SECONDS} s", flush=True)
-            return
+        call = [*call, str(path), str(rho), str(target)]
+        answer = subprocess.run(call, capture_output=True, text=True, check=False)
         if answer.returncode:
-            print(f"{name}: {kind} of dpmm: {answer.stderr.strip().splitlines()[-1]}", flush=True)
+            last = ["", *answer.stderr.strip().splitlines()][-1]
+            print(f"{label}: no answer, exit {answer.returncode}: {last[:200]}", flush=True)
             return
         other = pd.read_csv(target)[names].fillna(0).to_numpy(np.int64)
     found = errors(codes, np.clip(other, 0, np.array(sizes) - 1), sizes)
     seconds = float(answer.stdout.split()[-1])
-    ratio = f"{seconds:7.1f} s CPU, ours over theirs {ours / found[2]:.2f}"
-    line(f"{name}: {kind}", found, ratio)
+    line(label, found, f"{seconds:7.1f} s CPU, ours over theirs {ours / found[2]:.2f}")
 
 
 PARTS = {
