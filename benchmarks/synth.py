@@ -1,7 +1,7 @@
 """Synthetic tables from released margins: errors beside independent columns and peers, and time.
 
     python benchmarks/synth.py [adult] [simulated] [sizes] [penalty] [constants] [wins] [products]
-                               [quantiles] [mbi] [peers] [--runs 3]
+                               [triples] [public] [quantiles] [mbi] [peers] [--runs 3]
 
 Errors are mean total variation distances of margins of 1, 2 and 3 columns between synthetic and
 real rows, with add-remove neighbours and as many synthetic rows as real ones; missing values are a
@@ -15,11 +15,15 @@ level. Everything runs inside `dp.simulation`.
 - penalty: the error of three-way margins by the penalty over that of the best, on simulated tables;
   the rule of `dpmodels.postprocess.graphical.fit.strength` is tuned by it.
 - constants: the same, for the limits of cliques and the edges that noise may give.
-- wins: 1,000 rows of 40 independent columns, and three tables with dependence, beside independent
-  columns of the same release and of one that buys nothing else; whether the table says that noise
-  wins.
+- wins: three shared tables, 1,000 rows of 40 independent columns, and three simulated tables with
+  dependence, beside independent columns of the same release and of one that buys nothing else;
+  whether the table says that noise wins.
 - products: a fifth of the budget for a graph, and all tables of three columns inside its cliques,
   declared, for the rest; beside one call.
+- triples: all tables of three columns inside cliques in the second round, which would read the rows
+  again, beside the pairs alone.
+- public: rows drawn near 5,000 public ones, of the same population and of others, beside those
+  drawn without them.
 - quantiles: how often intervals of quartiles contain those of these rows and of the population,
   100 releases for each shape and budget.
 - mbi: the fit of the independent engine mbi to the same measurements, where it is installed.
@@ -53,6 +57,7 @@ from dpmodels.postprocess.graphical.fit import fit_model, strength
 from dpmodels.postprocess.graphical.measurements import combined, rounds_of
 from dpmodels.postprocess.graphical.model import GraphicalModel
 from dpmodels.postprocess.graphical.sampling import sample
+from dpmodels.postprocess.graphical.shrinkage import shrunk
 from dpmodels.postprocess.graphical.structure import choose_structure, structure_of
 from dpmodels.privacy import ZCDP, adjacency
 from dpmodels.statistics import Statistic
@@ -123,6 +128,33 @@ def survey(n_rows, levels, noise, rng):
 
 def independent(n_rows, levels, rng):
     return with_sizes(np.column_stack([rng.integers(0, n_levels, n_rows) for n_levels in levels]))
+
+
+def shared_tables():
+    """Return shared tables, numbers in at most 8 cells with about as many rows each."""
+    census = (
+        "age class_of_worker education marital_stat race hispanic_origin sex citizenship income "
+        "family_members_under_18 full_or_part_time_employment_stat tax_filer_stat "
+        "weeks_worked_in_year"
+    )
+    persons = "sex age educ income latino black asian married"
+    names = {
+        "census_income_kdd": census.split(),
+        "pums_california_10000": persons.split(),
+        "wine_quality": None,
+    }
+    tables = {}
+    for name, columns in names.items():
+        rows = pd.read_parquet(DATA / f"{name}.parquet", columns=columns).iloc[:20_000]
+        codes = np.column_stack([_coded(rows[column]) for column in rows])
+        tables[f"{name}, {len(codes):,} x {codes.shape[1]}"] = with_sizes(codes)
+    return tables
+
+
+def _coded(column):
+    if pd.api.types.is_numeric_dtype(column) and column.nunique() > 12:
+        column = pd.qcut(column, 8, duplicates="drop")
+    return pd.factorize(column, sort=True, use_na_sentinel=False)[0]
 
 
 def simulated_tables():
@@ -268,6 +300,7 @@ def _three_way(codes, sizes, rho, seed):
 def run_wins(runs):
     rng = np.random.default_rng(11)
     tables = {
+        **shared_tables(),
         "independent, 1,000 x 40": independent(1_000, [4] * 40, rng),
         "strong clusters, 5,000 x 20": mixture(5_000, [5] * 20, 4, rng),
         "chain, 9,822 x 40": chain(9_822, [6] * 40, 0.8, rng),
@@ -312,6 +345,73 @@ def run_products(runs):
 def _parts(clique):
     """Return the triples of a clique, or all of it."""
     return combinations(clique, 3) if len(clique) > 3 else (clique,)
+
+
+def run_triples(runs):
+    tables = {"Adult": adult(), **simulated_tables()}
+    for name, (codes, sizes) in tables.items():
+        for rho in (0.2, 0.02, 0.002):
+            found = []
+            for seed in range(runs):
+                with dp.simulation(seed=seed):
+                    pairs = list(combinations(range(len(sizes)), 2))
+                    first, _ = released(codes, sizes, rho / 2, pairs)
+                    tree = choose_structure(first)
+                    parts = {part for clique in tree.cliques for part in _parts(clique)}
+                    by_kind = []
+                    for terms in (parts, tree.edges or {(0,)}):
+                        second, _ = released(codes, sizes, rho / 2, sorted(terms))
+                        rows = sample(
+                            fit_model(combined(first, second), tree), len(codes), source()
+                        )
+                        by_kind.append(errors(codes, rows, sizes)[2])
+                found.append(by_kind)
+            triples, pairs = np.mean(found, axis=0)
+            line(f"{name}, rho {rho:g}: triples, pairs", (triples, pairs), f"{triples / pairs:.3f}")
+
+
+def public_cases():
+    """Yield names, rows, sizes and public rows: of the same population and of others."""
+    codes, sizes = adult()
+    rng = np.random.default_rng(5)
+    order = rng.permutation(len(codes))
+    rows, rest = codes[order[:40_000]], codes[order[40_000:]]
+    women = rest[rest[:, -4] == rest[:, -4].min()]
+    shuffled = np.column_stack([rng.permutation(column) for column in rest.T])
+    yield from (("Adult", rows, sizes, rest[:5_000]), ("  one sex", rows, sizes, women[:5_000]))
+    yield ("  independent columns", rows, sizes, shuffled[:5_000])
+    makers = {
+        "mixture": lambda seed: mixture(25_000, [6] * 12, 6, np.random.default_rng(seed)),
+        "chain": lambda seed: chain(25_000, [6] * 14, 0.9, np.random.default_rng(seed)),
+        "survey": lambda seed: survey(
+            25_000, [2, 3, 5, 2, 7, 4, 2, 3, 6, 2], 0.5, np.random.default_rng(seed)
+        ),
+    }
+    for name, make in makers.items():
+        codes, sizes = make(1)
+        yield name, codes[:20_000], sizes, codes[20_000:]
+        yield "  another one", codes[:20_000], sizes, make(2)[0][:5_000]
+        yield (
+            "  uniform rows",
+            codes[:20_000],
+            sizes,
+            rng.integers(0, np.array(sizes) - 1, (5_000, len(sizes))),
+        )
+
+
+def run_public(runs):
+    for name, codes, sizes, public in public_cases():
+        for rho in (0.2, 0.02, 0.002):
+            found = []
+            for seed in range(runs):
+                with dp.simulation(seed=seed):
+                    both, tree = released(codes, sizes, rho)
+                    near = shrunk(both, public.T)
+                    models = [fit_model(both, tree), fit_model(near, choose_structure(near))]
+                    rows = [sample(model, len(codes), source()) for model in models]
+                found.append([errors(codes, other, sizes)[2] for other in rows])
+            plain, near = np.mean(found, axis=0)
+            line(f"{name}, rho {rho:g}: without, with", (plain, near), f"{near / plain:.3f}")
 
 
 SHAPES = {
@@ -460,6 +560,8 @@ PARTS = {
     "constants": run_constants,
     "wins": run_wins,
     "products": run_products,
+    "triples": run_triples,
+    "public": run_public,
     "quantiles": run_quantiles,
     "mbi": run_mbi,
     "peers": run_peers,

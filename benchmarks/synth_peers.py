@@ -29,7 +29,7 @@ from dpmodels.postprocess.graphical.structure import structure_of
 
 CPU_SECONDS = 600
 MODEL_MB = 80
-STEPS, TOLERANCE = 1_000, 1e-5
+STEPS, TOLERANCE = 5_000, 1e-6
 
 
 class Table:
@@ -63,12 +63,11 @@ class Table:
     def misses(self, fit, margin):
         return float(np.abs(self.counts(margin) - fit.counts(margin)).sum())
 
-    def fitted(self, measurements, start=None):
+    def fitted(self, measurements, total, start=None):
         from mbi.estimation import MirrorDescent
 
-        fit = MirrorDescent().estimate(
-            self.rows.domain, measurements, iters=STEPS, tol=TOLERANCE, warm_start=start
-        )
+        options = {"iters": STEPS, "tol": TOLERANCE, "warm_start": start}
+        fit = MirrorDescent().estimate(self.rows.domain, measurements, total, **options)
         return Fit(fit, self.rows.domain)
 
 
@@ -91,15 +90,23 @@ class Fit:
         return self.model.table(self._positions(margin)).ravel()
 
 
+def total_of(measurements):
+    """Return the number of rows that tables with equal noise add up to, at least 1."""
+    counts = [np.asarray(measured.noisy_measurement) for measured in measurements]
+    weights = [1 / table.size for table in counts]
+    return max(float(np.average([table.sum() for table in counts], weights=weights)), 1.0)
+
+
 def mst(rows, rho):
     table, sd = Table(rows), math.sqrt(3 / (2 * rho))
     names = list(rows)
     sd_each = sd * math.sqrt(len(names))
     singles = [table.measured((name,), sd_each) for name in names]
     groups = {m.clique[0]: _grouped(np.asarray(m.noisy_measurement), 3 * sd_each) for m in singles}
+    total = total_of(singles)
     table.rows, table.exact = table.rows.compress(groups), {}
     singles = [_merged(m, groups[m.clique[0]]) for m in singles]
-    model = table.fitted(singles)
+    model = table.fitted(singles, total)
     pairs = {pair: table.misses(model, pair) for pair in itertools.combinations(names, 2)}
     eps = math.sqrt(8 * rho / 3 / (len(names) - 1))
     of = {name: {name} for name in names}
@@ -112,7 +119,8 @@ def mst(rows, rho):
         joined = of[first] | of[second]
         of |= dict.fromkeys(joined, joined)
     sd_each = sd * math.sqrt(len(tree))
-    model = table.fitted(singles + [table.measured(pair, sd_each) for pair in tree])
+    measurements = [*singles, *(table.measured(pair, sd_each) for pair in tree)]
+    model = table.fitted(measurements, total)
     return model.engine.synthetic_data(len(rows)).decompress(groups)
 
 
@@ -143,7 +151,8 @@ def aim(rows, rho):
     sd, eps = math.sqrt(rounds / (1.8 * rho)), math.sqrt(0.8 * rho / rounds)
     measurements = [table.measured((name,), sd) for name in names]
     spent = len(names) / (2 * sd**2)
-    model = table.fitted(measurements)
+    total = total_of(measurements)
+    model = table.fitted(measurements, total)
     while spent < rho * (1 - 1e-9):
         if rho - spent < 2 * (1 / (2 * sd**2) + eps**2 / 8):
             sd, eps = math.sqrt(1 / (1.8 * (rho - spent))), math.sqrt(0.8 * (rho - spent))
@@ -154,7 +163,7 @@ def aim(rows, rho):
         margin = table.chosen(scores, eps, max(weight[m] for m in possible))
         before = model.counts(margin)
         measurements.append(table.measured(margin, sd))
-        model = table.fitted(measurements, model.engine)
+        model = table.fitted(measurements, total, model.engine)
         change = float(np.abs(model.counts(margin) - before).sum())
         if change <= bias * domain.size(margin):
             sd, eps = sd / 2, 2 * eps
