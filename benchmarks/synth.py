@@ -176,15 +176,20 @@ def counts(codes, sizes, term):
 
 def released(codes, sizes, rho, terms=()):
     """Release margins; those of declared terms get all of the budget."""
+    release = margins(codes, sizes, rho, terms)
+    tree = structure_of(release.margins[-1], sizes, most_cells=10**6)
+    first, *later = rounds_of(release, sizes)
+    return combined(first, *later) if later else first, tree
+
+
+def margins(codes, sizes, rho, terms=()):
+    """Release all pairs and a graph, or declared terms."""
     pairs = tuple(combinations(range(len(sizes)), 2))
     facts = MarginFacts(sizes, tuple(terms) or pairs, adjacency("add-remove"))
     exact = np.concatenate([counts(codes, sizes, term) for term in facts.largest])
     mechanism = Graph(rounds=1 if terms else 2)
     statistic = Statistic("margins", exact.astype(object), len(codes))
-    release = mechanism.release(statistic, mechanism.plan(facts, ZCDP(rho)), source())
-    tree = structure_of(release.margins[-1], sizes, most_cells=10**6)
-    first, *later = rounds_of(release, sizes)
-    return combined(first, *later) if later else first, tree
+    return mechanism.release(statistic, mechanism.plan(facts, ZCDP(rho)), source())
 
 
 def errors(codes, other, sizes):
@@ -348,26 +353,30 @@ def _parts(clique):
 
 
 def run_triples(runs):
-    tables = {"Adult": adult(), **simulated_tables()}
-    for name, (codes, sizes) in tables.items():
+    """Print three-way errors by what the second round has, and their ratio."""
+    for name, (codes, sizes) in {"Adult": adult(), **simulated_tables()}.items():
         for rho in (0.2, 0.02, 0.002):
             found = []
             for seed in range(runs):
                 with dp.simulation(seed=seed):
-                    pairs = list(combinations(range(len(sizes)), 2))
-                    first, _ = released(codes, sizes, rho / 2, pairs)
-                    tree = choose_structure(first)
-                    parts = {part for clique in tree.cliques for part in _parts(clique)}
-                    by_kind = []
-                    for terms in (parts, tree.edges or {(0,)}):
-                        second, _ = released(codes, sizes, rho / 2, sorted(terms))
-                        rows = sample(
-                            fit_model(combined(first, second), tree), len(codes), source()
-                        )
-                        by_kind.append(errors(codes, rows, sizes)[2])
-                found.append(by_kind)
+                    found.append(_with_triples(codes, sizes, rho))
             triples, pairs = np.mean(found, axis=0)
             line(f"{name}, rho {rho:g}: triples, pairs", (triples, pairs), f"{triples / pairs:.3f}")
+
+
+def _with_triples(codes, sizes, rho):
+    """Return three-way errors with all triples inside cliques in the second round, and without."""
+    pairs = tuple(combinations(range(len(sizes)), 2))
+    (first,) = rounds_of(margins(codes, sizes, rho / 2, pairs), sizes)
+    tree = choose_structure(first)
+    alone = ((i,) for i in range(len(sizes)))
+    triples = {part for clique in tree.cliques for part in _parts(clique)}
+    found = []
+    for terms in (triples, {*alone, *tree.edges}):
+        (second,) = rounds_of(margins(codes, sizes, rho / 2, sorted(terms)), sizes)
+        rows = sample(fit_model(combined(first, second), tree), len(codes), source())
+        found.append(errors(codes, rows, sizes)[2])
+    return found
 
 
 def public_cases():

@@ -150,7 +150,7 @@ class SynthResult(Result):
         Raises
         ------
         ArgumentError
-            If `n` is not a positive whole number, or `public` has no rows.
+            If `n` is not a positive whole number, or `public` has no rows or synthetic ones.
 
         Notes
         -----

@@ -11,7 +11,7 @@ import numpy as np
 from dpmodels.codebook import Codebook
 from dpmodels.digest import release_digest
 from dpmodels.entry_point import deferred
-from dpmodels.errors import ArgumentError, FrameError
+from dpmodels.errors import ArgumentError, FrameError, SyntheticWarning
 from dpmodels.formula.cut_columns import CutColumn
 from dpmodels.formula.expression import as_category, compile_factor
 from dpmodels.formula.functions import beside, by_whole_numbers
@@ -110,6 +110,11 @@ class SyntheticSource:
 
     def model_near(self, public: object) -> GraphicalModel:
         """Return the model of the released tables, shrunk towards those of public rows."""
+        if SyntheticWarning.KEY in getattr(public, "attrs", {}):
+            raise ArgumentError(
+                "public= has rows of a synthetic table, which may have the noise of this release: "
+                "expected public rows that do not depend on it"
+            )
         book = self.call.codebook
         read = deferred["public rows"]()(book, public)
         columns = {name: np.clip(values, *bounds(book, name)) for name, values in read.items()}

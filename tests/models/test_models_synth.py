@@ -118,6 +118,8 @@ def test_public_rows_are_read_by_the_codebook(syn):
     assert syn.rows(200, public=public.to_dict("list")).equals(syn.rows(200, public=public))
     with pytest.raises(ArgumentError, match="public= has no rows"):
         syn.rows(200, public=public.iloc[:0])
+    with pytest.raises(ArgumentError, match="rows of a synthetic table"):
+        syn.rows(200, public=syn.rows(50))
     with pytest.raises(FrameError, match="drug"):
         syn.rows(200, public=public.drop(columns="drug"))
 
