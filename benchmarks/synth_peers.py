@@ -24,9 +24,6 @@ import time
 import numpy as np
 import pandas as pd
 
-from dpmodels.postprocess.graphical.model import GraphicalModel
-from dpmodels.postprocess.graphical.structure import structure_of
-
 CPU_SECONDS = 600
 MODEL_MB = 80
 STEPS, TOLERANCE = 5_000, 1e-6
@@ -75,6 +72,9 @@ class Fit:
     """A model of mbi, whose margins numpy computes: jax compiles each shape of a margin."""
 
     def __init__(self, engine, domain):
+        from dpmodels.postprocess.graphical.model import GraphicalModel
+        from dpmodels.postprocess.graphical.structure import structure_of
+
         self.engine, self.names = engine, list(domain.attributes)
         self.cliques = [self._positions(clique) for clique in engine.cliques]
         tree = structure_of(self.cliques, domain.shape, most_cells=10**8)
@@ -202,6 +202,7 @@ def by_dpmm(kind, rows, rho):
 
 
 def by_opendp(kind, rows, rho):
+    """Try some budgets: at most of them the sum of its parts is above the total by rounding."""
     import opendp.prelude as odp
     import polars as pl
 
@@ -209,17 +210,20 @@ def by_opendp(kind, rows, rho):
     algorithm = {"mst": odp.mbi.MST, "aim": odp.mbi.AIM}[kind]()
     keys = {name: list(range(int(rows[name].max()) + 1)) for name in rows}
     frame = pl.LazyFrame({name: rows[name].to_numpy() for name in rows})
-    table = (
-        odp.Context.compositor(
-            data=frame,
-            privacy_unit=odp.unit_of(contributions=1),
-            privacy_loss=odp.loss_of(rho=rho),
+    for budget in rho * (1 - 1e-3 * np.arange(6)):
+        loss = {"rho": float(budget)}
+        unit = odp.unit_of(contributions=1)
+        context = odp.Context.compositor(
+            data=frame, privacy_unit=unit, privacy_loss=odp.loss_of(**loss)
         )
-        .query(rho=rho)
-        .contingency_table(keys=keys, algorithm=algorithm)
-        .release()
-    )
-    return table.synthesize(len(rows)).to_pandas()[list(rows)]
+        query = context.query(**loss).contingency_table(keys=keys, algorithm=algorithm)
+        try:
+            return query.release().synthesize(len(rows)).to_pandas()[list(rows)]
+        except odp.OpenDPException as error:
+            refused = error
+            if "insufficient budget" not in str(error):
+                break
+    raise refused
 
 
 def main():
