@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 CPU_SECONDS = 600
-MODEL_MB = 80
+MODEL_MB, MOST_CELLS = 80, 10**8
 STEPS, TOLERANCE = 5_000, 1e-6
 
 
@@ -72,16 +72,17 @@ class Fit:
     """A model of mbi, whose margins numpy computes: jax compiles each shape of a margin."""
 
     def __init__(self, engine, domain):
-        from dpmodels.postprocess.graphical.model import GraphicalModel
+        from dpmodels.postprocess.graphical import model
         from dpmodels.postprocess.graphical.structure import structure_of
 
+        model.MOST_CELLS = MOST_CELLS
         self.engine, self.names = engine, list(domain.attributes)
         self.cliques = [self._positions(clique) for clique in engine.cliques]
-        tree = structure_of(self.cliques, domain.shape, most_cells=10**8)
+        tree = structure_of(self.cliques, domain.shape, most_cells=MOST_CELLS)
         named = ([self.names[i] for i in clique] for clique in tree.cliques)
         tables = [np.asarray(engine.project(names).values, np.float64) for names in named]
         tables = tuple(np.maximum(table, 1e-9) for table in tables)
-        self.model = GraphicalModel(tree, float(engine.total), tables)
+        self.model = model.GraphicalModel(tree, float(engine.total), tables)
 
     def _positions(self, margin):
         return tuple(sorted(self.names.index(name) for name in margin))
