@@ -1,7 +1,7 @@
 """Synthetic tables from released margins: errors beside independent columns and peers, and time.
 
     python benchmarks/synth.py [adult] [simulated] [sizes] [penalty] [constants] [wins] [products]
-                               [quantiles] [mbi] [peers] [--runs 3]
+                               [triples] [public] [quantiles] [mbi] [peers] [--runs 3]
 
 Errors are mean total variation distances of margins of 1, 2 and 3 columns between synthetic and
 real rows, with add-remove neighbours and as many synthetic rows as real ones; missing values are a
@@ -15,16 +15,21 @@ level. Everything runs inside `dp.simulation`.
 - penalty: the error of three-way margins by the penalty over that of the best, on simulated tables;
   the rule of `dpmodels.postprocess.graphical.fit.strength` is tuned by it.
 - constants: the same, for the limits of cliques and the edges that noise may give.
-- wins: 1,000 rows of 40 independent columns, and three tables with dependence, beside independent
-  columns of the same release and of one that buys nothing else; whether the table says that noise
-  wins.
+- wins: three shared tables, 1,000 rows of 40 independent columns, and three simulated tables with
+  dependence, beside independent columns of the same release and of one that buys nothing else;
+  whether the table says that noise wins.
 - products: a fifth of the budget for a graph, and all tables of three columns inside its cliques,
   declared, for the rest; beside one call.
+- triples: all tables of three columns inside cliques in the second round, which would read the rows
+  again, beside the pairs alone.
+- public: rows drawn near 5,000 public ones, of the same population and of others, beside those
+  drawn without them.
 - quantiles: how often intervals of quartiles contain those of these rows and of the population,
   100 releases for each shape and budget.
 - mbi: the fit of the independent engine mbi to the same measurements, where it is installed.
-- peers: MST and AIM of dpmm on the same rows of Adult and of a simulated mixture, with at most 300
-  seconds each, where the environment variable DPMODELS_DPMM names a Python that has dpmm.
+- peers: MST and AIM on the same rows of Adult and of a simulated mixture, with at most 600 seconds
+  of CPU each: by their papers on mbi, and those of opendp and dpmm where the environment variables
+  DPMODELS_OPENDP and DPMODELS_DPMM name Pythons that have them (`benchmarks/synth_peers.py`).
 """
 
 import argparse
@@ -35,7 +40,7 @@ import sys
 import tempfile
 import time
 from functools import partial
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from unittest.mock import patch
 
@@ -52,28 +57,15 @@ from dpmodels.postprocess.graphical.fit import fit_model, strength
 from dpmodels.postprocess.graphical.measurements import combined, rounds_of
 from dpmodels.postprocess.graphical.model import GraphicalModel
 from dpmodels.postprocess.graphical.sampling import sample
+from dpmodels.postprocess.graphical.shrinkage import shrunk
 from dpmodels.postprocess.graphical.structure import choose_structure, structure_of
 from dpmodels.privacy import ZCDP, adjacency
 from dpmodels.statistics import Statistic
 
 DATA = Path(os.environ.get("DPMODELS_DATA", "../shared/data"))
 MOST_MARGINS = 400
-PEER_SECONDS = 300
-
-PEER = """
-import sys, time
-import pandas as pd
-from dpmm.models.base.mechanisms.cdp2adp import cdp_eps
-from dpmm.pipelines import AIMPipeline, MSTPipeline
-path, kind, rho, target = sys.argv[1], sys.argv[2], float(sys.argv[3]), sys.argv[4]
-rows = pd.read_csv(path)
-make = {"mst": MSTPipeline, "aim": AIMPipeline}[kind]
-start = time.process_time()
-pipeline = make(epsilon=cdp_eps(rho, 1e-9), delta=1e-9, disable_processing=True, n_jobs=1)
-pipeline.fit(rows, domain={name: int(rows[name].max()) + 1 for name in rows})
-pipeline.generate(n_records=len(rows)).to_csv(target, index=False)
-print(time.process_time() - start)
-"""
+ENGINES = ("mbi", "opendp", "dpmm")
+PEERS = Path(__file__).parent / "synth_peers.py"
 
 
 def adult():
@@ -138,6 +130,33 @@ def independent(n_rows, levels, rng):
     return with_sizes(np.column_stack([rng.integers(0, n_levels, n_rows) for n_levels in levels]))
 
 
+def shared_tables():
+    """Return shared tables, numbers in at most 8 cells with about as many rows each."""
+    census = (
+        "age class_of_worker education marital_stat race hispanic_origin sex citizenship income "
+        "family_members_under_18 full_or_part_time_employment_stat tax_filer_stat "
+        "weeks_worked_in_year"
+    )
+    persons = "sex age educ income latino black asian married"
+    names = {
+        "census_income_kdd": census.split(),
+        "pums_california_10000": persons.split(),
+        "wine_quality": None,
+    }
+    tables = {}
+    for name, columns in names.items():
+        rows = pd.read_parquet(DATA / f"{name}.parquet", columns=columns).iloc[:20_000]
+        codes = np.column_stack([_coded(rows[column]) for column in rows])
+        tables[f"{name}, {len(codes):,} x {codes.shape[1]}"] = with_sizes(codes)
+    return tables
+
+
+def _coded(column):
+    if pd.api.types.is_numeric_dtype(column) and column.nunique() > 12:
+        column = pd.qcut(column, 8, duplicates="drop")
+    return pd.factorize(column, sort=True, use_na_sentinel=False)[0]
+
+
 def simulated_tables():
     rng = np.random.default_rng(0)
     return {
@@ -157,15 +176,20 @@ def counts(codes, sizes, term):
 
 def released(codes, sizes, rho, terms=()):
     """Release margins; those of declared terms get all of the budget."""
+    release = margins(codes, sizes, rho, terms)
+    tree = structure_of(release.margins[-1], sizes, most_cells=10**6)
+    first, *later = rounds_of(release, sizes)
+    return combined(first, *later) if later else first, tree
+
+
+def margins(codes, sizes, rho, terms=()):
+    """Release all pairs and a graph, or declared terms."""
     pairs = tuple(combinations(range(len(sizes)), 2))
     facts = MarginFacts(sizes, tuple(terms) or pairs, adjacency("add-remove"))
     exact = np.concatenate([counts(codes, sizes, term) for term in facts.largest])
     mechanism = Graph(rounds=1 if terms else 2)
     statistic = Statistic("margins", exact.astype(object), len(codes))
-    release = mechanism.release(statistic, mechanism.plan(facts, ZCDP(rho)), source())
-    tree = structure_of(release.margins[-1], sizes, most_cells=10**6)
-    first, *later = rounds_of(release, sizes)
-    return combined(first, *later) if later else first, tree
+    return mechanism.release(statistic, mechanism.plan(facts, ZCDP(rho)), source())
 
 
 def errors(codes, other, sizes):
@@ -281,6 +305,7 @@ def _three_way(codes, sizes, rho, seed):
 def run_wins(runs):
     rng = np.random.default_rng(11)
     tables = {
+        **shared_tables(),
         "independent, 1,000 x 40": independent(1_000, [4] * 40, rng),
         "strong clusters, 5,000 x 20": mixture(5_000, [5] * 20, 4, rng),
         "chain, 9,822 x 40": chain(9_822, [6] * 40, 0.8, rng),
@@ -325,6 +350,77 @@ def run_products(runs):
 def _parts(clique):
     """Return the triples of a clique, or all of it."""
     return combinations(clique, 3) if len(clique) > 3 else (clique,)
+
+
+def run_triples(runs):
+    """Print three-way errors by what the second round has, and their ratio."""
+    for name, (codes, sizes) in {"Adult": adult(), **simulated_tables()}.items():
+        for rho in (0.2, 0.02, 0.002):
+            found = []
+            for seed in range(runs):
+                with dp.simulation(seed=seed):
+                    found.append(_with_triples(codes, sizes, rho))
+            triples, pairs = np.mean(found, axis=0)
+            line(f"{name}, rho {rho:g}: triples, pairs", (triples, pairs), f"{triples / pairs:.3f}")
+
+
+def _with_triples(codes, sizes, rho):
+    """Return three-way errors with all triples inside cliques in the second round, and without."""
+    pairs = tuple(combinations(range(len(sizes)), 2))
+    (first,) = rounds_of(margins(codes, sizes, rho / 2, pairs), sizes)
+    tree = choose_structure(first)
+    alone = ((i,) for i in range(len(sizes)))
+    triples = {part for clique in tree.cliques for part in _parts(clique)}
+    found = []
+    for terms in (triples, {*alone, *tree.edges}):
+        (second,) = rounds_of(margins(codes, sizes, rho / 2, sorted(terms)), sizes)
+        rows = sample(fit_model(combined(first, second), tree), len(codes), source())
+        found.append(errors(codes, rows, sizes)[2])
+    return found
+
+
+def public_cases():
+    """Yield names, rows, sizes and public rows: of the same population and of others."""
+    codes, sizes = adult()
+    rng = np.random.default_rng(5)
+    order = rng.permutation(len(codes))
+    rows, rest = codes[order[:40_000]], codes[order[40_000:]]
+    women = rest[rest[:, -4] == rest[:, -4].min()]
+    shuffled = np.column_stack([rng.permutation(column) for column in rest.T])
+    yield from (("Adult", rows, sizes, rest[:5_000]), ("  one sex", rows, sizes, women[:5_000]))
+    yield ("  independent columns", rows, sizes, shuffled[:5_000])
+    makers = {
+        "mixture": lambda seed: mixture(25_000, [6] * 12, 6, np.random.default_rng(seed)),
+        "chain": lambda seed: chain(25_000, [6] * 14, 0.9, np.random.default_rng(seed)),
+        "survey": lambda seed: survey(
+            25_000, [2, 3, 5, 2, 7, 4, 2, 3, 6, 2], 0.5, np.random.default_rng(seed)
+        ),
+    }
+    for name, make in makers.items():
+        codes, sizes = make(1)
+        yield name, codes[:20_000], sizes, codes[20_000:]
+        yield "  another one", codes[:20_000], sizes, make(2)[0][:5_000]
+        yield (
+            "  uniform rows",
+            codes[:20_000],
+            sizes,
+            rng.integers(0, np.array(sizes) - 1, (5_000, len(sizes))),
+        )
+
+
+def run_public(runs):
+    for name, codes, sizes, public in public_cases():
+        for rho in (0.2, 0.02, 0.002):
+            found = []
+            for seed in range(runs):
+                with dp.simulation(seed=seed):
+                    both, tree = released(codes, sizes, rho)
+                    near = shrunk(both, public.T)
+                    models = [fit_model(both, tree), fit_model(near, choose_structure(near))]
+                    rows = [sample(model, len(codes), source()) for model in models]
+                found.append([errors(codes, other, sizes)[2] for other in rows])
+            plain, near = np.mean(found, axis=0)
+            line(f"{name}, rho {rho:g}: without, with", (plain, near), f"{near / plain:.3f}")
 
 
 SHAPES = {
@@ -421,18 +517,19 @@ def _of_mbi(mbi, both, tree):
 
 
 def run_peers(runs):
-    """Print errors and CPU seconds of both programs, and the ratios of their three-way errors."""
-    python = os.environ.get("DPMODELS_DPMM")
-    if python is None:
-        print("peers: DPMODELS_DPMM is not set")
-        return
+    """Print errors and CPU seconds of all programs, and the ratios of their three-way errors."""
+    pythons = {engine: os.environ.get(f"DPMODELS_{engine.upper()}") for engine in ENGINES}
+    pythons["mbi"] = pythons["mbi"] or sys.executable
     rng = np.random.default_rng(0)
     tables = {"Adult": adult(), "mixture": mixture(20_000, rng.integers(2, 16, 10), 6, rng)}
     cases = [(name, *table, rho) for name, table in tables.items() for rho in (0.02, 0.002)]
     ours = [_ours(*case) for case in cases]
-    for kind in ("mst", "aim"):
-        for (name, *table), error in zip(cases, ours, strict=True):
-            _peer(python, kind, name, table, error)
+    for engine, kind in product(ENGINES, ("mst", "aim")):
+        if pythons[engine] is None:
+            print(f"{engine}: DPMODELS_{engine.upper()} is not set")
+            continue
+        for case, error in zip(cases, ours, strict=True):
+            _peer([pythons[engine], str(PEERS), engine, kind], case, error)
 
 
 def _ours(name, codes, sizes, rho):
@@ -445,29 +542,23 @@ def _ours(name, codes, sizes, rho):
     return found[2]
 
 
-def _peer(python, kind, name, table, ours):
-    codes, sizes, rho = table
-    name = f"{name}, rho {rho:g}"
+def _peer(call, case, ours):
+    name, codes, sizes, rho = case
+    label = f"{name}, rho {rho:g}: {call[3]} of {call[2]}"
+    names = [f"v{i}" for i in range(len(sizes))]
     with tempfile.TemporaryDirectory() as folder:
         path, target = Path(folder) / "rows.csv", Path(folder) / "synthetic.csv"
-        names = [f"v{i}" for i in range(len(sizes))]
         pd.DataFrame(codes, columns=names).to_csv(path, index=False)
-        call = [python, "-c", PEER, str(path), kind, str(rho), str(target)]
-        try:
-            answer = subprocess.run(
-                call, capture_output=True, text=True, check=False, timeout=PEER_SECONDS
-            )
-        except subprocess.TimeoutExpired:
-            print(f"{name}: {kind} of dpmm gave no answer in {PEER_SECONDS} s", flush=True)
-            return
+        call = [*call, str(path), str(rho), str(target)]
+        answer = subprocess.run(call, capture_output=True, text=True, check=False)
         if answer.returncode:
-            print(f"{name}: {kind} of dpmm: {answer.stderr.strip().splitlines()[-1]}", flush=True)
+            last = ["", *answer.stderr.strip().splitlines()][-1]
+            print(f"{label}: no answer, exit {answer.returncode}: {last[:200]}", flush=True)
             return
         other = pd.read_csv(target)[names].fillna(0).to_numpy(np.int64)
     found = errors(codes, np.clip(other, 0, np.array(sizes) - 1), sizes)
     seconds = float(answer.stdout.split()[-1])
-    ratio = f"{seconds:7.1f} s CPU, ours over theirs {ours / found[2]:.2f}"
-    line(f"{name}: {kind}", found, ratio)
+    line(label, found, f"{seconds:7.1f} s CPU, ours over theirs {ours / found[2]:.2f}")
 
 
 PARTS = {
@@ -478,6 +569,8 @@ PARTS = {
     "constants": run_constants,
     "wins": run_wins,
     "products": run_products,
+    "triples": run_triples,
+    "public": run_public,
     "quantiles": run_quantiles,
     "mbi": run_mbi,
     "peers": run_peers,

@@ -17,6 +17,13 @@ def mechanism_check() -> Callable[..., object]:
     return checked_mechanism
 
 
+def public_reader() -> Callable[..., object]:
+    """Return the function by which ``rows(public=)`` of a synthetic table reads public rows."""
+    from dpmodels.design.columns import public_columns
+
+    return public_columns
+
+
 def attach(
     name: str, file: str
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
@@ -40,3 +47,4 @@ def attach(
 
 
 deferred["check"] = mechanism_check
+deferred["public rows"] = public_reader

@@ -81,6 +81,17 @@ def row_coder(design: Design, known: Design | None = None) -> RowCoder:
     return RowCoder(design, parts, _table, None if known is None else row_coder(known))
 
 
+def public_columns(codebook: Codebook, data: object) -> Columns:
+    """Read public rows: numbers on their steps, days and level codes, nan where missing."""
+    source = open_rows(data)
+    require_declared(source, codebook)
+    chunks = source.chunks(tuple(codebook), read_rows(len(codebook)))
+    parts = [converted(codebook, chunk) for chunk in chunks]
+    return {
+        name: np.concatenate([np.empty(0), *(part[name] for part in parts)]) for name in codebook
+    }
+
+
 def _table(data: object) -> pd.DataFrame:
     """Return all cells of a public table, with its index where it is pandas' own."""
     if isinstance(data, pd.DataFrame):

@@ -81,8 +81,9 @@ def dp_synth(
     Returns
     -------
     SynthResult
-        ``rows()`` draws synthetic rows; ``lm()``, ``glm()``, ``table()``, ``mean()`` and
-        ``quantile()`` have valid intervals, which the rows alone do not give.
+        ``rows()`` draws synthetic rows, ``rows(public=)`` near public ones; ``lm()``, ``glm()``,
+        ``table()``, ``mean()`` and ``quantile()`` have valid intervals, which the rows alone do not
+        give.
 
     Notes
     -----

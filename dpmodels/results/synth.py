@@ -123,7 +123,7 @@ class SynthResult(Result):
         source = self.source
         return expected_errors(source.model, source.released, source.random_words("errors", 0))
 
-    def rows(self, n: int | None = None, *, draw: int = 0) -> pd.DataFrame:
+    def rows(self, n: int | None = None, *, draw: int = 0, public: object = None) -> pd.DataFrame:
         """Draw rows from the model.
 
         Parameters
@@ -133,6 +133,11 @@ class SynthResult(Result):
             1,000,000.
         draw : int, default 0
             Which draw: the same number gives the same rows.
+        public : DataFrame or other table, optional
+            Public rows with these columns, such as an earlier survey that was published: never
+            protected rows, and none that were drawn from this release. Released tables are shrunk
+            towards theirs as far as the noise explains the distance, which raises the expected
+            squared error of none of them, from whatever population the public rows are.
 
         Returns
         -------
@@ -145,12 +150,18 @@ class SynthResult(Result):
         Raises
         ------
         ArgumentError
-            If `n` is not a positive whole number.
+            If `n` is not a positive whole number, or `public` has no rows or synthetic ones.
+
+        Notes
+        -----
+        A column or a table of two with 3 degrees of freedom or more is shrunk (James and Stein
+        1961), and the graph is chosen again. Estimates and their intervals do not use `public`.
         """
         released = min(max(round(self.source.released.n_rows), 1), MOST_UNASKED)
         n_rows = integer("n", released if n is None else n, 1, MOST_ROWS, ", of synthetic rows")
         entropy = self.source.random_words("rows", integer("draw", draw, 0, MOST_ROWS))
-        codes = sample(self.source.complete_model, n_rows, entropy)
+        model = self.source.model if public is None else self.source.model_near(public)
+        codes = sample(self.source.complete(model), n_rows, entropy)
         columns = {
             column.name: _values(column, codes[:, i], within_cells(column, codes[:, i], entropy))
             for i, column in enumerate(self.columns)

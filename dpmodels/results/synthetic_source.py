@@ -10,12 +10,13 @@ import numpy as np
 
 from dpmodels.codebook import Codebook
 from dpmodels.digest import release_digest
-from dpmodels.errors import FrameError
+from dpmodels.entry_point import deferred
+from dpmodels.errors import ArgumentError, FrameError, SyntheticWarning
 from dpmodels.formula.cut_columns import CutColumn
 from dpmodels.formula.expression import as_category, compile_factor
 from dpmodels.formula.functions import beside, by_whole_numbers
 from dpmodels.formula.parse import quote, variables_in
-from dpmodels.formula.tally import binned
+from dpmodels.formula.tally import binned, with_missing
 from dpmodels.formula.values import Binned, Real
 from dpmodels.inference.ratios import DETECTION_SDS
 from dpmodels.noise import Entropy
@@ -23,6 +24,7 @@ from dpmodels.noise.entropy import derived
 from dpmodels.postprocess.graphical.fit import fit_model
 from dpmodels.postprocess.graphical.measurements import Residuals, combined, rounds_of
 from dpmodels.postprocess.graphical.model import GraphicalModel
+from dpmodels.postprocess.graphical.shrinkage import shrunk
 from dpmodels.postprocess.graphical.structure import (
     JunctionTree,
     choose_structure,
@@ -32,6 +34,7 @@ from dpmodels.postprocess.residuals import Term
 from dpmodels.released import GraphRelease, MarginsRelease
 from dpmodels.results.call import DescribedCall
 from dpmodels.results.margin import ReleasedMargins
+from dpmodels.results.public_rows import bounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +74,12 @@ class SyntheticSource:
         first, *later = rounds_of(self.release, self.sizes)
         return combined(first, later[0]) if later else first
 
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the graph is chosen from the release, and not declared."""
+        has_rounds = isinstance(self.release, MarginsRelease) or len(self.release.margins) > 1
+        return not self.joined and has_rounds
+
     @cached_property
     def tree(self) -> JunctionTree:
         """The cliques of the graph."""
@@ -90,15 +99,30 @@ class SyntheticSource:
         sd = math.sqrt(self.released.cell_variance((place,)))
         return float(self.released.table((place,))[-1]) > max(DETECTION_SDS * sd, 0.5)
 
-    @cached_property
-    def complete_model(self) -> GraphicalModel:
-        """The model given that columns without detected missing values have none."""
-        tables = [table.copy() for table in self.model.tables]
-        for clique, table in zip(self.tree.cliques, tables, strict=True):
+    def complete(self, model: GraphicalModel) -> GraphicalModel:
+        """Return a model given that columns without detected missing values have none."""
+        tables = [table.copy() for table in model.tables]
+        for clique, table in zip(model.tree.cliques, tables, strict=True):
             for axis, place in enumerate(clique):
                 if not self.has_missing(place):
                     np.moveaxis(table, axis, 0)[-1] = 0.0
-        return replace(self.model, tables=tuple(tables))
+        return replace(model, tables=tuple(tables))
+
+    def model_near(self, public: object) -> GraphicalModel:
+        """Return the model of the released tables, shrunk towards those of public rows."""
+        if SyntheticWarning.KEY in getattr(public, "attrs", {}):
+            raise ArgumentError(
+                "public= has rows of a synthetic table, which may have the noise of this release: "
+                "expected public rows that do not depend on it"
+            )
+        book = self.call.codebook
+        read = deferred["public rows"]()(book, public)
+        columns = {name: np.clip(values, *bounds(book, name)) for name, values in read.items()}
+        codes = [with_missing(column.category).evaluate(columns) for column in self.columns]
+        if not len(codes[0]):
+            raise ArgumentError("public= has no rows: expected public rows, or leave it out")
+        released = shrunk(self.released, [code.astype(np.intp) for code in codes])
+        return fit_model(released, choose_structure(released) if self.is_chosen else self.tree)
 
     def named(self, term: Term) -> str:
         """Return a term as a formula writes it."""

@@ -2,6 +2,7 @@
 
 import tracemalloc
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -76,6 +77,51 @@ def test_rows_look_like_the_data(syn):
     drawn = rows.groupby(["sex", "drug"], observed=False).size() / len(rows)
     assert np.abs(exact - drawn).max() < 0.02
     assert abs(rows["age"].mean() - ROWS["age"].mean()) < 1
+
+
+def misplaced(rows):
+    """Return the mean share of rows that margins of two columns misplace beside those of ROWS."""
+    errors = []
+    for names in combinations(["children", "sex", "drug"], 2):
+        counts = [frame.groupby(list(names)).size() / len(frame) for frame in (rows, ROWS)]
+        errors.append(counts[0].sub(counts[1], fill_value=0).abs().sum() / 2)
+    return np.mean(errors)
+
+
+@pytest.mark.product
+def test_rows_near_public_rows_are_closer_where_noise_hides_the_tables():
+    near, plain = [], []
+    for seed in range(4):
+        syn = synthetic("~ children + sex + drug", rho=0.0003, seed=seed)
+        plain.append(misplaced(syn.rows(N_ROWS)))
+        near.append(misplaced(syn.rows(N_ROWS, public=people(2_000, seed=7))))
+    assert np.mean(near) < 0.85 * np.mean(plain)
+
+
+@pytest.mark.expensive
+def test_public_rows_of_another_population_change_little(syn):
+    other = people(2_000, seed=7).assign(age=5.0, children=4, drug="no")
+    near = syn.rows(N_ROWS, public=other)
+    assert misplaced(near) < misplaced(syn.rows(N_ROWS)) + 0.01
+    assert near.equals(syn.rows(N_ROWS, public=other))
+    assert near.attrs == syn.rows(10).attrs
+    declared = synthetic(structure="~ age:drug + children + sex", cuts={"age": 8})
+    assert declared.source.model_near(other).tree == declared.source.tree
+
+
+@pytest.mark.expensive
+def test_public_rows_are_read_by_the_codebook(syn):
+    public = people(500, seed=7)
+    beyond = public.assign(age=public["age"].where(public["age"] < 60, 1e6))
+    capped = public.assign(age=public["age"].where(public["age"] < 60, 80.0))
+    assert syn.rows(200, public=beyond).equals(syn.rows(200, public=capped))
+    assert syn.rows(200, public=public.to_dict("list")).equals(syn.rows(200, public=public))
+    with pytest.raises(ArgumentError, match="public= has no rows"):
+        syn.rows(200, public=public.iloc[:0])
+    with pytest.raises(ArgumentError, match="rows of a synthetic table"):
+        syn.rows(200, public=syn.rows(50))
+    with pytest.raises(FrameError, match="drug"):
+        syn.rows(200, public=public.drop(columns="drug"))
 
 
 def test_dates_and_missing_values_are_drawn():
