@@ -14,6 +14,7 @@ from dpmodels.arguments import between, option
 from dpmodels.codebook import Codebook
 from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
+from dpmodels.design.sampled_rows import SLOTS
 from dpmodels.errors import ArgumentError, FrameError, quoted
 from dpmodels.formula.centring import Centres, centred_sides, product_centres
 from dpmodels.formula.lumping import Merged, level_blocks, lumped_sides, merged_book
@@ -265,7 +266,9 @@ def _spec_of(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
         if sampling is None:
             return RobustCovariance(strategy, equation.intercept, terms, vcov=kind), reason
         levels = strata_used(sampling, is_domain=request.subset is not None)
-        scores = WeightedScores(strategy, equation.intercept, terms, levels)
+        n_slots = private[0].nrows if request.adjacency.n_public else None
+        n_units = None if n_slots is None else n_slots // SLOTS
+        scores = WeightedScores(strategy, equation.intercept, terms, levels, n_units)
         return Sampled(scores, sampling), reason
 
     return VerbSpec(

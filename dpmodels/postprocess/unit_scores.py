@@ -26,7 +26,7 @@ UNLIKE_GRAM: Final = 0.1
 # Choice: the longest step, in errors of the first estimate.
 FARTHEST: Final = 20.0
 # The part of what clipping cut off scores that may have the direction of one of them: a choice.
-DIRECTED: Final = 0.3
+DIRECTED: Final = 0.4
 
 
 def stepped(

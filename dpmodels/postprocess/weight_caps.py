@@ -24,7 +24,7 @@ CLEAR, BEYOND = 3.0, 4.0
 # Expected number of cells that are taken for occupied by noise alone: a choice.
 FALSE_ALARMS = 0.001
 # The part of what is cut off scores that has one direction: a choice.
-ALIGNED = 0.5
+ALIGNED = 0.35
 
 
 class WeightCap(NamedTuple):

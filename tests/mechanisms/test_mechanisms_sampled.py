@@ -57,10 +57,10 @@ def test_a_unit_is_charged_for_the_noise_of_its_places(neighbours):
     assert plan.scales[UNITS] >= events[-1].multiplier * units
 
 
-def planned_step(guarantee, neighbours, levels):
+def planned_step(guarantee, neighbours, levels, n_units=None):
     """Return the plan of a cap, moments and the scores of a step."""
     facts = Facts(3, slots_of(Adjacency(neighbours)), centred=True)
-    strategy = Sampled(WeightedScores(Moments(), levels=levels), SAMPLING)
+    strategy = Sampled(WeightedScores(Moments(), levels=levels, n_units=n_units), SAMPLING)
     return planned_for_group(
         partial(strategy.plan, facts), lambda plan: plan.events, guarantee, SLOTS
     )
@@ -79,9 +79,21 @@ def test_strata_lengths_and_marks_are_charged(neighbours):
     assert marked.scales[SQUARES] == pytest.approx(2.0625 * squares * of_two, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("n_units", "moments"), [(None, 0.44), (500, 0.44), (4_000, 130 / 400), (10**6, 0.2)]
+)
+def test_scores_of_many_units_get_what_moments_do_not_need(n_units, moments):
+    """Of what the cap leaves; pure guarantees are divided alike for any number of units."""
+    scores = group_events(planned_step(ZCDP(0.1 / 0.97), "replace", 0, n_units).events, SLOTS)[-2]
+    assert 0.5 / scores.multiplier**2 == pytest.approx(0.1 * (0.94 - moments), rel=1e-6)
+    pure = [planned_step(PureDP(1.0), "replace", 0, number).events for number in (None, n_units)]
+    assert pure[0] == pure[1]
+
+
+@pytest.mark.parametrize("n_units", [None, 20_000])
 @pytest.mark.parametrize("guarantee", [PureDP(1.0), ZCDP(0.1), ApproxDP(1.0, 1e-6)])
-def test_a_step_costs_the_budget(guarantee):
-    events = group_events(planned_step(guarantee, "replace", 4).events, SLOTS)
+def test_a_step_costs_the_budget(guarantee, n_units):
+    events = group_events(planned_step(guarantee, "replace", 4, n_units).events, SLOTS)
     if isinstance(guarantee, PureDP):
         cost, budget = math.fsum(event.count / event.multiplier for event in events), 1.0
     else:
