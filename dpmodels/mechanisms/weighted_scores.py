@@ -220,7 +220,9 @@ class WeightedScores:
         """Return what the moments are to satisfy, and the events of lengths and of scores."""
         if isinstance(self.base.plan(facts, guarantee).events[0], LaplaceEvent):
             pure = guarantee if isinstance(guarantee, ZCDP) else PureDP(guarantee.eps)
-            rest, (first, second) = divided_laplace(pure, *self._shares(facts, pure, is_laplace=True))
+            rest, (first, second) = divided_laplace(
+                pure, *self._shares(facts, pure, is_laplace=True)
+            )
             return rest, (first, second)
         shares = self._shares(facts, guarantee, is_laplace=False)
         rest_rho, event = divided_gaussian(guarantee, math.fsum(shares))
