@@ -56,6 +56,7 @@ LAWFUL = (Moments, AdaSSP, Ellipsoid, Scores, Gauss, Laplace, Rounds, UserSuppli
 LOST_GRAM, CLEAR_GRAM = 1.5, 3.0
 ONCE = "one release of moments: all intervals follow from the known noise distribution."
 ABOUT_LINE = "its noise is proportional to the residuals about a line that is released first."
+NEAR_LINE = "the step to all weights starts from a line that is released near the rows."
 
 
 @verb
@@ -252,6 +253,8 @@ def _spec_of(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
         is_plain = row_norm is None and bool(equation.terms.names)
         if not (is_plain and all(source.rereadable for source in private)):
             return "moments", ONCE
+        if sampling is not None and not isinstance(request.guarantee, PureDP):
+            return "scores", NEAR_LINE
         return _automatic(design, facts, request.guarantee)
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[Any, str]:
