@@ -43,6 +43,7 @@ from dpmodels.verbs import VERBS
 SEED: Final = 20_260_317  # Arbitrary: every prediction draws the same noise
 # Choices: assumed rows that are stored, and releases of a prediction and of a warning.
 BLOCK: Final = 1_024
+MOST_WEIGHTED: Final = 100_000  # A choice: as many assumed rows with weights are stored
 FITS: Final = 8
 FITS_BEFORE_WARNING: Final = 3
 # A warning assumes rows that fill less of their bounds than those of a plan, so that few futile
@@ -99,9 +100,18 @@ def _label(part: object) -> str:
 def assumed_private(
     spec: VerbSpec[object], n_rows: int, assumed: AssumedRows | str = "normal", block: int = BLOCK
 ) -> object:
-    """Return a verb's private side, bound to `n_rows` assumed rows."""
+    """Return a verb's private side, bound to `n_rows` assumed rows.
+
+    Those that take places by weight are stored one by one. NotAvailable for too many of them.
+    """
     terms = spec.private._rows.terms
     rows = assumed if isinstance(assumed, AssumedRows) else assumed_rows(terms.codebook, assumed)
+    if terms.sampled is not None:
+        if n_rows > MOST_WEIGHTED:
+            raise NotAvailable(
+                f"regressions under a survey design are predicted for up to {MOST_WEIGHTED:,} rows"
+            )
+        return spec.private.bind(rows.rows(n_rows))
     part = public_part(rows.rows(min(n_rows, block)), terms)
     times = n_rows // part.rows + (np.arange(part.rows) < n_rows % part.rows)
     return spec.private.of(DrawnRows(part._replace(places=times), terms))
@@ -250,10 +260,6 @@ def predicted_at_budgets(fit: Result) -> pd.DataFrame:
         raise NotAvailable(
             "at_budgets() needs a result of one call, a public number of rows, and one row a "
             "person; dp.plan() predicts others"
-        )
-    if request.codebook.design is not None:
-        raise NotAvailable(
-            "at_budgets() assumes rows that count alike, and a survey design has weights"
         )
     mechanism = "auto" if fit.call.reason else fit.release.info.name
     predictions = {}
