@@ -134,8 +134,8 @@ def dp_lm(
     weights, and standard errors are those of R's ``svyglm``: scores summed by sampling unit, within
     strata where noise does not hide them, and the part of a finite population that was not sampled.
     A first fit has weights capped where a noisy histogram of them, for 3 % of the budget, predicts
-    the least error; one step by the scores of units, for half of the budget, leads to all weights,
-    see ``fit.design``. Scores are clipped to a length that is found, which intervals allow
+    the least error; one step by the scores of units, for half or more of the budget, leads to all
+    weights, see ``fit.design``. Scores are clipped to a length that is found, which intervals allow
     for. It takes neither ``vcov=`` nor ``lump=``.
 
     ``"auto"`` is ``"scores"`` for a Gaussian guarantee and rows that can be read
