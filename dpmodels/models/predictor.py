@@ -43,7 +43,8 @@ from dpmodels.verbs import VERBS
 SEED: Final = 20_260_317  # Arbitrary: every prediction draws the same noise
 # Choices: assumed rows that are stored, and releases of a prediction and of a warning.
 BLOCK: Final = 1_024
-MOST_WEIGHTED: Final = 100_000  # A choice: as many assumed rows with weights are stored
+# Assumed rows with weights that are stored, and how many weights they have: choices.
+MOST_WEIGHTED, DISTINCT_WEIGHTS = 100_000, 30
 FITS: Final = 8
 FITS_BEFORE_WARNING: Final = 3
 # A warning assumes rows that fill less of their bounds than those of a plan, so that few futile
@@ -111,7 +112,14 @@ def assumed_private(
             raise NotAvailable(
                 f"regressions under a survey design are predicted for up to {MOST_WEIGHTED:,} rows"
             )
-        return spec.private.bind(rows.rows(n_rows))
+        frame, sampling = rows.rows(n_rows), terms.sampled.sampling
+        if sampling.design.weights is not None:
+            # Rows of one weight are read as one block.
+            step = sampling.upper / DISTINCT_WEIGHTS
+            weights = frame[sampling.design.weights].to_numpy(np.float64)
+            weights = np.minimum(step * np.ceil(weights / step - 1e-9), sampling.upper)
+            frame[sampling.design.weights] = weights
+        return spec.private.bind(frame)
     part = public_part(rows.rows(min(n_rows, block)), terms)
     times = n_rows // part.rows + (np.arange(part.rows) < n_rows % part.rows)
     return spec.private.of(DrawnRows(part._replace(places=times), terms))
