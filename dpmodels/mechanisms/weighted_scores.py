@@ -53,7 +53,14 @@ from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.postprocess.small_samples import Layout
 from dpmodels.postprocess.weight_caps import longest_score
-from dpmodels.privacy import ZCDP, GaussianEvent, Guarantee, LaplaceEvent, PureDP
+from dpmodels.privacy import (
+    ZCDP,
+    GaussianEvent,
+    Guarantee,
+    LaplaceEvent,
+    PureDP,
+    gaussian_multiplier,
+)
 from dpmodels.released import Meat, MechanismInfo, MomentsRelease, ScoreCap, UnitCap, UnitScores
 from dpmodels.statistics import Passes, Statistic
 from dpmodels.statistics.passes import Score
@@ -62,8 +69,11 @@ from dpmodels.statistics.unit_scores import UnitScores as ExactScores
 from dpmodels.typing import Floats
 
 LENGTHS: Final = "units by length of score"
-# Of the budget, for lengths and for scores, by the law of the noise: choices by simulation.
-SHARES: Final = {"gaussian": (0.06, 0.5), "laplace": (0.06, 0.5)}
+# Of the budget, for lengths and for scores where moments need the rest: choices by simulation.
+SHARES: Final = (0.06, 0.5)
+# What moments need of a budget of rho, times the public number of units, and the least part of it:
+# the first line may then be a few sampling errors away, which a step leads back from. Choices.
+ENOUGH, LEAST_MOMENTS = 130.0, 0.2
 # Lengths of marks beside a score of length 1: the first makes the noise of the sum least.
 MARKS: Final = (1.0, 0.25)
 # Part of the variance of scores that sampling is not taken for less than: a choice.
@@ -88,12 +98,16 @@ class WeightedScores:
         Public facts about products of columns, which the equations satisfy.
     levels : int
         The number of strata whose sums are released too, 0 for none.
+    n_units : int or None
+        The number of units, where it is public before rows are read: of many, scores get more of a
+        budget with Gaussian noise.
     """
 
     base: CovarianceMechanism
     intercept: bool = True
     layout: Layout | None = field(default=None, repr=False, compare=False)
     levels: int = 0
+    n_units: int | None = None
 
     passes: ClassVar[str] = "many"
 
@@ -192,7 +206,7 @@ class WeightedScores:
             sd = law.sd * off * step / sizes[1]
             units = replace(units, by_stratum=sums[1:] / sizes[1], by_stratum_sd=sd)
         widest = law.sd * (math.sqrt(2) if law is LAPLACE else 1.0)
-        budget_part = math.fsum(SHARES["laplace" if law is LAPLACE else "gaussian"])
+        budget_part = math.fsum(self._shares(plan.facts, plan.guarantee, is_laplace=law is LAPLACE))
         sd = widest * steps * step**2
         return Meat(squares, np.eye(finer.columns), sd, longest**2, budget_part, units=units)
 
@@ -206,13 +220,26 @@ class WeightedScores:
         """Return what the moments are to satisfy, and the events of lengths and of scores."""
         if isinstance(self.base.plan(facts, guarantee).events[0], LaplaceEvent):
             pure = guarantee if isinstance(guarantee, ZCDP) else PureDP(guarantee.eps)
-            rest, (first, second) = divided_laplace(pure, *SHARES["laplace"])
+            rest, (first, second) = divided_laplace(
+                pure, *self._shares(facts, pure, is_laplace=True)
+            )
             return rest, (first, second)
-        shares = SHARES["gaussian"]
+        shares = self._shares(facts, guarantee, is_laplace=False)
         rest_rho, event = divided_gaussian(guarantee, math.fsum(shares))
         parts = [event.multiplier * math.sqrt(math.fsum(shares) / share) for share in shares]
         lengths, squares = (GaussianEvent(part * ROUND_UP) for part in parts)
         return rest_rho, (lengths, squares)
+
+    def _shares(
+        self, facts: Facts, guarantee: Guarantee, *, is_laplace: bool
+    ) -> tuple[float, float]:
+        """Return the parts of the budget for lengths and for scores."""
+        for_lengths, for_scores = SHARES
+        if is_laplace or self.n_units is None:
+            return SHARES
+        rho = 0.5 * (facts.adjacency.places / gaussian_multiplier(guarantee)) ** 2  # Of a unit
+        needed = max(ENOUGH / max(rho * self.n_units, ENOUGH), LEAST_MOMENTS)
+        return for_lengths, max(1 - for_lengths - needed, for_scores)
 
 
 def _least_root(strata: ScoreCap) -> float:

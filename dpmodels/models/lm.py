@@ -14,6 +14,7 @@ from dpmodels.arguments import between, option
 from dpmodels.codebook import Codebook
 from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
+from dpmodels.design.sampled_rows import SLOTS
 from dpmodels.errors import ArgumentError, FrameError, quoted
 from dpmodels.formula.centring import Centres, centred_sides, product_centres
 from dpmodels.formula.lumping import Merged, level_blocks, lumped_sides, merged_book
@@ -55,6 +56,7 @@ LAWFUL = (Moments, AdaSSP, Ellipsoid, Scores, Gauss, Laplace, Rounds, UserSuppli
 LOST_GRAM, CLEAR_GRAM = 1.5, 3.0
 ONCE = "one release of moments: all intervals follow from the known noise distribution."
 ABOUT_LINE = "its noise is proportional to the residuals about a line that is released first."
+NEAR_LINE = "the step to all weights starts from a line that is released near the rows."
 
 
 @verb
@@ -132,8 +134,8 @@ def dp_lm(
     weights, and standard errors are those of R's ``svyglm``: scores summed by sampling unit, within
     strata where noise does not hide them, and the part of a finite population that was not sampled.
     A first fit has weights capped where a noisy histogram of them, for 3 % of the budget, predicts
-    the least error; one step by the scores of units, for half of the budget, leads to all weights,
-    see ``fit.design``. Scores are clipped to a length that is found, which intervals allow
+    the least error; one step by the scores of units, for half or more of the budget, leads to all
+    weights, see ``fit.design``. Scores are clipped to a length that is found, which intervals allow
     for. It takes neither ``vcov=`` nor ``lump=``.
 
     ``"auto"`` is ``"scores"`` for a Gaussian guarantee and rows that can be read
@@ -251,6 +253,8 @@ def _spec_of(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
         is_plain = row_norm is None and bool(equation.terms.names)
         if not (is_plain and all(source.rereadable for source in private)):
             return "moments", ONCE
+        if sampling is not None and not isinstance(request.guarantee, PureDP):
+            return "scores", NEAR_LINE
         return _automatic(design, facts, request.guarantee)
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[Any, str]:
@@ -265,7 +269,9 @@ def _spec_of(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
         if sampling is None:
             return RobustCovariance(strategy, equation.intercept, terms, vcov=kind), reason
         levels = strata_used(sampling, is_domain=request.subset is not None)
-        scores = WeightedScores(strategy, equation.intercept, terms, levels)
+        n_slots = private[0].nrows if request.adjacency.n_public else None
+        n_units = None if n_slots is None else n_slots // SLOTS
+        scores = WeightedScores(strategy, equation.intercept, terms, levels, n_units)
         return Sampled(scores, sampling), reason
 
     return VerbSpec(

@@ -43,6 +43,8 @@ from dpmodels.verbs import VERBS
 SEED: Final = 20_260_317  # Arbitrary: every prediction draws the same noise
 # Choices: assumed rows that are stored, and releases of a prediction and of a warning.
 BLOCK: Final = 1_024
+# Assumed rows with weights that are stored, and how many weights they have: choices.
+MOST_WEIGHTED, DISTINCT_WEIGHTS = 100_000, 30
 FITS: Final = 8
 FITS_BEFORE_WARNING: Final = 3
 # A warning assumes rows that fill less of their bounds than those of a plan, so that few futile
@@ -99,9 +101,25 @@ def _label(part: object) -> str:
 def assumed_private(
     spec: VerbSpec[object], n_rows: int, assumed: AssumedRows | str = "normal", block: int = BLOCK
 ) -> object:
-    """Return a verb's private side, bound to `n_rows` assumed rows."""
+    """Return a verb's private side, bound to `n_rows` assumed rows.
+
+    Those that take places by weight are stored one by one. NotAvailable for too many of them.
+    """
     terms = spec.private._rows.terms
     rows = assumed if isinstance(assumed, AssumedRows) else assumed_rows(terms.codebook, assumed)
+    if terms.sampled is not None:
+        if n_rows > MOST_WEIGHTED:
+            raise NotAvailable(
+                f"regressions under a survey design are predicted for up to {MOST_WEIGHTED:,} rows"
+            )
+        frame, sampling = rows.rows(n_rows), terms.sampled.sampling
+        if sampling.design.weights is not None:
+            # Rows of one weight are read as one block.
+            step = sampling.upper / DISTINCT_WEIGHTS
+            weights = frame[sampling.design.weights].to_numpy(np.float64)
+            weights = np.minimum(step * np.ceil(weights / step - 1e-9), sampling.upper)
+            frame[sampling.design.weights] = weights
+        return spec.private.bind(frame)
     part = public_part(rows.rows(min(n_rows, block)), terms)
     times = n_rows // part.rows + (np.arange(part.rows) < n_rows % part.rows)
     return spec.private.of(DrawnRows(part._replace(places=times), terms))
@@ -250,10 +268,6 @@ def predicted_at_budgets(fit: Result) -> pd.DataFrame:
         raise NotAvailable(
             "at_budgets() needs a result of one call, a public number of rows, and one row a "
             "person; dp.plan() predicts others"
-        )
-    if request.codebook.design is not None:
-        raise NotAvailable(
-            "at_budgets() assumes rows that count alike, and a survey design has weights"
         )
     mechanism = "auto" if fit.call.reason else fit.release.info.name
     predictions = {}

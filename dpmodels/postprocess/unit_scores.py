@@ -23,10 +23,13 @@ from dpmodels.typing import Floats
 
 # How far X'X of capped and clipped rows may be from that of all weights: a choice.
 UNLIKE_GRAM: Final = 0.1
+# The largest fraction of rows that are taken to be shortened, and its noise sd from which on it is
+# unknown: choices.
+MOST_SHORTENED, HIDDEN_SHORTENED = 0.9, 0.5
 # Choice: the longest step, in errors of the first estimate.
 FARTHEST: Final = 20.0
 # The part of what clipping cut off scores that may have the direction of one of them: a choice.
-DIRECTED: Final = 0.3
+DIRECTED: Final = 0.4
 
 
 def stepped(
@@ -75,9 +78,22 @@ def score_at_first(release: MomentsRelease) -> tuple[Floats, Floats] | None:
     scores = meat.units
     size, noise_sd = len(scores.summed), math.hypot(scores.summed_sd, DIRECTED * scores.cut)
     weight = 0.0 if math.isnan(cap.beyond_sd) else cap.beyond_sd / max(1 - cap.beyond, 0.1)
-    relative = math.hypot(UNLIKE_GRAM, weight)
+    relative = math.hypot(UNLIKE_GRAM, weight, _shortened_odds(release))
     errors = np.column_stack([np.eye(size) * noise_sd, relative * scores.summed])
     return meat.root @ scores.summed, meat.root @ errors
+
+
+def _shortened_odds(release: MomentsRelease) -> float:
+    """Return the odds that a row of the moments is shortened, the largest where noise hides them.
+
+    X'X of all rows may be larger by so much than that of the rows as shortened.
+    """
+    if release.ball is None:
+        return 0.0
+    fraction = max(release.ball.shortened - release.ball.shortened_sd, 0.0)
+    is_hidden = release.ball.shortened_sd > HIDDEN_SHORTENED
+    fraction = MOST_SHORTENED if is_hidden else min(fraction, MOST_SHORTENED)
+    return fraction / (1 - fraction)
 
 
 def _residual_last(equations: NormalEquations) -> NormalEquations:

@@ -24,7 +24,7 @@ CLEAR, BEYOND = 3.0, 4.0
 # Expected number of cells that are taken for occupied by noise alone: a choice.
 FALSE_ALARMS = 0.001
 # The part of what is cut off scores that has one direction: a choice.
-ALIGNED = 0.5
+ALIGNED = 0.35
 
 
 class WeightCap(NamedTuple):
@@ -109,7 +109,9 @@ def caps_of_scores(edges: Floats, counts: Floats, noise: CellNoise, cap: WeightC
     above = edges[:-1] >= cap.cap * (1 - 1e-9)
     n_above, n_sd = max(float(counts[above].sum()), 0.0), noise.sd * math.sqrt(above.sum())
     excess = n_above * cap.mean_excess
-    weight = max(float(detected @ np.minimum(middles, cap.cap)) + excess, noise.sd * cap.cap)
+    # Units above the cap have it each, also where noise hides their cells one by one.
+    capped = max(float(detected @ np.minimum(middles, cap.cap)), n_above * cap.cap)
+    weight = max(capped + excess, noise.sd * cap.cap)
     sd = math.hypot(n_sd * cap.mean_excess, n_above * cap.mean_excess_sd) / weight
     return UnitCap(cap.cap, excess / weight, sd, scores=scores)
 

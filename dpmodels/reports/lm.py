@@ -298,6 +298,12 @@ def _unidentified(fit: LMResult) -> list[str]:
             "No coefficient is identified at this budget: use a larger eps, more rows, fewer terms "
             "or narrower bounds."
         )
+        if fit.release.units is not None and fit.release.info.name != "scores":
+            note = (
+                "No coefficient is identified: under a survey design a step from noisy moments may "
+                'not lead to all weights. Write mechanism="scores" with delta=1e-6 or '
+                "budget=dp.ZCDP(rho)."
+            )
         strength = (
             "X'X over its noise, along its weakest direction (strength): "
             f"{fit.strength:.2g}. {_weakest(fit)}"

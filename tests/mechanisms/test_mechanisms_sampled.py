@@ -57,10 +57,10 @@ def test_a_unit_is_charged_for_the_noise_of_its_places(neighbours):
     assert plan.scales[UNITS] >= events[-1].multiplier * units
 
 
-def planned_step(guarantee, neighbours, levels):
+def planned_step(guarantee, neighbours, levels, n_units=None):
     """Return the plan of a cap, moments and the scores of a step."""
     facts = Facts(3, slots_of(Adjacency(neighbours)), centred=True)
-    strategy = Sampled(WeightedScores(Moments(), levels=levels), SAMPLING)
+    strategy = Sampled(WeightedScores(Moments(), levels=levels, n_units=n_units), SAMPLING)
     return planned_for_group(
         partial(strategy.plan, facts), lambda plan: plan.events, guarantee, SLOTS
     )
@@ -79,9 +79,21 @@ def test_strata_lengths_and_marks_are_charged(neighbours):
     assert marked.scales[SQUARES] == pytest.approx(2.0625 * squares * of_two, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("n_units", "moments"), [(None, 0.44), (500, 0.44), (4_000, 130 / 400), (10**6, 0.2)]
+)
+def test_scores_of_many_units_get_what_moments_do_not_need(n_units, moments):
+    """Of what the cap leaves; pure guarantees are divided alike for any number of units."""
+    scores = group_events(planned_step(ZCDP(0.1 / 0.97), "replace", 0, n_units).events, SLOTS)[-2]
+    assert 0.5 / scores.multiplier**2 == pytest.approx(0.1 * (0.94 - moments), rel=1e-6)
+    pure = [planned_step(PureDP(1.0), "replace", 0, number).events for number in (None, n_units)]
+    assert pure[0] == pure[1]
+
+
+@pytest.mark.parametrize("n_units", [None, 20_000])
 @pytest.mark.parametrize("guarantee", [PureDP(1.0), ZCDP(0.1), ApproxDP(1.0, 1e-6)])
-def test_a_step_costs_the_budget(guarantee):
-    events = group_events(planned_step(guarantee, "replace", 4).events, SLOTS)
+def test_a_step_costs_the_budget(guarantee, n_units):
+    events = group_events(planned_step(guarantee, "replace", 4, n_units).events, SLOTS)
     if isinstance(guarantee, PureDP):
         cost, budget = math.fsum(event.count / event.multiplier for event in events), 1.0
     else:
@@ -237,7 +249,7 @@ def test_what_a_unit_adds_is_its_marks_and_its_score():
     assert np.abs(squares[0, 3:]).sum() > 0
 
 
-def stepped_equations(total, total_sd, noise=2.0):
+def stepped_equations(total, total_sd, noise=2.0, ball=None):
     """Equations of noisy moments before and after a step, and a root of the scores."""
     from dpmodels.postprocess.normal_equations import NormalEquations
     from dpmodels.postprocess.unit_scores import stepped
@@ -253,9 +265,10 @@ def stepped_equations(total, total_sd, noise=2.0):
     units = UnitScores(np.asarray(total), summed_sd=total_sd)
 
     class Release:
-        estimate, ball = None, None
+        estimate = None
 
     release = Release()
+    release.ball = ball
     release.units = UnitCap(10.0, 0.1, 0.0, scores=ScoreCap(50.0))
     release.meat = Meat(np.eye(2), root, 0.01, 1.0, 0.2, "u", units)
     return equations, stepped(equations, release, 1.0), root
@@ -341,3 +354,26 @@ def test_scores_are_clipped_where_few_are_longer():
     assert short < long
     assert 2 < long <= 6
     assert cut < 0.01 * lengths.sum()
+
+
+@pytest.mark.parametrize(
+    ("shortened", "sd", "odds"), [(0.1, 0.2, 0.0), (0.6, 0.1, 1.0), (-3.0, 0.6, 9.0)]
+)
+def test_errors_of_a_step_allow_for_rows_that_moments_shortened(shortened, sd, odds):
+    """Planted: X'X of half of the rows; and noise that hides how many were shortened."""
+    from dpmodels.released import Ball
+
+    total, ball = np.array([9.0, -6.0]), Ball(np.zeros(2), 1.0, shortened, sd)
+    _, second, root = stepped_equations(total, 0.0, ball=ball)
+    allowed = (0.1**2 + odds**2) * np.outer(root @ total, root @ total)
+    assert second.pull == pytest.approx(allowed)
+
+
+def test_scores_are_not_divided_by_a_weight_that_noise_hides():
+    """Planted: cells that are clear of noise together and not by themselves, all above the cap."""
+    from dpmodels.postprocess.weight_caps import WeightCap, caps_of_scores, weight_edges
+
+    edges, noise = weight_edges(1.0, 400.0), CellNoise("gaussian", 25.0)
+    counts = np.where(edges[:-1] > 20, 40.0, 0.0)
+    cap = caps_of_scores(edges, counts, noise, WeightCap(float(edges[4]), 30.0, 5.0, 1200.0))
+    assert 0 < cap.beyond <= 30 / (30 + edges[4])

@@ -227,3 +227,31 @@ def test_the_cap_is_chosen_by_the_law_of_the_noise_in_its_counts(monkeypatch, bu
     words = {"codebook": BOOK, "mechanism": "moments", "design": DESIGNS["weights"], **budget}
     dp.dp_lm("y ~ x", ROWS, **words)
     assert [noise.law for noise in noises] == [law]
+
+
+def planned(guarantee, mechanism="auto"):
+    """Return the name of the mechanism of the first line."""
+    from dpmodels.models.lm import lm_spec
+    from dpmodels.request import requested
+
+    words = {"weights": None, "row_norm": None, "vcov": None, "lump": None}
+    design = DESIGNS["weights"]
+    request = requested("lm", "y ~ x", BOOK, None, 0.0, guarantee, None, design=design, **words)
+    spec = lm_spec(request)
+    return spec.choose(mechanism, [spec.private.bind(ROWS)])[0].info.name
+
+
+@pytest.mark.parametrize("rho", [1e-4, 0.02, 1e6])
+def test_a_step_starts_from_a_line_unless_the_guarantee_is_pure(rho):
+    """Moments alone identify nothing at budgets where a line does."""
+    assert planned(dp.ZCDP(rho)) == "scores"
+    assert planned(dp.PureDP(1.0)) == "moments"
+
+
+@pytest.mark.expensive
+def test_what_a_pure_guarantee_does_not_identify_says_what_to_write():
+    with dp.simulation(seed=1):
+        fit = dp.dp_lm("y ~ x + group", ROWS, codebook=BOOK, design=DESIGNS["weights"], eps=0.1)
+    assert not fit.identified.any()
+    note = " ".join(str(fit.summary()).split())
+    assert 'Write mechanism="scores" with delta=1e-6 or budget=dp.ZCDP(rho)' in note

@@ -284,6 +284,26 @@ def test_other_budgets_are_predicted_from_public_facts_and_agree_with_the_fit(na
 
 
 @pytest.mark.product
+@pytest.mark.parametrize("name", ["mean", "lm"])
+def test_other_budgets_are_predicted_under_a_design(monkeypatch, name):
+    """Half of eps about doubles noise, also where rows are assumed one by one."""
+    design = dp.design(weights="w", bounds=(1, 9), weights_are="design")
+    data = table(rows=3_000).assign(w=np.random.default_rng(2).integers(1, 9, 3_000))
+    with dp.simulation(seed=4):
+        fit = FITS[name](data, codebook=BOOK, eps=1.0, delta=1e-6, design=design)
+    made = fit.at_budgets()
+    now = estimates_of(fit)["noise_sd"]
+    np.testing.assert_allclose(made.iloc[:, 0], now, rtol=1e-9)
+    for column, factor in {1: 2.0, 2: 0.5}.items():
+        ratio = (made.iloc[:, column] / made.iloc[:, 0]).median()
+        assert factor / 2 < ratio < factor * 2
+    monkeypatch.setattr("dpmodels.models.predictor.MOST_WEIGHTED", 2_999)
+    if name == "lm":
+        with pytest.raises(NotAvailable, match="up to 2,999 rows"):
+            fit.at_budgets()
+
+
+@pytest.mark.product
 def test_other_budgets_keep_delta_and_rho():
     with dp.simulation(seed=4):
         data = table(rows=5_000)
