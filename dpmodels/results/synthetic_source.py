@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from dpmodels.formula.expression import as_category, compile_factor
 from dpmodels.formula.functions import beside, by_whole_numbers
 from dpmodels.formula.parse import quote, variables_in
 from dpmodels.formula.tally import binned, with_missing
-from dpmodels.formula.values import Binned, Real
+from dpmodels.formula.values import Binned, Columns, Real
 from dpmodels.inference.ratios import DETECTION_SDS
 from dpmodels.noise import Entropy
 from dpmodels.noise.entropy import derived
@@ -116,7 +117,7 @@ class SyntheticSource:
                 "expected public rows that do not depend on it"
             )
         book = self.call.codebook
-        read = deferred["public rows"]()(book, public)
+        read = cast(Columns, deferred["public rows"]()(book, public))
         columns = {name: np.clip(values, *bounds(book, name)) for name, values in read.items()}
         codes = [with_missing(column.category).evaluate(columns) for column in self.columns]
         if not len(codes[0]):
