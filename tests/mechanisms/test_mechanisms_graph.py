@@ -73,15 +73,15 @@ def test_no_neighbours_cost_more_than_the_event_whatever_graph_is_chosen(relatio
         second = component_plan(replace(plan.facts, terms=(*isolated, *edges)), plan.second)
         assert second.events == plan.events[1:]
         first = (0,) * len(SIZES)
-        others = product(*map(range, SIZES)) if relation.n_public else [None]
+        replacements = product(*map(range, SIZES)) if relation.n_public else [None]
         costs = []
-        for other in others:
+        for other in replacements:
             total = 0.0
             for part, sd in zip(second.measured, second.noise_sds, strict=True):
-                moved = component_of(first, part)
+                component = component_of(first, part)
                 if other is not None:
-                    moved = moved - component_of(other, part)
-                total += float((moved**2).sum()) / sd**2
+                    component = component - component_of(other, part)
+                total += float((component**2).sum()) / sd**2
             costs.append(total)
         assert max(costs) <= plan.events[1].multiplier ** -2
         assert max(costs) == pytest.approx(plan.events[1].multiplier ** -2, rel=1e-6)

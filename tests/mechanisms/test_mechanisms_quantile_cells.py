@@ -19,8 +19,8 @@ def refined(cells, probs, noise_sd=1.0):
     ends = first_ends(len(cells))
     for left in (3, 2, 1):
         counts = np.diff(below[ends]).astype(float)
-        found = NoisyCells(counts, "laplace", noise_sd * left, np.inf)
-        ends = next_ends(ends, found, facts, left, noise_sd)
+        noisy_cells = NoisyCells(counts, "laplace", noise_sd * left, np.inf)
+        ends = next_ends(ends, noisy_cells, facts, left, noise_sd)
     return ends
 
 
