@@ -19,7 +19,9 @@ def told(session: dp.session) -> list[str]:
 
 @pytest.mark.parametrize("case", once(EACH_VERB, attrgetter("verb.name")))
 def test_a_session_tells_no_cell(case: Case):
-    words = {word: own for word, own in case.words.items() if word not in ("budget", "adjacency")}
+    words = {
+        word: value for word, value in case.words.items() if word not in ("budget", "adjacency")
+    }
     session = dp.session(
         law_canary.rare(), BOOK, budget=case.guarantee, adjacency=case.adjacency, share="1/2"
     )
