@@ -48,8 +48,8 @@ def loss_of(scale: float) -> float:
 
 def _counted(rows: Floats, generator: np.random.Generator, runs: int, *, scale: float) -> Floats:
     """Draw both sides of the middle state, count its two states, and add noise."""
-    moved = generator.uniform(size=(runs, 2, SIDE)) >= STAY
-    states = (rows.ravel()[0] + np.cumsum(moved, axis=2)) % 2
+    mask = generator.uniform(size=(runs, 2, SIDE)) >= STAY
+    states = (rows.ravel()[0] + np.cumsum(mask, axis=2)) % 2
     ones = rows.ravel()[0] + states.sum(axis=(1, 2))
     counts = np.column_stack([STEPS - ones, ones])
     return np.asarray(counts + generator.laplace(scale=scale, size=counts.shape))

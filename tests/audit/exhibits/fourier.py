@@ -37,8 +37,8 @@ def _counts(rows: Floats) -> Floats:
 def _lengths(rows: Floats, generator: np.random.Generator, runs: int) -> Floats:
     exact = np.fft.rfft(_counts(rows), norm="ortho")
     noisy = np.abs(exact) + generator.laplace(scale=SCALE, size=(runs, exact.size))
-    made = np.fft.irfft(noisy * np.exp(1j * np.angle(exact)), CELLS, norm="ortho")
-    return np.asarray(made)
+    result = np.fft.irfft(noisy * np.exp(1j * np.angle(exact)), CELLS, norm="ortho")
+    return np.asarray(result)
 
 
 def _cosines(rows: Floats, generator: np.random.Generator, runs: int) -> Floats:

@@ -50,8 +50,10 @@ def _sums(rows: Floats, generator: np.random.Generator, runs: int, *, scale: flo
     return np.asarray(exact + scale * generator.standard_normal((runs, _PERIODS)))
 
 
-def _one_more(others: Floats) -> Pair:
-    return Pair(np.append(others, 0.0), others, "add-remove", "a row of the first period more")
+def _one_more(alternatives: Floats) -> Pair:
+    return Pair(
+        np.append(alternatives, 0.0), alternatives, "add-remove", "a row of the first period more"
+    )
 
 
 _TOTAL = Exhibit(
@@ -75,7 +77,7 @@ _COLUMN = Exhibit(
     loss=gaussian_eps(_CLAIM.delta, MULTIPLIER / LONGEST),
 )
 
-EXHIBITS = {one.name: one for one in (_TOTAL, _COLUMN)}
+EXHIBITS = {value.name: value for value in (_TOTAL, _COLUMN)}
 CORRECT = {
     _TOTAL.name: _TOTAL.mended(Batched(partial(_totals, scale=TOTALS / EPS)), LAPLACE),
     _COLUMN.name: _COLUMN.mended(

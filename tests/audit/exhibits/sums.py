@@ -216,7 +216,9 @@ _POROUS = Exhibit(
     loss=math.inf,
 )
 
-EXHIBITS = {one.name: one for one in (_UNCLIPPED, _SLIP, _COUNT, BOUNDS, _SEED, _SCALED, _POROUS)}
+EXHIBITS = {
+    value.name: value for value in (_UNCLIPPED, _SLIP, _COUNT, BOUNDS, _SEED, _SCALED, _POROUS)
+}
 _CLIPPED = _recipe(_clipped_total, _always(1 / EPS))
 _SPLIT = _recipe(_total_and_count, _always(2 / EPS, 2 / EPS))
 CORRECT = {
