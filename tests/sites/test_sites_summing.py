@@ -21,11 +21,11 @@ def vectors(draw):
 def test_sums_are_those_of_integers_modulo_the_modulus(case):
     words, lists = case
     total = to_words(np.array(lists[0], dtype=object), words)
-    for own in lists[1:]:
-        add(total, to_words(np.array(own, dtype=object), words))
+    for value in lists[1:]:
+        add(total, to_words(np.array(value, dtype=object), words))
     modulus = 2 ** (64 * words)
-    wanted = [sum(column) % modulus for column in zip(*lists, strict=True)]
-    assert [number % modulus for number in from_words(total).tolist()] == wanted
+    expected = [sum(column) % modulus for column in zip(*lists, strict=True)]
+    assert [number % modulus for number in from_words(total).tolist()] == expected
 
 
 @settings(max_examples=60, deadline=None)
