@@ -62,6 +62,16 @@ def crossed(rows, relation):
     return exact, ranked, np.rint(moments * SCORE.limit**2)
 
 
+def test_moments_of_every_column_are_about_its_mean():
+    """Sums of products, and of squares, about the means of these rows, with noise of 1 step."""
+    rows = np.array([(1, 1, -0.5), (-0.5, 1, 0.25), (0.25, -1, 1), (0.5, 0.5, 0.5)] * 5)
+    _, _, moments = crossed(rows.tolist(), "replace")
+    y, a, b = (rows - rows.mean(axis=0)).T
+    expected = np.array([y @ a, y @ b, a @ a, b @ b, y @ y]) * SCORE.limit**2
+    # Each coordinate is rounded to a step.
+    np.testing.assert_allclose(moments, expected, atol=2 * len(rows) * SCORE.limit)
+
+
 @pytest.mark.product
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 def test_neighbours_move_scores_and_moments_no_farther_than_declared(relation):
@@ -128,8 +138,10 @@ def test_neighbours_of_a_search_for_several_are_within_eps(monotone, limit):
         for named_above in few
     ]
     for change, named_above in product(product((0, 1) if monotone else (-1, 0, 1), repeat=3), few):
-        own = [named(np.add((2, -1, 1), step), named_above, scales, limit) for step in (0, change)]
-        assert abs(math.log(own[0] / own[1])) <= eps
+        values = [
+            named(np.add((2, -1, 1), step), named_above, scales, limit) for step in (0, change)
+        ]
+        assert abs(math.log(values[0] / values[1])) <= eps
     numbers, named_above = np.repeat([30, -30], [60, limit]), np.repeat([0, 1], [60, limit])
     change = np.repeat([1, 0 if monotone else -1], [60, limit])
     chances = [named(scores, named_above, scales, limit) for scores in (numbers, numbers + change)]

@@ -1,5 +1,7 @@
 """Where cells are cut: at the quantiles, finer in each round, around values that rows share."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -64,3 +66,12 @@ def test_rows_spread_evenly_are_cut_to_few_rows_at_the_quantile():
     at = np.searchsorted(ends, CELLS // 2)
     assert ends[at] - ends[at - 1] <= 30
     assert len(ends) <= 80
+
+
+@pytest.mark.parametrize("prob", [0.5, 0.9])
+def test_the_last_round_cuts_as_far_as_the_interval_reaches_and_little_farther(prob):
+    """Evenly spread rows: the interval's half-width is that of a binomial rank."""
+    ends = refined(np.ones(CELLS, dtype=int), (prob,))
+    half = 1.96 * math.sqrt(CELLS * prob * (1 - prob))
+    for reach in (prob * CELLS - ends[1], ends[-2] - prob * CELLS):
+        assert half < reach < 2 * half

@@ -426,3 +426,9 @@ def test_moments_alone_are_not_what_it_releases_from():
     plan = Rounds().plan(facts(2), ZCDP(0.1))
     with pytest.raises(ArgumentError, match="measure"):
         Rounds().release(Statistic("moments", np.zeros((3, 3), object), 0), plan, seeded(1))
+
+
+def test_bought_fourth_moments_have_the_noise_of_a_sensitivity_of_the_squared_radius():
+    """`square_unit` chooses the unit of squared coordinates so that a row moves them by that."""
+    scale = tails.fourth_scale(3.0, 1e5)
+    assert 3e10 <= scale <= 3e10 * (1 + 1e-6)
