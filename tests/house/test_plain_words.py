@@ -46,5 +46,5 @@ def test_hardly_any_text_has_a_turn_of_our_own(nodes):
         for node in nodes
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
-    found = [match.group() for text in texts for match in TURNS.finditer(text)]
-    assert len(found) <= 15, found
+    results = [match.group() for text in texts for match in TURNS.finditer(text)]
+    assert len(results) <= 15, results

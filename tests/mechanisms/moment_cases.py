@@ -129,8 +129,8 @@ def check_noise(mechanism, guarantee, law):
             stated = mechanism.release(moments_of([], plan), plan, source()).noise
             unit, longer = plan.lattice.steps**2, plan.lattice.radius * plan.lattice.steps
             units = {"count": plan.lattice.radius**2, "mean": longer, "diagonal": unit, "off": unit}
-            for name, own in units.items():
-                planned = sd * getattr(plan.steps, name) / own
+            for name, values in units.items():
+                planned = sd * getattr(plan.steps, name) / values
                 assert getattr(stated, name) == pytest.approx(planned, rel=1e-15, nan_ok=True)
 
 

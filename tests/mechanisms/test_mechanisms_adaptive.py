@@ -94,14 +94,14 @@ def price(plan, columns, centred):
 def test_every_way_of_the_release_is_paid_for(centred, relation, guarantee, columns):
     for rule in ("auto", None):
         plan = Adaptive(rule).plan(facts(columns, relation, centred), guarantee)
-        known, unit = plan.facts.adjacency, plan.lattice.radius**2
+        adjacency, unit = plan.facts.adjacency, plan.lattice.radius**2
         gaussian, eps, shelled = price(plan, columns, centred)
         event, search = plan.events
         assert isinstance(search, PureEvent)
         assert eps <= search.eps
         assert eps == pytest.approx(search.eps)
-        sensitivity = eigenvalue_sensitivity(known, 2) * unit
-        rounded = eigenvalue_sensitivity(known, 2) * unit + math.sqrt(columns)
+        sensitivity = eigenvalue_sensitivity(adjacency, 2) * unit
+        rounded = eigenvalue_sensitivity(adjacency, 2) * unit + math.sqrt(columns)
         moves = [
             sensitivity / plan.scales["half diagonal"],
             rounded / plan.scales["eigenvalues"],
@@ -125,10 +125,10 @@ def test_every_way_of_the_pure_release_is_paid_for(centred, relation, guarantee)
     columns = 5
     for rule in ("auto", None):
         plan = AdaptivePure(rule).plan(facts(columns, relation, centred), guarantee)
-        known, unit = plan.facts.adjacency, plan.lattice.radius**2
+        adjacency, unit = plan.facts.adjacency, plan.lattice.radius**2
         *first, matrix = plan.events
-        alone = absolute_sensitivity(known, columns, MomentWeights(0.0, 0.0)) * unit
-        of_values = eigenvalue_sensitivity(known, 1) * unit + columns
+        alone = absolute_sensitivity(adjacency, columns, MomentWeights(0.0, 0.0)) * unit
+        of_values = eigenvalue_sensitivity(adjacency, 1) * unit + columns
         count = laplace_count(plan.facts, 1.0)
         spent = [
             count.rows * unit / plan.steps.count,

@@ -233,9 +233,9 @@ def test_what_rounds_cannot_do_is_refused():
         with pytest.raises(ArgumentError, match="means and variances of one variable"):
             verb(formula, skewed(9), **words)
     statistic, plan = measured(skewed(9))
-    other = Geometric().measure(private_of(skewed(9)), Geometric().plan(facts(), PureDP(1.0)))
+    second = Geometric().measure(private_of(skewed(9)), Geometric().plan(facts(), PureDP(1.0)))
     with pytest.raises(ArgumentError, match="what measure"):
-        Rounds().release(other, plan, source())
+        Rounds().release(second, plan, source())
     assert isinstance(statistic, CellPasses)
 
 

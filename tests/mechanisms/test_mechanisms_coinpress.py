@@ -106,11 +106,11 @@ def steered(monkeypatch, rows):
     """Transforms and integers of a release whose noise hides the rows altogether."""
     answers = np.random.default_rng(8)
     moments = [np.cov(answers.normal(size=(9, 3)), rowvar=False) * 4e13 for _ in range(3)]
-    given, transforms, recorded = iter(moments), [], []
+    inputs, transforms, recorded = iter(moments), [], []
 
     def hidden(exact, diagonal, off, entropy):
         recorded.append((exact, diagonal, off))
-        return next(given)
+        return next(inputs)
 
     within = Passes.within
 

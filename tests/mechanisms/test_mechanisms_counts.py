@@ -88,8 +88,8 @@ def test_neighbours_of_whole_counts_have_exactly_the_loss_charged(shifts, delta)
     tables = max(len(shifts) // 2, 1)
     plan = Geometric().plan(facts(tables, relation), PureDP(1.5))
     eps = total_eps(plan.events, delta)
-    found = delta_of(shifts, plan.scale, eps)
-    assert found == pytest.approx(delta, rel=1e-6) if eps > 0 else found <= delta
+    result = delta_of(shifts, plan.scale, eps)
+    assert result == pytest.approx(delta, rel=1e-6) if eps > 0 else result <= delta
 
 
 @pytest.mark.expensive

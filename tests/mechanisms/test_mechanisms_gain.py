@@ -68,15 +68,18 @@ def _some(rows, number):
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_neighbours_move_a_round_no_further_than_declared_and_one_does(relation):
     """Brute force, given what was released: products, the sums of a coefficient, moments."""
-    own, limit = adjacency(relation), SCORE.limit
+    neighbour_kind, limit = adjacency(relation), SCORE.limit
     farthest, moment = dict.fromkeys(range(3), 0.0), 0.0
     for first, second in neighbours(relation):
         for at, fit in enumerate(FITS):
-            change, longest = residual_change(own, limit, fit), -(-fit.longest(limit) // PARTS)
+            change, longest = (
+                residual_change(neighbour_kind, limit, fit),
+                -(-fit.longest(limit) // PARTS),
+            )
             products = [np.abs(residual_products(exact, fit)) for exact in (first, second)]
             farthest[at] = max(farthest[at], np.abs(products[0] - products[1]).max() / change)
             sums = [residual_products(exact, fit) // PARTS for exact in (first, second)]
-            places = 2 if own.n_public else 1
+            places = 2 if neighbour_kind.n_public else 1
             assert np.abs(sums[0] - sums[1]).max() <= places * limit * longest
             assert np.abs(first[0, 1:-1] - second[0, 1:-1]).max() <= places * limit
             squares = [longest * exact.diagonal()[1:-1] // limit for exact in (first, second)]

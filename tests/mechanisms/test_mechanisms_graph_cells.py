@@ -80,10 +80,10 @@ def test_no_neighbours_cost_more_than_the_events_whatever_cells_are_chosen(relat
         assert first.events == plan.first.events
         costs = [0.0]
         for replacement in replacements[:: 1 + len(replacements) // 40]:
-            moved = coarse_table(unit(rows[0], SIZES) - unit(replacement, SIZES), ends)
+            change = coarse_table(unit(rows[0], SIZES) - unit(replacement, SIZES), ends)
             parts = zip(first.measured, first.noise_sds, strict=True)
             squares = (
-                float((centred_table(summed(moved, EVERY, part)) ** 2).sum()) / sd**2
+                float((centred_table(summed(change, EVERY, part)) ** 2).sum()) / sd**2
                 for part, sd in parts
             )
             costs.append(math.fsum(squares))

@@ -258,13 +258,13 @@ def test_spherical_noise_has_its_law():
 @pytest.mark.parametrize("law", [GAUSSIAN, LAPLACE])
 def test_the_mask_is_as_large_as_the_distance_asks(law):
     distance, columns, multiplier = 1e-4, 5, 30.0
-    own = mask(distance, columns, multiplier, law)
+    result = mask(distance, columns, multiplier, law)
     smallest = 2 * distance * multiplier * (math.sqrt(columns) if law is LAPLACE else 1)
-    assert smallest <= own.scale * own.step <= 1.01 * smallest
+    assert smallest <= result.scale * result.step <= 1.01 * smallest
     point = np.arange(columns) / 7
     exact = Pair(point, 0 * point)
-    draws = np.array([masked(exact, own, seeded(seed), law) - point for seed in range(400)])
-    sd = draws.std() / (law.sd * own.scale * own.step)
+    draws = np.array([masked(exact, result, seeded(seed), law) - point for seed in range(400)])
+    sd = draws.std() / (law.sd * result.scale * result.step)
     # 2,000 draws of kurtosis at most 6: a standard error of 2.5 %.
     assert abs(sd - 1) < 0.14
 

@@ -101,7 +101,9 @@ def plane_pairs():
     repeated = (((1.0, 0.0), 1, 5000),)
     rows = [(z, label, 1) for z in turned for label in (1, -1)]
     changed = list(itertools.permutations(rows, 2))
-    return [((*rest, rows), (*rest, other)) for rest in (few, repeated) for rows, other in changed]
+    return [
+        ((*rest, rows), (*rest, second)) for rest in (few, repeated) for rows, second in changed
+    ]
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -136,8 +138,8 @@ def test_gaussian_noise_is_dominated_by_its_multiplier_on_a_line(multiplier, rep
     grid = np.linspace(0.0, 4 / multiplier, 15)
     bound = hockey_stick(grid, multiplier)
     log, closest = minimiser_density(Logistic(), ridge, points, gaussian(scale)), 0.0
-    for one, changed in pairs(replaced):
-        for pair in ((one, changed), (changed, one)):
+    for value, changed in pairs(replaced):
+        for pair in ((value, changed), (changed, value)):
             profile = deltas([log(rows) for rows in pair], points[1] - points[0], grid)
             assert (profile <= bound * (1 + 1e-6) + 1e-12).all()
             closest = max(closest, float(profile[3] / bound[3]))

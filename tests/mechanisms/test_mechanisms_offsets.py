@@ -91,8 +91,8 @@ def test_neighbours_of_any_offset_move_a_gradient_by_one_row(relation):
             )
             lattice = Lattice(20, predictors.columns)
             points = [np.zeros(2), np.array([40.0, -3.0]), np.array([-1e5, 1e5])]
-            own = [rows.gradient(point, lattice).cross()[0].astype(float) for point in points]
-            sums.append(np.array(own) / lattice.radius)
+            values = [rows.gradient(point, lattice).cross()[0].astype(float) for point in points]
+            sums.append(np.array(values) / lattice.radius)
         for sum_of_row in sums:
             alternatives = sums if relation == "replace" else [0 * sum_of_row]
             for alternative in alternatives:

@@ -179,6 +179,6 @@ def test_the_noise_of_each_release_has_its_sd():
         ("meat", "meat_noise"),
     ):
         off = np.array([getattr(release, matrix) for release in bought])[:, [0, 0, 1], [1, 2, 2]]
-        found = (off.var(axis=0, ddof=1) / getattr(bought[0], noise).off ** 2).sum() * 59
+        result = (off.var(axis=0, ddof=1) / getattr(bought[0], noise).off ** 2).sum() * 59
         tails = stats.chi2(177).ppf([ALARM / 6, 1 - ALARM / 6])
-        assert tails[0] < found < tails[1]
+        assert tails[0] < result < tails[1]

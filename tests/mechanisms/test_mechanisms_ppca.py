@@ -196,14 +196,14 @@ UPPER = np.triu_indices(3)
 
 @pytest.mark.product
 def test_the_law_on_the_sphere_is_the_integral():
-    given, mechanism = statistic(SPACE, times=TIMES), PPCA()
+    inputs, mechanism = statistic(SPACE, times=TIMES), PPCA()
     plan = mechanism.plan(facts(3, 1), PureDP(0.6))
-    exact = scatter_of_rows(given, plan.lattice, centred=False)
+    exact = scatter_of_rows(inputs, plan.lattice, centred=False)
     matrix = plan.scales["concentration"] * exact.matrix
     points = sphere()
     weights = np.exp(log_density(matrix, points)) / points.shape[1]
     expected = (points * weights @ points.T)[UPPER]
-    directions = frames(mechanism, given, plan, 3_000, 12)[:, :, 0]
+    directions = frames(mechanism, inputs, plan, 3_000, 12)[:, :, 0]
     # Six z-statistics at 6 standard errors: false-alarm rate 1.2e-8.
     assert largest_z((directions[:, :, None] * directions[:, None])[:, *UPPER], expected) < 6
     # The law of twice the concentration is another.
@@ -219,9 +219,9 @@ def test_the_law_on_the_sphere_is_the_integral():
 
 @pytest.mark.product
 def test_one_column_after_another_has_its_law_exactly():
-    given, mechanism = statistic(SPACE, times=TIMES), PPCA(sampler="sequential")
+    inputs, mechanism = statistic(SPACE, times=TIMES), PPCA(sampler="sequential")
     plan = mechanism.plan(facts(3, 2), PureDP(1.2))
-    exact = scatter_of_rows(given, plan.lattice, centred=False)
+    exact = scatter_of_rows(inputs, plan.lattice, centred=False)
     matrix = plan.scales["concentration"] * exact.matrix
     first = sphere(200)
     weights = np.exp(log_density(matrix, first)) / first.shape[1]
@@ -234,7 +234,7 @@ def test_one_column_after_another_has_its_law_exactly():
     second = np.einsum("n,nij->ij", weights * share, lead) + np.einsum(
         "n,nij->ij", weights * (1 - share), right
     )
-    directions = frames(mechanism, given, plan, 3_000, 13)
+    directions = frames(mechanism, inputs, plan, 3_000, 13)
     expected = ((first * weights @ first.T)[UPPER], second[UPPER])
     for column in (0, 1):
         directions_of_column = directions[:, :, column]
@@ -305,12 +305,12 @@ def test_the_release_says_what_holds(n_directions, sampler, limit, ordered):
 @pytest.mark.parametrize("centred", [True, False])
 def test_the_bought_variances_have_the_noise_that_is_stated(guarantee, centred):
     # One column: the direction is known but for its sign.
-    given = statistic([[0.9], [-0.5]], times=[300, 100])
+    inputs = statistic([[0.9], [-0.5]], times=[300, 100])
     mechanism = PPCA(eigenvals="private")
     plan = mechanism.plan(facts(1, 1, centred=centred), guarantee)
-    exact = scatter_of_rows(given, plan.lattice, centred=centred).matrix[0, 0]
+    exact = scatter_of_rows(inputs, plan.lattice, centred=centred).matrix[0, 0]
     entropy = seeded(15)
-    releases = [mechanism.release(given, plan, entropy) for _ in range(2_000)]
+    releases = [mechanism.release(inputs, plan, entropy) for _ in range(2_000)]
     sd = releases[0].variance_sd
     for estimates, truth in (
         (np.array([release.variances[0] for release in releases]), exact),

@@ -109,11 +109,11 @@ def test_the_variances_have_the_least_sum(n, d, order):
     assert all_cells(facts, variances) == pytest.approx(planned_by_hand(n, d, order), rel=1e-9)
     replaced = MarginFacts(facts.sizes, facts.terms, REPLACED)
     release_plan = Residual().plan(replaced, ZCDP(0.5))
-    found = {
+    values_by_name = {
         part: sd**2 for part, sd in zip(release_plan.measured, release_plan.noise_sds, strict=True)
     }
     if d > 1:
-        assert all_cells(replaced, found) <= 1.02 * 2 * planned_by_hand(n, d, order)
+        assert all_cells(replaced, values_by_name) <= 1.02 * 2 * planned_by_hand(n, d, order)
 
 
 def test_twenty_variables_have_less_noise_than_each_margin_alone():

@@ -163,7 +163,7 @@ def log_laws(tables, plan, monkeypatch):
         return partitions[0]
 
     monkeypatch.setattr(runs, "noised_units", told)
-    found, open_ones = [], [()]
+    results, open_ones = [], [()]
     while open_ones:
         outcome = open_ones.pop()
         laws = [law(table, outcome) for table in tables]
@@ -172,8 +172,8 @@ def log_laws(tables, plan, monkeypatch):
         if laws[0] is None:
             open_ones += [(*outcome, value) for value in (-1, 2, 5)]
         else:
-            found.append(laws)
-    return np.array(found)
+            results.append(laws)
+    return np.array(results)
 
 
 @pytest.mark.product

@@ -155,12 +155,12 @@ def test_a_unit_moves_counts_by_at_most_the_root_of_two():
                 "w": rng.uniform(0, 60, 60),
                 "u": rng.integers(0, 12, 60),
             }
-            other = {name: column.copy() for name, column in rows.items()}
+            second = {name: column.copy() for name, column in rows.items()}
             changed = np.flatnonzero(rows["u"] == rows["u"][0]) if psu else [0]
-            other["w"][changed] = rng.choice([-1.0, np.nan, 1.0, 50.0, 1e9], len(changed))
+            second["w"][changed] = rng.choice([-1.0, np.nan, 1.0, 50.0, 1e9], len(changed))
             counts = [
                 UnitWeights(lm_spec(request).private.bind(table), 50.0, count_public=True)
-                for table in (rows, other)
+                for table in (rows, second)
             ]
             difference = counts[0].by_weight(ends) - counts[1].by_weight(ends)
             assert np.linalg.norm(difference.astype(float)) <= math.sqrt(2)
@@ -208,12 +208,12 @@ def test_a_unit_moves_lengths_and_squares_by_the_planned_sensitivity(levels, fac
             "u": rng.integers(0, 8, 40),
             "s": np.repeat("a", 40),
         }
-        other = {name: column.copy() for name, column in rows.items()}
+        second = {name: column.copy() for name, column in rows.items()}
         changed = rows["u"] == rows["u"][0]
-        other["w"][changed] = rng.choice([1.0, 50.0, 60.0])
-        other["y"][changed] = rng.integers(0, 2)
-        other["s"] = np.where(changed, rng.choice(["a", "b"]), other["s"])
-        first, two = (unit_scores(table, 20.0, factors, levels) for table in (rows, other))
+        second["w"][changed] = rng.choice([1.0, 50.0, 60.0])
+        second["y"][changed] = rng.integers(0, 2)
+        second["s"] = np.where(changed, rng.choice(["a", "b"]), second["s"])
+        first, two = (unit_scores(table, 20.0, factors, levels) for table in (rows, second))
         assert np.linalg.norm(first[0] - two[0]) <= math.sqrt(2)
         moves.append(np.linalg.norm(first[1] - two[1]) / 2.0**20)
     assert 0.4 * planned < max(moves) <= planned

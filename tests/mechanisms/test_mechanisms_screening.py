@@ -82,13 +82,13 @@ def test_columns_are_drawn_by_that_law_and_valued_whatever_was_drawn(monkeypatch
     neighbours = adjacency("replace")
     plan = ScreenPeeling().plan(ScreenFacts(3, 2, "smaller", neighbours), PureDP(1e6))
     rows = np.random.default_rng(1).uniform(-1, 1, (500, 4))
-    made = statistic(rows, plan)
+    result = statistic(rows, plan)
     with dp.simulation(seed=1):
-        release = ScreenPeeling().release(made, plan, source())
+        release = ScreenPeeling().release(result, plan, source())
     ((levels, unit, count),) = norms
     limit = reach(plan.lattice)
     centre = round(release.centre * FINE * limit)
-    exact, _ = made.cross()
+    exact, _ = result.cross()
     assert levels.tolist() == centred_products(exact, centre).tolist()
     assert unit == Fraction(plan.draw_eps) / (2 * product_change(neighbours, limit, centre))
     assert (count, release.chosen.tolist()) == (2, [2.0, 0.0])

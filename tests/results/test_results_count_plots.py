@@ -60,8 +60,8 @@ def test_tables_of_one_and_of_two_factors():
     np.testing.assert_allclose(widths, fit.proportions())
     np.testing.assert_allclose(segments(axes, 1), fit.conf_int().to_numpy()[::2])
     assert axes.figure.get_supxlabel() == ""
-    one = dp.dp_table("~ area", ROWS, **WORDS).plot(ax=ax())
-    assert [tick.get_text() for tick in one.get_yticklabels()] == ["n", "s", "w"]
+    picture = dp.dp_table("~ area", ROWS, **WORDS).plot(ax=ax())
+    assert [tick.get_text() for tick in picture.get_yticklabels()] == ["n", "s", "w"]
 
 
 def test_a_summary_draws_one_of_its_variables():

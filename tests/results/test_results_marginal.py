@@ -161,9 +161,9 @@ def test_ratios_are_exponentials_and_errors_stay(fits):
     np.testing.assert_allclose(table.tidy()["conf_low"], np.exp(fit.conf_int(0.9)["lower"][1:]))
     assert "Odds ratios" in str(table.summary())
     assert "90% conf." in str(table.summary())
-    own = fit.contrasts("g", exponentiate=True).tidy()
-    np.testing.assert_allclose(own["estimate"][0], 1 / ratios["estimate"][1])
-    assert own["contrast"].tolist() == ["a / b", "a / c", "b / c"]
+    result = fit.contrasts("g", exponentiate=True).tidy()
+    np.testing.assert_allclose(result["estimate"][0], 1 / ratios["estimate"][1])
+    assert result["contrast"].tolist() == ["a / b", "a / c", "b / c"]
     assert "rate ratios" not in str(fit.contrasts("g").summary()).lower()
 
 
@@ -184,14 +184,14 @@ def test_tables_say_what_is_held_and_averaged(fits):
 def test_what_follows_is_of_variables_whatever_they_are_called(name):
     book = dp.codebook({name: dp.Integer(1, 3), "g:h": ["u", "v"], "y": (-9, 9)})
     rows = {name: [1, 2, 3, 1] * 300, "g:h": ["u", "v"] * 600, "y": [1.0, 2.0, 4.0, 1.5] * 300}
-    own = quote(name)
+    result = quote(name)
     with dp.simulation(seed=1):
-        plain = dp.dp_lm(f"y ~ {own} + Q('g:h')", rows, codebook=book, eps=100.0, delta=1e-6)
-        fit = dp.dp_lm(f"y ~ C({own}) + Q('g:h')", rows, codebook=book, eps=100.0, delta=1e-6)
+        plain = dp.dp_lm(f"y ~ {result} + Q('g:h')", rows, codebook=book, eps=100.0, delta=1e-6)
+        fit = dp.dp_lm(f"y ~ C({result}) + Q('g:h')", rows, codebook=book, eps=100.0, delta=1e-6)
     assert plain.margins(rows).tidy()["contrast"].tolist() == ["dY/dX", "v - u"]
     assert plain.emmeans("g:h", at={name: 2}).tidy()["g:h"].tolist() == ["u", "v"]
     assert fit.emmeans(name).tidy()[name].tolist() == [1, 2, 3]
-    assert len(fit.contrasts(own).tidy()) == 3
+    assert len(fit.contrasts(result).tidy()) == 3
 
 
 def test_a_probability_is_named_by_its_level_or_by_the_comparison(fits):

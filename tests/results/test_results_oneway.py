@@ -27,12 +27,14 @@ def moments(rows, seed=1, **budget):
 def test_a_huge_budget_gives_the_classical_table():
     rows = table(np.random.default_rng(1))
     reference = anova_lm(smf.ols("y ~ g", rows).fit())
-    own = moments(rows).aov("y ~ g").tidy()
+    result = moments(rows).aov("y ~ g").tidy()
     for name, reference_name in (("df", "df"), ("sumsq", "sum_sq"), ("meansq", "mean_sq")):
-        assert own[name].to_numpy() == pytest.approx(reference[reference_name].to_numpy(), rel=1e-5)
-    assert own["statistic"][0] == pytest.approx(reference["F"].iloc[0], rel=1e-5)
-    assert own["p_value"][0] == pytest.approx(reference["PR(>F)"].iloc[0], rel=1e-4)
-    assert own["term"].tolist() == ["g", "Residuals"]
+        assert result[name].to_numpy() == pytest.approx(
+            reference[reference_name].to_numpy(), rel=1e-5
+        )
+    assert result["statistic"][0] == pytest.approx(reference["F"].iloc[0], rel=1e-5)
+    assert result["p_value"][0] == pytest.approx(reference["PR(>F)"].iloc[0], rel=1e-4)
+    assert result["term"].tolist() == ["g", "Residuals"]
 
 
 @pytest.mark.product

@@ -65,9 +65,13 @@ def test_conf_int_is_the_same_in_other_units(make):
 
 def test_conf_int_is_longer_where_bounds_are_wider(make):
     # The same moments: within bounds of 2 for 1 a square can be more than four times as far.
-    near = make(noise=1e-5)
-    far = make(noise=1e-5, lower=np.full(5, -2.0), upper=np.full(5, 2.0), row_norm=2 * np.sqrt(5))
-    narrow, wide = ((t["upper"] - t["lower"]).iloc[0] for t in (near.conf_int(), far.conf_int()))
+    close = make(noise=1e-5)
+    distant = make(
+        noise=1e-5, lower=np.full(5, -2.0), upper=np.full(5, 2.0), row_norm=2 * np.sqrt(5)
+    )
+    narrow, wide = (
+        (t["upper"] - t["lower"]).iloc[0] for t in (close.conf_int(), distant.conf_int())
+    )
     assert 2 < wide / narrow < 3
 
 
