@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from folded import each
 
+from dpmodels.errors import NotAvailable
 from dpmodels.reports import (
     coefficients,
     cov,
@@ -491,3 +492,18 @@ def test_times_above_the_declared_range():
         "Times above the declared range are censored at its end."
     )
     assert hist._above(curves(step=1, upper=9)) == "Times from 9 on are censored there."
+
+
+def test_a_log_rank_test_is_printed_with_its_p_value_or_as_lost():
+    def curves(number, pvalue):
+        def logrank():
+            if pvalue is None:
+                raise NotAvailable("the variance is mostly noise")
+            return Fit(pvalue=pvalue, df=2, statistic=7.256)
+
+        return Fit(ncurves=number, logrank=logrank)
+
+    assert hist._test(curves(1, 0.5)) == ()
+    assert hist._test(curves(3, None)) == (("Log-rank", "lost in noise"),)
+    for pvalue, text in ((0.0265, "p = 0.027"), (1e-4, "p = 0.00010"), (9e-5, "p < 0.0001")):
+        assert hist._test(curves(3, pvalue)) == (("Log-rank", f"chi2(2) = 7.26, {text}"),)
