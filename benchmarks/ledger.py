@@ -1,7 +1,7 @@
 """A ledger's charges: in memory, and in a file beside the least that SQLite itself needs.
 
 Run as ``python benchmarks/ledger.py``. Wanted: 10,000 charges of distinct budgets within 20 s in
-memory, the last no dearer than the first; 100 charges a second and more in a file. The figures are
+memory, the last as cheap as the first; 100 charges a second and more in a file. The figures are
 ratios of medians taken in turns in one run; seconds are printed for the two wants alone.
 
 Bills of two regressions of eps = .5 and a histogram of eps = 1 in all six orders, of a ledger of

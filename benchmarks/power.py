@@ -1,9 +1,9 @@
 """Expected standard errors and power against simulation of the verbs on rows of their own.
 
 ``python benchmarks/power.py [runs] [shape] [verb ...]``: for each of five verbs, numbers of rows,
-eps and both kinds of guarantee, `dp.power` solves for the effect of power 0.7, or takes one where
-there is none, and says what to expect; then the verb is called on independently drawn rows that
-have the effect. Printed are the ratio of standard errors, predicted over the median measured, both
+eps and both kinds of guarantee, `dp.power` solves for the effect of power 0.7, or takes one if no
+effect has that power, and says what to expect; then the verb is called on independently drawn rows
+that have the effect. Printed are the ratio of standard errors, predicted over the median measured, both
 powers, and how often each term was identified; at the end how many cells are within 10 % and 0.03,
 less what so many runs leave open.
 """

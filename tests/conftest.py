@@ -136,7 +136,7 @@ def pytest_runtest_teardown():
 
 @pytest.fixture(scope="session")
 def local_data():
-    """Directory of optional local data; skips where there is none."""
+    """Directory of optional local data; skips without one."""
     folder = Path(os.environ.get("DPMODELS_DATA", BESIDE))
     if not folder.is_dir():
         pytest.skip("no local data: set DPMODELS_DATA to a directory that holds them")

@@ -263,7 +263,7 @@ def canonical(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
 
 
 def bounds(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
-    """Nearly all rows are inside, and as many beyond as is said."""
+    """Nearly all rows are inside, and as many beyond as stated."""
     for name, entry in fit.found.items():
         values = complete(name, data, book)[name]
         assert abs(entry.rows - len(values)) < 0.5

@@ -1,4 +1,4 @@
-"""The codebook: what may be declared, what is said of the rest, and the way to JSON and back."""
+"""The codebook: what may be declared, how the rest is refused, and the way to JSON and back."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Where a call's codebook comes from, and what is said where there is none."""
+"""Where a call's codebook comes from, and the message without one."""
 
 import json
 

@@ -176,7 +176,7 @@ class Verb:
     delta
         Of the approximate guarantee that its forms are asked under.
     forms
-        How other tests ask it; the first formula where there are none.
+        How other tests ask it; without any, the first formula.
     results
         The kinds of result that its forms give: whether each has a "plot" and
         a "column" of `dp.etable`.

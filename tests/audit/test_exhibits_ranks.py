@@ -1,4 +1,4 @@
-"""The exhibit of ranks: what is read off a place that goes by the rows themselves."""
+"""The exhibit of ranks: what is read off a place that depends on the rows themselves."""
 
 import numpy as np
 from exhibits import CORRECT, EXHIBITS

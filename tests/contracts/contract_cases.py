@@ -106,7 +106,7 @@ class Case:
 
     @property
     def words(self) -> dict[str, Any]:
-        """What the verb is told."""
+        """The arguments of the verb."""
         words = {"budget": self.guarantee, "adjacency": self.adjacency}
         if "mechanism" in inspect.signature(getattr(dp, self.verb.name)).parameters:
             words["mechanism"] = self.mechanism.name

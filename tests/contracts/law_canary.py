@@ -1,4 +1,4 @@
-"""A rare number and a rare label in the rows are told nowhere."""
+"""A rare number and a rare label in the rows appear nowhere."""
 
 import contextlib
 import copy

@@ -94,7 +94,7 @@ def _of_gradients(case: Case, left: Crossing, right: Crossing) -> float:
 
 @lru_cache(maxsize=256)
 def _gradients(statistic: Any, columns: int, lines: int) -> np.ndarray:
-    """Gradients at all of the parameters, one a line; of several levels two are told apart."""
+    """Gradients at all of the parameters, one a line; of several levels, two are compared."""
     lattice, sizes = Lattice(20, columns), (0.0, 1.0, -1e5, 1e5)
     distance = np.append(np.zeros(lines - 2), [1.0, -1.0]) if lines > 1 else np.ones(1)
     sums = [

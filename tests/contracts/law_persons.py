@@ -62,7 +62,7 @@ def _persons(rows: tuple[Row, ...]) -> list[list[Row]]:
 
 
 def _crossing(case: Case, tried: Tried, rows: Any) -> Callable[[list[Row]], Crossing]:
-    """Return what crosses with a person beside others, of whom none has rows to choose from.
+    """Return what crosses with a person beside others, none of them with rows to choose from.
 
     Rows of nobody are there too, and rows of the person stand apart. Under ``replace`` the person
     is there with no row that is complete where it has none.

@@ -63,7 +63,7 @@ def a_joint_fit_tells_no_cell(case: SiteCase) -> None:
 
 
 def a_letter_tells_no_cell(name: str, folder: Path) -> None:
-    """Neither the file a site sends nor anything that is said on the way."""
+    """Neither the file that a site sends nor any message on the way."""
     words: Changes = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6, "session": "s"}
     # Protocols without keys refuse them: who needs them says so.
     cards = [dp.site_key(site, folder / f"{site}.key") for site in SITES]

@@ -192,7 +192,7 @@ def of_paired_counts(case: Any, data: Any, releases: int) -> dict[str, Noise]:
 
 
 def of_held_counts(case: Any, data: Any, releases: int) -> dict[str, Noise]:
-    """What is added to the parts of rows held in the range that each release tells of."""
+    """What is added to the parts of rows held in the range that each release states."""
     crossing = case.crossing(case.formula, data, case.book)
     draws = []
     for release in releases_of(crossing, releases):
@@ -390,7 +390,7 @@ def of_quantiles(case: Any, data: Any, releases: int) -> dict[str, Noise]:
         released = [strategy.release(statistic, plan, source()) for _ in range(releases)]
     ranks = np.cumsum(np.pad(cells, ((0, 0), (1, 0))), axis=1)[:, None, :]
     expected = np.array([release.drawn for release in released])[..., None] * ranks[..., -1:]
-    assert not np.isnan(expected).any(), "a group is not told from none"
+    assert not np.isnan(expected).any(), "a group is hidden by noise"
     away = np.maximum(np.maximum(ranks[..., :-1] - expected, expected - ranks[..., 1:]), 0)
     density = np.exp(-np.array(plan.middle)[:, None] * away)
     density /= density.sum(axis=-1, keepdims=True)

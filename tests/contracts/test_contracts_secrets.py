@@ -1,4 +1,4 @@
-"""Private values stay where they are, and are told nowhere."""
+"""Private values stay where they are, and appear nowhere."""
 
 from pathlib import Path
 

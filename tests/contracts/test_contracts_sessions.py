@@ -1,4 +1,4 @@
-"""A session tells nothing of its rows, whichever verb it is asked, and whatever goes wrong."""
+"""A session reveals nothing of its rows, whichever verb it is asked, and whatever goes wrong."""
 
 from operator import attrgetter
 

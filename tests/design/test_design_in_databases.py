@@ -305,7 +305,7 @@ def test_one_record_moves_one_count_by_one(tables, tmp_path):
 
 
 def test_passes_over_a_query_are_compared_whether_grouped_or_read(tmp_path):
-    """Zeros of both signs and NaN are no change of the rows; other rows are."""
+    """Zeros of both signs and NaN do not change the rows; other rows are."""
     connection = duckdb.connect()
     connection.execute("CREATE TABLE rows (x DOUBLE, k INTEGER)")
     connection.execute("INSERT INTO rows VALUES (-0.0, 1), (0.0, 1), ('nan', 2), (NULL, 2)")

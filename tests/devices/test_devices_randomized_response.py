@@ -1,4 +1,4 @@
-"""Devices that tell nothing, protect nobody or are none are refused, with what to write."""
+"""What has no information, no protection or is not a device is refused, with what to write."""
 
 import pytest
 

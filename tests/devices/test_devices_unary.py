@@ -18,7 +18,7 @@ DEVICE = dp.unary_response(TOWNS, eps=1.0)
 
 
 def law(truth, levels, eps):
-    """The probability of each answer by the stated law of bits; a truth of -1 is none."""
+    """The probability of each answer by the stated law of bits; -1 is a missing one."""
     rare = 1 / (math.exp(eps) + 1)
     chances = [0.5 if place == truth else rare for place in range(levels)]
     return {

@@ -1,4 +1,4 @@
-"""Drafts: a ``?`` is refused by name, and what is said twice has to be the same."""
+"""Drafts: a ``?`` is refused by name, and what is declared twice has to be the same."""
 
 import json
 

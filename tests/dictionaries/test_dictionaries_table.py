@@ -1,4 +1,4 @@
-"""Data dictionaries as CSV and Excel: the names that people give to columns, and what is none."""
+"""Data dictionaries as CSV and Excel: how people name columns, and what is refused."""
 
 import zipfile
 

@@ -110,7 +110,7 @@ def test_tables_of_two_axes(error):
 
 @pytest.mark.product
 def test_published_algorithms_do_what_was_found_of_them():
-    """Ten queries are no table, whatever the budget; a tree is told by all of its nodes."""
+    """Ten queries never give a table; a tree is measured by all of its nodes."""
     tables = {name: dp.shapes.standard(64)[name] for name in ("smooth", "bimodal")}
     evaluation = dp.evaluate(LINE, tables, scale=[1e5], eps=0.1, repeats=4)
     table = evaluation.table.set_index("algorithm")

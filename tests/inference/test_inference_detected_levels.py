@@ -1,4 +1,4 @@
-"""Levels that are told from noise, by how far a point is from where their rows say it is."""
+"""Levels that exceed their noise, by how far a point is from where their rows say it is."""
 
 from dataclasses import replace
 

@@ -51,7 +51,7 @@ def test_the_interval_of_one_less_the_p_value_ends_at_zero(noise, rng):
 
 
 def test_a_huge_difference_has_the_smallest_p_value(rng):
-    """However many standard errors it is: the tail far out is no 1/2."""
+    """However many standard errors it is: the tail far out is not 1/2."""
     noise = Noise("laplace", 2.0, 0)
     change = difference(moments([rng.uniform(0.9, 1, 20_000), rng.uniform(0, 0.1, 20_000)], noise))
     assert change.estimate / np.hypot(change.noise_sd, change.sampling_sd) > 300

@@ -1,4 +1,4 @@
-"""What is said of whole releases: the real path from a table to a result, again and again."""
+"""Statements about whole releases: the real path from a table to a result, again and again."""
 
 import numpy as np
 import pytest

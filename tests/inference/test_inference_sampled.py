@@ -1,4 +1,4 @@
-"""Weighted means and variances with capped units, against the formulas over the units themselves."""
+"""Weighted means and variances with capped units, against formulas over the units."""
 
 from dataclasses import replace
 

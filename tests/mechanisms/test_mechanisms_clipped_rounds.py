@@ -114,7 +114,7 @@ def test_the_numbers_by_cell_have_the_noise_that_is_charged(guarantee, monkeypat
 
 
 def expo(plan):
-    """Laplace noise goes by shares of eps, Gaussian noise by the roots of shares of rho."""
+    """Laplace noise is scaled by shares of eps, Gaussian noise by the roots of shares of rho."""
     return 0.5 if law_of(plan) == "gaussian" else 1.0
 
 

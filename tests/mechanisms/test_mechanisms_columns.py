@@ -1,4 +1,4 @@
-"""Columns ranked by a response: what one row moves, sparse vectors by enumeration, what is told."""
+"""Columns ranked by a response: what one row moves, sparse vectors by enumeration, reports."""
 
 import math
 from dataclasses import replace

@@ -39,7 +39,7 @@ DESIGN = box_design(two_sided("y ~ a + b", BOOK))
 
 
 def first_is_drawn(levels, scale):
-    """The probability that the first of two is drawn: its noisy level is no larger."""
+    """The probability that the first of two is drawn: its noisy level is at most as large."""
     noise = np.arange(-60 * int(scale + 1), 60 * int(scale + 1) + 1)
     chances = np.exp(-np.abs(noise) / scale)
     chances /= chances.sum()

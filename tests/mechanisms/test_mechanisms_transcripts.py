@@ -1,4 +1,4 @@
-"""Rounds for means and variances along one transcript: what is told, and what it costs in all."""
+"""Rounds for means and variances along one transcript: what is printed and what it costs."""
 
 from itertools import pairwise
 

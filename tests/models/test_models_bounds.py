@@ -1,4 +1,4 @@
-"""dp_bounds: what is found, what the codebook becomes, and what is said where nothing is."""
+"""dp_bounds: what is found, what the codebook becomes, and the message where nothing is."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Values beyond the declared bounds: their noisy counts, what these cost, and who is told."""
+"""Values beyond the declared bounds: their noisy counts, what these cost, and who is warned."""
 
 import math
 from itertools import product

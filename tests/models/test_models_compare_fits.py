@@ -123,7 +123,7 @@ def bound(family, formula, rows):
 
 
 def written_out(rows_made):
-    """The same rows, each as often as it stands, one after another."""
+    """The same rows, each as often as it occurs, one after another."""
     at = np.repeat(np.arange(len(rows_made.response)), rows_made.times.astype(int))
     return SimulatedFit(
         rows_made.terms[:, at], rows_made.response[at], len(at), rows_made.intercept

@@ -1,4 +1,4 @@
-"""Readings of budgets, ledgers and results; what is none of them is refused."""
+"""Readings of budgets, ledgers and results; anything else is refused."""
 
 import math
 

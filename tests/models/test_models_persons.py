@@ -164,7 +164,7 @@ def test_the_person_may_be_a_variable_of_the_formula():
 
 @pytest.mark.parametrize("rows", [1, "mean"])
 def test_the_person_may_be_all_that_is_read_of_a_cluster(rows):
-    """What workers are told of whose rows are stands beside the column, not in its place."""
+    """What workers receive about whose rows are stands beside the column, not in its place."""
     frame = pd.DataFrame({"age": [20, 30, 40, 50] * 60})
     words = {"codebook": dp.codebook(age=(0, 100)), "eps": 1e3, "person": "age", "rows": rows}
     with dask.config.set(scheduler="synchronous"):

@@ -146,7 +146,7 @@ def test_one_site_of_several_says_nothing_and_all_together_do():
 
 
 def plans(verb, formula, rows, **budget):
-    """The way of a call with its plan, for a public number of rows."""
+    """The specification of a call with its plan, for a public number of rows."""
     ways = {"lm": lm_spec, "glm": glm_spec, "mean": mean_spec, "pca": pca_spec}
     words = {
         "lm": {"weights": None, "row_norm": None, "vcov": "iid"},

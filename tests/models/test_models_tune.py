@@ -1,4 +1,4 @@
-"""dp.tune: what it refuses, what a tuned call costs and keeps, and that one value is no choice."""
+"""dp.tune: what it refuses, what a tuned call costs and keeps, and one value."""
 
 import numpy as np
 import pytest

@@ -29,7 +29,7 @@ def asking(verb, shape="normal", **words):
 
 
 def written_out(rows):
-    """The same rows, each as often as it stands."""
+    """The same rows, each as often as it occurs."""
     (part,) = rows.parts(count_public=True)
     columns = {name: np.repeat(column, part.places) for name, column in part.columns.items()}
     for name in ("sex", "smoker"):

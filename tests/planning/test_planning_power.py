@@ -14,7 +14,7 @@ USUAL = {"verb": "ttest", "codebook": BOOK, "n": 2_000, "eps": 1.0, "effect": 2.
 
 @pytest.fixture(scope="module", autouse=True)
 def _few_runs():
-    """Forty releases of each, enough for what is no statistical test."""
+    """Forty releases of each, enough where nothing is tested statistically."""
     powers = dict(POWERS)
     POWERS.update({kind: plan._replace(runs=40, extra_runs=0) for kind, plan in powers.items()})
     yield

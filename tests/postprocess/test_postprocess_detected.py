@@ -1,4 +1,4 @@
-"""Places that are told from noise: the finest first, without what is told within them."""
+"""Places that exceed their noise: the finest first, without those detected within them."""
 
 import numpy as np
 import pytest

@@ -23,7 +23,7 @@ def test_the_nodes_of_every_level_are_blocks_that_divide_the_plane(shape, side):
         assert (sums_of_level.sum(axis=0) == 1).all()
         for node in sums_of_level:
             rows, columns = node.any(axis=1), node.any(axis=0)
-            assert node.sum() == rows.sum() * columns.sum(), "a node is no rectangle"
+            assert node.sum() == rows.sum() * columns.sum(), "a node is not a rectangle"
             assert np.ptp(np.flatnonzero(rows)) + 1 == rows.sum()
             assert np.ptp(np.flatnonzero(columns)) + 1 == columns.sum()
         assert len(sums_of_level) == np.prod(size)

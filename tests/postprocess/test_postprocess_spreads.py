@@ -140,7 +140,7 @@ def test_complete_rows_are_those_of_a_public_number():
 
 
 def test_an_end_that_moves_inwards_has_few_rows_beyond():
-    """Whatever the rows are: here 3 % of them lie where no count of one cell tells of them."""
+    """Whatever the rows are: here 3 % of them lie where no count of one cell shows them."""
     # Noise exceeds its reach with probability 1e-3 at most a side: of 20, more than 3 below 3e-7.
     missed = 0
     for seed in range(20):

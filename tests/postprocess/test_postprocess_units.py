@@ -36,7 +36,7 @@ def sums(release):
 
 
 def noises(release):
-    """What is said of their noise."""
+    """The stated noise of these."""
     noises_by_name = {name: getattr(release, name, None) for name in NOISES}
     curvature = getattr(release, "curvature", None)
     laws = {"noise": getattr(release, "noise", None)} if curvature is None else vars(curvature)

@@ -22,7 +22,7 @@ PLACES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 class Tight:
-    """The rule that is no filter: the tight composition of everything charged so far."""
+    """The rule that is not a filter: the tight composition of everything charged so far."""
 
     def __init__(self, guarantee):
         self.guarantee = guarantee

@@ -25,7 +25,7 @@ decades = st.floats(min_value=-1, max_value=1)
 
 
 def exact_delta(eps, multiplier):
-    """Balle and Wang's formula, as it stands, in 150 digits."""
+    """Balle and Wang's formula, unchanged, in 150 digits."""
     mu = 1 / MP.mpf(multiplier)
     close, distant = mu / 2 - MP.mpf(eps) / mu, -mu / 2 - MP.mpf(eps) / mu
     return MP.ncdf(close) - MP.exp(eps) * MP.ncdf(distant)

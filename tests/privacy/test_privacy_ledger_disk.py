@@ -1,4 +1,4 @@
-"""A ledger on a disk that fails: nothing is charged, or it is said."""
+"""A ledger on a disk that fails: nothing is charged, or an error says so."""
 
 import sqlite3
 

@@ -1,4 +1,4 @@
-"""A ledger is opened for rows or for persons, in words, and takes no charge for others."""
+"""A ledger is opened for rows or for persons, as text, and takes no charge for others."""
 
 import pytest
 

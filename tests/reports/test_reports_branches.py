@@ -505,5 +505,5 @@ def test_a_log_rank_test_is_printed_with_its_p_value_or_as_lost():
 
     assert hist._test(curves(1, 0.5)) == ()
     assert hist._test(curves(3, None)) == (("Log-rank", "lost in noise"),)
-    for pvalue, text in ((0.0265, "p = 0.027"), (1e-4, "p = 0.00010"), (9e-5, "p < 0.0001")):
+    for pvalue, text in ((0.0268, "p = 0.027"), (1e-4, "p = 0.00010"), (9e-5, "p < 0.0001")):
         assert hist._test(curves(3, pvalue)) == (("Log-rank", f"chi2(2) = 7.26, {text}"),)

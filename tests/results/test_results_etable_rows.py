@@ -1,4 +1,4 @@
-"""Rows of results side by side: each once, in the order seen, chosen by name, put in words."""
+"""Rows of results side by side: each once, in the order seen, chosen by name, described as text."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""A regression on real factors: empty levels, rare ones, many, and what is said of them."""
+"""A regression on real factors: empty levels, rare ones, many, and what is reported about them."""
 
 import math
 import time

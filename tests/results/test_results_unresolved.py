@@ -51,7 +51,7 @@ def noisy(fit, sd, seed):
 
 
 def everything(fit):
-    """All that is said of a regression, with warnings as errors."""
+    """All statements about a regression, with warnings as errors."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit.summary().as_text()
@@ -111,7 +111,7 @@ def test_columns_far_from_their_origin(formula):
 
 
 def test_a_variance_is_no_less_than_the_rounding_of_its_own_computation(twins):
-    """Without any noise: what is told of floating point numbers is not beyond their digits."""
+    """Without any noise: reports of floating point numbers stay within their digits."""
     silent = replace(twins, release=replace(twins.release, noise=MomentNoise(0.0, 0.0, 0.0, 0.0)))
     everything(silent)
     smallest = 2.0**-52 * np.abs(silent.params["Intercept"])

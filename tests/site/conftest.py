@@ -19,7 +19,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves a folder and says nothing of it."""
+    """Serves a folder without a log."""
 
     def log_message(self, *_):
         """Say nothing."""
@@ -52,7 +52,7 @@ def address(site):
 
 @pytest.fixture(scope="session")
 def browser():
-    """A browser without a window; skips where there is none."""
+    """A browser without a window; skips without one."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     result = next(filter(None, map(shutil.which, BROWSERS)), None)
     if result is None:

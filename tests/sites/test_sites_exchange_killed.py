@@ -53,7 +53,7 @@ def killed(step, work):
 
 
 def turn_or_refusal(made, site, **verb):
-    """A turn; that the exchange cannot go on is said with what was charged."""
+    """A turn; an exchange that cannot go on states what was charged."""
     try:
         return made.turn(site, **verb)
     except FrameError as error:

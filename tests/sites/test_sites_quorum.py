@@ -67,7 +67,7 @@ def test_a_round_gives_the_sum_of_the_sites_that_are_present(sites, needed, miss
 
 
 def least_learned(sites, colluders, dropouts, reported):
-    """Of a sum that a coalition can open, how many honest sites are in it; None if there is none.
+    """Of a sum that a coalition can open, how many honest sites are in it; None without one.
 
     `told` are the sets that each honest site, from 0, was told are present.
     """
@@ -102,7 +102,7 @@ def test_whatever_sites_are_told_no_sum_has_fewer_honest_sites(sites, colluders,
 
 
 def test_a_late_message_is_uniform_for_whoever_has_all_openings():
-    """False alarms: 1e-6. What is opened of others tells nothing of a site that is missing."""
+    """False alarms: 1e-6. What is opened of others reveals nothing about a site that is missing."""
     rule, people = Quorum(4, 3), members(4)
     exact = [[7] * 6] * 4
     late = []

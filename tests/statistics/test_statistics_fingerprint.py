@@ -1,4 +1,4 @@
-"""What statistics must share if they are to be added, and what is said where they do not."""
+"""What statistics must share if they are to be added, and the message where they do not."""
 
 import json
 

@@ -111,7 +111,7 @@ def test_all_rows_of_one_person_move_the_parts_by_those_of_one_row(neighbours, d
 
 
 def test_variances_are_between_persons_weighted_by_their_share_of_a_group():
-    """No noise to speak of: of persons' means, as dp_mean has them, with and without groups."""
+    """Negligible noise: of persons' means, as dp_mean has them, with and without groups."""
     data = {**panel(300, 8), "y": np.random.default_rng(9).uniform(-2, 6, len(panel(300, 8)["y"]))}
     words = {"codebook": BOOK, "person": "id", "eps": 1e6, "mechanism": "geometric"}
     complete = np.isin(data["g"], ["u", "v", "w"])

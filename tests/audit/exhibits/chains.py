@@ -2,7 +2,7 @@ r"""Noise for single states of a chain, which hides none of them.
 
 Both release how often a lazy symmetric chain of two states was in either, with Laplace noise, and
 claim that the state at the middle time is hidden with ε = 1. "Rows" are that state: the rest of the
-series is drawn by the chain, given it. So the two laws that are told apart are the conditional laws
+series is drawn by the chain, given it. So the two laws to be distinguished are the conditional laws
 of Pufferfish privacy [1]_, and no two tables are neighbours.
 
 `noise_for_one_state`

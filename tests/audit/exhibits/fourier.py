@@ -1,7 +1,7 @@
 """Noise on Fourier coefficients of a histogram: on all of each, or on its length alone.
 
 `kept_phases`
-    A histogram of n cells is told by its Fourier coefficients, which one row
+    A histogram of n cells is released by its Fourier coefficients, which one row
     moves by 1 in L2 and so by √n in L1 at most: Laplace noise of scale √n/ε on
     all of them is ε-private [1]_. The authors' code, which DPBench runs, adds
     the noise to the length of each complex coefficient and keeps its phase.

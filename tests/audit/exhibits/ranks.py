@@ -1,4 +1,4 @@
-"""A median by noisy counts of cells, whose place in its cell goes by the rows themselves.
+"""A median by noisy counts of cells, whose place in its cell depends on the rows themselves.
 
 `exact_ranks`
     The median's cell is found by noisy counts of two cells, and where it lies
@@ -34,7 +34,7 @@ def _median(rows: Floats, generator: np.random.Generator, runs: int, *, exact: b
 _ROWS = np.linspace(0.0, 0.99, 12)
 _RANKS = Exhibit(
     name="exact_ranks",
-    fault="where a quantile lies in its cell goes by the rows' own ranks",
+    fault="where a quantile lies in its cell depends on the rows' exact ranks",
     source="a slip",
     recipe=Batched(partial(_median, exact=True)),
     pair=Pair(np.append(_ROWS, 0.1), np.append(_ROWS, 0.9), name="a row in the other half"),

@@ -8,7 +8,7 @@ Totals, each with noise of its own, `total_by_total`
 A square root without its first column, `last_column`
     Totals are made of noisy sums R x, where R is the lower triangular root of
     their matrix [2]_. Its columns are the first one, moved down and cut off;
-    noise goes by the longest. With that of the last one, which is 1 long, it is
+    noise is scaled by the longest. With that of the last one, which is 1 long, it is
     enough for a row of the last period: a row of the first of 16 moves the sums
     by 1.40, and μ is as much larger.
 
@@ -67,7 +67,7 @@ _TOTAL = Exhibit(
 MULTIPLIER = gaussian_multiplier(_CLAIM)
 _COLUMN = Exhibit(
     name="last_column",
-    fault="noise goes by the shortest column of the root, and early rows are in longer ones",
+    fault="noise is scaled by the shortest column of the root, and early rows are in longer ones",
     source="a slip in matrix factorisations",
     recipe=Batched(partial(_sums, scale=MULTIPLIER), law="gaussian"),
     pair=_one_more(np.array([5.0, 9.0, 15.0])),
