@@ -10,6 +10,7 @@ import dpmodels as dp
 from benchmarks.algorithms import LINE, PLANE
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.evaluation.histograms import coarsened
+from dpmodels.evaluation.verb import _energy
 
 SHAPES = {name: dp.shapes.standard(16)[name] for name in ("uniform", "spiky")}
 
@@ -237,3 +238,11 @@ def test_flat_counts_have_the_known_errors_of_public_tables(local_data):
     means = evaluation.tidy().query("algorithm == 'uniform' and scale == 100000").set_index("table")
     for name, error in published.items():
         assert means.loc[name, "mean"] == pytest.approx(error, rel=0.02)
+
+
+def test_directions_lose_the_variance_that_they_do_not_explain():
+    """As a fraction of what the best directions explain; a basis need not be orthonormal."""
+    truth = np.diag([3.0, 2.0, 1.0])
+    for columns, loss in (([0, 1], 0.0), ([0, 2], 0.2), ([1, 2], 0.4), ([2], 2 / 3)):
+        answer = 5 * np.eye(3)[:, columns] @ np.triu(np.ones((len(columns),) * 2))
+        assert _energy(answer, truth).error == pytest.approx(loss)

@@ -1,5 +1,7 @@
 """Mechanisms of regressions compared before anything is spent."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +15,7 @@ from dpmodels.models.simulated_rows import SHAPES, SimulatedFit, simulate_block,
 from dpmodels.noise import simulation, source
 from dpmodels.noise.lattice import MAX_BITS, Lattice
 from dpmodels.report.numbers import signif
+from dpmodels.results.comparison import FitComparison
 
 CODEBOOK = dp.codebook(
     wage=(0, 100),
@@ -250,3 +253,22 @@ def test_persons_are_refused():
     neighbours = protecting(adjacency("replace"), 3, "id")
     with pytest.raises(ArgumentError, match="simulated rows have none"):
         compared("wage ~ x", adjacency=neighbours)
+
+
+def test_the_loss_of_the_automatic_choice_is_by_shape_and_nan_where_nothing_is_estimated():
+    """Over the best mechanism of each shape; also of a shape without any estimate."""
+    by_shape = pd.DataFrame(
+        {
+            "mechanism": ["objective", "output"] * 3,
+            "shape": np.repeat(["normal", "skewed", "constant"], 2),
+            "error": [2.0, 1.0, 1.5, 3.0, np.nan, np.nan],
+        }
+    )
+
+    def behind(mechanism):
+        fits = SimpleNamespace(by_shape=by_shape, auto=SimpleNamespace(mechanism=mechanism))
+        return FitComparison.behind.fget(fits)
+
+    losses = {"normal": 2.0, "skewed": 1.0, "constant": np.nan}
+    assert behind("objective").to_dict() == pytest.approx(losses, nan_ok=True)
+    assert behind("gradients").isna().tolist() == [True] * 3

@@ -224,6 +224,7 @@ def test_curves_fall_and_are_drawn(both):
             assert value[across].is_monotonic_increasing
             assert (value["ratio"].diff().dropna() < 0).all()
         ax = plan.plot("n" if across == "n" else "budget")
+        assert ax.get_ylabel() == "standard error over that without privacy"
         assert [text.get_text() for text in ax.get_legend().get_texts()] == list(PAIR)
         plt.close(ax.figure)
     with pytest.raises(ArgumentError, match="along"):

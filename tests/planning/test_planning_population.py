@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 
 import dpmodels as dp
+from dpmodels.design.parts import Part
 from dpmodels.noise import source
+from dpmodels.planning.population import Population
 from dpmodels.planning.power_simulation import Cell, PowerInputs
 from dpmodels.planning.verbs import options_of, verb_with_power
 
@@ -76,3 +78,16 @@ def test_rows_are_drawn_by_their_shares():
 def test_rows_of_a_subset_alone_are_drawn():
     trial = asking("mean", subset="age > 60").trial(Cell(500, 1.0, 1.0))
     assert (trial.posed.population.part.columns["age"] > 60).all()
+
+
+def test_an_effect_on_steps_keeps_the_mean_of_each_row():
+    """Rows at the two steps about a value, with the shares of a linear interpolation."""
+    part = Part({"x": np.zeros(3)}, None, None)
+    population = Population(part, np.array([0.5, 0.3, 0.2]), {})
+    values = np.array([1.0, 1.4, 2.3])
+    stepped = population.on_steps("x", values, 1.0, 0.5)
+    assert np.isin(stepped.values, 1.0 + 0.5 * np.arange(4)).all()
+    for row, (value, share) in enumerate(zip(values, population.shares, strict=True)):
+        weights = stepped.population.shares[stepped.rows == row]
+        assert weights.sum() == pytest.approx(share)
+        assert weights @ stepped.values[stepped.rows == row] == pytest.approx(share * value)

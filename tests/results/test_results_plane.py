@@ -6,6 +6,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, DPModelsError
+from dpmodels.results.bins import Ranges
 
 BOOK = dp.codebook(a=(0, 4), b=dp.Numeric(0, 9, step=1), h=["p", "q"])
 RNG = np.random.default_rng(4)
@@ -106,3 +107,8 @@ def test_a_picture_has_the_ends_of_the_bins_and_blank_cells(monkeypatch):
     from matplotlib import pyplot as plt
 
     plt.close("all")
+
+
+def test_ranges_are_aligned_where_both_of_their_ends_are_breaks():
+    for start, stop, is_aligned in ((0, 3, True), (1, 4, True), (0.5, 3, False), (1, 2.25, False)):
+        assert Ranges(np.array([start, 0.0]), np.array([stop, 5.0])).aligned == is_aligned
