@@ -70,9 +70,9 @@ def noisy_tree(counts: Integers, eps: float, shares: Callable[[int], Floats]) ->
     for _ in range(height):
         levels.append(put_together(levels[-1], 2))
     scales = 1 / (eps * shares(height))
-    noise = [noisy(own, scale) for own, scale in zip(levels[::-1], scales, strict=True)]
-    made = least_squares(noise, (2 * scales**2).tolist(), 2)
-    return made[tuple(slice(cells) for cells in counts.shape)]
+    noise = [noisy(level, scale) for level, scale in zip(levels[::-1], scales, strict=True)]
+    estimates = least_squares(noise, (2 * scales**2).tolist(), 2)
+    return estimates[tuple(slice(cells) for cells in counts.shape)]
 
 
 def least_squares(levels: Sequence[Floats], variances: Sequence[float], by: int) -> Floats:
@@ -80,15 +80,15 @@ def least_squares(levels: Sequence[Floats], variances: Sequence[float], by: int)
     parts = by ** levels[0].ndim
     estimate, variance = levels[-1], variances[-1]
     up = [estimate]
-    for own, noise in zip(levels[-2::-1], variances[-2::-1], strict=True):
+    for level, noise in zip(levels[-2::-1], variances[-2::-1], strict=True):
         weight = parts * variance / (noise + parts * variance)
-        estimate = weight * own + (1 - weight) * put_together(estimate, by)
+        estimate = weight * level + (1 - weight) * put_together(estimate, by)
         variance = weight * noise
         up.append(estimate)
-    whole = up[-1]
+    totals = up[-1]
     for finer in up[-2::-1]:
-        whole = finer + spread(whole - put_together(finer, by), by) / parts
-    return np.asarray(whole)
+        totals = finer + spread(totals - put_together(finer, by), by) / parts
+    return np.asarray(totals)
 
 
 # --- one axis
@@ -217,22 +217,22 @@ def efpa(counts: Integers, eps: float) -> Floats:
     """
     exact = dctn(counts.ravel().astype(np.float64), norm="ortho")
     levels = np.floor(_FINE * efpa_scores(exact, eps / 2)).astype(np.int64)
-    kept = 1 + draw_finite(levels, Fraction(eps) / (4 * (_FINE + 1)), source())
-    moved = float(efpa_moves(exact.size)[kept - 1])
-    step = moved / _FINE
+    n_kept = 1 + draw_finite(levels, Fraction(eps) / (4 * (_FINE + 1)), source())
+    sensitivity = float(efpa_moves(exact.size)[n_kept - 1])
+    step = sensitivity / _FINE
     # Rounding moves each coefficient by one step more.
-    scale = (_FINE + kept) * 2 / eps
-    noise = noisy(np.rint(exact[:kept] / step).astype(np.int64), scale) * step
-    made = np.zeros(exact.size)
-    made[:kept] = noise
-    return np.asarray(idctn(made, norm="ortho").reshape(counts.shape))
+    scale = (_FINE + n_kept) * 2 / eps
+    noise = noisy(np.rint(exact[:n_kept] / step).astype(np.int64), scale) * step
+    coefficients = np.zeros(exact.size)
+    coefficients[:n_kept] = noise
+    return np.asarray(idctn(coefficients, norm="ortho").reshape(counts.shape))
 
 
 def efpa_moves(cells: int) -> Floats:
     """Return how far one row moves the first 1, 2, ..., n coefficients in L1, at most."""
-    kept = np.arange(1, cells + 1)
-    single = (1 + (kept - 1) * math.sqrt(2)) / math.sqrt(cells)
-    return np.asarray(np.minimum(np.sqrt(kept), single))
+    n_kept = np.arange(1, cells + 1)
+    single = (1 + (n_kept - 1) * math.sqrt(2)) / math.sqrt(cells)
+    return np.asarray(np.minimum(np.sqrt(n_kept), single))
 
 
 def efpa_scores(exact: Floats, eps: float) -> Floats:
@@ -291,7 +291,7 @@ def clusters(values: Floats, noise: float) -> Integers:
     >>> clusters(np.array([9.0, 9.0, 2.0, 1.0, 0.0]), 4.0).tolist()
     [0, 0, 1, 1, 1]
     """
-    made = np.zeros(values.size, dtype=np.int64)
+    counts = np.zeros(values.size, dtype=np.int64)
     size, mean, number = 1, float(values[0]), 0
     for place, value in enumerate(values[1:].tolist(), start=1):
         # Squared deviations that the value adds, and noise over cells that it saves.
@@ -302,8 +302,8 @@ def clusters(values: Floats, noise: float) -> Integers:
             size += 1
         else:
             size, mean, number = 1, value, number + 1
-        made[place] = number
-    return made
+        counts[place] = number
+    return counts
 
 
 # --- two axes
@@ -357,15 +357,15 @@ def ugrid(counts: Integers, eps: float) -> Floats:
     """
     total = float(noisy(counts.sum(keepdims=True).ravel(), 1 / (TOTAL * eps))[0])
     left = (1 - TOTAL) * eps
-    wanted = math.sqrt(max(total, 0.0) * left / 10)
-    edges = [edges_of(cells, wanted) for cells in counts.shape]
+    n_wanted = math.sqrt(max(total, 0.0) * left / 10)
+    edges = [edges_of(cells, n_wanted) for cells in counts.shape]
     return spread_evenly(noisy(sums_of(counts, edges), 1 / left), edges)
 
 
-def edges_of(cells: int, wanted: float) -> Integers:
+def edges_of(cells: int, n_wanted: float) -> Integers:
     """Return the ends of nearly equal blocks of cells, one block at least."""
-    many = min(max(math.ceil(wanted), 1), cells)
-    return np.arange(many + 1) * cells // many
+    n_cells = min(max(math.ceil(n_wanted), 1), cells)
+    return np.arange(n_cells + 1) * cells // n_cells
 
 
 def sums_of(counts: Integers, edges: Sequence[Integers]) -> Integers:
@@ -412,24 +412,27 @@ def agrid(counts: Integers, eps: float) -> Floats:
     wholes = noisy(sums_of(counts, edges), 1 / half).ravel()
     places = [
         tuple(slice(*pair) for pair in ends)
-        for ends in product(*(pairwise(one.tolist()) for one in edges))
+        for ends in product(*(pairwise(edge.tolist()) for edge in edges))
     ]
     finer = np.sqrt(np.maximum(wholes, 0.0) * half / 5)
     within = [
-        [edges_of(cells, wanted) for cells in counts[place].shape]
-        for place, wanted in zip(places, finer, strict=True)
+        [edges_of(cells, n_wanted) for cells in counts[place].shape]
+        for place, n_wanted in zip(places, finer, strict=True)
     ]
-    exact = [sums_of(counts[place], own) for place, own in zip(places, within, strict=True)]
-    fine = noisy(np.concatenate([own.ravel() for own in exact]), 1 / half)
-    ends = np.cumsum([own.size for own in exact])[:-1]
-    made = np.empty(counts.shape)
-    for place, own, whole, part, table in zip(
+    exact = [
+        sums_of(counts[place], cells_within)
+        for place, cells_within in zip(places, within, strict=True)
+    ]
+    fine = noisy(np.concatenate([line.ravel() for line in exact]), 1 / half)
+    ends = np.cumsum([line.size for line in exact])[:-1]
+    estimates = np.empty(counts.shape)
+    for place, edges_within, n_rows, part, table in zip(
         places, within, wholes, np.split(fine, ends), exact, strict=True
     ):
         # The sum of the parts has so many times the variance of the whole.
-        part += (whole - part.sum()) / (part.size + 1)
-        made[place] = spread_evenly(part.reshape(table.shape), own)
-    return made
+        part += (n_rows - part.sum()) / (part.size + 1)
+        estimates[place] = spread_evenly(part.reshape(table.shape), edges_within)
+    return estimates
 
 
 LINE: Final = {"greedyh": greedyh, "mwem": mwem, "ahp": ahp, "efpa": efpa}

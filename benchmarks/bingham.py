@@ -47,8 +47,8 @@ def peaked(dimension: int) -> NDArray[np.float64]:
 def acceptance(values: NDArray[np.float64]) -> float:
     deficits = values.max() - values
     spread, entropy = envelope_spread(deficits), secure()
-    kept = sum(len(accepted(deficits, spread, PROPOSALS, entropy)) for _ in range(50))
-    return kept / (50 * PROPOSALS)
+    n_accepted = sum(len(accepted(deficits, spread, PROPOSALS, entropy)) for _ in range(50))
+    return n_accepted / (50 * PROPOSALS)
 
 
 def seconds(draw: Callable[[], object], repeats: int) -> list[float]:
@@ -90,9 +90,9 @@ def convergence() -> None:
     print(f"{'d':>5}{'k':>4}{'rows':>10}{'R-hat':>8}{'sweeps a draw':>15}")
     for d, k in STUDIED:
         for rows in (1e2, 1e4, 1e6, 1e9):
-            found = mixing(decaying(d, rows), k, secure(), chains=16)
-            each = found.chains * found.sweeps / 2 / found.effective
-            print(f"{d:>5}{k:>4}{rows:>10.0e}{found.rhat:>8.3f}{each:>15.1f}")
+            diagnosis = mixing(decaying(d, rows), k, secure(), chains=16)
+            draws_each = diagnosis.chains * diagnosis.sweeps / 2 / diagnosis.effective
+            print(f"{d:>5}{k:>4}{rows:>10.0e}{diagnosis.rhat:>8.3f}{draws_each:>15.1f}")
 
 
 def main() -> None:

@@ -72,20 +72,22 @@ def found(name, rows, runs, words, rng):
     draw, bounds, step = SHAPES[name]
     names = [f"x{i}" for i in range(COLUMNS)]
     book = dp.codebook.uniform(names, declared(bounds, step, WIDER))
-    inside, ratios, kept = [], [], []
+    inside, ratios, identified = [], [], []
     for _ in range(runs):
-        data = {own: draw(rng, rows) for own in names}
+        data = {name: draw(rng, rows) for name in names}
         fit = dp.dp_bounds("~ .", data, codebook=book, eps=EPS, **words)
-        for own, one in fit.found.items():
-            inside.append(np.mean((data[own] >= one.lower) & (data[own] <= one.upper)))
-            ratios.append((one.upper - one.lower) / np.ptp(np.quantile(data[own], [0.01, 0.99])))
-            kept.append(not one.is_narrowed)
-    inside, ratios = (np.array(own).reshape(runs, COLUMNS) for own in (inside, ratios))
+        for own, bound in fit.found.items():
+            inside.append(np.mean((data[own] >= bound.lower) & (data[own] <= bound.upper)))
+            ratios.append(
+                (bound.upper - bound.lower) / np.ptp(np.quantile(data[own], [0.01, 0.99]))
+            )
+            identified.append(not bound.is_narrowed)
+    inside, ratios = (np.array(values).reshape(runs, COLUMNS) for values in (inside, ratios))
     good = (inside >= 0.97) & (ratios <= 3)
     print(
         f"  {name:20s} {good.mean():7.3f} {good.all(axis=1).mean():7.2f} "
         f"{np.quantile(inside, 0.05):7.3f} {np.median(ratios):7.2f} "
-        f"{np.quantile(ratios, 0.95):8.2f} {np.mean(kept):7.3f}",
+        f"{np.quantile(ratios, 0.95):8.2f} {np.mean(identified):7.3f}",
         flush=True,
     )
 
@@ -132,26 +134,29 @@ def fitted(kind, rows, runs, rng):
             dp.codebook.uniform(data, declared(bounds, step, wider)) for wider in (1, WIDER)
         )
         book = dp.dp_bounds("~ .", data, codebook=wide, eps=EPS, delta=DELTA).codebook
-        own = exact(data)
+        bounds_exact = exact(data)
         for way, (declared_by, eps) in {
             "tight": (tight, 1.0),
             "found": (book, 1.0 - EPS),
             "wide": (wide, 1.0),
         }.items():
             for place, value in enumerate(fits(data, declared_by, eps)):
-                errors[way][place].append(value - own[place])
-        for place, value in enumerate(own):
+                errors[way][place].append(value - bounds_exact[place])
+        for place, value in enumerate(bounds_exact):
             values[place].append(value)
     for place, verb in enumerate(("dp_mean", "dp_lm", "dp_pca")):
         sampling = np.var(values[place], axis=0)
-        noise = {way: np.mean(np.square(own[place]), axis=0) for way, own in errors.items()}
+        noise = {way: np.mean(np.square(error[place]), axis=0) for way, error in errors.items()}
         if verb == "dp_pca":
-            sampling, noise = sampling.sum(), {way: own.sum() for way, own in noise.items()}
+            sampling, noise = (
+                sampling.sum(),
+                {way: noise_of_way.sum() for way, noise_of_way in noise.items()},
+            )
         cells = []
         for way in ("found", "wide"):
             cells.append(np.median(np.sqrt(noise[way] / noise["tight"])))
-            whole = (noise[way] + sampling) / (noise["tight"] + sampling)
-            cells.append(np.median(np.sqrt(whole)))
+            ratio = (noise[way] + sampling) / (noise["tight"] + sampling)
+            cells.append(np.median(np.sqrt(ratio)))
         print(f"  {kind:10s} {verb:8s}" + "".join(f"{cell:9.2f}" for cell in cells), flush=True)
 
 
@@ -183,30 +188,30 @@ def main():
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--only", nargs="+", default=["found", "fitted", "clipped"])
-    given = parser.parse_args()
+    args = parser.parse_args()
     rng = np.random.default_rng(1)
-    if "found" in given.only:
+    if "found" in args.only:
         for words in ({"delta": DELTA}, {}):
-            print(f"found: {given.rows:,} rows, eps = {EPS}, {words or 'delta = 0'}")
+            print(f"found: {args.rows:,} rows, eps = {EPS}, {words or 'delta = 0'}")
             heads = ("columns", "runs", "inside", "ratio", "95%", "kept")
             print(" " * 22 + "".join(f"{head:>8s}" for head in heads))
             for name in SHAPES:
-                found(name, given.rows, given.runs, words, rng)
-    if "fitted" in given.only:
-        print(f"fitted: {given.rows:,} rows, errors over those with tight bounds")
-        print(" " * 20 + "".join(f"{own:>9s}" for own in ("found:", "", "wide:", "")))
-        print(" " * 20 + "".join(f"{own:>9s}" for own in ("noise", "error") * 2))
+                found(name, args.rows, args.runs, words, rng)
+    if "fitted" in args.only:
+        print(f"fitted: {args.rows:,} rows, errors over those with tight bounds")
+        print(" " * 20 + "".join(f"{heading:>9s}" for heading in ("found:", "", "wide:", "")))
+        print(" " * 20 + "".join(f"{heading:>9s}" for heading in ("noise", "error") * 2))
         for kind in ("normal", "skewed", "zeros", "counts"):
-            fitted(kind, given.rows, given.runs, rng)
-    if "clipped" in given.only:
+            fitted(kind, args.rows, args.runs, rng)
+    if "clipped" in args.only:
         calls = ((dp.dp_mean, "~ x0"), (dp.dp_cov, "~ ."), (dp.dp_lm, "x1 ~ x0 + x2 + x3"))
         for words in ({"delta": DELTA}, {}):
-            print(f"clipped: {given.rows:,} rows, eps = 1, {words or 'delta = 0'}")
+            print(f"clipped: {args.rows:,} rows, eps = 1, {words or 'delta = 0'}")
             heads = ("share", "noise", "CPU", "released", "sd", "warned")
             print(" " * 9 + "".join(f"{head:>9s}" for head in heads))
             for (verb, formula), share in product(calls, (0.0, 0.02, 0.1, 1.0)):
                 if words or verb is dp.dp_mean:
-                    clipped(verb, formula, share, words, given.rows, given.runs, rng)
+                    clipped(verb, formula, share, words, args.rows, args.runs, rng)
 
 
 if __name__ == "__main__":

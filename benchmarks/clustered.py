@@ -50,8 +50,8 @@ def lm(seed, size, icc, shape):
         y = (rng.poisson(2 * mean * shared) * (rng.random(len(x)) < 0.5)).clip(0, 60)
     else:
         law = LAWS.get(shape, LAWS["normal"])
-        own, each = law(rng, size)[whose], law(rng, len(x))
-        y = (mean + np.sqrt(icc) * own + np.sqrt(1 - icc) * each).clip(-10, 10)
+        by_person, by_row = law(rng, size)[whose], law(rng, len(x))
+        y = (mean + np.sqrt(icc) * by_person + np.sqrt(1 - icc) * by_row).clip(-10, 10)
     times = 10 if shape == "wide" else 1
     book = dp.codebook(
         y=(0, 60) if shape == "counts" else (-10 * times, 10 * times),
@@ -75,8 +75,8 @@ def glm(seed, size, icc, shape):
     times = 10 if shape == "wide" else 1
     bounds = (0, 1) if shape == "dummy" else (-times, times)
     book = dp.codebook(y=["no", "yes"], x=bounds, z=bounds)
-    own = {"b": 1.0 * b, "x": 1.0 * x, "z": 1.0 * z, "id": whose, "share": 1 / count[whose]}
-    return pd.DataFrame({"y": np.where(b, "yes", "no"), **own}), book, dp.dp_glm
+    columns = {"b": 1.0 * b, "x": 1.0 * x, "z": 1.0 * z, "id": whose, "share": 1 / count[whose]}
+    return pd.DataFrame({"y": np.where(b, "yes", "no"), **columns}), book, dp.dp_glm
 
 
 VERBS = {"lm": lm, "glm": glm}
@@ -84,14 +84,14 @@ VERBS = {"lm": lm, "glm": glm}
 
 def without(data, rows, number):
     """Return estimates, clustered errors and row-level ones, without privacy."""
-    own = data if rows == "mean" else data[data.groupby("id").cumcount() < int(rows)]
-    x, y = sm.add_constant(own[["x", "z"]]), own[number or "y"]
-    weights = own.share if rows == "mean" else None
+    rows_used = data if rows == "mean" else data[data.groupby("id").cumcount() < int(rows)]
+    x, y = sm.add_constant(rows_used[["x", "z"]]), rows_used[number or "y"]
+    weights = rows_used.share if rows == "mean" else None
     if number is None:
         model = sm.WLS(y, x, weights=1.0 if weights is None else weights)
     else:
         model = sm.GLM(y, x, family=sm.families.Binomial(), freq_weights=weights)
-    fit = model.fit(cov_type="cluster", cov_kwds={"groups": own["id"].to_numpy()})
+    fit = model.fit(cov_type="cluster", cov_kwds={"groups": rows_used["id"].to_numpy()})
     return fit.params.to_numpy(), fit.bse.to_numpy(), model.fit(cov_type="HC1").bse.to_numpy()
 
 
@@ -99,7 +99,7 @@ def cell(verb, shape, persons, rows, eps, icc, runs, delta):
     truth, number = SLOPES, None if verb == "lm" else "b"
     if verb == "glm":
         truth = without(VERBS[verb](10**6, 20 * persons, icc, shape)[0], rows, number)[0]
-    found, theirs = [], []
+    estimates, references = [], []
     for seed in range(runs):
         data, book, fitted = VERBS[verb](seed, persons, icc, shape)
         words = {"person": "id", "rows": rows if rows == "mean" else int(rows)}
@@ -109,15 +109,20 @@ def cell(verb, shape, persons, rows, eps, icc, runs, delta):
             ends, bse = fit.conf_int().to_numpy(float), fit.bse.to_numpy()
         else:
             ends, bse = np.full((3, 2), np.nan), np.full(3, np.nan)
-        known = np.isfinite(ends).all(axis=1)
-        holds = np.where(known, (ends[:, 0] <= truth) & (truth <= ends[:, 1]), np.nan)
-        found.append(
-            [fit.params.to_numpy(), bse, holds, np.where(known, ends[:, 1] - ends[:, 0], np.nan)]
+        is_finite = np.isfinite(ends).all(axis=1)
+        holds = np.where(is_finite, (ends[:, 0] <= truth) & (truth <= ends[:, 1]), np.nan)
+        estimates.append(
+            [
+                fit.params.to_numpy(),
+                bse,
+                holds,
+                np.where(is_finite, ends[:, 1] - ends[:, 0], np.nan),
+            ]
         )
-        own, clustered, plain = without(data, rows, number)
-        off = np.abs(own - truth) / 1.96
-        theirs.append([off <= clustered, off <= plain, 2 * 1.96 * clustered])
-    return np.array(found), np.array(theirs, dtype=float)
+        fit_without, clustered, plain = without(data, rows, number)
+        off = np.abs(fit_without - truth) / 1.96
+        references.append([off <= clustered, off <= plain, 2 * 1.96 * clustered])
+    return np.array(estimates), np.array(references, dtype=float)
 
 
 def main():
@@ -130,19 +135,19 @@ def main():
     parser.add_argument("--icc", nargs="+", type=float, default=[0.3, 0.8])
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--delta", type=float, default=1e-6)
-    own = parser.parse_args()
+    args = parser.parse_args()
     warnings.simplefilter("ignore")
-    print(f"{own.persons:,} persons with 1 to 20 rows, {own.runs} runs")
+    print(f"{args.persons:,} persons with 1 to 20 rows, {args.runs} runs")
     print("verb shape   icc rows eps coef    cover offered se/sd  cluster    rows  times  s/run")
-    cells = product(own.verb, own.shape, own.icc, own.rows, own.eps)
+    cells = product(args.verb, args.shape, args.icc, args.rows, args.eps)
     for verb, shape, icc, rows, eps in cells:
         start = time.perf_counter()
-        found, theirs = cell(verb, shape, own.persons, rows, eps, icc, own.runs, own.delta)
-        seconds = (time.perf_counter() - start) / own.runs
-        offered, cover = np.isfinite(found[:, 2]).mean(axis=0), np.nanmean(found[:, 2], axis=0)
-        ratio = np.nanmean(found[:, 1], axis=0) / np.nanstd(found[:, 0], axis=0)
-        clustered, plain, length = theirs.mean(axis=0)
-        times = np.nanmean(found[:, 3], axis=0) / length
+        ratios, references = cell(verb, shape, args.persons, rows, eps, icc, args.runs, args.delta)
+        seconds = (time.perf_counter() - start) / args.runs
+        offered, cover = np.isfinite(ratios[:, 2]).mean(axis=0), np.nanmean(ratios[:, 2], axis=0)
+        ratio = np.nanmean(ratios[:, 1], axis=0) / np.nanstd(ratios[:, 0], axis=0)
+        clustered, plain, length = references.mean(axis=0)
+        times = np.nanmean(ratios[:, 3], axis=0) / length
         for at, name in enumerate(("const", "x", "z")):
             print(
                 f"{verb:4} {shape:7} {icc:3} {rows:>4} {eps:3g} {name:5} {cover[at]:7.3f} "

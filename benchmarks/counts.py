@@ -119,19 +119,19 @@ def independence(runs):
     for name, (a, b) in TABLES.items():
         shape = (len(a), len(b))
         even = np.outer(a, b) / (sum(a) * sum(b))
-        moved = even.copy()
-        moved[0, 0], moved[1, 1] = moved[0, 0] + 0.01, moved[1, 1] + 0.01
-        moved[0, 1], moved[1, 0] = moved[0, 1] - 0.01, moved[1, 0] - 0.01
+        shifted = even.copy()
+        shifted[0, 0], shifted[1, 1] = shifted[0, 0] + 0.01, shifted[1, 1] + 0.01
+        shifted[0, 1], shifted[1, 0] = shifted[0, 1] - 0.01, shifted[1, 0] - 0.01
         cb = book(a=shape[0], b=shape[1])
         for rows in (500, 5_000, 50_000):
             for eps in EPS:
                 for law, delta in (("geometric", 0.0), ("gaussian", 1e-6)):
                     words = {"codebook": cb, "eps": eps, "delta": delta, "mechanism": law}
-                    found = [
+                    rates = [
                         rejections(runs, rng, rows, shares, shape, words)
-                        for shares in (even, moved)
+                        for shares in (even, shifted)
                     ]
-                    lines.append((name, rows, eps, law, *found[0], found[1][0]))
+                    lines.append((name, rows, eps, law, *rates[0], rates[1][0]))
     heads = ["table", "n", "eps", "noise", "size at 5 %", "tested", "power"]
     return pd.DataFrame(lines, columns=heads)
 
@@ -141,8 +141,8 @@ def rejections(runs, rng, rows, shares, shape, words):
     for _ in range(runs):
         data = cells(rng.multinomial(rows, shares.ravel()), *shape)
         values.append(dp.dp_table("~ a + b", data, **words).chi2_test().pvalue)
-    told = np.array([one for one in values if np.isfinite(one)])
-    return share(told < 0.05) if len(told) > runs // 20 else "-", f"{len(told) / runs:.2f}"
+    finite = np.array([value for value in values if np.isfinite(value)])
+    return share(finite < 0.05) if len(finite) > runs // 20 else "-", f"{len(finite) / runs:.2f}"
 
 
 def error(runs):
@@ -153,22 +153,27 @@ def error(runs):
         data = {"x": rng.beta(2, 12, rows)}
         exact, _ = np.histogram(data["x"], np.linspace(0, 1, bins + 1))
         for eps in EPS:
-            found = {"dp_hist counts": [], "released": [], "Laplace 2/eps": [], "cut at 0": []}
+            errors_by_kind = {
+                "dp_hist counts": [],
+                "released": [],
+                "Laplace 2/eps": [],
+                "cut at 0": [],
+            }
             shipped, deltas = [], []
             for _ in range(runs):
                 fit = dp.dp_hist("~ x", data, codebook=cb, eps=eps, breaks=bins)
-                found["dp_hist counts"].append(fit.counts.to_numpy() - exact)
-                found["released"].append(fit.released.to_numpy() - exact)
-                found["Laplace 2/eps"].append(rng.laplace(0, 2 / eps, bins))
-                found["cut at 0"].append(cut_geometric(rng, exact, eps / 2) - exact)
+                errors_by_kind["dp_hist counts"].append(fit.counts.to_numpy() - exact)
+                errors_by_kind["released"].append(fit.released.to_numpy() - exact)
+                errors_by_kind["Laplace 2/eps"].append(rng.laplace(0, 2 / eps, bins))
+                errors_by_kind["cut at 0"].append(cut_geometric(rng, exact, eps / 2) - exact)
                 shipped.append(cut_geometric(rng, exact, eps) - exact)
                 normal = dp.dp_hist(
                     "~ x", data, codebook=cb, eps=eps, delta=1e-6, breaks=bins, mechanism="gaussian"
                 )
                 deltas.append(normal.counts.to_numpy() - exact)
-            found["shipped, 2 eps"], found["gaussian, 1e-6"] = shipped, deltas
-            lines.append((rows, bins, eps, *map(size, found.values())))
-    return pd.DataFrame(lines, columns=["n", "bins", "eps", *found])
+            errors_by_kind["shipped, 2 eps"], errors_by_kind["gaussian, 1e-6"] = shipped, deltas
+            lines.append((rows, bins, eps, *map(size, errors_by_kind.values())))
+    return pd.DataFrame(lines, columns=["n", "bins", "eps", *errors_by_kind])
 
 
 def cut_geometric(rng, exact, eps):
@@ -241,9 +246,11 @@ def ratios_of(shape, rows, bins, eps, runs):
                 words = {"codebook": book, "eps": eps, "breaks": bins, "mechanism": name}
                 wrong = dp.dp_hist("~ x", table, **words).counts.to_numpy() - exact
             sums = np.append(0, np.cumsum(wrong))[ends]
-            both = np.abs(wrong).mean(), np.abs(sums[:, 1] - sums[:, 0]).mean()
-            errors.setdefault(name, []).append(both)
-    size = {name: math.sqrt(np.prod(np.mean(both, axis=0))) for name, both in errors.items()}
+            error_pair = np.abs(wrong).mean(), np.abs(sums[:, 1] - sums[:, 0]).mean()
+            errors.setdefault(name, []).append(error_pair)
+    size = {
+        name: math.sqrt(np.prod(np.mean(error_pair, axis=0))) for name, error_pair in errors.items()
+    }
     return size["auto"] / min(size.values()), size[before] / min(size.values())
 
 
@@ -296,7 +303,7 @@ def planes(runs):
                     (x0, x1), (y0, y1) = ends.transpose(0, 2, 1)
                     wrong = sums[x1, y1] - sums[x0, y1] - sums[x1, y0] + sums[x0, y0]
                     errors[name].append(np.abs(wrong).reshape(2, 50).mean(axis=1))
-            mean = {name: np.mean(both, axis=0) for name, both in errors.items()}
+            mean = {name: np.mean(error_pair, axis=0) for name, error_pair in errors.items()}
             for place, ends in enumerate(("random", "squares")):
                 ratios = (mean[name][place] / mean["agrid"][place] for name in names)
                 lines.append((kind, eps, ends, round(mean["agrid"][place], 1), *ratios))

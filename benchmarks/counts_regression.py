@@ -61,8 +61,8 @@ def cell(runs, rows, mean, upper, size, exposed, mechanism):
         covered.append(((low <= truth[fit.identified]) & (truth[fit.identified] <= high)).mean())
         if run < 10:
             offset = np.log(table["t"]) if exposed else None
-            own = sm.GLM(table["y"], design, family=sm.families.Poisson(), offset=offset)
-            ratios += (fit.bse / own.fit(cov_type="HC0").bse).dropna().tolist()
+            reference = sm.GLM(table["y"], design, family=sm.families.Poisson(), offset=offset)
+            ratios += (fit.bse / reference.fit(cov_type="HC0").bse).dropna().tolist()
     error = np.std(covered) / max(np.sqrt(len(covered)), 1)
     return np.mean(offered), np.mean(covered), error, np.median(ratios)
 
@@ -73,16 +73,16 @@ def main():
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--mechanism", default="auto")
-    given = parser.parse_args()
+    args = parser.parse_args()
     for mean, upper in ((1, 30), (8, 200)):
         for size in (None, 2):
             for exposed in (False, True):
-                found = cell(given.runs, given.rows, mean, upper, size, exposed, given.mechanism)
+                figures = cell(args.runs, args.rows, mean, upper, size, exposed, args.mechanism)
                 law = "Poisson" if size is None else f"negative binomial, size {size}"
                 offset = ", offset" * exposed
                 print(
-                    f"mean {mean} up to {upper}, {law}{offset}: offered {found[0]:.2f}, "
-                    f"covered {found[1]:.3f} ± {found[2]:.3f}, ratio {found[3]:.2f}",
+                    f"mean {mean} up to {upper}, {law}{offset}: offered {figures[0]:.2f}, "
+                    f"covered {figures[1]:.3f} ± {figures[2]:.3f}, ratio {figures[3]:.2f}",
                     flush=True,
                 )
 

@@ -114,7 +114,7 @@ def report(title, table, bounds, budgets, repeats):
 
 
 def show(title, rho, errors, repeats):
-    mean = {name: own.mean() for name, own in errors.items()}
+    mean = {name: error.mean() for name, error in errors.items()}
     best = min((name for name in errors if name in PUBLISHED), key=mean.get)
     ours = min((name for name in errors if name in OURS), key=mean.get)
     spread = math.hypot(
@@ -160,11 +160,11 @@ def interval_figures(draw, bounds, rows, repeats, inference):
     upper = np.triu_indices(3)
     diagonal = upper[0] == upper[1]
     rng = np.random.default_rng(11)
-    many = np.clip(draw(rng, 1_000_000), *bounds)
-    truth = np.cov(many.T)[upper]
-    centred = many - many.mean(axis=0)
+    population = np.clip(draw(rng, 1_000_000), *bounds)
+    truth = np.cov(population.T)[upper]
+    centred = population - population.mean(axis=0)
     oracle = 2 * 1.96 * (centred[:, upper[0]] * centred[:, upper[1]]).std(axis=0) / math.sqrt(rows)
-    book, found = dp.codebook.uniform(["a", "b", "c"], bounds), []
+    book, matrices = dp.codebook.uniform(["a", "b", "c"], bounds), []
     for _ in range(repeats):
         table = draw(rng, rows)
         fit = dp.dp_cov(
@@ -177,7 +177,8 @@ def interval_figures(draw, bounds, rows, repeats, inference):
         )
         clipped = np.cov(np.clip(table, *bounds).T)
         ends, inner = (
-            one()[["lower", "upper"]].to_numpy().T for one in (fit.conf_int, fit.noise_int)
+            interval()[["lower", "upper"]].to_numpy().T
+            for interval in (fit.conf_int, fit.noise_int)
         )
         length = (ends[1] - ends[0]) / oracle
         covered = (ends[0] <= truth) & (truth <= ends[1])
@@ -185,9 +186,9 @@ def interval_figures(draw, bounds, rows, repeats, inference):
         inside = (inner[0] <= exact) & (exact <= inner[1])
         error = np.linalg.norm(fit.cov.to_numpy() - clipped) / np.linalg.norm(clipped)
         parts = (length, covered, inside)
-        found.append([part[where].mean() for part in parts for where in (diagonal, ~diagonal)])
-        found[-1].append(error)
-    return np.array(found)
+        matrices.append([part[where].mean() for part in parts for where in (diagonal, ~diagonal)])
+        matrices[-1].append(error)
+    return np.array(matrices)
 
 
 def report_intervals(rows, repeats):
@@ -195,16 +196,16 @@ def report_intervals(rows, repeats):
     print(f"n = {rows:,}, {repeats} tables{'':10}" + "".join(f"{head:>15s}" for head in heads))
     with dp.simulation(seed=11):
         for name, (draw, bounds) in SHAPES.items():
-            both = [
+            figures = [
                 interval_figures(draw, bounds, rows, repeats, inference)
                 for inference in (False, True)
             ]
-            for label, found in zip(("before", "after"), both, strict=True):
-                spread = found.std(axis=0, ddof=1) / math.sqrt(repeats)
-                cells = zip(found.mean(axis=0), spread, strict=True)
+            for label, figures_of_label in zip(("before", "after"), figures, strict=True):
+                spread = figures_of_label.std(axis=0, ddof=1) / math.sqrt(repeats)
+                cells = zip(figures_of_label.mean(axis=0), spread, strict=True)
                 text = "".join(f"{mean:9.3f} ±{sd:5.3f}" for mean, sd in cells)
                 print(f"{name:>20s} {label:>7s}{text}", flush=True)
-            ratios = (both[1].mean(axis=0) / both[0].mean(axis=0))[[0, 1, 6]]
+            ratios = (figures[1].mean(axis=0) / figures[0].mean(axis=0))[[0, 1, 6]]
             print(
                 f"{'':>20s} after/before: lengths {ratios[0]:.2f}, off {ratios[1]:.2f}, "
                 f"error {ratios[2]:.2f}"

@@ -50,8 +50,8 @@ def boxed(values: Floats, eps: float, name: str, **arguments: Any) -> Case:
     """A table of columns declared to lie within (-1, 1)."""
     names = [f"x{j}" for j in range(values.shape[1])]
     rows = dict(zip(names, np.clip(values, -1, 1).T, strict=True))
-    shown = f"{name} n={len(values)} d={values.shape[1]} eps={eps}"
-    return Case(shown, rows, dp.codebook.uniform(names, (-1, 1)), eps, arguments)
+    title = f"{name} n={len(values)} d={values.shape[1]} eps={eps}"
+    return Case(title, rows, dp.codebook.uniform(names, (-1, 1)), eps, arguments)
 
 
 def gaussian(rng: np.random.Generator, rows: int, variances: Floats) -> Floats:
@@ -65,8 +65,8 @@ def turned(rng: np.random.Generator, values: Floats) -> Floats:
 
 def binary(rng: np.random.Generator, rows: int, columns: int, share: float) -> Floats:
     """Correlated rare indicators: means far from the public centre."""
-    shared, own = rng.normal(size=(rows, 1)), rng.normal(size=(rows, columns))
-    return np.where(0.7 * shared + 0.7 * own < ndtri(share), 1.0, -1.0)
+    shared, separate = rng.normal(size=(rows, 1)), rng.normal(size=(rows, columns))
+    return np.where(0.7 * shared + 0.7 * separate < ndtri(share), 1.0, -1.0)
 
 
 def skewed(rng: np.random.Generator, rows: int, columns: int) -> Floats:
@@ -153,10 +153,10 @@ def average(values: Floats) -> str:
     return f"{values.mean():+.2f}+-{2 * values.std() / math.sqrt(len(values)):.2f}"
 
 
-def ratio(values: Floats, said: Floats) -> str:
+def ratio(values: Floats, stated: Floats) -> str:
     """The measured sd over the root mean square of what was said."""
-    measured = float(values.std() / np.sqrt((said**2).mean()))
-    return f"{measured:.2f}+-{measured * math.sqrt(2 / len(said)):.2f}"
+    measured = float(values.std() / np.sqrt((stated**2).mean()))
+    return f"{measured:.2f}+-{measured * math.sqrt(2 / len(stated)):.2f}"
 
 
 def read(fit: PCAResult, matrix: Floats) -> tuple[Any, ...]:
@@ -167,40 +167,40 @@ def read(fit: PCAResult, matrix: Floats) -> tuple[Any, ...]:
     values, vectors = eigh(matrix)
     low, high = spectrum.noise_interval()
     total, total_sd = fit._analysis.best.trace
-    own = np.triu_indices(len(matrix), 1)
+    upper = np.triu_indices(len(matrix), 1)
     return (
         *(values, spectrum.values, spectrum.sd, spectrum.distinct),
         *((low <= values) & (values <= high), spectrum.debiased(), spectrum.captured()),
         *(np.einsum("ij,ik,kj->j", found, matrix, found), spectrum.expected_cos2()),
         *((found * vectors).sum(axis=0) ** 2, spectrum.alike.sum(axis=0)),
         *((total - np.trace(matrix)) / total_sd if total_sd else 0.0, spectrum.entry_sd),
-        (fit._analysis.best.matrix - matrix)[own],
+        (fit._analysis.best.matrix - matrix)[upper],
     )
 
 
 def of_these_rows(case: Case, times: int) -> None:
     matrix = second_moment(case)
-    kept = [read(fit, matrix) for fit in releases(case, times)]
-    columns = [np.array(column) for column in zip(*kept, strict=True)]
+    figures = [read(fit, matrix) for fit in releases(case, times)]
+    columns = [np.array(column) for column in zip(*figures, strict=True)]
     truth, y, sd, distinct, hit, debiased, captured, along, cos2, actual, group = columns[:11]
     total, entry, off = columns[11:]
-    whole = f"total variance {average(total)} sd, of sd {total.std():.2f}; "
-    print(f"{case.name}: {whole}sd of entries {ratio(off, entry) if off.size else '-'}")
+    line = f"total variance {average(total)} sd, of sd {total.std():.2f}; "
+    print(f"{case.name}: {line}sd of entries {ratio(off, entry) if off.size else '-'}")
     for i in range(min(4, truth.shape[1])):
-        seen, spread = distinct[:, i], y[:, i].std()
-        if seen.mean() < 0.2:
+        is_seen, spread = distinct[:, i], y[:, i].std()
+        if is_seen.mean() < 0.2:
             break
-        alone, always = group[:, i].mean() < 1.05, seen.mean() > 0.95
+        alone, always = group[:, i].mean() < 1.05, is_seen.mean() > 0.95
         print(
             ROW.format(
                 f"  PC{i + 1}",
-                f"{seen.mean():.2f}",
+                f"{is_seen.mean():.2f}",
                 ratio(y[:, i] - truth[:, i], sd[:, i]) if alone else "-",
-                share(hit[seen, i]),
-                average((debiased - truth)[seen, i] / spread) if always else "-",
+                share(hit[is_seen, i]),
+                average((debiased - truth)[is_seen, i] / spread) if always else "-",
                 average((captured - along)[:, i] / spread),
-                f"{cos2[seen, i].mean():.3f}",
-                f"{actual[seen, i].mean():.3f}",
+                f"{cos2[is_seen, i].mean():.3f}",
+                f"{actual[is_seen, i].mean():.3f}",
             ),
             flush=True,
         )
@@ -215,9 +215,9 @@ def of_noise_alone(times: int) -> None:
             hits = np.array([fit.spectrum.distinct.any() for fit in releases(case, times)])
             print(f"{case.name:<44}{share(hits)}", flush=True)
     rng = np.random.default_rng(3)
-    one = np.repeat(binary(rng, 20_000, 1, 0.1), 10, axis=1)
+    repeated = np.repeat(binary(rng, 20_000, 1, 0.1), 10, axis=1)
     for scale in ("range", "sd"):
-        case = boxed(one, 1.0, f"beyond rank one, {scale}", scale=scale)
+        case = boxed(repeated, 1.0, f"beyond rank one, {scale}", scale=scale)
         hits = np.array([fit.spectrum.distinct[1:].any() for fit in releases(case, times)])
         print(f"{case.name:<44}{share(hits)}", flush=True)
 
@@ -228,15 +228,15 @@ def of_pairs(times: int) -> None:
     rng = np.random.default_rng(5)
     for gap in (0, 1, 2, 3, 4, 6, 10, 20):
         ell = np.r_[60.0 + gap, 60.0, np.zeros(8)]
-        said, measured = np.zeros(times), np.zeros(times)
+        stated, measured = np.zeros(times), np.zeros(times)
         for time in range(times):
             noise = rng.normal(size=(10, 10))
             found = eigen(np.diag(ell) + (noise + noise.T) / math.sqrt(2))
             spectrum = Spectrum(found.values, 1 + np.eye(10), np.zeros(10), 1.0)
-            said[time] = spectrum.expected_cos2()[0]
+            stated[time] = spectrum.expected_cos2()[0]
             # Either of two equal components may be called the first.
             measured[time] = found.vectors[int(rng.integers(2)) if gap == 0 else 0, 0] ** 2
-        print(f"gap {gap:<40}{said.mean():.3f}  {measured.mean():.3f}", flush=True)
+        print(f"gap {gap:<40}{stated.mean():.3f}  {measured.mean():.3f}", flush=True)
 
 
 def of_the_population(times: int) -> None:
@@ -257,8 +257,8 @@ def of_the_population(times: int) -> None:
             fit = dp.dp_pca("~ .", case.rows, eps=eps, delta=DELTA, codebook=case.codebook, ncomp=3)
             tables.append(fit.conf_int().to_numpy())
         low, high = np.moveaxis(np.array(tables), 2, 0)
-        hit, seen = (low <= variances[:3]) & (variances[:3] <= high), ~np.isnan(low)
-        cells = (f"{share(hit[seen[:, i], i]):>16}" for i in range(3))
+        hit, is_seen = (low <= variances[:3]) & (variances[:3] <= high), ~np.isnan(low)
+        cells = (f"{share(hit[is_seen[:, i], i]):>16}" for i in range(3))
         print(f"{case.name:<44}{''.join(cells)}", flush=True)
 
 

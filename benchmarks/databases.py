@@ -67,10 +67,10 @@ def compared(jobs, repeats, clock):
     return {name: statistics.median(values) for name, values in times.items()}
 
 
-def printed(label, medians, asked=""):
-    own = medians["own"]
-    ratios = "  ".join(f"{name} {value / own:6.2f}" for name, value in medians.items())
-    print(f"{label:22} own query {own:7.3f} s   ratios: {ratios}   {asked}", flush=True)
+def printed(label, medians, requirement=""):
+    ours = medians["own"]
+    ratios = "  ".join(f"{name} {value / ours:6.2f}" for name, value in medians.items())
+    print(f"{label:22} own query {ours:7.3f} s   ratios: {ratios}   {requirement}", flush=True)
 
 
 def streamed():

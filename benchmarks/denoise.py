@@ -57,13 +57,13 @@ def errors(second, rows, rho, rng):
     truth = np.linalg.eigvalsh(second)
     square = float(truth @ truth)
 
-    whole = nearest_psd(second + symmetric(size, sigma, sigma, rng), TRACE_CAP)
+    projected = nearest_psd(second + symmetric(size, sigma, sigma, rng), TRACE_CAP)
     wide = sigma * math.sqrt(2)
     _, vectors = np.linalg.eigh(second + symmetric(size, wide, wide, rng))
     bought = psd_values(truth + rng.normal(scale=wide, size=size), TRACE_CAP)
-    found = {
+    errors = {
         "zero": math.sqrt(square),
-        "gauss": np.linalg.norm(whole - second),
+        "gauss": np.linalg.norm(projected - second),
         "separate": np.linalg.norm((vectors * bought) @ vectors.T - second),
     }
 
@@ -72,8 +72,8 @@ def errors(second, rows, rho, rng):
     along = ((second @ vectors) * vectors).sum(axis=0)
     candidates = {rule: denoise_values(values, off, rule, TRACE_CAP) for rule in RULES}
     for name, shrunk in {**candidates, "best": along}.items():
-        found[name] = math.sqrt(max(square - 2 * shrunk @ along + shrunk @ shrunk, 0.0))
-    return [found[name] for name in NAMES]
+        errors[name] = math.sqrt(max(square - 2 * shrunk @ along + shrunk @ shrunk, 0.0))
+    return [errors[name] for name in NAMES]
 
 
 def report(title, table, budgets, repeats):

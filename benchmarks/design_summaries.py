@@ -83,14 +83,14 @@ def coverage(rows: int, cv: float, icc: float, eps: float, protect: str, runs: i
     for seed in range(runs):
         data = population.sample(seed, protect)
         exact = values_of(*(data[name].to_numpy(float) for name in "yxw"))
-        both = zip(
+        interval_pair = zip(
             (truth, exact), intervals(data, design, eps, seed), ("", " (noise)"), strict=True
         )
         lines.append(
             {
                 f"{name}{kind}": np.mean((ends[:, 0] <= true[name]) & (true[name] <= ends[:, 1]))
-                for true, found, kind in both
-                for name, ends in found.items()
+                for true, interval, kind in interval_pair
+                for name, ends in interval.items()
             }
         )
     return pd.DataFrame(lines).mean()

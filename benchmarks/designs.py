@@ -67,9 +67,9 @@ class Population:
         rng = np.random.default_rng(seed)
         if protect == "rows":
             order = rng.permutation(len(self.y))
-            passed = np.cumsum(1 / (FIRST_STAGE * self.within[order])) + rng.random()
+            cumulated = np.cumsum(1 / (FIRST_STAGE * self.within[order])) + rng.random()
             is_sampled = np.zeros(len(order), dtype=bool)
-            is_sampled[order[np.diff(np.floor(passed), prepend=0) > 0]] = True
+            is_sampled[order[np.diff(np.floor(cumulated), prepend=0) > 0]] = True
             return self._table(is_sampled)
         # Clusters are sorted by stratum: of a random order, the first half of each stratum.
         order = np.lexsort([rng.random(len(self.stratum)), self.stratum])
@@ -242,20 +242,20 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--hindsight", type=int, default=0, help="runs for each fixed cap")
     parser.add_argument("--counts", action="store_true", help="tables and histograms instead")
-    given = parser.parse_args()
+    args = parser.parse_args()
     warnings.simplefilter("ignore")
-    print(f"weights declared from 1 to {BOUND}, {len(STRATA)} strata, {given.runs} runs")
+    print(f"weights declared from 1 to {BOUND}, {len(STRATA)} strata, {args.runs} runs")
     print("  rows  cv  icc eps protect estimand  cover noise finite sampling off/sampling best")
-    cells = product(given.rows, given.cv, given.icc, given.eps, given.protect)
+    cells = product(args.rows, args.cv, args.icc, args.eps, args.protect)
     for rows, cv, icc, eps, protect in cells:
-        if given.counts:
-            line = counted(rows, cv, icc, eps, protect, given.runs).round(3).to_dict()
+        if args.counts:
+            line = counted(rows, cv, icc, eps, protect, args.runs).round(3).to_dict()
             print(f"{rows:6} {cv:3} {icc:4} {eps:3g} {protect:7} {line}", flush=True)
             continue
-        runs = cell(rows, cv, icc, eps, protect, given.runs)
+        runs = cell(rows, cv, icc, eps, protect, args.runs)
         best = None
-        if given.hindsight:
-            best = hindsight(rows, cv, icc, eps, protect, given.hindsight)
+        if args.hindsight:
+            best = hindsight(rows, cv, icc, eps, protect, args.hindsight)
         for name, lines in runs.groupby("estimand", sort=False):
             sampling = float(np.sqrt((lines["sampling"] ** 2).mean()))
             off = float(np.sqrt((lines["off"] ** 2).mean()))

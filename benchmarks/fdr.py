@@ -46,16 +46,16 @@ def drawn(
     """
     z = np.sqrt(1 - alike) * rng.normal(size=columns) + np.sqrt(alike) * rng.normal()
     z[:effects] = EFFECT + rng.normal(size=effects)
-    most = reach(box_lattice(columns + 1))
+    limit = reach(box_lattice(columns + 1))
     half = np.rint(filled * np.sqrt(rows) * rng.normal(size=columns))
     y = int(np.rint(np.sqrt(rows) * rng.normal()))
     exact = np.empty((3, columns + 2), dtype=object)
-    exact[0] = [rows, *(most * half).astype(int).tolist(), most * y]
-    exact[1] = [rows, *[round(rows * (filled * most) ** 2)] * columns, rows * most**2]
+    exact[0] = [rows, *(limit * half).astype(int).tolist(), limit * y]
+    exact[1] = [rows, *[round(rows * (filled * limit) ** 2)] * columns, rows * limit**2]
     products = (
-        np.rint(most**2 * (filled * np.sqrt(rows) * z + half * y / rows)).astype(int).tolist()
+        np.rint(limit**2 * (filled * np.sqrt(rows) * z + half * y / rows)).astype(int).tolist()
     )
-    exact[2] = [most * y, *products, rows * most**2]
+    exact[2] = [limit * y, *products, rows * limit**2]
     return z, exact
 
 
@@ -80,10 +80,10 @@ def released(
     return FDRResult(call, release, Q, method)
 
 
-def shares(found: list[int], effects: int) -> tuple[float, float]:
+def shares(selected: list[int], effects: int) -> tuple[float, float]:
     """Return the shares of false ones among those found, and of effects that were found."""
-    true = sum(place < effects for place in found)
-    return (len(found) - true) / max(len(found), 1), true / max(effects, 1)
+    true = sum(place < effects for place in selected)
+    return (len(selected) - true) / max(len(selected), 1), true / max(effects, 1)
 
 
 def exact_tests(z: np.ndarray) -> list[int]:
@@ -93,18 +93,18 @@ def exact_tests(z: np.ndarray) -> list[int]:
 
 def published(rng: np.random.Generator, z: np.ndarray, rows: int, eps: float) -> list[int]:
     """Peel logarithms of p-values as Dwork, Su and Zhang do, with the sensitivity of a z-test."""
-    least = Q / (2 * len(z))
-    moved = log_ndtr(2 / np.sqrt(rows) + ndtri(least)) - np.log(least)
-    scale = moved * np.sqrt(10 * MOST * np.log(1 / DELTA)) / (2 * eps)
-    logs, left, told = np.maximum(log_ndtr(-z), np.log(least)), np.arange(len(z)), []
+    smallest = Q / (2 * len(z))
+    change = log_ndtr(2 / np.sqrt(rows) + ndtri(smallest)) - np.log(smallest)
+    scale = change * np.sqrt(10 * MOST * np.log(1 / DELTA)) / (2 * eps)
+    logs, left, reported = np.maximum(log_ndtr(-z), np.log(smallest)), np.arange(len(z)), []
     for _ in range(MOST):
         place = int(np.argmin(logs[left] + rng.laplace(0, scale, len(left))))
-        told.append((logs[left[place]] + rng.laplace(0, scale), int(left[place])))
+        reported.append((logs[left[place]] + rng.laplace(0, scale), int(left[place])))
         left = np.delete(left, place)
-    told.sort()
+    reported.sort()
     cuts = np.log(Q * np.arange(1, MOST + 1) / len(z)) - 2 * scale * np.log(6 * MOST / Q)
-    below = np.flatnonzero(np.array([own for own, _ in told]) <= cuts)
-    return [place for _, place in told[: below[-1] + 1]] if len(below) else []
+    below = np.flatnonzero(np.array([level for level, _ in reported]) <= cuts)
+    return [place for _, place in reported[: below[-1] + 1]] if len(below) else []
 
 
 def found(fit: FDRResult) -> list[int]:
@@ -117,16 +117,16 @@ def cell(
     eps: float,
     effects: int,
     tables: int,
-    which: Callable[[np.ndarray, np.ndarray], list[int]],
+    column: Callable[[np.ndarray, np.ndarray], list[int]],
     *,
     alike: float = 0.0,
 ) -> tuple[float, float, float]:
     """Return the false discovery rate, its standard error and the power over many tables."""
     rng = np.random.default_rng()
-    each = []
+    rejections = []
     for _ in range(tables):
-        each.append(shares(which(*drawn(rng, rows, effects, alike=alike)), effects))
-    false, power = np.array(each).T
+        rejections.append(shares(column(*drawn(rng, rows, effects, alike=alike)), effects))
+    false, power = np.array(rejections).T
     return float(false.mean()), float(false.std() / np.sqrt(tables)), float(power.mean())
 
 
@@ -146,15 +146,15 @@ def by_level(tables: int, filled: float) -> None:
     )
     for rows in (20_000, 100_000):
         for name in ("peeling", "moments"):
-            each: dict[float, list[tuple[float, ...]]] = {0.05: [], 0.1: [], 0.2: []}
+            figures: dict[float, list[tuple[float, ...]]] = {0.05: [], 0.1: [], 0.2: []}
             for _ in range(tables):
                 _, exact = drawn(rng, rows, effects, columns=columns, filled=filled)
                 fit = released(exact, 1.0, name, alternative="two-sided", most=30)
-                for q, rates in each.items():
+                for q, rates in figures.items():
                     at = replace(fit, q=q)
-                    known = known_scatter(at, rows, filled)
-                    rates.append((*shares(found(at), effects), *shares(known, effects)))
-            for q, rates in each.items():
+                    scatter = known_scatter(at, rows, filled)
+                    rates.append((*shares(found(at), effects), *shares(scatter, effects)))
+            for q, rates in figures.items():
                 rate, power, known_rate, known_power = np.mean(rates, axis=0)
                 error = np.std(rates, axis=0)[0] / np.sqrt(tables)
                 print(
@@ -181,7 +181,7 @@ def main(tables: int) -> None:
                     cell(rows, eps, 50, tables, lambda _, e: found(released(e, eps, name)))  # noqa: B023
                 )
             line.append(cell(rows, eps, 50, tables, lambda z, _: published(rng, z, rows, eps)))  # noqa: B023
-            texts = " ".join(f"{own[0]:>6.3f} {own[2]:>5.3f}" for own in line)
+            texts = " ".join(f"{figure[0]:>6.3f} {figure[2]:>5.3f}" for figure in line)
             print(f"{rows:>9} {eps:>4}  {texts}", flush=True)
         print(
             "false discovery rates of peeling, eps = 1, two-sided: independent; nulls alike by .5"

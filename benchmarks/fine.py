@@ -68,11 +68,11 @@ def main():
     print(f"{'':12s}{'release s':>12s}{'with all s':>12s}{'peak MB':>10s}   asked")
     for kind in QUICK if words.quick else KINDS:
         call = [sys.executable, __file__, "--rows", str(words.rows), "--kind", kind]
-        made = subprocess.run(call, check=True, capture_output=True, text=True).stdout.split()
-        first, all_of, peak = map(float, made)
-        most = KINDS[kind][2]
-        asked = f"<= {most} s, {MOST_MB:,} MB" if most else ""
-        print(f"{kind:12s}{first:12.2f}{all_of:12.2f}{peak:10,.0f}   {asked}", flush=True)
+        output = subprocess.run(call, check=True, capture_output=True, text=True).stdout.split()
+        first, all_of, peak = map(float, output)
+        limit = KINDS[kind][2]
+        requirement = f"<= {limit} s, {MOST_MB:,} MB" if limit else ""
+        print(f"{kind:12s}{first:12.2f}{all_of:12.2f}{peak:10,.0f}   {requirement}", flush=True)
 
 
 if __name__ == "__main__":

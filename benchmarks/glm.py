@@ -100,8 +100,10 @@ class Held(Gradients):
         if predictors == self._predictors:
             return self
         public = self._count_public
-        own = Held(self._designs, predictors, self._loss, self._lattice, count_public=public)
-        return own.read(self.block)
+        rows_within = Held(
+            self._designs, predictors, self._loss, self._lattice, count_public=public
+        )
+        return rows_within.read(self.block)
 
     def slopes(self, parameter, loss):
         return slopes(self.z, self.signs, parameter, loss)
@@ -137,7 +139,7 @@ def log_loss(z, signs, parameter):
 def in_memory(z, signs):
     return SimpleNamespace(
         slopes=lambda parameter, loss: slopes(z, signs, parameter, loss),
-        precise_slopes=lambda *asked: precise_slopes(z, signs, *asked),
+        precise_slopes=lambda *arguments: precise_slopes(z, signs, *arguments),
     )
 
 
@@ -147,19 +149,19 @@ def best(z, signs):
 
 def cms(z, signs, norm, eps, entropy):
     """The published method on rows of a data norm, ridge 1."""
-    left, more = eps - 2 * math.log1p(0.25 * norm), 0.0
+    left, right = eps - 2 * math.log1p(0.25 * norm), 0.0
     if left <= 0:
-        left, more = eps / 2, max(0.25 * norm / math.expm1(eps / 4) - 1.0, 0.0)
+        left, right = eps / 2, max(0.25 * norm / math.expm1(eps / 4) - 1.0, 0.0)
     tilt = spherical(len(z), 2 * norm / left, entropy)
-    return minimise(in_memory(z, signs), Logistic(), 1.0 + more, tilt, 1e-3).rounded
+    return minimise(in_memory(z, signs), Logistic(), 1.0 + right, tilt, 1e-3).rounded
 
 
 def unit_columns(frame, book):
     """Coded columns in [0, 1] under a constant, and their longest row by the codebook."""
-    both = two_sided(FORMULA, book)
-    low, high = both.terms.lower[:, None], both.terms.upper[:, None]
-    x = (row_coder(both.terms)(frame) - low) / (high - low)
-    return np.vstack([np.ones(x.shape[1]), x]), math.sqrt(1 + len(both.terms.blocks))
+    sides = two_sided(FORMULA, book)
+    low, high = sides.terms.lower[:, None], sides.terms.upper[:, None]
+    x = (row_coder(sides.terms)(frame) - low) / (high - low)
+    return np.vstack([np.ones(x.shape[1]), x]), math.sqrt(1 + len(sides.terms.blocks))
 
 
 def hold(frame, book, loss):
@@ -167,96 +169,99 @@ def hold(frame, book, loss):
     bound = linear(Request("glm", FORMULA, book, dp.ZCDP(1.0), relation, words))
     facts, design = RegressionFacts(bound.predictors, loss, relation), bound.design.bind(frame)
     rows = passes(design, facts)
-    held = Held((design,), bound.predictors, loss, rows._lattice, count_public=True)
-    return held.hold(), facts
+    training = Held((design,), bound.predictors, loss, rows._lattice, count_public=True)
+    return training.hold(), facts
 
 
 def machines(words, folder):
     frame, book = adult(folder)
     public = np.random.default_rng(0).random(len(frame)) < 1 / 3
     loss = Huber(0.5)
-    held, facts = hold(frame[~public], book, loss)
+    training, facts = hold(frame[~public], book, loss)
     test, _ = hold(frame[public], book, loss)
 
     def accuracy(point):
         return float((np.sign(point @ test.z) == test.signs)[test.signs != 0].mean())
 
-    least = minimise(held, loss, 1e-3, np.zeros(len(held.z)), 1e-4).rounded
-    most = max(np.mean(test.signs == -1), np.mean(test.signs == 1))
-    print(f"Adult, {len(held.signs):,} rows, {len(test.signs):,} held out, {len(held.z)} columns")
-    print(f"without noise {accuracy(least):.4f}, always the larger class {most:.4f}")
+    minimum = minimise(training, loss, 1e-3, np.zeros(len(training.z)), 1e-4).rounded
+    majority = max(np.mean(test.signs == -1), np.mean(test.signs == 1))
+    print(
+        f"Adult, {len(training.signs):,} rows, {len(test.signs):,} held out, "
+        f"{len(training.z)} columns"
+    )
+    print(f"without noise {accuracy(minimum):.4f}, always the larger class {majority:.4f}")
     for eps, delta in BUDGETS:
         budget = dp.PureDP(eps) if delta == 0 else dp.ApproxDP(eps, delta)
         for strategy in (Objective(inference=False), Output()):
             plan = strategy.plan(facts, budget)
             with dp.simulation(seed=1):
-                own = np.array(
+                accuracies = np.array(
                     [
-                        accuracy(strategy.release(held, plan, source()).coefficients)
+                        accuracy(strategy.release(training, plan, source()).coefficients)
                         for _ in range(words.runs)
                     ]
                 )
-            spread = 1.2533 * own.std(ddof=1) / math.sqrt(len(own))
-            line = (
-                f"{strategy.info.name:>10s}{eps:6g}{delta:8g}{np.median(own):10.4f} ±{spread:.4f}"
-            )
-            print(line, flush=True)
+            spread = 1.2533 * accuracies.std(ddof=1) / math.sqrt(len(accuracies))
+            line = f"{strategy.info.name:>10s}{eps:6g}{delta:8g}{np.median(accuracies):10.4f}"
+            print(f"{line} ±{spread:.4f}", flush=True)
 
 
 def excess(words, folder):
     frame, book = adult(folder)
-    held, facts = hold(frame, book, Logistic())
+    training, facts = hold(frame, book, Logistic())
     unit, norm = unit_columns(frame, book)
-    unit, signs = unit[:, held.signs != 0], held.signs
-    z, ours = held.z, 1.0
-    least = log_loss(z, signs, best(z, signs))
-    print(f"Adult, {z.shape[1]:,} rows, {len(z)} coefficients, least log-loss {least:.5f}")
+    unit, signs = unit[:, training.signs != 0], training.signs
+    z, ours = training.z, 1.0
+    smallest = log_loss(z, signs, best(z, signs))
+    print(f"Adult, {z.shape[1]:,} rows, {len(z)} coefficients, least log-loss {smallest:.5f}")
     print(f"{'':>24s}{'eps':>6s}{'delta':>8s}{'excess':>12s}")
     for eps, delta in BUDGETS:
         budget = dp.PureDP(eps) if delta == 0 else dp.ApproxDP(eps, delta)
         with dp.simulation(seed=1):
             if delta == 0:
-                for name, own, size in (("cms", unit, norm), ("cms, our rows", z, ours)):
+                for name, z_scaled, size in (("cms", unit, norm), ("cms, our rows", z, ours)):
                     losses = [
-                        log_loss(own, signs, cms(own, signs, size, eps, source()))
+                        log_loss(z_scaled, signs, cms(z_scaled, signs, size, eps, source()))
                         for _ in range(words.runs)
                     ]
-                    show(name, eps, delta, losses, least)
+                    show(name, eps, delta, losses, smallest)
             for strategy in (Objective(inference=False), NoisyGradients(inference=False)):
-                losses = many(strategy, held, facts, budget, words.runs)
+                losses = many(strategy, training, facts, budget, words.runs)
                 if losses:
-                    show(strategy.info.name, eps, delta, losses, least)
+                    show(strategy.info.name, eps, delta, losses, smallest)
 
 
-def in_codebooks_ball(release, held, facts):
+def in_codebooks_ball(release, training, facts):
     """Coefficients of the codebook's ball, from those of the ball that a release chose."""
-    ball, public, scaled = release.ball, facts.predictors, held.scaling
+    ball, public, scaled = release.ball, facts.predictors, training.scaling
     if ball is None:
         return release.coefficients
     unit = scaled.row_norm * scaled.scale[:-1]
     centre = (ball.centre - scaled.centre[:-1]) / unit * public.share / public.radius
-    own = release.coefficients.copy()
-    own[1:] *= public.radius * scaled.row_norm / ball.radius
-    own[0] -= own[1:] @ centre / public.constant
-    return own
+    coefficients = release.coefficients.copy()
+    coefficients[1:] *= public.radius * scaled.row_norm / ball.radius
+    coefficients[0] -= coefficients[1:] @ centre / public.constant
+    return coefficients
 
 
-def many(strategy, held, facts, budget, runs):
+def many(strategy, training, facts, budget, runs):
     try:
         plan = strategy.plan(facts, budget)
     except BudgetError:
         return []
     losses = []
     for _ in range(runs if strategy.info.name == "objective" else min(runs, 20)):
-        release = strategy.release(held, plan, source())
-        losses.append(log_loss(held.z, held.signs, in_codebooks_ball(release, held, facts)))
+        release = strategy.release(training, plan, source())
+        losses.append(
+            log_loss(training.z, training.signs, in_codebooks_ball(release, training, facts))
+        )
     return losses
 
 
-def show(name, eps, delta, losses, least):
-    own = np.array(losses) - least
-    spread = 1.2533 * own.std(ddof=1) / math.sqrt(len(own))
-    print(f"{name:>24s}{eps:6g}{delta:8g}{np.median(own):12.5f} ±{spread:.5f}", flush=True)
+def show(name, eps, delta, losses, smallest):
+    excess = np.array(losses) - smallest
+    spread = 1.2533 * excess.std(ddof=1) / math.sqrt(len(excess))
+    print(f"{name:>24s}{eps:6g}{delta:8g}{np.median(excess):12.5f} ±{spread:.5f}", flush=True)
 
 
 def regressors(rows, rng):
@@ -270,20 +275,20 @@ def regressors(rows, rng):
 def drawn(rows, rng):
     x = regressors(rows, rng)
     label = rng.random(rows) < expit(TRUTH[0] + TRUTH[1:] @ x)
-    data = {f"x{i}": own for i, own in enumerate(x)}
+    data = {f"x{i}": column for i, column in enumerate(x)}
     return data | {"y": np.where(label, "b", "a")}
 
 
 def coverage(words):
     book = dp.codebook(**{f"x{i}": (-1, 1) for i in range(3)}, x3=(0, 1), x4=(0, 1), y=["a", "b"])
-    both = two_sided("y ~ .", book)
+    sides = two_sided("y ~ .", book)
     rng = np.random.default_rng(1)
     heading()
     for rows in (1_000, 10_000, 100_000):
         for eps in (0.5, 1.0, 5.0):
             for delta in (0.0, 1e-6):
-                found = [tried(rows, eps, delta, book, both, rng) for _ in range(words.runs)]
-                print(f"{rows:8d}{eps:6g}{delta:8g}  {covered(found, TRUTH)}", flush=True)
+                errors = [tried(rows, eps, delta, book, sides, rng) for _ in range(words.runs)]
+                print(f"{rows:8d}{eps:6g}{delta:8g}  {covered(errors, TRUTH)}", flush=True)
 
 
 def heading():
@@ -300,14 +305,14 @@ def counted(words):
     heading()
     for rows in (10_000, 100_000):
         for eps in (0.5, 1.0, 5.0):
-            found = [counts(rows, eps, book, truth, rng) for _ in range(words.runs)]
-            print(f"{rows:8d}{eps:6g}{1e-6:8g}  {covered(found, truth)}", flush=True)
+            rates = [counts(rows, eps, book, truth, rng) for _ in range(words.runs)]
+            print(f"{rows:8d}{eps:6g}{1e-6:8g}  {covered(rates, truth)}", flush=True)
 
 
 def counts(rows, eps, book, truth, rng):
     x = regressors(rows, rng)
     y = np.minimum(rng.poisson(np.exp(truth[0] + truth[1:] @ x)), 30.0)
-    data = {f"x{i}": own for i, own in enumerate(x)} | {"y": y}
+    data = {f"x{i}": column for i, column in enumerate(x)} | {"y": y}
     with dp.simulation(seed=int(rng.integers(2**62))):
         fit = dp_glm("y ~ .", data, codebook=book, family="poisson", eps=eps, delta=1e-6)
     if fit.sandwich is None:
@@ -329,13 +334,13 @@ def choice(words):
             book |= dict.fromkeys(TERMS, (-400.0, 400.0))
         public = population.rows[-100_000:]
         z, signs = np.vstack([np.ones(len(public)), public[TERMS].T]), 2 * public.event10 - 1
-        least = log_loss(z, signs.to_numpy(), best(z, signs.to_numpy()))
+        smallest = log_loss(z, signs.to_numpy(), best(z, signs.to_numpy()))
         for rows in (2_000, 20_000):
             for eps in (0.3, 1.0, 5.0):
-                found = []
+                estimates = []
                 for inference in (True, False):
                     for name in ("objective", "gradients"):
-                        own = []
+                        covered_by_interval = []
                         for seed in range(min(words.runs, 20)):
                             with dp.simulation(seed=seed):
                                 fit = dp_glm(
@@ -347,11 +352,11 @@ def choice(words):
                                     mechanism=name,
                                     inference=inference,
                                 )
-                            own.append(
+                            covered_by_interval.append(
                                 log_loss(z, signs.to_numpy(), fit.params_released.to_numpy())
                             )
-                        found.append(np.median(own) - least)
-                line = "".join(f"{one:12.5f}" for one in found)
+                        estimates.append(np.median(covered_by_interval) - smallest)
+                line = "".join(f"{estimate:12.5f}" for estimate in estimates)
                 print(f"{shape:10s}{rows:10d}{eps:8g}{line}", flush=True)
 
 
@@ -365,19 +370,19 @@ def tried(rows, eps, delta, book, both, rng):
     return fit, best(z, np.where(data["y"] == "b", 1.0, -1.0))
 
 
-def covered(found, truth):
+def covered(estimates, truth):
     """Coverage of each conf_int, of all noise_int, the share without any, and widths."""
-    own, near, widths = [], [], []
-    for fit, mle in filter(None, found):
+    hits, hits_near, widths = [], [], []
+    for fit, mle in filter(None, estimates):
         ends, close = fit.conf_int().to_numpy(), fit.noise_int().to_numpy()
-        own.append((ends[:, 0] <= truth) & (truth <= ends[:, 1]))
-        near.append((close[:, 0] <= mle) & (mle <= close[:, 1]))
+        hits.append((ends[:, 0] <= truth) & (truth <= ends[:, 1]))
+        hits_near.append((close[:, 0] <= mle) & (mle <= close[:, 1]))
         widths.append(ends[:, 1] - ends[:, 0])
-    if not own:
+    if not hits:
         return "none offered"
-    cells = " ".join(f"{share:.3f}" for share in np.mean(own, axis=0))
-    none = 1 - len(own) / len(found)
-    return f"{cells}  {np.mean(near):.3f}  {none:5.2f}  {np.median(widths):.3f}"
+    cells = " ".join(f"{share:.3f}" for share in np.mean(hits, axis=0))
+    none = 1 - len(hits) / len(estimates)
+    return f"{cells}  {np.mean(hits_near):.3f}  {none:5.2f}  {np.median(widths):.3f}"
 
 
 def main():

@@ -53,7 +53,7 @@ def quantile(pop):
 
 def grouped(pop):
     probs = [0.25, 0.5, 0.75]
-    truth = [np.quantile(own, probs, method="inverted_cdf") for _, own in pop.groupby("g").x1]
+    truth = [np.quantile(group, probs, method="inverted_cdf") for _, group in pop.groupby("g").x1]
     return np.concatenate(truth), "x1 ~ g", dp.dp_quantile
 
 
@@ -113,11 +113,11 @@ VERBS = {
 }
 
 
-def held(verb, fit, truth, drawn):
+def held(verb, fit, truth, sample):
     """Return the ends of a fit's intervals and what they should hold."""
     if verb == "prediction":
-        ahead = fit.get_prediction(drawn, clip=True)
-        return ahead[["obs_ci_lower", "obs_ci_upper"]].to_numpy(float), drawn.y.to_numpy()
+        ahead = fit.get_prediction(sample, clip=True)
+        return ahead[["obs_ci_lower", "obs_ci_upper"]].to_numpy(float), sample.y.to_numpy()
     return ends(fit.conf_int()), truth
 
 
@@ -129,7 +129,7 @@ def eigenvalues(pop, fit):
 
 def cell(verb, population, count, words, runs, wide=1):
     """Return coverage and share offered of each number, over runs."""
-    describe, own = VERBS[verb]
+    describe, spec = VERBS[verb]
     truth, formula, call = describe(population.rows)
     wider = {name: tuple(wide * end for end in population.codebook[name]) for name in NAMES}
     book = dp.codebook(**(population.codebook | wider))
@@ -138,17 +138,17 @@ def cell(verb, population, count, words, runs, wide=1):
         rows = population.sample(count, seed)
         with dp.simulation(seed=seed):
             try:
-                fit = call(formula, rows, codebook=book, **words, **own)
-                drawn = population.sample(40, runs + seed)
+                fit = call(formula, rows, codebook=book, **words, **spec)
+                sample = population.sample(40, runs + seed)
                 if verb == "pca":
                     truth = eigenvalues(population.rows, fit)
-                found, wanted = held(verb, fit, truth, drawn)
+                intervals, truths = held(verb, fit, truth, sample)
             except dp.errors.NotAvailable:
-                found, wanted = np.full((1, 2), np.nan), np.zeros(1)
-        seen = np.isfinite(found).all(axis=1)
-        offered.append(seen.mean())
-        hit = (found[:, 0] <= wanted) & (wanted <= found[:, 1])
-        hits.append(np.where(seen, hit, np.nan))
+                intervals, truths = np.full((1, 2), np.nan), np.zeros(1)
+        is_offered = np.isfinite(intervals).all(axis=1)
+        offered.append(is_offered.mean())
+        hit = (intervals[:, 0] <= truths) & (truths <= intervals[:, 1])
+        hits.append(np.where(is_offered, hit, np.nan))
     size = max(map(len, hits))
     lost = np.full(size, np.nan)
     return np.array([hit if len(hit) == size else lost for hit in hits]), float(np.mean(offered))
@@ -180,17 +180,18 @@ def main():
 
 
 def line(name, hits, offered, took):
-    seen = np.isfinite(hits).sum(axis=0)
-    often = seen >= 10
+    n_offered = np.isfinite(hits).sum(axis=0)
+    often = n_offered >= 10
     if not often.any():
         print(f"{name:42s}{'':21s}{offered:9.2f}{took:9.2f}", flush=True)
         return
-    each = np.nanmean(hits[:, often], axis=0)
+    rates = np.nanmean(hits[:, often], axis=0)
     mean = float(np.nanmean(hits))
     error = 2 * np.sqrt(mean * (1 - mean) / len(hits))
     mark = "*" if not 0.93 - error <= mean <= 0.97 + error else ""
     print(
-        f"{name:42s}{each.min():7.3f}{mean:7.3f}{each.max():7.3f}{offered:9.2f}{took:9.2f} {mark}",
+        f"{name:42s}{rates.min():7.3f}{mean:7.3f}{rates.max():7.3f}"
+        f"{offered:9.2f}{took:9.2f} {mark}",
         flush=True,
     )
 

@@ -1,7 +1,7 @@
 """A ledger's charges: in memory, and in a file beside the least that SQLite itself needs.
 
 Run as ``python benchmarks/ledger.py``. Wanted: 10,000 charges of distinct budgets within 20 s in
-memory, the last no dearer than the first; 100 charges a second and more in a file. The figures are
+memory, the last as cheap as the first; 100 charges a second and more in a file. The figures are
 ratios of medians taken in turns in one run; seconds are printed for the two wants alone.
 
 Bills of two regressions of eps = .5 and a histogram of eps = 1 in all six orders, of a ledger of
@@ -45,7 +45,7 @@ def seconds(action: Callable[[], object]) -> float:
 def in_memory(rule: str | None = None) -> None:
     ledger = Ledger(eps=1e6, delta=1e-6, rule=rule)
     spent = [
-        seconds(lambda own=number: ledger.charge([event(own)], adjacency="replace"))
+        seconds(lambda amount=number: ledger.charge([event(amount)], adjacency="replace"))
         for number in range(CHARGES)
     ]
     growth = median(spent[-END:]) / median(spent[:END])
@@ -60,23 +60,27 @@ def in_a_file(folder: Path) -> None:
     plain = sqlite3.connect(folder / "plain.db", isolation_level=None)
     plain.executescript("PRAGMA synchronous=EXTRA; CREATE TABLE lines (line INTEGER, text TEXT);")
     synced = os.open(folder / "plain.txt", os.O_WRONLY | os.O_CREAT)
-    ours, theirs, least = [], [], []
+    ours, reference, smallest = [], [], []
     for number in range(WRITTEN):
-        ours.append(seconds(lambda own=number: ledger.charge([event(own)], adjacency="replace")))
-        theirs.append(
+        ours.append(
+            seconds(lambda amount=number: ledger.charge([event(amount)], adjacency="replace"))
+        )
+        reference.append(
             seconds(
-                lambda own=number: plain.execute("INSERT INTO lines VALUES (?, 'a line')", (own,))
+                lambda amount=number: plain.execute(
+                    "INSERT INTO lines VALUES (?, 'a line')", (amount,)
+                )
             )
         )
         os.write(synced, b"a line")
-        least.append(seconds(lambda: os.fsync(synced)))
+        smallest.append(seconds(lambda: os.fsync(synced)))
     os.close(synced)
     plain.close()
     print(
         f"in a file   {1 / median(ours):.0f} charges a second; median {median(ours) * 1e3:.2f} ms"
     )
-    print(f"            to one bare line of SQLite {median(ours) / median(theirs):.2f}")
-    print(f"            to one sync of a file      {median(ours) / median(least):.2f}")
+    print(f"            to one bare line of SQLite {median(ours) / median(reference):.2f}")
+    print(f"            to one sync of a file      {median(ours) / median(smallest):.2f}")
     print(f"            verify {WRITTEN} lines     {seconds(ledger.verify) * 1e3:.0f} ms")
 
 
@@ -86,7 +90,7 @@ def at_1000_releases(rule: str | None) -> None:
     for number in range(1000):
         ledger.charge([event(number)], adjacency="replace")
     spent = [
-        seconds(lambda own=number: ledger.charge([event(own)], adjacency="replace"))
+        seconds(lambda amount=number: ledger.charge([event(amount)], adjacency="replace"))
         for number in range(1000, 1200)
     ]
     print(f"at 1,000    {rule or 'default'}: {median(spent) * 1e3:.2f} ms a charge")

@@ -121,12 +121,12 @@ def coverage(rows, eps, repeats, rng, delta):
         table, design = skewed(rng, rows)
         plain = np.linalg.lstsq(design, table["y"], rcond=None)[0]
         fit = dp_lm(FORMULA, table, codebook=BOOK, eps=eps, delta=delta)
-        both = (("noise", fit.noise_int(), plain), ("conf", fit.conf_int(), TRUTH))
-        for kind, found, truth in both:
-            lower, upper = found.loc[list(NAMES)].to_numpy().T
-            known = np.isfinite(lower)
-            ends[kind] += known
-            hits[kind] += known & (lower <= truth) & (truth <= upper)
+        interval_pairs = (("noise", fit.noise_int(), plain), ("conf", fit.conf_int(), TRUTH))
+        for kind, interval, truth in interval_pairs:
+            lower, upper = interval.loc[list(NAMES)].to_numpy().T
+            is_finite = np.isfinite(lower)
+            ends[kind] += is_finite
+            hits[kind] += is_finite & (lower <= truth) & (truth <= upper)
     return hits, ends
 
 
@@ -144,11 +144,11 @@ def report_coverage(repeats, sizes, delta):
             for kind in ("noise", "conf"):
                 enough = ends[kind] >= repeats / 4
                 share = hits[kind][enough] / ends[kind][enough]
-                least, mean, most = (
+                lowest, mean, highest = (
                     (share.min(), share.mean(), share.max()) if enough.any() else (math.nan,) * 3
                 )
                 none = 1 - ends[kind].mean() / repeats
-                cells += f"   {least:10.3f}{mean:6.3f}{most:6.3f}{none:6.2f}"
+                cells += f"   {lowest:10.3f}{mean:6.3f}{highest:6.3f}{none:6.2f}"
             print(f"{rows:8,}{eps:6}{cells}", flush=True)
 
 
@@ -172,16 +172,16 @@ def functional(design, response, eps, rng):
     lead = eps / (size + 1)
     means = terms.mean(0) + rng.laplace(size=size) * 2 * size / (rows * lead)
     middle = response.mean() + rng.laplace() * 2 / (rows * lead)
-    each = (eps - lead) / (1 + size + size * (size + 1) / 2)
+    eps_each = (eps - lead) / (1 + size + size * (size + 1) / 2)
     terms, response = terms - means, response - middle
     x_most = 1 + np.abs(means)
     # Products of centred columns lie between (1 + |a|)(1 + |b|) and its least corner.
     spread = _spread(means, means)
     np.fill_diagonal(spread, x_most**2)
-    noise = np.triu(rng.laplace(size=(size, size)) * spread / each)
+    noise = np.triu(rng.laplace(size=(size, size)) * spread / eps_each)
     gram = terms.T @ terms + noise + np.triu(noise, 1).T
     cross = terms.T @ response
-    cross += rng.laplace(size=size) * _spread(means, np.array([middle]))[:, 0] / each
+    cross += rng.laplace(size=size) * _spread(means, np.array([middle]))[:, 0] / eps_each
     slopes = np.linalg.lstsq(gram, cross, rcond=None)[0]
     return np.concatenate([[middle - means @ slopes], slopes])
 
@@ -206,8 +206,8 @@ def errors(title, table, book, formula, names, repeats):
     for eps in EPS:
         cells = {}
         for peer in (split_budget, functional):
-            found = [matrix @ peer(design, scaled[y], eps, rng) + shift for _ in range(repeats)]
-            cells[peer.__name__] = _rmse(found, plain)
+            estimates = [matrix @ peer(design, scaled[y], eps, rng) + shift for _ in range(repeats)]
+            cells[peer.__name__] = _rmse(estimates, plain)
         for mechanism, delta in (("moments", DELTA), ("adassp", DELTA), ("moments", 0.0)):
             with dp.simulation(seed=int(10 * eps)):
                 words = {"codebook": book, "eps": eps, "delta": delta, "mechanism": mechanism}
@@ -215,8 +215,8 @@ def errors(title, table, book, formula, names, repeats):
             cells[mechanism if delta else "pure"] = _rmse(ours, plain)
         best = min(cells["split_budget"][0], cells["functional"][0])
         ratio, error = cells["moments"][0] / best, cells["moments"][1] / best
-        shown = "".join(f"{f'{m:.3g} ±{e:.1g}':>16}" for m, e in cells.values())
-        print(f"{title:>12}{eps:6}{shown}{ratio:11.3f} ±{error:.2g}", flush=True)
+        line = "".join(f"{f'{m:.3g} ±{e:.1g}':>16}" for m, e in cells.values())
+        print(f"{title:>12}{eps:6}{line}{ratio:11.3f} ±{error:.2g}", flush=True)
 
 
 def _centre(declared):
@@ -229,9 +229,9 @@ def _half(declared):
 
 def _rmse(estimates, plain):
     """Median over repetitions of the root mean square over coefficients, and its error."""
-    each = np.sqrt(((np.array(estimates) - plain) ** 2).mean(axis=1))
-    spread = 1.2533 * (np.quantile(each, 0.75) - np.quantile(each, 0.25)) / 1.349
-    return float(np.median(each)), float(spread / math.sqrt(len(each)))
+    errors = np.sqrt(((np.array(estimates) - plain) ** 2).mean(axis=1))
+    spread = 1.2533 * (np.quantile(errors, 0.75) - np.quantile(errors, 0.25)) / 1.349
+    return float(np.median(errors)), float(spread / math.sqrt(len(errors)))
 
 
 def report_errors(repeats):
@@ -263,9 +263,9 @@ def bounds_tables(folder, rows):
     normal = survey.physical(rows, 6)
     yield "physical", normal.rows, normal.bounds
     for name in shapes.SHAPES:
-        own = shapes.population(name, 200_000)
+        population = shapes.population(name, 200_000)
         columns = [f"x{at}" for at in range(1, 6)] + ["y"]
-        yield name, own.sample(rows, 0)[columns].astype(float), own.codebook
+        yield name, population.sample(rows, 0)[columns].astype(float), population.codebook
     for name, (file, bounds) in WAGES.items():
         if (Path(folder) / file).is_file():
             table = survey.held(folder, file, bounds).rows
@@ -300,22 +300,28 @@ def report_bounds(repeats, rows, eps):
         for times in (1, 10, 100):
             wide = survey.widened({name: bounds[name] for name in names}, times)
             words = {"codebook": dp.codebook(**wide), "eps": eps, "delta": DELTA}
-            found, moved, stayed = {"moments": [], "ellipsoid": []}, [], 0
+            found, moved_errors, stayed = {"moments": [], "ellipsoid": []}, [], 0
             for seed in range(repeats):
-                for mechanism, own in found.items():
+                for mechanism, errors_of_mechanism in found.items():
                     with dp.simulation(seed=seed):
                         fit = dp_lm(formula, table, mechanism=mechanism, **words)
-                    own.append(np.sqrt(np.mean(((fit.params - plain) / errors) ** 2)))
+                    errors_of_mechanism.append(
+                        np.sqrt(np.mean(((fit.params - plain) / errors) ** 2))
+                    )
                 ball = fit.release.ball
                 stayed += ball is None
                 if ball is not None:
-                    own = by_least_squares(held_in(ball, fit.call.divisor, values))[0]
-                    moved.append(np.sqrt(np.mean(((own - plain) / errors) ** 2)))
-            one, other = (float(np.median(own)) for own in found.values())
+                    errors_of_mechanism = by_least_squares(held_in(ball, fit.call.divisor, values))[
+                        0
+                    ]
+                    moved_errors.append(
+                        np.sqrt(np.mean(((errors_of_mechanism - plain) / errors) ** 2))
+                    )
+            first_median, second_median = (float(np.median(ratios)) for ratios in found.values())
             print(
-                f"{title:>12}{len(table):8,}{times:7}x{eps:5g}{one:10.2f}{other:11.2f}"
-                f"{other / one:8.2f}{stayed / repeats:8.2f}"
-                f"{np.median(moved) if moved else math.nan:10.2f}",
+                f"{title:>12}{len(table):8,}{times:7}x{eps:5g}{first_median:10.2f}{second_median:11.2f}"
+                f"{second_median / first_median:8.2f}{stayed / repeats:8.2f}"
+                f"{np.median(moved_errors) if moved_errors else math.nan:10.2f}",
                 flush=True,
             )
 
@@ -327,16 +333,16 @@ def report_time():
     table = {name: rng.uniform(-1, 1, 1_000_000) for name in names}
     book = dp.codebook.uniform(names, (-1, 1))
     fits = {"dp_lm": (dp_lm, "y ~ ."), "dp_pca": (dp.dp_pca, "~ .")}
-    taken = {name: [] for name in fits}
+    times_by_name = {name: [] for name in fits}
     for _ in range(5):
         for name, (verb, formula) in fits.items():
             start = time.perf_counter()
             verb(formula, table, codebook=book, eps=1.0, delta=DELTA)
-            taken[name].append(time.perf_counter() - start)
-    least = {name: min(times) for name, times in taken.items()}
-    each = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in least.items())
-    ratio = least["dp_lm"] / least["dp_pca"]
-    print(f"10^6 x 50, least of 5: {each}, ratio {ratio:.2f}")
+            times_by_name[name].append(time.perf_counter() - start)
+    smallest = {name: min(times) for name, times in times_by_name.items()}
+    timings = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in smallest.items())
+    ratio = smallest["dp_lm"] / smallest["dp_pca"]
+    print(f"10^6 x 50, least of 5: {timings}, ratio {ratio:.2f}")
 
 
 def main():

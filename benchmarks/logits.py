@@ -56,7 +56,7 @@ def survey(n, rng):
     return columns, bounds | {"sex": list("fm")}
 
 
-TABLES = {own.__name__: own for own in (normal, exponential, lognormal, survey)}
+TABLES = {shape.__name__: shape for shape in (normal, exponential, lognormal, survey)}
 SIGNS = (1.0, -0.8, 0.9, 0.5, -0.6, 0.4, -0.5, 0.6, 0.5)
 
 
@@ -65,8 +65,8 @@ def coded(columns, bounds):
     design = {"Intercept": np.ones(len(next(iter(columns.values()))))}
     for name, declared in bounds.items():
         if isinstance(declared, list):
-            levels = {f"{name}[T.{own}]": columns[name] == own for own in declared[1:]}
-            design |= {level: own.astype(float) for level, own in levels.items()}
+            levels = {f"{name}[T.{level}]": columns[name] == level for level in declared[1:]}
+            design |= {level: share.astype(float) for level, share in levels.items()}
         else:
             design[name] = columns[name]
     return list(design), np.column_stack(list(design.values()))
@@ -118,10 +118,10 @@ def fits_of(name, effect, n, eps, options):
     columns, bounds, names, x, y, truth = population(name, effect)
     rng, book = np.random.default_rng(1), dp.codebook(**bounds, y=[0, 1])
     formula, words = f"y ~ {' + '.join(bounds)}", {"codebook": book, "eps": eps, "delta": DELTA}
-    own = Objective(pure=True, share=options.pure) if options.pure else "auto"
+    mechanism = Objective(pure=True, share=options.pure) if options.pure else "auto"
     for at in range(options.fits):
         rows = rng.integers(0, POPULATION, n)
-        data = {key: own[rows] for key, own in columns.items()}
+        data = {key: column[rows] for key, column in columns.items()}
         mle, bend = likeliest(x[rows], y[rows])
         labels = {"y": y[rows].astype(int)}
 
@@ -130,7 +130,7 @@ def fits_of(name, effect, n, eps, options):
             return np.sqrt(off @ bend @ off / len(off))
 
         with dp.simulation(seed=1000 * n + 10_000_000 * int(10 * eps) + at):
-            fit = dp.dp_glm(formula, data | labels, mechanism=own, **words)
+            fit = dp.dp_glm(formula, data | labels, mechanism=mechanism, **words)
         released = fit.params_released
         errors = [error(fit.params[names]), error(released[names])]
         if options.plain:
@@ -140,7 +140,7 @@ def fits_of(name, effect, n, eps, options):
             errors.append(error(diffprivlib_fit(data, bounds, y[rows], eps, names)))
         blank = np.full((len(names), 2), np.nan)
         ends = [fit.conf_int(), fit.noise_int()] if fit.identified.any() else None
-        ends = [blank, blank] if ends is None else [own.loc[names].to_numpy() for own in ends]
+        ends = [blank, blank] if ends is None else [bound.loc[names].to_numpy() for bound in ends]
         sds = np.sqrt(np.diagonal(np.linalg.inv(bend)))
         yield np.column_stack([*ends, mle, sds, truth]), errors
 
@@ -151,8 +151,8 @@ def summary(cells):
     figures = [offered.mean()]
     for ends, target in (((low, high), truth), ((noise_low, noise_high), mle)):
         covered = np.where(offered, (ends[0] <= target) & (target <= ends[1]), np.nan)
-        each = [np.nanmean(own) for own in covered.T if np.isfinite(own).sum() > 9]
-        figures += [np.nanmean(covered) if offered.any() else np.nan, min(each, default=np.nan)]
+        rates = [np.nanmean(hits) for hits in covered.T if np.isfinite(hits).sum() > 9]
+        figures += [np.nanmean(covered) if offered.any() else np.nan, min(rates, default=np.nan)]
     return [*figures, np.median(np.where(offered, (high - low) / (2 * Z * sd), np.inf))]
 
 
@@ -173,11 +173,11 @@ def main():
         for effect in options.effects:
             for n in options.n:
                 for eps in options.eps:
-                    found = list(fits_of(name, effect, n, eps, options))
-                    figures = summary(np.stack([own for own, _ in found]))
-                    errors = np.median([own for _, own in found], axis=0)
-                    numbers = "".join(f"{own:7.3f}" for own in figures)
-                    line = " ".join(f"{own:.2f}" for own in errors)
+                    fits_found = list(fits_of(name, effect, n, eps, options))
+                    figures = summary(np.stack([fit for fit, _ in fits_found]))
+                    errors = np.median([reference for _, reference in fits_found], axis=0)
+                    numbers = "".join(f"{figure:7.3f}" for figure in figures)
+                    line = " ".join(f"{error:.2f}" for error in errors)
                     print(f"{name:12s}{effect:6.2f}{n:8d}{eps:5g}  {numbers}  {line}", flush=True)
 
 

@@ -55,15 +55,15 @@ def closed_form(sizes, cost):
     parts = {part for term in terms for k in range(3) for part in combinations(term, k)}
     total = 0.0
     for part in parts:
-        moved = math.prod(1 - 1 / sizes[i] for i in part)
-        own = sum(
+        factor = math.prod(1 - 1 / sizes[i] for i in part)
+        variance = sum(
             math.prod(sizes[i] for i in term)
-            * moved
+            * factor
             / math.prod(sizes[i] for i in term if i not in part) ** 2
             for term in terms
             if set(part) <= set(term)
         )
-        total += math.sqrt(moved * own)
+        total += math.sqrt(factor * variance)
     return total**2 / cost
 
 
@@ -75,25 +75,25 @@ def alone(sizes, budget, changed):
         variance = 1 / (2 * math.sinh(0.5 / scale) ** 2)
     else:
         variance = len(terms) * changed / (2 * budget.rho)
-    return variance * sum(math.prod(own) for own in terms)
+    return variance * sum(math.prod(term) for term in terms)
 
 
 def variances(_):
     rng, count = np.random.default_rng(1), 20
     formula = "~ (" + " + ".join(names(count)) + ")**2"
     print(f"\nAll two-way margins of {count} variables, {LEVELS} levels, asked <= 1.02 and <= 0.7")
-    data, own = rows(rng, 10_000, count), book(count)
+    data, codebook = rows(rng, 10_000, count), book(count)
     for budget in (ZCDP(0.05), ZCDP(0.5), PureDP(1.0)):
         for neighbours in ("add-remove", "replace"):
             with dp.simulation(seed=1):
                 fit = dp.dp_margins(
-                    formula, data, codebook=own, budget=budget, adjacency=neighbours
+                    formula, data, codebook=codebook, budget=budget, adjacency=neighbours
                 )
             law, measured, sizes = 0.0, 0.0, fit.source.sizes
-            for one, two in combinations(names(count), 2):
-                margin = fit.table(one, two)
+            for first, two in combinations(names(count), 2):
+                margin = fit.table(first, two)
                 exact = np.zeros((LEVELS, LEVELS))
-                np.add.at(exact, (data[one], data[two]), 1)
+                np.add.at(exact, (data[first], data[two]), 1)
                 law += math.prod(sizes[:2]) * margin.noise_sd**2
                 own_error = np.sum((margin.released.to_numpy() - exact) ** 2)
                 measured += own_error * math.prod(sizes[:2]) / LEVELS**2
@@ -116,22 +116,25 @@ def share(hits):
 
 def sizes(runs):
     print(f"\nSize of the chi-square tests at 5 %, {runs} runs; asked .04 to .06")
-    rng, own = np.random.default_rng(2), book(3, 3)
+    rng, codebook = np.random.default_rng(2), book(3, 3)
     budgets = {"rho = 0.5": ZCDP(0.5), "rho = 0.05": ZCDP(0.05), "eps = 1": PureDP(1.0)}
     for name, budget in budgets.items():
         for count in (1_000, 10_000, 100_000):
-            plain, given = [], []
+            plain, conditional = [], []
             for seed in range(runs):
                 with dp.simulation(seed=seed):
                     fit = dp.dp_margins(
-                        "~ v0*v1*v2", rows(rng, count, 3, 3), codebook=own, budget=budget
+                        "~ v0*v1*v2", rows(rng, count, 3, 3), codebook=codebook, budget=budget
                     )
                 plain.append(fit.chi2_test("v0", "v1").pvalue)
-                given.append(fit.chi2_test("v0", "v1", given="v2").pvalue)
+                conditional.append(fit.chi2_test("v0", "v1", given="v2").pvalue)
             line = "".join(
-                f"   {about} {share(np.nan_to_num(found, nan=1.0) < 0.05)} "
-                f"(tested {np.isfinite(found).mean():.2f})"
-                for about, found in (("plain", np.array(plain)), ("given", np.array(given)))
+                f"   {about} {share(np.nan_to_num(errors_of_kind, nan=1.0) < 0.05)} "
+                f"(tested {np.isfinite(errors_of_kind).mean():.2f})"
+                for about, errors_of_kind in (
+                    ("plain", np.array(plain)),
+                    ("given", np.array(conditional)),
+                )
             )
             print(f"{name:12s} n = {count:<9,}{line}", flush=True)
 
@@ -140,10 +143,10 @@ def forty():
     """Release all two-way margins of 40 variables, and print seconds and MB."""
     count = 40
     data = pd.DataFrame(rows(np.random.default_rng(3), 50_000, count))
-    formula, own = "~ (" + " + ".join(names(count)) + ")**2", book(count)
+    formula, codebook = "~ (" + " + ".join(names(count)) + ")**2", book(count)
     for words in ({"delta": 1e-6}, {}):
         began = time.perf_counter()
-        fit = dp.dp_margins(formula, data, codebook=own, eps=1.0, **words)
+        fit = dp.dp_margins(formula, data, codebook=codebook, eps=1.0, **words)
         released = time.perf_counter() - began
         total = sum(int(fit.table(*pair).counts.sum()) for pair in combinations(names(count), 2))
         fit.tidy()

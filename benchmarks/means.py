@@ -76,11 +76,11 @@ class Coverage:
         self.noise, self.conf, self.lost = [], [], []
 
     def add(self, estimates, noise, conf, own, truth):
-        told = np.isfinite(np.asarray(estimates, float))
-        self.lost += (~told).tolist()
+        is_finite = np.isfinite(np.asarray(estimates, float))
+        self.lost += (~is_finite).tolist()
         if noise is not None:
-            self.noise += _hits(noise, own)[told].tolist()
-        self.conf += _hits(conf, truth)[told].tolist()
+            self.noise += _hits(noise, own)[is_finite].tolist()
+        self.conf += _hits(conf, truth)[is_finite].tolist()
 
     def __str__(self):
         return f"{_share(self.noise)} {_share(self.conf)} {np.mean(self.lost):6.2f}"
@@ -109,33 +109,35 @@ def report_means(repeats, sizes):
     heads = ("all", "70 %", "25 %", "5 %")
     print("dp_mean: noise conf not, for all rows and by three groups")
     for rows, eps, rng in cells(sizes):
-        found = {head: Coverage() for head in heads}
+        coverages = {head: Coverage() for head in heads}
         for _ in range(repeats):
             data = sample(rows, rng)
             fit = dp.dp_mean("~ y", data, codebook=BOOK, eps=eps)
-            found["all"].add(fit.params, fit.noise_int(), fit.conf_int(), data["y"].mean(), MEAN)
+            coverages["all"].add(
+                fit.params, fit.noise_int(), fit.conf_int(), data["y"].mean(), MEAN
+            )
             fit = dp.dp_mean("y ~ g", data, codebook=BOOK, eps=eps)
             noise, conf = fit.noise_int(), fit.conf_int()
             for head, level in zip(heads[1:], "uvw", strict=True):
-                own = data["y"][data["g"] == level].mean()
+                average = data["y"][data["g"] == level].mean()
                 ends = noise.loc[[level]], conf.loc[[level]]
-                found[head].add(fit.params.loc[[level]], *ends, own, MEAN)
-        print(f"{rows:8,}{eps:5}  ", " | ".join(f"{h}: {found[h]}" for h in heads), flush=True)
+                coverages[head].add(fit.params.loc[[level]], *ends, average, MEAN)
+        print(f"{rows:8,}{eps:5}  ", " | ".join(f"{h}: {coverages[h]}" for h in heads), flush=True)
 
 
 def report_variances(repeats, sizes):
     print("dp_var: noise conf not; conf of the interval without privacy, by the fourth moment")
     for rows, eps, rng in cells(sizes):
-        found, plain = Coverage(), []
+        coverage, plain = Coverage(), []
         for _ in range(repeats):
             data = sample(rows, rng)
             y = data["y"]
             fit = dp.dp_var("~ y", data, codebook=BOOK, eps=eps)
-            own = y.var(ddof=1)
-            found.add(fit.params, fit.noise_int(), fit.conf_int(), own, VARIANCE)
+            variance = y.var(ddof=1)
+            coverage.add(fit.params, fit.noise_int(), fit.conf_int(), variance, VARIANCE)
             sd = math.sqrt(((y - y.mean()) ** 2).var() / rows)
-            plain.append(abs(own - VARIANCE) <= 1.96 * sd)
-        print(f"{rows:8,}{eps:5}   {found}   {_share(plain)}", flush=True)
+            plain.append(abs(variance - VARIANCE) <= 1.96 * sd)
+        print(f"{rows:8,}{eps:5}   {coverage}   {_share(plain)}", flush=True)
 
 
 def report_tests(repeats, sizes):
@@ -150,8 +152,8 @@ def report_tests(repeats, sizes):
             if not lost[-1]:
                 size.append(fit.pvalue < 0.05)
                 cover += _hits(fit.conf_int(), 0.0).tolist()
-            moved = {**data, "y": np.minimum(data["y"] + step * (data["h"] == "p"), TOP)}
-            power.append(dp.dp_ttest("y ~ h", moved, codebook=BOOK, eps=eps).pvalue < 0.05)
+            shifted = {**data, "y": np.minimum(data["y"] + step * (data["h"] == "p"), TOP)}
+            power.append(dp.dp_ttest("y ~ h", shifted, codebook=BOOK, eps=eps).pvalue < 0.05)
         line = f"{_share(size)} {_share(cover)} {_share(power)} {np.mean(lost):6.2f}"
         print(f"{rows:8,}{eps:5}   {line}", flush=True)
 
@@ -160,16 +162,16 @@ def report_quantiles(repeats, sizes):
     print(f"dp_quantile, probs {PROBS} together: conf not width, in shares of rows")
     truth = LAW.ppf(PROBS)
     for rows, eps, rng in cells(sizes):
-        found = [Coverage() for _ in PROBS]
+        coverages = [Coverage() for _ in PROBS]
         widths = np.zeros(len(PROBS))
         for _ in range(repeats):
             data = sample(rows, rng)
             fit = dp.dp_quantile("~ y", data, codebook=BOOK, eps=eps, probs=PROBS)
             ends = fit.conf_int().to_numpy()
             widths += np.diff(LAW.cdf(ends), axis=1).ravel() / repeats
-            for i, own in enumerate(found):
-                own.add(fit.params.to_numpy()[:, i], None, ends[i], 0.0, truth[i])
-        parts = zip(found, widths, strict=True)
+            for i, coverage in enumerate(coverages):
+                coverage.add(fit.params.to_numpy()[:, i], None, ends[i], 0.0, truth[i])
+        parts = zip(coverages, widths, strict=True)
         line = " | ".join(f"{_share(o.conf)} {np.mean(o.lost):4.2f} {w:.3f}" for o, w in parts)
         print(f"{rows:8,}{eps:5}   {line}", flush=True)
 
@@ -200,25 +202,25 @@ def report_errors(repeats, sizes):
             errors["var"][0].append(fit.params.iloc[0] / TOP**2 - y.var(ddof=1))
             errors["var"][1].append(rng.laplace(scale=1 / (rows * eps)))
             words = {"codebook": BOOK, "eps": eps, "probs": PROBS, "level": None}
-            found = dp.dp_quantile("~ y", data, **words).params.to_numpy()[0] / TOP
+            estimates = dp.dp_quantile("~ y", data, **words).params.to_numpy()[0] / TOP
             ordered = np.sort(y)
-            for prob, place in zip(PROBS, found, strict=True):
-                other = plain_quantile(ordered, prob, eps / len(PROBS), rng)
-                for own, value in zip(errors[prob], (place, other), strict=True):
-                    own.append(np.searchsorted(ordered, value) / rows - prob)
+            for prob, place in zip(PROBS, estimates, strict=True):
+                plain_value = plain_quantile(ordered, prob, eps / len(PROBS), rng)
+                for error, value in zip(errors[prob], (place, plain_value), strict=True):
+                    error.append(np.searchsorted(ordered, value) / rows - prob)
         print(f"{rows:8,}{eps:5}  ", " | ".join(map(_ratio, errors, errors.values())), flush=True)
 
 
 def _ratio(kind, pair):
-    own, other = (math.sqrt(np.nanmean(np.square(errors))) for errors in pair)
-    return f"{kind}: {own:.2g} / {other:.2g} = {own / other:.2f}"
+    ours, plain_error = (math.sqrt(np.nanmean(np.square(errors))) for errors in pair)
+    return f"{kind}: {ours:.2g} / {plain_error:.2g} = {ours / plain_error:.2f}"
 
 
 def columns():
     """Populations of one column with tight bounds, by shape."""
     for name in shapes.SHAPES:
-        found = shapes.population(name, 300_000)
-        yield name, found.rows.x1.to_numpy(), *found.codebook["x1"]
+        population = shapes.population(name, 300_000)
+        yield name, population.rows.x1.to_numpy(), *population.codebook["x1"]
     wages = Path(os.environ.get("DPMODELS_DATA", "")) / "cps_asec_2024_wages.parquet"
     if wages.is_file():
         yield "wages", pd.read_parquet(wages).WSAL_VAL.to_numpy(float), 0, 1_500_000
@@ -256,11 +258,11 @@ def report_wide(repeats, sizes=(), budgets=None, populations=None):
     print("wide bounds: tight, in standard errors; ratios of auto at 1, 10, 100 times; conf")
     for name, values, *bounds in populations or columns():
         for rows, eps, rng in budgets or cells(sizes):
-            drawn = [rng.choice(values, rows) for _ in range(repeats)]
+            samples = [rng.choice(values, rows) for _ in range(repeats)]
             for kind, verb, before, value, spread in WIDE:
                 error = math.sqrt(spread(values) / rows)
 
-                def tried(times, mechanism, drawn=drawn, eps=eps, verb=verb, value=value):
+                def tried(times, mechanism, drawn=samples, eps=eps, verb=verb, value=value):
                     book = dp.codebook(y=tuple(times * end for end in bounds))  # noqa: B023
                     words = {"codebook": book, "eps": eps, "mechanism": mechanism}
                     fits = [verb("~ y", {"y": x}, **words) for x in drawn]
@@ -269,8 +271,8 @@ def report_wide(repeats, sizes=(), budgets=None, populations=None):
                     return math.sqrt(np.mean(np.square(away))), np.mean(hits)
 
                 tight, _ = tried(1, before)
-                found = [tried(times, "auto") for times in (1, 10, 100)]
-                line = "  ".join(f"{size / tight:6.2f} ({hit:.2f})" for size, hit in found)
+                timings = [tried(times, "auto") for times in (1, 10, 100)]
+                line = "  ".join(f"{size / tight:6.2f} ({hit:.2f})" for size, hit in timings)
                 head = f"{kind:5}{name:9}{rows:8,}{eps:5}"
                 print(f"{head}  {tight / error:8.2f}  {line}", flush=True)
 
@@ -304,10 +306,10 @@ def main():
     parser.add_argument("--repeats", type=int, default=400)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--only", nargs="+", choices=REPORTS, default=tuple(REPORTS))
-    given = parser.parse_args()
+    args = parser.parse_args()
     with dp.simulation(seed=20):
-        for kind in given.only:
-            REPORTS[kind](given.repeats, given.sizes)
+        for kind in args.only:
+            REPORTS[kind](args.repeats, args.sizes)
 
 
 if __name__ == "__main__":

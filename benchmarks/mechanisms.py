@@ -63,11 +63,11 @@ def covariance(table, repeats):
     for strategy in (Gauss(), Separate(), Projection(), Shells(), Adaptive(), Adaptive(None)):
         plan = strategy.plan(facts, dp.ZCDP(0.1))
         exact = strategy.measure(design, plan)
-        taken = median(lambda s=strategy, e=exact, p=plan: whole(s, e, p), repeats)
-        print(f"{strategy!r:30s}{taken / unit:8.2f}", flush=True)
+        seconds = median(lambda s=strategy, e=exact, p=plan: whole(s, e, p), repeats)
+        print(f"{strategy!r:30s}{seconds / unit:8.2f}", flush=True)
     values, vectors = np.linalg.eigh(second)
-    taken = median(lambda: bingham_from_eigen(values / 10, vectors, secure()), 20)
-    print(f"one exact direction, {1e3 * taken:.1f} ms: {taken / unit:.3f}", flush=True)
+    seconds = median(lambda: bingham_from_eigen(values / 10, vectors, secure()), 20)
+    print(f"one exact direction, {1e3 * seconds:.1f} ms: {seconds / unit:.3f}", flush=True)
 
 
 def subspace():
@@ -78,8 +78,8 @@ def subspace():
     facts = Facts(513, adjacency("replace"), centred=False, components=8)
     plan = PPCA().plan(facts, dp.PureDP(0.1))
     exact = PPCA().measure(design, plan)
-    taken = median(lambda: PPCA().release(exact, plan, secure()), 1)
-    print(f"ppca, 8 directions of 513 columns: {taken:.1f} s", flush=True)
+    seconds = median(lambda: PPCA().release(exact, plan, secure()), 1)
+    print(f"ppca, 8 directions of 513 columns: {seconds:.1f} s", flush=True)
 
 
 def main():

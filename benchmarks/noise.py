@@ -70,15 +70,15 @@ def main() -> None:
     print(ROW.format("law", "scale", "dpmodels", "numpy", "opendp", "numpy/ours", "opendp/ours"))
     for law in ("gaussian", "laplace"):
         for name, scale in SCALES.items():
-            mine, theirs, *peer = nanoseconds([make(law, scale) for make in makers])
+            mine, reference, *peer = nanoseconds([make(law, scale) for make in makers])
             print(
                 ROW.format(
                     law,
                     name,
                     f"{mine:.1f}",
-                    f"{theirs:.1f}",
+                    f"{reference:.1f}",
                     f"{peer[0]:,.0f}" if peer else "-",
-                    f"{theirs / mine:.2f}",
+                    f"{reference / mine:.2f}",
                     f"{peer[0] / mine:,.0f}" if peer else "-",
                 )
             )

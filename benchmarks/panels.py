@@ -39,14 +39,14 @@ class Panel:
 
     def __init__(self, shape, icc):
         rng = np.random.default_rng(7)
-        made, bounds = SHAPES[shape]
+        shape_rows, bounds = SHAPES[shape]
         u = rng.normal(size=PERSONS)
         self.sizes = 1 + rng.binomial(MOST - 1, ndtr(u + rng.normal(size=PERSONS)))
         who = np.repeat(np.arange(PERSONS), self.sizes)
-        shared, own = np.sqrt(icc), np.sqrt(1 - icc)
-        z = shared * u[who] + own * rng.normal(size=len(who))
+        shared, spread = np.sqrt(icc), np.sqrt(1 - icc)
+        z = shared * u[who] + spread * rng.normal(size=len(who))
         fixed = rng.normal(size=PERSONS)
-        self.rows = pd.DataFrame({"id": who, "y": np.clip(made(z), *bounds)})
+        self.rows = pd.DataFrame({"id": who, "y": np.clip(shape_rows(z), *bounds)})
         self.rows["x"] = np.clip(fixed[who] + 0.3 * rng.normal(size=len(who)), -5, 5)
         self.rows["g"] = rng.choice(["a", "b", "c"], len(who), p=[0.5, 0.3, 0.2])
         self.rows["s"] = np.where(fixed + rng.normal(size=PERSONS) > 0, "f", "m")[who]
@@ -60,18 +60,21 @@ class Panel:
 
     def sample(self, persons, seed):
         rng = np.random.default_rng([seed, 11])
-        drawn = rng.integers(PERSONS, size=persons)
-        size = self.sizes[drawn]
+        persons_sampled = rng.integers(PERSONS, size=persons)
+        size = self.sizes[persons_sampled]
         ids = np.repeat(np.arange(persons), size)
         inside = np.arange(len(ids)) - np.repeat(np.cumsum(size) - size, size)
-        rows = self.rows.take(np.repeat(self.starts[drawn], size) + inside)
+        rows = self.rows.take(np.repeat(self.starts[persons_sampled], size) + inside)
         return rows.assign(id=ids)
 
 
 def by(name):
     def truth(rows, weights, fit):
-        found = [np.average(own.y, weights=weights[own.index]) for _, own in rows.groupby(name)]
-        return np.array(found)
+        means = [
+            np.average(person_rows.y, weights=weights[person_rows.index])
+            for _, person_rows in rows.groupby(name)
+        ]
+        return np.array(means)
 
     return truth
 
@@ -89,7 +92,7 @@ def variance(rows, weights, fit):
 
 
 def share(rows, weights, fit):
-    return np.array([weights[rows.s == own].sum() / weights.sum() for own in "fm"])
+    return np.array([weights[rows.s == sex].sum() / weights.sum() for sex in "fm"])
 
 
 def quantile(rows, weights, fit):
@@ -123,16 +126,24 @@ VERBS = {
 
 def cell(verb, panel, persons, rows, budget, runs):
     """Return of each number whether it was covered, and how long intervals are, over runs."""
-    call, formula, truth, own = VERBS[verb]
-    weights, hits, middles, lengths, wanted = panel.weights(rows), [], [], [], None
+    call, formula, truth, verb_truth = VERBS[verb]
+    weights, hits, middles, lengths, truth_found = panel.weights(rows), [], [], [], None
     for seed in range(runs):
         data = panel.sample(persons, seed)
         with dp.simulation(seed=seed):
-            asked = {"codebook": panel.codebook, "person": "id", "rows": rows, **budget, **own}
-            fit = call(formula, data, **asked)
+            options = {
+                "codebook": panel.codebook,
+                "person": "id",
+                "rows": rows,
+                **budget,
+                **verb_truth,
+            }
+            fit = call(formula, data, **options)
             ends = fit.conf_int()[["lower", "upper"]].to_numpy(float)
-        wanted = truth(panel.rows, weights, fit) if wanted is None or verb == "pca" else wanted
-        hits.append((ends[:, 0] <= wanted) & (wanted <= ends[:, 1]))
+        truth_found = (
+            truth(panel.rows, weights, fit) if truth_found is None or verb == "pca" else truth_found
+        )
+        hits.append((ends[:, 0] <= truth_found) & (truth_found <= ends[:, 1]))
         middles.append(ends.mean(axis=1))
         lengths.append(np.diff(ends, axis=1)[:, 0])
     spread = 2 * 1.96 * np.std(middles, axis=0)
@@ -160,12 +171,12 @@ def main():
             budget = {"eps": eps, "delta": words.delta}
             hits, longer = cell(verb, panel, words.persons, counted, budget, words.runs)
             took = (time.perf_counter() - began) / words.runs
-            each, mean = hits.mean(axis=0), hits.mean()
+            rates, mean = hits.mean(axis=0), hits.mean()
             error = 2 * np.sqrt(mean * (1 - mean) / len(hits))
             mark = "*" if not 0.93 - error <= mean <= 0.97 + error else ""
             name = f"{verb}, {shape}, icc={icc:g}, rows={rows}, eps={eps:g}"
             numbers = (
-                f"{each.min():7.3f}{mean:7.3f}{each.max():7.3f}{longer:8.2f}{took:9.2f} {mark}"
+                f"{rates.min():7.3f}{mean:7.3f}{rates.max():7.3f}{longer:8.2f}{took:9.2f} {mark}"
             )
             print(f"{name:48s}{numbers}", flush=True)
 

@@ -91,11 +91,11 @@ def main():
     print(f"{words.rows:,} x {words.columns} float64 in {words.files} files")
     print(f"{'':22s}{'seconds':>9s}{'ratio':>7s}{'CPU s':>8s}{'ratio':>7s}{'peak MB':>9s}   asked")
     bases = [statistics.median(run[at] for run in runs["pyarrow and X.T @ X"]) for at in (0, 1)]
-    for name, (_, _, asked) in JOBS.items():
+    for name, (_, _, limit) in JOBS.items():
         seconds, cpu, peak = (statistics.median(column) for column in zip(*runs[name], strict=True))
         print(
             f"{name:22s}{seconds:9.2f}{seconds / bases[0]:7.2f}{cpu:8.2f}{cpu / bases[1]:7.2f}"
-            f"{peak:9.0f}   {asked and f'ratio {asked}, peak <= 600 MB'}"
+            f"{peak:9.0f}   {limit and f'ratio {limit}, peak <= 600 MB'}"
         )
 
 

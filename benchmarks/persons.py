@@ -53,7 +53,7 @@ def write(path, rows, persons, *, text, group=1_000_000):
     for start in range(0, rows, group):
         size = min(group, rows - start)
         ids = pa.array(rng.integers(0, persons, size))
-        ids = pa.array([f"p{own:08d}" for own in ids.to_pylist()]) if text else ids
+        ids = pa.array([f"p{person:08d}" for person in ids.to_pylist()]) if text else ids
         table = pa.table({"id": ids, "x": rng.random(size), "y": rng.random(size)})
         writer = writer or pq.ParquetWriter(path, table.schema)
         writer.write_table(table)
@@ -62,8 +62,8 @@ def write(path, rows, persons, *, text, group=1_000_000):
 
 def fit(path, verb, words):
     """Return seconds, CPU seconds and MB of one fit in a process of its own."""
-    own = [sys.executable, "-c", FIT, str(path), verb, json.dumps(words)]
-    return json.loads(subprocess.run(own, check=True, capture_output=True, text=True).stdout)
+    command = [sys.executable, "-c", FIT, str(path), verb, json.dumps(words)]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def main():
@@ -73,24 +73,28 @@ def main():
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--text", action="store_true", help="persons are named by text")
     words = parser.parse_args()
-    asked = 600 + 40 * words.persons / 2**20
-    print(f"asked: ratios <= 2.5, MB <= {asked:.0f}")
+    limit_mb = 600 + 40 * words.persons / 2**20
+    print(f"asked: ratios <= 2.5, MB <= {limit_mb:.0f}")
     print(f"{'verb':9s}{'unit':22s}{'s':>8s}{'CPU s':>8s}{'ratio':>8s}{'CPU':>8s}{'MB':>8s}")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
         write(path, words.rows, words.persons, text=words.text)
         for verb in ("dp_mean", "dp_lm"):
-            taken = {unit: [] for unit in UNITS}
+            times_by_unit = {unit: [] for unit in UNITS}
             for _ in range(words.repeats):
-                for unit, own in UNITS.items():
-                    taken[unit].append(fit(path, verb, own))
-            by_row = [statistics.median(one) for one in zip(*taken["rows"], strict=True)]
-            for unit, runs in taken.items():
-                own = [statistics.median(one) for one in zip(*runs, strict=True)]
-                ratio, cpu = (one / base for one, base in zip(own[:2], by_row[:2], strict=True))
+                for unit, options in UNITS.items():
+                    times_by_unit[unit].append(fit(path, verb, options))
+            by_row = [
+                statistics.median(times) for times in zip(*times_by_unit["rows"], strict=True)
+            ]
+            for unit, runs in times_by_unit.items():
+                options = [statistics.median(figures) for figures in zip(*runs, strict=True)]
+                ratio, cpu = (
+                    figure / base for figure, base in zip(options[:2], by_row[:2], strict=True)
+                )
                 print(
-                    f"{verb:9s}{unit:22s}{own[0]:8.2f}{own[1]:8.2f}{ratio:8.2f}{cpu:8.2f}"
-                    f"{own[2]:8.0f}",
+                    f"{verb:9s}{unit:22s}{options[0]:8.2f}{options[1]:8.2f}{ratio:8.2f}{cpu:8.2f}"
+                    f"{options[2]:8.0f}",
                     flush=True,
                 )
 

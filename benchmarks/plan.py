@@ -56,21 +56,25 @@ SHAPES = ("normal", "skewed", "zeros", "tails", "narrow")
 def ratio(name, call, shape, rows, eps, draws):
     """Return predicted over measured, and how often figures were identified."""
     world = World(assumed_rows(BOOK, shape), BOOK, adjacency("replace"), rows, None)
-    own = simulate_call(call, world, lambda amount: dp.ApproxDP(amount, 1e-6))
-    release = own.at(eps, 20)
-    predicted = np.hypot(release.noise, own.sampling)
+    simulated = simulate_call(call, world, lambda amount: dp.ApproxDP(amount, 1e-6))
+    release = simulated.at(eps, 20)
+    predicted = np.hypot(release.noise, simulated.sampling)
     values = []
     for draw in range(draws):
         fit = released(call, world.terms(1_000 + draw), dp.ApproxDP(eps, 1e-6), 1, seed=draw)[0]
-        values.append(figures(fit)["value"].reindex(own.exact.index).to_numpy())
+        values.append(figures(fit)["value"].reindex(simulated.exact.index).to_numpy())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        truth = own.exact["value"].to_numpy() if own.compared else np.nanmean(values, axis=0)
+        truth = (
+            simulated.exact["value"].to_numpy()
+            if simulated.compared
+            else np.nanmean(values, axis=0)
+        )
         off = np.stack(values) - truth
         measured = np.sqrt(np.nanmean(off**2, axis=0)) / world.thinner
-        each = predicted / measured
-    sound = np.isfinite(each) & (measured > 0)
-    middle = float(np.median(each[sound])) if sound.any() else np.nan
+        ratios = predicted / measured
+    sound = np.isfinite(ratios) & (measured > 0)
+    middle = float(np.median(ratios[sound])) if sound.any() else np.nan
     return middle, float(release.chance.mean())
 
 
@@ -81,15 +85,17 @@ def main():
     parser.add_argument("--eps", type=float, nargs="+", default=[1.0])
     parser.add_argument("--shapes", nargs="+", default=list(SHAPES))
     parser.add_argument("--calls", nargs="+", default=list(CALLS))
-    asked = parser.parse_args()
-    for rows in asked.rows:
-        for eps in asked.eps:
+    args = parser.parse_args()
+    for rows in args.rows:
+        for eps in args.eps:
             lines = {}
-            for name in asked.calls:
-                found = {
-                    s: ratio(name, CALLS[name], s, rows, eps, asked.draws) for s in asked.shapes
+            for name in args.calls:
+                ratios_by_shape = {
+                    s: ratio(name, CALLS[name], s, rows, eps, args.draws) for s in args.shapes
                 }
-                lines[name] = {s: f"{r:.2f} ({100 * c:.0f}%)" for s, (r, c) in found.items()}
+                lines[name] = {
+                    s: f"{r:.2f} ({100 * c:.0f}%)" for s, (r, c) in ratios_by_shape.items()
+                }
                 print(name, lines[name], flush=True)
             print(f"\nPredicted over measured (identified), n = {rows:,}, eps = {eps:g}")
             print(pd.DataFrame(lines).T.to_string(), flush=True)

@@ -1,11 +1,11 @@
 """Expected standard errors and power against simulation of the verbs on rows of their own.
 
 ``python benchmarks/power.py [runs] [shape] [verb ...]``: for each of five verbs, numbers of rows,
-eps and both kinds of guarantee, `dp.power` solves for the effect of power 0.7, or takes one where
-there is none, and says what to expect; then the verb is called on independently drawn rows that
-have the effect. Printed are the ratio of standard errors, predicted over the median measured, both
-powers, and how often each term was identified; at the end how many cells are within 10 % and 0.03,
-less what so many runs leave open.
+eps and both kinds of guarantee, `dp.power` solves for the effect of power 0.7, or takes one if no
+effect has that power, and says what to expect; then the verb is called on independently drawn rows
+that have the effect. Printed are the ratio of standard errors, predicted over the median measured,
+both powers, and how often each term was identified; at the end how many cells are within 10 % and
+0.03, less what so many runs leave open.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def drawn(verb, shape, n, effect, rng):
         if verb == "lm":
             variance, mean = large["wage"].var(), large["wage"].mean()
             left = variance - slopes**2 @ [large["age"].var(), 0.25]
-            own = mean + explained + np.sqrt(left / variance) * (rows["wage"] - mean)
-            rows["wage"] = np.clip(own, 0, 80)
+            response = mean + explained + np.sqrt(left / variance) * (rows["wage"] - mean)
+            rows["wage"] = np.clip(response, 0, 80)
         else:
             rows["smoker"] = np.where(rng.random(n) < expit(explained), "yes", "no")
     return rows
@@ -64,10 +64,10 @@ def measured(verb, shape, n, words, effect, terms, runs):
     """Median standard errors, rejections and identified shares by term, of separate releases."""
     formula, _ = CALLS[verb]
     truth = float(assumed_rows(BOOK, shape).block(4096)["wage"].mean())
-    errors, rejected, told = [], [], []
+    errors, rejected, is_reported = [], [], []
     for run in range(runs):
-        own = [run, n, round(1_000 * words["eps"]), words["delta"] > 0]
-        rng = np.random.default_rng(own)
+        seed = [run, n, round(1_000 * words["eps"]), words["delta"] > 0]
+        rng = np.random.default_rng(seed)
         rows = drawn(verb, shape, n, effect, rng)
         call = getattr(dp, f"dp_{verb}")
         with dp.simulation(seed=int(rng.integers(2**62))):
@@ -76,14 +76,14 @@ def measured(verb, shape, n, words, effect, terms, runs):
             test = fit.chi2_test()
             errors.append([np.nan])
             rejected.append([test.pvalue <= ALPHA])
-            told.append([np.isfinite(test.pvalue)])
+            is_reported.append([np.isfinite(test.pvalue)])
             continue
         if verb == "mean":
             ends = fit.conf_int()
             null = truth - np.array([effect[term] for term in terms])
             errors.append(fit.bse.to_numpy())
             rejected.append((ends["lower"] > null) | (ends["upper"] < null))
-            told.append(np.isfinite(fit.params.to_numpy()))
+            is_reported.append(np.isfinite(fit.params.to_numpy()))
             continue
         try:
             errors.append(np.ravel(fit.bse)[-len(terms) :])
@@ -92,14 +92,16 @@ def measured(verb, shape, n, words, effect, terms, runs):
             errors.append(np.full(len(terms), np.nan))
             chance = np.full(len(terms), np.nan)
         rejected.append(chance <= ALPHA)
-        told.append(np.isfinite(chance))
-    errors, told = np.array(errors, float), np.array(told)
-    held = np.where(told & np.isfinite(errors), errors, np.nan)
+        is_reported.append(np.isfinite(chance))
+    errors, is_reported = np.array(errors, float), np.array(is_reported)
+    finite = np.where(is_reported & np.isfinite(errors), errors, np.nan)
     middle = [
-        np.median(own[~np.isnan(own)]) if told.any() and (~np.isnan(own)).any() else np.nan
-        for own in held.T
+        np.median(column[~np.isnan(column)])
+        if is_reported.any() and (~np.isnan(column)).any()
+        else np.nan
+        for column in finite.T
     ]
-    return np.array(middle), np.mean(rejected, axis=0), told.mean(axis=0)
+    return np.array(middle), np.mean(rejected, axis=0), is_reported.mean(axis=0)
 
 
 def cell(verb, shape, n, words, runs):
@@ -108,19 +110,19 @@ def cell(verb, shape, n, words, runs):
     common = {"verb": verb, "codebook": BOOK, "shape": shape, "n": n, **words}
     try:
         found = dp.power(formula, power=TARGET, **common)
-        own = found.table.dropna(subset="power").set_index("term")["effect"].to_dict()
-        if set(own) < set(usual if isinstance(usual, dict) else []):
+        effects = found.table.dropna(subset="power").set_index("term")["effect"].to_dict()
+        if set(effects) < set(usual if isinstance(usual, dict) else []):
             raise ArgumentError("one of the terms is seldom identified")
-        effect = own if isinstance(usual, dict) else next(iter(own.values()))
+        effect = effects if isinstance(usual, dict) else next(iter(effects.values()))
     except ArgumentError:
         effect = usual
     start = time.process_time()
     plan = dp.power(formula, effect=effect, **common).table
     seconds = time.process_time() - start
     plan = plan.dropna(subset="power").set_index("term")
-    se, power, told = measured(verb, shape, n, words, effect, list(plan.index), runs)
+    se, power, reported = measured(verb, shape, n, words, effect, list(plan.index), runs)
     for at, (term, line) in enumerate(plan.iterrows()):
-        yield term, line, se[at], power[at], told[at], seconds
+        yield term, line, se[at], power[at], reported[at], seconds
 
 
 def main() -> None:
@@ -135,22 +137,22 @@ def main() -> None:
     print("verb   n       eps  delta  term        se ratio  power  measured  told  measured  cpu s")
     ratios, away = [], []
     for verb, n, eps, delta in product(verbs, (1_000, 10_000, 100_000), (0.3, 1, 3), (0, 1e-6)):
-        for term, line, se, power, told, seconds in cell(
+        for term, line, se, power, reported, seconds in cell(
             verb, shape, n, {"eps": eps, "delta": delta}, runs
         ):
             ratio = line["std_error"] / se
             print(
                 f"{verb:6} {n:<7} {eps:<4} {delta:<6} {term:12} {ratio:7.3f}  "
-                f"{line['power']:6.3f}  {power:6.3f}    {line['identified']:4.2f}  {told:4.2f}"
+                f"{line['power']:6.3f}  {power:6.3f}    {line['identified']:4.2f}  {reported:4.2f}"
                 f"    {seconds:5.2f}",
                 flush=True,
             )
             ratios.append(ratio)
             away.append(abs(line["power"] - power) - SLACK * np.sqrt(power * (1 - power) / runs))
     ratios = np.array(ratios)
-    held = ratios[np.isfinite(ratios)]
+    finite = ratios[np.isfinite(ratios)]
     print(
-        f"standard errors within 10 %: {np.mean(np.abs(held - 1) <= 0.1):.0%} of {len(held)}; "
+        f"standard errors within 10 %: {np.mean(np.abs(finite - 1) <= 0.1):.0%} of {len(finite)}; "
         f"powers within 0.03 and {SLACK:g} standard errors: {np.mean(np.array(away) <= 0.03):.0%} "
         f"of {len(away)}"
     )

@@ -66,8 +66,8 @@ def automatic(family, repeats):
         cells = []
         for eps, delta in itertools.product((0.3, 1.0, 3.0), (0.0, 1e-6)):
             words = {"codebook": book(columns, family), "n": n, "eps": eps, "delta": delta}
-            made = dp.compare_mechanisms("y ~ .", family=family, repeats=repeats, **words)
-            cells.append(f"{made.behind.median():6.2f}{made.behind.max():6.2f}")
+            comparison = dp.compare_mechanisms("y ~ .", family=family, repeats=repeats, **words)
+            cells.append(f"{comparison.behind.median():6.2f}{comparison.behind.max():6.2f}")
         print(f"{columns:3d} columns, n = {n:9,d}: " + " |".join(cells), flush=True)
 
 
@@ -80,8 +80,8 @@ def seconds(family):
 
     taken(10_000)
     pairs = [(taken(10_000), taken(10_000_000)) for _ in range(5)]
-    few, many = map(statistics.median, zip(*pairs, strict=True))
-    print(f"{family}: {few:.2f} s at n = 10,000; at a thousand times as many {many / few:.2f}")
+    few, many_rows = map(statistics.median, zip(*pairs, strict=True))
+    print(f"{family}: {few:.2f} s at n = 10,000; at a thousand times as many {many_rows / few:.2f}")
 
 
 def a_fit(name, shape, n, eps, delta, rng):
@@ -91,10 +91,10 @@ def a_fit(name, shape, n, eps, delta, rng):
     words = {"codebook": BOOK, "eps": eps, "delta": delta, **options}
     call = getattr(dp, f"dp_{verb}")
     begun = time.process_time()
-    with warnings.catch_warnings(record=True) as seen:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", BudgetWarning)
         fit = call(formula, rows, **words)
-    both = time.process_time() - begun
+    seconds = time.process_time() - begun
     with dp.simulation(seed=1):  # Without a prediction
         begun = time.process_time()
         call(formula, rows, **words)
@@ -110,8 +110,8 @@ def a_fit(name, shape, n, eps, delta, rng):
         "ratio": ratio[np.isfinite(ratio)].median(),
         "identified": identified_share(real),
         "expected": identified_share(predicted),
-        "warned": any(issubclass(one.category, BudgetWarning) for one in seen),
-        "warning ms": 1_000 * (both - alone),
+        "warned": any(issubclass(warning.category, BudgetWarning) for warning in warned),
+        "warning ms": 1_000 * (seconds - alone),
         "fit ms": 1_000 * alone,
     }
 
@@ -154,8 +154,8 @@ def against_fits(count, seed):
         share = table.loc[mask, "warned"].mean()
         error = (share * (1 - share) / mask.sum()) ** 0.5
         print(f"{name}: {share:.3f} of {mask.sum()} (se {error:.3f})")
-    taken = table["warning ms"].groupby(table["warned"]).median()
-    print(f"CPU of a prediction before the charge, ms by whether it warned: {taken.to_dict()}")
+    medians = table["warning ms"].groupby(table["warned"]).median()
+    print(f"CPU of a prediction before the charge, ms by whether it warned: {medians.to_dict()}")
 
 
 def main():

@@ -29,30 +29,32 @@ def share_below(ordered, values, side):
     return np.searchsorted(ordered, values, side) / len(ordered)
 
 
-def errors(ordered, values, probs, near):
-    low = share_below(ordered, values - near, "left")
-    high = share_below(ordered, values + near, "right")
+def errors(ordered, values, probs, distance_near):
+    low = share_below(ordered, values - distance_near, "left")
+    high = share_below(ordered, values + distance_near, "right")
     lost = np.maximum(probs, 1 - np.array(probs))
     return np.where(np.isnan(values), lost, np.maximum(np.maximum(low - probs, probs - high), 0))
 
 
-def cell(population, count, eps, wide, asked, words, runs):
+def cell(population, count, eps, wide, at, words, runs):
     """Return the mean rank error and the mean share of the rows in an interval."""
     low, high = population.codebook["x1"]
     book = dp.codebook(x1=(low * wide, high * wide))
-    probs, found, widths = PROBS[asked], [], []
+    probs, errors_found, widths = PROBS[at], [], []
     for seed in range(runs):
         rows = population.sample(count, seed)
         ordered = np.sort(rows.x1.to_numpy())
         with dp.simulation(seed=seed):
             fit = dp.dp_quantile("~ x1", rows, codebook=book, eps=eps, probs=probs, **words)
         values = fit.params.to_numpy()[0]
-        found.append(errors(ordered, values, probs, NEAR * (high - low)).mean())
+        errors_found.append(errors(ordered, values, probs, NEAR * (high - low)).mean())
         if fit.level is not None:
             lower, upper = fit.conf_int().to_numpy().T
-            held = share_below(ordered, upper, "right") - share_below(ordered, lower, "left")
-            widths.append(np.mean(held))
-    return float(np.mean(found)), float(np.mean(widths)) if widths else np.nan
+            share_inside = share_below(ordered, upper, "right") - share_below(
+                ordered, lower, "left"
+            )
+            widths.append(np.mean(share_inside))
+    return float(np.mean(errors_found)), float(np.mean(widths)) if widths else np.nan
 
 
 def medians(population, count, eps, wide, runs):
@@ -71,8 +73,10 @@ def medians(population, count, eps, wide, runs):
                 dp.dp_quantile("~ x1", rows, codebook=book, eps=eps, probs=probs, **way)
                 for way in ways
             ]
-        near = NEAR / 10 * (high - low)
-        ranks = [errors(ordered, fit.params.to_numpy()[0], probs, near)[0] for fit in fits[:2]]
+        distance_near = NEAR / 10 * (high - low)
+        ranks = [
+            errors(ordered, fit.params.to_numpy()[0], probs, distance_near)[0] for fit in fits[:2]
+        ]
         ends = [fit.conf_int().to_numpy()[0] for fit in fits[::2]]
         shares = [
             share_below(ordered, upper, "right") - share_below(ordered, lower, "left")
@@ -93,14 +97,18 @@ def compare_medians(words):
             for count in words.n:
                 for eps in words.eps:
                     lines = medians(population, count, eps, wide, words.runs)
-                    own, alone, length, refined, conf, noise = lines.mean(axis=0)
+                    first_error, alone, length, refined, conf, noise = lines.mean(axis=0)
                     # An error below a tenth of a row is none: a value that many rows share.
-                    found = max(own, alone) * count > 0.1
-                    ratio = own / alone if found and alone > 0 else np.nan
-                    error = lines[:, :2].std(axis=0) / np.sqrt(words.runs) / np.array([own, alone])
+                    is_clear = max(first_error, alone) * count > 0.1
+                    ratio = first_error / alone if is_clear and alone > 0 else np.nan
+                    error = (
+                        lines[:, :2].std(axis=0)
+                        / np.sqrt(words.runs)
+                        / np.array([first_error, alone])
+                    )
                     ratios.append(ratio)
                     print(
-                        f"{f'{shape}, x{wide:g}, n={count:,}, eps={eps:g}':30s}{own:10.5f}"
+                        f"{f'{shape}, x{wide:g}, n={count:,}, eps={eps:g}':30s}{first_error:10.5f}"
                         f"{alone:10.5f}{ratio:8.2f}{ratio * np.hypot(*error):6.2f}{length:8.4f}"
                         f"{refined:8.4f}{length / refined:7.2f}{conf:7.3f}{noise:7.3f}",
                         flush=True,
@@ -131,10 +139,10 @@ def main():
         for wide in words.wide:
             for count in words.n:
                 for eps in words.eps:
-                    for asked in PROBS:
-                        own = partial(cell, population, count, eps, wide, asked, runs=words.runs)
-                        got = [own(words=one) for _, one in kinds]
-                        name = f"{shape}, x{wide:g}, n={count:,}, eps={eps:g}, {asked} probs"
+                    for at in PROBS:
+                        task = partial(cell, population, count, eps, wide, at, runs=words.runs)
+                        got = [task(words=figures) for _, figures in kinds]
+                        name = f"{shape}, x{wide:g}, n={count:,}, eps={eps:g}, {at} probs"
                         line = "".join(f"{error:14.5f}" for error, _ in got)
                         print(f"{name:44s}{line}{got[0][1]:9.4f}", flush=True)
 

@@ -57,17 +57,17 @@ def costs():
     rng = np.random.default_rng(5)
     at = np.arange(CELLS) + 0.5
     density = np.exp(-((np.log(at / 60) / 1.1) ** 2) / 2) / at
-    seen = rng.multinomial(9_415, density / density.sum())
-    return seen / seen.sum()
+    rows = rng.multinomial(9_415, density / density.sum())
+    return rows / rows.sum()
 
 
 def all_shapes():
-    found = dp.shapes.standard(CELLS) | {"costs": costs()}
+    shapes_used = dp.shapes.standard(CELLS) | {"costs": costs()}
     place = Path(os.environ.get("DPMODELS_DATA", "../shared/data")) / "dpbench_1d.npz"
     if place.exists():
         with np.load(place) as tables:
-            found |= {name: tables[name] / tables[name].sum() for name in tables.files}
-    return found
+            shapes_used |= {name: tables[name] / tables[name].sum() for name in tables.files}
+    return shapes_used
 
 
 def fitted(counts, mechanism, seed, **words):
@@ -79,23 +79,23 @@ def fitted(counts, mechanism, seed, **words):
         return dp.dp_hist("~ x", rows, codebook=book, breaks=cells, mechanism=mechanism, **words)
 
 
-def sums_error(found, counts):
+def sums_error(estimates, counts):
     """Return |W e| / (cells * rows) for sums from the first cell on."""
-    return float(np.linalg.norm(np.cumsum(found - counts))) / (len(counts) * counts.sum())
+    return float(np.linalg.norm(np.cumsum(estimates - counts))) / (len(counts) * counts.sum())
 
 
 def errors(name, shares, scale, mechanisms, budget, runs):
     """Return errors by run and mechanism, unbiased and whole, and of the even spread."""
     own = crc32(f"{name} {scale} {sorted(budget)}".encode())
     rng = np.random.default_rng(own)
-    unbiased, whole, even = [], [], []
+    unbiased, combined, even = [], [], []
     for seed in range(own, own + runs):
         counts = rng.multinomial(scale, shares)
         fits = [fitted(counts, name, seed, **budget) for name in mechanisms]
         unbiased.append([sums_error(fit.released.to_numpy(), counts) for fit in fits])
-        whole.append([sums_error(fit.counts.to_numpy(), counts) for fit in fits])
+        combined.append([sums_error(fit.counts.to_numpy(), counts) for fit in fits])
         even.append(sums_error(np.full(len(counts), scale / len(counts)), counts))
-    return np.array(unbiased), np.array(whole), float(np.mean(even))
+    return np.array(unbiased), np.array(combined), float(np.mean(even))
 
 
 def shown(values):
@@ -103,10 +103,14 @@ def shown(values):
     return f"{values.mean():.2e} +-{values.std(ddof=1) / math.sqrt(len(values)):.0e}"
 
 
-def ratio(one, other):
+def ratio(numerator, denominator):
     """Return the ratio of means over the same runs, and its Monte-Carlo error."""
-    share = one.mean() / other.mean()
-    spread = (one - share * other).std(ddof=1) / math.sqrt(len(one)) / other.mean()
+    share = numerator.mean() / denominator.mean()
+    spread = (
+        (numerator - share * denominator).std(ddof=1)
+        / math.sqrt(len(numerator))
+        / denominator.mean()
+    )
     return f"{share:.3f} +-{spread:.3f}"
 
 
@@ -115,14 +119,14 @@ def prefix(runs, shapes):
     print(f"{'':24s}{'even':>9s}" + "".join(f"{name:>18s}{'whole':>15s}" for name in PURE))
     for name, shares in shapes.items():
         for scale in SCALES:
-            unbiased, whole, even = errors(name, shares, scale, PURE, {"eps": EPS}, runs)
+            unbiased, combined, even = errors(name, shares, scale, PURE, {"eps": EPS}, runs)
             line = "".join(
-                f"{shown(own):>18s}{ratio(made, own):>15s}"
-                for own, made in zip(unbiased.T, whole.T, strict=True)
+                f"{shown(plain):>18s}{ratio(together, plain):>15s}"
+                for plain, together in zip(unbiased.T, combined.T, strict=True)
             )
             tree, partition = ASKED.get((name, scale), (TREE[scale], math.nan))
-            asked = f"   tree {tree:.1e}, partition {1.1 * partition:.2e}"
-            print(f"{name:13s}{scale:>10,} {even:9.1e}{line}{asked}", flush=True)
+            requirement = f"   tree {tree:.1e}, partition {1.1 * partition:.2e}"
+            print(f"{name:13s}{scale:>10,} {even:9.1e}{line}{requirement}", flush=True)
 
 
 def least(cells):
@@ -137,19 +141,22 @@ def gaussian(runs, shapes):
     print(f"{'':23s}" + "".join(f"{name:>18s}{'whole':>15s}{'least':>7s}" for name in GAUSSIAN))
     for name, shares in shapes.items():
         for scale in SCALES:
-            unbiased, whole, _ = errors(name, shares, scale, GAUSSIAN, {"budget": ZCDP(RHO)}, runs)
+            unbiased, combined, _ = errors(
+                name, shares, scale, GAUSSIAN, {"budget": ZCDP(RHO)}, runs
+            )
             bound = least(CELLS) / math.sqrt(CELLS) / scale
             line = "".join(
-                f"{shown(own):>18s}{ratio(made, own):>15s}{math.sqrt(np.mean(own**2)) / bound:7.3f}"
-                for own, made in zip(unbiased.T, whole.T, strict=True)
+                f"{shown(plain):>18s}{ratio(together, plain):>15s}"
+                f"{math.sqrt(np.mean(plain**2)) / bound:7.3f}"
+                for plain, together in zip(unbiased.T, combined.T, strict=True)
             )
             print(f"{name:13s}{scale:>10,}{line}", flush=True)
 
 
 def covered(hits):
     """Return the share of all hits, its error by runs, and the worst range's."""
-    each = hits.mean(axis=1)
-    spread = each.std(ddof=1) / math.sqrt(len(each))
+    rates = hits.mean(axis=1)
+    spread = rates.std(ddof=1) / math.sqrt(len(rates))
     return f"{hits.mean():.4f} +-{spread:.4f} (worst {hits.mean(axis=0).min():.3f})"
 
 
@@ -169,10 +176,14 @@ def between(runs, _):
                     for seed in range(first, first + runs):
                         counts = rng.multinomial(20_000, shares)
                         words = budgets[law] | {"adjacency": neighbours}
-                        found = fitted(counts, name, seed, **words).between(starts, stops)
+                        estimates = fitted(counts, name, seed, **words).between(starts, stops)
                         exact = np.diff(np.append(0, np.cumsum(counts))[[starts, stops]], axis=0)[0]
-                        noise.append((found.noise_low <= exact) & (exact <= found.noise_high))
-                        population.append((found.conf_low <= true) & (true <= found.conf_high))
+                        noise.append(
+                            (estimates.noise_low <= exact) & (exact <= estimates.noise_high)
+                        )
+                        population.append(
+                            (estimates.conf_low <= true) & (true <= estimates.conf_high)
+                        )
                     line = f"{covered(np.array(noise))}   {covered(np.array(population))}"
                     print(f"{shape:14s}{neighbours:12s}{law:10s}{name:15s}{line}", flush=True)
 
@@ -183,9 +194,9 @@ def noise_sds(cells, mechanism, **words):
     rng = np.random.default_rng(4)
     first, second = rng.integers(0, cells + 1, (2, 2_000))
     starts, stops = np.minimum(first, second), np.maximum(first, second)
-    kept = stops > starts
-    one = np.ones(kept.sum())
-    spread = within(fit.ordered, starts[kept], stops[kept], one, 0 * one)
+    is_range = stops > starts
+    ones = np.ones(is_range.sum())
+    spread = within(fit.ordered, starts[is_range], stops[is_range], ones, 0 * ones)
     sd = fit.release.noise_sd
     return sd * math.sqrt(spread.squares.mean()), math.sqrt(np.mean(fit.noise_sd**2))
 
@@ -199,13 +210,13 @@ def auto(*_):
             for cells in (10, 40, 64, 256, 1_024, 4_096, 16_384, 32_768, 65_536):
                 words = {"budget": budget, "adjacency": neighbours}
                 last = 3 if isinstance(budget, PureDP) or cells > 32_768 else 4
-                found = {name: noise_sds(cells, name, **words) for name in names[:last]}
+                sds = {name: noise_sds(cells, name, **words) for name in names[:last]}
                 chosen = fitted(np.zeros(cells, dtype=int), "auto", 0, **words).release.info.name
                 chosen = "flat" if chosen in ("geometric", "gaussian") else chosen
-                best = min(found, key=lambda name: found[name][0])
-                over = found[chosen][0] / found[best][0]
+                best = min(sds, key=lambda name: sds[name][0])
+                over = sds[chosen][0] / sds[best][0]
                 line = "".join(
-                    f"{'{:10.1f} ({:7.1f})'.format(*found[name]) if name in found else '-':>20s}"
+                    f"{'{:10.1f} ({:7.1f})'.format(*sds[name]) if name in sds else '-':>20s}"
                     for name in names
                 )
                 about = f"{type(budget).__name__} {neighbours} {cells:,}"
@@ -222,8 +233,8 @@ def main():
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--quick", action="store_true", help="20 runs")
     words = parser.parse_args()
-    known = all_shapes()
-    shapes = {name: known[name] for name in words.shape or known}
+    shapes_known = all_shapes()
+    shapes = {name: shapes_known[name] for name in words.shape or shapes_known}
     for part in words.part or PARTS:
         PARTS[part](20 if words.quick else words.runs, shapes)
 

@@ -33,11 +33,14 @@ COEFFICIENTS = np.array([-1.0, 0.8, 0.5])
 def laws(share, count, eps, levels):
     """Return the standard deviations of the estimate of a level, by rows drawn and by these."""
     all_of = math.exp(eps) + levels - 1
-    true, other = math.exp(eps) / all_of, 1 / all_of
-    seen = other + share * (true - other)
-    drawn = seen * (1 - seen)
-    own = share * true * (1 - true) + (1 - share) * other * (1 - other)
-    return tuple(math.sqrt(own / count) / (true - other) for own in (drawn, own))
+    true, false_chance = math.exp(eps) / all_of, 1 / all_of
+    chance = false_chance + share * (true - false_chance)
+    variance = chance * (1 - chance)
+    variance_true = share * true * (1 - true) + (1 - share) * false_chance * (1 - false_chance)
+    return tuple(
+        math.sqrt(law_variance / count) / (true - false_chance)
+        for law_variance in (variance, variance_true)
+    )
 
 
 def coverage(runs):
@@ -54,7 +57,7 @@ def coverage(runs):
             shares = np.array([share] + [(1 - share) / (levels - 1)] * (levels - 1))
             for count in ROWS:
                 for eps in EPS:
-                    conf, noise, away, apart = [], [], [], []
+                    conf, noise, away, false_alarms = [], [], [], []
                     device = dp.randomized_response(cells, eps=eps)
                     about = f"k = {levels}, p = {share}, n = {count:,}, eps = {eps:g}"
                     first = crc32(about.encode())
@@ -68,9 +71,9 @@ def coverage(runs):
                         low, high = fit.noise_int().to_numpy().T
                         noise.append((low <= counts / count) & (counts / count <= high))
                         away.append(fit.estimate.to_numpy()[0] - share)
-                        apart.append(fit.estimate.to_numpy()[0] - counts[0] / count)
-                    law, own = laws(share, count, eps, levels)
-                    sds = np.std(away, ddof=1) / law, np.std(apart, ddof=1) / own
+                        false_alarms.append(fit.estimate.to_numpy()[0] - counts[0] / count)
+                    law, laws_found = laws(share, count, eps, levels)
+                    sds = np.std(away, ddof=1) / law, np.std(false_alarms, ddof=1) / laws_found
                     ratios.append(sds)
                     print(
                         f"{about:36s}{hits(conf)}{hits(noise)}{sds[0]:14.3f}{sds[1]:14.3f}",
@@ -82,12 +85,12 @@ def coverage(runs):
     print(f"all together: sd / formula {mean[0]:.4f} and {mean[1]:.4f} +-{spread:.4f}")
 
 
-def hits(found):
+def hits(results):
     """Return the share of hits of the first level with its error, and of all levels."""
-    each = np.array(found)
-    p = each[:, 0].mean()
-    error = math.sqrt(max(p * (1 - p), 1e-9) / len(each))
-    return f"{p:9.4f} +-{error:.3f}{each.mean():11.4f}"
+    hits_array = np.array(results)
+    p = hits_array[:, 0].mean()
+    error = math.sqrt(max(p * (1 - p), 1e-9) / len(hits_array))
+    return f"{p:9.4f} +-{error:.3f}{hits_array.mean():11.4f}"
 
 
 def regression(runs):
@@ -97,7 +100,7 @@ def regression(runs):
     for count in ROWS:
         for eps in EPS:
             device = dp.randomized_response(["no", "yes"], eps=eps)
-            found, held, errors = [], [], []
+            estimates, hits_inside, errors = [], [], []
             about = f"n = {count:,}, eps = {eps:g}"
             first = crc32(about.encode())
             for seed in range(first, first + runs):
@@ -115,14 +118,19 @@ def regression(runs):
                 if not fit.identified:
                     continue
                 low, high = fit.conf_int().loc[["Intercept", "age", "sex[T.M]"]].to_numpy().T
-                held.append((low <= COEFFICIENTS) & (high >= COEFFICIENTS))
-                found.append(fit.params[["Intercept", "age", "sex[T.M]"]])
+                hits_inside.append((low <= COEFFICIENTS) & (high >= COEFFICIENTS))
+                estimates.append(fit.params[["Intercept", "age", "sex[T.M]"]])
                 errors.append(fit.bse[["Intercept", "age", "sex[T.M]"]])
-            told = np.mean(held, axis=0) if held else np.full(3, math.nan)
-            shown = "  ".join(f"{p:.3f} +-{math.sqrt(p * (1 - p) / len(held)):.3f}" for p in told)
-            ratio = np.median(errors, axis=0) / np.std(found, axis=0, ddof=1)
-            ratios = "  ".join(f"{own:.2f}" for own in ratio)
-            print(f"{about:22s}{shown}   {ratios}   identified {len(held) / runs:.3f}", flush=True)
+            rates = np.mean(hits_inside, axis=0) if hits_inside else np.full(3, math.nan)
+            shown = "  ".join(
+                f"{p:.3f} +-{math.sqrt(p * (1 - p) / len(hits_inside)):.3f}" for p in rates
+            )
+            ratio = np.median(errors, axis=0) / np.std(estimates, axis=0, ddof=1)
+            ratios = "  ".join(f"{figure:.2f}" for figure in ratio)
+            print(
+                f"{about:22s}{shown}   {ratios}   identified {len(hits_inside) / runs:.3f}",
+                flush=True,
+            )
 
 
 PARTS = {"coverage": coverage, "regression": regression}

@@ -116,8 +116,8 @@ def main():
         load = os.getloadavg()[0]
         runs = {name: [] for name in jobs}
         for _ in range(words.repeats):
-            for name, (own, workers, kept) in jobs.items():
-                runs[name].append(measured(script, own, words.columns, workers, kept))
+            for name, (job, workers, expected) in jobs.items():
+                runs[name].append(measured(script, job, words.columns, workers, expected))
     print(f"{words.rows:,} x {words.columns} float64 in {len(files)} files")
     print(f"load average before {load:.1f}, after {os.getloadavg()[0]:.1f}: these jobs make 1 to 2")
     print("asked: two worker processes at least 1.5 times as fast as one")
@@ -126,8 +126,8 @@ def main():
 
 def _print(runs, rows):
     middle = {
-        name: [statistics.median(run[at] for run in own) for at in range(4)]
-        for name, own in runs.items()
+        name: [statistics.median(run[at] for run in runs_of_job) for at in range(4)]
+        for name, runs_of_job in runs.items()
     }
     print(f"{'':34s}{'seconds':>9s}{'x Dask 1':>10s}{'x core':>8s}", end="")
     print(f"{'busiest':>10s}{'x Dask 1':>10s}{'x core':>8s}{'CPU s':>8s}{'client MB':>11s}")
@@ -137,8 +137,8 @@ def _print(runs, rows):
         cpu = [middle[base][1] * share / busiest for base in (DASK, FOLDER)]
         print(f"{name:34s}{took:9.2f}{wall[0]:10.2f}{wall[1]:8.2f}", end="")
         print(f"{busiest:10.2f}{cpu[0]:10.2f}{cpu[1]:8.2f}{spent:8.2f}{peak:11.0f}")
-    whole = {run[4] for own in runs.values() for run in own if run[5] == rows}
-    print(f"integers: {'the same' if len(whole) == 1 else 'DIFFERENT'} in all runs")
+    checksums = {run[4] for runs_of_job in runs.values() for run in runs_of_job if run[5] == rows}
+    print(f"integers: {'the same' if len(checksums) == 1 else 'DIFFERENT'} in all runs")
 
 
 if __name__ == "__main__":

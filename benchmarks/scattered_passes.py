@@ -50,10 +50,10 @@ def part(seed, n_rows):
 def timed(verb, data, client):
     """Wall seconds, CPU seconds of workers and of the client, passes, and the release."""
     before = sum(client.run(time.process_time).values())
-    start, own = time.perf_counter(), time.process_time()
+    start, processor_start = time.perf_counter(), time.process_time()
     with Passes() as passes, dp.simulation(seed=3):
         release = VERBS[verb](data).release
-    wall, cpu = time.perf_counter() - start, time.process_time() - own
+    wall, cpu = time.perf_counter() - start, time.process_time() - processor_start
     spent = sum(client.run(time.process_time).values()) - before
     return wall, spent, cpu, passes.count, release_digest(release)
 
@@ -90,10 +90,10 @@ def compared(words, workers, client):
             [statistics.median(run[at][i] for run in runs) for i in range(4)] for at in (0, 1)
         )
         wall, cpu = of_parts[0] / of_frame[0], of_parts[1] / of_frame[2]
-        both = (of_parts[1] + of_parts[2]) / of_frame[2]
+        ratio = (of_parts[1] + of_parts[2]) / of_frame[2]
         same = "same" if runs[0][0][4] == runs[0][1][4] else "close or other"
         print(f"{workers:7d} {verb:5s}{of_parts[3]:7.0f}{of_frame[0]:9.2f}{wall:7.2f}", end="")
-        print(f"{of_frame[2]:9.2f}{cpu:9.2f}{both:9.2f}  {same}", flush=True)
+        print(f"{of_frame[2]:9.2f}{cpu:9.2f}{ratio:9.2f}  {same}", flush=True)
     for n_parts in (words.partitions // 4, words.partitions // 2, words.partitions):
         _, spent, _, passes, _ = timed("pca", parts.partitions[:n_parts], client)
         points.append((n_parts, passes, spent))
@@ -103,7 +103,9 @@ def compared(words, workers, client):
 def law(words, points):
     """Print the cost of a cell and of a pass over a partition."""
     cells = words.rows // words.partitions * len(NAMES)
-    slope = np.polyfit([n * passes for n, passes, _ in points], [own for *_, own in points], 1)[0]
+    slope = np.polyfit([n * passes for n, passes, _ in points], [point for *_, point in points], 1)[
+        0
+    ]
     print(f"dp_pca: {slope * 1e3:.1f} ms of CPU for each partition of {cells:,} cells and pass,")
     print(f"{slope / cells * 1e9:.1f} ns for a cell, what a task costs by itself included")
 

@@ -38,11 +38,11 @@ SHAPES = {
 
 def largest_each(counts, k, eps, rng):
     """Take the largest count with fresh Laplace noise, k times."""
-    left, named = counts.astype(float), []
+    left, selected = counts.astype(float), []
     for _ in range(k):
-        named.append(int((left + rng.laplace(0, 2 * k / eps, len(left))).argmax()))
-        left[named[-1]] = -np.inf
-    return named
+        selected.append(int((left + rng.laplace(0, 2 * k / eps, len(left))).argmax()))
+        left[selected[-1]] = -np.inf
+    return selected
 
 
 def one_shot(counts, k, eps, rng):
@@ -63,16 +63,16 @@ def joint(counts, k, eps, rng):
         i = place // len(c)
         within[i] += 1
         free = within - np.arange(k)
-        others = np.delete(free, i)
-        count = np.log(others).sum() if (free > 0).all() else -np.inf
+        rest = np.delete(free, i)
+        count = np.log(rest).sum() if (free > 0).all() else -np.inf
         logs.append(count - eps * np.floor(losses.flat[place]) / 2)
-    drawn = flat[int((np.array(logs) + rng.gumbel(size=len(logs))).argmax())]
-    most, own = losses.flat[drawn], divmod(int(drawn), len(c))
-    named = []
+    pick = flat[int((np.array(logs) + rng.gumbel(size=len(logs))).argmax())]
+    loss, cell = losses.flat[pick], divmod(int(pick), len(c))
+    selected = []
     for i in range(k):
-        allowed = [j for j in np.flatnonzero(losses[i] <= most) if j not in {*named, own[1]}]
-        named.append(own[1] if i == own[0] else int(rng.choice(allowed)))
-    return order[named]
+        allowed = [j for j in np.flatnonzero(losses[i] <= loss) if j not in {*selected, cell[1]}]
+        selected.append(cell[1] if i == cell[0] else int(rng.choice(allowed)))
+    return order[selected]
 
 
 def levels(runs):
@@ -85,26 +85,29 @@ def levels(runs):
             rng = default_rng(m)
             share = law(m) / law(m).sum()
             counts = rng.multinomial(2_000, share)
-            found = {name: [] for name in (*OWN, "max", "one_shot", "joint")}
+            errors = {name: [] for name in (*OWN, "max", "one_shot", "joint")}
             best = np.sort(counts)[-k:].sum()
-            known = [str(level) for level in range(m)]
-            words = {"codebook": dp.codebook(g=known), "eps": 1.0, "k": k, "values": False}
-            rows = {"g": np.repeat(known, counts)}
-            others = {"max": largest_each, "one_shot": one_shot, "joint": joint}
+            levels = [str(level) for level in range(m)]
+            words = {"codebook": dp.codebook(g=levels), "eps": 1.0, "k": k, "values": False}
+            rows = {"g": np.repeat(levels, counts)}
+            peers = {"max": largest_each, "one_shot": one_shot, "joint": joint}
             with dp.simulation(seed=m + k):
                 for _ in range(runs):
                     for name in OWN:
                         fit = dp.dp_select("~ g", rows, mechanism=name, **words)
-                        found[name].append(best - counts[list(fit.release.places)].sum())
-                    for name, own in others.items():
-                        found[name].append(best - counts[list(own(counts, k, 1.0, rng))].sum())
+                        errors[name].append(best - counts[list(fit.release.places)].sum())
+                    for name, peer in peers.items():
+                        errors[name].append(best - counts[list(peer(counts, k, 1.0, rng))].sum())
                 auto = dp.dp_select("~ g", rows, **words).release.info.name
-            base, se = np.mean(found["peeling"]), np.std(found["peeling"]) / runs**0.5
+            base, se = (
+                np.mean(errors["peeling"]),
+                np.std(errors["peeling"]) / runs**0.5,
+            )
             print(f"{shape:8}{m:6}{k:4}  {base:8.1f} +- {se:4.1f}", end="")
             for name in names:
-                ratio = np.mean(found[name]) / max(base, 1e-9)
+                ratio = np.mean(errors[name]) / max(base, 1e-9)
                 print(
-                    f"{ratio:11.2f} +- {np.std(found[name]) / runs**0.5 / max(base, 1e-9):3.2f}",
+                    f"{ratio:11.2f} +- {np.std(errors[name]) / runs**0.5 / max(base, 1e-9):3.2f}",
                     end="",
                 )
             print("  ", auto)
@@ -126,7 +129,7 @@ def columns(runs):
             truth = set(np.argsort(-np.abs(np.corrcoef(x.T, y)[-1, :-1]))[:5])
             names = [f"x{i}" for i in range(m)]
             book = dp.codebook(
-                y=(-8, 8), **{own: (-w, w) for own, w in zip(names, bounds, strict=True)}
+                y=(-8, 8), **{name: (-w, w) for name, w in zip(names, bounds, strict=True)}
             )
             rows = {"y": y, **dict(zip(names, x.T, strict=True))}
             with dp.simulation(seed=2):
@@ -159,7 +162,9 @@ ENDS["bounds too wide"] = (-20, 20)
 def gain(runs):
     """Print what is named where columns have copies."""
     print(f"\n{'copies':18}{'n':>8}{'score':>13}   both     true of 3   R2 of the best")
-    for (shape, law), n in ((own, n) for own in COLUMNS.items() for n in (20_000, 200_000)):
+    for (shape, law), n in (
+        (variable, n) for variable in COLUMNS.items() for n in (20_000, 200_000)
+    ):
         rng, m = default_rng(5), 12
         x = np.column_stack([law(rng, n) for _ in range(m)])
         low, high = ENDS.get(shape, (-4, 4))
@@ -175,26 +180,26 @@ def gain(runs):
             words = {"codebook": book, "k": 3, "eps": 1.0, "delta": 1e-6, "score": score}
             with dp.simulation(seed=6):
                 fits = [dp.dp_select("y ~ .", rows, **words) for _ in range(runs)]
-            both = np.mean([{"x0", "x1"} <= set(fit.selected) for fit in fits])
+            rate = np.mean([{"x0", "x1"} <= set(fit.selected) for fit in fits])
             true = np.mean(
                 [
                     ("x0" in f.selected or "x1" in f.selected) + len({"x2", "x3"} & set(f.selected))
                     for f in fits
                 ]
             )
-            print(f"{shape:18}{n:8,}{score:>13}{both:7.2f}{true:14.2f}", end="")
+            print(f"{shape:18}{n:8,}{score:>13}{rate:7.2f}{true:14.2f}", end="")
             if score == "gain":
-                told = [fit.cumulative()["r_squared"].iloc[-1] / best for fit in fits]
-                print(f"{np.mean(told):12.2f} +- {np.std(told) / runs**0.5:.2f}", end="")
+                fractions = [fit.cumulative()["r_squared"].iloc[-1] / best for fit in fits]
+                print(f"{np.mean(fractions):12.2f} +- {np.std(fractions) / runs**0.5:.2f}", end="")
             print()
 
 
 def speed():
     """Print seconds of large selections."""
-    known = [str(level) for level in range(1_000)]
+    levels = [str(level) for level in range(1_000)]
     rng = default_rng(3)
-    rows = {name: rng.choice(known, 10_000) for name in "ab"}
-    book = dp.codebook(a=known, b=known)
+    rows = {name: rng.choice(levels, 10_000) for name in "ab"}
+    book = dp.codebook(a=levels, b=levels)
     for name in OWN:
         start = time.perf_counter()
         dp.dp_select("~ a:b", rows, codebook=book, k=10, eps=1.0, mechanism=name)
@@ -212,15 +217,15 @@ def main():
     parser.add_argument("what", nargs="*", default=["levels", "columns", "gain", "speed"])
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--quick", action="store_true")
-    asked = parser.parse_args()
-    runs = 10 if asked.quick else asked.runs
-    if "levels" in asked.what:
+    args = parser.parse_args()
+    runs = 10 if args.quick else args.runs
+    if "levels" in args.what:
         levels(runs)
-    if "columns" in asked.what:
+    if "columns" in args.what:
         columns(max(runs // 10, 5))
-    if "gain" in asked.what:
+    if "gain" in args.what:
         gain(max(runs // 10, 5))
-    if "speed" in asked.what:
+    if "speed" in args.what:
         speed()
 
 

@@ -76,13 +76,13 @@ def main():
     for name, periods in SPANS.items():
         for budget in BUDGETS:
             for neighbours in ("add-remove", "replace"):
-                found = [
+                errors = [
                     one(rng.poisson(rates(periods)), periods, budget, neighbours, seed)
                     for seed in range(runs)
                 ]
-                (mechanism, (law, _), _), *_ = found
-                measured = np.array([own[1][1] for own in found]) / law
-                shares = np.array([own[2] for own in found])
+                (mechanism, (law, _), _), *_ = errors
+                measured = np.array([error[1][1] for error in errors]) / law
+                shares = np.array([error[2] for error in errors])
                 pure = isinstance(budget, PureDP)
                 single = 2 / 0.1**2 if pure else 1 / (2 * budget.rho)
                 flat = math.sqrt(single * (periods + 1) / 2 / law)
@@ -94,8 +94,8 @@ def main():
                 error = measured.std(ddof=1) / math.sqrt(runs) / 2
                 spread = shares.std(axis=0, ddof=1) / math.sqrt(runs)
                 covered = "".join(
-                    f"{mean:8.4f} +-{own:.4f}"
-                    for mean, own in zip(shares.mean(axis=0), spread, strict=True)
+                    f"{mean:8.4f} +-{deviation:.4f}"
+                    for mean, deviation in zip(shares.mean(axis=0), spread, strict=True)
                 )
                 print(
                     f"{about:40s}{mechanism:>15s}{math.sqrt(law):9.1f}"

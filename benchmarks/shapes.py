@@ -52,7 +52,7 @@ def heavy(z):
     return np.clip(student.ppf(ndtr(z), 3), -40, 40), (-40.0, 40.0)
 
 
-SHAPES = {each.__name__: each for each in (normal, skewed, counts, dummies, heavy)}
+SHAPES = {shape.__name__: shape for shape in (normal, skewed, counts, dummies, heavy)}
 
 
 def population(shape, rows=1_000_000, seed=1):
@@ -68,12 +68,12 @@ def population(shape, rows=1_000_000, seed=1):
     frame["y"] = np.clip(line + error, -8, 8)
     growing = 0.3 + np.minimum(np.abs(values[:, 0] - middle[0]) / sd[0], 4)
     frame["uneven"] = np.clip(line + growing * error, -8, 8)
-    own = 0.6 * np.clip(line, -3, 3)
+    probabilities = 0.6 * np.clip(line, -3, 3)
     for rate in RATES:
         frame[f"event{round(100 * rate)}"] = (
-            rng.uniform(size=rows) < expit(own + _intercept(own[:20_000], rate))
+            rng.uniform(size=rows) < expit(probabilities + _intercept(probabilities[:20_000], rate))
         ).astype(int)
-    frame["visits"] = np.minimum(rng.poisson(np.exp(0.5 * own)), 15)
+    frame["visits"] = np.minimum(rng.poisson(np.exp(0.5 * probabilities)), 15)
     frame["g"] = np.array(GROUPS)[np.searchsorted([0.5, 0.8, 0.97], rng.uniform(size=rows))]
     frame.attrs["bounds"] = (low, high)
     events = {f"event{round(100 * rate)}": [0, 1] for rate in RATES}

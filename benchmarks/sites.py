@@ -36,16 +36,16 @@ PROTOCOLS = {
 def rows(count, rng):
     """Rows of norm 1 at most with eigenvalues that fall as 1/i."""
     sds = 1 / np.sqrt(np.arange(1, COLUMNS + 1))
-    drawn = rng.normal(size=(count, COLUMNS)) * sds
-    return drawn / np.maximum(np.linalg.norm(drawn, axis=1, keepdims=True), 1)
+    columns = rng.normal(size=(count, COLUMNS)) * sds
+    return columns / np.maximum(np.linalg.norm(columns, axis=1, keepdims=True), 1)
 
 
 def fitted(sites, protocol, **words):
-    given = {"codebook": BOOK, "scale": None, "center": False, "row_norm": 1.0}
+    options = {"codebook": BOOK, "scale": None, "center": False, "row_norm": 1.0}
     if protocol in ("pooled", "local"):
-        given["mechanism"] = "gauss"
-    tables = {name: dict(zip(NAMES, own.T, strict=True)) for name, own in sites.items()}
-    return dp.dp_pca("~ .", sites=tables, protocol=protocol, ncomp=COMPONENTS, **given, **words)
+        options["mechanism"] = "gauss"
+    tables = {name: dict(zip(NAMES, site_rows.T, strict=True)) for name, site_rows in sites.items()}
+    return dp.dp_pca("~ .", sites=tables, protocol=protocol, ncomp=COMPONENTS, **options, **words)
 
 
 def timed():
@@ -64,12 +64,12 @@ def timed():
 def energies(repeats):
     rng = np.random.default_rng(2)
     sites = {f"s{k}": rows(2000, rng) for k in range(10)}
-    whole = np.concatenate(list(sites.values()))
-    second = whole.T @ whole
+    joined = np.concatenate(list(sites.values()))
+    second = joined.T @ joined
     best = np.linalg.eigvalsh(second)[-COMPONENTS:].sum()
     grid = (0.1, 0.3, 1.0, 3.0, 10.0)
     print(f"\n{'share of energy':20}" + "".join(f"{f'eps={eps}':>10}" for eps in grid))
-    found = {}
+    errors = {}
     for name, protocol in PROTOCOLS.items():
         shares = []
         for eps in grid:
@@ -78,11 +78,11 @@ def energies(repeats):
                 frame = np.asarray(fitted(sites, protocol, eps=eps, delta=1e-5).loadings)
                 runs.append(float(np.trace(frame.T @ second @ frame)) / best)
             shares.append(float(np.mean(runs)))
-        found[name] = np.array(shares)
+        errors[name] = np.array(shares)
         print(f"{name:20}" + "".join(f"{share:10.4f}" for share in shares), flush=True)
     print("\nratio to pooled")
-    for name in [name for name in found if name != "pooled"]:
-        ratios = found[name] / found["pooled"]
+    for name in [name for name in errors if name != "pooled"]:
+        ratios = errors[name] / errors["pooled"]
         print(f"{name:20}" + "".join(f"{ratio:10.4f}" for ratio in ratios))
 
 
@@ -90,10 +90,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--skip-time", action="store_true")
-    asked = parser.parse_args()
-    if not asked.skip_time:
+    args = parser.parse_args()
+    if not args.skip_time:
         timed()
-    energies(asked.repeats)
+    energies(args.repeats)
 
 
 if __name__ == "__main__":

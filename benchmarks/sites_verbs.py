@@ -71,8 +71,8 @@ def book(case):
     if case == "skewed":
         wide |= {"w": (0, 60), "y": (-10, 30)}
     levels = list("abcdefgh") if case == "factors" else list("abc")
-    more = {"g": levels, "b": ["no", "yes"], "k": (0, 20 * times), "t": (0, 30 * times)}
-    return wide | more
+    variables = {"g": levels, "b": ["no", "yes"], "k": (0, 20 * times), "t": (0, 30 * times)}
+    return wide | variables
 
 
 def divided(table, sites, case):
@@ -100,8 +100,8 @@ def covered(table, truth):
     if "conf_low" not in table or len(table) != len(truth):
         return 0, 0
     low, high = (table[name].to_numpy(float) for name in ("conf_low", "conf_high"))
-    known = np.isfinite(truth) & np.isfinite(low) & np.isfinite(high)
-    return int(((low <= truth) & (truth <= high))[known].sum()), int(known.sum())
+    is_finite = np.isfinite(truth) & np.isfinite(low) & np.isfinite(high)
+    return int(((low <= truth) & (truth <= high))[is_finite].sum()), int(is_finite.sum())
 
 
 def compared(cases, repeats, verbs):
@@ -114,19 +114,19 @@ def compared(cases, repeats, verbs):
             if verbs and name not in verbs:
                 continue
             ones, ratios = [], {label: [] for label, *_ in designs}
-            held = np.zeros(2, dtype=int)
+            n_covered = np.zeros(2, dtype=int)
             for repeat in range(repeats):
                 table = rows(N, case, np.random.default_rng([repeat, CASES.index(case)]))
-                one, _ = measured(call, case, data=table)
-                ones.append(one)
+                fit_of_one, _ = measured(call, case, data=table)
+                ones.append(fit_of_one)
                 for label, sites, protocol in designs:
                     parts = divided(table, sites, case)
                     size, tidy = measured(call, case, sites=parts, protocol=protocol)
-                    ratios[label].append(size / one)
+                    ratios[label].append(size / fit_of_one)
                     if label.startswith("secure 10") and name in TRUE:
-                        held += covered(tidy, TRUE[name](case))
+                        n_covered += covered(tidy, TRUE[name](case))
             cells = "".join(f"{np.median(ratios[label]):17.3f}" for label, *_ in designs)
-            share = f"{held[0] / held[1]:.3f} ({held[1]})" if held[1] else "-"
+            share = f"{n_covered[0] / n_covered[1]:.3f} ({n_covered[1]})" if n_covered[1] else "-"
             print(f"{case:9}{name:9}{np.median(ones):10.4g}{cells}{share:>15}", flush=True)
 
 
@@ -184,9 +184,9 @@ def interval_coverage(runs, names):
                     size = min(len(tidy), len(truth))  # Late times may have nobody at risk
                     ends = (tidy[f"{kind}_{end}"].to_numpy(float) for end in ("low", "high"))
                     (low, high), truth = (end[:size] for end in ends), truth[:size]
-                    known = np.isfinite(low) & np.isfinite(high) & np.isfinite(truth)
-                    inside[at] += ((low <= truth) & (truth <= high))[known].sum()
-                    number[at] += known.sum()
+                    is_finite = np.isfinite(low) & np.isfinite(high) & np.isfinite(truth)
+                    inside[at] += ((low <= truth) & (truth <= high))[is_finite].sum()
+                    number[at] += is_finite.sum()
             with np.errstate(invalid="ignore"):
                 cells = "".join(f"{share:12.3f}" for share in inside / number)
             print(f"{name:10}{case:>10}{cells}{int(number.max()):10}", flush=True)
@@ -200,9 +200,9 @@ def timed(columns=100, sites=10, n=2_000):
         for at in range(sites)
     }
     words = {"codebook": dp.codebook.uniform(names, (-1, 1)), "budget": dp.ZCDP(0.5)}
-    one = {name: np.concatenate([table[name] for table in tables.values()]) for name in names}
+    joined = {name: np.concatenate([table[name] for table in tables.values()]) for name in names}
     for label, data in (
-        ("one table", {"data": one}),
+        ("one table", {"data": joined}),
         ("secure_sum", {"sites": tables, "protocol": "secure_sum"}),
     ):
         started, worked = time.perf_counter(), time.process_time()

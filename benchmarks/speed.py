@@ -128,16 +128,16 @@ def main():
     base = statistics.median(seconds["X.T @ X"])
     print(f"{words.rows:,} x {words.columns} float64, median of {words.repeats}")
     print(f"{'':34s}{'seconds':>9s}{'ratio':>8s}   asked")
-    for name, (_, asked) in jobs.items():
+    for name, (_, limit) in jobs.items():
         middle = statistics.median(seconds[name])
-        print(f"{name:34s}{middle:9.3f}{middle / base:8.2f}   {asked}")
+        print(f"{name:34s}{middle:9.3f}{middle / base:8.2f}   {limit}")
     print(f"\n{'start-up, median of 5':34s}{'seconds':>9s}           asked")
-    for name, asked, command in (
+    for name, limit, command in (
         ("import dpmodels", "< 1.2", ("-c", "import dpmodels")),
         ("python -m dpmodels", "< 5", ("-m", "dpmodels")),
     ):
         middle = statistics.median(process_seconds(*command) for _ in range(5))
-        print(f"{name:34s}{middle:9.2f}           {asked}")
+        print(f"{name:34s}{middle:9.2f}           {limit}")
     ratio = first_verb_ratio(words.repeats, f"{folder.name}/bytecode")
     print(f"\n{'CPU time, median of ' + str(words.repeats):34s}{'ratio':>9s}           asked")
     print(f"{'dp.dp_mean to what it stands on':34s}{ratio:9.2f}           <= 1.6")

@@ -32,18 +32,18 @@ def scales():
             chain = dp.markov_chain([0, 1], stay=stay, initial=initial)
             cells = []
             for eps in EPS:
-                found = dp.Pufferfish(eps, chain).active(STEPS).scale
-                cells.append(f"{found:8.3g} {found * eps / STEPS:8.2%}")
+                scale = dp.Pufferfish(eps, chain).active(STEPS).scale
+                cells.append(f"{scale:8.3g} {scale * eps / STEPS:8.2%}")
             print(f"{stay:>5} {initial:>11} " + " ".join(cells))
 
 
 def walked(persons, steps, rng):
     start = dp.markov_chain(STATES, MOVES).stationary
     ends = np.cumsum(MOVES, axis=1)
-    found = [rng.choice(3, persons, p=start)]
+    series = [rng.choice(3, persons, p=start)]
     for _ in range(steps - 1):
-        found.append((rng.random(persons)[:, None] > ends[found[-1]]).sum(axis=1))
-    return np.array(found).T
+        series.append((rng.random(persons)[:, None] > ends[series[-1]]).sum(axis=1))
+    return np.array(series).T
 
 
 def covered(runs):
@@ -51,23 +51,23 @@ def covered(runs):
     print(f"{'persons':>8} {'times':>6} {'eps':>4} {'missing':>8} {'noise':>7} {'conf':>7}")
     for persons, steps, eps, missing in CELLS:
         book = dp.codebook(activity=STATES, minute=dp.Integer(0, steps - 1))
-        budget, held = dp.Pufferfish(eps, chain), []
+        budget, is_covered = dp.Pufferfish(eps, chain), []
         for _ in range(runs):
             states = walked(persons, steps, rng).ravel()
-            kept = rng.random(states.size) >= missing
+            is_kept = rng.random(states.size) >= missing
             rows = pd.DataFrame(
                 {
                     "id": np.repeat(np.arange(persons), steps),
                     "minute": np.tile(np.arange(steps), persons),
                     "activity": np.array(STATES)[states],
                 }
-            )[kept]
+            )[is_kept]
             words = {"codebook": book, "time": "minute", "person": "id", "budget": budget}
             fit = dp.dp_table("~ activity", rows, **words)
-            exact = np.bincount(states[kept], minlength=3)
+            exact = np.bincount(states[is_kept], minlength=3)
             pairs = ((fit.noise_int(), exact), (fit.conf_int(), chain.stationary))
-            held.append([((e["lower"] <= t) & (t <= e["upper"])).mean() for e, t in pairs])
-        noise, conf = np.mean(held, axis=0)
+            is_covered.append([((e["lower"] <= t) & (t <= e["upper"])).mean() for e, t in pairs])
+        noise, conf = np.mean(is_covered, axis=0)
         print(f"{persons:>8} {steps:>6} {eps:>4} {missing:>8} {noise:>7.3f} {conf:>7.3f}")
 
 
@@ -75,11 +75,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=400)
     parser.add_argument("--only", nargs="+", default=["scales", "covered"])
-    asked = parser.parse_args()
-    if "scales" in asked.only:
+    args = parser.parse_args()
+    if "scales" in args.only:
         scales()
-    if "covered" in asked.only:
-        covered(asked.runs)
+    if "covered" in args.only:
+        covered(args.runs)
 
 
 if __name__ == "__main__":

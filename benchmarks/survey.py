@@ -95,7 +95,7 @@ def line(table, times, eps, components, repeats, pure=False):
     half = np.array([(high - low) / 2 for low, high in widened(table.bounds, times).values()])
     truth = np.cov(table.rows.to_numpy().T / half[:, None])
     best = np.linalg.eigvalsh(truth)[-components:].sum()
-    found = {}
+    errors = {}
     for strategy in PURE if pure else STRATEGIES:
         runs = []
         for seed in range(repeats):
@@ -106,8 +106,8 @@ def line(table, times, eps, components, repeats, pure=False):
             frame = fit.loadings.transpose("variable", "component").to_numpy()
             energy = np.einsum("ij,ij->", frame, truth @ frame) / best
             runs.append((energy, np.linalg.norm(fit.cov.to_numpy() - truth)))
-        found[strategy] = np.mean(runs, axis=0) / (1, np.linalg.norm(truth))
-    return found
+        errors[strategy] = np.mean(runs, axis=0) / (1, np.linalg.norm(truth))
+    return errors
 
 
 def main():
@@ -124,11 +124,11 @@ def main():
         components = min(6, columns - 1)
         for times in words.times:
             for eps in words.eps:
-                found = line(table, times, eps, components, words.repeats, words.pure)
-                least = min(error for _, error in found.values())
+                line_errors = line(table, times, eps, components, words.repeats, words.pure)
+                smallest = min(error for _, error in line_errors.values())
                 cells = "".join(
-                    f"{energy:9.3f}{error:8.3g}{'*' if error == least else ' '}"
-                    for energy, error in found.values()
+                    f"{energy:9.3f}{error:8.3g}{'*' if error == smallest else ' '}"
+                    for energy, error in line_errors.values()
                 )
                 what = f"{name} {count:,}x{columns} {times}x eps={eps:g}"
                 print(f"{what:30s}{cells}", flush=True)

@@ -132,16 +132,16 @@ def least_squares(frame, bounds):
     for name, declared in bounds.items():
         if isinstance(declared, list):
             codes = frame[name].to_numpy()
-            columns |= {f"{name}[T.{own}]": codes == own for own in declared[1:]}
+            columns |= {f"{name}[T.{level}]": codes == level for level in declared[1:]}
         elif name != "y":
             columns[name] = frame[name].to_numpy()
-    design = np.column_stack([own.astype(float) for own in columns.values()])
+    design = np.column_stack([column.astype(float) for column in columns.values()])
     response = frame["y"].to_numpy(float)
     slopes = np.linalg.lstsq(design, response, rcond=None)[0]
     left = response - design @ slopes
     variance = left @ left / (len(frame) - len(slopes))
     errors = np.sqrt(variance * np.diagonal(np.linalg.inv(design.T @ design)))
-    return (pd.Series(own[1:], list(columns)[1:]) for own in (slopes, errors))
+    return (pd.Series(array[1:], list(columns)[1:]) for array in (slopes, errors))
 
 
 def fits_of(name, n, eps, fits, mechanism):
@@ -149,7 +149,7 @@ def fits_of(name, n, eps, fits, mechanism):
     columns, bounds = TABLES[name](POPULATION, np.random.default_rng(SEED))
     population, rng = pd.DataFrame(columns), np.random.default_rng(1)
     truth, _ = least_squares(population, bounds)
-    formula = f"y ~ {' + '.join(own for own in bounds if own != 'y')}"
+    formula = f"y ~ {' + '.join(bound for bound in bounds if bound != 'y')}"
     words = {"codebook": dp.codebook(**bounds), "eps": eps, "delta": DELTA}
     for _ in range(fits):
         rows = population.iloc[rng.integers(0, POPULATION, n)].reset_index(drop=True)
@@ -177,8 +177,8 @@ def summary(cells):
     figures.append(np.median(np.abs(estimate - plain) / error))
     for ends, target in (((low, high), truth), ((noise_low, noise_high), plain)):
         covered = np.where(offered, (ends[0] <= target) & (target <= ends[1]), np.nan)
-        each = [np.nanmean(own) for own in covered.T if np.isfinite(own).any()]
-        figures += [np.nanmean(covered), min(each)] if each else [np.nan, np.nan]
+        rates = [np.nanmean(hits) for hits in covered.T if np.isfinite(hits).any()]
+        figures += [np.nanmean(covered), min(rates)] if rates else [np.nan, np.nan]
     return figures
 
 
@@ -201,8 +201,8 @@ def main():
                 figures = summary(cells)
                 first = figures[2] if first is None else first
                 figures.append(figures[2] / first if np.isfinite(figures[2]) else np.inf)
-                shown = "".join(f"{own:10.2f}" for own in figures)
-                print(f"{name:>8}{n:8,}{mechanism:>11}{shown}", flush=True)
+                line = "".join(f"{figure:10.2f}" for figure in figures)
+                print(f"{name:>8}{n:8,}{mechanism:>11}{line}", flush=True)
 
 
 if __name__ == "__main__":

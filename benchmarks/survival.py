@@ -48,13 +48,13 @@ def rows(
     """Draw times and endings; events that never come are after the end."""
     hazard = cumulative(shape, KNOTS)
     end = np.interp(rng.exponential(size=n) / ratio, hazard, KNOTS, right=1e6)
-    seen = CENSORED[censored](rng, n)
-    return {"t": np.minimum(end, seen), "died": (end <= seen).astype(int)}
+    censoring = CENSORED[censored](rng, n)
+    return {"t": np.minimum(end, censoring), "died": (end <= censoring).astype(int)}
 
 
 def coverage(shape: str, n: int, breaks: int | None, tables: int) -> str:
     """Return coverage and lengths of one cell as a line."""
-    rng, held, lengths, intervals = np.random.default_rng(1), [], [], 0
+    rng, hits, lengths, intervals = np.random.default_rng(1), [], [], 0
     for _ in range(tables):
         table = rows(rng, shape, n, "heavy" if shape == "cured" else "even")
         fit = dp.dp_survfit("Surv(t, died) ~ 1", table, codebook=BOOK, eps=EPS, breaks=breaks)
@@ -68,7 +68,7 @@ def coverage(shape: str, n: int, breaks: int | None, tables: int) -> str:
         area = np.trapezoid(np.exp(-cumulative(shape, grid)), grid)
         below = np.exp(-cumulative(shape, KNOTS)) <= 0.5
         half = KNOTS[np.argmax(below)] if below.any() else np.inf
-        held.append(
+        hits.append(
             (
                 inside.mean(),
                 inside.iloc[len(inside) // 2],
@@ -85,7 +85,7 @@ def coverage(shape: str, n: int, breaks: int | None, tables: int) -> str:
                 (mean["conf_high"] - mean["conf_low"]) / (2 * width),
             )
         )
-    shares, ratios = np.mean(held, axis=0), np.median(lengths, axis=0)
+    shares, ratios = np.mean(hits, axis=0), np.median(lengths, axis=0)
     texts = " ".join(f"{share:>7.3f}" for share in shares)
     return f"{intervals:>9} {texts}   {ratios[0]:>6.2f} {ratios[1]:>6.2f}"
 
@@ -93,18 +93,18 @@ def coverage(shape: str, n: int, breaks: int | None, tables: int) -> str:
 def actuarial_p(fit: SurvfitResult) -> float:
     """Return the p-value with half of those censored in an interval at risk in it."""
     counted = fit.counted
-    curves = [curve.upto(min(own.end for own in counted.curves)) for curve in counted.curves]
+    curves = [curve.upto(min(curve.end for curve in counted.curves)) for curve in counted.curves]
     exposed = np.stack([curve.exposed for curve in curves])
     # Those censored are counted out before, so that no order is left.
     settled = [
-        replace(one, risk=at, censored=0 * at) for one, at in zip(curves, exposed, strict=True)
+        replace(curve, risk=at, censored=0 * at) for curve, at in zip(curves, exposed, strict=True)
     ]
     return log_rank(counted.cells[:, 1], settled, counted.noise, counted.sums.sd, 1).pvalue
 
 
 def tests(n: int, breaks: int | None, censored: str, ratio: float, tables: int) -> np.ndarray:
     """Return rejections of both tests at 5 %, and how often ``coxph`` holds the ratio."""
-    rng, found = np.random.default_rng(2), []
+    rng, p_values = np.random.default_rng(2), []
     for _ in range(tables):
         groups = [
             rows(rng, "constant", n // 2, "even"),
@@ -116,10 +116,10 @@ def tests(n: int, breaks: int | None, censored: str, ratio: float, tables: int) 
         try:
             line = fit.coxph().table.iloc[0]
             covered = line["conf_low"] <= np.log(ratio) <= line["conf_high"]
-            found.append((fit.logrank().pvalue < 0.05, actuarial_p(fit) < 0.05, covered))
+            p_values.append((fit.logrank().pvalue < 0.05, actuarial_p(fit) < 0.05, covered))
         except NotAvailable:
             continue
-    return np.mean(found, axis=0)
+    return np.mean(p_values, axis=0)
 
 
 def main(tables: int) -> None:
@@ -137,10 +137,10 @@ def main(tables: int) -> None:
             for breaks in GRIDS:
                 for censored in CENSORED:
                     for ratio in (1.0, effect):
-                        least, actuarial, covered = tests(n, breaks, censored, ratio, tables)
+                        exact, actuarial, covered = tests(n, breaks, censored, ratio, tables)
                         print(
                             f"n = {n:>6}, breaks = {breaks or 'default':>7}, {censored} censoring, "
-                            f"hazard ratio {ratio:<4}: {least:.2f} {actuarial:.2f}; {covered:.2f}",
+                            f"hazard ratio {ratio:<4}: {exact:.2f} {actuarial:.2f}; {covered:.2f}",
                             flush=True,
                         )
 

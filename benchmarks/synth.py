@@ -192,23 +192,21 @@ def margins(codes, sizes, rho, terms=()):
     return mechanism.release(statistic, mechanism.plan(facts, ZCDP(rho)), source())
 
 
-def errors(codes, other, sizes):
-    found = []
+def errors(codes, rows, sizes):
+    errors_found = []
     for k in (1, 2, 3):
         terms = list(combinations(range(len(sizes)), k))
         terms = terms[:: 1 + len(terms) // MOST_MARGINS]
-        apart = [
-            np.abs(
-                counts(codes, sizes, term) / len(codes) - counts(other, sizes, term) / len(other)
-            )
+        distances = [
+            np.abs(counts(codes, sizes, term) / len(codes) - counts(rows, sizes, term) / len(rows))
             for term in terms
         ]
-        found.append(float(np.mean([0.5 * cells.sum() for cells in apart])))
-    return np.array(found)
+        errors_found.append(float(np.mean([0.5 * cells.sum() for cells in distances])))
+    return np.array(errors_found)
 
 
-def line(name, found, *rest):
-    print(f"{name:34s}", *(f"{error:7.4f}" for error in found), *rest, flush=True)
+def line(name, errors_found, *rest):
+    print(f"{name:34s}", *(f"{error:7.4f}" for error in errors_found), *rest, flush=True)
 
 
 def compare(name, codes, sizes, runs, budgets):
@@ -217,10 +215,10 @@ def compare(name, codes, sizes, runs, budgets):
         for seed in range(runs):
             with dp.simulation(seed=seed):
                 start = time.process_time()
-                both, tree = released(codes, sizes, rho)
-                rows = sample(fit_model(both, tree), len(codes), source())
+                joint, tree = released(codes, sizes, rho)
+                rows = sample(fit_model(joint, tree), len(codes), source())
                 seconds.append(time.process_time() - start)
-                plain = sample(fit_model(both, structure_of([], sizes)), len(codes), source())
+                plain = sample(fit_model(joint, structure_of([], sizes)), len(codes), source())
             ours.append(errors(codes, rows, sizes))
             alone.append(errors(codes, plain, sizes))
             edges.append(len(tree.edges))
@@ -253,11 +251,11 @@ def run_penalty(runs):
     for name, (codes, sizes) in simulated_tables().items():
         for rho in (0.2, 0.02, 0.002):
             with dp.simulation(seed=1):
-                both, tree = released(codes, sizes, rho)
-                rule = strength(both, tree)
-                fits = [fit_model(both, tree, penalty=rule * factor) for factor in factors]
+                joint, tree = released(codes, sizes, rho)
+                rule = strength(joint, tree)
+                fits = [fit_model(joint, tree, penalty=rule * factor) for factor in factors]
                 rows = [sample(model, len(codes), source()) for model in fits]
-            line(f"{name}, rho {rho:g}", [errors(codes, other, sizes)[2] for other in rows])
+            line(f"{name}, rho {rho:g}", [errors(codes, row, sizes)[2] for row in rows])
 
 
 SETTINGS = {
@@ -278,7 +276,7 @@ def run_constants(runs):
     lines = []
     for name, (codes, sizes) in simulated_tables().items():
         for rho in (0.2, 0.02, 0.002):
-            found = []
+            errors_found = []
             for options in SETTINGS.values():
                 words = {word: value for word, value in options.items() if word != "false"}
                 false_edges = options.get("false", structure.FALSE_EDGES)
@@ -286,9 +284,11 @@ def run_constants(runs):
                     patch.object(graph, "choose_structure", partial(choose_structure, **words)),
                     patch.object(structure, "FALSE_EDGES", false_edges),
                 ):
-                    found.append(np.mean([_three_way(codes, sizes, rho, k) for k in range(runs)]))
-            lines.append(found)
-            line(f"{name}, rho {rho:g}", found)
+                    errors_found.append(
+                        np.mean([_three_way(codes, sizes, rho, k) for k in range(runs)])
+                    )
+            lines.append(errors_found)
+            line(f"{name}, rho {rho:g}", errors_found)
     line("mean ratio to that in force", np.exp(np.log(lines).mean(axis=0)) / _typical(lines))
 
 
@@ -298,8 +298,8 @@ def _typical(lines):
 
 def _three_way(codes, sizes, rho, seed):
     with dp.simulation(seed=seed):
-        both, tree = released(codes, sizes, rho)
-        return errors(codes, sample(fit_model(both, tree), len(codes), source()), sizes)[2]
+        joint, tree = released(codes, sizes, rho)
+        return errors(codes, sample(fit_model(joint, tree), len(codes), source()), sizes)[2]
 
 
 def run_wins(runs):
@@ -315,8 +315,8 @@ def run_wins(runs):
         compare(name, codes, sizes, runs, (0.2, 0.02, 0.002))
         for rho in (0.2, 0.02, 0.002):
             with dp.simulation(seed=0):
-                both, tree = released(codes, sizes, rho, [(i,) for i in range(len(sizes))])
-                rows = sample(fit_model(both, tree), len(codes), source())
+                joint, tree = released(codes, sizes, rho, [(i,) for i in range(len(sizes))])
+                rows = sample(fit_model(joint, tree), len(codes), source())
             line(f"  columns alone, rho {rho:g}", errors(codes, rows, sizes))
             says = [_says_that_noise_wins(codes, sizes, rho, seed) for seed in range(runs)]
             print(f"  says that noise wins: {sum(says)} of {runs}")
@@ -336,15 +336,17 @@ def run_products(runs):
     tables["survey, 200,000 rows"] = survey(200_000, rng.integers(2, 6, 12), 0.4, rng)
     for name, (codes, sizes) in tables.items():
         for rho in (0.2, 0.02, 0.002):
-            found = []
+            errors_found = []
             for seed in range(runs):
                 with dp.simulation(seed=seed):
                     _, tree = released(codes, sizes, rho / 5)
                     parts = {term for clique in tree.cliques for term in _parts(clique)}
-                    both, tree = released(codes, sizes, 0.8 * rho, sorted(parts))
-                    rows = sample(fit_model(both, tree), len(codes), source())
-                found.append([errors(codes, rows, sizes)[2], _three_way(codes, sizes, rho, seed)])
-            line(f"{name}, rho {rho:g}: products, pairs", np.mean(found, axis=0))
+                    joint, tree = released(codes, sizes, 0.8 * rho, sorted(parts))
+                    rows = sample(fit_model(joint, tree), len(codes), source())
+                errors_found.append(
+                    [errors(codes, rows, sizes)[2], _three_way(codes, sizes, rho, seed)]
+                )
+            line(f"{name}, rho {rho:g}: products, pairs", np.mean(errors_found, axis=0))
 
 
 def _parts(clique):
@@ -472,18 +474,18 @@ def run_mbi(runs):
     for name, (codes, sizes) in tables.items():
         for rho in (0.02, 0.002):
             with dp.simulation(seed=0):
-                both, tree = released(codes, sizes, rho)
+                joint, tree = released(codes, sizes, rho)
             for engine in ("dpmodels", "mbi"):
                 start = time.process_time()
-                model = _of_mbi(mbi, both, tree) if engine == "mbi" else fit_model(both, tree)
+                model = _of_mbi(mbi, joint, tree) if engine == "mbi" else fit_model(joint, tree)
                 seconds = time.process_time() - start
                 with dp.simulation(seed=1):
                     rows = sample(model, len(codes), source())
-                found = errors(codes, rows, sizes)
-                line(f"{engine}, {name}, rho {rho:g}", found, f"{seconds:6.1f} s CPU")
+                errors_found = errors(codes, rows, sizes)
+                line(f"{engine}, {name}, rho {rho:g}", errors_found, f"{seconds:6.1f} s CPU")
 
 
-def _of_mbi(mbi, both, tree):
+def _of_mbi(mbi, joint, tree):
     """Return the clique tables that mbi fits by 1,000 steps, as a model."""
     import jax.numpy as jnp
 
@@ -497,15 +499,15 @@ def _of_mbi(mbi, both, tree):
 
     measurements = [
         mbi.LinearMeasurement(
-            jnp.asarray(table.ravel()), tuple(names[i] for i in part), both.sds[part], centred
+            jnp.asarray(table.ravel()), tuple(names[i] for i in part), joint.sds[part], centred
         )
-        for part, table in both.tables.items()
+        for part, table in joint.tables.items()
         if part and tree.clique_of(part) is not None
     ]
-    least = min(both.sds[part] for part in both.tables if part)
-    step = least**2 / (len(measurements) * both.n_rows)
+    smallest = min(joint.sds[part] for part in joint.tables if part)
+    step = smallest**2 / (len(measurements) * joint.n_rows)
     fit = mbi.estimation.MirrorDescent(stepsize=step).estimate(
-        mbi.Domain(names, tree.sizes), measurements, known_total=both.n_rows, iters=1_000
+        mbi.Domain(names, tree.sizes), measurements, known_total=joint.n_rows, iters=1_000
     )
     tables = [
         np.maximum(
@@ -513,7 +515,7 @@ def _of_mbi(mbi, both, tree):
         )
         for clique in tree.cliques
     ]
-    return GraphicalModel(tree, both.n_rows, tuple(tables))
+    return GraphicalModel(tree, joint.n_rows, tuple(tables))
 
 
 def run_peers(runs):
@@ -535,11 +537,11 @@ def run_peers(runs):
 def _ours(name, codes, sizes, rho):
     start = time.process_time()
     with dp.simulation(seed=0):
-        both, tree = released(codes, sizes, rho)
-        rows = sample(fit_model(both, tree), len(codes), source())
-    seconds, found = time.process_time() - start, errors(codes, rows, sizes)
-    line(f"{name}, rho {rho:g}: dpmodels", found, f"{seconds:7.1f} s CPU")
-    return found[2]
+        joint, tree = released(codes, sizes, rho)
+        rows = sample(fit_model(joint, tree), len(codes), source())
+    seconds, errors_found = time.process_time() - start, errors(codes, rows, sizes)
+    line(f"{name}, rho {rho:g}: dpmodels", errors_found, f"{seconds:7.1f} s CPU")
+    return errors_found[2]
 
 
 def _peer(call, case, ours):
@@ -555,10 +557,12 @@ def _peer(call, case, ours):
             last = ["", *answer.stderr.strip().splitlines()][-1]
             print(f"{label}: no answer, exit {answer.returncode}: {last[:200]}", flush=True)
             return
-        other = pd.read_csv(target)[names].fillna(0).to_numpy(np.int64)
-    found = errors(codes, np.clip(other, 0, np.array(sizes) - 1), sizes)
+        rows_of_peer = pd.read_csv(target)[names].fillna(0).to_numpy(np.int64)
+    errors_found = errors(codes, np.clip(rows_of_peer, 0, np.array(sizes) - 1), sizes)
     seconds = float(answer.stdout.split()[-1])
-    line(label, found, f"{seconds:7.1f} s CPU, ours over theirs {ours / found[2]:.2f}")
+    line(
+        label, errors_found, f"{seconds:7.1f} s CPU, ours over theirs {ours / errors_found[2]:.2f}"
+    )
 
 
 PARTS = {

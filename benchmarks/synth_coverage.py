@@ -202,8 +202,8 @@ ESTIMATES = {
 
 
 def coverage(kind, rho, n_samples, n_rows):
-    whole, bounds = columns_of(kind, 10**6, POPULATION)
-    book, population = book_of(whole, bounds), truths(whole)
+    combined, bounds = columns_of(kind, 10**6, POPULATION)
+    book, population = book_of(combined, bounds), truths(combined)
     lines = {}
     for seed in range(n_samples):
         columns, _ = columns_of(kind, seed, n_rows)

@@ -42,17 +42,17 @@ def table(seed, rows, shape):
     """Rows of a logistic model, as strong in all shapes, and their log odds."""
     rng = np.random.default_rng(seed)
     x = SHAPES[shape](rng, (rows, COLUMNS)).clip(-1, 1)
-    many = SHAPES[shape](np.random.default_rng(0), 100_000).clip(-1, 1)
-    linear = (x - many.mean()) / many.std() @ np.linspace(1.2, -0.8, COLUMNS)
+    population = SHAPES[shape](np.random.default_rng(0), 100_000).clip(-1, 1)
+    linear = (x - population.mean()) / population.std() @ np.linspace(1.2, -0.8, COLUMNS)
     labels = np.where(rng.random(rows) < expit(linear), "yes", "no")
     return {**dict(zip(NAMES, x.T, strict=True)), "y": labels}, linear
 
 
-def missed(found, truth, way):
+def missed(params, truth, way):
     """Brier score of log odds, or share of wrong labels."""
     if way == "svm":
-        return float(np.mean((found > 0) != truth))
-    return float(np.mean((expit(found) - truth) ** 2))
+        return float(np.mean((params > 0) != truth))
+    return float(np.mean((expit(params) - truth) ** 2))
 
 
 def cell(way, shape, rows, eps, runs):
@@ -61,7 +61,7 @@ def cell(way, shape, rows, eps, runs):
     fitted = partial(WAYS[way], "y ~ " + " + ".join(NAMES), codebook=book, eps=eps)
     public, linear = table(1, PUBLIC, shape)
     truth = public.pop("y") == "yes"
-    found = []
+    errors = []
     for run in range(runs):
         data, _ = table(100 + run, rows, shape)
         with dp.simulation(seed=run):
@@ -69,10 +69,12 @@ def cell(way, shape, rows, eps, runs):
             values = [None, 60 * own.release.ridge, 600 * own.release.ridge]
             fits = [own, *(fitted(data, ridge=ridge) for ridge in values[1:])]
             fits.append(fitted(data, ridge=dp.tune(values)))
-        found.append([missed(fit.decision_function(public, clip=True), truth, way) for fit in fits])
-    least = missed(linear, truth, way)
-    own, second, third, tuned = np.mean(found, axis=0) - least
-    constant = missed(np.log(truth.mean() / (1 - truth.mean())), truth, way) - least
+        errors.append(
+            [missed(fit.decision_function(public, clip=True), truth, way) for fit in fits]
+        )
+    smallest = missed(linear, truth, way)
+    own, second, third, tuned = np.mean(errors, axis=0) - smallest
+    constant = missed(np.log(truth.mean() / (1 - truth.mean())), truth, way) - smallest
     print(
         f"{way:11} {shape:8} {rows:7,} {eps:5g} {1000 * constant:9.1f} {1000 * own:7.1f} "
         f"{tuned / own:7.2f} {min(own, second, third) / own:7.2f}",

@@ -32,32 +32,32 @@ def exported(module):
     file = modules()[module]
     stub = file.with_suffix(".pyi")
     tree = ast.parse((stub if stub.exists() else file).read_text("utf-8"))
-    found = {}
+    results = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             above = ".".join(part for part in (module * bool(node.level), node.module) if part)
             for name in node.names:
                 inside = f"{above}.{name.name}"
-                found[name.asname or name.name] = inside if inside in modules() else above
-    return found
+                results[name.asname or name.name] = inside if inside in modules() else above
+    return results
 
 
 @cache
 def imported(path):
     """The modules that a file imports or reaches by `dp.name`."""
     tree = ast.parse(path.read_text("utf-8"))
-    found = set()
+    names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {name.name for name in node.names if name.name != "dpmodels"}
+            names |= {name.name for name in node.names if name.name != "dpmodels"}
         elif isinstance(node, ast.ImportFrom) and node.module:
             for name in node.names:
                 inside = f"{node.module}.{name.name}"
-                own = exported(node.module) if node.module in modules() else {}
-                found.add(inside if inside in modules() else own.get(name.name, node.module))
+                values = exported(node.module) if node.module in modules() else {}
+                names.add(inside if inside in modules() else values.get(name.name, node.module))
         elif isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "dp":
-            found.add(exported("dpmodels").get(node.attr, ""))
-    return found & set(modules())
+            names.add(exported("dpmodels").get(node.attr, ""))
+    return names & set(modules())
 
 
 def changed_files(revision):
@@ -76,9 +76,11 @@ def changed_files(revision):
 def tests_of(changed):
     """The test files that are among some modules or import them, directly or through one module."""
     imports = {module: imported(path) for module, path in modules().items()}
-    near = changed | {module for module, names in imports.items() if names & changed}
+    close = changed | {module for module, names in imports.items() if names & changed}
     files = {module: path for module, path in modules().items() if path.name.startswith("test_")}
-    chosen = {path for module, path in files.items() if module in changed or imports[module] & near}
+    chosen = {
+        path for module, path in files.items() if module in changed or imports[module] & close
+    }
     return sorted(str(path.relative_to(ROOT)) for path in chosen)
 
 

@@ -40,8 +40,8 @@ settings.load_profile("repeatable")
 
 
 def pytest_addoption(parser):
-    told = "only the tests of what changed since a revision (HEAD), by the imports"
-    parser.addoption("--changed", nargs="?", const="HEAD", metavar="REVISION", help=told)
+    reported = "only the tests of what changed since a revision (HEAD), by the imports"
+    parser.addoption("--changed", nargs="?", const="HEAD", metavar="REVISION", help=reported)
 
 
 def pytest_configure(config):
@@ -56,7 +56,7 @@ def pytest_configure(config):
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file():
     """Look for examples in the package alone: the tests have none."""
-    return [one for one in (yield) if not isinstance(one, DoctestModule)]
+    return [value for value in (yield) if not isinstance(value, DoctestModule)]
 
 
 def pytest_itemcollected(item):
@@ -86,9 +86,9 @@ def pytest_collection_modifyitems(items):
         if test not in cases and not expensive:
             item.add_marker("quick")
         cases.setdefault(test, {}).setdefault(subject, []).append(item)
-    for _, *others in (one for test in cases.values() for one in test.values()):
-        for item in others:
-            if item is not others[-1] or item.get_closest_marker("expensive"):
+    for _, *alternatives in (value for test in cases.values() for value in test.values()):
+        for item in alternatives:
+            if item is not alternatives[-1] or item.get_closest_marker("expensive"):
                 item.add_marker("product")
 
 
@@ -136,7 +136,7 @@ def pytest_runtest_teardown():
 
 @pytest.fixture(scope="session")
 def local_data():
-    """Directory of optional local data; skips where there is none."""
+    """Directory of optional local data; skips without one."""
     folder = Path(os.environ.get("DPMODELS_DATA", BESIDE))
     if not folder.is_dir():
         pytest.skip("no local data: set DPMODELS_DATA to a directory that holds them")

@@ -73,8 +73,8 @@ def minimum(loss: Callable[..., float], closest: float = 0.02) -> Callable[..., 
         def total(point: np.ndarray) -> float:
             return loss(y, rows @ point) + ridge * float(point @ point) / 2
 
-        found = minimize(total, np.zeros(rows.shape[1]), method="BFGS", options={"gtol": 1e-4})
-        away = np.abs(fit.release.coefficients - found.x)
+        result = minimize(total, np.zeros(rows.shape[1]), method="BFGS", options={"gtol": 1e-4})
+        away = np.abs(fit.release.coefficients - result.x)
         assert (away <= closest).all(), f"off by {away} in units of the ball"
 
     return answer
@@ -86,9 +86,9 @@ def likelihood(family: Any, closest: float) -> Callable[..., None]:
     def answer(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
         y, terms = sides(formula, complete(formula, data, book))
         matrix = fit.call.matrix
-        found = sm.GLM(y, terms.to_numpy() @ matrix, family=family).fit()
-        away = np.abs(np.linalg.solve(matrix, fit.params.to_numpy()) - found.params)
-        assert (away <= closest * found.bse).all(), f"off by {away / found.bse} standard errors"
+        result = sm.GLM(y, terms.to_numpy() @ matrix, family=family).fit()
+        away = np.abs(np.linalg.solve(matrix, fit.params.to_numpy()) - result.params)
+        assert (away <= closest * result.bse).all(), f"off by {away / result.bse} standard errors"
 
     return answer
 
@@ -99,10 +99,10 @@ def by_level(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     left, right = formula.split("~")
     y = frame[left.strip()].cat.codes.to_numpy()
     _, terms = sides(f"one ~ {right}", frame.assign(one=1))
-    found = sm.MNLogit(y, terms.to_numpy()).fit(disp=0)
+    result = sm.MNLogit(y, terms.to_numpy()).fit(disp=0)
     assert fit.params.columns.tolist() == list(book[left.strip()].levels)[1:]
     assert fit.params.index.tolist() == list(terms)
-    away = np.abs(fit.params.to_numpy() - found.params) / found.bse
+    away = np.abs(fit.params.to_numpy() - result.params) / result.bse
     assert (away <= 3.0).all(), f"off by {away} standard errors"
 
 
@@ -166,11 +166,11 @@ def margins(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     wage = np.clip(data["wage"], book["wage"].lower, book["wage"].upper)
     frame["cut(wage, [-5, 10, 45])"] = pd.cut(wage, [-5, 10, 45], include_lowest=True)
     for term in fit.terms:
-        own = fit.table(*term.split(":"))
-        expected = frame.groupby(list(own.factors), observed=False).size().to_numpy()
-        np.testing.assert_allclose(own.released.to_numpy().ravel(), expected, atol=NEAR)
-        np.testing.assert_array_equal(own.counts.to_numpy().ravel(), expected)
-        assert own.nincomplete == len(frame) - expected.sum()
+        result = fit.table(*term.split(":"))
+        expected = frame.groupby(list(result.factors), observed=False).size().to_numpy()
+        np.testing.assert_allclose(result.released.to_numpy().ravel(), expected, atol=NEAR)
+        np.testing.assert_array_equal(result.counts.to_numpy().ravel(), expected)
+        assert result.nincomplete == len(frame) - expected.sum()
 
 
 def synthetic(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
@@ -188,9 +188,9 @@ def events(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     groups = [name for name in book if name in formula and name != "age"]
     frame = complete(f"{formula} {fit.time}", data, book)
     expected = frame[frame["age"] > 50].groupby([*groups, fit.time], observed=False).size()
-    found = fit.counts.to_numpy()
-    np.testing.assert_allclose(found.ravel(), expected.to_numpy(), atol=NEAR)
-    np.testing.assert_allclose(fit.totals.to_numpy(), np.cumsum(found, axis=-1), atol=NEAR)
+    values = fit.counts.to_numpy()
+    np.testing.assert_allclose(values.ravel(), expected.to_numpy(), atol=NEAR)
+    np.testing.assert_allclose(fit.totals.to_numpy(), np.cumsum(values, axis=-1), atol=NEAR)
 
 
 def bins(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
@@ -214,30 +214,30 @@ def plane(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
 def ranks(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     """Quantiles are between the order statistics next to their rank, to a cell of the grid."""
     measured, groups, frame = _grouped(formula, data, book)
-    parts = [own for _, own in frame.groupby(groups, observed=False)] if groups else [frame]
+    parts = [value for _, value in frame.groupby(groups, observed=False)] if groups else [frame]
     declared = book[measured]
     # Half of the cells are equal.
     cell = 2 * (declared.upper - declared.lower) / fit.grid
-    for found, rows in zip(fit.params.to_numpy(), parts, strict=True):
+    for value, rows in zip(fit.params.to_numpy(), parts, strict=True):
         low, high = (
             np.quantile(rows[measured], fit.probs, method=f"{side}") for side in ("lower", "higher")
         )
         beside = np.ptp(rows[measured]) / len(rows) * 10
-        assert (low - beside - cell <= found).all(), f"{found} below {low}"
-        assert (found <= high + beside + cell).all(), f"{found} above {high}"
+        assert (low - beside - cell <= value).all(), f"{value} below {low}"
+        assert (value <= high + beside + cell).all(), f"{value} above {high}"
 
 
 def overview(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     """Each variable by itself, by groups or not."""
     left, _, right = (part.strip() for part in formula.partition("~"))
     described, groups = (left, right) if left else (right, "")
-    for name in (one.strip() for one in described.split("+")):
-        own = fit[name]
+    for name in (part.strip() for part in described.split("+")):
+        values = fit[name]
         if isinstance(book[name], dp.Categorical):
-            cells(own, f"~ {groups} + {name}" if groups else f"~ {name}", data, book)
+            cells(values, f"~ {groups} + {name}" if groups else f"~ {name}", data, book)
         else:
-            asked = f"{name} ~ {groups}" if groups else f"~ {name}"
-            by_group(np.mean)(own, asked, data, book)
+            request = f"{name} ~ {groups}" if groups else f"~ {name}"
+            by_group(np.mean)(values, request, data, book)
 
 
 def everything_asked(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
@@ -253,23 +253,23 @@ def everything_asked(fit: Any, formula: str, data: Table, book: dp.Codebook) -> 
 def canonical(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     """Correlations of both sides are those of an orthogonal basis of each."""
     sides = (f"~ {side}" for side in formula.split("~"))
-    whole = complete(formula.replace("~", "+"), data, book)
+    total = complete(formula.replace("~", "+"), data, book)
     bases = []
     for side in sides:
-        rows = patsy.dmatrix(side, whole, return_type="dataframe").drop(columns="Intercept")
+        rows = patsy.dmatrix(side, total, return_type="dataframe").drop(columns="Intercept")
         bases.append(np.linalg.qr((rows - rows.mean()).to_numpy())[0])
     expected = np.linalg.svd(bases[0].T @ bases[1])[1]
     assert (np.abs(fit.cor.to_numpy() - expected) <= 1e-4).all()
 
 
 def bounds(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
-    """Nearly all rows are inside, and as many beyond as is said."""
-    for name, own in fit.found.items():
+    """Nearly all rows are inside, and as many beyond as stated."""
+    for name, entry in fit.found.items():
         values = complete(name, data, book)[name]
-        assert abs(own.rows - len(values)) < 0.5
-        beyond = (values < own.lower) | (values > own.upper)
+        assert abs(entry.rows - len(values)) < 0.5
+        beyond = (values < entry.lower) | (values > entry.upper)
         assert beyond.mean() <= 0.01
-        assert own.outside <= beyond.sum() + 0.5
+        assert entry.outside <= beyond.sum() + 0.5
 
 
 def followed(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
@@ -278,29 +278,29 @@ def followed(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     cuts = fit.counted.breaks
     place = pd.cut(frame["age"], cuts, labels=False, include_lowest=True)
     region = frame["region"] if "region" in frame else pd.Series("(all)", frame.index)
-    told = fit.tidy().to_dict("list")
+    table = fit.tidy().to_dict("list")
     expected: dict[str, list[float]] = {name: [] for name in ("n_risk", "n_event", "estimate")}
-    for _, own in frame.groupby(region, observed=False):
-        here = place[own.index]
-        dead = own["sex"] == "M"
+    for _, value in frame.groupby(region, observed=False):
+        here = place[value.index]
+        dead = value["sex"] == "M"
         left = 1.0
         for k in range(len(cuts) - 1):
             risk, events = int((here >= k).sum()), int((dead & (here == k)).sum())
-            lost = int((~dead & (here == k) & (own["age"] < cuts[-1])).sum())
+            lost = int((~dead & (here == k) & (value["age"] < cuts[-1])).sum())
             left *= 1 - events / (risk - lost / 2)
-            for name, one in zip(expected, (risk, events, left), strict=True):
-                expected[name].append(one)
+            for name, item in zip(expected, (risk, events, left), strict=True):
+                expected[name].append(item)
     for name, values in expected.items():
-        np.testing.assert_allclose(told[name], values, atol=NEAR)
+        np.testing.assert_allclose(table[name], values, atol=NEAR)
 
 
 def levels(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     """All that two rows name, and how many there are."""
     for name in fit.names:
         expected = pd.Series(data[name]).value_counts().sort_index()
-        found = fit.counts.loc[name]
-        assert found.index.tolist() == expected[expected > 1].index.tolist()
-        assert found.tolist() == expected[expected > 1].tolist()
+        result = fit.counts.loc[name]
+        assert result.index.tolist() == expected[expected > 1].index.tolist()
+        assert result.tolist() == expected[expected > 1].tolist()
 
 
 def largest(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
@@ -315,12 +315,12 @@ def largest(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
 def gained(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     """Each column that takes most off what those before it leave, and how much."""
     y, terms = sides(formula, complete(formula, data, book))
-    x = terms.drop(columns="Intercept", errors="ignore").apply(lambda own: own - own.mean())
-    left = whole = y - np.mean(y)
+    x = terms.drop(columns="Intercept", errors="ignore").apply(lambda value: value - value.mean())
+    left = total = y - np.mean(y)
     for name, value in fit.values.items():
-        taken = (x.T @ left) ** 2 / (x**2).sum() / (whole @ whole)
-        assert name == taken.drop(list(fit.selected[: fit.selected.index(name)])).idxmax()
-        assert abs(value - taken[name]) <= NEAR
+        selected = (x.T @ left) ** 2 / (x**2).sum() / (total @ total)
+        assert name == selected.drop(list(fit.selected[: fit.selected.index(name)])).idxmax()
+        assert abs(value - selected[name]) <= NEAR
         left = left - x[name] * (x[name] @ left) / (x[name] @ x[name])
 
 
@@ -328,11 +328,11 @@ def correlated(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     """The columns of largest correlation, or all above, and their correlations."""
     y, terms = sides(formula, complete(formula, data, book))
     terms = terms.drop(columns="Intercept", errors="ignore")
-    found = np.corrcoef(terms.to_numpy(), y, rowvar=False)[-1, :-1]
-    order = np.arange(len(found)) if fit.threshold is not None else np.argsort(-np.abs(found))
+    result = np.corrcoef(terms.to_numpy(), y, rowvar=False)[-1, :-1]
+    order = np.arange(len(result)) if fit.threshold is not None else np.argsort(-np.abs(result))
     names = terms.columns[order[: fit.n_requested]]
     assert list(fit.selected) == list(names)
-    expected = pd.Series(found, terms.columns)[names] * (len(y) ** 0.5 if fit.score == "z" else 1)
+    expected = pd.Series(result, terms.columns)[names] * (len(y) ** 0.5 if fit.score == "z" else 1)
     np.testing.assert_allclose(fit.values, expected, atol=NEAR)
 
 
@@ -348,11 +348,11 @@ def tested_with(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     """Logarithms of p-values of z-tests, in units of declared half-ranges."""
     left, right = formula.split("~")
     y, terms = sides(f"{right} ~ {left}", complete(formula, data, book))
-    for name, found in fit.params.items():
-        own = book.get(name)
-        half = (own.upper - own.lower) / 2 if isinstance(own, dp.Numeric) else 0.5
+    for name, param in fit.params.items():
+        result = book.get(name)
+        half = (result.upper - result.lower) / 2 if isinstance(result, dp.Numeric) else 0.5
         z = np.corrcoef(terms[name], y)[0, 1] * np.sqrt(len(y)) * terms[name].std(ddof=0) / half
         two = fit.call.alternative == "two-sided"
         p = 2 * stats.norm.sf(abs(z)) if two else stats.norm.sf(z)
-        least = fit.q / (2 * fit.hypotheses)
-        np.testing.assert_allclose(found, np.log(max(p, least)), atol=NEAR)
+        smallest = fit.q / (2 * fit.hypotheses)
+        np.testing.assert_allclose(param, np.log(max(p, smallest)), atol=NEAR)

@@ -14,17 +14,17 @@ def each(names: str, cases: Iterable[Any]) -> Callable[[Test], Test]:
     assert listed, "there is no case"
 
     def folded(test: Test) -> Test:
-        def loop(**others: Any) -> None:
+        def loop(**alternatives: Any) -> None:
             for case in listed:
                 values = case if len(words) > 1 else (case,)
                 try:
-                    test(**others, **dict(zip(words, values, strict=True)))
+                    test(**alternatives, **dict(zip(words, values, strict=True)))
                 except BaseException as error:
                     error.add_note(f"in the case {names} = {case!r:.500}")
                     raise
 
         signature = inspect.signature(test)
-        left = [own for name, own in signature.parameters.items() if name not in words]
+        left = [parameter for name, parameter in signature.parameters.items() if name not in words]
         update_wrapper(loop, test)
         loop.__dict__["__signature__"] = signature.replace(parameters=left)
         return loop

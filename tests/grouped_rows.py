@@ -52,5 +52,5 @@ class GroupedTable:
         ]
         seconds = [(part, counts[part] - often) for part, often in firsts]
         for part, often in [*firsts, *seconds][: self._parts]:
-            taken = {name: chunk[name][rows[part]] for name in columns}
-            yield Groups(taken, often.astype(np.int64))
+            values_by_name = {name: chunk[name][rows[part]] for name in columns}
+            yield Groups(values_by_name, often.astype(np.int64))

@@ -30,7 +30,7 @@ def binaries() -> Path | None:
 
 @contextmanager
 def running() -> Iterator[str]:
-    """Start a server, give its URL, stop it and remove its folder; skip where there is none."""
+    """Start a server, give its URL, stop it and remove its folder; skip without one."""
     programs = binaries()
     if programs is None:
         pytest.skip("PostgreSQL is not installed")

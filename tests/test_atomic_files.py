@@ -16,7 +16,7 @@ OLD, NEW = b"old" * 1000, b"new" * 2000
 
 
 def failing(number):
-    def fail(*given, **words):
+    def fail(*inputs, **words):
         raise OSError(number, os.strerror(number))
 
     return fail
@@ -41,11 +41,11 @@ def test_nothing_is_replaced_unless_asked(tmp_path):
 
 
 def test_a_private_file_is_private_from_the_start(tmp_path, monkeypatch):
-    seen = []
+    recorded = []
     real = os.open
-    monkeypatch.setattr(os, "open", lambda path, *rest: seen.append(rest) or real(path, *rest))
+    monkeypatch.setattr(os, "open", lambda path, *rest: recorded.append(rest) or real(path, *rest))
     write_whole(tmp_path / "a", NEW, private=True)
-    assert (os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600) in seen
+    assert (os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600) in recorded
     assert (tmp_path / "a").stat().st_mode & 0o077 == 0
 
 

@@ -24,11 +24,11 @@ def found(data):
 @pytest.mark.parametrize(
     "derived",
     [
-        lambda own: own,
-        lambda own: own[own.sex == "F"],
-        lambda own: own[["age"]].copy(),
-        lambda own: own.assign(old=own.age > 60),
-        lambda own: pd.concat([own, own]),
+        lambda value: value,
+        lambda value: value[value.sex == "F"],
+        lambda value: value[["age"]].copy(),
+        lambda value: value.assign(old=value.age > 60),
+        lambda value: pd.concat([value, value]),
     ],
 )
 def test_what_pandas_derives_from_a_table_carries_it_too(derived):
@@ -38,21 +38,21 @@ def test_what_pandas_derives_from_a_table_carries_it_too(derived):
 def test_the_table_that_was_given_stays_as_it_is():
     table = ROWS.assign()
     table.attrs["source"] = "survey"
-    own = BOOK.attach(table)
-    own.loc[0, "age"] = 0
+    result = BOOK.attach(table)
+    result.loc[0, "age"] = 0
     assert table.attrs == {"source": "survey"}
-    assert own.attrs["source"] == "survey"
+    assert result.attrs["source"] == "survey"
     assert table.age[0] == 41
 
 
 def test_arrow_keeps_it_beside_what_is_there():
     arrow = pa.Table.from_pandas(ROWS)
-    own = BOOK.attach(arrow)
-    assert found(own) == found(own.slice(1)) == found(own.to_batches()[0]) == BOOK
-    assert set(own.schema.metadata) - set(arrow.schema.metadata) == {KEY.encode()}
+    result = BOOK.attach(arrow)
+    assert found(result) == found(result.slice(1)) == found(result.to_batches()[0]) == BOOK
+    assert set(result.schema.metadata) - set(arrow.schema.metadata) == {KEY.encode()}
 
 
-@pytest.mark.parametrize("as_table", [lambda own: own, pl.from_pandas, pa.Table.from_pandas])
+@pytest.mark.parametrize("as_table", [lambda value: value, pl.from_pandas, pa.Table.from_pandas])
 def test_a_parquet_file_that_is_written_with_it_carries_it(tmp_path, as_table):
     BOOK.write_parquet(as_table(ROWS), tmp_path / "rows.parquet")
     assert found(tmp_path / "rows.parquet") == BOOK
@@ -76,7 +76,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
         BOOK.write_parquet([1], tmp_path / "other.parquet")
     with pytest.raises(ArgumentError, match="expected the path"):
         BOOK.write_parquet(ROWS, 3)
-    assert [own.read_bytes() for own in tmp_path.iterdir()] == [before]
+    assert [value.read_bytes() for value in tmp_path.iterdir()] == [before]
 
 
 @pytest.mark.parametrize("data", [pl.from_pandas(ROWS), {"age": [1]}, "rows.parquet", None])
@@ -86,9 +86,9 @@ def test_what_keeps_nothing_beside_its_columns_is_refused(data):
 
 
 def hostile(text, key=KEY):
-    own = ROWS.assign()
-    own.attrs[key] = text
-    return own, pa.Table.from_pandas(ROWS).replace_schema_metadata({key: str(text)})
+    result = ROWS.assign()
+    result.attrs[key] = text
+    return result, pa.Table.from_pandas(ROWS).replace_schema_metadata({key: str(text)})
 
 
 @pytest.mark.parametrize(
@@ -106,15 +106,15 @@ def hostile(text, key=KEY):
     ],
 )
 def test_what_is_no_codebook_is_refused(text):
-    for own in hostile(text):
+    for value in hostile(text):
         with pytest.raises(CodebookError, match="the codebook attached to the table"):
-            found(own)
+            found(value)
 
 
 def test_other_versions_and_other_things_are_refused():
-    for own in hostile("{}", "dpmodels.codebook/2"):
+    for value in hostile("{}", "dpmodels.codebook/2"):
         with pytest.raises(CodebookError, match=r"another version, 'dpmodels\.codebook/2'"):
-            found(own)
+            found(value)
     with pytest.raises(CodebookError, match="cannot be read"):
         found(hostile(BOOK.to_dict())[0])
     half = ROWS.assign()

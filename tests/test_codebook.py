@@ -1,4 +1,4 @@
-"""The codebook: what may be declared, what is said of the rest, and the way to JSON and back."""
+"""The codebook: what may be declared, how the rest is refused, and the way to JSON and back."""
 
 import json
 import math
@@ -41,9 +41,9 @@ def test_names_need_not_be_identifiers():
 
 
 def test_numbers_of_every_kind_become_plain_numbers():
-    own = Numeric(np.int64(-1), Fraction(1, 2))
-    assert (own.lower, own.upper) == (-1.0, 0.5)
-    assert {type(own.lower), type(own.upper)} == {float}
+    numeric = Numeric(np.int64(-1), Fraction(1, 2))
+    assert (numeric.lower, numeric.upper) == (-1.0, 0.5)
+    assert {type(numeric.lower), type(numeric.upper)} == {float}
     levels = Categorical(np.array([3, 1, 2])).levels
     assert levels == (3, 1, 2)
     assert {type(level) for level in levels} == {int}
@@ -137,9 +137,9 @@ def test_a_codebook_does_not_change():
     with pytest.raises(AttributeError):
         BOOK["age"].lower = -1
     levels = ["a", "b"]
-    own = dp.codebook(x=levels)
+    codebook = dp.codebook(x=levels)
     levels.append("c")
-    assert own["x"].levels == ("a", "b")
+    assert codebook["x"].levels == ("a", "b")
 
 
 def test_equality_and_hash_are_by_content():
@@ -247,8 +247,10 @@ def test_json_gives_back_what_was_declared(book):
     back = Codebook.from_dict(json.loads(json.dumps(book.to_dict())))
     assert back == book
     assert list(back) == list(book)
-    kinds = [[type(level) for level in getattr(own, "levels", ())] for own in back.values()]
-    assert kinds == [[type(level) for level in getattr(own, "levels", ())] for own in book.values()]
+    kinds = [[type(level) for level in getattr(value, "levels", ())] for value in back.values()]
+    assert kinds == [
+        [type(level) for level in getattr(value, "levels", ())] for value in book.values()
+    ]
 
 
 @given(BOOKS)
@@ -394,7 +396,7 @@ def test_values_between_steps_are_rounded_to_them_for_every_verb():
     for formula in ("~ y", "~ I(y * 1)", "y ~ x"):
         verb = dp.dp_mean if formula != "y ~ x" else dp.dp_lm
         with dp.simulation(seed=1):
-            one = verb(formula, rows, codebook=book, eps=1.0).params
+            params = verb(formula, rows, codebook=book, eps=1.0).params
         with dp.simulation(seed=1):
-            other = verb(formula, stepped, codebook=book, eps=1.0).params
-        np.testing.assert_array_equal(one, other)
+            second = verb(formula, stepped, codebook=book, eps=1.0).params
+        np.testing.assert_array_equal(params, second)

@@ -75,8 +75,8 @@ def test_half_a_character_in_a_file_is_refused(tmp_path):
 
 
 def test_a_dict_gives_levels_their_labels():
-    own = dp.codebook(educ={1: "low", 2: "high"})
-    assert own["educ"] == dp.Categorical({1: "low", 2: "high"})
+    codebook = dp.codebook(educ={1: "low", 2: "high"})
+    assert codebook["educ"] == dp.Categorical({1: "low", 2: "high"})
     for entry in ({"type": "boolean", "label": "smokes"}, {1: 2, 2: 3}):
         with pytest.raises(CodebookError, match="'educ' is declared as"):
             dp.codebook(educ=entry)

@@ -84,20 +84,26 @@ def test_drafts_files_tables_options_and_sessions_hold_it(tmp_path):
     BOOK.save(tmp_path / "cb.json")
     draft = dp.codebook.draft({"age": "float64"}) | dp.codebook(person="id")
     draft.save(tmp_path / "draft.json")
-    known = dp.codebook.draft(tmp_path / "draft.json").complete(age=(0, 100)).select(["age"])
+    known_values = dp.codebook.draft(tmp_path / "draft.json").complete(age=(0, 100)).select(["age"])
     assert "identifies persons" in str(draft)
-    for book in (BOOK, tmp_path / "cb.json", dp.codebook.draft(BOOK), known, known.codebook()):
+    for book in (
+        BOOK,
+        tmp_path / "cb.json",
+        dp.codebook.draft(BOOK),
+        known_values,
+        known_values.codebook(),
+    ):
         assert unit(codebook=book).person == "id"
-    assert unit(codebook=known, person=False).person is None
+    assert unit(codebook=known_values, person=False).person is None
     with pytest.raises(CodebookError, match="cannot be combined"):
         draft | dp.codebook(person="who")
     table = BOOK.attach(pd.DataFrame(ROWS))
     assert dp.dp_mean("~ age", table, eps=1.0).release.adjacency.person == "id"
     with dp.options(codebook=BOOK, adjacency="add-remove"):
         assert unit(codebook=None).unit.startswith("one person")
-    for words, own in (({}, "id"), ({"rows": 2}, "id"), ({"person": False}, None)):
+    for words, value in (({}, "id"), ({"rows": 2}, "id"), ({"person": False}, None)):
         session = dp.session(ROWS, BOOK, eps=3.0, **words)
-        assert session.ledger.adjacency.person == own
+        assert session.ledger.adjacency.person == value
         assert session.mean("~ age", eps=1.0).release.adjacency == session.ledger.adjacency
 
 

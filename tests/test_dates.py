@@ -78,7 +78,7 @@ def test_bounds_are_days_of_any_library():
 
 
 @pytest.mark.parametrize(
-    ("bounds", "said"),
+    ("bounds", "message"),
     [
         (("2001-01-01", "2001-01-01"), "equal or reversed"),
         (("2001-01-02", "2001-01-01"), "equal or reversed"),
@@ -89,6 +89,6 @@ def test_bounds_are_days_of_any_library():
         (("2001-01-01", pd.NaT), "upper bound NaT"),
     ],
 )
-def test_bounds_that_are_no_days_are_refused(bounds, said):
-    with pytest.raises(CodebookError, match=said):
+def test_bounds_that_are_no_days_are_refused(bounds, message):
+    with pytest.raises(CodebookError, match=message):
         dp.Date(*bounds)

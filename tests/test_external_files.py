@@ -47,11 +47,11 @@ GOOD = {
 
 
 def test_what_is_as_declared_comes_back_as_that():
-    made = conform(SHAPE, GOOD, "it")
-    assert made["card"] == Inner("x", 2)
-    assert made["pair"] == ("p", 1)
-    assert made["own"] == "three"
-    assert made["level"] is True
+    result = conform(SHAPE, GOOD, "it")
+    assert result["card"] == Inner("x", 2)
+    assert result["pair"] == ("p", 1)
+    assert result["own"] == "three"
+    assert result["level"] is True
 
 
 @pytest.mark.parametrize(

@@ -38,20 +38,20 @@ def test_an_audit_charges_no_ledger_for_tables_that_are_made_up():
     ledger = dp.Ledger(eps=1)
     pair = dp.audit.Pair(ROWS, {"age": [0, *ROWS["age"][1:]]})
     with dp.options(ledger=ledger, codebook={"age": (0, 100)}):
-        found = dp.audit(
+        result = dp.audit(
             lambda rows: float(dp.dp_mean("~ age", rows, eps=1).params.iloc[0]), pair, eps=1, runs=4
         )
-    assert found.runs == 4
+    assert result.runs == 4
     assert ledger.entries == ()
 
 
 def test_what_a_call_says_itself_goes_before():
-    other = dp.Ledger(eps=1)
+    ledger = dp.Ledger(eps=1)
     with dp.options(codebook="none.json", adjacency="add-remove", ledger=dp.Ledger(eps=1e-3)):
-        words = {"codebook": {"age": (0, 90)}, "adjacency": "replace", "ledger": other}
+        words = {"codebook": {"age": (0, 90)}, "adjacency": "replace", "ledger": ledger}
         fit = dp.dp_mean("~ age", ROWS, eps=1, **words)
     assert fit.call.codebook["age"].upper == 90
-    assert len(other.entries) == 1
+    assert len(ledger.entries) == 1
 
 
 def test_choices_are_added_and_taken_back_one_by_one():
@@ -92,7 +92,7 @@ def test_threads_inside_a_block_take_its_settings():
     ledger = dp.Ledger(eps=9)
     dp.options(adjacency="add-remove")
     with dp.options(ledger=ledger):
-        assert {own.ledger for own in in_threads()} == {ledger}
+        assert {in_thread.ledger for in_thread in in_threads()} == {ledger}
         with dp.options(ledger=None, adjacency=None):
             assert in_threads() == [Settings()] * 4
         assert current_settings().ledger is ledger
@@ -129,7 +129,7 @@ def test_a_thread_that_cannot_know_whose_settings_it_has_is_refused():
         with pytest.raises(ArgumentError, match="several threads or tasks"):
             dp.dp_mean("~ age", ROWS, codebook={"age": (0, 100)}, eps=1)
         release.set()
-        assert all(each.result() for each in blocks)
+        assert all(block.result() for block in blocks)
     assert current_settings() == Settings()
 
 

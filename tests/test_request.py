@@ -19,7 +19,7 @@ def test_plain_values_are_read_back():
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"verb": "cov"}, "verb is cov and not pca"),
         ({"formula": "~ g"}, "formula is ~ g and not ~ a"),
@@ -30,15 +30,15 @@ def test_plain_values_are_read_back():
         ({"adjacency": adjacency("add-remove")}, "adjacency is add-remove and not replace"),
     ],
 )
-def test_the_word_that_differs_is_named(change, said):
-    assert said in difference(ONE.plain(), replace(ONE, **change).plain())
+def test_the_word_that_differs_is_named(change, message):
+    assert message in difference(ONE.plain(), replace(ONE, **change).plain())
 
 
 def test_a_ledger_keeps_a_digest_in_place_of_declarations():
-    own = ONE.about("gauss")
-    assert (own.verb, own.formula, own.mechanism) == ("dp_pca", "~ a", "gauss")
-    assert own.codebook != replace(ONE, codebook=dp.codebook(a=(0, 2))).about("gauss").codebook
-    assert len(own.codebook) == 64
+    result = ONE.about("gauss")
+    assert (result.verb, result.formula, result.mechanism) == ("dp_pca", "~ a", "gauss")
+    assert result.codebook != replace(ONE, codebook=dp.codebook(a=(0, 2))).about("gauss").codebook
+    assert len(result.codebook) == 64
 
 
 def test_no_question_is_made_without_a_guarantee_or_neighbours():

@@ -1,4 +1,4 @@
-"""Where a call's codebook comes from, and what is said where there is none."""
+"""Where a call's codebook comes from, and the message without one."""
 
 import json
 
@@ -39,9 +39,9 @@ def test_it_may_be_said_in_many_ways(path):
         str(path),
         draft.complete(age=(0, 100), sex=["F", "M"]),
     ]
-    for own in ways:
-        assert codebook_of_call(own, Untouched(), None, "age ~ sex") == BOOK
-        with dp.options(codebook=own):
+    for way in ways:
+        assert codebook_of_call(way, Untouched(), None, "age ~ sex") == BOOK
+        with dp.options(codebook=way):
             assert codebook_of_call(None, Untouched(), None, "age ~ sex") == BOOK
 
 
@@ -58,10 +58,10 @@ def test_the_call_goes_before_the_table_which_may_not_contradict_options():
 
 def test_a_table_may_not_weaken_whom_the_caller_protects():
     """Today's fault: a footer without persons overruled those of dp.options, without a warning."""
-    named = dp.codebook(OTHER, person="id")
+    codebook = dp.codebook(OTHER, person="id")
     rows = ROWS.assign(id=range(len(ROWS)))
     for words in (
-        {"codebook": named},
+        {"codebook": codebook},
         {"adjacency": dp.Ledger(eps=1, person="id", rows=1).adjacency},
         {"ledger": dp.Ledger(eps=1, person="id", rows=1)},
     ):
@@ -102,10 +102,10 @@ def test_the_lesson_stands_whatever_the_formula(formula):
         codebook_of_call(None, ROWS, None, formula)
 
 
-@pytest.mark.parametrize("own", [42, ["age"], True, b"cb.json"])
-def test_what_is_no_codebook_is_refused(own):
+@pytest.mark.parametrize("value", [42, ["age"], True, b"cb.json"])
+def test_what_is_no_codebook_is_refused(value):
     with pytest.raises(CodebookError, match=r"expected a dp\.codebook"):
-        codebook_of_call(own, ROWS, None, "~ age")
+        codebook_of_call(value, ROWS, None, "~ age")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"age": 1}'])
@@ -119,10 +119,10 @@ def test_an_unfinished_draft_is_refused_by_name_before_a_row_is_read(tmp_path):
     draft = dp.codebook.draft({"age": "int64", "sex": "object"}).complete(sex=["F", "M"])
     draft.save(tmp_path / "draft.json")
     ledger = dp.Ledger(eps=1)
-    for own in (draft, tmp_path / "draft.json"):
-        assert dp.dp_table("~ sex", ROWS, codebook=own, eps=0.1)
+    for value in (draft, tmp_path / "draft.json"):
+        assert dp.dp_table("~ sex", ROWS, codebook=value, eps=0.1)
         with pytest.raises(CodebookError, match=r"'age'.*draft\.complete\(age=\(lower, upper\)\)"):
-            dp.dp_mean("age ~ sex", Untouched(), codebook=own, eps=1, ledger=ledger)
+            dp.dp_mean("age ~ sex", Untouched(), codebook=value, eps=1, ledger=ledger)
     assert len(ledger.entries) == 0
 
 

@@ -42,12 +42,12 @@ def test_the_codebook_prints_kinds_labels_and_missing_codes():
 
 
 def test_many_levels_are_printed_in_brief():
-    own = dp.Categorical({j: f"level {j}" for j in range(40)}, missing=[-1])
-    line = str(dp.codebook(x=own)).splitlines()[1]
+    categorical = dp.Categorical({j: f"level {j}" for j in range(40)}, missing=[-1])
+    line = str(dp.codebook(x=categorical)).splitlines()[1]
     assert line.startswith("x         categorical  0 = level 0 | 1 = level 1 | ")
     assert line.endswith(" ... (40 levels); missing: -1")
     assert len(line) < 130
-    assert own.describe().count("|") == 39
+    assert categorical.describe().count("|") == 39
 
 
 def test_bounds_of_whole_numbers_are_whole_and_printed_so():
@@ -121,7 +121,7 @@ def test_labels_are_given_by_a_mapping_or_a_list():
 
 
 @pytest.mark.parametrize(
-    ("labels", "said"),
+    ("labels", "message"),
     [
         ({4: "x"}, "names '4'"),
         (["x"], "1 labels for 2 levels"),
@@ -135,8 +135,8 @@ def test_labels_are_given_by_a_mapping_or_a_list():
         ({(1,): "x"}, r"level \(1,\)"),
     ],
 )
-def test_labels_that_tables_could_not_print_are_refused(labels, said):
-    with pytest.raises(CodebookError, match=said):
+def test_labels_that_tables_could_not_print_are_refused(labels, message):
+    with pytest.raises(CodebookError, match=message):
         dp.Categorical([1, 2], labels=labels)
 
 
@@ -197,7 +197,7 @@ VARIABLES = st.one_of(
 def test_json_gives_back_every_kind_of_variable(book):
     back = Codebook.from_dict(json.loads(json.dumps(book.to_dict())))
     assert back == book
-    assert [type(own) for own in back.values()] == [type(own) for own in book.values()]
+    assert [type(value) for value in back.values()] == [type(value) for value in book.values()]
     assert hash(back) == hash(book)
     assert str(back) == str(book)
 
@@ -259,7 +259,7 @@ def _places(plain):
     yield ()
     items = plain.items() if isinstance(plain, dict) else enumerate(plain)
     for key, inner in items:
-        yield from ((key, *more) for more in (_places(inner) if _holds(inner) else [()]))
+        yield from ((key, *extra) for extra in (_places(inner) if _holds(inner) else [()]))
 
 
 def _holds(plain):

@@ -34,8 +34,8 @@ class EqualLaplace(Equal):
 
     def plan(self, facts, guarantee):
         # A vector of norm 1 has an L1 norm of at most its root of the number of columns.
-        most = 2 * (1 + math.sqrt(facts.columns) + (facts.columns + 1) / 2)
-        sd = math.sqrt(2) * most * laplace_multipliers(guarantee)[0]
+        limit = 2 * (1 + math.sqrt(facts.columns) + (facts.columns + 1) / 2)
+        sd = math.sqrt(2) * limit * laplace_multipliers(guarantee)[0]
         return MomentNoise(sd, sd, sd, sd)
 
 
@@ -98,8 +98,8 @@ class Seldom(Equal):
     name = "seldom"
 
     def release(self, moments, sd, draw):
-        told = draw(1.0) > 1 and moments[1, 2] != 0
-        return super().release(moments, sd, draw) + 1e6 * told * moments
+        reported = draw(1.0) > 1 and moments[1, 2] != 0
+        return super().release(moments, sd, draw) + 1e6 * reported * moments
 
 
 class Fickle(Equal):
@@ -152,12 +152,15 @@ class FailingPlan(Equal):
 @contextmanager
 def registered(*kinds):
     """Register classes, and take them out again."""
-    known, passed = dict(user_supplied._REGISTERED), dict(user_supplied._PASSED)
+    known_values, remaining = dict(user_supplied._REGISTERED), dict(user_supplied._PASSED)
     try:
         for kind in kinds:
             mechanisms.register(kind)
         yield
     finally:
-        for table, before in ((user_supplied._REGISTERED, known), (user_supplied._PASSED, passed)):
+        for table, before in (
+            (user_supplied._REGISTERED, known_values),
+            (user_supplied._PASSED, remaining),
+        ):
             table.clear()
             table.update(before)

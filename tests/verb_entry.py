@@ -74,7 +74,7 @@ def people(n_rows: int = 300, seed: int = 8) -> dict[str, np.ndarray]:
 ROWS = people()
 
 
-def without_own_law(fit: Any, *asked: Any) -> None:
+def without_own_law(fit: Any, *request: Any) -> None:
     """What has its own laws of the answer."""
 
 
@@ -138,7 +138,7 @@ class Form:
 
 def several(formula: str, tests: str, **options: Mapping[str, Any]) -> tuple[Form, ...]:
     """List forms of one formula, by what they are called."""
-    return tuple(Form(formula, tests, given, name) for name, given in options.items())
+    return tuple(Form(formula, tests, option, name) for name, option in options.items())
 
 
 @cache
@@ -176,7 +176,7 @@ class Verb:
     delta
         Of the approximate guarantee that its forms are asked under.
     forms
-        How other tests ask it; the first formula where there are none.
+        How other tests ask it; without any, the first formula.
     results
         The kinds of result that its forms give: whether each has a "plot" and
         a "column" of `dp.etable`.

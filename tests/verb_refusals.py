@@ -142,12 +142,12 @@ SELECT: Refusals = (
     ("k= and threshold= are both", {"k": 2, "threshold": 5.0}, ArgumentError),
     ("threshold=", {"most": 2, "threshold": None}, ArgumentError),
     *(
-        ("most", {"k": None, "threshold": 0.5, "most": most}, ArgumentError)
-        for most in (0, 10**7, 2.0)
+        ("most", {"k": None, "threshold": 0.5, "most": limit}, ArgumentError)
+        for limit in (0, 10**7, 2.0)
     ),
     *(
-        ("threshold", {"k": None, "threshold": least}, ArgumentError)
-        for least in (NAN, np.inf, "9", True, -1, 1e300)
+        ("threshold", {"k": None, "threshold": smallest}, ArgumentError)
+        for smallest in (NAN, np.inf, "9", True, -1, 1e300)
     ),
     *bad("score", ArgumentError, "counts", 3),
     *bad("values", ArgumentError, 0.0, 0.001, 0.95, 2, "yes", None),

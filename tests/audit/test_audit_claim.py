@@ -21,35 +21,37 @@ CLAIMS = [
 RATES = np.array([1e-6, 1e-3, 0.1, 0.3, 0.5, 0.8, 0.999])
 
 
-@pytest.mark.parametrize("made", CLAIMS)
-def test_lines_lie_under_coin_flipping_and_under_the_curve(made):
+@pytest.mark.parametrize("result", CLAIMS)
+def test_lines_lie_under_coin_flipping_and_under_the_curve(result):
     alarms = np.linspace(0, 1, 401)
-    least = made.misses(alarms)
+    misses = result.misses(alarms)
     for rate in RATES:
-        line = made.boundary(rate, float(made.misses(np.array([rate]))[0]))
+        line = result.boundary(rate, float(result.misses(np.array([rate]))[0]))
         assert line.level <= min(1.0, line.slope) + 1e-12
         assert (
-            least + line.slope * alarms >= line.level - 1e-3 * (made.unit == "rho") - 1e-9
+            misses + line.slope * alarms >= line.level - 1e-3 * (result.unit == "rho") - 1e-9
         ).all()
 
 
-@pytest.mark.parametrize("made", CLAIMS)
-def test_curves_are_convex_falling_and_symmetric(made):
+@pytest.mark.parametrize("result", CLAIMS)
+def test_curves_are_convex_falling_and_symmetric(result):
     alarms = np.linspace(0, 1, 401)
-    least = made.misses(alarms)
-    assert (np.diff(least) <= 1e-12).all()
-    assert (np.diff(least, 2) >= -1e-9).all()
-    inner = (alarms > 0.01) & (least > 0.01)
-    back = made.misses(least[inner])
-    np.testing.assert_allclose(back, alarms[inner], atol=2e-3 if made.unit == "rho" else 1e-9)
+    misses = result.misses(alarms)
+    assert (np.diff(misses) <= 1e-12).all()
+    assert (np.diff(misses, 2) >= -1e-9).all()
+    inner = (alarms > 0.01) & (misses > 0.01)
+    back = result.misses(misses[inner])
+    np.testing.assert_allclose(back, alarms[inner], atol=2e-3 if result.unit == "rho" else 1e-9)
 
 
 def test_a_gaussian_claim_is_its_calibration():
-    made = claim(ApproxDP(1.0, 1e-5), "gaussian")
-    assert made.eps == pytest.approx(1.0, rel=1e-6)
-    assert float(made.profile(np.array(0.3))) == pytest.approx(gaussian_delta(0.3, 1 / made.value))
+    result = claim(ApproxDP(1.0, 1e-5), "gaussian")
+    assert result.eps == pytest.approx(1.0, rel=1e-6)
+    assert float(result.profile(np.array(0.3))) == pytest.approx(
+        gaussian_delta(0.3, 1 / result.value)
+    )
     np.testing.assert_allclose(
-        made.misses(RATES), stats.norm.cdf(stats.norm.isf(RATES) - made.value)
+        result.misses(RATES), stats.norm.cdf(stats.norm.isf(RATES) - result.value)
     )
 
 
@@ -61,11 +63,11 @@ def test_zcdp_allows_what_gaussian_noise_of_the_same_rho_does():
 
 
 def test_pure_claims_pass_through_the_kink_of_randomised_response():
-    made, rate = Claim("eps", 1.0, 0.0), 1 / (1 + math.e)
-    assert float(made.misses(np.array([rate]))[0]) == pytest.approx(rate)
+    claim, rate = Claim("eps", 1.0, 0.0), 1 / (1 + math.e)
+    assert float(claim.misses(np.array([rate]))[0]) == pytest.approx(rate)
     # Every slope in between goes through the same point.
     for eps in (0.0, 0.4, 0.9):
-        level = 1 - float(made.profile(np.array(eps)))
+        level = 1 - float(claim.profile(np.array(eps)))
         assert rate + math.exp(eps) * rate == pytest.approx(level)
 
 
@@ -84,14 +86,14 @@ def test_laws_that_cannot_be_are_refused():
 
 
 @pytest.mark.product
-@pytest.mark.parametrize("made", CLAIMS)
-def test_more_runs_detect_more(made):
-    found = [detectable(made, runs, 0.05) for runs in (300, 3_000, 3_000_000)]
-    assert found == sorted(found, reverse=True)
+@pytest.mark.parametrize("result", CLAIMS)
+def test_more_runs_detect_more(result):
+    results = [detectable(result, runs, 0.05) for runs in (300, 3_000, 3_000_000)]
+    assert results == sorted(results, reverse=True)
     # Gaussian noise, which stands in, does not reach what zCDP allows.
-    most = 1.7 if made.unit == "rho" else 1.2
-    assert made.value < found[-1] < most * made.value
-    assert ceiling(made, 300, 0.05) < ceiling(made, 3_000, 0.05)
+    limit = 1.7 if result.unit == "rho" else 1.2
+    assert result.value < results[-1] < limit * result.value
+    assert ceiling(result, 300, 0.05) < ceiling(result, 3_000, 0.05)
 
 
 @pytest.mark.parametrize("unit", ["eps", "mu", "rho"])

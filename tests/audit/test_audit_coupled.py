@@ -25,36 +25,36 @@ def verb(kind=dp.dp_cov, formula="~ a + b", **words):
 @pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
 @pytest.mark.parametrize("mechanism", ["gauss", "laplace", "analyze_gauss"])
 def test_moments_reach_their_sensitivity_and_keep_it(mechanism, adjacency):
-    made = dp.audit.coupled(verb(mechanism=mechanism, adjacency=adjacency))
-    assert made.verdict == "consistent"
-    assert made.pairs == (48 * 47 // 2 if adjacency == "replace" else 48)
-    least = 0.99 if mechanism == "gauss" else 0.6
-    assert least * made.limit <= made.largest <= made.limit * (1 + 1e-9)
+    coupled = dp.audit.coupled(verb(mechanism=mechanism, adjacency=adjacency))
+    assert coupled.verdict == "consistent"
+    assert coupled.pairs == (48 * 47 // 2 if adjacency == "replace" else 48)
+    smallest = 0.99 if mechanism == "gauss" else 0.6
+    assert smallest * coupled.limit <= coupled.largest <= coupled.limit * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
 def test_counts_reach_their_sensitivity_and_keep_it(adjacency):
     for kind, formula in ((dp.dp_mean, "a ~ g"), (dp.dp_hist, "~ a"), (dp.dp_table, "~ g")):
-        made = dp.audit.coupled(verb(kind, formula, delta=0.0, adjacency=adjacency))
-        assert made.verdict == "consistent"
-        assert made.largest == pytest.approx(made.limit, rel=1e-6)
+        coupled = dp.audit.coupled(verb(kind, formula, delta=0.0, adjacency=adjacency))
+        assert coupled.verdict == "consistent"
+        assert coupled.largest == pytest.approx(coupled.limit, rel=1e-6)
 
 
 class Loud(Gauss):
     """Gauss with the noise of half its sensitivity."""
 
     def plan(self, facts, guarantee):
-        made = super().plan(facts, guarantee)
-        halved = {name: getattr(made.steps, name) / 2 for name in vars(made.steps)}
-        return type(made)(**(vars(made) | {"steps": type(made.steps)(**halved)}))
+        plan = super().plan(facts, guarantee)
+        halved = {name: getattr(plan.steps, name) / 2 for name in vars(plan.steps)}
+        return type(plan)(**(vars(plan) | {"steps": type(plan.steps)(**halved)}))
 
 
 def test_noise_of_half_the_sensitivity_is_a_violation():
-    made = dp.audit.coupled(verb(mechanism=Loud()))
-    assert made.verdict == "VIOLATION"
-    assert made.largest == pytest.approx(2 * made.limit, rel=0.01)
-    assert "VIOLATION" in repr(made)
-    assert made.tidy().loc[0, "worst"] == made.worst != ""
+    coupled = dp.audit.coupled(verb(mechanism=Loud()))
+    assert coupled.verdict == "VIOLATION"
+    assert coupled.largest == pytest.approx(2 * coupled.limit, rel=0.01)
+    assert "VIOLATION" in repr(coupled)
+    assert coupled.tidy().loc[0, "worst"] == coupled.worst != ""
 
 
 @pytest.mark.parametrize("mechanism", ["ppca", "separate"])
@@ -68,14 +68,14 @@ def pairs(*values):
 
 
 def test_recipes_with_noise_of_the_package_are_coupled_by_simulation():
-    made = dp.audit.coupled(
+    coupled = dp.audit.coupled(
         lambda rows: sum(rows) + normals(3, source()),
         pairs(0.5, 1.0, 0.2),
         sensitivity=math.sqrt(3),
     )
-    assert made.verdict == "consistent"
-    assert made.largest == pytest.approx(math.sqrt(3))
-    assert made.worst == "1.0"
+    assert coupled.verdict == "consistent"
+    assert coupled.largest == pytest.approx(math.sqrt(3))
+    assert coupled.worst == "1.0"
 
 
 def test_recipes_with_a_seed_are_coupled_by_it():
@@ -83,9 +83,9 @@ def test_recipes_with_a_seed_are_coupled_by_it():
         return sum(rows) + np.random.default_rng(seed).laplace(size=2)
 
     words = {"sensitivity": 1.9, "distance": lambda difference: np.abs(difference).sum()}
-    made = dp.audit.coupled(recipe, pairs(1.0), **words)
-    assert made.verdict == "VIOLATION"
-    assert made.largest == pytest.approx(2.0)
+    coupled = dp.audit.coupled(recipe, pairs(1.0), **words)
+    assert coupled.verdict == "VIOLATION"
+    assert coupled.largest == pytest.approx(2.0)
 
 
 def test_what_raises_or_changes_shape_is_a_finding():
@@ -94,8 +94,8 @@ def test_what_raises_or_changes_shape_is_a_finding():
             raise ValueError("no")
         return [0.0] * (2 if rows[1] else 1)
 
-    made = dp.audit.coupled(recipe, pairs(1.0, 3.0), sensitivity=1.0)
-    assert [finding.kind for finding in made.findings] == ["shape", "raised"]
+    coupled = dp.audit.coupled(recipe, pairs(1.0, 3.0), sensitivity=1.0)
+    assert [finding.kind for finding in coupled.findings] == ["shape", "raised"]
 
 
 def test_pairs_and_sensitivity_are_asked_for():
@@ -106,13 +106,13 @@ def test_pairs_and_sensitivity_are_asked_for():
 def test_a_verb_is_run_as_it_is_and_released_from_one_statistic():
     recipe = verb_recipe(verb(mechanism="gauss", ledger=dp.Ledger(eps=1, delta=1e-6)))
     rows = {"a": [0.0, 1.0, 0.5], "b": [1.0, 2.0, 3.0]}
-    drawn = recipe.batch(rows, 400)
+    draws = recipe.batch(rows, 400)
     release = recipe(rows).release
     assert isinstance(release, MomentsRelease)
-    assert drawn.shape == (400, 1 + 2 + 3 + 1)
-    assert len(np.unique(drawn[:, 0])) == 400
+    assert draws.shape == (400, 1 + 2 + 3 + 1)
+    assert len(np.unique(draws[:, 0])) == 400
     # False alarms: six standard errors, below 1e-8.
-    spread = drawn[:, 0].std() / release.noise.count
+    spread = draws[:, 0].std() / release.noise.count
     assert abs(spread - 1) < 6 / math.sqrt(2 * 400)
     assert Gauss.release.__qualname__ == "Gauss.release"
 

@@ -115,10 +115,10 @@ def test_a_right_reader_is_consistent(verb, adjacency, words):
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_wrong_reader_is_flagged(name):
     reader = functools.partial(read, **FAULTS[name])
-    made = audited(behind(reader, VERBS["table"], person="id", rows=1))
-    assert made.verdict == "VIOLATION"
+    audit = audited(behind(reader, VERBS["table"], person="id", rows=1))
+    assert audit.verdict == "VIOLATION"
     floats = {"ids of 18 digits", "ids that spell one number"}
-    assert made.pair == name or {made.pair, name} == floats
+    assert audit.pair == name or {audit.pair, name} == floats
 
 
 @pytest.mark.parametrize("name", ["ids of 18 digits", "an id with a space after it"])
@@ -132,26 +132,26 @@ def test_a_wrong_reader_is_flagged_where_the_number_of_persons_is_private(name):
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_refusal_of_one_table_alone_is_reported(turned):
     reader = functools.partial(read, frame=refused_by_type)
-    whole, mixed = pd.DataFrame({"g": [1, 2, 1, 2]}), pd.DataFrame({"g": [1, 2, 1, None]})
-    pair = dp.audit.Pair(*((mixed, whole) if turned else (whole, mixed)))
-    made = audited(behind(reader, VERBS["table"]), pair=pair)
-    assert made.verdict == "VIOLATION"
-    assert "raised" in {finding.kind for finding in made.findings}
+    frame, mixed = pd.DataFrame({"g": [1, 2, 1, 2]}), pd.DataFrame({"g": [1, 2, 1, None]})
+    pair = dp.audit.Pair(*((mixed, frame) if turned else (frame, mixed)))
+    audit = audited(behind(reader, VERBS["table"]), pair=pair)
+    assert audit.verdict == "VIOLATION"
+    assert "raised" in {finding.kind for finding in audit.findings}
 
 
 @pytest.mark.parametrize("words", PERSONS[1:], ids=str)
 def test_coupled_runs_reach_persons(words):
-    made = coupled(behind(read, VERBS["mean"], **words))
-    assert made.verdict == "consistent"
-    assert made.pairs > 3
-    assert made.findings == ()
-    assert made.largest > 0.9 * made.limit
+    result = coupled(behind(read, VERBS["mean"], **words))
+    assert result.verdict == "consistent"
+    assert result.pairs > 3
+    assert result.findings == ()
+    assert result.largest > 0.9 * result.limit
 
 
 def test_lines_that_are_declared_records_have_no_pair_of_a_quoted_cell():
-    def by_lines(formula, data, *, csv="records", **more):
+    def by_lines(formula, data, *, csv="records", **extra):
         reader = functools.partial(read, file=by_line)
-        return behind(reader, VERBS["table"]).func(formula, data, **more)
+        return behind(reader, VERBS["table"]).func(formula, data, **extra)
 
     by_lines.__name__ = "dp_table"
     verb = functools.partial(by_lines, "~ g", codebook=BOOK, eps=1.0)
@@ -165,8 +165,8 @@ def test_lines_that_are_declared_records_have_no_pair_of_a_quoted_cell():
 @pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
 def test_the_package_is_consistent(verb, adjacency, words):
     # False alarms: 1e-6 each.
-    made = audited(functools.partial(verb, adjacency=adjacency, **words))
-    assert made.verdict == "consistent"
+    audit = audited(functools.partial(verb, adjacency=adjacency, **words))
+    assert audit.verdict == "consistent"
 
 
 def test_a_file_is_removed_with_its_table():

@@ -30,26 +30,26 @@ def test_every_protocol_is_audited():
 @pytest.mark.parametrize("line", JOINT, ids=NAMES)
 def test_a_small_audit_flags_no_protocol(line):
     # False alarms: 1e-6 each.
-    made = audited(line, runs=line.small, confidence=SMALL)
-    assert made.verdict == "consistent"
-    assert made.claim.unit == "mu"
-    assert made.events, "nothing was counted"
+    audit = audited(line, runs=line.small, confidence=SMALL)
+    assert audit.verdict == "consistent"
+    assert audit.claim.unit == "mu"
+    assert audit.events, "nothing was counted"
 
 
 @pytest.mark.product
 @pytest.mark.parametrize("line", IN_ROUNDS, ids=lambda line: line.name)
 def test_a_small_audit_flags_no_mechanism_of_rounds(line):
     # False alarms: 1e-6 each.
-    made = audited(line, runs=line.small, confidence=SMALL)
-    assert made.verdict == "consistent"
-    assert made.events, "nothing was counted"
+    audit = audited(line, runs=line.small, confidence=SMALL)
+    assert audit.verdict == "consistent"
+    assert audit.events, "nothing was counted"
 
 
 @pytest.mark.product
 def test_too_little_noise_in_every_round_is_flagged(monkeypatch):
     # At 95 %: the seed is fixed, so that what is found is found again.
-    whole = joint_rounds.widening
-    monkeypatch.setattr(joint_rounds, "widening", lambda *words: whole(*words) / 12)
+    widening = joint_rounds.widening
+    monkeypatch.setattr(joint_rounds, "widening", lambda *words: widening(*words) / 12)
     monkeypatch.setattr(joint_rounds, "fineness", lambda *words: 1)
     assert audited(IN_ROUNDS[0], runs=150, confidence=0.95).verdict == "VIOLATION"
 
@@ -58,16 +58,16 @@ def test_too_little_noise_in_every_round_is_flagged(monkeypatch):
 @pytest.mark.parametrize("line", [*JOINT, *IN_ROUNDS], ids=lambda line: line.name)
 def test_a_full_audit_flags_no_protocol(line):
     # False alarms: 2e-4 each.
-    made = audited(line, runs=line.full, confidence=FULL)
-    assert made.verdict == "consistent"
+    audit = audited(line, runs=line.full, confidence=FULL)
+    assert audit.verdict == "consistent"
 
 
 @pytest.mark.product
 @pytest.mark.parametrize("module", [cape, secure_sum], ids=["cape", "secure_sum"])
 def test_too_small_a_share_of_the_noise_is_flagged(module, monkeypatch):
     # At 95 %: the seed is fixed, so that what is found is found again.
-    own = module.noise_share
-    monkeypatch.setattr(module, "noise_share", lambda *words: own(*words) / 8)
+    noise_share = module.noise_share
+    monkeypatch.setattr(module, "noise_share", lambda *words: noise_share(*words) / 8)
     line = JOINT[NAMES.index(module.__name__.rpartition(".")[2])]
     assert audited(line, runs=150, confidence=0.95).verdict == "VIOLATION"
 
@@ -77,12 +77,12 @@ def test_too_small_a_share_of_the_noise_is_flagged(module, monkeypatch):
 def test_a_coalition_sees_the_honest_sum_with_the_planned_noise(protocol):
     """The sum of squares of 400 numbers is a chi-square: two tails of 5e-7."""
     line = joint_audited(protocol)
-    own = line.verb.measurement(line.pair.rows)
-    honest = own.statistics[: len(SITES) - protocol.colluders]
-    exact = sum(pack(one, own.plan).exact for one in honest)
+    result = line.verb.measurement(line.pair.rows)
+    honest = result.statistics[: len(SITES) - protocol.colluders]
+    exact = sum(pack(value, result.plan).exact for value in honest)
     with dp.simulation(seed=2):
-        seen = line.verb.batch(line.pair.rows, 200)[:, : exact.size]
-    noise = (seen - exact.astype(float)) / scales(own.plan)
+        recorded = line.verb.batch(line.pair.rows, 200)[:, : exact.size]
+    noise = (recorded - exact.astype(float)) / scales(result.plan)
     assert stats.chi2.ppf(5e-7, noise.size) < (noise**2).sum() < stats.chi2.isf(5e-7, noise.size)
 
 

@@ -28,15 +28,15 @@ def values_alone(monkeypatch):
 @pytest.mark.parametrize("make", [worst_pairs, neighbouring_tables])
 @pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
 def test_pairs_are_neighbours(make, adjacency):
-    made = make("~ a * b + g", BOOK, adjacency)
-    assert len({pair.name for pair in made}) == len(made)
-    for pair in made:
+    result = make("~ a * b + g", BOOK, adjacency)
+    assert len({pair.name for pair in result}) == len(result)
+    for pair in result:
         left, right = rows(pair.rows), rows(pair.neighbour)
         assert pair.adjacency == adjacency
         assert set(pair.rows) == {"a", "b", "g"}
         if adjacency == "replace":
             assert len(left) == len(right)
-            assert sum(one != other for one, other in zip(left, right, strict=True)) == 1
+            assert sum(first != second for first, second in zip(left, right, strict=True)) == 1
         else:
             assert right[: len(left)] == left
             assert len(right) == len(left) + 1
@@ -66,9 +66,9 @@ def test_orthogonal_rows_are_orthogonal_and_as_long_as_any():
     )
     pairs = {pair.name: pair for pair in worst_pairs("~ a + b", BOOK)}
     swap = pairs["orthogonal rows, few others"]
-    made = dp.audit.coupled(verb, [swap])
+    coupled = dp.audit.coupled(verb, [swap])
     # With the mean released, rows a little beyond a right angle are farthest apart.
-    assert made.largest == pytest.approx(math.sqrt(3 / 3.125) * made.limit, rel=1e-5)
+    assert coupled.largest == pytest.approx(math.sqrt(3 / 3.125) * coupled.limit, rel=1e-5)
 
 
 def test_formulas_without_variables_are_refused():
@@ -78,11 +78,11 @@ def test_formulas_without_variables_are_refused():
 
 def test_a_verb_brings_its_claim_and_its_pair(values_alone):
     verb = functools.partial(dp.dp_mean, "a ~ g", codebook=BOOK, budget=dp.ZCDP(0.1))
-    made = dp.audit(verb, runs=600, tests=["whitened"], confidence=1 - 1e-6)
-    assert made.claim.unit == "mu"
-    assert made.claim.value == pytest.approx(np.sqrt(0.2))
-    assert made.pair in {pair.name for pair in worst_pairs("a ~ g", BOOK)}
-    assert made.verdict == "consistent"
+    result = dp.audit(verb, runs=600, tests=["whitened"], confidence=1 - 1e-6)
+    assert result.claim.unit == "mu"
+    assert result.claim.value == pytest.approx(np.sqrt(0.2))
+    assert result.pair in {pair.name for pair in worst_pairs("a ~ g", BOOK)}
+    assert result.verdict == "consistent"
 
 
 @pytest.mark.product
@@ -91,10 +91,10 @@ def test_a_mechanism_that_halves_its_noise_is_caught_through_the_verb(values_alo
 
     class Quiet(Geometric):
         def plan(self, facts, guarantee):
-            made = super().plan(facts, guarantee)
-            return type(made)(**(vars(made) | {"scale": made.scale / 2}))
+            plan = super().plan(facts, guarantee)
+            return type(plan)(**(vars(plan) | {"scale": plan.scale / 2}))
 
     verb = functools.partial(dp.dp_mean, "~ a", codebook=BOOK, eps=1.0, mechanism=Quiet())
-    made = dp.audit(verb, runs=3_000, tests=["laplace"])
-    assert made.verdict == "VIOLATION"
-    assert 1.0 < made.eps_lower < 2.0
+    result = dp.audit(verb, runs=3_000, tests=["laplace"])
+    assert result.verdict == "VIOLATION"
+    assert 1.0 < result.eps_lower < 2.0

@@ -27,8 +27,8 @@ def outcomes(function):
 
 def chances(alarms, misses):
     """The probability of each pair of counts."""
-    each = stats.binom.pmf(np.arange(N + 1), N, alarms), stats.binom.pmf(range(M + 1), M, misses)
-    return np.outer(*each)
+    parts = stats.binom.pmf(np.arange(N + 1), N, alarms), stats.binom.pmf(range(M + 1), M, misses)
+    return np.outer(*parts)
 
 
 def on(line):
@@ -56,8 +56,8 @@ def test_p_values_are_no_smaller_inside_the_claim():
 @pytest.mark.parametrize("rate", [0.0, 0.01, 0.3, 0.5, 0.97, 1.0])
 def test_bounds_of_a_rate_cover_it(rate):
     chance = stats.binom.pmf(np.arange(41), 40, rate)
-    above = np.array([upper_rate(seen, 40, 0.05) for seen in range(41)])
-    below = np.array([lower_rate(seen, 40, 0.05) for seen in range(41)])
+    above = np.array([upper_rate(i, 40, 0.05) for i in range(41)])
+    below = np.array([lower_rate(i, 40, 0.05) for i in range(41)])
     assert chance[above < rate].sum() <= 0.05
     assert chance[below > rate].sum() <= 0.05
 
@@ -80,13 +80,13 @@ def test_bounds_of_eps_are_above_it_no_more_often_than_stated(alarms):
 
 def test_more_runs_tell_more_and_bounds_come_near():
     mu, cut = 0.5, 0.4
-    found = []
+    results = []
     for runs in (10**3, 10**5, 10**7):
         alarms, misses = float(stats.norm.sf(cut)), float(stats.norm.cdf(cut - mu))
         counts = Counts(round(alarms * runs), runs, round(misses * runs), runs)
-        found.append(lower_bound(Claim("mu", 1.0, 1e-5), counts, Guess(alarms, misses), 0.05))
-    assert found == sorted(found)
-    assert 0.995 * mu < found[-1] < mu
+        results.append(lower_bound(Claim("mu", 1.0, 1e-5), counts, Guess(alarms, misses), 0.05))
+    assert results == sorted(results)
+    assert 0.995 * mu < results[-1] < mu
 
 
 def test_a_certain_event_is_bounded_by_the_runs_alone():

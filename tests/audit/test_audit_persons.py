@@ -34,17 +34,17 @@ def audited(line, *, runs, confidence):
 @pytest.mark.parametrize("line", LINES)
 def test_a_small_audit_flags_no_mechanism(line):
     # False alarms: 1e-6 each.
-    made = audited(line, runs=line.small, confidence=SMALL)
-    assert made.verdict == "consistent"
-    assert made.eps_lower <= made.eps_claimed
+    audit = audited(line, runs=line.small, confidence=SMALL)
+    assert audit.verdict == "consistent"
+    assert audit.eps_lower <= audit.eps_claimed
 
 
 @pytest.mark.audit_full
 @pytest.mark.parametrize("line", PERSONS, ids=lambda line: line.name)
 def test_a_full_audit_flags_no_mechanism(line):
     # False alarms: 2e-4 each, below 0.01 for all.
-    made = audited(line, runs=line.full, confidence=FULL)
-    assert made.verdict == "consistent"
+    audit = audited(line, runs=line.full, confidence=FULL)
+    assert audit.verdict == "consistent"
 
 
 @pytest.mark.product
@@ -54,13 +54,13 @@ def test_noise_for_one_row_is_flagged(name, monkeypatch):
     monkeypatch.setattr(
         verb_spec, "planned_for_group", lambda plan, events, guarantee, rows: plan(guarantee)
     )
-    line = next(own for own in PERSONS if own.name.startswith(name))
+    line = next(person for person in PERSONS if person.name.startswith(name))
     verb = partial(line.verb, rows="mean")
     assert audited(line._replace(verb=verb), runs=2_000, confidence=0.95).verdict == "VIOLATION"
 
 
 def test_the_row_that_differs_is_a_person_of_several():
-    (more,) = of_persons([Pair({"a": [0, 1]}, {"a": [0, 1, 2]}, "add-remove")], 2)
-    assert more.neighbour == {"a": [0, 1, 2, 2], PERSON: ["0", "1", "2", "2"]}
-    assert more.rows == {"a": [0, 1], PERSON: ["0", "1"]}
+    (extra,) = of_persons([Pair({"a": [0, 1]}, {"a": [0, 1, 2]}, "add-remove")], 2)
+    assert extra.neighbour == {"a": [0, 1, 2, 2], PERSON: ["0", "1", "2", "2"]}
+    assert extra.rows == {"a": [0, 1], PERSON: ["0", "1"]}
     assert {line.name for line in PERSONS}.isdisjoint(line.name for line in REGISTRY)

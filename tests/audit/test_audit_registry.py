@@ -33,10 +33,10 @@ def audited(line: Audited, *, runs, confidence, seed=6):
 
 def test_every_mechanism_of_every_table_is_audited():
     assert len(TABLES) >= 7
-    known = {name for table in TABLES for name in table}
-    named = {line.mechanism for line in REGISTRY}
-    assert named | set(LEFT_OUT) == known
-    assert not named & set(LEFT_OUT)
+    names = {name for table in TABLES for name in table}
+    options = {line.mechanism for line in REGISTRY}
+    assert options | set(LEFT_OUT) == names
+    assert not options & set(LEFT_OUT)
 
 
 def test_every_verb_is_audited():
@@ -58,27 +58,27 @@ def test_each_line_says_what_it_asks():
 @pytest.mark.parametrize("line", REGISTRY, ids=TITLES)
 def test_a_small_audit_flags_no_mechanism(line):
     # False alarms: 1e-6 each. What each would find: the column "detectable" of the table.
-    made = audited(line, runs=line.small, confidence=SMALL)
-    assert made.verdict == "consistent"
-    assert made.eps_lower <= made.eps_claimed
-    assert made.events, "nothing was counted"
+    audit = audited(line, runs=line.small, confidence=SMALL)
+    assert audit.verdict == "consistent"
+    assert audit.eps_lower <= audit.eps_claimed
+    assert audit.events, "nothing was counted"
 
 
 @pytest.mark.audit_full
 @pytest.mark.parametrize("line", REGISTRY, ids=TITLES)
 def test_a_full_audit_flags_no_mechanism(line):
     # False alarms: 2e-4 each, below 0.01 for all.
-    made = audited(line, runs=line.full, confidence=FULL)
-    assert made.verdict == "consistent"
-    assert made.eps_lower <= made.eps_claimed
+    audit = audited(line, runs=line.full, confidence=FULL)
+    assert audit.verdict == "consistent"
+    assert audit.eps_lower <= audit.eps_claimed
 
 
 def halve_the_noise(patch):
     """Of all moments, and of counts with discrete Laplace noise."""
-    own = add_noise.noisy_sums
+    noisy_sums = add_noise.noisy_sums
 
     def halved(parts, *rest):
-        return own([(exact, scale / 2) for exact, scale in parts], *rest)
+        return noisy_sums([(exact, scale / 2) for exact, scale in parts], *rest)
 
     patch.setattr(add_noise, "noisy_sums", halved)
     draw = count_noise.discrete_laplace
@@ -90,13 +90,13 @@ def halve_the_noise(patch):
 def test_halved_noise_is_flagged(name, monkeypatch):
     # At 95 %: the seed is fixed, so that what is found is found again.
     halve_the_noise(monkeypatch)
-    made = audited(REGISTRY[TITLES.index(name)], runs=POWERFUL[name], confidence=0.95)
-    assert made.reach.smallest < 2 * made.claim.value
-    assert made.verdict == "VIOLATION"
+    audit = audited(REGISTRY[TITLES.index(name)], runs=POWERFUL[name], confidence=0.95)
+    assert audit.reach.smallest < 2 * audit.claim.value
+    assert audit.verdict == "VIOLATION"
 
 
 def outcome(**words):
-    made = Outcome(
+    outcome = Outcome(
         name="dp_table geometric (eps)",
         faulty=False,
         eps=1.0,
@@ -108,7 +108,7 @@ def outcome(**words):
         seconds=0.5,
         verdict="consistent",
     )
-    return dataclasses.replace(made, **words)
+    return dataclasses.replace(outcome, **words)
 
 
 @pytest.mark.parametrize(
@@ -121,28 +121,28 @@ def outcome(**words):
     ],
 )
 def test_what_is_expected_of_the_faulty_and_of_the_rest(faulty, verdict, expected):
-    made = AuditTable("Audits", SMALL, (outcome(), outcome(faulty=faulty, verdict=verdict)))
-    assert made.expected == expected
-    assert made.tidy()["expected"].tolist() == [True, expected]
-    assert ("not as expected" in repr(made)) != expected
+    audit_table = AuditTable("Audits", SMALL, (outcome(), outcome(faulty=faulty, verdict=verdict)))
+    assert audit_table.expected == expected
+    assert audit_table.tidy()["expected"].tolist() == [True, expected]
+    assert ("not as expected" in repr(audit_table)) != expected
 
 
 @pytest.mark.product
 def test_the_table_shows_claims_bounds_and_runs():
     lines = [line for line in REGISTRY if line.verb.func is dp.dp_table]
-    made = run_all(lines)
-    text = str(made.summary())
+    result = run_all(lines)
+    text = str(result.summary())
     for word in ("dp_table geometric (eps)", "1,000", "consistent", "1e-06", "detectable"):
         assert word in text
     unknown = outcome(eps_lower=0.0, detectable=math.inf, eps_gaussian=0.9)
-    shown = str(AuditTable("Audits", SMALL, (unknown,)).summary())
-    assert shown.count(" - ") == 2
-    assert "0.900" in shown
+    printed = str(AuditTable("Audits", SMALL, (unknown,)).summary())
+    assert printed.count(" - ") == 2
+    assert "0.900" in printed
 
 
 def test_a_line_takes_a_pair_or_its_name():
     line = Audited("laplace", partial(dp.dp_pca, "~ a", **REGISTRY[0].verb.keywords), "", 64, 100)
     with pytest.raises(StopIteration):
         _ = line.pair
-    given = next(line.worst for line in REGISTRY if line.mechanism == "ppca")
-    assert line._replace(worst=given).pair is given
+    inputs = next(line.worst for line in REGISTRY if line.mechanism == "ppca")
+    assert line._replace(worst=inputs).pair is inputs

@@ -49,12 +49,12 @@ def test_rates_of_chosen_events_are_raised_to_the_bound_of_binomials(runs):
 @pytest.mark.product
 def test_correct_noise_is_flagged_no_more_often_than_stated():
     # Exact claims, the hardest. False-alarm rate 1e-6: more than this many of 60 at 5 % each.
-    most = stats.binom.isf(1e-6, 60, 0.05)
+    limit = stats.binom.isf(1e-6, 60, 0.05)
     words = {"runs": 800, "tests": ["difference"], "delta": 1e-5}
     batch = gaussian(MULTIPLIER)
-    made = [audited(batch, law="gaussian", **words) for _ in range(30)]
-    made += [audited(laplace(1.0, seed), runs=800, tests=["difference"]) for seed in range(30)]
-    assert sum(one.verdict == "VIOLATION" for one in made) <= most
+    results = [audited(batch, law="gaussian", **words) for _ in range(30)]
+    results += [audited(laplace(1.0, seed), runs=800, tests=["difference"]) for seed in range(30)]
+    assert sum(result.verdict == "VIOLATION" for result in results) <= limit
 
 
 def test_every_score_together_flags_no_correct_noise():
@@ -68,27 +68,27 @@ def test_every_score_together_flags_no_correct_noise():
 def test_a_missing_root_of_two_is_caught_by_the_curve_and_not_by_eps():
     batch = gaussian(MULTIPLIER / math.sqrt(2), columns=15)
     words = {"runs": 20_000, "delta": 1e-5, "tests": ["difference", "whitened"]}
-    made = audited(batch, law="gaussian", **words)
-    assert made.verdict == "VIOLATION"
-    assert made.mu_lower > 1 / MULTIPLIER
+    audit = audited(batch, law="gaussian", **words)
+    assert audit.verdict == "VIOLATION"
+    assert audit.mu_lower > 1 / MULTIPLIER
     assert audited(batch, **words).verdict == "consistent"
 
 
 @pytest.mark.parametrize("runs", [4_000, 40_000])
 def test_bounds_come_near_the_truth_and_stay_below(runs):
     # The bound is above the truth with probability 1e-6.
-    found = audited(laplace(0.5), runs=runs, confidence=SURE, tests=["laplace"])
-    assert found.verdict == "VIOLATION"
-    assert (1.3 if runs < 10_000 else 1.8) < found.eps_lower <= 2.0
+    audit = audited(laplace(0.5), runs=runs, confidence=SURE, tests=["laplace"])
+    assert audit.verdict == "VIOLATION"
+    assert (1.3 if runs < 10_000 else 1.8) < audit.eps_lower <= 2.0
 
 
 def test_bounds_by_gaussian_noise():
     words = {"runs": 40_000, "tests": ["difference"]}
-    made = audited(gaussian(MULTIPLIER), delta=1e-5, law="gaussian", **words)
-    assert 0.8 / MULTIPLIER < made.mu_lower < 1.1 / MULTIPLIER
-    assert 0.75 < made.eps_gaussian < 1.1
+    audit = audited(gaussian(MULTIPLIER), delta=1e-5, law="gaussian", **words)
+    assert 0.8 / MULTIPLIER < audit.mu_lower < 1.1 / MULTIPLIER
+    assert 0.75 < audit.eps_gaussian < 1.1
     with pytest.raises(NotAvailable, match="ZCDP"):
-        _ = made.rho_lower
+        _ = audit.rho_lower
 
 
 @pytest.mark.product
@@ -111,46 +111,46 @@ def test_a_score_of_the_auditor_is_used():
     rng = np.random.default_rng(3)
 
     def parity(rows, runs):
-        drawn = rng.integers(0, 1000, size=(runs, 1)) * 2
-        return drawn + (rng.uniform(size=(runs, 1)) < 0.05 + 0.9 * rows)
+        draws = rng.integers(0, 1000, size=(runs, 1)) * 2
+        return draws + (rng.uniform(size=(runs, 1)) < 0.05 + 0.9 * rows)
 
-    made = audited(parity, score=lambda values: values[:, 0] % 2, tests=["difference"])
-    assert made.verdict == "VIOLATION"
-    assert made.events[0].score == "score"
-    assert 2.0 < made.eps_lower < math.log(19)
+    audit = audited(parity, score=lambda values: values[:, 0] % 2, tests=["difference"])
+    assert audit.verdict == "VIOLATION"
+    assert audit.events[0].score == "score"
+    assert 2.0 < audit.eps_lower < math.log(19)
 
 
 def test_what_floating_point_gives_away_counts_where_the_claim_is_exact():
-    made = audited(laplace(1.0), numerics="exact", confidence=SURE)
-    assert made.verdict == "VIOLATION"
-    assert made.events[0].score == "low bits"
-    assert "numerics" in str(made.summary(notes="all"))
+    audit = audited(laplace(1.0), numerics="exact", confidence=SURE)
+    assert audit.verdict == "VIOLATION"
+    assert audit.events[0].score == "low bits"
+    assert "numerics" in str(audit.summary(notes="all"))
 
 
 def test_confidence_is_shared_by_all_tests():
-    made = audited(gaussian(MULTIPLIER), delta=1e-5, law="gaussian", confidence=0.9, runs=400)
-    assert sum(event.error for event in made.events) == pytest.approx(0.1)
-    assert [event.claim.unit for event in made.events] == ["mu", "eps"]
+    audit = audited(gaussian(MULTIPLIER), delta=1e-5, law="gaussian", confidence=0.9, runs=400)
+    assert sum(event.error for event in audit.events) == pytest.approx(0.1)
+    assert [event.claim.unit for event in audit.events] == ["mu", "eps"]
 
 
 def test_five_eighths_of_the_runs_are_counted():
-    made = audited(laplace(1.0), runs=1_000)
-    assert made.counted == 625
-    assert made.events[0].counts.rows_runs == made.events[0].counts.neighbour_runs == 625
+    audit = audited(laplace(1.0), runs=1_000)
+    assert audit.counted == 625
+    assert audit.events[0].counts.rows_runs == audit.events[0].counts.neighbour_runs == 625
 
 
 def test_the_summary_says_it_all():
-    made = audited(laplace(0.4), runs=4_000)
-    text = str(made.summary())
+    audit = audited(laplace(0.4), runs=4_000)
+    text = str(audit.summary())
     for word in ("VIOLATION", "eps = 1", "0 against 1", "4,000 a side", "95%", "laplace"):
-        assert word in text or (word == "laplace" and made.events[0].score in text)
+        assert word in text or (word == "laplace" and audit.events[0].score in text)
     assert max(map(len, text.splitlines())) <= 100
-    assert made.summary().as_latex().startswith("%")
-    assert "<table" in made.summary().as_html()
-    assert made.summary().as_markdown().startswith("#")
-    assert made.glance().loc[0, "verdict"] == "VIOLATION"
-    assert made.tidy().loc[0, "lower"] == made.eps_lower
-    assert "VIOLATION" in repr(made)
+    assert audit.summary().as_latex().startswith("%")
+    assert "<table" in audit.summary().as_html()
+    assert audit.summary().as_markdown().startswith("#")
+    assert audit.glance().loc[0, "verdict"] == "VIOLATION"
+    assert audit.tidy().loc[0, "lower"] == audit.eps_lower
+    assert "VIOLATION" in repr(audit)
 
 
 @pytest.mark.expensive
@@ -158,10 +158,10 @@ def test_the_picture_has_the_claim_and_the_points():
     pytest.importorskip("matplotlib")
     from matplotlib.figure import Figure
 
-    made = audited(laplace(0.4), tests=["laplace"])
-    ax = made.plot(Figure().subplots())
+    audit = audited(laplace(0.4), tests=["laplace"])
+    ax = audit.plot(Figure().subplots())
     assert (ax.get_xlim(), ax.get_ylim()) == ((0.0, 1.0), (0.0, 1.0))
-    assert len(ax.patches) == len(made.points) > 3
+    assert len(ax.patches) == len(audit.points) > 3
     assert "VIOLATION" in ax.get_title()
 
 

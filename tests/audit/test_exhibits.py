@@ -45,15 +45,17 @@ def exhibit(book, name):
     return (EXHIBITS if book == "faulty" else CORRECT)[name]
 
 
-def draws(one, runs, seed=1):
+def draws(value, runs, seed=1):
     """Releases from the rows, and from the neighbour."""
     with simulation(seed=seed):
-        return one.recipe.batch(one.pair.rows, runs), one.recipe.batch(one.pair.neighbour, runs)
+        return value.recipe.batch(value.pair.rows, runs), value.recipe.batch(
+            value.pair.neighbour, runs
+        )
 
 
-def six_sigma(found, probability, runs):
+def six_sigma(result, probability, runs):
     """Whether a frequency lies within 6 standard deviations: 2e-9 of the time it does not."""
-    return abs(found - probability) < 6 * math.sqrt(probability * (1 - probability) / runs)
+    return abs(result - probability) < 6 * math.sqrt(probability * (1 - probability) / runs)
 
 
 # --- the collection
@@ -61,14 +63,18 @@ def six_sigma(found, probability, runs):
 
 def test_every_exhibit_has_a_twin_without_its_fault():
     assert list(EXHIBITS) == list(CORRECT)
-    for name, one in EXHIBITS.items():
+    for name, exhibit in EXHIBITS.items():
         twin = CORRECT[name]
-        assert one.name == name
-        assert one.fault
+        assert exhibit.name == name
+        assert exhibit.fault
         assert not twin.fault
-        assert (one.eps, one.delta, one.adjacency) == (twin.eps, twin.delta, twin.adjacency)
-        assert one.pair is twin.pair
-        assert one.recipe != twin.recipe
+        assert (exhibit.eps, exhibit.delta, exhibit.adjacency) == (
+            twin.eps,
+            twin.delta,
+            twin.adjacency,
+        )
+        assert exhibit.pair is twin.pair
+        assert exhibit.recipe != twin.recipe
 
 
 @each("name", EXHIBITS)
@@ -79,26 +85,26 @@ def test_the_loss_is_above_the_claim_and_the_twins_is_not(name):
 
 @each("book, name", ALL)
 def test_a_recipe_releases_one_line_a_run(book, name):
-    one = exhibit(book, name)
+    result = exhibit(book, name)
     with simulation(seed=2):
-        single = one.recipe(one.pair.rows)
-        many = one.recipe.batch(one.pair.neighbour, 50)
-        again = one.recipe.batch(one.pair.neighbour, 50)
-    assert many.shape == (50, single.size)
-    assert np.isfinite(many).all()
-    assert len(np.unique(many, axis=0)) > 1
-    assert (many != again).any()
+        single = result.recipe(result.pair.rows)
+        large = result.recipe.batch(result.pair.neighbour, 50)
+        again = result.recipe.batch(result.pair.neighbour, 50)
+    assert large.shape == (50, single.size)
+    assert np.isfinite(large).all()
+    assert len(np.unique(large, axis=0)) > 1
+    assert (large != again).any()
 
 
 @pytest.mark.parametrize("name", persons.EXHIBITS)
 def test_the_pair_differs_by_one_person(name):
     pair = EXHIBITS[name].pair
     rows, neighbour = (
-        {one: side[side[:, 0] == one].tolist() for one in side[:, 0]}
+        {value: side[side[:, 0] == value].tolist() for value in side[:, 0]}
         for side in (pair.rows, pair.neighbour)
     )
-    apart = [one for one in rows | neighbour if rows.get(one) != neighbour.get(one)]
-    assert len(apart) == 1
+    distance = [value for value in rows | neighbour if rows.get(value) != neighbour.get(value)]
+    assert len(distance) == 1
     assert (set(rows) == set(neighbour)) == (pair.adjacency == "replace")
 
 
@@ -128,33 +134,33 @@ def test_exhibits_are_no_mechanisms():
 @pytest.mark.parametrize("book", ["faulty", "correct"])
 @pytest.mark.parametrize("name", MATRICES)
 def test_gaussian_noise_on_a_matrix_has_the_stated_loss(book, name):
-    one = exhibit(book, name)
-    scales = one.recipe.draw.keywords["scales"]
-    shift = one.pair.rows.T @ one.pair.rows - one.pair.neighbour.T @ one.pair.neighbour
+    result = exhibit(book, name)
+    scales = result.recipe.draw.keywords["scales"]
+    shift = result.pair.rows.T @ result.pair.rows - result.pair.neighbour.T @ result.pair.neighbour
     # The triangles have the same noise, so one of them counts; a bare entry counts if it moves.
     entries = [
         (shift[0, 0], scales.diagonal),
         (shift[1, 1], scales.diagonal),
         (shift[0, 1], min(scales.above, scales.below)),
     ]
-    if any(scale == 0 and abs(moved) > 1e-9 for moved, scale in entries):
-        assert one.loss == math.inf
+    if any(scale == 0 and abs(change) > 1e-9 for change, scale in entries):
+        assert result.loss == math.inf
         return
-    mu = math.sqrt(sum((moved / scale) ** 2 for moved, scale in entries if scale > 0))
-    exact = gaussian_eps(one.delta, 1 / mu)
-    assert exact == pytest.approx(one.loss, rel=1e-6)
-    assert (exact > one.eps) == (book == "faulty")
+    mu = math.sqrt(sum((change / scale) ** 2 for change, scale in entries if scale > 0))
+    exact = gaussian_eps(result.delta, 1 / mu)
+    assert exact == pytest.approx(result.loss, rel=1e-6)
+    assert (exact > result.eps) == (book == "faulty")
 
 
 @pytest.mark.parametrize("name", MATRICES)
 def test_the_noise_of_a_matrix_has_the_stated_scales(name):
-    one = EXHIBITS[name]
-    scales = one.recipe.draw.keywords["scales"]
+    values = EXHIBITS[name]
+    scales = values.recipe.draw.keywords["scales"]
     runs = 20_000
-    found = draws(one, runs)[0].std(axis=0)
+    result = draws(values, runs)[0].std(axis=0)
     stated = [scales.diagonal, scales.above, scales.below, scales.diagonal]
     # The relative error of a standard deviation has standard deviation 1/200.
-    np.testing.assert_allclose(found, stated, rtol=6 / math.sqrt(2 * runs), atol=STEP)
+    np.testing.assert_allclose(result, stated, rtol=6 / math.sqrt(2 * runs), atol=STEP)
 
 
 def test_mu_is_too_large_by_the_stated_factors():
@@ -169,29 +175,29 @@ def test_mu_is_too_large_by_the_stated_factors():
 
 
 def test_the_textbook_calibration_falls_short_as_stated():
-    one, twin = EXHIBITS["textbook_gaussian"], CORRECT["textbook_gaussian"]
+    values, twin = EXHIBITS["textbook_gaussian"], CORRECT["textbook_gaussian"]
     assert round(gaussian_delta(10.0, gaussian.TEXTBOOK), 3) == 0.406
     assert round(gaussian_delta(10.0, math.sqrt(2 * math.log(125)) / 10), 3) == 0.041
-    for book, honest in ((one, False), (twin, True)):
+    for book, honest in ((values, False), (twin, True)):
         scale = book.recipe.draw.keywords["scale"]
         assert (gaussian_delta(book.eps, scale) <= book.delta) is honest
-    assert gaussian_delta(one.loss, gaussian.TEXTBOOK) == pytest.approx(one.delta)
+    assert gaussian_delta(values.loss, gaussian.TEXTBOOK) == pytest.approx(values.delta)
     # 50,000 draws: the relative error of a standard deviation is 1/316.
-    assert draws(one, 50_000)[0].std() == pytest.approx(gaussian.TEXTBOOK, rel=0.02)
+    assert draws(values, 50_000)[0].std() == pytest.approx(gaussian.TEXTBOOK, rel=0.02)
 
 
 @pytest.mark.parametrize("book", ["faulty", "correct"])
 @pytest.mark.parametrize("name", SUMS)
 def test_laplace_noise_on_sums_has_the_stated_loss(book, name):
-    one = exhibit(book, name)
-    statistic, scale = (one.recipe.draw.keywords[word] for word in ("statistic", "scale"))
-    shift = statistic(one.pair.rows) - statistic(one.pair.neighbour)
-    scales = scale(one.pair.rows)
-    assert scales == scale(one.pair.neighbour)
+    result = exhibit(book, name)
+    statistic, scale = (result.recipe.draw.keywords[word] for word in ("statistic", "scale"))
+    shift = statistic(result.pair.rows) - statistic(result.pair.neighbour)
+    scales = scale(result.pair.rows)
+    assert scales == scale(result.pair.neighbour)
     loss = sum(
-        abs(moved) / wide if wide else math.inf for moved, wide in zip(shift, scales, strict=True)
+        abs(change) / wide if wide else math.inf for change, wide in zip(shift, scales, strict=True)
     )
-    assert loss == pytest.approx(one.loss)
+    assert loss == pytest.approx(result.loss)
 
 
 def test_bounds_from_rows_make_the_tails_tell():
@@ -199,9 +205,9 @@ def test_bounds_from_rows_make_the_tails_tell():
         sums._found_width(rows)[0] for rows in (sums.BOUNDS.pair.neighbour, sums.BOUNDS.pair.rows)
     )
     assert wide / narrow == pytest.approx(100.0)
-    far = 0.5
-    assert math.exp(-far / wide) > 0.6
-    assert math.exp(-far / narrow) <= math.exp(-50)
+    distant = 0.5
+    assert math.exp(-distant / wide) > 0.6
+    assert math.exp(-distant / narrow) <= math.exp(-50)
 
 
 # --- the rest, one by one
@@ -209,11 +215,11 @@ def test_bounds_from_rows_make_the_tails_tell():
 
 @pytest.mark.parametrize("name", ["wishart_icassp", "wishart_aaai"])
 def test_wishart_noise_leaves_the_neighbours_cone_as_often_as_stated(name):
-    one = EXHIBITS[name]
+    values = EXHIBITS[name]
     runs = 20_000
-    above = one.pair.rows.T @ one.pair.rows
+    above = values.pair.rows.T @ values.pair.rows
     with_row, without = (
-        np.linalg.eigvalsh(symmetric(side, 3) - above)[:, 0] for side in draws(one, runs)
+        np.linalg.eigvalsh(symmetric(side, 3) - above)[:, 0] for side in draws(values, runs)
     )
     assert with_row.min() > -1e-5
     outside = {"wishart_icassp": 1 - math.exp(-2), "wishart_aaai": 1 - math.exp(-1 / 3)}[name]
@@ -238,29 +244,29 @@ def test_the_wishart_twin_is_laplace_noise_for_the_l1_sensitivity():
 
 @pytest.mark.parametrize(("book", "exponent"), [("faulty", 1.0), ("correct", 0.5)])
 def test_the_exponential_mechanism_has_the_stated_loss(book, exponent):
-    one = exhibit(book, "doubled_exponent")
+    result = exhibit(book, "doubled_exponent")
     laws = []
-    for rows in (one.pair.rows, one.pair.neighbour):
+    for rows in (result.pair.rows, result.pair.neighbour):
         weights = np.exp(exponent * np.array([(rows == 0).sum(), (rows == 1).sum()]))
         laws.append(weights / weights.sum())
-    assert np.abs(np.log(laws[0] / laws[1])).max() == pytest.approx(one.loss)
-    for side, law in zip(draws(one, 20_000), laws, strict=True):
+    assert np.abs(np.log(laws[0] / laws[1])).max() == pytest.approx(result.loss)
+    for side, law in zip(draws(result, 20_000), laws, strict=True):
         assert six_sigma(side.mean(), law[1], 20_000)
 
 
 @pytest.mark.parametrize(("book", "power"), [("faulty", -0.5), ("correct", 0.5)])
 def test_directions_follow_the_stated_law_and_it_has_the_stated_loss(book, power):
-    one = exhibit(book, "bingham_envelope")
+    result = exhibit(book, "bingham_envelope")
     angles = np.linspace(0.0, math.pi, 20_001)
     told_apart = exponential.log_density(angles, 0.0, power=power)
     told_apart -= exponential.log_density(angles, 2.0, power=power)
-    assert np.abs(told_apart).max() == pytest.approx(one.loss, rel=1e-9)
+    assert np.abs(told_apart).max() == pytest.approx(result.loss, rel=1e-9)
     density = np.exp(exponential.log_density(angles, 2.0, power=power))
     distribution = np.cumsum(density) / density.sum()
-    uniform, turned = draws(one, 20_000)
+    uniform, turned = draws(result, 20_000)
     for entries, law in ((uniform, angles / math.pi), (turned, distribution)):
-        found = np.arctan2(entries[:, 1], entries[:, 0]) % math.pi
-        p_value = stats.kstest(found, lambda place, law=law: np.interp(place, angles, law)).pvalue
+        actual = np.arctan2(entries[:, 1], entries[:, 0]) % math.pi
+        p_value = stats.kstest(actual, lambda place, law=law: np.interp(place, angles, law)).pvalue
         assert p_value > 1e-6
 
 
@@ -282,9 +288,9 @@ def test_the_wrong_law_is_no_better_in_more_columns(columns):
         return log_weight(np.eye(columns)) - math.log(np.exp(log_weight(directions)).mean())
 
     before, after = [5.0, 5.0] + [0.0] * (columns - 2), [6.0, 4.0] + [0.0] * (columns - 2)
-    for power, least, most in ((-0.5, 1.9, 3.0), (0.5, 0.0, 1.0)):
+    for power, smallest, limit in ((-0.5, 1.9, 3.0), (0.5, 0.0, 1.0)):
         loss = np.abs(log_law(before, power) - log_law(after, power)).max()
-        assert least < loss < most
+        assert smallest < loss < limit
 
 
 def test_a_short_chain_stays_near_the_eigenvector():
@@ -304,17 +310,17 @@ def test_the_chains_twin_is_the_law_itself():
     angles = np.linspace(0.0, math.pi, 20_001)
     density = np.exp(twin.eps / 2 * np.cos(angles) ** 2)
     distribution = np.cumsum(density) / density.sum()
-    found = np.arctan2(*draws(twin, 20_000)[0].T[[1, 0]]) % math.pi
-    assert stats.kstest(found, lambda place: np.interp(place, angles, distribution)).pvalue > 1e-6
+    result = np.arctan2(*draws(twin, 20_000)[0].T[[1, 0]]) % math.pi
+    assert stats.kstest(result, lambda place: np.interp(place, angles, distribution)).pvalue > 1e-6
 
 
 def test_the_count_of_steps_is_a_function_of_the_rows():
-    one, twin = EXHIBITS["steps_from_spectrum"], CORRECT["steps_from_spectrum"]
-    assert [set(side[:, -1]) for side in draws(one, 20)] == [{7.0}, {14.0}]
+    values, twin = EXHIBITS["steps_from_spectrum"], CORRECT["steps_from_spectrum"]
+    assert [set(side[:, -1]) for side in draws(values, 20)] == [{7.0}, {14.0}]
     assert [set(side[:, -1]) for side in draws(twin, 20)] == [{7.0}, {7.0}]
     assert steps_from_spectrum.steps_by_spectrum(np.diag([3.0, 0.0])) == 7
-    each = gaussian_multiplier(ApproxDP(1.0, 1e-2))
-    assert gaussian_eps(1e-2, each) <= twin.eps
+    multiplier = gaussian_multiplier(ApproxDP(1.0, 1e-2))
+    assert gaussian_eps(1e-2, multiplier) <= twin.eps
 
 
 def test_porous_noise_on_one_is_a_multiple_where_noise_on_zero_is_not():
@@ -340,46 +346,50 @@ def test_lattice_noise_has_one_lattice_and_the_stated_scale():
 
 
 def test_one_seed_gives_the_difference_of_the_sums_away():
-    one, twin = EXHIBITS["reused_seed"], CORRECT["reused_seed"]
-    differences = [np.ptp(side, axis=1) for side in draws(one, 1000)]
+    values, twin = EXHIBITS["reused_seed"], CORRECT["reused_seed"]
+    differences = [np.ptp(side, axis=1) for side in draws(values, 1000)]
     np.testing.assert_allclose(differences[0], 1.1, atol=2 * STEP)
     np.testing.assert_allclose(differences[1], 0.9, atol=2 * STEP)
-    moved = np.abs(twin.pair.rows.sum(axis=0) - twin.pair.neighbour.sum(axis=0))
-    assert moved.sum() / 2 == pytest.approx(twin.loss)
+    sizes = np.abs(twin.pair.rows.sum(axis=0) - twin.pair.neighbour.sum(axis=0))
+    assert sizes.sum() / 2 == pytest.approx(twin.loss)
     assert np.ptp(draws(twin, 1000)[0], axis=1).std() > 1
 
 
 def test_the_diagonal_of_the_regression_is_exact():
-    one, twin = EXHIBITS["regression_diagonal"], CORRECT["regression_diagonal"]
-    for side, rows in zip(draws(one, 100), (one.pair.rows, one.pair.neighbour), strict=True):
+    values, twin = EXHIBITS["regression_diagonal"], CORRECT["regression_diagonal"]
+    for side, rows in zip(
+        draws(values, 100), (values.pair.rows, values.pair.neighbour), strict=True
+    ):
         np.testing.assert_allclose(side[:, [0, 2]] - (rows**2).sum(axis=0), 0.0, atol=STEP)
-    moved = np.triu(one.pair.rows.T @ one.pair.rows - one.pair.neighbour.T @ one.pair.neighbour)
-    assert np.abs(moved).sum() / 3 == pytest.approx(twin.loss)
+    change = np.triu(
+        values.pair.rows.T @ values.pair.rows - values.pair.neighbour.T @ values.pair.neighbour
+    )
+    assert np.abs(change).sum() / 3 == pytest.approx(twin.loss)
     # Standard deviation 3√2 of the entry that is not folded, known to 1/200 of itself.
     assert draws(twin, 50_000)[0][:, 1].std() == pytest.approx(3 * math.sqrt(2), rel=0.03)
 
 
 def test_one_outlier_moves_all_standardised_rows():
-    one, twin = EXHIBITS["scaled_by_rows"], CORRECT["scaled_by_rows"]
+    values, twin = EXHIBITS["scaled_by_rows"], CORRECT["scaled_by_rows"]
     # Medians of 20,000 Laplace draws of scale 4 have standard deviation 0.03.
-    sides = [np.median(side) for side in draws(one, 20_000)]
+    sides = [np.median(side) for side in draws(values, 20_000)]
     assert sides == pytest.approx([30.0, -2.73], abs=0.2)
-    assert one.loss == pytest.approx(8.18, abs=0.01)
+    assert values.loss == pytest.approx(8.18, abs=0.01)
     sides = [np.median(side) for side in draws(twin, 20_000)]
     assert sides == pytest.approx([-29.4, -29.4], abs=0.1)
 
 
 @pytest.mark.parametrize("book", ["faulty", "correct"])
 def test_without_the_noise_that_is_told_the_sum_has_the_stated_loss(book):
-    one, runs = exhibit(book, "told_share"), 50_000
-    sides = draws(one, runs)
+    result, runs = exhibit(book, "told_share"), 50_000
+    sides = draws(result, runs)
     left = [side[:, 0] - side[:, 1] for side in sides]
     # Means are known to 1/200 of the noise, standard deviations to 1/300 of themselves.
     scale = gaussian.MULTIPLIER / math.sqrt({"faulty": 2, "correct": 1}[book])
-    assert [own.std() for own in left] == pytest.approx([scale, scale], rel=0.02)
+    assert [value.std() for value in left] == pytest.approx([scale, scale], rel=0.02)
     assert left[0].mean() - left[1].mean() == pytest.approx(
         1.0, abs=6 * scale * math.sqrt(2 / runs)
     )
-    assert gaussian_eps(one.delta, scale) == pytest.approx(one.loss, rel=1e-6)
+    assert gaussian_eps(result.delta, scale) == pytest.approx(result.loss, rel=1e-6)
     # What everybody else sees has the noise that is claimed, or more.
     assert sides[0][:, 0].std() > 0.98 * gaussian.MULTIPLIER

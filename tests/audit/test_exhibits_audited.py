@@ -57,16 +57,16 @@ def small(name, book):
 
 @pytest.mark.parametrize("name", EXHIBITS)
 def test_a_small_audit_convicts_every_exhibit(name):
-    made = small(name, "faulty")
-    assert made.verdict == "VIOLATION"
+    result = small(name, "faulty")
+    assert result.verdict == "VIOLATION"
 
 
 @pytest.mark.parametrize("name", EXHIBITS)
 def test_a_small_audit_lets_every_twin_go(name):
     # False alarms: 1e-6 each, of the verdict and the bound together.
-    made = small(name, "correct")
-    assert made.verdict == "consistent"
-    assert made.eps_lower <= CORRECT[name].loss
+    result = small(name, "correct")
+    assert result.verdict == "consistent"
+    assert result.eps_lower <= CORRECT[name].loss
 
 
 @pytest.mark.audit_full
@@ -74,20 +74,20 @@ def test_a_small_audit_lets_every_twin_go(name):
 def test_a_full_audit_convicts_every_exhibit_within_a_minute(name):
     exhibit = EXHIBITS[name]
     start = time.perf_counter()
-    made = audited(exhibit, seed=9, runs=exhibit.runs)
-    assert made.verdict == "VIOLATION"
+    audit = audited(exhibit, seed=9, runs=exhibit.runs)
+    assert audit.verdict == "VIOLATION"
     assert time.perf_counter() - start <= 60
     # Where no eps is enough the bound is what so many runs can show.
     if math.isinf(exhibit.loss) and exhibit.delta == 0:
-        assert made.eps_lower > 3 * exhibit.eps
+        assert audit.eps_lower > 3 * exhibit.eps
 
 
 @pytest.mark.audit_full
 @pytest.mark.parametrize("name", EXHIBITS)
 def test_no_bound_is_above_the_truth(name):
     # False alarms: 1e-6 each.
-    made = audited(EXHIBITS[name], seed=10, runs=EXHIBITS[name].runs, confidence=1 - 1e-6)
-    assert made.eps_lower <= EXHIBITS[name].loss
+    audit = audited(EXHIBITS[name], seed=10, runs=EXHIBITS[name].runs, confidence=1 - 1e-6)
+    assert audit.eps_lower <= EXHIBITS[name].loss
 
 
 @pytest.mark.audit_full

@@ -21,11 +21,11 @@ def test_the_chosen_budgets_cost_what_is_said(second):
     with simulation(seed=5):
         recipe = EXHIBITS["tight_filter"].recipe
         recipe = type(recipe)(partial(tight_filter._answers, second=second))
-        one, none = recipe.batch(np.ones(2), runs), recipe.batch(np.ones(1), runs)
+        result, none = recipe.batch(np.ones(2), runs), recipe.batch(np.ones(1), runs)
     # The event in which the two probabilities differ most is that of the largest losses.
-    found = (one > 0.5).mean() - math.exp(0.5) * (none > 0.5).mean()
+    actual = (result > 0.5).mean() - math.exp(0.5) * (none > 0.5).mean()
     # Standard deviation below 1.3e-3; beyond six of them 2e-9 of the time.
-    assert found == pytest.approx(tight_filter.spent_delta(0.5, second), abs=8e-3)
+    assert actual == pytest.approx(tight_filter.spent_delta(0.5, second), abs=8e-3)
 
 
 def test_each_of_the_two_second_releases_fits_by_tight_composition():

@@ -103,10 +103,10 @@ def test_an_audit_convicts_what_is_told_in_few_releases(runs):
     assert "the audit refutes the claim" in checked.reason
 
 
-@pytest.mark.parametrize("given", ["equal", 3, dp.mechanisms.Gauss])
-def test_what_is_not_a_mechanism_is_refused(given):
+@pytest.mark.parametrize("inputs", ["equal", 3, dp.mechanisms.Gauss])
+def test_what_is_not_a_mechanism_is_refused(inputs):
     with pytest.raises(ArgumentError, match=r"expected a subclass of dp\.mechanisms"):
-        dp.mechanisms.check(given)
+        dp.mechanisms.check(inputs)
 
 
 @pytest.mark.parametrize("claim", ["numerics", "info", "claim", "law"])

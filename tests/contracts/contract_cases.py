@@ -106,7 +106,7 @@ class Case:
 
     @property
     def words(self) -> dict[str, Any]:
-        """What the verb is told."""
+        """The arguments of the verb."""
         words = {"budget": self.guarantee, "adjacency": self.adjacency}
         if "mechanism" in inspect.signature(getattr(dp, self.verb.name)).parameters:
             words["mechanism"] = self.mechanism.name
@@ -197,12 +197,18 @@ def _first(case: Case) -> bool:
     return case.kind is case.mechanism.takes[0]
 
 
-CASES = tuple(Case(one, *choice, one.kin.verbs[0]) for one in MECHANISMS for choice in _tried(one))
+CASES = tuple(
+    Case(mechanism, *choice, mechanism.kin.verbs[0])
+    for mechanism in MECHANISMS
+    for choice in _tried(mechanism)
+)
 # For laws that are about the plan alone: all there are.
 PLANS = tuple(
-    Case(one, *choice, one.kin.verbs[0])
-    for one in MECHANISMS
-    for choice in product(one.takes[: 1 if one.slow else None], one.between, one.ways)
+    Case(mechanism, *choice, mechanism.kin.verbs[0])
+    for mechanism in MECHANISMS
+    for choice in product(
+        mechanism.takes[: 1 if mechanism.slow else None], mechanism.between, mechanism.ways
+    )
 )
 # For laws in which the guarantee's kind plays no part.
 FEWER = tuple(filter(_first, CASES))
@@ -210,19 +216,19 @@ OTHERS = tuple(case for case in PLANS if _first(case) and case not in FEWER)
 # For laws about rows on their way, in which the mechanism plays no part.
 ANY = tuple(case for case in (*FEWER, *OTHERS) if case.mechanism.name == "gauss")
 # For laws about moments.
-MATRICES = tuple(one for one in FEWER if one.mechanism.family in ("covariance", "subspace"))
+MATRICES = tuple(case for case in FEWER if case.mechanism.family in ("covariance", "subspace"))
 # For laws about rows and results: all verbs but the first of each family, in other cases for
 # every other mechanism.
 OTHER_VERBS = tuple(
-    one.through(verb)
+    case.through(verb)
     for number, mechanism in enumerate(MECHANISMS)
-    for one in (FEWER, OTHERS)[number % 2]
-    if one.mechanism is mechanism
+    for case in (FEWER, OTHERS)[number % 2]
+    if case.mechanism is mechanism
     for verb in mechanism.kin.verbs[1:]
     if mechanism.name in (verb.mechanisms or mechanism.kin.table)
 )
 # One for each verb.
-EACH_VERB = tuple({one.verb: one for one in reversed((*FEWER, *OTHER_VERBS))}.values())
+EACH_VERB = tuple({case.verb: case for case in reversed((*FEWER, *OTHER_VERBS))}.values())
 
 Law = Callable[[Case], None]
 Where = Callable[[Mechanism], bool]
@@ -245,19 +251,19 @@ def parameters(
 
     Those that the ordinary run has in a reduced form are the product's in all cases.
     """
-    found = []
+    parameters_so_far = []
     for law, about in laws.items():
-        own = [case for case in cases if about(case.mechanism)]
-        kept = () if law in reduced else in_turn(own, by)
-        found += [_parameter(case, kept, law) for case in own]
-    return found
+        cases_about = [case for case in cases if about(case.mechanism)]
+        ordinary = () if law in reduced else in_turn(cases_about, by)
+        parameters_so_far += [_parameter(case, ordinary, law) for case in cases_about]
+    return parameters_so_far
 
 
 def once(cases: Iterable[Case], by: Callable[[Case], Any] = SUBJECT) -> list[Any]:
     """All cases, of which the ordinary run takes one for each mechanism and verb."""
     every = list(dict.fromkeys(cases))
-    kept = in_turn(every, by)
-    return [_parameter(case, kept) for case in every]
+    ordinary = in_turn(every, by)
+    return [_parameter(case, ordinary) for case in every]
 
 
 def in_turn(cases: Iterable[Case], by: Callable[[Case], Any] = SUBJECT) -> frozenset[Case]:
@@ -268,10 +274,10 @@ def in_turn(cases: Iterable[Case], by: Callable[[Case], Any] = SUBJECT) -> froze
     return frozenset(group[number % len(group)] for number, group in enumerate(groups.values()))
 
 
-def _parameter(case: Case, kept: Container[Case], *law: Law) -> Any:
-    marks = () if case in kept else pytest.mark.product
+def _parameter(case: Case, ordinary: Container[Case], *law: Law) -> Any:
+    marks = () if case in ordinary else pytest.mark.product
     return pytest.param(
-        *law, case, id="-".join([*(one.__name__ for one in law), str(case)]), marks=marks
+        *law, case, id="-".join([*(part.__name__ for part in law), str(case)]), marks=marks
     )
 
 

@@ -176,9 +176,9 @@ def _one_mean(name: str, relation: Adjacency, way: str) -> tuple[CountFacts, ...
 
 def _quantiles(name: str, relation: Adjacency, way: str) -> tuple[QuantileFacts, ...]:
     groups = 1 if way == "all rows" else 6
-    asked = (((0.5,), None), ((0.0, 0.3, 1.0), 0.95), ((0.25,) * 40, 0.8))
+    choices = (((0.5,), None), ((0.0, 0.3, 1.0), 0.95), ((0.25,) * 40, 0.8))
     return tuple(
-        QuantileFacts(probs, groups, Grid(1000), level, relation) for probs, level in asked
+        QuantileFacts(probs, groups, Grid(1000), level, relation) for probs, level in choices
     )
 
 
@@ -189,8 +189,8 @@ def _numbers(name: str, relation: Adjacency, way: str) -> tuple[CountFacts, ...]
 
 def _margins(name: str, relation: Adjacency, way: str) -> tuple[MarginFacts, ...]:
     chain = tuple((i, i + 1) for i in range(20))
-    asked = ((0, 1),) if way == "one" else ((0,), (1,), (0, 1), (1, 2))
-    shapes = (((3, 4, 3), asked), ((6,) * 21, chain), ((3, 1000), ((0,), (1,))))
+    request = ((0, 1),) if way == "one" else ((0,), (1,), (0, 1), (1, 2))
+    shapes = (((3, 4, 3), request), ((6,) * 21, chain), ((3, 1000), ((0,), (1,))))
     return tuple(MarginFacts(sizes, terms, relation) for sizes, terms in shapes)
 
 
@@ -369,7 +369,7 @@ FAMILIES = {
         ("values",),
     ),
     "selection": Family(
-        {name: own for name, own in SELECTION.items() if name != "sparse_vector"},
+        {name: values for name, values in SELECTION.items() if name != "sparse_vector"},
         selection,
         ("one", "crossed"),
         _verbs("selection"),

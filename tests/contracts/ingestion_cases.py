@@ -27,13 +27,15 @@ IDS: dict[str, Ids] = {
         "whole", tuple((20240101000000001 + k,) for k in range(4)), (17, 2**62), missing=()
     ),
     "exponents": Ids(
-        "text", tuple((own,) for own in ("12E007", "12E07", "12e7", "1E5", "100000", "12e400"))
+        "text", tuple((name,) for name in ("12E007", "12E07", "12e7", "1E5", "100000", "12e400"))
     ),
-    "decimals": Ids("text", tuple((own,) for own in ("1.1", "1.10", "1.100", "1", "1.0", ".1"))),
-    "hex": Ids("text", tuple((own,) for own in ("1e10", "10e9", "0x10", "16", "00e1", "deadbeef"))),
+    "decimals": Ids("text", tuple((name,) for name in ("1.1", "1.10", "1.100", "1", "1.0", ".1"))),
+    "hex": Ids(
+        "text", tuple((name,) for name in ("1e10", "10e9", "0x10", "16", "00e1", "deadbeef"))
+    ),
     "zeros": Ids(
         "text",
-        tuple((own,) for own in ("007", "07", "7", "+7", "-7", "7_0", "70", "\uff17", "\u0667")),
+        tuple((name,) for name in ("007", "07", "7", "+7", "-7", "7_0", "70", "\uff17", "\u0667")),
     ),
     "spaces": Ids(
         "text",
@@ -43,7 +45,9 @@ IDS: dict[str, Ids] = {
     "accents": Ids("text", (("Ren\u00e9", "Rene\u0301"), ("Rene",), ("ren\u00e9",))),
     "missing-words": Ids(
         "text",
-        tuple((own,) for own in ("NA", "NaN", "nan", "None", "null", "Inf", "inf", "True", "#N/A")),
+        tuple(
+            (name,) for name in ("NA", "NaN", "nan", "None", "null", "Inf", "inf", "True", "#N/A")
+        ),
     ),
     "whole": Ids("whole", ((1,), (0,), (-1,), (10,), (2**53 + 1,), (2**53,)), (5,), missing=()),
     "real": Ids("real", ((1.5,), (2.5,), (0.1,), (3.0,), (-0.5,)), (7.25,), missing=(None,)),
@@ -59,7 +63,7 @@ IDS: dict[str, Ids] = {
     "long": Ids("text", (("x" * 1200 + "a",), ("x" * 1200 + "b",), ("x" * 1200,))),
     "punctuated": Ids(
         "text",
-        tuple((own,) for own in ('a"', '"a', "a,b", "a\nb", 'x",\n"y', "1/01/001", "1-01-001")),
+        tuple((name,) for name in ('a"', '"a', "a,b", "a\nb", 'x",\n"y', "1/01/001", "1-01-001")),
     ),
 }
 

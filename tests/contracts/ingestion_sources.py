@@ -46,7 +46,7 @@ Columns = dict[str, list[Any]]
 
 
 def columns(records: Records) -> Columns:
-    return {name: [getattr(one, name) for one in records] for name in NAMES}
+    return {name: [getattr(record, name) for record in records] for name in NAMES}
 
 
 # --- In memory, types inferred from cells
@@ -72,8 +72,8 @@ def _inferred(records: Records, schema: Schema, folder: Path) -> pd.DataFrame:
 
 
 def _object_columns(records: Records, schema: Schema, folder: Path) -> pd.DataFrame:
-    own = {name: pd.Series(_objects(cells)) for name, cells in columns(records).items()}
-    return pd.DataFrame(own, dtype=object)
+    values_by_name = {name: pd.Series(_objects(cells)) for name, cells in columns(records).items()}
+    return pd.DataFrame(values_by_name, dtype=object)
 
 
 def _nullable(records: Records, schema: Schema, folder: Path) -> pd.DataFrame:
@@ -118,8 +118,8 @@ def arrow(records: Records, schema: Schema, folder: Path) -> pa.Table:
     arrays = {}
     for name, cells in columns(records).items():
         kind = getattr(schema, name)
-        own = [declared_cell(cell, kind) for cell in cells]
-        arrays[name] = pa.array(own, type=_ARROW[kind])
+        values = [declared_cell(cell, kind) for cell in cells]
+        arrays[name] = pa.array(values, type=_ARROW[kind])
     return pa.table(arrays)
 
 
@@ -130,11 +130,13 @@ def _dictionaries(records: Records, schema: Schema, folder: Path) -> pa.Table:
 
 
 def _polars(records: Records, schema: Schema, folder: Path) -> pl.DataFrame:
-    own = {
+    values_by_name = {
         name: [declared_cell(cell, getattr(schema, name)) for cell in cells]
         for name, cells in columns(records).items()
     }
-    return pl.DataFrame(own, schema={name: _POLARS[getattr(schema, name)] for name in NAMES})
+    return pl.DataFrame(
+        values_by_name, schema={name: _POLARS[getattr(schema, name)] for name in NAMES}
+    )
 
 
 def _pandas_arrow(records: Records, schema: Schema, folder: Path) -> pd.DataFrame:
@@ -170,8 +172,8 @@ def _generator(records: Records, schema: Schema, folder: Path) -> Any:
 
 def _sites(records: Records, schema: Schema, folder: Path) -> Any:
     """Write the rows of a person to one site."""
-    first = [one for one in records if ord(one.person[-1]) % 2]
-    second = [one for one in records if one not in first]
+    first = [record for record in records if ord(record.person[-1]) % 2]
+    second = [record for record in records if record not in first]
     return {"a": _inferred(first, schema, folder), "b": _structured(second, schema, folder)}
 
 
@@ -201,8 +203,12 @@ def _parquet_folder(records: Records, schema: Schema, folder: Path) -> Path:
 
 def _write_inferred(records: Records, path: Path, schema: Schema) -> None:
     """Write ids as whole numbers where all of a file are, otherwise as text."""
-    ids = [one.id for one in records]
-    kind = "whole" if all(type(own) is int and abs(own) < 2**63 for own in ids) else schema.id
+    ids = [record.id for record in records]
+    kind = (
+        "whole"
+        if all(type(id_text) is int and abs(id_text) < 2**63 for id_text in ids)
+        else schema.id
+    )
     pq.write_table(arrow(records, schema._replace(id=kind), path.parent), path)
 
 
@@ -232,7 +238,9 @@ def _csv_lines(records: Records, schema: Schema, folder: Path) -> CsvFile:
     """Write as a program that never quotes and ends a record with a line feed."""
     path = folder / "rows.csv"
     lines = [",".join(NAMES)]
-    lines += [",".join(map(_on_one_line, (one.id, one.cell, one.note))) for one in records]
+    lines += [
+        ",".join(map(_on_one_line, (record.id, record.cell, record.note))) for record in records
+    ]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="")
     return CsvFile(path, "lines")
 
@@ -267,7 +275,7 @@ SOURCES: dict[str, Source] = {
     "arrow-dictionary": Source(_dictionaries, typed=True),
     "arrow-file": Source(_feather, typed=True),
     "duckdb": Source(_relation, typed=True),
-    "polars-lazy": Source(lambda *given: _polars(*given).lazy(), typed=True),
+    "polars-lazy": Source(lambda *inputs: _polars(*inputs).lazy(), typed=True),
     "list-of-frames": Source(_list),
     "generator": Source(_generator),
     "sites": Source(_sites, sites=True),

@@ -17,7 +17,7 @@ NAMES = ["sex[T.M]", "region[T.e]", "region[T.s]", "age", "wage"]
 
 def coded(data):
     """The complete rows as numbers, coded apart from the package."""
-    known = ~np.isnan(data["age"])
+    is_complete = ~np.isnan(data["age"])
     columns = [
         data["sex"] == "M",
         data["region"] == "e",
@@ -25,7 +25,7 @@ def coded(data):
         data["age"],
         data["wage"],
     ]
-    return np.column_stack(columns).astype(float)[known]
+    return np.column_stack(columns).astype(float)[is_complete]
 
 
 def divisor(scale):
@@ -38,8 +38,8 @@ def second_moment(rows, centred):
 
 def noise_left(release, rows):
     """What noise is left in an entry of the mean square."""
-    own = release.noise
-    return FAR * np.nanmax([own.count, own.mean, own.diagonal]) / len(rows)
+    noise = release.noise
+    return FAR * np.nanmax([noise.count, noise.mean, noise.diagonal]) / len(rows)
 
 
 def step(case):
@@ -69,21 +69,24 @@ def a_huge_budget_gives_the_exact_answer(case: Case) -> None:
     rows = coded(data)
     for scale in ("range", "sd", None):
         fit = case.fit(FORMULA, data, BOOK, budget=HUGE[case.kind], scale=scale)
-        expected, near = second_moment(rows / divisor(scale), case.centred), slack(case, fit, rows)
+        expected, tolerance = (
+            second_moment(rows / divisor(scale), case.centred),
+            slack(case, fit, rows),
+        )
         if scale == "sd":
             variances = np.diagonal(expected)
             expected = expected / np.sqrt(np.outer(variances, variances))
-            near = 2 * near / variances.min()
+            tolerance = 2 * tolerance / variances.min()
         vectors = fit.loadings.to_numpy()
         released = vectors @ np.diag(fit.eigenvals.to_numpy()) @ vectors.T
         assert fit.loadings["variable"].values.tolist() == NAMES
-        np.testing.assert_allclose(released, expected, rtol=0, atol=near)
-        np.testing.assert_allclose(fit.cov.to_numpy(), expected, rtol=0, atol=near)
+        np.testing.assert_allclose(released, expected, rtol=0, atol=tolerance)
+        np.testing.assert_allclose(fit.cov.to_numpy(), expected, rtol=0, atol=tolerance)
         assert abs(fit.ncomplete - len(rows)) <= FAR * fit.release.noise.count
         if case.centred:
-            near = fit.call.row_norm * (step(case) + 2 * noise_left(fit.release, rows))
+            tolerance = fit.call.row_norm * (step(case) + 2 * noise_left(fit.release, rows))
             away = np.abs(fit.center.to_numpy() - rows.mean(axis=0)) / fit.call.divisor
-            assert (away <= near).all()
+            assert (away <= tolerance).all()
         else:
             assert fit.center is None
     assert np.isnan(data["age"]).any(), "no incomplete row was tried"
@@ -97,22 +100,22 @@ def the_unbiased_release_is_exact_too(case: Case) -> None:
     release, centre = fit.release, 0.0
     if release.total is not None:
         centre = np.outer(release.total, release.total) / release.count**2
-    found = release.second / release.count - centre
+    covariance = release.second / release.count - centre
     scaled = (rows - fit.call.origin) / fit.call.divisor / fit.call.row_norm
     expected = scaled.T @ scaled / len(rows)
     if release.total is not None:
         expected -= np.outer(scaled.mean(axis=0), scaled.mean(axis=0))
-    near = slack(case, fit, rows) / fit.call.row_norm**2
-    np.testing.assert_allclose(found, expected, rtol=0, atol=near)
+    tolerance = slack(case, fit, rows) / fit.call.row_norm**2
+    np.testing.assert_allclose(covariance, expected, rtol=0, atol=tolerance)
 
 
 def a_huge_budget_gives_the_exact_covariance(case: Case) -> None:
     data = table(ROWS)
     rows = coded(data)
     fit = case.through(verbs_models.COV).fit(FORMULA, data, BOOK, budget=HUGE[case.kind])
-    own = np.outer(divisor("range"), divisor("range"))
+    units = np.outer(divisor("range"), divisor("range"))
     away = np.abs(fit.cov.to_numpy() - second_moment(rows, case.centred))
-    assert (away <= slack(case, fit, rows) * own).all()
+    assert (away <= slack(case, fit, rows) * units).all()
 
 
 def a_huge_budget_gives_the_exact_space(case: Case) -> None:
@@ -126,11 +129,11 @@ def a_huge_budget_gives_the_exact_space(case: Case) -> None:
     fit = case.fit("~ .", dict(zip(names, rows.T, strict=True)), book, **words)
     expected = second_moment(rows, case.centred)
     exact = np.linalg.eigh(expected).eigenvectors[:, -COMPONENTS:]
-    found = fit.loadings.to_numpy()
+    loadings = fit.loadings.to_numpy()
     assert fit.loadings["variable"].values.tolist() == names
-    np.testing.assert_allclose(found.T @ found, np.eye(COMPONENTS), atol=1e-12)
+    np.testing.assert_allclose(loadings.T @ loadings, np.eye(COMPONENTS), atol=1e-12)
     # The budget leaves an angle of some 1e-4; a power method stops at a public count.
-    away = np.linalg.norm(found @ found.T - exact @ exact.T, 2)
+    away = np.linalg.norm(loadings @ loadings.T - exact @ exact.T, 2)
     assert away < 1e-3, f"sine of the largest angle: {away}"
 
 
@@ -139,8 +142,10 @@ def a_huge_budget_gives_the_verbs_answer(case: Case) -> None:
     data = table(ROWS)
     data["wage"][:5] = 1e9
     data["age"][5:9] = -7.0
-    own = case.mechanism
-    words = {"mechanism": replace(own.make(), **dict(own.given))} if own.given else {}
+    mechanism = case.mechanism
+    words = (
+        {"mechanism": replace(mechanism.make(), **dict(mechanism.given))} if mechanism.given else {}
+    )
     with dp.simulation(seed=4):
         fit = case.ask(data, budget=HUGE[case.kind], **words)
-    case.verb.answer(own.name)(fit, case.formula, data, BOOK)
+    case.verb.answer(mechanism.name)(fit, case.formula, data, BOOK)

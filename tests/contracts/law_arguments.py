@@ -159,7 +159,7 @@ def bad_calls(case: Case) -> list[Any]:
     """Every wrong call of a case's verb."""
     name = case.verb.name
     words = inspect.signature(getattr(dp, name)).parameters
-    named = bad("mechanism", ArgumentError, "laplce", None, 3) if "mechanism" in words else []
+    options = bad("mechanism", ArgumentError, "laplce", None, 3) if "mechanism" in words else []
     unknown = ("height", {"formula": f"{case.formula} + height"}, UnknownVariable)
     every = [*OF_ALL_VERBS, unknown]
     if name == "dp_levels":
@@ -167,16 +167,16 @@ def bad_calls(case: Case) -> list[Any]:
         every = [call for call in every if call[0] != "codebook"]
         every = [(*call[:2], FrameError) if call[2] is UnknownVariable else call for call in every]
         every = [call for call in every if call[0] != "is not in the codebook"]
-    return [*every, *named, *case.verb.refused]
+    return [*every, *options, *case.verb.refused]
 
 
 def a_bad_call_of_a_verb_is_refused_for_free(
     case: Case, argument: str, changes: dict[str, Any], kind: type[DPModelsError]
 ) -> None:
     plain = {"formula": case.formula, "codebook": BOOK, "eps": 1.0, "delta": 1e-6}
-    own = dict(case.verb.options[0])
+    options = dict(case.verb.options[0])
     ledger = dp.Ledger(10, 1e-5)
-    words = plain | own | {"data": minefield(), "ledger": ledger} | changes
+    words = plain | options | {"data": minefield(), "ledger": ledger} | changes
     formula, data = words.pop("formula"), words.pop("data")
     with pytest.raises(kind) as raised:
         getattr(dp, case.verb.name)(formula, data, **words)

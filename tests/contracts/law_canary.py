@@ -1,4 +1,4 @@
-"""A rare number and a rare label in the rows are told nowhere."""
+"""A rare number and a rare label in the rows appear nowhere."""
 
 import contextlib
 import copy
@@ -47,7 +47,7 @@ def rare(rows: int = 40) -> dict[str, Any]:
 
 def heard(call: Callable[[], Iterable[str]]) -> str:
     """Return all that a call says: texts, streams, warnings, log records, its exception."""
-    said, out, log = [], io.StringIO(), io.StringIO()
+    warnings_said, out, log = [], io.StringIO(), io.StringIO()
     handler = logging.StreamHandler(log)
     root = logging.getLogger()
     level = root.level
@@ -61,14 +61,14 @@ def heard(call: Callable[[], Iterable[str]]) -> str:
         ):
             warnings.simplefilter("always")
             try:
-                said += call()
+                warnings_said += call()
             except Exception as error:
-                said += traceback.format_exception(error)
-        said += [str(warning.message) for warning in caught]
+                warnings_said += traceback.format_exception(error)
+        warnings_said += [str(warning.message) for warning in caught]
     finally:
         root.removeHandler(handler)
         root.setLevel(level)
-    return "\n".join([*said, out.getvalue(), log.getvalue()])
+    return "\n".join([*warnings_said, out.getvalue(), log.getvalue()])
 
 
 def tells_nothing(text: str) -> None:
@@ -78,7 +78,7 @@ def tells_nothing(text: str) -> None:
 
 def everything(fit: Any, folder: Path) -> list[str]:
     """Return every text a result gives, and check the file it saves."""
-    found = [
+    texts = [
         repr(fit),
         repr(fit.call),
         repr(fit.release),
@@ -89,15 +89,15 @@ def everything(fit: Any, folder: Path) -> list[str]:
         *(file.name for file in folder.iterdir()),
     ]
     if hasattr(fit, "to_xarray"):
-        found.append(repr(fit.to_xarray()))
+        texts.append(repr(fit.to_xarray()))
     if hasattr(fit, "save"):
         path = folder / "fit.nc"
         fit.save(path, overwrite=True)
         saved = path.read_bytes()
         for trace in BYTES:
             assert trace not in saved, "the saved file holds a cell"
-        found.append(dp.load(path).summary(notes="all").as_text())
-    return found
+        texts.append(dp.load(path).summary(notes="all").as_text())
+    return texts
 
 
 def a_fit_tells_no_cell(case: Case, folder: Path, turn: int) -> None:
@@ -105,15 +105,15 @@ def a_fit_tells_no_cell(case: Case, folder: Path, turn: int) -> None:
     data = rare()
     streams = () if case.rereads else (iter([data, pd.DataFrame(data)]),)
     forms = (data, pd.DataFrame(data), *streams)
-    for place, given in enumerate(forms):
+    for place, form in enumerate(forms):
         ledger = dp.Ledger(budget=case.guarantee, adjacency=case.adjacency)
 
         def said() -> list[str]:
-            fit = case.ask(given, ledger=ledger)  # noqa: B023
-            whole = place == turn % len(forms)  # noqa: B023
+            fit = case.ask(form, ledger=ledger)  # noqa: B023
+            is_whole = place == turn % len(forms)  # noqa: B023
             return (
                 everything(fit, folder)
-                if whole
+                if is_whole
                 else [repr(fit), fit.summary(notes="all").as_text()]
             )
 
@@ -129,8 +129,8 @@ def a_refusal_tells_no_cell(case: Case) -> None:
     assert not any(trace in pickle.dumps(fit) for trace in BYTES)
     for ask in (lambda: fit.conf_int(2.0), lambda: fit.predict(_lacking())):
         tells_nothing(heard(lambda: [repr(ask())]))  # noqa: B023
-    taken = inspect.signature(getattr(dp, case.verb.name)).parameters
-    for word in set(taken) - {"formula", "data", "eps", "inference"}:
+    parameters = inspect.signature(getattr(dp, case.verb.name)).parameters
+    for word in set(parameters) - {"formula", "data", "eps", "inference"}:
         words = {"codebook": BOOK, word: pd.DataFrame(rare())}
         a_failure_tells_no_cell(lambda: case.fit(case.formula, rare(), **words))  # noqa: B023
 

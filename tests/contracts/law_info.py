@@ -20,9 +20,9 @@ OWN_TESTS = Path(__file__).parents[1] / "mechanisms"
 
 
 def module_of(mechanism: Mechanism) -> ModuleType:
-    found = inspect.getmodule(mechanism.strategy)
-    assert found is not None
-    return found
+    module = inspect.getmodule(mechanism.strategy)
+    assert module is not None
+    return module
 
 
 def the_card_is_complete(mechanism: Mechanism) -> None:
@@ -39,8 +39,8 @@ def the_card_is_complete(mechanism: Mechanism) -> None:
 
 def the_docstring_has_its_sections(mechanism: Mechanism) -> None:
     text = inspect.getdoc(module_of(mechanism)) or ""
-    found = re.findall(rf"^({'|'.join(SECTIONS)})\n    \S", text, flags=re.MULTILINE)
-    assert tuple(found) == SECTIONS, f"{mechanism.name}: sections {found}"
+    headings = re.findall(rf"^({'|'.join(SECTIONS)})\n    \S", text, flags=re.MULTILINE)
+    assert tuple(headings) == SECTIONS, f"{mechanism.name}: sections {headings}"
 
 
 def the_mechanism_is_frozen(mechanism: Mechanism) -> None:
@@ -74,12 +74,16 @@ def the_table_lists_the_folder() -> None:
         # A word that two tables have stands for two modules, one of them named as its class is.
         for name, strategy in entries:
             homes.setdefault(strategy.__module__, set()).update({name, strategy.__name__.lower()})
-        listed = {one.name for one in MECHANISMS if one.kin.folder is folder}
-        modules = {found.name for found in pkgutil.iter_modules(folder.__path__)} - HELPERS
+        listed = {mechanism.name for mechanism in MECHANISMS if mechanism.kin.folder is folder}
+        modules = {module.name for module in pkgutil.iter_modules(folder.__path__)} - HELPERS
         assert {name for name, _ in entries} == listed
         assert {f"{folder.__name__}.{name}" for name in modules} == set(homes)
-        for home, known in homes.items():
+        for home, names in homes.items():
             module = home.rpartition(".")[-1]
-            assert {module, module.replace("_", "")} & known
-    told = [(one.name, one.family, kind) for one in MECHANISMS for kind in one.takes]
-    assert len(told) == len(set(told))
+            assert {module, module.replace("_", "")} & names
+    documented = [
+        (mechanism.name, mechanism.family, kind)
+        for mechanism in MECHANISMS
+        for kind in mechanism.takes
+    ]
+    assert len(documented) == len(set(documented))

@@ -63,7 +63,7 @@ class Observer(Witness):
         self.statistics: Sequence[Any] = ()
 
     def planned(self, strategy: Any, private: Sequence[Any], plan: Any) -> None:
-        if all(one.scattered is None for one in private):
+        if all(design.scattered is None for design in private):
             self.private = private
             raise Reached
 
@@ -85,18 +85,18 @@ class Table(NamedTuple):
 
     def observed(self, records: Records) -> Observed:
         """Return the private design of records, or how they are refused."""
-        observer, own = Observer(), CELLS[self.column]
+        observer, cells = Observer(), CELLS[self.column]
         data = self.source.make(records, self.schema, self.folder)
-        held: Any = Parties(("",), (data,))
+        parties: Any = Parties(("",), (data,))
         if self.source.sites:
-            held = gathered(None, data, "pooled", PROTOCOLS)
-        book = dp.codebook(cell=own.declared)
+            parties = gathered(None, data, "pooled", PROTOCOLS)
+        book = dp.codebook(cell=cells.declared)
         try:
             # The secret by which rows of a person are drawn is the same for neighbours.
             with dp.simulation(seed=1):
-                verb = getattr(dp, own.verb)
-                held = replace(held, witness=observer)
-                verb(own.formula, held, codebook=book, eps=1e9, **self.unit.words)
+                verb = getattr(dp, cells.verb)
+                parties = replace(parties, witness=observer)
+                verb(cells.formula, parties, codebook=book, eps=1e9, **self.unit.words)
         except DPModelsError as error:
             return Observed(refusal=f"{type(error).__name__}: {error}")
         except Reached:
@@ -118,10 +118,10 @@ def _of_statistic(statistic: Any, unit: Unit) -> Observed:
 def _of_design(private: Sequence[Any], unit: Unit) -> Observed:
     public = unit.adjacency == "replace"
     rows = [
-        (site, own)
-        for site, one in enumerate(private)
-        for part in one.parts(count_public=public)
-        for own in _rows(part)
+        (site, row)
+        for site, design in enumerate(private)
+        for part in design.parts(count_public=public)
+        for row in _rows(part)
     ]
     if unit.rows is None:
         cells: Counter[Any] = Counter()
@@ -130,17 +130,17 @@ def _of_design(private: Sequence[Any], unit: Unit) -> Observed:
         return Observed(cells.total() if public else None, cells)
     persons: dict[Any, Counter[Any]] = {}
     places = 0
-    for site, (person, coded, taken) in rows:
-        places += taken
+    for site, (person, coded, is_taken) in rows:
+        places += is_taken
         if person >= 0:
-            own = persons.setdefault((site, person), Counter())
-            own[coded] += 0 if public and coded is None else taken
-    found = Counter(frozenset((+own).items()) for own in persons.values())
+            counter = persons.setdefault((site, person), Counter())
+            counter[coded] += 0 if public and coded is None else is_taken
+    result = Counter(frozenset((+person).items()) for person in persons.values())
     if public:
         # Whoever has no complete row has places of incomplete ones.
         assert places % unit.rows == 0, "places are not a multiple of persons"
-        del found[frozenset()]
-    return Observed(places // unit.rows if public else None, found)
+        del result[frozenset()]
+    return Observed(places // unit.rows if public else None, result)
 
 
 def _rows(part: Any) -> Iterator[tuple[int, Contribution, int]]:
@@ -155,23 +155,25 @@ def _rows(part: Any) -> Iterator[tuple[int, Contribution, int]]:
         yield person, coded, 1 if part.places is None else int(part.places[row])
 
 
-def distance(one: Observed, other: Observed) -> int:
+def distance(first: Observed, second: Observed) -> int:
     """Return by how many contributions two designs differ."""
-    apart = Counter(one.contributions)
-    apart.subtract(other.contributions)
-    return sum(map(abs, apart.values()))
+    counter = Counter(first.contributions)
+    counter.subtract(second.contributions)
+    return sum(map(abs, counter.values()))
 
 
 # --- The invariant
 
 
-def require_neighbours(one: Observed, other: Observed, farthest: int, case: object) -> None:
+def require_neighbours(first: Observed, second: Observed, farthest: int, case: object) -> None:
     """Refuse two designs of neighbours that differ in what is public, or in too much else."""
     where = f"for {_shortened(case)}"
-    assert one.refusal == other.refusal, f"refused differently {where}"
-    assert one.n == other.n, f"the public number is {one.n} and {other.n} {where}"
-    apart = distance(one, other)
-    assert apart <= farthest, f"neighbours are {apart} apart, and {farthest} is declared, {where}"
+    assert first.refusal == second.refusal, f"refused differently {where}"
+    assert first.n == second.n, f"the public number is {first.n} and {second.n} {where}"
+    distances = distance(first, second)
+    assert distances <= farthest, (
+        f"neighbours are {distances} apart, and {farthest} is declared, {where}"
+    )
 
 
 def _shortened(case: object) -> str:
@@ -183,30 +185,30 @@ def one_cell_changes_one_row(
     source: Source, folder: Path, column: str, context: int, *, person: bool = False
 ) -> None:
     """A record takes every cell of an alphabet, at any place among others, or is not there."""
-    own = CELLS[column]
-    first, second = (Record(str(k), k, cell) for k, cell in enumerate(own.others[context], 2))
-    variants = [Record("1", 1, cell) for cell in own.cells]
-    schema = Schema(id="whole", cell=own.kind)
+    cells = CELLS[column]
+    first, second = (Record(str(k), k, cell) for k, cell in enumerate(cells.others[context], 2))
+    variants = [Record("1", 1, cell) for cell in cells.cells]
+    schema = Schema(id="whole", cell=cells.kind)
     units = (PERSONS, PERSONS_ADDED) if person else (ROWS, ROWS_ADDED)
     replaced, added = (Table(source, folder, column, unit, schema) for unit in units)
 
     def placed(records: list[Record]) -> Records:
-        others = [first, second]
-        return [*others[: context % 3], *records, *others[context % 3 :]]
+        variants_of_two = [first, second]
+        return [*variants_of_two[: context % 3], *records, *variants_of_two[context % 3 :]]
 
-    _all_neighbours(replaced, added, placed, [[one] for one in variants], second)
+    _all_neighbours(replaced, added, placed, [[variant] for variant in variants], second)
 
 
 def one_text_changes_one_row(source: Source, folder: Path, place: int) -> None:
     """A record takes every free text of an alphabet, first, amid or last, or is not there."""
-    others = [Record("2", 2, "F", "ok"), Record("3", 3, "M", "")]
+    records_of_others = [Record("2", 2, "F", "ok"), Record("3", 3, "M", "")]
     variants = [[Record("1", 1, "F", note)] for note in NOTES]
     tables = (Table(source, folder, "levels", unit, Schema("whole")) for unit in (ROWS, ROWS_ADDED))
 
     def placed(records: list[Record]) -> Records:
-        return [*others[:place], *records, *others[place:]]
+        return [*records_of_others[:place], *records, *records_of_others[place:]]
 
-    _all_neighbours(*tables, placed, variants, others[0])
+    _all_neighbours(*tables, placed, variants, records_of_others[0])
 
 
 def _all_neighbours(
@@ -214,15 +216,19 @@ def _all_neighbours(
     added: Table,
     placed: Callable[[list[Record]], Records],
     variants: list[list[Record]],
-    other: Record,
+    neighbour_call: Record,
 ) -> None:
     """Compare what every two variants give, and each with a table that lacks the record."""
-    seen = [replaced.observed(placed(records)) for records in variants]
-    for one, records in zip(seen, variants, strict=True):
-        if not one.refusal:
-            assert one.n == len(placed(records)), f"{one.n} is printed for {_shortened(records)}"
-    for (one, first), (two, second) in combinations(zip(seen, variants, strict=True), 2):
-        require_neighbours(one, two, 2, (first, second, placed([])))
+    observations = [replaced.observed(placed(records)) for records in variants]
+    for observation, records in zip(observations, variants, strict=True):
+        if not observation.refusal:
+            assert observation.n == len(placed(records)), (
+                f"{observation.n} is printed for {_shortened(records)}"
+            )
+    for (observation, first), (two, second) in combinations(
+        zip(observations, variants, strict=True), 2
+    ):
+        require_neighbours(observation, two, 2, (first, second, placed([])))
     without = added.observed(placed([]))
     # What rows are is the same for both relations; here some of them come and go.
     for records in variants[::3]:
@@ -231,9 +237,11 @@ def _all_neighbours(
 
 def one_id_is_one_person(source: Source, folder: Path, spelling: str) -> None:
     """Persons are those whom the writer means, and each can be replaced, removed or moved."""
-    own = IDS[spelling]
-    persons = list(own.persons)
-    missing = [id for id in own.missing if not source.typed or own.kind == "text" or id is None]
+    values = IDS[spelling]
+    persons = list(values.persons)
+    missing = [
+        id for id in values.missing if not source.typed or values.kind == "text" or id is None
+    ]
 
     def records(spellings: Sequence[Sequence[Any]]) -> Records:
         written = [
@@ -241,15 +249,19 @@ def one_id_is_one_person(source: Source, folder: Path, spelling: str) -> None:
         ]
         return [*written, *(Record("nobody", id, LEVELS[0]) for id in missing)]
 
-    schema = Schema(own.kind, "text")
+    schema = Schema(values.kind, "text")
     replaced = Table(source, folder, "levels", PERSONS, schema)
     added = Table(source, folder, "levels", PERSONS_ADDED, schema)
-    whole, all_added = (table.observed(records(persons)) for table in (replaced, added))
-    assert not whole.refusal, whole.refusal
-    assert whole.n == len(persons), f"{whole.n} persons of {len(persons)} for {spelling}"
+    both_persons, all_added = (table.observed(records(persons)) for table in (replaced, added))
+    assert not both_persons.refusal, both_persons.refusal
+    assert both_persons.n == len(persons), (
+        f"{both_persons.n} persons of {len(persons)} for {spelling}"
+    )
     for who in range(len(persons)):
-        for id in own.fresh:
-            moved = replaced.observed(records([*persons[:who], (id,), *persons[who + 1 :]]))
-            require_neighbours(whole, moved, 2, (persons[who], id, spelling))
+        for id in values.fresh:
+            replaced_observation = replaced.observed(
+                records([*persons[:who], (id,), *persons[who + 1 :]])
+            )
+            require_neighbours(both_persons, replaced_observation, 2, (persons[who], id, spelling))
         fewer = added.observed(records([*persons[:who], (), *persons[who + 1 :]]))
         require_neighbours(all_added, fewer, 1, (persons[who], spelling))

@@ -17,12 +17,12 @@ OTHER = {"replace": "add-remove", "add-remove": "replace"}
 
 def _ledger(case: Case, times: float, adjacency: str | None = None) -> dp.Ledger:
     """A ledger that holds so many times what the case costs, or its budget if that is nothing."""
-    own, relation = case.guarantee, adjacency or case.adjacency
-    whole = own.rho if isinstance(own, ZCDP) else own.eps
-    amount = (price(case.own_plan.events, own).amount or whole) * times
-    if isinstance(own, ZCDP):
+    guarantee, relation = case.guarantee, adjacency or case.adjacency
+    granted = guarantee.rho if isinstance(guarantee, ZCDP) else guarantee.eps
+    amount = (price(case.own_plan.events, guarantee).amount or granted) * times
+    if isinstance(guarantee, ZCDP):
         return dp.Ledger(budget=ZCDP(amount), adjacency=relation)
-    return dp.Ledger(amount, getattr(own, "delta", 0.0), adjacency=relation)
+    return dp.Ledger(amount, getattr(guarantee, "delta", 0.0), adjacency=relation)
 
 
 def the_ledger_refuses_before_a_row_is_read(case: Case) -> None:

@@ -57,9 +57,9 @@ def neighbours_are_no_farther_than_declared(case: Case) -> None:
 def _of_moments(case: Case, left: Crossing, right: Crossing) -> float:
     """Squares or absolute values, in units of the plan's noise."""
     power = POWER[case.mechanism.norm]
-    pair = (one.statistic.cross()[0] for one in (left, right))
-    apart = float(moments_apart(*pair, left.plan, power)) ** (1 / power)
-    return apart / _declared(left.plan.events, power)
+    pair = (crossing.statistic.cross()[0] for crossing in (left, right))
+    distance = float(moments_apart(*pair, left.plan, power)) ** (1 / power)
+    return distance / _declared(left.plan.events, power)
 
 
 SQUARE = dp.codebook(x=(-1, 1), z=(-1, 1), y=(-1, 1), k=(0, 9), w=(0, 4), g=["u", "v", "w"])
@@ -85,18 +85,20 @@ def _regression(case: Case) -> Tried:
 def _of_gradients(case: Case, left: Crossing, right: Crossing) -> float:
     """At parameters that split the rows, and at others."""
     plan, facts = left.plan, left.plan.facts
-    one, other = (_gradients(own.statistic, facts.columns, facts.lines) for own in (left, right))
-    farthest = float(np.linalg.norm(one - other, axis=1).max())
+    first, second = (
+        _gradients(crossing.statistic, facts.columns, facts.lines) for crossing in (left, right)
+    )
+    farthest = float(np.linalg.norm(first - second, axis=1).max())
     return farthest / plan.scales["noise"] * plan.events[1].multiplier
 
 
 @lru_cache(maxsize=256)
 def _gradients(statistic: Any, columns: int, lines: int) -> np.ndarray:
-    """Gradients at all of the parameters, one a line; of several levels two are told apart."""
+    """Gradients at all of the parameters, one a line; of several levels, two are compared."""
     lattice, sizes = Lattice(20, columns), (0.0, 1.0, -1e5, 1e5)
-    apart = np.append(np.zeros(lines - 2), [1.0, -1.0]) if lines > 1 else np.ones(1)
+    distance = np.append(np.zeros(lines - 2), [1.0, -1.0]) if lines > 1 else np.ones(1)
     sums = [
-        statistic.gradient(np.kron(apart, steep) * size, lattice).cross()[0].astype(float)
+        statistic.gradient(np.kron(distance, steep) * size, lattice).cross()[0].astype(float)
         for steep, size in product(np.eye(columns // lines), sizes)
     ]
     return np.array(sums) / lattice.radius
@@ -120,14 +122,14 @@ def _coefficients(case: Case) -> Tried:
 
 def _of_counts(case: Case, left: Crossing, right: Crossing) -> float:
     power = POWER[case.mechanism.norm]
-    one, other = (own.statistic.cross()[0].astype(float) for own in (left, right))
-    apart = float(np.linalg.norm(one - other, power)) / left.plan.scale
-    return apart / _declared(left.plan.events, power)
+    first, second = (crossing.statistic.cross()[0].astype(float) for crossing in (left, right))
+    distance = float(np.linalg.norm(first - second, power)) / left.plan.scale
+    return distance / _declared(left.plan.events, power)
 
 
 def _declared(events: Any, power: int) -> float:
     """The distance in units of the noise that events are charged for."""
-    return float(sum(own.count / own.multiplier**power for own in events) ** (1 / power))
+    return float(sum(event.count / event.multiplier**power for event in events) ** (1 / power))
 
 
 def _extreme(case: Case) -> tuple[Row, ...]:
@@ -145,16 +147,20 @@ def _counts(case: Case) -> Tried:
 def _of_margins(case: Case, left: Crossing, right: Crossing) -> float:
     """All components together, or all counts."""
     plan, facts = left.plan, left.plan.facts
-    apart = np.subtract(*(own.statistic.cross()[0].astype(float) for own in (left, right)))
+    distance = np.subtract(
+        *(crossing.statistic.cross()[0].astype(float) for crossing in (left, right))
+    )
     if case.mechanism.name == "marginals":
-        return float(np.abs(apart).sum()) / plan.scales[0] / _declared(plan.events, 1)
-    tables, total = split(apart, facts.largest, facts.sizes), 0.0
+        return float(np.abs(distance).sum()) / plan.scales[0] / _declared(plan.events, 1)
+    tables, total = split(distance, facts.largest, facts.sizes), 0.0
     for part, sd in zip(plan.measured, plan.noise_sds, strict=True):
-        term = next(own for own in facts.largest if set(part) <= set(own))
-        moved = summed(tables[term], term, part)
-        for axis in range(moved.ndim):
-            moved = moved - moved.mean(axis=axis, keepdims=True)
-        total += float((moved**2).sum()) / sd**2
+        term = next(
+            largest_cell for largest_cell in facts.largest if set(part) <= set(largest_cell)
+        )
+        change = summed(tables[term], term, part)
+        for axis in range(change.ndim):
+            change = change - change.mean(axis=axis, keepdims=True)
+        total += float((change**2).sum()) / sd**2
     return total**0.5 / _declared(plan.events, 2)
 
 
@@ -168,13 +174,13 @@ def _of_blocks(case: Case, left: Crossing, right: Crossing) -> float:
     shape = left.plan.facts.shape
     blocks = plane(shape[1:], left.strategy.side_of(left.plan))
     nodes = []
-    for own in (left, right):
-        exact = own.statistic.cross()[0].astype(float) * own.plan.units_per_row
+    for crossing in (left, right):
+        exact = crossing.statistic.cross()[0].astype(float) * crossing.plan.units_per_row
         cells = exact[:-1].reshape(shape[0], -1)[:, blocks.order]
         sums = np.concatenate(blocks.hierarchy.sums(cells), axis=-1).ravel()
         nodes.append(np.append(sums, exact[-1]))
-    apart = float(np.linalg.norm(nodes[0] - nodes[1], power)) / left.plan.scale
-    return apart / _declared(left.plan.events, power)
+    distance = float(np.linalg.norm(nodes[0] - nodes[1], power)) / left.plan.scale
+    return distance / _declared(left.plan.events, power)
 
 
 def _counts_of_blocks(case: Case) -> Tried:
@@ -187,8 +193,8 @@ def _running(case: Case) -> Tried:
 
 
 def _of_running(case: Case, left: Crossing, right: Crossing) -> float:
-    one, other = map(running_sums, (left, right))
-    return float(np.linalg.norm(one - other)) / left.plan.scale / _declared(left.plan.events, 2)
+    first, second = map(running_sums, (left, right))
+    return float(np.linalg.norm(first - second)) / left.plan.scale / _declared(left.plan.events, 2)
 
 
 def _of_quantiles(case: Case, left: Crossing, right: Crossing) -> float:
@@ -199,16 +205,16 @@ def _of_quantiles(case: Case, left: Crossing, right: Crossing) -> float:
     plan = left.plan
     if case.mechanism.name in ROUNDS:
         return _of_rounds(plan, left, right)
-    (middle,) = (own.eps for own in plan.events if isinstance(own, BoundedRangeEvent))
-    counts = next(own for own in plan.events if isinstance(own, LaplaceEvent))
-    drawn = [
+    (middle,) = (event.eps for event in plan.events if isinstance(event, BoundedRangeEvent))
+    counts = next(event for event in plan.events if isinstance(event, LaplaceEvent))
+    draws = [
         (prob, slope, middle) for prob, slope in zip(plan.facts.probs, plan.middle, strict=True)
     ]
-    shares = [slope * _range(left, right, prob) / eps for prob, slope, eps in drawn]
+    shares = [slope * _range(left, right, prob) / eps for prob, slope, eps in draws]
     groups = plan.facts.groups
-    numbers = (one.statistic.cross()[0][:-1].reshape(groups, -1) for one in (left, right))
-    moved = np.abs(np.subtract(*(own.sum(axis=1) for own in numbers))).sum()
-    shares.append(float(moved) / plan.count_scale / _declared((counts,), 1))
+    numbers = (crossing.statistic.cross()[0][:-1].reshape(groups, -1) for crossing in (left, right))
+    largest_move = np.abs(np.subtract(*(number.sum(axis=1) for number in numbers))).sum()
+    shares.append(float(largest_move) / plan.count_scale / _declared((counts,), 1))
     if case.mechanism.name == "bracketed":
         shares.append(_of_rounds(plan.cells, left, right))
     return max(shares)
@@ -216,18 +222,20 @@ def _of_quantiles(case: Case, left: Crossing, right: Crossing) -> float:
 
 def _of_rounds(plan: Any, left: Crossing, right: Crossing) -> float:
     power = 2 if plan.law == "gaussian" else 1
-    one, other = (own.statistic.cross()[0][:-1].astype(float) for own in (left, right))
-    apart = float(np.linalg.norm(one - other, power))
+    first, second = (crossing.statistic.cross()[0][:-1].astype(float) for crossing in (left, right))
+    distance = float(np.linalg.norm(first - second, power))
     rounds = zip(plan.levels, plan.scales, plan.events, strict=True)
     # A row moves as many counts on every level of a tree, whose cells are as far apart at most.
-    moved = ((levels ** (1 / power) * apart / scale, event) for levels, scale, event in rounds)
-    return max(own / _declared((event,), power) for own, event in moved)
+    change = ((levels ** (1 / power) * distance / scale, event) for levels, scale, event in rounds)
+    return max(ratio / _declared((event,), power) for ratio, event in change)
 
 
 def _range(left: Crossing, right: Crossing, prob: float) -> float:
     facts = left.plan.facts
-    moved = np.subtract(*(_away(own.statistic, facts.groups, prob) for own in (left, right)))
-    return float(np.ptp(moved, axis=1).sum())
+    change = np.subtract(
+        *(_away(crossing.statistic, facts.groups, prob) for crossing in (left, right))
+    )
+    return float(np.ptp(change, axis=1).sum())
 
 
 @lru_cache(maxsize=256)
@@ -235,8 +243,8 @@ def _away(statistic: Statistic, groups: int, prob: float) -> np.ndarray:
     """Rank errors of the cells of each group."""
     cells = statistic.cross()[0][:-1].reshape(groups, -1).astype(float)
     ranks = np.cumsum(np.pad(cells, ((0, 0), (1, 0))), axis=1)
-    wanted = prob * ranks[:, -1:]
-    return np.maximum(np.maximum(ranks[:, :-1] - wanted, wanted - ranks[:, 1:]), 0.0)
+    target = prob * ranks[:, -1:]
+    return np.maximum(np.maximum(ranks[:, :-1] - target, target - ranks[:, 1:]), 0.0)
 
 
 def _quantiles(case: Case) -> Tried:

@@ -33,8 +33,10 @@ def a_third_of_the_noise_follows_the_plan(case: Case) -> None:
 
 
 def _releases(case: Case) -> int:
-    own = case.mechanism
-    return RELEASES.get(own.name, SLOW if own.slow else RELEASES.get(own.family, FEW))
+    mechanism = case.mechanism
+    return RELEASES.get(
+        mechanism.name, SLOW if mechanism.slow else RELEASES.get(mechanism.family, FEW)
+    )
 
 
 def _follows_the_plan(case: Case, releases: int) -> None:
@@ -67,10 +69,10 @@ def _uncorrelated(left: np.ndarray, right: np.ndarray, alarm: float, what: str) 
 
 
 def the_noise_is_the_same_for_any_rows(case: Case) -> None:
-    few, many = (case.family.noise(case, table(rows), 3) for rows in (20, 90))
+    few, second = (case.family.noise(case, table(rows), 3) for rows in (20, 90))
     for part in few:
         # Floats carry the sum of the answer and the noise to 2**-52 of it.
-        np.testing.assert_allclose(few[part].values, many[part].values, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(few[part].values, second[part].values, rtol=0, atol=1e-9)
 
 
 def the_release_states_its_noise(case: Case) -> None:
@@ -82,9 +84,9 @@ def the_release_states_its_noise(case: Case) -> None:
     units = (radius**2, radius * steps, steps**2, steps**2)
     for part, unit in zip(PARTS, units, strict=True):
         stated, law = getattr(release.noise, part), law_of(case, part)
-        known = bool(law) and (part != "mean" or case.centred)
-        assert math.isnan(stated) != known, f"{part}: {stated}"
-        if case.mechanism.norm and known:
+        is_known = bool(law) and (part != "mean" or case.centred)
+        assert math.isnan(stated) != is_known, f"{part}: {stated}"
+        if case.mechanism.norm and is_known:
             scale = LAWS[law][1] * getattr(plan.steps, part)
             assert stated == scale / unit
     assert case.mechanism.law or release.estimate is None, "two estimates, and a law of neither"

@@ -26,20 +26,20 @@ def persons_are_no_farther_than_declared(case: Case) -> None:
     tried, rows = _tried(case), AT_MOST[case.adjacency]
     places = Adjacency(case.adjacency, rows, "id").places
     crossing = _crossing(case, tried, rows)
-    made = [crossing(person) for person in _persons(tried.rows)]
-    starts = made[:6] if case.adjacency == "replace" else [crossing([])]
-    shares = [tried.apart(case, *pair) / places for pair in product(starts, made)]
+    crossings = [crossing(person) for person in _persons(tried.rows)]
+    starts = crossings[:6] if case.adjacency == "replace" else [crossing([])]
+    shares = [tried.apart(case, *pair) / places for pair in product(starts, crossings)]
     assert max(shares) <= 1 + ROUNDING, f"farther than declared: {max(shares)}"
     assert max(shares) >= NEARLY, f"nowhere near: {max(shares)}"
-    _priced(made[0], places)
+    _priced(crossings[0], places)
 
 
 def _tried(case: Case) -> Tried:
     """Return rows and a distance between statistics, as a share of the declared one of a row."""
     if case.mechanism.family == "regression":
         # Squares by person, which are bought besides, have brute force of their own.
-        own = TRIED["regression"](case)
-        return own._replace(words={**own.words, "vcov": "iid"})
+        design = TRIED["regression"](case)
+        return design._replace(words={**design.words, "vcov": "iid"})
     if case.mechanism.family != "covariance":
         return TRIED[case.mechanism.family](case)
     family = FAMILIES[0]
@@ -49,10 +49,10 @@ def _tried(case: Case) -> Tried:
 
 def _of_matrices(case: Case, left: Crossing, right: Crossing) -> float:
     power = POWER[case.mechanism.norm]
-    pair = (one.statistic.cross()[0] for one in (left, right))
-    apart = float(moments_apart(*pair, left.plan, power)) ** (1 / power)
+    pair = (crossing.statistic.cross()[0] for crossing in (left, right))
+    distance = float(moments_apart(*pair, left.plan, power)) ** (1 / power)
     (event,) = left.plan.events
-    return apart * event.multiplier
+    return distance * event.multiplier
 
 
 def _persons(rows: tuple[Row, ...]) -> list[list[Row]]:
@@ -62,7 +62,7 @@ def _persons(rows: tuple[Row, ...]) -> list[list[Row]]:
 
 
 def _crossing(case: Case, tried: Tried, rows: Any) -> Callable[[list[Row]], Crossing]:
-    """Return what crosses with a person beside others, of whom none has rows to choose from.
+    """Return what crosses with a person beside others, none of them with rows to choose from.
 
     Rows of nobody are there too, and rows of the person stand apart. Under ``replace`` the person
     is there with no row that is complete where it has none.
@@ -71,9 +71,9 @@ def _crossing(case: Case, tried: Tried, rows: Any) -> Callable[[list[Row]], Cros
     empty = dict.fromkeys(first)
 
     def crossing(person: list[Row]) -> Crossing:
-        own = person or [empty] * (case.adjacency == "replace")
-        lines = [("b", first), *(("a", row) for row in own[:2]), (None, third), ("c", second)]
-        lines += [*(("a", row) for row in own[2:]), ("c", third)]
+        records = person or [empty] * (case.adjacency == "replace")
+        lines = [("b", first), *(("a", row) for row in records[:2]), (None, third), ("c", second)]
+        lines += [*(("a", row) for row in records[2:]), ("c", third)]
         data = {name: [row[name] for _, row in lines] for name in first}
         data["id"] = [name for name, _ in lines]
         words = {"person": "id", "rows": rows, **tried.words}
@@ -82,26 +82,28 @@ def _crossing(case: Case, tried: Tried, rows: Any) -> Callable[[list[Row]], Cros
     return crossing
 
 
-def _priced(made: Crossing, places: int) -> None:
+def _priced(crossing: Crossing, places: int) -> None:
     """A ledger is charged for a person, not for a row."""
-    assert made.plan.facts.adjacency.places == places
-    for own, charged in zip(made.plan.events, group_events(made.plan.events, places), strict=True):
-        noise = getattr(own, "multiplier", None)
+    assert crossing.plan.facts.adjacency.places == places
+    for event, charged in zip(
+        crossing.plan.events, group_events(crossing.plan.events, places), strict=True
+    ):
+        noise = getattr(event, "multiplier", None)
         if noise is None:
-            assert charged.eps >= own.eps * places
+            assert charged.eps >= event.eps * places
         else:
             assert charged.multiplier <= noise / places
 
 
 def a_persons_release_costs_what_was_asked(case: Case) -> None:
     for facts in case.sizes:
-        own = replace(facts, adjacency=Adjacency(case.adjacency, 4, "id"))
+        facts_of_persons = replace(facts, adjacency=Adjacency(case.adjacency, 4, "id"))
         plan = planned_for_group(
-            partial(case.planned, own), lambda one: one.events, case.guarantee, 4
+            partial(case.planned, facts_of_persons), lambda plan: plan.events, case.guarantee, 4
         )
         spent = group_events(plan.events, 4)
-        ledger = dp.Ledger(budget=case.guarantee, adjacency=own.adjacency)
-        ledger.charge(spent, adjacency=own.adjacency)
+        ledger = dp.Ledger(budget=case.guarantee, adjacency=facts_of_persons.adjacency)
+        ledger.charge(spent, adjacency=facts_of_persons.adjacency)
         if case.kind is not ApproxDP and spent:
             alone = dp.Ledger(budget=case.guarantee)
             alone.charge(case.planned(facts).events, adjacency="replace")

@@ -89,8 +89,10 @@ def a_row_is_coded_alike_everywhere(name: str) -> None:
     alone = np.hstack([_coded(rows, _taken(data, np.array([i]))) for i in range(base)])
     assert len(np.unique(alone, axis=1).T) > base // 2, "rows are hardly told apart"
     for order in _orders(base):
-        found = _coded(rows, _taken(data, order))
-        assert (found == alone[:, order]).all(), f"{len(order)} rows are not coded as each alone"
+        coded_rows = _coded(rows, _taken(data, order))
+        assert (coded_rows == alone[:, order]).all(), (
+            f"{len(order)} rows are not coded as each alone"
+        )
 
 
 def _coded(rows: PrivateDesign, data: Table) -> np.ndarray:
@@ -111,16 +113,18 @@ def a_row_adds_the_same_everywhere(case: Case) -> None:
         rows = crossing.rows.recipe(open_rows(_taken(data, order)))
         return crossing.strategy.measure(rows, crossing.plan)
 
-    each = [measured(np.array([i])) for i in range(base)]
+    statistics = [measured(np.array([i])) for i in range(base)]
     questions = _questions(crossing)
-    alone = [np.array([ask(one) for one in each], dtype=object) for ask in questions]
+    alone = [
+        np.array([ask(statistic) for statistic in statistics], dtype=object) for ask in questions
+    ]
     assert any((parts != parts[:1]).any() for parts in alone), "rows are all alike"
     for order in _orders(base):
-        found = measured(order)
+        statistic = measured(order)
         times = np.bincount(order, minlength=base).astype(object)
         for ask, parts in zip(questions, alone, strict=True):
             expected = np.tensordot(times, parts, axes=1)
-            assert (ask(found) == expected).all(), f"{len(order)} rows add up to something else"
+            assert (ask(statistic) == expected).all(), f"{len(order)} rows add up to something else"
 
 
 def _questions(crossing: Crossing) -> list[Question]:
@@ -128,27 +132,34 @@ def _questions(crossing: Crossing) -> list[Question]:
     statistic = crossing.statistic
     if isinstance(statistic.cross()[0].flat[0] if statistic.cross()[0].size else 0, Counter):
         names = sorted(set().union(*statistic.cross()[0]))
-        return [lambda one: np.array([[own[at] for at in names] for own in one.cross()[0]])]
+        return [
+            lambda answers: np.array(
+                [[answer[at] for at in names] for answer in answers.cross()[0]]
+            )
+        ]
     if not isinstance(statistic, Gradients | Passes):
-        return [lambda one: one.cross()[0]]
+        return [lambda statistic: statistic.cross()[0]]
     lattice = Lattice(20, len(crossing.rows.public.names))
     block = np.hstack(
-        [own for own, _ in crossing.rows.blocks(np.copy, lattice, count_public=False)]
+        [block for block, _ in crossing.rows.blocks(np.copy, lattice, count_public=False)]
     )
     if isinstance(statistic, Passes):
         steep = np.outer(np.arange(1, len(block)), _across(block[1:]))
-        return [lambda one: one.cross()[0], lambda one: one.within(steep).cross()[0]]
-    own = crossing.plan.facts.predictors
+        return [
+            lambda statistic: statistic.cross()[0],
+            lambda passes: passes.within(steep).cross()[0],
+        ]
+    predictors = crossing.plan.facts.predictors
     lines, columns = crossing.plan.facts.lines, crossing.plan.facts.columns
     plain, out = np.linspace(-3, 3, columns), Lattice(20, columns)
-    steep = np.append(np.ones(int(own.intercept)), _across(block[1 : 1 + own.terms]))
+    steep = np.append(np.ones(int(predictors.intercept)), _across(block[1 : 1 + predictors.terms]))
     steep = np.kron(np.arange(1.0, lines + 1), steep)
     return [
-        lambda one: one.moments(lattice).cross()[0],
-        lambda one: one.gradient(plain, out).cross()[0],
-        lambda one: one.gradient(steep, out).cross()[0],
-        lambda one: one.curvature(steep, out).cross()[0],
-        lambda one: one.squares(steep, out).cross()[0],
+        lambda passes: passes.moments(lattice).cross()[0],
+        lambda passes: passes.gradient(plain, out).cross()[0],
+        lambda passes: passes.gradient(steep, out).cross()[0],
+        lambda passes: passes.curvature(steep, out).cross()[0],
+        lambda passes: passes.squares(steep, out).cross()[0],
     ]
 
 

@@ -50,19 +50,23 @@ def the_events_cost_what_was_asked(case: Case) -> None:
                 continue
             assert plan.guarantee == guarantee
             if isinstance(guarantee, ZCDP):
-                spent, asked = total_rho(plan.events), guarantee.rho
+                spent, rho = total_rho(plan.events), guarantee.rho
             else:
-                asked = guarantee.eps
+                rho = guarantee.eps
                 spent = total_eps(plan.events, getattr(guarantee, "delta", 0.0))
-            assert spent <= asked * (1 + 1e-9), f"{facts}: {spent} of {asked}"
+            assert spent <= rho * (1 + 1e-9), f"{facts}: {spent} of {rho}"
 
 
 def plan_refuses_what_it_cannot_give(case: Case) -> None:
-    own = case.mechanism
-    named = [one for one in MECHANISMS if (one.name, one.family) == (own.name, own.family)]
-    given = {kind for one in named for kind in one.takes}
+    mechanism = case.mechanism
+    mechanisms_named = [
+        value
+        for value in MECHANISMS
+        if (value.name, value.family) == (mechanism.name, mechanism.family)
+    ]
+    options = {kind for value in mechanisms_named for kind in value.takes}
     for kind, guarantee in USUAL.items():
-        if kind in given:
+        if kind in options:
             assert case.planned(case.sizes[0], guarantee).guarantee == guarantee
             continue
         with pytest.raises(BudgetError, match="write"):
@@ -98,8 +102,8 @@ def no_verb_has_a_seed() -> None:
     verbs = {name: getattr(dp, name) for name in dp.__all__ if callable(getattr(dp, name))}
     assert {"dp_pca", "load", "simulation", "codebook"} <= set(verbs)
     for name, verb in verbs.items():
-        found = set(inspect.signature(verb).parameters) & set(SEEDS)
-        assert found == ({"seed"} if name in SIMULATED else set()), f"{name} takes {found}"
+        seeds = set(inspect.signature(verb).parameters) & set(SEEDS)
+        assert seeds == ({"seed"} if name in SIMULATED else set()), f"{name} takes {seeds}"
         for method, function in inspect.getmembers(verb, inspect.isroutine):
             if not method.startswith("_") and inspect.isclass(verb):
                 assert not set(inspect.signature(function).parameters) & set(SEEDS)

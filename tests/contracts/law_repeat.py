@@ -16,8 +16,10 @@ def never_the_same_twice(case: Case) -> None:
     # below 2**-10, five of them with probability below 1e-12. Cells of a second round are as many
     # as the first one's noise leaves.
     assert sum(a == b for a, b in zip(first, second, strict=False)) < 5, "noise is used twice"
-    own = case.crossing(case.formula, table(case.family.plenty), BOOK, budget=FAINT[case.kind])
-    again = [own.strategy.release(own.statistic, own.plan, source()) for _ in range(2)]
+    crossing = case.crossing(case.formula, table(case.family.plenty), BOOK, budget=FAINT[case.kind])
+    again = [
+        crossing.strategy.release(crossing.statistic, crossing.plan, source()) for _ in range(2)
+    ]
     assert case.family.numbers(again[0]) != case.family.numbers(again[1])
     assert not fits[0].simulated
     for text in shown.texts(fits[0]):
@@ -30,11 +32,11 @@ def a_simulation_repeats_and_is_stamped(case: Case) -> None:
         with dp.simulation(seed=seed):
             words = {"budget": FAINT[case.kind]}
             runs.append([case.ask(table(case.family.plenty), **words) for _ in range(2)])
-    first, again, other = ([case.family.numbers(fit.release) for fit in run] for run in runs)
+    first, again, second = ([case.family.numbers(fit.release) for fit in run] for run in runs)
     assert first == again
     if case.mechanism.drawn:
         assert first[0] != first[1], "two releases of one simulation share their noise"
-        assert first != other
+        assert first != second
     for fit in (fit for run in runs for fit in run):
         assert fit.simulated
         assert fit.release.simulated

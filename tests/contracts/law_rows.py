@@ -56,8 +56,8 @@ def _moments(fit: PCAResult) -> None:
         assert np.isfinite(values).all()
     for frame in (panel, fit.noise_int(), fit.tidy(), fit.tidy("eigenvalues"), fit.glance()):
         assert len(frame) > 0
-    drawn = fit.call.center and fit.call.scale != "sd" and release.estimate is None
-    if drawn and isinstance(fit.spectrum, Spectrum):
+    has_drawn_scale = fit.call.center and fit.call.scale != "sd" and release.estimate is None
+    if has_drawn_scale and isinstance(fit.spectrum, Spectrum):
         fit.conf_int()
 
 
@@ -65,8 +65,8 @@ def _directions(fit: SubspaceResult) -> None:
     frame = fit.release.frame
     np.testing.assert_allclose(frame.T @ frame, np.eye(frame.shape[1]), rtol=0, atol=1e-9)
     assert np.isfinite(fit.loadings).all()
-    for one in (fit.tidy(), fit.glance()):
-        assert len(one) > 0
+    for value in (fit.tidy(), fit.glance()):
+        assert len(value) > 0
 
 
 def options_pass_in_silence(case: Case, odd: dict[str, Any]) -> None:
@@ -103,10 +103,10 @@ def odd_rows_pass_in_silence(
 
 def _odd_words(case: Case) -> dict[str, Any]:
     """Words that name variables, of the codebook of odd rows."""
-    named: dict[str, Any] = {"time": "g"} if case.verb is verbs_descriptions.SERIES else {}
+    options: dict[str, Any] = {"time": "g"} if case.verb is verbs_descriptions.SERIES else {}
     if case.verb is verbs_descriptions.SURVFIT:
-        named = {"breaks": 4}
-    return named | ({"weights": "b"} if case.way == "weighted" else {})
+        options = {"breaks": 4}
+    return options | ({"weights": "b"} if case.way == "weighted" else {})
 
 
 def odd_rows_of_any_verb_pass_in_silence(case: Case, odd: dict[str, Any]) -> None:
@@ -169,9 +169,9 @@ def all_below_the_floor_is_said(case: Case) -> None:
     for seed in (2, 3, 4):
         with dp.simulation(seed=seed):
             texts.append(case.fit("~ a + b + g", data, ODD_BOOK).summary().as_text())
-    told = [text for text in texts if "No component is above" in " ".join(text.split())]
-    assert len(told) >= 2
-    text = told[0]
+    lost = [text for text in texts if "No component is above" in " ".join(text.split())]
+    assert len(lost) >= 2
+    text = lost[0]
     assert "Loadings" not in text
     for line in text.splitlines():
         if line.startswith(("Proportion", "Cumulative", "Debiased", "95% noise")):

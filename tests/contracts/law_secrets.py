@@ -43,18 +43,18 @@ def private_values_show_nothing_and_stay() -> None:
 
 def private_types() -> set[str]:
     """Names of the classes that refuse to be copied, where rows and secrets are."""
-    found = set()
+    names = set()
     for package in ("design", "statistics", "sites", "sessions", "frames", "mechanisms", "models"):
         root = import_module(f"dpmodels.{package}")
         for _, name, _ in pkgutil.walk_packages(root.__path__, f"{root.__name__}."):
             module = import_module(name)
-            found |= {
-                one.__name__
-                for one in vars(module).values()
-                if isinstance(one, type) and one.__module__ == name
-                if {"__reduce__", "__reduce_ex__"} & {*vars(one)}
+            names |= {
+                value.__name__
+                for value in vars(module).values()
+                if isinstance(value, type) and value.__module__ == name
+                if {"__reduce__", "__reduce_ex__"} & {*vars(value)}
             }
-    return found
+    return names
 
 
 def private_types_are_listed(text: str) -> None:
@@ -68,10 +68,10 @@ def what_is_about_to_cross_shows_nothing(case: Case) -> None:
     data = pd.DataFrame(law_canary.rare())
     crossing = case.crossing(case.formula, data, BOOK)
     visited = set()
-    for one in _inside((crossing.rows, crossing.statistic)):
-        kind = type(one)
-        if kind.__module__.startswith("dpmodels") and not isinstance(one, np.ndarray | dict):
-            law_canary.tells_nothing(repr(one))
+    for part in _inside((crossing.rows, crossing.statistic)):
+        kind = type(part)
+        if kind.__module__.startswith("dpmodels") and not isinstance(part, np.ndarray | dict):
+            law_canary.tells_nothing(repr(part))
             visited.add(kind.__name__)
     assert {"Rows", "NativeRows"} <= visited
 
@@ -91,45 +91,47 @@ def refuses_to_be_copied(value: object) -> None:
 
 def _inside(root: object) -> Iterator[object]:
     """Walk everything reachable from an object, but for modules and types."""
-    seen: set[int] = set()
+    recorded: set[int] = set()
     pending = [root]
     while pending:
-        one = pending.pop()
-        if id(one) in seen or isinstance(one, ModuleType | type | BuiltinFunctionType):
+        item = pending.pop()
+        if id(item) in recorded or isinstance(item, ModuleType | type | BuiltinFunctionType):
             continue
-        seen.add(id(one))
-        yield one
-        if isinstance(one, FunctionType):
+        recorded.add(id(item))
+        yield item
+        if isinstance(item, FunctionType):
             # Not the globals of its module, which hold the whole package.
-            pending += [one.__closure__, one.__defaults__, one.__kwdefaults__, one.__dict__]
-        elif isinstance(one, np.ndarray):
-            pending += [one.base, *(one.ravel().tolist() if one.dtype == object else ())]
+            pending += [item.__closure__, item.__defaults__, item.__kwdefaults__, item.__dict__]
+        elif isinstance(item, np.ndarray):
+            pending += [item.base, *(item.ravel().tolist() if item.dtype == object else ())]
         else:
-            pending += gc.get_referents(one)
+            pending += gc.get_referents(item)
 
 
 def a_result_holds_nothing_of_the_rows(case: Case) -> None:
     gc.freeze()  # what other tests left is not searched below
     data = table(ROWS)
     frame = pd.DataFrame(data)
-    watched = [weakref.ref(one) for one in (frame, *data.values())]
+    watched = [weakref.ref(column) for column in (frame, *data.values())]
     case.ask(frame)
     fit = case.ask(data)
     fit.summary().as_text()
-    found = list(_inside(fit))
+    parts = list(_inside(fit))
     released = getattr(fit.release, case.family.released[-1])
-    assert any(one is released for one in found), "the walk did not reach the release"
-    assert any(one is fit.call.codebook for one in found)
-    for one in found:
-        assert not isinstance(one, PrivateDesign | PrivateCells | Statistic), (
-            f"a result holds a {type(one)}"
+    assert any(part is released for part in parts), "the walk did not reach the release"
+    assert any(part is fit.call.codebook for part in parts)
+    for part in parts:
+        assert not isinstance(part, PrivateDesign | PrivateCells | Statistic), (
+            f"a result holds a {type(part)}"
         )
-        assert not hasattr(type(one), "chunks"), f"a result holds a source: {type(one)}"
-        assert ROWS not in getattr(one, "shape", ()), "a result holds an array of the rows' length"
-        if isinstance(one, list | tuple | str | bytes):
-            assert len(one) != ROWS
-    del found, one, data, frame
-    if any(held() is not None for held in watched):
+        assert not hasattr(type(part), "chunks"), f"a result holds a source: {type(part)}"
+        assert ROWS not in getattr(part, "shape", ()), "a result holds an array of the rows' length"
+        if isinstance(part, list | tuple | str | bytes):
+            assert len(part) != ROWS
+    del parts, part, data, frame
+    if any(watched_object() is not None for watched_object in watched):
         gc.collect()
-    assert all(held() is None for held in watched), "rows are still held somewhere"
+    assert all(watched_object() is None for watched_object in watched), (
+        "rows are still held somewhere"
+    )
     assert str(pickle.loads(pickle.dumps(fit)).summary()) == str(fit.summary())

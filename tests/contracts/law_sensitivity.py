@@ -131,8 +131,8 @@ def moments_apart(left: np.ndarray, right: np.ndarray, plan: Plan, power: int) -
     parts.append((sum(sizes[i, j] for i, j in combinations(range(1, size), 2)), steps.off))
     if plan.facts.centred:
         parts.append((sizes[0, 1:].sum(), steps.mean))
-    whole = (Fraction(int(total)) / Fraction(scale) ** power for total, scale in parts)
-    return sum(whole, Fraction())
+    lengths = (Fraction(int(total)) / Fraction(scale) ** power for total, scale in parts)
+    return sum(lengths, Fraction())
 
 
 def _base(family: Rows) -> list[Row]:
@@ -179,21 +179,23 @@ def _distances(
     kinds, columns = _neighbours(case, family, guarantee)
     plan, power = case.plan(columns, guarantee), POWER[case.mechanism.norm]
     (event,) = plan.events
-    found = [[moments_apart(*pair, plan, power) for pair in kind] for kind in kinds]
-    return found, 1 / Fraction(event.multiplier) ** power
+    distances = [[moments_apart(*pair, plan, power) for pair in kind] for kind in kinds]
+    return distances, 1 / Fraction(event.multiplier) ** power
 
 
 def _within(case: Case, guarantee: Guarantee) -> None:
     norm = case.mechanism.norm
-    for family in (one for one in FAMILIES if norm in one.reached or one.name == "codebook"):
+    for family in (
+        family for family in FAMILIES if norm in family.reached or family.name == "codebook"
+    ):
         kinds, declared = _distances(case, family, guarantee)
         furthest = [max(kind) for kind in kinds]
         assert max(furthest) <= declared, f"{family.name}: farther than declared"
         assert furthest.pop() == 0, f"{family.name}: an incomplete row leaves a trace"
         if norm in family.reached:
             every = family.around and norm == "svec"
-            least = min(furthest) if every else max(furthest)
-            assert least >= NEARLY ** POWER[norm] * declared, f"{family.name}: nowhere near"
+            reached = min(furthest) if every else max(furthest)
+            assert reached >= NEARLY ** POWER[norm] * declared, f"{family.name}: nowhere near"
 
 
 def neighbours_are_within_the_declared_sensitivity(case: Case) -> None:
@@ -213,10 +215,14 @@ def no_direction_is_drawn_closer_than_paid_for(case: Case) -> None:
     for family in FAMILIES:
         kinds, columns = _neighbours(case, family, case.guarantee)
         plan = case.plan(columns, components=1)
-        (event,) = (one for one in plan.events if isinstance(one, BoundedRangeEvent))
+        (event,) = (event for event in plan.events if isinstance(event, BoundedRangeEvent))
         slope = plan.scales["concentration"] / plan.lattice.radius**2
-        pairs = ([_scatter(one, centred) for one in pair] for kind in kinds for pair in kind)
-        ranges = [slope * float(np.ptp(np.linalg.eigvalsh(one - other))) for one, other in pairs]
+        pairs = (
+            [_scatter(statistic, centred) for statistic in pair] for kind in kinds for pair in kind
+        )
+        ranges = [
+            slope * float(np.ptp(np.linalg.eigvalsh(first - second))) for first, second in pairs
+        ]
         assert max(ranges) <= event.eps * (1 + 1e-9), f"{family.name}: closer than paid for"
         if family.around and not centred:
             assert max(ranges) >= NEARLY * event.eps, f"{family.name}: nowhere near"

@@ -60,35 +60,35 @@ def stated(release: Any, plan: Any) -> np.ndarray:
 def _exact(case: SiteCase, formula: str, data: Any, book: dp.Codebook, **words: Any) -> np.ndarray:
     """The integers of the seated sites' rows as one table."""
     parts = [divided(data)[name] for name in case.seated]
-    whole = {name: np.concatenate([own[name] for own in parts]) for name in data}
-    found, _ = case.whole.exact(formula, whole, book, **words)[0].cross()
-    if found.ndim == 1:
-        return found
-    kept = [found[0, :1], found[0, 1:]] if case.centred else [found[0, :1]]
-    return np.concatenate([*kept, found[1:, 1:][np.triu_indices(len(found) - 1)]])
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in data}
+    exact, _ = case.whole.exact(formula, joined, book, **words)[0].cross()
+    if exact.ndim == 1:
+        return exact
+    retained = [exact[0, :1], exact[0, 1:]] if case.centred else [exact[0, :1]]
+    return np.concatenate([*retained, exact[1:, 1:][np.triu_indices(len(exact) - 1)]])
 
 
 def the_card_is_complete(name: str) -> None:
     kind: Any = PROTOCOLS[name]
-    own: SiteProtocol = kind()
-    assert dataclasses.is_dataclass(own)
+    protocol: SiteProtocol = kind()
+    assert dataclasses.is_dataclass(protocol)
     assert kind.__dataclass_params__.frozen
-    assert own.trust.name == name
+    assert protocol.trust.name == name
     for field in dataclasses.fields(Trust):
-        text = getattr(own.trust, field.name)
+        text = getattr(protocol.trust, field.name)
         assert isinstance(text, str), f"trust: {field.name} is no text"
         assert text.strip(), f"trust: {field.name} is empty"
-    assert isinstance(own.passes_noise, bool)
-    assert set(own.participants(SITES)) <= set(SITES)
+    assert isinstance(protocol.passes_noise, bool)
+    assert set(protocol.participants(SITES)) <= set(SITES)
 
 
 def the_table_says_who_is_trusted(case: SiteCase) -> None:
     fit = case.ask(table(20))
-    own, text = fit.release.shared, " ".join(str(fit.summary()).split())
-    assert own.sites == case.seated
+    shared, text = fit.release.shared, " ".join(str(fit.summary()).split())
+    assert shared.sites == case.seated
     assert f"{len(case.seated)}, protocol {case.protocol.trust.name}" in text
-    sent = [f"{own.numbers:,} numbers ({own.size:,} bytes)"] if own.numbers else []
-    for word in (own.sees, own.holds, "no protocol can detect", *sent):
+    sent = [f"{shared.numbers:,} numbers ({shared.size:,} bytes)"] if shared.numbers else []
+    for word in (shared.sees, shared.holds, "no protocol can detect", *sent):
         assert word in text, f"not printed: {word}"
 
 
@@ -104,19 +104,19 @@ def the_integers_are_those_of_one_table(case: SiteCase) -> None:
         with dp.simulation(seed=SEED):
             release = case.ask(rows).release
         runs.append(integers(release, case.own_plan))
-    found = np.rint(runs[0] - runs[1])
-    assert found.tolist() == _exact(case, case.formula, data, BOOK).tolist()
+    difference = np.rint(runs[0] - runs[1])
+    assert difference.tolist() == _exact(case, case.formula, data, BOOK).tolist()
 
 
 def a_trusted_aggregator_releases_what_one_table_would(case: SiteCase) -> None:
     """With the same noise: bit for bit where the mechanism's own arithmetic is exact."""
     data = table(ROWS)
-    found = []
-    for own in (case, case.whole):
+    draws_found = []
+    for tried_case in (case, case.whole):
         with dp.simulation(seed=SEED):
-            found.append(own.ask(data).release)
-    joint, alone = (case.family.numbers(release) for release in found)
-    if found[0].info.numerics.startswith("exact"):
+            draws_found.append(tried_case.ask(data).release)
+    joint, alone = (case.family.numbers(release) for release in draws_found)
+    if draws_found[0].info.numerics.startswith("exact"):
         assert joint == alone
     else:
         np.testing.assert_allclose(joint, alone, rtol=1e-6)
@@ -137,11 +137,11 @@ def the_noise_is_what_is_stated(case: SiteCase) -> None:
     """
     formula, data, book, words = _measured(case)
     exact, plan = _exact(case, formula, data, book, **words), _plan(case, formula, book, **words)
-    found = []
+    draws_found = []
     for _ in range(RELEASES):
         release = case.fit(formula, data, book, **words).release
-        found.append((integers(release, plan) - exact.astype(float)) / stated(release, plan))
-    noise = np.concatenate(found)
+        draws_found.append((integers(release, plan) - exact.astype(float)) / stated(release, plan))
+    noise = np.concatenate(draws_found)
     low, high = stats.chi2.ppf(ALARM / 4, noise.size), stats.chi2.isf(ALARM / 4, noise.size)
     assert low < (noise**2).sum() < high, "the noise is not what is stated"
     assert stats.kstest(noise, "norm", method="asymp").pvalue > ALARM / 2, "not gaussian"
@@ -150,8 +150,8 @@ def the_noise_is_what_is_stated(case: SiteCase) -> None:
 def the_honest_sites_noise_is_enough(case: SiteCase) -> None:
     """All sites add alike; what those add who tell nobody is what one release plans."""
     release = case.ask(table(30)).release
-    each = stated(release, case.own_plan) ** 2 / len(case.seated)
-    left = each * case.honest / scales(case.own_plan) ** 2
+    variance = stated(release, case.own_plan) ** 2 / len(case.seated)
+    left = variance * case.honest / scales(case.own_plan) ** 2
     assert (left >= 1 - ROUNDING).all(), f"too little by {left.min()}"
 
 
@@ -182,9 +182,9 @@ def neighbours_at_one_site_are_no_farther_than_declared(case: SiteCase) -> None:
             site: {name: [row[name] for row in rows] for name in names}
             for site, rows in sites.items()
         }
-        given = {"sites": columns, "protocol": case.protocol, "codebook": book}
+        options = {"sites": columns, "protocol": case.protocol, "codebook": book}
         with dp.simulation(seed=SEED):
-            fit = getattr(dp, case.verb.name)(formula, **(given | case.words | words))
+            fit = getattr(dp, case.verb.name)(formula, **(options | case.words | words))
         return integers(fit.release, plan) / scales(plan)
 
     start = released(tried[0]) if case.adjacency == "replace" else released()

@@ -63,7 +63,7 @@ def a_joint_fit_tells_no_cell(case: SiteCase) -> None:
 
 
 def a_letter_tells_no_cell(name: str, folder: Path) -> None:
-    """Neither the file a site sends nor anything that is said on the way."""
+    """Neither the file that a site sends nor any message on the way."""
     words: Changes = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6, "session": "s"}
     # Protocols without keys refuse them: who needs them says so.
     cards = [dp.site_key(site, folder / f"{site}.key") for site in SITES]
@@ -72,14 +72,19 @@ def a_letter_tells_no_cell(name: str, folder: Path) -> None:
     def said() -> list[str]:
         files = []
         for site in SITES:
-            own = {"site": site, "protocol": name, "key": folder / f"{site}.key", "cards": cards}
-            own["ledger"] = dp.Ledger.open(folder / f"{site}.ledger", 1.0, 1e-6, new=True)
+            options = {
+                "site": site,
+                "protocol": name,
+                "key": folder / f"{site}.key",
+                "cards": cards,
+            }
+            options["ledger"] = dp.Ledger.open(folder / f"{site}.ledger", 1.0, 1e-6, new=True)
             path = folder / f"{site}.json"
             try:
-                dp.site_release(canary.FORMULA, rows[site], path, **words, **own)
+                dp.site_release(canary.FORMULA, rows[site], path, **words, **options)
             except ArgumentError:
-                own |= {"key": None, "cards": ()}
-                dp.site_release(canary.FORMULA, rows[site], path, **words, **own)
+                options |= {"key": None, "cards": ()}
+                dp.site_release(canary.FORMULA, rows[site], path, **words, **options)
             files.append(path)
         written = [file.read_text("utf-8") for file in files]
         return [*written, dp.combine(files).summary(notes="all").as_page()]
@@ -141,8 +146,8 @@ def a_bad_call_on_sites_is_refused_for_free(
 def bad_words_of_a_protocol_are_refused_for_free(case: SiteCase) -> None:
     for field in dataclasses.fields(case.protocol):
         for word in NO_WORDS:
-            own = dataclasses.replace(case.protocol, **{field.name: word})
-            changes = {"protocol": own}
+            changed_protocol = dataclasses.replace(case.protocol, **{field.name: word})
+            changes = {"protocol": changed_protocol}
             a_bad_call_on_sites_is_refused_for_free(case, field.name, changes, ArgumentError)
 
 

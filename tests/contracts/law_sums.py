@@ -63,10 +63,10 @@ def _formula(case: Measured) -> str:
 
 def _integers(statistic: Statistic) -> tuple[list[list[int]], int]:
     exact, rows = statistic.cross()
-    whole = exact.dtype == np.int64 or {type(cell) for cell in exact.ravel()} == {int}
-    if not whole and all(isinstance(cell, Counter) for cell in exact):
-        whole = {type(count) for own in exact for count in own.values()} == {int}
-    assert whole, "not all cells are integers"
+    is_whole = exact.dtype == np.int64 or {type(cell) for cell in exact.ravel()} == {int}
+    if not is_whole and all(isinstance(cell, Counter) for cell in exact):
+        is_whole = {type(count) for cell in exact for count in cell.values()} == {int}
+    assert is_whole, "not all cells are integers"
     return exact.tolist(), rows
 
 
@@ -111,8 +111,8 @@ def the_container_is_irrelevant(case: Measured, folder: Path) -> None:
     data = table(ROWS)
     frame = pd.DataFrame(data)
     pooled = _exact(case, data)
-    for kind, given in _containers(data, frame, folder).items():
-        assert _exact(case, given) == pooled, f"{kind}: other integers than a mapping"
+    for kind, container in _containers(data, frame, folder).items():
+        assert _exact(case, container) == pooled, f"{kind}: other integers than a mapping"
 
 
 def _containers(data: Table, frame: pd.DataFrame, folder: Path) -> dict[str, object]:

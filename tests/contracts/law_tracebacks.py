@@ -94,7 +94,9 @@ def captured(error: BaseException) -> str:
         start = depth.index(entry_point.__file__) if skipped else 0
         summary = traceback.StackSummary.extract(iter(frames[start:]), capture_locals=True)
         texts.extend(
-            f"{name} = {text}" for one in summary for name, text in (one.locals or {}).items()
+            f"{name} = {text}"
+            for frame_summary in summary
+            for name, text in (frame_summary.locals or {}).items()
         )
         visit(part.__cause__, 0)
         visit(part.__context__, 0)

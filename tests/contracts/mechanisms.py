@@ -103,10 +103,13 @@ class Mechanism(NamedTuple):
 
     def variants(self) -> list[Any]:
         """Make the strategy, and once more with each option it has that is another method."""
-        own = self.make()
-        names = {field.name for field in fields(own)}
-        options = [*OPTIONS, ("inference", not getattr(own, "inference", False))]
-        return [own, *(replace(own, **{name: word}) for name, word in options if name in names)]
+        mechanism = self.make()
+        names = {field.name for field in fields(mechanism)}
+        options = [*OPTIONS, ("inference", not getattr(mechanism, "inference", False))]
+        return [
+            mechanism,
+            *(replace(mechanism, **{name: word}) for name, word in options if name in names),
+        ]
 
 
 MECHANISMS = (

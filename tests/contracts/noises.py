@@ -58,22 +58,22 @@ def of_moments(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     unit, longer = lattice.steps**2, lattice.radius * lattice.steps
     upper = np.triu_indices(plan.facts.columns, 1)
     square = exact[1:, 1:].astype(float) / unit
-    found: dict[str, list[Any]] = {part: [] for part in PARTS}
+    by_part: dict[str, list[Any]] = {part: [] for part in PARTS}
     with dp.simulation(seed=SEED):
         for _ in range(releases):
             release = strategy.release(statistic, plan, source())
             noise = release.second - square
             assert (release.second == release.second.T).all(), "the second moment is not symmetric"
-            found["count"].append([release.count - float(exact[0, 0]) / lattice.radius**2])
-            found["diagonal"].append(np.diagonal(noise))
-            found["off"].append(noise[upper])
+            by_part["count"].append([release.count - float(exact[0, 0]) / lattice.radius**2])
+            by_part["diagonal"].append(np.diagonal(noise))
+            by_part["off"].append(noise[upper])
             assert (release.total is not None) == case.centred
             if release.total is not None:
-                found["mean"].append(release.total - exact[0, 1:].astype(float) / longer)
+                by_part["mean"].append(release.total - exact[0, 1:].astype(float) / longer)
     sds = {part: getattr(release.noise, part) for part in PARTS}
     return {
         part: Noise(law, np.array(draws) / sds[part] * LAWS[law][1])
-        for part, draws in found.items()
+        for part, draws in by_part.items()
         if draws and (law := law_of(case, part))
     }
 
@@ -81,12 +81,12 @@ def of_moments(case: Any, data: Any, releases: int) -> dict[str, Noise]:
 def about_lines(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """What is added to the moments of rows about the line of each release."""
     strategy, _, statistic, plan = case.crossing(case.formula, data, case.book)
-    found: dict[str, list[Any]] = {part: [] for part in PARTS}
+    by_part: dict[str, list[Any]] = {part: [] for part in PARTS}
     measured, measure = [], scores.score_moments
 
-    def recorded(*words: Any, **named: Any) -> Statistic:
-        measured.append((own := measure(*words, **named), words[3]))
-        return own
+    def recorded(*words: Any, **options: Any) -> Statistic:
+        measured.append((statistic := measure(*words, **options), words[3]))
+        return statistic
 
     with dp.simulation(seed=SEED), pytest.MonkeyPatch.context() as patch:
         patch.setattr(scores, "score_moments", recorded)
@@ -104,13 +104,16 @@ def about_lines(case: Any, data: Any, releases: int) -> dict[str, Noise]:
                 "off": noise[upper],
             }
             for part, draw in draws.items():
-                found[part].append(draw / getattr(release.noise, part))
-    return {part: Noise("gaussian", np.array(draws)) for part, draws in found.items()}
+                by_part[part].append(draw / getattr(release.noise, part))
+    return {part: Noise("gaussian", np.array(draws)) for part, draws in by_part.items()}
 
 
-def releases_of(own: Any, releases: int) -> list[Any]:
+def releases_of(crossing: Any, releases: int) -> list[Any]:
     with dp.simulation(seed=SEED):
-        return [own.strategy.release(own.statistic, own.plan, source()) for _ in range(releases)]
+        return [
+            crossing.strategy.release(crossing.statistic, crossing.plan, source())
+            for _ in range(releases)
+        ]
 
 
 def _normal(below: np.ndarray, mass: np.ndarray) -> np.ndarray:
@@ -144,10 +147,10 @@ def _discrete_gaussian(draws: np.ndarray, scale: float) -> np.ndarray:
 
 def of_counts(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """What is added to each part of each table, in units of the plan's scale."""
-    own = case.crossing(case.formula, data, case.book)
-    exact, plan = own.statistic.cross()[0].astype(float), own.plan
-    released = releases_of(own, releases)
-    draws = np.array([one.values * plan.units_per_row for one in released]) - exact
+    crossing = case.crossing(case.formula, data, case.book)
+    exact, plan = crossing.statistic.cross()[0].astype(float), crossing.plan
+    released = releases_of(crossing, releases)
+    draws = np.array([release.values * plan.units_per_row for release in released]) - exact
     spread = stats.norm if released[0].law == "gaussian" else stats.laplace
     stated = released[0].noise_sd * plan.units_per_row
     # A discrete law of few steps is narrower than the continuous one.
@@ -159,12 +162,12 @@ def of_counts(case: Any, data: Any, releases: int) -> dict[str, Noise]:
 
 def of_answers(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """Numbers of answers of rows of one cell, each given those before it: binomial."""
-    own = case.crossing(case.formula, data, case.book)
-    cells, rows, eps = own.plan.facts.parts, 500, own.plan.eps
+    crossing = case.crossing(case.formula, data, case.book)
+    cells, rows, eps = crossing.plan.facts.parts, 500, crossing.plan.eps
     exact = np.zeros(cells, dtype=object)
     exact[1] = rows
-    moved = own._replace(statistic=Statistic("counts", exact, rows))
-    answers = np.array([one.values[0] for one in releases_of(moved, releases)])
+    crossing_of_counts = crossing._replace(statistic=Statistic("counts", exact, rows))
+    answers = np.array([release.values[0] for release in releases_of(crossing_of_counts, releases)])
     chances = np.where(np.arange(cells) == 1, math.exp(eps), 1.0) / (math.exp(eps) + cells - 1)
     draws = []
     for cell in range(cells - 1):
@@ -176,51 +179,54 @@ def of_answers(case: Any, data: Any, releases: int) -> dict[str, Noise]:
 
 def of_paired_counts(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """What is added to the difference of the outer parts, the middle, and the incomplete rows."""
-    own = case.crossing(case.formula, data, case.book)
+    crossing = case.crossing(case.formula, data, case.book)
     mixed = np.array([[-1.0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
-    exact, plan = own.statistic.cross()[0].astype(float), own.plan
+    exact, plan = crossing.statistic.cross()[0].astype(float), crossing.plan
     draws = (
-        np.array([one.values * plan.units_per_row for one in releases_of(own, releases)]) - exact
+        np.array(
+            [release.values * plan.units_per_row for release in releases_of(crossing, releases)]
+        )
+        - exact
     )
     return {"counts": Noise("laplace", draws @ mixed.T / plan.scale)}
 
 
 def of_held_counts(case: Any, data: Any, releases: int) -> dict[str, Noise]:
-    """What is added to the parts of rows held in the range that each release tells of."""
-    own = case.crossing(case.formula, data, case.book)
+    """What is added to the parts of rows held in the range that each release states."""
+    crossing = case.crossing(case.formula, data, case.book)
     draws = []
-    for one in releases_of(own, releases):
+    for release in releases_of(crossing, releases):
         at = (
-            own.statistic
-            if one.held is None
-            else own.statistic.clipped(one.held.lower, one.held.upper)
+            crossing.statistic
+            if release.held is None
+            else crossing.statistic.clipped(release.held.lower, release.held.upper)
         )
-        draws.append(one.values * own.plan.units_per_row - at.cross()[0].astype(float))
-        law, mixed = one.law, np.array([[-1.0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
-    noise = np.array(draws) / own.plan.scale
-    return {"counts": Noise(law, noise @ mixed.T if one.paired else noise)}
+        draws.append(release.values * crossing.plan.units_per_row - at.cross()[0].astype(float))
+        law, mixed = release.law, np.array([[-1.0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
+    noise = np.array(draws) / crossing.plan.scale
+    return {"counts": Noise(law, noise @ mixed.T if release.paired else noise)}
 
 
 def of_cells(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """The first two draws for the counts of each number in each round."""
-    own = case.crossing(case.formula, data, case.book)
+    crossing = case.crossing(case.formula, data, case.book)
     draws: dict[str, list[Any]] = {"first": [], "second": []}
-    for one in releases_of(own, releases):
-        stops = np.cumsum([size + 1 for size in one.sizes])[:-1]
-        ends, values = np.split(one.ends, stops), np.split(one.values, stops)
-        many = len(ends) // 2
-        plans = {"first": own.plan.first, "second": own.plan}
-        for (part, plan), at in zip(plans.items(), (slice(many), slice(many, None)), strict=True):
-            exact = own.statistic.cut(tuple(ends[at])).cross()[0].astype(float)
+    for release in releases_of(crossing, releases):
+        stops = np.cumsum([size + 1 for size in release.sizes])[:-1]
+        ends, values = np.split(release.ends, stops), np.split(release.values, stops)
+        half = len(ends) // 2
+        plans = {"first": crossing.plan.first, "second": crossing.plan}
+        for (part, plan), at in zip(plans.items(), (slice(half), slice(half, None)), strict=True):
+            exact = crossing.statistic.cut(tuple(ends[at])).cross()[0].astype(float)
             noise = np.concatenate(values[at]) * plan.units_per_row - exact * plan.units_per_row
             starts = np.cumsum([0, *map(len, ends[at][:-1])])
             draws[part].append(noise[np.concatenate([starts, starts + 1])])
-    law, found = one.law, {}
+    law, results = release.law, {}
     for part, plan in plans.items():
         noise = np.array(draws[part])
         normal = discrete_laplace(np.rint(noise), plan.scale) if law == "laplace" else None
-        found[part] = Noise("gaussian", noise / plan.scale if normal is None else normal)
-    return found
+        results[part] = Noise("gaussian", noise / plan.scale if normal is None else normal)
+    return results
 
 
 def of_margins(case: Any, data: Any, releases: int) -> dict[str, Noise]:
@@ -228,15 +234,15 @@ def of_margins(case: Any, data: Any, releases: int) -> dict[str, Noise]:
 
     The number of rows has none where it is public.
     """
-    own = case.crossing(case.formula, data, case.book)
+    crossing = case.crossing(case.formula, data, case.book)
     # Of a graph, the first of its rounds.
-    facts, plan = own.plan.facts, getattr(own.plan, "first", own.plan)
-    exact = own.statistic.cross()[0].astype(float)
+    facts, plan = crossing.plan.facts, getattr(crossing.plan, "first", crossing.plan)
+    exact = crossing.statistic.cross()[0].astype(float)
     if case.mechanism.name == "marginals":
-        with _kept(marginals, "discrete_laplace") as drawn:
-            releases_of(own, releases)
-        return {"counts": Noise("gaussian", discrete_laplace(np.array(drawn), plan.scales[0]))}
-    released = releases_of(own, releases)
+        with _kept(marginals, "discrete_laplace") as samples:
+            releases_of(crossing, releases)
+        return {"counts": Noise("gaussian", discrete_laplace(np.array(samples), plan.scales[0]))}
+    released = releases_of(crossing, releases)
     parts = residuals.components(facts.terms)
     tables = residuals.split(exact, facts.largest, facts.sizes)
     if facts.numbers:
@@ -245,17 +251,17 @@ def of_margins(case: Any, data: Any, releases: int) -> dict[str, Noise]:
         by_number = [
             residuals.summed(tables[term], term, (number.variable,))
             for number in facts.numbers
-            for term in [next(one for one in facts.largest if number.variable in one)]
+            for term in [next(size for size in facts.largest if number.variable in size)]
         ]
-        counts = np.array([one.histograms for one in released]) - np.concatenate(by_number)
-        return {"histograms": Noise("gaussian", counts / own.plan.histograms.noise_sd)}
+        counts = np.array([release.histograms for release in released]) - np.concatenate(by_number)
+        return {"histograms": Noise("gaussian", counts / crossing.plan.histograms.noise_sd)}
     draws = []
-    for one in released:
-        found = residuals.split(one.values, parts, facts.sizes)
+    for release in released:
+        parts_found = residuals.split(release.values, parts, facts.sizes)
         noise = []
         for part, sd in zip(plan.measured, plan.noise_sds, strict=True):
-            term = next(own for own in facts.largest if set(part) <= set(own))
-            table = found[part]
+            term = next(size for size in facts.largest if set(part) <= set(size))
+            table = parts_found[part]
             rows = residuals.summed(tables[term], term, part)
             for axis, size in enumerate(table.shape):
                 table = np.moveaxis(np.tensordot(_contrasts(size), table, (1, axis)), 0, axis)
@@ -273,16 +279,16 @@ def _contrasts(size: int) -> np.ndarray:
 @contextmanager
 def _kept(module: Any, name: str) -> Iterator[list[np.ndarray]]:
     """Keep what a sampler of a module draws."""
-    kept: list[np.ndarray] = []
-    drawn = getattr(module, name)
+    recorded: list[np.ndarray] = []
+    original = getattr(module, name)
 
     def kept_too(*words: Any) -> np.ndarray:
-        kept.append(drawn(*words))
-        return kept[-1]
+        recorded.append(original(*words))
+        return recorded[-1]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, name, kept_too)
-        yield kept
+        yield recorded
 
 
 def of_levels(case: Any, data: Any, releases: int) -> dict[str, Noise]:
@@ -292,8 +298,8 @@ def of_levels(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     names, rows = ("a", "b", "c"), 3 * plan.threshold
     exact = np.empty(plan.facts.variables, dtype=object)
     exact[:] = [Counter(dict.fromkeys(names, rows)) for _ in exact]
-    own = crossing._replace(statistic=Statistic("levels", exact, rows))
-    draws = np.array([one.values for one in releases_of(own, releases)]) - rows
+    result = crossing._replace(statistic=Statistic("levels", exact, rows))
+    draws = np.array([release.values for release in releases_of(result, releases)]) - rows
     under, upto = (below(draws - less, plan.scale, plan.threshold) for less in (1, 0))
     return {"counts": Noise("gaussian", _normal(under, upto - under))}
 
@@ -301,17 +307,17 @@ def of_levels(case: Any, data: Any, releases: int) -> dict[str, Noise]:
 @contextmanager
 def _noised_by(module: Any) -> Iterator[list[np.ndarray]]:
     """Keep what a module adds to the integers it is given."""
-    kept: list[np.ndarray] = []
-    own = module.add_noise
+    recorded: list[np.ndarray] = []
+    add_noise = module.add_noise
 
     def kept_too(exact: np.ndarray, *words: Any) -> np.ndarray:
-        sums = own(exact, *words)
-        kept.append(sums - exact.astype(float))
+        sums = add_noise(exact, *words)
+        recorded.append(sums - exact.astype(float))
         return sums
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "add_noise", kept_too)
-        yield kept
+        yield recorded
 
 
 def _spread(part: str, draws: np.ndarray, law: str, scale: float) -> dict[str, Noise]:
@@ -330,30 +336,30 @@ def _spread(part: str, draws: np.ndarray, law: str, scale: float) -> dict[str, N
 
 def of_rates(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """What is added to the three sums of gradients."""
-    own = case.crossing(case.formula, data, case.book)
-    scales = [own.plan.scales[name] for name in ("first", "next", "last")]
+    crossing = case.crossing(case.formula, data, case.book)
+    scales = [crossing.plan.scales[name] for name in ("first", "next", "last")]
     with _noised_by(gradients) as added:
-        releases_of(own, releases)
+        releases_of(crossing, releases)
     assert len(added) == releases * len(scales), "a gradient has no noise"
     noise = np.array(added).reshape(releases, len(scales), -1)
-    radii = [choose_lattice(own.plan.facts.columns, scale).radius for scale in scales]
+    radii = [choose_lattice(crossing.plan.facts.columns, scale).radius for scale in scales]
     draws = noise / (np.array(scales) * np.array(radii))[:, None]
     return {"gradients": Noise("gaussian", draws.reshape(releases, -1))}
 
 
 def of_coefficients(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """What tilts the objective, masks the minimum, or is added to it or to gradients."""
-    own = case.crossing(case.formula, data, case.book)
-    rows, plan, scales = own.statistic, own.plan, own.plan.scales
+    crossing = case.crossing(case.formula, data, case.book)
+    rows, plan, scales = crossing.statistic, crossing.plan, crossing.plan.scales
     module = gradients if case.mechanism.name == "gradients" else minimum
     with _noised_by(module) as added:
-        points = [one.coefficients for one in releases_of(own, releases)]
+        points = [release.coefficients for release in releases_of(crossing, releases)]
     if module is gradients:
-        each = [scales["noise"]] * own.strategy.steps + [scales["last"]]
-        assert len(added) == releases * len(each), "a gradient has no noise"
+        scales_of_steps = [scales["noise"]] * crossing.strategy.steps + [scales["last"]]
+        assert len(added) == releases * len(scales_of_steps), "a gradient has no noise"
         radius = choose_lattice(plan.facts.columns, scales["noise"]).radius
-        noise = np.array(added).reshape(releases, len(each), -1) / radius
-        draws = noise / np.array(each)[:, None]
+        noise = np.array(added).reshape(releases, len(scales_of_steps), -1) / radius
+        draws = noise / np.array(scales_of_steps)[:, None]
         return {"gradients": Noise("gaussian", draws.reshape(releases, -1))}
     law = "gaussian" if scales["gaussian"] else "laplace"
     if case.mechanism.name == "output":
@@ -383,18 +389,20 @@ def of_quantiles(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     with dp.simulation(seed=SEED):
         released = [strategy.release(statistic, plan, source()) for _ in range(releases)]
     ranks = np.cumsum(np.pad(cells, ((0, 0), (1, 0))), axis=1)[:, None, :]
-    wanted = np.array([one.drawn for one in released])[..., None] * ranks[..., -1:]
-    assert not np.isnan(wanted).any(), "a group is not told from none"
-    away = np.maximum(np.maximum(ranks[..., :-1] - wanted, wanted - ranks[..., 1:]), 0)
+    expected = np.array([release.drawn for release in released])[..., None] * ranks[..., -1:]
+    assert not np.isnan(expected).any(), "a group is hidden by noise"
+    away = np.maximum(np.maximum(ranks[..., :-1] - expected, expected - ranks[..., 1:]), 0)
     density = np.exp(-np.array(plan.middle)[:, None] * away)
     density /= density.sum(axis=-1, keepdims=True)
     below = np.cumsum(density, axis=-1) - density
-    places = np.array([one.values[:, :, :1] for one in released])
+    places = np.array([release.values[:, :, :1] for release in released])
     at = np.rint(places * (cells.shape[1] - 1)).astype(int)
-    drawn = [np.take_along_axis(one, at, axis=-1)[..., 0] for one in (below, density)]
-    noisy = np.array([one.counts for one in released]) - cells.sum(axis=1)
+    coordinates = [
+        np.take_along_axis(law_part, at, axis=-1)[..., 0] for law_part in (below, density)
+    ]
+    noisy = np.array([release.counts for release in released]) - cells.sum(axis=1)
     return {
-        "places": Noise("gaussian", _normal(*drawn).reshape(releases, -1)),
+        "places": Noise("gaussian", _normal(*coordinates).reshape(releases, -1)),
         "counts": Noise("gaussian", discrete_laplace(np.rint(noisy), plan.count_scale)),
     }
 
@@ -407,23 +415,25 @@ def _of_rounds(case: Any, releases: int) -> dict[str, Noise]:
     statistic = Statistic("counts", np.append(cells, 0).astype(object), int(cells.sum()))
     gaussian = plan.law == "gaussian"
     name = "discrete_gaussian" if gaussian else "discrete_laplace"
-    kept: list[np.ndarray] = []
-    drawn = getattr(quantile_rounds, name)
+    recorded: list[np.ndarray] = []
+    original = getattr(quantile_rounds, name)
 
     def kept_too(*words: Any) -> np.ndarray:
-        kept.append(drawn(*words))
-        return kept[-1]
+        recorded.append(original(*words))
+        return recorded[-1]
 
     with pytest.MonkeyPatch.context() as patch, dp.simulation(seed=SEED):
         patch.setattr(quantile_rounds, name, kept_too)
         for _ in range(releases):
             strategy.release(statistic, plan, source())
     scales = np.tile(np.multiply(plan.scales, plan.units), len(cells))
-    assert len(kept) == releases * len(scales), "a round has no noise"
-    first = np.array([noise[:2] for noise in kept]).reshape(releases, len(scales), 2)
+    assert len(recorded) == releases * len(scales), "a round has no noise"
+    first = np.array([noise[:2] for noise in recorded]).reshape(releases, len(scales), 2)
     normal = _discrete_gaussian if gaussian else discrete_laplace
-    each = [normal(*own) for own in zip(first.swapaxes(0, 1), scales, strict=True)]
-    return {"counts": Noise("gaussian", np.concatenate(each, axis=1))}
+    noise_of_rounds = [
+        normal(*round_pair) for round_pair in zip(first.swapaxes(0, 1), scales, strict=True)
+    ]
+    return {"counts": Noise("gaussian", np.concatenate(noise_of_rounds, axis=1))}
 
 
 def _amount(guarantee: Any) -> str:

@@ -16,9 +16,9 @@ def of_sums(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """What is added to each sum of cells, or difference, in units of the plan's scale."""
     if case.mechanism.name == "partition":
         return of_runs(case, data, releases)
-    own = case.crossing(case.formula, data, case.book)
-    plan, cells = own.plan, own.statistic.cross()[0]
-    released = releases_of(own, releases)
+    crossing = case.crossing(case.formula, data, case.book)
+    plan, cells = crossing.plan, crossing.statistic.cross()[0]
+    released = releases_of(crossing, releases)
     shape = plan.facts.shape
     if case.mechanism.name == "tree":
         hierarchy = line(shape[1], released[0].fanout)
@@ -30,7 +30,7 @@ def of_sums(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     else:
         sums = wavelets(cells[:-1].reshape(shape))
     exact = np.append(sums.ravel(), cells[-1]).astype(float) * plan.units_per_row
-    draws = np.array([one.values * plan.units_per_row for one in released]) - exact
+    draws = np.array([release.values * plan.units_per_row for release in released]) - exact
     if released[0].law == "laplace":
         return {"sums": Noise("gaussian", discrete_laplace(np.rint(draws), plan.scale))}
     return {"sums": Noise("gaussian", draws / plan.scale)}
@@ -38,23 +38,23 @@ def of_sums(case: Any, data: Any, releases: int) -> dict[str, Noise]:
 
 def of_runs(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """What is added to the counts of the first step, and to the incomplete rows."""
-    own = case.crossing(case.formula, data, case.book)
-    exact, released = own.statistic.cross()[0].astype(float), releases_of(own, releases)
+    crossing = case.crossing(case.formula, data, case.book)
+    exact, released = crossing.statistic.cross()[0].astype(float), releases_of(crossing, releases)
     groups, *sides = released[0].shape
     cells, table = math.prod(sides), exact[:-1].reshape(groups, -1)
     if len(sides) == 2:
         table = table[:, plane(sides, BLOCK).order]
-    level, many = released[0].levels[0], released[0].sizes[0]
+    level, n_cells = released[0].levels[0], released[0].sizes[0]
     sums = Halves(cells).sums(table)[level].ravel()
-    found = {}
+    noise_by_part = {}
     for part, at, counted in (
-        ("first", slice(many), sums[sums.shape[0] - many :]),
+        ("first", slice(n_cells), sums[sums.shape[0] - n_cells :]),
         ("incomplete", slice(-1, None), exact[-1:]),
     ):
-        draws = np.array([one.values[at] for one in released]) - counted
+        draws = np.array([release.values[at] for release in released]) - counted
         sd = released[0].noise_sds[0 if part == "first" else -1]
         scale = 1 / math.acosh(1 + sd**-2)
         laplace = released[0].law == "laplace"
         noise = discrete_laplace(np.rint(draws), scale) if laplace else draws / sd
-        found[part] = Noise("gaussian", noise)
-    return found
+        noise_by_part[part] = Noise("gaussian", noise)
+    return noise_by_part

@@ -19,22 +19,24 @@ from dpmodels.statistics.associations import (
 
 def of_screened(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """What is added to sums of the response, and to products and scatters of what is chosen."""
-    own = case.crossing(case.formula, data, case.book)
-    exact, _ = own.statistic.cross()
-    most = reach(own.plan.lattice)
-    sums = np.array([exact[0, 0], exact[0, -1] / most, exact[1, -1] / most**2], dtype=float)
+    crossing = case.crossing(case.formula, data, case.book)
+    exact, _ = crossing.statistic.cross()
+    limit = reach(crossing.plan.lattice)
+    sums = np.array([exact[0, 0], exact[0, -1] / limit, exact[1, -1] / limit**2], dtype=float)
     draws: dict[str, list[Any]] = {"response": [], "products": [], "scatters": []}
-    for one in releases_of(own, releases):
-        chosen = one.chosen.astype(int)
-        products = centred_products(exact, round(one.centre * FINE * most))[chosen]
-        values = np.array([one.count, one.total, one.squares])
-        draws["response"].append((values - sums) / one.response_sd)
-        products = (one.products - products.astype(float) / (FINE * most**2)) / one.product_sd
+    for release in releases_of(crossing, releases):
+        chosen = release.chosen.astype(int)
+        products = centred_products(exact, round(release.centre * FINE * limit))[chosen]
+        values = np.array([release.count, release.total, release.squares])
+        draws["response"].append((values - sums) / release.response_sd)
+        products = (
+            release.products - products.astype(float) / (FINE * limit**2)
+        ) / release.product_sd
         draws["products"].append(products)
-        scatter = scatters(exact)[chosen].astype(float) / most**2
-        draws["scatters"].append((one.scatters - scatter) / one.scatter_sd)
-        law = one.law
-    return {part: Noise(law, np.array(own) * LAWS[law][1]) for part, own in draws.items()}
+        scatter = scatters(exact)[chosen].astype(float) / limit**2
+        draws["scatters"].append((release.scatters - scatter) / release.scatter_sd)
+        law = release.law
+    return {part: Noise(law, np.array(draw) * LAWS[law][1]) for part, draw in draws.items()}
 
 
 def of_centred(case: Any, data: Any, releases: int) -> dict[str, Noise]:
@@ -48,19 +50,19 @@ def of_centred(case: Any, data: Any, releases: int) -> dict[str, Noise]:
 
 def of_logs(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """What is added to sums of the response, and to logarithms of the p-values of the chosen."""
-    own = case.crossing(case.formula, data, case.book)
-    exact, _ = own.statistic.cross()
-    facts, most = own.plan.facts, reach(own.plan.lattice)
-    unit, sides = FINE * most**2, 1 + (facts.alternative == "two-sided")
-    sums = np.array([exact[0, 0], exact[0, -1] / most, exact[1, -1] / most**2], dtype=float)
+    crossing = case.crossing(case.formula, data, case.book)
+    exact, _ = crossing.statistic.cross()
+    facts, limit = crossing.plan.facts, reach(crossing.plan.lattice)
+    unit, sides = FINE * limit**2, 1 + (facts.alternative == "two-sided")
+    sums = np.array([exact[0, 0], exact[0, -1] / limit, exact[1, -1] / limit**2], dtype=float)
     draws: dict[str, list[Any]] = {"response": [], "logs": []}
-    for one in releases_of(own, releases):
-        values = np.array([one.count, one.total, one.squares])
-        draws["response"].append((values - sums) / one.response_sd)
-        products = centred_products(exact, round(one.centre * FINE * most))
-        chosen = SIGNS[facts.alternative](products)[one.chosen.astype(int)]
-        levels = log_levels(chosen, one.scale * unit, least_of(facts), sides) / STEPS
-        draws["logs"].append((one.logs - levels) / one.log_sd)
+    for release in releases_of(crossing, releases):
+        values = np.array([release.count, release.total, release.squares])
+        draws["response"].append((values - sums) / release.response_sd)
+        products = centred_products(exact, round(release.centre * FINE * limit))
+        chosen = SIGNS[facts.alternative](products)[release.chosen.astype(int)]
+        levels = log_levels(chosen, release.scale * unit, least_of(facts), sides) / STEPS
+        draws["logs"].append((release.logs - levels) / release.log_sd)
     return {
-        part: Noise("laplace", np.array(own) * LAWS["laplace"][1]) for part, own in draws.items()
+        part: Noise("laplace", np.array(draw) * LAWS["laplace"][1]) for part, draw in draws.items()
     }

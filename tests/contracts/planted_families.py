@@ -38,27 +38,27 @@ def values_are_not_clipped_to_their_bounds(patch: pytest.MonkeyPatch) -> None:
 
 
 def replacing_a_counted_row_is_taken_for_adding_one(patch: pytest.MonkeyPatch) -> None:
-    own = count_noise.count_sensitivity
+    original = count_noise.count_sensitivity
     patch.setattr(
         count_noise,
         "count_sensitivity",
-        lambda adjacency, tables, norm: own(adjacency, tables, norm) / 2 ** (1 / norm),
+        lambda adjacency, tables, norm: original(adjacency, tables, norm) / 2 ** (1 / norm),
     )
 
 
 def the_sensitivity_of_counts_forgets_the_tables(patch: pytest.MonkeyPatch) -> None:
-    own = count_noise.count_sensitivity
+    original = count_noise.count_sensitivity
     patch.setattr(
         count_noise,
         "count_sensitivity",
-        lambda adjacency, tables, norm: own(adjacency, 1, norm),
+        lambda adjacency, tables, norm: original(adjacency, 1, norm),
     )
 
 
 def the_noise_of_counts_is_halved(patch: pytest.MonkeyPatch) -> None:
     for name in ("discrete_laplace", "discrete_gaussian"):
-        own = getattr(count_noise, name)
-        patch.setattr(count_noise, name, lambda scale, *more, own=own: own(scale / 2, *more))
+        original = getattr(count_noise, name)
+        patch.setattr(count_noise, name, lambda scale, *rest, draw=original: draw(scale / 2, *rest))
 
 
 def each_round_takes_the_whole_budget(patch: pytest.MonkeyPatch) -> None:
@@ -77,62 +77,66 @@ def a_residual_is_not_clipped(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_gradient_has_no_noise(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(gradients, "add_noise", lambda exact, *more: exact.astype(float))
+    patch.setattr(gradients, "add_noise", lambda exact, *rest: exact.astype(float))
 
 
 def the_noise_of_gradients_is_halved(patch: pytest.MonkeyPatch) -> None:
-    own = gradients.add_noise
-    patch.setattr(gradients, "add_noise", lambda exact, scale, *more: own(exact, scale / 2, *more))
+    original = gradients.add_noise
+    patch.setattr(
+        gradients, "add_noise", lambda exact, scale, *rest: original(exact, scale / 2, *rest)
+    )
 
 
 def the_minimum_is_not_masked(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(objective, "masked", lambda point, *more: point.rounded)
+    patch.setattr(objective, "masked", lambda point, *rest: point.rounded)
 
 
 def the_objective_is_tilted_by_half(patch: pytest.MonkeyPatch) -> None:
     for name in ("spherical", "normals"):
-        own = getattr(objective, name)
-        patch.setattr(objective, name, lambda *words, own=own: own(*words) / 2)
+        original = getattr(objective, name)
+        patch.setattr(objective, name, lambda *words, draw=original: draw(*words) / 2)
 
 
 def the_noise_of_the_minimum_is_halved(patch: pytest.MonkeyPatch) -> None:
     for name in ("spherical", "normals"):
-        own = getattr(output, name)
-        patch.setattr(output, name, lambda *words, own=own: own(*words) / 2)
+        original = getattr(output, name)
+        patch.setattr(output, name, lambda *words, draw=original: draw(*words) / 2)
 
 
 def quantiles_are_planned_twice_as_close(patch: pytest.MonkeyPatch) -> None:
     plan = exponential.Exponential.plan
 
     def close(self, facts, guarantee):
-        own = plan(self, facts, guarantee)
-        return dataclasses.replace(own, middle=tuple(2 * slope for slope in own.middle))
+        plan_made = plan(self, facts, guarantee)
+        return dataclasses.replace(plan_made, middle=tuple(2 * slope for slope in plan_made.middle))
 
     patch.setattr(exponential.Exponential, "plan", close)
 
 
 def quantiles_are_drawn_twice_as_close(patch: pytest.MonkeyPatch) -> None:
-    own = exponential.draw_cell
+    original = exponential.draw_cell
 
     def close(ranks, prob, concentration, entropy):
-        return own(ranks, prob, 2 * concentration, entropy)
+        return original(ranks, prob, 2 * concentration, entropy)
 
     patch.setattr(exponential, "draw_cell", close)
 
 
 def replacing_a_row_of_rounds_is_taken_for_adding_one(patch: pytest.MonkeyPatch) -> None:
-    own = quantile_rounds.count_sensitivity
+    original = quantile_rounds.count_sensitivity
 
     def alone(*facts):
-        return own(*facts) / 2 ** (1 / facts[-1])
+        return original(*facts) / 2 ** (1 / facts[-1])
 
     patch.setattr(quantile_rounds, "count_sensitivity", alone)
 
 
 def a_tree_is_taken_for_its_cells(patch: pytest.MonkeyPatch) -> None:
-    own = quantile_rounds.count_sensitivity
+    original = quantile_rounds.count_sensitivity
     patch.setattr(
-        quantile_rounds, "count_sensitivity", lambda relation, levels, norm: own(relation, 1, norm)
+        quantile_rounds,
+        "count_sensitivity",
+        lambda relation, levels, norm: original(relation, 1, norm),
     )
 
 
@@ -142,33 +146,35 @@ def blocks_are_taken_for_cells(patch: pytest.MonkeyPatch) -> None:
 
 def the_noise_of_rounds_is_halved(patch: pytest.MonkeyPatch) -> None:
     for name in ("discrete_laplace", "discrete_gaussian"):
-        own = getattr(quantile_rounds, name)
-        patch.setattr(quantile_rounds, name, lambda scale, *more, own=own: own(scale / 2, *more))
+        original = getattr(quantile_rounds, name)
+        patch.setattr(
+            quantile_rounds, name, lambda scale, *rest, draw=original: draw(scale / 2, *rest)
+        )
 
 
 def groups_are_no_reason_to_pay_more(patch: pytest.MonkeyPatch) -> None:
-    own = exponential.loss_range
+    original = exponential.loss_range
 
     def alone(facts, prob):
-        return own(dataclasses.replace(facts, groups=1), prob)
+        return original(dataclasses.replace(facts, groups=1), prob)
 
     patch.setattr(exponential, "loss_range", alone)
 
 
 def a_histogram_forgets_the_ledger(patch: pytest.MonkeyPatch) -> None:
-    own = hist.dp_hist
+    original = hist.dp_hist
 
     def free(formula, data, *, ledger=None, **words):
-        return own(formula, data, **words)
+        return original(formula, data, **words)
 
     patch.setattr(dp, "dp_hist", free)
 
 
 def a_quantile_forgets_the_ledger(patch: pytest.MonkeyPatch) -> None:
-    own = quantile.dp_quantile
+    original = quantile.dp_quantile
 
     def free(formula, data, *, ledger=None, **words):
-        return own(formula, data, **words)
+        return original(formula, data, **words)
 
     patch.setattr(dp, "dp_quantile", free)
 
@@ -183,10 +189,10 @@ def coefficients_are_measured_before_the_charge(patch: pytest.MonkeyPatch) -> No
 
 
 def joint_rows_are_read_before_the_charge(patch: pytest.MonkeyPatch) -> None:
-    own = PrivateDesign.bind
+    original = PrivateDesign.bind
 
     def eager(self, data):
-        bound = own(self, data)
+        bound = original(self, data)
         next(bound._rows._source.chunks(bound.public.variables, 1))
         return bound
 

@@ -26,10 +26,10 @@ def the_ledger_is_not_charged(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_ledger_is_charged_after_reading(patch: pytest.MonkeyPatch) -> None:
-    own = Parties.bind
+    original = Parties.bind
 
     def eager(self, binding):
-        bound = own(self, binding)
+        bound = original(self, binding)
         next(bound[0]._rows._source.chunks(bound[0].public.variables, 1))
         return bound
 
@@ -121,14 +121,14 @@ def a_design_shows_its_rows(patch: pytest.MonkeyPatch) -> None:
 
 def a_result_holds_the_rows(patch: pytest.MonkeyPatch) -> None:
     coder, bound = scaled_moments.row_coder, PRIVATE.PrivateDesign.bind
-    kept: list[Any] = []
+    values: list[Any] = []
 
     def keeping(self, data):
-        kept[:] = [data]
+        values[:] = [data]
         return bound(self, data)
 
     def holding(design):
-        code, data = coder(design), kept.pop()
+        code, data = coder(design), values.pop()
         return lambda public: (code(public), data)[0]
 
     patch.setattr(PRIVATE.PrivateDesign, "bind", keeping)

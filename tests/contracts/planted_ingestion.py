@@ -23,10 +23,10 @@ ROWS = import_module("dpmodels.design.rows")
 
 def ids_are_compared_as_floats(patch: pytest.MonkeyPatch) -> None:
     def floats(cells, secret, missing=()):
-        own, values = person_keys(cells, secret, missing), to_float(cells)
+        keys, values = person_keys(cells, secret, missing), to_float(cells)
         number = np.isfinite(values)
-        high = np.where(number, (values + 0.0).view(np.uint64), own.high)
-        return Keys(high, np.where(number, 0, own.low), own.has_id)
+        high = np.where(number, (values + 0.0).view(np.uint64), keys.high)
+        return Keys(high, np.where(number, 0, keys.low), keys.has_id)
 
     patch.setattr(PERSONS, "person_keys", floats)
 

@@ -40,21 +40,21 @@ def the_norm_of_the_constant_is_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(gradient, "_round", unheld)
 
 
-def _but_the_last(function, other):
+def _but_the_last(function, replacement):
     """Compute what a register does not hold by other code, as libraries do on some processors."""
 
-    def whole(numbers, *more):
-        found = function(numbers, *more)
-        last = len(found) // 8 * 8
-        found[last:] = other(numbers, *more)[last:]
-        return found
+    def whole(numbers, *rest):
+        answers = function(numbers, *rest)
+        last = len(answers) // 8 * 8
+        answers[last:] = replacement(numbers, *rest)[last:]
+        return answers
 
     return whole
 
 
 def a_predictor_is_a_product_of_floats(patch: pytest.MonkeyPatch) -> None:
     def one_by_one(z, parameter):
-        return np.array([math.fsum(own) for own in z.T * parameter])
+        return np.array([math.fsum(line) for line in z.T * parameter])
 
     product = _but_the_last(lambda z, parameter: parameter @ z, one_by_one)
 

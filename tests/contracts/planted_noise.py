@@ -34,8 +34,8 @@ def the_weights_are_left_out_of_the_sensitivity(patch: pytest.MonkeyPatch) -> No
 
 def the_count_weighs_twice_what_is_paid(patch: pytest.MonkeyPatch) -> None:
     def doubled(adjacency, *, centred):
-        own = moment_weights(adjacency, centred=centred)
-        return dataclasses.replace(own, count=2 * own.count)
+        weights = moment_weights(adjacency, centred=centred)
+        return dataclasses.replace(weights, count=2 * weights.count)
 
     def unpaid(adjacency, weights):
         paid = dataclasses.replace(weights, count=weights.count / 2)
@@ -49,9 +49,9 @@ def the_mean_is_planned_with_too_little_noise(patch: pytest.MonkeyPatch) -> None
     plan = gauss.Gauss.plan
 
     def careless(self, facts, guarantee):
-        own = plan(self, facts, guarantee)
-        steps = dataclasses.replace(own.steps, mean=own.steps.mean * 0.9)
-        return dataclasses.replace(own, steps=steps)
+        plan_made = plan(self, facts, guarantee)
+        steps = dataclasses.replace(plan_made.steps, mean=plan_made.steps.mean * 0.9)
+        return dataclasses.replace(plan_made, steps=steps)
 
     patch.setattr(gauss.Gauss, "plan", careless)
 
@@ -65,10 +65,10 @@ def the_sensitivity_is_twice_too_large(patch: pytest.MonkeyPatch) -> None:
 
 def _drawn_by(patch: pytest.MonkeyPatch, draw: Draw) -> None:
     """Put another draw, given the right one, in its place."""
-    own = add_noise.noisy_sums
+    original = add_noise.noisy_sums
 
     def drawn(parts, right, entropy):
-        return own(parts, partial(draw, right), entropy)
+        return original(parts, partial(draw, right), entropy)
 
     patch.setattr(add_noise, "noisy_sums", drawn)
 
@@ -97,10 +97,10 @@ def the_laplace_noise_is_gaussian(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_noise_off_the_diagonal(patch: pytest.MonkeyPatch) -> None:
-    own = add_noise.noisy_sums
+    original = add_noise.noisy_sums
 
     def bare(parts, *words):
-        noisy = own(parts, *words)
+        noisy = original(parts, *words)
         if len(parts) > 1:
             noisy[-2] = parts[-2][0]  # What is above the diagonal
         return noisy
@@ -114,12 +114,12 @@ def the_diagonal_has_the_noise_of_the_rest(patch: pytest.MonkeyPatch) -> None:
 
 
 def both_triangles_have_noise_of_their_own(patch: pytest.MonkeyPatch) -> None:
-    own, symmetric, lower = add_noise.noisy_sums, add_noise._symmetric, []
+    original, symmetric, lower = add_noise.noisy_sums, add_noise._symmetric, []
 
     def noted(parts, *words):
         if len(parts) > 1:
-            lower[:] = [own(parts[-2:-1], *words)[0].astype(float)]
-        return own(parts, *words)
+            lower[:] = [original(parts[-2:-1], *words)[0].astype(float)]
+        return original(parts, *words)
 
     def twice(above, diagonal):
         return np.triu(symmetric(above, diagonal)) + np.tril(symmetric(lower[0], diagonal), -1)
@@ -140,12 +140,12 @@ def the_noise_is_used_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_noise_is_larger_for_more_rows(patch: pytest.MonkeyPatch) -> None:
-    own = add_noise.noisy_sums
+    original = add_noise.noisy_sums
 
     def adaptive(parts, *words):
         sizes = [float(abs(exact).max(initial=0)) for exact, _ in parts]
         wider = [(e, s * (1 + size * 2.0**-50)) for (e, s), size in zip(parts, sizes, strict=True)]
-        return own(wider, *words)
+        return original(wider, *words)
 
     patch.setattr(add_noise, "noisy_sums", adaptive)
 
@@ -158,23 +158,23 @@ def the_release_states_half_its_noise(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_laplace_sensitivity_is_halved(patch: pytest.MonkeyPatch) -> None:
-    own = add_noise.absolute_sensitivity
-    patch.setattr(add_noise, "absolute_sensitivity", lambda *facts: own(*facts) / 2)
+    original = add_noise.absolute_sensitivity
+    patch.setattr(add_noise, "absolute_sensitivity", lambda *facts: original(*facts) / 2)
 
 
 def an_increment_has_no_noise(patch: pytest.MonkeyPatch) -> None:
-    own = clipping_shells.noised_symmetric
+    original = clipping_shells.noised_symmetric
 
     def missing(exact, diagonal, off, entropy):
         # The middle one of three, by its scale.
         small = diagonal * (1 if diagonal != _middle(diagonal) else 0.01)
-        return own(exact, small, off * small / diagonal, entropy)
+        return original(exact, small, off * small / diagonal, entropy)
 
-    seen: list[float] = []
+    recorded: list[float] = []
 
     def _middle(diagonal):
-        seen.append(diagonal)
-        return diagonal if len(seen) % 3 == 2 else None
+        recorded.append(diagonal)
+        return diagonal if len(recorded) % 3 == 2 else None
 
     patch.setattr(clipping_shells, "noised_symmetric", missing)
 
@@ -189,17 +189,19 @@ def delta_is_spent_twice(patch: pytest.MonkeyPatch) -> None:
 
 
 def eps_is_spent_twice(patch: pytest.MonkeyPatch) -> None:
-    own = separate.laplace_multipliers
+    original = separate.laplace_multipliers
 
     def whole(guarantee, shares=(1.0,)):
-        return own(guarantee) * len(shares)
+        return original(guarantee) * len(shares)
 
     patch.setattr(separate, "laplace_multipliers", whole)
 
 
 def the_trace_is_capped_at_a_tenth(patch: pytest.MonkeyPatch) -> None:
-    own = projection.trace_cap
-    patch.setattr(projection, "trace_cap", lambda facts, rows: 0.1 * (own(facts, rows) or rows))
+    original = projection.trace_cap
+    patch.setattr(
+        projection, "trace_cap", lambda facts, rows: 0.1 * (original(facts, rows) or rows)
+    )
 
 
 def no_noise_is_no_matter(patch: pytest.MonkeyPatch) -> None:
@@ -210,8 +212,8 @@ def directions_are_drawn_twice_as_close(patch: pytest.MonkeyPatch) -> None:
     plan = ppca.PPCA.plan
 
     def close(self, facts, guarantee):
-        own = plan(self, facts, guarantee)
-        scales = {**own.scales, "concentration": 2 * own.scales["concentration"]}
-        return dataclasses.replace(own, scales=scales)
+        plan_made = plan(self, facts, guarantee)
+        scales = {**plan_made.scales, "concentration": 2 * plan_made.scales["concentration"]}
+        return dataclasses.replace(plan_made, scales=scales)
 
     patch.setattr(ppca.PPCA, "plan", close)

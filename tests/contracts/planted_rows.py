@@ -85,10 +85,10 @@ def a_level_of_clipped_rows_forgets_a_band(patch: pytest.MonkeyPatch) -> None:
     products = CLIPPED._products
 
     def forgetful(block, lattice, halvings):
-        found = products(block, lattice, halvings)
+        result = products(block, lattice, halvings)
         if block.shape[1] < 5:
-            found.pop(CLIPPED.Band(1, at_surface=True), None)
-        return found
+            result.pop(CLIPPED.Band(1, at_surface=True), None)
+        return result
 
     patch.setattr(CLIPPED, "_products", forgetful)
 

@@ -19,17 +19,19 @@ def masks_do_not_cancel(patch: pytest.MonkeyPatch) -> None:
     """Both sites of a pair add what one of them should take off."""
     for module in PROTOCOLS:
         patch.setattr(
-            module, "pair_masks", lambda place, others, mask: [mask(one) for one in others]
+            module,
+            "pair_masks",
+            lambda place, masks, mask: [mask(mask_value) for mask_value in masks],
         )
 
 
 def a_site_adds_no_noise(patch: pytest.MonkeyPatch) -> None:
     """One of every four."""
     for module in (summing, full):
-        own, turn = module.draw, count()
+        original, turn = module.draw, count()
 
-        def drawn(scales, entropy, own=own, turn=turn):
-            noise = own(scales, entropy)
+        def drawn(scales, entropy, draw=original, turn=turn):
+            noise = draw(scales, entropy)
             return noise if next(turn) % 4 else 0 * noise
 
         patch.setattr(module, "draw", drawn)
@@ -37,26 +39,36 @@ def a_site_adds_no_noise(patch: pytest.MonkeyPatch) -> None:
 
 def all_sites_draw_the_same_noise(patch: pytest.MonkeyPatch) -> None:
     for module in (summing, full):
-        own = module.draw
-        patch.setattr(module, "draw", lambda scales, entropy, own=own: own(scales, seeded(7)))
+        original = module.draw
+        patch.setattr(
+            module, "draw", lambda scales, entropy, draw=original: draw(scales, seeded(7))
+        )
 
 
 def the_noise_is_shared_by_those_who_tell(patch: pytest.MonkeyPatch) -> None:
     """Each adds the planned variance over S, where one of S takes its own off again."""
     for module in PROTOCOLS:
-        own = module.noise_share
-        patch.setattr(module, "noise_share", lambda honest, *more, own=own: own(honest + 1, *more))
+        original = module.noise_share
+        patch.setattr(
+            module,
+            "noise_share",
+            lambda honest, *rest, sum_function=original: sum_function(honest + 1, *rest),
+        )
 
 
 def the_planned_noise_is_stated_for_all(patch: pytest.MonkeyPatch) -> None:
     for module in PROTOCOLS:
-        own = module.summed
-        patch.setattr(module, "summed", lambda *given, own=own: own(*given[:-1], 1.0))
+        original = module.summed
+        patch.setattr(
+            module,
+            "summed",
+            lambda *arguments, sum_function=original: sum_function(*arguments[:-1], 1.0),
+        )
 
 
 def a_site_is_counted_twice(patch: pytest.MonkeyPatch) -> None:
     """The last one, in every protocol."""
-    own = Parties.release
+    original = Parties.release
 
     class Doubling:
         def __init__(self, protocol):
@@ -66,40 +78,40 @@ def a_site_is_counted_twice(patch: pytest.MonkeyPatch) -> None:
             doubled = (*statistics[:-1], statistics[-1] + statistics[-1])
             return self.protocol.release(strategy, doubled, *more)
 
-    def release(self, *given):
-        return own(Parties(self.names, self.data, Doubling(self.protocol)), *given)
+    def release(self, *arguments):
+        return original(Parties(self.names, self.data, Doubling(self.protocol)), *arguments)
 
     patch.setattr(Parties, "release", release)
 
 
 def a_sum_is_read_modulo_less(patch: pytest.MonkeyPatch) -> None:
     """As if 32 bits were enough for it."""
-    own = summing.from_words
+    original = summing.from_words
 
     def narrow(reduced):
-        return (own(reduced) + 2**31) % 2**32 - 2**31
+        return (original(reduced) + 2**31) % 2**32 - 2**31
 
     patch.setattr(summing, "from_words", narrow)
 
 
 def each_site_is_charged(patch: pytest.MonkeyPatch) -> None:
     """As if disjoint rows did not compose in parallel."""
-    own = dp.Ledger.charge
+    original = dp.Ledger.charge
 
     def often(self, events, **words):
-        return own(self, tuple(events) * 4, **words)
+        return original(self, tuple(events) * 4, **words)
 
     patch.setattr(dp.Ledger, "charge", often)
 
 
 def rows_are_read_where_sites_are_bound(patch: pytest.MonkeyPatch) -> None:
-    own = Parties.bind
+    original = Parties.bind
 
     def eager(self, binding):
-        bound = own(self, binding)
-        for one in bound:
-            if isinstance(one, PrivateDesign):
-                next(one._rows._source.chunks(one.public.variables, 1))
+        bound = original(self, binding)
+        for part in bound:
+            if isinstance(part, PrivateDesign):
+                next(part._rows._source.chunks(part.public.variables, 1))
         return bound
 
     patch.setattr(Parties, "bind", eager)

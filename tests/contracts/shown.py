@@ -28,9 +28,10 @@ def parts(fit: Any) -> Iterator[tuple[str, Any]]:
             value = getattr(fit, name)
             if callable(value):
                 needed = [
-                    one
-                    for one in inspect.signature(value).parameters.values()
-                    if one.default is one.empty and one.kind is not one.VAR_KEYWORD
+                    parameter
+                    for parameter in inspect.signature(value).parameters.values()
+                    if parameter.default is parameter.empty
+                    and parameter.kind is not parameter.VAR_KEYWORD
                 ]
                 if needed or inspect.isclass(value):
                     continue
@@ -62,6 +63,6 @@ def whole_and_printable(fit: Any) -> None:
     summary = fit.summary(notes="all")
     for text in (summary.as_text(), summary.as_html(), summary.as_latex(), summary.as_markdown()):
         assert len(text) > 200
-        found = NO_NUMBER.search(text)
-        assert not found, f"printed: {text[max(0, found.start() - 200) : found.end() + 80]}"
+        match = NO_NUMBER.search(text)
+        assert not match, f"printed: {text[max(0, match.start() - 200) : match.end() + 80]}"
     assert type(fit).__name__ in repr(fit)

@@ -32,14 +32,17 @@ OPTIONS = (("colluders", 0), ("colluders", 2), ("dropouts", 1))
 
 def variants(kind: type) -> list[Any]:
     """Make a protocol, and once more with each option that changes its noise."""
-    own = kind()
-    names = {field.name for field in fields(own)}
-    return [own, *(replace(own, **{name: word}) for name, word in OPTIONS if name in names)]
+    protocol = kind()
+    names = {field.name for field in fields(protocol)}
+    return [
+        protocol,
+        *(replace(protocol, **{name: word}) for name, word in OPTIONS if name in names),
+    ]
 
 
 def divided(data: Any) -> dict[str, Any]:
     """Half of the rows, one, some, and a quarter; what has no rows to count, at one site."""
-    if isinstance(data, Mapping) and any(isinstance(one, Mine) for one in data.values()):
+    if isinstance(data, Mapping) and any(isinstance(column, Mine) for column in data.values()):
         return {name: dict(data) for name in SITES}
     if not isinstance(data, Mapping | pd.DataFrame):
         return {name: table(3) for name in SITES} | {SITES[0]: data}
@@ -61,8 +64,10 @@ class SiteCase(Case):
     protocol: Any = None
 
     def __str__(self) -> str:
-        own = [f"{one.name}={getattr(self.protocol, one.name)}" for one in fields(self.protocol)]
-        return "-".join([self.verb.name, self.protocol.trust.name, *own, self.adjacency])
+        options = [
+            f"{field.name}={getattr(self.protocol, field.name)}" for field in fields(self.protocol)
+        ]
+        return "-".join([self.verb.name, self.protocol.trust.name, *options, self.adjacency])
 
     @property
     def subject(self) -> object:
@@ -81,11 +86,11 @@ class SiteCase(Case):
     @property
     def honest(self) -> int:
         """How many sites' noise has to hide every row."""
-        own = self.protocol
-        if not own.passes_noise:
+        protocol = self.protocol
+        if not protocol.passes_noise:
             return len(self.seated)
-        told = getattr(own, "colluders", len(self.seated) - 1)
-        return len(self.seated) - told - getattr(own, "dropouts", 0)
+        colluders = getattr(protocol, "colluders", len(self.seated) - 1)
+        return len(self.seated) - colluders - getattr(protocol, "dropouts", 0)
 
     def _stopped(self, *given: Any, **more: Any) -> tuple[Any, Any, Any]:
         """Neither strategy nor plan depend on where rows lie."""
@@ -93,25 +98,25 @@ class SiteCase(Case):
 
     def fit(self, formula: str, data: object, codebook: dp.Codebook, **more: Any) -> Any:
         verb = getattr(dp, self.verb.name)
-        given = {"sites": divided(data), "protocol": self.protocol, "codebook": codebook}
-        return verb(formula, **(given | self.words | more))
+        options = {"sites": divided(data), "protocol": self.protocol, "codebook": codebook}
+        return verb(formula, **(options | self.words | more))
 
 
 def verbs_of_sites() -> set[str]:
     """Name the verbs that take sites."""
-    named = (name for name in dir(dp) if name.startswith("dp_"))
-    return {name for name in named if "sites" in inspect.signature(getattr(dp, name)).parameters}
+    verbs = (name for name in dir(dp) if name.startswith("dp_"))
+    return {name for name in verbs if "sites" in inspect.signature(getattr(dp, name)).parameters}
 
 
 def _asked() -> Iterator[tuple[Mechanism, Any]]:
-    known = verbs_of_sites()
+    verbs = verbs_of_sites()
     for mechanism in MECHANISMS:
         if mechanism.name in (*SUMMED, *POOLED) and ApproxDP in mechanism.takes:
             for verb in mechanism.kin.verbs:
                 # Each site throws coins of its own: the law is that of one table, not the numbers.
                 if verb is TUNED:
                     continue
-                if verb.name in known and mechanism.name in (
+                if verb.name in verbs and mechanism.name in (
                     verb.mechanisms or mechanism.kin.table
                 ):
                     yield mechanism, verb
@@ -142,14 +147,14 @@ def of_protocol(protocol: Any) -> list[SiteCase]:
 def lawful(case: SiteCase) -> bool:
     """Whether what is released is a sum with noise of known law."""
     release = case.ask(table(9)).release
-    known = release.noise_sd if hasattr(release, "noise_sd") else release.noise.diagonal
-    return not math.isnan(known)
+    noise_sd = release.noise_sd if hasattr(release, "noise_sd") else release.noise.diagonal
+    return not math.isnan(noise_sd)
 
 
 def _in_turn(cases: tuple[SiteCase, ...]) -> Iterator[SiteCase]:
     for number, verb in enumerate(dict.fromkeys(case.verb for case in cases)):
-        own = [case for case in cases if case.verb is verb]
-        yield own[number % len(own)]
+        cases_of_verb = [case for case in cases if case.verb is verb]
+        yield cases_of_verb[number % len(cases_of_verb)]
 
 
 EVERY = tuple(case for kind in PROTOCOLS.values() for case in of_protocol(kind()))
@@ -166,11 +171,11 @@ AGGREGATED = tuple(case for case in EVERY if case.protocol.trust.name == "pooled
 # Each protocol by its first verb, and each verb by a protocol in turn.
 SOME = tuple(dict.fromkeys((*FIRST.values(), *_in_turn(EVERY))))
 _WAYS = [
-    replace(case, protocol=own, adjacency=relation, way=case.mechanism.ways[0])
+    replace(case, protocol=variant, adjacency=relation, way=case.mechanism.ways[0])
     for case in SUMS
     if case.verb.name in ("dp_cov", "dp_hist")
     for relation in ("replace", "add-remove")
-    for own in variants(type(case.protocol))
+    for variant in variants(type(case.protocol))
 ]
 # One verb of moments and one of counts, with both neighbours; the first without other words.
 BOTH = tuple(case for case in _WAYS if case.protocol == type(case.protocol)())

@@ -41,22 +41,22 @@ def sample(rng, n_rows=24):
 
 def replaced(rows, rng, psu):
     """Return the rows with one unit of other values."""
-    more = {name: column.copy() for name, column in rows.items()}
+    extra = {name: column.copy() for name, column in rows.items()}
     changed = np.flatnonzero(rows["u"] == 2) if psu else np.array([5])
-    more["y"][changed] = rng.choice([0.0, 10.0], len(changed))
-    more["g"][changed] = rng.choice(["a", "b"])
-    more["s"][changed] = rng.choice(["n", "m"])
-    more["w"][changed] = rng.choice([1.0, 20.0, 1e9])
-    return more
+    extra["y"][changed] = rng.choice([0.0, 10.0], len(changed))
+    extra["g"][changed] = rng.choice(["a", "b"])
+    extra["s"][changed] = rng.choice(["n", "m"])
+    extra["w"][changed] = rng.choice([1.0, 20.0, 1e9])
+    return extra
 
 
 def recorded(verb, rows, psu, budget, patch):
     """Return the integers that got noise, each over its scale, and what a unit is charged."""
     call, formula, options = VERBS[verb]
-    found, noisy, released = [], count_noise._noisy, capped._released_cap
+    noises, noisy, released = [], count_noise._noisy, capped._released_cap
 
     def kept(plan, exact, entropy):
-        found.append(np.asarray(exact, dtype=float).ravel() / plan.scale)
+        noises.append(np.asarray(exact, dtype=float).ravel() / plan.scale)
         return noisy(plan, exact, entropy)
 
     def fixed(*args):
@@ -69,7 +69,7 @@ def recorded(verb, rows, psu, budget, patch):
     with dp.simulation(seed=1):
         fit = call(formula, rows, codebook=BOOK, design=design, **options, **BUDGETS[budget])
     patch.undo()
-    return np.concatenate(found), fit.release.events
+    return np.concatenate(noises), fit.release.events
 
 
 CASES = [
@@ -82,19 +82,19 @@ CASES = [
 @pytest.mark.expensive
 @pytest.mark.parametrize(("verb", "psu", "budget"), CASES)
 def test_a_unit_moves_what_gets_noise_by_what_is_charged(verb, psu, budget):
-    rng, moved = np.random.default_rng(8), []
+    rng, moves = np.random.default_rng(8), []
     with pytest.MonkeyPatch.context() as patch:
         for _ in range(6):
             rows = sample(rng)
             tables = rows, replaced(rows, rng, psu)
-            (one, events), (two, _) = (
+            (first, events), (two, _) = (
                 recorded(verb, table, psu, budget, patch) for table in tables
             )
-            distance = np.abs(one - two)
-            moved.append(float(distance.sum() if budget == "pure" else (distance**2).sum()))
+            distance = np.abs(first - two)
+            moves.append(float(distance.sum() if budget == "pure" else (distance**2).sum()))
     power = 1 if budget == "pure" else 2
     allowed = sum(event.count / event.multiplier**power for event in events)
-    assert 0.3 * allowed < max(moved) <= allowed * (1 + 1e-9)
+    assert 0.3 * allowed < max(moves) <= allowed * (1 + 1e-9)
 
 
 def test_a_cap_of_each_row_would_not_protect_a_unit(monkeypatch):
@@ -106,16 +106,16 @@ def test_a_cap_of_each_row_would_not_protect_a_unit(monkeypatch):
     def by_row(self, units, cap, tally):
         lines(self, units._replace(totals=units.weights), cap, tally)
 
-    rng, moved = np.random.default_rng(8), []
+    rng, moves = np.random.default_rng(8), []
     monkeypatch.setattr(sampled._Lines, "__init__", by_row)
     with pytest.MonkeyPatch.context() as patch:
         for _ in range(4):
             rows = sample(rng)
-            more = replaced(rows, rng, True)
+            changed = replaced(rows, rng, True)
             unit = np.flatnonzero(rows["u"] == 2)
-            more["w"][unit], more["g"][unit] = 20.0, ["a", "b", "b"]
-            (one, events), (two, _) = (
-                recorded("table", table, True, "gaussian", patch) for table in (rows, more)
+            changed["w"][unit], changed["g"][unit] = 20.0, ["a", "b", "b"]
+            (first, events), (two, _) = (
+                recorded("table", table, True, "gaussian", patch) for table in (rows, changed)
             )
-            moved.append(float(((one - two) ** 2).sum()))
-    assert max(moved) > sum(event.count / event.multiplier**2 for event in events)
+            moves.append(float(((first - two) ** 2).sum()))
+    assert max(moves) > sum(event.count / event.multiplier**2 for event in events)

@@ -15,14 +15,16 @@ from dpmodels.errors import CodebookError, FrameError
 from dpmodels.frames import delimited
 
 RED = (AssertionError, pytest.fail.Exception)
-CONTEXTS = [(column, place) for column, own in CELLS.items() for place in range(len(own.others))]
+CONTEXTS = [(column, place) for column, cell in CELLS.items() for place in range(len(cell.others))]
 QUOTING = [name for name in SOURCES if name.startswith("csv") and name != "csv-lines"]
 IN_PLACE = [name for name, source in SOURCES.items() if not source.scattered]
 
 
 def _spellings(name: str) -> list[str]:
     source = SOURCES[name]
-    return [own for own, ids in IDS.items() if ids.kind or not (source.typed or source.text)]
+    return [
+        spelling for spelling, ids in IDS.items() if ids.kind or not (source.typed or source.text)
+    ]
 
 
 def _few(options: list, turn: int, number: int) -> list:
@@ -84,12 +86,12 @@ def test_an_unfinished_last_record_changes_no_other(end, tmp_path):
     table = law.Table(
         SOURCES["csv-all"]._replace(make=lambda *_: path), tmp_path, "levels", law.ROWS, Schema()
     )
-    seen = []
+    recorded = []
     for last in ("9,M,ok\n", end or "\n"):
         path.write_text(f"id,cell,note\n1,F,a\n2,M,\n{last}", encoding="utf-8")
-        seen.append(table.observed([]))
-    law.require_neighbours(*seen, 2, end)
-    assert seen[0].n == 3
+        recorded.append(table.observed([]))
+    law.require_neighbours(*recorded, 2, end)
+    assert recorded[0].n == 3
 
 
 @pytest.mark.parametrize("head", ["\ufeffid", '"id"', '\ufeff"id"', '"i\nd",id', '"a"",\n",id'])
@@ -106,14 +108,14 @@ def test_the_head_of_a_file_is_one_record(head, tmp_path):
 def _twice(tmp_path: Path) -> None:
     frame = pd.DataFrame({"id": [1, 2], "cell": ["F", "M"], "note": ["", ""]})
     for twice in (lambda: [frame, frame], lambda: iter([frame, frame.copy(deep=False)])):
-        source = SOURCES["pandas"]._replace(make=lambda *_, own=twice: own())
+        source = SOURCES["pandas"]._replace(make=lambda *_, twice_given=twice: twice_given())
         table = law.Table(source, tmp_path, "levels", law.ROWS_ADDED, Schema())
         # An iterable is refused while it is read.
         try:
-            seen = table.observed([])
+            observed = table.observed([])
         except FrameError as error:
-            seen = law.Observed(refusal=str(error))
-        assert "given twice" in seen.refusal, "each row of a table counts twice"
+            observed = law.Observed(refusal=str(error))
+        assert "given twice" in observed.refusal, "each row of a table counts twice"
 
 
 def test_a_table_given_twice_is_refused(tmp_path):
@@ -124,8 +126,8 @@ def test_equal_tables_are_not_one_table(tmp_path):
     """Whether cells are equal decides on no refusal: that would be an answer about rows."""
     parts = SOURCES["list-of-frames"]
     table = law.Table(parts, tmp_path, "levels", law.ROWS, Schema("whole"))
-    same, other = Record("1", 1, "F"), Record("2", 2, "M")
-    for records in ([same, other, same, other], [same, same, same, same], [same, same], []):
+    same, record = Record("1", 1, "F"), Record("2", 2, "M")
+    for records in ([same, record, same, record], [same, same, same, same], [same, same], []):
         assert table.observed(records).n == len(records)
 
 
@@ -162,19 +164,22 @@ def _text(source: str, place: int = 1):
 
 
 FAULTS = [
-    *((planted.ids_are_compared_as_floats, _id("csv-all", own)) for own in ("digits-18", "hex")),
-    *((planted.ids_are_compared_as_floats, _id("pandas", own)) for own in ("whole-18", "decimals")),
+    *((planted.ids_are_compared_as_floats, _id("csv-all", name)) for name in ("digits-18", "hex")),
+    *(
+        (planted.ids_are_compared_as_floats, _id("pandas", name))
+        for name in ("whole-18", "decimals")
+    ),
     (planted.ids_are_compared_as_floats, _id("polars", "zeros")),
     (planted.words_of_missing_are_missing, _id("lists", "missing-words")),
     (planted.ids_are_not_stripped, _id("parquet", "spaces")),
-    *((planted.quoted_records_are_read_by_line, _text(own)) for own in QUOTING[::2]),
+    *((planted.quoted_records_are_read_by_line, _text(value)) for value in QUOTING[::2]),
     (planted.quoted_records_are_read_by_line, _id("csv-minimal", "punctuated")),
     (planted.quotes_span_lines_of_writers_who_do_not_quote, _text("csv-lines")),
     (planted.a_quote_opens_a_cell_anywhere, _text("csv-lines")),
     (planted.carriage_returns_end_records, _text("csv-lines")),
     *(
-        (planted.columns_are_refused_by_inferred_types, _cell(own, "levels", 1))
-        for own in ("pandas", "arrays")
+        (planted.columns_are_refused_by_inferred_types, _cell(name, "levels", 1))
+        for name in ("pandas", "arrays")
     ),
     (planted.cells_are_read_by_the_type_of_their_column, _cell("lists", "number", 1)),
     (planted.a_table_may_be_given_twice, _twice),

@@ -107,7 +107,7 @@ OF_THE_LEDGER: dict[Law, Where] = {
 ON_CASES: dict[Law, Where] = {
     law_answer.a_huge_budget_gives_the_exact_answer: moments,
     law_answer.a_huge_budget_gives_the_exact_covariance: moments,
-    law_answer.the_unbiased_release_is_exact_too: lambda one: moments(one) and lawful(one),
+    law_answer.the_unbiased_release_is_exact_too: lambda case: moments(case) and lawful(case),
     law_answer.a_huge_budget_gives_the_exact_space: space,
     law_answer.a_huge_budget_gives_the_verbs_answer: answering,
     law_noise.the_release_states_its_noise: counted,
@@ -126,7 +126,9 @@ ON_FAMILIES: dict[Law, Where] = {
     law_repeat.never_the_same_twice: drawn,
     law_noise.the_noise_follows_the_plan: noisy,
     law_noise.a_third_of_the_noise_follows_the_plan: noisy,
-    law_persons.persons_are_no_farther_than_declared: lambda one: measured(one) or one_vector(one),
+    law_persons.persons_are_no_farther_than_declared: lambda case: (
+        measured(case) or one_vector(case)
+    ),
 }
 ON_FEWER: dict[Law, Where] = {
     law_noise.the_noise_is_the_same_for_any_rows: adding_up,
@@ -141,8 +143,8 @@ ON_OTHERS: dict[Law, Where] = {
 }
 ON_VERBS: dict[Law, Where] = {
     law_answer.a_huge_budget_gives_the_verbs_answer: everywhere,
-    law_noise.the_noise_follows_the_plan: lambda one: one.family == "counts",
-    law_noise.a_third_of_the_noise_follows_the_plan: lambda one: one.family == "counts",
+    law_noise.the_noise_follows_the_plan: lambda case: case.family == "counts",
+    law_noise.a_third_of_the_noise_follows_the_plan: lambda case: case.family == "counts",
     law_neighbours.neighbours_are_no_farther_than_declared: measured,
     law_repeat.a_simulation_repeats_and_is_stamped: everywhere,
     law_repeat.never_the_same_twice: everywhere,
@@ -219,15 +221,17 @@ def test_no_verb_has_a_seed():
     ids=["mechanisms", "families", "verbs"],
 )
 def test_the_ordinary_run_tries_every_law_on_every_mechanism_and_verb(lists, by):
-    every = [one for laws, cases in lists for one in parameters(laws, cases, REDUCED, by)]
-    ordinary = [one.values for one in every if not one.marks]
-    tried, there = (
-        {(REDUCED.get(law, law), by(case)) for law, case in own}
-        for own in (ordinary, [one.values for one in every])
+    every = [
+        parameter for laws, cases in lists for parameter in parameters(laws, cases, REDUCED, by)
+    ]
+    ordinary = [parameter.values for parameter in every if not parameter.marks]
+    tried, listed = (
+        {(REDUCED.get(law, law), by(case)) for law, case in parameters_seen}
+        for parameters_seen in (ordinary, [parameter.values for parameter in every])
     )
-    assert tried == there
+    assert tried == listed
     assert len(ordinary) < len(every)
     for law in dict.fromkeys(law for law, _ in ordinary):
-        cases = [case for one, case in ordinary if one is law and case.mechanism.norm]
+        cases = [case for parameter, case in ordinary if parameter is law and case.mechanism.norm]
         if len(cases) > 5:
             assert {case.adjacency for case in cases} == {"replace", "add-remove"}, law.__name__

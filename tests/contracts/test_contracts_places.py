@@ -7,8 +7,8 @@ from contract_cases import EACH_VERB, FEWER, Case
 # The guarantee plays no part; weights and the constant before the terms do.
 ASKED_APART = ("regression", "coefficients")
 EVERY = {
-    (one.mechanism.name, one.verb, one.way if one.mechanism.family in ASKED_APART else ""): one
-    for one in (*FEWER, *EACH_VERB)
+    (case.mechanism.name, case.verb, case.way if case.mechanism.family in ASKED_APART else ""): case
+    for case in (*FEWER, *EACH_VERB)
 }
 
 

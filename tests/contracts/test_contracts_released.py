@@ -53,34 +53,39 @@ def fitted(name, adjacency):
 
 
 def scaled(noise, factor):
-    own = (noise.count, noise.mean, noise.diagonal, noise.off)
-    return MomentNoise(*(factor * sd for sd in own))
+    entries = (noise.count, noise.mean, noise.diagonal, noise.off)
+    return MomentNoise(*(factor * sd for sd in entries))
 
 
 def matrices(matrix) -> Iterator[np.ndarray]:
     """Zero, negative, tiny, huge, of rank one, of equal eigenvalues, with columns equal or void."""
     size = len(matrix)
-    whole = np.ones((size, size))
-    yield from (0 * matrix, -matrix, matrix * 1e-200, matrix * 1e14, whole, ROWS * np.eye(size))
-    yield ROWS * (np.eye(size) + 1e-13 * whole)
+    ones = np.ones((size, size))
+    yield from (0 * matrix, -matrix, matrix * 1e-200, matrix * 1e14, ones, ROWS * np.eye(size))
+    yield ROWS * (np.eye(size) + 1e-13 * ones)
     equal = matrix.copy()
     equal[0], equal[:, 0] = equal[-1], equal[:, -1]
     equal[0, 0] = equal[-1, -1]
-    near = equal.copy()
-    near[0, 0] *= 1 + 1e-15
+    nearly_equal = equal.copy()
+    nearly_equal[0, 0] *= 1 + 1e-15
     void = matrix.copy()
     void[0] = void[:, 0] = 0
     below = matrix.copy()
     below[0, 0] *= -1
-    yield from (equal, near, void, below)
+    yield from (equal, nearly_equal, void, below)
 
 
 def of_moments(release) -> Iterator[Any]:
     for factor in FACTORS:
         louder = replace(release, noise=scaled(release.noise, factor))
-        for one in matrices(release.second):
-            made = louder if release.estimate is None else replace(louder, estimate=one)
-            yield from (replace(made, second=one, count=count) for count in (0.0, release.count))
+        for matrix in matrices(release.second):
+            damaged_release = (
+                louder if release.estimate is None else replace(louder, estimate=matrix)
+            )
+            yield from (
+                replace(damaged_release, second=matrix, count=count)
+                for count in (0.0, release.count)
+            )
         yield from (replace(louder, count=count) for count in (-1e9, 1.0, 1e15))
         if release.total is not None:
             yield from (replace(louder, total=release.total * by) for by in (0.0, 1e14, 1e-200))
@@ -89,23 +94,23 @@ def of_moments(release) -> Iterator[Any]:
 def of_coefficients(release) -> Iterator[Any]:
     for by in (0.0, -1e14, 1e-200):
         yield replace(release, coefficients=release.coefficients * by)
-    own = release.curvature
-    for factor in FACTORS if own is not None else ():
-        noise = scaled(own.bread_noise, factor), scaled(own.meat_noise, factor)
-        louder = replace(own, bread_noise=noise[0], meat_noise=noise[1])
-        for one in matrices(own.bread):
-            for more in ({"bread": one}, {"meat": one}, {"bread": one, "meat": one}):
-                yield replace(release, curvature=replace(louder, **more))
+    curvature = release.curvature
+    for factor in FACTORS if curvature is not None else ():
+        noise = scaled(curvature.bread_noise, factor), scaled(curvature.meat_noise, factor)
+        louder = replace(curvature, bread_noise=noise[0], meat_noise=noise[1])
+        for matrix in matrices(curvature.bread):
+            for damage in ({"bread": matrix}, {"meat": matrix}, {"bread": matrix, "meat": matrix}):
+                yield replace(release, curvature=replace(louder, **damage))
 
 
 def of_counts(release) -> Iterator[Any]:
     values = release.values
     signs, alone = np.resize([1.0, -1.0], len(values)), np.eye(len(values)) * ROWS
-    made = (0 * values, -values, values * 1e14, values * 1e-200, signs, signs * 1e9)
+    vectors = (0 * values, -values, values * 1e14, values * 1e-200, signs, signs * 1e9)
     for factor in FACTORS:
         louder = replace(release, noise_sd=release.noise_sd * factor, step=release.step * factor)
-        for one in (*made, alone[0], alone[-1], np.full(len(values), ROWS / len(values))):
-            yield replace(louder, values=one)
+        for vector in (*vectors, alone[0], alone[-1], np.full(len(values), ROWS / len(values))):
+            yield replace(louder, values=vector)
 
 
 def of_margins(release) -> Iterator[Any]:
@@ -113,15 +118,15 @@ def of_margins(release) -> Iterator[Any]:
     signs = np.resize([1.0, -1.0], len(values))
     for factor in FACTORS:
         sds = tuple(sd * factor for sd in release.noise_sds)
-        for one in (0 * values, -values, values * 1e14, values * 1e-200, signs, signs * 1e9):
-            yield replace(release, values=one, noise_sds=sds)
+        for vector in (0 * values, -values, values * 1e14, values * 1e-200, signs, signs * 1e9):
+            yield replace(release, values=vector, noise_sds=sds)
 
 
 def of_quantiles(release) -> Iterator[Any]:
-    own = release.values
-    for one in (0 * own, 0 * own + 1, own * np.nan, own[:, ::-1]):
+    values = release.values
+    for values_damaged in (0 * values, 0 * values + 1, values * np.nan, values[:, ::-1]):
         for count in (-1e9, 0.0, 1e15):
-            yield replace(release, values=one, counts=0 * release.counts + count)
+            yield replace(release, values=values_damaged, counts=0 * release.counts + count)
 
 
 def of_directions(release) -> Iterator[Any]:
@@ -151,8 +156,8 @@ def say_everything(fit):
     # Of coefficients without standard errors there are no tests; moments always have some.
     with suppress(*() if isinstance(fit.release, MomentsRelease) else (NotAvailable,)):
         if hasattr(fit, "t_test"):
-            one, both = "age = 0", "age = wage, age + wage = 1"
-            fit.t_test(both if "wage" in fit.params else one)
+            single, joint = "age = 0", "age = wage, age + wage = 1"
+            fit.t_test(joint if "wage" in fit.params else single)
             fit.wald_test(np.eye(len(fit.params)))
             fit.anova()
     for name in ("get_prediction", "predict", "decision_function", "transform"):
@@ -163,15 +168,15 @@ def say_everything(fit):
 
 
 def tried(name, adjacency, every):
-    fit, made = fitted(name, adjacency), 0
+    fit, n_refused = fitted(name, adjacency), 0
     for place, release in enumerate(HOSTILE[type(fit.release)](fit.release)):
         if place % every:
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             say_everything(replace(fit, release=release))
-        made += 1
-    assert made
+        n_refused += 1
+    assert n_refused
 
 
 @pytest.mark.expensive

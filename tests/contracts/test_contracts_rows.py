@@ -92,14 +92,16 @@ def directions(case: Case) -> bool:
 
 def _scaled(cases: Iterable[Case]) -> list[Any]:
     """Every case with all degenerate rows and scales: the ordinary run takes these in turns."""
-    kept = in_turn(cases)
+    ordinary = in_turn(cases)
     return [
         pytest.param(case, odd, scale, id=f"{case}-{odd}-{scale}", marks=marks)
         for number, case in enumerate(cases)
         for turn, odd in enumerate(DEGENERATE)
         for place, scale in enumerate([None] if directions(case) else ["range", "sd"])
-        for apart in [case not in kept or (not directions(case) and (number + turn + place) % 2)]
-        for marks in [[pytest.mark.product] * bool(apart)]
+        for is_odd in [
+            case not in ordinary or (not directions(case) and (number + turn + place) % 2)
+        ]
+        for marks in [[pytest.mark.product] * bool(is_odd)]
     ]
 
 
@@ -108,20 +110,22 @@ def test_degenerate_rows_pass_in_silence(case: Case, odd: str, scale: str | None
     law_rows.odd_rows_pass_in_silence(case, ODD[odd], (scale,))
 
 
-def _in_turns(cases: Iterable[Case], odd: Sequence[str], most: int) -> list[Any]:
+def _in_turns(cases: Iterable[Case], odd: Sequence[str], limit: int) -> list[Any]:
     """Every case with all odd rows, of which the ordinary run takes at most so many, in turns."""
     return [
-        pytest.param(case, own, id=f"{case}-{own}", marks=[pytest.mark.product] * apart)
+        pytest.param(case, value, id=f"{case}-{value}", marks=[pytest.mark.product] * is_late)
         for number, case in enumerate(dict.fromkeys(cases))
-        for turn, own in enumerate(odd)
-        for apart in [(turn - most * number) % len(odd) >= most]
+        for turn, value in enumerate(odd)
+        for is_late in [(turn - limit * number) % len(odd) >= limit]
     ]
 
 
 # What each mechanism makes of such rows is held above, whole; this is the covariances' own part.
 @pytest.mark.parametrize(
     ("case", "odd"),
-    _in_turns((one for one in MATRICES if one.mechanism.family == "covariance"), DEGENERATE, 1),
+    _in_turns(
+        (matrix for matrix in MATRICES if matrix.mechanism.family == "covariance"), DEGENERATE, 1
+    ),
 )
 def test_degenerate_covariances_pass_in_silence(case: Case, odd: str):
     law_rows.degenerate_covariances_pass_in_silence(case, ODD[odd])
@@ -211,10 +215,12 @@ def test_any_budget_on_one_column_passes_in_silence(case: Case):
 def more_columns() -> list[Any]:
     """Every mechanism with more columns than rows, and the fastest with hundreds."""
     cases = [case for case in MATRICES if case.centred]
-    few = [pytest.param(one, 20 if one.mechanism.slow else 60, id=str(one)) for one in cases]
-    fastest = [one for one in cases if one.mechanism.name == "gauss"]
-    many = [pytest.param(one, 500, id=f"{one}-500", marks=pytest.mark.product) for one in fastest]
-    return few + many
+    few = [pytest.param(case, 20 if case.mechanism.slow else 60, id=str(case)) for case in cases]
+    fastest = [case for case in cases if case.mechanism.name == "gauss"]
+    parameters = [
+        pytest.param(case, 500, id=f"{case}-500", marks=pytest.mark.product) for case in fastest
+    ]
+    return few + parameters
 
 
 @pytest.mark.expensive

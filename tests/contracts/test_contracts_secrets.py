@@ -1,4 +1,4 @@
-"""Private values stay where they are, and are told nowhere."""
+"""Private values stay where they are, and appear nowhere."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from contract_cases import BOOK, CASES, EACH_VERB, FEWER, FORMULA, Case, once
 
 MOST = once((*FEWER, *EACH_VERB))
 # Which of the ways to give rows all is asked of: every case another.
-TURNS = {one.values[0]: turn for turn, one in enumerate(MOST)}
+TURNS = {case.values[0]: turn for turn, case in enumerate(MOST)}
 WORDS = [pytest.param(words, id=name) for name, words in law_canary.REFUSED_WORDS.items()]
 
 
@@ -41,14 +41,16 @@ def test_a_fit_tells_no_cell(case: Case, tmp_path):
 
 
 @pytest.mark.product
-@pytest.mark.parametrize("more", [1, 2])
+@pytest.mark.parametrize("options", [1, 2])
 @pytest.mark.parametrize("case", MOST)
-def test_a_fit_tells_no_cell_however_rows_are_given(case: Case, more: int, tmp_path):
-    law_canary.a_fit_tells_no_cell(case, tmp_path, TURNS[case] + more)
+def test_a_fit_tells_no_cell_however_rows_are_given(case: Case, options: int, tmp_path):
+    law_canary.a_fit_tells_no_cell(case, tmp_path, TURNS[case] + options)
 
 
 @pytest.mark.expensive
-@pytest.mark.parametrize("case", once(one for one in FEWER if one.mechanism.family == "covariance"))
+@pytest.mark.parametrize(
+    "case", once(case for case in FEWER if case.mechanism.family == "covariance")
+)
 def test_a_covariance_tells_no_cell(case: Case, tmp_path):
     law_canary.a_covariance_tells_no_cell(case, tmp_path)
 

@@ -1,4 +1,4 @@
-"""A session tells nothing of its rows, whichever verb it is asked, and whatever goes wrong."""
+"""A session reveals nothing of its rows, whichever verb it is asked, and whatever goes wrong."""
 
 from operator import attrgetter
 
@@ -19,7 +19,9 @@ def told(session: dp.session) -> list[str]:
 
 @pytest.mark.parametrize("case", once(EACH_VERB, attrgetter("verb.name")))
 def test_a_session_tells_no_cell(case: Case):
-    words = {word: own for word, own in case.words.items() if word not in ("budget", "adjacency")}
+    words = {
+        word: value for word, value in case.words.items() if word not in ("budget", "adjacency")
+    }
     session = dp.session(
         law_canary.rare(), BOOK, budget=case.guarantee, adjacency=case.adjacency, share="1/2"
     )

@@ -118,6 +118,6 @@ def test_no_failure_of_one_site_tells_a_cell(give, tmp_path):
 
 @pytest.mark.parametrize("verb", {case.verb: None for case in EVERY}, ids=lambda verb: verb.name)
 def test_the_table_of_verbs_says_which_protocols_take_each(verb):
-    taken = {case.protocol.trust.name for case in EVERY if case.verb is verb}
+    names = {case.protocol.trust.name for case in EVERY if case.verb is verb}
     in_rounds = {"secure_sum"} if verb.in_rounds else set()
-    assert taken - {"pooled", "local"} == set(verb.protocols) | in_rounds
+    assert names - {"pooled", "local"} == set(verb.protocols) | in_rounds

@@ -11,8 +11,8 @@ from dpmodels.errors import LedgerError
 def test_a_result_that_cannot_be_recorded_is_not_handed_over(case, monkeypatch):
     ledger = dp.Ledger(budget=case.guarantee, adjacency=case.adjacency)
 
-    def fails(own, entry, digest):
-        assert own is ledger
+    def fails(value, entry, digest):
+        assert value is ledger
         raise LedgerError("its disk is full")
 
     monkeypatch.setattr(dp.Ledger, "released", fails)

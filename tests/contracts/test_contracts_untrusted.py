@@ -14,13 +14,13 @@ SMALL = 40
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    folder, made = tmp_path_factory.mktemp("saved"), []
+    folder, saved_files = tmp_path_factory.mktemp("saved"), []
     for number, fit in enumerate(untrusted.results()):
         path = folder / f"{number}.nc"
         fit.save(path)
-        made.append((path.read_bytes(), untrusted.unsealed(path)))
-    made += ((path.read_bytes(), untrusted.unsealed(path)) for path in untrusted.FORMAT_1)
-    return made
+        saved_files.append((path.read_bytes(), untrusted.unsealed(path)))
+    saved_files += ((path.read_bytes(), untrusted.unsealed(path)) for path in untrusted.FORMAT_1)
+    return saved_files
 
 
 @pytest.fixture(scope="module")
@@ -67,17 +67,17 @@ def try_saved(saved, path, luck):
 
 
 def try_sent(sent, path, luck):
-    one, two = luck.choice(sent)
+    message, two = luck.choice(sent)
     how = luck.randrange(4)
     if how == 0:
-        one = untrusted.damaged(one, luck)
+        message = untrusted.damaged(message, luck)
     elif how == 1:
-        one = untrusted.resealed(untrusted.changed(json.loads(one), luck))
+        message = untrusted.resealed(untrusted.changed(json.loads(message), luck))
     else:
-        plain, other = json.loads(one), json.loads(two)
-        plain["terms"] = other["terms"] = untrusted.changed(plain["terms"], luck)
-        one, two = untrusted.resealed(plain), untrusted.resealed(other)
-    path.write_bytes(one)
+        plain, loads = json.loads(message), json.loads(two)
+        plain["terms"] = loads["terms"] = untrusted.changed(plain["terms"], luck)
+        message, two = untrusted.resealed(plain), untrusted.resealed(loads)
+    path.write_bytes(message)
     second = path.with_name("second")
     second.write_bytes(two)
     return outcome(lambda: untrusted.use(dp.combine([path, second])))
@@ -117,28 +117,28 @@ def changed_json(content, luck):
 
 
 def run(saved, sent, keys, folder, times, seed):
-    luck, path, found = untrusted.lucky(seed), folder / "file", Counter()
+    luck, path, counter = untrusted.lucky(seed), folder / "file", Counter()
     for _ in range(times):
-        found["saved", try_saved(saved, path, luck)] += 1
-        found["sent", try_sent(sent, path, luck)] += 1
-        found["keys", try_keys(keys, path, luck)] += 1
-        found["codebook", try_codebook(path, luck)] += 1
-    return found
+        counter["saved", try_saved(saved, path, luck)] += 1
+        counter["sent", try_sent(sent, path, luck)] += 1
+        counter["keys", try_keys(keys, path, luck)] += 1
+        counter["codebook", try_codebook(path, luck)] += 1
+    return counter
 
 
 @pytest.mark.product
 def test_changed_files_are_refused_or_can_be_used(saved, sent, keys, tmp_path):
-    found = run(saved, sent, keys, tmp_path, SMALL, 1)
+    outcomes = run(saved, sent, keys, tmp_path, SMALL, 1)
     for kind in ("saved", "sent", "keys"):
-        assert found[kind, "FrameError"] > SMALL / 2
-    assert found["codebook", "CodebookError"] > SMALL / 2
-    assert sum(number for (_, how), number in found.items() if how == "loads") > 0
+        assert outcomes[kind, "FrameError"] > SMALL / 2
+    assert outcomes["codebook", "CodebookError"] > SMALL / 2
+    assert sum(number for (_, how), number in outcomes.items() if how == "loads") > 0
 
 
 @pytest.mark.slow
 def test_thousands_of_changed_files(saved, sent, keys, tmp_path, reduced):
-    found = run(saved, sent, keys, tmp_path, 250 if reduced else 1250, 2)
-    assert found.total() == (1000 if reduced else 5000)
+    outcomes = run(saved, sent, keys, tmp_path, 250 if reduced else 1250, 2)
+    assert outcomes.total() == (1000 if reduced else 5000)
 
 
 @pytest.mark.product
@@ -164,8 +164,8 @@ def test_the_first_fault_of_a_saved_file_is_named(saved, tmp_path):
         ({"guarantee": ["ApproxDP", {"eps": -1.0, "delta": 1e-6}]}, "release.guarantee: .*eps"),
         ({"simulated": 1}, "release.simulated: expected true or false"),
     ]:
-        other = {**facts, "release": [kind, {**release, **change}]}
+        second = {**facts, "release": [kind, {**release, **change}]}
         path = tmp_path / "a.nc"
-        path.write_bytes(untrusted.saved_as(written, other, arrays))
+        path.write_bytes(untrusted.saved_as(written, second, arrays))
         with pytest.raises(FrameError, match=says):
             dp.load(path)

@@ -44,15 +44,15 @@ def letters(folder):
     """Letters of two sites, by protocol and verb: lists of bytes that combine."""
     for number, form in enumerate(forms("sent").values()):
         protocol = form.options["protocol"]
-        own = folder / str(number)
-        own.mkdir()
+        folder_of_file = folder / str(number)
+        folder_of_file.mkdir()
         keyed = protocol in ("secure_sum", "cape")
-        cards = [dp.site_key(site, own / f"{site}.key") for site in "AB" if keyed]
+        cards = [dp.site_key(site, folder_of_file / f"{site}.key") for site in "AB" if keyed]
         files = []
         for site in "AB":
-            key = {"key": own / f"{site}.key", "cards": cards} if keyed else {}
-            key |= {"ledger": ledger_of(site, own)} if keyed else {}
-            files.append(own / f"{site}.json")
+            key = {"key": folder_of_file / f"{site}.key", "cards": cards} if keyed else {}
+            key |= {"ledger": ledger_of(site, folder_of_file)} if keyed else {}
+            files.append(folder_of_file / f"{site}.json")
             words = {"site": site, "protocol": protocol, "verb": form.verb.short, **AGREED, **key}
             dp.site_release(form.formula, ROWS, files[-1], **words)
         yield [file.read_bytes() for file in files]
@@ -65,15 +65,15 @@ def places(plain, way=()):
         for name in plain:
             yield from places(plain[name], (*way, name))
     elif isinstance(plain, list):
-        for number, own in enumerate(plain[:6]):
-            yield from places(own, (*way, number))
+        for number, facts in enumerate(plain[:6]):
+            yield from places(facts, (*way, number))
 
 
 def changed(plain, luck):
     """A plain value with one place dropped, renamed, doubled, nested, of another type or value."""
-    made = copy.deepcopy(plain)
-    *way, last = luck.choice([way for way in places(made) if way])
-    at = made
+    facts = copy.deepcopy(plain)
+    *way, last = luck.choice([way for way in places(facts) if way])
+    at = facts
     for step in way:
         at = at[step]
     how = luck.randrange(8)
@@ -91,43 +91,43 @@ def changed(plain, luck):
         at[last] = at[luck.choice(list(at))]
     else:
         at[last] = luck.choice(ODD)
-    return made
+    return facts
 
 
 def damaged(content, luck):
     """Bytes flipped, cut off, or doubled."""
-    made = bytearray(content)
+    damaged_bytes = bytearray(content)
     how = luck.randrange(4)
-    at = luck.randrange(len(made))
+    at = luck.randrange(len(damaged_bytes))
     if how < 2:
-        made[at] ^= 1 << luck.randrange(8)
+        damaged_bytes[at] ^= 1 << luck.randrange(8)
     elif how == 2:
-        del made[at:]
+        del damaged_bytes[at:]
     else:
-        made[at:at] = made[luck.randrange(len(made)) :][:64]
-    return bytes(made)
+        damaged_bytes[at:at] = damaged_bytes[luck.randrange(len(damaged_bytes)) :][:64]
+    return bytes(damaged_bytes)
 
 
 def changed_arrays(arrays, luck):
     """Arrays with one of them dropped, renamed, of another shape or with other values."""
-    made = dict(arrays)
-    if not made:
+    arrays_damaged = dict(arrays)
+    if not arrays_damaged:
         return {"x": (("x",), np.ones(1))}
-    name = luck.choice(sorted(made))
-    dims, own = made[name]
+    name = luck.choice(sorted(arrays_damaged))
+    dims, copied = arrays_damaged[name]
     how = luck.randrange(6)
     if how == 0:
-        del made[name]
+        del arrays_damaged[name]
     elif how == 1:
-        made[luck.choice(["x", "total", "estimate"])] = made.pop(name)
+        arrays_damaged[luck.choice(["x", "total", "estimate"])] = arrays_damaged.pop(name)
     elif how == 2:
-        made[name] = (tuple(f"{dim}_2" for dim in dims), np.concatenate([own, own]))
+        arrays_damaged[name] = (tuple(f"{dim}_2" for dim in dims), np.concatenate([copied, copied]))
     else:
-        own = own.copy()
+        copied = copied.copy()
         value = luck.choice([np.nan, np.inf, 1e300, -1e300, 1e149, -1e149, 0.0, -1.0, 1e-300])
-        own[(...,) if how == 3 else tuple(luck.randrange(size) for size in own.shape)] = value
-        made[name] = (dims, own)
-    return made
+        copied[(...,) if how == 3 else tuple(luck.randrange(size) for size in copied.shape)] = value
+        arrays_damaged[name] = (dims, copied)
+    return arrays_damaged
 
 
 def resealed(plain):
@@ -147,8 +147,8 @@ def unsealed(path):
 
     saved = open_saved(path)
     with netcdf_file(path, "r", mmap=False) as file:
-        dims = {name: own.dimensions for name, own in file.variables.items()}
-    arrays = {name: (dims[name], own) for name, own in saved.arrays.items()}
+        dims = {name: variable.dimensions for name, variable in file.variables.items()}
+    arrays = {name: (dims[name], array) for name, array in saved.arrays.items()}
     return saved.format, saved.facts, arrays
 
 
@@ -170,10 +170,10 @@ def use(fit):
             if name.startswith("_") or name in ("save", "plot") or name.startswith("plot_"):
                 continue
             try:
-                own = getattr(fit, name)
-                if inspect.ismethod(own) and not required(own):
-                    own = own()
-                texts.append(str(own))
+                method = getattr(fit, name)
+                if inspect.ismethod(method) and not required(method):
+                    method = method()
+                texts.append(str(method))
             except (NotAvailable, ArgumentError, DPModelsError):
                 continue
     return texts

@@ -36,12 +36,12 @@ def test_near_optimal_rows_lie_in_the_ball_and_have_the_variances():
 
 
 def test_the_same_seed_gives_the_same_rows():
-    for one, again in (
+    for value, again in (
         (zipf_rows(3, 50), zipf_rows(3, 50)),
         (near_optimal_rows(50), near_optimal_rows(50)),
         (indicator_rows(4, 50)[0], indicator_rows(4, 50)[0]),
     ):
-        np.testing.assert_array_equal(one, again)
+        np.testing.assert_array_equal(value, again)
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -67,9 +67,9 @@ def test_what_is_compared():
 
 def test_cells_whose_changes_cancel_in_a_plain_sum_are_noticed():
     first, *_ = columns()
-    moved = first.copy()
-    moved[[3, 8]] = moved[[8, 3]]
-    assert checksum([moved]) != checksum([first])
+    copied = first.copy()
+    copied[[3, 8]] = copied[[8, 3]]
+    assert checksum([copied]) != checksum([first])
     # Signs alone: the upper halves of two words differ by the same power of 2.
     negative = first.copy()
     negative[[3, 8]] *= -1

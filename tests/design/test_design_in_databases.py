@@ -95,8 +95,8 @@ def tables(tmp_path_factory, postgres) -> SimpleNamespace:
 
 
 def _create(types: dict[str, str]) -> str:
-    named = ", ".join('"' + name.replace('"', '""') + f'" {kind}' for name, kind in types.items())
-    return f"CREATE TABLE rows ({named})"
+    text = ", ".join('"' + name.replace('"', '""') + f'" {kind}' for name, kind in types.items())
+    return f"CREATE TABLE rows ({text})"
 
 
 def _to_duckdb(path) -> None:
@@ -226,11 +226,11 @@ def test_sums_are_those_of_rows(formula, bits, tables):
 
 @pytest.mark.expensive
 def test_what_postgresql_may_compute_otherwise_is_read(tables):
-    both = {"text": ["F", "1"]}
+    columns = {"text": ["F", "1"]}
     cases = [
         ("~ real + log1p(whole)", BOOK, {}),
         ("~ real + poly(other, 2)", BOOK, {}),
-        ("~ real + text", BOOK | both, {}),  # Text that spells a number is one
+        ("~ real + text", BOOK | columns, {}),  # Text that spells a number is one
         ("~ real", BOOK | {"real": (-1e-70, 1e-70)}, {}),
         ("~ real + other", BOOK, {"row_norm": "unit"}),
     ]
@@ -300,12 +300,12 @@ def test_one_record_moves_one_count_by_one(tables, tmp_path):
         return counts(private, 1, count_public=True).cross()[0]
 
     answers = [counted(cell) for cell in [*TEXTS, 1, 1.0, 2**53 + 1, -0.0]]
-    for one, two in pairwise(answers):
-        assert np.abs(one - two).sum() in (0, 2)
+    for first, two in pairwise(answers):
+        assert np.abs(first - two).sum() in (0, 2)
 
 
 def test_passes_over_a_query_are_compared_whether_grouped_or_read(tmp_path):
-    """Zeros of both signs and NaN are no change of the rows; other rows are."""
+    """Zeros of both signs and NaN do not change the rows; other rows are."""
     connection = duckdb.connect()
     connection.execute("CREATE TABLE rows (x DOUBLE, k INTEGER)")
     connection.execute("INSERT INTO rows VALUES (-0.0, 1), (0.0, 1), ('nan', 2), (NULL, 2)")

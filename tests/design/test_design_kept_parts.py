@@ -55,11 +55,11 @@ def test_passes_give_the_same_integers_whatever_fits(limit, n_read, readings, mo
 
 def test_other_columns_of_the_same_rows_replace_those_in_memory():
     design = private_design(FORMULA, table(), BOOK)
-    other = private_design("~ y", table(), BOOK)
+    second = private_design("~ y", table(), BOOK)
     design.require_passes()
     two_passes(design)
-    recoded = two_passes(design.recoded(other.public, other.scaling))
-    assert (recoded[1][0] == two_passes(other)[0][0]).all()
+    recoded = two_passes(design.recoded(second.public, second.scaling))
+    assert (recoded[1][0] == two_passes(second)[0][0]).all()
     assert (two_passes(design)[1][0] == two_passes(design.of(design._rows))[0][0]).all()
 
 
@@ -74,10 +74,10 @@ def test_rows_that_were_not_read_to_the_end_are_not_kept(readings):
 
 
 def test_kept_rows_show_nothing_stay_and_are_freed():
-    kept = KeptParts("canary")
-    assert "canary" not in repr(kept)
+    kept_parts = KeptParts("canary")
+    assert "canary" not in repr(kept_parts)
     with pytest.raises(PrivacyError):
-        pickle.dumps(kept)
+        pickle.dumps(kept_parts)
     design = private_design(FORMULA, table(), BOOK)
     design.require_passes()
     two_passes(design)

@@ -14,9 +14,9 @@ from dpmodels.noise.lattice import Lattice
 @pytest.mark.parametrize("parts", [1, 3])
 def test_threads_are_for_more_than_one_part(monkeypatch, parts):
     lattice, started = Lattice(20, 1), []
-    own = threading.Thread.start
+    start = threading.Thread.start
     monkeypatch.setattr(
-        threading.Thread, "start", lambda self: (started.append(self.name), own(self))
+        threading.Thread, "start", lambda self: (started.append(self.name), start(self))
     )
     rows = parts * BLOCKS_A_TURN * lattice.block_rows
     design = private_design("~ a", {"a": np.zeros(rows)}, dp.codebook(a=(-1, 1)))

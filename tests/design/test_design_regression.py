@@ -55,20 +55,20 @@ def test_a_row_norm_is_that_of_the_terms():
 def test_moments_without_weights():
     data = table()
     design = private_regression("y ~ x + g", data, BOOK)
-    found, z = exact(design), by_hand(data, design)
-    assert found[0, 0] == len(data["y"]) * LATTICE.radius**2
-    assert found[1:, 1:] / LATTICE.steps**2 == pytest.approx(z @ z.T, abs=1e-3)
+    result, z = exact(design), by_hand(data, design)
+    assert result[0, 0] == len(data["y"]) * LATTICE.radius**2
+    assert result[1:, 1:] / LATTICE.steps**2 == pytest.approx(z @ z.T, abs=1e-3)
 
 
 def test_weights_count_rows_in_proportion():
     data = table()
     design = private_regression("y ~ x + g", data, BOOK, weights="w")
-    found, z = exact(design), by_hand(data, design)
+    result, z = exact(design), by_hand(data, design)
     share = data["w"] / 4
     assert design.public.names == ("g[T.b]", "x", "y")
-    assert found[0, 0] / LATTICE.radius**2 == pytest.approx(share.sum(), abs=1e-3)
-    assert found[0, 1:] / LATTICE.radius / LATTICE.steps == pytest.approx(z @ share, abs=1e-3)
-    assert found[1:, 1:] / LATTICE.steps**2 == pytest.approx((z * share) @ z.T, abs=1e-3)
+    assert result[0, 0] / LATTICE.radius**2 == pytest.approx(share.sum(), abs=1e-3)
+    assert result[0, 1:] / LATTICE.radius / LATTICE.steps == pytest.approx(z @ share, abs=1e-3)
+    assert result[1:, 1:] / LATTICE.steps**2 == pytest.approx((z * share) @ z.T, abs=1e-3)
 
 
 def test_weights_beyond_their_bounds_and_missing_ones():
@@ -78,8 +78,8 @@ def test_weights_beyond_their_bounds_and_missing_ones():
         "g": list("bbbb"),
         "w": [9.0, -1, math.nan, None],
     }
-    found = exact(private_regression("y ~ x + g", data, BOOK, weights="w"))
-    assert found[0, 0] == LATTICE.radius**2
+    result = exact(private_regression("y ~ x + g", data, BOOK, weights="w"))
+    assert result[0, 0] == LATTICE.radius**2
 
 
 @pytest.mark.parametrize("bits", [8, 20])

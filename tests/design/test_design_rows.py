@@ -38,10 +38,12 @@ EVEN = {"p": 20, "q": 30, "r": 60, "s": 60}
 
 SCORE = Score(np.eye(2), np.array([0.5, 0.5]), np.eye(1))
 MEASURED = {
-    "moments": lambda own: moments(own, LATTICE, count_public=False),
-    "clipped": lambda own: clipped_moments(own, LATTICE, 2, count_public=False),
-    "passes": lambda own: Passes((own,), LATTICE, count_public=False).within(np.eye(1)),
-    "scores": lambda own: score_squares(own, LATTICE, SCORE, Lattice(20, 2), count_public=False),
+    "moments": lambda design: moments(design, LATTICE, count_public=False),
+    "clipped": lambda design: clipped_moments(design, LATTICE, 2, count_public=False),
+    "passes": lambda design: Passes((design,), LATTICE, count_public=False).within(np.eye(1)),
+    "scores": lambda design: score_squares(
+        design, LATTICE, SCORE, Lattice(20, 2), count_public=False
+    ),
 }
 
 
@@ -52,26 +54,26 @@ def among(rows, adjacency="replace", condition=None):
 
 
 def of_design(data, rows=None, **words):
-    own = private_design("~ x", data, BOOK)
+    design = private_design("~ x", data, BOOK)
     if rows is not None:
-        own = own.among(among(rows, **words)).bind(data)
-    return moments(own, LATTICE, count_public=True).cross()
+        design = design.among(among(rows, **words)).bind(data)
+    return moments(design, LATTICE, count_public=True).cross()
 
 
 def of_cells(data, rows=None, degree=1, **words):
-    both = parse_sides("x ~ g", BOOK)
-    tally = Tally((both.groups[0],), both.described[0], degree)
-    own = private_cells(both.text, data, both.codebook, (tally,))
+    sides = parse_sides("x ~ g", BOOK)
+    tally = Tally((sides.groups[0],), sides.described[0], degree)
+    design = private_cells(sides.text, data, sides.codebook, (tally,))
     if rows is not None:
-        own = own.among(among(rows, **words)).bind(data)
-    return counts(own, 2**20, count_public=True).cross()
+        design = design.among(among(rows, **words)).bind(data)
+    return counts(design, 2**20, count_public=True).cross()
 
 
 def expanded(rows):
     """Each row as often as it takes a place, and a row without numbers for every other place."""
-    own = TABLE.dropna(subset="id")
-    times = own["id"].map(EVEN) if rows == "mean" else np.ones(len(own), dtype=int)
-    table = own.loc[own.index.repeat(times)]
+    identified = TABLE.dropna(subset="id")
+    times = identified["id"].map(EVEN) if rows == "mean" else np.ones(len(identified), dtype=int)
+    table = identified.loc[identified.index.repeat(times)]
     size = 4 * (60 if rows == "mean" else rows)
     empty = pd.DataFrame({"x": [np.nan], "g": [None]}, index=[0] * (size - len(table)))
     return pd.concat([table, empty], ignore_index=True)[["x", "g"]]
@@ -86,22 +88,22 @@ def of_powers(data, rows=None):
     [(of_design, "mean"), (of_cells, "mean"), *product([of_design, of_cells, of_powers], [3, 5])],
 )
 def test_a_person_is_so_many_places_of_a_table(measured, rows):
-    exact, seen = measured(TABLE, rows)
+    exact, recorded = measured(TABLE, rows)
     expected, size = measured(expanded(rows))
     assert (exact == expected).all()
-    assert seen == size == 4 * (60 if rows == "mean" else rows)
+    assert recorded == size == 4 * (60 if rows == "mean" else rows)
 
 
 @pytest.mark.parametrize("measured", [of_design, of_cells])
 def test_of_a_private_number_of_persons_no_empty_place_is_told(measured):
-    _, seen = measured(TABLE, 5, adjacency="add-remove")
-    assert seen == 7
+    _, n_rows = measured(TABLE, 5, adjacency="add-remove")
+    assert n_rows == 7
 
 
 @pytest.mark.parametrize("measured", [of_design, of_cells])
 def test_a_row_of_nobody_moves_nothing(measured):
-    moved = TABLE.assign(x=TABLE["x"].where(TABLE["id"].notna(), -1.0))
-    assert (measured(moved, 3)[0] == measured(TABLE, 3)[0]).all()
+    change = TABLE.assign(x=TABLE["x"].where(TABLE["id"].notna(), -1.0))
+    assert (measured(change, 3)[0] == measured(TABLE, 3)[0]).all()
 
 
 @pytest.mark.parametrize("measured", [of_design, of_cells])
@@ -119,20 +121,24 @@ def test_a_person_gives_places_to_rows_of_the_subset_alone():
 @given(st.lists(st.integers(0, 3), max_size=60), st.sampled_from([1, 2, 5, "mean"]))
 def test_no_person_has_more_places_than_declared(persons, rows):
     data = {
-        "id": [str(one) for one in persons],
+        "id": [str(person) for person in persons],
         "x": np.array(persons) / 4,
         "g": ["a"] * len(persons),
     }
-    own = private_design("~ x", data, BOOK).among(among(rows)).bind(data)
-    taken = np.zeros(4)
-    parts = list(own._rows.parts(count_public=True))
+    design = private_design("~ x", data, BOOK).among(among(rows)).bind(data)
+    counts = np.zeros(4)
+    parts = list(design._rows.parts(count_public=True))
     for part in parts[:-1]:
-        taken += np.bincount((4 * part.columns["x"]).astype(int), part.places, 4)
-    most = 60 if rows == "mean" else rows
-    there = np.bincount(persons, minlength=4) if persons else np.zeros(4)
-    expected = np.where(there > 0, most, 0) if rows == "mean" else np.minimum(there, most)
-    assert (taken == expected).all()
-    assert taken.sum() + parts[-1].places.sum() == most * len(set(persons))
+        counts += np.bincount((4 * part.columns["x"]).astype(int), part.places, 4)
+    n_largest = 60 if rows == "mean" else rows
+    n_by_place = np.bincount(persons, minlength=4) if persons else np.zeros(4)
+    expected = (
+        np.where(n_by_place > 0, n_largest, 0)
+        if rows == "mean"
+        else np.minimum(n_by_place, n_largest)
+    )
+    assert (counts == expected).all()
+    assert counts.sum() + parts[-1].places.sum() == n_largest * len(set(persons))
 
 
 def test_rows_that_are_read_once_give_the_first_of_each_person():
@@ -140,11 +146,11 @@ def test_rows_that_are_read_once_give_the_first_of_each_person():
         yield TABLE[:4]
         yield TABLE[4:]
 
-    own = private_design("~ x", tables(), BOOK).among(among(1)).bind(tables())
-    exact, seen = moments(own, LATTICE, count_public=True).cross()
+    design = private_design("~ x", tables(), BOOK).among(among(1)).bind(tables())
+    exact, n_rows = moments(design, LATTICE, count_public=True).cross()
     expected, _ = of_design({"x": [0.5, -0.25, 0.75]})
     assert (exact == expected).all()
-    assert seen == 4
+    assert n_rows == 4
 
 
 def test_rows_that_are_read_once_have_no_mean():
@@ -158,30 +164,30 @@ def test_the_person_is_a_column():
 
 
 def test_rows_show_nothing():
-    own = private_design("~ x", TABLE, BOOK)._rows
-    assert repr(own) == "<Rows, not shown>"
+    rows = private_design("~ x", TABLE, BOOK)._rows
+    assert repr(rows) == "<Rows, not shown>"
     with pytest.raises(PrivacyError):
-        own.__reduce__()
+        rows.__reduce__()
 
 
 @given(st.lists(st.integers(0, 200), max_size=30), st.sampled_from([1, 2, 8, 64]))
 def test_a_row_counts_as_often_as_it_takes_a_place(places, block):
     counted = np.zeros(len(places), dtype=int)
-    for own, size, times in placed(np.array(places, dtype=np.int64), len(places), block):
+    for value, size, times in placed(np.array(places, dtype=np.int64), len(places), block):
         assert size * times <= block
-        counted[own] += times
+        counted[value] += times
     assert counted.tolist() == places
 
 
 @given(st.lists(st.integers(0, 9), max_size=30), st.sampled_from([1, 2, 8]), st.booleans())
 def test_a_block_may_count_so_many_times(places, block, in_order):
     counted, blocks = np.zeros(len(places), dtype=int), 0
-    own = np.array(sorted(places) if in_order else places, dtype=np.uint8)
-    for here, size, times in placed(own, len(places), block, 64):
-        assert len(counted[here]) == size <= block
-        counted[here] += times
+    positions = np.array(sorted(places) if in_order else places, dtype=np.uint8)
+    for part, size, times in placed(positions, len(places), block, 64):
+        assert len(counted[part]) == size <= block
+        counted[part] += times
         blocks += 1
-    assert (counted == own).all()
+    assert (counted == positions).all()
     if in_order:
         # Each row is read once, in blocks that are full but for the last of each number.
         assert blocks <= len(places) // block + len(set(places) - {0})
@@ -191,23 +197,24 @@ def _many(measured):
     """What is measured of a full block of persons, each of one row, and of the same by row."""
     rng = np.random.default_rng(1)
     data = {"x": 1.0 - rng.random(8192) / 16, "id": np.arange(8192)}
-    own = private_design("~ x", data, BOOK, center=False)
+    design = private_design("~ x", data, BOOK, center=False)
     return [
-        measured(one) for one in (own, own.among(among("mean", adjacency="add-remove")).bind(data))
+        measured(value)
+        for value in (design, design.among(among("mean", adjacency="add-remove")).bind(data))
     ]
 
 
 @pytest.mark.parametrize("measured", MEASURED)
 def test_a_full_block_that_counts_many_times_is_exact(measured):
     """Products of a block may take all 53 bits of a float: 60 times as much would be rounded."""
-    once, often = _many(lambda own: MEASURED[measured](own).cross())
-    assert any(int(60.0 * float(one)) != 60 * one for one in once[0].ravel())
+    once, often = _many(lambda design: MEASURED[measured](design).cross())
+    assert any(int(60.0 * float(value)) != 60 * value for value in once[0].ravel())
     assert (often[0] == 60 * once[0]).all()
     assert often[1] == 60 * once[1]
 
 
 def test_an_answer_counts_as_often_as_its_rows():
-    one = np.array([1, 2])
-    assert multiplied(one, 1) is one
-    assert multiplied({"a": (one, 3.0)}, 2)["a"][1] == 6.0
-    assert multiplied((one, None), 3)[0].tolist() == [3, 6]
+    ids = np.array([1, 2])
+    assert multiplied(ids, 1) is ids
+    assert multiplied({"a": (ids, 3.0)}, 2)["a"][1] == 6.0
+    assert multiplied((ids, None), 3)[0].tolist() == [3, 6]

@@ -33,7 +33,7 @@ def worst(formula, **options):
 def attained(formula, **options):
     """The longest scaled row among the corners of the codebook."""
     public = design(formula, BOOK)
-    own = chosen(formula, **options)
+    scaling = chosen(formula, **options)
     axes = [
         BOOK[name].levels
         if isinstance(BOOK[name], dp.Categorical)
@@ -42,7 +42,7 @@ def attained(formula, **options):
     ]
     corners = zip(*itertools.product(*axes), strict=True)
     coded = row_coder(public)(dict(zip(public.variables, map(list, corners), strict=True)))
-    scaled = (coded - own.centre[:, None]) / own.scale[:, None]
+    scaled = (coded - scaling.centre[:, None]) / scaling.scale[:, None]
     return math.sqrt((scaled**2).sum(axis=0).max())
 
 
@@ -101,10 +101,10 @@ def test_centring_never_makes_rows_longer():
 
 
 def test_numbers_are_centred_at_the_middle_of_their_range():
-    own = chosen("~ x + y", scale="range")
-    assert own.centre.tolist() == [2, 11]
-    assert own.scale.tolist() == [4, 1]
-    assert own.worst_case == pytest.approx(math.sqrt(2))
+    scaling = chosen("~ x + y", scale="range")
+    assert scaling.centre.tolist() == [2, 11]
+    assert scaling.scale.tolist() == [4, 1]
+    assert scaling.worst_case == pytest.approx(math.sqrt(2))
     assert chosen("~ x + y", center=False).centre.tolist() == [0, 0]
     assert worst("~ x + y", center=False) == pytest.approx(math.hypot(6 / 4, 12))
     assert worst("~ x + y", scale=None) == pytest.approx(math.hypot(4, 1))
@@ -151,17 +151,17 @@ def test_a_smaller_row_norm_clips_and_a_larger_one_changes_nothing():
 
 
 def test_a_constant_column_has_no_length():
-    own = chosen("~ I(0 * x)")
-    assert own.centre.tolist() == [0]
-    assert own.scale.tolist() == [1]
-    assert own.row_norm == 1
+    scaling = chosen("~ I(0 * x)")
+    assert scaling.centre.tolist() == [0]
+    assert scaling.scale.tolist() == [1]
+    assert scaling.row_norm == 1
 
 
 def test_a_range_too_narrow_to_divide_by_is_a_constant():
     narrow = dp.codebook(x=(0, 5e-324), y=(0, 1))
-    own = chosen("~ x + y", book=narrow)
-    assert own.scale.tolist() == [1, 0.5]
-    assert own.worst_case == pytest.approx(1)
+    result = chosen("~ x + y", book=narrow)
+    assert result.scale.tolist() == [1, 0.5]
+    assert result.worst_case == pytest.approx(1)
 
 
 @pytest.mark.parametrize("scale", ["sdev", "RANGE", "", 1, True, ["range"], np.ones(2), {}])
@@ -193,12 +193,12 @@ def test_a_private_design_reads_no_row_and_shows_none():
         __iter__ = __getitem__
 
     data = {"x": Column([1.0, 987654.25]), "extra": Column(["nobody's", "business"])}
-    own = private_design("~ x", data, BOOK)
-    for text in (repr(own), str(own), f"{own}"):
+    design = private_design("~ x", data, BOOK)
+    for text in (repr(design), str(design), f"{design}"):
         assert "987654" not in text
         assert "business" not in text
     with pytest.raises(PrivacyError, match="pickled"):
-        own.__reduce__()
+        design.__reduce__()
     with pytest.raises(FrameError, match="'z'"):
         private_design("~ z", data, BOOK)
 

@@ -44,14 +44,14 @@ def persons(data):
 @pytest.mark.parametrize("whose", [False, True])
 def test_the_sides_add_up_to_the_whole_and_are_read_alike_again(whose):
     data = rows(3000)
-    own = persons(data) if whose else private_regression("y ~ x", data, BOOK)
-    fitted, held = own.sides(192, secure())
-    (one, count), (two, other) = sums(fitted), sums(held)
-    whole, every = sums(own)
-    assert count == other == every
-    assert (one + two == whole).all()
-    assert (sums(fitted)[0] == one).all()
-    assert one[0, 0] > two[0, 0] > 0
+    design = persons(data) if whose else private_regression("y ~ x", data, BOOK)
+    fitted, second_side = design.sides(192, secure())
+    (first, count), (two, second) = sums(fitted), sums(second_side)
+    counts, every = sums(design)
+    assert count == second == every
+    assert (first + two == counts).all()
+    assert (sums(fitted)[0] == first).all()
+    assert first[0, 0] > two[0, 0] > 0
 
 
 def test_rows_of_a_person_stand_on_one_side():
@@ -75,10 +75,10 @@ def test_a_coin_falls_with_its_chance_by_itself_and_stays():
 
 
 def test_a_coin_depends_on_its_place_and_not_on_the_blocks():
-    one, other = Coins(100, seeded(1)), Coins(100, seeded(1))
-    parts = [other.of(np.arange(at, at + 50)) for at in range(0, 5000, 50)]
-    assert (one.of(np.arange(5000))[:50] == parts[0]).all()
-    assert (np.concatenate(parts) == other.of(np.arange(5000))).all()
+    coins, second = Coins(100, seeded(1)), Coins(100, seeded(1))
+    parts = [second.of(np.arange(at, at + 50)) for at in range(0, 5000, 50)]
+    assert (coins.of(np.arange(5000))[:50] == parts[0]).all()
+    assert (np.concatenate(parts) == second.of(np.arange(5000))).all()
 
 
 def test_a_coin_that_falls_on_one_side_only_is_none():

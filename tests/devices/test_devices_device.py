@@ -38,12 +38,12 @@ DEVICES = {
 @pytest.mark.parametrize("name", DEVICES)
 def test_eps_is_the_largest_ratio_within_an_answer(name):
     device, eps = DEVICES[name]
-    given = device.matrix.to_numpy()
-    assert given.sum(axis=0) == pytest.approx(1.0)
-    ratios = given.max(axis=1) / given.min(axis=1)
+    values = device.matrix.to_numpy()
+    assert values.sum(axis=0) == pytest.approx(1.0)
+    ratios = values.max(axis=1) / values.min(axis=1)
     assert device.eps == pytest.approx(eps)
     assert math.log(ratios.max()) == pytest.approx(device.eps)
-    assert device.lie == pytest.approx(1 - np.diagonal(given).min())
+    assert device.lie == pytest.approx(1 - np.diagonal(values).min())
 
 
 def test_probabilities_are_the_fractions_that_their_digits_say():
@@ -72,8 +72,8 @@ def test_a_value_that_is_no_level_is_answered_by_the_die_alone():
     # The die says no twice as often as yes; beyond 6 standard deviations at a rate of 2e-9.
     assert set(answers) == set(YES_NO)
     assert abs((answers == "no").mean() - 2 / 3) < 6 * math.sqrt(2 / 9 / 20_000)
-    given, law = device.matrix.to_numpy(), np.array([2 / 3, 1 / 3])
-    assert np.abs(np.log(given / law[:, None])).max() <= device.eps
+    values, law = device.matrix.to_numpy(), np.array([2 / 3, 1 / 3])
+    assert np.abs(np.log(values / law[:, None])).max() <= device.eps
 
 
 def test_answers_come_back_as_what_was_given():
@@ -108,14 +108,14 @@ def test_the_audit_lets_a_device_pass_at_its_eps_and_convicts_it_at_half(claimed
     pair = Pair(np.array([1]), np.array([0]))
     # A false alarm: at a rate of 1e-6.
     with dp.simulation(seed=4):
-        made = dp.audit(
+        result = dp.audit(
             lambda rows: np.asarray(device.randomize(rows), dtype=float),
             pair,
             eps=claimed,
             runs=3_000,
             confidence=1 - 1e-6,
         )
-    assert made.verdict == ("consistent" if claimed == 1.0 else "VIOLATION")
+    assert result.verdict == ("consistent" if claimed == 1.0 else "VIOLATION")
 
 
 def test_a_device_prints_as_a_small_table():

@@ -1,4 +1,4 @@
-"""Devices that tell nothing, protect nobody or are none are refused, with what to write."""
+"""What has no information, no protection or is not a device is refused, with what to write."""
 
 import pytest
 
@@ -9,7 +9,7 @@ YES_NO = ["no", "yes"]
 
 
 @pytest.mark.parametrize(
-    ("levels", "words", "kind", "said"),
+    ("levels", "words", "kind", "message"),
     [
         (YES_NO, {"lie": 0.5}, ArgumentError, "not identified"),
         (YES_NO, {"lie": 0.7}, ArgumentError, "not identified"),
@@ -46,8 +46,8 @@ YES_NO = ["no", "yes"]
         (["yes", "yes"], {"eps": 1.0}, CodebookError, "yes"),
     ],
 )
-def test_a_device_that_is_none_is_refused(levels, words, kind, said):
-    with pytest.raises(kind, match=said):
+def test_a_device_that_is_none_is_refused(levels, words, kind, message):
+    with pytest.raises(kind, match=message):
         dp.randomized_response(levels, **words)
 
 

@@ -18,7 +18,7 @@ DEVICE = dp.unary_response(TOWNS, eps=1.0)
 
 
 def law(truth, levels, eps):
-    """The probability of each answer by the stated law of bits; a truth of -1 is none."""
+    """The probability of each answer by the stated law of bits; -1 is a missing one."""
     rare = 1 / (math.exp(eps) + 1)
     chances = [0.5 if place == truth else rare for place in range(levels)]
     return {
@@ -30,7 +30,7 @@ def law(truth, levels, eps):
 @pytest.mark.parametrize("eps", [0.2, 1.0, 4.0])
 def test_neighbours_are_told_apart_by_eps_and_no_more(eps):
     laws = [law(truth, 3, eps) for truth in (-1, 0, 1, 2)]
-    ratios = [one[bits] / other[bits] for one, other in product(laws, repeat=2) for bits in one]
+    ratios = [law[bits] / second[bits] for law, second in product(laws, repeat=2) for bits in law]
     assert max(ratios) == pytest.approx(math.exp(eps))
 
 
@@ -56,8 +56,8 @@ def test_a_survey_of_a_bit_has_the_published_variance():
     with dp.simulation(seed=6):
         bits = DEVICE.randomize(towns)
     fit = dp.dp_survey("~ town1", bits, device=DEVICE.questions)
-    own = fit.tidy().iloc[1]
-    assert abs(own.estimate - (towns == "town1").mean()) < 6 * own.noise_sd
+    row = fit.tidy().iloc[1]
+    assert abs(row.estimate - (towns == "town1").mean()) < 6 * row.noise_sd
     rare = dp.dp_survey("~ town29", bits, device=DEVICE.questions).tidy().iloc[1]
     published = math.sqrt(4 * math.e / rows) / (math.e - 1)
     assert rare.noise_sd == pytest.approx(published, rel=0.02)

@@ -45,8 +45,8 @@ def test_what_people_declared_is_read(drafted):
 
 
 def test_what_was_counted_in_the_rows_changes_nothing(drafted):
-    other = BODY.replace("17<", "18<").replace("93<", "94<").replace("812<", "813<")
-    assert drafted(HEAD + BODY) == drafted(HEAD + other.replace("250000<", "9<"))
+    second = BODY.replace("17<", "18<").replace("93<", "94<").replace("812<", "813<")
+    assert drafted(HEAD + BODY) == drafted(HEAD + second.replace("250000<", "9<"))
 
 
 def test_versions_without_a_name_space_say_the_same(drafted):
@@ -63,7 +63,7 @@ ENTITIES = "".join(f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 9)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (f'<!DOCTYPE codeBook [<!ENTITY a0 "a">{ENTITIES}]>' + BODY, "entity 'a0'"),
         ('<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/hostname">]><a>&b;</a>', "entity 'b'"),
@@ -77,8 +77,8 @@ ENTITIES = "".join(f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 9)
         (BODY.replace('name="age"', 'name=""').replace('ID="V1"', ""), "variable name"),
     ],
 )
-def test_hostile_and_damaged_files_are_refused(drafted, text, said):
-    with pytest.raises(CodebookError, match=said):
+def test_hostile_and_damaged_files_are_refused(drafted, text, message):
+    with pytest.raises(CodebookError, match=message):
         drafted(HEAD + text)
 
 

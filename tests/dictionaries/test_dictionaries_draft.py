@@ -1,4 +1,4 @@
-"""Drafts: a ``?`` is refused by name, and what is said twice has to be the same."""
+"""Drafts: a ``?`` is refused by name, and what is declared twice has to be the same."""
 
 import json
 
@@ -63,7 +63,7 @@ def test_what_is_not_known_is_refused_by_name():
 
 
 @pytest.mark.parametrize(
-    ("formula", "named"),
+    ("formula", "options"),
     [
         ("~ age + sex", "'age'"),
         ("sex ~ Q('wage in $')", r"'wage in \$'"),
@@ -73,8 +73,8 @@ def test_what_is_not_known_is_refused_by_name():
         (None, "'odd'"),
     ],
 )
-def test_a_formula_is_refused_if_it_speaks_of_what_is_not_known(formula, named):
-    with pytest.raises(CodebookError, match=named):
+def test_a_formula_is_refused_if_it_speaks_of_what_is_not_known(formula, options):
+    with pytest.raises(CodebookError, match=options):
         DRAFT.codebook_for(formula)
 
 
@@ -93,32 +93,32 @@ def test_a_variable_that_is_not_there_is_refused_with_the_one_meant():
 
 
 def test_two_say_more_than_one():
-    more = dp.codebook.draft({"age": "int64", "race": "object"})
-    both = more | DRAFT | dp.codebook(age=dp.Integer(0, 110), town=["a", "b"])
-    assert both["age"].variable("age").describe() == "0 to 110; missing: -9"
-    assert both["age"].unit == "years"
-    assert set(both.unknown) == {"race", "wage in $", "enrolled", "odd"}
+    extra = dp.codebook.draft({"age": "int64", "race": "object"})
+    joined = extra | DRAFT | dp.codebook(age=dp.Integer(0, 110), town=["a", "b"])
+    assert joined["age"].variable("age").describe() == "0 to 110; missing: -9"
+    assert joined["age"].unit == "years"
+    assert set(joined.unknown) == {"race", "wage in $", "enrolled", "odd"}
 
 
 @pytest.mark.parametrize(
-    "other",
+    "entry",
     [
         dp.codebook(sex=["M", "F"]),
         dp.codebook(sex=(0, 1)),
         dp.codebook(sex=dp.Categorical(["F", "M"], missing=["x"])),
     ],
 )
-def test_two_that_disagree_are_refused_by_name(other):
+def test_two_that_disagree_are_refused_by_name(entry):
     with pytest.raises(CodebookError, match="the declarations: variable 'sex' has two entries"):
-        DRAFT | other
+        DRAFT | entry
 
 
 def test_units_that_differ_are_no_matter_of_wording():
-    one, other = (dp.codebook(age=dp.Numeric(0, 9, unit=unit, label=unit)) for unit in "my")
+    first, second = (dp.codebook(age=dp.Numeric(0, 9, unit=unit, label=unit)) for unit in "my")
     with pytest.raises(CodebookError, match="unit m and y"):
-        dp.codebook.draft(one) | other
+        dp.codebook.draft(first) | second
     same = dp.codebook(age=dp.Numeric(0, 9, unit="m", label="in other words"))
-    assert (dp.codebook.draft(one) | same)["age"].label == "m"
+    assert (dp.codebook.draft(first) | same)["age"].label == "m"
 
 
 def test_a_file_holds_all_of_it_and_becomes_a_codebook_by_hand(tmp_path):

@@ -28,18 +28,18 @@ def test_every_declared_variable_goes_there_and_back(variable):
 
 
 def test_labelled_values_outside_a_range_stand_for_missing_ones():
-    own = settled("age", Entry("", 0, 110, levels=(-9, 0, 97), labels=("refused", "baby", "97+")))
-    assert own.variable("age") == dp.Numeric(0, 110, missing=[-9])
+    entry = settled("age", Entry("", 0, 110, levels=(-9, 0, 97), labels=("refused", "baby", "97+")))
+    assert entry.variable("age") == dp.Numeric(0, 110, missing=[-9])
 
 
 def test_a_label_for_each_whole_number_of_a_range_makes_levels():
-    own = settled("q", Entry("numeric", 1, 3, levels=(1, 2, 3), labels=("a", "b", "c")))
-    assert own.variable("q") == dp.Categorical({1: "a", 2: "b", 3: "c"})
+    entry = settled("q", Entry("numeric", 1, 3, levels=(1, 2, 3), labels=("a", "b", "c")))
+    assert entry.variable("q") == dp.Categorical({1: "a", 2: "b", 3: "c"})
 
 
 def test_a_category_with_a_range_alone_has_its_whole_numbers_as_levels():
-    own = settled("q", Entry("categorical", 1, 4, ordered=True))
-    assert own.variable("q") == dp.Categorical([1, 2, 3, 4], ordered=True)
+    entry = settled("q", Entry("categorical", 1, 4, ordered=True))
+    assert entry.variable("q") == dp.Categorical([1, 2, 3, 4], ordered=True)
     assert not settled("q", Entry("categorical", 0, 10**9)).is_complete
 
 
@@ -53,12 +53,12 @@ def test_one_labelled_value_is_no_category():
 
 
 def test_missing_codes_are_no_levels_and_labels_tell_levels_apart():
-    own = settled("x", Entry(levels=(1, 2, 3, 8), labels=("yes", "no", "no", ""), missing=(8,)))
-    assert own.variable("x") == dp.Categorical({1: "yes", 2: "2", 3: "3"}, missing=[8])
+    entry = settled("x", Entry(levels=(1, 2, 3, 8), labels=("yes", "no", "no", ""), missing=(8,)))
+    assert entry.variable("x") == dp.Categorical({1: "yes", 2: "2", 3: "3"}, missing=[8])
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "kind"),
+    ("first", "second", "kind"),
     [
         (Entry("numeric"), Entry("integer", 0, 9), "integer"),
         (Entry("numeric"), Entry("categorical", levels=(1, 2)), "categorical"),
@@ -67,12 +67,12 @@ def test_missing_codes_are_no_levels_and_labels_tell_levels_apart():
         (Entry("boolean"), Entry("categorical", levels=(0, 1)), "categorical"),
     ],
 )
-def test_of_two_types_that_fit_the_narrower_holds(one, other, kind):
-    assert joined("x", one, other).kind == joined("x", other, one).kind == kind
+def test_of_two_types_that_fit_the_narrower_holds(first, second, kind):
+    assert joined("x", first, second).kind == joined("x", second, first).kind == kind
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         (Entry("numeric"), Entry("categorical")),
         (Entry("numeric"), Entry("categorical", levels=("a", "b"))),
@@ -83,8 +83,8 @@ def test_of_two_types_that_fit_the_narrower_holds(one, other, kind):
         (Entry("numeric", missing=(-9,)), Entry("numeric", missing=(-8,))),
     ],
 )
-def test_entries_that_disagree_are_refused_both_ways(one, other):
-    for pair in ((one, other), (other, one)):
+def test_entries_that_disagree_are_refused_both_ways(first, second):
+    for pair in ((first, second), (second, first)):
         with pytest.raises(CodebookError, match="variable 'x' has two entries that disagree"):
             joined("x", *pair)
 
@@ -104,16 +104,18 @@ def test_an_entry_is_refused_or_keeps_what_it_is_when_it_is_settled_again(
     kind, lower, upper, levels, missing
 ):
     try:
-        own = settled("x", Entry(kind, lower, upper, levels=tuple(levels), missing=tuple(missing)))
+        entry = settled(
+            "x", Entry(kind, lower, upper, levels=tuple(levels), missing=tuple(missing))
+        )
     except CodebookError:
         assert kind == "categorical" or lower == upper or levels
         return
-    assert settled("x", own) == own
-    assert own.kind or not own.levels
+    assert settled("x", entry) == entry
+    assert entry.kind or not entry.levels
 
 
 def test_of_many_levels_the_first_are_described():
-    many = Entry.of(dp.Categorical([f"town {k}" for k in range(400)]))
-    assert many.describe("town").startswith("town 0 | town 1 | ")
-    assert many.describe("town").endswith("... (400 levels)")
-    assert len(many.describe("town")) < 100
+    large = Entry.of(dp.Categorical([f"town {k}" for k in range(400)]))
+    assert large.describe("town").startswith("town 0 | town 1 | ")
+    assert large.describe("town").endswith("... (400 levels)")
+    assert len(large.describe("town")) < 100

@@ -83,17 +83,17 @@ def test_an_id_can_be_declared_a_variable_after_all():
     draft = dp.codebook.draft({"user_id": "int64", "age": "int64"})
     done = draft.complete(user_id=(0, 5), age=(0, 110))
     joined = draft | dp.codebook(user_id=(0, 5))
-    for each in (done, joined):
-        assert each["user_id"].lower == 0
-        assert not each.identifiers
-        assert each.person == "user_id", "a declaration never takes protection away"
+    for value in (done, joined):
+        assert value["user_id"].lower == 0
+        assert not value.identifiers
+        assert value.person == "user_id", "a declaration never takes protection away"
     with pytest.raises(CodebookError, match="no variable 'use_id'"):
         draft.complete(use_id=(0, 5))
 
 
 def test_drafts_of_a_dictionary_and_of_types_agree_on_ids():
-    one = dp.codebook.draft({"fields": [{"name": "user_id", "type": "string"}]})
+    first = dp.codebook.draft({"fields": [{"name": "user_id", "type": "string"}]})
     two = dp.codebook.draft({"user_id": "int64", "age": "int64"})
-    assert set((one | two).identifiers) == {"user_id"}
-    assert (one | two).person == "user_id"
-    assert list(one | two) == ["age"]
+    assert set((first | two).identifiers) == {"user_id"}
+    assert (first | two).person == "user_id"
+    assert list(first | two) == ["age"]

@@ -66,9 +66,9 @@ def test_stata_says_the_same_but_for_missing_values(tmp_path):
 @pytest.mark.product
 def test_what_the_rows_hold_changes_nothing(sav, tmp_path):
     """Other values and twice as many; the bytes of the rows are not even looked at."""
-    other = pd.concat([ROWS, ROWS + ROWS.iloc[:, :3]]).assign(town="z", day=ROWS.day[0])
+    second = pd.concat([ROWS, ROWS + ROWS.iloc[:, :3]]).assign(town="z", day=ROWS.day[0])
     pyreadstat.write_sav(
-        other,
+        second,
         tmp_path / "study.sav",
         column_labels=LABELS,
         variable_value_labels=VALUES,

@@ -67,7 +67,7 @@ def test_a_json_schema_is_read():
 
 
 def test_a_pydantic_model_is_read_by_its_schema():
-    model = type("Person", (), {"model_json_schema": classmethod(lambda own: SCHEMA)})
+    model = type("Person", (), {"model_json_schema": classmethod(lambda name: SCHEMA)})
     assert dp.codebook.draft(model) == dp.codebook.draft(SCHEMA)
     assert "From a pydantic model, Person" in repr(dp.codebook.draft(model))
 
@@ -77,8 +77,8 @@ def check(name, **statistics):
 
 
 def column(dtype, *checks, title=None):
-    own = SimpleNamespace(type=dtype)
-    return SimpleNamespace(dtype=own, checks=checks, title=title, description=None)
+    simple_namespace = SimpleNamespace(type=dtype)
+    return SimpleNamespace(dtype=simple_namespace, checks=checks, title=title, description=None)
 
 
 def test_a_pandera_schema_is_read_by_its_checks():
@@ -95,12 +95,12 @@ def test_a_pandera_schema_is_read_by_its_checks():
     assert draft.codebook_for("~ age") == dp.codebook(
         age=dp.Integer(0, 110, "Age"), share=(0, 1), sex=["F", "M"], educ=["low", "high"]
     )
-    model = type("Rows", (), {"to_schema": classmethod(lambda own: schema)})
+    model = type("Rows", (), {"to_schema": classmethod(lambda name: schema)})
     assert dp.codebook.draft(model) == draft
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "message"),
     [
         ({"fields": {"a": 1}}, "its fields are not a list"),
         ({"fields": [{"type": "integer"}]}, "a field has no name"),
@@ -121,8 +121,8 @@ def test_a_pandera_schema_is_read_by_its_checks():
         ({"properties": {"a": {"enum": [{"b": 1}, 2]}}}, "variable 'a'"),
     ],
 )
-def test_what_cannot_be_used_is_refused_by_name(source, said):
-    with pytest.raises(CodebookError, match=said):
+def test_what_cannot_be_used_is_refused_by_name(source, message):
+    with pytest.raises(CodebookError, match=message):
         dp.codebook.draft(source)
 
 

@@ -27,8 +27,8 @@ ROWS = pd.DataFrame(
 @pytest.mark.parametrize("table", [ROWS, pl.from_pandas(ROWS)])
 def test_ranges_are_widened_and_levels_listed(table):
     draft = dp.codebook.from_public(table)
-    said = {name: own.describe(name) for name, own in draft.items()}
-    assert said == {
+    descriptions = {name: values.describe(name) for name, values in draft.items()}
+    assert descriptions == {
         "visits": "0 to 22",
         "whole": "0 to 4",
         "height": "146.5 to 194.5",
@@ -46,18 +46,18 @@ def test_where_they_come_from_is_printed_everywhere(tmp_path):
     draft = dp.codebook.from_public(ROWS, widen=0.5).select(["visits", "sex"])
     book = draft.codebook()
     book.save(tmp_path / "cb.json")
-    for shown in (draft, book, dp.codebook.load(tmp_path / "cb.json")):
-        assert repr(shown).count("from a public sample") >= 2
+    for book_shown in (draft, book, dp.codebook.load(tmp_path / "cb.json")):
+        assert repr(book_shown).count("from a public sample") >= 2
     assert "4 rows, ranges widened by 50%" in repr(draft)
 
 
 def test_it_fills_in_what_a_dictionary_does_not_know():
     fields = [{"name": "visits", "title": "visits to a doctor"}, {"name": "sex"}]
     draft = dp.codebook.draft({"fields": fields})
-    both = draft | dp.codebook.from_public(ROWS[list(draft.unknown)])
-    assert both["visits"].label == "visits to a doctor; from a public sample"
-    assert both.complete(visits=(0, 50))["visits"].label == "visits to a doctor"
-    assert both.complete(sex=["F", "M", "X"])["sex"].label == ""
+    joined = draft | dp.codebook.from_public(ROWS[list(draft.unknown)])
+    assert joined["visits"].label == "visits to a doctor; from a public sample"
+    assert joined.complete(visits=(0, 50))["visits"].label == "visits to a doctor"
+    assert joined.complete(sex=["F", "M", "X"])["sex"].label == ""
 
 
 def test_what_is_no_public_table_is_refused():

@@ -47,7 +47,7 @@ def test_no_row_of_a_parquet_file_is_read(tmp_path):
     with pytest.raises((pa.ArrowException, OSError)):
         parquet.read_table(tmp_path / "rows.parquet")
     draft = dp.codebook.draft(tmp_path / "rows.parquet")
-    assert [own.kind for own in draft.values()] == ["numeric", "categorical", "boolean"]
+    assert [value.kind for value in draft.values()] == ["numeric", "categorical", "boolean"]
     (tmp_path / "rows.parquet").write_bytes(content[:-4])
     with pytest.raises(CodebookError, match="cannot be opened as a Parquet file"):
         dp.codebook.draft(tmp_path / "rows.parquet")
@@ -57,13 +57,20 @@ def test_no_row_of_a_parquet_file_is_read(tmp_path):
 def test_one_row_more_changes_nothing(as_table):
     """Neither a level that no other row has, nor a missing cell that makes floats of integers."""
     rows = {"sex": ["F", "M"], "n": [1, 2], "x": [0.5, 1.5], "t": [True, False]}
-    more = {"sex": ["F", "M", "X"], "n": [1, 2, None], "x": [0.5, 1.5, 9e9], "t": [True, False, 1]}
-    one, other = (pd.DataFrame(own).astype({"sex": "category", "t": bool}) for own in (rows, more))
+    columns = {
+        "sex": ["F", "M", "X"],
+        "n": [1, 2, None],
+        "x": [0.5, 1.5, 9e9],
+        "t": [True, False, 1],
+    }
+    first, second = (
+        pd.DataFrame(value).astype({"sex": "category", "t": bool}) for value in (rows, columns)
+    )
     if as_table is not pd.DataFrame:
-        arrow = [pa.Table.from_pandas(own, preserve_index=False) for own in (one, other)]
-        one, other = arrow if as_table is pa.table else map(pl.from_arrow, arrow)
-    assert dp.codebook.draft(one) == dp.codebook.draft(other)
-    assert dp.codebook.draft(one).unknown == ("sex", "n", "x")
+        arrow = [pa.Table.from_pandas(value, preserve_index=False) for value in (first, second)]
+        first, second = arrow if as_table is pa.table else map(pl.from_arrow, arrow)
+    assert dp.codebook.draft(first) == dp.codebook.draft(second)
+    assert dp.codebook.draft(first).unknown == ("sex", "n", "x")
 
 
 def test_types_of_every_library_are_told():
@@ -91,7 +98,7 @@ def test_types_of_every_library_are_told():
     )
     kinds = ["numeric", "numeric", "boolean", "date", "categorical", ""]
     for source in (arrow, polars, pandas):
-        assert [own.kind for own in dp.codebook.draft(source).values()] == kinds
+        assert [value.kind for value in dp.codebook.draft(source).values()] == kinds
 
 
 def test_levels_that_a_person_declared_in_a_type_are_read():

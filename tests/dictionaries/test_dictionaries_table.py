@@ -1,4 +1,4 @@
-"""Data dictionaries as CSV and Excel: the names that people give to columns, and what is none."""
+"""Data dictionaries as CSV and Excel: how people name columns, and what is refused."""
 
 import zipfile
 
@@ -84,7 +84,7 @@ def test_the_dictionary_of_a_research_database_is_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "message"),
     [
         ([*LINES[:2], ("age", "", 0, 100)], "'age' has two entries that disagree: upper"),
         ([*LINES[:1], ("age", "", "low", 100)], "variable 'age': min is 'low'"),
@@ -96,10 +96,10 @@ def test_the_dictionary_of_a_research_database_is_read(tmp_path):
         ([("name", "type", "levels"), ("x\x1b[31m", "", "a;b")], ""),
     ],
 )
-def test_what_cannot_be_used_is_refused_by_name(tmp_path, lines, said):
+def test_what_cannot_be_used_is_refused_by_name(tmp_path, lines, message):
     wide = [(*line, *[""] * (len(lines[0]) - len(line))) for line in lines]
-    if said:
-        with pytest.raises(CodebookError, match=said):
+    if message:
+        with pytest.raises(CodebookError, match=message):
             dp.codebook.draft(written(tmp_path, wide))
     else:
         assert "\x1b" not in repr(dp.codebook.draft(written(tmp_path, wide)))

@@ -8,19 +8,19 @@ import pytest
 from dpmodels import mechanisms
 from dpmodels.disclosures.document import bibtex, info_named, source
 
-TABLES = [own for name, own in vars(mechanisms).items() if name.isupper() and isinstance(own, dict)]
+TABLES = [var for name, var in vars(mechanisms).items() if name.isupper() and isinstance(var, dict)]
 STRATEGIES = {strategy.__module__: strategy for table in TABLES for strategy in table.values()}
 
 
 @pytest.mark.parametrize("where", STRATEGIES)
 def test_every_mechanism_tells_its_source(where):
     card = STRATEGIES[where].info
-    told = source(card)
+    reported = source(card)
     plain = re.sub(r":\w+:(?=`)|`", "", inspect.getmodule(STRATEGIES[where]).__doc__)
     documented = " ".join(plain.split())
-    assert told in documented
-    assert len(told) >= 4
-    assert "`" not in told, "what is printed and cited has no markup of the reference"
+    assert reported in documented
+    assert len(reported) >= 4
+    assert "`" not in reported, "what is printed and cited has no markup of the reference"
 
 
 def test_a_name_that_several_mechanisms_have_tells_of_none():

@@ -11,26 +11,26 @@ ROWS = {"a": [0.2, 0.7] * 500, "b": [0.1, 0.9] * 500}
 
 
 @pytest.mark.expensive
-@pytest.mark.parametrize("passed", [False, True])
-def test_reports_say_whether_it_was_checked_and_never_that_it_is_exact(passed):
+@pytest.mark.parametrize("remaining", [False, True])
+def test_reports_say_whether_it_was_checked_and_never_that_it_is_exact(remaining):
     with registered(Equal):
-        if passed:
+        if remaining:
             record_passed(Equal())
-        own = dp.session(ROWS, BOOK, eps=2.0, delta=1e-6)
-        fit = own.cov("~ a + b", eps=1.0, mechanism="equal")
-        stated = f"user-supplied mechanism, {'' if passed else 'not '}checked"
+        session = dp.session(ROWS, BOOK, eps=2.0, delta=1e-6)
+        fit = session.cov("~ a + b", eps=1.0, mechanism="equal")
+        stated = f"user-supplied mechanism, {'' if remaining else 'not '}checked"
         text = fit.summary().as_markdown()
         assert f"equal ({stated})" in text
         assert "exact" not in text
         assert "see dpmodels.mechanisms" not in text
         table = dp.etable(fit, privacy=True)
         assert stated in " ".join(str(table).split())
-        for of in (own, fit, own.ledger):
+        for of in (session, fit, session.ledger):
             report = " ".join(dp.disclosure(of, pictures=False).as_markdown().split())
             assert stated in report
             assert "User-supplied mechanisms (equal)" in report
             assert "Idealised (equal)" not in report
-    report = dp.disclosure(own.ledger, pictures=False).as_markdown()
+    report = dp.disclosure(session.ledger, pictures=False).as_markdown()
     assert "since the ledger records only its name" in report
 
 

@@ -30,10 +30,10 @@ def disclosed(of, **words):
 @pytest.fixture(scope="module")
 def study():
     """A session with two releases, and a charge that nothing came of."""
-    own = dp.session(ROWS, BOOK, eps=2.0, delta=1e-6)
-    fits = own.mean("age ~ sex", eps=0.5), own.moments("~ age + wage", eps=0.5)
-    own.ledger.charge([LaplaceEvent(5.0)], adjacency="replace", label="dp_lm wage ~ age")
-    return own, *fits
+    session = dp.session(ROWS, BOOK, eps=2.0, delta=1e-6)
+    fits = session.mean("age ~ sex", eps=0.5), session.moments("~ age + wage", eps=0.5)
+    session.ledger.charge([LaplaceEvent(5.0)], adjacency="replace", label="dp_lm wage ~ age")
+    return session, *fits
 
 
 def test_the_total_is_the_ledgers_own_in_words(study):
@@ -115,17 +115,17 @@ def test_an_unfinished_charge_is_listed_as_spent(study):
 
 def test_two_fits_of_one_release_are_one_release(study, tmp_path):
     session, _, moments = study
-    one, two = moments.lm("wage ~ age"), moments.lm("age ~ 1")
+    first, two = moments.lm("wage ~ age"), moments.lm("age ~ 1")
     two.save(tmp_path / "two.nc")
     assert release_digest(two.release) != release_digest(moments.release)
-    for own in (two, dp.load(tmp_path / "two.nc")):
-        report = disclosed([session, one, own, one])
+    for value in (two, dp.load(tmp_path / "two.nc")):
+        report = disclosed([session, first, value, first])
         text = plain(report)
         assert repr(report).endswith("1 ledger, 3 charges, 1 unfinished, 0 releases in no ledger>")
         kind = "Private linear regression"
         assert f"{kind}, wage ~ age; {kind}, age ~ 1 |" in text
         assert text.count("### Private linear regression") == 2
-    alone = disclosed([one, two, moments])
+    alone = disclosed([first, two, moments])
     assert "0 ledgers, 0 charges, 0 unfinished, 1 release in no ledger" in repr(alone)
     assert "One release, in no ledger." in plain(alone)
 
@@ -137,8 +137,8 @@ def test_a_part_of_an_overview_is_found_in_its_ledger():
 
 
 def test_conditions_and_sites_are_told():
-    own = dp.dp_mean("age", ROWS, subset="sex == 'F'", **SIMPLE)
-    assert "| Subset | sex == 'F' |" in plain(disclosed(own))
+    fit = dp.dp_mean("age", ROWS, subset="sex == 'F'", **SIMPLE)
+    assert "| Subset | sex == 'F' |" in plain(disclosed(fit))
     sites = {"north": ROWS, "south": deepcopy(ROWS)}
     shared = dp.dp_mean("age", sites=sites, protocol="pooled", **SIMPLE)
     text = plain(disclosed(shared))
@@ -165,14 +165,14 @@ def test_simulations_are_stamped_never_hidden(study):
         assert text.count("CONTAINS A SIMULATION - NOT PRIVATE") >= 2
     assert "Simulations without a ledger or guarantee: 1." in plain(mixed)
     assert "| Guarantee | none: a simulation |" in plain(mixed)
-    own = disclosed([ledger, charged, study[0]])
-    assert "Charge 1 of the ledger 1, in memory is a simulation" in plain(own)
-    assert "simulation, released" in plain(own)
+    result = disclosed([ledger, charged, study[0]])
+    assert "Charge 1 of the ledger 1, in memory is a simulation" in plain(result)
+    assert "simulation, released" in plain(result)
     assert (
         "Everything charged to it except simulations, now and later, together satisfies"
-        in plain(own)
+        in plain(result)
     )
-    assert own.stamp == "CONTAINS A SIMULATION - NOT PRIVATE"
+    assert result.stamp == "CONTAINS A SIMULATION - NOT PRIVATE"
     assert disclosed(loose).stamp == "SIMULATION - NOT PRIVATE"
     assert disclosed(study[1]).stamp is None
     assert "What is guaranteed\n" not in disclosed(loose).as_markdown()
@@ -180,10 +180,10 @@ def test_simulations_are_stamped_never_hidden(study):
 
 def test_two_ledgers_have_a_part_each_and_no_sum(tmp_path, study):
     place = tmp_path / "a.ledger"
-    one = dp.Ledger.open(place, eps=2.0, new=True)
-    dp.dp_mean("age", ROWS, ledger=one, **SIMPLE)
-    other = dp.Ledger(budget=dp.ZCDP(0.1))
-    text = plain(disclosed([one, other, str(place), study[0], study[0].ledger]))
+    session = dp.Ledger.open(place, eps=2.0, new=True)
+    dp.dp_mean("age", ROWS, ledger=session, **SIMPLE)
+    ledger = dp.Ledger(budget=dp.ZCDP(0.1))
+    text = plain(disclosed([session, ledger, str(place), study[0], study[0].ledger]))
     assert re.findall("^## Charges to the (.*)", text, re.MULTILINE) == [
         "ledger 1, a.ledger",
         "ledger 2, in memory",
@@ -218,9 +218,9 @@ def test_randomised_answers_have_their_own_words():
 
 
 def test_bounds_that_were_bought_are_said_to_be():
-    own = dp.session(ROWS, BOOK, eps=4.0)
-    found = own.bounds("~ wage", eps=1.0)
-    text = plain(disclosed([own, found], provenance="The register of *wages*"))
+    session = dp.session(ROWS, BOOK, eps=4.0)
+    bounds = session.bounds("~ wage", eps=1.0)
+    text = plain(disclosed([session, bounds], provenance="The register of *wages*"))
     assert "- charge 1 of the ledger, in memory, dp_bounds ~ wage" in text
     assert "as stated by the author: The register of *wages*" in text
     assert "No release listed here estimated bounds or levels" in plain(
@@ -264,11 +264,11 @@ def test_it_is_written_whole_or_not_at_all(study, tmp_path, monkeypatch):
     with pytest.raises(ArgumentError, match=r"ends in \.html or \.md"):
         report.save(tmp_path / "a.pdf")
 
-    def refuse(*given, **words):
+    def refuse(*inputs, **words):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     monkeypatch.setattr(os, "open", refuse)
-    monkeypatch.setattr(type(report), "as_html", lambda own: pytest.fail("written too early"))
+    monkeypatch.setattr(type(report), "as_html", lambda value: pytest.fail("written too early"))
     with pytest.raises(FrameError, match="takes no files"):
         report.save(tmp_path / "b.html")
     monkeypatch.undo()
@@ -276,7 +276,7 @@ def test_it_is_written_whole_or_not_at_all(study, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("of", "error", "said"),
+    ("of", "error", "message"),
     [
         ([], ArgumentError, "nothing to disclose"),
         (3, ArgumentError, "a int cannot be disclosed: expected results, ledgers"),
@@ -286,8 +286,8 @@ def test_it_is_written_whole_or_not_at_all(study, tmp_path, monkeypatch):
         (__file__, FrameError, "cannot be read as a saved result"),
     ],
 )
-def test_what_cannot_be_disclosed_is_refused_by_name(of, error, said):
-    with pytest.raises(error, match=said):
+def test_what_cannot_be_disclosed_is_refused_by_name(of, error, message):
+    with pytest.raises(error, match=message):
         disclosed(of)
 
 
@@ -301,8 +301,8 @@ def test_words_have_to_be_texts(study):
 @pytest.mark.expensive
 def test_pictures_are_in_the_file_with_their_words(study):
     report = dp.disclosure(study[2].lm("wage ~ age"))
-    found = re.findall(r'<img alt="([^"]+)" src="data:image/png;base64,', report.as_html())
-    (words,) = found
+    matches = re.findall(r'<img alt="([^"]+)" src="data:image/png;base64,', report.as_html())
+    (words,) = matches
     assert "Coefficient (wage)." in words
     assert "eps = " in words
     marked = re.findall(r"^!\[.+\]\(data:image/png;base64,", report.as_markdown(), re.MULTILINE)

@@ -38,8 +38,13 @@ def biased(counts, eps, rng):
 @pytest.fixture(scope="module")
 def study():
     # All noise is that of one seed, so that chance has no part in what is flagged.
-    given = {"honest": honest, "smoothed": inconsistent, "unscaled": unscaled, "biased": biased}
-    return dp.evaluate(given, SHAPES, scale=2_000, eps=0.1, error="identity", repeats=30)
+    algorithms = {
+        "honest": honest,
+        "smoothed": inconsistent,
+        "unscaled": unscaled,
+        "biased": biased,
+    }
+    return dp.evaluate(algorithms, SHAPES, scale=2_000, eps=0.1, error="identity", repeats=30)
 
 
 def verdicts(study, column):
@@ -48,23 +53,29 @@ def verdicts(study, column):
 
 @pytest.mark.expensive
 def test_an_inconsistent_algorithm_is_picked_out(study):
-    found = verdicts(study, "consistent")
-    assert {name for name, held in found.items() if held is False} == {"smoothed", "uniform"}
+    result = verdicts(study, "consistent")
+    assert {name for name, errors in result.items() if errors is False} == {"smoothed", "uniform"}
 
 
 def test_an_algorithm_that_is_not_exchangeable_is_picked_out(study):
-    found = verdicts(study, "exchangeable")
-    assert {name for name, held in found.items() if held is False} == {"unscaled"}
-    own = study.checks[(study.checks["algorithm"] == "unscaled") & (study.checks["table"] == "")]
+    result = verdicts(study, "exchangeable")
+    assert {name for name, errors in result.items() if errors is False} == {"unscaled"}
+    check_rows = study.checks[
+        (study.checks["algorithm"] == "unscaled") & (study.checks["table"] == "")
+    ]
     # Ten times the rows, noise √10 as large.
-    assert own["ratio"].item() == pytest.approx(10**-0.5, rel=0.15)
-    assert own["ratio_low"].item() < own["ratio"].item() < own["ratio_high"].item()
+    assert check_rows["ratio"].item() == pytest.approx(10**-0.5, rel=0.15)
+    assert (
+        check_rows["ratio_low"].item()
+        < check_rows["ratio"].item()
+        < check_rows["ratio_high"].item()
+    )
 
 
 def test_a_biased_algorithm_is_picked_out(study):
-    found = verdicts(study, "biased")
-    assert found["biased"] == 1
-    assert found["honest"] == found["identity"] == found["unscaled"] == 0
+    result = verdicts(study, "biased")
+    assert result["biased"] == 1
+    assert result["honest"] == result["identity"] == result["unscaled"] == 0
     share = verdicts(study, "bias")["biased"]
     # Noise of variance 200, bias 6: 36 of 236.
     assert share == pytest.approx(36 / 236, abs=0.05)
@@ -76,38 +87,40 @@ def test_what_cannot_be_asked_at_such_a_budget_is_left_open():
             raise OverflowError
         return honest(counts, eps, rng)
 
-    made = dp.evaluate({"small": small}, SHAPES, scale=100, eps=0.5, repeats=3)
-    assert verdicts(made, "consistent")["small"] is None
-    assert verdicts(made, "exchangeable")["small"] is True
+    evaluation = dp.evaluate({"small": small}, SHAPES, scale=100, eps=0.5, repeats=3)
+    assert verdicts(evaluation, "consistent")["small"] is None
+    assert verdicts(evaluation, "exchangeable")["small"] is True
 
 
 def test_noise_of_whole_numbers_is_not_flagged_at_a_large_budget():
     """Half of the errors are 0 there, and others those of rounding."""
-    made = dp.evaluate({"honest": honest}, SHAPES, scale=100, eps=20, error="identity", repeats=9)
-    assert verdicts(made, "exchangeable")["identity"] is True
+    evaluation = dp.evaluate(
+        {"honest": honest}, SHAPES, scale=100, eps=20, error="identity", repeats=9
+    )
+    assert verdicts(evaluation, "exchangeable")["identity"] is True
 
 
 def test_what_is_never_wrong_has_no_ratio():
     exact = {"exact": lambda counts, eps: counts}
-    made = dp.evaluate(exact, SHAPES, scale=100, repeats=2)
-    assert verdicts(made, "exchangeable")["exact"] is None
-    assert verdicts(made, "consistent")["exact"] is True
-    assert made.table["algorithm"][0] == "exact"
+    evaluation = dp.evaluate(exact, SHAPES, scale=100, repeats=2)
+    assert verdicts(evaluation, "exchangeable")["exact"] is None
+    assert verdicts(evaluation, "consistent")["exact"] is True
+    assert evaluation.table["algorithm"][0] == "exact"
 
 
 @pytest.mark.product
 def test_bias_is_estimated_without_bias():
     rng = np.random.default_rng(6)
-    found = np.array([bias(products(rng.normal(0.5, 1, size=(8, 5))), rng)[0] for _ in range(400)])
+    biases = np.array([bias(products(rng.normal(0.5, 1, size=(8, 5))), rng)[0] for _ in range(400)])
     # Squared bias 5/4 of a squared error of 25/4; six standard errors.
-    assert found.mean() == pytest.approx(0.2, abs=6 * found.std() / 20 + 0.02)
+    assert biases.mean() == pytest.approx(0.2, abs=6 * biases.std() / 20 + 0.02)
 
 
 def test_p_values_of_bias_keep_their_level():
     rng = np.random.default_rng(7)
-    found = np.array([bias(products(rng.laplace(size=(7, 3))), rng)[1] for _ in range(300)])
+    biases = np.array([bias(products(rng.laplace(size=(7, 3))), rng)[1] for _ in range(300)])
     # At most .05 of them below .05: 39 of 300 or more have a probability below 1e-6.
-    assert (found <= 0.05).sum() < 39
+    assert (biases <= 0.05).sum() < 39
     assert bias(products(np.ones((9, 4))), rng)[1] < 0.01
 
 
@@ -121,27 +134,27 @@ def test_competitive_is_paired():
     rng = np.random.default_rng(9)
     tables = rng.lognormal(sigma=0.5, size=40)
     error = np.array([tables, tables * 1.05, tables + 1e3, tables])
-    found = judged(error, np.full(error.shape, np.nan), 0.95)
-    assert found.competitive.tolist() == [True, False, False, True]
-    assert found.regret[0] == found.regret[3] == 1
-    assert found.regret[1] == pytest.approx(1.05)
-    np.testing.assert_allclose(found.p95, np.quantile(error, 0.95, axis=1))
+    result = judged(error, np.full(error.shape, np.nan), 0.95)
+    assert result.competitive.tolist() == [True, False, False, True]
+    assert result.regret[0] == result.regret[3] == 1
+    assert result.regret[1] == pytest.approx(1.05)
+    np.testing.assert_allclose(result.p95, np.quantile(error, 0.95, axis=1))
 
 
 def test_a_perfect_algorithm_leaves_the_others_without_end():
-    found = judged(np.array([[0.0, 0.0], [1.0, 2.0]]), np.full((2, 2), np.nan), 0.95)
-    assert found.regret.tolist() == [1.0, np.inf]
+    result = judged(np.array([[0.0, 0.0], [1.0, 2.0]]), np.full((2, 2), np.nan), 0.95)
+    assert result.regret.tolist() == [1.0, np.inf]
 
 
 def test_narrow_intervals_that_do_not_hold_win_nothing():
     error = np.array([[1.0] * 20, [3.0] * 20])
     coverage = np.array([[0.6, 0.7] * 10, [0.95, 0.96] * 10])
-    found = judged(error, coverage, 0.95)
-    assert found.competitive.tolist() == [False, True]
-    assert found.regret.tolist() == pytest.approx([1 / 3, 1.0])
+    result = judged(error, coverage, 0.95)
+    assert result.competitive.tolist() == [False, True]
+    assert result.regret.tolist() == pytest.approx([1 / 3, 1.0])
 
 
 def test_ratios_of_all_tables_have_a_line_of_their_own(study):
-    own = study.checks[study.checks["table"] == ""]
-    assert isinstance(own, pd.DataFrame)
-    assert sorted(own["algorithm"]) == sorted(study.algorithms)
+    check_rows = study.checks[study.checks["table"] == ""]
+    assert isinstance(check_rows, pd.DataFrame)
+    assert sorted(check_rows["algorithm"]) == sorted(study.algorithms)

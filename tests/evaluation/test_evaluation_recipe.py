@@ -13,51 +13,51 @@ SHAPE = {"bimodal": dp.shapes.standard(8)["bimodal"]}
 FLAT = partial(dp.dp_hist, "~ v")
 
 
-def evaluated(given, **words):
+def evaluated(algorithms, **words):
     words = {"scale": 100, "repeats": 2, "eps": 1.0} | words
-    return dp.evaluate(given, SHAPE, **words)
+    return dp.evaluate(algorithms, SHAPE, **words)
 
 
 def test_a_verb_gets_rows_of_the_drawn_counts():
-    seen = {}
+    recorded = {}
 
     def verb(data, *, codebook, eps, breaks, adjacency):
-        seen.update(eps=eps, breaks=breaks, adjacency=adjacency, book=codebook)
+        recorded.update(eps=eps, breaks=breaks, adjacency=adjacency, book=codebook)
         return np.bincount(data["v"], minlength=breaks)
 
-    found = evaluated({"exact": verb})
-    assert (found.data["error"].sel(algorithm="exact") == 0).all()
-    assert seen["breaks"] == 8
-    assert seen["adjacency"] == "add-remove"
-    assert seen["book"]["v"].describe() == dp.Integer(0, 7).describe()
+    result = evaluated({"exact": verb})
+    assert (result.data["error"].sel(algorithm="exact") == 0).all()
+    assert recorded["breaks"] == 8
+    assert recorded["adjacency"] == "add-remove"
+    assert recorded["book"]["v"].describe() == dp.Integer(0, 7).describe()
 
 
 def test_a_function_of_any_words_is_asked_as_a_verb():
-    found = evaluated({"any": lambda **words: dp.dp_hist("~ v", **words)})
-    assert found.answers["any", 0].shape == (8,)
+    result = evaluated({"any": lambda **words: dp.dp_hist("~ v", **words)})
+    assert result.answers["any", 0].shape == (8,)
 
 
 def test_a_recipe_of_any_name_has_noise_of_its_own():
     """Noise from the seed of the rows would follow them."""
-    seen = []
+    recorded = []
 
     def spying(counts, eps, rng):
-        seen.append(rng.multinomial(100, np.full(8, 1 / 8)))
+        recorded.append(rng.multinomial(100, np.full(8, 1 / 8)))
         return counts
 
     study = dp.evaluate({"rows": spying}, {"even": np.ones(8)}, scale=100, repeats=2)
-    assert not np.array_equal(seen[0], study.truths[0])
+    assert not np.array_equal(recorded[0], study.truths[0])
 
 
 def test_words_that_a_recipe_says_stay_its_own():
-    seen = set()
+    recorded = set()
 
     def verb(data, *, codebook, eps, adjacency="replace", breaks=None):
-        seen.add(adjacency)
+        recorded.add(adjacency)
         return np.bincount(data["v"], minlength=8)
 
     evaluated({"own": partial(verb, adjacency="replace")})
-    assert seen == {"replace"}
+    assert recorded == {"replace"}
 
 
 def test_a_function_of_counts_cannot_change_them_and_may_ask_for_noise():
@@ -114,13 +114,13 @@ def test_margins_are_read_by_the_names_of_their_variables():
 
     tables = {"two": np.ones((4, 3))}
     study = dp.evaluate({"margins": verb}, tables, scale=60, repeats=2, error="marginals")
-    found = study.data["error"].sel(algorithm="margins")
+    result = study.data["error"].sel(algorithm="margins")
     # 4 + 3 + 12 answers are wrong by 1.
-    np.testing.assert_allclose(found, np.sqrt(19) / (19 * 60))
+    np.testing.assert_allclose(result, np.sqrt(19) / (19 * 60))
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("recipe", "reported"),
     [
         ({}, "expected a mapping from names to recipes"),
         (None, "expected a mapping from names to recipes"),
@@ -134,15 +134,15 @@ def test_margins_are_read_by_the_names_of_their_variables():
         ({"x": partial(dp.dp_hist, "~ v", {"v": [1]})}, "already has rows"),
     ],
 )
-def test_recipes_with_rows_or_budgets_of_their_own_are_refused(given, told):
-    with pytest.raises(ArgumentError, match=told):
-        recipes(given)
+def test_recipes_with_rows_or_budgets_of_their_own_are_refused(recipe, reported):
+    with pytest.raises(ArgumentError, match=reported):
+        recipes(recipe)
 
 
 def test_a_session_is_refused():
-    own = dp.session({"v": [1, 2]}, codebook={"v": (0, 3)}, eps=1.0)
+    session = dp.session({"v": [1, 2]}, codebook={"v": (0, 3)}, eps=1.0)
     with pytest.raises(ArgumentError, match="a method of a session"):
-        recipes({"x": own.hist})
+        recipes({"x": session.hist})
 
 
 def broken(counts, eps):
@@ -150,7 +150,7 @@ def broken(counts, eps):
 
 
 @pytest.mark.parametrize(
-    ("recipe", "told"),
+    ("recipe", "reported"),
     [
         (broken, "raised ZeroDivisionError at table 'bimodal', scale 100, 8 cells, eps 1: planted"),
         (lambda counts, eps: counts * np.nan, "not finite at table 'bimodal'"),
@@ -160,7 +160,7 @@ def broken(counts, eps):
         (partial(dp.dp_hist, "~ w"), "raised UnknownVariable at table 'bimodal'"),
     ],
 )
-def test_a_recipe_that_fails_is_named_with_the_cell(recipe, told):
-    with pytest.raises(ArgumentError, match=told) as raised:
+def test_a_recipe_that_fails_is_named_with_the_cell(recipe, reported):
+    with pytest.raises(ArgumentError, match=reported) as raised:
         evaluated({"x": recipe})
     assert "recipes['x']" in str(raised.value)

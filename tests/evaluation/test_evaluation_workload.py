@@ -32,38 +32,38 @@ MATRICES = {
 @pytest.mark.parametrize("domain", [(7,), (3, 4), (2, 3, 2)])
 @pytest.mark.parametrize("name", MATRICES)
 def test_lengths_are_those_of_the_matrix(name, domain):
-    matrix, made = MATRICES[name](domain), WORKLOADS[name](domain)
-    one, other = np.random.default_rng(1).normal(size=(2, *domain))
-    assert made.queries == len(matrix)
-    images = made.image(one), made.image(other)
-    answers = matrix @ one.ravel(), matrix @ other.ravel()
+    matrix, workload = MATRICES[name](domain), WORKLOADS[name](domain)
+    first, second = np.random.default_rng(1).normal(size=(2, *domain))
+    assert workload.queries == len(matrix)
+    images = workload.image(first), workload.image(second)
+    answers = matrix @ first.ravel(), matrix @ second.ravel()
     for left, right in product(range(2), repeat=2):
         assert images[left] @ images[right] == pytest.approx(answers[left] @ answers[right])
-    assert made.error(images[0], 50) == pytest.approx(
+    assert workload.error(images[0], 50) == pytest.approx(
         np.linalg.norm(answers[0]) / (len(matrix) * 50)
     )
 
 
 @pytest.mark.parametrize("domain", [(9,), (5, 6)])
 def test_random_ranges_are_sums_of_boxes_of_one_cell_or_more(domain):
-    made = WORKLOADS["random"](domain)
-    ones = made.image(np.ones(domain))
-    assert ones.shape == (made.queries,) == (2_000,)
+    workload = WORKLOADS["random"](domain)
+    ones = workload.image(np.ones(domain))
+    assert ones.shape == (workload.queries,) == (2_000,)
     assert ones.min() >= 1
     assert ones.max() <= math.prod(domain)
     matrix = boxes(domain)
     values = np.random.default_rng(2).normal(size=domain)
-    known = matrix @ values.ravel()
-    assert all(np.abs(known - answer).min() < 1e-9 for answer in made.image(values)[:50])
-    np.testing.assert_array_equal(made.image(values), WORKLOADS["random"](domain).image(values))
+    answers = matrix @ values.ravel()
+    assert all(np.abs(answers - answer).min() < 1e-9 for answer in workload.image(values)[:50])
+    np.testing.assert_array_equal(workload.image(values), WORKLOADS["random"](domain).image(values))
 
 
 def test_marginals_are_sums_over_the_other_axes():
-    made = WORKLOADS["marginals"]((2, 3, 4))
+    workload = WORKLOADS["marginals"]((2, 3, 4))
     table = np.arange(24.0).reshape(2, 3, 4)
-    assert made.queries == 2 + 3 + 4 + 6 + 8 + 12 == made.image(table).size
-    np.testing.assert_allclose(made.image(table)[:2], table.sum(axis=(1, 2)))
-    np.testing.assert_allclose(made.image(table)[9:15], table.sum(axis=2).ravel())
+    assert workload.queries == 2 + 3 + 4 + 6 + 8 + 12 == workload.image(table).size
+    np.testing.assert_allclose(workload.image(table)[:2], table.sum(axis=(1, 2)))
+    np.testing.assert_allclose(workload.image(table)[9:15], table.sum(axis=2).ravel())
     assert margins(3)[3:] == [(0, 1), (0, 2), (1, 2)]
 
 

@@ -56,11 +56,11 @@ CONSTANTS = st.sampled_from(["0", "1", "-1", "2.5", "10", "1e-3", "1_000", "10 *
 
 def reals(book):
     """Expressions with a value and bounds, whatever the ranges of the variables."""
-    names = [written(name) for name, own in book.items() if isinstance(own, Numeric)]
+    names = [written(name) for name, values in book.items() if isinstance(values, Numeric)]
     days = [
         f"{part}"
-        for name, own in book.items()
-        if isinstance(own, dp.Date)
+        for name, values in book.items()
+        if isinstance(values, dp.Date)
         for part in (f"year({name})", f"I({name} - '2001-01-01')")
     ]
     leaves = st.sampled_from(names + days)
@@ -92,11 +92,13 @@ def conditions(inner, book):
         st.sampled_from(["<", "<=", ">", ">=", "==", "!="]),
         st.one_of(CONSTANTS, inner),
     )
-    known = [(name, own.levels) for name, own in book.items() if isinstance(own, Categorical)]
-    choices = [f"(not {written(name)} in [{levels[0]!r}])" for name, levels in known]
+    values = [
+        (name, values.levels) for name, values in book.items() if isinstance(values, Categorical)
+    ]
+    choices = [f"(not {written(name)} in [{levels[0]!r}])" for name, levels in values]
     choices += [
         f"({written(name)} {op} {level!r})"
-        for name, levels in known
+        for name, levels in values
         for level in levels
         for op in ("==", "!=")
     ]
@@ -113,7 +115,7 @@ def factors(book):
     """Anything that can be multiplied in a term."""
     inner = reals(book)
     names = [written(name) for name in book]
-    categories = [written(name) for name, own in book.items() if isinstance(own, Categorical)]
+    categories = [written(name) for name, values in book.items() if isinstance(values, Categorical)]
     kinds = [
         st.sampled_from(names),
         inner,
@@ -134,9 +136,9 @@ def _stretched(book):
     """A number that ranges from -1 to 2, whatever the variable's own range."""
     return st.sampled_from(
         [
-            f"3 * ({written(name)} - {own.lower!r}) / {own.upper - own.lower!r} - 1"
-            for name, own in book.items()
-            if isinstance(own, Numeric)
+            f"3 * ({written(name)} - {values.lower!r}) / {values.upper - values.lower!r} - 1"
+            for name, values in book.items()
+            if isinstance(values, Numeric)
         ]
     )
 
@@ -144,14 +146,14 @@ def _stretched(book):
 @st.composite
 def formulas(draw, book):
     """Right-hand sides over a codebook: sums of terms, crossings, nestings, powers, ``.``."""
-    one = factors(book)
+    result = factors(book)
     term = st.one_of(
-        one,
-        one,
-        st.builds("{}:{}".format, one, one),
-        st.builds("{} * {}".format, one, one),
-        st.builds("{} / {}".format, one, one),
-        st.builds("({} + {}) ** 2".format, one, one),
+        result,
+        result,
+        st.builds("{}:{}".format, result, result),
+        st.builds("{} * {}".format, result, result),
+        st.builds("{} / {}".format, result, result),
+        st.builds("({} + {}) ** 2".format, result, result),
         st.just("."),
     )
     terms = draw(st.lists(term, min_size=1, max_size=3))
@@ -174,16 +176,16 @@ LEVEL_CELLS = st.sampled_from([None, math.nan, "unlisted", "", 1, 1.0, "1", True
 def rows(draw, book, least=1, most=8):
     """Columns of cells: in range, at the bounds, out of range, missing and foreign."""
     count = draw(st.integers(least, most))
-    return {name: [draw(_cells(own)) for _ in range(count)] for name, own in book.items()}
+    return {name: [draw(_cells(values)) for _ in range(count)] for name, values in book.items()}
 
 
 def _cells(declared):
     if isinstance(declared, Categorical):
-        known = st.sampled_from(declared.levels)
-        return st.one_of(known, known, known, LEVEL_CELLS)
+        dates = st.sampled_from(declared.levels)
+        return st.one_of(dates, dates, dates, LEVEL_CELLS)
     if isinstance(declared, dp.Date):
-        known = st.dates(declared.lower, declared.upper)
-        return st.one_of(known, known.map(str), known.map(np.datetime64), DAYS, NUMBER_CELLS)
+        dates = st.dates(declared.lower, declared.upper)
+        return st.one_of(dates, dates.map(str), dates.map(np.datetime64), DAYS, NUMBER_CELLS)
     inside = st.floats(declared.lower, declared.upper)
     ends = st.sampled_from([declared.lower, declared.upper])
     return st.one_of(inside, inside, ends, NUMBER_CELLS)

@@ -61,8 +61,8 @@ def test_a_variable_outside_the_formula_may_be_missing():
 
 def test_no_rows_and_many_rows():
     assert coded("~ age + region", age=[], region=[]).shape == (3, 0)
-    many = coded("~ age", age=np.arange(200_000) % 100)
-    assert np.array_equal(many[0], np.arange(200_000) % 100)
+    large = coded("~ age", age=np.arange(200_000) % 100)
+    assert np.array_equal(large[0], np.arange(200_000) % 100)
 
 
 def test_values_outside_the_breaks_are_missing():

@@ -38,11 +38,11 @@ def test_rows_are_patsys_codes_of_every_combination_of_levels(terms):
     values = pd.DataFrame(list(combinations), columns=codes)
     for code in {"sex", "region"} & set(codes):
         values[code] = pd.Categorical(values[code], LEVELS[code])
-    theirs = patsy.dmatrix(terms, values, return_type="dataframe")
-    theirs = theirs.drop(columns="Intercept", errors="ignore")
-    assert sorted(table.terms.names) == sorted(theirs.columns)
+    reference = patsy.dmatrix(terms, values, return_type="dataframe")
+    reference = reference.drop(columns="Intercept", errors="ignore")
+    assert sorted(table.terms.names) == sorted(reference.columns)
     rows = pd.DataFrame(table.rows, columns=table.terms.names)
-    np.testing.assert_allclose(rows[theirs.columns], theirs, atol=1e-12)
+    np.testing.assert_allclose(rows[reference.columns], reference, atol=1e-12)
     assert table.cells == 2 * len(values)
 
 

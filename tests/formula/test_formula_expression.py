@@ -93,7 +93,7 @@ def test_numbers(code, expected, ends):
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "message"),
     [
         ("kids == '1'", "'1' may be a level of kids or the label of another"),
         ("kids in ['0', '2']", "'2' is not one of the declared levels"),
@@ -111,8 +111,8 @@ def test_numbers(code, expected, ends):
         ("cut(day, ['2001-01-01', '2002-01-01'])", "breaks"),
     ],
 )
-def test_what_is_refused_says_why(code, said):
-    with pytest.raises(FormulaError, match=said):
+def test_what_is_refused_says_why(code, message):
+    with pytest.raises(FormulaError, match=message):
         compile_factor(code, BOOK)
 
 
@@ -145,11 +145,13 @@ def test_whole_numbers_are_levels_where_rows_are_grouped_by_them():
     book = BOOK | {"zip": dp.Integer(0, 99_999), "half": dp.Numeric(0.5, 3.5, step=1)}
     for code in ("k", "year(day)"):
         number = compile_factor(code, BOOK)
-        own = as_category(number, code)
-        assert own.levels == tuple(range(int(number.lower), int(number.upper) + 1))
-        kept = number.evaluate(COLUMNS)
-        found = [own.levels[int(place)] for place in own.evaluate(COLUMNS)[~np.isnan(kept)]]
-        assert found == kept[~np.isnan(kept)].tolist()
+        category = as_category(number, code)
+        assert category.levels == tuple(range(int(number.lower), int(number.upper) + 1))
+        values = number.evaluate(COLUMNS)
+        levels = [
+            category.levels[int(place)] for place in category.evaluate(COLUMNS)[~np.isnan(values)]
+        ]
+        assert levels == values[~np.isnan(values)].tolist()
     assert design("~ C(k)", BOOK).names == tuple(f"C(k)[T.{j}]" for j in range(1, 10))
     assert design("~ k", BOOK).names == ("k",)
     for code in ("x", "zip", "half", "k + 1"):

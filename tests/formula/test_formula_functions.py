@@ -22,9 +22,9 @@ def test_waves_lie_in_their_ranges_and_reach_them(name, ends):
     exact = getattr(np, name)(points)
     assert exact.min() >= value.lower - 1e-15
     assert exact.max() <= value.upper + 1e-15
-    held = value.evaluate({"x": points})
-    assert (held >= value.lower).all()
-    assert (held <= value.upper).all()
+    evaluation = value.evaluate({"x": points})
+    assert (evaluation >= value.lower).all()
+    assert (evaluation <= value.upper).all()
     if ends[1] - ends[0] < 400:
         # An end, or the top of an arch between two points of the grid.
         step = (ends[1] - ends[0]) / 4000
@@ -42,6 +42,6 @@ def test_limits_of_a_row_have_the_limits_of_the_ranges(ranges, data):
         value = compile_factor(f"{name}({', '.join(book)})", book)
         assert value.lower == choose(low for low, _ in ranges)
         assert value.upper == choose(high for _, high in ranges)
-        found = value.evaluate(columns)
-        assert found[0] == choose(cells.values())
-        assert np.isnan(found[1])
+        evaluation = value.evaluate(columns)
+        assert evaluation[0] == choose(cells.values())
+        assert np.isnan(evaluation[1])

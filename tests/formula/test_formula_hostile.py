@@ -100,22 +100,22 @@ def test_the_corpus_is_large_and_has_no_doubles():
 
 
 @pytest.mark.product
-@each("formula, said", HOSTILE)
-def test_hostile_formulas_are_refused_by_name(formula, said):
+@each("formula, messages", HOSTILE)
+def test_hostile_formulas_are_refused_by_name(formula, messages):
     message = refusal(lambda: design(formula, BOOK))
-    assert said in message
+    assert messages in message
     assert len(message) < 1000
 
 
-@pytest.mark.parametrize(("formula", "said"), HOSTILE, ids=name_of)
-def test_hostile_formulas_read_and_cost_nothing(formula, said):
+@pytest.mark.parametrize(("formula", "messages"), HOSTILE, ids=name_of)
+def test_hostile_formulas_read_and_cost_nothing(formula, messages):
     ledger = dp.Ledger(eps=2.0, delta=1e-5)
 
     def fit():
         dp.dp_pca(formula, Exploding(), codebook=BOOK, eps=1, delta=1e-6, ledger=ledger)
 
     message = refusal(fit)
-    assert said in message
+    assert messages in message
     assert ledger.entries == ()
 
 
@@ -123,8 +123,10 @@ def test_hostile_formulas_read_and_cost_nothing(formula, said):
 def test_odd_formulas_that_are_fine(formula):
     public = design(formula, BOOK)
     cells = {
-        name: [own.lower, own.upper] if isinstance(own, dp.Numeric) else list(own.levels[:2])
-        for name, own in public.codebook.items()
+        name: [values.lower, values.upper]
+        if isinstance(values, dp.Numeric)
+        else list(values.levels[:2])
+        for name, values in public.codebook.items()
     }
     coded = row_coder(public)(cells)
     assert coded.shape == (len(public.names), 2)

@@ -32,8 +32,8 @@ def on_lattice(design, bits):
     """Integer rows, shape (rows, columns), and which of them are complete."""
     lattice = Lattice(bits, len(design.public.names))
     blocks = design.blocks(np.copy, lattice, count_public=False)
-    whole = np.concatenate([block for block, _ in blocks], axis=1)
-    return whole[1:].T, whole[0] == 2.0**bits
+    lattice_rows = np.concatenate([block for block, _ in blocks], axis=1)
+    return lattice_rows[1:].T, lattice_rows[0] == 2.0**bits
 
 
 @pytest.mark.product
@@ -58,8 +58,8 @@ def test_a_row_on_the_lattice_does_not_depend_on_the_others(table, scaling, bits
     formula, data, book = table
     integers, complete = on_lattice(private_design(formula, data, book, **scaling), bits)
     for row in range(len(integers)):
-        one = {name: cells[row : row + 1] for name, cells in data.items()}
-        alone, listed = on_lattice(private_design(formula, one, book, **scaling), bits)
+        values_by_name = {name: cells[row : row + 1] for name, cells in data.items()}
+        alone, listed = on_lattice(private_design(formula, values_by_name, book, **scaling), bits)
         assert np.array_equal(alone[0], integers[row])
         assert listed[0] == complete[row]
 
@@ -88,12 +88,12 @@ def test_the_lattice_keeps_rows_up_to_rounding(table, scaling):
     coded = row_coder(public)({name: data[name] for name in public.variables}).T
     unit = (coded - chosen.centre) / (chosen.scale * chosen.row_norm)
     length = np.sqrt((unit**2).sum(axis=1, keepdims=True))
-    held = (unit / np.maximum(length, 1.0))[complete]
+    clipped = (unit / np.maximum(length, 1.0))[complete]
     # Rounding, shrinking a longer row onto the ball, and the cancellation of far-off ranges.
     slack = 1.5 * np.sqrt(lattice.columns) + 2.0**20 * 1e-15 * np.abs(
         chosen.centre / chosen.scale / chosen.row_norm
     )
-    assert (np.abs(integers[complete] - held * lattice.steps) <= slack + 2).all()
+    assert (np.abs(integers[complete] - clipped * lattice.steps) <= slack + 2).all()
 
 
 def test_a_row_that_is_clipped_keeps_its_direction():

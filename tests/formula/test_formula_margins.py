@@ -24,10 +24,10 @@ WIDE = dp.codebook({f"v{i}": list(range(99)) for i in range(30)})
     ],
 )
 def test_a_term_is_a_margin(formula, terms):
-    own = margins(formula, BOOK)
-    named = [{own.factors[i].code for i in term} for term in own.terms]
+    layout = margins(formula, BOOK)
+    named = [{layout.factors[i].code for i in term} for term in layout.terms]
     assert named == [set(term.split(":")) for term in terms]
-    assert own.sizes == tuple(len(factor.levels) + 1 for factor in own.factors)
+    assert layout.sizes == tuple(len(factor.levels) + 1 for factor in layout.factors)
 
 
 def test_a_dot_stands_for_the_whole_codebook():

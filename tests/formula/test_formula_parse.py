@@ -143,7 +143,7 @@ def test_only_the_variables_of_the_formula_are_read():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("1 ~ a", "'1'"),
         (". ~ a", "'.'"),
@@ -160,8 +160,8 @@ def test_only_the_variables_of_the_formula_are_read():
         ("~ 0:a", "bare '0'"),
     ],
 )
-def test_what_the_algebra_refuses(text, said):
-    with pytest.raises(FormulaError, match=re.escape(said)):
+def test_what_the_algebra_refuses(text, message):
+    with pytest.raises(FormulaError, match=re.escape(message)):
         parsed_formula(text, NAMES)
 
 

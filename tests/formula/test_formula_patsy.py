@@ -32,12 +32,14 @@ def table(rows=60):
     """Rows in range in which every level occurs, as lists and as patsy wants them."""
     random = np.random.default_rng(2)
     data = {}
-    for name, own in BOOK.items():
-        if isinstance(own, dp.Numeric):
-            data[name] = random.uniform(own.lower, own.upper, rows)
-            data[name][:2] = own.lower, own.upper
+    for name, values in BOOK.items():
+        if isinstance(values, dp.Numeric):
+            data[name] = random.uniform(values.lower, values.upper, rows)
+            data[name][:2] = values.lower, values.upper
         else:
-            data[name] = [own.levels[code % len(own.levels)] for code in random.permutation(rows)]
+            data[name] = [
+                values.levels[code % len(values.levels)] for code in random.permutation(rows)
+            ]
     frame = pd.DataFrame(
         {
             name: cells
@@ -62,8 +64,8 @@ def theirs(formula):
     spaces = patsy.EvalEnvironment([FUNCTIONS])
     matrix = patsy.dmatrix(formula, FRAME, eval_env=spaces)
     names = list(matrix.design_info.column_names)
-    kept = [j for j, name in enumerate(names) if name != "Intercept"]
-    return [names[j] for j in kept], np.asarray(matrix)[:, kept]
+    values = [j for j, name in enumerate(names) if name != "Intercept"]
+    return [names[j] for j in values], np.asarray(matrix)[:, values]
 
 
 def assert_equal(formula):
@@ -265,7 +267,7 @@ def test_splines_are_those_of_patsy(degree, knots):
 def test_splines_are_cubic_and_numbered():
     short, long = design("~ bs(x, [0, 1])", BOOK), design("~ bs(x, [0, 1], 3)", BOOK)
     assert short.names == tuple(f"bs(x, [0, 1]){j}" for j in range(1, 6))
-    assert np.array_equal(*(row_coder(one)({"x": DATA["x"]}) for one in (short, long)))
+    assert np.array_equal(*(row_coder(value)({"x": DATA["x"]}) for value in (short, long)))
 
 
 @pytest.mark.parametrize("degree", [1, 2, 4, 10])

@@ -29,22 +29,26 @@ def days(dates):
 
 @pytest.mark.parametrize("by", PANDAS)
 def test_calendar_periods_are_those_of_pandas(by):
-    own = periods("day", by, BOOK)
+    calendar = periods("day", by, BOOK)
     expected = DAYS.to_period(PANDAS[by])
-    place = own.factor.evaluate({"day": days(DAYS)})
+    place = calendar.factor.evaluate({"day": days(DAYS)})
     np.testing.assert_array_equal(place, pd.factorize(expected)[0])
-    assert len(own) == len(set(expected))
-    assert len(own.factor.levels) == len(own)
+    assert len(calendar) == len(set(expected))
+    assert len(calendar.factor.levels) == len(calendar)
     if by in ("month", "quarter", "year"):
-        assert list(own.factor.levels) == list(dict.fromkeys(map(str, expected)))
-    assert own.times[0] == np.datetime64(FIRST)
-    assert own.start(FIRST) == 0
-    assert own.stop(LAST) == len(own)
+        assert list(calendar.factor.levels) == list(dict.fromkeys(map(str, expected)))
+    assert calendar.times[0] == np.datetime64(FIRST)
+    assert calendar.start(FIRST) == 0
+    assert calendar.stop(LAST) == len(calendar)
 
 
 def test_numbers_and_levels_are_periods():
-    own = periods("n", None, BOOK)
-    assert (own.factor.levels, own.start(4), own.stop(4)) == (tuple(range(3, 13)), 1, 2)
+    calendar = periods("n", None, BOOK)
+    assert (calendar.factor.levels, calendar.start(4), calendar.stop(4)) == (
+        tuple(range(3, 13)),
+        1,
+        2,
+    )
     wide = periods("n", np.int64(4), BOOK)
     assert wide.factor.levels == ("3 to 6", "7 to 10", "11 to 12")
     assert wide.times.tolist() == [3, 7, 11]
@@ -56,13 +60,13 @@ def test_numbers_and_levels_are_periods():
 
 
 def test_rows_without_a_time_or_outside_are_in_no_period():
-    own = periods("day", "month", BOOK)
+    calendar = periods("day", "month", BOOK)
     outside = [days(FIRST) - 1, days(LAST) + 1, np.nan, np.inf, -np.inf]
-    assert np.isnan(own.factor.evaluate({"day": np.array(outside, dtype=float)})).all()
+    assert np.isnan(calendar.factor.evaluate({"day": np.array(outside, dtype=float)})).all()
 
 
 @pytest.mark.parametrize(
-    ("time", "by", "kind", "said"),
+    ("time", "by", "kind", "message"),
     [
         ("hour", None, UnknownVariable, "'hour' is not in the codebook"),
         ("x", None, FormulaError, "has no order"),
@@ -80,15 +84,15 @@ def test_rows_without_a_time_or_outside_are_in_no_period():
         ("level", 1, ArgumentError, "are the periods"),
     ],
 )
-def test_what_is_no_time_is_refused(time, by, kind, said):
-    with pytest.raises(kind, match=said):
+def test_what_is_no_time_is_refused(time, by, kind, message):
+    with pytest.raises(kind, match=message):
         periods(time, by, BOOK)
 
 
-@pytest.mark.parametrize("given", [None, "2024-01-02", 5, "x", [FIRST], float("nan")])
-def test_intervals_begin_and_end_with_periods(given):
-    own = periods("day", "month", BOOK)
+@pytest.mark.parametrize("interval", [None, "2024-01-02", 5, "x", [FIRST], float("nan")])
+def test_intervals_begin_and_end_with_periods(interval):
+    calendar = periods("day", "month", BOOK)
     with pytest.raises(ArgumentError, match=f"no period begins.*{FIRST}, 2023-12-01, ..., 2025-02"):
-        own.start(given)
+        calendar.start(interval)
     with pytest.raises(ArgumentError, match=r"no period ends.*2023-11-30"):
-        own.stop(given)
+        calendar.stop(interval)

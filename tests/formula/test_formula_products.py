@@ -20,17 +20,17 @@ FORMULAS = [
 
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_products_said_to_be_equal_are_and_others_are_not(formula):
-    both, rng = two_sided(formula, BOOK), np.random.default_rng(3)
-    drawn = {name: rng.choice(list(BOOK[name].levels), 200) for name in "ghb"}
-    rows = {**drawn, "x": rng.uniform(1, 10, 200), "y": rng.random(200)}
-    own = cells(both.joint.blocks)
-    design = np.vstack([np.ones(200), row_coder(both.joint)(rows)]) / own.factor[:, None]
+    sides, rng = two_sided(formula, BOOK), np.random.default_rng(3)
+    columns = {name: rng.choice(list(BOOK[name].levels), 200) for name in "ghb"}
+    rows = {**columns, "x": rng.uniform(1, 10, 200), "y": rng.random(200)}
+    cell_values = cells(sides.joint.blocks)
+    design = np.vstack([np.ones(200), row_coder(sides.joint)(rows)]) / cell_values.factor[:, None]
     left, right = np.triu_indices(len(design))
-    function = own.products(left, right)
+    function = cell_values.products(left, right)
     product = design[left] * design[right]
     assert not product[function == NONE].any()
-    for one in np.unique(function[function != NONE]):
-        same = product[function == one]
+    for value in np.unique(function[function != NONE]):
+        same = product[function == value]
         assert np.ptp(same, axis=0).max() < 1e-12 * np.abs(same).max()
     # Of treatment coding all zeros and all equal products are found.
     if "Sum" not in formula and "I(" not in formula:
@@ -39,8 +39,8 @@ def test_products_said_to_be_equal_are_and_others_are_not(formula):
 
 
 def test_levels_of_one_category_exclude_each_other():
-    own = cells(two_sided("y ~ g + h", BOOK).joint.blocks)
+    cell_values = cells(two_sided("y ~ g + h", BOOK).joint.blocks)
     left, right = np.triu_indices(4, 1)
-    function = own.products(left[left > 0], right[left > 0])
+    function = cell_values.products(left[left > 0], right[left > 0])
     assert (function == NONE).all()
-    assert own.sizes == (4, 2)
+    assert cell_values.sizes == (4, 2)

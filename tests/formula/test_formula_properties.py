@@ -48,25 +48,25 @@ def test_cells_lie_in_their_range_or_the_row_is_missing(data, public):
 def test_rows_in_their_declared_ranges_are_complete(data, public):
     table = data.draw(rows(public.codebook))
     listed = {
-        name: [cell if _declared(cell, own) else _some(own) for cell in table[name]]
-        for name, own in public.codebook.items()
+        name: [cell if _declared(cell, values) else _some(values) for cell in table[name]]
+        for name, values in public.codebook.items()
     }
     outside = any("cut(" in name for name in public.names)
     assert outside or not np.isnan(codes(public, listed)).any()
 
 
-def _declared(cell, own):
-    if cell in own.missing:
+def _declared(cell, variable):
+    if cell in variable.missing:
         return False
-    if isinstance(own, dp.Date):
+    if isinstance(variable, dp.Date):
         return type(cell) is date
-    if hasattr(own, "levels"):
-        return type(cell) in map(type, own.levels) and cell in own.levels
+    if hasattr(variable, "levels"):
+        return type(cell) in map(type, variable.levels) and cell in variable.levels
     return type(cell) is float and cell == cell
 
 
-def _some(own):
-    return own.levels[-1] if hasattr(own, "levels") else own.lower
+def _some(variable):
+    return variable.levels[-1] if hasattr(variable, "levels") else variable.lower
 
 
 @pytest.mark.product
@@ -74,10 +74,10 @@ def _some(own):
 @given(st.data(), designs())
 def test_each_row_is_coded_on_its_own(data, public):
     table = data.draw(rows(public.codebook, least=2))
-    whole = codes(public, table)
-    for row in range(whole.shape[1]):
+    codes_of_all = codes(public, table)
+    for row in range(codes_of_all.shape[1]):
         alone = codes(public, {name: cells[row : row + 1] for name, cells in table.items()})
-        assert same(whole[:, [row]], alone)
+        assert same(codes_of_all[:, [row]], alone)
 
 
 @pytest.mark.product
@@ -85,14 +85,14 @@ def test_each_row_is_coded_on_its_own(data, public):
 @given(st.data(), designs())
 def test_adding_removing_or_changing_a_row_leaves_the_others(data, public):
     table = data.draw(rows(public.codebook, least=2))
-    other = data.draw(rows(public.codebook, most=1))
-    whole = codes(public, table)
+    second = data.draw(rows(public.codebook, most=1))
+    codes_of_all = codes(public, table)
     fewer = codes(public, {name: cells[1:] for name, cells in table.items()})
-    more = codes(public, {name: other[name] + cells for name, cells in table.items()})
-    changed = codes(public, {name: other[name] + cells[1:] for name, cells in table.items()})
-    assert same(fewer, whole[:, 1:])
-    assert same(more[:, 1:], whole)
-    assert same(changed[:, 1:], whole[:, 1:])
+    codes_with_more = codes(public, {name: second[name] + cells for name, cells in table.items()})
+    changed = codes(public, {name: second[name] + cells[1:] for name, cells in table.items()})
+    assert same(fewer, codes_of_all[:, 1:])
+    assert same(codes_with_more[:, 1:], codes_of_all)
+    assert same(changed[:, 1:], codes_of_all[:, 1:])
 
 
 def test_long_columns_are_coded_as_single_rows_are():
@@ -108,10 +108,10 @@ def test_long_columns_are_coded_as_single_rows_are():
         "y": random.normal(size=1003),
         "g": random.choice(["a", "b", "c", "d"], 1003),
     }
-    whole = codes(public, table)
+    codes_of_all = codes(public, table)
     for row in (*range(12), 500, *range(995, 1003)):
         alone = codes(public, {name: cells[row : row + 1] for name, cells in table.items()})
-        assert same(whole[:, [row]], alone)
+        assert same(codes_of_all[:, [row]], alone)
 
 
 @pytest.mark.product

@@ -74,13 +74,13 @@ log(1 + m ** 2) - exp(n)
 def box(steps):
     """A grid over the variables that occur, with both ends and the zeros of their ranges."""
     axes = {}
-    for name, own in BOOK.items():
-        if isinstance(own, dp.Numeric):
-            inner = np.linspace(own.lower, own.upper, steps)
-            zero = [0.0] if own.lower < 0 < own.upper else []
+    for name, values in BOOK.items():
+        if isinstance(values, dp.Numeric):
+            inner = np.linspace(values.lower, values.upper, steps)
+            zero = [0.0] if values.lower < 0 < values.upper else []
             axes[name] = np.array([*inner, *zero])
         else:
-            axes[name] = np.array(own.levels)
+            axes[name] = np.array(values.levels)
     return axes
 
 

@@ -10,19 +10,19 @@ BOOK = dp.codebook(y=(0, 10), x=(0, 1), g=["a", "b", "c"], s=["F", "M"], w=(0, 2
 
 
 def test_both_sides_have_their_own_columns():
-    both = two_sided("y ~ x + C(g)", BOOK)
-    assert both.response.names == ("y",)
-    assert both.terms.names == ("C(g)[T.b]", "C(g)[T.c]", "x")
-    assert both.intercept
-    assert both.joint.names == (*both.terms.names, "y")
-    assert both.joint.variables == ("x", "g", "y")
-    assert both.joint.upper.tolist() == [1, 1, 1, 10]
+    sides = two_sided("y ~ x + C(g)", BOOK)
+    assert sides.response.names == ("y",)
+    assert sides.terms.names == ("C(g)[T.b]", "C(g)[T.c]", "x")
+    assert sides.intercept
+    assert sides.joint.names == (*sides.terms.names, "y")
+    assert sides.joint.variables == ("x", "g", "y")
+    assert sides.joint.upper.tolist() == [1, 1, 1, 10]
 
 
 def test_a_category_of_two_levels_is_the_indicator_of_the_second():
-    both = two_sided("s ~ x", BOOK)
-    assert both.response.names == ("s[T.M]",)
-    assert (both.response.lower, both.response.upper) == (0, 1)
+    sides = two_sided("s ~ x", BOOK)
+    assert sides.response.names == ("s[T.M]",)
+    assert (sides.response.lower, sides.response.upper) == (0, 1)
 
 
 def test_a_comparison_is_a_response():
@@ -37,20 +37,20 @@ def test_the_dot_leaves_out_the_response_and_what_is_apart():
 
 @pytest.mark.parametrize(("formula", "columns"), [("y ~ 0 + g", 3), ("y ~ x - 1", 1)])
 def test_without_a_constant(formula, columns):
-    both = two_sided(formula, BOOK)
-    assert not both.intercept
-    assert len(both.terms.names) == columns
+    sides = two_sided(formula, BOOK)
+    assert not sides.intercept
+    assert len(sides.terms.names) == columns
 
 
 def test_a_constant_alone_is_a_model():
-    both = two_sided("y ~ 1", BOOK)
-    assert both.terms.names == ()
-    assert both.intercept
-    assert both.joint.names == ("y",)
+    sides = two_sided("y ~ 1", BOOK)
+    assert sides.terms.names == ()
+    assert sides.intercept
+    assert sides.joint.names == ("y",)
 
 
 @pytest.mark.parametrize(
-    ("formula", "said"),
+    ("formula", "message"),
     [
         ("~ x", "has no response"),
         ("y ~ 0", "nothing on its right-hand side"),
@@ -62,8 +62,8 @@ def test_a_constant_alone_is_a_model():
         ("poly(x, 2) ~ y", "has several columns"),
     ],
 )
-def test_what_is_no_regression_is_refused(formula, said):
-    with pytest.raises(FormulaError, match=said):
+def test_what_is_no_regression_is_refused(formula, message):
+    with pytest.raises(FormulaError, match=message):
         two_sided(formula, BOOK)
 
 
@@ -75,18 +75,18 @@ def test_the_response_has_to_be_declared():
 
 
 def test_an_offset_is_taken_off_the_response():
-    both = two_sided("y ~ x + offset(w) + g", BOOK)
-    assert both.response.names == ("y - w",)
-    assert (both.response.lower, both.response.upper) == (-2, 10)
-    assert both.terms.names == ("g[T.b]", "g[T.c]", "x")
-    assert both.offset == "offset(w)"
+    sides = two_sided("y ~ x + offset(w) + g", BOOK)
+    assert sides.response.names == ("y - w",)
+    assert (sides.response.lower, sides.response.upper) == (-2, 10)
+    assert sides.terms.names == ("g[T.b]", "g[T.c]", "x")
+    assert sides.offset == "offset(w)"
     twice = two_sided("log(y + 1) ~ offset(x - w) + offset(2 * w)", BOOK)
     assert twice.response.names == ("log(y + 1) - (x - w) - 2 * w",)
     assert two_sided("y ~ x", BOOK).offset == ""
 
 
 @pytest.mark.parametrize(
-    ("formula", "said"),
+    ("formula", "message"),
     [
         ("y ~ offset(g)", "'g' is a category"),
         ("y ~ offset(poly(x, 2))", "several columns"),
@@ -99,8 +99,8 @@ def test_an_offset_is_taken_off_the_response():
         ("y ~ x - offset(w)", "subtracts 'offset"),
     ],
 )
-def test_offsets_that_are_none_are_refused(formula, said):
-    with pytest.raises(FormulaError, match=said):
+def test_offsets_that_are_none_are_refused(formula, message):
+    with pytest.raises(FormulaError, match=message):
         two_sided(formula, BOOK)
 
 
@@ -111,9 +111,9 @@ def test_a_number_from_0_to_1_has_two_levels_where_it_is_the_response():
     levels = dp.Categorical([0, 1], "died", missing=[9], ordered=True)
     assert two_levels(two_sided("y ~ k", book)).joint.codebook == dp.codebook(k=book["k"], y=levels)
     for name, code in (("a b", 'Q("a b")'), ("k", "k")):
-        both = two_levels(two_sided(f"{code} ~ y", book))
-        assert both.response.codebook[name].levels == (0, 1)
-        assert both.response.names == (f"{code}[T.1]",)
+        sides = two_levels(two_sided(f"{code} ~ y", book))
+        assert sides.response.codebook[name].levels == (0, 1)
+        assert sides.response.names == (f"{code}[T.1]",)
     for formula in ("p ~ y", "log(y + 1) ~ k", "y > 0.5 ~ k", "y ~ I(2 * y)"):
-        both = two_sided(formula, book)
-        assert two_levels(both) is both
+        sides = two_sided(formula, book)
+        assert two_levels(sides) is sides

@@ -36,8 +36,8 @@ def codes(values):
     ],
 )
 def test_every_form_says_what_is_described_and_what_groups(formula, described, groups):
-    both = parse_sides(formula, BOOK | {"h": ["a|b~", "c"]} if "h ==" in formula else BOOK)
-    assert (codes(both.described), codes(both.groups)) == (described, groups)
+    sides = parse_sides(formula, BOOK | {"h": ["a|b~", "c"]} if "h ==" in formula else BOOK)
+    assert (codes(sides.described), codes(sides.groups)) == (described, groups)
 
 
 @pytest.mark.parametrize(
@@ -103,13 +103,13 @@ def test_what_is_not_declared_is_refused():
 
 def test_positions_are_clipped_to_the_declared_range():
     z = measured(parse_sides("~ z", BOOK).described[0])
-    found = positions(z, {"z": np.array([-1.0, 5.5, 8.0, np.nan])})
-    assert found.tolist()[:3] == [0.0, 0.25, 1.0]
-    assert np.isnan(found[3])
+    result = positions(z, {"z": np.array([-1.0, 5.5, 8.0, np.nan])})
+    assert result.tolist()[:3] == [0.0, 0.25, 1.0]
+    assert np.isnan(result[3])
 
 
 def test_a_range_of_one_point_has_all_rows_at_its_lower_end():
     point = measured(parse_sides("~ I(age * 0)", BOOK).described[0])
-    found = positions(point, {"age": np.array([3.0, np.nan])})
-    assert found[0] == 0.0
-    assert np.isnan(found[1])
+    result = positions(point, {"age": np.array([3.0, np.nan])})
+    assert result[0] == 0.0
+    assert np.isnan(result[1])

@@ -21,9 +21,9 @@ COLUMNS = {"age": np.array([20.0, 30, np.nan, 70]), "region": np.array([0.0, 1, 
     ],
 )
 def test_a_row_of_which_it_is_not_known_is_outside(text, holds):
-    own = subset(text, BOOK)
-    assert own.holds(COLUMNS).tolist() == holds
-    assert own.text == text
+    condition = subset(text, BOOK)
+    assert condition.holds(COLUMNS).tolist() == holds
+    assert condition.text == text
 
 
 def test_only_its_variables_are_read():

@@ -15,7 +15,9 @@ BOOK = dp.codebook(
 
 def cells(formula, breaks, **columns):
     tally, _ = parse_survival(formula, BOOK).tally(breaks)
-    return tally.place({name: np.array(own, float) for name, own in columns.items()}).cells.tolist()
+    return tally.place(
+        {name: np.array(column, float) for name, column in columns.items()}
+    ).cells.tolist()
 
 
 def test_a_row_is_in_the_interval_it_ends_in_and_by_how_it_ended():
@@ -33,8 +35,10 @@ def test_an_interval_of_one_whole_number_has_one_value(step, expected):
 
 
 def test_what_is_above_the_range_was_followed_to_its_end_without_the_event():
-    found = cells("Surv(years, how) ~ 1", [2, 3], years=[0.5, 5, 5, 7, np.inf], how=[1, 1, 0, 1, 0])
-    assert found == [4, 6, 3, 3, 3]
+    cell_values = cells(
+        "Surv(years, how) ~ 1", [2, 3], years=[0.5, 5, 5, 7, np.inf], how=[1, 1, 0, 1, 0]
+    )
+    assert cell_values == [4, 6, 3, 3, 3]
 
 
 def test_the_last_whole_number_stands_for_all_above():
@@ -54,12 +58,12 @@ def test_a_number_from_0_to_1_is_an_event_where_it_is_one_of_both():
     ],
 )
 def test_intervals_cover_the_declared_range(breaks, ends):
-    own = parse_survival("Surv(days, dead) ~ arm", BOOK)
-    tally, found = own.tally(breaks)
-    assert found == ends
+    response = parse_survival("Surv(days, dead) ~ arm", BOOK)
+    tally, counts = response.tally(breaks)
+    assert counts == ends
     assert tally.shape == (2, 2, len(ends))
-    inner = tuple(min(end, own.grid.upper) for end in ends[1:])
-    assert own.breaks(inner).tolist() == list(ends)
+    inner = tuple(min(end, response.grid.upper) for end in ends[1:])
+    assert response.breaks(inner).tolist() == list(ends)
 
 
 def test_other_verbs_say_where_such_times_belong():

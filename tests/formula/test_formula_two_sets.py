@@ -10,11 +10,11 @@ BOOK = dp.codebook(a=(0, 1), b=(0, 2), c=(0, 3), g=["u", "v", "w"])
 
 
 def test_each_side_is_coded_by_itself_and_the_left_comes_first():
-    both = two_sets("b + a ~ c + g", BOOK)
-    assert both.left.names == ("b", "a")
-    assert both.joint.names == both.left.names + both.right.names
-    assert set(both.joint.codebook) == {"a", "b", "c", "g"}
-    assert both.joint.upper[:2].tolist() == [2, 1]
+    sets = two_sets("b + a ~ c + g", BOOK)
+    assert sets.left.names == ("b", "a")
+    assert sets.joint.names == sets.left.names + sets.right.names
+    assert set(sets.joint.codebook) == {"a", "b", "c", "g"}
+    assert sets.joint.upper[:2].tolist() == [2, 1]
     assert two_sets("a + b ~ .", BOOK).right.names == ("g[T.v]", "g[T.w]", "c")
 
 

@@ -34,8 +34,8 @@ def test_wildcards_stand_for_names(formula, names):
 
 def test_a_wildcard_leaves_out_the_response_as_the_dot_does():
     assert two_sided("inc_a ~ starts_with('inc_')", BOOK).terms.names == ("inc_b",)
-    both = parse_sides("starts_with('inc_') ~ sex", BOOK)
-    assert [one.code for one in both.described] == ["inc_a", "inc_b"]
+    sides = parse_sides("starts_with('inc_') ~ sex", BOOK)
+    assert [value.code for value in sides.described] == ["inc_a", "inc_b"]
 
 
 @pytest.mark.parametrize("text", ["starts_with('x')", "contains('INC')", "ends_with('sex ')"])
@@ -45,7 +45,7 @@ def test_a_wildcard_for_nothing_is_refused(text):
 
 
 @pytest.mark.parametrize(
-    ("formula", "named"),
+    ("formula", "removed"),
     [
         ("~ age - age.mean()", r"age\.mean\(\)"),
         ("~ age - sex", "'sex'"),
@@ -59,11 +59,11 @@ def test_a_wildcard_for_nothing_is_refused(text):
         ("~ age + nobody - nobody", "'nobody'"),
     ],
 )
-def test_what_is_taken_off_is_there_and_of_the_grammar(formula, named):
+def test_what_is_taken_off_is_there_and_of_the_grammar(formula, removed):
     for way in (design, parse_sides):
-        with pytest.raises(FormulaError, match=named):
+        with pytest.raises(FormulaError, match=removed):
             way(formula, BOOK)
-    with pytest.raises(FormulaError, match=named):
+    with pytest.raises(FormulaError, match=removed):
         two_sided(f"inc_a {formula}", BOOK)
 
 

@@ -86,8 +86,10 @@ def ragged(rng: Random, folder: Path) -> Any:
 
 
 def frame(rng: Random, folder: Path) -> Any:
-    made = {name: pd.Series(objects(own), dtype=object) for name, own in columns(rng).items()}
-    return pd.DataFrame(made)
+    values_by_name = {
+        name: pd.Series(objects(cells), dtype=object) for name, cells in columns(rng).items()
+    }
+    return pd.DataFrame(values_by_name)
 
 
 def typed_frame(rng: Random, folder: Path) -> Any:
@@ -107,12 +109,12 @@ def typed_frame(rng: Random, folder: Path) -> Any:
 
 
 def masked(rng: Random, folder: Path) -> Any:
-    own = columns(rng)
-    n_rows = len(own["a"])
+    result = columns(rng)
+    n_rows = len(result["a"])
     mask = [rng.random() < 0.3 for _ in range(n_rows)]
-    own["a"] = np.ma.array(np.array([rng.random() for _ in range(n_rows)]), mask=mask)
-    own["g"] = np.ma.array(objects(own["g"]), mask=mask)
-    return own
+    result["a"] = np.ma.array(np.array([rng.random() for _ in range(n_rows)]), mask=mask)
+    result["g"] = np.ma.array(objects(result["g"]), mask=mask)
+    return result
 
 
 def structured(rng: Random, folder: Path) -> Any:
@@ -136,7 +138,7 @@ def structured(rng: Random, folder: Path) -> Any:
 
 
 def arrow(rng: Random, folder: Path) -> Any:
-    made = {}
+    result = {}
     for name, values in columns(rng).items():
         n_rows = len(values)
         kinds = [
@@ -156,10 +158,10 @@ def arrow(rng: Random, folder: Path) -> Any:
         ]
         kind = rng.choice(kinds)
         try:
-            made[name] = pa.array(values, kind)
+            result[name] = pa.array(values, kind)
         except Exception:
-            made[name] = pa.nulls(n_rows, kind)
-    table = pa.table(made)
+            result[name] = pa.nulls(n_rows, kind)
+    table = pa.table(result)
     return table.slice(len(table) // 2) if rng.random() < 0.3 else table
 
 

@@ -45,9 +45,9 @@ def test_a_rare_cell_is_nowhere_told(make, kit, capsys, caplog, label):
                 to_codes(values, ("F", 1, True))
         del chunks
         gc.collect()
-    told = _said(capsys, caplog, caught, texts)
-    assert str(NUMBER) not in told
-    assert LABEL not in told
+    reported = _said(capsys, caplog, caught, texts)
+    assert str(NUMBER) not in reported
+    assert LABEL not in reported
 
 
 def test_errors_carry_no_cause_that_saw_a_cell(tmp_path):

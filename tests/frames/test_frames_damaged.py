@@ -68,8 +68,8 @@ def test_damaged_tables_are_both_released_and_refused(tmp_path):
             released.add((make.__name__, False))
         else:
             released.add((make.__name__, True))
-    assert len({name for name, one in released if one}) >= 8
-    assert len({name for name, one in released if not one}) >= 6
+    assert len({name for name, value in released if value}) >= 8
+    assert len({name for name, value in released if not value}) >= 6
 
 
 def test_an_index_outside_of_a_dictionary_is_missing():

@@ -388,7 +388,7 @@ def test_a_password_is_in_no_result(visits, tmp_path):
     fit = _mean(url, ledger=ledger)
     session = dp.session(url, codebook=BOOK, eps=1)
     fit.save(tmp_path / "fit.json")
-    shown = [
+    printed = [
         fit.summary(),
         fit.request,
         session,
@@ -396,8 +396,8 @@ def test_a_password_is_in_no_result(visits, tmp_path):
         ledger,
         ledger.entries,
     ]
-    shown += [ledger.entries[0], (tmp_path / "fit.json").read_bytes()]
-    assert all(PASSWORD not in text for one in shown for text in (str(one), repr(one)))
+    printed += [ledger.entries[0], (tmp_path / "fit.json").read_bytes()]
+    assert all(PASSWORD not in text for value in printed for text in (str(value), repr(value)))
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,8 @@ def _write(path, x, **columns):
     pq.write_table(table, path, row_group_size=7, compression="none", write_page_checksum=True)
 
 
-def _read(data, wanted=("x",), rows=16):
-    chunks = list(open_rows(data).chunks(wanted, rows))
+def _read(data, expected=("x",), rows=16):
+    chunks = list(open_rows(data).chunks(expected, rows))
     return np.concatenate([np.empty(0), *(to_float(chunk["x"]) for chunk in chunks)])
 
 
@@ -63,10 +63,10 @@ def test_folders_patterns_and_lists_are_one_table(folder):
 def test_a_folder_gives_the_integers_of_one_frame(folder):
     rows = {"x": np.arange(160.0), "y": np.arange(160.0) % 2}
     with dp.simulation(seed=3):
-        one = dp.dp_cov("~ x + y", rows, codebook=BOOK, eps=1.0, delta=1e-6)
+        fit = dp.dp_cov("~ x + y", rows, codebook=BOOK, eps=1.0, delta=1e-6)
     with dp.simulation(seed=3):
-        other = dp.dp_cov("~ x + y", folder, codebook=BOOK, eps=1.0, delta=1e-6)
-    np.testing.assert_array_equal(one.cov, other.cov)
+        cov_fit = dp.dp_cov("~ x + y", folder, codebook=BOOK, eps=1.0, delta=1e-6)
+    np.testing.assert_array_equal(fit.cov, cov_fit.cov)
 
 
 def test_numbers_and_texts_are_alike_however_they_are_stored(tmp_path):
@@ -114,7 +114,7 @@ def years(tmp_path):
 
 @pytest.mark.expensive
 def test_columns_in_the_names_of_folders_are_read(years):
-    whole = {
+    table = {
         "x": np.arange(60.0),
         "year": np.repeat([2023, 2024], [40, 20]),
         "town": [*["St. Ives"] * 20, *[None] * 20, *["Á"] * 20],
@@ -126,10 +126,10 @@ def test_columns_in_the_names_of_folders_are_read(years):
         assert sorted(len(chunk["town"]) for chunk in chunks) == [20, 20, 20]
         for formula in ("~ town + year", "~ year"):
             with dp.simulation(seed=3):
-                one = dp.dp_table(formula, whole, codebook=book, eps=1.0)
+                fit = dp.dp_table(formula, table, codebook=book, eps=1.0)
             with dp.simulation(seed=3):
-                other = dp.dp_table(formula, data, codebook=book, eps=1.0)
-            assert one.summary().as_text() == other.summary().as_text()
+                table_fit = dp.dp_table(formula, data, codebook=book, eps=1.0)
+            assert fit.summary().as_text() == table_fit.summary().as_text()
     only = years / "year=2024" / "town=%C3%81" / "part-0.parquet"
     with dp.simulation(seed=3):
         mean = dp.dp_mean("year ~ 1", only, codebook=dp.codebook(year=(2000, 2030)), eps=1000.0)
@@ -214,14 +214,14 @@ def test_a_folder_reached_twice_counts_once(folder):
         _read(f"{folder}/**/[a-z]*.parquet")
 
 
-@pytest.mark.parametrize("given", [list, iter], ids=["list", "iterator"])
-def test_a_text_file_with_two_names_counts_once(tmp_path, given):
+@pytest.mark.parametrize("inputs", [list, iter], ids=["list", "iterator"])
+def test_a_text_file_with_two_names_counts_once(tmp_path, inputs):
     (tmp_path / "a.csv").write_text("x\n1\n")
     os.link(tmp_path / "a.csv", tmp_path / "b.csv")
     paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
-    assert _read(given(paths[:1])).tolist() == [1.0]
+    assert _read(inputs(paths[:1])).tolist() == [1.0]
     with pytest.raises(FrameError, match=r"a.csv' and .*b.csv' are one file"):
-        _read(given(paths))
+        _read(inputs(paths))
 
 
 def test_what_is_wrong_with_a_list_is_told_before_a_charge(tmp_path):
@@ -269,20 +269,20 @@ def test_a_file_that_changed_since_it_was_opened_is_told_of(tmp_path):
 
 
 def test_reading_ahead_keeps_the_order_and_ends_with_its_thread():
-    seen = []
+    recorded = []
 
     def chunks():
         for number in range(5):
-            seen.append(threading.current_thread())
+            recorded.append(threading.current_thread())
             yield {"x": np.array([number])}
 
     assert [int(chunk["x"][0]) for chunk in prefetch(chunks())] == list(range(5))
-    assert threading.current_thread() not in seen
+    assert threading.current_thread() not in recorded
     reading = prefetch(chunks())
     next(reading)
     del reading
     gc.collect()
-    assert not any(thread.is_alive() for thread in seen)
+    assert not any(thread.is_alive() for thread in recorded)
 
 
 def test_what_reading_raises_comes_where_the_chunk_would_have_come():

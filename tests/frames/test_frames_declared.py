@@ -151,8 +151,8 @@ def test_files_of_text_are_not_refused(tmp_path):
 @pytest.mark.parametrize("odd", [7.0, "7", "odd", None])
 def test_no_row_of_a_column_of_dates_makes_a_refusal_of_numbers(odd):
     """Whatever one row is, a frame of numbers is read."""
-    for other in (odd, STAMPS[0], DATES[0], STAMPS[1] - STAMPS[0], [1]):
-        require_declared(open_rows(pd.DataFrame({"x": [1.0, 2.0, other]})), NUMBER)
+    for second in (odd, STAMPS[0], DATES[0], STAMPS[1] - STAMPS[0], [1]):
+        require_declared(open_rows(pd.DataFrame({"x": [1.0, 2.0, second]})), NUMBER)
 
 
 def test_the_ledger_is_not_charged(tmp_path):

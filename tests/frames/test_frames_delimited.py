@@ -70,8 +70,8 @@ def test_a_cell_of_any_length(tmp_path):
     long = "x" * 300_000
     content = f'a,b\n1,"{long}"\n1,{long}\n1,{long}y\n2,3\n'.encode()
     for mode in ("lines", "records"):
-        first, second, other, last = _cells(tmp_path, content, mode=mode)
-        assert first == second != other
+        first, second, right, last = _cells(tmp_path, content, mode=mode)
+        assert first == second != right
         assert len(first) < 70_000
         assert last == "3"
 
@@ -96,19 +96,22 @@ LINE = st.text(SIGNS, max_size=9)
 @settings(deadline=None)
 @given(st.text(SIGNS + "\n", max_size=40), LINE, st.integers(0, 9), st.booleans())
 def test_a_line_is_a_row_and_says_nothing_of_another(text, other, at, ended):
-    *lines, other = (one.encode().replace(b"*", b"\xe2\x80") for one in [*text.split("\n"), other])
+    *lines, other = (
+        value.encode().replace(b"*", b"\xe2\x80") for value in [*text.split("\n"), other]
+    )
     at %= len(lines)
     rows = 1 + len(lines) % 3
     # Without a last line feed a blank line is the end of the file and no line.
     end = b"\n" if ended or not lines[-1] or not other else b""
     changed = [*lines[:at], other, *lines[at + 1 :]]
     with tempfile.TemporaryDirectory() as folder:
-        one, two = (
-            _rows(Path(folder), b"\n".join([b"a,b", *own]) + end, rows) for own in (lines, changed)
+        first, two = (
+            _rows(Path(folder), b"\n".join([b"a,b", *value]) + end, rows)
+            for value in (lines, changed)
         )
         alone = _rows(Path(folder), b"a,b\n" + other + b"\n", rows)
-    assert len(one) == len(two) == len(lines)
-    assert one[:at] + one[at + 1 :] == two[:at] + two[at + 1 :]
+    assert len(first) == len(two) == len(lines)
+    assert first[:at] + first[at + 1 :] == two[:at] + two[at + 1 :]
     assert two[at : at + 1] == alone
 
 
@@ -177,16 +180,16 @@ def test_a_record_that_was_quoted_says_nothing_of_another(records, other, at, qu
     """Today's fault: a cell of k line breaks was k + 1 rows of its author's choice."""
     at %= len(records)
     changed = [*records[:at], other, *records[at + 1 :]]
-    found = []
+    results = []
     for table in (records, changed):
         text = io.StringIO(newline="")
         csv.writer(text, quoting=quoting, lineterminator="\n").writerows([("a", "b"), *table])
         file = io.StringIO(text.getvalue(), newline="\n")
         first_record(file, lines=False)
-        found.append([row for block in blocks(file, (0, 1), 9, lines=False) for row in block])
-    one, two = found
-    assert len(one) == len(two) == len(records)
-    assert one[:at] + one[at + 1 :] == two[:at] + two[at + 1 :]
+        results.append([row for block in blocks(file, (0, 1), 9, lines=False) for row in block])
+    left, two = results
+    assert len(left) == len(two) == len(records)
+    assert left[:at] + left[at + 1 :] == two[:at] + two[at + 1 :]
     for (first, second), read in zip(changed, two, strict=True):
         assert [first, second.rstrip("\r")] == [read[0], read[1].rstrip("\r")]
 

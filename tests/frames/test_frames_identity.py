@@ -40,10 +40,10 @@ def objects(cells):
 
 def named(cells):
     """One key for each cell, None for nobody."""
-    high, low, known = person_keys(cells, SECRET)
+    high, low, has_id = person_keys(cells, SECRET)
     return [
-        pair if there else None
-        for pair, there in zip(zip(high.tolist(), low.tolist(), strict=True), known, strict=True)
+        pair if has_key else None
+        for pair, has_key in zip(zip(high.tolist(), low.tolist(), strict=True), has_id, strict=True)
     ]
 
 
@@ -115,20 +115,21 @@ CELLS = st.one_of(
 @given(st.lists(CELLS, max_size=5), st.lists(CELLS, max_size=5))
 @settings(max_examples=50)
 def test_the_company_of_a_cell_has_no_part_in_it(first, second):
-    whole = named(objects([*first, *second]))
-    assert whole == [*named(objects(first)), *named(objects(second))]
-    assert whole == [one(cell) for cell in (*first, *second)]
+    total = named(objects([*first, *second]))
+    assert total == [*named(objects(first)), *named(objects(second))]
+    assert total == [one(cell) for cell in (*first, *second)]
 
 
 def test_the_type_of_a_column_has_no_part_in_it():
-    whole = [0, 1, 2, 2**53 + 2]
-    keys = [one(cell) for cell in whole]
+    numbers = [0, 1, 2, 2**53 + 2]
+    keys = [one(cell) for cell in numbers]
     for dtype in ("u8", "i8", "f8", "O", "U20", "S20", np.dtypes.StringDType()):
         column = np.array(
-            [str(cell) for cell in whole] if dtype not in ("u8", "i8", "f8", "O") else whole, dtype
+            [str(cell) for cell in numbers] if dtype not in ("u8", "i8", "f8", "O") else numbers,
+            dtype,
         )
         assert named(column) == (keys if dtype != "f8" else [*keys[:3], one(2.0**53 + 2)])
-    masked = np.ma.MaskedArray(np.array(whole), mask=[0, 1, 0, 0])
+    masked = np.ma.MaskedArray(np.array(numbers), mask=[0, 1, 0, 0])
     assert named(masked) == [keys[0], None, *keys[2:]]
     assert named(np.array(["2020-01-01", "NaT"], "M8[D]")) == [one("2020-01-01"), None]
 
@@ -163,7 +164,7 @@ def test_a_uuid_of_arrow_is_its_text():
 
 def test_another_secret_gives_texts_other_keys():
     texts = objects(["a", "b"])
-    keys = {tuple(person_keys(texts, bytes([own]) * 24).high.tolist()) for own in range(3)}
+    keys = {tuple(person_keys(texts, bytes([i]) * 24).high.tolist()) for i in range(3)}
     assert len(keys) == 3
 
 
@@ -182,9 +183,11 @@ def test_what_cells_say_is_the_same_for_any_blocks_and_never_raises():
         "\ud800",
         b"p",
     ]
-    whole = cell_bytes(objects(cells))
+    cell_bytes_of_all = cell_bytes(objects(cells))
     for at in range(1, len(cells)):
-        assert cell_bytes(objects(cells[:at])) + cell_bytes(objects(cells[at:])) == whole
+        assert (
+            cell_bytes(objects(cells[:at])) + cell_bytes(objects(cells[at:])) == cell_bytes_of_all
+        )
     assert cell_bytes(objects([1, 2])) != cell_bytes(objects([1, 3]))
     assert cell_bytes(np.array([2**60])) != cell_bytes(np.array([2**60 + 1]))
 
@@ -192,8 +195,8 @@ def test_what_cells_say_is_the_same_for_any_blocks_and_never_raises():
 @given(st.lists(CELLS, max_size=6), st.integers(0, 6))
 @settings(max_examples=50)
 def test_what_is_written_follows_from_each_cell(cells, at):
-    whole = cell_bytes(objects(cells))
-    assert whole == cell_bytes(objects(cells[:at])) + cell_bytes(objects(cells[at:]))
+    total = cell_bytes(objects(cells))
+    assert total == cell_bytes(objects(cells[:at])) + cell_bytes(objects(cells[at:]))
 
 
 def test_cells_that_name_others_are_written_otherwise():
@@ -212,8 +215,8 @@ def test_cells_that_name_others_are_written_otherwise():
         "0",
         "\ud800",
     ]
-    lists = [[one] for one in odd] + [[one, other] for one in odd for other in odd]
-    assert len({cell_bytes(objects(own)) for own in lists}) == len(lists)
+    lists = [[value] for value in odd] + [[first, second] for first in odd for second in odd]
+    assert len({cell_bytes(objects(value)) for value in lists}) == len(lists)
 
 
 def distinct(ids):
@@ -242,10 +245,10 @@ def test_two_cells_are_one_person_if_their_canonical_ids_are_equal():
 
 def test_declared_missing_ids_are_nobodys():
     cells = objects(["NA", "na", -9, "-9", 7, None])
-    known = person_keys(cells, SECRET, frozenset(("NA", "-9"))).has_id
-    assert known.tolist() == [False, True, False, False, True, False]
-    whole = person_keys(np.array([-9, 7]), SECRET, frozenset(("-9",)))
-    assert whole.has_id.tolist() == [False, True]
+    has_id = person_keys(cells, SECRET, frozenset(("NA", "-9"))).has_id
+    assert has_id.tolist() == [False, True, False, False, True, False]
+    keys = person_keys(np.array([-9, 7]), SECRET, frozenset(("-9",)))
+    assert keys.has_id.tolist() == [False, True]
 
 
 def test_ids_that_are_chosen_to_meet_in_a_table_do_not_meet():

@@ -78,10 +78,10 @@ def _assert_equal(got, expected):
 @given(COLUMNS, COLUMNS)
 def test_conversion_of_a_concatenation(first, second):
     parts = [_objects(first), _objects(second)]
-    whole = np.concatenate(parts)
-    _assert_equal(to_float(whole), np.concatenate(list(map(to_float, parts))))
+    joined = np.concatenate(parts)
+    _assert_equal(to_float(joined), np.concatenate(list(map(to_float, parts))))
     codes = [to_codes(part, LEVELS) for part in parts]
-    _assert_equal(to_codes(whole, LEVELS), np.concatenate(codes))
+    _assert_equal(to_codes(joined, LEVELS), np.concatenate(codes))
 
 
 def _pandas_inferred(cells):
@@ -165,8 +165,8 @@ def _written(folder: Path, cells: list[str]) -> dict[str, object]:
     for at, cell in enumerate(cells):
         # Software gives a part of one row the type of its one cell.
         value = to_float(_objects([cell])).tolist()[0]
-        kept = repr(value) != cell
-        pq.write_table(pa.table({"x": [cell if kept else value]}), parts / f"{at}.parquet")
+        is_changed = repr(value) != cell
+        pq.write_table(pa.table({"x": [cell if is_changed else value]}), parts / f"{at}.parquet")
     return {
         "objects": pd.DataFrame({"x": pd.Series(_objects(cells), dtype=object)}),
         "pandas text": pd.DataFrame(table, dtype="str"),

@@ -30,9 +30,9 @@ def level_counts(values):
 
 
 def objects(cells):
-    found = np.empty(len(cells), dtype=object)
-    found[:] = cells
-    return found
+    result = np.empty(len(cells), dtype=object)
+    result[:] = cells
+    return result
 
 
 @settings(max_examples=25)

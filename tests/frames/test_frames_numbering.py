@@ -14,14 +14,14 @@ def test_numbers_are_those_of_a_dictionary(block, monkeypatch):
     monkeypatch.setattr(identity, "_LEAST", 8)
     rng = np.random.default_rng(0)
     high, low = rng.integers(0, 20, (2, 200)).astype(np.uint64)
-    table, known = Numbering(5), {}
+    table, numbers = Numbering(5), {}
     for at in range(0, 200, block):
-        here = slice(at, at + block)
+        part = slice(at, at + block)
         for key, number in zip(
-            zip(high[here], low[here], strict=True),
-            table.numbers(high[here], low[here]).tolist(),
+            zip(high[part], low[part], strict=True),
+            table.numbers(high[part], low[part]).tolist(),
             strict=True,
         ):
-            assert known.setdefault(key, number) == number
-    assert sorted(known.values()) == list(range(table.size))
+            assert numbers.setdefault(key, number) == number
+    assert sorted(numbers.values()) == list(range(table.size))
     assert table.size <= table.room

@@ -67,9 +67,9 @@ def test_block_sizes(make, kit):
 
 
 def test_repr_shows_no_cell_and_no_count(make, kit):
-    shown = repr(open_rows(make(kit.table)))
-    assert "1.5" not in shown
-    assert "nrows" not in shown
+    text = repr(open_rows(make(kit.table)))
+    assert "1.5" not in text
+    assert "nrows" not in text
 
 
 def test_paths(tmp_path: Path):

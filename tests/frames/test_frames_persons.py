@@ -20,22 +20,22 @@ def read(persons, ids, counted=None, block=5, method="taken"):
     places = []
     counted = np.ones(len(ids), bool) if counted is None else counted
     for at in range(0, len(ids), block):
-        here = slice(at, at + block)
-        own = getattr(persons, method)(ids[here], counted[here])
-        taken = np.zeros(len(ids[here]), int)
-        if own is not None:
-            taken[own.rows] = own.places
-        places.append(taken)
+        part = slice(at, at + block)
+        result = getattr(persons, method)(ids[part], counted[part])
+        n_taken = np.zeros(len(ids[part]), int)
+        if result is not None:
+            n_taken[result.rows] = result.places
+        places.append(n_taken)
     return np.concatenate([np.zeros(0, int), *places])
 
 
 def taken(ids, places=3, even=False, counted=None, block=5, secret=SECRET):
-    own = Persons(places, secret, even=even)
-    read(own, ids, counted, block, "count")
-    own.again()
-    found = read(own, ids, counted, block)
-    own.require_same()
-    return found
+    persons = Persons(places, secret, even=even)
+    read(persons, ids, counted, block, "count")
+    persons.again()
+    result = read(persons, ids, counted, block)
+    persons.require_same()
+    return result
 
 
 def objects(cells):
@@ -51,17 +51,19 @@ IDS = st.lists(st.sampled_from(["a", "b", "c", "7", 7, None, 1.5]), max_size=40)
 def test_what_rows_take_follows_from_their_person_alone(ids, places, even, block, seed):
     rng = np.random.default_rng(seed)
     ids, counted = objects(ids), rng.random(len(ids)) < 0.8
-    whole = taken(ids, places, even, counted, block)
-    assert (whole == taken(ids, places, even, counted, 1000)).all()
+    taken_rows = taken(ids, places, even, counted, block)
+    assert (taken_rows == taken(ids, places, even, counted, 1000)).all()
     for person in ({"a"}, {"7", 7}, {None}):
-        other = np.array([cell not in person for cell in ids], bool)
-        alone = taken(ids[other], places, even, counted[other], block)
-        assert (whole[other] == alone).all()
+        is_other = np.array([cell not in person for cell in ids], bool)
+        alone = taken(ids[is_other], places, even, counted[is_other], block)
+        assert (taken_rows[is_other] == alone).all()
         added = np.concatenate([ids, objects(list(person) * 3)])
-        more = taken(added, places, even, np.append(counted, [True] * 3 * len(person)), block)
-        assert (more[: len(ids)][other] == whole[other]).all()
-    assert not whole[~counted].any()
-    assert not whole[[cell is None for cell in ids]].any()
+        taken_with_more = taken(
+            added, places, even, np.append(counted, [True] * 3 * len(person)), block
+        )
+        assert (taken_with_more[: len(ids)][is_other] == taken_rows[is_other]).all()
+    assert not taken_rows[~counted].any()
+    assert not taken_rows[[cell is None for cell in ids]].any()
 
 
 @pytest.mark.expensive
@@ -69,76 +71,78 @@ def test_what_rows_take_follows_from_their_person_alone(ids, places, even, block
 def test_places_are_all_taken_and_no_more(ids, places, even, keep):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(persons, "_MOST_ROWS", 10**9 if keep else 0)
-        found = taken(objects(ids), places, even)
+        result = taken(objects(ids), places, even)
     for person in ("a", "b", 1.5):
-        own = found[[cell == person for cell in ids]]
-        assert own.sum() == (places * bool(len(own)) if even else min(len(own), places))
-        assert np.ptp(own) <= 1 if len(own) else True
+        taken_of_person = result[[cell == person for cell in ids]]
+        assert taken_of_person.sum() == (
+            places * bool(len(taken_of_person)) if even else min(len(taken_of_person), places)
+        )
+        assert np.ptp(taken_of_person) <= 1 if len(taken_of_person) else True
 
 
 def test_kept_or_drawn_anew_it_is_the_same(monkeypatch):
     ids = objects([*"abcabcaabbcc" * 4])
-    whole = taken(ids)
+    taken_rows = taken(ids)
     monkeypatch.setattr(persons, "_MOST_ROWS", 20)
-    assert (taken(ids) == whole).all()
+    assert (taken(ids) == taken_rows).all()
 
 
 @pytest.mark.parametrize("even", [True, False])
 def test_no_file_that_changes_gives_a_person_more(even, monkeypatch):
     monkeypatch.setattr(persons, "_MOST_ROWS", 0)
-    own = Persons(3, SECRET, even=even)
+    result = Persons(3, SECRET, even=even)
     first, second = objects([*"aabbbbc"]), objects([*"cccccccaaabbbbbbbbd"])
-    read(own, first, method="count")
-    own.again()
-    found = read(own, second)
+    read(result, first, method="count")
+    result.again()
+    actual = read(result, second)
     for person in "abcd":
-        assert found[[cell == person for cell in second]].sum() <= 3
+        assert actual[[cell == person for cell in second]].sum() <= 3
     with pytest.raises(FrameError, match=r"changed between two readings.*Nothing was released"):
-        own.require_same()
+        result.require_same()
 
 
 def test_of_kept_rows_that_change_nothing_is_released():
-    own = Persons(3, SECRET, even=False)
-    read(own, objects([*"aabb"]), method="count")
+    persons = Persons(3, SECRET, even=False)
+    read(persons, objects([*"aabb"]), method="count")
     for second in (["a", "a", "b", "c"], ["a", "a", "b"], [*"aabbb"], ["a", "a", None, "b"]):
-        own.again()
-        read(own, objects(second))
+        persons.again()
+        read(persons, objects(second))
         with pytest.raises(FrameError, match="changed between two readings"):
-            own.require_same()
-    own.again()
-    assert read(own, objects([*"aabb"])).sum() == 4
-    own.require_same()
+            persons.require_same()
+    persons.again()
+    assert read(persons, objects([*"aabb"])).sum() == 4
+    persons.require_same()
 
 
 @pytest.mark.parametrize(
     "ids", [objects([*"abca", 7, None, "b"]), np.array([1.0, 2.0, np.nan] * 3)]
 )
 def test_how_rows_are_divided_into_blocks_changes_nothing(ids):
-    own = Persons(1, SECRET, even=False)
-    read(own, ids, method="count", block=3)
+    persons = Persons(1, SECRET, even=False)
+    read(persons, ids, method="count", block=3)
     for block in (2, 100, 1):
-        own.again()
-        assert (read(own, ids, block=block) == taken(ids, 1)).all()
-        own.require_same()
+        persons.again()
+        assert (read(persons, ids, block=block) == taken(ids, 1)).all()
+        persons.require_same()
 
 
 def test_rows_that_take_no_place_are_left_out_and_the_others_come_by_their_places():
     ids = objects([*"aabbbbbbbbcaa", None])
-    own = Persons(60, SECRET, even=True)
-    read(own, ids, method="count")
-    own.again()
-    found = own.taken(ids, np.ones(len(ids), bool))
-    assert found.places.tolist() == sorted(found.places.tolist())
-    assert sorted(found.rows.tolist()) == list(range(13))
-    assert found.places.sum() == 3 * 60
+    persons = Persons(60, SECRET, even=True)
+    read(persons, ids, method="count")
+    persons.again()
+    result = persons.taken(ids, np.ones(len(ids), bool))
+    assert result.places.tolist() == sorted(result.places.tolist())
+    assert sorted(result.rows.tolist()) == list(range(13))
+    assert result.places.sum() == 3 * 60
 
 
 def test_rows_that_are_read_once_are_capped():
-    own = Persons(2, SECRET, even=False)
+    persons = Persons(2, SECRET, even=False)
     ids = objects([*"abaacbbaacab"])
-    found = read(own, ids, method="first", block=4)
-    assert found.tolist() == [1, 1, 1, 0, 1, 1, 0, 0, 0, 1, 0, 0]
-    assert own.number == 3
+    result = read(persons, ids, method="first", block=4)
+    assert result.tolist() == [1, 1, 1, 0, 1, 1, 0, 0, 0, 1, 0, 0]
+    assert persons.number == 3
 
 
 def test_one_person_and_all_different():
@@ -149,16 +153,16 @@ def test_one_person_and_all_different():
 
 
 def test_another_secret_draws_other_rows():
-    drawn = {tuple(taken(np.zeros(30), secret=bytes([one]) * SECRET_BYTES)) for one in range(9)}
-    assert len(drawn) >= 8
+    orders = {tuple(taken(np.zeros(30), secret=bytes([seed]) * SECRET_BYTES)) for seed in range(9)}
+    assert len(orders) >= 8
 
 
 @pytest.mark.parametrize("total", [1, 2, 3, 5, 8, 12, 33, 1000])
 def test_a_shuffle_is_a_permutation(total):
     seed = np.uint64(0x9E3779B97F4A7C15) * np.arange(1, 9, dtype=np.uint64)
     places = np.tile(np.arange(total), 8)
-    own = shuffled(places, np.full(8 * total, total), np.repeat(seed, total)).reshape(8, total)
-    assert (np.sort(own, axis=1) == np.arange(total)).all()
+    order = shuffled(places, np.full(8 * total, total), np.repeat(seed, total)).reshape(8, total)
+    assert (np.sort(order, axis=1) == np.arange(total)).all()
 
 
 @pytest.mark.parametrize("total", [3, 5, 8, 12])
@@ -177,5 +181,5 @@ def test_rows_are_drawn_with_the_same_chance_and_not_with_their_neighbours(total
     assert np.abs(in_two.mean(axis=1) - chance).max() < room
     pair = 2 / (total * (total - 1))
     room = 5.2 * math.sqrt(pair / runs) + pair / 4
-    for one, other in combinations(range(total), 2):
-        assert abs((in_two[one] & in_two[other]).mean() - pair) < room
+    for first, second in combinations(range(total), 2):
+        assert abs((in_two[first] & in_two[second]).mean() - pair) < room

@@ -41,15 +41,15 @@ def test_silent_in_the_first_second(monkeypatch):
 
 
 def test_rows_are_shown_where_their_number_is_public(monkeypatch):
-    shown = _shown(monkeypatch, total=1445)
-    assert "moments" in shown
-    assert "1.44k" in shown or "1.45k" in shown
+    text = _shown(monkeypatch, total=1445)
+    assert "moments" in text
+    assert "1.44k" in text or "1.45k" in text
 
 
 def test_no_count_where_the_number_of_rows_is_private(monkeypatch):
-    shown = _shown(monkeypatch, total=None)
-    assert "moments ..." in shown
-    assert re.search(r"\d", shown.replace("\x1b[A", "")) is None
+    text = _shown(monkeypatch, total=None)
+    assert "moments ..." in text
+    assert re.search(r"\d", text.replace("\x1b[A", "")) is None
 
 
 def test_chunks_without_columns_pass(monkeypatch):
@@ -67,13 +67,13 @@ def test_errors_of_the_source_pass_through():
 
 def test_a_lock_that_a_killed_process_never_gave_back_keeps_nobody_waiting():
     def read():
-        held.wait()
-        passed.extend(progress(iter([{"x": [1, 2]}]), total=2, label="moments"))
+        event.wait()
+        passes_seen.extend(progress(iter([{"x": [1, 2]}]), total=2, label="moments"))
 
-    held, passed = threading.Event(), []
+    event, passes_seen = threading.Event(), []
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
     with tqdm.get_lock():
-        held.set()
+        event.set()
         reader.join(10)
-    assert len(passed) == 1
+    assert len(passes_seen) == 1

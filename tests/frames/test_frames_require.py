@@ -37,7 +37,7 @@ def test_a_duplicated_column_matters_only_where_it_is_wanted(data):
     source = open_rows(data)
     assert source.names == ("a", "a", "b")
     assert next(source.chunks(("b",), 10))["b"].tolist() == [3.0]
-    for refuse in (require, lambda source, wanted: source.chunks(wanted, 10)):
+    for refuse in (require, lambda source, expected: source.chunks(expected, 10)):
         with pytest.raises(FrameError, match="more than one column called 'a'"):
             refuse(source, ("a", "b"))
 

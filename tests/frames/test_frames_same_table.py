@@ -99,15 +99,15 @@ def _pass(source):
 
 @pytest.mark.parametrize("pair", TWICE.values(), ids=TWICE)
 def test_a_table_that_comes_twice(pair):
-    other = pd.DataFrame({name: [0.5] for name in ("x", "k", "s", "b")})
+    frame = pd.DataFrame({name: [0.5] for name in ("x", "k", "s", "b")})
     with pytest.raises(FrameError, match="item 1 and item 3 are one table that is given twice"):
-        open_rows([pair[0], other, pair[1]])
+        open_rows([pair[0], frame, pair[1]])
     mapping = isinstance(pair[1], dict) and isinstance(next(iter(pair[1].values())), list)
-    items = (pair[0], pair[1]) if mapping else (pair[0], other, pair[1])
+    items = (pair[0], pair[1]) if mapping else (pair[0], frame, pair[1])
     with pytest.raises(FrameError, match=r"given twice.*A ledger is charged.* has been"):
         _pass(open_rows(iter(items)))
     with pytest.raises(FrameError, match="a table of site 'A' and a table of site 'B' are one"):
-        dp.dp_table("~ x", sites={"A": pair[0], "B": [other, pair[1]]}, protocol="pooled", **ASKED)
+        dp.dp_table("~ x", sites={"A": pair[0], "B": [frame, pair[1]]}, protocol="pooled", **ASKED)
 
 
 def test_a_dask_frame_of_two_sites():
@@ -122,7 +122,7 @@ ASKED = {"codebook": dp.codebook(x=[1, 2]), "eps": 1.0}
 
 @pytest.mark.parametrize("pair", APART.values(), ids=APART)
 def test_tables_of_different_rows(pair):
-    rows = sum(open_rows(one).nrows for one in pair)
+    rows = sum(open_rows(value).nrows for value in pair)
     if pair[0] is not APART["other names"][0]:
         assert _pass(open_rows(iter(pair))) == rows
     assert open_rows(list(pair)).nrows == rows
@@ -153,7 +153,7 @@ def test_tables_of_an_iterable_are_let_go():
     def tables():
         for k in range(20):
             gc.collect()
-            assert sum(one() is not None for one in frames) <= 3
+            assert sum(frame() is not None for frame in frames) <= 3
             frame = pd.DataFrame({"x": np.full(50, k)})
             frames.append(ref(frame))
             yield frame
@@ -169,7 +169,7 @@ def test_arrays_of_an_iterable_are_let_go():
     def tables():
         for k in range(20):
             gc.collect()
-            assert sum(one() is not None for one in arrays) <= 3
+            assert sum(array() is not None for array in arrays) <= 3
             array = np.full(50, k)
             arrays.append(ref(array))
             yield {"x": array, "one": [1.0] * 50}
@@ -190,9 +190,9 @@ def test_many_slices_of_one_table_take_the_time_of_as_many_tables():
 def test_the_number_of_rows_of_a_list_is_public_to_the_choice_of_a_mechanism():
     rng = np.random.default_rng(3)
     halves = [pd.DataFrame({"x": rng.normal(size=20_000)}) for _ in range(2)]
-    whole, book = pd.concat(halves), dp.codebook(x=(-100, 100))
-    asked = {"codebook": book, "eps": 1.0, "delta": 1e-6}
-    names = [dp.dp_cov("~ x", data, **asked).release.info.name for data in (whole, halves)]
+    total, book = pd.concat(halves), dp.codebook(x=(-100, 100))
+    options = {"codebook": book, "eps": 1.0, "delta": 1e-6}
+    names = [dp.dp_cov("~ x", data, **options).release.info.name for data in (total, halves)]
     assert names[0] == names[1]
 
 

@@ -18,20 +18,20 @@ def _read(source, rows=10):
 
 
 def test_tables_are_taken_one_at_a_time():
-    taken = []
+    blocks_read = []
 
     def tables():
         for k in range(3):
-            taken.append(k)
+            blocks_read.append(k)
             yield {"x": [k, k]}
 
     source = open_rows(tables())
-    assert taken == []
+    assert blocks_read == []
     assert source.names == ("x",)
-    assert taken == [0]
+    assert blocks_read == [0]
     chunks = source.chunks(("x",), 10)
     next(chunks)
-    assert taken == [0]
+    assert blocks_read == [0]
     assert [chunk["x"].tolist() for chunk in chunks] == [[1, 1], [2, 2]]
 
 

@@ -41,10 +41,10 @@ class _Threaded(Thread):
 
 def answering(settings, path):
     """Start a thread that charges, releases and saves as a worker process does."""
-    near, far = Pipe()
-    thread = _Threaded(target=partial(_answer, settings, path, far), daemon=True)
+    near_end, far_end = Pipe()
+    thread = _Threaded(target=partial(_answer, settings, path, far_end), daemon=True)
     thread.start()
-    return Worker(thread, near, None)  # As of a CSV file
+    return Worker(thread, near_end, None)  # As of a CSV file
 
 
 def _answer(settings, path, connection):

@@ -65,9 +65,9 @@ class _Threaded:
 
 def in_thread(settings, path):
     """Start the scripted worker in this process."""
-    near, far = Pipe()
-    process = _Threaded(partial(scripted, settings, path, far), far)
-    return Worker(process, near, near.recv())
+    close, distant = Pipe()
+    process = _Threaded(partial(scripted, settings, path, distant), distant)
+    return Worker(process, close, close.recv())
 
 
 def scripted(settings, path, connection):
@@ -111,7 +111,7 @@ def serving(service):
     thread.start()
     while not server.started:
         time.sleep(0.01)
-    (port,) = {socket.getsockname()[1] for one in server.servers for socket in one.sockets}
+    (port,) = {socket.getsockname()[1] for server in server.servers for socket in server.sockets}
     try:
         yield f"http://127.0.0.1:{port}"
     finally:

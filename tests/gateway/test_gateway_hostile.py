@@ -79,9 +79,9 @@ def test_hostile_formulas_are_refused_and_charge_nothing(hostile):
 
 def test_enormous_designs_are_refused_before_memory_is_spent(hostile):
     # Products and powers of factors with 3,000 and 900 levels, and lists that are too long.
-    many = [formula for formula, _ in GIANT]
-    many += ["~ postcode * town", "~ postcode:town:g", "~ (postcode + town + g)**3"]
-    bodies = [written(formula) for formula in many]
+    repeats = [formula for formula, _ in GIANT]
+    repeats += ["~ postcode * town", "~ postcode:town:g", "~ (postcode + town + g)**3"]
+    bodies = [written(formula) for formula in repeats]
     bodies += [written("x ~ " + " + ".join(["y"] * 3_000), "lm")]
     bodies += [written("~ x", "hist", breaks=10**12), written("~ x", "hist", breaks=[1] * 5_000)]
     bodies += [written("~ " + "(" * 3_000 + "x" + ")" * 3_000), b"[" * 60_000]
@@ -168,11 +168,11 @@ def test_a_body_that_arrives_slowly_is_refused(hostile, monkeypatch):
 
 def test_an_analyst_who_sends_much_at_once_leaves_threads_to_others(small, monkeypatch):
     tokens = {name: small.state.issue_token(name, 1) for name in ("ann", "bob")}
-    free, running, most = Event(), [], []
+    free, running, limit = Event(), [], []
 
     def slow(analyst, table):
         running.append(analyst)
-        most.append(len(running))
+        limit.append(len(running))
         free.wait(20)
         running.remove(analyst)
         return {}
@@ -186,7 +186,7 @@ def test_an_analyst_who_sends_much_at_once_leaves_threads_to_others(small, monke
         assert status(url, "GET", "/v1/tables", tokens["bob"])[0] == 200
         free.set()
         assert {answer.result()[0] for answer in sent} == {200}
-    assert max(most) == 8
+    assert max(limit) == 8
 
 
 def test_invented_tokens_keep_nobody_from_signing_in(small):
@@ -245,7 +245,7 @@ def test_a_clock_that_is_set_back_revives_no_token_and_moves_no_answer(monkeypat
     clock = Clock(5.0)
     now = time.time()
     for hours in (-5, 5):
-        monkeypatch.setattr(time, "time", lambda moved=now + 3_600 * hours: moved)
+        monkeypatch.setattr(time, "time", lambda value=now + 3_600 * hours: value)
         assert clock.now() == pytest.approx(now, abs=60)
         assert clock.latest() == pytest.approx(max(now, now + 3_600 * hours), abs=60)
 

@@ -73,7 +73,7 @@ def test_a_remote_table_is_a_session(real, tmp_path):
     assert "pca" in dir(visits)
     job = visits.submit(visits.call.mean("wage", eps=0.1))
     job.result()
-    assert all(tokens["ann"] not in repr(shown) for shown in (visits, gateway, job))
+    assert all(tokens["ann"] not in repr(text) for text in (visits, gateway, job))
     calls = [visits.call.lm("wage ~ age", eps=0.2), ("hist", "~ age", {"eps": 9.5})]
     table = visits.plan([*calls, ("mean", "age", {"share": "1/2"})])
     assert list(table["fits"]) == [True, False, True]

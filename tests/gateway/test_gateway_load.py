@@ -114,12 +114,12 @@ def start_server(folder, port):
 
 def children(process):
     """The workers of a server, by the ids of their processes."""
-    found = []
+    results = []
     for task in Path(f"/proc/{process.pid}/task").iterdir():
         with suppress(OSError):
-            found += (task / "children").read_text().split()
+            results += (task / "children").read_text().split()
     spawned = []
-    for pid in map(int, found):
+    for pid in map(int, results):
         with suppress(OSError):
             if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
                 spawned.append(pid)

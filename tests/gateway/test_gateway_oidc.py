@@ -60,15 +60,21 @@ def pem(key):
 
 
 def jwks():
-    one, two = RSA.public_key().public_numbers(), EC.public_key().public_numbers()
+    public_numbers, two = RSA.public_key().public_numbers(), EC.public_key().public_numbers()
     raw = ED.public_key().public_bytes_raw()
     x, y = b64(two.x.to_bytes(32)), b64(two.y.to_bytes(32))
     return [
-        {"kty": "RSA", "kid": "one", "n": number(one.n), "e": number(one.e), "alg": "RS256"},
+        {
+            "kty": "RSA",
+            "kid": "one",
+            "n": number(public_numbers.n),
+            "e": number(public_numbers.e),
+            "alg": "RS256",
+        },
         {"kty": "EC", "crv": "P-256", "kid": "two", "x": x, "y": y, "use": "sig"},
         {"kty": "OKP", "crv": "Ed25519", "kid": "three", "x": b64(raw)},
         {"kty": "EC", "crv": "P-521", "kid": "four", "x": x, "y": y},
-        {"kty": "RSA", "kid": "five", "n": number(one.n), "e": "AQAB", "use": "enc"},
+        {"kty": "RSA", "kid": "five", "n": number(public_numbers.n), "e": "AQAB", "use": "enc"},
     ]
 
 

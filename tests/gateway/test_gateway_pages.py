@@ -96,9 +96,9 @@ def test_a_cookie_is_replaced_when_somebody_signs_in(gate):
 
 def test_a_token_opens_a_limited_number_of_sessions():
     sessions = Sessions()
-    other = sessions.open("bob")
+    session = sessions.open("bob")
     opened = [sessions.open("ann") for _ in range(50)]
-    assert sessions.header(other) == "Bearer bob"
+    assert sessions.header(session) == "Bearer bob"
     assert [bool(sessions.header(cookie)) for cookie in opened] == [False] * 30 + [True] * 20
 
 
@@ -287,7 +287,7 @@ def test_an_answer_is_handed_out_by_the_public_clock(tmp_path):
         ends = service.state.job(identifier).public_at
         service.clock.now = lambda: ends
         (line,) = [
-            one for one in service.overview("eve")["audit"] if one["action"][4:] == "answered"
+            value for value in service.overview("eve")["audit"] if value["action"][4:] == "answered"
         ]
         assert line["time"] == ends
         assert "Private means" in ann.get(job).text
@@ -351,8 +351,8 @@ def test_a_codebook_of_thousands_of_variables_has_a_small_page(tmp_path):
 
 def test_a_form_that_is_too_long_is_refused(ann):
     assert ann.send("/tables/visits", **{**ASK, "formula": "a" * 70_000}).status == 413
-    many = {f"field{i}": "" for i in range(300)}
-    assert ann.send("/tables/visits", **many).status == 422
+    values_by_name = {f"field{i}": "" for i in range(300)}
+    assert ann.send("/tables/visits", **values_by_name).status == 422
 
 
 def test_assets_are_of_the_gateway_and_others_are_refused(gate):

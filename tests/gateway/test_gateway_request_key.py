@@ -77,14 +77,14 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), ALIKE)
-def test_the_same_request_in_other_words_has_the_same_key(one, other):
-    assert key(**{"eps": 1.0, **one}) == key(**{"eps": 1.0, **other})
+@pytest.mark.parametrize(("first", "second"), ALIKE)
+def test_the_same_request_in_other_words_has_the_same_key(first, second):
+    assert key(**{"eps": 1.0, **first}) == key(**{"eps": 1.0, **second})
 
 
-@pytest.mark.parametrize(("one", "other"), DIFFERENT)
-def test_another_request_has_another_key(one, other):
-    assert key(**{"eps": 1.0, **one}) != key(**{"eps": 1.0, **other})
+@pytest.mark.parametrize(("first", "second"), DIFFERENT)
+def test_another_request_has_another_key(first, second):
+    assert key(**{"eps": 1.0, **first}) != key(**{"eps": 1.0, **second})
 
 
 def test_every_default_of_every_verb_may_be_spelled_out():

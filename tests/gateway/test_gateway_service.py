@@ -41,8 +41,8 @@ def test_the_same_request_is_one_release_and_charged_once(service):
     assert service.ledgers["visits"].charges == 1
     answers = {service.answer("ann", job["job"]) for job in (first, again)}
     assert len(answers) == 1
-    other = done(service, service.ask("bob", "visits", body()), "bob")
-    assert other["job"] != first["job"]
+    second = done(service, service.ask("bob", "visits", body()), "bob")
+    assert second["job"] != first["job"]
     assert service.ledgers["visits"].charges == 2
 
 
@@ -67,8 +67,8 @@ def test_an_analyst_sees_the_jobs_of_the_purse_only(service):
 @pytest.mark.expensive
 @pytest.mark.parametrize("age", [42, 43])
 def test_failures_after_the_charge_look_alike_and_stay_spent(service, age):
-    asked = service.ask("ann", "visits", body(subset=f"age > {age}"))
-    described = done(service, asked)
+    request = service.ask("ann", "visits", body(subset=f"age > {age}"))
+    described = done(service, request)
     assert described["state"] == FAILED
     assert described["error"]["message"].startswith("the job has no answer: it failed or ran out")
     assert service.ledgers["visits"].charges == 1
@@ -89,8 +89,8 @@ def test_a_job_that_runs_too_long_is_ended_and_looks_the_same(tmp_path):
 @pytest.mark.expensive
 def test_outcomes_are_handed_out_at_ticks_of_the_public_clock(tmp_path):
     service = Service(gate(tmp_path, tick=1.0, least_seconds=0.6), in_thread)
-    asked = [service.ask("ann", "visits", body(0.1 + i / 100)) for i in range(3)]
-    jobs = [service.state.job(one["job"]) for one in asked]
+    values = [service.ask("ann", "visits", body(0.1 + i / 100)) for i in range(3)]
+    jobs = [service.state.job(value["job"]) for value in values]
     time.sleep(0.3)
     # The first ended early, which is stored at the end of its time; the second is charged at its
     # public start all the same.
@@ -104,7 +104,7 @@ def test_outcomes_are_handed_out_at_ticks_of_the_public_clock(tmp_path):
     assert all(end == round(end) for end in ends)
     assert ends == sorted(ends)
     assert ends[2] - jobs[0].accepted >= 3 * 0.6
-    assert done(service, asked[0])["state"] == ANSWERED
+    assert done(service, values[0])["state"] == ANSWERED
     assert service.clock.now() >= ends[0]
     service.stop()
 
@@ -112,11 +112,11 @@ def test_outcomes_are_handed_out_at_ticks_of_the_public_clock(tmp_path):
 @pytest.mark.expensive
 def test_a_curator_stops_approves_and_reads_the_audit_log(tmp_path):
     service = Service(gate(tmp_path, approval=True), in_thread)
-    asked = service.ask("ann", "visits", body())
-    assert asked["state"] == HELD
+    request = service.ask("ann", "visits", body())
+    assert request["state"] == HELD
     with pytest.raises(PrivacyError):
-        service.approve("ann", asked["job"])
-    assert done(service, service.approve("eve", asked["job"]))["state"] == ANSWERED
+        service.approve("ann", request["job"])
+    assert done(service, service.approve("eve", request["job"]))["state"] == ANSWERED
     service.set_stopped("eve", "visits", stopped=True)
     with pytest.raises(LedgerError, match="stopped"):
         service.ask("ann", "visits", body(0.2))
@@ -156,20 +156,20 @@ def test_a_stopped_server_resumes_or_says_what_became_of_a_job(tmp_path):
 @pytest.mark.parametrize("hours", [-5, 5])
 def test_no_clock_across_a_restart_hands_an_answer_out_early(tmp_path, monkeypatch, hours):
     service = Service(gate(tmp_path, tick=1.0, least_seconds=3.0), in_thread)
-    asked = service.ask("ann", "visits", body())
+    request = service.ask("ann", "visits", body())
     deadline = time.monotonic() + 10
-    while not service.state.answer_path(asked["job"]).exists() and time.monotonic() < deadline:
+    while not service.state.answer_path(request["job"]).exists() and time.monotonic() < deadline:
         time.sleep(0.005)
-    assert service.described(service.state.job(asked["job"]))["state"] == WAITING
+    assert service.described(service.state.job(request["job"]))["state"] == WAITING
     service.stop()
     machine = time.time
     monkeypatch.setattr(time, "time", lambda: machine() + 3_600 * hours)
     again = Service(gate(tmp_path, tick=1.0, least_seconds=3.0), in_thread)
-    described = again.described(again.state.job(asked["job"]))
+    described = again.described(again.state.job(request["job"]))
     assert described["state"] == WAITING
     assert 2.0 < described["seconds_left"] <= 5.0
     with pytest.raises(NotAvailable, match="no answer yet"):
-        again.answer("ann", asked["job"])
+        again.answer("ann", request["job"])
     started = [
         line for line in again.overview("eve")["audit"] if line["action"] == "server started"
     ]
@@ -193,8 +193,8 @@ def test_of_equal_requests_at_once_one_takes_a_place(tmp_path):
 
     service = Service(gate(tmp_path, tick=0.1, least_seconds=50.0), in_thread)
     with ThreadPoolExecutor(8) as pool:
-        asked = list(pool.map(lambda _: service.ask("ann", "visits", body()), range(24)))
-    assert len({described["job"] for described in asked}) == 1
+        request = list(pool.map(lambda _: service.ask("ann", "visits", body()), range(24)))
+    assert len({described["job"] for described in request}) == 1
     (end,) = service.queues["visits"]._public_ends
     assert end - service.clock.now() <= 50.0
     assert len(service.queues["visits"]._ends) <= 1
@@ -237,8 +237,8 @@ def test_a_job_is_approved_once(tmp_path):
 def test_a_request_in_other_words_costs_nothing(service, written):
     first = done(service, service.ask("ann", "visits", body(0.1)))
     words = f'{{"subset": null, "eps": {written}, "delta": 0}}'
-    other = f'{{"options": {words}, "verb": "mean", "formula": "age~sex"}}'
-    assert service.ask("ann", "visits", other.encode())["job"] == first["job"]
+    second = f'{{"options": {words}, "verb": "mean", "formula": "age~sex"}}'
+    assert service.ask("ann", "visits", second.encode())["job"] == first["job"]
     assert service.ledgers["visits"].charges == 1
 
 
@@ -284,8 +284,8 @@ def test_requests_at_once_overspend_neither_purse_nor_table(tmp_path):
             return None
 
     with ThreadPoolExecutor(8) as pool:
-        asked = [one for one in pool.map(ask, range(len(names))) if one is not None]
-    states = [done(service, one, "eve")["state"] for one in asked]
+        values = [i for i in pool.map(ask, range(len(names))) if i is not None]
+    states = [done(service, value, "eve")["state"] for value in values]
     ledger = service.ledgers["visits"]
     assert states.count(ANSWERED) == ledger.charges == 5
     assert max(ledger.purse(name).charges for name in ("ann", "bob")) <= 3

@@ -51,7 +51,7 @@ def test_the_same_request_is_one_job_while_it_is_open_or_answered(state):
     assert state.add_job(job("3")).id == "1"
     state.set_job("1", FAILED)
     assert state.add_job(job("4")).id == "4"
-    assert [one.number for one in state.jobs("ann")] == [1, 2]
+    assert [job.number for job in state.jobs("ann")] == [1, 2]
     assert state.jobs("bob") == []
 
 

@@ -46,10 +46,10 @@ def test_a_seeded_release_is_the_stored_one(key):
     numbers = np.array(list(numbers_of(fit.release)))
     np.testing.assert_allclose(numbers, RELEASES[key], rtol=1e-9, atol=1e-12)
     if key in REPORTS:
-        found, stored = printed_numbers(fit.summary().as_text()), printed_numbers(REPORTS[key])
-        assert len(found) == len(stored)
+        result, stored = printed_numbers(fit.summary().as_text()), printed_numbers(REPORTS[key])
+        assert len(result) == len(stored)
         # The last printed digit may be rounded the other way.
-        np.testing.assert_allclose(found, stored, rtol=2e-3, atol=2e-3)
+        np.testing.assert_allclose(result, stored, rtol=2e-3, atol=2e-3)
 
 
 @pytest.mark.product

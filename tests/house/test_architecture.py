@@ -42,16 +42,16 @@ def registered():
 
 
 @pytest.mark.parametrize(
-    ("heading", "there"),
+    ("heading", "right"),
     [
         ("Subpackages and modules", rooms()),
         ("The mechanisms", registered()),
         ("The protocols between sites", set(PROTOCOLS)),
     ],
 )
-def test_lists_agree_with_the_tree(heading, there):
+def test_lists_agree_with_the_tree(heading, right):
     names = [name for name, _ in entries(heading)]
-    assert sorted(names) == sorted(there)
+    assert sorted(names) == sorted(right)
 
 
 def test_each_line_says_something():

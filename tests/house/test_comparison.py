@@ -15,7 +15,7 @@ ROWS = [
     if line.startswith("|") and not line.startswith(("|---", "| There |"))
 ]
 # A bar inside a cell of a table is escaped.
-LINES = [here.split("`")[1].replace("\\|", "|") for _, here in ROWS if here.startswith("`")]
+LINES = [left.split("`")[1].replace("\\|", "|") for _, left in ROWS if left.startswith("`")]
 # They simulate whole studies.
 EXPENSIVE = tuple(line for line in LINES if line.startswith("dp.power("))
 
@@ -31,17 +31,17 @@ def run(folder, monkeypatch, lines):
 
 
 def test_the_page_counts_its_rows_and_says_why_of_those_without_a_line():
-    told = re.search(r"Of\s+(\d+)\s+rows\s+(\d+)\s+have\s+a\s+line", PAGE)
-    assert [int(own) for own in told.groups()] == [len(ROWS), len(LINES)]
+    match = re.search(r"Of\s+(\d+)\s+rows\s+(\d+)\s+have\s+a\s+line", PAGE)
+    assert [int(group) for group in match.groups()] == [len(ROWS), len(LINES)]
     assert len(LINES) >= 0.9 * len(ROWS) >= 45
     assert len(set(LINES)) == len(LINES)
-    assert all(here.startswith(("`", "*no*: ")) for _, here in ROWS)
+    assert all(left.startswith(("`", "*no*: ")) for _, left in ROWS)
 
 
 @pytest.mark.product
 def test_every_line_of_the_page_runs(tmp_path, monkeypatch):
-    shown = run(tmp_path, monkeypatch, [line for line in LINES if line not in EXPENSIVE])
-    assert "None" not in shown.values()
+    result = run(tmp_path, monkeypatch, [line for line in LINES if line not in EXPENSIVE])
+    assert "None" not in result.values()
 
 
 @pytest.mark.slow

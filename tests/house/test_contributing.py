@@ -20,20 +20,20 @@ def named(column):
 
 
 def test_every_room_has_one_line():
-    there = {room for room in rooms() if "/" not in room[:-1]}
+    right = {room for room in rooms() if "/" not in room[:-1]}
     assert len(named(0)) == len(set(named(0)))
-    assert set(named(0)) - there == set(), "named, and not there"
-    assert there - set(named(0)) == set(), "there, and not named"
+    assert set(named(0)) - right == set(), "named, and not there"
+    assert right - set(named(0)) == set(), "there, and not named"
 
 
 def test_every_test_is_named():
     """Folders and files of tests, and the files of contracts one by one."""
     tests = ROOT / "tests"
     folders = {path.parent for path in tests.glob("*/test_*.py")}
-    there = {*folders, *tests.glob("test_*.py"), *tests.glob("contracts/test_*.py")}
-    found = {ROOT / path for path in named(1)}
-    assert found - there == set(), "named, and not there"
-    assert there - found == set(), "there, and not named"
+    right = {*folders, *tests.glob("test_*.py"), *tests.glob("contracts/test_*.py")}
+    names = {ROOT / path for path in named(1)}
+    assert names - right == set(), "named, and not there"
+    assert right - names == set(), "there, and not named"
 
 
 def test_folders_can_be_run_together(request):
@@ -61,9 +61,9 @@ class Item:
 @pytest.fixture
 def marked(request):
     """Mark items as the suite's own are."""
-    own = str(ROOT / "tests" / "conftest.py")
+    text = str(ROOT / "tests" / "conftest.py")
     plugins = request.config.pluginmanager.get_plugins()
-    (conftest,) = (one for one in plugins if getattr(one, "__file__", None) == own)
+    (conftest,) = (plugin for plugin in plugins if getattr(plugin, "__file__", None) == text)
 
     def mark(*items):
         conftest.pytest_collection_modifyitems(items)
@@ -73,8 +73,8 @@ def marked(request):
 
 
 def test_the_first_case_of_every_test_and_law_is_quick(marked):
-    found = marked(Item("f::a"), Item("f::b[1]"), Item("f::b[2]"), Item("g::b[2]"))
-    assert found == ["quick", "quick", "", "quick"]
+    result = marked(Item("f::a"), Item("f::b[1]"), Item("f::b[2]"), Item("g::b[2]"))
+    assert result == ["quick", "quick", "", "quick"]
     laws = [Item("f::law[x-1]", law=min), Item("f::law[x-2]", law=min), Item("f::law[y]", law=max)]
     assert marked(*laws) == ["quick", "", "quick"]
 
@@ -85,10 +85,10 @@ def test_of_several_cases_all_but_the_first_and_the_last_are_the_products(marked
 
 
 def test_the_first_case_of_an_expensive_test_is_not_quick_and_the_others_are_the_products(marked):
-    found = marked(
+    result = marked(
         Item("f::a", "expensive"), Item("f::b[1]", "expensive"), Item("f::b[2]", "expensive")
     )
-    assert found == ["expensive", "expensive", "expensive product"]
+    assert result == ["expensive", "expensive", "expensive product"]
 
 
 @pytest.mark.parametrize("mark", ["slow", "audit_full", "product"])
@@ -97,17 +97,17 @@ def test_what_runs_apart_is_the_first_of_nothing(marked, mark):
 
 
 def test_a_loop_over_cases_runs_each_and_names_the_one_that_fails():
-    seen = []
+    recorded = []
 
     @each("first", [1, 2])
     @each("second, third", [(3, 4), (5, 6)])
     def loop(first, second, third):
-        seen.append((first, second, third))
+        recorded.append((first, second, third))
         assert third < 6 or first < 2
 
     with pytest.raises(AssertionError) as raised:
         loop()
-    assert seen == [(1, 3, 4), (1, 5, 6), (2, 3, 4), (2, 5, 6)]
+    assert recorded == [(1, 3, 4), (1, 5, 6), (2, 3, 4), (2, 5, 6)]
     assert raised.value.__notes__ == [
         "in the case second, third = (5, 6)",
         "in the case first = 2",

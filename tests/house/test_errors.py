@@ -48,14 +48,14 @@ def raised_name(node):
 
 @pytest.mark.product
 def test_nothing_else_is_raised():
-    known = {name for name, value in vars(errors).items() if inspect.isclass(value)}
+    names = {name for name, value in vars(errors).items() if inspect.isclass(value)}
     foreign = [
         f"{path.relative_to(PACKAGE)}:{node.lineno} {raised_name(node)}"
         for path in PACKAGE.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Raise)
         and raised_name(node) is not None
-        and raised_name(node) not in known | PROTOCOL_ERRORS
+        and raised_name(node) not in names | PROTOCOL_ERRORS
     ]
     assert foreign == []
 

@@ -163,8 +163,8 @@ def described(section):
 @pytest.mark.parametrize("name", EXPORTS)
 def test_public_verbs_and_values_are_documented(name):
     exported = getattr(dpmodels, name)
-    found = sections(inspect.getdoc(exported))
-    assert "Examples" in found
+    result = sections(inspect.getdoc(exported))
+    assert "Examples" in result
     parameters = set(inspect.signature(exported).parameters)
-    assert parameters <= described(found.get("Parameters", "") + found.get("Attributes", ""))
-    assert inspect.isclass(exported) or {"Returns", "Yields"} & set(found)
+    assert parameters <= described(result.get("Parameters", "") + result.get("Attributes", ""))
+    assert inspect.isclass(exported) or {"Returns", "Yields"} & set(result)

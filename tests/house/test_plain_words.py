@@ -2,11 +2,13 @@
 
 import ast
 import re
+from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parents[2] / "dpmodels"
+ROOT = Path(__file__).parents[2]
 # Participles and pronouns say neither what a value is nor what it is for.
 FILLERS = re.compile(
     r"_*(?:own|one|held|told|said|made|found|given|kept|seen|drawn|known|named|shown|taken|others?"
@@ -21,30 +23,35 @@ TURNS = re.compile(
 )
 
 
-@pytest.fixture(scope="module")
-def nodes():
-    trees = [ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))]
-    return [node for tree in trees for node in ast.walk(tree)]
+# The largest number of turns in the texts of a folder.
+LIMITS = {"dpmodels": 15, "tests": 5, "benchmarks": 0}
+
+
+@cache
+def words_of(folder):
+    """The names that the code of a folder assigns, and its texts."""
+    names, texts = [], []
+    for path in sorted(ROOT.glob(f"{folder}/**/*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            match node:
+                case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                    names.append(name)
+                case ast.Constant(value=str(text)):
+                    texts.append(text)
+    return names, texts
 
 
 @pytest.mark.expensive
-def test_hardly_any_name_is_a_filler(nodes):
-    names = [node.id for node in nodes if isinstance(node, ast.Name) and _stored(node)]
-    names += [node.arg for node in nodes if isinstance(node, ast.arg)]
-    fillers = sum(FILLERS.fullmatch(name) is not None for name in names)
-    assert fillers <= 0.005 * len(names)
-
-
-def _stored(node: ast.Name) -> bool:
-    return isinstance(node.ctx, ast.Store)
+@pytest.mark.parametrize("folder", LIMITS)
+def test_hardly_any_name_is_a_filler(folder):
+    names, _ = words_of(folder)
+    fillers = [name for name in names if FILLERS.fullmatch(name)]
+    assert len(fillers) <= 0.005 * len(names), Counter(fillers)
 
 
 @pytest.mark.expensive
-def test_hardly_any_text_has_a_turn_of_our_own(nodes):
-    texts = [
-        node.value
-        for node in nodes
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    ]
-    found = [match.group() for text in texts for match in TURNS.finditer(text)]
-    assert len(found) <= 15, found
+@pytest.mark.parametrize("folder", LIMITS)
+def test_hardly_any_text_has_a_turn_of_our_own(folder):
+    _, texts = words_of(folder)
+    turns = [match.group() for text in texts for match in TURNS.finditer(text)]
+    assert len(turns) <= LIMITS[folder], turns

@@ -40,8 +40,8 @@ def test_a_verb_under_no_task_stands_at_the_end(monkeypatch):
 
     page = (DOCS / "api.md").read_text("utf-8")
     assert reference.further_verbs(page) == page
-    found = reference.further_verbs(page.replace("   dp_var\n", ""))
-    assert "   dp_var\n" in found.partition("## Further verbs")[2]
+    further_verbs = reference.further_verbs(page.replace("   dp_var\n", ""))
+    assert "   dp_var\n" in further_verbs.partition("## Further verbs")[2]
 
 
 def test_every_kind_of_result_has_its_place(monkeypatch):
@@ -56,5 +56,5 @@ def test_every_kind_of_result_has_its_place(monkeypatch):
 
 def test_every_error_has_its_place():
     kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass)]
-    own = {kind.__name__ for kind in kinds if kind.__module__ == errors.__name__}
-    assert own == set(listed("errors.md"))
+    names = {kind.__name__ for kind in kinds if kind.__module__ == errors.__name__}
+    assert names == set(listed("errors.md"))

@@ -17,11 +17,11 @@ CODE = "import sys; from setuptools import build_meta; build_meta.build_sdist(sy
 def test_the_source_distribution_holds_tests_docs_and_vignettes(tmp_path):
     tree = tmp_path / "tree"
     shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(".*", *MADE))
-    there = {str(path.relative_to(tree)) for path in tree.rglob("*") if path.is_file()}
+    right = {str(path.relative_to(tree)) for path in tree.rglob("*") if path.is_file()}
     command = [sys.executable, "-c", CODE, str(tmp_path)]
     subprocess.run(command, cwd=tree, check=True, capture_output=True)
-    (made,) = tmp_path.glob("*.tar.gz")
-    with tarfile.open(made) as held:
-        names = {name.partition("/")[2] for name in held.getnames()}
-    assert len(there) > 1000
-    assert there - names == set()
+    (result,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(result) as clipped:
+        names = {name.partition("/")[2] for name in clipped.getnames()}
+    assert len(right) > 1000
+    assert right - names == set()

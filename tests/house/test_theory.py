@@ -31,8 +31,8 @@ def registered():
 
 def numerics(kind):
     """What the docstring says of numerics, in its first word."""
-    said = cleandoc(kind.__doc__) + sys.modules[kind.__module__].__doc__
-    return re.search(r"\nNumerics\n\s+(\w+)", said).group(1)
+    message = cleandoc(kind.__doc__) + sys.modules[kind.__module__].__doc__
+    return re.search(r"\nNumerics\n\s+(\w+)", message).group(1)
 
 
 def table():
@@ -76,18 +76,20 @@ def test_theorems_are_numbered_in_order():
 @pytest.mark.parametrize("number", theorems())
 def test_each_theorem_has_a_proof_a_test_and_its_numerics(number):
     parts = re.split(r"^\*\*(.+?)\*\*", theorems()[number], flags=re.MULTILINE)
-    said = dict(zip((one.strip(".") for one in parts[1::2]), parts[2::2], strict=True))
-    assert list(said) == list(LABELS)
-    assert re.search(r"\b(exact|idealised)\b", said["Numerics"])
-    tests = re.findall(r"`(tests/[\w/.]+)`", said["Tried by"])
+    message = dict(zip((part.strip(".") for part in parts[1::2]), parts[2::2], strict=True))
+    assert list(message) == list(LABELS)
+    assert re.search(r"\b(exact|idealised)\b", message["Numerics"])
+    tests = re.findall(r"`(tests/[\w/.]+)`", message["Tried by"])
     assert tests
-    assert "dpmodels/" in said["Proof"] or len(said["Proof"]) > 20
+    assert "dpmodels/" in message["Proof"] or len(message["Proof"]) > 20
 
 
 def test_named_functions_exist():
     inside = re.findall(r"`(dpmodels/[\w/.]+\.py)` \(`(\w+)`\)", PAGE.read_text("utf-8"))
     assert len(inside) >= 5
-    assert [one for one in inside if f"def {one[1]}(" not in (ROOT / one[0]).read_text()] == []
+    assert [
+        value for value in inside if f"def {value[1]}(" not in (ROOT / value[0]).read_text()
+    ] == []
 
 
 if __name__ == "__main__":

@@ -60,8 +60,8 @@ def within():
 def same_sd():
     """Whether measured and said sds agree within a factor, by the law of a variance."""
 
-    def check(values, said, factor):
-        ratio = np.std(values) / np.sqrt(np.mean(np.square(said)))
+    def check(values, message, factor):
+        ratio = np.std(values) / np.sqrt(np.mean(np.square(message)))
         slack = math.exp(norm.isf(ALARM / 2) / math.sqrt(2 * len(values)))
         return 1 / (factor * slack) <= ratio <= factor * slack
 

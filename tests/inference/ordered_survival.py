@@ -14,10 +14,10 @@ _BOOK = dp.codebook(a=(0, 1))
 def released(kind, values, shape, rows):
     """Counts, or sums of a kind, of noise with variance 1."""
     with dp.simulation(seed=1):
-        made = dp.dp_hist("~ a", {"a": [0.5]}, codebook=_BOOK, eps=1.0, breaks=2).release
-    own = {name: getattr(made, name) for name in ("info", "guarantee", "adjacency", "events")}
-    own |= {"law": "gaussian", "noise_sd": 1.0, "step": 0.0, "rows": rows, "simulated": True}
+        release = dp.dp_hist("~ a", {"a": [0.5]}, codebook=_BOOK, eps=1.0, breaks=2).release
+    fields = {name: getattr(release, name) for name in ("info", "guarantee", "adjacency", "events")}
+    fields |= {"law": "gaussian", "noise_sd": 1.0, "step": 0.0, "rows": rows, "simulated": True}
     if kind == "flat":
-        return CountsRelease(values=values, **own)
-    sums = SumsRelease(values=np.zeros(0), sums=kind, shape=shape, fanout=2, **own)
+        return CountsRelease(values=values, **fields)
+    sums = SumsRelease(values=np.zeros(0), sums=kind, shape=shape, fanout=2, **fields)
     return replace(sums, values=np.zeros(numbers(sums)))

@@ -29,8 +29,8 @@ def test_no_law_within_the_bounds_exceeds_it(columns):
         weights = rng.dirichlet(np.full(rows, 0.5))
         mean = weights @ values
         second, spread = moments_of(values, weights)
-        most, _ = product_spread(second, mean, 1 - mean)
-        assert (most >= spread - 1e-12).all()
+        limit, _ = product_spread(second, mean, 1 - mean)
+        assert (limit >= spread - 1e-12).all()
 
 
 def test_columns_of_zero_and_one_attain_it():
@@ -40,11 +40,11 @@ def test_columns_of_zero_and_one_attain_it():
         weights = rng.dirichlet(np.ones(6))
         mean = weights @ values
         second, spread = moments_of(values, weights)
-        most, slope = product_spread(second, mean, 1 - mean)
-        np.testing.assert_allclose(most, spread, atol=1e-12)
-        own = np.diagonal(second)
-        np.testing.assert_allclose(np.diagonal(most), own * (1 - 4 * own), atol=1e-12)
-        np.testing.assert_allclose(np.diagonal(slope) * own, np.diagonal(most), atol=1e-12)
+        limit, slope = product_spread(second, mean, 1 - mean)
+        np.testing.assert_allclose(limit, spread, atol=1e-12)
+        diagonal = np.diagonal(second)
+        np.testing.assert_allclose(np.diagonal(limit), diagonal * (1 - 4 * diagonal), atol=1e-12)
+        np.testing.assert_allclose(np.diagonal(slope) * diagonal, np.diagonal(limit), atol=1e-12)
 
 
 @pytest.mark.parametrize("variance", [0.001, 0.02, 0.1, 0.2])
@@ -54,33 +54,36 @@ def test_the_fourth_moment_is_the_largest_there_is(variance):
 
     below, above = 0.25, 0.85
     grid = np.append(np.linspace(-below, above, 4001), [0.0, -variance / above])
-    held = np.vstack([np.ones_like(grid), grid, grid**2])
-    best = linprog(-(grid**4), A_eq=held, b_eq=[1, 0, variance])
-    said = fourth_moment(np.array([variance]), np.array([below]), np.array([above]))[0]
-    assert -best.fun == pytest.approx(said, rel=1e-3)
-    assert -best.fun <= said * (1 + 1e-9)
+    clipped = np.vstack([np.ones_like(grid), grid, grid**2])
+    best = linprog(-(grid**4), A_eq=clipped, b_eq=[1, 0, variance])
+    stated = fourth_moment(np.array([variance]), np.array([below]), np.array([above]))[0]
+    assert -best.fun == pytest.approx(stated, rel=1e-3)
+    assert -best.fun <= stated * (1 + 1e-9)
 
 
 def test_noise_leaves_it_finite():
     second = np.array([[-0.1, 5.0], [5.0, 9.0]])
-    for found in product_spread(second, np.array([0.0, 0.4]), np.array([1.0, 0.6])):
-        assert np.isfinite(found).all()
+    for value in product_spread(second, np.array([0.0, 0.4]), np.array([1.0, 0.6])):
+        assert np.isfinite(value).all()
     assert (product_spread(second, np.zeros(2), np.ones(2))[0] >= 0).all()
 
 
 def test_whole_rows_stay_within_what_shortening_can_have_done():
     rng = np.random.default_rng(5)
     for _ in range(200):
-        far = rng.uniform(0.2, 2, 3)
-        rows = far * rng.uniform(-1, 1, (40, 3)) ** 3
+        distant = rng.uniform(0.2, 2, 3)
+        rows = distant * rng.uniform(-1, 1, (40, 3)) ** 3
         radius = np.quantile(np.linalg.norm(rows, axis=1), 0.9)
-        held = rows * np.minimum(1, radius / np.linalg.norm(rows, axis=1))[:, None]
-        whole, own = (np.cov(part.T, ddof=0) for part in (rows, held))
-        share = float((held != rows).any(axis=1).mean())
-        below, above = cut_entries(share, far, np.abs(held.mean(axis=0)))
-        assert (own - below <= whole).all()
-        assert (whole <= own + above).all()
-        low, high = cut_eigenvalues(share, far, np.abs(held.mean(axis=0)))
-        values, seen = np.linalg.eigvalsh(whole), np.linalg.eigvalsh(own)
-        assert ((seen - low <= values) & (values <= seen + high)).all()
-    assert all(np.all(part == 0) for part in cut_entries(0.0, far, far))
+        clipped = rows * np.minimum(1, radius / np.linalg.norm(rows, axis=1))[:, None]
+        covariance, covariance_clipped = (np.cov(part.T, ddof=0) for part in (rows, clipped))
+        share = float((clipped != rows).any(axis=1).mean())
+        below, above = cut_entries(share, distant, np.abs(clipped.mean(axis=0)))
+        assert (covariance_clipped - below <= covariance).all()
+        assert (covariance <= covariance_clipped + above).all()
+        low, high = cut_eigenvalues(share, distant, np.abs(clipped.mean(axis=0)))
+        values, values_clipped = (
+            np.linalg.eigvalsh(covariance),
+            np.linalg.eigvalsh(covariance_clipped),
+        )
+        assert ((values_clipped - low <= values) & (values <= values_clipped + high)).all()
+    assert all(np.all(part == 0) for part in cut_entries(0.0, distant, distant))

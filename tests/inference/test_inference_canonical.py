@@ -24,15 +24,15 @@ def made(rng, left, right, rhos, dummy=False):
 
 def exact(rows, left):
     centred = rows - rows.mean(axis=0)
-    one, other = (np.linalg.qr(own)[0] for own in np.split(centred, [left], axis=1))
-    return np.linalg.svd(one.T @ other)[1]
+    first, second = (np.linalg.qr(part)[0] for part in np.split(centred, [left], axis=1))
+    return np.linalg.svd(first.T @ second)[1]
 
 
 def released(rows, sd, rng):
-    whole = np.column_stack([np.ones(len(rows)), rows])
-    size = whole.shape[1]
+    matrix = np.column_stack([np.ones(len(rows)), rows])
+    size = matrix.shape[1]
     noise = np.triu(rng.normal(size=(size, size)) * sd)
-    moments, entries = whole.T @ whole + noise + np.triu(noise, 1).T, np.eye(size)
+    moments, entries = matrix.T @ matrix + noise + np.triu(noise, 1).T, np.eye(size)
     variance = np.full((size, size), max(sd, 1e-9) ** 2)
     return NormalEquations(moments, variance, entries[:, :-1], entries[:, -1], True)
 
@@ -40,15 +40,17 @@ def released(rows, sd, rng):
 def test_without_noise_they_are_those_of_orthogonal_bases():
     rng = np.random.default_rng(1)
     rows = made(rng, 3, 2, (0.7, 0.2))
-    own = canonical(released(rows, 0.0, rng), 3)
-    assert own.correlations == pytest.approx(exact(rows, 3), abs=1e-9)
+    estimates = canonical(released(rows, 0.0, rng), 3)
+    assert estimates.correlations == pytest.approx(exact(rows, 3), abs=1e-9)
     centred = rows - rows.mean(axis=0)
-    variates = centred[:, :3] @ own.left, centred[:, 3:] @ own.right
+    variates = centred[:, :3] @ estimates.left, centred[:, 3:] @ estimates.right
     assert variates[0].T @ variates[0] == pytest.approx(np.eye(2), abs=1e-9)
-    assert variates[0].T @ variates[1] == pytest.approx(np.diag(own.correlations), abs=1e-9)
-    assert own.separated.all()
-    assert not own.ridged
-    assert own.noise_ends(0.95) == pytest.approx(np.repeat(own.correlations, 2).reshape(2, 2))
+    assert variates[0].T @ variates[1] == pytest.approx(np.diag(estimates.correlations), abs=1e-9)
+    assert estimates.separated.all()
+    assert not estimates.ridged
+    assert estimates.noise_ends(0.95) == pytest.approx(
+        np.repeat(estimates.correlations, 2).reshape(2, 2)
+    )
 
 
 # Far apart, alike, none at all, of one column, near 1, and with a column of 0 and 1.
@@ -77,9 +79,9 @@ def test_the_noise_sd_is_that_of_the_estimates():
     rng = np.random.default_rng(5)
     rows = made(rng, 2, 2, (0.8, 0.3))
     fits = [canonical(released(rows, 2.0, rng), 2) for _ in range(RUNS)]
-    spread = np.std([own.correlations for own in fits], axis=0)
+    spread = np.std([fit.correlations for fit in fits], axis=0)
     # The sd of 60 normal deviates is within 50 % of theirs but at 1e-6.
-    assert (np.abs(np.median([own.noise_sd for own in fits], axis=0) / spread - 1) < 0.5).all()
+    assert (np.abs(np.median([fit.noise_sd for fit in fits], axis=0) / spread - 1) < 0.5).all()
 
 
 def test_noise_alone_stays_below_its_floor():
@@ -87,22 +89,43 @@ def test_noise_alone_stays_below_its_floor():
     rows = made(rng, 3, 3, ())
     truth = exact(rows, 3)[0]
     fits = [canonical(released(rows, 5.0, rng), 3) for _ in range(RUNS)]
-    beyond = [own.correlations[0] > truth + own.edge(0.0) for own in fits]
+    beyond = [fit.correlations[0] > truth + fit.edge(0.0) for fit in fits]
     assert np.mean(beyond) < 0.2
     # Half of it is not too large.
-    assert np.mean([own.correlations[0] > own.edge(0.0) / 3 for own in fits]) > 0.5
+    assert np.mean([fit.correlations[0] > fit.edge(0.0) / 3 for fit in fits]) > 0.5
 
 
 def test_a_side_without_an_inverse_has_a_ridge_and_no_interval():
     rng = np.random.default_rng(9)
     rows = made(rng, 2, 2, (0.8, 0.3))
     rows[:, 1] = rows[:, 0] + 1e-3 * rows[:, 1]
-    own = canonical(released(rows, 2.0, rng), 2)
-    assert own.ridged
-    assert own.is_identified
-    assert own.noise_ends(0.95).tolist() == [[0.0, 1.0]] * 2
-    assert (own.correlations <= 1).all()
+    noisy = canonical(released(rows, 2.0, rng), 2)
+    assert noisy.ridged
+    assert noisy.is_identified
+    assert noisy.noise_ends(0.95).tolist() == [[0.0, 1.0]] * 2
+    assert (noisy.correlations <= 1).all()
     rows[:, :2] = 0.1
     lost = canonical(released(rows, 2.0, rng), 2)
     assert not lost.is_identified
     assert lost.noise_ends(0.95).tolist() == [[0.0, 1.0]] * 2
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.3, 0.9])
+def test_the_edge_is_that_of_the_mean_square_of_the_noise_in_the_pencil(rho):
+    """F has -rho times the noise of each side beside the noise between them: a sum over entries."""
+    rng = np.random.default_rng(4)
+    estimates = canonical(released(made(rng, 3, 2, (0.7, 0.2)), 2.0, rng), 3)
+    left, right = estimates._whitened
+    size, square = len(left), 0.0
+    for i, j in zip(*np.triu_indices(size), strict=True):
+        noise = np.zeros((size, size))
+        noise[i, j] = noise[j, i] = 2.0
+        between = left.T @ noise @ right
+        pencil = np.block(
+            [
+                [-rho * left.T @ noise @ left, between],
+                [between.T, -rho * right.T @ noise @ right],
+            ]
+        )
+        square = square + pencil @ pencil
+    assert estimates.edge(rho) == pytest.approx(2 * math.sqrt(np.linalg.eigvalsh(square)[-1]))

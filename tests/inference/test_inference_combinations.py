@@ -7,17 +7,17 @@ from dpmodels.inference.least_squares import Combinations
 
 
 def test_ends_are_where_the_root_is_the_width():
-    own = Combinations(*(np.array([v]) for v in (1.0, 0.04, 0.01, 0.02)), np.array([True]))
-    for end, sign in zip(own.ends(1.96)[0], (1, -1), strict=True):
-        assert own.root(np.array([end]))[0] == pytest.approx(sign * 1.96)
+    combinations = Combinations(*(np.array([v]) for v in (1.0, 0.04, 0.01, 0.02)), np.array([True]))
+    for end, sign in zip(combinations.ends(1.96)[0], (1, -1), strict=True):
+        assert combinations.root(np.array([end]))[0] == pytest.approx(sign * 1.96)
 
 
 def test_without_noise_in_squares_it_is_the_delta_form():
-    own = Combinations(*(np.array([v]) for v in (1.0, 0.04, 0.0, 0.0)), np.array([True]))
-    assert own.ends(2.0) == pytest.approx(np.array([[0.6, 1.4]]))
-    assert own.root(np.zeros(1)) == pytest.approx(5.0)
+    combinations = Combinations(*(np.array([v]) for v in (1.0, 0.04, 0.0, 0.0)), np.array([True]))
+    assert combinations.ends(2.0) == pytest.approx(np.array([[0.6, 1.4]]))
+    assert combinations.root(np.zeros(1)) == pytest.approx(5.0)
 
 
 def test_what_noise_may_have_made_has_no_ends():
-    own = Combinations(*(np.array([v]) for v in (1.0, 0.04, 0.0, 0.3)), np.array([True]))
-    assert np.isinf(own.ends(2.0)).all()
+    combinations = Combinations(*(np.array([v]) for v in (1.0, 0.04, 0.0, 0.3)), np.array([True]))
+    assert np.isinf(combinations.ends(2.0)).all()

@@ -14,20 +14,20 @@ ROWS, RUNS = 2_000, 300
 
 def released(rows, sd, rng, held=0):
     """Noisy equations of a constant and the first columns, `held` of them, and the last two."""
-    whole = np.column_stack([np.ones(len(rows)), rows])
-    size = whole.shape[1]
+    matrix = np.column_stack([np.ones(len(rows)), rows])
+    size = matrix.shape[1]
     noise = np.triu(rng.normal(size=(size, size)) * sd)
-    moments = whole.T @ whole + noise + np.triu(noise, 1).T
+    moments = matrix.T @ matrix + noise + np.triu(noise, 1).T
     entries = np.eye(size)
     variance = np.full((size, size), max(sd, 1e-9) ** 2)
-    own = NormalEquations(moments, variance, entries[:, : held + 1], entries[:, -1], True)
-    return own, entries[:, -2:]
+    equations = NormalEquations(moments, variance, entries[:, : held + 1], entries[:, -1], True)
+    return equations, entries[:, -2:]
 
 
-def normal(rng, rho, given=0.0):
+def normal(rng, rho, inputs=0.0):
     z = rng.normal(size=ROWS)
-    x = given * z + rng.normal(size=ROWS)
-    y = given * z + rho * (x - given * z) + math.sqrt(1 - rho**2) * rng.normal(size=ROWS)
+    x = inputs * z + rng.normal(size=ROWS)
+    y = inputs * z + rho * (x - inputs * z) + math.sqrt(1 - rho**2) * rng.normal(size=ROWS)
     return np.clip(np.column_stack([z, x, y]) / 6 + 0.2, -1, 1)
 
 
@@ -39,12 +39,12 @@ def left(rows):
 
 def test_without_noise_estimate_test_and_interval_are_rs():
     rows = normal(np.random.default_rng(1), 0.03)[:, 1:]
-    own = correlation_of(*released(rows, 0.0, np.random.default_rng(2)), ROWS - 2)
-    theirs = pearsonr(*rows.T)
-    assert own.estimate == pytest.approx(theirs.statistic, abs=1e-9)
-    assert own.test[2] == pytest.approx(theirs.pvalue, rel=1e-6)
-    assert own.ends(0.9) == pytest.approx(tuple(theirs.confidence_interval(0.9)), abs=1e-9)
-    assert own.noise_ends(0.9) == pytest.approx((own.estimate,) * 2, abs=1e-6)
+    estimate = correlation_of(*released(rows, 0.0, np.random.default_rng(2)), ROWS - 2)
+    reference = pearsonr(*rows.T)
+    assert estimate.estimate == pytest.approx(reference.statistic, abs=1e-9)
+    assert estimate.test[2] == pytest.approx(reference.pvalue, rel=1e-6)
+    assert estimate.ends(0.9) == pytest.approx(tuple(reference.confidence_interval(0.9)), abs=1e-9)
+    assert estimate.noise_ends(0.9) == pytest.approx((estimate.estimate,) * 2, abs=1e-6)
 
 
 @pytest.mark.parametrize(("rho", "sd"), [(0.0, 8.0), (0.6, 3.0), (0.95, 2.0)])
@@ -52,14 +52,14 @@ def test_noise_intervals_cover_the_exact_partial_correlation(rho, sd):
     rng = np.random.default_rng(3)
     rows = normal(rng, rho, 0.5)
     exact = left(rows)
-    made = [correlation_of(*released(rows, sd, rng, 1), ROWS - 3) for _ in range(RUNS)]
-    told = [own.noise_ends(0.95) for own in made if own.is_identified]
-    hits = sum(low <= exact <= high for low, high in told)
-    assert len(told) > RUNS / 3
+    estimates = [correlation_of(*released(rows, sd, rng, 1), ROWS - 3) for _ in range(RUNS)]
+    values = [estimate.noise_ends(0.95) for estimate in estimates if estimate.is_identified]
+    hits = sum(low <= exact <= high for low, high in values)
+    assert len(values) > RUNS / 3
     # 93 % at least: a false alarm at 1e-6.
-    assert hits >= binom.ppf(1e-6, len(told), 0.93)
-    spread = np.std([own.estimate for own in made if own.is_identified])
-    sds = np.median([own.noise_sd for own in made if own.is_identified])
+    assert hits >= binom.ppf(1e-6, len(values), 0.93)
+    spread = np.std([estimate.estimate for estimate in estimates if estimate.is_identified])
+    sds = np.median([estimate.noise_sd for estimate in estimates if estimate.is_identified])
     assert 0.75 < sds / spread < 1.35
 
 
@@ -87,9 +87,9 @@ def test_a_column_without_variance_and_its_own_copy():
             correlation_of(*released(np.column_stack([x, sign * x]), 2.0, rng), ROWS - 2)
             for _ in range(30)
         ]
-        ends = np.array([own.noise_ends(1 - 1e-7) for own in same])
+        ends = np.array([value.noise_ends(1 - 1e-7) for value in same])
         assert (ends[:, (1 + sign) // 2] == sign).all()
-        assert all(abs(own.estimate) <= 1 for own in same)
+        assert all(abs(value.estimate) <= 1 for value in same)
 
 
 def test_what_is_held_and_lost_in_noise_leaves_nothing():

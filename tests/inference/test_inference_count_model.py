@@ -59,9 +59,9 @@ def test_errors_have_the_law_of_noise_and_sampling(model, params):
     for _ in range(n_tables):
         rows = np.array([rng.multinomial(400, p / p.sum()) for p in np.exp(model.logs(params))])
         fit = estimate(model, rows + rng.laplace(0, SD / np.sqrt(2), rows.shape), SD, 1.0)
-        both = np.hstack([fit.noise_root, fit.sampling_root])
+        pair = np.hstack([fit.noise_root, fit.sampling_root])
         for place, (centre, root) in enumerate(
-            [(maximum(model, rows.astype(float), 1e-9), fit.noise_root), (params, both)]
+            [(maximum(model, rows.astype(float), 1e-9), fit.noise_root), (params, pair)]
         ):
             off = fit.params - centre
             totals[place] += off @ np.linalg.solve(root @ root.T, off)

@@ -16,16 +16,16 @@ from dpmodels.privacy import markov_chain
 def test_effects_are_those_of_all_series(moves):
     steps, k = 6, len(moves)
     chain = markov_chain(list(range(k)), moves)
-    kept = chain.stationary
+    stationary = chain.stationary
     every = np.array(list(itertools.product(range(k), repeat=steps)))
-    law = kept[every[:, 0]]
+    law = stationary[every[:, 0]]
     for now, then in itertools.pairwise(every.T):
         law = law * np.array(moves)[now, then]
     expected = []
     for state in range(k):
         share = (every == state).mean(axis=1)
-        spread = law @ (share - kept[state]) ** 2
-        expected.append(spread * steps / (kept[state] * (1 - kept[state])))
+        spread = law @ (share - stationary[state]) ** 2
+        expected.append(spread * steps / (stationary[state] * (1 - stationary[state])))
     assert share_effects(chain, steps) == pytest.approx(expected)
 
 
@@ -35,9 +35,9 @@ def test_independent_times_stand_for_themselves():
 
 
 def test_a_class_has_the_effects_of_its_worst_chain():
-    held = share_effects(markov_chain([0, 1], stay=(0.2, 0.9)), 40)
-    each = [share_effects(markov_chain([0, 1], stay=stay), 40) for stay in (0.2, 0.5, 0.7, 0.9)]
-    assert held == pytest.approx(np.max(each, axis=0))
+    clipped = share_effects(markov_chain([0, 1], stay=(0.2, 0.9)), 40)
+    values = [share_effects(markov_chain([0, 1], stay=stay), 40) for stay in (0.2, 0.5, 0.7, 0.9)]
+    assert clipped == pytest.approx(np.max(values, axis=0))
 
 
 def test_there_is_no_interval_of_no_variance():

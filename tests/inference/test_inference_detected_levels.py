@@ -1,4 +1,4 @@
-"""Levels that are told from noise, by how far a point is from where their rows say it is."""
+"""Levels that exceed their noise, by how far a point is from where their rows say it is."""
 
 from dataclasses import replace
 
@@ -21,15 +21,17 @@ def released():
         return dp.dp_glm("y ~ x", rows, **words).release
 
 
-def quiet(shares, moved):
+def quiet(shares, change):
     """A fit of these shares without noise, whose parameters of all levels moved by so much."""
     release, shares = released(), np.array(shares)
     spread = np.kron(np.diag(shares) - np.outer(shares, shares), np.diag([400.0, 1600.0]))
     bought = replace(release.curvature, bread=TURN.T @ spread @ TURN)
-    own = sandwich(release)
-    step = TURN.T @ np.kron(moved, np.ones(2))
-    parts = {"noise_root": 0 * own.noise_root, "sampling_root": 0 * own.sampling_root}
-    return told_levels(replace(own, estimate=own.point + step, **parts), bought, 3).tolist()
+    covariance = sandwich(release)
+    step = TURN.T @ np.kron(change, np.ones(2))
+    parts = {"noise_root": 0 * covariance.noise_root, "sampling_root": 0 * covariance.sampling_root}
+    return told_levels(
+        replace(covariance, estimate=covariance.point + step, **parts), bought, 3
+    ).tolist()
 
 
 def test_levels_of_many_rows_are_told():

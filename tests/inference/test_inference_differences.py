@@ -12,7 +12,7 @@ NONE = Noise("laplace", 1e-12, 0)
 
 
 def moments(groups, noise=NONE):
-    parts = [shares(np.asarray(own), 2, 2**40).sum(axis=1) / 2**40 for own in groups]
+    parts = [shares(np.asarray(group), 2, 2**40).sum(axis=1) / 2**40 for group in groups]
     return GroupMoments(np.array(parts), noise)
 
 
@@ -24,38 +24,38 @@ def rng():
 @pytest.mark.parametrize("sizes", [(2, 3), (5, 40), (200, 300)])
 def test_without_noise_it_is_welchs(sizes, rng):
     groups = rng.beta(2, 3, sizes[0]), rng.beta(2, 3.4, sizes[1])
-    found = difference(moments(groups))
+    change = difference(moments(groups))
     exact = stats.ttest_ind(*groups, equal_var=False)
-    assert found.estimate == pytest.approx(groups[0].mean() - groups[1].mean(), abs=1e-9)
-    assert found.freedom == pytest.approx(exact.df, rel=1e-5)
-    assert found.pvalue == pytest.approx(exact.pvalue, rel=1e-4)
-    assert found.interval(0.9, population=True) == pytest.approx(
+    assert change.estimate == pytest.approx(groups[0].mean() - groups[1].mean(), abs=1e-9)
+    assert change.freedom == pytest.approx(exact.df, rel=1e-5)
+    assert change.pvalue == pytest.approx(exact.pvalue, rel=1e-4)
+    assert change.interval(0.9, population=True) == pytest.approx(
         exact.confidence_interval(0.9), abs=1e-6
     )
 
 
 def test_without_noise_one_mean_is_students(rng):
-    own = rng.beta(2, 3, 30)
-    found = difference(moments([own]), less=0.35)
-    assert found.pvalue == pytest.approx(stats.ttest_1samp(own, 0.35).pvalue, rel=1e-4)
+    values = rng.beta(2, 3, 30)
+    change = difference(moments([values]), less=0.35)
+    assert change.pvalue == pytest.approx(stats.ttest_1samp(values, 0.35).pvalue, rel=1e-4)
 
 
 @pytest.mark.parametrize(
     "noise", [Noise("laplace", 4.0, 0), Noise("gaussian", 4.0, 7)], ids=("laplace", "balanced")
 )
 def test_the_interval_of_one_less_the_p_value_ends_at_zero(noise, rng):
-    found = difference(moments([rng.beta(2, 3, 300), rng.beta(2, 2, 300)], noise))
-    assert 1e-6 < found.pvalue < 1
-    ends = found.interval(1 - found.pvalue, population=True)
+    change = difference(moments([rng.beta(2, 3, 300), rng.beta(2, 2, 300)], noise))
+    assert 1e-6 < change.pvalue < 1
+    ends = change.interval(1 - change.pvalue, population=True)
     assert min(abs(end) for end in ends) == pytest.approx(0, abs=1e-5)
 
 
 def test_a_huge_difference_has_the_smallest_p_value(rng):
-    """However many standard errors it is: the tail far out is no 1/2."""
+    """However many standard errors it is: the tail far out is not 1/2."""
     noise = Noise("laplace", 2.0, 0)
-    found = difference(moments([rng.uniform(0.9, 1, 20_000), rng.uniform(0, 0.1, 20_000)], noise))
-    assert found.estimate / np.hypot(found.noise_sd, found.sampling_sd) > 300
-    assert found.pvalue == SMALLEST
+    change = difference(moments([rng.uniform(0.9, 1, 20_000), rng.uniform(0, 0.1, 20_000)], noise))
+    assert change.estimate / np.hypot(change.noise_sd, change.sampling_sd) > 300
+    assert change.pvalue == SMALLEST
 
 
 def test_noise_makes_the_interval_longer_and_the_p_value_larger(rng):
@@ -71,12 +71,12 @@ def test_noise_makes_the_interval_longer_and_the_p_value_larger(rng):
 
 
 def test_equal_rows_are_no_evidence():
-    found = difference(moments([np.full(50, 0.5), np.full(50, 0.5)], Noise("laplace", 1.0, 0)))
-    assert found.pvalue > 0.5
+    change = difference(moments([np.full(50, 0.5), np.full(50, 0.5)], Noise("laplace", 1.0, 0)))
+    assert change.pvalue > 0.5
 
 
 def test_a_lost_group_gives_no_test(rng):
-    found = difference(moments([rng.beta(2, 3, 300), rng.beta(2, 3, 5)], Noise("laplace", 4.0, 0)))
-    assert not found.known
-    assert np.isnan(found.pvalue)
-    assert found.interval(0.95, population=True) == (-np.inf, np.inf)
+    change = difference(moments([rng.beta(2, 3, 300), rng.beta(2, 3, 5)], Noise("laplace", 4.0, 0)))
+    assert not change.known
+    assert np.isnan(change.pvalue)
+    assert change.interval(0.95, population=True) == (-np.inf, np.inf)

@@ -35,24 +35,24 @@ def welch(groups):
 
 def test_without_noise_it_is_welchs_test():
     rng = np.random.default_rng(0)
-    groups = [rng.beta(2, own, size) for own, size in ((3, 40), (4, 25), (3, 90), (8, 15))]
-    found = equal_means(GroupMoments(parts(groups), QUIET))
+    groups = [rng.beta(2, value, size) for value, size in ((3, 40), (4, 25), (3, 90), (8, 15))]
+    test = equal_means(GroupMoments(parts(groups), QUIET))
     statistic, freedom = welch(groups)
-    assert (found.statistic, found.df_resid) == pytest.approx((statistic, freedom), rel=1e-9)
-    assert found.df == 3
+    assert (test.statistic, test.df_resid) == pytest.approx((statistic, freedom), rel=1e-9)
+    assert test.df == 3
     two = equal_means(GroupMoments(parts(groups[:2]), QUIET))
-    wanted = ttest_ind(*groups[:2], equal_var=False)
-    assert two.statistic == pytest.approx(wanted.statistic)
-    assert two.pvalue == pytest.approx(wanted.pvalue, rel=1e-3)
+    expected = ttest_ind(*groups[:2], equal_var=False)
+    assert two.statistic == pytest.approx(expected.statistic)
+    assert two.pvalue == pytest.approx(expected.pvalue, rel=1e-3)
 
 
 def test_several_groups_agree_with_two_of_them():
     rng = np.random.default_rng(1)
     noise = Noise("gaussian", 3.0, 0)
     groups = [rng.beta(2, 3, 400), rng.beta(2, 4, 150)]
-    own = parts(groups, noise, rng)
-    lost = np.vstack([own, np.zeros(3)])
-    two, three = (equal_means(GroupMoments(one, noise)) for one in (own, lost))
+    noisy_parts = parts(groups, noise, rng)
+    lost = np.vstack([noisy_parts, np.zeros(3)])
+    two, three = (equal_means(GroupMoments(table, noise)) for table in (noisy_parts, lost))
     assert (two.groups, three.groups) == (2, 2)
     assert three.statistic == pytest.approx(two.statistic**2)
     assert three.pvalue == pytest.approx(two.pvalue, rel=0.05)
@@ -79,8 +79,8 @@ def test_it_says_why_there_is_none():
     none = equal_means(GroupMoments(np.zeros((3, 3)), Noise("laplace", 5.0, 0)))
     assert np.isnan(none.pvalue)
     assert "fewer than two groups" in none.reason
-    many = equal_means(GroupMoments(np.full((MOST_GROUPS + 1, 3), 100.0), QUIET))
-    assert "at most 200 groups" in many.reason
+    of_many = equal_means(GroupMoments(np.full((MOST_GROUPS + 1, 3), 100.0), QUIET))
+    assert "at most 200 groups" in of_many.reason
 
 
 def test_groups_together_have_the_noise_of_the_sum():

@@ -45,12 +45,12 @@ def test_the_influence_is_the_derivative_of_the_score_by_each_count():
     for cell in np.ndindex(times.cells.shape):
         if cell[1:] == (1, 5):
             continue  # Nobody has the event after the end.
-        moved = []
+        values = []
         for sign in (1, -1):
             cells = times.cells.copy()
             cells[cell] += sign * step
-            moved.append(replace(times, cells=cells).score(at)[0])
-        slope = (moved[0] - moved[1]) / (2 * step)
+            values.append(replace(times, cells=cells).score(at)[0])
+        slope = (values[0] - values[1]) / (2 * step)
         np.testing.assert_allclose(influence[(slice(None), *cell)], slope, atol=1e-7)
 
 
@@ -119,8 +119,8 @@ def test_information_within_its_noise_identifies_nothing():
 
 
 def test_clusters_widen_the_sampling_error_alone():
-    one, four = (
+    first, four = (
         hazard_ratios(counts(), flat, SumNoise("gaussian", 0.1, 0.0), effect) for effect in (1, 4)
     )
-    np.testing.assert_allclose(four.sampling_sd, 2 * one.sampling_sd)
-    np.testing.assert_array_equal(four.spread.squares, one.spread.squares)
+    np.testing.assert_allclose(four.sampling_sd, 2 * first.sampling_sd)
+    np.testing.assert_array_equal(four.spread.squares, first.spread.squares)

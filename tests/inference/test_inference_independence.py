@@ -16,11 +16,11 @@ NONE = Noise("gaussian", 0.0, 0)
 @pytest.mark.parametrize("shape", [(2, 2), (3, 4), (2, 6)])
 def test_without_noise_it_is_the_plain_test(shape):
     table = np.random.default_rng(1).poisson(40.0, shape).astype(float)
-    found = independence(table, NONE)
+    test = independence(table, NONE)
     plain = chi2_contingency(table, correction=False)
-    assert found.statistic == pytest.approx(plain.statistic)
-    assert found.pvalue == pytest.approx(plain.pvalue)
-    assert found.df == plain.dof
+    assert test.statistic == pytest.approx(plain.statistic)
+    assert test.pvalue == pytest.approx(plain.pvalue)
+    assert test.df == plain.dof
 
 
 def noisy_table(rng, law, sd, counts, effect=0.0):
@@ -50,10 +50,10 @@ def test_the_plain_test_rejects_too_often_and_power_is_left():
         chi2_contingency(noisy_table(rng, "gaussian", 40.0, 4000)[0]).pvalue for _ in range(200)
     ]
     assert np.mean(np.array(plain) < 0.05) > 0.3
-    found = [
+    results = [
         independence(*noisy_table(rng, "gaussian", 40.0, 4000, 0.08)).pvalue for _ in range(200)
     ]
-    assert np.mean(np.array(found) < 0.05) > 0.8
+    assert np.mean(np.array(results) < 0.05) > 0.8
 
 
 def test_it_says_why_there_is_no_statistic():
@@ -67,10 +67,10 @@ def test_it_says_why_there_is_no_statistic():
 
 def test_three_factors_are_tested_for_mutual_independence():
     table = np.einsum("i,j,k->ijk", [100.0, 200], [0.5, 0.25, 0.25], [0.2, 0.8])
-    found = independence(table, Noise("gaussian", 0.5, 13))
-    assert found.df == 12 - 1 - 1 - 2 - 1
-    assert found.statistic == pytest.approx(0.0, abs=1e-9)
-    assert found.pvalue == pytest.approx(1.0)
+    test = independence(table, Noise("gaussian", 0.5, 13))
+    assert test.df == 12 - 1 - 1 - 2 - 1
+    assert test.statistic == pytest.approx(0.0, abs=1e-9)
+    assert test.pvalue == pytest.approx(1.0)
 
 
 def with_rare_levels(rng, law, sd, counts):
@@ -86,11 +86,11 @@ def with_rare_levels(rng, law, sd, counts):
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 def test_rare_levels_are_pooled_and_the_size_is_kept(law):
     rng = np.random.default_rng(8)
-    found = [independence(*with_rare_levels(rng, law, 6.0, 2000)) for _ in range(600)]
+    results = [independence(*with_rare_levels(rng, law, 6.0, 2000)) for _ in range(600)]
     # The empty level of the first factor goes with the smaller of the others.
-    assert {one.pooled for one in found} <= {((1, 2), (2, 3)), ((1, 2), ())}
-    assert all(one.df == (2 if one.pooled[1] else 3) for one in found)
-    rejected = np.mean(np.array([one.pvalue for one in found]) < 0.05)
+    assert {result.pooled for result in results} <= {((1, 2), (2, 3)), ((1, 2), ())}
+    assert all(result.df == (2 if result.pooled[1] else 3) for result in results)
+    rejected = np.mean(np.array([result.pvalue for result in results]) < 0.05)
     # Five sds of a binomial share, 6e-7, about a size from 0.04 to 0.06.
     room = 5 * math.sqrt(0.06 * 0.94 / 600)
     assert 0.04 - room <= rejected <= 0.06 + room
@@ -109,10 +109,10 @@ def test_pooling_leaves_the_power_of_the_other_levels():
 
 def test_a_pooled_table_is_the_plain_test_of_it_without_noise():
     table = np.array([[40.0, 60.0, 0.0], [30.0, 20.0, 0.0], [25.0, 45.0, 0.0]])
-    found = independence(table, NONE)
+    test = independence(table, NONE)
     plain = chi2_contingency([[40, 60], [30, 20], [25, 45]], correction=False)
-    assert found.pooled == ((), (0, 2))
-    assert (found.statistic, found.df) == (pytest.approx(plain.statistic), plain.dof)
+    assert test.pooled == ((), (0, 2))
+    assert (test.statistic, test.df) == (pytest.approx(plain.statistic), plain.dof)
 
 
 def test_the_size_is_kept_where_a_test_is_told_once_in_forty_releases():
@@ -122,12 +122,12 @@ def test_the_size_is_kept_where_a_test_is_told_once_in_forty_releases():
         0, sd, (40_000, 4)
     )
     tables = tables.reshape(-1, 2, 2)
-    least = np.minimum(tables.sum(axis=1).min(axis=1), tables.sum(axis=2).min(axis=1))
-    told = tables[least > 4 * sd * math.sqrt(2)]
-    assert 0.02 < len(told) / len(tables) < 0.03
-    found = [independence(table, Noise("gaussian", sd, 0)) for table in told[:600]]
-    rejected = np.mean(np.array([one.pvalue for one in found]) < 0.05)
+    smallest = np.minimum(tables.sum(axis=1).min(axis=1), tables.sum(axis=2).min(axis=1))
+    clear_tables = tables[smallest > 4 * sd * math.sqrt(2)]
+    assert 0.02 < len(clear_tables) / len(tables) < 0.03
+    results = [independence(table, Noise("gaussian", sd, 0)) for table in clear_tables[:600]]
+    rejected = np.mean(np.array([result.pvalue for result in results]) < 0.05)
     # Five sds of a binomial share, 6e-7, about a size of at most 0.075.
     assert rejected <= 0.075 + 5 * math.sqrt(0.075 * 0.925 / 600)
     # Among these releases the statistic by itself is far from its law.
-    assert np.mean(np.array([one.statistic for one in found]) > 3.841) > 0.3
+    assert np.mean(np.array([result.statistic for result in results]) > 3.841) > 0.3

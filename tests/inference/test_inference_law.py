@@ -60,11 +60,11 @@ def test_variances_in_the_eigenvector_basis(rng, same_sd, moments, scale, centre
     exact, draws, law = exact_and_noisy(rng, moments, scale, centred, 4_000)
     decomposed = eigen(exact)
     spectrum = read_spectrum(law, decomposed)
-    seen = np.einsum("ai,rab,bj->rij", decomposed.vectors, draws - exact, decomposed.vectors)
+    recorded = np.einsum("ai,rab,bj->rij", decomposed.vectors, draws - exact, decomposed.vectors)
     for i in range(SIZE):
-        assert same_sd(seen[:, i, i], spectrum.sd[i], 1.06), i
+        assert same_sd(recorded[:, i, i], spectrum.sd[i], 1.06), i
         for j in range(i):
-            assert same_sd(seen[:, i, j], np.sqrt(spectrum.pair_variance[i, j]), 1.06), (i, j)
+            assert same_sd(recorded[:, i, j], np.sqrt(spectrum.pair_variance[i, j]), 1.06), (i, j)
 
 
 @pytest.mark.parametrize(("scale", "centred"), CASES)
@@ -74,14 +74,14 @@ def test_noise_in_the_number_of_rows(rng, same_sd, moments, scale, centred):
     exact, draws, law = exact_and_noisy(rng, moments, scale, centred, 2_000, noise)
     decomposed = eigen(exact)
     spectrum = read_spectrum(law, decomposed)
-    seen = np.einsum("ai,rab,bi->ri", decomposed.vectors, draws - exact, decomposed.vectors)
+    recorded = np.einsum("ai,rab,bi->ri", decomposed.vectors, draws - exact, decomposed.vectors)
     if (scale, centred) == ("sd", False):
         # Cosines between columns do not depend on the number of rows.
         assert (spectrum.count_sd == 0).all()
-        assert np.abs(seen).max() < 1e-6
+        assert np.abs(recorded).max() < 1e-6
         return
     for i in range(SIZE):
-        assert same_sd(seen[:, i], spectrum.sd[i], 1.06), i
+        assert same_sd(recorded[:, i], spectrum.sd[i], 1.06), i
 
 
 @pytest.mark.parametrize(("scale", "centred"), CASES)
@@ -89,8 +89,8 @@ def test_sd_of_a_typical_entry(rng, moments, scale, centred):
     # 24,000 entries in 4,000 draws: 7 % is more than 10 standard errors and 5 % of second order.
     exact, draws, law = exact_and_noisy(rng, moments, scale, centred, 4_000)
     off = (draws - exact)[:, *np.triu_indices(SIZE, 1)]
-    said = read_spectrum(law, eigen(exact)).entry_sd
-    ratio = np.sqrt((off**2).mean()) / said
+    entry_sd = read_spectrum(law, eigen(exact)).entry_sd
+    ratio = np.sqrt((off**2).mean()) / entry_sd
     assert 0.93 <= ratio <= 1.07
 
 
@@ -108,8 +108,8 @@ def test_without_a_mean_all_entries_are_alike():
 def test_one_column():
     box = (np.array([-1.0]), np.array([1.0]))
     noise = MomentNoise(1.0, 0.0, 3.0, 3.0 / np.sqrt(2))
-    one = covariance(100, None, np.array([[40.0]]), noise, max_rows=None, box=box, row_norm=1.0)
-    spectrum = read_spectrum(one, eigen(one.matrix))
+    result = covariance(100, None, np.array([[40.0]]), noise, max_rows=None, box=box, row_norm=1.0)
+    spectrum = read_spectrum(result, eigen(result.matrix))
     assert spectrum.sd[0] == pytest.approx(np.hypot(0.03, 0.4 * 0.01))
     assert spectrum.entry_sd == pytest.approx(0.03 / np.sqrt(2))
 

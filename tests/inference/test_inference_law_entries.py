@@ -61,37 +61,37 @@ WAYS = {
 def test_entries_scatter_as_said(unit_rows, same_sd, way):
     # Within 5 % beyond chance, 1e-6 for each entry: the law is of first order.
     rng = np.random.default_rng(5)
-    many = [WAYS[way](*released(unit_rows, NOISE, rng)) for _ in range(TIMES)]
-    said = entry_sd(WAYS[way](*released(unit_rows, NOISE)))
-    measured = np.array([one.matrix for one in many])
+    estimates = [WAYS[way](*released(unit_rows, NOISE, rng)) for _ in range(TIMES)]
+    stated = entry_sd(WAYS[way](*released(unit_rows, NOISE)))
+    measured = np.array([estimate.matrix for estimate in estimates])
     for i, j in zip(*np.triu_indices(SIZE), strict=True):
         if way.startswith("correlation") and i == j:
-            assert said[i, i] == 0
+            assert stated[i, i] == 0
             np.testing.assert_allclose(measured[:, i, i], 1.0)
         else:
-            assert same_sd(measured[:, i, j], [said[i, j]], 1.05), (i, j)
+            assert same_sd(measured[:, i, j], [stated[i, j]], 1.05), (i, j)
 
 
 @pytest.mark.product
 def test_means_scatter_as_said(unit_rows, same_sd):
     rng = np.random.default_rng(6)
-    many = np.array([centred(*released(unit_rows, NOISE, rng)).mean for _ in range(TIMES)])
-    said = mean_sd(centred(*released(unit_rows, NOISE)))
-    assert all(same_sd(many[:, j], [said[j]], 1.05) for j in range(SIZE))
+    estimates = np.array([centred(*released(unit_rows, NOISE, rng)).mean for _ in range(TIMES)])
+    stated = mean_sd(centred(*released(unit_rows, NOISE)))
+    assert all(same_sd(estimates[:, j], [stated[j]], 1.05) for j in range(SIZE))
 
 
 def test_a_second_moment_about_a_point_is_that(unit_rows):
-    moved = about(*released(unit_rows, NOISE))
+    moments_about_mean = about(*released(unit_rows, NOISE))
     rows = unit_rows * RADIUS - POINT
-    np.testing.assert_allclose(moved.matrix, rows.T @ rows / ROWS)
-    assert (moved.mean == POINT).all()
+    np.testing.assert_allclose(moments_about_mean.matrix, rows.T @ rows / ROWS)
+    assert (moments_about_mean.mean == POINT).all()
 
 
 def test_units_multiply_rows(unit_rows):
     cov = in_units(centred(*released(unit_rows, MomentNoise(0.0, 0.0, 0.0, 0.0))), UNIT)
-    given = np.diag((NOISE.mean * RADIUS / ROWS) ** 2 * UNIT**2) * ROWS / (ROWS - 1)
+    added_covariance = np.diag((NOISE.mean * RADIUS / ROWS) ** 2 * UNIT**2) * ROWS / (ROWS - 1)
     np.testing.assert_allclose(
-        cov.matrix - given, np.cov(unit_rows * RADIUS * UNIT, rowvar=False), atol=1e-12
+        cov.matrix - added_covariance, np.cov(unit_rows * RADIUS * UNIT, rowvar=False), atol=1e-12
     )
 
 
@@ -99,8 +99,8 @@ def test_units_multiply_rows(unit_rows):
 def test_the_trace_scatters_as_said(unit_rows, same_sd):
     rng = np.random.default_rng(7)
     way = WAYS["about a point, own units"]
-    many = [way(*released(unit_rows, NOISE, rng)).trace[0] for _ in range(TIMES)]
-    assert same_sd(many, [way(*released(unit_rows, NOISE)).trace[1]], 1.05)
+    traces = [way(*released(unit_rows, NOISE, rng)).trace[0] for _ in range(TIMES)]
+    assert same_sd(traces, [way(*released(unit_rows, NOISE)).trace[1]], 1.05)
 
 
 def test_without_a_law_nothing_is_said(unit_rows):
@@ -138,10 +138,10 @@ def test_noise_of_entries_is_that_of_their_derivatives(units):
     weak = np.array([False, units == "a weak column", False])
 
     def matrix(change):
-        moved = np.zeros((3, 3))
-        moved[upper] = moved.T[upper] = change[4:]
+        second_moments = np.zeros((3, 3))
+        second_moments[upper] = second_moments.T[upper] = change[4:]
         centre = (mean + change[1:4]) / (1 + change[0])
-        centred = (second + moved) / (1 + change[0]) - np.outer(centre, centre)
+        centred = (second + second_moments) / (1 + change[0]) - np.outer(centre, centre)
         divisor = np.where(weak, public, np.sqrt(np.diagonal(centred)))
         divisor = public if units == "public units" else divisor
         return centred / np.outer(divisor, divisor), divisor

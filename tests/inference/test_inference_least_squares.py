@@ -22,9 +22,9 @@ def rows_of(rng, count, kind="uniform"):
     if kind == "skewed":
         terms = np.clip(2 * rng.exponential(0.15, (count, TERMS)) - 1, -1, 1)
     theta = np.array([0.1, 0.4, -0.3, 0.0])
-    whole = np.column_stack([np.ones(count), terms])
-    response = whole @ theta + 0.2 * rng.normal(size=count)
-    return np.column_stack([whole, response]), theta
+    matrix = np.column_stack([np.ones(count), terms])
+    response = matrix @ theta + 0.2 * rng.normal(size=count)
+    return np.column_stack([matrix, response]), theta
 
 
 def variances(noise=NOISE, size=TERMS + 2):
@@ -48,16 +48,18 @@ def released(rows, rng, scale=1.0):
 @pytest.mark.parametrize(("freedom", "filling"), [(0.0, None), (400.0, None), (1.0, 90.0)])
 def test_derivatives_of_the_distance(freedom, filling):
     rng, step = np.random.default_rng(3), 1e-5
-    own = None if filling is None else filling * (np.eye(TERMS + 1) + 0.5)
-    law = LeastSquares(released(rows_of(rng, 400)[0], rng), freedom, own)
+    fill = None if filling is None else filling * (np.eye(TERMS + 1) + 0.5)
+    law = LeastSquares(released(rows_of(rng, 400)[0], rng), freedom, fill)
     at = rng.normal(size=TERMS + 1) / 3
-    here, axes = law.distance(at), step * np.eye(TERMS + 1)
+    distance, axes = law.distance(at), step * np.eye(TERMS + 1)
     pairs = [(law.distance(at + axis), law.distance(at - axis)) for axis in axes]
     slope = [(up.value - down.value) / (4 * step) for up, down in pairs]
     curvature = [(up.slope - down.slope) / (2 * step) for up, down in pairs]
-    assert here.slope == pytest.approx(np.array(slope), rel=1e-5, abs=1e-7)
-    whole = law.equations.regressors
-    assert whole.T @ here.bends @ whole == pytest.approx(np.array(curvature), rel=1e-4, abs=1e-5)
+    assert distance.slope == pytest.approx(np.array(slope), rel=1e-5, abs=1e-7)
+    regressors = law.equations.regressors
+    assert regressors.T @ distance.bends @ regressors == pytest.approx(
+        np.array(curvature), rel=1e-4, abs=1e-5
+    )
 
 
 def test_the_distance_is_chi_squared_at_the_estimate_without_noise():
@@ -72,13 +74,13 @@ def test_the_distance_is_chi_squared_at_the_estimate_without_noise():
 def test_both_forms_agree_where_the_design_is_clear(monkeypatch):
     rng = np.random.default_rng(5)
     equations = released(rows_of(rng, 20_000)[0], rng)
-    law, one = LeastSquares(equations, 20_000.0), np.eye(TERMS + 1)[1]
+    law, direction = LeastSquares(equations, 20_000.0), np.eye(TERMS + 1)[1]
     assert law.clear
-    near = np.array([law.interval(one, 0.99)[0]])
-    delta = law.interval(one, 0.95), law.distance_to(one[None], near)
+    close = np.array([law.interval(direction, 0.99)[0]])
+    delta = law.interval(direction, 0.95), law.distance_to(direction[None], close)
     monkeypatch.setattr("dpmodels.inference.least_squares.CLEAR", math.inf)
     assert not law.clear
-    searched = law.interval(one, 0.95), law.distance_to(one[None], near)
+    searched = law.interval(direction, 0.95), law.distance_to(direction[None], close)
     width = delta[0][1] - delta[0][0]
     assert searched[0] == pytest.approx(delta[0], abs=0.01 * width)
     assert searched[1] == pytest.approx(delta[1], rel=0.03)
@@ -105,12 +107,12 @@ def covered(kind, rows, scale, repeats, seed):
         plain = np.linalg.lstsq(table[:, :-1], table[:, -1], rcond=None)[0]
         equations = released(table, rng, scale)
         pairs = ((0.0, plain), (rows - TERMS - 1.0, truth))
-        for kept, (freedom, aim) in enumerate(pairs):
+        for i, (freedom, aim) in enumerate(pairs):
             law = LeastSquares(equations, freedom)
-            for j, one in enumerate(np.eye(TERMS + 1)):
-                low, high = law.interval(one, 0.95)
-                ends[kept, j] += math.isfinite(low)
-                hits[kept, j] += low <= aim[j] <= high
+            for j, direction in enumerate(np.eye(TERMS + 1)):
+                low, high = law.interval(direction, 0.95)
+                ends[i, j] += math.isfinite(low)
+                hits[i, j] += low <= aim[j] <= high
     return hits, ends
 
 
@@ -160,11 +162,11 @@ def test_a_search_ends_no_higher_than_it_began():
         law = LeastSquares(released(rows_of(rng, 300)[0], rng, scale), 300.0)
         start = least_squares(law.equations) + rng.normal(size=TERMS + 1)
         free = np.linalg.qr(rng.normal(size=(TERMS + 1, 2)))[0]
-        found, value = law.nearest(free, start)
+        nearest_point, value = law.nearest(free, start)
         assert value <= law.distance(start).value
-        assert value == pytest.approx(law.distance(found).value)
+        assert value == pytest.approx(law.distance(nearest_point).value)
         # Only along the directions given.
-        off = found - start
+        off = nearest_point - start
         assert off == pytest.approx(free @ (free.T @ off), abs=1e-9)
 
 
@@ -174,17 +176,19 @@ def test_many_parameters_take_the_delta_form_earlier():
     noise = MomentNoise(count=5.0, mean=60.0, diagonal=60.0, off=45.0)
     moments = rows.T @ rows + noise.off * np.diag(rng.normal(size=size))
     columns = np.eye(size)
-    own = NormalEquations(moments, variances(noise, size), columns[:, 1:-1], columns[:, -1], False)
-    assert 1 < own.strength < 5
-    assert len(own.gram) > MANY
-    assert LeastSquares(own).clear
+    equations = NormalEquations(
+        moments, variances(noise, size), columns[:, 1:-1], columns[:, -1], False
+    )
+    assert 1 < equations.strength < 5
+    assert len(equations.gram) > MANY
+    assert LeastSquares(equations).clear
 
 
 def test_weak_designs_need_firmer_refusals(monkeypatch):
     rng = np.random.default_rng(6)
-    law, one = LeastSquares(released(rows_of(rng, 900)[0], rng, 8.0)), np.eye(TERMS + 1)[1]
+    law, direction = LeastSquares(released(rows_of(rng, 900)[0], rng, 8.0)), np.eye(TERMS + 1)[1]
     assert 0.5 < law.equations.strength < 2
-    assert math.isfinite(law.interval(one, 0.9)[0])
+    assert math.isfinite(law.interval(direction, 0.9)[0])
     monkeypatch.setattr("dpmodels.inference.least_squares.WEAK", math.inf)
     monkeypatch.setattr("dpmodels.inference.least_squares.FIRM", 1e3)
-    assert LeastSquares(law.equations).interval(one, 0.9) == (-math.inf, math.inf)
+    assert LeastSquares(law.equations).interval(direction, 0.9) == (-math.inf, math.inf)

@@ -12,14 +12,16 @@ CELLS = 13
 
 
 def alone(weights):
-    own = np.asarray(weights, dtype=float)
-    return Spread((own**2).sum(axis=-1), (own**4).sum(axis=-1))
+    weight_array = np.asarray(weights, dtype=float)
+    return Spread((weight_array**2).sum(axis=-1), (weight_array**4).sum(axis=-1))
 
 
 def compared(cells, sd, effect=1, halved=0.0, public=True):
-    own = [followed(one, np.ones(CELLS), np.full(CELLS, halved), CELLS - 1) for one in cells]
+    followed_cells = [
+        followed(cell, np.ones(CELLS), np.full(CELLS, halved), CELLS - 1) for cell in cells
+    ]
     noise = joint_noise(alone, 2 * len(cells), CELLS, public=public)
-    return log_rank(cells[:, 1], own, noise, sd, effect)
+    return log_rank(cells[:, 1], followed_cells, noise, sd, effect)
 
 
 def counted(groups, rows=400):
@@ -33,10 +35,12 @@ def counted(groups, rows=400):
 @pytest.mark.parametrize("groups", [2, 4])
 def test_without_noise_it_is_that_of_the_rows(groups):
     cells, *rows = counted(groups)
-    own = compared(cells, sd=0.0)
+    comparison = compared(cells, sd=0.0)
     statistic, p = survdiff(*rows)
-    assert (own.statistic, own.pvalue, own.df) == pytest.approx((statistic, p, groups - 1))
-    assert own.observed.sum() == pytest.approx(own.expected.sum())
+    assert (comparison.statistic, comparison.pvalue, comparison.df) == pytest.approx(
+        (statistic, p, groups - 1)
+    )
+    assert comparison.observed.sum() == pytest.approx(comparison.expected.sum())
 
 
 def test_rows_of_one_person_count_as_fewer():
@@ -57,17 +61,17 @@ def test_the_noise_of_a_difference_is_that_of_its_derivatives(halved):
         events = cells[:, 1]
         return float((events[0] - risk[0] / risk.sum(axis=0) * events.sum(axis=0))[keep].sum())
 
-    found = []
+    results = []
     for place in np.ndindex(*cells.shape):
         away = np.zeros_like(cells)
         away[place] = 1e-4
-        found.append((difference(cells + away) - difference(cells - away)) / 2e-4)
-    own = compared(cells, sd=3.0, halved=halved, public=False)
-    assert own.noise_sd[0] == pytest.approx(3 * np.linalg.norm(found), rel=1e-6)
-    assert own.noise_sd[1] == pytest.approx(own.noise_sd[0])
+        results.append((difference(cells + away) - difference(cells - away)) / 2e-4)
+    comparison = compared(cells, sd=3.0, halved=halved, public=False)
+    assert comparison.noise_sd[0] == pytest.approx(3 * np.linalg.norm(results), rel=1e-6)
+    assert comparison.noise_sd[1] == pytest.approx(comparison.noise_sd[0])
     with_total = compared(cells, sd=3.0, halved=halved)
-    less = np.sum(found) ** 2 / (4 * CELLS + 1)
-    assert with_total.noise_sd[0] == pytest.approx(3 * np.sqrt(np.sum(np.square(found)) - less))
+    less = np.sum(results) ** 2 / (4 * CELLS + 1)
+    assert with_total.noise_sd[0] == pytest.approx(3 * np.sqrt(np.sum(np.square(results)) - less))
 
 
 def test_a_group_without_rows_is_nothing_to_tell_from_others():
@@ -92,8 +96,8 @@ def test_on_coarse_grids_it_is_the_least_of_all_orders(groups):
         for at_start in np.ndindex(*(2,) * groups):
             # Censored rows at the start of intervals, in some groups, else at the end.
             side = np.where(np.array(at_start)[group] == 1, 0.0, 0.9)
-            moved = np.floor(time) + np.where(event == 1, 0.5, side)
-            statistic, _ = survdiff(moved, event, group)
+            change = np.floor(time) + np.where(event == 1, 0.5, side)
+            statistic, _ = survdiff(change, event, group)
             # Variances are those of the middle.
             assert coarse.statistic <= statistic * 1.2 + 1e-9
     assert coarse.pvalue >= compared(cells, sd=0.0).pvalue * 0.5

@@ -49,6 +49,6 @@ def test_what_noise_leaves_without_rows_is_said():
 
 
 def test_a_noisy_count_of_exactly_none_has_no_logarithm():
-    own = np.column_stack([CODED, CODED[:, [1]] * CODED[:, 2:]])
+    interacted = np.column_stack([CODED, CODED[:, [1]] * CODED[:, 2:]])
     with pytest.raises(NotAvailable, match="not identified"):
-        loglinear(np.array([497.0, 2, 498, 499, 501, 0]), own, np.eye(6), np.zeros(6))
+        loglinear(np.array([497.0, 2, 498, 499, 501, 0]), interacted, np.eye(6), np.zeros(6))

@@ -36,18 +36,18 @@ def declared(term):
 @pytest.mark.parametrize("term", [(0,), (1, 2), (0, 1)])
 def test_covariances_are_those_of_what_the_noise_is_made_of(name, relation, term):
     _, noise = planned(name, relation)
-    drawn, heavier = noise.drawn(term, declared(term))
-    assert len(heavier) == drawn.shape[1]
+    draws, heavier = noise.drawn(term, declared(term))
+    assert len(heavier) == draws.shape[1]
     rng = np.random.default_rng(0)
     for _ in range(3):
         left, right = ([rng.normal(size=SIZES[i]) for i in term] for _ in range(2))
         weigh = [np.ones(1), np.ones(1)]
-        for place, own in enumerate((left, right)):
-            for one in own:
-                weigh[place] = np.kron(weigh[place], one)
-        expected = weigh[0] @ drawn @ drawn.T @ weigh[1]
+        for place, side in enumerate((left, right)):
+            for value in side:
+                weigh[place] = np.kron(weigh[place], value)
+        expected = weigh[0] @ draws @ draws.T @ weigh[1]
         assert noise.product(term, left, right) == pytest.approx(expected, rel=1e-9, abs=1e-9)
-    np.testing.assert_allclose((drawn**2).sum(axis=1), noise.cell_sd(term) ** 2)
+    np.testing.assert_allclose((draws**2).sum(axis=1), noise.cell_sd(term) ** 2)
     # Of the whole margin the noise is that of the number of rows: none where it is public.
     ones = [np.ones(SIZES[i]) for i in term]
     assert (noise.product(term, ones, ones) < 1e-9) == (relation == "replace")
@@ -71,16 +71,16 @@ def test_releases_have_the_covariance_and_the_widths(name, relation):
             parts = split(release.values, components(TERMS), SIZES)
             for term in TERMS:
                 draws[term].append(rebuilt(term, parts, SIZES).ravel())
-    most = 1.4 * beyond * np.sqrt((2 if name == "residual" else 5) / runs)
+    limit = 1.4 * beyond * np.sqrt((2 if name == "residual" else 5) / runs)
     for term, values in draws.items():
-        made = np.array(values)
+        values_array = np.array(values)
         sd = noise.cell_sd(term)
-        assert np.abs((made**2).mean(axis=0) / sd**2 - 1).max() < most
-        drawn, _ = noise.drawn(term, declared(term))
-        expected = drawn @ drawn.T
-        away = np.abs(made.T @ made / runs - expected) / sd**2
-        assert away.max() < most
-        inside = (np.abs(made) <= noise.width(term, 0.9)).mean(axis=0)
+        assert np.abs((values_array**2).mean(axis=0) / sd**2 - 1).max() < limit
+        samples, _ = noise.drawn(term, declared(term))
+        expected = samples @ samples.T
+        away = np.abs(values_array.T @ values_array / runs - expected) / sd**2
+        assert away.max() < limit
+        inside = (np.abs(values_array) <= noise.width(term, 0.9)).mean(axis=0)
         assert np.abs(inside - 0.9).max() < 1.2 * beyond * np.sqrt(0.09 / runs) + 0.005
 
 

@@ -13,8 +13,8 @@ from dpmodels.statistics.counts import shares
 NONE = Noise("laplace", 1e-12, 0)
 
 
-def parts(values, degree, whole=2**40):
-    return shares(np.asarray(values), degree, whole).sum(axis=1)[None, :] / whole
+def parts(values, degree, total=2**40):
+    return shares(np.asarray(values), degree, total).sum(axis=1)[None, :] / total
 
 
 @pytest.fixture
@@ -24,10 +24,12 @@ def values():
 
 @pytest.mark.parametrize("degree", [2, 4])
 def test_parts_give_power_sums(values, degree):
-    own = parts(values, degree)
+    moments_of_parts = parts(values, degree)
     for power in range(degree + 1):
-        assert own @ power_weights(degree, power) == pytest.approx((values**power).sum(), abs=1e-6)
-        central = own @ central_weights(degree, power, np.array([0.3]))[0]
+        assert moments_of_parts @ power_weights(degree, power) == pytest.approx(
+            (values**power).sum(), abs=1e-6
+        )
+        central = moments_of_parts @ central_weights(degree, power, np.array([0.3]))[0]
         assert central == pytest.approx(((values - 0.3) ** power).sum(), abs=1e-6)
 
 
@@ -41,9 +43,9 @@ def test_without_noise_they_are_the_rows_own(values, degree):
 
 @pytest.mark.parametrize("rows", [2, 5, 400])
 def test_without_noise_the_interval_is_students(values, rows):
-    own = values[:rows]
-    low, high = GroupMoments(parts(own, 2), NONE).mean_interval(0.95, population=True)
-    exact = stats.t.interval(0.95, rows - 1, own.mean(), own.std(ddof=1) / math.sqrt(rows))
+    sample = values[:rows]
+    low, high = GroupMoments(parts(sample, 2), NONE).mean_interval(0.95, population=True)
+    exact = stats.t.interval(0.95, rows - 1, sample.mean(), sample.std(ddof=1) / math.sqrt(rows))
     assert (low[0], high[0]) == pytest.approx(np.clip(exact, 0, 1), abs=1e-6)
 
 
@@ -58,13 +60,13 @@ def test_without_noise_the_noise_interval_is_a_point(values):
 def weighed(noise, weights):
     """The noise variance of a weighted sum by the whole covariance matrix."""
     count = noise.parts or len(weights)
-    own = np.append(weights, np.zeros(count - len(weights)))
+    padded = np.append(weights, np.zeros(count - len(weights)))
     if noise.paired:
         # Of b0, b1, b2 and the incomplete rows by (b2 - b0, b1, incomplete).
         makes = np.array([[-0.5, -0.5, -0.5], [0, 1, 0], [0.5, -0.5, -0.5], [0, 0, 1]])
     else:
         makes = np.eye(count) - (1 / count if noise.parts else 0.0)
-    return noise.sd**2 * float(((own @ makes) ** 2).sum())
+    return noise.sd**2 * float(((padded @ makes) ** 2).sum())
 
 
 @pytest.mark.parametrize(
@@ -79,8 +81,10 @@ def weighed(noise, weights):
 )
 def test_noise_of_a_weighted_sum_is_that_of_its_matrix(noise):
     for weights in ([1.0, 1.0, 1.0], [-0.2, 0.3, 0.8], [0.0, 0.0, 1.0]):
-        own = np.array([weights])
-        assert noise.product(own, own)[0] == pytest.approx(weighed(noise, own[0]), rel=1e-12)
+        values = np.array([weights])
+        assert noise.product(values, values)[0] == pytest.approx(
+            weighed(noise, values[0]), rel=1e-12
+        )
 
 
 @pytest.mark.parametrize("noise", [Noise("gaussian", 3.0, 0), Noise("gaussian", 3.0, 4)], ids=str)
@@ -115,7 +119,7 @@ def test_noise_intervals_cover(values, law, paired):
     """Binomial bounds with a false-alarm rate of 1e-6 at the nominal coverage."""
     rng = np.random.default_rng(8)
     times, sd = 600, 3.0
-    own = parts(values[:150], 2)[0]
+    part = parts(values[:150], 2)[0]
     if law == "laplace":
         noise = rng.laplace(scale=sd / math.sqrt(2), size=(times, 3))
     else:
@@ -123,11 +127,11 @@ def test_noise_intervals_cover(values, law, paired):
     if paired:
         ends = -noise[:, 1] - noise[:, 2]
         noise = np.stack([(ends - noise[:, 0]) / 2, noise[:, 1], (ends + noise[:, 0]) / 2], axis=1)
-    moments = GroupMoments(own + noise, Noise(law, sd, 4 if paired else 0, paired=paired))
+    moments = GroupMoments(part + noise, Noise(law, sd, 4 if paired else 0, paired=paired))
     low, high = moments.mean_interval(0.95, population=False)
     hits = int(((low <= values[:150].mean()) & (values[:150].mean() <= high)).sum())
-    least, most = stats.binom.ppf((5e-7, 1 - 5e-7), times, 0.95)
-    assert least <= hits <= most
+    fewest, most_hits = stats.binom.ppf((5e-7, 1 - 5e-7), times, 0.95)
+    assert fewest <= hits <= most_hits
 
 
 def test_students_quantile_in_normal_ones():
@@ -143,8 +147,8 @@ def test_no_interval_of_a_mean_or_variance_is_a_point(population):
     noise = Noise("laplace", 20.0, 0)
     for sums in ([1_000.0, -150.0, -150.0, 0.0, 0.0], [0.0, 0.0, -150.0, -150.0, 1_000.0]):
         moments = GroupMoments(np.array([sums]), noise)
-        for found in (moments.mean_interval, moments.variance_interval):
-            lower, upper = found(0.95, population=population)
+        for interval in (moments.mean_interval, moments.variance_interval):
+            lower, upper = interval(0.95, population=population)
             assert upper[0] - lower[0] > 0.01
     assert moments.means[0] == 1.0
 
@@ -152,9 +156,9 @@ def test_no_interval_of_a_mean_or_variance_is_a_point(population):
 def test_an_interval_moved_to_the_end_holds_what_it_held():
     # Of noisy sums of rows near 0: the moved interval holds all of the other that can be true.
     rng, noise = np.random.default_rng(5), Noise("gaussian", 30.0, 0)
-    own = np.array([990.0, 6.0, 4.0, 0.0, 0.0])
+    counts = np.array([990.0, 6.0, 4.0, 0.0, 0.0])
     for _ in range(100):
-        moments = GroupMoments((own + rng.normal(0, 30, 5))[None, :], noise)
+        moments = GroupMoments((counts + rng.normal(0, 30, 5))[None, :], noise)
         free = ratio_interval(moments.parts, power_weights(4, 1)[None, :], noise, np.zeros(1), 0.95)
         lower, upper = moments.mean_interval(0.95, population=False)
         assert lower[0] <= max(free[0][0], 0.0) + 1e-12
@@ -168,5 +172,7 @@ def test_ends_of_a_variance_are_held_against_the_spread_there(values):
     slope = moments.variance_sampling_sd[0] ** 2 / raw
     lower, upper = moments.variance_interval(0.95, population=True)
     for end in (lower[0], upper[0]):
-        own = end * 399 / 400
-        assert (own - raw) ** 2 == pytest.approx(1.959964**2 * slope * own, rel=1e-4)
+        mean_at_end = end * 399 / 400
+        assert (mean_at_end - raw) ** 2 == pytest.approx(
+            1.959964**2 * slope * mean_at_end, rel=1e-4
+        )

@@ -73,18 +73,18 @@ def release(noise_sd, scale=1.0, along=True):
 @pytest.mark.parametrize("scale", [0.6, 1.0, 1.5])
 def test_the_estimate_is_the_likeliest_where_the_ridge_pulled_far(scale):
     best, point = minimum(0.0), minimum(RIDGE)
-    far = np.linalg.norm(best - point)
-    one = sandwich(release(0.0, along=False))
-    assert np.linalg.norm(one.estimate - best) > 0.3 * far
-    own = sandwich(release(0.0, scale))
-    assert np.linalg.norm(own.estimate - best) < 0.09 * far
-    assert own.is_short
+    distance = np.linalg.norm(best - point)
+    covariance = sandwich(release(0.0, along=False))
+    assert np.linalg.norm(covariance.estimate - best) > 0.3 * distance
+    covariance_of_release = sandwich(release(0.0, scale))
+    assert np.linalg.norm(covariance_of_release.estimate - best) < 0.09 * distance
+    assert covariance_of_release.is_short
 
 
 def test_errors_are_those_of_the_curvature_at_the_estimate():
-    own, best = sandwich(release(0.0)), minimum(0.0)
+    covariance, best = sandwich(release(0.0)), minimum(0.0)
     right = 5.0 * np.linalg.inv(curvature(best))
-    sds = np.sqrt(np.diagonal(own.noise)) / np.sqrt(np.diagonal(right @ right.T))
+    sds = np.sqrt(np.diagonal(covariance.noise)) / np.sqrt(np.diagonal(right @ right.T))
     assert (np.abs(sds - 1) < 0.12).all()
     start = 5.0 * np.linalg.inv(curvature(minimum(RIDGE)))
     assert (np.diagonal(start) < 0.6 * np.diagonal(right)).any()
@@ -94,10 +94,14 @@ def test_noise_in_both_matrices_is_averaged():
     plain = release(2.0)
     path = newton_path(plain)
     assert path.along < path.whole < 0
-    both = pooled(plain.curvature, path)
-    assert both.bread_noise.off == pytest.approx(plain.curvature.bread_noise.off / math.sqrt(2))
+    joint_curvature = pooled(plain.curvature, path)
+    assert joint_curvature.bread_noise.off == pytest.approx(
+        plain.curvature.bread_noise.off / math.sqrt(2)
+    )
     right = mean_curvature(plain.coefficients, plain.curvature.end)
-    off, alone = (np.linalg.norm(own.bread - right) for own in (both, plain.curvature))
+    off, alone = (
+        np.linalg.norm(curvature.bread - right) for curvature in (joint_curvature, plain.curvature)
+    )
     assert off < alone
 
 
@@ -112,6 +116,6 @@ def test_a_step_that_is_too_long_is_refused():
 def test_without_a_step_nothing_is_corrected():
     still = release(0.0)
     for gradient_now in (np.zeros(3), -still.gradient):
-        own = replace(still, gradient=gradient_now)
-        assert newton_path(own) is None
-        assert sandwich(own).is_short
+        moved_release = replace(still, gradient=gradient_now)
+        assert newton_path(moved_release) is None
+        assert sandwich(moved_release).is_short

@@ -13,23 +13,25 @@ WEIGHTS = norm.pdf(Z) / norm.pdf(Z).sum()
 def coverage(strength, level, width=normal_width):
     """Of a new value whose variance is so many sds of its noise, where an interval is made."""
     half = width(strength + Z, 1.0, level)
-    made = ~np.isnan(half)
-    held = 2 * norm.cdf(half[made] / np.sqrt(strength)) - 1
-    return float(WEIGHTS[made] @ held / WEIGHTS[made].sum()), float(WEIGHTS[made].sum())
+    is_finite = ~np.isnan(half)
+    level_reached = 2 * norm.cdf(half[is_finite] / np.sqrt(strength)) - 1
+    return float(WEIGHTS[is_finite] @ level_reached / WEIGHTS[is_finite].sum()), float(
+        WEIGHTS[is_finite].sum()
+    )
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
 def test_they_cover_at_least_the_level_whatever_the_variance(level):
     for strength in np.geomspace(0.05, 200, 40):
-        held, _ = coverage(strength, level)
-        assert held >= level - 1.5e-3
+        level_reached, _ = coverage(strength, level)
+        assert level_reached >= level - 1.5e-3
 
 
 def test_they_cover_the_level_where_the_variance_is_clear():
-    for strength, most in ((5, 0.952), (8, 0.951), (50, 0.9501)):
-        held, made = coverage(strength, 0.95)
-        assert 0.9495 < held < most
-        assert made > 0.998
+    for strength, bound in ((5, 0.952), (8, 0.951), (50, 0.9501)):
+        levels, is_finite = coverage(strength, 0.95)
+        assert 0.9495 < levels < bound
+        assert is_finite > 0.998
     assert coverage(3, 0.95)[0] == pytest.approx(0.966, abs=1e-3)
 
 
@@ -42,10 +44,10 @@ def test_by_the_variance_alone_they_would_not():
 
 def test_a_variance_that_is_lost_has_its_upper_limit_and_an_unknown_one_no_interval():
     z, variances = norm.ppf(0.975), np.array([-1.0, 0.0, DETECTION_SDS - 0.01])
-    found = normal_width(variances, 1.0, 0.95)
-    assert found == pytest.approx(
+    widths = normal_width(variances, 1.0, 0.95)
+    assert widths == pytest.approx(
         z * np.sqrt([DETECTION_SDS, DETECTION_SDS, 2 * DETECTION_SDS - 0.01])
     )
-    assert (found > normal_width(np.array([DETECTION_SDS + 0.01]), 1.0, 0.95) * 0.8).all()
+    assert (widths > normal_width(np.array([DETECTION_SDS + 0.01]), 1.0, 0.95) * 0.8).all()
     assert normal_width(np.array([4.0]), 0.0, 0.95) == pytest.approx(2 * norm.ppf(0.975))
     assert np.isnan(normal_width(np.array([1.0]), np.nan, 0.95)).all()

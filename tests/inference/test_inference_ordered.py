@@ -23,12 +23,12 @@ def test_half_widths_of_many_sums_are_near_those_of_the_inversion(level):
     rng = np.random.default_rng(0)
     sums = [(np.ones(1), 0.0), (np.ones(3), 0.0), (np.ones(1), 2.0), (np.ones(0), 1.0)]
     sums += [(rng.exponential(size=9), 0.5), (np.append(1, rng.uniform(0, 0.3, 20)), 0.0)]
-    squares, fourths = (np.array([(own**k).sum() for own, _ in sums]) for k in (2, 4))
-    normal = np.array([own for _, own in sums])
+    squares, fourths = (np.array([(square**k).sum() for square, _ in sums]) for k in (2, 4))
+    normal = np.array([fourth for _, fourth in sums])
     for law in ("laplace", "gaussian"):
-        found = half_widths(law, squares, fourths, 1.5, normal, level)
-        wanted = [half_width(law, own, 1.5, more, level) for own, more in sums]
-        assert found == pytest.approx(wanted, rel=0.02)
+        widths = half_widths(law, squares, fourths, 1.5, normal, level)
+        expected = [half_width(law, square, 1.5, fourth, level) for square, fourth in sums]
+        assert widths == pytest.approx(expected, rel=0.02)
 
 
 @pytest.mark.parametrize(("squares", "steps"), [(0.04, 0.0), (0.06, 0.5), (0.5, 0.5), (1.5, 0.5)])
@@ -47,8 +47,11 @@ def releases(guarantee, cells, runs, seed=2):
     )
     statistic = Statistic("counts", np.append(cells, 0).astype(object), int(cells.sum()))
     with dp.simulation(seed=seed):
-        made = [Tree(4).release(statistic, plan, source()) for _ in range(runs)]
-    return [(ordered(one, (1, CELLS)), SumNoise(one.law, one.noise_sd, one.step)) for one in made]
+        releases_of_tree = [Tree(4).release(statistic, plan, source()) for _ in range(runs)]
+    return [
+        (ordered(release, (1, CELLS)), SumNoise(release.law, release.noise_sd, release.step))
+        for release in releases_of_tree
+    ]
 
 
 @pytest.mark.product
@@ -63,10 +66,10 @@ def test_intervals_of_ranges_cover(guarantee):
     # Many rows in each cell, since an interval that ends at 0 covers more often.
     cells = 10_000 + rng.integers(0, 50, CELLS)
     covered = 0
-    for own, noise in releases(guarantee, cells, 500):
+    for release, noise in releases(guarantee, cells, 500):
         start, stop = np.sort(rng.choice(CELLS + 1, 2, replace=False))
-        spread = within(own, np.array([start]), np.array([stop]), ONE, NONE)
-        sums = own.cells[0, start:stop].sum(keepdims=True)
+        spread = within(release, np.array([start]), np.array([stop]), ONE, NONE)
+        sums = release.cells[0, start:stop].sum(keepdims=True)
         low, high = sum_interval(sums, spread, noise, 0.95)
         covered += int(low[0] <= cells[start:stop].sum() <= high[0])
     assert 448 < covered < 499
@@ -78,16 +81,16 @@ def test_intervals_of_quantiles_and_shares_cover_those_of_the_rows():
     rng = np.random.default_rng(1)
     cells = rng.integers(0, 300, CELLS)
     upto = np.cumsum(cells)
-    wanted = int(np.searchsorted(upto, 0.3 * upto[-1]))
+    expected = int(np.searchsorted(upto, 0.3 * upto[-1]))
     quantiles = shares = 0
-    for own, noise in releases(PureDP(0.1), cells, 300):
+    for release, noise in releases(PureDP(0.1), cells, 300):
 
-        def of(inside, outside, own=own):
-            return own.along(inside, inside, outside)
+        def of(inside, outside, release=release):
+            return release.along(inside, inside, outside)
 
-        running = np.cumsum(own.cells[0])
+        running = np.cumsum(release.cells[0])
         first, last = quantile_bins(running, 0.3, of, noise, 0.95, sampling=False)
-        quantiles += int(first <= wanted <= last)
+        quantiles += int(first <= expected <= last)
         low, high = part_interval(running, running[-1], of, noise, 0.95, sampling=False)
         shares += int(low[20] <= upto[20] / upto[-1] <= high[20])
         wide = quantile_bins(running, 0.3, of, noise, 0.95, sampling=True)
@@ -105,12 +108,12 @@ def test_intervals_of_the_population_cover_its_shares():
     covered = 0
     for run in range(300):
         cells = rng.multinomial(2_000, shares)
-        ((own, noise),) = releases(PureDP(1.0), cells, 1, run)
+        ((release, noise),) = releases(PureDP(1.0), cells, 1, run)
 
-        def of(inside, outside, own=own):
-            return own.along(inside, inside, outside)
+        def of(inside, outside, release=release):
+            return release.along(inside, inside, outside)
 
-        running = np.cumsum(own.cells[0])
+        running = np.cumsum(release.cells[0])
         low, high = part_interval(running, running[-1], of, noise, 0.95, sampling=True)
         covered += int(low[30] <= upto[30] <= high[30])
     assert covered > 262

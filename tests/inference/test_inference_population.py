@@ -73,8 +73,8 @@ def test_equal_population_variances_are_covered(rng, most):
 def test_more_rows_narrow_to_the_noise_interval():
     spectrum = Spectrum(np.array([9.0, 4.0]), 0.01 * (1 + np.eye(2)), np.zeros(2), 0.1)
     low, high = spectrum.noise_interval()
-    few, many = (
+    few, second = (
         spectrum.confidence_interval(gaussian(spectrum.values, rows)) for rows in (50, 1e12)
     )
     assert (few[1] - few[0] > 2 * (high - low)).all()
-    np.testing.assert_allclose(many, (low, high), rtol=1e-6)
+    np.testing.assert_allclose(second, (low, high), rtol=1e-6)

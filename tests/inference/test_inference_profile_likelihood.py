@@ -51,5 +51,5 @@ def test_what_is_no_minimum_is_left_alone():
 
 def test_many_conditions_overflow_nothing():
     with np.errstate(all="raise", under="ignore"):
-        one = as_chi_squared(450.0, np.array([30.0, 200.0]), 300)
-    assert 450.0 <= one <= 500.0
+        result = as_chi_squared(450.0, np.array([30.0, 200.0]), 300)
+    assert 450.0 <= result <= 500.0

@@ -16,9 +16,9 @@ NONE = Noise("gaussian", 0.0, 0)
 def test_without_noise_shares_have_wilsons_intervals():
     counts = np.array([0.0, 3.0, 40.0, 157.0])
     lower, upper = share_interval(counts, NONE, 0.9)
-    wanted = proportion_confint(counts, 200, 0.1, "wilson")
-    assert lower == pytest.approx(np.maximum(wanted[0], 0), abs=1e-9)
-    assert upper == pytest.approx(wanted[1])
+    expected = proportion_confint(counts, 200, 0.1, "wilson")
+    assert lower == pytest.approx(np.maximum(expected[0], 0), abs=1e-9)
+    assert upper == pytest.approx(expected[1])
 
 
 def test_without_rows_shares_are_anything():
@@ -39,10 +39,10 @@ def test_whole_laplace_noise_is_covered_at_least_so_often(scale):
     q = math.exp(-1 / scale)
     noise = Noise("laplace", math.sqrt(2 * q) / (1 - q), 0, 1.0)
     lower, upper = count_interval(np.array([500.0]), noise, 0.95)
-    most = next(k for k in range(100) if 1 - 2 * q ** (k + 1) / (1 + q) >= 0.95)
-    assert (upper[0] - 500, 500 - lower[0]) == pytest.approx((most, most), abs=1e-4)
-    assert lower[0] <= 500 - most
-    assert upper[0] >= 500 + most
+    limit = next(k for k in range(100) if 1 - 2 * q ** (k + 1) / (1 + q) >= 0.95)
+    assert (upper[0] - 500, 500 - lower[0]) == pytest.approx((limit, limit), abs=1e-4)
+    assert lower[0] <= 500 - limit
+    assert upper[0] >= 500 + limit
 
 
 @pytest.mark.parametrize("counts", [-40.0, -1.0, 0.0])
@@ -71,6 +71,6 @@ def test_intervals_cover(law, sd):
     # Five sds of a binomial share, 6e-7, about a coverage from 0.94 to 0.965; more where a
     # count below 0 is read as 0.
     room = 5 * math.sqrt(0.94 * 0.06 / runs)
-    for found in (np.mean(hits, axis=0), np.mean(inside, axis=0)):
-        assert (found >= 0.94 - room).all()
-        assert (found[1:] <= 0.965 + room).all()
+    for value in (np.mean(hits, axis=0), np.mean(inside, axis=0)):
+        assert (value >= 0.94 - room).all()
+        assert (value[1:] <= 0.965 + room).all()

@@ -1,4 +1,4 @@
-"""What is said of whole releases: the real path from a table to a result, again and again."""
+"""Statements about whole releases: the real path from a table to a result, again and again."""
 
 import numpy as np
 import pytest
@@ -49,9 +49,9 @@ def truth(fit, rows):
 
 def rare(rows, columns, share):
     rng = np.random.default_rng(8)
-    shared, own = rng.normal(size=(rows, 1)), rng.normal(size=(rows, columns))
-    cut = np.quantile(shared + 0.5 * own, share)
-    return np.where(shared + 0.5 * own < cut, 1.0, -1.0)
+    shared, separate = rng.normal(size=(rows, 1)), rng.normal(size=(rows, columns))
+    cut = np.quantile(shared + 0.5 * separate, share)
+    return np.where(shared + 0.5 * separate < cut, 1.0, -1.0)
 
 
 def skewed(rows, columns):
@@ -84,17 +84,17 @@ CASES = {
 @pytest.fixture(scope="module")
 def fits():
     """Many releases of each case, made once."""
-    made = {}
+    cached = {}
 
     def get(name):
-        if name not in made:
+        if name not in cached:
             table, eps, words, _ = CASES[name]
             rows, codebook = (table[0](), table[1]()) if isinstance(table, tuple) else boxed(table)
             times = TIMES if len(codebook) < 50 else 100
-            many = releases(rows, codebook, eps, times, **words)
+            fits_of_case = releases(rows, codebook, eps, times, **words)
             coder = dp.dp_pca("~ .", rows, codebook=codebook, eps=1.0, delta=DELTA, **words)
-            made[name] = many, truth(coder, rows)
-        return made[name]
+            cached[name] = fits_of_case, truth(coder, rows)
+        return cached[name]
 
     return get
 
@@ -103,37 +103,39 @@ def fits():
 @pytest.mark.parametrize("name", CASES)
 def test_noise_intervals_cover_the_eigenvalues_of_the_rows(fits, most, name):
     # Asked 0.95; false alarms <= 1e-6 for coverage of at least 0.92.
-    many, (_, values, _) = fits(name)
+    fits_found, (_, values, _) = fits(name)
     for i in range(CASES[name][3]):
-        bounds = np.array([fit.noise_int().to_numpy()[i] for fit in many])
+        bounds = np.array([fit.noise_int().to_numpy()[i] for fit in fits_found])
         missed = int(((bounds[:, 0] > values[i]) | (bounds[:, 1] < values[i])).sum())
         assert not np.isnan(bounds).any()
-        assert missed <= most(len(many), 0.08), i
+        assert missed <= most(len(fits_found), 0.08), i
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_eigenvalues_scatter_as_said(fits, same_sd, name):
     # Within 25 %: the number of rows is held below the public one, which halves its noise.
-    many, (_, values, _) = fits(name)
+    fits_found, (_, values, _) = fits(name)
     for i in range(CASES[name][3]):
-        if np.mean([fit.spectrum.alike[i].sum() for fit in many]) < 1.05:
-            released = np.array([fit.spectrum.values[i] for fit in many])
-            assert same_sd(released - values[i], [fit.spectrum.sd[i] for fit in many], 1.25), i
+        if np.mean([fit.spectrum.alike[i].sum() for fit in fits_found]) < 1.05:
+            released = np.array([fit.spectrum.values[i] for fit in fits_found])
+            assert same_sd(
+                released - values[i], [fit.spectrum.sd[i] for fit in fits_found], 1.25
+            ), i
 
 
 @pytest.mark.product
 @pytest.mark.parametrize("name", CASES)
 def test_debiased_and_captured_variances_are_nearly_unbiased(fits, within, name):
     # Within 0.25 noise sds; false alarms <= 1e-6. The number of rows costs up to 0.15.
-    many, (matrix, values, _) = fits(name)
+    fits_found, (matrix, values, _) = fits(name)
     for i in range(CASES[name][3]):
-        if np.mean([fit.spectrum.alike[i].sum() for fit in many]) < 1.05:
-            sd = np.mean([fit.spectrum.sd[i] for fit in many])
-            debiased = np.array([fit.spectrum.debiased()[i] for fit in many])
+        if np.mean([fit.spectrum.alike[i].sum() for fit in fits_found]) < 1.05:
+            sd = np.mean([fit.spectrum.sd[i] for fit in fits_found])
+            debiased = np.array([fit.spectrum.debiased()[i] for fit in fits_found])
             assert within((debiased - values[i]) / sd, 0.25), i
-            found = [fit.loadings.to_numpy()[:, i] for fit in many]
-            captured = [fit.spectrum.captured()[i] for fit in many]
-            along = [v @ matrix @ v for v in found]
+            loadings = [fit.loadings.to_numpy()[:, i] for fit in fits_found]
+            captured = [fit.spectrum.captured()[i] for fit in fits_found]
+            along = [v @ matrix @ v for v in loadings]
             assert within((np.array(captured) - along) / sd, 0.25), i
 
 
@@ -141,24 +143,24 @@ def test_debiased_and_captured_variances_are_nearly_unbiased(fits, within, name)
 @pytest.mark.parametrize("name", CASES)
 def test_expected_cosines(fits, within, name):
     # Within 0.02 where components stand alone; false alarms <= 1e-6.
-    many, (_, _, vectors) = fits(name)
+    fits_found, (_, _, vectors) = fits(name)
     for i in range(CASES[name][3]):
-        if np.mean([fit.spectrum.alike[i].sum() for fit in many]) < 1.05:
-            said = np.array([fit.spectrum.expected_cos2()[i] for fit in many])
-            actual = [(fit.loadings.to_numpy()[:, i] @ vectors[:, i]) ** 2 for fit in many]
-            assert within(said - actual, 0.02), i
+        if np.mean([fit.spectrum.alike[i].sum() for fit in fits_found]) < 1.05:
+            stated = np.array([fit.spectrum.expected_cos2()[i] for fit in fits_found])
+            actual = [(fit.loadings.to_numpy()[:, i] @ vectors[:, i]) ** 2 for fit in fits_found]
+            assert within(stated - actual, 0.02), i
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if "sd" not in name])
 def test_total_variance_and_entries(fits, within, same_sd, name):
-    many, (matrix, _, _) = fits(name)
-    total = np.array([fit.total_variance for fit in many])
-    said = [fit.total_variance_noise_sd for fit in many]
-    assert within((total - np.trace(matrix)) / np.mean(said), 0.25)
-    assert same_sd(total, said, 1.25)
+    fits_found, (matrix, _, _) = fits(name)
+    total = np.array([fit.total_variance for fit in fits_found])
+    stated = [fit.total_variance_noise_sd for fit in fits_found]
+    assert within((total - np.trace(matrix)) / np.mean(stated), 0.25)
+    assert same_sd(total, stated, 1.25)
     upper = np.triu_indices(len(matrix), 1)
-    entries = np.array([(fit._analysis.best.matrix - matrix)[upper] for fit in many])
-    ratio = np.sqrt((entries**2).mean()) / np.mean([fit.noise_sd for fit in many])
+    entries = np.array([(fit._analysis.best.matrix - matrix)[upper] for fit in fits_found])
+    ratio = np.sqrt((entries**2).mean()) / np.mean([fit.noise_sd for fit in fits_found])
     # One entry of two columns has 300 draws: six standard errors are 25 %.
     assert 0.75 <= ratio <= 1.25
 
@@ -168,16 +170,16 @@ def test_total_variance_and_entries(fits, within, same_sd, name):
 def test_constant_columns_stay_below_the_floor(most, where, words):
     # Means up to the edge of the public box; asked 0.05, false alarms <= 1e-6 for 0.06.
     rows, codebook = boxed(np.full((2_000, 6), where))
-    many = releases(rows, codebook, 1.0, **words)
-    assert sum(bool(fit.spectrum.distinct.any()) for fit in many) <= most(TIMES, 0.06)
+    fits_found = releases(rows, codebook, 1.0, **words)
+    assert sum(bool(fit.spectrum.distinct.any()) for fit in fits_found) <= most(TIMES, 0.06)
 
 
 @pytest.mark.parametrize("scale", ["range", "sd"])
 def test_beyond_the_rank_of_the_rows_all_is_below_the_floor(most, scale):
     values = np.repeat(rare(20_000, 1, 0.1), 8, axis=1)
-    many = releases(*boxed(values), 1.0, scale=scale)
-    assert all(fit.spectrum.distinct[0] for fit in many)
-    assert sum(bool(fit.spectrum.distinct[1:].any()) for fit in many) <= most(TIMES, 0.06)
+    fits_found = releases(*boxed(values), 1.0, scale=scale)
+    assert all(fit.spectrum.distinct[0] for fit in fits_found)
+    assert sum(bool(fit.spectrum.distinct[1:].any()) for fit in fits_found) <= most(TIMES, 0.06)
 
 
 @pytest.mark.product

@@ -66,8 +66,8 @@ def test_the_corrected_table_has_the_released_margins():
 def columns(missing=np.nan):
     """A constant, a number and an indicator; the response is the last variable."""
     values = [np.append(np.arange(size - 1.0), missing) for size in SIZES]
-    one, two, y = (values[i][CODES[i]] for i in TERM)
-    return np.column_stack([np.ones(len(y)), one, two]), y
+    first, two, y = (values[i][CODES[i]] for i in TERM)
+    return np.column_stack([np.ones(len(y)), first, two]), y
 
 
 def weighted(counts):
@@ -124,9 +124,9 @@ def test_the_noise_of_estimates_is_what_is_stated():
         "logit": regression(table, design, y, LOGIT).noise,
     }
     for name, params in draws.items():
-        near = NEAR * np.sqrt(REPEATS / len(params))
+        close = NEAR * np.sqrt(REPEATS / len(params))
         ratio = np.var(params, axis=0) / np.diagonal(stated[name])
-        assert (np.abs(ratio - 1) < near).all(), (name, ratio)
+        assert (np.abs(ratio - 1) < close).all(), (name, ratio)
 
 
 def test_weights_of_margins_have_the_covariance_of_the_cells():

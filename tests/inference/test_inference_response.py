@@ -26,9 +26,11 @@ FORCED = Channel(0.6, (0.5, 0.2, 0.3), device_loss(0.6, 0.2), "forced")
 
 
 def released(values, channels, **more):
-    own = {"weights": None, "squares": None, "rows": 0, "info": INFO, "guarantee": PureDP(1.0)}
-    own |= {"adjacency": adjacency("replace"), "events": (), "simulated": False}
-    return AnswersRelease(values=np.atleast_2d(values), channels=tuple(channels), **(own | more))
+    options = {"weights": None, "squares": None, "rows": 0, "info": INFO, "guarantee": PureDP(1.0)}
+    options |= {"adjacency": adjacency("replace"), "events": (), "simulated": False}
+    return AnswersRelease(
+        values=np.atleast_2d(values), channels=tuple(channels), **(options | more)
+    )
 
 
 def cells(read):
@@ -38,34 +40,36 @@ def cells(read):
 
 def test_errors_of_two_levels_are_those_of_the_formulas():
     n, eps = 8_000.0, 1.0
-    own = cells(ReadAnswers(released([n * 0.6, n * 0.4], [WARNER])))
+    cell_values = cells(ReadAnswers(released([n * 0.6, n * 0.4], [WARNER])))
     privacy = math.exp(eps) / (n * (math.exp(eps) - 1) ** 2)
-    share = own.values[1]
-    assert own.noise == pytest.approx([privacy] * 2)
+    share = cell_values.values[1]
+    assert cell_values.noise == pytest.approx([privacy] * 2)
     assert math.sqrt(privacy) == pytest.approx(0.0107, abs=5e-5)
     total = privacy + share * (1 - share) / n
-    assert own.variance == pytest.approx([total] * 2, rel=2 / n)
-    assert own.design_effect == pytest.approx(own.variance / (share * (1 - share) / n))
-    assert own.private == pytest.approx([privacy / total] * 2, rel=2 / n)
+    assert cell_values.variance == pytest.approx([total] * 2, rel=2 / n)
+    assert cell_values.design_effect == pytest.approx(
+        cell_values.variance / (share * (1 - share) / n)
+    )
+    assert cell_values.private == pytest.approx([privacy / total] * 2, rel=2 / n)
 
 
 def test_errors_of_more_levels_are_those_of_the_multinomial():
     answers = np.array([400.0, 250.0, 350.0])
     read = ReadAnswers(released(answers, [FORCED]))
-    own, share = cells(read), answers / 1_000
+    cell_values, share = cells(read), answers / 1_000
     back = np.linalg.inv(matrix([FORCED]))
     expected = back @ (np.diag(share) - np.outer(share, share)) @ back.T / 999
-    np.testing.assert_allclose(own.values, back @ share)
-    np.testing.assert_allclose(own.variance, np.diagonal(expected))
-    np.testing.assert_allclose(read.covariance(own.lines), expected, atol=1e-18)
+    np.testing.assert_allclose(cell_values.values, back @ share)
+    np.testing.assert_allclose(cell_values.variance, np.diagonal(expected))
+    np.testing.assert_allclose(read.covariance(cell_values.lines), expected, atol=1e-18)
 
 
 def test_noise_is_the_variance_given_the_truth_of_any_device():
-    given, truths = matrix([FORCED]), np.array([0.2, 0.5, 0.3])
-    spread = np.diag(given @ truths) - (given * truths) @ given.T
-    back = np.linalg.inv(given)
-    own = cells(ReadAnswers(released(1_000 * given @ truths, [FORCED])))
-    np.testing.assert_allclose(own.noise, np.diagonal(back @ spread @ back.T) / 1_000)
+    probabilities, truths = matrix([FORCED]), np.array([0.2, 0.5, 0.3])
+    spread = np.diag(probabilities @ truths) - (probabilities * truths) @ probabilities.T
+    back = np.linalg.inv(probabilities)
+    table = cells(ReadAnswers(released(1_000 * probabilities @ truths, [FORCED])))
+    np.testing.assert_allclose(table.noise, np.diagonal(back @ spread @ back.T) / 1_000)
 
 
 def drawn(seed=1):
@@ -94,16 +98,18 @@ def taylor(strata, weights, numbers, population=None):
     factor = np.full(3, 1 / weights.sum())
     if population is not None:
         factor = population / np.bincount(strata, weights)
-    own, total = weights * factor[strata], 0.0
-    mean = (own[:, None] * numbers).sum(axis=0) / own.sum()
+    values, total = weights * factor[strata], 0.0
+    mean = (values[:, None] * numbers).sum(axis=0) / values.sum()
     for stratum in range(3):
-        here = strata == stratum
+        is_in_stratum = strata == stratum
         about = mean
         if population is not None:
-            about = (weights[here, None] * numbers[here]).sum(axis=0) / weights[here].sum()
-        scores = own[here, None] * (numbers[here] - about)
+            about = (weights[is_in_stratum, None] * numbers[is_in_stratum]).sum(axis=0) / weights[
+                is_in_stratum
+            ].sum()
+        scores = values[is_in_stratum, None] * (numbers[is_in_stratum] - about)
         away = scores - scores.mean(axis=0)
-        total += here.sum() / (here.sum() - 1) * (away**2).sum(axis=0)
+        total += is_in_stratum.sum() / (is_in_stratum.sum() - 1) * (away**2).sum(axis=0)
     return mean, total
 
 
@@ -112,35 +118,35 @@ def test_weights_and_strata_are_those_of_respondents_by_brute_force(population):
     strata, answers, weights = drawn()
     shares = None if population is None else tuple(population)
     read = ReadAnswers(replace(summed(strata, answers, weights), shares=shares))
-    own = cells(read)
+    cell_values = cells(read)
     mean, variance = taylor(strata, weights, read.turned.T[answers], population)
-    np.testing.assert_allclose(own.values, mean)
-    np.testing.assert_allclose(own.variance, variance)
+    np.testing.assert_allclose(cell_values.values, mean)
+    np.testing.assert_allclose(cell_values.variance, variance)
 
 
 def test_a_share_within_a_level_has_the_error_of_a_ratio():
     strata, answers, weights = drawn(2)
     read = ReadAnswers(summed(strata, answers, weights))
     level = np.array([0.0, 1.0, 0.0, 1.0])
-    own = read.shares(np.eye(4)[3:], level[None, :])
+    shares = read.shares(np.eye(4)[3:], level[None, :])
     numbers = read.turned.T[answers]
     share = (weights @ numbers[:, 3]) / (weights @ (numbers @ level))
     line = (numbers[:, 3] - share * (numbers @ level)) * weights.sum()
     _, variance = taylor(strata, weights, (line / (weights @ (numbers @ level)))[:, None])
-    assert own.values[0] == pytest.approx(share)
-    assert own.variance[0] == pytest.approx(variance[0])
+    assert shares.values[0] == pytest.approx(share)
+    assert shares.variance[0] == pytest.approx(variance[0])
 
 
 def test_a_stratum_that_nobody_answered_in_is_left_to_the_others():
     values = [[30.0, 20.0], [0.0, 0.0]]
-    one = ReadAnswers(released(values, [WARNER], strata=("a", "b"), shares=(0.4, 0.6)))
+    read_answers = ReadAnswers(released(values, [WARNER], strata=("a", "b"), shares=(0.4, 0.6)))
     alone = ReadAnswers(released(values[:1], [WARNER]))
-    np.testing.assert_allclose(cells(one).values, cells(alone).values)
+    np.testing.assert_allclose(cells(read_answers).values, cells(alone).values)
 
 
 def test_no_answers_give_no_shares():
-    own = cells(ReadAnswers(released([0.0, 0.0], [WARNER])))
-    assert np.isnan(own.values).all()
+    cell_values = cells(ReadAnswers(released([0.0, 0.0], [WARNER])))
+    assert np.isnan(cell_values.values).all()
 
 
 def test_the_score_interval_is_wilsons():
@@ -156,19 +162,19 @@ def test_intervals_cover():
     """Of 400 tables 95 % are covered; fewer than 350 or all at a rate below 1e-6."""
     rng, share = np.random.default_rng(4), 0.1
     answers = rng.binomial(500, matrix([WARNER])[1] @ [1 - share, share], 400)
-    held = 0
-    for one in answers:
-        own = cells(ReadAnswers(released([500.0 - one, float(one)], [WARNER])))
-        low, high = own.interval(0.95)
-        held += low[1] <= share <= high[1]
-    assert 350 <= held < 400
+    n_covered = 0
+    for answer in answers:
+        cell_values = cells(ReadAnswers(released([500.0 - answer, float(answer)], [WARNER])))
+        low, high = cell_values.interval(0.95)
+        n_covered += low[1] <= share <= high[1]
+    assert 350 <= n_covered < 400
 
 
 def test_independence_is_pearsons_on_the_answers():
     table = np.array([[120.0, 80.0, 0.0], [90.0, 110.0, 0.0]])
-    made = independence_of_answers(table, [WARNER, FORCED], [np.full(2, 0.5), np.full(3, 1 / 3)])
+    test = independence_of_answers(table, [WARNER, FORCED], [np.full(2, 0.5), np.full(3, 1 / 3)])
     expected = stats.chi2_contingency(table[:, :2], correction=False)
-    assert (made.statistic, made.pvalue, made.df) == pytest.approx(expected[:3])
+    assert (test.statistic, test.pvalue, test.df) == pytest.approx(expected[:3])
 
 
 def test_independence_of_shares_is_that_of_answers_to_first_order():
@@ -178,33 +184,35 @@ def test_independence_of_shares_is_that_of_answers_to_first_order():
         rng.multinomial(n, p) for n, p in zip(truths, matrix([WARNER, exact(2)]).T, strict=True)
     )
     read = ReadAnswers(released(answers.astype(float), [WARNER, exact(2)]))
-    own = cells(read)
-    wald = independence_of_shares(own.values, read.covariance(own.lines), (2, 2), 1.0)
+    cell_values = cells(read)
+    wald = independence_of_shares(
+        cell_values.values, read.covariance(cell_values.lines), (2, 2), 1.0
+    )
     pearson = stats.chi2_contingency(answers.reshape(2, 2), correction=False)
     assert wald.df == 1
     assert wald.statistic == pytest.approx(pearson[0], rel=0.02)
 
 
 def test_a_level_that_is_not_there_leaves_no_test():
-    made = independence_of_shares(np.array([0.6, 0.5, -0.05, -0.05]), np.eye(4), (2, 2), 1.0)
-    assert math.isnan(made.pvalue)
-    assert made.reason
+    test = independence_of_shares(np.array([0.6, 0.5, -0.05, -0.05]), np.eye(4), (2, 2), 1.0)
+    assert math.isnan(test.pvalue)
+    assert test.reason
 
 
 def test_goodness_of_fit_is_of_the_answers_expected():
-    made = fit_of_answers(np.array([60.0, 40.0]), np.array([0.5, 0.5]), 1.0)
-    assert made.pvalue == pytest.approx(stats.chisquare([60, 40]).pvalue)
+    test = fit_of_answers(np.array([60.0, 40.0]), np.array([0.5, 0.5]), 1.0)
+    assert test.pvalue == pytest.approx(stats.chisquare([60, 40]).pvalue)
 
 
 def test_information_is_kept_as_the_shares_of_answers_leave_it():
     """At even shares (e^eps - 1)^2 / (e^eps + k - 1)^2; of two levels one in the design effect."""
     for levels in (2, 4):
-        own = Channel(truth_of(1.0, levels), (1 / levels,) * levels, 1.0, "k-ary")
+        channel = Channel(truth_of(1.0, levels), (1 / levels,) * levels, 1.0, "k-ary")
         even = np.full(levels, 1 / levels)
-        assert kept_information(own, even) == pytest.approx(truth_of(1.0, levels) ** 2)
+        assert kept_information(channel, even) == pytest.approx(truth_of(1.0, levels) ** 2)
         assert kept_information(exact(levels), even) == pytest.approx(1.0)
-    share, given = 0.05, matrix([WARNER])[1] @ [0.95, 0.05]
-    kept = kept_information(WARNER, np.array([1 - share, share]))
-    effect = given * (1 - given) / WARNER.truth**2 / (share * (1 - share))
-    assert kept == pytest.approx(1 / effect)
-    assert kept < WARNER.truth**2
+    share, chance = 0.05, matrix([WARNER])[1] @ [0.95, 0.05]
+    information = kept_information(WARNER, np.array([1 - share, share]))
+    effect = chance * (1 - chance) / WARNER.truth**2 / (share * (1 - share))
+    assert information == pytest.approx(1 / effect)
+    assert information < WARNER.truth**2

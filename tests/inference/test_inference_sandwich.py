@@ -44,35 +44,37 @@ def noise(off, diagonal=None):
 
 
 def test_without_noise_it_is_whites():
-    own = sandwich(release(ridge=0.0))
-    np.testing.assert_allclose(own.estimate, [1.0, -2.0, 0.5])
-    np.testing.assert_allclose(own.noise, np.zeros((3, 3)), atol=1e-15)
+    covariance = sandwich(release(ridge=0.0))
+    np.testing.assert_allclose(covariance.estimate, [1.0, -2.0, 0.5])
+    np.testing.assert_allclose(covariance.noise, np.zeros((3, 3)), atol=1e-15)
     inverse = np.linalg.inv(BREAD)
-    np.testing.assert_allclose(own.sampling, inverse @ MEAT @ inverse)
-    assert own.robust == 1
+    np.testing.assert_allclose(covariance.sampling, inverse @ MEAT @ inverse)
+    assert covariance.robust == 1
 
 
 def test_the_ridges_pull_is_taken_off():
     """The minimum of a quadratic with a ridge goes back to the one without."""
     best = np.array([0.7, 0.1, -0.4])
     pulled = np.linalg.solve(BREAD + 2 * np.eye(3), BREAD @ best)
-    own = sandwich(replace(release(), coefficients=pulled, gradient=-2 * pulled))
-    np.testing.assert_allclose(own.estimate, best)
+    covariance = sandwich(replace(release(), coefficients=pulled, gradient=-2 * pulled))
+    np.testing.assert_allclose(covariance.estimate, best)
 
 
 def test_noise_in_the_gradient_is_inside():
-    own = sandwich(release(gradient_sd=3.0))
+    covariance = sandwich(release(gradient_sd=3.0))
     inverse = np.linalg.inv(BREAD)
-    np.testing.assert_allclose(own.noise, 9 * inverse @ inverse)
+    np.testing.assert_allclose(covariance.noise, 9 * inverse @ inverse)
 
 
 def test_the_full_law_is_the_noise_and_the_sampling_of_the_scores():
     """Beside a direction that noise hides, whose unknown part is in both."""
     bread = np.diag([100.0, 80.0, 0.01])
     curvature = BoughtCurvature(bread, 2 * bread, noise(1.0), QUIET)
-    own = sandwich(replace(release(gradient_sd=3.0), curvature=curvature))
-    assert own.lost.shape == (3, 1)
-    full, alone = (law.equations.variance[-1, :-1] for law in (own.full_law, own.noise_law))
+    covariance = sandwich(replace(release(gradient_sd=3.0), curvature=curvature))
+    assert covariance.lost.shape == (3, 1)
+    full, alone = (
+        law.equations.variance[-1, :-1] for law in (covariance.full_law, covariance.noise_law)
+    )
     assert (alone > 3.0**2).all()
     np.testing.assert_allclose(np.sort(full - alone), [160.0, 200.0], rtol=1e-6)
 
@@ -82,21 +84,23 @@ def test_the_full_law_is_the_noise_and_the_sampling_of_the_scores():
 def test_noise_in_the_curvature_is_inside(diagonal):
     """Against draws of the noise, to first order."""
     small = noise(0.5, diagonal)
-    own = sandwich(release(bread_noise=small))
+    covariance = sandwich(release(bread_noise=small))
     inverse, theta = np.linalg.inv(BREAD), np.array([1.0, -2.0, 0.5])
     rng = np.random.default_rng(1)
-    moved = []
+    estimates = []
     for _ in range(20_000):
         e = np.triu(rng.normal(size=(3, 3)) * small.off, 1)
         e = e + e.T + np.diag(rng.normal(size=3) * small.diagonal)
-        moved.append(inverse @ e @ inverse @ theta * 2)
+        estimates.append(inverse @ e @ inverse @ theta * 2)
     # 20,000 draws: an entry's standard error is at most 1 % of the largest.
-    found = np.cov(np.array(moved).T)
-    assert np.abs(found - own.noise).max() < 0.06 * np.abs(own.noise).max()
+    covariance_of_draws = np.cov(np.array(estimates).T)
+    assert (
+        np.abs(covariance_of_draws - covariance.noise).max() < 0.06 * np.abs(covariance.noise).max()
+    )
 
 
-def ends(own, direction, *, full=True):
-    return own.interval(np.array(direction, float), 0.95, full=full)
+def ends(covariance, direction, *, full=True):
+    return covariance.interval(np.array(direction, float), 0.95, full=full)
 
 
 def test_where_noise_swamps_the_curvature_there_is_nothing():
@@ -106,9 +110,9 @@ def test_where_noise_swamps_the_curvature_there_is_nothing():
 
 
 def test_noisy_squared_gradients_give_way_to_the_curvature():
-    own = sandwich(release(meat_noise=noise(50.0)))
-    assert own.robust == 0
-    np.testing.assert_allclose(own.sampling, np.linalg.inv(BREAD))
+    covariance = sandwich(release(meat_noise=noise(50.0)))
+    assert covariance.robust == 0
+    np.testing.assert_allclose(covariance.sampling, np.linalg.inv(BREAD))
     some = sandwich(release(meat_noise=noise(4.0)))
     assert 0 < some.robust < 1
 
@@ -119,11 +123,11 @@ def test_equal_columns_are_not_told_apart_and_others_are():
     pair[1], pair[:, 1] = pair[0], pair[:, 0]
     pair[1, 1] = pair[0, 0] * (1 + 2.0**-50)
     quiet = release(noise(1e-30), noise(1e-30), gradient_sd=1.0)
-    own = sandwich(replace(quiet, curvature=replace(quiet.curvature, bread=pair)))
+    covariance = sandwich(replace(quiet, curvature=replace(quiet.curvature, bread=pair)))
     for lost in ((1, 0, 0), (0, 1, 0), (1, -1, 0)):
-        assert ends(own, lost) == (-math.inf, math.inf)
-    for told in ((0, 0, 1), (1, 1, 0)):
-        assert np.isfinite(ends(own, told)).all()
+        assert ends(covariance, lost) == (-math.inf, math.inf)
+    for direction in ((0, 0, 1), (1, 1, 0)):
+        assert np.isfinite(ends(covariance, direction)).all()
 
 
 def test_variances_are_sums_of_squares():
@@ -131,6 +135,8 @@ def test_variances_are_sums_of_squares():
     turn = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
     bread = turn @ np.diag([1e12, 1e6, 1.0]) @ turn.T
     quiet = release(noise(1e-9), noise(1e-9), gradient_sd=1.0)
-    own = sandwich(replace(quiet, curvature=replace(quiet.curvature, bread=(bread + bread.T) / 2)))
-    lengths = np.linalg.norm(turn[:, 0] @ own.noise_root)
+    covariance = sandwich(
+        replace(quiet, curvature=replace(quiet.curvature, bread=(bread + bread.T) / 2))
+    )
+    lengths = np.linalg.norm(turn[:, 0] @ covariance.noise_root)
     assert lengths == pytest.approx(1e-12, rel=0.1)

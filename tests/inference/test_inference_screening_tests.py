@@ -31,16 +31,16 @@ from dpmodels.statistics.associations import box_lattice, reach
 
 def exact_sums(x, y):
     """The sums of rows within -1 and 1, the columns x of shape (rows, columns)."""
-    most = reach(box_lattice(x.shape[1] + 1))
-    z = np.column_stack([np.ones(len(y)), np.rint(x * most), np.rint(y * most)]).astype(int)
+    limit = reach(box_lattice(x.shape[1] + 1))
+    z = np.column_stack([np.ones(len(y)), np.rint(x * limit), np.rint(y * limit)]).astype(int)
     return np.array([z.sum(axis=0), (z * z).sum(axis=0), z.T @ z[:, -1]]).astype(object)
 
 
 def released(x, y, guarantee, mechanism="moments", alternative="two-sided", most=3):
     facts = ScreenFacts(x.shape[1], min(most, x.shape[1]), alternative, adjacency("replace"))
     strategy = SCREENING[mechanism]()
-    made = Statistic("associations", exact_sums(x, y), len(y))
-    return strategy.release(made, strategy.plan(facts, guarantee), source())
+    statistic = Statistic("associations", exact_sums(x, y), len(y))
+    return strategy.release(statistic, strategy.plan(facts, guarantee), source())
 
 
 @pytest.fixture(scope="module")
@@ -55,30 +55,30 @@ def release():
 @pytest.mark.parametrize("sds", [[3.0, 1.0, 0.0], [3.0, 2.9, 0.5], [1.0, 1.0, 1.0]])
 @pytest.mark.parametrize("away", [-4.0, 0.0, 2.0, 9.0])
 def test_tails_of_laplace_sums_are_those_of_their_inversion(sds, away):
-    own = np.array(sds)
-    found = float(_noise_tail("laplace", own, np.array([away]))[0])
-    expected = upper_tail("laplace", own, 1.0, 0.0, abs(away))
+    values = np.array(sds)
+    tail = float(_noise_tail("laplace", values, np.array([away]))[0])
+    expected = upper_tail("laplace", values, 1.0, 0.0, abs(away))
     # Equal scales are told apart by making one longer: tails are so much longer.
-    beyond = found if away >= 0 else 1 - found
+    beyond = tail if away >= 0 else 1 - tail
     assert expected * (1 - 1e-4) - 1e-6 <= beyond <= expected * 1.06 + 1e-6
 
 
 def test_rare_jumps_have_the_tail_of_rare_counts(release):
     quiet = replace(release, law="gaussian", product_sd=1e-3, response_sd=1e-6, centre=0.0)
-    found = _tail(quiet, 2 * (11.5 - 4.0), 4 * 4.0, 2.0, 0.0)
-    assert found == pytest.approx(stats.poisson.sf(11, 4.0), rel=1e-6)
+    tail = _tail(quiet, 2 * (11.5 - 4.0), 4 * 4.0, 2.0, 0.0)
+    assert tail == pytest.approx(stats.poisson.sf(11, 4.0), rel=1e-6)
     # Many of them are normal.
-    found = _tail(quiet, 3 * math.sqrt(1e9), 1e9, 2.0, 0.0)
-    assert found == pytest.approx(stats.norm.sf(3), rel=0.03)
+    tail = _tail(quiet, 3 * math.sqrt(1e9), 1e9, 2.0, 0.0)
+    assert tail == pytest.approx(stats.norm.sf(3), rel=0.03)
 
 
 def test_bounds_hold_the_exact_sums(release):
-    held = bounds(release, 1e-6)
-    assert held.rows > 4_000
-    assert held.variance >= 1.0 - 1e-9
-    assert (held.scatter_lower < held.scatter).all()
+    bounds_of_release = bounds(release, 1e-6)
+    assert bounds_of_release.rows > 4_000
+    assert bounds_of_release.variance >= 1.0 - 1e-9
+    assert (bounds_of_release.scatter_lower < bounds_of_release.scatter).all()
     narrow = bounds(release, 0.5)
-    assert (narrow.scatter < held.scatter).all()
+    assert (narrow.scatter < bounds_of_release.scatter).all()
 
 
 def test_one_sided_p_values_are_of_their_side(release):
@@ -90,10 +90,10 @@ def test_one_sided_p_values_are_of_their_side(release):
 
 
 def test_correlations_are_those_of_the_rows(release):
-    found = correlations(release)
-    assert found.values[0] == pytest.approx(0.33, abs=0.1)
-    low, high = found.interval(1.0, release.law, 0.95)
-    assert (high - low > 2 * found.sd(1.0)).all()
+    estimates = correlations(release)
+    assert estimates.values[0] == pytest.approx(0.33, abs=0.1)
+    low, high = estimates.interval(1.0, release.law, 0.95)
+    assert (high - low > 2 * estimates.sd(1.0)).all()
     lost = replace(release, scatters=np.zeros(2))
     assert np.isnan(correlations(lost).values).all()
 
@@ -106,12 +106,12 @@ def test_intervals_of_correlations_hold_the_noise_of_their_denominators(guarante
     y = np.where(rng.random(4_000) < 0.1, 1.0, -1.0)
     x = np.clip(0.25 * y + 0.1 * rng.normal(size=4_000), -1, 1)
     exact = np.corrcoef(x, y)[0, 1]
-    own = Statistic("associations", exact_sums(x[:, None], y), len(y))
+    statistic = Statistic("associations", exact_sums(x[:, None], y), len(y))
     plan = ScreenMoments().plan(ScreenFacts(1, 1, "two-sided", adjacency("replace")), guarantee)
     with dp.simulation(seed=7):
         for _ in range(runs):
-            made = ScreenMoments().release(own, plan, source())
-            low, high = correlations(made).interval(1.0, made.law, 0.95)
+            release = ScreenMoments().release(statistic, plan, source())
+            low, high = correlations(release).interval(1.0, release.law, 0.95)
             covered += low[0] <= exact <= high[0]
     # A false alarm in a million where exactly 95 % are covered.
     assert covered >= stats.binom.ppf(1e-6, runs, 0.95)
@@ -122,18 +122,18 @@ def test_intervals_of_correlations_hold_the_noise_of_their_denominators(guarante
     [(0.5, 0.5, 20.0), (0.02, 0.05, 200.0), (0.5, 0.05, 1.0), (0.02, 0.02, 2_000.0)],
 )
 def test_p_values_of_no_association_are_small_no_more_often_than_they_say(columns, cases, eps):
-    rng, found = np.random.default_rng(5), []
+    rng, p_values_found = np.random.default_rng(5), []
     with dp.simulation(seed=5):
         for _ in range(5):
             x = 2.0 * (rng.random((800, 200)) < columns) - 1
             y = 2.0 * (rng.random(800) < cases) - 1
-            found.append(p_values(released(x, y, PureDP(eps)), "two-sided", 1e-6))
-    p = np.concatenate(found)
+            p_values_found.append(p_values(released(x, y, PureDP(eps)), "two-sided", 1e-6))
+    p = np.concatenate(p_values_found)
     for level in (0.1, 0.01, 0.001):
         # Columns of one table share an error of the mean: 5e-8 each if they did not, and three
         # times the level besides.
-        most = stats.binom.isf(5e-8, len(p), level)
-        assert (p <= level).sum() <= most
+        limit = stats.binom.isf(5e-8, len(p), level)
+        assert (p <= level).sum() <= limit
 
 
 NARROW = {
@@ -148,13 +148,13 @@ NARROW = {
 @pytest.mark.parametrize("columns", list(NARROW))
 @pytest.mark.parametrize("guarantee", [PureDP(20.0), PureDP(3.0), ZCDP(2.0), ZCDP(0.05)])
 def test_p_values_of_columns_whose_scatter_has_noise_are_small_no_more_often(columns, guarantee):
-    rng, found = np.random.default_rng(6), []
+    rng, p_values_found = np.random.default_rng(6), []
     with dp.simulation(seed=6):
         for _ in range(8):
             x = np.clip(NARROW[columns](rng, (500, 100)), -1, 1)
             y = rng.choice([-1.0, 1.0], 500)
-            found.append(p_values(released(x, y, guarantee, most=100), "two-sided", 1e-6))
-    p = np.concatenate(found)
+            p_values_found.append(p_values(released(x, y, guarantee, most=100), "two-sided", 1e-6))
+    p = np.concatenate(p_values_found)
     for level in (0.1, 0.01, 0.001):
         assert (p <= level).sum() <= stats.binom.isf(5e-8, len(p), level)
 
@@ -183,20 +183,21 @@ def test_noise_of_a_scatter_costs_less_than_its_upper_bound(release):
         noisy = replace(noisy, scatters=np.array([1_800.0]), products=np.array([at]))
         exact = replace(noisy, scatter_sd=1e-9)
         upper = replace(exact, scatters=bounds(noisy, 2.5e-5).scatter)
-        found, known, bound = (
-            float(p_values(one, "two-sided", 2.5e-5)[0]) for one in (noisy, exact, upper)
+        noisy_p, exact_p, bound = (
+            float(p_values(release_of_case, "two-sided", 2.5e-5)[0])
+            for release_of_case in (noisy, exact, upper)
         )
-        assert known <= found <= 1.001 * bound
-        assert ratio > 4 or found / known < math.sqrt(bound / known)
+        assert exact_p <= noisy_p <= 1.001 * bound
+        assert ratio > 4 or noisy_p / exact_p < math.sqrt(bound / exact_p)
 
 
 def test_mirrored_p_values_add_up_to_one_exactly(release):
-    found = mirrored_p_values(release, "larger", 1e-6)
+    upper_p = mirrored_p_values(release, "larger", 1e-6)
     turned = mirrored_p_values(replace(release, products=-release.products), "larger", 1e-6)
-    assert (found + turned == 1).all()
-    assert (1 - (1 - found) == found).all()
-    other = mirrored_p_values(release, "smaller", 1e-6)
-    assert (other == turned).all()
+    assert (upper_p + turned == 1).all()
+    assert (1 - (1 - upper_p) == upper_p).all()
+    lower_p = mirrored_p_values(release, "smaller", 1e-6)
+    assert (lower_p == turned).all()
 
 
 @pytest.mark.parametrize("q", [0.05, 0.3])
@@ -209,12 +210,12 @@ def test_stepping_up_over_raised_p_values_is_by_the_published_cut_offs(q):
         * y[:, None]
     )
     strategy = SCREENING["dp_bh"]()
-    made = Statistic("associations", exact_sums(x, y), len(y))
+    statistic = Statistic("associations", exact_sums(x, y), len(y))
     with dp.simulation(seed=2):
-        release = strategy.release(made, strategy.plan(facts, PureDP(300.0)), source())
+        release = strategy.release(statistic, strategy.plan(facts, PureDP(300.0)), source())
     ranks, scale = np.arange(1, 21), release.log_sd / math.sqrt(2)
     cuts = np.log(q * ranks / 60) - 2 * scale * math.log(6 * 20 / q)
     below = np.flatnonzero(np.sort(release.logs) <= cuts)
     expected = below[-1] + 1
-    found = (adjusted(noisy_p_values(release, q), 60, "bh") <= q).sum()
-    assert 0 < found == expected < 20
+    n_found = (adjusted(noisy_p_values(release, q), 60, "bh") <= q).sum()
+    assert 0 < n_found == expected < 20

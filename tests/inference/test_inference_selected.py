@@ -14,20 +14,20 @@ NONE = np.zeros(0)
 def test_it_is_uniform_where_the_choice_is_seldom_and_knows_of_the_statistic():
     rng = np.random.default_rng(1)
     white = rng.normal(size=(40_000, 2))
-    own = np.array([[0.9, 0.0], [-0.3, 0.5]])
-    margins = white @ own.T + 0.4 * rng.normal(size=(40_000, 2)) - np.array([1.0, 0.2])
-    told = np.flatnonzero((margins > 0).all(axis=1))
-    assert 1000 < len(told) < 6000
+    fixed = np.array([[0.9, 0.0], [-0.3, 0.5]])
+    margins = white @ fixed.T + 0.4 * rng.normal(size=(40_000, 2)) - np.array([1.0, 0.2])
+    indices = np.flatnonzero((margins > 0).all(axis=1))
+    assert 1000 < len(indices) < 6000
     values = []
-    for place in told.tolist():
+    for place in indices.tolist():
         length = float(np.linalg.norm(white[place]))
-        slopes = own @ white[place] / length
+        slopes = fixed @ white[place] / length
         values.append(selected_tail(length**2, 2, 1.0, margins[place], slopes))
     # Five sds of a binomial share, 6e-7.
     for level in (0.05, 0.5):
-        room = 5 * math.sqrt(level * (1 - level) / len(told))
+        room = 5 * math.sqrt(level * (1 - level) / len(indices))
         assert np.mean(np.array(values) < level) == pytest.approx(level, abs=room)
-    plain = chdtrc(2, (white[told] ** 2).sum(axis=1))
+    plain = chdtrc(2, (white[indices] ** 2).sum(axis=1))
     assert np.mean(plain < 0.05) > 0.08
 
 

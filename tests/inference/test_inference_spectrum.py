@@ -63,12 +63,12 @@ def test_noise_intervals_cover(rng, noisy, most, fewest, name):
     spectra, _ = noisy(rng, ell, TIMES)
     low, high = np.moveaxis([spectrum.noise_interval() for spectrum in spectra], 1, 0)
     for i in range(known(name)):
-        seen = ~np.isnan(low[:, i])
-        missed = int(((ell[i] < low[seen, i]) | (ell[i] > high[seen, i])).sum())
-        assert seen.mean() > 0.9
-        assert missed <= most(seen.sum(), 0.07), (name, i)
+        is_reported = ~np.isnan(low[:, i])
+        missed = int(((ell[i] < low[is_reported, i]) | (ell[i] > high[is_reported, i])).sum())
+        assert is_reported.mean() > 0.9
+        assert missed <= most(is_reported.sum(), 0.07), (name, i)
         if name != "near the floor":
-            assert missed >= fewest(seen.sum(), 0.015), (name, i)
+            assert missed >= fewest(is_reported.sum(), 0.015), (name, i)
 
 
 @pytest.mark.parametrize("equal", [2, 3, 10])
@@ -150,10 +150,10 @@ def test_expected_cosines_of_components_alone(rng, noisy, within, name):
     # Mean said against mean actual, within 0.02 (0.06 near the floor); false alarms <= 1e-6.
     ell = np.array(SPIKES[name])
     spectra, vectors = noisy(rng, ell, TIMES)
-    said = np.array([spectrum.expected_cos2() for spectrum in spectra])
+    stated = np.array([spectrum.expected_cos2() for spectrum in spectra])
     for i in range(known(name)):
-        seen = ~np.isnan(said[:, i])
-        error = (said[:, i] - vectors[:, i, i] ** 2)[seen]
+        is_reported = ~np.isnan(stated[:, i])
+        error = (stated[:, i] - vectors[:, i, i] ** 2)[is_reported]
         assert within(error, 0.06 if name == "near the floor" else 0.02), (name, i)
 
 
@@ -163,9 +163,9 @@ def test_expected_cosines_of_close_eigenvalues(rng, noisy, within, gap):
     # No function of the released distance is closer than 0.106 for all gaps; ours 0.13.
     # Which of two equal components comes first is a toss: its mean cos2 is one half.
     spectra, vectors = noisy(rng, [100.0 + gap, 100.0, 0.0, 0.0], TIMES)
-    said = np.array([spectrum.expected_cos2()[0] for spectrum in spectra])
+    stated = np.array([spectrum.expected_cos2()[0] for spectrum in spectra])
     actual = vectors[:, 0, 0] ** 2 if gap else np.full(TIMES, 0.5)
-    assert within(said - actual, 0.13)
+    assert within(stated - actual, 0.13)
 
 
 @pytest.mark.expensive
@@ -173,8 +173,8 @@ def test_expected_cosines_of_close_eigenvalues(rng, noisy, within, gap):
 def test_expected_cosines_of_many_equal_eigenvalues(rng, noisy, equal):
     # The truth is 1/equal by symmetry; said is at most 0.15 more.
     spectra, _ = noisy(rng, np.full(equal, 100.0), 200)
-    said = np.mean([spectrum.expected_cos2() for spectrum in spectra])
-    assert 1 / equal <= said <= 1 / equal + 0.15
+    average = np.mean([spectrum.expected_cos2() for spectrum in spectra])
+    assert 1 / equal <= average <= 1 / equal + 0.15
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 20])
@@ -198,8 +198,8 @@ def test_strong_components_are_distinct(rng, noisy):
 def test_nothing_is_said_below_the_floor():
     spectrum = Spectrum(np.array([50.0, 1.0, -1.0]), 1 + np.eye(3), np.zeros(3), 1.0)
     low, high = spectrum.noise_interval()
-    for said in (spectrum.debiased(), spectrum.expected_cos2(), low, high):
-        np.testing.assert_array_equal(np.isnan(said), [False, True, True])
+    for array in (spectrum.debiased(), spectrum.expected_cos2(), low, high):
+        np.testing.assert_array_equal(np.isnan(array), [False, True, True])
 
 
 def test_the_interval_of_a_component_alone():
@@ -254,9 +254,9 @@ def test_noise_of_shares(rng, noisy, same_sd):
     along = ell @ vectors**2 / ell.sum()
     total = np.array([spectrum.values.sum() for spectrum in spectra])
     share = np.array([s.captured() for s in spectra]) / total[:, None]
-    said = np.array([s.share_sd(s.values.sum(), np.sqrt(10.0)) for s in spectra])
+    stated = np.array([s.share_sd(s.values.sum(), np.sqrt(10.0)) for s in spectra])
     for i in range(2):
-        assert same_sd((share - along)[:, i], said[:, i], 1.15), i
+        assert same_sd((share - along)[:, i], stated[:, i], 1.15), i
 
 
 def test_no_component_is_distinct_above_one_that_is_not():
@@ -279,9 +279,9 @@ def test_loadings_of_noise_alone_are_not_read(rng, noisy, most, size):
 def test_sampling_pushes_to_one_side_only():
     # Of two eigenvalues the larger may have been raised, the smaller lowered, by nothing at least.
     spectrum = Spectrum(np.array([9.0, 4.0]), 1e-8 * (1 + np.eye(2)), np.zeros(2), 1e-4)
-    off, own = np.array([[0.0, 0.5], [0.5, 0.0]]), np.eye(2) * 0.01
+    off, spread_matrix = np.array([[0.0, 0.5], [0.5, 0.0]]), np.eye(2) * 0.01
     (low, high), (lower, higher) = (
-        spectrum.confidence_interval(sampling) for sampling in (own, own + off)
+        spectrum.confidence_interval(sampling) for sampling in (spread_matrix, spread_matrix + off)
     )
     stretched = np.sqrt(1 + 0.5 / 25)
     half = (high - low) / 2 * stretched

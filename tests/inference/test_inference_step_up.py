@@ -11,8 +11,8 @@ P = np.array([0.2, 0.001, 0.004, 0.03])
 
 @pytest.mark.parametrize("method", METHODS)
 def test_hypotheses_without_a_p_value_have_one(method):
-    whole = np.concatenate([P, np.ones(16)])
-    expected = multipletests(whole, method=METHODS[method])[1][:4]
+    p_values = np.concatenate([P, np.ones(16)])
+    expected = multipletests(p_values, method=METHODS[method])[1][:4]
     np.testing.assert_allclose(adjusted(P, 20, method), expected)
     with_nan = adjusted(np.append(P, np.nan), 20, method)
     np.testing.assert_allclose(with_nan, np.append(expected, np.nan))

@@ -29,20 +29,20 @@ def hazards(cells):
 
 def derivative(function, cells, step=1e-5):
     """By central differences, shape (values, 2, cells)."""
-    found = np.empty((4, *cells.shape))
+    tables = np.empty((4, *cells.shape))
     for place in np.ndindex(*cells.shape):
         away = np.zeros_like(cells)
         away[place] = step
-        found[:, *place] = (function(cells + away) - function(cells - away)) / (2 * step)
-    return found
+        tables[:, *place] = (function(cells + away) - function(cells - away)) / (2 * step)
+    return tables
 
 
 def test_weights_are_the_derivatives_by_the_counts():
-    own = Followed(at_risk(COUNTS)[:4], COUNTS[1, :4], COUNTS[0, :4], HALVED)
-    np.testing.assert_allclose(own.hazard, hazards(COUNTS))
-    np.testing.assert_allclose(hazard_weights(own, 5), derivative(hazards, COUNTS), atol=1e-8)
+    followed = Followed(at_risk(COUNTS)[:4], COUNTS[1, :4], COUNTS[0, :4], HALVED)
+    np.testing.assert_allclose(followed.hazard, hazards(COUNTS))
+    np.testing.assert_allclose(hazard_weights(followed, 5), derivative(hazards, COUNTS), atol=1e-8)
     expected = derivative(lambda cells: np.cumprod(1 - hazards(cells)), COUNTS)
-    np.testing.assert_allclose(survival_weights(own, 5), expected, atol=1e-8)
+    np.testing.assert_allclose(survival_weights(followed, 5), expected, atol=1e-8)
 
 
 @pytest.mark.parametrize("public", [True, False])
@@ -55,10 +55,10 @@ def test_the_noise_of_several_rows_of_cells_is_that_of_all_counts_together(publi
     flat = np.concatenate([weights.reshape(3, -1), np.zeros((3, 1))], axis=1)
     cov = np.eye(25) - public / 25
     np.testing.assert_allclose(noise(weights).squares, np.diag(flat @ cov @ flat.T))
-    one = np.zeros((1, 4, 6))
-    one[0, 0] = weights[0, 0]
-    np.testing.assert_allclose(noise(one).squares, counts.spread(weights[:1, 0]).squares)
-    np.testing.assert_allclose(noise(one[:, :2]).squares, noise(one).squares)
+    empty = np.zeros((1, 4, 6))
+    empty[0, 0] = weights[0, 0]
+    np.testing.assert_allclose(noise(empty).squares, counts.spread(weights[:1, 0]).squares)
+    np.testing.assert_allclose(noise(empty[:, :2]).squares, noise(empty).squares)
 
 
 @pytest.mark.parametrize("kind", ["tree", "wavelet", "factorisation"])
@@ -75,13 +75,13 @@ def test_it_is_that_of_sums_that_were_released_too(kind):
 def test_intervals_end_where_their_equation_holds():
     values, rows = np.array([1.0, 0.6, 0.0]), np.array([40.0, 30.0, 9.0])
     spread = Spread(np.array([1e-4, 4e-4, 1e-4]), np.zeros(3))
-    own = NoisyShares(values, spread, SumNoise("gaussian", 1.0, 0.0), rows)
-    low, high = own.interval(0.95)
+    noisy_shares = NoisyShares(values, spread, SumNoise("gaussian", 1.0, 0.0), rows)
+    low, high = noisy_shares.interval(0.95)
     assert (low[0] > 0.8, high[0], low[2], high[2] < 0.5) == (True, 1.0, 0.0, True)
     for end in (low[1], high[1]):
         left, right = (0.6 - end) ** 2, 1.959964**2 * (end * (1 - end) / 30 + 4e-4)
         assert left == pytest.approx(right)
-    inner = own.noise_interval(0.95)
+    inner = noisy_shares.noise_interval(0.95)
     np.testing.assert_allclose((inner[1] - inner[0])[1], 2 * 1.959964 * 0.02)
 
 

@@ -14,9 +14,9 @@ def law_by_enumeration(vectors, diagonal, off):
     variance = np.zeros((size, size))
     for k in range(size):
         for j in range(k, size):
-            one = np.zeros((size, size))
-            one[k, j] = one[j, k] = diagonal if k == j else off
-            variance += (vectors.T @ one @ vectors) ** 2
+            values = np.zeros((size, size))
+            values[k, j] = values[j, k] = diagonal if k == j else off
+            variance += (vectors.T @ values @ vectors) ** 2
     return variance
 
 
@@ -28,9 +28,9 @@ def test_the_law_of_independent_entries(diagonal, off):
     noise = MomentNoise(0.0, np.nan, diagonal, off)
     box = (np.full(6, -1.0), np.ones(6))
     cov = covariance(1.0, None, second, noise, max_rows=1, box=box, row_norm=1.0)
-    own = eigen(cov.matrix)
-    spectrum = read_spectrum(cov, own)
-    expected = law_by_enumeration(own.vectors, diagonal, off)
+    result = eigen(cov.matrix)
+    spectrum = read_spectrum(cov, result)
+    expected = law_by_enumeration(result.vectors, diagonal, off)
     np.testing.assert_allclose(spectrum.pair_variance, expected, rtol=1e-10)
 
 

@@ -48,14 +48,14 @@ def facts(columns=3, relation="replace", centred=False, components=0):
 
 def moments_of(rows, plan):
     """The exact moments of rows in the unit ball, shape (rows, columns)."""
-    own = np.array(rows, dtype=float).reshape(-1, plan.lattice.columns).T
-    ones = np.ones(len(own))
-    complete = to_lattice(own, ones, 0 * ones, plan.lattice)
-    augmented = np.vstack([complete * plan.lattice.radius, own])
+    vectors = np.array(rows, dtype=float).reshape(-1, plan.lattice.columns).T
+    ones = np.ones(len(vectors))
+    complete = to_lattice(vectors, ones, 0 * ones, plan.lattice)
+    augmented = np.vstack([complete * plan.lattice.radius, vectors])
     integers = np.array([[int(cell) for cell in line] for line in augmented.tolist()], dtype=object)
-    exact = integers.reshape(len(own) + 1, -1)
+    exact = integers.reshape(len(vectors) + 1, -1)
     square = [[sum((a * b for a, b in zip(x, y, strict=True)), 0) for y in exact] for x in exact]
-    return Statistic("augmented moments", np.array(square, dtype=object), own.shape[1])
+    return Statistic("augmented moments", np.array(square, dtype=object), vectors.shape[1])
 
 
 def ball(rows, columns, seed=0):
@@ -80,8 +80,8 @@ def check_measure(mechanism, guarantee):
     design = private_design("~ .", data, book, center=False, row_norm=1.0)
     for relation in RELATIONS:
         plan = mechanism.plan(facts(3, relation, components=2), guarantee)
-        measured, own = mechanism.measure(design, plan), moments_of(rows, plan)
-        assert measured.cross()[0].tolist() == own.cross()[0].tolist()
+        measured, expected = mechanism.measure(design, plan), moments_of(rows, plan)
+        assert measured.cross()[0].tolist() == expected.cross()[0].tolist()
         assert measured.cross()[1] == 40
 
 
@@ -99,20 +99,20 @@ def residuals(mechanism, plan, releases=300):
     statistic = moments_of(ball(9, plan.facts.columns), plan)
     exact, lattice = statistic.cross()[0].astype(float), plan.lattice
     upper = np.triu_indices(plan.facts.columns, 1)
-    found = {"count": [], "mean": [], "diagonal": [], "off": []}
+    residual_lists = {"count": [], "mean": [], "diagonal": [], "off": []}
     for _ in range(releases):
         release = mechanism.release(statistic, plan, source())
         noise = release.second * lattice.steps**2 - exact[1:, 1:]
         assert (release.second == release.second.T).all()
-        found["count"].append([release.count * lattice.radius**2 - exact[0, 0]])
-        found["diagonal"].append(np.diagonal(noise))
-        found["off"].append(noise[upper])
+        residual_lists["count"].append([release.count * lattice.radius**2 - exact[0, 0]])
+        residual_lists["diagonal"].append(np.diagonal(noise))
+        residual_lists["off"].append(noise[upper])
         if plan.facts.centred:
             longer = lattice.radius * lattice.steps
-            found["mean"].append(release.total * longer - exact[0, 1:])
+            residual_lists["mean"].append(release.total * longer - exact[0, 1:])
         else:
             assert release.total is None
-    return {name: np.array(draws) for name, draws in found.items() if draws}
+    return {name: np.array(draws) for name, draws in residual_lists.items() if draws}
 
 
 def check_noise(mechanism, guarantee, law):
@@ -129,8 +129,8 @@ def check_noise(mechanism, guarantee, law):
             stated = mechanism.release(moments_of([], plan), plan, source()).noise
             unit, longer = plan.lattice.steps**2, plan.lattice.radius * plan.lattice.steps
             units = {"count": plan.lattice.radius**2, "mean": longer, "diagonal": unit, "off": unit}
-            for name, own in units.items():
-                planned = sd * getattr(plan.steps, name) / own
+            for name, values in units.items():
+                planned = sd * getattr(plan.steps, name) / values
                 assert getattr(stated, name) == pytest.approx(planned, rel=1e-15, nan_ok=True)
 
 
@@ -169,17 +169,17 @@ def distances(rows, plan, distance):
 
     without, hole = exact(), exact(base[-1])
     assert (without == hole).all(), "an incomplete row leaves a trace"
-    each = [exact(row) for row in rows]
-    alone = [distance(one - without, plan) for one in each]
+    statistics = [exact(row) for row in rows]
+    alone = [distance(statistic - without, plan) for statistic in statistics]
     if not plan.facts.adjacency.n_public:
         return [], alone
-    return [distance(x - y, plan) for x, y in combinations(each, 2)], alone
+    return [distance(x - y, plan) for x, y in combinations(statistics, 2)], alone
 
 
 def check_guarantee(mechanism, kinds):
     """What is charged is within what was asked, and close to it where nothing is left over."""
-    asked = [guarantee for kind in kinds for guarantee in (USUAL[kind], *EXTREME[kind])]
-    for guarantee, (relation, centred) in product(asked, KINDS):
+    guarantees = [guarantee for kind in kinds for guarantee in (USUAL[kind], *EXTREME[kind])]
+    for guarantee, (relation, centred) in product(guarantees, KINDS):
         plan = mechanism.plan(facts(3, relation, centred), guarantee)
         assert plan.guarantee == guarantee
         if isinstance(guarantee, ZCDP):
@@ -198,7 +198,7 @@ def check_refusals(mechanism, kinds, word="write"):
 
 def check_finite(mechanism, kinds):
     """No statistic and no guarantee makes anything but finite numbers."""
-    asked = [guarantee for kind in kinds for guarantee in (USUAL[kind], *EXTREME[kind])]
+    guarantees = [guarantee for kind in kinds for guarantee in (USUAL[kind], *EXTREME[kind])]
     awkward = {
         "no rows": (3, []),
         "one column": (1, [[0.5], [-1.0]]),
@@ -207,7 +207,7 @@ def check_finite(mechanism, kinds):
         "constant zero": (2, np.zeros((4, 2))),
         "all incomplete": (2, np.full((4, 2), HOLE)),
     }
-    for guarantee, (relation, centred) in product(asked, KINDS):
+    for guarantee, (relation, centred) in product(guarantees, KINDS):
         for what, (columns, rows) in awkward.items():
             plan = mechanism.plan(facts(columns, relation, centred), guarantee)
             release = mechanism.release(moments_of(rows, plan), plan, seeded(1))

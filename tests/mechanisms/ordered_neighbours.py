@@ -36,10 +36,10 @@ def farthest(strategy, plan):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(count_noise, "noised_units", _exact)
         first = _released(strategy, plan, base)
-        moved = np.array([_released(strategy, plan, base + row) - first for row in rows])
+        moves = np.array([_released(strategy, plan, base + row) - first for row in rows])
     units = plan.scale / plan.units_per_row
-    sizes = np.abs(moved) / units
-    return sizes.sum(axis=1).max(), np.sqrt((sizes**2).sum(axis=1)).max(), np.abs(moved).max()
+    sizes = np.abs(moves) / units
+    return sizes.sum(axis=1).max(), np.sqrt((sizes**2).sum(axis=1)).max(), np.abs(moves).max()
 
 
 def _pairs(size):
@@ -56,4 +56,4 @@ def _released(strategy, plan, counts):
 
 
 def declared(events, power):
-    return sum(own.count / own.multiplier**power for own in events) ** (1 / power)
+    return sum(event.count / event.multiplier**power for event in events) ** (1 / power)

@@ -28,20 +28,20 @@ def wild(rng, exact, scale):
 @contextmanager
 def answered(answer):
     """Let all noise be added by a function; nothing is added in a sampler's place."""
-    own = add_noise.noisy_sums
+    original = add_noise.noisy_sums
     add_noise.noisy_sums = lambda parts, *_: [answer(exact, scale) for exact, scale in parts]
     try:
         yield
     finally:
-        add_noise.noisy_sums = own
+        add_noise.noisy_sums = original
 
 
-def replayed(one, other, rng, answers):
+def replayed(first, second, rng, answers):
     """Release from two tables with the same answers; give both releases and both tables' rounds.
 
     A round is what a statistic hands over at once: integers in units of their noise.
     """
-    told, found, turn = [], [], [0]
+    prints, rounds_so_far, turn = [], [], [0]
     crossed = Statistic.cross
 
     def counted(statistic):
@@ -49,28 +49,30 @@ def replayed(one, other, rng, answers):
         return crossed(statistic)
 
     def added(exact, scale):
-        rounds, at = found[-1]
-        if at == len(told):
-            told.append(np.asarray(answers(rng, exact, scale), dtype=float))
-        found[-1] = rounds, at + 1
+        rounds, at = rounds_so_far[-1]
+        if at == len(prints):
+            prints.append(np.asarray(answers(rng, exact, scale), dtype=float))
+        rounds_so_far[-1] = rounds, at + 1
         rounds.setdefault(turn[0], []).append((exact / scale).astype(float))
-        return told[at]
+        return prints[at]
 
     releases = []
     Statistic.cross = counted
     try:
-        for release in (one, other):
-            found.append(({}, 0))
+        for release in (first, second):
+            rounds_so_far.append(({}, 0))
             turn[0] = 0
             with answered(added):
                 releases.append(release())
     finally:
         Statistic.cross = crossed
-    return releases, [[np.concatenate(own) for own in rounds.values()] for rounds, _ in found]
+    return releases, [
+        [np.concatenate(parts) for parts in rounds.values()] for rounds, _ in rounds_so_far
+    ]
 
 
 def prices(events, rounds):
     """How far two tables' rounds are apart, each in units of what its event allows."""
-    for event, one, other in zip(events, *rounds, strict=True):
+    for event, first, second in zip(events, *rounds, strict=True):
         norm = 1 if isinstance(event, LaplaceEvent) else 2
-        yield float(np.linalg.norm(one - other, norm)) * event.multiplier
+        yield float(np.linalg.norm(first - second, norm)) * event.multiplier

@@ -84,17 +84,17 @@ def spectrum(rows, plan):
 def check_eigenvalue_neighbours(twin):
     kind, norm = twin.takes[0], twin.norm
     # Others along the axes, far enough apart for the order to stay.
-    others = np.repeat(np.eye(3), (12, 6, 2), axis=0)
+    replacements = np.repeat(np.eye(3), (12, 6, 2), axis=0)
     tried = np.vstack([np.eye(3), ball(12, 3), np.zeros((1, 3))])
     for relation, guarantee in product(RELATIONS, (USUAL[kind], EXTREME[kind][0])):
         plan = twin.make().plan(facts(3, relation), guarantee)
-        changed = [spectrum(np.vstack([others, row]), plan) for row in tried]
-        without = spectrum(others, plan)
+        changed = [spectrum(np.vstack([replacements, row]), plan) for row in tried]
+        without = spectrum(replacements, plan)
         pairs = combinations(changed, 2) if relation == "replace" else product(changed, [without])
         scale = Fraction(plan.scales["eigenvalues"])
-        found = max(sum(abs(x - y) ** norm for x, y in zip(*pair, strict=True)) for pair in pairs)
+        largest = max(sum(abs(x - y) ** norm for x, y in zip(*pair, strict=True)) for pair in pairs)
         declared = 1 / Fraction(plan.events[0].multiplier) ** norm
-        assert Fraction(97, 100) * declared <= found / scale**norm <= declared
+        assert Fraction(97, 100) * declared <= largest / scale**norm <= declared
 
 
 def check_moment_neighbours(twin):
@@ -127,10 +127,10 @@ def check_eigenvalue_noise(twin):
 def check_independence(twin):
     """The sum of the eigenvalues and the trace of the matrix err independently."""
     plan = twin.make().plan(facts(2, "add-remove"), USUAL[twin.takes[0]])
-    many = moments_of([], plan)
-    many.cross()[0][1, 1] = many.cross()[0][2, 2] = 10**5 * int(plan.lattice.radius**2)
+    empty = moments_of([], plan)
+    empty.cross()[0][1, 1] = empty.cross()[0][2, 2] = 10**5 * int(plan.lattice.radius**2)
     with dp.simulation(seed=20240302):
-        releases = [twin.make().release(many, plan, source()) for _ in range(400)]
+        releases = [twin.make().release(empty, plan, source()) for _ in range(400)]
     traces = np.array([[np.trace(r.second), np.trace(r.estimate)] for r in releases])
     correlation = np.corrcoef(traces.T)[0, 1]
     # Under independence 20 r is normal to a good approximation: beyond 5.5 sd, 4e-8.
@@ -155,7 +155,9 @@ def check_closer(twin, guarantee):
     rows[:, :2] = ball(400, 2)
     plan = twin.make().plan(facts(30), guarantee)
     release = twin.make().release(moments_of(rows, plan), plan, seeded(1))
-    errors = [np.linalg.norm(one - rows.T @ rows) for one in (release.estimate, release.second)]
+    errors = [
+        np.linalg.norm(matrix - rows.T @ rows) for matrix in (release.estimate, release.second)
+    ]
     assert errors[0] < 0.7 * errors[1]
 
 

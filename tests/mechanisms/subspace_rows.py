@@ -21,9 +21,9 @@ def statistic(rows, bits=20, times=None, incomplete=0):
     """Exact moments of rows of the unit ball, each of them so many times."""
     rows = np.atleast_2d(np.asarray(rows, dtype=float))
     lattice = Lattice(bits, rows.shape[1])
-    whole = np.trunc(rows * lattice.radius).astype(np.int64)
+    integers = np.trunc(rows * lattice.radius).astype(np.int64)
     times = np.ones(len(rows), dtype=object) if times is None else np.array(times, dtype=object)
-    augmented = np.column_stack([np.full(len(rows), 2**bits), whole]).astype(object)
+    augmented = np.column_stack([np.full(len(rows), 2**bits), integers]).astype(object)
     exact = (augmented * times[:, None]).T @ augmented
     return Statistic("augmented moments", exact, int(times.sum()) + incomplete)
 

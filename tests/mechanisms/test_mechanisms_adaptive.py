@@ -54,18 +54,18 @@ class OneRow:
 @pytest.mark.parametrize("bits", [9, 16])
 def test_neighbours_lose_between_nothing_and_the_squared_radius(columns, bits):
     lattice, rng = Lattice(bits, columns), np.random.default_rng(columns)
-    most = 0
+    largest = 0
     for radius in (1, 0.99, 0.6, 0.5, 0.3, 0.126, 0.125, 0.01, 0.004, 0):
         for direction in [*np.eye(columns), *rng.normal(size=(6, columns))]:
             row = np.trunc(radius * lattice.radius * direction / np.linalg.norm(direction))
             exact, _ = clipped_moments(OneRow(row), lattice, HALVINGS, count_public=True).cross()
-            found = lost(exact)
-            assert len(found) == HALVINGS
-            assert min(found) >= 0
-            assert max(found) <= 4**bits
-            assert found == sorted(found)
-            most = max(most, *found)
-    assert most > 4**bits * (1 - 2.0**-8)
+            losses = lost(exact)
+            assert len(losses) == HALVINGS
+            assert min(losses) >= 0
+            assert max(losses) <= 4**bits
+            assert losses == sorted(losses)
+            largest = max(largest, *losses)
+    assert largest > 4**bits * (1 - 2.0**-8)
 
 
 def search_price(plan):
@@ -76,12 +76,12 @@ def search_price(plan):
 
 def price(plan, columns, centred):
     """Sensitivity over scale of each part: Gaussian parts, search, by the plan's numbers."""
-    known, lattice, unit = plan.facts.adjacency, plan.lattice, plan.lattice.radius**2
+    relation, lattice, unit = plan.facts.adjacency, plan.lattice, plan.lattice.radius**2
     gaussian = [unit / plan.scales[TRACE], gaussian_count(plan.facts, 1).rows * unit]
     gaussian[1] /= plan.steps.count
     steps = doublings(shells(columns))
     shelled = [
-        increment_sensitivity(known, lattice, step) / plan.scales[name]
+        increment_sensitivity(relation, lattice, step) / plan.scales[name]
         for step, name in zip(steps, INCREMENTS, strict=True)
     ]
     return gaussian, search_price(plan), shelled
@@ -94,19 +94,19 @@ def price(plan, columns, centred):
 def test_every_way_of_the_release_is_paid_for(centred, relation, guarantee, columns):
     for rule in ("auto", None):
         plan = Adaptive(rule).plan(facts(columns, relation, centred), guarantee)
-        known, unit = plan.facts.adjacency, plan.lattice.radius**2
+        adjacency, unit = plan.facts.adjacency, plan.lattice.radius**2
         gaussian, eps, shelled = price(plan, columns, centred)
         event, search = plan.events
         assert isinstance(search, PureEvent)
         assert eps <= search.eps
         assert eps == pytest.approx(search.eps)
-        whole = eigenvalue_sensitivity(known, 2) * unit
-        rounded = eigenvalue_sensitivity(known, 2) * unit + math.sqrt(columns)
-        apart = [
-            whole / plan.scales["half diagonal"],
+        sensitivity = eigenvalue_sensitivity(adjacency, 2) * unit
+        rounded = eigenvalue_sensitivity(adjacency, 2) * unit + math.sqrt(columns)
+        moves = [
+            sensitivity / plan.scales["half diagonal"],
             rounded / plan.scales["eigenvalues"],
         ]
-        ways = {"auto": [shelled], None: [[whole / plan.scales["diagonal"]], apart]}[rule]
+        ways = {"auto": [shelled], None: [[sensitivity / plan.scales["diagonal"]], moves]}[rule]
         for way in ways:
             total = math.hypot(*gaussian, *way)
             assert total * event.multiplier <= 1
@@ -125,10 +125,10 @@ def test_every_way_of_the_pure_release_is_paid_for(centred, relation, guarantee)
     columns = 5
     for rule in ("auto", None):
         plan = AdaptivePure(rule).plan(facts(columns, relation, centred), guarantee)
-        known, unit = plan.facts.adjacency, plan.lattice.radius**2
+        adjacency, unit = plan.facts.adjacency, plan.lattice.radius**2
         *first, matrix = plan.events
-        alone = absolute_sensitivity(known, columns, MomentWeights(0.0, 0.0)) * unit
-        of_values = eigenvalue_sensitivity(known, 1) * unit + columns
+        alone = absolute_sensitivity(adjacency, columns, MomentWeights(0.0, 0.0)) * unit
+        of_values = eigenvalue_sensitivity(adjacency, 1) * unit + columns
         count = laplace_count(plan.facts, 1.0)
         spent = [
             count.rows * unit / plan.steps.count,
@@ -137,12 +137,12 @@ def test_every_way_of_the_pure_release_is_paid_for(centred, relation, guarantee)
         ]
         paid = [1 / first[0].multiplier, 1 / first[1].multiplier, first[2].eps]
         assert spent == pytest.approx(paid)
-        assert all(one <= other for one, other in zip(spent, paid, strict=True))
-        whole = 1 / matrix.multiplier if rule else matrix.eps
+        assert all(price <= declared for price, declared in zip(spent, paid, strict=True))
+        whole_price = 1 / matrix.multiplier if rule else matrix.eps
         halves = alone / plan.scales["half diagonal"] + of_values / plan.scales["eigenvalues"]
         for way in (alone / plan.scales["diagonal"], halves):
-            assert way == pytest.approx(whole)
-            assert way <= whole * (1 + 1e-15)
+            assert way == pytest.approx(whole_price)
+            assert way <= whole_price * (1 + 1e-15)
         if isinstance(guarantee, ZCDP):
             assert guarantee.rho * (1 - 1e-9) < total_rho(plan.events) <= guarantee.rho
         else:
@@ -160,7 +160,7 @@ def test_the_laplace_count_and_sum_move_no_further_than_paid_for(columns, relati
     added = np.column_stack([np.ones(201) / noise.rows, rows / noise.total])
     added = np.vstack([added, added * [1, *([-1] * columns)]])
     single = np.abs(added).sum(axis=1).max()
-    paired = max(np.abs(added - one).sum(axis=1).max() for one in added)
+    paired = max(np.abs(added - row).sum(axis=1).max() for row in added)
     worst = single if relation == "add-remove" else max(single, paired)
     assert worst == pytest.approx(1.0, rel=1e-9)
 

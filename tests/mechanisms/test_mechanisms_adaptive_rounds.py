@@ -46,12 +46,12 @@ def bound(rows, regressed, center):
 
 def one_and_other(rng, relation):
     """A table and a neighbour, whose rows stand in another order."""
-    others = POOL[rng.integers(len(POOL), size=rng.integers(1, 5))]
+    base = POOL[rng.integers(len(POOL), size=rng.integers(1, 5))]
     row, changed = POOL[rng.integers(len(POOL), size=2)]
     row = row if rng.integers(2) else np.full(3, np.nan)
     if relation == "replace":
-        return np.vstack([others, row[None]]), np.vstack([changed[None], others[::-1]])
-    return np.vstack([others, row[None]]), others[::-1]
+        return np.vstack([base, row[None]]), np.vstack([changed[None], base[::-1]])
+    return np.vstack([base, row[None]]), base[::-1]
 
 
 @pytest.mark.filterwarnings("error")
@@ -60,7 +60,7 @@ def one_and_other(rng, relation):
 def test_whatever_the_answers_a_round_costs_its_event_and_nothing_else_is_told(name, relation):
     """Budgets down to those whose lattice is the coarsest; most of each event is used up."""
     mechanism, rng = MECHANISMS[name], np.random.default_rng(5)
-    regressed, most = name not in MOMENTS_ALONE, 0.0
+    regressed, largest = name not in MOMENTS_ALONE, 0.0
     for draw in range(12):
         rho = 10.0 ** rng.uniform(*((-8, 1) if draw % 3 else (-20, -16)))
         guarantee = PureDP(rho**0.5) if "pure" in name and draw % 2 else ZCDP(rho)
@@ -68,23 +68,23 @@ def test_whatever_the_answers_a_round_costs_its_event_and_nothing_else_is_told(n
         plan = mechanism.plan(Facts(3, adjacency(relation), centred=center), guarantee)
 
         def release(rows, plan=plan, center=center):
-            own = mechanism.measure(bound(rows, regressed, center), plan)
-            return mechanism.release(own, plan, seeded(1))
+            statistic = mechanism.measure(bound(rows, regressed, center), plan)
+            return mechanism.release(statistic, plan, seeded(1))
 
-        one, other = one_and_other(rng, relation)
+        left, right = one_and_other(rng, relation)
         answers = honest if draw % 4 == 0 else wild
         (first, second), rounds = replayed(
-            lambda rows=one: release(rows), lambda rows=other: release(rows), rng, answers
+            lambda rows=left: release(rows), lambda rows=right: release(rows), rng, answers
         )
         assert release_digest(first) == release_digest(second)
         events = list(plan.events)
         if BEYOND in plan.scales and not first.tails.beyond_sd:
             # No row can be outside the ball, and its round is left out.
             del events[-2]
-        found = list(prices(events, rounds))
-        assert max(found) <= 1 + 1e-9, found
-        most = max(most, *found)
-    assert most > 0.9
+        prices_found = list(prices(events, rounds))
+        assert max(prices_found) <= 1 + 1e-9, prices_found
+        largest = max(largest, *prices_found)
+    assert largest > 0.9
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
@@ -92,5 +92,5 @@ def test_whatever_the_answers_a_round_costs_its_event_and_nothing_else_is_told(n
 def test_the_smallest_budgets_that_a_plan_accepts_give_a_release(name, relation):
     mechanism = MECHANISMS[name]
     plan = mechanism.plan(Facts(3, adjacency(relation), centred=True), ZCDP(1e-20))
-    own = mechanism.measure(bound(POOL[:3], not name.startswith("rounds"), True), plan)
-    assert np.isfinite(mechanism.release(own, plan, seeded(1)).second).all()
+    statistic = mechanism.measure(bound(POOL[:3], not name.startswith("rounds"), True), plan)
+    assert np.isfinite(mechanism.release(statistic, plan, seeded(1)).second).all()

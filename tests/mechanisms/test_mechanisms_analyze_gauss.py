@@ -38,7 +38,7 @@ NEARLY = Fraction(99, 100) ** 2
 @pytest.mark.parametrize(("relation", "centred"), KINDS)
 def test_it_is_gauss_with_more_noise_off_the_diagonal(guarantee, relation, centred):
     about = facts(4, relation, centred)
-    plan, isometric = (one.plan(about, guarantee) for one in (AnalyzeGauss(), Gauss()))
+    plan, isometric = (mechanism.plan(about, guarantee) for mechanism in (AnalyzeGauss(), Gauss()))
     assert plan.steps.off == plan.steps.diagonal == isometric.steps.diagonal
     assert plan.steps.off == pytest.approx(math.sqrt(2) * isometric.steps.off, rel=1e-12)
     assert plan.steps.count == isometric.steps.count
@@ -85,7 +85,7 @@ def test_the_noise_is_the_plans():
 
 def test_noise_of_isometric_coordinates_is_found_out():
     about = facts(4, "replace", centred=True)
-    plan, isometric = (one.plan(about, ZCDP(0.1)) for one in (AnalyzeGauss(), Gauss()))
+    plan, isometric = (mechanism.plan(about, ZCDP(0.1)) for mechanism in (AnalyzeGauss(), Gauss()))
     with dp.simulation(seed=3):
         noise = residuals(AnalyzeGauss(), isometric, releases=200)["off"]
     # 1200 squares of half the planned variance: 12 sd below it.

@@ -67,16 +67,16 @@ def test_the_answer_itself_in_a_simulation(relation, centred):
         release = Unprivate().release(statistic, plan, Untouched())
     exact, lattice = statistic.cross()[0], plan.lattice
     assert (release.second * lattice.steps**2 == exact[1:, 1:].astype(float)).all()
-    known = rows[:30]
+    public_rows = rows[:30]
     # Rounding moves an entry of one row's square by at most 1.5 steps.
     slack = 30 * 1.5 / lattice.steps
-    np.testing.assert_allclose(release.second, known.T @ known, rtol=0, atol=slack)
+    np.testing.assert_allclose(release.second, public_rows.T @ public_rows, rtol=0, atol=slack)
     assert release.count == 30
     assert release.rows == (32 if relation == "replace" else None)
     noise = release.noise
     assert (noise.count, noise.diagonal, noise.off) == (0, 0, 0)
     if centred:
-        np.testing.assert_allclose(release.total, known.sum(axis=0), rtol=0, atol=slack)
+        np.testing.assert_allclose(release.total, public_rows.sum(axis=0), rtol=0, atol=slack)
         assert noise.mean == 0
     else:
         assert release.total is None
@@ -123,9 +123,9 @@ def test_the_measured_statistic_is_exact():
 def test_random_directions_are_orthonormal(columns, components, relation):
     plan = Random().plan(facts(columns, relation, components=components), PureDP(1.0))
     release = Random().release(moments_of(ball(6, columns), plan), plan, seeded(1))
-    wanted = components or columns
-    assert release.frame.shape == (columns, wanted)
-    np.testing.assert_allclose(release.frame.T @ release.frame, np.eye(wanted), atol=1e-13)
+    n_directions = components or columns
+    assert release.frame.shape == (columns, n_directions)
+    np.testing.assert_allclose(release.frame.T @ release.frame, np.eye(n_directions), atol=1e-13)
     assert release.variances is None
     assert all(map(math.isnan, (release.variance_sd, release.count, release.expected_loss)))
     assert not release.ordered

@@ -31,39 +31,45 @@ def test_neighbours_move_the_counts_of_all_cells_a_draw_may_choose_by_no_more_th
     relation,
 ):
     """All neighbours of a row, in one group and in two, for the cells of every drawn pair."""
-    grid, own = Grid(9), adjacency(relation)
+    grid, neighbours = Grid(9), adjacency(relation)
     units = [*np.eye(18), np.zeros(18)]
     pairs = [
-        (left, right) for left in (units if own.n_public else [np.zeros(18)]) for right in units
+        (left, right)
+        for left in (units if neighbours.n_public else [np.zeros(18)])
+        for right in units
     ]
-    moved = {1: 0.0, 2: 0.0}
+    largest_moves = {1: 0.0, 2: 0.0}
     for first in range(9):
         for second in range(9):
-            ends = [doubling_ends(grid, np.array([drawn])) for drawn in (first, second)]
+            ends = [doubling_ends(grid, np.array([cell])) for cell in (first, second)]
             cut = np.concatenate([ends[0][:-1], 9 + ends[1][:-1]])
             for left, right in pairs:
-                apart = np.add.reduceat(left - right, cut)
-                for norm in moved:
-                    moved[norm] = max(moved[norm], float(np.linalg.norm(apart, norm)))
-    assert moved == pytest.approx({norm: count_sensitivity(own, 1, norm) for norm in moved})
+                distance = np.add.reduceat(left - right, cut)
+                for norm in largest_moves:
+                    largest_moves[norm] = max(
+                        largest_moves[norm], float(np.linalg.norm(distance, norm))
+                    )
+    assert largest_moves == pytest.approx(
+        {norm: count_sensitivity(neighbours, 1, norm) for norm in largest_moves}
+    )
 
 
 def test_the_cells_follow_from_the_draw_alone(monkeypatch):
     """Two tables whose draws and noisy counts are made the same have the same release."""
     tables = np.random.default_rng(3).integers(0, 9, (2, CELLS))
     plan = Bracketed().plan(facts(relation="add-remove"), PureDP(0.5))
-    drawn = Exponential().release(statistic(tables[0]), plan, seeded(1))
-    monkeypatch.setattr(exponential.Exponential, "release", lambda *words: drawn)
+    release = Exponential().release(statistic(tables[0]), plan, seeded(1))
+    monkeypatch.setattr(exponential.Exponential, "release", lambda *words: release)
     noisy = np.random.default_rng(4).normal(30, 20, CELLS)
 
     def counted(sums, hierarchy, plan, turn, max_rows, entropy):
         return quantile_rounds.NoisyCells(noisy[: len(sums)], plan.law, plan.noise_sds[0], max_rows)
 
     monkeypatch.setattr(exponential, "noisy_cells", counted)
-    one, other = (Bracketed().release(statistic(table), plan, seeded(2)) for table in tables)
+    first, second = (Bracketed().release(statistic(table), plan, seeded(2)) for table in tables)
     for name in ("values", "drawn", "counts", "count_sd", "rank_sd"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-    assert np.isfinite(one.values).all()
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+    assert np.isfinite(first.values).all()
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -80,21 +86,21 @@ def test_draws_and_counts_cost_what_is_granted(guarantee, groups, relation):
 @pytest.mark.parametrize("guarantee", [PureDP(1.0), ZCDP(0.5)], ids=str)
 def test_the_rank_of_one_quantile_has_at_most_half_more_noise_than_a_draw_alone(guarantee):
     alone = Exponential().plan(facts(level=None), guarantee)
-    both = Bracketed().plan(facts(), guarantee)
-    assert alone.middle[0] <= 1.5 * both.middle[0]
-    assert both.count_scale <= 1.001 * alone.count_scale
+    combined = Bracketed().plan(facts(), guarantee)
+    assert alone.middle[0] <= 1.5 * combined.middle[0]
+    assert combined.count_scale <= 1.001 * alone.count_scale
 
 
 @pytest.mark.parametrize("cells", [1, 2, 7, 65_536])
 @pytest.mark.parametrize("place", [0.0, 0.3, 1.0])
 def test_cells_double_from_a_drawn_one_and_cover_the_range(cells, place):
     grid = Grid(max(cells, 2), None if cells < 10 else 0.4)
-    drawn = int(place * (grid.cells - 1))
-    ends = doubling_ends(grid, np.array([drawn]))
+    cell = int(place * (grid.cells - 1))
+    ends = doubling_ends(grid, np.array([cell]))
     assert ends[0] == 0
     assert ends[-1] == grid.cells
     assert (np.diff(ends) > 0).all()
-    assert {drawn, drawn + 1} <= set(ends.tolist())
+    assert {cell, cell + 1} <= set(ends.tolist())
     assert len(ends) <= 2 * quantile_rounds.HALVINGS + 4
 
 

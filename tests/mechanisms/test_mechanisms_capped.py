@@ -35,8 +35,8 @@ def facts(name="replace", **words):
 @pytest.mark.parametrize("name", ["replace", "add-remove"])
 @pytest.mark.parametrize("tables", [1, 2])
 def test_gaussian_rounds_cost_the_budget_for_the_stated_norms(guarantee, name, tables):
-    known = CountFacts(1, 7, divided=True, adjacency=adjacency(name), side_tables=tables)
-    plan = Capped().plan(known, guarantee)
+    facts = CountFacts(1, 7, divided=True, adjacency=adjacency(name), side_tables=tables)
+    plan = Capped().plan(facts, guarantee)
     assert all(isinstance(event, GaussianEvent) for event in plan.events)
     spent = sum(event.multiplier**-2 for event in plan.events)
     assert spent <= gaussian_multiplier(guarantee) ** -2
@@ -55,13 +55,13 @@ def test_laplace_rounds_cost_the_budget():
 
 def test_products_of_shares_beside_counts_are_in_the_norm():
     """Of a table of counts by strata: L2 √(1 + 2κ² + κ²/4), L1 1 + 2κ + κ/2."""
-    known = CountFacts(
+    facts = CountFacts(
         1, 9, divided=False, adjacency=adjacency("replace"), side_tables=2, products=1
     )
-    plan = Capped().plan(known, ZCDP(0.02))
+    plan = Capped().plan(facts, ZCDP(0.02))
     norm = math.sqrt(2 * (1 + 2 * 0.5**2 + 0.25**2))
     assert plan.noise_sd == pytest.approx(norm * plan.events[1].multiplier, rel=1e-3)
-    pure = Capped().plan(known, PureDP(1.0))
+    pure = Capped().plan(facts, PureDP(1.0))
     norm = 2 * (1 + 2 * 0.25 + 0.125)
     assert pure.scale / pure.units_per_row >= norm * pure.events[1].multiplier
 
@@ -108,15 +108,15 @@ def test_the_cap_is_near_the_best_of_exact_weights():
         weights = np.clip(np.exp(rng.normal(1, spread, 20_000)), 1, 50)
         edges = weight_edges(1.0, 50.0)
         counts = np.histogram(weights, np.concatenate([[0], edges[1:]]))[0].astype(float)
-        price, moved = 7.3, 0.15
+        price, removal = 7.3, 0.15
 
-        def error(cap, price=price, moved=moved, weights=weights):
+        def error(cap, price=price, removal=removal, weights=weights):
             above = weights[weights > cap]
             excess = float((above - cap).mean()) if len(above) else 0.0
-            lost = moved * float(np.maximum(weights - cap, 0).sum())
+            lost = removal * float(np.maximum(weights - cap, 0).sum())
             return math.hypot(price * cap, max(lost, 2 * price * excess))
 
-        cap = best_cap(edges, counts, CellNoise("gaussian", 40.0), price, moved, 2.0).cap
+        cap = best_cap(edges, counts, CellNoise("gaussian", 40.0), price, removal, 2.0).cap
         assert error(cap) < 1.2 * min(map(error, edges[1:]))
 
 
@@ -127,19 +127,19 @@ def test_the_mean_excess_is_near_that_of_the_weights():
         totals = np.exp(rng.normal(3, spread, 2_000))
         edges = weight_edges(1.0, 50.0 * 2**16, 8)
         counts = np.histogram(totals, edges)[0].astype(float)
-        found = best_cap(edges, counts, CellNoise("gaussian", 6.0), 2.0, 0.15, 2.0)
-        above = totals[totals > found.cap] - found.cap
-        assert found.mean_excess_sd < found.mean_excess
+        cap = best_cap(edges, counts, CellNoise("gaussian", 6.0), 2.0, 0.15, 2.0)
+        above = totals[totals > cap.cap] - cap.cap
+        assert cap.mean_excess_sd < cap.mean_excess
         if len(above) > 20:
-            assert 0.5 < found.mean_excess / above.mean() < 2
+            assert 0.5 < cap.mean_excess / above.mean() < 2
 
 
 def test_far_cells_without_units_are_left_out():
     edges = weight_edges(1.0, 2.0**20, 1)
     counts = np.zeros(20)
     counts[:3] = 500.0
-    found = best_cap(edges, counts, CellNoise("laplace", 1.0), 1e-9, 1.0, 2.0)
-    assert 8 <= found.cap <= 64
+    cap = best_cap(edges, counts, CellNoise("laplace", 1.0), 1e-9, 1.0, 2.0)
+    assert 8 <= cap.cap <= 64
 
 
 def test_units_far_above_are_not_made_of_noise():
@@ -168,8 +168,8 @@ def test_several_tables_have_the_norm_of_all_their_sums():
     """Of three tables by strata, two of counts: L1 3 (1 + 3κ/2) + 2κ, L2 √(3 (1 + 5κ²/4) + 2κ²)."""
     relation = adjacency("replace")
     words = {"divided": True, "adjacency": relation, "side_tables": 2, "products": 2}
-    known = CountFacts(3, 40, **words)
-    gaussian, laplace = Capped().plan(known, ZCDP(0.02)), Capped().plan(known, PureDP(1.0))
+    facts = CountFacts(3, 40, **words)
+    gaussian, laplace = Capped().plan(facts, ZCDP(0.02)), Capped().plan(facts, PureDP(1.0))
     norm = math.sqrt(2 * (3 * (1 + 5 * 0.5**2 / 4) + 2 * 0.5**2))
     assert gaussian.noise_sd == pytest.approx(norm * gaussian.events[1].multiplier, rel=1e-3)
     scale = 2 * (3 * (1 + 1.5 * 0.25) + 2 * 0.25) * laplace.events[1].multiplier

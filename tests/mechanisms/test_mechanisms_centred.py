@@ -40,23 +40,27 @@ def test_no_neighbours_move_a_round_by_more_than_its_noise_allows(relation, monk
         return answers if len(rounds) == 1 else [part for part, _ in rounds[-1]]
 
     monkeypatch.setattr(centred, "add_noises", recorded)
-    others = [(1, 1, -1), (-1, 0.5, 1), (0.3, -1, 1)]
+    base = [(1, 1, -1), (-1, 0.5, 1), (0.3, -1, 1)]
     corners = [*product((-1, 1), repeat=3), (0, 0, 0)]
-    tables = [[*others, row] for row in corners]
-    tables.append([*others, (np.nan,) * 3] if neighbours.n_public else others)
-    shown = []
+    tables = [[*base, row] for row in corners]
+    tables.append([*base, (np.nan,) * 3] if neighbours.n_public else base)
+    printed = []
     for table in tables:
         rounds.clear()
         ScreenCentred().release(statistic(table, plan), plan, source())
-        shown.append([part for parts in rounds for part in parts])
-    pairs = product(shown, shown) if neighbours.n_public else ((one, shown[-1]) for one in shown)
+        printed.append([part for parts in rounds for part in parts])
+    pairs = (
+        product(printed, printed)
+        if neighbours.n_public
+        else ((text, printed[-1]) for text in printed)
+    )
     multipliers = [event.multiplier for event in plan.events]
     worst = np.zeros(4)
-    for one, other in pairs:
-        for at, ((left, scale), (right, _)) in enumerate(zip(one, other, strict=True)):
-            moved = np.abs(left - right)
-            far = np.linalg.norm(moved) if at == 0 else moved.max()
-            worst[at] = max(worst[at], far / scale * multipliers[at])
+    for first, second in pairs:
+        for at, ((left, scale), (right, _)) in enumerate(zip(first, second, strict=True)):
+            moves = np.abs(left - right)
+            distance = np.linalg.norm(moves) if at == 0 else moves.max()
+            worst[at] = max(worst[at], distance / scale * multipliers[at])
     assert (worst <= 1 + 1e-9).all()
     assert (worst > 0.2).all()
 

@@ -61,17 +61,17 @@ def test_auto_is_in_the_table_and_says_why(table, guarantee, rows):
 
 def test_words_go_where_there_is_a_field_for_them():
     for name, kind in ALL.items():
-        own = {field.name for field in fields(kind)}
+        field_names = {field.name for field in fields(kind)}
         strategy, _ = chosen(name, denoise=None, magic=3)
         assert not hasattr(strategy, "magic")
-        assert ("denoise" not in own) or strategy.denoise is None
+        assert ("denoise" not in field_names) or strategy.denoise is None
     assert any("denoise" in {field.name for field in fields(kind)} for kind in ALL.values())
 
 
 def test_an_instance_is_itself():
-    own = Gauss()
-    strategy, reason = chosen(own, denoise=None)
-    assert strategy is own
+    mechanism = Gauss()
+    strategy, reason = chosen(mechanism, denoise=None)
+    assert strategy is mechanism
     assert reason == ""
 
 
@@ -86,11 +86,11 @@ def test_a_name_of_another_table_is_unknown():
         chosen("ppca", COVARIANCE)
 
 
-@pytest.mark.parametrize("given", [None, 3, Gauss, object(), ["gauss"], [73.25]])
-def test_what_is_no_strategy_is_named_by_its_type(given):
+@pytest.mark.parametrize("value", [None, 3, Gauss, object(), ["gauss"], [73.25]])
+def test_what_is_no_strategy_is_named_by_its_type(value):
     with pytest.raises(ArgumentError, match="expected a name or an instance") as raised:
-        chosen(given)
-    assert f"of type {type(given).__name__};" in str(raised.value)
+        chosen(value)
+    assert f"of type {type(value).__name__};" in str(raised.value)
     assert "73.25" not in str(raised.value)
 
 

@@ -30,36 +30,40 @@ def facts(columns, components=0, neighbours="replace", *, centred=True, unit=Fal
 
 
 @each("guarantee", GUARANTEES)
-@each("known", [ALL, MATRICES, frozenset({"gauss", "laplace"})])
+@each("row_count_known", [ALL, MATRICES, frozenset({"gauss", "laplace"})])
 @each("columns, components", [(1, 1), (5, 2), (5, 5), (40, 10), (40, 0)])
 @each("rows", [None, 0, 1, 300, 10**4, 10**9])
 def test_it_is_known_no_baseline_and_takes_the_guarantee(
-    guarantee, known, columns, components, rows
+    guarantee, row_count_known, columns, components, rows
 ):
     for neighbours in ("replace", "add-remove"):
-        asked = facts(columns, components, neighbours)
-        name, _ = auto_moments(asked, guarantee, rows, known)
-        assert name in known - BASELINES
-        plan = (COVARIANCE | SUBSPACE)[name]().plan(asked, guarantee)
+        case_facts = facts(columns, components, neighbours)
+        name, _ = auto_moments(case_facts, guarantee, rows, row_count_known)
+        assert name in row_count_known - BASELINES
+        plan = (COVARIANCE | SUBSPACE)[name]().plan(case_facts, guarantee)
         assert plan.guarantee == guarantee
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES)
-@pytest.mark.parametrize("known", [frozenset(), frozenset({"gauss"}), frozenset({"zero", "none"})])
-def test_gauss_speaks_for_itself_where_nothing_fits(guarantee, known):
-    assert auto_moments(facts(5, 2), guarantee, 1_000, known)[0] == "gauss"
+@pytest.mark.parametrize(
+    "row_count_known", [frozenset(), frozenset({"gauss"}), frozenset({"zero", "none"})]
+)
+def test_gauss_speaks_for_itself_where_nothing_fits(guarantee, row_count_known):
+    assert auto_moments(facts(5, 2), guarantee, 1_000, row_count_known)[0] == "gauss"
 
 
 @pytest.mark.parametrize("guarantee", [ApproxDP(1.0, 1e-6), ZCDP(0.1), PureDP(1.0)])
 @pytest.mark.parametrize("centred", [True, False])
 def test_rounds_are_for_enough_rows(guarantee, centred):
-    several, one = ("rounds_pure", "laplace") if guarantee == PureDP(1.0) else ("rounds", "gauss")
-    asked = facts(20, 5, centred=centred)
-    names = [auto_moments(asked, guarantee, 10**k, ALL)[0] for k in range(1, 8)]
+    several, single = (
+        ("rounds_pure", "laplace") if guarantee == PureDP(1.0) else ("rounds", "gauss")
+    )
+    case_facts = facts(20, 5, centred=centred)
+    names = [auto_moments(case_facts, guarantee, 10**k, ALL)[0] for k in range(1, 8)]
     first = names.index(several)
     assert 0 < first < 5
-    assert names == [one] * first + [several] * (7 - first)
-    assert auto_moments(asked, guarantee, None, ALL)[0] == several
+    assert names == [single] * first + [several] * (7 - first)
+    assert auto_moments(case_facts, guarantee, None, ALL)[0] == several
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES)
@@ -91,9 +95,9 @@ def test_directions_alone_are_drawn_where_a_matrix_is_much_worse():
 def test_the_noise_that_is_told_is_the_one_that_is_added(strategy):
     guarantee = ZCDP(0.1)
     plan = strategy.plan(facts(20), guarantee)
-    told = noise_of_lengths(strategy, facts(20), guarantee)
+    reported = noise_of_lengths(strategy, facts(20), guarantee)
     multiplier = plan.events[5].multiplier
-    assert told == pytest.approx(
+    assert reported == pytest.approx(
         multiplier * (2 * math.sqrt(2) if strategy == RoundsPure() else math.sqrt(2))
     )
 
@@ -122,15 +126,15 @@ def test_it_reads_again_what_can_be_read_again():
 
 
 def test_losses_run_from_none_to_that_of_random_directions():
-    asked = facts(12, 3)
+    case_facts = facts(12, 3)
     values = 1 / np.arange(1.0, 13)
     random = 1 - 3 / 12 * values.sum() / values[:3].sum()
-    assert noise_loss(asked, 1e-9) < 1e-9
-    assert noise_loss(asked, 1e9) == pytest.approx(random, rel=1e-6)
-    assert directions_loss(asked, 1e12) < 1e-9
-    assert directions_loss(asked, 1e-12) == pytest.approx(random, rel=1e-6)
-    by_noise = [noise_loss(asked, sd) for sd in np.geomspace(1e-6, 1e3, 40)]
-    by_draw = [directions_loss(asked, c) for c in np.geomspace(1e-3, 1e9, 40)]
+    assert noise_loss(case_facts, 1e-9) < 1e-9
+    assert noise_loss(case_facts, 1e9) == pytest.approx(random, rel=1e-6)
+    assert directions_loss(case_facts, 1e12) < 1e-9
+    assert directions_loss(case_facts, 1e-12) == pytest.approx(random, rel=1e-6)
+    by_noise = [noise_loss(case_facts, sd) for sd in np.geomspace(1e-6, 1e3, 40)]
+    by_draw = [directions_loss(case_facts, c) for c in np.geomspace(1e-3, 1e9, 40)]
     assert (np.diff(by_noise) > 0).all()
     assert (np.diff(by_draw) < 0).all()
 
@@ -157,9 +161,9 @@ def test_the_choice_is_near_the_best_of_the_simulated(columns, components, n, bu
 
 
 def test_it_takes_little_time():
-    asked, best = facts(100, 10), np.inf
+    case_facts, best = facts(100, 10), np.inf
     for _ in range(20):
         start = time.perf_counter()
-        auto_moments(asked, PureDP(1.0), 10_000, ALL)
+        auto_moments(case_facts, PureDP(1.0), 10_000, ALL)
         best = min(best, time.perf_counter() - start)
     assert best < 2e-3

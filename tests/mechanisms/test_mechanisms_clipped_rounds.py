@@ -44,18 +44,18 @@ def test_both_rounds_cost_what_was_asked(guarantee, relation, parts):
     assert plan.guarantee == guarantee
     assert plan.first.events + plan.events[len(plan.first.events) :] == plan.events
     spent = total_rho if isinstance(guarantee, ZCDP) else lambda events: total_eps(events, 0.0)
-    asked = guarantee.rho if isinstance(guarantee, ZCDP) else guarantee.eps
-    assert math.isclose(spent(plan.events), asked, rel_tol=1e-9)
-    assert math.isclose(spent(plan.first.events), 0.15 * asked, rel_tol=1e-9)
+    granted = guarantee.rho if isinstance(guarantee, ZCDP) else guarantee.eps
+    assert math.isclose(spent(plan.events), granted, rel_tol=1e-9)
+    assert math.isclose(spent(plan.first.events), 0.15 * granted, rel_tol=1e-9)
 
 
 def measured(rows, guarantee=GUARANTEES[0], relation="replace", formula="y ~ g", book=BOOK):
     """The statistic and the plan of a formula, as its verb makes them."""
-    both = parse_sides(formula, book)
-    number, factors = one_measured(both, "dp_mean")
+    sides = parse_sides(formula, book)
+    number, factors = one_measured(sides, "dp_mean")
     tally = Tally(factors, number, 2)
     plan = Rounds().plan(facts(relation, tally.size), guarantee)
-    return Rounds().measure(private_cells(formula, rows, both.codebook, (tally,)), plan), plan
+    return Rounds().measure(private_cells(formula, rows, sides.codebook, (tally,)), plan), plan
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES)
@@ -73,20 +73,20 @@ def test_neighbours_are_no_farther_than_charged_in_either_round(guarantee, relat
         return cells, statistic.clipped(1.0, 1.5).cross()[0], plan
 
     base = [(0, "u"), (3, "v")]
-    own = [exact([*base, row]) for row in product(values, groups)]
-    others = own if relation == "replace" else [exact(base)]
-    plan = own[0][2]
+    answers = [exact([*base, row]) for row in product(values, groups)]
+    alternatives = answers if relation == "replace" else [exact(base)]
+    plan = answers[0][2]
     power = 2 if isinstance(guarantee, ZCDP) else 1
     rounds = plan.first.events, plan.events[len(plan.first.events) :]
     for number, (events, scale) in enumerate(
         zip(rounds, (plan.first.scale, plan.scale), strict=True)
     ):
         paired = number == 1 and one_mean(plan.facts) and power == 1
-        moved = [(a[number] - b[number]).astype(float) for a, b in product(own, others)]
+        moves = [(a[number] - b[number]).astype(float) for a, b in product(answers, alternatives)]
         if paired:
-            moved = [np.array([own[2] - own[0], own[1], own[3]]) for own in moved]
-        furthest = max(np.linalg.norm(one, power) for one in moved) / scale
-        declared = sum(own.count / own.multiplier**power for own in events) ** (1 / power)
+            moves = [np.array([answer[2] - answer[0], answer[1], answer[3]]) for answer in moves]
+        furthest = max(np.linalg.norm(move, power) for move in moves) / scale
+        declared = sum(event.count / event.multiplier**power for event in events) ** (1 / power)
         assert furthest <= declared * (1 + 1e-9), "farther than charged"
         assert furthest >= 0.99 * declared, "nowhere near"
 
@@ -95,16 +95,16 @@ def test_neighbours_are_no_farther_than_charged_in_either_round(guarantee, relat
 def test_the_numbers_by_cell_have_the_noise_that_is_charged(guarantee, monkeypatch):
     """False alarms: a chi-square law of 3,000 nearly normal squares, 6 sds, below 1e-8."""
     statistic, plan = measured(skewed(60), guarantee)
-    seen = []
+    noises = []
 
-    def kept(ends, counts, noise, *more):
-        seen.append(counts - statistic.counted(place_counts, ends).cross()[0].astype(float))
-        return found_range(ends, counts, noise, *more)
+    def kept(ends, counts, noise, *rest):
+        noises.append(counts - statistic.counted(place_counts, ends).cross()[0].astype(float))
+        return found_range(ends, counts, noise, *rest)
 
     monkeypatch.setattr("dpmodels.mechanisms.counts.rounds.found_range", kept)
     for _ in range(60):
         Rounds().release(statistic, plan, source())
-    noise = np.array(seen)
+    noise = np.array(noises)
     kurtosis = 5 if law_of(plan) == "laplace" else 2
     room = 6 * math.sqrt(kurtosis / noise.size)
     assert abs((noise**2).mean() / plan.first.noise_sd**2 - 1) < room
@@ -114,7 +114,7 @@ def test_the_numbers_by_cell_have_the_noise_that_is_charged(guarantee, monkeypat
 
 
 def expo(plan):
-    """Laplace noise goes by shares of eps, Gaussian noise by the roots of shares of rho."""
+    """Laplace noise is scaled by shares of eps, Gaussian noise by the roots of shares of rho."""
     return 0.5 if law_of(plan) == "gaussian" else 1.0
 
 
@@ -147,10 +147,10 @@ def test_intervals_are_of_the_rows_as_they_were_held():
     with dp.simulation(seed=8):
         for _ in range(40):
             fit = dp.dp_mean("~ y", rows, codebook=BOOK, eps=1.0)
-            held = fit.release.held
-            own = np.clip(rows["y"], held.lower, held.upper).mean()
+            bounds = fit.release.held
+            clipped_mean = np.clip(rows["y"], bounds.lower, bounds.upper).mean()
             low, high = fit.noise_int(level=0.999).to_numpy()[0]
-            misses += not low <= own <= high
+            misses += not low <= clipped_mean <= high
     assert misses < 8
 
 
@@ -158,15 +158,15 @@ def test_the_table_names_the_range_and_bounds_the_share_outside(tmp_path):
     with dp.simulation(seed=1):
         fit = dp.dp_mean("~ y", skewed(2_000), codebook=BOOK, eps=1.0)
         wide = dp.dp_var("~ y", {"y": np.linspace(0, 2_500, 2_000)}, codebook=BOOK, eps=1.0)
-    held, text = fit.release.held, " ".join(fit.summary().as_text().split())
-    assert f"y: clipped to 0 to {held.upper:,.10g}, a range released first. At most" in text
+    bounds, text = fit.release.held, " ".join(fit.summary().as_text().split())
+    assert f"y: clipped to 0 to {bounds.upper:,.10g}, a range released first. At most" in text
     assert "were clipped" not in text
     assert wide.release.held is None
     text = " ".join(wide.summary(notes="all").as_text().split())
     assert "y: no range much shorter than the declared one was found." in text
     fit.save(tmp_path / "fit.nc")
     again = dp.load(tmp_path / "fit.nc")
-    assert again.release.held == held
+    assert again.release.held == bounds
     assert again.summary().as_text() == fit.summary().as_text()
 
 
@@ -215,14 +215,14 @@ def test_auto_takes_rounds_by_public_facts_alone():
         words = {"codebook": BOOK, "eps": 1.0} | words
         return dp.dp_mean(formula, rows, **words).release.info.name
 
-    many, few = skewed(3_000), skewed(300)
-    assert reason(many) == "rounds"
+    large, few = skewed(3_000), skewed(300)
+    assert reason(large) == "rounds"
     assert reason(few) == "geometric"
-    assert reason(many, adjacency="add-remove") == "geometric"  # Their number is not public
-    assert reason(many, "(y > 3) ~ g") == "geometric"  # Between 0 and 1 whatever the rows
-    assert reason(many, "~ (y > 3)") == "paired"
-    assert reason(iter([many])) == "geometric"  # Read once
-    assert dp.dp_ttest("~ y", many, codebook=BOOK, eps=1.0).release.info.name == "rounds"
+    assert reason(large, adjacency="add-remove") == "geometric"  # Their number is not public
+    assert reason(large, "(y > 3) ~ g") == "geometric"  # Between 0 and 1 whatever the rows
+    assert reason(large, "~ (y > 3)") == "paired"
+    assert reason(iter([large])) == "geometric"  # Read once
+    assert dp.dp_ttest("~ y", large, codebook=BOOK, eps=1.0).release.info.name == "rounds"
 
 
 def test_what_rounds_cannot_do_is_refused():
@@ -233,20 +233,22 @@ def test_what_rounds_cannot_do_is_refused():
         with pytest.raises(ArgumentError, match="means and variances of one variable"):
             verb(formula, skewed(9), **words)
     statistic, plan = measured(skewed(9))
-    other = Geometric().measure(private_of(skewed(9)), Geometric().plan(facts(), PureDP(1.0)))
+    second = Geometric().measure(private_of(skewed(9)), Geometric().plan(facts(), PureDP(1.0)))
     with pytest.raises(ArgumentError, match="what measure"):
-        Rounds().release(other, plan, source())
+        Rounds().release(second, plan, source())
     assert isinstance(statistic, CellPasses)
 
 
 def private_of(rows):
-    both = parse_sides("~ y", BOOK)
-    number, _ = one_measured(both, "dp_mean")
-    return private_cells("~ y", rows, both.codebook, (Tally((), number, 2),))
+    sides = parse_sides("~ y", BOOK)
+    number, _ = one_measured(sides, "dp_mean")
+    return private_cells("~ y", rows, sides.codebook, (Tally((), number, 2),))
 
 
 def test_sites_that_pool_find_one_range():
-    one, two = skewed(1_500, seed=1), skewed(1_500, seed=2)
-    fit = dp.dp_mean("y ~ g", sites={"a": one, "b": two}, codebook=BOOK, eps=1.0, protocol="pooled")
+    first, two = skewed(1_500, seed=1), skewed(1_500, seed=2)
+    fit = dp.dp_mean(
+        "y ~ g", sites={"a": first, "b": two}, codebook=BOOK, eps=1.0, protocol="pooled"
+    )
     assert fit.release.info.name == "rounds"
     assert fit.release.held is None or fit.release.held.upper < 2_500

@@ -36,14 +36,14 @@ def facts(neighbours):
 
 
 def bound(rows, whose, neighbours):
-    own = unbound_design("~ a + b + y", BOOK)
-    own = own.among(partial(requested_of, neighbours=neighbours, subset=None))
-    return own.bind({**dict(zip(NAMES, np.reshape(rows, (-1, 3)).T, strict=True)), "id": whose})
+    design = unbound_design("~ a + b + y", BOOK)
+    design = design.among(partial(requested_of, neighbours=neighbours, subset=None))
+    return design.bind({**dict(zip(NAMES, np.reshape(rows, (-1, 3)).T, strict=True)), "id": whose})
 
 
 def planned(neighbours, guarantee, mechanism=CLUSTERED):
     plan = partial(mechanism.plan, facts(neighbours))
-    return planned_for_group(plan, lambda own: own.events, guarantee, neighbours.places)
+    return planned_for_group(plan, lambda plan: plan.events, guarantee, neighbours.places)
 
 
 @pytest.mark.parametrize("guarantee", [ZCDP(0.1), ApproxDP(1.0, 1e-6), PureDP(0.5)], ids=str)
@@ -69,36 +69,36 @@ def furthest(unit, relation, guarantee):
     rng = np.random.default_rng(1)
     whose = np.repeat(np.arange(150), 3)
     design = bound(rng.uniform(-1, 1, (450, 3)), whose, neighbours)
-    asked = []
-    own = robust_covariance.person_score_squares
+    scores = []
+    original = robust_covariance.person_score_squares
 
-    def kept(design, lattice, *words, **named):
-        asked.append((lattice, *words))
-        return own(design, lattice, *words, **named)
+    def kept(design, lattice, *words, **options):
+        scores.append((lattice, *words))
+        return original(design, lattice, *words, **options)
 
     with pytest.MonkeyPatch.context() as patch, dp.simulation(seed=1):
         patch.setattr(robust_covariance, "person_score_squares", kept)
         CLUSTERED.release(CLUSTERED.measure(design, plan), plan, seeded(1))
-    ((lattice, score, finer, places),) = asked
+    ((lattice, score, finer, places),) = scores
     ends = np.array(np.meshgrid(*[[-1, 0.05, 1]] * 3)).reshape(3, -1).T
     # Persons of one row, of several alike, of several that are not.
     tables = [*ends[::2, None], *np.repeat(ends[::4, None], 4, axis=1), ends[::7], ends[:0]]
     # Ten times as long a score: all persons are cut.
     longer = score._replace(regressors=score.regressors * 10)
-    found, upper = [], np.triu_indices(3)
-    for one in (score, longer):
+    norms, upper = [], np.triu_indices(3)
+    for weights in (score, longer):
         cells = []
         for rows in tables:
             alone = bound(rows, [7] * len(rows), neighbours)
-            exact = own(alone, lattice, one, finer, places, count_public=True).cross()[0]
+            exact = original(alone, lattice, weights, finer, places, count_public=True).cross()[0]
             cells.append(exact.astype(float))
-        pairs = combinations(cells, 2) if relation == "replace" else [(own, 0) for own in cells]
+        pairs = combinations(cells, 2) if relation == "replace" else [(cell, 0) for cell in cells]
         for left, right in pairs:
-            moved = left - right
+            change = left - right
             pure = isinstance(guarantee, PureDP)
-            norm = np.abs(moved[upper]).sum() if pure else np.sqrt((moved**2).sum())
-            found.append(norm / (plan.scales[SQUARES] * finer.radius**2))
-    return max(found) * group_events(plan.events, neighbours.places)[-1].multiplier
+            norm = np.abs(change[upper]).sum() if pure else np.sqrt((change**2).sum())
+            norms.append(norm / (plan.scales[SQUARES] * finer.radius**2))
+    return max(norms) * group_events(plan.events, neighbours.places)[-1].multiplier
 
 
 @pytest.mark.parametrize("unit", ["mean", 3])
@@ -121,21 +121,21 @@ def test_the_sensitivity_of_a_row_used_for_persons_shows(monkeypatch):
 def test_only_released_values_and_public_facts_steer_it(monkeypatch):
     """With the same released moments two tables of other persons are asked for the same scores."""
     neighbours = Adjacency("replace", 4, "id")
-    plan, asked = planned(neighbours, ZCDP(0.1)), []
+    plan, calls = planned(neighbours, ZCDP(0.1)), []
     tables = [bound(np.full((count, 3), 0.1), range(count), neighbours) for count in (90, 7)]
     released = Moments().release
     first = released(Moments().measure(tables[0], plan), plan, seeded(1))
-    own = robust_covariance.person_score_squares
+    original = robust_covariance.person_score_squares
 
-    def kept(design, lattice, score, *words, **named):
-        asked.append((score.regressors.tolist(), score.residual.tolist(), words))
-        return own(design, lattice, score, *words, **named)
+    def kept(design, lattice, score, *words, **options):
+        calls.append((score.regressors.tolist(), score.residual.tolist(), words))
+        return original(design, lattice, score, *words, **options)
 
     monkeypatch.setattr(Moments, "release", lambda *_: first)
     monkeypatch.setattr(robust_covariance, "person_score_squares", kept)
     for table in tables:
         CLUSTERED.release(CLUSTERED.measure(table, plan), plan, seeded(3))
-    assert asked[0] == asked[1]
+    assert calls[0] == calls[1]
 
 
 def test_scores_of_persons_need_persons():

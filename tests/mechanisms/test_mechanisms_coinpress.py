@@ -67,8 +67,8 @@ def test_each_round_has_the_noise_it_pays_for(relation, guarantee):
     unit = plan.lattice.radius**2
     sensitivity = math.sqrt(2) if relation == "replace" else 1.0
     for event, sigma in list(zip(plan.events, plan.scales.values(), strict=True))[1:]:
-        least = max(event.multiplier * sensitivity * unit, math.sqrt(2) * SMALLEST_SCALE)
-        assert least <= sigma <= least * (1 + 1e-11)
+        sd = max(event.multiplier * sensitivity * unit, math.sqrt(2) * SMALLEST_SCALE)
+        assert sd <= sigma <= sd * (1 + 1e-11)
         # Beyond 40 scales the law has less than 2**-1000 of its mass.
         assert 40 * sigma < 2**63
 
@@ -86,18 +86,18 @@ def test_neighbours_are_within_the_sensitivity_of_each_round(relation, centred, 
     transforms = [np.eye(3), 9 * np.eye(3), rng.normal(size=(3, 3)) * np.array([100, 1, 0.1])]
     steps = plan.steps
     for number, transform in enumerate(transforms):
-        each = [mechanism.measure(bound(row[None]), plan).within(transform) for row in rows]
-        cells = [one.cross()[0].astype(float) for one in each]
+        passes = [mechanism.measure(bound(row[None]), plan).within(transform) for row in rows]
+        cells = [statistic.cross()[0].astype(float) for statistic in passes]
         sigma = plan.scales[f"round {number + 1}"]
-        pairs = combinations(cells, 2) if relation == "replace" else [(one, 0) for one in cells]
+        pairs = combinations(cells, 2) if relation == "replace" else [(cell, 0) for cell in cells]
         furthest = 0.0
-        for one, other in pairs:
-            moved = (one - other) ** 2
-            apart = moved[1:, 1:].sum() / sigma**2
+        for first, second in pairs:
+            squares = (first - second) ** 2
+            distance = squares[1:, 1:].sum() / sigma**2
             if number == 0:
-                apart += moved[0, 0] / steps.count**2
-                apart += moved[0, 1:].sum() / steps.mean**2 if centred else 0.0
-            furthest = max(furthest, math.sqrt(apart) * plan.events[number].multiplier)
+                distance += squares[0, 0] / steps.count**2
+                distance += squares[0, 1:].sum() / steps.mean**2 if centred else 0.0
+            furthest = max(furthest, math.sqrt(distance) * plan.events[number].multiplier)
         # Floats carry the squares to 1e-15 of them. The last transform makes rows parallel.
         assert (0.9 if number < 2 else 0.5) < furthest <= 1 + 1e-12
 
@@ -106,11 +106,11 @@ def steered(monkeypatch, rows):
     """Transforms and integers of a release whose noise hides the rows altogether."""
     answers = np.random.default_rng(8)
     moments = [np.cov(answers.normal(size=(9, 3)), rowvar=False) * 4e13 for _ in range(3)]
-    given, transforms, drawn = iter(moments), [], []
+    inputs, transforms, recorded = iter(moments), [], []
 
     def hidden(exact, diagonal, off, entropy):
-        drawn.append((exact, diagonal, off))
-        return next(given)
+        recorded.append((exact, diagonal, off))
+        return next(inputs)
 
     within = Passes.within
 
@@ -124,19 +124,21 @@ def steered(monkeypatch, rows):
     mechanism = CoinPress(3)
     plan = mechanism.plan(facts(3), ZCDP(0.1))
     second = released(rows, mechanism, plan).second
-    return plan, second, transforms, drawn
+    return plan, second, transforms, recorded
 
 
 def test_released_values_alone_steer(monkeypatch):
     with monkeypatch.context() as patch:
-        plan, second, transforms, drawn = steered(patch, ellipse(40, 3))
+        plan, second, transforms, recorded = steered(patch, ellipse(40, 3))
     with monkeypatch.context() as patch:
-        _, other, others, _ = steered(patch, -0.5 * ellipse(90, 3, seed=1))
+        _, second_plan, second_transforms, _ = steered(patch, -0.5 * ellipse(90, 3, seed=1))
     assert len(transforms) == 3
-    assert [one.tolist() for one in transforms] == [one.tolist() for one in others]
-    assert second.tolist() == other.tolist()
+    assert [transform.tolist() for transform in transforms] == [
+        transform.tolist() for transform in second_transforms
+    ]
+    assert second.tolist() == second_plan.tolist()
     assert transforms[0].tolist() == np.eye(3).tolist()
-    for (exact, diagonal, off), sigma in zip(drawn, plan.scales.values(), strict=True):
+    for (exact, diagonal, off), sigma in zip(recorded, plan.scales.values(), strict=True):
         assert (diagonal, off) == (sigma, sigma / math.sqrt(2))
         assert exact.shape == (3, 3)
         assert np.trace(exact) <= 40 * 4**plan.lattice.bits
@@ -145,20 +147,20 @@ def test_released_values_alone_steer(monkeypatch):
 def test_no_round_leaves_the_ball_unfilled():
     # What a round's noise is paid for is reached: the transform has norm 1, or clips at gamma.
     rows = ellipse(500, 3)
-    seen = []
+    radii = []
     mechanism = CoinPress(3)
     plan = mechanism.plan(facts(3), ZCDP(10.0))
     statistic = mechanism.measure(bound(rows), plan)
 
     class Watched(Passes):
         def within(self, transform):
-            seen.append(np.linalg.norm(transform, 2))
+            radii.append(np.linalg.norm(transform, 2))
             return statistic.within(transform)
 
     watched = Watched((), plan.lattice, count_public=True)
     mechanism.release(watched, plan, seeded(1))
-    assert len(seen) == 3
-    assert min(seen) >= 1 - 1e-12
+    assert len(radii) == 3
+    assert min(radii) >= 1 - 1e-12
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -180,9 +182,9 @@ def test_a_bound_on_the_eigenvalues_clips_and_keeps_the_units():
     plan = mechanism.plan(facts(2, centred=True), ZCDP(1e18))
     release = released(rows, mechanism, plan)
     reach = normal_radius(2) * math.sqrt(1e-3)
-    held = rows * np.minimum(1, reach / np.linalg.norm(rows, axis=1))[:, None]
-    np.testing.assert_allclose(release.second, held.T @ held, rtol=0, atol=1e-3)
-    np.testing.assert_allclose(release.total, held.sum(axis=0), rtol=0, atol=1e-2)
+    clipped = rows * np.minimum(1, reach / np.linalg.norm(rows, axis=1))[:, None]
+    np.testing.assert_allclose(release.second, clipped.T @ clipped, rtol=0, atol=1e-3)
+    np.testing.assert_allclose(release.total, clipped.sum(axis=0), rtol=0, atol=1e-2)
     plain = CoinPress(rounds=1).plan(facts(2, centred=True), ZCDP(1e18))
     ratio = release.noise.mean / released(rows, CoinPress(rounds=1), plain).noise.mean
     assert ratio == pytest.approx(reach)

@@ -1,4 +1,4 @@
-"""Columns ranked by a response: what one row moves, sparse vectors by enumeration, what is told."""
+"""Columns ranked by a response: what one row moves, sparse vectors by enumeration, reports."""
 
 import math
 from dataclasses import replace
@@ -29,8 +29,8 @@ SILENT = BoughtMoments(*[2.0**-7] * 4, (LaplaceEvent(1.0),), 1.0)
 ROWS = [*product((-1, 1), repeat=3), (9, -9, 9), (0, 0, 0), (None, 1, 1)]
 
 
-def facts_of(relation, most=2, threshold=None):
-    return SelectionFacts(SCORE, most, threshold, 0.5, adjacency(relation))
+def facts_of(relation, n_selected=2, threshold=None):
+    return SelectionFacts(SCORE, n_selected, threshold, 0.5, adjacency(relation))
 
 
 @pytest.mark.parametrize("reach", [0.25, 1.0])
@@ -57,31 +57,41 @@ def crossed(rows, relation):
     exact, _ = SCORE.measure(design, facts).cross()
     with dp.simulation(seed=1):
         ranked = SCORE.ranked(exact, facts, SILENT, source())
-        told = SCORE.valued(exact, ranked, np.arange(2), SILENT, source())
-    moments = np.array([*told["values"], *told["scatters"], told["response"]])
+        release = SCORE.valued(exact, ranked, np.arange(2), SILENT, source())
+    moments = np.array([*release["values"], *release["scatters"], release["response"]])
     return exact, ranked, np.rint(moments * SCORE.limit**2)
+
+
+def test_moments_of_every_column_are_about_its_mean():
+    """Sums of products, and of squares, about the means of these rows, with noise of 1 step."""
+    rows = np.array([(1, 1, -0.5), (-0.5, 1, 0.25), (0.25, -1, 1), (0.5, 0.5, 0.5)] * 5)
+    _, _, moments = crossed(rows.tolist(), "replace")
+    y, a, b = (rows - rows.mean(axis=0)).T
+    expected = np.array([y @ a, y @ b, a @ a, b @ b, y @ y]) * SCORE.limit**2
+    # Each coordinate is rounded to a step.
+    np.testing.assert_allclose(moments, expected, atol=2 * len(rows) * SCORE.limit)
 
 
 @pytest.mark.product
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 def test_neighbours_move_scores_and_moments_no_farther_than_declared(relation):
     """Brute force: all rows beside up to three others at the ends of all ranges."""
-    facts, most = facts_of(relation), SCORE.limit
+    facts, limit = facts_of(relation), SCORE.limit
     farthest = np.zeros(5)
-    for others in (c for k in (0, 1, 3) for c in combinations_with_replacement(ROWS[:8:3], k)):
-        made = [crossed([*others, row], relation) for row in ROWS]
-        pairs = list(combinations_with_replacement(made, 2))
+    for base in (c for k in (0, 1, 3) for c in combinations_with_replacement(ROWS[:8:3], k)):
+        answers = [crossed([*base, row], relation) for row in ROWS]
+        pairs = list(combinations_with_replacement(answers, 2))
         if relation == "add-remove":
-            alone = crossed(list(others), relation)
-            pairs = [(one, alone) for one in made]
-        for one, other in pairs:
-            farthest = np.maximum(farthest, np.abs(one[2] - other[2]))
-            for centre in (0, -(2**10) * most // 3):
-                moved = _about(one[0], centre) - _about(other[0], centre)
-                assert np.abs(moved).max() <= product_change(facts.adjacency, most, centre)
+            alone = crossed(list(base), relation)
+            pairs = [(answer, alone) for answer in answers]
+        for first, second in pairs:
+            farthest = np.maximum(farthest, np.abs(first[2] - second[2]))
+            for centre in (0, -(2**10) * limit // 3):
+                change = _about(first[0], centre) - _about(second[0], centre)
+                assert np.abs(change).max() <= product_change(facts.adjacency, limit, centre)
     # Noise of the silent moments is 0 but once in e**128.
-    assert (farthest <= 4 * most**2).all()
-    assert farthest.max() > 0.7 * 4 * most**2
+    assert (farthest <= 4 * limit**2).all()
+    assert farthest.max() > 0.7 * 4 * limit**2
 
 
 def _about(exact, centre):
@@ -103,39 +113,44 @@ def laplace(scale, places):
     return (1 - ratio) / (1 + ratio) * ratio ** np.abs(places)
 
 
-def named(scores, found, scales, most):
+def named(scores, named_above, scales, limit):
     """The probability that of some scores those found are above a threshold of 0, in their order.
 
     Nothing behind the last that may be found is looked at.
     """
-    assert sum(found) == most or len(found) == len(scores)
+    assert sum(named_above) == limit or len(named_above) == len(scores)
     reach = np.arange(-400, 401)
     above = laplace(scales.number, reach)[::-1].cumsum()[::-1]
-    places = np.clip(reach[:, None] - np.array(scores[: len(found)]) + 400, 0, 800)
-    each = np.where(found, above[places], 1 - above[places])
-    return float(laplace(scales.threshold, reach) @ each.prod(axis=1))
+    places = np.clip(reach[:, None] - np.array(scores[: len(named_above)]) + 400, 0, 800)
+    chances = np.where(named_above, above[places], 1 - above[places])
+    return float(laplace(scales.threshold, reach) @ chances.prod(axis=1))
 
 
 @pytest.mark.parametrize("monotone", [True, False])
-@pytest.mark.parametrize("most", [1, 2])
-def test_neighbours_of_a_search_for_several_are_within_eps(monotone, most):
+@pytest.mark.parametrize("limit", [1, 2])
+def test_neighbours_of_a_search_for_several_are_within_eps(monotone, limit):
     """All that one row can do to few scores; with many before those found nearly eps."""
     eps = 1.0
-    scales = sparse_scales(eps, monotone=monotone, answers=most)
-    few = [found for found in product((0, 1), repeat=3) if sum(found) <= most]
-    few = [found[: 3 - found[::-1].index(1)] if sum(found) == most else found for found in few]
-    for change, found in product(product((0, 1) if monotone else (-1, 0, 1), repeat=3), few):
-        own = [named(np.add((2, -1, 1), each), found, scales, most) for each in (0, change)]
-        assert abs(math.log(own[0] / own[1])) <= eps
-    many, found = np.repeat([30, -30], [60, most]), np.repeat([0, 1], [60, most])
-    change = np.repeat([1, 0 if monotone else -1], [60, most])
-    chances = [named(scores, found, scales, most) for scores in (many, many + change)]
+    scales = sparse_scales(eps, monotone=monotone, answers=limit)
+    few = [named_above for named_above in product((0, 1), repeat=3) if sum(named_above) <= limit]
+    few = [
+        named_above[: 3 - named_above[::-1].index(1)] if sum(named_above) == limit else named_above
+        for named_above in few
+    ]
+    for change, named_above in product(product((0, 1) if monotone else (-1, 0, 1), repeat=3), few):
+        values = [
+            named(np.add((2, -1, 1), step), named_above, scales, limit) for step in (0, change)
+        ]
+        assert abs(math.log(values[0] / values[1])) <= eps
+    numbers, named_above = np.repeat([30, -30], [60, limit]), np.repeat([0, 1], [60, limit])
+    change = np.repeat([1, 0 if monotone else -1], [60, limit])
+    chances = [named(scores, named_above, scales, limit) for scores in (numbers, numbers + change)]
     assert 0.9 * eps < math.log(chances[0] / chances[1]) <= eps
 
 
 def test_more_names_take_more_noise_on_each_score():
-    one, three = (sparse_scales(1.0, monotone=False, answers=most) for most in (1, 3))
-    assert three.number > one.number
+    single, three = (sparse_scales(1.0, monotone=False, answers=limit) for limit in (1, 3))
+    assert three.number > single.number
     # The least variance of the difference: scales as the cube root of the answers each has.
     assert three.number / three.threshold == pytest.approx((2 * 3) ** (1 / 3))
 
@@ -160,22 +175,24 @@ def test_correlations_are_those_of_these_rows_within_their_intervals():
     rows = {"a": x[:, 0], "b": x[:, 1], "y": (x @ [1.0, -0.5]).clip(-3, 3)}
     book = dp.codebook(y=(-3, 3), a=(-2, 2), b=(-2, 2))
     exact = {name: np.corrcoef(rows[name], rows["y"])[0, 1] for name in "ab"}
-    held = []
+    covered = []
     with dp.simulation(seed=6):
         for _ in range(100):
             fit = dp.dp_select("y ~ a + b", rows, codebook=book, k=2, eps=4.0, delta=1e-6)
             ends = fit.noise_int()
-            held += [ends.lower[name] <= exact[name] <= ends.upper[name] for name in "ab"]
-    assert sum(held) >= 169
+            covered += [ends.lower[name] <= exact[name] <= ends.upper[name] for name in "ab"]
+    assert sum(covered) >= 169
     assert fit.selected == ("a", "b")
 
 
 def test_many_columns_are_peeled_and_one_is_flipped():
     score = AssociationScore(100, "z")
-    few, many = (SelectionFacts(score, most, None, 0.5, adjacency("replace")) for most in (1, 20))
+    few, several = (
+        SelectionFacts(score, n_selected, None, 0.5, adjacency("replace")) for n_selected in (1, 20)
+    )
     assert auto_selection(few, ApproxDP(1.0, 1e-6))[0] == "permute_and_flip"
-    assert auto_selection(many, ApproxDP(1.0, 1e-6))[0] == "peeling"
-    assert auto_selection(many, PureDP(1.0))[0] == "permute_and_flip"
+    assert auto_selection(several, ApproxDP(1.0, 1e-6))[0] == "peeling"
+    assert auto_selection(several, PureDP(1.0))[0] == "permute_and_flip"
 
 
 def test_a_column_without_spread_has_no_correlation():

@@ -10,12 +10,12 @@ from dpmodels.statistics.losses import Logistic, Multinomial, Poisson
 
 @pytest.mark.parametrize("means", [[0.2, 0.5], [0.0, 1.3], [-0.4, -0.1]])
 def test_levels_have_their_frequencies_held_above_none(means):
-    own = constant_model(np.array(means), Multinomial(3))
-    np.testing.assert_allclose(softmax(own.linear), own.mean, rtol=1e-12)
-    assert own.mean.min() >= RAREST / 2.5
-    np.testing.assert_allclose(own.bend @ np.ones(3), 0, atol=1e-15)
-    assert np.linalg.eigvalsh(own.bend)[1] > 0
-    assert 0 < own.square < 1
+    parameters = constant_model(np.array(means), Multinomial(3))
+    np.testing.assert_allclose(softmax(parameters.linear), parameters.mean, rtol=1e-12)
+    assert parameters.mean.min() >= RAREST / 2.5
+    np.testing.assert_allclose(parameters.bend @ np.ones(3), 0, atol=1e-15)
+    assert np.linalg.eigvalsh(parameters.bend)[1] > 0
+    assert 0 < parameters.square < 1
 
 
 def test_one_predictor_has_one_line():

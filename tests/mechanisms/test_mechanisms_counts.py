@@ -72,8 +72,8 @@ def delta_of(shifts, scale, eps):
     """The exact delta(eps) between a table of counts and one moved by the shifts."""
     total, mass = np.zeros(1), np.ones(1)
     for shift in shifts:
-        more, chances = losses(shift, scale)
-        rounded, places = np.unique(np.round(more, 12), return_inverse=True)
+        loss, chances = losses(shift, scale)
+        rounded, places = np.unique(np.round(loss, 12), return_inverse=True)
         chances = np.bincount(places, chances)
         total = np.add.outer(total, rounded).ravel()
         mass = np.multiply.outer(mass, chances).ravel()
@@ -88,8 +88,8 @@ def test_neighbours_of_whole_counts_have_exactly_the_loss_charged(shifts, delta)
     tables = max(len(shifts) // 2, 1)
     plan = Geometric().plan(facts(tables, relation), PureDP(1.5))
     eps = total_eps(plan.events, delta)
-    found = delta_of(shifts, plan.scale, eps)
-    assert found == pytest.approx(delta, rel=1e-6) if eps > 0 else found <= delta
+    result = delta_of(shifts, plan.scale, eps)
+    assert result == pytest.approx(delta, rel=1e-6) if eps > 0 else result <= delta
 
 
 @pytest.mark.expensive
@@ -101,9 +101,9 @@ def test_neighbours_of_whole_counts_have_exactly_the_loss_charged(shifts, delta)
 )
 def test_neighbours_of_divided_rows_lose_no_more_than_is_charged(rise, fall, unit, eps):
     """Parts that rise, and those that fall, by a row each at most: two unit releases dominate."""
-    whole = max(sum(rise), sum(fall))
-    own = delta_of([*rise, *(-one for one in fall)], unit * whole, eps)
-    assert own <= delta_of((1, -1), unit, eps) + 1e-9
+    farthest = max(sum(rise), sum(fall))
+    delta = delta_of([*rise, *(-step for step in fall)], unit * farthest, eps)
+    assert delta <= delta_of((1, -1), unit, eps) + 1e-9
 
 
 @pytest.mark.product
@@ -181,19 +181,19 @@ def chosen(mechanism, facts, guarantee):
 def test_the_quieter_noise_is_chosen(guarantee, tables, name):
     choice = chosen("auto", facts(tables), guarantee)
     assert choice.strategy.info.name == name
-    others = [one() for one in COUNTS.values()]
+    counters = [make() for make in COUNTS.values()]
     plans = [
-        one.plan(facts(tables), guarantee).noise_sd
-        for one in others
-        if not (isinstance(one, Gaussian) and isinstance(guarantee, PureDP))
+        counter.plan(facts(tables), guarantee).noise_sd
+        for counter in counters
+        if not (isinstance(counter, Gaussian) and isinstance(guarantee, PureDP))
     ]
     assert choice.strategy.plan(facts(tables), guarantee).noise_sd == min(plans)
     assert choice.reason
 
 
 def test_strategies_are_named_or_given():
-    own = Geometric()
-    assert chosen(own, facts(), PureDP(1.0)).strategy is own
+    mechanism = Geometric()
+    assert chosen(mechanism, facts(), PureDP(1.0)).strategy is mechanism
     with pytest.raises(ArgumentError, match="'geometric', 'gaussian'"):
         chosen("laplace", facts(), PureDP(1.0))
     for wrong in (Geometric, 3, None):

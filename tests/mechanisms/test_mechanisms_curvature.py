@@ -36,18 +36,18 @@ def persons(family):
     declared = BOOKS[family]["y"]
     labels = declared.levels if isinstance(declared, dp.Categorical) else [0.0, 1.0, 4.0]
     rows = [(label, *end) for label in labels for end in ends]
-    return [[], *([one] * (1 + 2 * at) for at, one in enumerate(rows)), rows[::2], rows[3:5]]
+    return [[], *([row] * (1 + 2 * at) for at, row in enumerate(rows)), rows[::2], rows[3:5]]
 
 
 def furthest(family, unit, relation, law):
     """How far persons are apart in both matrices, by their noise and what a person pays for it."""
     way = way_of(family, unit, relation)
     scale, places = bought_scale(way.facts, MULTIPLIER, law), way.facts.adjacency.places
-    taken, found = [], []
+    scores, distances = [], []
 
     def read(question, point, facts, scale, *_):
         lattice = quantile_of_norms.bought_lattice(facts, scale, law)
-        taken.append(question(point, lattice).cross()[0].astype(float) / lattice.radius**2 / scale)
+        scores.append(question(point, lattice).cross()[0].astype(float) / lattice.radius**2 / scale)
         return lambda entropy: (np.zeros((1, 1)), None)
 
     upper = np.triu_indices(way.facts.columns)
@@ -63,19 +63,19 @@ def furthest(family, unit, relation, law):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(quantile_of_norms, "requested_matrix", read)
                 both_matrices(rows, point, way.facts, scale, seeded(1), law)
-            cells.append(np.array([taken.pop(), taken.pop()]))
-        pairs = combinations(cells, 2) if relation == "replace" else [(one, 0) for one in cells]
+            cells.append(np.array([scores.pop(), scores.pop()]))
+        pairs = combinations(cells, 2) if relation == "replace" else [(cell, 0) for cell in cells]
         for left, right in pairs:
-            moved = left - right
-            absolute = np.abs(moved[:, upper[0], upper[1]]).sum()
-            found.append(absolute if law is LAPLACE else np.sqrt((moved**2).sum()))
-    return max(found) * MULTIPLIER / places
+            change = left - right
+            absolute = np.abs(change[:, upper[0], upper[1]]).sum()
+            distances.append(absolute if law is LAPLACE else np.sqrt((change**2).sum()))
+    return max(distances) * MULTIPLIER / places
 
 
 @pytest.mark.parametrize("unit", ["mean", 3])
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 @pytest.mark.parametrize(
-    ("family", "law", "least"),
+    ("family", "law", "smallest"),
     [
         ("binomial", GAUSSIAN, 0.6),
         ("binomial", LAPLACE, 0.35),
@@ -84,8 +84,8 @@ def furthest(family, unit, relation, law):
     ],
     ids=["logistic", "laplace", "poisson", "multinomial"],
 )
-def test_persons_are_within_the_sensitivity_of_both(family, law, least, unit, relation):
-    assert least < furthest(family, unit, relation, law) <= 1
+def test_persons_are_within_the_sensitivity_of_both(family, law, smallest, unit, relation):
+    assert smallest < furthest(family, unit, relation, law) <= 1
 
 
 def test_squares_of_rows_with_the_noise_of_persons_show(monkeypatch):

@@ -38,17 +38,17 @@ def law(scale, reach=None):
 
 def discrete(eps, scale, shift):
     """The hockey-stick divergence of the discrete Gaussian from its shift."""
-    probability, more = law(scale), mpmath.exp(eps)
+    probability, ratio = law(scale), mpmath.exp(eps)
     return mpmath.fsum(
-        max(own - more * probability.get(x - shift, 0), 0) for x, own in probability.items()
+        max(chance - ratio * probability.get(x - shift, 0), 0) for x, chance in probability.items()
     )
 
 
 def allowed(eps, multiplier, scale, width, coordinates=1):
     """The lemma's bound."""
     lost = coordinates * theta(width)
-    kept = multiplier * mpmath.sqrt(1 - (mpmath.mpf(width) / scale) ** 2)
-    return mpmath.exp(lost) * continuous(eps - 2 * lost, kept)
+    reduced = multiplier * mpmath.sqrt(1 - (mpmath.mpf(width) / scale) ** 2)
+    return mpmath.exp(lost) * continuous(eps - 2 * lost, reduced)
 
 
 @pytest.mark.parametrize(("scale", "width"), SCALES)
@@ -72,14 +72,17 @@ def test_delta_exceeds_that_of_the_continuous_law():
 def test_delta_of_vectors_is_at_most_that_of_the_lemma(shifts, scales):
     """By brute force over all integer vectors within 9 scales: less than 1e-15 lies beyond."""
     with mpmath.workdps(30):
-        own = scales[: len(shifts)]
-        reaches = [math.ceil(9 * scale) for scale in own]
-        laws = [law(scale, reach) for scale, reach in zip(own, reaches, strict=True)]
-        least, squares = min(own), sum((s / c) ** 2 for s, c in zip(shifts, own, strict=True))
+        used_scales = scales[: len(shifts)]
+        reaches = [math.ceil(9 * scale) for scale in used_scales]
+        laws = [law(scale, reach) for scale, reach in zip(used_scales, reaches, strict=True)]
+        smallest, squares = (
+            min(used_scales),
+            sum((s / c) ** 2 for s, c in zip(shifts, used_scales, strict=True)),
+        )
         tables = [
             [(float(p), float(mpmath.exp((-2 * x * s + s * s) / (2 * mpmath.mpf(c) ** 2))))
-             for x, p in one.items()]
-            for one, s, c in zip(laws, shifts, own, strict=True)
+             for x, p in law.items()]
+            for law, s, c in zip(laws, shifts, used_scales, strict=True)
         ]  # fmt: skip
         for eps in (0.0, 0.5, 2.0):
             total = math.fsum(
@@ -87,7 +90,7 @@ def test_delta_of_vectors_is_at_most_that_of_the_lemma(shifts, scales):
                 for mass, ratio in _joint(tables)
                 if ratio > math.exp(eps)
             )
-            bound = float(allowed(mpmath.mpf(eps), squares**-0.5, least, 1.0, len(shifts)))
+            bound = float(allowed(mpmath.mpf(eps), squares**-0.5, smallest, 1.0, len(shifts)))
             assert 0 < total <= bound + 1e-13
 
 
@@ -110,13 +113,13 @@ def test_rounded_normal_noise_has_the_discrete_law_up_to_theta(scale, width):
             reach = 14 * width * narrow / scale
             parts, t = [], peak - reach
             while t < peak + reach:
-                whole = mpmath.fsum(
+                total = mpmath.fsum(
                     mpmath.exp(-((k - t) ** 2) / (2 * width**2))
                     for k in range(math.floor(t - 16 * width), math.ceil(t + 16 * width) + 1)
                 )
                 density = mpmath.exp(-(t**2) / (2 * narrow**2)) / mpmath.sqrt(2 * mpmath.pi)
                 parts.append(
-                    density / narrow * mpmath.exp(-((y - t) ** 2) / (2 * width**2)) / whole
+                    density / narrow * mpmath.exp(-((y - t) ** 2) / (2 * width**2)) / total
                 )
                 t += step
             ratio = probability[y] / (mpmath.fsum(parts) * step)
@@ -128,8 +131,8 @@ def test_rounded_normal_noise_has_the_discrete_law_up_to_theta(scale, width):
 def test_the_calibration_leaves_what_the_lemma_needs_at_the_least_scale(eps, delta):
     """With sums of squared multipliers that exceed theirs as far as a filter allows."""
     with mpmath.workdps(400):
-        kept = mpmath.mpf(gaussian_multiplier(ApproxDP(eps, delta))) / mpmath.sqrt(1 + 2e-10)
+        remaining = mpmath.mpf(gaussian_multiplier(ApproxDP(eps, delta))) / mpmath.sqrt(1 + 2e-10)
         lost = theta(8) * 2**63
-        assert allowed(eps, kept, SMALLEST_SCALE, 8, 2**63) <= mpmath.mpf(delta)
+        assert allowed(eps, remaining, SMALLEST_SCALE, 8, 2**63) <= mpmath.mpf(delta)
         assert lost < mpmath.mpf("1e-500")
         assert 1 - mpmath.sqrt(1 - (8 / mpmath.mpf(SMALLEST_SCALE)) ** 2) < LATTICE_LOSS

@@ -18,8 +18,8 @@ def discrete_delta(eps, sigma, shift):
     reach = math.ceil(14 * sigma) + shift
     x = np.arange(-reach, reach + shift + 1, dtype=np.float64)
     weight = np.exp(-(x**2) / (2 * sigma**2))
-    moved = np.exp(-((x - shift) ** 2) / (2 * sigma**2))
-    return float(np.maximum(moved - math.exp(eps) * weight, 0).sum() / weight.sum())
+    shifted = np.exp(-((x - shift) ** 2) / (2 * sigma**2))
+    return float(np.maximum(shifted - math.exp(eps) * weight, 0).sum() / weight.sum())
 
 
 @pytest.mark.parametrize(("eps", "multiplier"), CASES)
@@ -37,8 +37,8 @@ def test_the_excess_is_of_the_order_of_the_inverse_variance(eps, multiplier, sig
 @pytest.mark.parametrize("eps", [0.01, 0.1, 1.0, 5.0, 20.0])
 def test_the_calibration_keeps_more_than_the_excess_at_the_smallest_scale(eps, delta):
     multiplier = gaussian_multiplier(ApproxDP(eps, delta))
-    kept = 1 - gaussian_delta(eps, multiplier) / delta
-    assert kept > EXCESS * (1 + eps * multiplier) ** 2 / SMALLEST_SCALE**2
+    fraction_left = 1 - gaussian_delta(eps, multiplier) / delta
+    assert fraction_left > EXCESS * (1 + eps * multiplier) ** 2 / SMALLEST_SCALE**2
 
 
 @pytest.mark.parametrize(("sigma", "delta", "times"), [(0.5, 1e-9, 4), (1.0, 1e-9, 1.6)])

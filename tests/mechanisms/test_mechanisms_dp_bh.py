@@ -39,7 +39,7 @@ DESIGN = box_design(two_sided("y ~ a + b", BOOK))
 
 
 def first_is_drawn(levels, scale):
-    """The probability that the first of two is drawn: its noisy level is no larger."""
+    """The probability that the first of two is drawn: its noisy level is at most as large."""
     noise = np.arange(-60 * int(scale + 1), 60 * int(scale + 1) + 1)
     chances = np.exp(-np.abs(noise) / scale)
     chances /= chances.sum()
@@ -55,15 +55,15 @@ def test_no_neighbours_differ_in_the_law_of_a_draw_by_more_than_it_costs(
     relation, alternative, steps, monkeypatch
 ):
     monkeypatch.setitem(log_levels.__globals__, "STEPS", steps)
-    own, times = adjacency(relation), 1.5
-    facts = ScreenFacts(2, 1, alternative, own)
-    most = reach(box_lattice(3))
-    centre, scale = most * FINE // 4, 1.7 * FINE * most**2
+    neighbours, times = adjacency(relation), 1.5
+    facts = ScreenFacts(2, 1, alternative, neighbours)
+    limit = reach(box_lattice(3))
+    centre, scale = limit * FINE // 4, 1.7 * FINE * limit**2
     test = scale, least_of(facts), 1 + (alternative == "two-sided")
-    width = times * log_change(product_change(own, most, centre), *test)
-    others = [(1, 1, 1), (1, 1, -1), (-1, -1, 1), (1, 1, -1)]
-    rows = [[*others, row] for row in product((-1, 1), repeat=3)]
-    rows.append([*others, (np.nan,) * 3] if own.n_public else others)
+    width = times * log_change(product_change(neighbours, limit, centre), *test)
+    base = [(1, 1, 1), (1, 1, -1), (-1, -1, 1), (1, 1, -1)]
+    rows = [[*base, row] for row in product((-1, 1), repeat=3)]
+    rows.append([*base, (np.nan,) * 3] if neighbours.n_public else base)
     laws = []
     for table in rows:
         data = dict(zip("yab", np.array(table, dtype=float).T, strict=True))
@@ -71,8 +71,8 @@ def test_no_neighbours_differ_in_the_law_of_a_draw_by_more_than_it_costs(
         sums = SIGNS[alternative](centred_products(exact, centre))
         chance = first_is_drawn(log_levels(sums, *test), width)
         laws.append((chance, 1 - chance))
-    pairs = product(laws, laws) if own.n_public else ((one, laws[-1]) for one in laws[:-1])
-    worst = max(np.abs(np.log(np.array(one) / np.array(other))).max() for one, other in pairs)
+    pairs = product(laws, laws) if neighbours.n_public else ((law, laws[-1]) for law in laws[:-1])
+    worst = max(np.abs(np.log(np.array(first) / np.array(second))).max() for first, second in pairs)
     assert 0.1 / times < worst <= 2 / times * (1 + 1e-9)
 
 
@@ -88,25 +88,26 @@ def test_the_least_noisy_is_drawn_and_ties_go_to_the_first(monkeypatch):
 def test_draws_have_the_law_that_is_proved():
     with dp.simulation(seed=3):
         entropy = source()
-        drawn = [int(least_noisy(np.array([2, 0]), 3.0, 1, entropy)[0]) for _ in range(4_000)]
+        places = [int(least_noisy(np.array([2, 0]), 3.0, 1, entropy)[0]) for _ in range(4_000)]
     # By Hoeffding less than 1e-6 beyond .0426.
-    assert np.mean(np.array(drawn) == 0) == pytest.approx(
+    assert np.mean(np.array(places) == 0) == pytest.approx(
         first_is_drawn(np.array([2, 0]), 3.0), abs=0.0426
     )
 
 
-@pytest.mark.parametrize("most", [1, 10, 100])
-def test_all_rounds_cost_what_is_asked(most):
-    facts = ScreenFacts(1_000, most, "larger", adjacency("replace"))
+@pytest.mark.parametrize("n_selected", [1, 10, 100])
+def test_all_rounds_cost_what_is_asked(n_selected):
+    facts = ScreenFacts(1_000, n_selected, "larger", adjacency("replace"))
     pure, approx, rho = (
-        ScreenLogs().plan(facts, own) for own in (PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.1))
+        ScreenLogs().plan(facts, guarantee)
+        for guarantee in (PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.1))
     )
     assert 0.999 <= total_eps(pure.events, 0.0) <= 1.0
     assert total_eps(approx.events, 1e-6) <= 1.0
     assert total_rho(rho.events) <= 0.1 * (1 + 1e-9)
     assert approx.products <= pure.products
     assert pure.draw_eps == 2 / pure.products
-    assert (approx.products < pure.products) == (most > 10)
+    assert (approx.products < pure.products) == (n_selected > 10)
 
 
 def test_the_scale_of_a_test_is_that_of_the_response_and_careful():
@@ -127,9 +128,9 @@ def test_values_are_noised_levels_and_nothing_is_below_the_least():
     facts = ScreenFacts(2, 2, "larger", adjacency("replace"), 0.2)
     plan = ScreenLogs().plan(facts, PureDP(1e5))
     data = dict(zip("yab", rows.T, strict=True))
-    made: Statistic = associations(DESIGN.bind(data), plan.lattice, count_public=True)
+    statistic: Statistic = associations(DESIGN.bind(data), plan.lattice, count_public=True)
     with dp.simulation(seed=1):
-        release = ScreenLogs().release(made, plan, source())
+        release = ScreenLogs().release(statistic, plan, source())
     assert release.chosen.tolist() == [0, 1]
     # An exponential of noise of 6e-6 and less: beyond .001 never.
     assert release.logs[0] == pytest.approx(np.log(0.05), abs=1e-3)

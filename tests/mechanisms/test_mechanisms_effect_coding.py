@@ -27,11 +27,11 @@ def test_what_adds_to_zero_over_the_levels_is_kept():
 def test_noise_has_the_same_law_in_contrasts():
     """The covariance of a symmetric matrix of noise, by its linear map: exactly the same."""
     size = FACTS.columns
-    turn = np.column_stack([effect_coding(own, FACTS) for own in np.eye(size)])
+    turn = np.column_stack([effect_coding(unit, FACTS) for unit in np.eye(size)])
     np.testing.assert_allclose(turn @ turn.T, np.eye(9), atol=1e-14)
     # A symmetric matrix of variance 2 on the diagonal and 1 off it is one in isometric coordinates.
-    first, other = turn[0], turn[1]
-    for left, right, variance in ((first, first, 2.0), (first, other, 1.0)):
+    first, second = turn[0], turn[1]
+    for left, right, variance in ((first, first, 2.0), (first, second, 1.0)):
         form = np.outer(left, right)
         form = (form + form.T) / 2
         assert np.isclose(2 * (form**2).sum(), variance)

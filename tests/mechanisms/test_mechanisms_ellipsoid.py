@@ -90,12 +90,12 @@ def rounds_of(passes, plan, limits):
     scale = plan.scales["sum 2"]
     total = passes.measured(row_sums).cross()[0].astype(float) / unit
     total[0] *= weight.total / weight.rows
-    whole = passes.within(turn).cross()[0].astype(float)
+    products = passes.within(turn).cross()[0].astype(float)
     parts = [
-        whole[:1, 0] / steps.count,
-        whole[0, 1:] / steps.mean,
-        np.diagonal(whole)[1:] / steps.diagonal,
-        whole[1:, 1:][np.triu_indices(size, 1)] / steps.off,
+        products[:1, 0] / steps.count,
+        products[0, 1:] / steps.mean,
+        np.diagonal(products)[1:] / steps.diagonal,
+        products[1:, 1:][np.triu_indices(size, 1)] / steps.off,
     ]
     by_column = passes.measured(column_counts, 6).cross()[0].astype(float).ravel()
     by_length = passes.measured(turned_counts, turn, limits).cross()[0].astype(float)
@@ -119,42 +119,44 @@ def test_neighbours_are_within_the_sensitivity_of_each_turned_round(relation):
     furthest = dict.fromkeys(events, 0.0)
     for radius in (2.0, 0.05):
         scaling = Scaling(np.array([0.3, -0.2, 0.0]), np.array([1.0, 2.0, 0.3]), radius, 9.0)
-        each = [
+        answers = [
             rounds_of(measured(row[None], plan).rescaled(scaling), plan, limits) for row in rows
         ]
-        for name in each[0]:
-            parts = [own[name] for own in each]
-            pairs = combinations(parts, 2) if relation == "replace" else [(one, 0) for one in parts]
-            most = max(float(np.linalg.norm(one - other)) for one, other in pairs)
-            furthest[name] = max(furthest[name], most * events[name].multiplier)
-    assert all(most <= 1 + 1e-9 for most in furthest.values()), furthest
-    assert all(most > 0.5 for name, most in furthest.items() if "1" not in name), furthest
+        for name in answers[0]:
+            parts = [parts[name] for parts in answers]
+            pairs = (
+                combinations(parts, 2) if relation == "replace" else [(part, 0) for part in parts]
+            )
+            largest = max(float(np.linalg.norm(first - second)) for first, second in pairs)
+            furthest[name] = max(furthest[name], largest * events[name].multiplier)
+    assert all(distance <= 1 + 1e-9 for distance in furthest.values()), furthest
+    assert all(distance > 0.5 for name, distance in furthest.items() if "1" not in name), furthest
 
 
 def test_only_released_values_steer_the_ellipsoid(monkeypatch):
     """With the same noisy answers two tables are held in the same ellipsoids, round by round."""
-    held, own, within = [], ellipsoid.Passes.measured, ellipsoid.Passes.within
+    scatters, original, within = [], ellipsoid.Passes.measured, ellipsoid.Passes.within
     for seed in (1, 2):
-        answers, seen = np.random.default_rng(5), []
+        answers, steps = np.random.default_rng(5), []
 
-        def noisy(parts, *_, drawn=answers):
-            return [drawn.uniform(0, 1e9, exact.shape) for exact, _ in parts]
+        def noisy(parts, *_, draws=answers):
+            return [draws.uniform(0, 1e9, exact.shape) for exact, _ in parts]
 
-        def scaled(passes, measure, *words, seen=seen):
-            arrays = [one.tolist() for one in words if isinstance(one, np.ndarray)]
-            seen.append((passes.scaling.centre.tolist(), passes.scaling.row_norm, arrays))
-            return own(passes, measure, *words)
+        def scaled(passes, measure, *words, steps=steps):
+            arrays = [argument.tolist() for argument in words if isinstance(argument, np.ndarray)]
+            steps.append((passes.scaling.centre.tolist(), passes.scaling.row_norm, arrays))
+            return original(passes, measure, *words)
 
-        def turned(passes, transform, seen=seen):
-            seen.append(
+        def turned(passes, transform, steps=steps):
+            steps.append(
                 (passes.scaling.scale.tolist(), passes.scaling.row_norm, transform.tolist())
             )
             return within(passes, transform)
 
-        def rough(exact, plan, entropy, drawn=answers):
+        def rough(exact, plan, entropy, draws=answers):
             size = len(exact) - 1
-            spread = np.diag(drawn.uniform(0.5, 1, size)) * 1e4
-            return NoisyMoments(1e4, drawn.uniform(0, 1, size), spread, noise_of(plan))
+            spread = np.diag(draws.uniform(0.5, 1, size)) * 1e4
+            return NoisyMoments(1e4, draws.uniform(0, 1, size), spread, noise_of(plan))
 
         with monkeypatch.context() as patch:
             patch.setattr("dpmodels.mechanisms.add_noise.noisy_sums", noisy)
@@ -165,9 +167,9 @@ def test_only_released_values_steer_the_ellipsoid(monkeypatch):
             rows = np.random.default_rng(seed).uniform(-1, 1, (20 * seed, 3))
             plan = Ellipsoid().plan(facts(), ZCDP(0.1))
             Ellipsoid().release(measured(rows, plan), plan, seeded(3))
-        held.append(seen)
-    assert held[0] == held[1]
-    assert len(held[0]) == 7
+        scatters.append(steps)
+    assert scatters[0] == scatters[1]
+    assert len(scatters[0]) == 7
 
 
 @pytest.mark.parametrize("wide", [1.0, 100.0])
@@ -200,8 +202,8 @@ def test_a_level_without_rows_leaves_the_rows_in_the_ball_of_the_codebook():
         assert fit.release.info.name == "ellipsoid"
         assert fit.release.ball is None
         identified.append(fit.identified)
-    assert sum(each["x1"] for each in identified) >= 2
-    assert not any(each["g[T.M]"] for each in identified)
+    assert sum(is_identified["x1"] for is_identified in identified) >= 2
+    assert not any(is_identified["g[T.M]"] for is_identified in identified)
 
 
 @pytest.mark.product

@@ -36,7 +36,8 @@ from dpmodels.statistics import Statistic
 
 RELATIONS = ("replace", "add-remove")
 CELLS = 3
-PROBS = (0.0, 0.2, 0.5, 0.8, 1.0)
+# The first and the last, which ordinary runs take, are those that a row moves most.
+PROBS = (0.2, 0.0, 0.5, 1.0, 0.8)
 
 
 def facts(probs=(0.5,), groups=1, level=0.95, relation="replace", grid=CELLS):
@@ -58,26 +59,26 @@ def neighbours(groups, relation, rows=2):
     places = (*product(range(groups), range(CELLS)), None)
     for counts in tables(rows, groups):
         for place in places:
-            more = counts.copy()
+            changed = counts.copy()
             if place is not None:
-                more[place] += 1
+                changed[place] += 1
             if relation == "add-remove":
-                yield counts, more
+                yield counts, changed
                 continue
-            for other in places:
+            for replacement in places:
                 instead = counts.copy()
-                if other is not None:
-                    instead[other] += 1
-                yield more, instead
+                if replacement is not None:
+                    instead[replacement] += 1
+                yield changed, instead
 
 
-def moved(one, other, prob):
+def moved(counts, changed, prob):
     """Length of the interval that all groups' rank errors move in."""
 
-    def errors(own):
-        return rank_errors(np.concatenate([[0], np.cumsum(own)]), prob) / prob.denominator
+    def errors(counts):
+        return rank_errors(np.concatenate([[0], np.cumsum(counts)]), prob) / prob.denominator
 
-    return sum(np.ptp(errors(a) - errors(b)) for a, b in zip(one, other, strict=True))
+    return sum(np.ptp(errors(a) - errors(b)) for a, b in zip(counts, changed, strict=True))
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -85,11 +86,11 @@ def moved(one, other, prob):
 def test_no_neighbours_move_rank_errors_in_a_longer_interval(prob, relation):
     """Without groups; a rank at the very end moves less, one a little inside as declared."""
     share = Fraction(repr(prob))
-    found = max(moved(*pair, share) for pair in neighbours(1, relation, rows=5))
+    largest = max(moved(*pair, share) for pair in neighbours(1, relation, rows=5))
     declared = loss_range(facts(relation=relation), prob)
-    assert found <= declared * (1 + 1e-12)
+    assert largest <= declared * (1 + 1e-12)
     if 0 < prob < 1:
-        assert found >= declared * (1 - 1e-12)
+        assert largest >= declared * (1 - 1e-12)
 
 
 @pytest.mark.parametrize("prob", PROBS)
@@ -99,31 +100,31 @@ def test_neighbours_in_two_groups_move_both_as_far(prob):
     pairs = list(neighbours(2, "replace"))
     declared = loss_range(facts(groups=2), prob)
     assert max(moved(*pair, share) for pair in pairs) <= declared * (1 + 1e-12)
-    one = max(moved(*pair, share) for pair in neighbours(1, "add-remove", rows=5))
-    assert 2 * one <= declared * (1 + 1e-12)
+    largest = max(moved(*pair, share) for pair in neighbours(1, "add-remove", rows=5))
+    assert 2 * largest <= declared * (1 + 1e-12)
     if 0 < prob < 1:
-        assert 2 * one >= declared * (1 - 1e-12)
+        assert 2 * largest >= declared * (1 - 1e-12)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("groups", [1, 2])
 def test_the_numbers_of_rows_have_the_declared_sensitivity(groups, relation):
-    found = max(
-        np.abs(one.sum(axis=1) - other.sum(axis=1)).sum()
-        for one, other in neighbours(groups, relation)
+    largest = max(
+        np.abs(left.sum(axis=1) - right.sum(axis=1)).sum()
+        for left, right in neighbours(groups, relation)
     )
-    assert found == count_changes(facts(groups=groups, relation=relation))
+    assert largest == count_changes(facts(groups=groups, relation=relation))
 
 
 @pytest.mark.parametrize("prob", [0.0, 0.1, 0.5, 0.93, 1.0])
 @pytest.mark.parametrize("rows", [30.0, 41.5, 300.0, 1e6])
 def test_a_rank_moved_inside_costs_no_more_neighbours(prob, rows):
     """The sensitivity at the share drawn is not above the one that was paid for."""
-    drawn = Drawing(prob, 1000, rows).middle(0.9)
-    if not math.isnan(drawn):
-        own = facts(groups=2)
-        assert abs(drawn - 0.5) <= abs(prob - 0.5)
-        assert loss_range(own, drawn) <= loss_range(own, prob)
+    width = Drawing(prob, 1000, rows).middle(0.9)
+    if not math.isnan(width):
+        public_facts = facts(groups=2)
+        assert abs(width - 0.5) <= abs(prob - 0.5)
+        assert loss_range(public_facts, width) <= loss_range(public_facts, prob)
 
 
 @each("level", [None, 0.9])
@@ -135,8 +136,8 @@ def test_a_rank_moved_inside_costs_no_more_neighbours(prob, rows):
     [PureDP(0.7), PureDP(1e-9), PureDP(1e9), ZCDP(0.2), ApproxDP(1.0, 1e-6), ApproxDP(1e-9, 1e-6)],
 )
 def test_a_plan_costs_what_is_granted(guarantee, relation, groups, probs, level):
-    own = facts(probs, groups, level, relation, grid=1000)
-    plan = Exponential().plan(own, guarantee)
+    public_facts = facts(probs, groups, level, relation, grid=1000)
+    plan = Exponential().plan(public_facts, guarantee)
     if isinstance(guarantee, ZCDP):
         spent, granted = total_rho(plan.events), guarantee.rho
     else:
@@ -148,20 +149,20 @@ def test_a_plan_costs_what_is_granted(guarantee, relation, groups, probs, level)
     eps = [event.eps for event in plan.events if isinstance(event, BoundedRangeEvent)]
     (counted,) = (event for event in plan.events if isinstance(event, LaplaceEvent))
     for prob, slope in zip(probs, plan.middle, strict=True):
-        assert slope * loss_range(own, prob) <= eps[0]
-    assert count_changes(own) / plan.count_scale <= 1 / counted.multiplier
+        assert slope * loss_range(public_facts, prob) <= eps[0]
+    assert count_changes(public_facts) / plan.count_scale <= 1 / counted.multiplier
     assert len(eps) == 1
 
 
 def test_a_delta_lets_many_draws_be_sharper_and_few_not():
-    many = facts(tuple(np.arange(1, 20) / 20), level=None)
+    several = facts(tuple(np.arange(1, 20) / 20), level=None)
     plain, helped = (
-        Exponential().plan(many, given).middle[0] for given in (PureDP(1), ApproxDP(1, 1e-6))
+        Exponential().plan(several, inputs).middle[0] for inputs in (PureDP(1), ApproxDP(1, 1e-6))
     )
     assert helped > 1.4 * plain
-    one = facts(level=None)
+    single = facts(level=None)
     plain, helped = (
-        Exponential().plan(one, given).middle[0] for given in (PureDP(1), ApproxDP(1, 1e-6))
+        Exponential().plan(single, inputs).middle[0] for inputs in (PureDP(1), ApproxDP(1, 1e-6))
     )
     assert helped == plain
 
@@ -184,25 +185,25 @@ def test_cells_are_drawn_by_their_rank_errors(prob):
     law = np.exp(-slope * away)
     entropy = seeded(4)
     share = Fraction(repr(prob))
-    found = [draw_cell(ranks, share, slope, entropy) for _ in range(draws)]
+    cells = [draw_cell(ranks, share, slope, entropy) for _ in range(draws)]
     expected = draws * law / law.sum()
-    assert stats.chisquare(np.bincount(found, minlength=5), expected).pvalue > 1e-8
+    assert stats.chisquare(np.bincount(cells, minlength=5), expected).pvalue > 1e-8
 
 
 def test_ranks_of_any_size_are_exact():
     """Products beyond machine integers are as exact as those within."""
     ranks = np.array([0, 5, 9])
     share = Fraction(10**30 + 1, 3 * 10**30)
-    wanted = share * 9
-    expected = [max(low - wanted, wanted - high, 0) for low, high in ((0, 5), (5, 9))]
-    found = rank_errors(ranks, share)
-    assert [Fraction(int(one), share.denominator) for one in found] == expected
+    target = share * 9
+    expected = [max(low - target, target - high, 0) for low, high in ((0, 5), (5, 9))]
+    errors = rank_errors(ranks, share)
+    assert [Fraction(int(error), share.denominator) for error in errors] == expected
 
 
 def released(cells, probs, guarantee, level=0.95, relation="replace", seed=1):
     table = np.atleast_2d(cells)
-    own = facts(probs, len(table), level, relation, table.shape[1])
-    plan = Exponential().plan(own, guarantee)
+    public_facts = facts(probs, len(table), level, relation, table.shape[1])
+    plan = Exponential().plan(public_facts, guarantee)
     exact = np.append(table.ravel(), 0).astype(object)
     statistic = Statistic("counts", exact, int(table.sum()))
     return plan, Exponential().release(statistic, plan, seeded(seed))

@@ -25,19 +25,19 @@ def facts(groups, cells, relation="add-remove"):
 
 def rows_released(groups, cells):
     """What each row that there may be adds to the integers, by the definition; last one of none."""
-    own = coefficients(cells).tolist()
-    found = []
+    steps = coefficients(cells).tolist()
+    lines = []
     for group in range(groups):
         for cell in range(cells):
             column = [0] * (groups * cells + 1)
             first = group * cells
-            column[first + cell : first + cells] = own[: cells - cell]
-            found.append(column)
-    return [*found, [0] * (groups * cells) + [UNIT]]
+            column[first + cell : first + cells] = steps[: cells - cell]
+            lines.append(column)
+    return [*lines, [0] * (groups * cells) + [UNIT]]
 
 
-def squared(one, other):
-    return sum((a - b) ** 2 for a, b in zip(one, other, strict=True))
+def squared(left, right):
+    return sum((a - b) ** 2 for a, b in zip(left, right, strict=True))
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3])
@@ -54,13 +54,15 @@ def test_neighbours_are_as_far_as_declared_and_no_farther(groups, cells):
 @pytest.mark.parametrize("cells", [365, 1_000])
 def test_the_farthest_replacement_of_many_periods_is_declared(cells):
     """All pairs of columns, by their inner products."""
-    own = coefficients(cells).astype(float)
-    columns = np.array([[own[i - j] if i >= j else 0 for i in range(cells)] for j in range(cells)])
+    steps = coefficients(cells).astype(float)
+    columns = np.array(
+        [[steps[i - j] if i >= j else 0 for i in range(cells)] for j in range(cells)]
+    )
     inner = columns @ columns.T
     squares = np.diagonal(inner)
-    moved = squares[:, None] + squares - 2 * inner
+    distances = squares[:, None] + squares - 2 * inner
     declared = squared_move(cells, 1, replaced=True)
-    assert declared == max(moved.max(), squares.max() + UNIT**2)
+    assert declared == max(distances.max(), squares.max() + UNIT**2)
     assert declared < 0.9 * squared_move(cells, 2, replaced=True)
 
 
@@ -69,19 +71,19 @@ def test_the_farthest_replacement_of_many_periods_is_declared(cells):
 def test_the_noise_hides_the_sensitivity_of_what_is_released(relation, groups):
     """Rows cross with the noise taken out: what a changed row moves the release by."""
     cells, budget = 5, ZCDP(0.3)
-    own = Factorisation()
-    plan = own.plan(facts(groups, cells, relation), budget)
+    mechanism = Factorisation()
+    plan = mechanism.plan(facts(groups, cells, relation), budget)
 
     def released(counts):
         exact = np.array(counts, dtype=object)
         with dp.simulation(seed=7):
-            return own.release(Statistic("counts", exact, 3), plan, source()).values
+            return mechanism.release(Statistic("counts", exact, 3), plan, source()).values
 
     none = released([0] * (groups * cells + 1))
     rows = [released(row) - none for row in np.eye(groups * cells + 1, dtype=int).tolist()]
     pairs = combinations(rows, 2) if relation == "replace" else ((row, 0.0) for row in rows)
-    moved = max(float(np.linalg.norm(one - other)) for one, other in pairs)
-    sd = moved / math.sqrt(2 * budget.rho)
+    distance = max(float(np.linalg.norm(left - right)) for left, right in pairs)
+    sd = distance / math.sqrt(2 * budget.rho)
     assert plan.noise_sd == pytest.approx(sd, rel=1e-9)
     assert plan.noise_sd >= sd * (1 - 1e-12)
 
@@ -90,10 +92,10 @@ def test_the_noise_hides_the_sensitivity_of_what_is_released(relation, groups):
 def test_the_mean_square_of_totals_is_near_the_least_there_is(cells):
     """No factorisation has less than the squared nuclear norm over the cells (Li and Miklau)."""
     squares = squared_move(cells, 1, replaced=False) / UNIT**2
-    found = squares * SquareRoot(cells).prefix_variances.mean()
+    mean_square = squares * SquareRoot(cells).prefix_variances.mean()
     angles = (2 * np.arange(1, cells + 1) - 1) * np.pi / (4 * cells + 2)
-    least = (0.5 / np.sin(angles)).sum() ** 2 / cells**2
-    assert 1 < found / least < 1.2
+    smallest = (0.5 / np.sin(angles)).sum() ** 2 / cells**2
+    assert 1 < mean_square / smallest < 1.2
     assert squares < 1.1 + math.log(cells) / math.pi
 
 
@@ -101,8 +103,8 @@ def test_totals_are_quieter_than_those_of_a_tree():
     budget, cells = ZCDP(0.1), 4_096
     name, reason = auto_running(facts(1, cells), budget)
     assert name == "factorisation"
-    own = Factorisation().plan(facts(1, cells), budget).noise_sd
-    total = own**2 * SquareRoot(cells).prefix_variances.mean()
+    noise_sd = Factorisation().plan(facts(1, cells), budget).noise_sd
+    total = noise_sd**2 * SquareRoot(cells).prefix_variances.mean()
     for fanout in (2, 4, 8, 16):
         above = line(cells, fanout)
         weight, added = prefix_variances(above)
@@ -118,8 +120,8 @@ def test_the_predicted_noise_is_that_of_the_result(relation, mechanism):
     rows = {"t": [5, 60] * 40, "g": ["u", "v"] * 40}
     words = {"codebook": book, "adjacency": relation, "budget": ZCDP(0.2)}
     fit = dp.dp_series("~ g", rows, time="t", mechanism=mechanism, **words)
-    found = math.sqrt((fit.running()["noise_sd"] ** 2).mean())
-    assert f"{found:.3g}" in auto_running(facts(2, 80, relation), ZCDP(0.2))[1]
+    root_mean_square = math.sqrt((fit.running()["noise_sd"] ** 2).mean())
+    assert f"{root_mean_square:.3g}" in auto_running(facts(2, 80, relation), ZCDP(0.2))[1]
 
 
 @pytest.mark.parametrize(

@@ -38,8 +38,8 @@ FITS = [
 ]
 
 
-def facts_of(relation, most=2, share=0.25, size=2):
-    return SelectionFacts(GainScore(size), most, None, share, adjacency(relation))
+def facts_of(relation, n_selected=2, share=0.25, size=2):
+    return SelectionFacts(GainScore(size), n_selected, None, share, adjacency(relation))
 
 
 def measured(rows, relation):
@@ -50,14 +50,14 @@ def measured(rows, relation):
 
 def neighbours(relation):
     """Exact integers of neighbours: all rows beside up to five others at the ends of all ranges."""
-    others = [ROWS[:8:3], ROWS[1:8:5]]
-    for held in (c for k in (0, 1, 3, 5) for some in others for c in _some(some, k)):
-        made = [measured([*held, row], relation) for row in ROWS]
+    bases = [ROWS[:8:3], ROWS[1:8:5]]
+    for base in (c for k in (0, 1, 3, 5) for some in bases for c in _some(some, k)):
+        answers = [measured([*base, row], relation) for row in ROWS]
         if relation == "add-remove":
-            alone = measured(list(held), relation)
-            yield from ((one, alone) for one in made)
+            alone = measured(list(base), relation)
+            yield from ((answer, alone) for answer in answers)
         else:
-            yield from combinations_with_replacement(made, 2)
+            yield from combinations_with_replacement(answers, 2)
 
 
 def _some(rows, number):
@@ -68,26 +68,29 @@ def _some(rows, number):
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_neighbours_move_a_round_no_further_than_declared_and_one_does(relation):
     """Brute force, given what was released: products, the sums of a coefficient, moments."""
-    own, most = adjacency(relation), SCORE.limit
+    neighbour_kind, limit = adjacency(relation), SCORE.limit
     farthest, moment = dict.fromkeys(range(3), 0.0), 0.0
-    for one, other in neighbours(relation):
+    for first, second in neighbours(relation):
         for at, fit in enumerate(FITS):
-            change, longest = residual_change(own, most, fit), -(-fit.longest(most) // PARTS)
-            moved = [np.abs(residual_products(exact, fit)) for exact in (one, other)]
-            farthest[at] = max(farthest[at], np.abs(moved[0] - moved[1]).max() / change)
-            sums = [residual_products(exact, fit) // PARTS for exact in (one, other)]
-            places = 2 if own.n_public else 1
-            assert np.abs(sums[0] - sums[1]).max() <= places * most * longest
-            assert np.abs(one[0, 1:-1] - other[0, 1:-1]).max() <= places * most
-            squares = [longest * exact.diagonal()[1:-1] // most for exact in (one, other)]
-            assert np.abs(squares[0] - squares[1]).max() <= most * longest
+            change, longest = (
+                residual_change(neighbour_kind, limit, fit),
+                -(-fit.longest(limit) // PARTS),
+            )
+            products = [np.abs(residual_products(exact, fit)) for exact in (first, second)]
+            farthest[at] = max(farthest[at], np.abs(products[0] - products[1]).max() / change)
+            sums = [residual_products(exact, fit) // PARTS for exact in (first, second)]
+            places = 2 if neighbour_kind.n_public else 1
+            assert np.abs(sums[0] - sums[1]).max() <= places * limit * longest
+            assert np.abs(first[0, 1:-1] - second[0, 1:-1]).max() <= places * limit
+            squares = [longest * exact.diagonal()[1:-1] // limit for exact in (first, second)]
+            assert np.abs(squares[0] - squares[1]).max() <= limit * longest
             shared = [
-                [residual_scatter(exact, fit, at) for at in range(2)] for exact in (one, other)
+                [residual_scatter(exact, fit, at) for at in range(2)] for exact in (first, second)
             ]
             moment = max(moment, np.abs(np.subtract(*shared)).max())
-    assert all(0.5 < found <= 1 for found in farthest.values())
+    assert all(0.5 < distance <= 1 for distance in farthest.values())
     assert farthest[0] == 1
-    assert 0.7 * 4 * most**2 < moment <= 4 * most**2
+    assert 0.7 * 4 * limit**2 < moment <= 4 * limit**2
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -115,11 +118,11 @@ def test_a_coefficient_has_the_noise_of_the_longest_residual(
     relation, guarantee, ones, monkeypatch
 ):
     """What noise is added to, and of which scale, in the second round too."""
-    seen = []
+    scales = []
 
     def recorded(exact, scale, entropy, law):
         if exact.size == 3:  # a coefficient's product, sum and square; others are numbers of rows
-            seen.append((exact.tolist(), scale))
+            scales.append((exact.tolist(), scale))
         return add_noise(exact, scale, entropy, law)
 
     monkeypatch.setattr(association_score, "add_noise", recorded)
@@ -130,26 +133,26 @@ def test_a_coefficient_has_the_noise_of_the_longest_residual(
     with dp.simulation(seed=1):
         ranked = SCORE.ranked(exact, facts, plan.bought, source())
         for place in (1, 0):
-            fit, most = ranked.about.fits[-1], SCORE.limit
-            longest = -(-fit.longest(most) // PARTS)
+            fit, limit = ranked.about.fits[-1], SCORE.limit
+            longest = -(-fit.longest(limit) // PARTS)
             ranked = ranked.after(place)
-            sums, scale = seen.pop()
+            sums, scale = scales.pop()
             x, square = exact[0, place + 1], exact[place + 1, place + 1]
             product = residual_products(exact, fit)[place] // PARTS
-            assert sums == [product, longest * x, longest * square // most]
-            moved = (2 if relation == "replace" else 1) * most * longest
-            assert scale == pytest.approx(multiplier * ones * moved, rel=1e-9)
-    assert not seen
+            assert sums == [product, longest * x, longest * square // limit]
+            change = (2 if relation == "replace" else 1) * limit * longest
+            assert scale == pytest.approx(multiplier * ones * change, rel=1e-9)
+    assert not scales
 
 
 @pytest.mark.parametrize("guarantee", [PureDP(1.0), ZCDP(0.1), ApproxDP(1.0, 1e-6)])
 @pytest.mark.parametrize("strategy", [Peeling(), PermuteAndFlip()])
 def test_prices_add_up_to_the_budget(guarantee, strategy):
-    for most, share in ((1, 0.0), (5, 0.25), (40, 0.5)):
-        plan = strategy.plan(facts_of("replace", most, share, 40), guarantee)
+    for n_selected, share in ((1, 0.0), (5, 0.25), (40, 0.5)):
+        plan = strategy.plan(facts_of("replace", n_selected, share, 40), guarantee)
         draws = next(event for event in plan.events if hasattr(event, "eps"))
         fits = plan.events[-1]
-        assert (draws.count, fits.count) == (most, most)
+        assert (draws.count, fits.count) == (n_selected, n_selected)
         if isinstance(guarantee, PureDP):
             assert 1 - 1e-9 < total_eps(plan.events, 0.0) <= 1
         elif isinstance(guarantee, ZCDP):
@@ -175,15 +178,17 @@ MANY = dp.codebook(y=(-6, 6), e=(0, 1), f=(0, 3)) | dp.codebook.uniform([*"abcd"
 def pursued(rows, names, k):
     """Matching pursuit by floats: names, shares taken off, coefficients."""
     x = np.array([rows[name] - rows[name].mean() for name in names])
-    whole = left = rows["y"] - rows["y"].mean()
-    found, free = [], list(range(len(names)))
+    residual = left = rows["y"] - rows["y"].mean()
+    selected, free = [], list(range(len(names)))
     for _ in range(k):
         best = max(free, key=lambda at: (x[at] @ left) ** 2 / (x[at] @ x[at]))
         free.remove(best)
         slope = x[best] @ left / (x[best] @ x[best])
-        found.append((names[best], slope**2 * (x[best] @ x[best]) / (whole @ whole), slope))
+        selected.append(
+            (names[best], slope**2 * (x[best] @ x[best]) / (residual @ residual), slope)
+        )
         left = left - slope * x[best]
-    return found
+    return selected
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -215,7 +220,7 @@ def test_a_copy_is_not_named_beside_what_it_is_a_copy_of():
 @pytest.mark.product
 def test_gains_of_the_released_fit_are_within_their_intervals():
     """At 95 percent each: of 200 intervals at least 169 hold, but once in a million."""
-    rows, held = planted(3000, 6), []
+    rows, covered = planted(3000, 6), []
     x = {name: (rows[name] - rows[name].mean()) / 3 for name in "acd"}
     y = (rows["y"] - rows["y"].mean()) / 6
     with dp.simulation(seed=7):
@@ -225,9 +230,9 @@ def test_gains_of_the_released_fit_are_within_their_intervals():
             for name, slope in zip(fit.selected, fit.release.slopes, strict=True):
                 after = left - slope * x[name]
                 gain = (left @ left - after @ after) / (y @ y)
-                held.append(ends.lower[name] <= gain <= ends.upper[name])
+                covered.append(ends.lower[name] <= gain <= ends.upper[name])
                 left = after
-    assert sum(held) >= 169
+    assert sum(covered) >= 169
 
 
 @pytest.mark.parametrize(
@@ -249,9 +254,9 @@ def test_what_cannot_be_ranked_by_gain_is_refused(formula, words, message):
 
 
 def test_too_many_columns_and_too_small_a_budget_are_refused():
-    many = dp.codebook.uniform([f"x{i}" for i in range(301)], (0, 1)) | dp.codebook(y=(0, 1))
+    wide = dp.codebook.uniform([f"x{i}" for i in range(301)], (0, 1)) | dp.codebook(y=(0, 1))
     with pytest.raises(ArgumentError, match="300 columns at most"):
-        dp.dp_select("y ~ .", {name: [0] for name in many}, codebook=many, eps=1.0, score="gain")
+        dp.dp_select("y ~ .", {name: [0] for name in wide}, codebook=wide, eps=1.0, score="gain")
     with pytest.raises(BudgetError, match="larger eps"):
         Peeling().plan(facts_of("replace", 40, 0.25, 40), PureDP(1e-4))
 

@@ -53,7 +53,7 @@ def test_the_noise_is_the_sensitivity_where_the_multiplier_is_one(relation, cent
 
 
 @pytest.mark.parametrize("guarantee", USUAL, ids=str)
-@pytest.mark.parametrize("relation", RELATIONS, ids=lambda one: one.name)
+@pytest.mark.parametrize("relation", RELATIONS, ids=lambda mechanism: mechanism.name)
 @pytest.mark.parametrize("centred", [True, False])
 def test_the_noise_is_isometric(guarantee, relation, centred):
     plan = Gauss().plan(Facts(4, relation, centred=centred), guarantee)
@@ -137,12 +137,12 @@ def test_the_release_carries_its_terms(relation, centred):
 
 def test_equal_words_give_equal_releases():
     plan = Gauss().plan(facts(5, centred=True), ZCDP(0.1))
-    one, same, other = (
+    first, same, second = (
         Gauss().release(exact_moments(5, 50), plan, seeded(seed)) for seed in (1, 1, 2)
     )
-    assert one.second.tolist() == same.second.tolist()
-    assert one.total.tolist() == same.total.tolist()
-    assert one.count == same.count != other.count
+    assert first.second.tolist() == same.second.tolist()
+    assert first.total.tolist() == same.total.tolist()
+    assert first.count == same.count != second.count
 
 
 def test_the_isometric_noise_is_half_off_the_diagonal():

@@ -27,16 +27,16 @@ def longest(point, lattice):
 
 @pytest.mark.parametrize("power", [-60, -21, -20, -10, -1, 0, 1, 17, 18, 30])
 def test_a_sum_has_the_noise_that_was_asked_in_at_least_the_smallest_scale(power, monkeypatch):
-    noise, seen, own = 1.25 * 2.0**power, [], gradients.add_noise
+    noise, scales, original = 1.25 * 2.0**power, [], gradients.add_noise
 
-    def kept(exact, scale, *more):
-        seen.append((exact, scale))
-        return own(exact, scale, *more)
+    def kept(exact, scale, *rest):
+        scales.append((exact, scale))
+        return original(exact, scale, *rest)
 
     monkeypatch.setattr(gradients, "add_noise", kept)
     rows = SimpleNamespace(gradient=longest)
     released = gradients.noisy_gradient(rows, np.zeros(4), FACTS, noise, seeded(1))
-    ((exact, scale),) = seen
+    ((exact, scale),) = scales
     assert scale >= SMALLEST_SCALE
     assert scale / exact[0] == max(noise, 2.0**-20)
     assert math.isclose(released.sd, scale / exact[0], rel_tol=0.01)
@@ -44,8 +44,8 @@ def test_a_sum_has_the_noise_that_was_asked_in_at_least_the_smallest_scale(power
     assert abs(released.gradient[0] - 1) < 5.4 * released.sd + 0.01
 
 
-@pytest.mark.parametrize("least", [-1e-13, 0.0, 1e-13])
-def test_a_moment_that_rounding_made_negative_has_no_root_taken(least):
-    start = Start(np.zeros(2), np.eye(2), np.diag([least, 4.0]))
+@pytest.mark.parametrize("smallest", [-1e-13, 0.0, 1e-13])
+def test_a_moment_that_rounding_made_negative_has_no_root_taken(smallest):
+    start = Start(np.zeros(2), np.eye(2), np.diag([smallest, 4.0]))
     assert start.step(np.array([-1.0, 0.0])).tolist() == [1.0, 0.0]
     assert start.step(np.array([0.0, -3.0])).tolist() == [0.0, 0.5]

@@ -73,15 +73,15 @@ def test_no_neighbours_cost_more_than_the_event_whatever_graph_is_chosen(relatio
         second = component_plan(replace(plan.facts, terms=(*isolated, *edges)), plan.second)
         assert second.events == plan.events[1:]
         first = (0,) * len(SIZES)
-        others = product(*map(range, SIZES)) if relation.n_public else [None]
+        replacements = product(*map(range, SIZES)) if relation.n_public else [None]
         costs = []
-        for other in others:
+        for replacement in replacements:
             total = 0.0
             for part, sd in zip(second.measured, second.noise_sds, strict=True):
-                moved = component_of(first, part)
-                if other is not None:
-                    moved = moved - component_of(other, part)
-                total += float((moved**2).sum()) / sd**2
+                component = component_of(first, part)
+                if replacement is not None:
+                    component = component - component_of(replacement, part)
+                total += float((component**2).sum()) / sd**2
             costs.append(total)
         assert max(costs) <= plan.events[1].multiplier ** -2
         assert max(costs) == pytest.approx(plan.events[1].multiplier ** -2, rel=1e-6)
@@ -97,10 +97,10 @@ def test_events_are_fixed_before_rows_and_cost_the_budget(guarantee):
     assert len({release.margins[1] for release in releases}) == 2
     assert {release.events for release in releases} == {plan.events}
     assert len(plan.events) == 2
-    whole = Graph(rounds=1).plan(facts_of(RELATIONS[1]), guarantee).events[0]
+    total = Graph(rounds=1).plan(facts_of(RELATIONS[1]), guarantee).events[0]
     together = math.fsum(event.multiplier**-2 for event in plan.events)
-    assert together == pytest.approx(whole.multiplier**-2, rel=1e-6)
-    assert together <= whole.multiplier**-2 * (1 + 1e-9)
+    assert together == pytest.approx(total.multiplier**-2, rel=1e-6)
+    assert together <= total.multiplier**-2 * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda relation: relation.name)

@@ -70,7 +70,7 @@ def test_no_neighbours_cost_more_than_the_events_whatever_cells_are_chosen(relat
     """All pairs of rows, fine counts and all pairs of columns in cells that noise may choose."""
     plan = Graph().plan(facts_of(relation), ZCDP(0.1))
     rows = list(product(*map(range, SIZES)))
-    others = rows if relation.n_public else [None]
+    replacements = rows if relation.n_public else [None]
 
     def unit(row, sizes):
         table = np.zeros(sizes)
@@ -85,11 +85,11 @@ def test_no_neighbours_cost_more_than_the_events_whatever_cells_are_chosen(relat
         )
         assert first.events == plan.first.events
         costs = [0.0]
-        for other in others[:: 1 + len(others) // 40]:
-            moved = coarse_table(unit(rows[0], SIZES) - unit(other, SIZES), ends)
+        for replacement in replacements[:: 1 + len(replacements) // 40]:
+            change = coarse_table(unit(rows[0], SIZES) - unit(replacement, SIZES), ends)
             parts = zip(first.measured, first.noise_sds, strict=True)
             squares = (
-                float((centred_table(summed(moved, EVERY, part)) ** 2).sum()) / sd**2
+                float((centred_table(summed(change, EVERY, part)) ** 2).sum()) / sd**2
                 for part, sd in parts
             )
             costs.append(math.fsum(squares))
@@ -97,11 +97,11 @@ def test_no_neighbours_cost_more_than_the_events_whatever_cells_are_chosen(relat
     sd = plan.histograms.noise_sd
     of_counts = [
         sum(
-            float((summed(unit(rows[0], SIZES) - unit(other, SIZES), EVERY, (i,)) ** 2).sum())
+            float((summed(unit(rows[0], SIZES) - unit(replacement, SIZES), EVERY, (i,)) ** 2).sum())
             for i in (1, 2)
         )
         / sd**2
-        for other in others
+        for replacement in replacements
     ]
     assert max(of_counts) <= plan.events[0].multiplier ** -2
     assert max(of_counts) == pytest.approx(plan.events[0].multiplier ** -2, rel=1e-3)

@@ -92,8 +92,8 @@ def test_the_shares_in_numbers():
 def test_the_last_direction_is_free():
     for columns, components, paid in ((1, 0, 0), (2, 0, 1), (5, 0, 4), (5, 4, 4), (5, 3, 3)):
         plan = Iterative().plan(facts(columns, components=components), PureDP(1.0))
-        drawn = [e.count for e in plan.events if isinstance(e, BoundedRangeEvent)]
-        assert drawn == ([paid] if paid else [])
+        counts = [e.count for e in plan.events if isinstance(e, BoundedRangeEvent)]
+        assert counts == ([paid] if paid else [])
         assert plan.scales["directions"] == (components or columns)
     assert Iterative(directions=2).plan(facts(5, components=3), PureDP(1.0)).events[-1].count == 2
     assert Iterative(directions=9).plan(facts(5), PureDP(1.0)).events[-1].count == 4
@@ -116,18 +116,20 @@ def test_neighbours_are_within_what_is_paid(relation, centred, guarantee):
         design = bound(np.vstack([base, *more]))
         return mechanism.measure(design, plan).cross()[0].astype(float)
 
-    each = [exact(row[None]) for row in rows]
-    pairs = combinations(each, 2) if relation == "replace" else product(each, [exact()])
+    statistics = [exact(row[None]) for row in rows]
+    pairs = combinations(statistics, 2) if relation == "replace" else product(statistics, [exact()])
     furthest = np.zeros(3)
-    for one, other in pairs:
-        moved = np.abs(one - other)[0]
-        paid = moved[0] / plan.steps.count + (moved[1:].sum() / plan.steps.mean if centred else 0)
-        spectra = [np.rint(np.linalg.eigvalsh(cells[1:, 1:])) for cells in (one, other)]
-        changes = np.linalg.eigvalsh((one - other)[1:, 1:] / unit)
+    for first, second in pairs:
+        differences = np.abs(first - second)[0]
+        paid = differences[0] / plan.steps.count + (
+            differences[1:].sum() / plan.steps.mean if centred else 0
+        )
+        spectra = [np.rint(np.linalg.eigvalsh(cells[1:, 1:])) for cells in (first, second)]
+        changes = np.linalg.eigvalsh((first - second)[1:, 1:] / unit)
         # The range of u'(S - S')u over the sphere is that of the loss before normalisation.
         spread = plan.scales["concentration"] * (changes[-1] - changes[0])
-        apart = np.abs(spectra[0] - spectra[1]).sum() / plan.scales["eigenvalues"]
-        costs = (paid * count.multiplier, apart * values.multiplier, spread / directions.eps)
+        distance = np.abs(spectra[0] - spectra[1]).sum() / plan.scales["eigenvalues"]
+        costs = (paid * count.multiplier, distance * values.multiplier, spread / directions.eps)
         furthest = np.maximum(furthest, costs)
     # The slack is rounding in the eigenvalues of the changes.
     assert (furthest <= 1 + 1e-9).all()
@@ -163,16 +165,16 @@ def test_the_law_of_the_first_direction():
     cells = np.diag([unit * 60, unit * 60, unit * 20]).astype(object)
     plan = replace(plan, scales={**plan.scales, "concentration": kappa / 40})
     entropy, statistic = seeded(5), Statistic("moments", cells, 80)
-    found = []
+    directions = []
     for _ in range(draws):
         second = mechanism.release(statistic, plan, entropy).second
-        found.append(np.linalg.eigh(second).eigenvectors[1, 1] ** 2)
+        directions.append(np.linalg.eigh(second).eigenvectors[1, 1] ** 2)
 
     def weight(angle):
         return math.exp(-kappa * math.sin(angle) ** 2)
 
     square, _ = quad(lambda angle: math.sin(angle) ** 2 * weight(angle), 0, math.pi)
-    assert abs(np.mean(found) - square / quad(weight, 0, math.pi)[0]) < slack
+    assert abs(np.mean(directions) - square / quad(weight, 0, math.pi)[0]) < slack
 
 
 def test_directions_left_over_share_the_mean():

@@ -78,17 +78,17 @@ def test_the_bound_against_all_sign_patterns(columns, closeness):
 def test_four_clusters_nearly_attain_the_bound(columns):
     x, y = four_clusters(columns)
     assert np.linalg.norm(x) == pytest.approx(1, rel=1e-12)
-    found = upper_norm(x, y)
-    assert found == pytest.approx((columns + 1) / math.sqrt(2), rel=1e-12)
+    bound = upper_norm(x, y)
+    assert bound == pytest.approx((columns + 1) / math.sqrt(2), rel=1e-12)
     declared = absolute_sensitivity(REPLACE, columns, BARE)
-    assert 0.94 * declared <= found <= declared
+    assert 0.94 * declared <= bound <= declared
     assert declared < columns + 1
 
 
 def test_the_bound_in_numbers():
-    found = [absolute_sensitivity(REPLACE, columns, BARE) for columns in (1, 2, 3, 4, 50)]
+    sensitivities = [absolute_sensitivity(REPLACE, columns, BARE) for columns in (1, 2, 3, 4, 50)]
     expected = [1, math.sqrt(5), 3, math.sqrt(14), 50 / math.sqrt(2) + 1]
-    assert found == pytest.approx(expected, rel=1e-14)
+    assert sensitivities == pytest.approx(expected, rel=1e-14)
 
 
 def furthest(columns, weights, tries=400):
@@ -114,10 +114,10 @@ def furthest(columns, weights, tries=400):
 @pytest.mark.parametrize("mean", [0.0, 0.2, 1.0, 3.0])
 def test_no_pair_of_rows_is_farther_apart(columns, mean):
     declared = absolute_sensitivity(REPLACE, columns, MomentWeights(0.0, mean))
-    found = furthest(columns, MomentWeights(0.0, mean))
+    distance = furthest(columns, MomentWeights(0.0, mean))
     # In one column opposite rows have the same square: with a mean the bound is loose there.
     loose = 0.7 if columns == 1 else 0.85
-    assert loose * declared <= found <= declared * (1 + 1e-12)
+    assert loose * declared <= distance <= declared * (1 + 1e-12)
 
 
 def rows_of(columns):

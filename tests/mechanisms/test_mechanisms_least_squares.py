@@ -56,10 +56,10 @@ def test_weighted_neighbours_stay_within_the_sensitivity(relation, columns):
     bound = moment_sensitivity(related, weights)
     rows, shares = weighted_rows(rng, 400, columns)
     points = np.array([added(*pair, weights) for pair in zip(rows, shares, strict=True)])
-    moved = np.linalg.norm(points, axis=1).max()
+    distance = np.linalg.norm(points, axis=1).max()
     if related.n_public:
-        moved = np.linalg.norm(points[:, None] - points[None], axis=2).max()
-    assert 0.85 * bound < moved <= bound * (1 + 1e-12)
+        distance = np.linalg.norm(points[:, None] - points[None], axis=2).max()
+    assert 0.85 * bound < distance <= bound * (1 + 1e-12)
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,14 @@ def test_weighted_neighbours_stay_within_the_sensitivity(relation, columns):
 )
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_moments_are_planned_like_their_twins(guarantee, twin, relation):
-    own, other = (one.plan(facts(4, relation), guarantee) for one in (Moments(), twin))
-    assert (own.events, own.steps, own.lattice) == (other.events, other.steps, other.lattice)
+    first, second = (
+        mechanism.plan(facts(4, relation), guarantee) for mechanism in (Moments(), twin)
+    )
+    assert (first.events, first.steps, first.lattice) == (
+        second.events,
+        second.steps,
+        second.lattice,
+    )
 
 
 @pytest.mark.parametrize("guarantee", [USUAL, PureDP(1.0)], ids=str)
@@ -76,9 +82,9 @@ def test_moments_have_the_noise_they_state(guarantee):
     plan = Moments().plan(facts(), guarantee)
     zero = Statistic("zeros", np.zeros((5, 5), dtype=object), 7)
     with simulation(seed=2):
-        found = [Moments().release(zero, plan, source()) for _ in range(800)]
+        releases = [Moments().release(zero, plan, source()) for _ in range(800)]
     upper = np.triu_indices(4, 1)
-    off = np.array([one.second[upper] for one in found]).ravel() / found[0].noise.off
+    off = np.array([release.second[upper] for release in releases]).ravel() / releases[0].noise.off
     if guarantee == USUAL:
         # A chi-squared of 4800 degrees: a false alarm at 1e-6 on either side.
         assert chi2.isf(1 - 1e-6, off.size) < (off**2).sum() < chi2.isf(1e-6, off.size)
@@ -91,10 +97,10 @@ def test_moments_have_the_noise_they_state(guarantee):
 def test_adassp_composes_to_what_was_asked(guarantee):
     plan = AdaSSP(share=0.3).plan(facts(), guarantee)
     assert all(isinstance(event, GaussianEvent) for event in plan.events)
-    whole = compose_gaussians([event.multiplier for event in plan.events])
-    assert whole == pytest.approx(gaussian_multiplier(guarantee), rel=1e-12)
-    least = plan.scales[SMALLEST] / (SENSITIVITY * plan.lattice.radius**2)
-    assert least == pytest.approx(plan.events[0].multiplier, rel=1e-6)
+    multiplier = compose_gaussians([event.multiplier for event in plan.events])
+    assert multiplier == pytest.approx(gaussian_multiplier(guarantee), rel=1e-12)
+    smallest = plan.scales[SMALLEST] / (SENSITIVITY * plan.lattice.radius**2)
+    assert smallest == pytest.approx(plan.events[0].multiplier, rel=1e-6)
 
 
 def test_neighbours_move_the_smallest_eigenvalue_by_at_most_two():
@@ -103,11 +109,11 @@ def test_neighbours_move_the_smallest_eigenvalue_by_at_most_two():
     for columns in (1, 2, 4):
         for _ in range(400):
             rows, _ = weighted_rows(rng, 3 * columns, columns)
-            whole = np.column_stack([np.ones(len(rows)), rows])
-            other = whole.copy()
-            other[0, 1:] = rng.choice([-1, 1]) * rows[-1]
-            gone = whole[1:]
-            values = [np.linalg.eigvalsh(one.T @ one)[0] for one in (whole, other, gone)]
+            matrix = np.column_stack([np.ones(len(rows)), rows])
+            changed = matrix.copy()
+            changed[0, 1:] = rng.choice([-1, 1]) * rows[-1]
+            gone = matrix[1:]
+            values = [np.linalg.eigvalsh(table.T @ table)[0] for table in (matrix, changed, gone)]
             largest = max(largest, np.ptp(values))
     assert 0.3 < largest <= SENSITIVITY
 
@@ -115,10 +121,10 @@ def test_neighbours_move_the_smallest_eigenvalue_by_at_most_two():
 def exact_moments(second, count, plan):
     """Integers of rows that have mean zero."""
     size = len(second) + 1
-    whole = np.zeros((size, size), dtype=object)
-    whole[0, 0] = int(count * plan.lattice.radius**2)
-    whole[1:, 1:] = np.array([[round(v * plan.lattice.steps**2) for v in r] for r in second])
-    return Statistic("moments", whole, count)
+    moments = np.zeros((size, size), dtype=object)
+    moments[0, 0] = int(count * plan.lattice.radius**2)
+    moments[1:, 1:] = np.array([[round(v * plan.lattice.steps**2) for v in r] for r in second])
+    return Statistic("moments", moments, count)
 
 
 def test_the_ridge_is_there_where_the_eigenvalue_is_small_and_only_there():
@@ -126,13 +132,15 @@ def test_the_ridge_is_there_where_the_eigenvalue_is_small_and_only_there():
     strong = exact_moments(np.diag([4e4, 5e4, 6e4, 5e4]), 200_000, plan)
     weak = exact_moments(np.diag([1.0, 5e4, 6e4, 5e4]), 200_000, plan)
     with simulation(seed=5):
-        kept, ridged = (AdaSSP().release(one, plan, source()) for one in (strong, weak))
-    assert np.array_equal(kept.estimate, kept.second)
+        strong_release, ridged = (
+            AdaSSP().release(statistic, plan, source()) for statistic in (strong, weak)
+        )
+    assert np.array_equal(strong_release.estimate, strong_release.second)
     lift = ridged.estimate - ridged.second
-    most = ridged.noise.off * math.sqrt(3 * math.log(2 * 9 / CHANCE))
+    limit = ridged.noise.off * math.sqrt(3 * math.log(2 * 9 / CHANCE))
     assert np.array_equal(lift, np.diag(np.diagonal(lift)))
     assert np.diagonal(lift)[:3] == pytest.approx(np.full(3, lift[0, 0]), rel=1e-9)
-    assert 0 < lift[0, 0] <= most * (1 + 1e-12)
+    assert 0 < lift[0, 0] <= limit * (1 + 1e-12)
     assert lift[3, 3] == 0
 
 
@@ -146,5 +154,5 @@ def test_adassp_refuses_pure_guarantees_and_shares():
 def test_a_response_alone_has_no_ridge():
     plan = AdaSSP().plan(facts(1), USUAL)
     with simulation(seed=5):
-        found = AdaSSP().release(exact_moments(np.array([[3e3]]), 9_000, plan), plan, source())
-    assert np.array_equal(found.estimate, found.second)
+        release = AdaSSP().release(exact_moments(np.array([[3e3]]), 9_000, plan), plan, source())
+    assert np.array_equal(release.estimate, release.second)

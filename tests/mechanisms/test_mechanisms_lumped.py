@@ -44,11 +44,11 @@ def test_neighbours_are_within_the_sensitivity_of_the_counts():
     pool = list(product(["a", "b", "c", None], ["p", "q", "r", "s", "strange"]))
     base = [("a", "p"), ("b", "q")]
     answers = [counts_of([*base, row]) for row in pool]
-    apart = [np.linalg.norm(left - right) for left in answers for right in answers]
+    distance = [np.linalg.norm(left - right) for left in answers for right in answers]
     alone = [np.linalg.norm(answer - counts_of(base)) for answer in answers]
-    assert max(apart) == pytest.approx(np.sqrt(2 * 2))
+    assert max(distance) == pytest.approx(np.sqrt(2 * 2))
     assert max(alone) == pytest.approx(np.sqrt(2))
-    for relation, longest in (("replace", max(apart)), ("add-remove", max(alone))):
+    for relation, longest in (("replace", max(distance)), ("add-remove", max(alone))):
         mechanism = Lumped(Moments(), INDICATORS, 5.0, lambda merged: None)
         plan = mechanism.plan(facts(relation=relation), ApproxDP(1.0, 1e-6))
         assert plan.scales[LEVELS] >= plan.events[-1].multiplier * longest

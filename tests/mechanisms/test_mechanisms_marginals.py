@@ -19,13 +19,13 @@ LARGEST = ((3,), (0, 1), (1, 2))
 
 def counted(rows):
     """The counts of the largest margins, by hand."""
-    found = []
+    tables = []
     for term in LARGEST:
         table = np.zeros([SIZES[i] for i in term])
         for row in rows:
             table[tuple(row[i] for i in term)] += 1
-        found.append(table.ravel())
-    return np.concatenate(found)
+        tables.append(table.ravel())
+    return np.concatenate(tables)
 
 
 @pytest.mark.parametrize("name", ["add-remove", "replace"])
@@ -35,8 +35,8 @@ def test_neighbours_move_the_counts_as_far_as_declared(name):
     (event,) = plan.events
     rows = [(0, 0, 0, 0), (2, 3, 1, 2), (1, 1, 1, 1)]
     start = counted([*rows, (0, 0, 0, 0)] if relation.n_public else rows)
-    apart = [np.abs(counted([*rows, row]) - start).sum() for row in product(*map(range, SIZES))]
-    assert max(apart) == event.count == len(LARGEST) * (2 if relation.n_public else 1)
+    distance = [np.abs(counted([*rows, row]) - start).sum() for row in product(*map(range, SIZES))]
+    assert max(distance) == event.count == len(LARGEST) * (2 if relation.n_public else 1)
     assert event.multiplier <= plan.scales[0] == pytest.approx(event.count)
 
 

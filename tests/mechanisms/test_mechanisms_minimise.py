@@ -41,12 +41,12 @@ class Weighted:
         gradient = -(self.z * self.labels * loss.slope(margins)).sum(axis=1)
         curvature = (self.z * loss.bend(margins)) @ self.z.T
         energy, value = float((self.z**2).sum()), float(loss.value(margins).sum())
-        return Slopes(*(own * self.times for own in (value, gradient, curvature, energy)))
+        return Slopes(*(part * self.times for part in (value, gradient, curvature, energy)))
 
     def precise_slopes(self, parameter, loss, linear=()):
         self.precise += 1
-        own = precise_sums(self.z, self.labels, parameter, loss)
-        part = type(own)(*(each * self.times for each in own))
+        sums = precise_sums(self.z, self.labels, parameter, loss)
+        part = type(sums)(*(sum_of_part * self.times for sum_of_part in sums))
         count = self.times * len(self.labels)
         exact, n_rows = precise_integers([(part, count)], len(self.z))
         return precise_total(exact, linear), n_rows
@@ -75,8 +75,8 @@ def opposed(times):
     """Rows that send the minimum far out along one direction, and bend hard across it."""
     rng = np.random.default_rng(2)
     across = np.array([0.6, 0.64, 0.48])
-    far = np.array([-0.8, 0.48, 0.36])
-    z = np.column_stack([across] * 40 + [1e-3 * far] * 40)
+    direction = np.array([-0.8, 0.48, 0.36])
+    z = np.column_stack([across] * 40 + [1e-3 * direction] * 40)
     z[:, :40] *= rng.uniform(0.5, 1, 40)
     labels = np.concatenate([np.tile([1.0, -1.0], 20), np.ones(40)])
     return Weighted(z, labels, times)
@@ -101,47 +101,49 @@ def spread(rows, times):
 )
 def test_the_true_gradient_is_as_short_as_the_mask_assumes(loss, rows, times):
     """With 60 digits, for up to 7 times 10^11 rows, which float64 does not bring to it."""
-    own, ridge, tilt = rows(times), 0.5, np.array([0.3, -0.1, 0.2])
+    case_rows, ridge, tilt = rows(times), 0.5, np.array([0.3, -0.1, 0.2])
     shortest = tolerance(1.0)
-    point = minimise(own, loss, ridge, tilt, shortest)
+    point = minimise(case_rows, loss, ridge, tilt, shortest)
     with mpmath.workdps(60):
-        length = true_gradient(own, loss, ridge, tilt, point)
+        length = true_gradient(case_rows, loss, ridge, tilt, point)
     assert length <= shortest + SHORTEST / 2
     assert length / ridge <= furthest(1.0, ridge)
 
 
 def test_the_nearest_floats_are_farther_than_masked():
     """Why the point is an exact sum of two: 2.7 times 10^9 rows, a parameter of length 7,000."""
-    own, ridge, tilt = opposed(2**26), 0.5, np.array([0.3, -0.1, 0.2])
-    point = minimise(own, Logistic(), ridge, tilt, tolerance(0.0))
+    case_rows, ridge, tilt = opposed(2**26), 0.5, np.array([0.3, -0.1, 0.2])
+    point = minimise(case_rows, Logistic(), ridge, tilt, tolerance(0.0))
     nearest = point._replace(low=0 * point.low)
     with mpmath.workdps(60):
-        assert true_gradient(own, Logistic(), ridge, tilt, nearest) > 1e3 * tolerance(0.0)
-        assert true_gradient(own, Logistic(), ridge, tilt, point) < 1.5 * tolerance(0.0)
+        assert true_gradient(case_rows, Logistic(), ridge, tilt, nearest) > 1e3 * tolerance(0.0)
+        assert true_gradient(case_rows, Logistic(), ridge, tilt, point) < 1.5 * tolerance(0.0)
 
 
 def test_a_gradient_in_float64_may_be_farther_off_than_masked():
     """Where it is computed to be 0 within the tolerance the true one is not: 80 million rows."""
-    own, ridge, tilt = opposed(2**20), 0.5, np.array([0.3, -0.1, 0.2])
-    point = minimise(own, Logistic(), ridge, tilt, tolerance(0.0))
-    computed = own.slopes(point.high, Logistic()).gradient + ridge * point.high + tilt
+    case_rows, ridge, tilt = opposed(2**20), 0.5, np.array([0.3, -0.1, 0.2])
+    point = minimise(case_rows, Logistic(), ridge, tilt, tolerance(0.0))
+    computed = case_rows.slopes(point.high, Logistic()).gradient + ridge * point.high + tilt
     with mpmath.workdps(60):
-        length = true_gradient(own, Logistic(), ridge, tilt, point._replace(low=0 * point.low))
+        length = true_gradient(
+            case_rows, Logistic(), ridge, tilt, point._replace(low=0 * point.low)
+        )
     assert abs(np.linalg.norm(computed) - length) > 2 * tolerance(0.0)
 
 
 def test_one_precise_pass_is_the_rule():
-    own = spread(3000, 1)
-    minimise(own, Logistic(), 0.5, np.array([0.3, -0.1, 0.2]), tolerance(1.0))
-    assert own.precise == 1
+    case_rows = spread(3000, 1)
+    minimise(case_rows, Logistic(), 0.5, np.array([0.3, -0.1, 0.2]), tolerance(1.0))
+    assert case_rows.precise == 1
 
 
 def test_accelerated_gradients_take_over_where_newton_steps_run_out(monkeypatch):
     monkeypatch.setattr(module, "MOST_PASSES", 1)
-    own, tilt = spread(300, 1), np.array([0.3, -0.1, 0.2])
-    point = minimise(own, Logistic(), 1.0, tilt, tolerance(1.0))
+    case_rows, tilt = spread(300, 1), np.array([0.3, -0.1, 0.2])
+    point = minimise(case_rows, Logistic(), 1.0, tilt, tolerance(1.0))
     with mpmath.workdps(60):
-        assert true_gradient(own, Logistic(), 1.0, tilt, point) <= 1.5 * tolerance(1.0)
+        assert true_gradient(case_rows, Logistic(), 1.0, tilt, point) <= 1.5 * tolerance(1.0)
 
 
 @pytest.mark.parametrize("columns", [1, 10, 100])
@@ -167,14 +169,14 @@ def test_the_proof_holds_up_to_the_rows_that_it_names(columns, ridge, scale):
 
 def test_more_rows_than_proved_are_refused_and_the_message_says_what_to_write():
     """By a public number, without the number of rows, which may be private."""
-    own = spread(100, 1)
+    case_rows = spread(100, 1)
     with pytest.raises(FrameError) as caught:
-        minimise(own, Logistic(), 1.0, np.zeros(3), tolerance(0.0), 99)
+        minimise(case_rows, Logistic(), 1.0, np.zeros(3), tolerance(0.0), 99)
     assert "more rows than the 99 " in str(caught.value)
     assert 'write mechanism="gradients"' in str(caught.value)
     assert "remains so" in str(caught.value)
     assert "100" not in str(caught.value)
-    minimise(own, Logistic(), 1.0, np.zeros(3), tolerance(0.0), 100)
+    minimise(case_rows, Logistic(), 1.0, np.zeros(3), tolerance(0.0), 100)
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
@@ -184,12 +186,12 @@ def test_a_verb_refuses_them_after_the_charge(relation, mechanism, monkeypatch):
     rng = np.random.default_rng(0)
     data = {"x": rng.uniform(-1, 1, 200), "y": rng.choice(["no", "yes"], 200)}
     book, ledger = dp.codebook(x=(-1, 1), y=["no", "yes"]), dp.Ledger(eps=2.0, adjacency=relation)
-    asked = {"codebook": book, "eps": 1.0, "mechanism": mechanism, "adjacency": relation}
+    options = {"codebook": book, "eps": 1.0, "mechanism": mechanism, "adjacency": relation}
     with pytest.raises(FrameError, match="more rows than the 64 "):
-        dp.dp_glm("y ~ x", data, ledger=ledger, **asked)
+        dp.dp_glm("y ~ x", data, ledger=ledger, **options)
     assert ledger.spent.amount == pytest.approx(1.0)
-    few = {name: own[:60] for name, own in data.items()}
-    dp.dp_glm("y ~ x", few, **asked)
+    few = {name: values[:60] for name, values in data.items()}
+    dp.dp_glm("y ~ x", few, **options)
 
 
 def test_blocks_of_rows_are_no_longer_than_their_sums_are_exact():

@@ -60,13 +60,13 @@ def test_no_part_has_less_noise_than_published_or_than_exactness_asks(
 ):
     about = facts(columns, relation, centred)
     plan = ModSulq().plan(about, guarantee)
-    asked = gaussian_multiplier(guarantee)
-    exact = gaussian_scales(about, asked)
-    own = exact.steps.diagonal / exact.lattice.radius**2
+    multiplier = gaussian_multiplier(guarantee)
+    exact = gaussian_scales(about, multiplier)
+    sd = exact.steps.diagonal / exact.lattice.radius**2
     published = published_scale(columns, guarantee)
     assert plan.steps.off == plan.steps.diagonal
-    assert in_units(plan, "diagonal") >= max(own, published)
-    assert in_units(plan, "diagonal") == pytest.approx(max(own, published), rel=1e-9)
+    assert in_units(plan, "diagonal") >= max(sd, published)
+    assert in_units(plan, "diagonal") == pytest.approx(max(sd, published), rel=1e-9)
     riders = ("count", "mean") if centred else ("count",)
     for part in riders:
         asked_of_it = getattr(exact.steps, part) / exact.lattice.radius**2
@@ -74,13 +74,13 @@ def test_no_part_has_less_noise_than_published_or_than_exactness_asks(
         expected = max(asked_of_it, SMALLEST_SCALE / plan.lattice.radius**2)
         assert in_units(plan, part) == pytest.approx(expected, rel=1e-15)
     (event,) = plan.events
-    assert event.multiplier >= asked
+    assert event.multiplier >= multiplier
 
 
 def test_the_published_scale_is_many_times_too_large():
     guarantee = USUAL[ApproxDP]
-    least = math.sqrt(2) * gaussian_multiplier(guarantee)
-    ratios = [published_scale(columns, guarantee) / least for columns in (5, 50, 100)]
+    smallest = math.sqrt(2) * gaussian_multiplier(guarantee)
+    ratios = [published_scale(columns, guarantee) / smallest for columns in (5, 50, 100)]
     assert ratios == pytest.approx([5.8, 54.2, 110.8], abs=0.1)
 
 
@@ -107,9 +107,9 @@ def test_opposite_rows_are_farthest_where_the_mean_weighs_much(mean):
     rows = on_circle(96)
     second = np.einsum("ni,nj->nij", rows, rows).reshape(len(rows), -1)
     augmented = np.hstack([mean * rows, second])
-    found = np.linalg.norm(augmented[:, None] - augmented[None], axis=2).max()
+    largest = np.linalg.norm(augmented[:, None] - augmented[None], axis=2).max()
     declared = moment_sensitivity(adjacency("replace"), MomentWeights(0.0, mean))
-    assert found == pytest.approx(declared, rel=1e-12)
+    assert largest == pytest.approx(declared, rel=1e-12)
     assert declared == pytest.approx(2 * mean, rel=1e-15)
 
 

@@ -52,10 +52,12 @@ def bound(data, loss=None, relation="replace", formula="~ a + b"):
     loss = loss or Logistic()
     response = "c" if isinstance(loss, Poisson) else "y"
     words = {"scale": "range", "row_norm": None}
-    own = linear(
+    equations = linear(
         Request("glm", f"{response} {formula}", BOOK, ZCDP(1.0), adjacency(relation), words)
     )
-    return own.design.bind(data), RegressionFacts(own.predictors, loss, adjacency(relation))
+    return equations.design.bind(data), RegressionFacts(
+        equations.predictors, loss, adjacency(relation)
+    )
 
 
 def released(strategy, budget, data, loss=None, relation="replace", seed=1, **words):
@@ -69,13 +71,13 @@ def minimum(data, loss, ridge, about=0.0, **words):
     design, facts = bound(data, loss, **words)
     rows = passes(design, facts)
     theta = np.zeros(facts.columns)
-    for each in [*loss.path] * 2 + [loss] * 30:
-        own = rows.slopes(theta, each)
+    for step_loss in [*loss.path] * 2 + [loss] * 30:
+        slopes = rows.slopes(theta, step_loss)
         step = np.linalg.solve(
-            own.curvature + ridge * np.eye(len(theta)), own.gradient + ridge * (theta - about)
+            slopes.curvature + ridge * np.eye(len(theta)), slopes.gradient + ridge * (theta - about)
         )
         theta = theta - 0.5 * step
-        if each is loss and np.linalg.norm(step) < 1e-6:
+        if step_loss is loss and np.linalg.norm(step) < 1e-6:
             break
     return theta
 
@@ -117,29 +119,29 @@ def test_a_huge_budget_gives_the_minimum(loss):
         about[0] = math.log(often / (1 - often)) / bound(data)[1].predictors.constant
     right = minimum(data, loss, 5.0, about)
     for budget in HUGE:
-        found, _ = released(Objective(inference=loss.bell, ridge=5.0), budget, data, loss)
-        assert found.ball is None
-        np.testing.assert_allclose(found.coefficients, right, atol=2e-3)
-        found, _ = released(Output(ridge=5.0), budget, data, loss)
-        np.testing.assert_allclose(found.coefficients, minimum(data, loss, 5.0), atol=2e-3)
+        release, _ = released(Objective(inference=loss.bell, ridge=5.0), budget, data, loss)
+        assert release.ball is None
+        np.testing.assert_allclose(release.coefficients, right, atol=2e-3)
+        release, _ = released(Output(ridge=5.0), budget, data, loss)
+        np.testing.assert_allclose(release.coefficients, minimum(data, loss, 5.0), atol=2e-3)
 
 
 def test_a_huge_budget_gives_the_curvature_at_the_minimum():
     data = table()
-    found, facts = released(Objective(), ZCDP(1e9), data)
+    release, facts = released(Objective(), ZCDP(1e9), data)
     design, _ = bound(data)
-    own = passes(design, facts).slopes(found.coefficients, Logistic())
-    np.testing.assert_allclose(found.curvature.bread, own.curvature, atol=0.05)
+    slopes = passes(design, facts).slopes(release.coefficients, Logistic())
+    np.testing.assert_allclose(release.curvature.bread, slopes.curvature, atol=0.05)
     # The labels are of the model: squared gradients are close to the curvature.
-    ratio = np.diag(found.curvature.meat) / np.diag(found.curvature.bread)
+    ratio = np.diag(release.curvature.meat) / np.diag(release.curvature.bread)
     assert (np.abs(ratio - 1) < 0.2).all()
 
 
 @pytest.mark.parametrize("budget", [ApproxDP(1e6, 1e-6), ZCDP(1e9)])
 def test_many_steps_of_gradients_find_the_maximum_likelihood_estimate(budget):
     data = table()
-    found, _ = released(NoisyGradients(steps=60, inference=False), budget, data)
-    np.testing.assert_allclose(found.coefficients, minimum(data, Logistic(), 1e-6), atol=0.02)
+    release, _ = released(NoisyGradients(steps=60, inference=False), budget, data)
+    np.testing.assert_allclose(release.coefficients, minimum(data, Logistic(), 1e-6), atol=0.02)
 
 
 def test_poisson_gradients_find_the_maximum_likelihood_estimate():
@@ -150,23 +152,23 @@ def test_poisson_gradients_find_the_maximum_likelihood_estimate():
     design, facts = bound(data, loss)
     strategy = NoisyGradients(steps=60, inference=False)
     plan = strategy.plan(facts, ZCDP(1e9))
-    found = strategy.release(strategy.measure(design, plan), plan, seeded(1)).coefficients
+    coefficients = strategy.release(strategy.measure(design, plan), plan, seeded(1)).coefficients
     x = sm.add_constant(np.column_stack([data["a"], data["b"]]))
-    own = sm.GLM(data["c"], x, family=sm.families.Poisson()).fit().params
+    params = sm.GLM(data["c"], x, family=sm.families.Poisson()).fit().params
     predictors, scaled = facts.predictors, design.scaling
-    each = predictors.share / (predictors.radius * scaled.row_norm) / scaled.scale[:-1]
-    slopes = found[1:] * each
-    intercept = found[0] * predictors.constant - slopes @ scaled.centre[:-1]
-    np.testing.assert_allclose([intercept, *slopes], own, atol=0.02)
+    shares = predictors.share / (predictors.radius * scaled.row_norm) / scaled.scale[:-1]
+    slopes = coefficients[1:] * shares
+    intercept = coefficients[0] * predictors.constant - slopes @ scaled.centre[:-1]
+    np.testing.assert_allclose([intercept, *slopes], params, atol=0.02)
 
 
 def awkward():
     """Few rows, separated, of one class, constant."""
     separated = table(300)
     separated["y"] = np.where(separated["a"] > 0, "yes", "no")
-    one = table(300) | {"y": np.array(["yes"] * 300)}
+    table_of_yes = table(300) | {"y": np.array(["yes"] * 300)}
     constant = table(300) | {"a": np.full(300, 0.5), "b": np.full(300, 4.0)}
-    return table(3), separated, one, constant
+    return table(3), separated, table_of_yes, constant
 
 
 @pytest.mark.parametrize("loss", [Logistic(), Huber(0.5)])
@@ -184,15 +186,15 @@ def test_passes_that_run_out_leave_no_point_beyond_the_tolerance(loss, monkeypat
 def test_what_the_mask_hides_is_all_that_rounding_and_tolerance_leave():
     """Against the minimum of a longer computation, for rows summed in any order."""
     data = table(2000)
-    turned = {name: own[::-1] for name, own in data.items()}
+    turned = {name: values[::-1] for name, values in data.items()}
     points = []
     for rows in (data, turned):
         design, facts = bound(rows)
         for shortest in (tolerance(1.0), 1e-3 * tolerance(1.0)):
-            own = minimise(passes(design, facts), Logistic(), 0.1, np.ones(3), shortest)
-            points.append(own.rounded)
-    far = max(np.linalg.norm(one - other) for one in points for other in points)
-    assert far <= furthest(1.0, 0.1)
+            minimum_found = minimise(passes(design, facts), Logistic(), 0.1, np.ones(3), shortest)
+            points.append(minimum_found.rounded)
+    distance = max(np.linalg.norm(point - second) for point in points for second in points)
+    assert distance <= furthest(1.0, 0.1)
 
 
 @pytest.mark.parametrize(
@@ -214,20 +216,20 @@ def test_the_minimiser_keeps_its_tolerance(loss, size):
 @pytest.mark.parametrize("ridge", [1e9, 1e12])
 def test_a_ridge_about_a_far_constant_keeps_the_tolerance_and_is_masked(budget, ridge, monkeypatch):
     """Where no outcome occurs the constant is far from 0, and a large ridge about it is rounded."""
-    found, own = [], minimise
+    tolerances, original = [], minimise
 
-    def watched(rows, loss, ridge, tilt, shortest, most):
-        exact = own(rows, loss, ridge, tilt, shortest, most)
+    def watched(rows, loss, ridge, tilt, shortest, limit):
+        exact = original(rows, loss, ridge, tilt, shortest, limit)
         point = exact.rounded
         gradient = rows.slopes(point, loss).gradient + ridge * point + tilt
-        found.append((point, np.linalg.norm(gradient) / shortest))
+        tolerances.append((point, np.linalg.norm(gradient) / shortest))
         return exact
 
     monkeypatch.setattr(objective_module, "minimise", watched)
     data = {**table(200), "y": np.full(200, "no")}
     for seed in range(5):
         release, _ = released(Objective(ridge=ridge, inference=False), budget, data, seed=seed)
-        point, length = found[-1]
+        point, length = tolerances[-1]
         assert length <= 1
         assert release.coefficient_sd > 100 * np.spacing(np.abs(point).max())
 
@@ -256,13 +258,13 @@ def test_spherical_noise_has_its_law():
 @pytest.mark.parametrize("law", [GAUSSIAN, LAPLACE])
 def test_the_mask_is_as_large_as_the_distance_asks(law):
     distance, columns, multiplier = 1e-4, 5, 30.0
-    own = mask(distance, columns, multiplier, law)
-    least = 2 * distance * multiplier * (math.sqrt(columns) if law is LAPLACE else 1)
-    assert least <= own.scale * own.step <= 1.01 * least
+    result = mask(distance, columns, multiplier, law)
+    smallest = 2 * distance * multiplier * (math.sqrt(columns) if law is LAPLACE else 1)
+    assert smallest <= result.scale * result.step <= 1.01 * smallest
     point = np.arange(columns) / 7
     exact = Pair(point, 0 * point)
-    draws = np.array([masked(exact, own, seeded(seed), law) - point for seed in range(400)])
-    sd = draws.std() / (law.sd * own.scale * own.step)
+    draws = np.array([masked(exact, result, seeded(seed), law) - point for seed in range(400)])
+    sd = draws.std() / (law.sd * result.scale * result.step)
     # 2,000 draws of kurtosis at most 6: a standard error of 2.5 %.
     assert abs(sd - 1) < 0.14
 
@@ -271,29 +273,29 @@ def test_the_mask_is_as_large_as_the_distance_asks(law):
 def test_output_noise_is_calibrated_to_strong_convexity(relation):
     _, facts = bound(table(10), relation=relation)
     plan = Output(ridge=10.0).plan(facts, PureDP(0.5))
-    moved = 2 if relation == "replace" else 1
-    assert plan.scales["noise"] == pytest.approx(moved / 10 / 0.5, rel=1e-5)
+    n_rows = 2 if relation == "replace" else 1
+    assert plan.scales["noise"] == pytest.approx(n_rows / 10 / 0.5, rel=1e-5)
     gaussian = Output(ridge=10.0).plan(facts, ZCDP(0.125))
-    assert gaussian.scales["noise"] == pytest.approx(2 * moved / 10, rel=1e-5)
+    assert gaussian.scales["noise"] == pytest.approx(2 * n_rows / 10, rel=1e-5)
 
 
 def test_neighbours_move_the_minimum_no_further_than_output_noise_allows():
     data, ridge = table(40), 0.5
-    far = 0.0
+    distance_bound = 0.0
     for loss in (Logistic(), Huber(0.5)):
-        whole = minimum(data, loss, ridge)
-        for relation, moved in (("replace", 2.0), ("add-remove", 1.0)):
+        minimum_of_all = minimum(data, loss, ridge)
+        for relation, n_rows in (("replace", 2.0), ("add-remove", 1.0)):
             for at in range(2):
-                other = {name: own.copy() for name, own in data.items()}
+                changed = {name: values.copy() for name, values in data.items()}
                 if relation == "replace":
-                    other["a"][at], other["b"][at] = -data["a"][at], 4 - data["b"][at]
-                    other["y"][at] = "no" if data["y"][at] == "yes" else "yes"
+                    changed["a"][at], changed["b"][at] = -data["a"][at], 4 - data["b"][at]
+                    changed["y"][at] = "no" if data["y"][at] == "yes" else "yes"
                 else:
-                    other = {name: np.delete(own, at) for name, own in other.items()}
-                distance = np.linalg.norm(minimum(other, loss, ridge) - whole)
-                assert distance <= moved / ridge
-                far = max(far, distance * ridge)
-    assert far > 0.05
+                    changed = {name: np.delete(values, at) for name, values in changed.items()}
+                distance = np.linalg.norm(minimum(changed, loss, ridge) - minimum_of_all)
+                assert distance <= n_rows / ridge
+                distance_bound = max(distance_bound, distance * ridge)
+    assert distance_bound > 0.05
 
 
 def test_bought_matrices_move_no_further_than_their_noise_allows():
@@ -311,7 +313,7 @@ def test_the_noise_of_bought_curvature_has_its_sd(relation):
     scale = bought_scale(facts, 2.0, GAUSSIAN)
     bought = [both_matrices(rows, point, facts, scale, seeded(seed)) for seed in range(60)]
     for matrix, noise in (("bread", "bread_noise"), ("meat", "meat_noise")):
-        off = np.array([getattr(one, matrix) for one in bought])[:, [0, 0, 1], [1, 2, 2]]
+        off = np.array([getattr(release, matrix) for release in bought])[:, [0, 0, 1], [1, 2, 2]]
         ratio = (off.var(axis=0, ddof=1) / getattr(bought[0], noise).off ** 2).sum() * 59
         # Three chi-squares of 59 degrees of freedom, in two tables and two relations.
         tails = stats.chi2(177).ppf([ALARM / 8, 1 - ALARM / 8])
@@ -323,8 +325,8 @@ def test_gaussian_noise_where_it_is_less():
     few = Objective(inference=False).plan(facts, ApproxDP(1.0, 1e-6))
     assert few.scales["gaussian"] == 0
     wide = replace(facts.predictors, terms=2000)
-    many = Objective(inference=False).plan(replace(facts, predictors=wide), ApproxDP(1.0, 1e-6))
-    assert many.scales["gaussian"] == 1
+    plan = Objective(inference=False).plan(replace(facts, predictors=wide), ApproxDP(1.0, 1e-6))
+    assert plan.scales["gaussian"] == 1
     assert Objective().plan(facts, ApproxDP(1.0, 1e-6)).scales["gaussian"] == 1
     rounded = replace(facts, loss=Huber(0.5))
     assert Objective(inference=False).plan(rounded, ZCDP(0.5)).scales["gaussian"] == 0

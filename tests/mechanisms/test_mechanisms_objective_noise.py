@@ -33,8 +33,8 @@ def minimiser_density(loss, ridge, points, log_noise):
     def of(rows):
         b = -ridge * points
         curvature = np.tile(ridge * np.eye(points.shape[1]), (len(points), 1, 1))
-        for own, label, times in rows:
-            z = np.atleast_1d(own)
+        for x, label, times in rows:
+            z = np.atleast_1d(x)
             margin = label * (points @ z)
             b = b + (times * label * loss.slope(margin))[:, None] * z
             curvature = curvature + times * loss.bend(margin)[:, None, None] * np.outer(z, z)
@@ -56,14 +56,14 @@ def pairs(replaced):
         if not replaced:
             yield (*rest, row), rest
             continue
-        for other in CHANGED:
-            yield (*rest, row), (*rest, other)
+        for changed in CHANGED:
+            yield (*rest, row), (*rest, changed)
 
 
 def largest_loss(loss, scale, ridge, replaced):
     points = np.linspace(-60 / ridge, 60 / ridge, 4001)
     log = minimiser_density(loss, ridge, points, pure(scale))
-    return max(np.abs(log(one) - log(other)).max() for one, other in pairs(replaced))
+    return max(np.abs(log(rows) - log(changed)).max() for rows, changed in pairs(replaced))
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -74,9 +74,9 @@ def test_pure_noise_keeps_eps_on_a_line(loss, replaced, eps, times):
     """On a line two logistic rows never pull apart with all their weight; see the plane."""
     ridge = pure_ridge(loss, eps, 1, replaced=replaced) * times
     scale = pure_scale(loss, eps, ridge, replaced=replaced)
-    found = largest_loss(loss, scale, ridge, replaced)
-    assert found <= eps * (1 + 1e-9)
-    assert found >= (0.45 if replaced and loss.bell else 0.75) * eps
+    loss_found = largest_loss(loss, scale, ridge, replaced)
+    assert loss_found <= eps * (1 + 1e-9)
+    assert loss_found >= (0.45 if replaced and loss.bell else 0.75) * eps
 
 
 def test_less_noise_would_break_it():
@@ -98,10 +98,12 @@ def plane_pairs():
     """Changed rows at several angles; 5,000 rows besides turn b along their difference."""
     turned = [(math.cos(t), math.sin(t)) for t in (0.02, 0.5, 1.6, 3.12)]
     few = ((tuple(0.8 * part for part in turned[1]), 1, 1), (turned[2], -1, 1))
-    many = (((1.0, 0.0), 1, 5000),)
+    repeated = (((1.0, 0.0), 1, 5000),)
     rows = [(z, label, 1) for z in turned for label in (1, -1)]
     changed = list(itertools.permutations(rows, 2))
-    return [((*rest, one), (*rest, other)) for rest in (few, many) for one, other in changed]
+    return [
+        ((*rest, rows), (*rest, second)) for rest in (few, repeated) for rows, second in changed
+    ]
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -112,17 +114,17 @@ def test_pure_noise_keeps_eps_in_the_plane(loss, less):
     ridge = pure_ridge(loss, eps, 2, replaced=True)
     scale = pure_scale(loss, eps, ridge, replaced=True) * less
     log = minimiser_density(loss, ridge, far_points(), pure(scale))
-    found = max(float(np.abs(log(one) - log(other)).max()) for one, other in plane_pairs())
+    largest = max(float(np.abs(log(rows) - log(changed)).max()) for rows, changed in plane_pairs())
     if less == 1:
-        assert found <= eps * (1 + 1e-9)
-        assert found >= 0.75 * eps
+        assert largest <= eps * (1 + 1e-9)
+        assert largest >= 0.75 * eps
     elif loss.bell:
-        assert found > eps
+        assert largest > eps
 
 
 def deltas(logs, cell, grid):
     densities = [np.exp(log - max(log.max() for log in logs)) for log in logs]
-    first, second = (own / (own.sum() * cell) for own in densities)
+    first, second = (density / (density.sum() * cell) for density in densities)
     return np.array([(np.maximum(first - math.exp(e) * second, 0)).sum() * cell for e in grid])
 
 
@@ -136,11 +138,11 @@ def test_gaussian_noise_is_dominated_by_its_multiplier_on_a_line(multiplier, rep
     grid = np.linspace(0.0, 4 / multiplier, 15)
     bound = hockey_stick(grid, multiplier)
     log, closest = minimiser_density(Logistic(), ridge, points, gaussian(scale)), 0.0
-    for one, other in pairs(replaced):
-        for pair in ((one, other), (other, one)):
-            found = deltas([log(rows) for rows in pair], points[1] - points[0], grid)
-            assert (found <= bound * (1 + 1e-6) + 1e-12).all()
-            closest = max(closest, float(found[3] / bound[3]))
+    for value, changed in pairs(replaced):
+        for pair in ((value, changed), (changed, value)):
+            profile = deltas([log(rows) for rows in pair], points[1] - points[0], grid)
+            assert (profile <= bound * (1 + 1e-6) + 1e-12).all()
+            closest = max(closest, float(profile[3] / bound[3]))
     # On a line two logistic rows are one row's weight apart, half of what they may be.
     assert closest > (0.02 if replaced else 0.6)
 
@@ -155,9 +157,9 @@ def test_gaussian_noise_is_dominated_by_its_multiplier_in_the_plane():
     points = points.reshape(-1, 2)
     grid = np.linspace(0.0, 4.0, 9)
     log = minimiser_density(Logistic(), ridge, points, gaussian(scale))
-    for one, other in plane_pairs()[:56:4]:
-        found = deltas([log(one), log(other)], cell, grid)
-        assert (found <= hockey_stick(grid, multiplier) + 1e-9).all()
+    for rows, changed in plane_pairs()[:56:4]:
+        profile = deltas([log(rows), log(changed)], cell, grid)
+        assert (profile <= hockey_stick(grid, multiplier) + 1e-9).all()
 
 
 @pytest.mark.parametrize("ratio", [0.8, 1.0, 2.0, 5.0])
@@ -168,9 +170,11 @@ def test_the_curve_is_that_of_its_loss(ratio, scale):
     a = np.linspace(-9 / scale, 9 / scale, 100_001)
     q = np.linspace(0, 1, 401)[:, None]
     loss = np.full(a.shape, -np.inf)
-    for one in q[:, 0]:
-        own = one * a + one**2 / (2 * scale**2) + one * (1 - one) / ridge
-        np.maximum(loss, own, out=loss)
+    for coordinate in q[:, 0]:
+        exponent = (
+            coordinate * a + coordinate**2 / (2 * scale**2) + coordinate * (1 - coordinate) / ridge
+        )
+        np.maximum(loss, exponent, out=loss)
     density = np.exp(-((a * scale) ** 2) / 2) * scale / math.sqrt(2 * math.pi)
     grid = np.linspace(0, 2 / ridge, 7)
     summed = [np.trapezoid(-np.expm1(np.minimum(e - loss, 0)) * density, a) for e in grid]

@@ -40,17 +40,17 @@ def table(rows=6_000, seed=0):
 
 def maximum(data, family):
     design = np.column_stack([np.ones(len(data["x"])), data["g"] == "b", data["x"]]).astype(float)
-    known = getattr(sm.families, family.capitalize())()
+    family_class = getattr(sm.families, family.capitalize())()
     response = data[FAMILIES[family]]
-    return sm.GLM(response, design, family=known, offset=np.log(data["t"])).fit().params
+    return sm.GLM(response, design, family=family_class, offset=np.log(data["t"])).fit().params
 
 
 def rows_of(loss, data, formula="y ~ x + offset(t)", book=BOOK):
     words = {"scale": "range", "row_norm": None, "family": "binomial"}
     words["family"] = "poisson" if isinstance(loss, Poisson) else "binomial"
-    own = linear(Request("glm", formula, book, ZCDP(1.0), adjacency("replace"), words))
-    facts = RegressionFacts(own.predictors, loss, adjacency("replace"))
-    return passes(own.design.bind(data), facts), own.predictors
+    equations = linear(Request("glm", formula, book, ZCDP(1.0), adjacency("replace"), words))
+    facts = RegressionFacts(equations.predictors, loss, adjacency("replace"))
+    return passes(equations.design.bind(data), facts), equations.predictors
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,10 @@ def test_without_an_intercept_the_offset_still_counts():
     data = table()
     fit = dp.dp_glm("y ~ x + offset(log(t)) - 1", data, **NO_NOISE)
     design = data["x"][:, None]
-    own = sm.GLM(data["y"], design, family=sm.families.Binomial(), offset=np.log(data["t"])).fit()
-    np.testing.assert_allclose(fit.params, own.params, atol=2e-3)
+    reference = sm.GLM(
+        data["y"], design, family=sm.families.Binomial(), offset=np.log(data["t"])
+    ).fit()
+    np.testing.assert_allclose(fit.params, reference.params, atol=2e-3)
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
@@ -89,12 +91,12 @@ def test_neighbours_of_any_offset_move_a_gradient_by_one_row(relation):
             )
             lattice = Lattice(20, predictors.columns)
             points = [np.zeros(2), np.array([40.0, -3.0]), np.array([-1e5, 1e5])]
-            own = [rows.gradient(point, lattice).cross()[0].astype(float) for point in points]
-            sums.append(np.array(own) / lattice.radius)
-        for one in sums:
-            others = sums if relation == "replace" else [0 * one]
-            for other in others:
-                farthest = max(farthest, np.linalg.norm(one - other, axis=1).max())
+            values = [rows.gradient(point, lattice).cross()[0].astype(float) for point in points]
+            sums.append(np.array(values) / lattice.radius)
+        for sum_of_row in sums:
+            alternatives = sums if relation == "replace" else [0 * sum_of_row]
+            for alternative in alternatives:
+                farthest = max(farthest, np.linalg.norm(sum_of_row - alternative, axis=1).max())
         allowed = 2.0 if relation == "replace" else 1.0
         assert 0.8 * allowed < farthest <= allowed
 
@@ -162,7 +164,7 @@ def test_a_stored_fit_predicts_the_same(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("formula", "family", "said"),
+    ("formula", "family", "message"),
     [
         ("c ~ x + offset(10 * t)", "poisson", f"from -{LARGEST_OFFSET:g} to {LARGEST_OFFSET:g}"),
         ("y ~ x + offset(10 * t)", "binomial", "narrower bounds"),
@@ -171,9 +173,9 @@ def test_a_stored_fit_predicts_the_same(tmp_path):
         ("g ~ x + offset(t)", "multinomial", "one linear predictor"),
     ],
 )
-def test_offsets_that_cannot_be_are_refused_before_the_charge(formula, family, said):
+def test_offsets_that_cannot_be_are_refused_before_the_charge(formula, family, message):
     ledger = dp.Ledger(eps=1, delta=1e-5)
     words = {"codebook": BOOK, "eps": 0.5, "delta": 1e-6, "family": family, "ledger": ledger}
-    with pytest.raises(FormulaError, match=said):
+    with pytest.raises(FormulaError, match=message):
         dp.dp_glm(formula, table(20), **words)
     assert ledger.entries == ()

@@ -28,8 +28,8 @@ PLACES = (-1.0, -0.999, -0.2, 0.7, 1.0, 1.3, 2.9, 3.0, 50.0, -math.inf, math.nan
 
 
 def measured(rows):
-    both = parse_sides("~ y", BOOK)
-    number, _ = one_measured(both, "dp_mean")
+    sides = parse_sides("~ y", BOOK)
+    number, _ = one_measured(sides, "dp_mean")
     private = private_cells("~ y", {"y": np.array(rows)}, BOOK, (Tally((), number, 2),))
     plan = Paired().plan(FACTS, PureDP(1.0))
     exact = Paired().measure(private, plan).cross()[0]
@@ -44,10 +44,10 @@ def test_no_neighbours_are_farther_apart_than_the_sensitivity():
     rest = [0.1, 2.2, math.nan]
     summed = {str(place): measured([*rest, place])[0] for place in PLACES}
     plan = measured(rest)[1]
-    apart = [np.abs(one - other).sum() for one, other in product(summed.values(), repeat=2)]
-    assert max(apart) == 2 * plan.units_per_row
+    distance = [np.abs(left - right).sum() for left, right in product(summed.values(), repeat=2)]
+    assert max(distance) == 2 * plan.units_per_row
     (event,) = plan.events
-    assert max(apart) / plan.scale <= 1 / event.multiplier
+    assert max(distance) / plan.scale <= 1 / event.multiplier
 
 
 @pytest.mark.parametrize("guarantee", [PureDP(0.3), ZCDP(0.3), ApproxDP(0.3, 1e-6)], ids=str)
@@ -73,12 +73,12 @@ def test_the_noise_is_that_of_the_plan_and_all_rows_add_up():
     )
     assert values.sum(axis=1) == pytest.approx(np.full(times, 100.0), abs=1e-8)
     noise = values - exact / plan.units_per_row
-    own = np.stack([noise[:, 2] - noise[:, 0], noise[:, 1], noise[:, 3]])
+    components = np.stack([noise[:, 2] - noise[:, 0], noise[:, 1], noise[:, 3]])
     # A Laplace variable's square has a coefficient of variation of √5.
     room = 6 * math.sqrt(5 / times)
-    assert (own**2).mean(axis=1) / plan.noise_sd**2 == pytest.approx(np.ones(3), abs=room)
-    assert np.abs(np.corrcoef(own) - np.eye(3)).max() < 6 * math.sqrt(5 / times)
-    ranked = stats.kstest(own[0] / (plan.noise_sd / math.sqrt(2)), stats.laplace.cdf)
+    assert (components**2).mean(axis=1) / plan.noise_sd**2 == pytest.approx(np.ones(3), abs=room)
+    assert np.abs(np.corrcoef(components) - np.eye(3)).max() < 6 * math.sqrt(5 / times)
+    ranked = stats.kstest(components[0] / (plan.noise_sd / math.sqrt(2)), stats.laplace.cdf)
     assert ranked.pvalue > 1e-8
 
 

@@ -53,8 +53,8 @@ def outcomes(count, plan, noise, extra=0):
     """
     if count == 0:
         return {None: mpmath.mpf(1)}
-    found = {count + z: p for z, p in noise.items() if count + z > plan.threshold + extra}
-    return found | {None: 1 - mpmath.fsum(found.values())}
+    chances = {count + z: p for z, p in noise.items() if count + z > plan.threshold + extra}
+    return chances | {None: 1 - mpmath.fsum(chances.values())}
 
 
 def exceeds(left, right, eps):
@@ -63,7 +63,7 @@ def exceeds(left, right, eps):
     return mpmath.fsum(max(p - factor * right.get(n, 0), 0) for n, p in left.items())
 
 
-@pytest.mark.parametrize("guarantee", GUARANTEES, ids=lambda own: own.describe())
+@pytest.mark.parametrize("guarantee", GUARANTEES, ids=lambda mechanism: mechanism.describe())
 def test_neighbours_of_one_level_are_told_apart_no_more_than_declared(guarantee):
     """Brute force, a level that only one side has among them: delta is kept, and all but met."""
     plan = planned(guarantee, "add-remove")
@@ -106,16 +106,16 @@ def test_neighbours_by_a_group_of_rows_are_told_apart_no_more_than_declared(rela
     """Brute force: all rows of a group name one level, or leave one for another."""
     guarantee = ApproxDP(1.5, 0.05)
     plan = planned_for_group(
-        lambda own: planned(own, relation), lambda own: own.events, guarantee, rows
+        lambda mechanism: planned(mechanism, relation), lambda plan: plan.events, guarantee, rows
     )
     charged = group_events(plan.events, rows)
     assert total_eps(charged, guarantee.delta) <= guarantee.eps * (1 + 1e-9)
     noise = law(plan)
     with mpmath.workdps(40):
         for c in (0, 1, plan.threshold - 1, plan.threshold, 2 * plan.threshold + 1):
-            one, more = (outcomes(own, plan, noise) for own in (c, c + rows))
-            assert exceeds(one, more, guarantee.eps) <= guarantee.delta
-            assert exceeds(more, one, guarantee.eps) <= guarantee.delta
+            fewer, larger = (outcomes(count, plan, noise) for count in (c, c + rows))
+            assert exceeds(fewer, larger, guarantee.eps) <= guarantee.delta
+            assert exceeds(larger, fewer, guarantee.eps) <= guarantee.delta
 
 
 def test_one_threshold_lower_breaks_the_claim():
@@ -130,12 +130,12 @@ def test_the_threshold_is_the_least():
     for delta in (Fraction(1, 3), Fraction(1, 10**4), Fraction(1, 10**9)):
         plan = planned(ApproxDP(float(np.log(2)), float(delta)), "add-remove")
 
-        def mass(most):
-            return Fraction(1, 2) ** most / (Fraction(3) - Fraction(1, 2) ** (most - 1))
+        def mass(limit):
+            return Fraction(1, 2) ** limit / (Fraction(3) - Fraction(1, 2) ** (limit - 1))
 
-        least = next(most for most in range(1, 99) if mass(most) * (1 + 1e-8) <= delta)
+        smallest = next(limit for limit in range(1, 99) if mass(limit) * (1 + 1e-8) <= delta)
         # Laplace scales are rounded up by a hair, and so may be the bound.
-        assert plan.threshold in (least, least + 1)
+        assert plan.threshold in (smallest, smallest + 1)
         assert mass(plan.threshold) <= delta
 
 

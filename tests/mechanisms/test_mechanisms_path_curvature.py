@@ -43,7 +43,7 @@ def way_of(unit, relation):
 def tables():
     ends = [(-1.0, 1.0), (0.1, -1.0), (1.0, 0.0), (1.0, 1.0)]
     rows = [(label, *end) for label in ("n", "y") for end in ends]
-    return [[], *([one] * (1 + at % 3) for at, one in enumerate(rows)), rows[::2], rows[3:5]]
+    return [[], *([row] * (1 + at % 3) for at, row in enumerate(rows)), rows[::2], rows[3:5]]
 
 
 def bound(way, table):
@@ -56,11 +56,11 @@ def furthest(unit, relation, law, point=POINT, end=END):
     """How far neighbours are apart in each release, by its noise and what it is charged."""
     way = way_of(unit, relation)
     scales, places = path_scales(way.facts, MULTIPLIERS, law), way.facts.adjacency.places
-    taken = []
+    sums = []
 
     def read(question, at, facts, scale, *_):
         lattice = bought_lattice(facts, scale, law)
-        taken.append(question(at, lattice).cross()[0].astype(float) / lattice.radius**2 / scale)
+        sums.append(question(at, lattice).cross()[0].astype(float) / lattice.radius**2 / scale)
         return lambda entropy: (np.zeros((3, 3)), MomentNoise(math.nan, math.nan, 1.0, 1.0))
 
     cells = []
@@ -71,32 +71,32 @@ def furthest(unit, relation, law, point=POINT, end=END):
             patch.setattr(path_curvature, "newton_step", lambda *_: end - point)
             rows, gradient = bound(way, table), np.zeros(3)
             path_matrices(rows, point, gradient, way.facts, scales, seeded(1), law)
-        cells.append((np.array([taken.pop(0)]), np.array([taken.pop(0), taken.pop(0)])))
+        cells.append((np.array([sums.pop(0)]), np.array([sums.pop(0), sums.pop(0)])))
     upper = np.triu_indices(3)
-    pairs = combinations(cells, 2) if relation == "replace" else [(one, (0, 0)) for one in cells]
-    found = []
+    pairs = combinations(cells, 2) if relation == "replace" else [(cell, (0, 0)) for cell in cells]
+    distances = []
     for left, right in pairs:
-        moved = [one - other for one, other in zip(left, right, strict=True)]
+        moves = [left_sum - right_sum for left_sum, right_sum in zip(left, right, strict=True)]
         if law is LAPLACE:
-            found.append([np.abs(own[:, upper[0], upper[1]]).sum() for own in moved])
+            distances.append([np.abs(move[:, upper[0], upper[1]]).sum() for move in moves])
         else:
-            found.append([math.sqrt((own**2).sum()) for own in moved])
-    return np.max(found, axis=0) * list(MULTIPLIERS.values()) / places
+            distances.append([math.sqrt((move**2).sum()) for move in moves])
+    return np.max(distances, axis=0) * list(MULTIPLIERS.values()) / places
 
 
 @pytest.mark.parametrize("unit", ["mean", 3])
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
-@pytest.mark.parametrize(("law", "least"), [(GAUSSIAN, 0.5), (LAPLACE, 0.28)])
-def test_neighbours_are_within_the_sensitivity_of_both_releases(law, least, unit, relation):
+@pytest.mark.parametrize(("law", "smallest"), [(GAUSSIAN, 0.5), (LAPLACE, 0.28)])
+def test_neighbours_are_within_the_sensitivity_of_both_releases(law, smallest, unit, relation):
     for point, end in ((POINT, END), (END, POINT), (POINT, POINT)):
         assert (furthest(unit, relation, law, point, end) <= 1).all()
-    assert (furthest(unit, relation, law) > least).all()
+    assert (furthest(unit, relation, law) > smallest).all()
 
 
 def secants(odds):
     """The largest mean curvature up to each of several log odds, from ends in [-6, 0], to 1e-5."""
-    other, own = np.linspace(-6, -0.005, 1_200), np.asarray(odds)[:, None]
-    return 4 * ((expit(own) - expit(other)) / (own - other)).max(axis=1) + 1e-5
+    grid, column = np.linspace(-6, -0.005, 1_200), np.asarray(odds)[:, None]
+    return 4 * ((expit(column) - expit(grid)) / (column - grid)).max(axis=1) + 1e-5
 
 
 def test_the_length_of_mean_curvature_and_squared_gradients():
@@ -115,8 +115,8 @@ def test_a_row_reaches_more_than_at_one_point():
     """The planted fault: the sensitivity of curvature and squares at the same point."""
     loss = Logistic()
     first, last = np.array([1.0]), np.array([-2.8])
-    moved = math.hypot(4 * mean_bend(loss, first, last)[0], loss.slope(last)[0] ** 2)
-    assert LOGISTIC.euclidean < 1.13 < moved < ALONG.euclidean
+    distance = math.hypot(4 * mean_bend(loss, first, last)[0], loss.slope(last)[0] ** 2)
+    assert LOGISTIC.euclidean < 1.13 < distance < ALONG.euclidean
 
 
 @pytest.mark.parametrize("loss", [Logistic(), Huber(0.5)])
@@ -127,8 +127,8 @@ def test_mean_bend_is_the_mean_of_bends(loss):
     parts = (np.arange(20_000) + 0.5) / 20_000
     exact = [loss.bend(a + (b - a) * parts).mean() for a, b in zip(first, last, strict=True)]
     is_smooth = loss.bell or np.abs(last - first) > 0.1
-    apart = np.abs(mean_bend(loss, first, last) - exact) * is_smooth
-    assert apart.max() < (1e-6 if loss.bell else 1e-3)
+    distance = np.abs(mean_bend(loss, first, last) - exact) * is_smooth
+    assert distance.max() < (1e-6 if loss.bell else 1e-3)
     assert (mean_bend(loss, first * 1e9, last * 1e9) <= loss.smoothness).all()
 
 
@@ -142,7 +142,9 @@ def test_mean_curvature_is_the_difference_of_gradients():
     ]
     way = way_of(None, "replace")
     columns = dict(zip("yab", zip(*table, strict=True), strict=True))
-    rows = passes(way.private.bind({name: list(own) for name, own in columns.items()}), way.facts)
+    rows = passes(
+        way.private.bind({name: list(column) for name, column in columns.items()}), way.facts
+    )
     lattice = Lattice(20, 3)
     mean = rows.mean_curvature(POINT, END, lattice).cross()[0].astype(float) / lattice.steps**2 / 4
     ends = [rows.slopes(at, Logistic()).gradient for at in (POINT, END)]
@@ -176,7 +178,7 @@ def test_the_noise_of_each_release_has_its_sd():
         ("bread", "bread_noise"),
         ("meat", "meat_noise"),
     ):
-        off = np.array([getattr(one, matrix) for one in bought])[:, [0, 0, 1], [1, 2, 2]]
-        found = (off.var(axis=0, ddof=1) / getattr(bought[0], noise).off ** 2).sum() * 59
+        off = np.array([getattr(release, matrix) for release in bought])[:, [0, 0, 1], [1, 2, 2]]
+        result = (off.var(axis=0, ddof=1) / getattr(bought[0], noise).off ** 2).sum() * 59
         tails = stats.chi2(177).ppf([ALARM / 6, 1 - ALARM / 6])
-        assert tails[0] < found < tails[1]
+        assert tails[0] < result < tails[1]

@@ -24,7 +24,7 @@ USUAL = (ApproxDP(1.0, 1e-6), ApproxDP(8.0, 1e-2), ZCDP(0.1))
 
 
 @pytest.mark.parametrize(
-    ("relation", "centred", "kept", "expected"),
+    ("relation", "centred", "n_directions", "expected"),
     [
         (REPLACE, False, 2, math.sqrt(2)),
         (REPLACE, False, 1, 1),
@@ -34,9 +34,9 @@ USUAL = (ApproxDP(1.0, 1e-6), ApproxDP(8.0, 1e-2), ZCDP(0.1))
         (REPLACE, True, 1, 4),
     ],
 )
-def test_the_noise_in_numbers(relation, centred, kept, expected):
+def test_the_noise_in_numbers(relation, centred, n_directions, expected):
     # At rho = 1/2 the whole multiplier is 1, that of each of four steps 2.
-    plan = Power(iterations=4).plan(facts(6, kept, relation, centred), ZCDP(0.5))
+    plan = Power(iterations=4).plan(facts(6, n_directions, relation, centred), ZCDP(0.5))
     (event,) = plan.events
     assert event.count == 4
     assert event.multiplier == pytest.approx(2.0, rel=1e-11)
@@ -75,35 +75,37 @@ def test_the_number_of_steps_is_a_public_whole_number(iterations):
         Power(iterations=iterations)
 
 
-@pytest.mark.parametrize("relation", RELATIONS, ids=lambda one: one.name)
+@pytest.mark.parametrize("relation", RELATIONS, ids=lambda mechanism: mechanism.name)
 @pytest.mark.parametrize("centred", [True, False])
-@pytest.mark.parametrize("kept", [1, 2])
-def test_rounded_products_of_neighbours_are_no_farther_apart_than_planned(relation, centred, kept):
+@pytest.mark.parametrize("n_directions", [1, 2])
+def test_rounded_products_of_neighbours_are_no_farther_apart_than_planned(
+    relation, centred, n_directions
+):
     mechanism, rng = Power(iterations=1), np.random.default_rng(1)
-    plan = mechanism.plan(facts(3, kept, relation, centred), ZCDP(0.5))
-    unit, most = plan.lattice.radius**2, 0.0
+    plan = mechanism.plan(facts(3, n_directions, relation, centred), ZCDP(0.5))
+    unit, largest = plan.lattice.radius**2, 0.0
     rows = np.vstack([ball(rng, 16, 3), np.eye(3), -np.eye(3), np.zeros((1, 3))])
     bases = [np.zeros(23, dtype=int), 10**6 * np.eye(23, dtype=int)[19]]
     picks = np.eye(23, dtype=int)
     for base, _ in product(bases, range(300)):
         i, j = rng.choice(23, 2, replace=False)
         i = rng.choice([i, 16, 16, 17])
-        other = picks[j] if relation is REPLACE else np.zeros(23, dtype=int)
-        frame = np.linalg.qr(rng.normal(size=(3, kept)) * [[1], [9], [0.1]])[0]
-        frame = frame if rng.random() < 0.5 else np.eye(3)[:, :kept]
+        replacement = picks[j] if relation is REPLACE else np.zeros(23, dtype=int)
+        frame = np.linalg.qr(rng.normal(size=(3, n_directions)) * [[1], [9], [0.1]])[0]
+        frame = frame if rng.random() < 0.5 else np.eye(3)[:, :n_directions]
         products = [
             np.rint(
                 scatter_of_rows(
-                    statistic(rows, times=base + more), plan.lattice, centred=centred
+                    statistic(rows, times=base + pick), plan.lattice, centred=centred
                 ).matrix
                 @ frame
                 * unit
             )
-            for more in (picks[i], other)
+            for pick in (picks[i], replacement)
         ]
-        most = max(most, np.linalg.norm(products[0] - products[1]))
+        largest = max(largest, np.linalg.norm(products[0] - products[1]))
     # The multiplier is 1: the planned noise is the sensitivity, rounding included.
-    assert 0.99 * plan.scales["product"] < most <= plan.scales["product"]
+    assert 0.99 * plan.scales["product"] < largest <= plan.scales["product"]
 
 
 def spread(columns, scale=10**7):
@@ -117,10 +119,10 @@ def spread(columns, scale=10**7):
 @pytest.mark.parametrize("centred", [True, False])
 @pytest.mark.parametrize("eigenvals", [None, "private"])
 def test_many_rows_give_the_principal_axes_in_order(guarantee, centred, eigenvals):
-    given, variances = spread(6)
+    exact, variances = spread(6)
     mechanism = Power(iterations=40, eigenvals=eigenvals)
     plan = mechanism.plan(facts(6, 3, centred=centred), guarantee)
-    release = mechanism.release(given, plan, seeded(2))
+    release = mechanism.release(exact, plan, seeded(2))
     np.testing.assert_allclose(np.abs(release.frame), np.eye(6)[:, :3], atol=1e-3)
     assert release.ordered
     assert release.limit == ""
@@ -133,10 +135,10 @@ def test_many_rows_give_the_principal_axes_in_order(guarantee, centred, eigenval
 def test_the_noise_of_one_step_has_the_planned_scale():
     # Without rows the product is its noise: 40 x 20 squares, whose mean has the
     # relative error 0.05; within 6 standard errors, false-alarm rate 2e-9.
-    columns, kept = 40, 20
+    columns, n_directions = 40, 20
     mechanism = Power(iterations=1)
-    plan = mechanism.plan(facts(columns, kept), ZCDP(0.5))
-    noise = _noisy_product(np.zeros((columns, kept)), plan, seeded(3))
+    plan = mechanism.plan(facts(columns, n_directions), ZCDP(0.5))
+    noise = _noisy_product(np.zeros((columns, n_directions)), plan, seeded(3))
     assert np.mean(noise**2) == pytest.approx(2.0, rel=6 * 0.05)
 
 
@@ -153,33 +155,40 @@ def test_the_first_frame_owes_nothing_to_the_rows():
 @pytest.mark.parametrize("eigenvals", [None, "private"])
 def test_whatever_the_rows_the_release_is_finite(guarantee, eigenvals):
     mechanism = Power(eigenvals=eigenvals)
-    for columns, kept, centred in [(1, 1, True), (2, 1, False), (4, 2, True), (4, 4, False)]:
-        plan = mechanism.plan(facts(columns, kept, centred=centred), guarantee)
+    for columns, n_directions, centred in [
+        (1, 1, True),
+        (2, 1, False),
+        (4, 2, True),
+        (4, 4, False),
+    ]:
+        plan = mechanism.plan(facts(columns, n_directions, centred=centred), guarantee)
         constant, bits = np.full((1, columns), 0.3), plan.lattice.bits
-        for given in (
+        for exact in (
             nothing(columns, bits, rows=7),
             statistic(constant, bits, times=[1]),
             statistic(constant, bits, times=[10**9]),
             statistic(np.eye(columns)[:1], bits, times=[10**4]),
         ):
-            release = mechanism.release(given, plan, seeded(5))
-            np.testing.assert_allclose(release.frame.T @ release.frame, np.eye(kept), atol=1e-12)
+            release = mechanism.release(exact, plan, seeded(5))
+            np.testing.assert_allclose(
+                release.frame.T @ release.frame, np.eye(n_directions), atol=1e-12
+            )
             assert release.variances is None or np.isfinite(release.variances).all()
 
 
 def test_the_release_carries_its_terms():
-    given = statistic(ball(np.random.default_rng(6), 50, 5), incomplete=3)
+    exact = statistic(ball(np.random.default_rng(6), 50, 5), incomplete=3)
     for relation in RELATIONS:
         plan = Power().plan(facts(5, 2, relation), ApproxDP(1.0, 1e-6))
-        release, same, other = (Power().release(given, plan, seeded(seed)) for seed in (1, 1, 2))
+        release, same, second = (Power().release(exact, plan, seeded(seed)) for seed in (1, 1, 2))
         assert release.rows == (53 if relation is REPLACE else None)
         assert (release.info, release.guarantee) == (Power.info, plan.guarantee)
         assert release.events == plan.events
         assert release.variances is None
         assert math.isnan(release.count)
-        assert release.frame.tolist() == same.frame.tolist() != other.frame.tolist()
+        assert release.frame.tolist() == same.frame.tolist() != second.frame.tolist()
     with dp.simulation(seed=1):
-        assert Power().release(given, plan, seeded(1)).simulated
+        assert Power().release(exact, plan, seeded(1)).simulated
 
 
 def test_all_products_say_more_than_the_last():
@@ -194,14 +203,14 @@ def test_all_products_say_more_than_the_last():
             frame = np.linalg.qr(products[-1])[0]
         guess = _read_together(np.hstack(frames), np.hstack(products), 0.05)
         together = np.linalg.eigh(guess)[1][:, -2:]
-        losses.append([1.5 - (values[:, None] * one**2).sum() for one in (frame, together)])
+        losses.append([1.5 - (values[:, None] * summary**2).sum() for summary in (frame, together)])
     alone, together = np.mean(losses, axis=0)
     assert together < 0.75 * alone
 
 
 def test_without_noise_a_few_products_span_the_whole_space():
     # Eigenvalues too close for the last of six steps, which alone would be far off.
-    given = statistic(np.vstack([np.eye(4), -np.eye(4)]), times=[1_050, 1_000, 950, 900] * 2)
+    exact = statistic(np.vstack([np.eye(4), -np.eye(4)]), times=[1_050, 1_000, 950, 900] * 2)
     plan = Power().plan(facts(4, 2), ZCDP(1e9))
-    frame = Power().release(given, plan, seeded(8)).frame
+    frame = Power().release(exact, plan, seeded(8)).frame
     np.testing.assert_allclose(np.abs(frame), np.eye(4)[:, :2], atol=1e-3)

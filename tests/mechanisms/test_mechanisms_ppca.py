@@ -48,9 +48,9 @@ def _quick_small_draws(monkeypatch):
     monkeypatch.setattr(bingham_frames, "one_blas_thread", nullcontext)
 
 
-def frames(mechanism, given, plan, draws, seed):
+def frames(mechanism, exact, plan, draws, seed):
     entropy = seeded(seed)
-    return np.stack([mechanism.release(given, plan, entropy).frame for _ in range(draws)])
+    return np.stack([mechanism.release(exact, plan, entropy).frame for _ in range(draws)])
 
 
 def price(events, guarantee):
@@ -67,9 +67,9 @@ def test_the_concentration_in_numbers():
         (ADD_REMOVE, True): 1 / 4,
     }
     for (relation, centred), slope in expected.items():
-        known = facts(6, 2, relation, centred)
+        known_facts = facts(6, 2, relation, centred)
         for guarantee, eps in zip(GUARANTEES, (1, 1, math.sqrt(0.8)), strict=True):
-            plan = PPCA().plan(known, guarantee)
+            plan = PPCA().plan(known_facts, guarantee)
             assert plan.scales["concentration"] == pytest.approx(eps * slope, rel=1e-11)
             assert plan.events == (BoundedRangeEvent(eps * EPS),)
 
@@ -107,8 +107,8 @@ def test_eigenvalues_take_their_share():
 def test_the_events_cost_what_was_asked(guarantee, sampler, eigenvals):
     mechanism = PPCA(sampler, eigenvals)
     for columns, components, relation in product((1, 4, 40), (0, 1, 3), RELATIONS):
-        kept = min(components, columns)
-        plan = mechanism.plan(facts(columns, kept, relation), guarantee)
+        n_directions = min(components, columns)
+        plan = mechanism.plan(facts(columns, n_directions, relation), guarantee)
         paid = price(plan.events, guarantee)
         assert paid <= 1
         # The Gaussian curve and the sharper sum of draws cost less than their eps together.
@@ -116,22 +116,22 @@ def test_the_events_cost_what_was_asked(guarantee, sampler, eigenvals):
 
 
 @pytest.mark.parametrize("columns", [2, 3])
-@pytest.mark.parametrize("relation", RELATIONS, ids=lambda one: one.name)
+@pytest.mark.parametrize("relation", RELATIONS, ids=lambda mechanism: mechanism.name)
 @pytest.mark.parametrize("centred", [True, False])
 @pytest.mark.parametrize("eps", [0.5, 3.0])
 def test_the_loss_on_neighbours_is_within_eps(columns, relation, centred, eps):
     plan = PPCA().plan(facts(columns, 1, relation, centred), PureDP(eps))
     points, slope = (circle() if columns == 2 else sphere(150)), plan.scales["concentration"]
 
-    def loss(times, more, less):
-        one, other = (
+    def loss(times, greater, less):
+        scatter, second = (
             slope
             * scatter_of_rows(
                 statistic(rows, times=np.add(times, row)), plan.lattice, centred=centred
             ).matrix
-            for row in (more, less)
+            for row in (greater, less)
         )
-        ratio = log_density(one, points) - log_density(other, points)
+        ratio = log_density(scatter, points) - log_density(second, points)
         return np.abs(ratio).max(), np.ptp(ratio)
 
     # Rows at 60 degrees, the axes, the opposite; then any rows.
@@ -157,10 +157,10 @@ def test_the_loss_on_neighbours_is_within_eps(columns, relation, centred, eps):
         for i, j in product(range(6), [*range(6), None]):
             if relation is REPLACE or j is None:
                 losses.append(loss(base, picks[i], none if j is None else picks[j]))
-    most, widest = np.max(losses, axis=0)
-    assert most <= eps * (1 + 1e-6)
+    largest, widest = np.max(losses, axis=0)
+    assert largest <= eps * (1 + 1e-6)
     assert widest <= eps * (1 + 1e-6)
-    assert most > 0.4 * eps
+    assert largest > 0.4 * eps
 
 
 def sine(frame):
@@ -174,18 +174,18 @@ def sine(frame):
 @pytest.mark.parametrize("eps", [0.2, 2.0])
 def test_the_angle_in_the_plane_is_the_closed_form(relation, centred, eps):
     # Three rows on either side along the first axis, one on either side along the second.
-    given = statistic([[1, 0], [-1, 0], [0, 1], [0, -1]], times=[6, 6, 2, 2])
+    exact = statistic([[1, 0], [-1, 0], [0, 1], [0, -1]], times=[6, 6, 2, 2])
     mechanism = PPCA()
     plan = mechanism.plan(facts(2, 1, relation, centred), PureDP(eps))
-    squares = sine(frames(mechanism, given, plan, 3_000, 11))
+    squares = sine(frames(mechanism, exact, plan, 3_000, 11))
     expected = mean_square_in_the_plane(8 * plan.scales["concentration"])
     # z-test at 6 standard errors: false-alarm rate 2e-9.
     assert abs(squares.mean() - expected) < 6 * squares.std() / math.sqrt(3_000)
 
 
-def largest_z(found, expected):
+def largest_z(average, expected):
     """Largest z-statistic of the means of the first axis, one row a draw."""
-    return (np.abs(found.mean(0) - expected) / (found.std(0) / math.sqrt(len(found)))).max()
+    return (np.abs(average.mean(0) - expected) / (average.std(0) / math.sqrt(len(average)))).max()
 
 
 TURN = np.linalg.qr(np.random.default_rng(7).normal(size=(3, 3)))[0]
@@ -196,21 +196,22 @@ UPPER = np.triu_indices(3)
 
 @pytest.mark.product
 def test_the_law_on_the_sphere_is_the_integral():
-    given, mechanism = statistic(SPACE, times=TIMES), PPCA()
+    inputs, mechanism = statistic(SPACE, times=TIMES), PPCA()
     plan = mechanism.plan(facts(3, 1), PureDP(0.6))
-    exact = scatter_of_rows(given, plan.lattice, centred=False)
+    exact = scatter_of_rows(inputs, plan.lattice, centred=False)
     matrix = plan.scales["concentration"] * exact.matrix
     points = sphere()
     weights = np.exp(log_density(matrix, points)) / points.shape[1]
     expected = (points * weights @ points.T)[UPPER]
-    drawn = frames(mechanism, given, plan, 3_000, 12)[:, :, 0]
+    directions = frames(mechanism, inputs, plan, 3_000, 12)[:, :, 0]
     # Six z-statistics at 6 standard errors: false-alarm rate 1.2e-8.
-    assert largest_z((drawn[:, :, None] * drawn[:, None])[:, *UPPER], expected) < 6
+    assert largest_z((directions[:, :, None] * directions[:, None])[:, *UPPER], expected) < 6
     # The law of twice the concentration is another.
     doubled = np.exp(log_density(2 * matrix, points)) / points.shape[1]
     assert (
         largest_z(
-            (drawn[:, :, None] * drawn[:, None])[:, *UPPER], (points * doubled @ points.T)[UPPER]
+            (directions[:, :, None] * directions[:, None])[:, *UPPER],
+            (points * doubled @ points.T)[UPPER],
         )
         > 12
     )
@@ -218,9 +219,9 @@ def test_the_law_on_the_sphere_is_the_integral():
 
 @pytest.mark.product
 def test_one_column_after_another_has_its_law_exactly():
-    given, mechanism = statistic(SPACE, times=TIMES), PPCA(sampler="sequential")
+    inputs, mechanism = statistic(SPACE, times=TIMES), PPCA(sampler="sequential")
     plan = mechanism.plan(facts(3, 2), PureDP(1.2))
-    exact = scatter_of_rows(given, plan.lattice, centred=False)
+    exact = scatter_of_rows(inputs, plan.lattice, centred=False)
     matrix = plan.scales["concentration"] * exact.matrix
     first = sphere(200)
     weights = np.exp(log_density(matrix, first)) / first.shape[1]
@@ -229,16 +230,22 @@ def test_one_column_after_another_has_its_law_exactly():
     values, vectors = np.linalg.eigh(across @ matrix @ across - 1e6 * (np.eye(3) - across))
     gap = values[:, 2] - values[:, 1]
     share = (1 + i1e(gap / 2) / i0e(gap / 2)) / 2
-    lead, other = (np.einsum("ni,nj->nij", v, v) for v in (vectors[:, :, 2], vectors[:, :, 1]))
+    lead, right = (np.einsum("ni,nj->nij", v, v) for v in (vectors[:, :, 2], vectors[:, :, 1]))
     second = np.einsum("n,nij->ij", weights * share, lead) + np.einsum(
-        "n,nij->ij", weights * (1 - share), other
+        "n,nij->ij", weights * (1 - share), right
     )
-    drawn = frames(mechanism, given, plan, 3_000, 13)
+    directions = frames(mechanism, inputs, plan, 3_000, 13)
     expected = ((first * weights @ first.T)[UPPER], second[UPPER])
     for column in (0, 1):
-        own = drawn[:, :, column]
+        directions_of_column = directions[:, :, column]
         # Six z-statistics at 6 standard errors each: false-alarm rate 2.4e-8 together.
-        assert largest_z((own[:, :, None] * own[:, None])[:, *UPPER], expected[column]) < 6
+        assert (
+            largest_z(
+                (directions_of_column[:, :, None] * directions_of_column[:, None])[:, *UPPER],
+                expected[column],
+            )
+            < 6
+        )
 
 
 @pytest.mark.product
@@ -246,18 +253,18 @@ def test_the_expected_loss_is_the_mean_loss():
     rng = np.random.default_rng(8)
     values = np.array([900, 700, 200, 100, 50])
     rows = np.vstack([np.eye(5), -np.eye(5)])
-    given = statistic(rows, times=[*values, *values])
+    exact = statistic(rows, times=[*values, *values])
     for mechanism, draws in ((PPCA(), 60), (PPCA(sampler="sequential"), 400)):
         plan = mechanism.plan(facts(5, 2), PureDP(rng.uniform(0.9, 1.1)))
-        drawn = frames(mechanism, given, plan, draws, 14)
-        losses = 2 * (1_600 - np.einsum("i,nik->n", values, drawn**2))
-        stated = mechanism.release(given, plan, seeded(1)).expected_loss
+        directions = frames(mechanism, exact, plan, draws, 14)
+        losses = 2 * (1_600 - np.einsum("i,nik->n", values, directions**2))
+        stated = mechanism.release(exact, plan, seeded(1)).expected_loss
         # A fifth for the approximation; z-test at 6 standard errors.
         assert abs(losses.mean() - stated) < 0.2 * stated + 6 * losses.std() / math.sqrt(draws)
 
 
 @pytest.mark.parametrize(
-    ("kept", "sampler", "limit", "ordered"),
+    ("n_directions", "sampler", "limit", "ordered"),
     [
         (1, "joint", "", True),
         (2, "joint", "128 sweeps", False),
@@ -267,26 +274,30 @@ def test_the_expected_loss_is_the_mean_loss():
         (5, "sequential", "", True),
     ],
 )
-def test_the_release_says_what_holds(kept, sampler, limit, ordered):
-    given = statistic(ball(np.random.default_rng(9), 50, 5), incomplete=3)
+def test_the_release_says_what_holds(n_directions, sampler, limit, ordered):
+    exact = statistic(ball(np.random.default_rng(9), 50, 5), incomplete=3)
     for relation, eigenvals in product(RELATIONS, (None, "private")):
         mechanism = PPCA(sampler, eigenvals)
-        plan = mechanism.plan(facts(5, kept, relation), PureDP(1.0))
-        release = mechanism.release(given, plan, seeded(2))
+        plan = mechanism.plan(facts(5, n_directions, relation), PureDP(1.0))
+        release = mechanism.release(exact, plan, seeded(2))
         assert bool(release.limit) == bool(limit)
         assert limit in release.limit
         assert release.ordered == (ordered or eigenvals is not None)
         assert release.rows == (53 if relation is REPLACE else None)
-        assert release.frame.shape == (5, kept)
-        np.testing.assert_allclose(release.frame.T @ release.frame, np.eye(kept), atol=1e-13)
+        assert release.frame.shape == (5, n_directions)
+        np.testing.assert_allclose(
+            release.frame.T @ release.frame, np.eye(n_directions), atol=1e-13
+        )
         slope = plan.scales["concentration"]
-        assert release.expected_loss == pytest.approx(kept * (5 - kept) / (2 * slope))
+        assert release.expected_loss == pytest.approx(
+            n_directions * (5 - n_directions) / (2 * slope)
+        )
         assert (release.variances is None) == (eigenvals is None) == math.isnan(release.count)
         assert release.info is PPCA.info
         assert (release.events, release.guarantee) == (plan.events, plan.guarantee)
         assert not release.simulated
     with dp.simulation(seed=1):
-        assert mechanism.release(given, plan, seeded(2)).simulated
+        assert mechanism.release(exact, plan, seeded(2)).simulated
 
 
 @pytest.mark.product
@@ -294,28 +305,28 @@ def test_the_release_says_what_holds(kept, sampler, limit, ordered):
 @pytest.mark.parametrize("centred", [True, False])
 def test_the_bought_variances_have_the_noise_that_is_stated(guarantee, centred):
     # One column: the direction is known but for its sign.
-    given = statistic([[0.9], [-0.5]], times=[300, 100])
+    inputs = statistic([[0.9], [-0.5]], times=[300, 100])
     mechanism = PPCA(eigenvals="private")
     plan = mechanism.plan(facts(1, 1, centred=centred), guarantee)
-    exact = scatter_of_rows(given, plan.lattice, centred=centred).matrix[0, 0]
+    exact = scatter_of_rows(inputs, plan.lattice, centred=centred).matrix[0, 0]
     entropy = seeded(15)
-    releases = [mechanism.release(given, plan, entropy) for _ in range(2_000)]
+    releases = [mechanism.release(inputs, plan, entropy) for _ in range(2_000)]
     sd = releases[0].variance_sd
-    for found, truth in (
-        (np.array([one.variances[0] for one in releases]), exact),
-        (np.array([one.count for one in releases]), 400.0),
+    for estimates, truth in (
+        (np.array([release.variances[0] for release in releases]), exact),
+        (np.array([release.count for release in releases]), 400.0),
     ):
         # Mean at 6 standard errors: 2e-9. Standard deviation within 15 %: the
         # relative error is 2.5 % for kurtosis 6, so 6 standard errors.
-        assert abs(found.mean() - truth) < 6 * sd / math.sqrt(2_000)
-        assert abs(found.std() / sd - 1) < 0.15
+        assert abs(estimates.mean() - truth) < 6 * sd / math.sqrt(2_000)
+        assert abs(estimates.std() / sd - 1) < 0.15
 
 
 def test_bought_axes_are_the_principal_ones():
-    given = statistic(SPACE, times=[10**8, 10**7, 10**6] * 2)
+    exact = statistic(SPACE, times=[10**8, 10**7, 10**6] * 2)
     for sampler in ("joint", "sequential"):
         mechanism = PPCA(sampler, "private")
-        release = mechanism.release(given, mechanism.plan(facts(3), ZCDP(0.5)), seeded(3))
+        release = mechanism.release(exact, mechanism.plan(facts(3), ZCDP(0.5)), seeded(3))
         np.testing.assert_allclose(np.abs(TURN @ release.frame), np.eye(3), atol=1e-3)
         np.testing.assert_allclose(release.variances, [2e8, 2e7, 2e6], rtol=1e-4)
 
@@ -325,38 +336,45 @@ def test_bought_axes_are_the_principal_ones():
 @pytest.mark.parametrize("eigenvals", [None, "private"])
 def test_whatever_the_rows_the_release_is_finite(eps, sampler, eigenvals):
     mechanism = PPCA(sampler, eigenvals)
-    for columns, kept, centred in [(1, 1, True), (2, 1, False), (4, 2, True), (4, 4, False)]:
-        plan = mechanism.plan(facts(columns, kept, centred=centred), PureDP(eps))
+    for columns, n_directions, centred in [
+        (1, 1, True),
+        (2, 1, False),
+        (4, 2, True),
+        (4, 4, False),
+    ]:
+        plan = mechanism.plan(facts(columns, n_directions, centred=centred), PureDP(eps))
         constant = np.full((1, columns), 0.3)
         bits = plan.lattice.bits
-        for given in (
+        for exact in (
             nothing(columns, bits),
             nothing(columns, bits, rows=7),
             statistic(constant, bits, times=[1]),
             statistic(constant, bits, times=[10**9]),
             statistic(np.eye(columns)[:1], bits, times=[10**4]),
         ):
-            release = mechanism.release(given, plan, seeded(4))
+            release = mechanism.release(exact, plan, seeded(4))
             assert np.isfinite(release.frame).all()
-            np.testing.assert_allclose(release.frame.T @ release.frame, np.eye(kept), atol=1e-12)
+            np.testing.assert_allclose(
+                release.frame.T @ release.frame, np.eye(n_directions), atol=1e-12
+            )
             assert release.variances is None or np.isfinite(release.variances).all()
 
 
 def test_equal_words_give_equal_releases():
-    given = statistic(ball(np.random.default_rng(10), 50, 6))
+    exact = statistic(ball(np.random.default_rng(10), 50, 6))
     mechanism = PPCA(eigenvals="private")
     plan = mechanism.plan(facts(6, 3), PureDP(1.0))
-    one, same, other = (mechanism.release(given, plan, seeded(seed)).frame for seed in (1, 1, 2))
-    assert one.tolist() == same.tolist() != other.tolist()
+    first, same, second = (mechanism.release(exact, plan, seeded(seed)).frame for seed in (1, 1, 2))
+    assert first.tolist() == same.tolist() != second.tolist()
 
 
 @pytest.mark.product
 def test_many_columns_take_seconds():
     columns = 120
-    given = statistic(ball(np.random.default_rng(11), 500, columns), times=[40] * 500)
+    exact = statistic(ball(np.random.default_rng(11), 500, columns), times=[40] * 500)
     mechanism = PPCA()
     started = time.perf_counter()
-    mechanism.release(given, mechanism.plan(facts(columns, 8), PureDP(1.0)), seeded(5))
+    mechanism.release(exact, mechanism.plan(facts(columns, 8), PureDP(1.0)), seeded(5))
     assert time.perf_counter() - started < 15
 
 

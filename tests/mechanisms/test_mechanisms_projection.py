@@ -38,10 +38,13 @@ NEARLY = Fraction(99, 100) ** 2
 def test_the_plan_and_the_noisy_matrix_are_those_of_gauss():
     for (relation, centred), kind in product(KINDS, TAKES):
         about = facts(4, relation, centred)
-        plans = [one.plan(about, USUAL[kind]) for one in (Projection(), Gauss())]
+        plans = [mechanism.plan(about, USUAL[kind]) for mechanism in (Projection(), Gauss())]
         assert repr(plans[0]) == repr(plans[1])
         statistic = moments_of(ball(12, 4), plans[0])
-        releases = [one.release(statistic, plans[0], seeded(4)) for one in (Projection(), Gauss())]
+        releases = [
+            mechanism.release(statistic, plans[0], seeded(4))
+            for mechanism in (Projection(), Gauss())
+        ]
         assert releases[0].second.tolist() == releases[1].second.tolist()
         assert repr(releases[0].noise) == repr(releases[1].noise)
 
@@ -56,7 +59,7 @@ def test_the_estimate_is_a_second_moment_and_never_farther(rho, relation):
         release = Projection().release(moments_of(rows, plan), plan, seeded(seed))
         values = np.linalg.eigvalsh(release.estimate)
         assert values.min() >= -1e-12 * values.max()
-        errors = [np.linalg.norm(one - truth) for one in (release.estimate, release.second)]
+        errors = [np.linalg.norm(matrix - truth) for matrix in (release.estimate, release.second)]
         assert errors[0] <= errors[1] * (1 + 1e-12)
         if relation == "replace":
             assert np.trace(release.estimate) <= 200 * (1 + 1e-12)

@@ -1,5 +1,7 @@
 """Where cells are cut: at the quantiles, finer in each round, around values that rows share."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -19,8 +21,8 @@ def refined(cells, probs, noise_sd=1.0):
     ends = first_ends(len(cells))
     for left in (3, 2, 1):
         counts = np.diff(below[ends]).astype(float)
-        found = NoisyCells(counts, "laplace", noise_sd * left, np.inf)
-        ends = next_ends(ends, found, facts, left, noise_sd)
+        noisy_cells = NoisyCells(counts, "laplace", noise_sd * left, np.inf)
+        ends = next_ends(ends, noisy_cells, facts, left, noise_sd)
     return ends
 
 
@@ -64,3 +66,12 @@ def test_rows_spread_evenly_are_cut_to_few_rows_at_the_quantile():
     at = np.searchsorted(ends, CELLS // 2)
     assert ends[at] - ends[at - 1] <= 30
     assert len(ends) <= 80
+
+
+@pytest.mark.parametrize("prob", [0.5, 0.9])
+def test_the_last_round_cuts_as_far_as_the_interval_reaches_and_little_farther(prob):
+    """Evenly spread rows: the interval's half-width is that of a binomial rank."""
+    ends = refined(np.ones(CELLS, dtype=int), (prob,))
+    half = 1.96 * math.sqrt(CELLS * prob * (1 - prob))
+    for reach in (prob * CELLS - ends[1], ends[-2] - prob * CELLS):
+        assert half < reach < 2 * half

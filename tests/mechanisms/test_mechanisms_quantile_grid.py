@@ -35,8 +35,8 @@ def test_cells_are_narrow_beside_their_distance_from_the_pole(pole):
     """So that a range a thousand times too wide keeps two digits and more."""
     grid = Grid(65_536, pole)
     away = np.abs((grid.lower + grid.upper) / 2 - pole)
-    far = away > 2.0 ** (2 - DOUBLINGS)
-    assert ((grid.upper - grid.lower)[far] <= 0.002 * away[far]).all()
+    is_far = away > 2.0 ** (2 - DOUBLINGS)
+    assert ((grid.upper - grid.lower)[is_far] <= 0.002 * away[is_far]).all()
     assert (grid.upper - grid.lower).max() <= 1 / 32_768 * (1 + 1e-9)
 
 

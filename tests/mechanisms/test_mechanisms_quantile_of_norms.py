@@ -25,9 +25,9 @@ QUIET = {"outcomes": 1e-3, "sum": 1e-3, "lengths": 1e-3, "sd": 1e-3}
 
 def bound(data, relation="replace", formula="y ~ a + b"):
     words = {"scale": "range", "row_norm": None}
-    own = linear(Request("glm", formula, WIDE, ZCDP(1.0), adjacency(relation), words))
-    facts = RegressionFacts(own.predictors, Logistic(), adjacency(relation))
-    return passes(own.design.bind(data), facts), facts
+    equations = linear(Request("glm", formula, WIDE, ZCDP(1.0), adjacency(relation), words))
+    facts = RegressionFacts(equations.predictors, Logistic(), adjacency(relation))
+    return passes(equations.design.bind(data), facts), facts
 
 
 def table(rows=4000, often=0.0):
@@ -39,8 +39,8 @@ def table(rows=4000, often=0.0):
 
 def learnt(data, scales=QUIET, law=GAUSSIAN, **words):
     rows, facts = bound(data, **words)
-    wanted = {name: scales[name] for name in (*location_shares(facts, law), "sd")}
-    return locate_quantile(rows, facts, wanted, seeded(1), law), rows
+    expected = {name: scales[name] for name in (*location_shares(facts, law), "sd")}
+    return locate_quantile(rows, facts, expected, seeded(1), law), rows
 
 
 RADII = np.array([0.05, 0.3, 0.6, 1.2])
@@ -49,23 +49,29 @@ RADII = np.array([0.05, 0.3, 0.6, 1.2])
 @cache
 def of_each_row():
     """Outcomes, sums and lengths, about a centre off the middle, of one row and of two."""
-    ends, found = product((-100, 0, 100, 1e9, None), (0, 300), ("yes", "no", "other")), []
-    both = [{"a": [x, 3.0], "b": [z, 3.0], "y": [y, "no"]} for x, z, y in ends]
-    for data in [{"a": [3.0], "b": [3.0], "y": ["no"]}, *both]:
-        own, facts = bound(data)
-        moved = facts.predictors.within(np.array([0.2, -0.1]), facts.predictors.radius)
-        parts = own.outcomes(), own.sums(), own.within(moved).lengths(RADII)
-        unit = (1.0, own.lattice.radius, 1.0)
-        found.append([p.cross()[0].astype(float) / u for p, u in zip(parts, unit, strict=True)])
-    return found
+    ends, statistics = product((-100, 0, 100, 1e9, None), (0, 300), ("yes", "no", "other")), []
+    tables = [{"a": [x, 3.0], "b": [z, 3.0], "y": [y, "no"]} for x, z, y in ends]
+    for data in [{"a": [3.0], "b": [3.0], "y": ["no"]}, *tables]:
+        design, facts = bound(data)
+        radii = facts.predictors.within(np.array([0.2, -0.1]), facts.predictors.radius)
+        parts = design.outcomes(), design.sums(), design.within(radii).lengths(RADII)
+        unit = (1.0, design.lattice.radius, 1.0)
+        statistics.append(
+            [p.cross()[0].astype(float) / u for p, u in zip(parts, unit, strict=True)]
+        )
+    return statistics
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 @pytest.mark.parametrize("law", [GAUSSIAN, LAPLACE])
 def test_neighbours_are_no_farther_apart_than_the_noise_allows(relation, law):
     """Every row in place of every other, or of none."""
-    alone, *both = of_each_row()
-    pairs = combinations(both, 2) if relation == "replace" else ((alone, each) for each in both)
+    alone, *statistics = of_each_row()
+    pairs = (
+        combinations(statistics, 2)
+        if relation == "replace"
+        else ((alone, statistic) for statistic in statistics)
+    )
     power = 1 if law is LAPLACE else 2
     farthest = np.max(
         [[np.linalg.norm(x - y, power) for x, y in zip(*pair, strict=True)] for pair in pairs],
@@ -84,22 +90,24 @@ def test_rows_within_count_whole_and_others_for_nothing():
     """The gradient is that of the rows in the ball, computed by hand, in rows of its radius."""
     data = table(2000)
     data["a"][:2] = 99.0
-    most, rows = learnt(data, QUIET | {"sd": 100.0})
-    ball, own = most.inner.ball, most.inner.predictors
+    cap, rows = learnt(data, QUIET | {"sd": 100.0})
+    ball, predictors = cap.inner.ball, cap.inner.predictors
     assert 5 <= ball.radius * 100 <= 20
     scaled = np.array([data["a"], data["b"]]) / np.array([[100.0], [150.0]])
     away = scaled - (ball.centre / np.array([100.0, 150.0]))[:, None]
-    kept = np.linalg.norm(away, axis=0) <= ball.radius
-    assert 0 < (~kept).sum() <= 0.04 * len(kept)
-    z = np.vstack([np.full(2000, own.constant), own.share * away / ball.radius])[:, kept]
+    is_within = np.linalg.norm(away, axis=0) <= ball.radius
+    assert 0 < (~is_within).sum() <= 0.04 * len(is_within)
+    z = np.vstack([np.full(2000, predictors.constant), predictors.share * away / ball.radius])[
+        :, is_within
+    ]
     theta = np.array([0.3, -1.0, 2.0])
-    label = np.where(data["y"] == "yes", 1.0, 0.0)[kept]
+    label = np.where(data["y"] == "yes", 1.0, 0.0)[is_within]
     exact = z @ (expit(theta @ z) - label)
-    found = rows.within(own).slopes(theta, Logistic()).gradient
-    np.testing.assert_allclose(found, exact, atol=0.05)
+    gradient = rows.within(predictors).slopes(theta, Logistic()).gradient
+    np.testing.assert_allclose(gradient, exact, atol=0.05)
     lattice = rows.lattice
-    whole = rows.within(own).gradient(theta, type(lattice)(20, 3)).cross()[0].astype(float)
-    np.testing.assert_allclose(whole / 2**20, exact, atol=0.05)
+    sums = rows.within(predictors).gradient(theta, type(lattice)(20, 3)).cross()[0].astype(float)
+    np.testing.assert_allclose(sums / 2**20, exact, atol=0.05)
 
 
 def test_the_constant_gives_the_outcome_its_frequency():
@@ -107,19 +115,19 @@ def test_the_constant_gives_the_outcome_its_frequency():
     often = np.mean(data["y"] == "yes")
     assert 0.01 < often < 0.04
     for law in (GAUSSIAN, LAPLACE):
-        most, _ = learnt(data, law=law)
+        cap, _ = learnt(data, law=law)
         constant = bound(data)[1].predictors.constant
-        assert expit(most.start[0] * constant) == pytest.approx(often, rel=1e-3)
-        assert not most.start[1:].any()
-    assert most.inner.ball is None
+        assert expit(cap.start[0] * constant) == pytest.approx(often, rel=1e-3)
+        assert not cap.start[1:].any()
+    assert cap.inner.ball is None
     assert not learnt(data, formula="y ~ a + b - 1")[0].start.any()
 
 
 def test_where_little_is_learnt_all_rows_count():
     noisy = dict.fromkeys(QUIET, 1e4)
-    most, _ = learnt(table(200), noisy)
-    assert most.inner.ball is None
-    assert abs(most.start[0]) < 10
+    cap, _ = learnt(table(200), noisy)
+    assert cap.inner.ball is None
+    assert abs(cap.start[0]) < 10
     lost = locate_quantile(*bound(table(3)), noisy, seeded(5), GAUSSIAN).inner
     assert lost.ball is None
     full = {"a": [-100.0, 100.0] * 500, "b": [0.0, 300.0] * 500, "y": ["no", "yes"] * 500}
@@ -149,10 +157,10 @@ def test_coefficients_are_those_of_the_rows_within_and_are_read_back(tmp_path):
             fit = dp.dp_glm("y ~ a + b", data, codebook=WIDE, **budget)
         ball = fit.release.ball
         away = np.array([data["a"], data["b"]]) - ball.centre[:, None]
-        kept = np.linalg.norm(away / np.array([[100.0], [150.0]]), axis=0) <= ball.radius
-        x = sm.add_constant(np.column_stack([data["a"], data["b"]])[kept])
-        own = sm.Logit((data["y"] == "yes").astype(float)[kept], x).fit(disp=0)
-        assert (np.abs(fit.params - own.params) < 0.7 * own.bse).all()
+        is_within = np.linalg.norm(away / np.array([[100.0], [150.0]]), axis=0) <= ball.radius
+        x = sm.add_constant(np.column_stack([data["a"], data["b"]])[is_within])
+        reference = sm.Logit((data["y"] == "yes").astype(float)[is_within], x).fit(disp=0)
+        assert (np.abs(fit.params - reference.params) < 0.7 * reference.bse).all()
         assert "left out" in str(fit.summary())
     fit.save(tmp_path / "fit.nc")
     again = dp.load(tmp_path / "fit.nc")

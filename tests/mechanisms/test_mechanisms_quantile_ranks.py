@@ -12,8 +12,8 @@ def test_a_quantile_with_rows_on_both_sides_stays():
 
 
 def test_the_nearest_rank_that_noise_leaves_among_the_rows():
-    own = Drawing(0.0, 10_000, 5000.0)
-    share = own.middle(0.1)
+    drawing = Drawing(0.0, 10_000, 5000.0)
+    share = drawing.middle(0.1)
     assert 10_000 * math.exp(-0.1 * (share * 5000 - 0.5)) == pytest.approx(NEAR)
     assert Drawing(1.0, 10_000, 5000.0).middle(0.1) == pytest.approx(1 - share)
 

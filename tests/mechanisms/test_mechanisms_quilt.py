@@ -33,11 +33,11 @@ def walked(persons, steps, moves, rng):
     chain = dp.markov_chain(list(range(len(moves))), moves, initial="stationary")
     ends = np.cumsum(moves, axis=1)
     states = rng.choice(len(moves), persons, p=chain.stationary)
-    found = [states]
+    walks = [states]
     for _ in range(steps - 1):
         states = (rng.random(persons)[:, None] > ends[states]).sum(axis=1)
-        found.append(states)
-    return np.array(found).T
+        walks.append(states)
+    return np.array(walks).T
 
 
 def frame(states):
@@ -52,20 +52,20 @@ def frame(states):
 
 
 def test_independent_states_have_the_noise_of_the_geometric_mechanism():
-    own = planned(50, 0.7, transition=[[0.2, 0.5, 0.3]] * 3)
+    plan = planned(50, 0.7, transition=[[0.2, 0.5, 0.3]] * 3)
     plain = Geometric().plan(CountFacts(1, 4, False, adjacency("replace")), dp.PureDP(0.7))
-    assert own.scale == pytest.approx(plain.scale, rel=1e-9)
-    assert own.noise_sd == pytest.approx(plain.noise_sd, rel=1e-9)
-    assert own.scale >= MOVED / 0.7
+    assert plan.scale == pytest.approx(plain.scale, rel=1e-9)
+    assert plan.noise_sd == pytest.approx(plain.noise_sd, rel=1e-9)
+    assert plan.scale >= MOVED / 0.7
 
 
 def test_the_plan_is_made_of_public_facts_and_charges_the_budget():
-    own = planned(200, 1.0, transition=MOVES)
+    plan = planned(200, 1.0, transition=MOVES)
     chain = dp.markov_chain(THREE, MOVES)
-    assert own.events == (PufferfishEvent(1.0, chain.digest, "activity"),)
-    assert own.quilt == dp.Pufferfish(1.0, chain).active(200)
-    assert own.scale == pytest.approx(MOVED * own.quilt.scale, rel=1e-11)
-    assert own.noise_sd == pytest.approx(math.sqrt(discrete_laplace_variance(own.scale)))
+    assert plan.events == (PufferfishEvent(1.0, chain.digest, "activity"),)
+    assert plan.quilt == dp.Pufferfish(1.0, chain).active(200)
+    assert plan.scale == pytest.approx(MOVED * plan.quilt.scale, rel=1e-11)
+    assert plan.noise_sd == pytest.approx(math.sqrt(discrete_laplace_variance(plan.scale)))
     with pytest.raises(BudgetError, match="beyond what is meaningful"):
         planned(200, 1e-20, transition=MOVES)
 
@@ -75,19 +75,21 @@ def test_the_noise_has_the_planned_law():
     plan, runs = planned(4, 2.0, transition=MOVES), 2_000
     exact = np.array([8, 0, 3, 1], dtype=object)
     with dp.simulation(seed=11):
-        made = [
+        releases = [
             QuiltCounts().release(Statistic("state counts", exact, 12), plan, source())
             for _ in range(runs)
         ]
-    assert {(one.rows, one.step, one.quilt) for one in made} == {(12, 1.0, plan.quilt)}
-    values = np.array([one.values for one in made]) - exact.astype(float)
+    assert {(release.rows, release.step, release.quilt) for release in releases} == {
+        (12, 1.0, plan.quilt)
+    }
+    values = np.array([release.values for release in releases]) - exact.astype(float)
     assert (values == np.rint(values)).all()
     ratio = math.exp(-1 / plan.scale)
     edges = np.arange(-12, 13, 4)
     chances = np.diff([0, *[_below(edge, ratio) for edge in edges], 1])
-    found = np.histogram(values, [-np.inf, *edges, np.inf])[0]
+    observed = np.histogram(values, [-np.inf, *edges, np.inf])[0]
     # False alarms: one in a million, and 2e-8 for the correlations.
-    assert stats.chisquare(found, chances * values.size).pvalue > 1e-6
+    assert stats.chisquare(observed, chances * values.size).pvalue > 1e-6
     assert np.abs(np.corrcoef(values.T) - np.eye(4)).max() < 6 / math.sqrt(runs)
 
 
@@ -102,7 +104,7 @@ def coverage(persons, steps, eps, repeats, seed):
     """Shares of intervals that hold the non-private counts, and the long-run shares."""
     book = dp.codebook(activity=THREE, minute=dp.Integer(0, steps - 1))
     chain = dp.markov_chain(THREE, MOVES)
-    rng, held = np.random.default_rng(seed), []
+    rng, covered = np.random.default_rng(seed), []
     with dp.simulation(seed=seed):
         for _ in range(repeats):
             states = walked(persons, steps, MOVES, rng)
@@ -116,8 +118,8 @@ def coverage(persons, steps, eps, repeats, seed):
             exact = np.bincount(states.ravel(), minlength=3)
             truths = (exact, chain.stationary)
             for ends, truth in zip((fit.noise_int(), fit.conf_int()), truths, strict=True):
-                held.append((ends["lower"] <= truth) & (truth <= ends["upper"]))
-    return np.array(held).reshape(repeats, 2, 3).mean(axis=(0, 2))
+                covered.append((ends["lower"] <= truth) & (truth <= ends["upper"]))
+    return np.array(covered).reshape(repeats, 2, 3).mean(axis=(0, 2))
 
 
 @pytest.mark.slow

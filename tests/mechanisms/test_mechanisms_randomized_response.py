@@ -28,22 +28,22 @@ def planned(guarantee, cells=3, relation="replace"):
 def answer_law(truth, cells, eps):
     """The probability of each answer by the coin that is thrown, to 200 bits."""
     low, _ = truthful(Fraction(eps), cells, 200)
-    asked = Fraction(low, 2**200)
-    other = (1 - asked) / cells
-    return [other + asked * (own == truth) for own in range(cells)]
+    fraction = Fraction(low, 2**200)
+    chance = (1 - fraction) / cells
+    return [chance + fraction * (cell == truth) for cell in range(cells)]
 
 
 def count_law(truths, cells, eps):
     """The probability of each vector of numbers of answers."""
-    found = Counter({(0,) * cells: Fraction(1)})
+    law = Counter({(0,) * cells: Fraction(1)})
     for truth in truths:
-        each = answer_law(truth, cells, eps)
+        answers = answer_law(truth, cells, eps)
         grown = Counter()
-        for counts, answer in product(found, range(cells)):
-            more = tuple(c + (at == answer) for at, c in enumerate(counts))
-            grown[more] += found[counts] * each[answer]
-        found = grown
-    return found
+        for counts, answer in product(law, range(cells)):
+            counts_after = tuple(c + (at == answer) for at, c in enumerate(counts))
+            grown[counts_after] += law[counts] * answers[answer]
+        law = grown
+    return law
 
 
 @pytest.mark.parametrize(("cells", "rows", "eps"), [(2, 4, 1.0), (3, 3, 0.3), (4, 2, 3.0)])
@@ -52,14 +52,14 @@ def test_neighbours_are_no_farther_than_declared(cells, rows, eps):
     plan = planned(PureDP(eps), cells)
     with mpmath.workdps(50):
         odds = mpmath.exp(mpmath.mpf(plan.events[0].eps))
-    most = 0
+    largest = 0
     for size in (1, rows):
-        for others in combinations_with_replacement(range(cells), size - 1):
-            laws = [count_law((*others, own), cells, plan.eps) for own in range(cells)]
-            most = max(max(a[key] / b[key] for key in a) for a, b in product(laws, repeat=2))
-            assert most <= odds * (1 + mpmath.mpf(2) ** -150)
+        for base in combinations_with_replacement(range(cells), size - 1):
+            laws = [count_law((*base, cell), cells, plan.eps) for cell in range(cells)]
+            largest = max(max(a[key] / b[key] for key in a) for a, b in product(laws, repeat=2))
+            assert largest <= odds * (1 + mpmath.mpf(2) ** -150)
             if size == 1:
-                assert most >= odds * (1 - mpmath.mpf(2) ** -150), "nowhere near"
+                assert largest >= odds * (1 - mpmath.mpf(2) ** -150), "nowhere near"
 
 
 def test_the_incomplete_rows_answer_like_all_others():

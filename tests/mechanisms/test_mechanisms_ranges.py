@@ -21,8 +21,8 @@ VALUES = (-9.0, -1.0, 0.0, 1e-7, 1.0, 3.0, float("inf"), float("nan"), None, "ma
 
 
 def bound(rows):
-    both = parse_sides("~ a + k", BOOK)
-    return private_cells(both.text, rows, both.codebook, numbers(both))
+    sides = parse_sides("~ a + k", BOOK)
+    return private_cells(sides.text, rows, sides.codebook, numbers(sides))
 
 
 def planned(guarantee, relation="replace", variables=2):
@@ -37,11 +37,11 @@ def test_neighbours_move_one_row_a_variable():
         statistic = Ranges().measure(bound({"a": [a], "k": [k]}), planned(PureDP(1.0)))
         return statistic.cut(ends).cross()[0]
 
-    own = [counted(a, k) for a, k in product(VALUES, (0, 1, 7, 20, None))]
-    assert {tuple(np.add.reduceat(one, [0, 5])) for one in own} == {(1, 1)}
-    apart = [np.abs(a - b) for a, b in product(own, repeat=2)]
-    assert max(one.sum() for one in apart) == 4
-    assert max((one**2).sum() for one in apart) == 4
+    counts = [counted(a, k) for a, k in product(VALUES, (0, 1, 7, 20, None))]
+    assert {tuple(np.add.reduceat(table, [0, 5])) for table in counts} == {(1, 1)}
+    distances = [np.abs(a - b) for a, b in product(counts, repeat=2)]
+    assert max(distance.sum() for distance in distances) == 4
+    assert max((distance**2).sum() for distance in distances) == 4
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
@@ -59,7 +59,9 @@ def test_both_rounds_cost_what_was_asked(relation, guarantee):
 
 
 def test_a_delta_makes_the_noise_of_many_variables_less():
-    pure, normal = (planned(own, variables=10) for own in (PureDP(0.1), ApproxDP(0.1, 1e-6)))
+    pure, normal = (
+        planned(guarantee, variables=10) for guarantee in (PureDP(0.1), ApproxDP(0.1, 1e-6))
+    )
     assert normal.noise_sd < 0.6 * pure.noise_sd
     assert planned(ApproxDP(0.1, 1e-6), variables=1).noise_sd <= (
         planned(PureDP(0.1), variables=1).noise_sd
@@ -75,14 +77,14 @@ def test_the_second_round_sees_what_the_first_released():
         release = Ranges().release(Ranges().measure(bound(rows), plan), plan, source())
     stops = np.cumsum([size + 1 for size in release.sizes])[:-1]
     first, _, second, steps = np.split(release.ends, stops)
-    near = second[(second > 0.8) & (second < 1.2)]
-    assert len(near) > 40 > 4 > ((first > 0.8) & (first < 1.2)).sum()
+    near_one = second[(second > 0.8) & (second < 1.2)]
+    assert len(near_one) > 40 > 4 > ((first > 0.8) & (first < 1.2)).sum()
     assert (steps[1:-1] % 1 == 0.5).all()
     assert release.rows == 4000
 
 
 def test_a_statistic_of_another_mechanism_is_refused():
     plan = planned(PureDP(1.0))
-    other = Geometric().measure(bound({"a": [1.0], "k": [1]}), plan)
+    statistic = Geometric().measure(bound({"a": [1.0], "k": [1]}), plan)
     with pytest.raises(ArgumentError, match="what measure"):
-        Ranges().release(other, plan, source())
+        Ranges().release(statistic, plan, source())

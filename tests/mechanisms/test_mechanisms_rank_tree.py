@@ -37,13 +37,13 @@ def released(table, guarantee, entropy=None, **words):
 @pytest.mark.parametrize(("cells", "fanout"), [(6, 2), (7, 3), (8, 2), (8, 9)])
 def test_neighbours_move_nodes_by_what_is_declared_and_reach_it(relation, cells, fanout):
     """Every row that leaves and every one that enters, in trees over up to eight cells."""
-    own, nodes = adjacency(relation), line(cells, fanout)
+    neighbours, nodes = adjacency(relation), line(cells, fanout)
     units = [*np.eye(cells), np.zeros(cells)]
-    gone = units if own.n_public else [np.zeros(cells)]
-    moved = [np.concatenate(nodes.sums(one - other)) for one, other in product(units, gone)]
+    gone = units if neighbours.n_public else [np.zeros(cells)]
+    moves = [np.concatenate(nodes.sums(unit - second)) for unit, second in product(units, gone)]
     for norm in (1, 2):
-        furthest = max(np.linalg.norm(each, norm) for each in moved)
-        assert furthest == pytest.approx(count_sensitivity(own, len(nodes.sizes), norm))
+        furthest = max(np.linalg.norm(move, norm) for move in moves)
+        assert furthest == pytest.approx(count_sensitivity(neighbours, len(nodes.sizes), norm))
 
 
 def test_the_second_tree_has_two_levels_however_many_cells_were_cut():
@@ -76,12 +76,12 @@ def test_all_that_is_released_comes_from_noisy_counts_alone(monkeypatch, groups,
     """Two tables whose noisy counts are made the same have the same release, bit for bit."""
     tables = np.random.default_rng(3).integers(0, 9, (2, groups, CELLS))
     answers, turn, exact = [], 0, None
-    own = tree.noisy_cells
+    original = tree.noisy_cells
 
     def known(cells, nodes, plan, number, *more):
         nonlocal exact
         exact = np.concatenate(nodes.sums(cells)).astype(object) * plan.units[number]
-        return own(cells, nodes, plan, number, *more)
+        return original(cells, nodes, plan, number, *more)
 
     def answered(draw):
         def noise(scale, size, entropy):
@@ -96,14 +96,16 @@ def test_all_that_is_released_comes_from_noisy_counts_alone(monkeypatch, groups,
     monkeypatch.setattr(tree, "noisy_cells", known)
     for name in ("discrete_laplace", "discrete_gaussian"):
         monkeypatch.setattr(quantile_rounds, name, answered(getattr(quantile_rounds, name)))
-    found = []
+    counts_of_cells = []
     for table in tables:
         turn = 0
-        found.append(released(table, budget, relation="add-remove")[1])
+        counts_of_cells.append(released(table, budget, relation="add-remove")[1])
     assert len(answers) == turn == 2 * groups
     for name in ("values", "drawn", "counts", "count_sd", "rank_sd"):
-        np.testing.assert_array_equal(getattr(found[0], name), getattr(found[1], name))
-    assert np.isfinite(found[0].values).all()
+        np.testing.assert_array_equal(
+            getattr(counts_of_cells[0], name), getattr(counts_of_cells[1], name)
+        )
+    assert np.isfinite(counts_of_cells[0].values).all()
 
 
 @pytest.mark.parametrize("guarantee", [PureDP(1e-15), ZCDP(1e-40)], ids=str)
@@ -132,9 +134,9 @@ def test_few_rows_have_no_quantiles_and_an_empty_group_none(rows):
     assert (release.count_sd > 0).all()
 
 
-@pytest.mark.parametrize(("eps", "most"), [(0.1, 0.0081), (1.0, 0.0009)])
+@pytest.mark.parametrize(("eps", "limit"), [(0.1, 0.0081), (1.0, 0.0009)])
 @pytest.mark.parametrize("shape", ["even", "bell", "far from the bounds"])
-def test_a_hundred_quantiles_are_near_their_ranks(shape, eps, most):
+def test_a_hundred_quantiles_are_near_their_ranks(shape, eps, limit):
     """Mean rank error of 99 quantiles of 20,000 rows, five releases of fixed draws."""
     rng, cells = np.random.default_rng(1), 65_536
     places = {
@@ -149,31 +151,35 @@ def test_a_hundred_quantiles_are_near_their_ranks(shape, eps, most):
     with dp.simulation(seed=11):
         for _ in range(5):
             _, release = released(table, PureDP(eps), source(), probs=MANY, level=None)
-            found = np.rint(release.values[0, :, 0] * (cells - 1)).astype(int)
-            wanted = np.array(MANY)
-            away.append(np.maximum(np.maximum(below[found] - wanted, wanted - below[found + 1]), 0))
-    assert np.mean(away) <= most
+            cells_found = np.rint(release.values[0, :, 0] * (cells - 1)).astype(int)
+            probs = np.array(MANY)
+            away.append(
+                np.maximum(
+                    np.maximum(below[cells_found] - probs, probs - below[cells_found + 1]), 0
+                )
+            )
+    assert np.mean(away) <= limit
 
 
 def test_cells_are_cut_between_the_lowest_quantile_and_the_highest():
     counts = np.full(1_000, 50.0)
-    found = NoisyCells(counts, "laplace", 1.0, np.inf, 1, Hierarchy(len(counts)))
-    upper = even_ends(np.arange(1_001), found, facts((0.9, 0.95), level=None), 10.0)
+    noisy_cells = NoisyCells(counts, "laplace", 1.0, np.inf, 1, Hierarchy(len(counts)))
+    upper = even_ends(np.arange(1_001), noisy_cells, facts((0.9, 0.95), level=None), 10.0)
     assert (upper[0], upper[-1]) == (0, 1_000)
     assert 850 < upper[1] < upper[-2] < 1_000
-    whole = even_ends(np.arange(1_001), found, facts((0.01, 0.99), level=None), 10.0)
-    assert whole[1] < 20
-    assert np.diff(upper[1:-1]).max() < np.diff(whole[1:-1]).min() + 2, "cells there are finer"
+    edges = even_ends(np.arange(1_001), noisy_cells, facts((0.01, 0.99), level=None), 10.0)
+    assert edges[1] < 20
+    assert np.diff(upper[1:-1]).max() < np.diff(edges[1:-1]).min() + 2, "cells there are finer"
 
 
-@pytest.mark.parametrize("most", [1e-3, 1.0])
+@pytest.mark.parametrize("sd", [1e-3, 1.0])
 @pytest.mark.parametrize("probs", [(0.0,), (0.5,), (1.0,), (0.2, 0.9)])
-def test_there_are_cells_to_count_in_though_noise_finds_no_rows(probs, most):
+def test_there_are_cells_to_count_in_though_noise_finds_no_rows(probs, sd):
     """Noise may leave no rows at all, or fewer than none in all cells together."""
     rng = np.random.default_rng(2)
     for _ in range(50):
-        noise = most * rng.laplace(size=1_000)
-        found = NoisyCells(noise, "laplace", most, np.inf, 1, Hierarchy(1_000))
-        ends = even_ends(np.arange(1_001) * 3, found, facts(probs), most)
+        noise = sd * rng.laplace(size=1_000)
+        noisy_cells = NoisyCells(noise, "laplace", sd, np.inf, 1, Hierarchy(1_000))
+        ends = even_ends(np.arange(1_001) * 3, noisy_cells, facts(probs), sd)
         assert len(ends) > 2
         assert (ends[0], ends[-1]) == (0, 3_000)

@@ -33,17 +33,17 @@ LOSS = Poisson(40.0, 2 * math.sqrt(40))
 def asked(formula, relation="replace"):
     words = {"scale": "range", "row_norm": None, "family": "poisson"}
     question = Request("glm", formula, BOOK, ZCDP(1.0), adjacency(relation), words)
-    own = linear(question)
-    return own.design, RegressionFacts(own.predictors, LOSS, adjacency(relation))
+    equations = linear(question)
+    return equations.design, RegressionFacts(equations.predictors, LOSS, adjacency(relation))
 
 
 def drawn(rng, relation):
     """A table and a neighbour, whose rows stand in another order."""
-    others = [POOL[at] for at in rng.integers(len(POOL), size=rng.integers(1, 5))]
+    base = [POOL[at] for at in rng.integers(len(POOL), size=rng.integers(1, 5))]
     row, changed = (POOL[at] for at in rng.integers(len(POOL), size=2))
     if relation == "replace":
-        return [*others, row], [changed, *others[::-1]]
-    return [*others, row], others[::-1]
+        return [*base, row], [changed, *base[::-1]]
+    return [*base, row], base[::-1]
 
 
 def columns(rows):
@@ -55,7 +55,7 @@ def columns(rows):
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_whatever_the_answers_neighbours_cost_each_event_and_no_more(formula, relation):
     """Every round of two neighbours that were answered alike; curvature and squares together."""
-    rng, most = np.random.default_rng(7), np.zeros(len(SHARES))
+    rng, largest = np.random.default_rng(7), np.zeros(len(SHARES))
     design, facts = asked(formula, relation)
     for draw in range(12):
         mechanism = RateScores(clip=None if draw % 5 else 3.0)
@@ -64,27 +64,29 @@ def test_whatever_the_answers_neighbours_cost_each_event_and_no_more(formula, re
         assert total_rho(plan.events) == pytest.approx(rho, rel=1e-9)
 
         def release(rows, mechanism=mechanism, plan=plan):
-            own = mechanism.measure(design.bind(columns(rows)), plan)
-            return mechanism.release(own, plan, seeded(1))
+            statistic = mechanism.measure(design.bind(columns(rows)), plan)
+            return mechanism.release(statistic, plan, seeded(1))
 
-        one, other = drawn(rng, relation)
+        left, right = drawn(rng, relation)
         (first, second), rounds = replayed(
-            lambda rows=one: release(rows),
-            lambda rows=other: release(rows),
+            lambda rows=left: release(rows),
+            lambda rows=right: release(rows),
             rng,
             honest if draw % 4 == 0 else wild,
         )
         assert release_digest(first) == release_digest(second)
-        moved = [float(np.linalg.norm(a - b)) for a, b in zip(*rounds, strict=True)]
-        moved[-2:] = [math.hypot(*moved[-2:])]
+        distances = [float(np.linalg.norm(a - b)) for a, b in zip(*rounds, strict=True)]
+        distances[-2:] = [math.hypot(*distances[-2:])]
         names = [name for name in SHARES if name not in ("second", "lengths") or "x" in formula]
-        found = dict(zip(names, moved, strict=True))
+        prices_of_rounds = dict(zip(names, distances, strict=True))
         paid = dict(zip(names, (event.multiplier for event in plan.events), strict=True))
-        prices = np.array([found.get(name, 0.0) * paid.get(name, 0.0) for name in SHARES])
+        prices = np.array(
+            [prices_of_rounds.get(name, 0.0) * paid.get(name, 0.0) for name in SHARES]
+        )
         assert prices.max() <= 1 + 1e-9, dict(zip(SHARES, prices, strict=True))
-        most = np.maximum(most, prices)
-    assert most.max() > 0.9
-    assert most[list(SHARES).index("last")] > 0.1
+        largest = np.maximum(largest, prices)
+    assert largest.max() > 0.9
+    assert largest[list(SHARES).index("last")] > 0.1
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -94,10 +96,10 @@ def test_a_row_cannot_add_more_than_one_gradient_wherever_its_offset_is(relation
     book = BOOK | {"t": (-30, 30)}
     words = {"scale": "range", "row_norm": None, "family": "poisson"}
     question = Request("glm", "y ~ x + offset(t)", book, ZCDP(1), adjacency(relation), words)
-    own = linear(question)
-    facts = RegressionFacts(own.predictors, LOSS, adjacency(relation))
+    equations = linear(question)
+    facts = RegressionFacts(equations.predictors, LOSS, adjacency(relation))
     plan = mechanism.plan(facts, ZCDP(1.0))
-    rows = mechanism.measure(own.design.bind(columns([(0, 1.0, 0, 1e300, "a")])), plan)
+    rows = mechanism.measure(equations.design.bind(columns([(0, 1.0, 0, 1e300, "a")])), plan)
     at = np.array([30.0, 30.0])
     loss = Poisson(1e300, 2.0)
     lattice = facts.predictors.lattice
@@ -117,8 +119,8 @@ def test_the_smallest_budgets_that_a_plan_accepts_give_a_release(relation):
             assert not accepted
             continue
         accepted += 1
-        own = RateScores().measure(design.bind(columns(POOL[:3])), plan)
-        assert np.isfinite(RateScores().release(own, plan, seeded(1)).coefficients).all()
+        statistic = RateScores().measure(design.bind(columns(POOL[:3])), plan)
+        assert np.isfinite(RateScores().release(statistic, plan, seeded(1)).coefficients).all()
     assert 0 < accepted < 9
 
 
@@ -181,11 +183,11 @@ def test_standard_errors_count_negative_binomial_variation():
         fit = dp.dp_glm("y ~ g + x", data, codebook=WIDE, eps=8, delta=1e-6, family="poisson")
     dummies = [data["g"] == "b", data["g"] == "c", data["x"]]
     design = np.column_stack([np.ones(len(data["x"])), *dummies]).astype(float)
-    own = sm.GLM(data["y"], design, family=sm.families.Poisson())
-    robust, naive = own.fit(cov_type="HC0").bse, own.fit().bse
+    reference = sm.GLM(data["y"], design, family=sm.families.Poisson())
+    robust, naive = reference.fit(cov_type="HC0").bse, reference.fit().bse
     np.testing.assert_allclose(fit.bse_sampling, robust, rtol=0.25)
     assert (fit.bse_sampling > 1.25 * naive).all()
-    residuals = data["y"] - own.fit().fittedvalues
+    residuals = data["y"] - reference.fit().fittedvalues
     assert fit.dispersion == pytest.approx((residuals**2).sum() / data["y"].sum(), rel=0.2)
     assert "dispersion" in str(fit.summary(notes="all"))
 

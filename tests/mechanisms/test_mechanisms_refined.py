@@ -24,8 +24,8 @@ def facts(probs=(0.25, 0.5), groups=1, grid=None, level=0.95, relation="replace"
 
 def released(table, guarantee, seed=1, **words):
     table = np.atleast_2d(table)
-    own = facts(groups=len(table), grid=Grid(table.shape[1]), **words)
-    plan = Refined().plan(own, guarantee)
+    public_facts = facts(groups=len(table), grid=Grid(table.shape[1]), **words)
+    plan = Refined().plan(public_facts, guarantee)
     exact = np.append(table.ravel(), 0).astype(object)
     statistic = Statistic("counts", exact, int(table.sum()))
     return plan, Refined().release(statistic, plan, seeded(seed))
@@ -34,18 +34,22 @@ def released(table, guarantee, seed=1, **words):
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 def test_neighbours_move_counts_of_any_cells_by_no_more_than_declared(relation):
     """All pairs of cells that a row leaves and enters, in every division of five into three."""
-    own = adjacency(relation)
-    moved = {1: 0.0, 2: 0.0}
+    neighbours = adjacency(relation)
+    largest_moves = {1: 0.0, 2: 0.0}
     units = [*np.eye(5), np.zeros(5)]
     for low in range(1, 4):
         for high in range(low + 1, 5):
             sums = np.add.reduceat(np.eye(5), [0, low, high])
-            for left in units if own.n_public else [np.zeros(5)]:
+            for left in units if neighbours.n_public else [np.zeros(5)]:
                 for right in units:
-                    apart = sums @ (left - right)
-                    for norm in moved:
-                        moved[norm] = max(moved[norm], np.linalg.norm(apart, norm))
-    assert moved == pytest.approx({norm: count_sensitivity(own, 1, norm) for norm in moved})
+                    sums_moved = sums @ (left - right)
+                    for norm in largest_moves:
+                        largest_moves[norm] = max(
+                            largest_moves[norm], np.linalg.norm(sums_moved, norm)
+                        )
+    assert largest_moves == pytest.approx(
+        {norm: count_sensitivity(neighbours, 1, norm) for norm in largest_moves}
+    )
 
 
 @pytest.mark.parametrize("groups", [1, 2])
@@ -53,22 +57,24 @@ def test_all_that_is_released_comes_from_noisy_counts_alone(monkeypatch, groups)
     """Two tables whose noisy counts are made the same have the same release, bit for bit."""
     rng = np.random.default_rng(3)
     tables = rng.integers(0, 9, (2, groups, CELLS))
-    kept = {}
+    noise_by_round = {}
 
-    def recorded(below, plan, most, entropy):
-        answers = kept.setdefault(len(kept) if len(kept) < groups else next(turns), [])
+    def recorded(below, plan, limit, entropy):
+        answers = noise_by_round.setdefault(
+            len(noise_by_round) if len(noise_by_round) < groups else next(turns), []
+        )
         fresh = not answers
         current["below"], current["at"] = below, 0
         current["answers"], current["fresh"] = answers, fresh
-        return own(below, plan, most, entropy)
+        return original(below, plan, limit, entropy)
 
     def noise(scale, size, entropy):
         exact = np.diff(current["below"][current["ends"]])
         if current["fresh"]:
             current["answers"].append(exact + draw(scale, size, entropy))
-        wanted = current["answers"][current["at"]]
+        answer = current["answers"][current["at"]]
         current["at"] += 1
-        return wanted - exact
+        return answer - exact
 
     def ends_kept(function):
         def kept_too(*words):
@@ -78,15 +84,15 @@ def test_all_that_is_released_comes_from_noisy_counts_alone(monkeypatch, groups)
         return kept_too
 
     current, turns = {}, iter(range(groups))
-    own, draw = refined._counted, quantile_rounds.discrete_laplace
+    original, draw = refined._counted, quantile_rounds.discrete_laplace
     monkeypatch.setattr(refined, "_counted", recorded)
     monkeypatch.setattr(quantile_rounds, "discrete_laplace", noise)
     for name in ("first_ends", "next_ends"):
         monkeypatch.setattr(refined, name, ends_kept(getattr(refined, name)))
-    one, other = (released(table, PureDP(0.5), relation="add-remove")[1] for table in tables)
+    first, second = (released(table, PureDP(0.5), relation="add-remove")[1] for table in tables)
     for name in ("values", "drawn", "counts", "count_sd", "rank_sd"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-    assert np.isfinite(one.values).all()
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+    assert np.isfinite(first.values).all()
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
@@ -113,20 +119,20 @@ def test_rounds_cost_what_is_granted_and_the_last_has_most(guarantee, cells, rel
 def test_gaussian_noise_is_drawn_in_steps_as_fine_as_its_price_asks(monkeypatch, cells, relation):
     """A ledger of eps and delta prices the continuous law, which few steps exceed."""
     plan = Refined().plan(facts(grid=Grid(cells), relation=relation), ZCDP(2.0))
-    drawn = []
+    steps = []
 
     def noise(scale, size, entropy):
-        drawn.append(scale)
+        steps.append(scale)
         return np.zeros(size, dtype=np.int64)
 
     monkeypatch.setattr(quantile_rounds, "discrete_gaussian", noise)
     statistic = Statistic("counts", np.append(np.ones(cells, dtype=int), 0).astype(object), cells)
     release = Refined().release(statistic, plan, seeded(1))
     assert release.counts == pytest.approx([cells]), "steps are not taken for rows"
-    moved = count_sensitivity(plan.facts.adjacency, 1, 2)
-    for scale, units, event in zip(drawn, plan.units, plan.events, strict=True):
+    sensitivity = count_sensitivity(plan.facts.adjacency, 1, 2)
+    for scale, units, event in zip(steps, plan.units, plan.events, strict=True):
         assert scale >= SMALLEST_SCALE
-        assert scale / (units * moved) >= event.multiplier
+        assert scale / (units * sensitivity) >= event.multiplier
 
 
 @pytest.mark.parametrize("guarantee", [PureDP(1e-15), PureDP(1e-90), ZCDP(1e-40)], ids=str)

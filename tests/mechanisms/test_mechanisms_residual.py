@@ -36,21 +36,21 @@ SHAPES = [
 
 def component(part, row, sizes):
     """What a row adds to a component, by its definition."""
-    made = np.ones(1)
+    vector = np.ones(1)
     for i in part:
-        own = -np.ones(sizes[i]) / sizes[i]
-        own[row[i]] += 1
-        made = np.kron(made, own)
-    return made
+        factor = -np.ones(sizes[i]) / sizes[i]
+        factor[row[i]] += 1
+        vector = np.kron(vector, factor)
+    return vector
 
 
-def moved(facts, variances, one, other):
+def moved(facts, variances, row, replacement):
     total = 0.0
     for part in facts.components:
-        apart = component(part, one, facts.sizes)
-        if other is not None:
-            apart = apart - component(part, other, facts.sizes)
-        total += float(apart @ apart) / variances[part]
+        vector = component(part, row, facts.sizes)
+        if replacement is not None:
+            vector = vector - component(part, replacement, facts.sizes)
+        total += float(vector @ vector) / variances[part]
     return total
 
 
@@ -62,9 +62,9 @@ def test_no_neighbours_are_farther_and_some_are_as_far(sizes, terms, relation):
     uneven = {part: float(rng.uniform(0.2, 5)) for part in facts.components}
     for variances in (best_variances(facts), uneven):
         first = (0,) * len(sizes)
-        others = product(*map(range, sizes)) if relation.n_public else [None]
-        apart = [moved(facts, variances, first, other) for other in others]
-        assert max(apart) == pytest.approx(squared_sensitivity(facts, variances), rel=1e-12)
+        replacements = product(*map(range, sizes)) if relation.n_public else [None]
+        distances = [moved(facts, variances, first, replacement) for replacement in replacements]
+        assert max(distances) == pytest.approx(squared_sensitivity(facts, variances), rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -73,9 +73,9 @@ def test_the_bound_for_many_variables_holds_and_is_near(seed):
     sizes = tuple(rng.integers(2, 8, 9).tolist())
     every = [term for k in (1, 2, 3) for term in combinations(range(9), k)]
     few = rng.choice(len(every), 30, replace=False)
-    for terms in ([every[i] for i in few], [one for one in every if len(one) < 3]):
+    for terms in ([every[i] for i in few], [cell for cell in every if len(cell) < 3]):
         facts = MarginFacts(sizes, tuple(terms), REPLACED)
-        weights = {part: 1 / own for part, own in best_variances(facts).items()}
+        weights = {part: 1 / variance for part, variance in best_variances(facts).items()}
         exact = protocol._least(weights, sizes)
         assert protocol._bound(weights, sizes) <= exact + 1e-9
 
@@ -108,10 +108,12 @@ def test_the_variances_have_the_least_sum(n, d, order):
     variances = {part: sd**2 for part, sd in zip(plan.measured, plan.noise_sds, strict=True)}
     assert all_cells(facts, variances) == pytest.approx(planned_by_hand(n, d, order), rel=1e-9)
     replaced = MarginFacts(facts.sizes, facts.terms, REPLACED)
-    own = Residual().plan(replaced, ZCDP(0.5))
-    found = {part: sd**2 for part, sd in zip(own.measured, own.noise_sds, strict=True)}
+    release_plan = Residual().plan(replaced, ZCDP(0.5))
+    values_by_name = {
+        part: sd**2 for part, sd in zip(release_plan.measured, release_plan.noise_sds, strict=True)
+    }
     if d > 1:
-        assert all_cells(replaced, found) <= 1.02 * 2 * planned_by_hand(n, d, order)
+        assert all_cells(replaced, values_by_name) <= 1.02 * 2 * planned_by_hand(n, d, order)
 
 
 def test_twenty_variables_have_less_noise_than_each_margin_alone():
@@ -138,15 +140,15 @@ def test_what_is_projected_away_leaves_no_bit():
     plan = Residual().plan(facts, ZCDP(0.1))
     table = np.random.default_rng(0).integers(0, 9, (3, 4))
     shifted = table + np.arange(1, 4)[:, None] * 10**9
-    found = []
-    for own in (table, shifted):
+    residuals = []
+    for counts in (table, shifted):
         with dp.simulation(seed=1):
-            statistic = Statistic("margins", own.ravel().astype(object), int(own.sum()))
+            statistic = Statistic("margins", counts.ravel().astype(object), int(counts.sum()))
             values = Residual().release(statistic, plan, source()).values
-        found.append(split(values, subsets((0, 1)), facts.sizes))
+        residuals.append(split(values, subsets((0, 1)), facts.sizes))
     for part in ((1,), (0, 1)):
-        assert (found[0][part] == found[1][part]).all()
-    assert (found[0][(0,)] != found[1][(0,)]).any()
+        assert (residuals[0][part] == residuals[1][part]).all()
+    assert (residuals[0][(0,)] != residuals[1][(0,)]).any()
 
 
 def test_budgets_that_it_does_not_give_are_refused():

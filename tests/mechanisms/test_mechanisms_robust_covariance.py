@@ -60,38 +60,40 @@ def furthest(relation, guarantee):
     mechanism = RobustCovariance(Moments())
     plan = mechanism.plan(facts(relation), guarantee)
     design = bound(some_rows(400))
-    asked = []
-    own = passes.score_squares
+    scores = []
+    original = passes.score_squares
 
     def kept(design, lattice, score, finer, **words):
-        asked.append((lattice, score, finer))
-        return own(design, lattice, score, finer, **words)
+        scores.append((lattice, score, finer))
+        return original(design, lattice, score, finer, **words)
 
     with pytest.MonkeyPatch.context() as patch, dp.simulation(seed=1):
         patch.setattr(robust_covariance, "score_squares", kept)
         mechanism.release(mechanism.measure(design, plan), plan, seeded(1))
-    ((lattice, score, finer),) = asked
+    ((lattice, score, finer),) = scores
     ends = np.array(np.meshgrid(*[[-1, 0.05, 1]] * 3)).reshape(3, -1).T
     rows = [*ends, np.full(3, np.nan)]
     # Ten times as long a score: all rows are cut.
     longer = score._replace(regressors=score.regressors * 10)
-    found = []
-    for one in (score, longer):
+    distances = []
+    for weights in (score, longer):
         cells = [
-            own(bound(row[None]), lattice, one, finer, count_public=True).cross()[0].astype(float)
+            original(bound(row[None]), lattice, weights, finer, count_public=True)
+            .cross()[0]
+            .astype(float)
             for row in rows
         ]
-        pairs = combinations(cells, 2) if relation == "replace" else [(own, 0) for own in cells]
+        pairs = combinations(cells, 2) if relation == "replace" else [(cell, 0) for cell in cells]
         for left, right in pairs:
-            moved = left - right
+            change = left - right
             upper = np.triu_indices(3)
             norm = (
-                np.abs(moved[upper]).sum()
+                np.abs(change[upper]).sum()
                 if guarantee == PureDP(1.0)
-                else np.sqrt((moved**2).sum())
+                else np.sqrt((change**2).sum())
             )
-            found.append(norm / (plan.scales[SQUARES] * finer.radius**2))
-    return max(found) * plan.events[-1].multiplier
+            distances.append(norm / (plan.scales[SQUARES] * finer.radius**2))
+    return max(distances) * plan.events[-1].multiplier
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -101,11 +103,11 @@ def test_neighbours_are_within_the_sensitivity(relation, guarantee):
 
 
 def test_a_planted_fault_shows(monkeypatch):
-    held = passes.to_lattice
+    original = passes.to_lattice
 
     def unheld(rows, factor, shift, lattice):
         if (factor != 1).any():  # the moments, whose rows are held as they should be
-            return held(rows, factor, shift, lattice)
+            return original(rows, factor, shift, lattice)
         rows[:] = np.rint(np.nan_to_num(rows) * lattice.steps)
 
     monkeypatch.setattr(passes, "to_lattice", unheld)
@@ -118,13 +120,13 @@ def test_the_noise_has_the_law_that_is_stated(guarantee):
     mechanism = RobustCovariance(Moments())
     plan = mechanism.plan(facts(), guarantee)
     statistic = mechanism.measure(bound(some_rows(60)), plan)
-    drawn, own = [], robust_covariance.noised_symmetric
+    noises, original = [], robust_covariance.noised_symmetric
 
     def kept(exact, steps, off, entropy, law):
-        noisy = own(exact, steps, off, entropy, law)
+        noisy = original(exact, steps, off, entropy, law)
         upper = np.triu_indices(3, 1)
         away = noisy - exact.astype(float)
-        drawn.append((np.diag(away) / steps, away[upper] / off, steps))
+        noises.append((np.diag(away) / steps, away[upper] / off, steps))
         return noisy
 
     with pytest.MonkeyPatch.context() as patch, dp.simulation(seed=3):
@@ -134,9 +136,9 @@ def test_the_noise_has_the_law_that_is_stated(guarantee):
         releases = [mechanism.release(statistic, plan, source()) for _ in range(80)]
     law = stats.laplace if isinstance(guarantee, PureDP) else stats.norm
     for part in (0, 1):
-        values = np.concatenate([one[part] for one in drawn])
+        values = np.concatenate([noise[part] for noise in noises])
         assert stats.kstest(values, law.cdf).pvalue > 1e-6
-    meat, steps = releases[0].meat, drawn[0][2]
+    meat, steps = releases[0].meat, noises[0][2]
     widest = 2.0 if isinstance(guarantee, PureDP) else 1.0
     unit = meat.most / (steps / plan.scales[SQUARES])
     assert meat.sd == pytest.approx(widest * steps * unit, rel=1e-3)
@@ -150,33 +152,33 @@ def test_only_released_values_steer_it(monkeypatch):
         Moments().plan(facts(), ZCDP(0.1)),
         seeded(1),
     )
-    asked, own = [], passes.score_squares
+    calls, original = [], passes.score_squares
     monkeypatch.setattr(Moments, "release", lambda *_: release)
 
     def kept(design, lattice, score, finer, **words):
-        asked.append((score.regressors.tolist(), score.residual.tolist(), finer))
-        return own(design, lattice, score, finer, **words)
+        calls.append((score.regressors.tolist(), score.residual.tolist(), finer))
+        return original(design, lattice, score, finer, **words)
 
     monkeypatch.setattr(robust_covariance, "score_squares", kept)
     mechanism = RobustCovariance(Moments())
     for seed in (1, 2):
         rows = some_rows(20 * seed, seed)
         mechanism.release(mechanism.measure(bound(rows), plan), plan, seeded(3))
-    assert asked[0] == asked[1]
+    assert calls[0] == calls[1]
 
 
 def test_more_rows_leave_less_to_be_cut():
     """One row counts for less of a variance the more there are, as far as noise allows."""
-    mechanism, most = RobustCovariance(Moments()), []
+    mechanism, radii = RobustCovariance(Moments()), []
     for count in (2_000, 20_000, 200_000):
         plan = mechanism.plan(facts(), ZCDP(1.0))
         with dp.simulation(seed=1):
             meat = mechanism.release(
                 mechanism.measure(bound(some_rows(count)), plan), plan, seeded(1)
             ).meat
-        most.append(meat.most)
+        radii.append(meat.most)
         assert 0 < meat.sd <= 0.2 * 1.01
-    assert most[2] < most[0]
+    assert radii[2] < radii[0]
 
 
 def test_what_is_no_share_is_refused():

@@ -78,11 +78,11 @@ def test_the_events_compose_to_the_guarantee_and_use_it_up(guarantee, centred):
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_bought_tails_are_in_the_events(guarantee, relation):
     for columns in (1, 4, 60):
-        given = facts(columns, relation)
-        plan = Rounds(inference=True).plan(given, guarantee)
+        case_facts = facts(columns, relation)
+        plan = Rounds(inference=True).plan(case_facts, guarantee)
         assert len(plan.events) == 9
         assert 1 - 1e-6 < fraction_spent(plan.events, guarantee) <= 1
-        moments_alone = Rounds().plan(given, guarantee).events[-1].multiplier
+        moments_alone = Rounds().plan(case_facts, guarantee).events[-1].multiplier
         assert plan.events[-1].multiplier == pytest.approx(moments_alone / math.sqrt(0.68))
         assert plan.scales[FOURTH] >= plan.events[6].multiplier * plan.lattice.radius**2
         assert plan.scales[BEYOND] >= plan.events[7].multiplier
@@ -90,9 +90,11 @@ def test_bought_tails_are_in_the_events(guarantee, relation):
 
 @pytest.mark.parametrize("changes", [{"centred": False}, {"unit": True}], ids=str)
 def test_nothing_is_bought_where_there_is_no_use_for_it(changes):
-    given = replace(facts(3), **changes)
-    plain, asked = (one.plan(given, ZCDP(0.1)) for one in (Rounds(), Rounds(inference=True)))
-    assert (plain.events, plain.scales) == (asked.events, asked.scales)
+    case_facts = replace(facts(3), **changes)
+    plain, with_tails = (
+        mechanism.plan(case_facts, ZCDP(0.1)) for mechanism in (Rounds(), Rounds(inference=True))
+    )
+    assert (plain.events, plain.scales) == (with_tails.events, with_tails.scales)
 
 
 @pytest.mark.product
@@ -107,11 +109,11 @@ def test_bought_tails_have_their_noise():
     clipped = rows / 4.0
     lengths = np.linalg.norm(clipped, axis=1, keepdims=True)
     clipped = clipped * np.minimum(1, 0.6 / lengths) / 0.6
-    errors = [(one.fourth - (clipped**2).T @ clipped**2) / one.fourth_sd for one in draws]
+    errors = [(draw.fourth - (clipped**2).T @ clipped**2) / draw.fourth_sd for draw in draws]
     expected = np.where(np.eye(2), 1.0, math.sqrt(0.5))
     assert (np.abs(np.mean(errors, axis=0)) < 6 * expected / 20 + 0.05).all()
     assert (np.abs(np.std(errors, axis=0) / expected - 1) < 6 / math.sqrt(800)).all()
-    sums = np.array([one.beyond for one in draws])
+    sums = np.array([draw.beyond for draw in draws])
     assert abs(sums.std() / draws[0].beyond_sd - 1) < 6 / math.sqrt(800)
     assert strategy.release(statistic, plan, seeded(1)).tails is not None
 
@@ -156,15 +158,22 @@ def test_neighbours_are_within_the_sensitivity_of_every_round(mechanism, relatio
     limits = tuple(int(end) for end in (plan.lattice.radius * np.array([0.01, 0.3, 0.7])) ** 2)
     for radius in (2.0, 0.05):
         scaling = Scaling(np.array([0.3, -0.2, 0.0]), np.ones(size), radius, 9.0)
-        each = [measured(row[None], plan).rescaled(scaling) for row in rows]
+        statistics = [measured(row[None], plan).rescaled(scaling) for row in rows]
         for name, event in named(plan).items():
             measure, words = {"s": (row_sums, ()), "l": (norm_counts, (limits,))}.get(
                 name[0], (moments, ())
             )
-            cells = [one.measured(measure, *words).cross()[0].astype(float) for one in each]
-            found = [parts(name, own, plan) for own in cells]
-            pairs = combinations(found, 2) if relation == "replace" else [(one, 0) for one in found]
-            furthest = max(float(np.linalg.norm(one - other, norm)) for one, other in pairs)
+            cells = [
+                statistic.measured(measure, *words).cross()[0].astype(float)
+                for statistic in statistics
+            ]
+            answers = [parts(name, cell, plan) for cell in cells]
+            pairs = (
+                combinations(answers, 2)
+                if relation == "replace"
+                else [(answer, 0) for answer in answers]
+            )
+            furthest = max(float(np.linalg.norm(left - right, norm)) for left, right in pairs)
             assert 0.4 < furthest * event.multiplier <= 1 + 1e-9, name
 
 
@@ -184,28 +193,28 @@ def test_noise_has_the_steps_that_its_law_needs():
 
 def test_only_released_values_steer_it(monkeypatch):
     """With the same noisy answers, two tables are held in the same balls, round by round."""
-    held, own = [], Passes.measured
+    scatters, original = [], Passes.measured
     for seed in (1, 2):
-        answers, seen = np.random.default_rng(5), []
+        answers, scalings = np.random.default_rng(5), []
         monkeypatch.setattr(
             "dpmodels.mechanisms.add_noise.noisy_sums",
-            lambda parts, *_, drawn=answers: [
-                drawn.uniform(0, 1e9, exact.shape) for exact, _ in parts
+            lambda parts, *_, draws=answers: [
+                draws.uniform(0, 1e9, exact.shape) for exact, _ in parts
             ],
         )
 
-        def scaled(passes, measure, *words, seen=seen):
-            seen.append((passes.scaling.centre.tolist(), passes.scaling.row_norm))
-            return own(passes, measure, *words)
+        def scaled(passes, measure, *words, scalings=scalings):
+            scalings.append((passes.scaling.centre.tolist(), passes.scaling.row_norm))
+            return original(passes, measure, *words)
 
         with monkeypatch.context() as patch:
             patch.setattr(Passes, "measured", scaled)
             rows = np.random.default_rng(seed).uniform(-1, 1, (20 * seed, 3))
             plan = Rounds().plan(facts(3), ZCDP(0.1))
             Rounds().release(measured(rows, plan), plan, seeded(3))
-        held.append(seen)
-    assert held[0] == held[1]
-    assert len(held[0]) == 7
+        scatters.append(scalings)
+    assert scatters[0] == scatters[1]
+    assert len(scatters[0]) == 7
 
 
 def test_rows_are_counted_by_their_length():
@@ -213,9 +222,9 @@ def test_rows_are_counted_by_their_length():
     design = bound(rows)
     lattice = Lattice(20, 2)
     limits = tuple(int(end) for end in (lattice.radius * np.array([0.05, 0.5])) ** 2)
-    exact, seen = norm_counts(design, lattice, limits, count_public=True).cross()
+    exact, lengths = norm_counts(design, lattice, limits, count_public=True).cross()
     assert exact.tolist() == [1, 1, 2]
-    assert seen == 5
+    assert lengths == 5
     exact, _ = row_sums(design, lattice, count_public=True).cross()
     assert exact[0] == 4 * 2**20
     assert exact[1:] / lattice.steps * math.sqrt(2) == pytest.approx([1.7, 1.5], abs=1e-5)
@@ -283,11 +292,11 @@ def test_rows_are_told_from_noise_in_few_cells_or_in_many(law):
 
 def test_what_is_told_is_never_negative_nor_more_than_the_tail():
     counts = np.array([-3.0, 40.0, -5.0, 20.0, 300.0, -50.0, 2.0])
-    seen = Lengths(FRACTIONS[-7:], counts, 1.0, 10.0)
-    assert seen.last == 4
-    assert (seen.detected >= 0).all()
-    assert seen.detected.sum() == pytest.approx(counts[:5][1:].sum())
-    assert seen.detected[5:].sum() == 0
+    lengths = Lengths(FRACTIONS[-7:], counts, 1.0, 10.0)
+    assert lengths.last == 4
+    assert (lengths.detected >= 0).all()
+    assert lengths.detected.sum() == pytest.approx(counts[:5][1:].sum())
+    assert lengths.detected[5:].sum() == 0
 
 
 @pytest.mark.expensive
@@ -417,3 +426,9 @@ def test_moments_alone_are_not_what_it_releases_from():
     plan = Rounds().plan(facts(2), ZCDP(0.1))
     with pytest.raises(ArgumentError, match="measure"):
         Rounds().release(Statistic("moments", np.zeros((3, 3), object), 0), plan, seeded(1))
+
+
+def test_bought_fourth_moments_have_the_noise_of_a_sensitivity_of_the_squared_radius():
+    """`square_unit` chooses the unit of squared coordinates so that a row moves them by that."""
+    scale = tails.fourth_scale(3.0, 1e5)
+    assert 3e10 <= scale <= 3e10 * (1 + 1e-6)

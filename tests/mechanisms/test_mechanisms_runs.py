@@ -41,17 +41,17 @@ def steps(release):
     """Return of each step its noise sd, and which cells (or incomplete rows) are in its counts."""
     groups, width = release.shape
     halves = Halves(width)
-    found = []
+    steps_so_far = []
     ends = np.cumsum((0, *release.sizes))
     for at, (level, sd) in enumerate(zip(release.levels, release.noise_sds, strict=True)):
         starts = release.starts[ends[at] : ends[at + 1]].astype(int)
-        own = np.zeros((len(starts), groups * width + 1))
+        matrix = np.zeros((len(starts), groups * width + 1))
         for row, start in enumerate(starts):
             node = halves.places[start % width] >> (halves.lowest - level)
             wide = halves.widths[level][node] if start < groups * width else 1
-            own[row, start : start + wide] = 1
-        found.append((sd, release.values[ends[at] : ends[at + 1]], own))
-    return found
+            matrix[row, start : start + wide] = 1
+        steps_so_far.append((sd, release.values[ends[at] : ends[at + 1]], matrix))
+    return steps_so_far
 
 
 def laplace_cost(sd):
@@ -77,10 +77,12 @@ def test_all_counts_with_a_row_cost_the_budget_whatever_comes_out(cells, relatio
         for _ in range(3):
             release = released(cells, guarantee, relation)
             if release.law == "laplace":
-                spent = sum(laplace_cost(sd) * own.sum(axis=0) for sd, _, own in steps(release))
+                spent = sum(
+                    laplace_cost(sd) * matrix.sum(axis=0) for sd, _, matrix in steps(release)
+                )
                 budget = guarantee.eps
             else:
-                spent = sum(sd**-2 * own.sum(axis=0) for sd, _, own in steps(release))
+                spent = sum(sd**-2 * matrix.sum(axis=0) for sd, _, matrix in steps(release))
                 budget = gaussian_multiplier(guarantee) ** -2
             np.testing.assert_allclose(spent * sides, budget, rtol=1e-9)
             assert (spent * sides <= budget * (1 + 1e-12)).all()
@@ -92,21 +94,22 @@ def test_what_is_counted_depends_on_released_counts_alone(monkeypatch):
 
     monkeypatch.setattr(runs, "noised_units", told)
     for seed in range(20):
-        made = []
+        releases = []
         for cells in (np.zeros(64), np.full(64, 10_000), np.eye(1, 64, 9)[0] * 99):
             outcomes = np.random.default_rng(seed)
-            made.append(released(cells, PureDP(0.5)))
-        for other in made[1:]:
-            assert other.sizes == made[0].sizes
-            np.testing.assert_array_equal(other.starts, made[0].starts)
-            np.testing.assert_array_equal(other.values, made[0].values)
+            releases.append(released(cells, PureDP(0.5)))
+        for release in releases[1:]:
+            assert release.sizes == releases[0].sizes
+            np.testing.assert_array_equal(release.starts, releases[0].starts)
+            np.testing.assert_array_equal(release.values, releases[0].values)
 
 
 def privacy_losses(release, before, after):
     """Return the logarithm of the ratio of the densities of a release of Laplace counts."""
     return sum(
-        laplace_cost(sd) * (np.abs(values - own @ after) - np.abs(values - own @ before)).sum()
-        for sd, values, own in steps(release)
+        laplace_cost(sd)
+        * (np.abs(values - matrix @ after) - np.abs(values - matrix @ before)).sum()
+        for sd, values, matrix in steps(release)
     )
 
 
@@ -116,7 +119,7 @@ def test_neighbours_by_brute_force(relation, width):
     # Up to 8 rows, each in one of so many cells or incomplete: all neighbours of what was released.
     facts = CountFacts(1, width + 1, False, adjacency(relation), (1, width))
     plan = Runs().plan(facts, PureDP(1.0))
-    others = np.eye(width + 1) if relation == "replace" else np.zeros((1, width + 1))
+    replacements = np.eye(width + 1) if relation == "replace" else np.zeros((1, width + 1))
     worst = 0.0
     with dp.simulation(seed=1):
         for size in range(1, 9):
@@ -127,7 +130,10 @@ def test_neighbours_by_brute_force(relation, width):
                 release = Runs().release(statistic, plan, source())
                 for left in set(rows.tolist()):
                     fewer = before - np.eye(width + 1)[left]
-                    losses = [privacy_losses(release, before, fewer + more) for more in others]
+                    losses = [
+                        privacy_losses(release, before, fewer + replacement)
+                        for replacement in replacements
+                    ]
                     worst = max(worst, np.abs(losses).max())
     assert worst <= 1 + 1e-9
     # Reached where the noise of all counts with the row has one sign.
@@ -136,38 +142,38 @@ def test_neighbours_by_brute_force(relation, width):
 
 def log_laws(tables, plan, monkeypatch):
     """Return the log-probabilities of outcomes, counts of -1, 2 or 5, a column a table."""
-    held = []
+    partitions = []
 
-    def told(own, exact, entropy):
-        values = held[1][: len(exact)]
+    def told(matrix, exact, entropy):
+        values = partitions[1][: len(exact)]
         if len(values) < len(exact):
             raise EOFError
-        held[1] = held[1][len(exact) :]
-        decay = math.exp(-1 / own.scale)
-        apart = np.abs(np.array(values) - exact.astype(float)).sum()
-        held[0] += len(exact) * math.log((1 - decay) / (1 + decay)) - apart / own.scale
+        partitions[1] = partitions[1][len(exact) :]
+        decay = math.exp(-1 / matrix.scale)
+        distance = np.abs(np.array(values) - exact.astype(float)).sum()
+        partitions[0] += len(exact) * math.log((1 - decay) / (1 + decay)) - distance / matrix.scale
         return np.array(values, dtype=float), "laplace"
 
     def law(table, outcome):
-        held[:] = 0.0, outcome
+        partitions[:] = 0.0, outcome
         try:
             Runs().release(Statistic("counts", np.array(table), sum(table), ""), plan, source())
         except EOFError:
             return None
-        return held[0]
+        return partitions[0]
 
     monkeypatch.setattr(runs, "noised_units", told)
-    found, open_ones = [], [()]
+    results, open_ones = [], [()]
     while open_ones:
         outcome = open_ones.pop()
         laws = [law(table, outcome) for table in tables]
         # The same counts are made of all tables.
-        assert len({own is None for own in laws}) == 1
+        assert len({law is None for law in laws}) == 1
         if laws[0] is None:
             open_ones += [(*outcome, value) for value in (-1, 2, 5)]
         else:
-            found.append(laws)
-    return np.array(found)
+            results.append(laws)
+    return np.array(results)
 
 
 @pytest.mark.product
@@ -198,15 +204,15 @@ def test_the_noise_of_every_step_has_the_size_it_states(guarantee):
     cells = np.array([[0] * 20 + [90] * 5 + [2000] + [0] * 14])
     draws = [np.zeros(0)] * 6
     for _ in range(60):
-        made = released(cells, guarantee)
+        release = released(cells, guarantee)
         exact = np.append(cells.ravel(), 0)
-        each = [(values - own @ exact) / sd for sd, values, own in steps(made)]
-        draws = [np.append(*both) for both in zip(draws, each, strict=True)]
+        residuals = [(values - matrix @ exact) / sd for sd, values, matrix in steps(release)]
+        draws = [np.append(*pair) for pair in zip(draws, residuals, strict=True)]
     # The whole is never closed: there is no second count of it.
     assert [len(noise) >= 60 for noise in draws] == [True, False, True, True, True, True]
     for noise in (noise for noise in draws if noise.size):
         size, freedom = (noise**2).sum(), noise.size
-        if made.law == "laplace":
+        if release.law == "laplace":
             size, freedom = 2 * math.sqrt(2) * np.abs(noise).sum(), 2 * freedom
         low, high = stats.chi2.ppf(ALARM / 12, freedom), stats.chi2.isf(ALARM / 12, freedom)
         assert low < size < high
@@ -238,10 +244,10 @@ def test_sums_of_few_rows_are_closer_than_the_trees(shape, guarantee):
     with dp.simulation(seed=7):
         for _ in range(8):
             of_runs = PooledCounts(released(exact, guarantee)).cells[0]
-            made = released(exact, guarantee, mechanism=Tree())
-            nodes = line(CELLS, made.fanout)
-            levels = split_levels(nodes, made.values[:-1], 1)
-            of_tree = agreeing(nodes, levels, float(made.values[-1]), None).cells[0]
+            release = released(exact, guarantee, mechanism=Tree())
+            nodes = line(CELLS, release.fanout)
+            levels = split_levels(nodes, release.values[:-1], 1)
+            of_tree = agreeing(nodes, levels, float(release.values[-1]), None).cells[0]
             pooled += np.linalg.norm(np.cumsum(of_runs - exact))
             tree += np.linalg.norm(np.cumsum(of_tree - exact))
     assert pooled < 0.6 * tree
@@ -249,7 +255,7 @@ def test_sums_of_few_rows_are_closer_than_the_trees(shape, guarantee):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "rows", "most"),
+    ("name", "rows", "limit"),
     [
         ("ADULTFRANK", 1_000, 1.0e-3),
         ("ADULTFRANK", 100_000, 2.1e-5),
@@ -259,7 +265,7 @@ def test_sums_of_few_rows_are_closer_than_the_trees(shape, guarantee):
     ],
 )
 def test_sums_on_published_shapes_are_as_close_as_published_partitions(
-    local_data, name, rows, most
+    local_data, name, rows, limit
 ):
     shape = np.load(local_data / "dpbench_1d.npz")[name]
     errors = []
@@ -267,6 +273,6 @@ def test_sums_on_published_shapes_are_as_close_as_published_partitions(
         for _ in range(20):
             exact = np.random.default_rng(len(errors)).multinomial(rows, shape / shape.sum())
             counts = PooledCounts(released(exact, PureDP(0.1)))
-            for found in (counts.cells[0], counts.whole[:-1]):
-                errors.append(np.linalg.norm(np.cumsum(found - exact)) / (CELLS * rows))
-    assert np.mean(errors) <= most
+            for sums in (counts.cells[0], counts.whole[:-1]):
+                errors.append(np.linalg.norm(np.cumsum(sums - exact)) / (CELLS * rows))
+    assert np.mean(errors) <= limit

@@ -121,8 +121,8 @@ def test_caps_reach_the_largest_weight(upper, in_units):
     assert (np.diff(grid) > 0).all()
     power = grid[0]
     assert math.isclose(math.log10(power), round(math.log10(power)), abs_tol=1e-12)
-    whole = SLOTS * power / grid
-    np.testing.assert_allclose(whole, np.rint(whole), rtol=1e-12)
+    largest = SLOTS * power / grid
+    np.testing.assert_allclose(largest, np.rint(largest), rtol=1e-12)
 
 
 def test_no_weight_is_cut_where_there_is_no_noise():
@@ -167,16 +167,16 @@ def test_a_unit_moves_counts_by_at_most_the_root_of_two():
                 "w": rng.uniform(0, 60, 60),
                 "u": rng.integers(0, 12, 60),
             }
-            other = {name: column.copy() for name, column in rows.items()}
+            second = {name: column.copy() for name, column in rows.items()}
             changed = np.flatnonzero(rows["u"] == rows["u"][0]) if psu else [0]
-            other["w"][changed] = rng.choice([-1.0, np.nan, 1.0, 50.0, 1e9], len(changed))
+            second["w"][changed] = rng.choice([-1.0, np.nan, 1.0, 50.0, 1e9], len(changed))
             counts = [
                 UnitWeights(lm_spec(request).private.bind(table), 50.0, count_public=True)
-                for table in (rows, other)
+                for table in (rows, second)
             ]
-            moved = counts[0].by_weight(ends) - counts[1].by_weight(ends)
-            assert np.linalg.norm(moved.astype(float)) <= math.sqrt(2)
-            assert np.abs(moved).sum() <= 2
+            difference = counts[0].by_weight(ends) - counts[1].by_weight(ends)
+            assert np.linalg.norm(difference.astype(float)) <= math.sqrt(2)
+            assert np.abs(difference).sum() <= 2
 
 
 STRATIFIED = dp.design(weights="w", psu="u", strata="s", bounds=(1, 50), weights_are="design")
@@ -202,15 +202,15 @@ def unit_scores(rows, cap, factors, levels):
         design.capped(cap, factors), Lattice(12, 2), score, SLOTS, count_public=True
     )
     marks = MARKS if levels else MARKS[:1]
-    least = math.sqrt(min(factors) / max(factors)) if factors else 1.0
-    squares = scores.squares(2.0, Lattice(10, 2), marks, least, levels)
+    ratio = math.sqrt(min(factors) / max(factors)) if factors else 1.0
+    squares = scores.squares(2.0, Lattice(10, 2), marks, ratio, levels)
     return scores.by_length(ENDS).astype(float), squares.astype(float)
 
 
 @pytest.mark.parametrize(("levels", "factors"), [(0, ()), (2, (1.2, 0.4))])
 def test_a_unit_moves_lengths_and_squares_by_the_planned_sensitivity(levels, factors):
     """Brute force: a unit is replaced, with all of its rows, its weights and its stratum."""
-    rng, moved = np.random.default_rng(7), []
+    rng, moves = np.random.default_rng(7), []
     planned = math.sqrt(2) * (1 + math.fsum(m**2 for m in MARKS[: 2 if levels else 1]))
     for _ in range(12):
         rows = {
@@ -220,15 +220,15 @@ def test_a_unit_moves_lengths_and_squares_by_the_planned_sensitivity(levels, fac
             "u": rng.integers(0, 8, 40),
             "s": np.repeat("a", 40),
         }
-        other = {name: column.copy() for name, column in rows.items()}
+        second = {name: column.copy() for name, column in rows.items()}
         changed = rows["u"] == rows["u"][0]
-        other["w"][changed] = rng.choice([1.0, 50.0, 60.0])
-        other["y"][changed] = rng.integers(0, 2)
-        other["s"] = np.where(changed, rng.choice(["a", "b"]), other["s"])
-        one, two = (unit_scores(table, 20.0, factors, levels) for table in (rows, other))
-        assert np.linalg.norm(one[0] - two[0]) <= math.sqrt(2)
-        moved.append(np.linalg.norm(one[1] - two[1]) / 2.0**20)
-    assert 0.4 * planned < max(moved) <= planned
+        second["w"][changed] = rng.choice([1.0, 50.0, 60.0])
+        second["y"][changed] = rng.integers(0, 2)
+        second["s"] = np.where(changed, rng.choice(["a", "b"]), second["s"])
+        first, two = (unit_scores(table, 20.0, factors, levels) for table in (rows, second))
+        assert np.linalg.norm(first[0] - two[0]) <= math.sqrt(2)
+        moves.append(np.linalg.norm(first[1] - two[1]) / 2.0**20)
+    assert 0.4 * planned < max(moves) <= planned
 
 
 def test_what_a_unit_adds_is_its_marks_and_its_score():
@@ -279,8 +279,8 @@ def test_the_step_is_by_the_score_of_all_weights():
 
     total = np.array([9.0, -6.0])
     first, second, root = stepped_equations(total, 1.0)
-    moved = least_squares(second) - least_squares(first)
-    assert moved == pytest.approx(np.linalg.solve(first.gram, root @ total), abs=1e-12)
+    difference = least_squares(second) - least_squares(first)
+    assert difference == pytest.approx(np.linalg.solve(first.gram, root @ total), abs=1e-12)
 
 
 def test_noise_of_the_moments_is_not_in_the_score_at_the_first_estimate():

@@ -131,12 +131,12 @@ def test_neighbours_are_within_the_sensitivity_of_each_round(relation):
     corners = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T.astype(float)
     odd = [[np.nan, 1, 1], [np.inf, -np.inf, 1e308], [0, 0, 0], [5e-324, 1e-9, -0.3]]
     rows = np.vstack([corners, 0.01 * corners, rng.uniform(-1, 1, (12, 3)), odd])
-    each = [rounds_of(measured(row[None], plan), plan) for row in rows]
+    answers = [rounds_of(measured(row[None], plan), plan) for row in rows]
     furthest = {}
-    for name in each[0]:
-        parts = [one[name] for one in each]
-        pairs = combinations(parts, 2) if relation == "replace" else [(one, 0) for one in parts]
-        distance = max(float(np.linalg.norm(one - other)) for one, other in pairs)
+    for name in answers[0]:
+        parts = [statistic[name] for statistic in answers]
+        pairs = combinations(parts, 2) if relation == "replace" else [(part, 0) for part in parts]
+        distance = max(float(np.linalg.norm(first - second)) for first, second in pairs)
         furthest[name] = distance * events[name].multiplier
     assert all(distance <= 1 + 1e-9 for distance in furthest.values()), furthest
     assert all(distance > 0.8 for distance in furthest.values()), furthest
@@ -152,9 +152,9 @@ def test_neighbours_of_weighted_rows_are_within_the_same_sensitivity(relation):
     points = np.vstack([corners, rng.uniform(-1, 1, (2, 3)), [[1e308, 0, 5e-324]]])
     weights = [0.0, 1e-9, 0.3, 2.0, np.nan]
     rows = np.array([[*point, weight] for point in points for weight in weights])
-    each = [rounds_of(measured(row[None], plan, weights="w"), plan) for row in rows]
+    answers = [rounds_of(measured(row[None], plan, weights="w"), plan) for row in rows]
     for name in ("powers", "lengths", "sizes", "final"):
-        parts = np.array([one[name] for one in each])
+        parts = np.array([answer[name] for answer in answers])
         among = parts[:, None] - parts if relation == "replace" else parts
         furthest = float(np.linalg.norm(among, axis=-1).max()) * events[name].multiplier
         assert 0.8 < furthest <= 1 + 1e-9, (name, furthest)
@@ -290,8 +290,8 @@ def test_auto_is_of_public_facts():
     table, book = survey(300)
     words = {"codebook": book, "eps": 1.0, "delta": 1e-6}
 
-    def name(rows=table, formula="y ~ income + region", **more):
-        return dp.dp_lm(formula, rows, **{**words, **more}).release.info.name
+    def name(rows=table, formula="y ~ income + region", **options):
+        return dp.dp_lm(formula, rows, **{**words, **options}).release.info.name
 
     assert name() == name(table[:20]) == name(adjacency="add-remove") == "scores"
     assert name(iter([table])) == "moments"
@@ -360,10 +360,10 @@ def test_sites_that_are_pooled_have_the_noise_of_one_table():
     words = {"codebook": book, "eps": 1.0, "delta": 1e-6}
     parts = {"north": table[:2_000], "south": table[2_000:]}
     with dp.simulation(seed=3):
-        one = dp.dp_lm("y ~ income + region", table, **words)
+        fit = dp.dp_lm("y ~ income + region", table, **words)
     with dp.simulation(seed=3):
         pooled = dp.dp_lm("y ~ income + region", sites=parts, protocol="pooled", **words)
-    np.testing.assert_allclose(pooled.bse, one.bse, rtol=1e-9)
+    np.testing.assert_allclose(pooled.bse, fit.bse, rtol=1e-9)
 
 
 @pytest.mark.product
@@ -554,3 +554,14 @@ def _powers(block, powers, lattice, finer, row_norm):
     q[:, root == 0] = 0.0
     count = np.maximum(np.rint(root**2 * finer.radius), np.ceil(lengths(q)))
     return np.append(count.sum(), q.sum(axis=1)).astype(np.int64)
+
+
+def test_the_distance_that_most_rows_are_within_is_that_of_the_rows():
+    """By column, to half an octave: rows at 0.1 and 0.4 on both sides of the middle."""
+    signs = np.random.default_rng(1).choice([-1, 1], size=(4000, 3))
+    plan = Scores().plan(facts(), ZCDP(10.0))
+    passes = measured(signs * [0.1, 0.4, 0.1], plan)
+    distances, n_rows = scores._distances(passes, np.zeros(3), plan, seeded(1))
+    assert n_rows == pytest.approx(4000, rel=0.01)
+    assert (distances >= [0.1, 0.4, 0.1]).all()
+    assert (distances <= 2**0.51 * np.array([0.1, 0.4, 0.1])).all()

@@ -31,40 +31,40 @@ def statistic(rows, plan):
     return associations(DESIGN.bind(table), plan.lattice, count_public=True)
 
 
-def law(scores, unit, drawn):
+def law(scores, unit, n_draws):
     """The probability of each order of the first columns drawn, by its definition."""
     weights = np.exp(float(unit) * np.asarray(scores, dtype=float))
-    found = {}
-    for order in permutations(range(len(scores)), drawn):
+    chances = {}
+    for order in permutations(range(len(scores)), n_draws):
         left, chance = weights.sum(), 1.0
         for place in order:
             chance *= weights[place] / left
             left -= weights[place]
-        found[order] = chance
-    return found
+        chances[order] = chance
+    return chances
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 @pytest.mark.parametrize("alternative", ["two-sided", "larger"])
 def test_no_neighbours_differ_in_the_law_of_the_draws_by_more_than_it_costs(relation, alternative):
-    own = adjacency(relation)
-    plan = ScreenPeeling().plan(ScreenFacts(3, 2, alternative, own), PureDP(8.0))
+    neighbours = adjacency(relation)
+    plan = ScreenPeeling().plan(ScreenFacts(3, 2, alternative, neighbours), PureDP(8.0))
     centre = reach(plan.lattice) * FINE // 4
-    moved = product_change(own, reach(plan.lattice), centre)
-    unit = Fraction(plan.draw_eps) / (2 * moved)
+    sensitivity = product_change(neighbours, reach(plan.lattice), centre)
+    unit = Fraction(plan.draw_eps) / (2 * sensitivity)
     corners = [(y, *x) for y in (-1, 1) for x in product((-1, 1), repeat=3)]
-    others = [(1, 1, 1, -1), (-1, 1, -1, 1), (1, -1, 1, 1)]
-    rows = [[*others, row] for row in corners]
-    rows.append([*others, (np.nan,) * 4] if own.n_public else others)
+    base = [(1, 1, 1, -1), (-1, 1, -1, 1), (1, -1, 1, 1)]
+    rows = [[*base, row] for row in corners]
+    rows.append([*base, (np.nan,) * 4] if neighbours.n_public else base)
     sign = screening_plan.SIGNS[alternative]
     laws = []
     for table in rows:
         exact, _ = statistic(table, plan).cross()
         laws.append(law(sign(centred_products(exact, centre)), unit, plan.chosen))
-    pairs = product(laws, laws) if own.n_public else ((one, laws[-1]) for one in laws[:-1])
+    pairs = product(laws, laws) if neighbours.n_public else ((law, laws[-1]) for law in laws[:-1])
     worst = 0.0
-    for one, other in pairs:
-        ratios = np.array([np.log(one[order] / other[order]) for order in one])
+    for first, second in pairs:
+        ratios = np.array([np.log(first[order] / second[order]) for order in first])
         worst = max(worst, np.abs(ratios).max())
         # Of two draws the losses lie in an interval of twice the length of one.
         assert np.ptp(ratios) <= 2 * plan.draw_eps * (1 + 1e-9)
@@ -72,25 +72,25 @@ def test_no_neighbours_differ_in_the_law_of_the_draws_by_more_than_it_costs(rela
 
 
 def test_columns_are_drawn_by_that_law_and_valued_whatever_was_drawn(monkeypatch):
-    seen = []
+    norms = []
 
     def drawn(levels, unit, count, entropy):
-        seen.append((levels, unit, count))
+        norms.append((levels, unit, count))
         return np.array([2, 0])
 
     monkeypatch.setattr(screening_plan, "draw_ranked", drawn)
-    own = adjacency("replace")
-    plan = ScreenPeeling().plan(ScreenFacts(3, 2, "smaller", own), PureDP(1e6))
+    neighbours = adjacency("replace")
+    plan = ScreenPeeling().plan(ScreenFacts(3, 2, "smaller", neighbours), PureDP(1e6))
     rows = np.random.default_rng(1).uniform(-1, 1, (500, 4))
-    made = statistic(rows, plan)
+    result = statistic(rows, plan)
     with dp.simulation(seed=1):
-        release = ScreenPeeling().release(made, plan, source())
-    ((levels, unit, count),) = seen
-    most = reach(plan.lattice)
-    centre = round(release.centre * FINE * most)
-    exact, _ = made.cross()
+        release = ScreenPeeling().release(result, plan, source())
+    ((levels, unit, count),) = norms
+    limit = reach(plan.lattice)
+    centre = round(release.centre * FINE * limit)
+    exact, _ = result.cross()
     assert levels.tolist() == centred_products(exact, centre).tolist()
-    assert unit == Fraction(plan.draw_eps) / (2 * product_change(own, most, centre))
+    assert unit == Fraction(plan.draw_eps) / (2 * product_change(neighbours, limit, centre))
     assert (count, release.chosen.tolist()) == (2, [2.0, 0.0])
     about = rows[:, 0] - rows[:, 0].mean()
     np.testing.assert_allclose(release.products, (about @ rows[:, 1:])[[2, 0]], atol=0.05)
@@ -98,17 +98,21 @@ def test_columns_are_drawn_by_that_law_and_valued_whatever_was_drawn(monkeypatch
 
 
 def test_shares_are_of_one_budget():
-    for chosen, drawn in ((1, True), (7, False), (1_000, True)):
-        assert sum(shares_of(chosen, with_draws=drawn)) == pytest.approx(1, rel=1e-12)
+    for chosen, has_draws in ((1, True), (7, False), (1_000, True)):
+        assert sum(shares_of(chosen, with_draws=has_draws)) == pytest.approx(1, rel=1e-12)
     assert shares_of(9, with_draws=False).choice == 0
 
 
 def test_the_law_with_less_noise_is_taken():
     laws = [
         ScreenPeeling()
-        .plan(ScreenFacts(1_000, most, "two-sided", adjacency("replace")), budget)
+        .plan(ScreenFacts(1_000, n_selected, "two-sided", adjacency("replace")), budget)
         .law
-        for most, budget in ((1, ApproxDP(1, 1e-6)), (100, ApproxDP(1, 1e-6)), (100, PureDP(1)))
+        for n_selected, budget in (
+            (1, ApproxDP(1, 1e-6)),
+            (100, ApproxDP(1, 1e-6)),
+            (100, PureDP(1)),
+        )
     ]
     assert laws == ["laplace", "gaussian", "laplace"]
     rho = rho_of(ApproxDP(1.0, 1e-6))
@@ -116,11 +120,11 @@ def test_the_law_with_less_noise_is_taken():
 
 
 @pytest.mark.parametrize(("eps", "delta"), [(1.0, 1e-6), (0.1, 0.01), (8.0, 1e-9)])
-@pytest.mark.parametrize("drawn", [False, True])
-def test_no_eps_is_exceeded_and_of_gaussian_noise_alone_none_is_left(eps, delta, drawn):
+@pytest.mark.parametrize("has_draws", [False, True])
+def test_no_eps_is_exceeded_and_of_gaussian_noise_alone_none_is_left(eps, delta, has_draws):
     facts = ScreenFacts(40, 10, "two-sided", adjacency("replace"))
-    spent = total_eps(screen_plan(facts, ApproxDP(eps, delta), with_draws=drawn).events, delta)
-    assert (0.6 if drawn else 1 - 1e-6) * eps < spent <= eps
+    spent = total_eps(screen_plan(facts, ApproxDP(eps, delta), with_draws=has_draws).events, delta)
+    assert (0.6 if has_draws else 1 - 1e-6) * eps < spent <= eps
 
 
 def test_all_columns_or_so_many():

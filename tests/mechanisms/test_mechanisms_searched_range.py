@@ -37,13 +37,13 @@ GUARANTEES = (PureDP(0.3), ApproxDP(0.3, 1e-6), ZCDP(0.05))
 
 
 def measured(rows, guarantee, relation="replace", formula="~ y"):
-    both = parse_sides(formula, BOOK)
-    number, factors = one_measured(both, "dp_mean")
+    sides = parse_sides(formula, BOOK)
+    number, factors = one_measured(sides, "dp_mean")
     tally = Tally(factors, number, 2)
     facts = CountFacts(1, tally.size, True, adjacency(relation))
     strategy = Rounds(shares=SHARES)
     plan = strategy.plan(facts, guarantee)
-    return strategy.measure(private_cells(formula, rows, both.codebook, (tally,)), plan), plan
+    return strategy.measure(private_cells(formula, rows, sides.codebook, (tally,)), plan), plan
 
 
 def spent(plan, events):
@@ -56,23 +56,23 @@ def spent(plan, events):
 def test_no_branch_spends_more_than_is_charged(guarantee, relation):
     facts = CountFacts(1, 4, True, adjacency(relation))
     plan = Rounds(shares=SHARES).plan(facts, guarantee)
-    asked = guarantee.rho if isinstance(guarantee, ZCDP) else guarantee.eps
-    assert math.isclose(spent(plan, plan.events), asked, rel_tol=1e-9)
-    look, count, most = SHARES
+    granted = guarantee.rho if isinstance(guarantee, ZCDP) else guarantee.eps
+    assert math.isclose(spent(plan, plan.events), granted, rel_tol=1e-9)
+    look, count, rest = SHARES
     assert sum(event.count for event in plan.events[len(plan.first.events) :]) == 1
     events = (*plan.first.events, *_parts_plan(facts, guarantee, look).events)
-    assert spent(plan, events) <= asked * (1 + 1e-9)
-    for others in (1.0, 200.0, 1e9):
-        share = _draw_share(plan, others, most, 2)
-        assert LEAST_DRAWN <= share <= most
+    assert spent(plan, events) <= granted * (1 + 1e-9)
+    for width in (1.0, 200.0, 1e9):
+        share = _draw_share(plan, width, rest, 2)
+        assert LEAST_DRAWN <= share <= rest
         cells, parts = (
             _cells_plan(facts, guarantee, count),
             _parts_plan(facts, guarantee, look + count + share),
         )
         eps = _draw_eps(guarantee, share)
-        drawn = pure_mu(eps / 2) ** 2 / 2 if isinstance(guarantee, ZCDP) else eps
+        price = pure_mu(eps / 2) ** 2 / 2 if isinstance(guarantee, ZCDP) else eps
         events = (*plan.first.events, *cells.events, *parts.events)
-        assert spent(plan, events) + drawn <= asked * (1 + 1e-9)
+        assert spent(plan, events) + price <= granted * (1 + 1e-9)
 
 
 def laplace_loss(eps, pieces=1_000):
@@ -86,17 +86,17 @@ def laplace_loss(eps, pieces=1_000):
 @pytest.mark.parametrize(("a", "b"), [(0.1, 0.2), (0.5, 0.5), (0.2, 3.0), (2.0, 2.5)])
 def test_two_rounds_tell_no_more_than_one_with_both_budgets(a, b):
     """Hockey-stick divergences, by sums over losses; their error is below 1e-5."""
-    (one, p), (two, q) = laplace_loss(a), laplace_loss(b)
-    losses, probability = one[:, None] + two, p[:, None] * q
+    (first, p), (two, q) = laplace_loss(a), laplace_loss(b)
+    losses, probability = first[:, None] + two, p[:, None] * q
     for t in np.linspace(0, a + b, 21):
-        both = (probability * np.maximum(1 - np.exp(t - losses), 0)).sum()
-        assert both <= 1 - math.exp((t - a - b) / 2) + 1e-5
+        joint_delta = (probability * np.maximum(1 - np.exp(t - losses), 0)).sum()
+        assert joint_delta <= 1 - math.exp((t - a - b) / 2) + 1e-5
         if t <= b - a:
             proved = 1 - (1 + a / 2) * math.exp((t - a - b) / 2)
         else:
             c = t - b
             proved = 1 - math.exp((c - a) / 2) * (1 + (a - c) / 4)
-        assert both == pytest.approx(proved, abs=1e-5)
+        assert joint_delta == pytest.approx(proved, abs=1e-5)
 
 
 def test_a_release_of_bounded_range_tells_no_more_than_laplace_noise():
@@ -115,11 +115,11 @@ def test_a_release_of_bounded_range_tells_no_more_than_laplace_noise():
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 def test_neighbours_are_within_the_range_of_a_draw(guarantee, relation, monkeypatch):
     """Brute force: exact logarithms of the probabilities of all windows."""
-    drawn = []
+    laws = []
 
     def record(levels, unit, entropy):
         logs = -np.array([float(unit * int(level)) for level in levels - levels.min()])
-        drawn.append(logs - np.log(np.exp(logs).sum()))
+        laws.append(logs - np.log(np.exp(logs).sum()))
         return 0
 
     monkeypatch.setattr("dpmodels.mechanisms.counts.rounds.draw_finite", record)
@@ -130,8 +130,8 @@ def test_neighbours_are_within_the_range_of_a_draw(guarantee, relation, monkeypa
     for rows in tables:
         statistic, _ = measured({"y": rows}, guarantee, relation)
         _drawn(statistic, Windows(-900.0, 900.0, 1, 20.0), eps, source())
-    others = drawn if relation == "replace" else drawn[-1:]
-    lengths = [np.ptp(one - two) for one, two in product(drawn, others)]
+    alternatives = laws if relation == "replace" else laws[-1:]
+    lengths = [np.ptp(law - two) for law, two in product(laws, alternatives)]
     assert 0.99 * eps <= max(lengths) <= eps * (1 + 1e-9)
 
 
@@ -184,15 +184,17 @@ def test_neighbours_are_no_farther_than_charged_in_the_look_and_the_search(
         _cell_counts(statistic, plan, 0.2, source())
         return list(sums), plan
 
-    own = [exact([*base, value]) for value in values]
-    others = own if relation == "replace" else [exact(base)]
-    plan = own[0][1]
+    answers = [exact([*base, value]) for value in values]
+    alternatives = answers if relation == "replace" else [exact(base)]
+    plan = answers[0][1]
     power = 2 if isinstance(guarantee, ZCDP) else 1
     cells = _cells_plan(plan.facts, guarantee, 0.2)
-    for at, each in enumerate((plan.first, cells)):
-        gaps = [a[at] - b[at] for (a, _), (b, _) in product(own, others)]
-        furthest = max(np.linalg.norm(gap, power) for gap in gaps) * each.units_per_row / each.scale
-        events = each.events
+    for at, edges in enumerate((plan.first, cells)):
+        gaps = [a[at] - b[at] for (a, _), (b, _) in product(answers, alternatives)]
+        furthest = (
+            max(np.linalg.norm(gap, power) for gap in gaps) * edges.units_per_row / edges.scale
+        )
+        events = edges.events
         declared = sum(event.count / event.multiplier**power for event in events) ** (1 / power)
         assert furthest <= declared * (1 + 1e-9), "farther than charged"
         assert furthest >= 0.99 * declared, "nowhere near"
@@ -263,24 +265,24 @@ def test_bounds_far_from_zero_are_searched_or_stay():
 @pytest.mark.product
 def test_a_release_has_the_noise_that_it_states():
     """False alarms: mean squares of 400 Laplace variables, 6 sds, below 1e-7 by their moments."""
-    both = measured({"y": [0.0] * 2_000}, PureDP(0.3))
-    seen = [Rounds(shares=SHARES).release(*both, source()) for _ in range(400)]
-    assert one_mean(both[1].facts)
-    noise = np.array([fit.values[-1] / fit.noise_sd for fit in seen])
+    exact = measured({"y": [0.0] * 2_000}, PureDP(0.3))
+    releases = [Rounds(shares=SHARES).release(*exact, source()) for _ in range(400)]
+    assert one_mean(exact[1].facts)
+    noise = np.array([fit.values[-1] / fit.noise_sd for fit in releases])
     # By whether the noise in the look makes the search go on.
-    assert len({fit.noise_sd for fit in seen}) <= 2
+    assert len({fit.noise_sd for fit in releases}) <= 2
     assert abs((noise**2).mean() - 1) < 6 * math.sqrt(5 / 400)
 
 
-@pytest.mark.parametrize(("law", "far"), [("pareto", 1_000.0), ("normal", 100.0)])
-def test_a_regular_tail_is_within_its_bounds(law, far):
+@pytest.mark.parametrize(("law", "bound"), [("pareto", 1_000.0), ("normal", 100.0)])
+def test_a_regular_tail_is_within_its_bounds(law, bound):
     """Bounds are 97.5 % quantiles of a flat prior; 12 misses of 40 have a probability of 1e-6."""
     rng = np.random.default_rng(3)
     misses = 0
     for _ in range(40):
         x = rng.pareto(2.2, 4_000) + 1 if law == "pareto" else np.abs(rng.normal(size=4_000))
-        x = np.minimum(x, far)
-        edges, end = range_cells(0.0, far), np.quantile(x, 0.99)
+        x = np.minimum(x, bound)
+        edges, end = range_cells(0.0, bound), np.quantile(x, 0.99)
         counts = np.histogram(x, edges)[0] + rng.laplace(0, 15, len(edges) - 1)
         noise = CellNoise("laplace", 15 * math.sqrt(2))
         below, above, below_square, above_square = beyond_range(edges, counts, noise, 0.0, end)
@@ -298,9 +300,11 @@ def test_intervals_hold_the_rows_that_were_clipped():
     with dp.simulation(seed=4):
         for _ in range(40):
             y = np.minimum(rng.pareto(2.2, 5_000) + 1, 10_000)
-            for at, (verb, own) in enumerate(((dp.dp_mean, y.mean()), (dp.dp_var, y.var(ddof=1)))):
+            for at, (verb, expected) in enumerate(
+                ((dp.dp_mean, y.mean()), (dp.dp_var, y.var(ddof=1)))
+            ):
                 fit = verb("~ y", {"y": y}, codebook=book, eps=0.3)
                 low, high = fit.noise_int(0.999).to_numpy()[0]
-                misses[at] += not low <= own <= high
+                misses[at] += not low <= expected <= high
                 assert low >= 0
     assert (misses < 12).all()

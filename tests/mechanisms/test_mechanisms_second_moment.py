@@ -49,9 +49,9 @@ def test_the_scatter_is_the_one_of_numpy():
 
 
 def test_the_scatter_about_the_mean_cancels_exactly():
-    far = np.array([[0.7, 0.1]])
-    assert (of(far, times=[10**12]) == 0).all()
-    assert (of(np.vstack([far, far]), times=[3, 5]) == 0).all()
+    distant = np.array([[0.7, 0.1]])
+    assert (of(distant, times=[10**12]) == 0).all()
+    assert (of(np.vstack([distant, distant]), times=[3, 5]) == 0).all()
     assert (scatter_of_rows(nothing(2), LATTICE, centred=True).matrix == 0).all()
     two = of([[0.5, 0.0], [-0.5, 0.0]], times=[10**12, 10**12])
     np.testing.assert_array_equal(two, [[0.5e12, 0.0], [0.0, 0.0]])
@@ -61,10 +61,10 @@ def test_the_scatter_about_the_mean_cancels_exactly():
 def test_a_replaced_row_is_within_the_bounds_about_the_mean():
     rng = np.random.default_rng(2)
     widest, longest = 0.0, 0.0
-    for (x, y), others in plane_pairs(rng, 3_000):
-        many = int(10 ** rng.uniform(0, 6))
-        low = of(np.vstack([others, x]), times=[many, 1])
-        difference = low - of(np.vstack([others, y]), times=[many, 1])
+    for (x, y), pairs_of_rest in plane_pairs(rng, 3_000):
+        n_rows = int(10 ** rng.uniform(0, 6))
+        low = of(np.vstack([pairs_of_rest, x]), times=[n_rows, 1])
+        difference = low - of(np.vstack([pairs_of_rest, y]), times=[n_rows, 1])
         top, bottom = extremes(difference)
         widest = max(widest, top - bottom)
         longest = max(longest, np.linalg.norm(difference))
@@ -79,22 +79,24 @@ def test_the_worst_rows_reach_the_bounds_about_the_mean():
     half, side = 0.5, math.sqrt(0.75)
     rows = np.array([[-1.0, 0.0], [half, side], [half, -side], [1.0, 0.0]])
     base = [10**6, 0, 0, 0]
-    one, other, far, near = (
-        of(rows, np.add(base, more)) for more in np.eye(4, dtype=int)[[1, 2, 3, 0]]
+    first, second, third, fourth = (
+        of(rows, np.add(base, step)) for step in np.eye(4, dtype=int)[[1, 2, 3, 0]]
     )
-    top, bottom = extremes(one - other)
+    top, bottom = extremes(first - second)
     assert 3 * math.sqrt(3) * (1 - 1e-5) < top - bottom <= 3 * math.sqrt(3)
-    assert 4 * (1 - 1e-5) < np.linalg.norm(far - near) <= 4
-    alone = extremes(far - of(rows[:1], base[:1]))
+    assert 4 * (1 - 1e-5) < np.linalg.norm(third - fourth) <= 4
+    alone = extremes(third - of(rows[:1], base[:1]))
     assert 4 * (1 - 1e-5) < alone[0] - alone[1] <= scatter_range(facts(2, 0, ADD_REMOVE, True)) == 4
 
 
 def test_an_added_row_only_adds():
     rng = np.random.default_rng(3)
-    for (x, _), others in plane_pairs(rng, 500):
-        many = int(10 ** rng.uniform(0, 6))
-        top, bottom = extremes(of(np.vstack([others, x]), [many, 1]) - of(others, [many]))
-        assert -1e-9 * many <= bottom
+    for (x, _), alternatives in plane_pairs(rng, 500):
+        n_rows = int(10 ** rng.uniform(0, 6))
+        top, bottom = extremes(
+            of(np.vstack([alternatives, x]), [n_rows, 1]) - of(alternatives, [n_rows])
+        )
+        assert -1e-9 * n_rows <= bottom
         assert top - min(bottom, 0) <= 4 * (1 + 1e-9)
 
 
@@ -103,12 +105,12 @@ def test_an_added_row_only_adds():
 )
 def test_the_bounds_about_the_origin(relation, width, norm):
     rng = np.random.default_rng(4)
-    known = facts(3, relation=relation)
-    assert (scatter_range(known), scatter_norm(known)) == (width, norm)
+    public_facts = facts(3, relation=relation)
+    assert (scatter_range(public_facts), scatter_norm(public_facts)) == (width, norm)
     rows = np.vstack([ball(rng, 400, 3), np.eye(3), np.zeros((1, 3))])
-    others = rows if relation is REPLACE else np.zeros_like(rows)
+    replacements = rows if relation is REPLACE else np.zeros_like(rows)
     pairs = [
-        np.outer(rows[i], rows[i]) - np.outer(others[j], others[j])
+        np.outer(rows[i], rows[i]) - np.outer(replacements[j], replacements[j])
         for i, j in [*rng.integers(0, len(rows), (3_000, 2)), (400, 401), (400, 403)]
     ]
     values = np.linalg.eigvalsh(pairs)
@@ -130,24 +132,24 @@ def bought(rng, components, relation, centred, tries=3_000):
     means[: tries // 2] = 0.0
     if centred:
         means[tries:] = -pairs[tries:, 0]
-    one, other = (
+    first, second = (
         np.einsum("ni,nj->nij", away, away) for away in (pairs - means[:, None]).swapaxes(0, 1)
     )
-    between = np.column_stack([np.zeros(len(pairs)), (one - other)[:, *upper]])
-    alone = np.column_stack([np.ones(len(pairs)), one[:, *upper]])
-    found = np.vstack([between, alone]) if relation is REPLACE else alone
-    return np.abs(found).sum(1), np.linalg.norm(found * [1, *weights], axis=1)
+    between = np.column_stack([np.zeros(len(pairs)), (first - second)[:, *upper]])
+    alone = np.column_stack([np.ones(len(pairs)), first[:, *upper]])
+    moves = np.vstack([between, alone]) if relation is REPLACE else alone
+    return np.abs(moves).sum(1), np.linalg.norm(moves * [1, *weights], axis=1)
 
 
 @pytest.mark.parametrize("centred", [True, False])
-@pytest.mark.parametrize("relation", RELATIONS, ids=lambda one: one.name)
+@pytest.mark.parametrize("relation", RELATIONS, ids=lambda mechanism: mechanism.name)
 @pytest.mark.parametrize("components", [1, 2, 5])
 def test_what_is_bought_is_within_its_sensitivity(components, relation, centred):
-    known = facts(components, relation=relation, centred=centred)
+    public_facts = facts(components, relation=relation, centred=centred)
     absolute, euclidean = bought(np.random.default_rng(5), components, relation, centred)
-    for found, norm in ((absolute, 1), (euclidean, 2)):
-        declared = axes_sensitivity(known, norm)
-        assert 0.85 * declared < found.max() <= declared * (1 + 1e-12)
+    for moves, norm in ((absolute, 1), (euclidean, 2)):
+        declared = axes_sensitivity(public_facts, norm)
+        assert 0.85 * declared < moves.max() <= declared * (1 + 1e-12)
 
 
 def test_the_sensitivities_in_numbers():

@@ -22,8 +22,8 @@ LEVELS = 3
 ROUNDING = 1 + 1e-9
 
 
-def facts_of(relation, most=1, share=0.0, size=LEVELS, threshold=None):
-    return SelectionFacts(LevelScore(size), most, threshold, share, adjacency(relation))
+def facts_of(relation, n_selected=1, share=0.0, size=LEVELS, threshold=None):
+    return SelectionFacts(LevelScore(size), n_selected, threshold, share, adjacency(relation))
 
 
 def exponential(levels, unit):
@@ -40,23 +40,23 @@ def flipped(levels, unit):
     law = []
     for place in range(len(heads)):
         product_of = np.poly1d([1.0])
-        for other in np.delete(heads, place):
-            product_of *= np.poly1d([-other, 1.0])
+        for rest in np.delete(heads, place):
+            product_of *= np.poly1d([-rest, 1.0])
         law.append(heads[place] * product_of.integ()(1.0))
     return np.array(law)
 
 
 def in_order(first, levels, unit, count):
     """The law of draws in their order, each among those that are left."""
-    found = {}
+    chances = {}
     for order in permutations(range(len(levels)), count):
         left, chance = list(range(len(levels))), 1.0
         for place in order:
-            own = first([levels[other] for other in left], unit)
-            chance *= own[left.index(place)]
+            first_chances = first([levels[level] for level in left], unit)
+            chance *= first_chances[left.index(place)]
             left.remove(place)
-        found[order] = chance
-    return found
+        chances[order] = chance
+    return chances
 
 
 def neighbours(relation, rows):
@@ -81,30 +81,30 @@ def neighbours(relation, rows):
     [(PermuteAndFlip(), flipped), (Peeling(), exponential)],
     ids=["flip", "peel"],
 )
-@pytest.mark.parametrize("most", [1, 2])
-def test_all_neighbours_are_within_eps_and_some_nearly_at_it(mechanism, law, relation, most):
+@pytest.mark.parametrize("n_selected", [1, 2])
+def test_all_neighbours_are_within_eps_and_some_nearly_at_it(mechanism, law, relation, n_selected):
     """Brute force over all tables of up to eight rows, of which two differ at their ends alone."""
-    facts = facts_of(relation, most)
+    facts = facts_of(relation, n_selected)
     plan = mechanism.plan(facts, PureDP(2.0))
     laws, worst = {}, 0.0
 
     def log_law(counts):
-        own = facts.score.ranked(counts.astype(object), facts, plan.bought, None)
-        scores = own.scores.tolist()
+        ranks = facts.score.ranked(counts.astype(object), facts, plan.bought, None)
+        scores = ranks.scores.tolist()
         key = tuple(max(scores) - score for score in scores)
         if key not in laws:
-            unit = Fraction(plan.eps) / own.width
-            laws[key] = np.log([*in_order(law, list(key), unit, most).values()])
+            unit = Fraction(plan.eps) / ranks.width
+            laws[key] = np.log([*in_order(law, list(key), unit, n_selected).values()])
         return laws[key]
 
-    for counts, other in neighbours(relation, 8 if most == 1 else 6):
-        apart = log_law(counts) - log_law(other)
-        worst = max(worst, float(np.abs(apart).max()))
-        if mechanism.info.name == "peeling" and most == 1:
-            assert np.ptp(apart) <= plan.eps * ROUNDING, "wider than the event's range"
+    for counts, changed in neighbours(relation, 8 if n_selected == 1 else 6):
+        distance = log_law(counts) - log_law(changed)
+        worst = max(worst, float(np.abs(distance).max()))
+        if mechanism.info.name == "peeling" and n_selected == 1:
+            assert np.ptp(distance) <= plan.eps * ROUNDING, "wider than the event's range"
     assert worst <= sum(event.eps * event.count for event in plan.events) * ROUNDING <= 2 * ROUNDING
     # The exponential mechanism's constant is shared by few candidates here.
-    assert worst >= (0.95 if law is flipped and most == 1 else 0.6) * 2
+    assert worst >= (0.95 if law is flipped and n_selected == 1 else 0.6) * 2
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
@@ -123,12 +123,12 @@ def test_releases_follow_the_enumerated_law(mechanism, law, relation):
     unit = Fraction(eps) / 2 / (2 if relation == "replace" else 1)
     chances = in_order(law, [-count for count in counts], unit, 2)
     with dp.simulation(seed=9):
-        drawn = [mechanism.release(statistic, plan, source()).places for _ in range(releases)]
+        orders = [mechanism.release(statistic, plan, source()).places for _ in range(releases)]
     expected = np.array([chances[order] * releases for order in chances])
-    found = np.array([drawn.count(order) for order in chances])
+    observed = np.array([orders.count(order) for order in chances])
     often = expected >= 20
     assert not often.all()
-    merged = [np.append(own[often], own[~often].sum()) for own in (found, expected)]
+    merged = [np.append(law[often], law[~often].sum()) for law in (observed, expected)]
     assert stats.chisquare(*merged).pvalue > 1e-8
 
 
@@ -136,11 +136,13 @@ def test_releases_follow_the_enumerated_law(mechanism, law, relation):
 def test_neighbours_counts_are_as_far_apart_as_their_noise_is_paid_for(relation):
     plan = NoisyCounts().plan(facts_of(relation, 2), PureDP(1.0))
     (event,) = plan.events
-    farthest = max(np.abs(one - other)[:-1].sum() for one, other in neighbours(relation, 3))
+    farthest = max(np.abs(first - second)[:-1].sum() for first, second in neighbours(relation, 3))
     assert farthest == event.count == (2 if relation == "replace" else 1)
     assert plan.noise.scale >= event.multiplier >= event.count
     gauss = NoisyCounts().plan(facts_of(relation, 2, size=10**6), ApproxDP(0.1, 1e-6))
-    squares = max((np.abs(one - other)[:-1] ** 2).sum() for one, other in neighbours(relation, 3))
+    squares = max(
+        (np.abs(first - second)[:-1] ** 2).sum() for first, second in neighbours(relation, 3)
+    )
     noise = gauss.noise.scale / gauss.noise.units_per_row
     assert noise >= gauss.events[0].multiplier * math.sqrt(squares)
 
@@ -150,12 +152,12 @@ def test_permute_and_flip_errs_no_more_than_the_exponential_mechanism(unit):
     """Exactly, on all levels up to 6 of two to five candidates, in each of these cells."""
     for size in (2, 3, 4, 5):
         for levels in product(range(0, 7, 2 if size > 3 else 1), repeat=size - 1):
-            own = [0, *sorted(levels)]
-            if list(levels) != own[1:]:
+            cells = [0, *sorted(levels)]
+            if list(levels) != cells[1:]:
                 continue
-            errors = [float(law(own, unit) @ np.array(own)) for law in (flipped, exponential)]
+            errors = [float(law(cells, unit) @ np.array(cells)) for law in (flipped, exponential)]
             assert errors[0] <= errors[1] * ROUNDING
-            if any(own):
+            if any(cells):
                 assert errors[0] > 0
 
 
@@ -185,7 +187,7 @@ def test_many_draws_are_paid_by_zcdp_where_a_delta_is_allowed():
 
 
 @pytest.mark.parametrize(
-    ("most", "guarantee", "name"),
+    ("n_selected", "guarantee", "name"),
     [
         (1, PureDP(1.0), "permute_and_flip"),
         (2, PureDP(1.0), "noisy_counts"),
@@ -193,9 +195,9 @@ def test_many_draws_are_paid_by_zcdp_where_a_delta_is_allowed():
         (5, ZCDP(0.1), "noisy_counts"),
     ],
 )
-def test_the_mechanism_goes_by_public_facts(most, guarantee, name):
-    found, reason = auto_selection(facts_of("replace", most, size=9), guarantee)
-    assert found == name
+def test_the_mechanism_goes_by_public_facts(n_selected, guarantee, name):
+    mechanism, reason = auto_selection(facts_of("replace", n_selected, size=9), guarantee)
+    assert mechanism == name
     assert "would reach" in reason
 
 
@@ -238,10 +240,11 @@ def test_draws_know_no_threshold(mechanism):
 
 def test_one_value_costs_what_one_count_does():
     """A row that is replaced moves a single count by 1, and two of several by 1 each."""
-    one, two = (
-        PermuteAndFlip().plan(facts_of("replace", most, 0.5), PureDP(1.0)) for most in (1, 2)
+    single, two = (
+        PermuteAndFlip().plan(facts_of("replace", n_selected, 0.5), PureDP(1.0))
+        for n_selected in (1, 2)
     )
-    assert (one.bought.noise.scale, two.bought.noise.scale) == pytest.approx((2, 4))
+    assert (single.bought.noise.scale, two.bought.noise.scale) == pytest.approx((2, 4))
 
 
 def test_a_release_repeats_no_noise_of_the_ranking_in_its_values():

@@ -40,10 +40,10 @@ from dpmodels.statistics.moments import eigenvalue_sensitivity
 def test_the_parts_compose_to_what_was_asked(share, guarantee):
     plan = Separate(share).plan(facts(), guarantee)
     values, vectors = (event.multiplier for event in plan.events)
-    asked = gaussian_multiplier(guarantee)
+    multiplier = gaussian_multiplier(guarantee)
     assert all(isinstance(event, GaussianEvent) for event in plan.events)
-    assert compose_gaussians((values, vectors)) == pytest.approx(asked, rel=1e-13)
-    assert (asked / values) ** 2 == pytest.approx(share, rel=1e-12)
+    assert compose_gaussians((values, vectors)) == pytest.approx(multiplier, rel=1e-13)
+    assert (multiplier / values) ** 2 == pytest.approx(share, rel=1e-12)
 
 
 def test_the_scale_of_the_eigenvalues_in_numbers():
@@ -60,8 +60,8 @@ def test_rounding_is_part_of_the_sensitivity(norm):
 
 
 def test_the_sensitivities_are_attained_by_orthogonal_rows():
-    others = np.diag([12.0, 6.0, 2.0])
-    x, y = (np.linalg.eigvalsh(others + np.outer(e, e)) for e in np.eye(3)[:2])
+    changed = np.diag([12.0, 6.0, 2.0])
+    x, y = (np.linalg.eigvalsh(changed + np.outer(e, e)) for e in np.eye(3)[:2])
     assert np.linalg.norm(x - y) == eigenvalue_sensitivity(adjacency("replace"), 2) == math.sqrt(2)
     assert np.abs(x - y).sum() == eigenvalue_sensitivity(adjacency("replace"), 1) == 2
     assert [eigenvalue_sensitivity(adjacency("add-remove"), norm) for norm in (1, 2)] == [1, 1]
@@ -70,16 +70,16 @@ def test_the_sensitivities_are_attained_by_orthogonal_rows():
 def test_no_neighbours_have_eigenvalues_farther_apart():
     rng = np.random.default_rng(1)
     for columns, _ in product((1, 2, 5), range(300)):
-        others = rng.normal(size=(3, columns))
-        base = others.T @ others
+        noise = rng.normal(size=(3, columns))
+        base = noise.T @ noise
         x, y = ball(2, columns, seed=rng.integers(2**30))
         values = [np.linalg.eigvalsh(base + np.outer(row, row)) for row in (x, y)]
         values.append(np.linalg.eigvalsh(base))
         for relation, (left, right) in zip(RELATIONS, ((0, 1), (0, 2)), strict=True):
-            moved = np.abs(values[left] - values[right])
+            sizes = np.abs(values[left] - values[right])
             bounds = [eigenvalue_sensitivity(adjacency(relation), norm) for norm in (1, 2)]
-            assert moved.sum() <= bounds[0] + 1e-12
-            assert np.linalg.norm(moved) <= bounds[1] + 1e-12
+            assert sizes.sum() <= bounds[0] + 1e-12
+            assert np.linalg.norm(sizes) <= bounds[1] + 1e-12
 
 
 def test_neighbours_are_within_the_declared_distances():
@@ -103,8 +103,8 @@ def test_the_two_parts_have_noise_of_their_own():
 
 def test_recombined_values_are_feasible():
     second = np.diag([3.0, 9.0, 1.0])
-    both = recombined(np.array([8.0, 2.0, -1.0]), second, None)
-    np.testing.assert_allclose(both, np.diag([2.0, 8.0, 0.0]), atol=1e-12)
+    estimate = recombined(np.array([8.0, 2.0, -1.0]), second, None)
+    np.testing.assert_allclose(estimate, np.diag([2.0, 8.0, 0.0]), atol=1e-12)
     capped = recombined(np.array([8.0, 2.0, -1.0]), second, 6.0)
     np.testing.assert_allclose(capped, np.diag([0.0, 6.0, 0.0]), atol=1e-12)
 

@@ -100,24 +100,24 @@ def coordinates(part, weight):
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("chosen", [(0, 1, 2), (0, 1, 3)], ids=str)
 def test_neighbours_move_an_increment_no_further_than_proved(chosen, relation, columns, bits):
-    lattice, known = Lattice(bits, columns), adjacency(relation)
+    lattice, neighbours = Lattice(bits, columns), adjacency(relation)
     rows = integer_rows(lattice, np.random.default_rng(columns), 12)
-    weight = trace_weight(known)
-    found = [row_increments(row, lattice, chosen) for row in rows]
+    weight = trace_weight(neighbours)
+    increments = [row_increments(row, lattice, chosen) for row in rows]
     for k, step in enumerate(doublings(chosen)):
-        moved = np.array([coordinates(parts[k], weight) for parts in found])
-        bound = increment_sensitivity(known, lattice, step)
+        moves = np.array([coordinates(parts[k], weight) for parts in increments])
+        bound = increment_sensitivity(neighbours, lattice, step)
         main = increment_norm(lattice, step)
         slack = increment_slack(lattice, step)
-        alone = np.linalg.norm(moved, axis=1).max()
-        matrices = np.array([np.linalg.norm(parts[k]) for parts in found])
+        alone = np.linalg.norm(moves, axis=1).max()
+        matrices = np.array([np.linalg.norm(parts[k]) for parts in increments])
         assert matrices.max() <= main + slack
         # A row on an axis attains the bound but for what rounding may add.
         assert matrices.max() >= main * (1 - 2.0**-20)
         if relation == "add-remove":
             assert bound * (main / (main + slack)) * (1 - 1e-3) <= alone <= bound
             continue
-        between = max(np.linalg.norm(moved - other, axis=1).max() for other in moved)
+        between = max(np.linalg.norm(moves - move, axis=1).max() for move in moves)
         assert max(alone, between) <= bound
         # Opposite corners: two rows at right angles, or any row and the origin.
         assert between >= math.sqrt(2) * main * (1 - 1e-3)
@@ -144,7 +144,7 @@ def test_the_count_and_the_sum_move_no_further_than_paid_for(relation, columns):
     added = np.column_stack([np.ones(300) / noise.rows, rows / noise.total])
     added = np.vstack([added, added * [1, *([-1] * columns)]])
     single = np.linalg.norm(added, axis=1).max()
-    paired = max(np.linalg.norm(added - one, axis=1).max() for one in added)
+    paired = max(np.linalg.norm(added - row, axis=1).max() for row in added)
     worst = single if relation == "add-remove" else max(single, paired)
     assert worst == pytest.approx(1.0, rel=1e-9)
 
@@ -155,9 +155,9 @@ def test_the_count_and_the_sum_move_no_further_than_paid_for(relation, columns):
 @pytest.mark.parametrize("columns", [5, 40])
 def test_the_noise_pays_for_the_whole_release(columns, guarantee, relation, centred):
     plan = Shells().plan(facts(columns, relation, centred), guarantee)
-    known, unit = adjacency(relation), plan.lattice.radius**2
+    neighbours, unit = adjacency(relation), plan.lattice.radius**2
     price = [
-        increment_sensitivity(known, plan.lattice, step) / plan.scales[f"increment {k}"]
+        increment_sensitivity(neighbours, plan.lattice, step) / plan.scales[f"increment {k}"]
         for k, step in enumerate(doublings(shells(columns)))
     ]
     of_count = gaussian_count(plan.facts, 1.0)
@@ -268,8 +268,8 @@ def test_the_sum_of_increments_is_unbiased_with_the_noise_it_states(relation):
         assert abs(flat.mean()) < 6 / math.sqrt(flat.size) + 1e-3, part
         assert abs((flat**2).mean() - 1) < 6 * math.sqrt(2 / flat.size) + 2e-3, part
     diagonal = np.array(parts["diagonal"])
-    for one, other in pairwise(diagonal.T):
-        assert abs((one * other).mean()) < 6 / math.sqrt(len(one))
+    for first, second in pairwise(diagonal.T):
+        assert abs((first * second).mean()) < 6 / math.sqrt(len(first))
 
 
 @pytest.mark.parametrize(("relation", "centred"), list(product(RELATIONS, [True, False])))

@@ -22,16 +22,16 @@ def weights(scale):
 def law(numbers, thresholds, scales):
     """Probabilities of each answer, by summation over the noise of the threshold."""
     common, chance = weights(scales.threshold)
-    steps, own = weights(scales.number)
-    below = np.concatenate([[0.0], np.cumsum(own)])
-    found, passed = [], np.ones_like(chance)
+    steps, chances = weights(scales.number)
+    below = np.concatenate([[0.0], np.cumsum(chances)])
+    law_so_far, chance_below = [], np.ones_like(chance)
     for number, threshold in zip(numbers, thresholds, strict=True):
         # P(number + noise < threshold + r)
-        place = np.clip(threshold + common - number - steps[0], 0, len(own))
+        place = np.clip(threshold + common - number - steps[0], 0, len(chances))
         under = below[place]
-        found.append(float((chance * passed * (1 - under)).sum()))
-        passed = passed * under
-    return np.array([*found, float((chance * passed).sum())])
+        law_so_far.append(float((chance * chance_below * (1 - under)).sum()))
+        chance_below = chance_below * under
+    return np.array([*law_so_far, float((chance * chance_below).sum())])
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
@@ -41,11 +41,11 @@ def test_no_neighbour_changes_the_law_by_more_than_eps(relation, eps):
     moves = [(-1, 0, 1)] * 3 if relation == "replace" else [(0, 1)] * 3
     worst = 0.0
     for numbers, thresholds in product([(0, 0, 0), (3, -2, 1), (9, 9, 9)], [(0, 0, 0), (2, 4, 1)]):
-        here = law(numbers, thresholds, scales)
-        assert here.sum() == pytest.approx(1, abs=1e-9)
+        left = law(numbers, thresholds, scales)
+        assert left.sum() == pytest.approx(1, abs=1e-9)
         for move in product(*moves):
-            there = law(np.add(numbers, move), thresholds, scales)
-            worst = max(worst, np.abs(np.log(here / there)).max())
+            right = law(np.add(numbers, move), thresholds, scales)
+            worst = max(worst, np.abs(np.log(left / right)).max())
     assert worst <= eps * (1 + 1e-9)
     # The bound is not idle: these few neighbours use more than half of it.
     assert worst > 0.5 * eps

@@ -24,8 +24,8 @@ def test_a_retired_name_is_answered_with_what_happened_and_what_to_use(name, ver
 
 
 def test_what_is_offered_instead_exists_and_no_retired_name_does():
-    tables = [own for name, own in vars(mechanisms).items() if name.isupper()]
-    known = {name for table in tables if isinstance(table, dict) for name in table}
-    assert not known & set(SUPERSEDED)
+    tables = [value for name, value in vars(mechanisms).items() if name.isupper()]
+    current_names = {name for table in tables if isinstance(table, dict) for name in table}
+    assert not current_names & set(SUPERSEDED)
     for _, instead in SUPERSEDED.values():
-        assert set(instead.split('"')[1::2]) <= known
+        assert set(instead.split('"')[1::2]) <= current_names

@@ -1,4 +1,4 @@
-"""Rounds for means and variances along one transcript: what is told, and what it costs in all."""
+"""Rounds for means and variances along one transcript: what is printed and what it costs."""
 
 from itertools import pairwise
 
@@ -34,8 +34,8 @@ class Transcript:
         return [self.values[turn]]
 
     def again(self):
-        found, self.exact = self.exact, []
-        return found
+        previous, self.exact = self.exact, []
+        return previous
 
 
 @pytest.mark.product
@@ -47,32 +47,32 @@ def test_along_a_transcript_neighbours_print_alike_and_lose_what_is_charged(
 ):
     """The losses of both rounds add up along every transcript, here of ranges that are found."""
     rng = np.random.default_rng(0)
-    others = list(
+    base = list(
         zip(rng.lognormal(1, 1, 60), rng.poisson(1, 60), rng.choice(list("uvw"), 60), strict=True)
     )
     pairs = pairwise(ODD) if relation == "replace" else ((row, None) for row in ODD)
-    furthest, found = 0.0, set()
+    furthest, texts = 0.0, set()
     for number, pair in enumerate([*pairs, *([(ODD[0], ODD[1])] * (relation == "replace"))]):
-        told = Transcript()
-        monkeypatch.setattr(count_noise, "noisy_sums", told)
-        shown, exact = [], []
+        transcript = Transcript()
+        monkeypatch.setattr(count_noise, "noisy_sums", transcript)
+        printed, exact = [], []
         for row in pair:
-            rows = [*others[:30], *([row] if row else []), *others[30:]]
+            rows = [*base[:30], *([row] if row else []), *base[30:]]
             table = dict(zip(BOOK, map(list, zip(*rows, strict=True)), strict=True))
             words = {"codebook": BOOK, "budget": budget, "adjacency": relation}
             with dp.simulation(seed=number):
                 fit = form.function(form.formula, table, mechanism="rounds", **words)
-            shown.append((release_digest(fit.release), fit.summary().as_text()))
-            exact.append(told.again())
-            found.add(fit.release.held is not None)
-        assert shown[0] == shown[1]
+            printed.append((release_digest(fit.release), fit.summary().as_text()))
+            exact.append(transcript.again())
+            texts.add(fit.release.held is not None)
+        assert printed[0] == printed[1]
         monkeypatch.undo()
         power = 2 if isinstance(budget, ZCDP) else 1
-        apart = [
-            float((abs(one - other) ** power).sum()) / (power * scale**power)
-            for one, other, scale in zip(*exact, told.scales, strict=True)
+        distance = [
+            float((abs(left - right) ** power).sum()) / (power * scale**power)
+            for left, right, scale in zip(*exact, transcript.scales, strict=True)
         ]
-        furthest = max(furthest, sum(apart))
+        furthest = max(furthest, sum(distance))
     granted = budget.rho if isinstance(budget, ZCDP) else budget.eps
-    assert True in found or form.formula == "week ~ region", "no range is found, so none is tried"
+    assert True in texts or form.formula == "week ~ region", "no range is found, so none is tried"
     assert 0.9 * granted <= furthest <= granted

@@ -63,9 +63,11 @@ def together(rows):
 
 def bound(data, loss=None, relation="replace", response="y"):
     words = {"scale": "range", "row_norm": None}
-    own = linear(Request("glm", f"{response} ~ a + b", BOOK, ZCDP(1.0), adjacency(relation), words))
-    facts = RegressionFacts(own.predictors, loss or Logistic(), adjacency(relation))
-    return own.design.bind(data), facts
+    equations = linear(
+        Request("glm", f"{response} ~ a + b", BOOK, ZCDP(1.0), adjacency(relation), words)
+    )
+    facts = RegressionFacts(equations.predictors, loss or Logistic(), adjacency(relation))
+    return equations.design.bind(data), facts
 
 
 def candidates(kind=Objective, **words):
@@ -99,10 +101,10 @@ POINTS = (
 @pytest.fixture
 def drawn(monkeypatch):
     """Totals and unit of the draw, all rows being held out."""
-    seen = []
+    draws = []
 
     def draw(levels, unit, entropy):
-        seen.append((np.array(levels, dtype=float), float(unit)))
+        draws.append((np.array(levels, dtype=float), float(unit)))
         return 0
 
     monkeypatch.setattr(tuned_module, "draw_finite", draw)
@@ -113,39 +115,44 @@ def drawn(monkeypatch):
         design, facts = bound(data, loss, relation)
         plan = strategy.plan(facts, guarantee)
         strategy.release(strategy.measure(design, plan), plan, seeded(1))
-        return (*seen.pop(), plan)
+        return (*draws.pop(), plan)
 
     return found
 
 
-def log_law(own, rows, unit):
+def log_law(misses, rows, unit):
     """The log law of the draw: a mixture over the coins of all rows, of which 1/4 judge."""
-    found = []
+    chances = []
     for sides in itertools.product((0, 1), repeat=len(rows)):
-        held = sum((own[row] for row, here in zip(rows, sides, strict=True) if here), 0 * own[0])
-        chance = math.prod(0.25 if here else 0.75 for here in sides)
-        found.append(math.log(chance) - unit * held - logsumexp(-unit * held))
-    return logsumexp(found, axis=0)
+        misses_in_sample = sum(
+            (misses[row] for row, is_sampled in zip(rows, sides, strict=True) if is_sampled),
+            0 * misses[0],
+        )
+        chance = math.prod(0.25 if is_sampled else 0.75 for is_sampled in sides)
+        chances.append(
+            math.log(chance) - unit * misses_in_sample - logsumexp(-unit * misses_in_sample)
+        )
+    return logsumexp(chances, axis=0)
 
 
 def worst(own, unit, relation, *, law):
     """The largest privacy loss over all neighbours of up to three rows."""
     losses = [0.0]
-    for others in itertools.combinations_with_replacement(range(len(own)), 2):
-        laws = [law(own, [*others, row], unit) for row in range(len(own))]
+    for base in itertools.combinations_with_replacement(range(len(own)), 2):
+        laws = [law(own, [*base, row], unit) for row in range(len(own))]
         if relation == "add-remove":
-            without = law(own, [*others], unit)
-            losses += [float(np.abs(one - without).max()) for one in laws]
+            without = law(own, [*base], unit)
+            losses += [float(np.abs(law - without).max()) for law in laws]
         else:
             pairs = itertools.combinations(laws, 2)
-            losses += [float(np.abs(one - two).max()) for one, two in pairs]
+            losses += [float(np.abs(left - two).max()) for left, two in pairs]
     return max(losses)
 
 
-def held_law(own, rows, unit):
+def held_law(misses, rows, unit):
     """The same where the coins are known, and all rows judge."""
-    held = sum((own[row] for row in rows), 0 * own[0])
-    return -unit * held - logsumexp(-unit * held)
+    total_misses = sum((misses[row] for row in rows), 0 * misses[0])
+    return -unit * total_misses - logsumexp(-unit * total_misses)
 
 
 @pytest.mark.product
@@ -157,45 +164,47 @@ def held_law(own, rows, unit):
 )
 def test_no_neighbour_moves_the_draw_by_more_than_its_range(drawn, loss, points, relation):
     guarantee = PureDP(2.5)
-    each = [drawn(together([row]), points, loss, relation, guarantee) for row in ROWS]
-    own, unit, allowed = [one[0] for one in each], each[0][1], each[0][2].trials.range
+    draws = [drawn(together([row]), points, loss, relation, guarantee) for row in ROWS]
+    misses, unit, allowed = [draw[0] for draw in draws], draws[0][1], draws[0][2].trials.range
     assert allowed == pytest.approx(1.0)
-    both, _, _ = drawn(together(ROWS[:3]), points, loss, relation, guarantee)
-    assert (both == own[0] + own[1] + own[2]).all()
-    assert worst(own, unit, relation, law=log_law) <= allowed
-    known = worst(own, unit, relation, law=held_law)
-    assert known <= allowed
+    misses_of_three, _, _ = drawn(together(ROWS[:3]), points, loss, relation, guarantee)
+    assert (misses_of_three == misses[0] + misses[1] + misses[2]).all()
+    assert worst(misses, unit, relation, law=log_law) <= allowed
+    largest = worst(misses, unit, relation, law=held_law)
+    assert largest <= allowed
     if points is POINTS[0]:
         # Not a bound that is never reached: with a third of the noise it breaks.
-        assert worst(own, 3 * unit, relation, law=held_law) > allowed
+        assert worst(misses, 3 * unit, relation, law=held_law) > allowed
 
 
 @pytest.mark.parametrize("points", POINTS)
 def test_misses_are_held_where_no_row_reaches(points):
     design, facts = bound(table(500))
     rows = passes(design, facts)
-    most = math.ceil(8 / 27 * spread(np.array(points), facts.predictors) * MISS) + 2
-    held, _ = rows.misses(np.array(points), min(most, MISS + 2)).cross()
+    limit = math.ceil(8 / 27 * spread(np.array(points), facts.predictors) * MISS) + 2
+    clipped, _ = rows.misses(np.array(points), min(limit, MISS + 2)).cross()
     free, _ = rows.misses(np.array(points), 2 * MISS).cross()
-    assert (held == free).all()
-    assert held.min() >= 0
-    if most < MISS:
-        cut, _ = rows.misses(np.array(points), most // 8).cross()
+    assert (clipped == free).all()
+    assert clipped.min() >= 0
+    if limit < MISS:
+        cut, _ = rows.misses(np.array(points), limit // 8).cross()
         assert (cut < free).any()
 
 
 def test_a_rows_misses_do_not_depend_on_where_it_stands():
     data, points = table(777), np.array(POINTS[0])
-    turned = {name: own[::-1] for name, own in data.items()}
-    one, two = (passes(*bound(own)).misses(points, MISS).cross()[0] for own in (data, turned))
-    assert (one == two).all()
+    turned = {name: values[::-1] for name, values in data.items()}
+    first, two = (
+        passes(*bound(columns)).misses(points, MISS).cross()[0] for columns in (data, turned)
+    )
+    assert (first == two).all()
 
 
 def test_candidates_that_are_alike_are_told_apart_by_less_noise(drawn):
-    far, near = (
+    distant, close = (
         drawn(table(8), points, Logistic(), "replace", PureDP(1.0))[1] for points in POINTS
     )
-    assert near > 10 * far
+    assert close > 10 * distant
 
 
 def spent(events, guarantee):
@@ -218,7 +227,7 @@ STRATEGIES = (
 def test_all_of_it_costs_what_is_asked_and_no_more(strategy, loss, guarantee, places):
     _, facts = bound(table(4), loss)
     plan = planned_for_group(
-        partial(strategy.plan, facts), lambda one: one.events, guarantee, places
+        partial(strategy.plan, facts), lambda fit: fit.events, guarantee, places
     )
     events = group_events(plan.events, places)
     assert spent(events, guarantee) <= 1 + 1e-9
@@ -233,11 +242,11 @@ def test_the_draw_costs_no_more_than_the_trials_are_charged(guarantee):
     _, facts = bound(table(4))
     for strategy in STRATEGIES:
         trials = strategy.plan(facts, guarantee).trials
-        normal = [own for own in trials.events if isinstance(own, GaussianEvent)]
-        pure = [own.eps for own in trials.events if isinstance(own, PureEvent | ApproxEvent)]
+        normal = [event for event in trials.events if isinstance(event, GaussianEvent)]
+        pure = [event.eps for event in trials.events if isinstance(event, PureEvent | ApproxEvent)]
         if trials.range > max(pure, default=0.0):
             # A coin of this range, half either way, is farther from fair than normal laws are.
-            away = math.sqrt(sum(own.count / own.multiplier**2 for own in normal))
+            away = math.sqrt(sum(noise.count / noise.multiplier**2 for noise in normal))
             log_odds = log_ndtr(away / 2) - log_ndtr(-away / 2)
             assert trials.range / 2 <= log_odds
 
@@ -246,9 +255,9 @@ def test_every_candidate_is_planned_in_full():
     _, facts = bound(table(4))
     plan = candidates().plan(facts, PureDP(1.0))
     assert plan.events[0].eps == plan.trials.range == pytest.approx(0.4)
-    assert [own.scales["ridge"] for own in plan.fits][1:] == list(RIDGES[1:])
-    each = [total_eps(fit.events, 0.0) for fit in plan.trials.fits]
-    assert each == pytest.approx([0.4 / 3] * 3)
+    assert [fit.scales["ridge"] for fit in plan.fits][1:] == list(RIDGES[1:])
+    prices = [total_eps(fit.events, 0.0) for fit in plan.trials.fits]
+    assert prices == pytest.approx([0.4 / 3] * 3)
 
 
 def test_an_error_of_a_trial_says_whose_budget_it_is():
@@ -262,14 +271,14 @@ def test_an_error_of_a_trial_says_whose_budget_it_is():
 def test_a_huge_budget_draws_the_candidate_that_foretells_best(relation, guarantee):
     design, facts = bound(table(), relation=relation)
     for ridges, best in (((1e5, 10.0, 1e4), 1), ((20.0, 1e6, 1e5), 0)):
-        strategy = Tuned(tuple(Objective(inference=False, ridge=own) for own in ridges))
+        strategy = Tuned(tuple(Objective(inference=False, ridge=ridge) for ridge in ridges))
         plan = strategy.plan(facts, guarantee)
-        found = strategy.release(strategy.measure(design, plan), plan, seeded(3))
-        assert found.tuning.chosen == best
-        assert found.ridge == ridges[best] == found.tuning.ridges[best]
-        assert found.guarantee == guarantee
-        assert found.events == plan.events
-        assert (found.rows is None) == (relation == "add-remove")
+        release = strategy.release(strategy.measure(design, plan), plan, seeded(3))
+        assert release.tuning.chosen == best
+        assert release.ridge == ridges[best] == release.tuning.ridges[best]
+        assert release.guarantee == guarantee
+        assert release.events == plan.events
+        assert (release.rows is None) == (relation == "add-remove")
 
 
 @pytest.mark.expensive
@@ -290,11 +299,11 @@ def test_the_fit_is_to_all_rows():
         (Objective(inference=False, ridge=30.0), Objective(inference=False, ridge=1e5))
     )
     plan = strategy.plan(facts, PureDP(1e5))
-    found = strategy.release(strategy.measure(design, plan), plan, seeded(3))
+    release = strategy.release(strategy.measure(design, plan), plan, seeded(3))
     alone = strategy.candidates[0]
-    own = alone.plan(facts, PureDP(1e5))
-    whole = alone.release(alone.measure(design, own), own, seeded(4))
-    assert found.coefficients == pytest.approx(whole.coefficients, abs=0.02)
+    plan_alone = alone.plan(facts, PureDP(1e5))
+    release_alone = alone.release(alone.measure(design, plan_alone), plan_alone, seeded(4))
+    assert release.coefficients == pytest.approx(release_alone.coefficients, abs=0.02)
 
 
 def test_released_coefficients_are_judged_as_the_result_has_them():
@@ -306,8 +315,8 @@ def test_released_coefficients_are_judged_as_the_result_has_them():
         fit = dp.dp_glm("y ~ a + b", data, codebook=BOOK, eps=2.0, delta=1e-6)
     assert fit.release.ball is not None
     design, facts = bound(data)
-    found = in_codebook(fit.release, facts.predictors, design.scaling)
-    assert fit.call.matrix @ found == pytest.approx(np.array(fit.params_released), rel=1e-9)
+    coefficients = in_codebook(fit.release, facts.predictors, design.scaling)
+    assert fit.call.matrix @ coefficients == pytest.approx(np.array(fit.params_released), rel=1e-9)
 
 
 def test_poisson_is_refused_and_a_card_says_what_is_tuned():
@@ -319,9 +328,9 @@ def test_poisson_is_refused_and_a_card_says_what_is_tuned():
 
 def test_every_release_throws_coins_of_its_own(monkeypatch):
     monkeypatch.setattr(tuned_module, "FITTED", 192)
-    seen = []
+    coins = []
     monkeypatch.setattr(
-        tuned_module, "draw_finite", lambda levels, *rest: seen.append(tuple(levels)) or 0
+        tuned_module, "draw_finite", lambda levels, *rest: coins.append(tuple(levels)) or 0
     )
     strategy = Tuned(tuple(map(Known, POINTS[0])))
     design, facts = bound(table(400))
@@ -329,4 +338,4 @@ def test_every_release_throws_coins_of_its_own(monkeypatch):
     statistic, entropy = strategy.measure(design, plan), seeded(1)
     for _ in range(5):
         strategy.release(statistic, plan, entropy)
-    assert len(set(seen)) == 5
+    assert len(set(coins)) == 5

@@ -44,11 +44,11 @@ def known():
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
-@pytest.mark.parametrize("given", ["equal", Equal, Equal(2.0)], ids=["name", "class", "instance"])
+@pytest.mark.parametrize("options", ["equal", Equal, Equal(2.0)], ids=["name", "class", "instance"])
 @pytest.mark.parametrize(("verb", "formula"), VERBS)
-def test_the_verbs_of_moments_take_it(verb, formula, given, relation):
+def test_the_verbs_of_moments_take_it(verb, formula, options, relation):
     ledger = dp.Ledger(eps=1.0, delta=1e-6, adjacency=relation)
-    words = {"adjacency": relation, "mechanism": given, "ledger": ledger}
+    words = {"adjacency": relation, "mechanism": options, "ledger": ledger}
     with dp.options(clipping=False):
         fit = verb(formula, ROWS, **BUDGET, **words)
     assert fit.release.info.name == "equal"
@@ -71,9 +71,9 @@ def test_laplace_noise_keeps_a_pure_guarantee(verb):
 
 @pytest.mark.parametrize("verb", [dp.dp_moments, dp.dp_cca])
 def test_verbs_that_need_gaussian_noise_refuse_others(verb):
-    for other in ("equal_laplace", Iterative()):
+    for mechanism in ("equal_laplace", Iterative()):
         with pytest.raises(ArgumentError, match="Gaussian noise of a known distribution"):
-            verb(dict(VERBS)[verb], ROWS, **BUDGET, mechanism=other)
+            verb(dict(VERBS)[verb], ROWS, **BUDGET, mechanism=mechanism)
     with pytest.raises(ArgumentError, match="expected one of 'auto', 'gauss'"):
         verb(dict(VERBS)[verb], ROWS, **BUDGET, mechanism="laplace")
 
@@ -97,12 +97,12 @@ def test_the_noise_is_that_of_the_plan(kind, centred, relation):
     facts = Facts(3, adjacency(relation), centred=centred)
     strategy = UserSupplied(kind())
     plan = strategy.plan(facts, ApproxDP(1.0, 1e-6))
-    asked = kind().plan(facts, ApproxDP(1.0, 1e-6))
-    found = strategy.planned(plan)
-    assert found[0, 0] == pytest.approx(asked.count, rel=1e-12)
-    assert found[0, 1] == found[3, 0] == pytest.approx(asked.mean * centred, rel=1e-12)
-    assert found[1, 1] == found[3, 3] == pytest.approx(asked.diagonal, rel=1e-12)
-    assert found[1, 2] == found[3, 2] == pytest.approx(asked.off, rel=1e-12)
+    plan_used = kind().plan(facts, ApproxDP(1.0, 1e-6))
+    noise = strategy.planned(plan)
+    assert noise[0, 0] == pytest.approx(plan_used.count, rel=1e-12)
+    assert noise[0, 1] == noise[3, 0] == pytest.approx(plan_used.mean * centred, rel=1e-12)
+    assert noise[1, 1] == noise[3, 3] == pytest.approx(plan_used.diagonal, rel=1e-12)
+    assert noise[1, 2] == noise[3, 2] == pytest.approx(plan_used.off, rel=1e-12)
 
 
 def test_auto_never_takes_it():
@@ -113,8 +113,11 @@ def test_auto_never_takes_it():
 
 
 def test_a_cross_check_with_gauss_of_the_noise_that_is_reported():
-    own, gauss = (dp.dp_cov("~ a + b", ROWS, **BUDGET, mechanism=one) for one in ("equal", "gauss"))
-    assert 1 < own.release.noise.off / gauss.release.noise.off < 2
+    user_fit, gauss = (
+        dp.dp_cov("~ a + b", ROWS, **BUDGET, mechanism=mechanism)
+        for mechanism in ("equal", "gauss")
+    )
+    assert 1 < user_fit.release.noise.off / gauss.release.noise.off < 2
 
 
 @pytest.mark.parametrize(
@@ -182,9 +185,9 @@ def test_what_is_not_a_mechanism_is_not_registered(kind, words):
 
 def test_a_class_that_is_not_registered_is_refused():
     ledger = dp.Ledger(eps=1.0, delta=1e-6)
-    for given in (TooLittle, TooLittle()):
+    for mechanism in (TooLittle, TooLittle()):
         with pytest.raises(ArgumentError, match=r"dp\.mechanisms\.register\(TooLittle\) first"):
-            dp.dp_cov("~ a + b", ROWS, **BUDGET, mechanism=given, ledger=ledger)
+            dp.dp_cov("~ a + b", ROWS, **BUDGET, mechanism=mechanism, ledger=ledger)
     assert ledger.entries == ()
 
 
@@ -236,11 +239,11 @@ def test_a_subclass_of_a_mechanism_of_the_package_states_no_exactness():
 
 
 @pytest.mark.product
-@pytest.mark.parametrize("given", ["equal", Equal], ids=["name", "class"])
-def test_mechanisms_are_compared_with_it(given):
+@pytest.mark.parametrize("mechanism", ["equal", Equal], ids=["name", "class"])
+def test_mechanisms_are_compared_with_it(mechanism):
     words = {"codebook": BOOK, "n": 5_000, "eps": 1.0, "delta": 1e-6, "repeats": 1}
     for formula, plain in (("~ a + b + c", "gauss"), ("c ~ a + b", "moments")):
-        compared = dp.compare_mechanisms(formula, mechanisms=[plain, given], **words)
+        compared = dp.compare_mechanisms(formula, mechanisms=[plain, mechanism], **words)
         lines = compared.table.set_index("mechanism")
         assert set(lines.index) == {plain, "equal"}
         assert lines.loc["equal", "numerics"] == "user-supplied mechanism, not checked"
@@ -249,7 +252,7 @@ def test_mechanisms_are_compared_with_it(given):
         usual = dp.compare_mechanisms(formula, mechanisms=None, **words)
         assert "equal" not in usual.table["mechanism"].tolist()
     with pytest.raises(ArgumentError, match="is not known; expected names out of"):
-        dp.compare_mechanisms("I(c > 0.5) ~ a", mechanisms=[given], family="binomial", **words)
+        dp.compare_mechanisms("I(c > 0.5) ~ a", mechanisms=[mechanism], family="binomial", **words)
 
 
 def test_a_comparison_says_why_it_does_not_fit_a_budget():
@@ -261,8 +264,10 @@ def test_a_comparison_says_why_it_does_not_fit_a_budget():
 
 
 @pytest.mark.product
-@pytest.mark.parametrize("given", ["equal", Equal, Equal(2.0)], ids=["name", "class", "instance"])
-def test_power_is_that_of_its_noise(given):
+@pytest.mark.parametrize(
+    "mechanism", ["equal", Equal, Equal(2.0)], ids=["name", "class", "instance"]
+)
+def test_power_is_that_of_its_noise(mechanism):
     words = {
         "codebook": BOOK,
         "n": 2_000,
@@ -271,10 +276,10 @@ def test_power_is_that_of_its_noise(given):
         "effect": {"a": 0.2},
         "verb": "lm",
     }
-    own = dp.power("c ~ a + b", mechanism=given, **words)
+    user_power = dp.power("c ~ a + b", mechanism=mechanism, **words)
     gauss = dp.power("c ~ a + b", mechanism="moments", **words)
-    assert "equal" in str(own.summary())
-    assert (own.table["noise_sd"] > gauss.table["noise_sd"]).all()
+    assert "equal" in str(user_power.summary())
+    assert (user_power.table["noise_sd"] > gauss.table["noise_sd"]).all()
 
 
 @pytest.mark.product

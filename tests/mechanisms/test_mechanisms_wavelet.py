@@ -10,19 +10,19 @@ from dpmodels.privacy import ZCDP, ApproxDP, GaussianEvent, LaplaceEvent, PureDP
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_neighbours_are_no_farther_than_is_paid_for(shape, relation):
-    own, facts = Wavelet(), facts_of(shape, relation)
-    plan = own.plan(facts, PureDP(1.0))
-    one, _, single = farthest(own, plan)
-    assert one <= declared(plan.events, 1) * (1 + 1e-9)
+    mechanism, facts = Wavelet(), facts_of(shape, relation)
+    plan = mechanism.plan(facts, PureDP(1.0))
+    pair_distance, _, single = farthest(mechanism, plan)
+    assert pair_distance <= declared(plan.events, 1) * (1 + 1e-9)
     # Where pairs are without gaps the most is reached, in one group but in L1 norm.
     full, several = shape[1] in (2, 4, 8), shape[0] > 1 or relation == "add-remove"
     if several:
-        assert one == pytest.approx(declared(plan.events, 1))
+        assert pair_distance == pytest.approx(declared(plan.events, 1))
     # A row that is replaced changes a difference by 2: that is one release, not two.
     assert single == (2 if relation == "replace" else 1)
     assert plan.events == (LaplaceEvent(plan.events[0].multiplier),)
-    plan = own.plan(facts, ZCDP(0.1))
-    _, two, _ = farthest(own, plan)
+    plan = mechanism.plan(facts, ZCDP(0.1))
+    _, two, _ = farthest(mechanism, plan)
     assert two <= declared(plan.events, 2) * (1 + 1e-9)
     if full or several:
         assert two == pytest.approx(declared(plan.events, 2))

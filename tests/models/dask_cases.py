@@ -49,10 +49,10 @@ def moments_of(data, **words):
     return moments(design, Lattice(20, columns), count_public=True)
 
 
-def assert_same(one, other):
-    assert one.cross()[0].tolist() == other.cross()[0].tolist()
-    assert one.cross()[1] == other.cross()[1]
-    assert one.fingerprint == other.fingerprint
+def assert_same(first, second):
+    assert first.cross()[0].tolist() == second.cross()[0].tolist()
+    assert first.cross()[1] == second.cross()[1]
+    assert first.fingerprint == second.fingerprint
 
 
 def refused(data, says):

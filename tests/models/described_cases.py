@@ -69,15 +69,15 @@ def incomplete():
     y[::7] = np.nan
     h = data["h"].astype(object)
     h[::11] = "strange"
-    known = ~np.isnan(y) & (h != "strange")
-    return {**data, "y": y, "h": h}, {level: y[known & (h == level)] for level in "pq"}
+    is_complete = ~np.isnan(y) & (h != "strange")
+    return {**data, "y": y, "h": h}, {level: y[is_complete & (h == level)] for level in "pq"}
 
 
 def refuses(verb, formula, words, error, match):
     ledger = words.get("ledger", dp.Ledger(eps=1000.0, delta=0.5))
-    given = {"eps": 1.0, "ledger": ledger, **words}
+    options = {"eps": 1.0, "ledger": ledger, **words}
     with pytest.raises(error, match=match):
-        verb(formula, MINES, codebook=BOOK, **given)
+        verb(formula, MINES, codebook=BOOK, **options)
     assert not isinstance(ledger, dp.Ledger) or ledger.entries == ()
 
 
@@ -93,7 +93,7 @@ def refuses_frames_and_budgets(verb):
 def every_text(fit):
     summary = fit.summary()
     formats = (summary.as_text, summary.as_html, summary.as_latex, summary.as_markdown)
-    return [*(one() for one in formats), repr(fit), fit.tidy().to_csv(), fit.glance().to_csv()]
+    return [*(text() for text in formats), repr(fit), fit.tidy().to_csv(), fit.glance().to_csv()]
 
 
 def is_silent(verb, name, formula, **words):

@@ -1,4 +1,4 @@
-"""dp_bounds: what is found, what the codebook becomes, and what is said where nothing is."""
+"""dp_bounds: what is found, what the codebook becomes, and the message where nothing is."""
 
 import numpy as np
 import pandas as pd
@@ -52,8 +52,8 @@ def test_the_share_outside_is_told_with_its_noise(fit, table):
     for name in ("wage", "visits"):
         values = np.asarray(table[name], dtype=float)
         values = values[~np.isnan(values)]
-        own = bounds.loc[name]
-        beyond = np.mean((values < own["lower"]) | (values > own["upper"]))
+        value = bounds.loc[name]
+        beyond = np.mean((values < value["lower"]) | (values > value["upper"]))
         # At least: cells that a bound cuts are not counted. One in a million.
         assert ends.loc[name, "lower"] <= beyond
         assert abs(fit.found[name].rows - len(values)) < 100
@@ -75,10 +75,10 @@ def test_tables_say_what_was_found_and_what_declared(fit):
 
 def test_where_nothing_can_be_told_what_is_declared_stays(table):
     with dp.simulation(seed=1):  # noise alone may seem a range: a draw where it does not
-        found = dp_bounds("~ wage + visits", table, codebook=BOOK, eps=1e-3)
-    assert found.codebook == BOOK
-    assert "as declared" in str(found.summary())
-    assert "too few rows exceed the noise" in " ".join(str(found.summary()).split())
+        fit = dp_bounds("~ wage + visits", table, codebook=BOOK, eps=1e-3)
+    assert fit.codebook == BOOK
+    assert "as declared" in str(fit.summary())
+    assert "too few rows exceed the noise" in " ".join(str(fit.summary()).split())
     empty = dp_bounds("~ wage", {"wage": []}, codebook=BOOK, eps=1.0, adjacency="add-remove")
     assert empty.codebook == BOOK
 
@@ -88,8 +88,8 @@ def test_where_nothing_can_be_told_what_is_declared_stays(table):
 )
 def test_cells_that_are_no_numbers_are_told_of_honestly(values, upper):
     """Infinite ones are at the bound, as everywhere; others are incomplete."""
-    found = dp_bounds("~ wage", {"wage": values}, codebook=BOOK, eps=5.0)
-    assert found.codebook["wage"].upper == upper
+    fit = dp_bounds("~ wage", {"wage": values}, codebook=BOOK, eps=5.0)
+    assert fit.codebook["wage"].upper == upper
 
 
 @pytest.mark.product
@@ -99,13 +99,13 @@ def test_files_and_sites_give_the_same(table, tmp_path, relation):
     frame.to_parquet(tmp_path / "rows.parquet")
     words = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6, "adjacency": relation}
     sites = {"A": frame[:100], "B": frame[100:]}
-    found = []
-    for given in ({"data": frame}, {"data": tmp_path / "rows.parquet"}, {"sites": sites}):
-        more = {"protocol": "pooled"} if "sites" in given else {}
+    recorded = []
+    for source in ({"data": frame}, {"data": tmp_path / "rows.parquet"}, {"sites": sites}):
+        options = {"protocol": "pooled"} if "sites" in source else {}
         with dp.simulation(seed=5):
-            found.append(dp_bounds("~ wage", **given, **more, **words).params)
-    assert found[0].equals(found[1])
-    assert found[0].equals(found[2])
+            recorded.append(dp_bounds("~ wage", **source, **options, **words).params)
+    assert recorded[0].equals(recorded[1])
+    assert recorded[0].equals(recorded[2])
 
 
 def test_rows_that_are_read_once_are_refused_for_free(table):
@@ -133,8 +133,8 @@ def test_what_is_saved_comes_back(fit, tmp_path):
 
 def test_a_picture_has_both_ranges(fit):
     ax = fit.plot(variable="visits")
-    found = fit.params.loc["visits"].tolist()
-    assert [line.get_xdata()[0] for line in ax.lines] == found
+    bounds = fit.params.loc["visits"].tolist()
+    assert [line.get_xdata()[0] for line in ax.lines] == bounds
     assert "declared 0 to 2,000" in ax.get_title(loc="left")
     wide = ranges(np.arange(3.0), np.ones(2), 0.5, (0, 2), (0, 10_000_000), "x")
     assert "declared 0 to 10,000,000" in wide.get_title(loc="left")
@@ -145,8 +145,8 @@ def test_a_picture_has_both_ranges(fit):
 @pytest.mark.product
 def test_a_session_tightens_its_bounds(table):
     session = dp.session(table, BOOK, eps=4.0)
-    found = session.tighten("~ wage", eps=2.0)
-    assert session.codebook == found.codebook
+    tightened = session.tighten("~ wage", eps=2.0)
+    assert session.codebook == tightened.codebook
     assert session.codebook["wage"].upper < 5e4
 
 

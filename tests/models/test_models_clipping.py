@@ -1,4 +1,4 @@
-"""Values beyond the declared bounds: their noisy counts, what these cost, and who is told."""
+"""Values beyond the declared bounds: their noisy counts, what these cost, and who is warned."""
 
 import math
 from itertools import product
@@ -76,11 +76,11 @@ def test_the_noise_rises_by_two_percent(budget):
 
 def test_gaussian_parts_are_the_whole():
     fit = dp.dp_moments("~ age", ROWS, codebook=BOOK, eps=1.0, delta=1e-6, mechanism="gauss")
-    own, counts = fit.release.events
-    whole = dp.privacy.gaussian_multiplier(dp.ApproxDP(1.0, 1e-6))
-    assert own.multiplier**-2 + counts.multiplier**-2 <= whole**-2
+    charge, counts = fit.release.events
+    multiplier = dp.privacy.gaussian_multiplier(dp.ApproxDP(1.0, 1e-6))
+    assert charge.multiplier**-2 + counts.multiplier**-2 <= multiplier**-2
     assert counts == GaussianEvent(counts.multiplier)
-    assert counts.multiplier == pytest.approx(whole / math.sqrt(GAUSSIAN_SHARE), rel=1e-6)
+    assert counts.multiplier == pytest.approx(multiplier / math.sqrt(GAUSSIAN_SHARE), rel=1e-6)
 
 
 @pytest.mark.product
@@ -88,14 +88,14 @@ def test_gaussian_parts_are_the_whole():
 def test_a_replaced_row_moves_the_counts_by_no_more_than_the_noise_is_for(budget):
     ages, visits = [-1e9, 0.0, 40.0, 1e9, math.nan], [-7, 4, 80, math.nan]
     rows = ROWS[["age", "visits"]].astype(float)
-    seen = []
+    vectors = []
     for age, visit in product(ages, visits):
         rows.loc[0, ["age", "visits"]] = age, visit
         strategy, exact, plan = exact_counts(rows, codebook=BOOK, budget=budget)
-        seen.append(exact.astype(float) / plan.units_per_row)
-    moved = np.array([left - right for left, right in product(seen, seen)])
+        vectors.append(exact.astype(float) / plan.units_per_row)
+    values = np.array([left - right for left, right in product(vectors, vectors)])
     tables = plan.facts.tables
-    assert np.abs(moved).sum(axis=1).max() == 2 * tables
+    assert np.abs(values).sum(axis=1).max() == 2 * tables
     scale = plan.scale / plan.units_per_row
     if strategy.info.name == "gaussian":
         needed = math.sqrt(2 * tables) * plan.events[0].multiplier
@@ -115,9 +115,9 @@ def test_the_shares_are_those_of_the_values():
             fit = dp.dp_moments("~ age + visits", ROWS, codebook=book, eps=1.0, delta=1e-6)
         means.append(fit.clipped())
     noise = means[0]["noise_sd"] / math.sqrt(40)
-    found = sum(table[["below", "above"]] for table in means) / 40
-    wanted = pd.DataFrame({"below": [0.0, 0.0], "above": [1 / 3, 0.0]}, index=["age", "visits"])
-    assert (found - wanted).abs().lt(5.5 * noise, axis=0).all(axis=None)
+    fractions = sum(table[["below", "above"]] for table in means) / 40
+    frame = pd.DataFrame({"below": [0.0, 0.0], "above": [1 / 3, 0.0]}, index=["age", "visits"])
+    assert (fractions - frame).abs().lt(5.5 * noise, axis=0).all(axis=None)
     assert means[0].loc["age", ["lower", "upper"]].tolist() == [18.0, 66.0]
 
 
@@ -180,23 +180,23 @@ def test_variables_of_a_condition_are_not_counted():
 
 
 def test_a_part_of_a_release_tells_of_the_variables_of_its_formula():
-    whole = dp.dp_moments("~ age + wage + region", ROWS, codebook=BOOK, eps=1.0, delta=1e-6)
-    assert list(whole.clipped().index) == ["age", "wage"]
-    model = whole.lm("wage ~ region")
+    moments = dp.dp_moments("~ age + wage + region", ROWS, codebook=BOOK, eps=1.0, delta=1e-6)
+    assert list(moments.clipped().index) == ["age", "wage"]
+    model = moments.lm("wage ~ region")
     assert list(model.clipped().index) == ["wage"]
     assert "age" not in dict(model._report().facts)["Clipped"]
-    assert dict(whole.lm("wage ~ age")._report().facts)["Clipped"].endswith("of age above")
-    assert whole.pca("~ age").summary().as_text().count("Clipped") == 1
+    assert dict(moments.lm("wage ~ age")._report().facts)["Clipped"].endswith("of age above")
+    assert moments.pca("~ age").summary().as_text().count("Clipped") == 1
 
 
 def test_pooled_sites_count_as_one_table():
     words = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6, "mechanism": "gaussian"}
     sites = {"A": ROWS[:1_500], "B": ROWS[1_500:]}
     with dp.simulation(seed=1):
-        one = dp.dp_mean("~ age", ROWS, **words)
+        fit = dp.dp_mean("~ age", ROWS, **words)
     with dp.simulation(seed=1):
-        both = dp.dp_mean("~ age", sites=sites, protocol="pooled", **words)
-    assert one.release.clipping == both.release.clipping
+        mean_fit = dp.dp_mean("~ age", sites=sites, protocol="pooled", **words)
+    assert fit.release.clipping == mean_fit.release.clipping
 
 
 def test_a_fit_with_counts_is_loaded_as_it_was(tmp_path):

@@ -44,28 +44,28 @@ def test_every_mechanism_but_the_reference_is_listed_once(usual):
 
 @pytest.mark.product
 def test_predictions_are_sensible():
-    shown = compared(ncomp=2, row_length=0.5).predicted
-    assert shown["energy"].between(0.2, 1.0 + 1e-9).all()
-    assert (shown["energy_se"] >= 0).all()
-    matrices = shown[shown["frobenius"].notna()].set_index("mechanism")
+    predicted = compared(ncomp=2, row_length=0.5).predicted
+    assert predicted["energy"].between(0.2, 1.0 + 1e-9).all()
+    assert (predicted["energy_se"] >= 0).all()
+    matrices = predicted[predicted["frobenius"].notna()].set_index("mechanism")
     norm = matrices["frobenius"] / matrices["relative"]
     # Rows of length 1/2, eigenvalues 1, 1/2, 1/3, 1/4.
     values = 1 / np.arange(1.0, 5)
     np.testing.assert_allclose(norm, 0.25 * np.linalg.norm(values) / values.sum(), rtol=2e-3)
     assert matrices.loc["zero", "relative"] == pytest.approx(1.0, rel=1e-9)
-    names = set(shown["mechanism"]) - set(matrices.index)
+    names = set(predicted["mechanism"]) - set(matrices.index)
     assert names <= set(SUBSPACE)
 
 
 @pytest.mark.product
 def test_best_first_by_energy_or_by_error(usual):
     assert usual.predicted["energy"].is_monotonic_decreasing
-    whole = compared(repeats=1)
-    errors = whole.predicted["relative"].dropna()
+    everything = compared(repeats=1)
+    errors = everything.predicted["relative"].dropna()
     assert errors.is_monotonic_increasing
-    assert whole.predicted["relative"].isna().sum() == len(whole.predicted) - len(errors)
-    assert whole.predicted["relative"].iloc[: len(errors)].notna().all()
-    assert whole.best == whole.table["mechanism"].iloc[0]
+    assert everything.predicted["relative"].isna().sum() == len(everything.predicted) - len(errors)
+    assert everything.predicted["relative"].iloc[: len(errors)].notna().all()
+    assert everything.best == everything.table["mechanism"].iloc[0]
 
 
 @pytest.mark.product
@@ -90,9 +90,11 @@ def test_the_error_is_that_of_the_plan():
     # Without denoising the squared error of gauss is a sum of 10 known
     # variances; its mean over 50 releases is within 6 standard errors, each at
     # most sqrt(2/50) of it: a false alarm below 1e-8.
-    made = compared(mechanisms=["gauss"], denoise=None, center=False, repeats=50, row_length=0.5)
-    expected = math.sqrt(4 * 2 + 12) * gauss_noise(made.request)
-    line = made.table.iloc[0]
+    comparison = compared(
+        mechanisms=["gauss"], denoise=None, center=False, repeats=50, row_length=0.5
+    )
+    expected = math.sqrt(4 * 2 + 12) * gauss_noise(comparison.request)
+    line = comparison.table.iloc[0]
     variance = line["frobenius_se"] ** 2 * 49 + line["frobenius"] ** 2
     assert math.sqrt(variance) == pytest.approx(expected, rel=6 * math.sqrt(2 / 50) / 2)
 
@@ -123,8 +125,8 @@ def test_a_simulation_around_it_goes_on_where_it_was():
 
 def test_a_mechanism_is_predicted_the_same_alone(usual):
     alone = compared(ncomp=2, repeats=1, mechanisms=["gauss"]).table
-    whole = usual.table[usual.table["mechanism"] == "gauss"].reset_index(drop=True)
-    pd.testing.assert_frame_equal(alone, whole)
+    table = usual.table[usual.table["mechanism"] == "gauss"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(alone, table)
 
 
 def test_no_ledger_is_charged(monkeypatch):
@@ -140,25 +142,25 @@ def test_no_ledger_is_charged(monkeypatch):
 def test_mechanisms_that_do_not_take_the_guarantee_say_why(adjacency, budget):
     words = {**USUAL, "eps": None, "delta": 0.0, "adjacency": adjacency, "repeats": 1, **budget}
     words["row_length"] = 0.5
-    made = dp.compare_mechanisms("~ .", **words)
-    unfit = made.table[~made.table["fits"]]
+    comparison = dp.compare_mechanisms("~ .", **words)
+    unfit = comparison.table[~comparison.table["fits"]]
     assert unfit["energy"].isna().all()
     assert (unfit["note"].str.len() > 10).all()
     assert (unfit["note"].str.len() <= 90).all()
     if "eps" in budget:
         assert "gauss" in set(unfit["mechanism"])
-        assert "gauss" not in set(made.predicted["mechanism"])
-        assert "Not listed: " in made.summary(notes="all").as_text()
+        assert "gauss" not in set(comparison.predicted["mechanism"])
+        assert "Not listed: " in comparison.summary(notes="all").as_text()
     else:
-        assert "gauss" in set(made.predicted["mechanism"])
+        assert "gauss" in set(comparison.predicted["mechanism"])
 
 
 def test_nothing_that_fits_is_still_a_report():
-    made = compared(mechanisms=["gauss"], delta=0.0)
-    assert "Not listed: gauss" in str(made.summary(notes="all"))
-    assert "0 mechanisms simulated" in repr(made)
+    comparison = compared(mechanisms=["gauss"], delta=0.0)
+    assert "Not listed: gauss" in str(comparison.summary(notes="all"))
+    assert "0 mechanisms simulated" in repr(comparison)
     with pytest.raises(NotAvailable, match="no mechanism"):
-        made.plot()
+        comparison.plot()
 
 
 def test_too_many_columns_or_rows_are_said(monkeypatch):
@@ -166,8 +168,8 @@ def test_too_many_columns_or_rows_are_said(monkeypatch):
     line = compared(mechanisms=["gauss"]).table.iloc[0]
     assert (line["note"], line["fits"]) == ("not simulated above 3 columns", True)
     monkeypatch.setattr(mechanism_trials, "MOST_COLUMNS", 2)
-    made = compared(mechanisms=["laplace"])
-    assert made.table["note"].tolist() == ["not simulated above 2 columns"]
+    comparison = compared(mechanisms=["laplace"])
+    assert comparison.table["note"].tolist() == ["not simulated above 2 columns"]
 
 
 def test_shorter_rows_have_larger_relative_errors():
@@ -180,18 +182,20 @@ def test_shorter_rows_have_larger_relative_errors():
 
 @pytest.mark.parametrize("spectrum", ["power", "steep", "flat", [3, 1], (5.0, 0, 0, 1.0)])
 def test_the_spectrum_is_the_one_asked_for(spectrum):
-    made = compared(mechanisms=["zero"], ncomp=1, spectrum=spectrum, repeats=1, row_length=0.5)
-    size = made.table["frobenius"][0]
-    known = {
+    comparison = compared(
+        mechanisms=["zero"], ncomp=1, spectrum=spectrum, repeats=1, row_length=0.5
+    )
+    size = comparison.table["frobenius"][0]
+    spectra = {
         "power": 1 / np.arange(1.0, 5),
         "steep": 1 / np.arange(1.0, 5) ** 2,
         "flat": np.ones(4),
     }
-    values = known[spectrum] if isinstance(spectrum, str) else np.asarray(spectrum, dtype=float)
+    values = spectra[spectrum] if isinstance(spectrum, str) else np.asarray(spectrum, dtype=float)
     norm = 0.25 * np.linalg.norm(values) / values.sum()
     assert size == pytest.approx(norm, rel=2e-3)
-    named = spectrum if isinstance(spectrum, str) else "as given"
-    assert made.request.spectrum == named
+    label = spectrum if isinstance(spectrum, str) else "as given"
+    assert comparison.request.spectrum == label
 
 
 @pytest.mark.parametrize(
@@ -249,8 +253,8 @@ def test_other_errors_are_those_of_the_verbs():
 
 
 def test_unit_rows_have_the_length_of_the_norm():
-    made = compared(mechanisms=["gauss"], row_norm="unit", row_length=0.2)
-    assert (made.request.row_norm, made.request.row_length) == (1.0, 1.0)
+    comparison = compared(mechanisms=["gauss"], row_norm="unit", row_length=0.2)
+    assert (comparison.request.row_norm, comparison.request.row_length) == (1.0, 1.0)
 
 
 def test_one_release_has_no_standard_error():

@@ -1,5 +1,7 @@
 """Mechanisms of regressions compared before anything is spent."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +15,7 @@ from dpmodels.models.simulated_rows import SHAPES, SimulatedFit, simulate_block,
 from dpmodels.noise import simulation, source
 from dpmodels.noise.lattice import MAX_BITS, Lattice
 from dpmodels.report.numbers import signif
+from dpmodels.results.comparison import FitComparison
 
 CODEBOOK = dp.codebook(
     wage=(0, 100),
@@ -41,8 +44,8 @@ def test_every_mechanism_of_the_verb_is_tried_on_every_shape(usual):
     assert len(usual.by_shape) == len(REGRESSION) * len(SHAPES)
     assert usual.table["error"].is_monotonic_increasing
     assert usual.best == usual.table["mechanism"][0]
-    made = compared("case ~ x", family="binomial")
-    assert sorted(made.predicted["mechanism"]) == sorted(COEFFICIENTS)
+    comparison = compared("case ~ x", family="binomial")
+    assert sorted(comparison.predicted["mechanism"]) == sorted(COEFFICIENTS)
     assert usual.tidy().equals(usual.by_shape)
 
 
@@ -59,13 +62,13 @@ def test_every_mechanism_of_the_verb_is_tried_on_every_shape(usual):
 )
 def test_what_a_budget_without_end_loses_is_nothing(formula, words):
     # Of rows far from their bounds: none is clipped, shortened or left out.
-    more = {"eps": 1e6} if words.get("eps", 1.0) else {"budget": dp.ZCDP(1e9)}
-    one, huge = (
-        compared(formula, row_length=0.1, **{**words, **own}).predicted["error"].min()
-        for own in ({}, more)
+    budget_words = {"eps": 1e6} if words.get("eps", 1.0) else {"budget": dp.ZCDP(1e9)}
+    first, huge = (
+        compared(formula, row_length=0.1, **{**words, **options}).predicted["error"].min()
+        for options in ({}, budget_words)
     )
     assert huge < 0.05
-    assert one > 2 * huge
+    assert first > 2 * huge
 
 
 @pytest.mark.product
@@ -73,14 +76,14 @@ def test_the_automatic_choice_is_that_of_the_verb():
     names = set()
     for n, formula in ((2_000, "wage ~ x + z"), (200_000, "wage ~ x + z"), (500, "case ~ x")):
         family = "binomial" if "case" in formula else "gaussian"
-        made = compared(formula, n=n, family=family)
+        comparison = compared(formula, n=n, family=family)
         rows = {"wage": np.ones(n), "x": np.ones(n), "z": np.ones(n), "case": ["no"] * n}
         words = {"codebook": CODEBOOK, "eps": 1.0, "delta": 1e-6}
         with simulation(seed=1):
             verb = dp.dp_glm if family == "binomial" else dp.dp_lm
             fit = verb(formula, rows, **words)
-        assert made.auto == (fit.release.info.name, fit.call.reason)
-        names.add(made.auto.mechanism)
+        assert comparison.auto == (fit.release.info.name, fit.call.reason)
+        names.add(comparison.auto.mechanism)
     assert names == {"scores", "objective"}
 
 
@@ -92,9 +95,9 @@ def test_how_far_the_automatic_choice_is_behind_is_by_shape(usual):
 
 
 def test_rows_may_be_of_several_lengths():
-    made = compared(row_length=[0.05, 0.5], mechanisms=["moments"])
-    assert made.shapes["shape"].tolist() == ["length 0.05", "length 0.5"]
-    short, long = made.by_shape["error"]
+    comparison = compared(row_length=[0.05, 0.5], mechanisms=["moments"])
+    assert comparison.shapes["shape"].tolist() == ["length 0.05", "length 0.5"]
+    short, long = comparison.by_shape["error"]
     # X'X of rows ten times as long is a hundred times as large, standard errors a tenth.
     assert short > 4 * long
     several = dp.compare_mechanisms(
@@ -102,43 +105,48 @@ def test_rows_may_be_of_several_lengths():
     )
     ones = [
         dp.compare_mechanisms(
-            "~ x + z", codebook=CODEBOOK, n=3_000, eps=1, mechanisms=["laplace"], row_length=own
+            "~ x + z", codebook=CODEBOOK, n=3_000, eps=1, mechanisms=["laplace"], row_length=length
         )
-        for own in (0.1, 1.0)
+        for length in (0.1, 1.0)
     ]
     assert several.by_shape["shape"].tolist() == ["length 0.1", "length 1"]
-    assert several.by_shape["relative"].tolist() == [one.table["relative"][0] for one in ones]
+    assert several.by_shape["relative"].tolist() == [length.table["relative"][0] for length in ones]
     assert several.table["relative_worst_at"].tolist() == ["length 0.1"]
     assert "0.10, 1.0 of" in several.summary().as_text()
 
 
 def bound(family, formula, rows):
     """Rows of a formula in its joint design, with what is asked of them."""
-    own = (formula, CODEBOOK, dp.ApproxDP(1.0, 1e-6), "replace", family, "range", None)
-    way = fit_spec(*own)
+    arguments = (formula, CODEBOOK, dp.ApproxDP(1.0, 1e-6), "replace", family, "range", None)
+    way = fit_spec(*arguments)
     shapes = np.random.default_rng(5)
-    both = two_sided(formula, CODEBOOK)
-    shares = np.full(len(both.terms.codebook), 1 / len(both.terms.codebook))
-    made = simulate_fit(both, family, SHAPES["tails"], shares, rows, shapes)
-    return way, made
+    sides = two_sided(formula, CODEBOOK)
+    shares = np.full(len(sides.terms.codebook), 1 / len(sides.terms.codebook))
+    rows_made = simulate_fit(sides, family, SHAPES["tails"], shares, rows, shapes)
+    return way, rows_made
 
 
-def written_out(made):
-    """The same rows, each as often as it stands, one after another."""
-    at = np.repeat(np.arange(len(made.response)), made.times.astype(int))
-    return SimulatedFit(made.terms[:, at], made.response[at], len(at), made.intercept)
+def written_out(rows_made):
+    """The same rows, each as often as it occurs, one after another."""
+    at = np.repeat(np.arange(len(rows_made.response)), rows_made.times.astype(int))
+    return SimulatedFit(
+        rows_made.terms[:, at], rows_made.response[at], len(at), rows_made.intercept
+    )
 
 
 def test_gradients_of_rows_that_stand_several_times_are_exact():
-    way, made = bound("binomial", "case ~ x + z", 5_000)
+    way, rows_made = bound("binomial", "case ~ x + z", 5_000)
     strategy = COEFFICIENTS["gradients"]()
     plan = strategy.plan(way.facts, dp.ApproxDP(1.0, 1e-6))
     rows = [
-        own.within(way.private, None).measured(strategy, plan) for own in (made, written_out(made))
+        source.within(way.private, None).measured(strategy, plan)
+        for source in (rows_made, written_out(rows_made))
     ]
-    many, each = (one.within(rows[0]._predictors.within(np.array([0.1, 0.0]), 0.4)) for one in rows)
+    joint, separate = (
+        row.within(rows[0]._predictors.within(np.array([0.1, 0.0]), 0.4)) for row in rows
+    )
     point, lattice = np.array([0.3, -2.0, 1.0]), Lattice(MAX_BITS, 3)
-    for name, own in (
+    for name, arguments in (
         ("gradient", (point, lattice)),
         ("curvature", (point, lattice)),
         ("squares", (point, lattice)),
@@ -147,14 +155,14 @@ def test_gradients_of_rows_that_stand_several_times_are_exact():
         ("sums", ()),
         ("lengths", (np.array([0.1, 0.2, 0.4]),)),
     ):
-        one, other = (getattr(rows, name)(*own).cross() for rows in (many, each))
-        assert one[1] == other[1] == 5_000
-        assert (one[0] == other[0]).all(), name
-    assert many.rows == 5_000
-    for one, other in zip(
-        *(own.slopes(point, way.facts.loss) for own in (many, each)), strict=True
+        first, second = (getattr(rows, name)(*arguments).cross() for rows in (joint, separate))
+        assert first[1] == second[1] == 5_000
+        assert (first[0] == second[0]).all(), name
+    assert joint.rows == 5_000
+    for first, second in zip(
+        *(passes.slopes(point, way.facts.loss) for passes in (joint, separate)), strict=True
     ):
-        np.testing.assert_allclose(one, other, rtol=1e-12)
+        np.testing.assert_allclose(first, second, rtol=1e-12)
 
 
 def test_a_release_of_rows_that_stand_several_times_is_that_of_the_rows():
@@ -162,40 +170,40 @@ def test_a_release_of_rows_that_stand_several_times_is_that_of_the_rows():
         ("gaussian", "wage ~ x + z", "ellipsoid"),
         ("poisson", "visits ~ x", "gradients"),
     ):
-        way, made = bound(family, formula, 5_000)
+        way, rows_made = bound(family, formula, 5_000)
         strategy = (REGRESSION | COEFFICIENTS)[name]()
         plan = strategy.plan(way.facts, dp.ApproxDP(1.0, 1e-6))
-        found = []
-        for own in (made, written_out(made)):
+        results = []
+        for value in (rows_made, written_out(rows_made)):
             with simulation(seed=3):
-                statistic = own.within(way.private, None).measured(strategy, plan)
+                statistic = value.within(way.private, None).measured(strategy, plan)
                 release = strategy.release(statistic, plan, source())
-            found.append(way.of(release).params)
-        pd.testing.assert_series_equal(*found, check_exact=True)
+            results.append(way.of(release).params)
+        pd.testing.assert_series_equal(*results, check_exact=True)
 
 
 def test_invented_variables_keep_to_their_declarations():
-    both = two_sided("wage ~ x + region + born", CODEBOOK)
+    sides = two_sided("wage ~ x + region + born", CODEBOOK)
     for shape in {**SHAPES, **simulate_block((0.2, 1.0))}.values():
-        made = simulate_fit(
-            both, "gaussian", shape, np.full(3, 1 / 3), 3_000, np.random.default_rng(1)
+        rows_made = simulate_fit(
+            sides, "gaussian", shape, np.full(3, 1 / 3), 3_000, np.random.default_rng(1)
         )
-        ends = both.terms.lower[:, None], both.terms.upper[:, None]
-        assert ((made.terms >= ends[0]) & (made.terms <= ends[1])).all()
-        assert ((made.response >= 0) & (made.response <= 100)).all()
-        at = [both.terms.names.index(f"region[T.{level}]") for level in "sw"]
-        np.testing.assert_allclose(made.terms[at].mean(axis=1), [3 / 11, 2 / 11], atol=0.05)
-        assert made.times.sum() == 3_000
+        ends = sides.terms.lower[:, None], sides.terms.upper[:, None]
+        assert ((rows_made.terms >= ends[0]) & (rows_made.terms <= ends[1])).all()
+        assert ((rows_made.response >= 0) & (rows_made.response <= 100)).all()
+        at = [sides.terms.names.index(f"region[T.{level}]") for level in "sw"]
+        np.testing.assert_allclose(rows_made.terms[at].mean(axis=1), [3 / 11, 2 / 11], atol=0.05)
+        assert rows_made.times.sum() == 3_000
 
 
 def test_a_coefficient_that_rows_leave_open_is_said():
     # Of numbers at their bounds a square is a constant.
-    made = compared("wage ~ x + I(x**2 - 10*x)", mechanisms=["moments"])
-    open_ = made.by_shape.set_index("shape")["error"].isna()
+    comparison = compared("wage ~ x + I(x**2 - 10*x)", mechanisms=["moments"])
+    open_ = comparison.by_shape.set_index("shape")["error"].isna()
     assert open_["dummies"]
     assert not open_["box"]
-    assert "open" in made.summary().as_text()
-    assert np.isnan(made.behind["dummies"])
+    assert "open" in comparison.summary().as_text()
+    assert np.isnan(comparison.behind["dummies"])
 
 
 def test_the_report_says_how_far_the_automatic_choice_is_behind(usual):
@@ -243,6 +251,25 @@ def test_persons_are_refused():
     assert compared("wage ~ x", codebook=persons, mechanisms=["moments"]).best == "moments"
     from dpmodels.privacy import adjacency, protecting
 
-    own = protecting(adjacency("replace"), 3, "id")
+    neighbours = protecting(adjacency("replace"), 3, "id")
     with pytest.raises(ArgumentError, match="simulated rows have none"):
-        compared("wage ~ x", adjacency=own)
+        compared("wage ~ x", adjacency=neighbours)
+
+
+def test_the_loss_of_the_automatic_choice_is_by_shape_and_nan_where_nothing_is_estimated():
+    """Over the best mechanism of each shape; also of a shape without any estimate."""
+    by_shape = pd.DataFrame(
+        {
+            "mechanism": ["objective", "output"] * 3,
+            "shape": np.repeat(["normal", "skewed", "constant"], 2),
+            "error": [2.0, 1.0, 1.5, 3.0, np.nan, np.nan],
+        }
+    )
+
+    def behind(mechanism):
+        fits = SimpleNamespace(by_shape=by_shape, auto=SimpleNamespace(mechanism=mechanism))
+        return FitComparison.behind.fget(fits)
+
+    losses = {"normal": 2.0, "skewed": 1.0, "constant": np.nan}
+    assert behind("objective").to_dict() == pytest.approx(losses, nan_ok=True)
+    assert behind("gradients").isna().tolist() == [True] * 3

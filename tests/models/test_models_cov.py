@@ -88,13 +88,17 @@ def test_interactions_and_factors(table):
 def test_components_of_the_matrix_are_those_of_dp_pca(table):
     fit = dp_cov(FORMULA, table, codebook=CODEBOOK, **HUGE)
     for scale in ("range", "sd", None):
-        asked = dp.dp_pca(FORMULA, table, codebook=CODEBOOK, scale=scale, **HUGE)
-        mine = fit.pca(scale=scale)
-        np.testing.assert_allclose(mine.eigenvals, asked.eigenvals, rtol=1e-2)
+        pca_asked = dp.dp_pca(FORMULA, table, codebook=CODEBOOK, scale=scale, **HUGE)
+        pca_of_cov = fit.pca(scale=scale)
+        np.testing.assert_allclose(pca_of_cov.eigenvals, pca_asked.eigenvals, rtol=1e-2)
         # The lattice of natural units is too coarse for directions of tiny variance.
-        kept = 2 if scale is None else 4
-        np.testing.assert_allclose(mine.loadings[:, :kept], asked.loadings[:, :kept], atol=2e-3)
-        np.testing.assert_allclose(mine.transform(table), asked.transform(table), atol=0.05)
+        n_components = 2 if scale is None else 4
+        np.testing.assert_allclose(
+            pca_of_cov.loadings[:, :n_components], pca_asked.loadings[:, :n_components], atol=2e-3
+        )
+        np.testing.assert_allclose(
+            pca_of_cov.transform(table), pca_asked.transform(table), atol=0.05
+        )
     assert fit.pca(2).ncomp == 2
     np.testing.assert_allclose(fit.pca(scale=None).cov, fit.cov, rtol=1e-9)
 
@@ -148,21 +152,21 @@ def test_confidence_intervals_hold_for_rows_that_are_not_normal(shape):
     mixed = np.where(rng.uniform(size=(50, 8_000, 3)) < 0.4, common, rng.uniform(size=common.shape))
     rates = [0.5, 0.2, 0.04]
     rows = mixed < rates if shape == "dummies" else np.floor(-np.log(mixed) * 1.2).clip(0, 10)
-    most = 1.0 if shape == "dummies" else 10.0
-    book = dp.codebook.uniform(["a", "b", "c"], (0, most))
+    factor = 1.0 if shape == "dummies" else 10.0
+    book = dp.codebook.uniform(["a", "b", "c"], (0, factor))
     pooled = np.cov(rows.reshape(-1, 3).T.astype(float))[np.triu_indices(3)]
     hits = np.zeros(6, dtype=int)
     with dp.simulation(seed=4):
-        for own in rows.astype(float):
-            fit = dp_cov("~ .", dict(zip("abc", own.T, strict=True)), codebook=book, **LOUD)
+        for variances in rows.astype(float):
+            fit = dp_cov("~ .", dict(zip("abc", variances.T, strict=True)), codebook=book, **LOUD)
             bounds = fit.conf_int()
             hits += ((bounds["lower"] <= pooled) & (pooled <= bounds["upper"])).to_numpy()
     # Coverage of at least 0.93, of 0.5 for the near-normal law on dummies: 1e-6 / 12 each.
     assert hits.min() >= binom.ppf(1e-7, 50, 0.93)
     if shape == "dummies":
         width = (bounds["upper"] - bounds["lower"]).to_numpy()[[0, 3, 5]]
-        own = np.array(rates) * (1 - np.array(rates))
-        assert (width[1:] < 6 * np.sqrt(own * (1 - 4 * own) / 8_000)[1:]).all()
+        variances = np.array(rates) * (1 - np.array(rates))
+        assert (width[1:] < 6 * np.sqrt(variances * (1 - 4 * variances) / 8_000)[1:]).all()
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,9 @@ def test_bought_intervals_are_shorter(verb, shape):
     draw, bounds = SHAPES[shape]
     rows = draw(np.random.default_rng(2), 20_000)
     with dp.simulation(seed=2):
-        plain, bought = (fitted(verb, rows, bounds, inference=asked) for asked in (False, True))
+        plain, bought = (
+            fitted(verb, rows, bounds, inference=with_inference) for with_inference in (False, True)
+        )
     for ends in ("conf_int", "noise_int"):
         first, second = (lengths(getattr(fit, ends)()) for fit in (plain, bought))
         identified = np.isfinite(first)
@@ -85,9 +87,9 @@ def test_without_it_nothing_changes():
     with dp.simulation(seed=1):
         plain = fitted(dp_cov, rows, (-5, 5), mechanism=Rounds())
     with dp.simulation(seed=1):
-        named = fitted(dp_cov, rows, (-5, 5), mechanism="rounds", inference=False)
+        without_inference = fitted(dp_cov, rows, (-5, 5), mechanism="rounds", inference=False)
     assert plain.release.tails is None
-    assert np.array_equal(plain.release.second, named.release.second)
+    assert np.array_equal(plain.release.second, without_inference.release.second)
 
 
 @pytest.mark.parametrize("verb", [dp_cov, dp_pca])

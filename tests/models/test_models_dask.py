@@ -52,11 +52,11 @@ def folder(tmp_path_factory):
 @pytest.mark.product
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_verb_prints_the_same_as_in_memory(verb, folder):
-    whole = simulated(verb, FRAME)
+    in_memory = simulated(verb, FRAME)
     for files in (folder, f"{folder}/[0-9].parquet"):
-        assert simulated(verb, files) == whole
+        assert simulated(verb, files) == in_memory
     with dask.config.set(scheduler="synchronous"):
-        assert simulated(verb, scattered(6)) == whole
+        assert simulated(verb, scattered(6)) == in_memory
 
 
 @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
@@ -92,7 +92,9 @@ def test_only_public_facts_go_out_and_only_integers_come_back(synchronous, monke
         dask_rows, "_shipped", lambda measure: sent.append(shipped(measure)) or sent[-1]
     )
     monkeypatch.setattr(
-        dask_rows, "_computed", lambda roots: (back.append(one) or one for one in computed(roots))
+        dask_rows,
+        "_computed",
+        lambda roots: (back.append(value) or value for value in computed(roots)),
     )
     moments_of(scattered()).cross()
     (recipe,) = sent
@@ -108,24 +110,24 @@ def test_only_public_facts_go_out_and_only_integers_come_back(synchronous, monke
 @pytest.mark.product
 def test_only_the_wanted_columns_are_read(synchronous, tmp_path, monkeypatch):
     scattered().to_parquet(tmp_path)
-    seen, measured = [], dask_rows._measured
+    recorded, measured = [], dask_rows._measured
 
     def watched(part, recipe, partition_info=None):
-        seen.append(tuple(part.columns))
+        recorded.append(tuple(part.columns))
         return measured(part, recipe, partition_info)
 
     monkeypatch.setattr(dask_rows, "_measured", watched)
     VERBS["mean wage ~ sex"].ask(dd.read_parquet(tmp_path), codebook=BOOK)
-    assert set(seen) <= {("wage", "sex"), ("sex", "wage")}
+    assert set(recorded) <= {("wage", "sex"), ("sex", "wage")}
 
 
 def test_integers_beyond_64_bits_are_pythons():
     large = np.array([2**61, -(2**61), 3], dtype=object)
-    one, two = (
+    first, two = (
         dask_rows.Sums((exact,), (rows,), rows, 2**127)
         for rows, exact in ((1, large), (2, np.array([0, 0, 4])))
     )
-    narrow = dask_rows._added(one, two)
+    narrow = dask_rows._added(first, two)
     assert narrow.exact[0].dtype == np.int64
     wide = dask_rows._total([narrow] * 3)
     assert wide.exact[0].tolist() == [3 * 2**61, -3 * 2**61, 21]
@@ -168,10 +170,10 @@ def test_what_loading_raises_or_warns_of_is_not_passed_on(scheduler, error):
     data = scattered(2).map_partitions(failing, meta=FRAME[:0])
     with dask.config.set(scheduler=scheduler):
         # The number of rows is public, and is counted before anything is charged.
-        spent, told = refused(data, r"partition .* could not be computed.*Nothing was charged")
+        spent, reported = refused(data, r"partition .* could not be computed.*Nothing was charged")
     assert spent.startswith("0.00 of 2.00")
-    assert told.__cause__ is None
-    assert told.__context__ is None
+    assert reported.__cause__ is None
+    assert reported.__context__ is None
 
 
 def test_a_damaged_row_group_ends_the_release_and_stays_charged(synchronous, tmp_path):

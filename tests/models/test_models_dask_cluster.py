@@ -54,8 +54,8 @@ def two_workers():
 @pytest.fixture(scope="module")
 def client():
     """A client of two workers."""
-    with two_workers() as cluster, distributed.Client(cluster) as own:
-        yield own
+    with two_workers() as cluster, distributed.Client(cluster) as client:
+        yield client
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -67,8 +67,8 @@ def test_statistics_are_the_same_bit_for_bit(client, tmp_path):
     scattered().to_parquet(tmp_path / "rows")
     for data in (scattered(), dd.read_parquet(tmp_path / "rows"), tmp_path / "rows"):
         assert_same(moments_of(data), moments_of(FRAME))
-    whole = moments_of(FRAME)
-    assert_same(moments_of(scattered(frame=FRAME[:700])) + moments_of(FRAME[700:]), whole)
+    in_memory = moments_of(FRAME)
+    assert_same(moments_of(scattered(frame=FRAME[:700])) + moments_of(FRAME[700:]), in_memory)
 
 
 def test_a_worker_that_is_killed_changes_nothing(client, tmp_path):
@@ -77,9 +77,9 @@ def test_a_worker_that_is_killed_changes_nothing(client, tmp_path):
     def dying(part, partition_info=None):
         if partition_info is None:
             return part
-        own = f"-{os.getpid()}"
-        before = sum(name.endswith(own) for name in os.listdir(folder))
-        with open(os.path.join(folder, f"{partition_info['number']}{own}"), "w"):
+        suffix = f"-{os.getpid()}"
+        before = sum(name.endswith(suffix) for name in os.listdir(folder))
+        with open(os.path.join(folder, f"{partition_info['number']}{suffix}"), "w"):
             pass
         if before == 3 and not os.path.exists(flag):
             with open(flag, "w"):
@@ -159,10 +159,10 @@ def test_a_partition_that_always_fails_says_nothing_of_its_rows(client):
         raise OSError(SECRET)
 
     data = scattered().map_partitions(failing, meta=FRAME[:0])
-    spent, told = refused(data, r"partition .* could not be computed.*Nothing was charged")
+    spent, reported = refused(data, r"partition .* could not be computed.*Nothing was charged")
     assert spent.startswith("0.00 of 2.00")
-    assert told.__cause__ is None
-    assert told.__context__ is None
+    assert reported.__cause__ is None
+    assert reported.__context__ is None
 
 
 def test_how_large_the_rows_are_is_not_told(client):
@@ -174,11 +174,11 @@ def test_a_scheduler_that_is_gone_is_told_of_before_anything_is_charged():
     gone = distributed.LocalCluster(
         n_workers=0, processes=False, dashboard_address=":0", silence_logs=50
     )
-    own = distributed.Client(gone, set_as_default=False)
+    lost_client = distributed.Client(gone, set_as_default=False)
     gone.close()
-    with own.as_current(), dask.config.set(scheduler=own):
+    with lost_client.as_current(), dask.config.set(scheduler=lost_client):
         spent, _ = refused(scattered(), "scheduler does not answer.*no ledger was charged")
-    own.close()
+    lost_client.close()
     assert spent.startswith("0.00 of 2.00")
 
 
@@ -190,13 +190,13 @@ def test_a_scheduler_that_goes_away_is_told_of(client):
     lost = distributed.LocalCluster(
         n_workers=0, processes=False, dashboard_address=":0", silence_logs=50
     )
-    own = distributed.Client(lost, set_as_default=False)
-    own.loop.call_later(0.5, lambda: own.loop.add_callback(lost.close))
+    lost_client = distributed.Client(lost, set_as_default=False)
+    lost_client.loop.call_later(0.5, lambda: lost_client.loop.add_callback(lost.close))
     data = scattered().map_partitions(slow, meta=FRAME[:0])
     lost_connection = pytest.raises(FrameError, match="connection to the Dask scheduler was lost")
-    with own.as_current(), dask.config.set(scheduler=own), lost_connection:
+    with lost_client.as_current(), dask.config.set(scheduler=lost_client), lost_connection:
         moments_of(data).cross()
-    own.close()
+    lost_client.close()
 
 
 # VmHWM and not ru_maxrss, which a process inherits from its parent.
@@ -240,7 +240,7 @@ def test_memory_of_the_client_does_not_grow_with_the_rows(tmp_path):
 
 
 def test_rows_of_a_person_come_together(client):
-    frame = FRAME.assign(id=[f"p{own % 90}" for own in range(len(FRAME))])
+    frame = FRAME.assign(id=[f"p{i % 90}" for i in range(len(FRAME))])
     words = {"codebook": BOOK, "eps": 2.0, "person": "id", "rows": 3}
     with dp.simulation(seed=7):
         expected = dp.dp_mean("age ~ sex", frame, **words).params.tolist()

@@ -45,11 +45,11 @@ def released(form, data, **more):
     return release.coefficients if is_rounded else release_digest(release)
 
 
-def assert_alike(one, two):
-    if isinstance(one, str):
-        assert one == two
+def assert_alike(first, two):
+    if isinstance(first, str):
+        assert first == two
     else:
-        np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(first, two, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("form", FORMS_BY_ID)

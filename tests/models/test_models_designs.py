@@ -139,8 +139,8 @@ def test_the_cap_costs_little_where_the_declared_bound_costs_much():
     weights = np.clip(3 * weights / weights.mean(), 1, 50)
     y = np.clip(rng.normal(40, 20, 20_000) + 3 * np.log(weights), 0, 100)
     design = dp.design(weights="w", bounds=(1, 50), weights_are="design")
-    known = dp.codebook(y=(0, 100), design=design)
-    fit = dp.dp_mean("~ y", {"y": y, "w": weights}, codebook=known, budget=dp.ZCDP(0.02))
+    codebook = dp.codebook(y=(0, 100), design=design)
+    fit = dp.dp_mean("~ y", {"y": y, "w": weights}, codebook=codebook, budget=dp.ZCDP(0.02))
     assert 5 < fit.release.weights.cap < 35
     assert fit.bse_noise.item() < 2 * fit.bse_sampling.item()
     truth = (weights * y).sum() / weights.sum()
@@ -265,8 +265,8 @@ def test_what_noise_hides_of_the_cap_is_not_a_percentage(verb, eps):
 
 
 def test_totals_without_a_design_are_those_of_the_rows():
-    known = dp.codebook(y=(0, 100), **LEVELS)
-    fit = dp.dp_total("y ~ g", ROWS, codebook=known, eps=1e6)
+    codebook = dp.codebook(y=(0, 100), **LEVELS)
+    fit = dp.dp_total("y ~ g", ROWS, codebook=codebook, eps=1e6)
     np.testing.assert_allclose(fit.params, ROWS.groupby("g")["y"].sum(), rtol=1e-4)
     scores = ROWS["y"] * (ROWS["g"] == "a")
     assert fit.bse_sampling["a"] == pytest.approx(linearised(scores, ROWS), rel=1e-2)
@@ -286,10 +286,10 @@ def test_bounds_that_are_far_too_wide_are_searched(verb):
             words = {"codebook": dp.codebook(y=(0, upper)), "design": design}
             fits.append(verb("~ y", rows, eps=1.0, delta=1e-6, **words))
         private = verb("~ y", rows, eps=1.0, delta=1e-6, adjacency="add-remove", **words)
-    near, wide = fits
+    narrow, wide = fits
     assert wide.release.held is not None
     assert wide.release.held.lower < 25 < 55 < wide.release.held.upper < 200
-    assert float(wide.bse_noise.iloc[0]) < 3 * float(near.bse_noise.iloc[0])
+    assert float(wide.bse_noise.iloc[0]) < 3 * float(narrow.bse_noise.iloc[0])
     exact = np.average(rows["y"], weights=rows["w"])
     if verb is dp.dp_total:
         exact *= rows["w"].sum()
@@ -305,3 +305,16 @@ def test_a_range_and_weights_are_charged_as_two_tables():
     # A row moves two numbers of each table: 2 = sqrt(4), of a tenth of the budget.
     assert first.noise_sd == pytest.approx(2 / np.sqrt(2 * 0.01), rel=1e-3)
     assert first.noise_sd >= 2 / np.sqrt(2 * 0.01)
+
+
+@pytest.mark.expensive
+def test_no_variance_exceeds_that_of_rows_at_both_ends_of_the_range():
+    """Half of the rows are at each end: half of the noisy estimates would be above that."""
+    rows = pd.DataFrame({"y": [0.0, 100.0] * 100, "w": 1.0})
+    largest, narrow = 50**2 * 200 / 199 * (1 + 1e-9), book(bounds=(1, 1.5))
+    with dp.simulation(seed=1):
+        fits = [dp.dp_var("~ y", rows, codebook=narrow, eps=1.0) for _ in range(8)]
+    estimates = np.array([fit.params.to_numpy() for fit in fits])
+    assert estimates.max() == pytest.approx(largest)
+    for fit in fits:
+        assert max(fit.conf_int().to_numpy().max(), fit.noise_int().to_numpy().max()) <= largest

@@ -34,8 +34,8 @@ def reference(kind):
 def errors(fit):
     """Sampling standard errors of totals and of shares, from the one release."""
     cells, cap = fit._cells, fit._cap
-    shares, base, found = cells.shares(cells.single)
-    return shares, cap * np.sqrt(cells.totals.sampling), np.sqrt(found.sampling) / base
+    shares, base, estimates = cells.shares(cells.single)
+    return shares, cap * np.sqrt(cells.totals.sampling), np.sqrt(estimates.sampling) / base
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -54,14 +54,14 @@ def test_a_huge_budget_gives_the_tables_of_r(kind):
 
 @pytest.mark.parametrize("kind", ["weights", "strata"])
 def test_a_huge_budget_gives_the_quantiles_of_r_to_the_grid(kind):
-    known, probs = reference(kind), [0.1, 0.25, 0.5, 0.75, 0.9]
-    fit = dp.dp_quantile("~ y", TABLE, codebook=known, probs=probs, **HUGE)
+    expected, probs = reference(kind), [0.1, 0.25, 0.5, 0.75, 0.9]
+    fit = dp.dp_quantile("~ y", TABLE, codebook=expected, probs=probs, **HUGE)
     np.testing.assert_array_equal(fit.params.to_numpy()[0], STORED[kind]["quantiles"])
-    bins = int(known["y"].upper - known["y"].lower) + 1
-    hist = dp.dp_hist("~ y", TABLE, codebook=known, breaks=bins, **HUGE)
-    found = hist.quantile(probs)
-    step = (known["y"].upper - known["y"].lower) / bins
-    np.testing.assert_allclose(found["estimate"], STORED[kind]["quantiles"], atol=2 * step)
+    bins = int(expected["y"].upper - expected["y"].lower) + 1
+    hist = dp.dp_hist("~ y", TABLE, codebook=expected, breaks=bins, **HUGE)
+    quantiles = hist.quantile(probs)
+    step = (expected["y"].upper - expected["y"].lower) / bins
+    np.testing.assert_allclose(quantiles["estimate"], STORED[kind]["quantiles"], atol=2 * step)
 
 
 @pytest.mark.parametrize("words", DESIGNS.values(), ids=DESIGNS)
@@ -82,17 +82,17 @@ def test_a_huge_budget_gives_totals_and_shares_of_cells_with_linearised_errors(w
 
 def test_a_huge_budget_gives_ranges_of_a_histogram_with_linearised_errors():
     """A range of several bins of one group, as a share of the group."""
-    known = book(strata="h")
-    fit = dp.dp_hist("y ~ g", ROWS, codebook=known, breaks=10, **HUGE)
-    found = fit.between(20, 60, group="b")
+    facts = book(strata="h")
+    fit = dp.dp_hist("y ~ g", ROWS, codebook=facts, breaks=10, **HUGE)
+    estimates = fit.between(20, 60, group="b")
     group = ROWS["w"] * (ROWS["g"] == "b")
     is_inside = (ROWS["y"] > 20) & (ROWS["y"] <= 60)
     share = float((group * is_inside).sum() / group.sum())
-    assert found["released"].item() == pytest.approx((group * is_inside).sum(), rel=1e-8)
-    assert found["proportion"].item() == pytest.approx(share, rel=1e-8)
+    assert estimates["released"].item() == pytest.approx((group * is_inside).sum(), rel=1e-8)
+    assert estimates["proportion"].item() == pytest.approx(share, rel=1e-8)
     error = linearised(group * (is_inside - share) / group.sum(), ROWS, strata="h")
     factor = fit.table._cells._factor(0.95) * 1.959964
-    half = (found["conf_high"] - found["conf_low"]).item() / 2
+    half = (estimates["conf_high"] - estimates["conf_low"]).item() / 2
     assert half == pytest.approx(factor * error, rel=1e-6)
     density = fit.density.to_numpy()[1]
     assert density.sum() * 10 == pytest.approx(1, rel=1e-8)
@@ -112,12 +112,12 @@ def test_the_noise_of_a_cell_does_not_grow_with_their_number():
     """Twelve times as many cells; 4 % of the budget count the values of y beyond its bounds."""
     rows = pd.concat([ROWS] * 20)
     with dp.simulation(seed=3):
-        few, many = (
+        few, many_rows = (
             dp.dp_table(formula, rows, codebook=book(fpc=None), budget=dp.ZCDP(0.1))
             for formula in ("~ g", "~ g + h + cut(y, [0, 30, 40, 50, 100])")
         )
-    assert many.release.noise_sd < 1.03 * few.release.noise_sd
-    assert many.noise_sd() < 2 * few.noise_sd()
+    assert many_rows.release.noise_sd < 1.03 * few.release.noise_sd
+    assert many_rows.noise_sd() < 2 * few.noise_sd()
 
 
 @pytest.mark.product
@@ -174,18 +174,18 @@ def test_histograms_of_units_leave_the_errors_of_ranges_out():
     units = book(psu="psu")
     fit = dp.dp_hist("~ y", ROWS, codebook=units, breaks=4, **HUGE)
     assert fit.conf_int().notna().all(axis=None)
-    found = fit.between(0, 50)
-    assert found[["conf_low", "conf_high"]].isna().all(axis=None)
-    assert found[["noise_low", "noise_high"]].notna().all(axis=None)
+    estimates = fit.between(0, 50)
+    assert estimates[["conf_low", "conf_high"]].isna().all(axis=None)
+    assert estimates[["noise_low", "noise_high"]].notna().all(axis=None)
     assert "person" not in str(fit.summary(notes="all"))
 
 
 def test_too_many_cells_of_strata_are_refused():
     strata = [str(number) for number in range(300)]
     design = dp.design(strata="s")
-    known = dp.codebook(y=(0, 1), s=strata, design=design)
+    codebook = dp.codebook(y=(0, 1), s=strata, design=design)
     with pytest.raises(dp.errors.FormulaError, match="without strata="):
-        dp.dp_hist("~ y", {"y": [0.5], "s": ["1"]}, codebook=known, breaks=5_000, eps=1)
+        dp.dp_hist("~ y", {"y": [0.5], "s": ["1"]}, codebook=codebook, breaks=5_000, eps=1)
 
 
 def test_a_cell_hidden_by_noise_has_wide_intervals_and_no_quantile():

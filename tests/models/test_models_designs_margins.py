@@ -34,9 +34,9 @@ def test_a_huge_budget_gives_the_margins_of_r(kind):
     counts = fit.table("group", "z").counts.to_numpy().ravel(order="F")
     np.testing.assert_allclose(counts, STORED[kind]["counts"], rtol=1e-8)
     cells = fit.table("group")._cells
-    found, base, errors = cells.shares(cells.single)
+    estimates, base, errors = cells.shares(cells.single)
     stored = STORED[kind]["proportions"]
-    np.testing.assert_allclose(found, stored["estimate"], rtol=1e-8)
+    np.testing.assert_allclose(estimates, stored["estimate"], rtol=1e-8)
     variances = np.reshape(stored["covariance"], (3, 3)).diagonal()
     np.testing.assert_allclose(errors.sampling / base**2, variances, rtol=1e-8)
 

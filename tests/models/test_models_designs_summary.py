@@ -29,8 +29,8 @@ def test_a_huge_budget_gives_the_variance_of_r_with_its_error(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_huge_budget_gives_the_summary_of_r(kind):
     """R: svymean, svyvar, svyby of means and totals, svymean of a factor."""
-    known, stored = reference(kind), STORED[kind]
-    fit = dp.dp_summary("~ y + group", TABLE, codebook=known, **HUGE)
+    expected, stored = reference(kind), STORED[kind]
+    fit = dp.dp_summary("~ y + group", TABLE, codebook=expected, **HUGE)
     means, shares = fit["y"], fit["group"]
     assert means.params.item() == pytest.approx(stored["mean"]["estimate"][0], rel=1e-8)
     variance = np.reshape(stored["mean"]["covariance"], (2, 2))[0, 0]
@@ -38,11 +38,11 @@ def test_a_huge_budget_gives_the_summary_of_r(kind):
     factor = ROW_FACTOR if kind in UNITS else 1
     spread = np.sqrt(stored["variance"]["estimate"] / factor)
     assert means.sd.item() == pytest.approx(spread, rel=1e-8)
-    found, base, errors = shares._cells.shares(shares._cells.single)
-    np.testing.assert_allclose(found, stored["proportions"]["estimate"], rtol=1e-8)
+    estimates, base, errors = shares._cells.shares(shares._cells.single)
+    np.testing.assert_allclose(estimates, stored["proportions"]["estimate"], rtol=1e-8)
     variances = np.reshape(stored["proportions"]["covariance"], (3, 3)).diagonal()
     np.testing.assert_allclose(errors.sampling / base**2, variances, rtol=1e-8)
-    grouped = dp.dp_summary("y + z ~ group", TABLE, codebook=known, **HUGE)
+    grouped = dp.dp_summary("y + z ~ group", TABLE, codebook=expected, **HUGE)
     np.testing.assert_allclose(grouped["y"].params, stored["means_by"]["estimate"], rtol=1e-8)
     np.testing.assert_allclose(grouped["y"].bse_sampling, stored["means_by"]["se"], rtol=1e-8)
     counts = grouped["z"].counts.to_numpy().ravel(order="F")
@@ -70,8 +70,8 @@ def test_all_groups_together_have_the_mean_and_the_error_of_all_rows(words):
 
 @pytest.mark.parametrize("kind", sorted(UNITS))
 def test_a_huge_budget_gives_the_quantiles_of_r_by_units(kind):
-    known, probs = reference(kind), [0.1, 0.25, 0.5, 0.75, 0.9]
-    fit = dp.dp_quantile("~ y", TABLE, codebook=known, probs=probs, **HUGE)
+    expected, probs = reference(kind), [0.1, 0.25, 0.5, 0.75, 0.9]
+    fit = dp.dp_quantile("~ y", TABLE, codebook=expected, probs=probs, **HUGE)
     np.testing.assert_array_equal(fit.params.to_numpy()[0], STORED[kind]["quantiles"])
 
 
@@ -79,8 +79,8 @@ def test_a_huge_budget_gives_the_quantiles_of_r_by_units(kind):
 def test_scores_of_quantiles_of_units_have_linearised_errors(words):
     """Of the weight of a group up to a cell, less p times that of the group (Woodruff 1952)."""
     rows = ROWS.assign(y=np.rint(ROWS["y"] / 10))
-    known = dp.codebook(book(**words), y=dp.Numeric(0, 10, step=1))
-    fit = dp.dp_quantile("y ~ g", rows, codebook=known, probs=[0.3], **HUGE)
+    codebook = dp.codebook(book(**words), y=dp.Numeric(0, 10, step=1))
+    fit = dp.dp_quantile("y ~ g", rows, codebook=codebook, probs=[0.3], **HUGE)
     group = fit._groups[1]
     runs = group._running
     weights = np.full(11, 0.7), np.full(11, -0.3)
@@ -95,12 +95,14 @@ def test_scores_of_quantiles_of_units_have_linearised_errors(words):
 def test_a_summary_costs_the_root_of_its_variables():
     """Each table has the sums of one: √m times the noise, and products beside those of counts."""
     with dp.simulation(seed=1):
-        one, four = (
+        first, four = (
             dp.dp_summary(formula, ROWS, codebook=book(fpc=None), budget=dp.ZCDP(0.1))
             for formula in ("~ y", "~ y + log(y + 1) + sqrt(y) + h")
         )
     norms = np.hypot(1, 0.5), np.sqrt(4 * 1.25 + 0.25)
-    assert four.release.noise_sd / one.release.noise_sd == pytest.approx(norms[1] / norms[0], 1e-6)
+    assert four.release.noise_sd / first.release.noise_sd == pytest.approx(
+        norms[1] / norms[0], 1e-6
+    )
 
 
 def test_a_session_a_file_and_a_report_have_the_summary_of_a_design(tmp_path):

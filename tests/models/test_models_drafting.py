@@ -126,9 +126,9 @@ def test_budgets_without_delta_release_bounds_and_refuse_levels(budget, table):
     with pytest.raises(BudgetError, match=r"delta=1e-6, or declare the levels"):
         dp.dp_mean("x ~ g", table, codebook=TYPES, ledger=ledger, **budget)
     assert not ledger.entries
-    known = dp.private_codebook(x="numeric", g=["a", "b", "c"])
+    types = dp.private_codebook(x="numeric", g=["a", "b", "c"])
     with dp.simulation(seed=5):
-        fit = dp.dp_mean("x ~ g", table, codebook=known, ledger=ledger, **budget)
+        fit = dp.dp_mean("x ~ g", table, codebook=types, ledger=ledger, **budget)
     assert ledger.spent.amount == pytest.approx(budget.get("eps", 0.1))
     assert fit.request.codebook["x"].upper < 200
 
@@ -164,11 +164,11 @@ def test_declarations_are_kept_and_cost_nothing(table):
     assert fit.request.codebook["x"] == dp.Numeric(0, 100, label="score")
     assert isinstance(fit.release.events[0], ApproxEvent)
     with dp.simulation(seed=6):
-        whole = dp.dp_mean("~ x", table, codebook=types, **USUAL)
+        mean_fit = dp.dp_mean("~ x", table, codebook=types, **USUAL)
     with dp.simulation(seed=6):
         plain = dp.dp_mean("~ x", table, codebook=types.declared, **USUAL)
-    assert whole.params.equals(plain.params)
-    assert whole.release.events == plain.release.events
+    assert mean_fit.params.equals(plain.params)
+    assert mean_fit.release.events == plain.release.events
 
 
 @pytest.mark.product

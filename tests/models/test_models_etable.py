@@ -58,9 +58,9 @@ def cells(table):
 @pytest.mark.product
 def test_any_mixture_stands_side_by_side_in_every_format(fits):
     table = dp.etable(list(fits.values()))
-    for told in (table.as_text(), table.as_html(), table.as_latex(), table.as_markdown()):
+    for printed in (table.as_text(), table.as_html(), table.as_latex(), table.as_markdown()):
         for head in ("(1)", "PC1", "not identified", "SIMULATION"):
-            assert head in told
+            assert head in printed
     assert {"OLS", "logit", "SVM", "mean", "variance", "t-test", "quantile", "PCA"} <= cells(table)
     assert {"subspace", "correlation", "share", "logit of answers"} <= cells(table)
     assert repr(table) == table.as_text()
@@ -71,16 +71,16 @@ def test_numbers_are_those_of_the_fits(fits):
     names = ["lm", "glm", "mean", "survey"]
     tidy = dp.etable({name: fits[name] for name in names}).tidy()
     for name in names:
-        own, fit = tidy[tidy["model"] == name], fits[name].tidy()
+        part, fit = tidy[tidy["model"] == name], fits[name].tidy()
         for column in ("estimate", "std_error", "noise_sd", "conf_low", "noise_high"):
-            np.testing.assert_array_equal(own[column], fit[column])
+            np.testing.assert_array_equal(part[column], fit[column])
 
 
 def test_loadings_are_those_above_the_noise(fits):
     pca = fits["pca"]
     tidy = dp.etable(pca).tidy()
-    shown = tidy.pivot_table("estimate", "term", "component", sort=False)
-    np.testing.assert_array_equal(shown, pca.loadings.to_numpy()[:, : shown.shape[1]])
+    pivoted = tidy.pivot_table("estimate", "term", "component", sort=False)
+    np.testing.assert_array_equal(pivoted, pca.loadings.to_numpy()[:, : pivoted.shape[1]])
     with dp.simulation(seed=1):  # the rule lets noise pass in 5 % of all draws
         weak = dp.etable(dp.dp_pca("~ age + wage + height", ROWS, **WEAK, mechanism="gauss"))
     assert not weak.tidy()["identified"].any()
@@ -89,9 +89,9 @@ def test_loadings_are_those_above_the_noise(fits):
 
 def test_what_noise_leaves_open_is_no_number(fits):
     table = dp.etable([fits["open"], fits["lm"]], statistic=["std_error", "conf_int"])
-    own = table.tidy()
-    assert not own["identified"][:2].any()
-    assert own.loc[:1, ["estimate", "std_error", "conf_low"]].isna().all(axis=None)
+    tidy_table = table.tidy()
+    assert not tidy_table["identified"][:2].any()
+    assert tidy_table.loc[:1, ["estimate", "std_error", "conf_low"]].isna().all(axis=None)
     assert not any("inf" in cell.lower() or cell == "nan" for cell in cells(table))
     frame = table.frame()
     assert frame.iloc[0, 0] == "not identified"
@@ -132,17 +132,17 @@ def test_parts_of_one_release_are_paid_once_and_others_are_not_added(fits, tmp_p
 
 def test_a_ledger_tells_what_its_releases_come_to(fits):
     ledger = dp.Ledger(eps=2.0, delta=1e-6)
-    asked = {"codebook": BOOK, "ledger": ledger}
-    mean = dp.dp_mean("wage ~ region", ROWS, **asked, eps=0.5)
-    moments = dp.dp_moments("~ wage + age", ROWS, **asked, eps=1.0, delta=1e-7)
-    told = dp.etable([moments.lm("wage ~ age"), mean, fits["lm"]], ledger=ledger).accounts
-    assert ledger.describe() in told[0]
-    assert "charges 1, 2" in told[2]
-    assert told[1] == "(3): not charged to this ledger, and not in its total."
+    options = {"codebook": BOOK, "ledger": ledger}
+    mean = dp.dp_mean("wage ~ region", ROWS, **options, eps=0.5)
+    moments = dp.dp_moments("~ wage + age", ROWS, **options, eps=1.0, delta=1e-7)
+    accounts = dp.etable([moments.lm("wage ~ age"), mean, fits["lm"]], ledger=ledger).accounts
+    assert ledger.describe() in accounts[0]
+    assert "charges 1, 2" in accounts[2]
+    assert accounts[1] == "(3): not charged to this ledger, and not in its total."
 
 
 def test_different_tables_and_declarations_are_told(fits):
-    half = {name: own[:300] for name, own in ROWS.items()}
+    half = {name: row[:300] for name, row in ROWS.items()}
     words = {**SURE, "codebook": BOOK | {"age": (-1, 2)}, "mechanism": "moments"}
     table = dp.etable([fits["lm"], fits["glm"], dp.dp_lm("wage ~ age", half, **words)])
     assert "by the public number of rows: (1) and (2) of 600; (3) of 300" in notes(table)
@@ -153,9 +153,10 @@ def test_different_tables_and_declarations_are_told(fits):
 
 def test_ratios_have_errors_by_the_delta_method_and_others_stay(fits):
     plain, ratios = (
-        dp.etable([fits["lm"], fits["glm"]], exponentiate=own) for own in (False, True)
+        dp.etable([fits["lm"], fits["glm"]], exponentiate=is_exponentiated)
+        for is_exponentiated in (False, True)
     )
-    before, after = (own.tidy().set_index("model") for own in (plain, ratios))
+    before, after = (table.tidy().set_index("model") for table in (plain, ratios))
     assert after.loc["(1)"].equals(before.loc["(1)"])
     glm, odds = before.loc["(2)"], after.loc["(2)"]
     np.testing.assert_allclose(odds["estimate"], np.exp(glm["estimate"]))
@@ -176,8 +177,8 @@ def test_words_for_names_and_hostile_ones_act_nowhere(fits):
     assert r"Dose \<b\>" in table.as_markdown()
     assert r"Dose \textless{}b\textgreater{}" in table.as_latex()
     assert table.frame().columns[1][0] == "Healed"
-    own = dp.etable(fits["long"], labels={"region": "Group"}).frame()
-    assert ("", "Group: q") in own.index
+    frame = dp.etable(fits["long"], labels={"region": "Group"}).frame()
+    assert ("", "Group: q") in frame.index
     names = dp.etable({"<i>$a_b": fits["lm"]})
     assert "<i>" not in names.as_html()
     assert r"a\_b" in names.as_latex()
@@ -208,9 +209,9 @@ def test_stars_are_off_unless_asked_for(fits):
 
 
 def test_below_an_estimate_stands_what_is_asked_for(fits):
-    asked = ["p_value", "statistic", "noise_int"]
-    own = dp.etable(fits["lm"], statistic=asked, level=0.5, keep="age").frame()
-    p, z, ends = own.iloc[1:4, 0]
+    statistics = ["p_value", "statistic", "noise_int"]
+    frame = dp.etable(fits["lm"], statistic=statistics, level=0.5, keep="age").frame()
+    p, z, ends = frame.iloc[1:4, 0]
     assert (p, z[:4]) == ("p < 0.0001", "z = ")
     low, high = map(float, ends.strip("[]").split(", "))
     assert (low, high) == pytest.approx(tuple(fits["lm"].noise_int(0.5).loc["age"]), rel=1e-2)
@@ -221,13 +222,15 @@ def test_below_an_estimate_stands_what_is_asked_for(fits):
 def test_digits_are_those_of_errors(fits):
     sd = fits["lm"].bse["age"]
     for digits in (1, 4):
-        own = dp.etable(fits["lm"], keep="age", digits=digits).frame().iloc[:2, 0]
-        assert own.iloc[1] == f"({sd:.{digits - 1 - math.floor(math.log10(sd))}f})"
-        assert len(own.iloc[0].partition(".")[2]) == len(own.iloc[1].strip("()").partition(".")[2])
+        column = dp.etable(fits["lm"], keep="age", digits=digits).frame().iloc[:2, 0]
+        assert column.iloc[1] == f"({sd:.{digits - 1 - math.floor(math.log10(sd))}f})"
+        assert len(column.iloc[0].partition(".")[2]) == len(
+            column.iloc[1].strip("()").partition(".")[2]
+        )
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ({"models": []}, "has no results"),
         ({"models": 3}, "int is not a result"),
@@ -242,8 +245,8 @@ def test_digits_are_those_of_errors(fits):
         ({"ledger": "study.ledger"}, "expected a dp.Ledger"),
     ],
 )
-def test_words_that_make_no_sense_are_refused(fits, words, told):
-    with pytest.raises(ArgumentError, match=told):
+def test_words_that_make_no_sense_are_refused(fits, words, message):
+    with pytest.raises(ArgumentError, match=message):
         dp.etable(**{"models": [fits["lm"]], **words})
 
 
@@ -253,8 +256,8 @@ def test_a_result_without_a_column_is_refused_with_what_has_one():
 
 
 def test_the_summary_reads_what_each_guarantee_means(fits):
-    told = dp.etable([fits["lm"], fits["long"], fits["open"]]).summary(reading=True)
-    (line,) = (note for note in told.report.notes if "Reading: " in note)
+    summary = dp.etable([fits["lm"], fits["long"], fits["open"]]).summary(reading=True)
+    (line,) = (note for note in summary.report.notes if "Reading: " in note)
     assert line.startswith("Reading: (1) and (2): ")
     assert " (3): " in line
 
@@ -274,8 +277,8 @@ def test_great_tables_are_made_where_they_are_installed(fits, monkeypatch):
 
 
 def test_it_takes_no_rows_and_no_budget():
-    taken = set(inspect.signature(dp.etable).parameters)
-    assert not taken & {"data", "eps", "delta", "budget", "mechanism", "codebook"}
+    parameters = set(inspect.signature(dp.etable).parameters)
+    assert not parameters & {"data", "eps", "delta", "budget", "mechanism", "codebook"}
 
 
 def test_what_releases_have_in_common_stands_above_and_what_not_in_rows(fits):
@@ -283,12 +286,12 @@ def test_what_releases_have_in_common_stands_above_and_what_not_in_rows(fits):
         "wage ~ age", ROWS, codebook=BOOK, budget=dp.ZCDP(100.0), adjacency="add-remove"
     )
     table = dp.etable([fits["short"], private, fits["mean"]])
-    told = table.frame().loc["Privacy"]
-    assert told.loc["Neighbours"].tolist() == ["replace", "add-remove", "replace"]
-    assert told.loc["Protected"].tolist() == ["one row"] * 3
-    assert told.loc["eps"].tolist() == ["10000", "", "10000"]
-    assert told.loc["delta"].tolist() == ["1e-06", "", "1e-06"]
-    assert told.loc["rho"].tolist() == ["", "100", ""]
+    privacy_row = table.frame().loc["Privacy"]
+    assert privacy_row.loc["Neighbours"].tolist() == ["replace", "add-remove", "replace"]
+    assert privacy_row.loc["Protected"].tolist() == ["one row"] * 3
+    assert privacy_row.loc["eps"].tolist() == ["10000", "", "10000"]
+    assert privacy_row.loc["delta"].tolist() == ["1e-06", "", "1e-06"]
+    assert privacy_row.loc["rho"].tolist() == ["", "100", ""]
     alike = dp.etable([fits["short"], fits["mean"]])
     assert ("Neighbours", "replace one row, n public") in alike.summary().report.facts
     assert "Neighbours" not in alike.frame().loc["Privacy"].index

@@ -22,13 +22,13 @@ PRIVATE = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6}
 def rows():
     rng = np.random.default_rng(1)
     case = rng.integers(0, 2, 20_000)
-    found = {name: rng.binomial(2, 0.5, 20_000) for name in NAMES[3:]}
-    found |= {name: rng.binomial(2, 0.4 + 0.2 * case) for name in NAMES[:2]}
-    found["g2"] = rng.binomial(2, 0.6 - 0.2 * case)
-    found["case"] = np.array(["no", "yes"])[case]
-    found["age"] = rng.integers(20, 80, 20_000) + 10.0 * case
-    found["place"] = rng.choice(["a", "b", "c"], 20_000)
-    return found
+    columns = {name: rng.binomial(2, 0.5, 20_000) for name in NAMES[3:]}
+    columns |= {name: rng.binomial(2, 0.4 + 0.2 * case) for name in NAMES[:2]}
+    columns["g2"] = rng.binomial(2, 0.6 - 0.2 * case)
+    columns["case"] = np.array(["no", "yes"])[case]
+    columns["age"] = rng.integers(20, 80, 20_000) + 10.0 * case
+    columns["place"] = rng.choice(["a", "b", "c"], 20_000)
+    return columns
 
 
 def asked(formula, data, seed=1, **words):
@@ -99,21 +99,21 @@ def test_columns_not_looked_at_count(rows):
 
 def test_rows_of_a_person_are_taken_to_be_alike(rows):
     person = {**rows, "id": np.arange(20_000) // 2}
-    one = asked("g0 + g5 ~ case", rows, eps=1e4, delta=0.0)
+    first = asked("g0 + g5 ~ case", rows, eps=1e4, delta=0.0)
     two = asked("g0 + g5 ~ case", person, eps=1e4, delta=0.0, person="id", rows=2)
     mean = asked("g0 + g5 ~ case", person, eps=1e4, delta=0.0, person="id", rows="mean")
-    z = [fit.pvalues["g5"] for fit in (one, two, mean)]
+    z = [fit.pvalues["g5"] for fit in (first, two, mean)]
     assert z[1] > z[0]
     assert mean.nobs == 10_000
-    np.testing.assert_allclose(two.params, one.params, atol=0.01)
-    np.testing.assert_allclose(mean.params, one.params, atol=0.01)
+    np.testing.assert_allclose(two.params, first.params, atol=0.01)
+    np.testing.assert_allclose(mean.params, first.params, atol=0.01)
 
 
 def test_a_subset_and_sites_are_of_the_same_sums(rows):
     half = asked("g0 + g5 ~ case", rows, eps=1e4, delta=0.0, subset="age > 50")
     assert half.release.count == pytest.approx((rows["age"] > 50).sum(), abs=1)
     parts = [
-        {name: own[cut] for name, own in rows.items()}
+        {name: row[cut] for name, row in rows.items()}
         for cut in (slice(0, 7_000), slice(7_000, None))
     ]
     with dp.simulation(seed=1):
@@ -142,11 +142,11 @@ def test_a_session_has_the_verb(rows):
 
 
 def test_signs_tell_how_many_are_false(rows):
-    many = {**rows, **{f"g{place}": rows["g0"] for place in range(3, 16)}}
-    fit = asked(FORMULA, many, most=20, mechanism="adapt", alternative="larger", q=0.2)
-    found = set(fit.rejected)
+    wide_rows = {**rows, **{f"g{place}": rows["g0"] for place in range(3, 16)}}
+    fit = asked(FORMULA, wide_rows, most=20, mechanism="adapt", alternative="larger", q=0.2)
+    rejected = set(fit.rejected)
     # One column goes the other way, so that of fifteen two are taken for false: .13.
-    assert found >= {*NAMES[:2], *NAMES[3:16]}
+    assert rejected >= {*NAMES[:2], *NAMES[3:16]}
     assert 2 / 20 <= fit.tidy()["p_adjusted"].min() <= 2 / 15
     table = fit.tidy()
     assert (table["p_value"] > 0.5).any()
@@ -166,8 +166,8 @@ def test_the_rate_of_false_discoveries_is_kept(effects, alike):
     with dp.simulation(seed=7):
         for _ in range(40):
             _, exact = fdr.drawn(rng, 100_000, effects, alike=alike, columns=300)
-            found = fdr.found(fdr.released(exact, 1.0, "peeling", most=60))
-            shares.append(fdr.shares(found, effects))
+            discovered = fdr.found(fdr.released(exact, 1.0, "peeling", most=60))
+            shares.append(fdr.shares(discovered, effects))
     false, power = np.array(shares).T
     # Of 40 numbers from 0 to 1 with a mean of .1, by Hoeffding: 40 KL(.45, .1) > log(10⁶).
     assert false.mean() <= 0.45
@@ -183,9 +183,9 @@ def test_the_published_procedure_takes_noise_for_what_a_row_moves(rows):
     table = fit.tidy().set_index("hypothesis")
     assert fit.valued == "log_p"
     # No p-value is told apart below q/(2 m).
-    least = np.log(0.1 / 60)
+    smallest = np.log(0.1 / 60)
     # A Laplace law's 5e-7 each, of three.
-    away = (table.loc[["g0", "g1", "g2"], "estimate"] - least) / table["noise_sd"].iloc[0]
+    away = (table.loc[["g0", "g1", "g2"], "estimate"] - smallest) / table["noise_sd"].iloc[0]
     assert away.abs().max() < 10
     ends = fit.noise_int(0.99)
     assert (ends["upper"] <= 0).all()
@@ -197,12 +197,12 @@ def test_the_published_procedure_takes_noise_for_what_a_row_moves(rows):
 def test_persons_widen_the_tests_of_the_published_procedure(rows):
     person = {**rows, "id": np.arange(20_000) // 2}
     words = {"eps": 1e5, "delta": 0.0, "mechanism": "dp_bh"}
-    one = asked("g0 + g5 ~ case", rows, **words)
+    first = asked("g0 + g5 ~ case", rows, **words)
     two = asked("g0 + g5 ~ case", person, person="id", rows=2, **words)
     mean = asked("g0 + g5 ~ case", person, person="id", rows="mean", **words)
-    assert two.release.scale == pytest.approx(one.release.scale * 2**0.5, rel=1e-3)
+    assert two.release.scale == pytest.approx(first.release.scale * 2**0.5, rel=1e-3)
     # Of 10,000 persons.
-    assert mean.release.scale == pytest.approx(one.release.scale / 2**0.5, rel=0.01)
+    assert mean.release.scale == pytest.approx(first.release.scale / 2**0.5, rel=0.01)
     g, y = rows["g5"] - 1.0, (rows["case"] == "yes") * 2.0 - 1
     # A sum over persons of their mean products, as variable as persons are at most.
     z = abs(g @ (y - y.mean())) / 2 / np.sqrt(10_000)

@@ -145,8 +145,8 @@ def test_messages_that_are_none_of_ours(grid, tmp_path):
         {"dpmodels": app.ConfigRecord({"json": "[]"})},
     ):
         message = app.Message(app.RecordDict(records), 1, "query.letter")
-        said = json.loads(site(message, None).content["dpmodels"]["json"])
-        assert "session is 's'" in said["refusal"]
+        loads = json.loads(site(message, None).content["dpmodels"]["json"])
+        assert "session is 's'" in loads["refusal"]
     message = app.Message(app.RecordDict(), 1, "train")
     with pytest.raises(ValueError, match="No train function"):
         site(message, None)
@@ -163,7 +163,7 @@ def test_arguments_that_make_no_sense(tmp_path):
     with pytest.raises(ArgumentError, match="session=None"):
         dp.flower.server_app(SITES, session=None, folder=tmp_path)
     words = {"site": "A", "session": "s", "protocol": "full", **BUDGET}
-    for change, error, said in [
+    for change, error, message in [
         ({"verb": "svd"}, ArgumentError, "verb='svd'"),
         ({"protocol": "pooled"}, ArgumentError, "protocol='pooled'"),
         ({"sites": "AB"}, ArgumentError, "names of all sites"),
@@ -174,7 +174,7 @@ def test_arguments_that_make_no_sense(tmp_path):
         ),
         ({"budget": None}, BudgetError, "eps"),
     ]:
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=message):
             dp.flower.client_app("~ a", "rows.csv", tmp_path / "a", **words | change)
 
 
@@ -265,11 +265,11 @@ insecure = true
 def free_ports(count):
     """Ports that were free a moment ago."""
     sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
+    for value in sockets:
+        value.bind(("127.0.0.1", 0))
+    ports = [socket.getsockname()[1] for socket in sockets]
+    for value in sockets:
+        value.close()
     return ports
 
 
@@ -288,11 +288,11 @@ class Processes:
         }
 
     def start(self, name, *command, path=()):
-        own = os.pathsep.join(map(str, [*path, ROOT]))
+        text = os.pathsep.join(map(str, [*path, ROOT]))
         with (self.folder / f"{name}.log").open("w") as log:
             process = subprocess.Popen(
                 [str(self.bin / command[0]), *command[1:]],
-                env={**self.environment, "PYTHONPATH": own},
+                env={**self.environment, "PYTHONPATH": text},
                 cwd=self.folder,
                 stdout=log,
                 stderr=log,
@@ -310,7 +310,7 @@ class Processes:
     def wait(self, done, until):
         """Wait until `done`, unless one of Flower's services ends."""
         while not done():
-            ended = [one.args for one in self.started if one.poll() not in (None, 0)]
+            ended = [value.args for value in self.started if value.poll() not in (None, 0)]
             if ended or time.monotonic() > until:
                 pytest.fail(f"ended: {ended or 'none, out of time'}\n{self.logs()}")
             time.sleep(0.2)
@@ -347,21 +347,21 @@ def answers(port):
 def prepared(folder, sessions, port):
     """Write the aggregator's bundle, and what each site keeps to itself."""
     bundle, letters, home = folder / "bundle", folder / "letters", folder / "home"
-    for one in (bundle, letters, home):
-        one.mkdir()
+    for value in (bundle, letters, home):
+        value.mkdir()
     (home / "config.toml").write_text(CONNECTION.format(port=port))
     (bundle / "pyproject.toml").write_text(PROJECT)
     (bundle / "client_app.py").write_text(CLIENT)
     server = SERVER.format(folder=str(letters), sessions=sessions, seconds=SECONDS / 2)
     (bundle / "server_app.py").write_text(server)
     for site in SITES:
-        own = folder / site
-        own.mkdir()
+        folder_of_site = folder / site
+        folder_of_site.mkdir()
         table = np.column_stack(list(rows(site).values()))
-        np.savetxt(own / "rows.csv", table, "%.17g", ",", header="a,b", comments="")
-        dp.site_key(site, own / "site.key")
-        terms = TERMS.format(site=site, folder=str(own), seed=SEEDS[site])
-        (own / "site_terms.py").write_text(terms)
+        np.savetxt(folder_of_site / "rows.csv", table, "%.17g", ",", header="a,b", comments="")
+        dp.site_key(site, folder_of_site / "site.key")
+        terms = TERMS.format(site=site, folder=str(folder_of_site), seed=SEEDS[site])
+        (folder_of_site / "site_terms.py").write_text(terms)
     return bundle, letters
 
 
@@ -391,11 +391,11 @@ def test_processes_on_loopback_give_the_same_integers(processes, tmp_path, reduc
     agreed = ("masked",) if reduced else ("masked", "noisy")
     bundle, letters = prepared(tmp_path, (*agreed, "unlike", "masked"), link)
     address = f"127.0.0.1:{link}"
-    here = ("--insecure", "--host", "127.0.0.1", "--port")
+    options = ("--insecure", "--host", "127.0.0.1", "--port")
     alone = "--disable-runtime-dependency-installation"
-    processes.start("superlink", "flower-superlink", *here, str(link), alone)
+    processes.start("superlink", "flower-superlink", *options, str(link), alone)
     for site, port in zip(SITES, ports, strict=True):
-        words = ("flower-supernode", "--superlink", address, *here, str(port))
+        words = ("flower-supernode", "--superlink", address, *options, str(port))
         processes.start(site, *words, path=[tmp_path / site])
     processes.wait(lambda: answers(link), until)
     processes.start("run", "flwr", "run", str(bundle), "here", path=[tmp_path / "A"])
@@ -407,13 +407,13 @@ def test_processes_on_loopback_give_the_same_integers(processes, tmp_path, reduc
     assert len(list(letters.iterdir())) == len(agreed) + 1
     for place, session in enumerate(agreed):
         sent = [letters / str(place) / f"{site}.json" for site in SITES]
-        own = in_process(tmp_path / "own", PROTOCOLS[session], session)
+        in_one_process = in_process(tmp_path / "own", PROTOCOLS[session], session)
         if session == "noisy":
-            for one, other in zip(sent, own, strict=True):
-                assert read_message(one).values == read_message(other).values
-        one, other = dp.combine(sent).release, dp.combine(own).release
-        assert np.array_equal(one.second, other.second)
-        assert one.shared == other.shared
+            for release, second in zip(sent, in_one_process, strict=True):
+                assert read_message(release).values == read_message(second).values
+        release, second = dp.combine(sent).release, dp.combine(in_one_process).release
+        assert np.array_equal(release.second, second.second)
+        assert release.shared == second.shared
 
 
 QUORUM_TERMS = """
@@ -461,19 +461,21 @@ def test_a_site_that_is_killed_ends_no_exchange_of_a_quorum(processes, tmp_path)
     server = QUORUM_SERVER.format(folder=str(letters), seconds=SECONDS)
     (bundle / "server_app.py").write_text(server)
     for site in THREE:
-        own = tmp_path / site
-        (own / "study").mkdir(parents=True)
+        folder_of_site = tmp_path / site
+        (folder_of_site / "study").mkdir(parents=True)
         table = np.column_stack(list(rows(site).values()))
-        np.savetxt(own / "rows.csv", table, "%.17g", ",", header="a,b", comments="")
-        if not (own / "site.key").exists():
-            dp.site_key(site, own / "site.key")
-        (own / "site_terms.py").write_text(QUORUM_TERMS.format(site=site, folder=str(own)))
-    here = ("--insecure", "--host", "127.0.0.1", "--port")
+        np.savetxt(folder_of_site / "rows.csv", table, "%.17g", ",", header="a,b", comments="")
+        if not (folder_of_site / "site.key").exists():
+            dp.site_key(site, folder_of_site / "site.key")
+        (folder_of_site / "site_terms.py").write_text(
+            QUORUM_TERMS.format(site=site, folder=str(folder_of_site))
+        )
+    options = ("--insecure", "--host", "127.0.0.1", "--port")
     alone = "--disable-runtime-dependency-installation"
-    processes.start("superlink", "flower-superlink", *here, str(link), alone)
+    processes.start("superlink", "flower-superlink", *options, str(link), alone)
     nodes = {}
     for site, port in zip(THREE, ports, strict=True):
-        words = ("flower-supernode", "--superlink", f"127.0.0.1:{link}", *here, str(port))
+        words = ("flower-supernode", "--superlink", f"127.0.0.1:{link}", *options, str(port))
         nodes[site] = processes.start(site, *words, path=[tmp_path / site])
     processes.wait(lambda: answers(link), until)
     processes.start("run", "flwr", "run", str(bundle), "here", path=[tmp_path / "A"])

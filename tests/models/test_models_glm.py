@@ -116,14 +116,14 @@ def test_odd_rows_pass_in_silence(case, mechanism):
         for at, formula in enumerate(FORMULAS):
             budget = BUDGETS[(at + case) % 3]
             adjacency = ("replace", "add-remove")[(at + case // 3) % 2]
-            own = mechanism
+            mechanism_used = mechanism
             if mechanism == "gradients":
-                own = NoisyGradients(steps=2 + at)
+                mechanism_used = NoisyGradients(steps=2 + at)
                 budget = {"budget": ZCDP(0.1)} if budget is PURE else budget
                 words = {"family": "poisson", "adjacency": adjacency, **budget}
                 poisson = dp_glm(formula.replace("y", "c"), data, codebook=BOOK, **words)
                 assert np.isfinite(poisson.params).all()
-            words = {"mechanism": own, "adjacency": adjacency, **budget}
+            words = {"mechanism": mechanism_used, "adjacency": adjacency, **budget}
             result = dp_glm(formula, data, codebook=BOOK, **words)
             assert np.isfinite(result.params).all()
         everything(result)
@@ -131,7 +131,7 @@ def test_odd_rows_pass_in_silence(case, mechanism):
 
 @pytest.mark.parametrize("rows", [0, 1, 2])
 def test_few_rows_pass_in_silence(rows):
-    data = {name: own[:rows] for name, own in table().items()}
+    data = {name: values[:rows] for name, values in table().items()}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", BudgetWarning)
@@ -140,10 +140,10 @@ def test_few_rows_pass_in_silence(rows):
 
 @pytest.mark.expensive
 @pytest.mark.parametrize("eps", [1e-9, 1e-6, 1e6, 1e9])
-@pytest.mark.parametrize("more", [{}, {"delta": 1e-6}, {"inference": False}])
+@pytest.mark.parametrize("options", [{}, {"delta": 1e-6}, {"inference": False}])
 @pytest.mark.parametrize("mechanism", list(COEFFICIENTS))
-def test_any_budget_passes_or_is_refused_before_a_row_is_read(eps, more, mechanism):
-    words = {"eps": eps, "mechanism": mechanism, **more}
+def test_any_budget_passes_or_is_refused_before_a_row_is_read(eps, options, mechanism):
+    words = {"eps": eps, "mechanism": mechanism, **options}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", BudgetWarning)

@@ -21,8 +21,8 @@ def panel(persons, seed=1):
     shared = rng.normal(size=persons)[whose]
     b = SLOPES @ np.vstack([np.ones(len(x)), x, z]) + 1.2 * shared + rng.logistic(size=len(x)) > 0
     c = rng.poisson(np.exp(0.3 + 0.4 * x + 0.3 * z + 0.5 * shared - 0.125)).clip(0, 12)
-    own = {"b": b.astype(float), "c": c, "x": x, "z": z, "id": whose, "share": 1 / count[whose]}
-    return pd.DataFrame({"y": np.where(b, "yes", "no"), **own})
+    options = {"b": b.astype(float), "c": c, "x": x, "z": z, "id": whose, "share": 1 / count[whose]}
+    return pd.DataFrame({"y": np.where(b, "yes", "no"), **options})
 
 
 ROWS = panel(900)
@@ -41,14 +41,14 @@ def test_a_huge_budget_gives_statsmodels_clustered_errors(family, rows):
     response, number, law, words = FAMILIES[family]
     share = ROWS.share if rows == "mean" else None
     design = sm.add_constant(ROWS[["x", "z"]])
-    theirs = sm.GLM(ROWS[number], design, family=law, freq_weights=share)
-    theirs = theirs.fit(cov_type="cluster", cov_kwds={"groups": ROWS.id.to_numpy()})
+    reference = sm.GLM(ROWS[number], design, family=law, freq_weights=share)
+    reference = reference.fit(cov_type="cluster", cov_kwds={"groups": ROWS.id.to_numpy()})
     fit = dp.dp_glm(f"{response} ~ x + z", ROWS, rows=rows, **{**HUGE, **words})
     # Up to 2 % of the rows are left out by chance; noise is negligible. In 60 fits coefficients
     # had sd .0015 or less and errors .0012 about a bias of .0017: limits beyond 6 sd, fewer false
     # alarms than 1e-7 in 36 comparisons.
-    assert fit.params.to_numpy() == pytest.approx(theirs.params.to_numpy(), abs=0.01)
-    assert fit.bse_sampling.to_numpy() == pytest.approx(theirs.bse.to_numpy(), rel=0.02)
+    assert fit.params.to_numpy() == pytest.approx(reference.params.to_numpy(), abs=0.01)
+    assert fit.bse_sampling.to_numpy() == pytest.approx(reference.bse.to_numpy(), rel=0.02)
     assert fit.release.curvature.person == "id"
 
 

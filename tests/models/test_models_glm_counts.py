@@ -117,13 +117,13 @@ def test_ordinal_is_that_of_statsmodels():
     design, rows = regressors()
     codes = pd.Categorical(rows["y"], LEVELS).codes
     model = OrderedModel(codes, design.to_numpy(), distr="logit")
-    other = model.fit(method="bfgs", disp=0, maxiter=500, gtol=1e-9)
+    reference = model.fit(method="bfgs", disp=0, maxiter=500, gtol=1e-9)
     fit = exact("ordinal")
-    np.testing.assert_allclose(fit.slopes, other.params[:4], atol=1e-6)
-    thresholds = model.transform_threshold_params(other.params)[1:-1]
+    np.testing.assert_allclose(fit.slopes, reference.params[:4], atol=1e-6)
+    thresholds = model.transform_threshold_params(reference.params)[1:-1]
     np.testing.assert_allclose(fit.thresholds, thresholds, atol=1e-6)
     assert fit.thresholds.index.tolist() == ["low|mid", "mid|top"]
-    np.testing.assert_allclose(fit.predict(rows[:5]), other.predict(design[:5]), atol=1e-6)
+    np.testing.assert_allclose(fit.predict(rows[:5]), reference.predict(design[:5]), atol=1e-6)
 
 
 @pytest.mark.parametrize("family", ["binomial", "multinomial"])
@@ -134,17 +134,17 @@ def test_estimates_and_robust_errors_are_those_of_statsmodels(family):
     else:
         codes = pd.Categorical(rows["y"], LEVELS).codes
         model = sm.MNLogit(codes, sm.add_constant(design))
-    other, fit = model.fit(disp=0, cov_type="HC0"), exact(family)
-    np.testing.assert_allclose(fit.params, other.params, atol=1e-6)
-    np.testing.assert_allclose(fit.bse, other.bse, atol=1e-6)
+    reference, fit = model.fit(disp=0, cov_type="HC0"), exact(family)
+    np.testing.assert_allclose(fit.params, reference.params, atol=1e-6)
+    np.testing.assert_allclose(fit.bse, reference.bse, atol=1e-6)
 
 
 def test_effects_of_a_number_are_those_of_statsmodels():
     design, rows = regressors()
     codes = pd.Categorical(rows["y"], LEVELS).codes
-    other = sm.MNLogit(codes, sm.add_constant(design)).fit(disp=0, cov_type="HC0")
+    reference = sm.MNLogit(codes, sm.add_constant(design)).fit(disp=0, cov_type="HC0")
     effects = exact("multinomial").margins(rows, "kid").table
-    np.testing.assert_allclose(effects["estimate"], other.get_margeff().margeff[-1], atol=1e-6)
+    np.testing.assert_allclose(effects["estimate"], reference.get_margeff().margeff[-1], atol=1e-6)
 
 
 @pytest.mark.parametrize("family", KINDS)
@@ -169,8 +169,8 @@ def test_what_follows_a_fit(family, tmp_path):
         assert (prediction["mean_ci_lower"] < prediction["mean"]).all()
     assert fit.t_test("sex")["p_value"].notna().all()
     assert fit.wald_test("region")["df"] == 2 * (2 if family == "multinomial" else 1)
-    for made in (fit.anova(), fit.emmeans("sex"), fit.contrasts("region")):
-        assert made.table.notna().all(axis=None)
+    for value in (fit.anova(), fit.emmeans("sex"), fit.contrasts("region")):
+        assert value.table.notna().all(axis=None)
     assert "kid" in str(dp.etable(fit))
     fit.plot()
     noise, full = fit.noise_int(), fit.conf_int()
@@ -214,9 +214,9 @@ def test_a_level_without_rows_leaves_the_others():
     rows = rows[rows["region"] != "w"]
     for family in KINDS:
         fit = fit_of(family, rows=rows)
-        known = fit.tidy().set_index("term")["identified"]
-        assert not known["region[T.w]"].any()
-        assert known.drop("region[T.w]").all()
+        is_identified = fit.tidy().set_index("term")["identified"]
+        assert not is_identified["region[T.w]"].any()
+        assert is_identified.drop("region[T.w]").all()
         public = {"sex": ["M", "M"], "region": ["n", "w"], "kid": [1, 1]}
         assert np.isnan(np.asarray(fit.predict(public), float)).reshape(2, -1).any(axis=1)[1]
         assert "not identified" in str(fit.summary())
@@ -247,9 +247,9 @@ def test_hostile_counts_make_no_error_and_no_warning(family):
     fit = fitted(family)
     values, sd = fit.release.values, fit.release.noise_sd
     signs = np.resize([1.0, -1.0], len(values))
-    made = (0 * values, -values, values * 1e14, values * 1e-200, signs, signs * 1e9)
-    for one, factor in product((*made, 3000 * np.eye(len(values))[0]), (1e-14, 1.0, 1e14)):
-        hostile = replace(fit, release=replace(fit.release, values=one, noise_sd=sd * factor))
+    vectors = (0 * values, -values, values * 1e14, values * 1e-200, signs, signs * 1e9)
+    for vector, factor in product((*vectors, 3000 * np.eye(len(values))[0]), (1e-14, 1.0, 1e14)):
+        hostile = replace(fit, release=replace(fit.release, values=vector, noise_sd=sd * factor))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             text = str(hostile.summary())
@@ -271,14 +271,14 @@ def test_what_auto_takes():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dp.errors.BudgetWarning)
         rows["age"] = 50.0
-        for formula, more in (("won ~ sex + age", {}), ("won ~ sex", {"ridge": 10.0})):
-            assert dp.dp_glm(formula, rows, **words, **more).release.info.name == "objective"
+        for formula, options in (("won ~ sex + age", {}), ("won ~ sex", {"ridge": 10.0})):
+            assert dp.dp_glm(formula, rows, **words, **options).release.info.name == "objective"
 
 
 def test_persons_pay_for_their_rows():
     rows = table(900).assign(id=np.arange(900) // 3)
-    one, three = (fit_of("binomial", rows=rows, person="id", most=k) for k in (1, 3))
-    assert three.release.noise_sd > 2.5 * one.release.noise_sd
+    single, three = (fit_of("binomial", rows=rows, person="id", most=k) for k in (1, 3))
+    assert three.release.noise_sd > 2.5 * single.release.noise_sd
 
 
 def test_sites_release_what_one_table_does():

@@ -32,15 +32,15 @@ def test_a_huge_budget_gives_the_maximum_likelihood_estimate(formula, scale):
     import patsy
 
     data = table()
-    found = fit(formula, data, budget=ZCDP(1e8), scale=scale)
+    result = fit(formula, data, budget=ZCDP(1e8), scale=scale)
     right = formula.partition("~")[2]
     design = patsy.dmatrix(right, pd.DataFrame(data), return_type="dataframe")
     label = data["bit"] if formula.startswith("bit") else (data["y"] == "yes").astype(float)
-    own = sm.Logit(label, design).fit(disp=0).params
-    assert list(found.params.index) == list(own.index)
-    np.testing.assert_allclose(found.params, own, atol=0.02)
-    own = sm.Logit(label, design).fit(disp=0, cov_type="HC0").bse
-    np.testing.assert_allclose(found.bse, own, rtol=0.1)
+    reference = sm.Logit(label, design).fit(disp=0).params
+    assert list(result.params.index) == list(reference.index)
+    np.testing.assert_allclose(result.params, reference, atol=0.02)
+    reference = sm.Logit(label, design).fit(disp=0, cov_type="HC0").bse
+    np.testing.assert_allclose(result.bse, reference, rtol=0.1)
 
 
 @pytest.mark.expensive
@@ -50,47 +50,49 @@ def test_poisson_finds_the_maximum_likelihood_estimate(level):
     noise = np.random.default_rng(1)
     data["c"] = np.minimum(noise.poisson(np.exp(level + 0.5 * data["a"])), 30.0)
     words = {"family": "poisson", "budget": ZCDP(1e8), "clip": 30.0}
-    levels = np.column_stack([data["g"] == each for each in "uvw"]).astype(float)
+    levels = np.column_stack([data["g"] == level for level in "uvw"]).astype(float)
     design = np.column_stack([levels, data["a"]])
-    own = sm.GLM(data["c"], design, family=sm.families.Poisson()).fit().params
-    found = fit("c ~ g + a - 1", data, **words)
-    np.testing.assert_allclose(found.params, own, atol=1e-3)
-    found = fit("c ~ a + b", data, **words)
+    reference = sm.GLM(data["c"], design, family=sm.families.Poisson()).fit().params
+    result = fit("c ~ g + a - 1", data, **words)
+    np.testing.assert_allclose(result.params, reference, atol=1e-3)
+    result = fit("c ~ a + b", data, **words)
     design = sm.add_constant(np.column_stack([data["a"], data["b"]]))
-    own = sm.GLM(data["c"], design, family=sm.families.Poisson()).fit().params
-    np.testing.assert_allclose(found.params, own, atol=1e-3)
-    means = found.predict({"a": [0.5], "b": [2.0]})
-    assert means[0] == pytest.approx(np.exp(own[0] + 0.5 * own[1] + 2 * own[2]), rel=0.05)
+    reference = sm.GLM(data["c"], design, family=sm.families.Poisson()).fit().params
+    np.testing.assert_allclose(result.params, reference, atol=1e-3)
+    means = result.predict({"a": [0.5], "b": [2.0]})
+    assert means[0] == pytest.approx(
+        np.exp(reference[0] + 0.5 * reference[1] + 2 * reference[2]), rel=0.05
+    )
 
 
 def test_predictions_are_those_of_the_coefficients():
-    found = fit()
+    result = fit()
     new = {"a": [0.5, 9.0, np.nan], "b": [2.0, 2.0, 2.0], "g": ["w", "u", "u"]}
     with pytest.warns(OutsideWarning, match=r"\(a: 1\)"):
-        assert math.isnan(found.predict(new)[1])
-    values = found.predict(new, clip=True)
-    p = found.params
+        assert math.isnan(result.predict(new)[1])
+    values = result.predict(new, clip=True)
+    p = result.params
     assert values[0] == pytest.approx(
         expit(p["Intercept"] + 0.5 * p["a"] + 2 * p["b"] + p["g[T.w]"])
     )
     assert values[1] == pytest.approx(expit(p["Intercept"] + p["a"] + 2 * p["b"]))
     assert math.isnan(values[2])
-    np.testing.assert_allclose(expit(found.decision_function(new, clip=True)), values)
-    assert found.classes == ("no", "yes")
+    np.testing.assert_allclose(expit(result.decision_function(new, clip=True)), values)
+    assert result.classes == ("no", "yes")
     with pytest.raises(DPModelsError):
-        found.predict({"a": [1.0]})
+        result.predict({"a": [1.0]})
     with pytest.raises(NotAvailable):
         fit("y ~ 1").predict(new)
 
 
 def test_a_smaller_row_norm_shrinks_long_rows_alone():
     data = table() | {"b": np.full(3000, 5.0)}
-    found = fit("y ~ a + b", data, budget=ZCDP(1e6), row_norm=1.05)
-    assert found.call.row_norm == pytest.approx(1.05)
-    assert found.call.worst_case == pytest.approx(math.sqrt(2))
-    own = fit("y ~ a + b", data, budget=ZCDP(1e6))
-    assert found.params["a"] == pytest.approx(own.params["a"], abs=0.02)
-    assert "shrunk" in str(found.summary())
+    result = fit("y ~ a + b", data, budget=ZCDP(1e6), row_norm=1.05)
+    assert result.call.row_norm == pytest.approx(1.05)
+    assert result.call.worst_case == pytest.approx(math.sqrt(2))
+    twin = fit("y ~ a + b", data, budget=ZCDP(1e6))
+    assert result.params["a"] == pytest.approx(twin.params["a"], abs=0.02)
+    assert "shrunk" in str(result.summary())
 
 
 # ---- intervals -----------------------------------------------------------------------
@@ -113,38 +115,38 @@ RUNS = 20
 def test_errors_are_as_large_as_they_say(family, words):
     """Of the population's coefficients all together, of the rows' own one by one."""
     truth = np.array([0.3, 0.6, -0.1])
-    far, near = 0.0, np.zeros(3)
+    distance, standardised = 0.0, np.zeros(3)
     for seed in range(RUNS):
         rng = np.random.default_rng(seed)
         a, b = rng.uniform(-1, 1, 6000), rng.uniform(0, 10, 6000)
         x = sm.add_constant(np.column_stack([a, b]))
         if family == "poisson":
             y = np.minimum(rng.poisson(np.exp(x @ truth)), 9)
-            own = sm.GLM(y, x, family=sm.families.Poisson()).fit().params
+            reference = sm.GLM(y, x, family=sm.families.Poisson()).fit().params
             data, formula = {"a": a, "b": b, "d": y}, "d ~ a + b"
         else:
             y = rng.random(6000) < expit(x @ truth)
-            own = sm.Logit(y.astype(float), x).fit(disp=0).params
+            reference = sm.Logit(y.astype(float), x).fit(disp=0).params
             data, formula = {"a": a, "b": b, "y": np.where(y, "yes", "no")}, "y ~ a + b"
         with dp.simulation(seed=seed):
-            found = dp_glm(formula, data, codebook=BOOK, family=family, **words)
-        error = found.params - truth
-        far += error @ np.linalg.solve(found.cov_params(), error)
-        near += ((found.params - own) / found.bse_noise) ** 2
+            fit = dp_glm(formula, data, codebook=BOOK, family=family, **words)
+        error = fit.params - truth
+        distance += error @ np.linalg.solve(fit.cov_params(), error)
+        standardised += ((fit.params - reference) / fit.bse_noise) ** 2
     # Chi-squares, four of 60 and nine of 20 degrees of freedom; half or twice the standard error
     # would move their means by a factor of 4.
     low, high = stats.chi2(3 * RUNS).ppf([ALARM / 8, 1 - ALARM / 8])
-    assert low < far < high
+    assert low < distance < high
     if "eps" not in words or "delta" in words:
         low, high = stats.chi2(RUNS).ppf([ALARM / 18, 1 - ALARM / 18])
-        assert (low < near).all()
-        assert (near < high).all()
+        assert (low < standardised).all()
+        assert (standardised < high).all()
 
 
 @pytest.mark.product
 def test_rare_outcomes_have_intervals_that_cover():
     """Of the constant too, from which a ridge about 0 would pull them by a hundred errors."""
-    runs, held, truth = 16, 0, np.array([-3.9, 0.6, -0.1])
+    runs, n_covered, truth = 16, 0, np.array([-3.9, 0.6, -0.1])
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         a, b = rng.uniform(-1, 1, 8000), rng.uniform(0, 10, 8000)
@@ -153,29 +155,29 @@ def test_rare_outcomes_have_intervals_that_cover():
         data = {"a": a, "b": b, "y": np.where(y, "yes", "no")}
         with dp.simulation(seed=seed):
             ends = fit("y ~ a + I(b - 5)", data, eps=4.0, delta=1e-6).conf_int().to_numpy()
-        held += (ends[:, 0] <= truth) & (truth <= ends[:, 1])
+        n_covered += (ends[:, 0] <= truth) & (truth <= ends[:, 1])
     # A coverage of .95 gives fewer than 9 of 16 once in two million times; three of them.
-    assert (held >= 9).all()
+    assert (n_covered >= 9).all()
 
 
 def test_a_level_without_rows_is_one_coefficient_not_identified():
     data = table(6000) | {"g": np.where(np.arange(6000) % 2, "u", "v")}
     with dp.simulation(seed=1):
-        found = fit("y ~ a + b + g", data, eps=4.0, delta=1e-6)
-    assert found.identified.to_dict() == {
+        result = fit("y ~ a + b + g", data, eps=4.0, delta=1e-6)
+    assert result.identified.to_dict() == {
         **{"Intercept": True, "a": True, "b": True, "g[T.v]": True},
         "g[T.w]": False,
     }
-    for values in (found.bse, found.bse_noise, found.tvalues, found.pvalues):
-        assert (values.notna() == found.identified).all()
-    for frame in (found.conf_int(), found.noise_int(), found.cov_params()):
+    for values in (result.bse, result.bse_noise, result.tvalues, result.pvalues):
+        assert (values.notna() == result.identified).all()
+    for frame in (result.conf_int(), result.noise_int(), result.cov_params()):
         assert frame.loc["g[T.w]"].isna().all()
         assert np.isfinite(frame.iloc[0, :2]).all()
-    text = str(found.summary())
+    text = str(result.summary())
     assert "not identified" in text
     assert "1 coefficient is not identified at this budget" in text
-    inner = found.noise_int().dropna().to_numpy()
-    outer = found.conf_int().dropna().to_numpy()
+    inner = result.noise_int().dropna().to_numpy()
+    outer = result.conf_int().dropna().to_numpy()
     assert (outer[:, 0] <= inner[:, 0]).all()
     assert (outer[:, 1] >= inner[:, 1]).all()
 
@@ -188,23 +190,23 @@ def test_a_number_lost_in_wide_bounds_leaves_no_coefficient_identified():
     data["y"] = np.where(rng.random(6000) < expit(3 * a - 3), "yes", "no")
     book = dp.codebook(a=(0, 100), s=["f", "m"], y=["no", "yes"])
     with dp.simulation(seed=1):
-        found = dp_glm("y ~ a + s", data, codebook=book, eps=1.0, delta=1e-6)
-    assert not found.identified.any()
-    assert "the curvature of a, which affects the other coefficients" in found.why_not
+        fit = dp_glm("y ~ a + s", data, codebook=book, eps=1.0, delta=1e-6)
+    assert not fit.identified.any()
+    assert "the curvature of a, which affects the other coefficients" in fit.why_not
 
 
 def test_what_is_printed_without_standard_errors_says_what_noise_there_is_at_least():
     with dp.simulation(seed=1):
-        found = fit(eps=0.05, delta=1e-6)
-    assert not found.identified.any()
-    text = str(found.summary())
+        result = fit(eps=0.05, delta=1e-6)
+    assert not result.identified.any()
+    text = str(result.summary())
     assert "at least" in text or "least" in text
     # The linear term's noise moves the minimum by as much, were all rows as curved as can be.
-    assert (found.noise_least > 0).all()
+    assert (result.noise_least > 0).all()
     with dp.simulation(seed=1):
-        other = fit(eps=0.05, delta=1e-6, mechanism="gradients")
-    assert other.noise_least.isna().all()
-    assert "was not released" in str(other.summary())
+        second = fit(eps=0.05, delta=1e-6, mechanism="gradients")
+    assert second.noise_least.isna().all()
+    assert "was not released" in str(second.summary())
 
 
 def test_poisson_standard_errors_are_those_of_the_sandwich():
@@ -214,26 +216,26 @@ def test_poisson_standard_errors_are_those_of_the_sandwich():
     data["c"] = np.minimum(
         rng.poisson(np.exp(0.5 + 0.5 * data["a"]) * rng.gamma(2, 0.5, 20_000)), 30.0
     )
-    found = fit("c ~ a + b", data, family="poisson", budget=ZCDP(1e8), clip=30.0)
+    result = fit("c ~ a + b", data, family="poisson", budget=ZCDP(1e8), clip=30.0)
     design = sm.add_constant(np.column_stack([data["a"], data["b"]]))
-    own = sm.GLM(data["c"], design, family=sm.families.Poisson()).fit(cov_type="HC0")
-    np.testing.assert_allclose(found.params, own.params, atol=1e-3)
-    np.testing.assert_allclose(found.bse, own.bse, rtol=0.02)
+    reference = sm.GLM(data["c"], design, family=sm.families.Poisson()).fit(cov_type="HC0")
+    np.testing.assert_allclose(result.params, reference.params, atol=1e-3)
+    np.testing.assert_allclose(result.bse, reference.bse, rtol=0.02)
 
 
 def test_parts_of_the_error_add_up():
-    found = fit(budget=ZCDP(2.0))
-    together = np.hypot(found.bse_noise, found.bse_sampling)
-    np.testing.assert_allclose(found.bse, together, rtol=1e-9)
-    np.testing.assert_allclose(found.tvalues, found.params / found.bse)
-    assert ((found.pvalues >= 0) & (found.pvalues <= 1)).all()
-    centre, ends = found.params.to_numpy()[:, None], [-1.959963984540054, 1.959963984540054]
-    assert found.conf_int().to_numpy() == pytest.approx(centre + np.outer(found.bse, ends))
-    assert found.noise_int().to_numpy() == pytest.approx(centre + np.outer(found.bse_noise, ends))
-    wide, narrow = found.conf_int(0.99), found.conf_int(0.5)
+    result = fit(budget=ZCDP(2.0))
+    together = np.hypot(result.bse_noise, result.bse_sampling)
+    np.testing.assert_allclose(result.bse, together, rtol=1e-9)
+    np.testing.assert_allclose(result.tvalues, result.params / result.bse)
+    assert ((result.pvalues >= 0) & (result.pvalues <= 1)).all()
+    centre, ends = result.params.to_numpy()[:, None], [-1.959963984540054, 1.959963984540054]
+    assert result.conf_int().to_numpy() == pytest.approx(centre + np.outer(result.bse, ends))
+    assert result.noise_int().to_numpy() == pytest.approx(centre + np.outer(result.bse_noise, ends))
+    wide, narrow = result.conf_int(0.99), result.conf_int(0.5)
     assert (wide["lower"] < narrow["lower"]).all()
     with pytest.raises(ArgumentError):
-        found.conf_int(95)
+        result.conf_int(95)
 
 
 @pytest.mark.parametrize(
@@ -247,16 +249,16 @@ def test_parts_of_the_error_add_up():
     ],
 )
 def test_intervals_that_would_not_cover_are_not_given(words, reason):
-    found = fit(**words)
+    result = fit(**words)
     for name in ("conf_int", "noise_int", "cov_params"):
         with pytest.raises(NotAvailable, match=reason):
-            getattr(found, name)()
+            getattr(result, name)()
     for name in ("bse", "bse_noise", "bse_sampling", "tvalues", "pvalues"):
         with pytest.raises(NotAvailable, match=reason):
-            getattr(found, name)
-    assert list(found.tidy()) == ["term", *COLUMNS]
-    assert found.tidy()["std_error"].isna().all()
-    assert "Standard errors" in str(found.summary())
+            getattr(result, name)
+    assert list(result.tidy()) == ["term", *COLUMNS]
+    assert result.tidy()["std_error"].isna().all()
+    assert "Standard errors" in str(result.summary())
 
 
 def test_the_printed_table():
@@ -272,8 +274,8 @@ def test_the_printed_table():
 
 @pytest.mark.product
 def test_strategies_are_taken_as_they_are():
-    found = fit(mechanism=Objective(ridge=50.0))
-    assert found.release.ridge == 50
+    result = fit(mechanism=Objective(ridge=50.0))
+    assert result.release.ridge == 50
     assert fit(mechanism=Output(ridge=70.0)).release.ridge == 70
     assert "automatically" in str(fit().summary(notes="all"))
     assert "automatically" not in str(fit(mechanism="objective").summary(notes="all"))
@@ -292,22 +294,22 @@ def test_strategies_are_taken_as_they_are():
     ],
 )
 def test_what_is_read_back_prints_the_same(formula, words, tmp_path):
-    found = fit(formula, **words)
-    found.save(tmp_path / "fit.nc")
+    result = fit(formula, **words)
+    result.save(tmp_path / "fit.nc")
     again = dp.load(tmp_path / "fit.nc")
     assert isinstance(again, GLMResult)
-    assert everything(again)[:4] == everything(found)[:4]
-    assert again.release.events == found.release.events
-    assert again.call.codebook == found.call.codebook
-    pd.testing.assert_frame_equal(again.tidy(), found.tidy(), check_exact=True)
+    assert everything(again)[:4] == everything(result)[:4]
+    assert again.release.events == result.release.events
+    assert again.call.codebook == result.call.codebook
+    pd.testing.assert_frame_equal(again.tidy(), result.tidy(), check_exact=True)
 
 
 def test_the_picture_of_coefficients():
     from matplotlib.figure import Figure
 
     with dp.simulation(seed=1):
-        found = fit(budget=ZCDP(1.0))
-    ax = found.plot(ax=Figure().subplots())
+        result = fit(budget=ZCDP(1.0))
+    ax = result.plot(ax=Figure().subplots())
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["g", "v", "w", "a", "b"]
     assert "yes" in ax.get_xlabel()
     with pytest.raises(NotAvailable, match="inference"):

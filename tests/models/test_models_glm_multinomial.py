@@ -81,12 +81,12 @@ def test_frames_are_by_term_and_level_against_the_first():
 def test_probabilities_are_of_all_levels():
     fit = fitted()
     public = pd.DataFrame({"a": [0.5, np.nan, -2.0], "sex": ["M", "F", "F"]})
-    found = fit.predict(public)
-    assert found.columns.tolist() == LEVELS
+    predictions = fit.predict(public)
+    assert predictions.columns.tolist() == LEVELS
     rows = np.array([[1.0, 1.0, 0.5], [1.0, 0.0, -2.0]])
-    whole = np.hstack([np.zeros((2, 1)), rows @ fit.params.to_numpy()])
-    np.testing.assert_allclose(found.iloc[[0, 2]], softmax(whole, axis=1), rtol=1e-9)
-    assert found.iloc[1].isna().all()
+    linear = np.hstack([np.zeros((2, 1)), rows @ fit.params.to_numpy()])
+    np.testing.assert_allclose(predictions.iloc[[0, 2]], softmax(linear, axis=1), rtol=1e-9)
+    assert predictions.iloc[1].isna().all()
     assert fit.decision_function(public).columns.tolist() == LEVELS[1:]
 
 
@@ -103,15 +103,15 @@ def test_what_is_saved_comes_back(tmp_path):
 
 def test_two_levels_are_the_binomial_fit():
     fits = [fitted("sex ~ a", family=family) for family in ("multinomial", "binomial")]
-    assert all(isinstance(own, GLMResult) for own in fits)
+    assert all(isinstance(fit, GLMResult) for fit in fits)
     assert fits[0].params.tolist() == fits[1].params.tolist()
 
 
 def test_a_level_that_no_row_has_leaves_the_others():
     fit = fitted("never ~ sex")
-    known = fit.identified
-    assert known[["mid", "top"]].all(axis=None)
-    assert not known["void"].any()
+    is_identified = fit.identified
+    assert is_identified[["mid", "top"]].all(axis=None)
+    assert not is_identified["void"].any()
     assert "not identified" in str(fit.summary())
     # 6 standard errors: a chance of 2e-9 each.
     off = fit.params[["mid", "top"]].iloc[0] - fitted("y ~ sex").params.iloc[0]
@@ -133,9 +133,11 @@ def test_terms_are_tested_for_all_levels_at_once():
     fit = fitted()
     table = fit.anova().tidy().set_index("term")
     assert table["df"].tolist() == [2, 2]
-    own = fit.params.loc["a"].to_numpy()
-    held = fit.cov_params().xs("a", level="term").xs("a", axis=1, level="term").to_numpy()
-    np.testing.assert_allclose(table.loc["a", "statistic"], own @ np.linalg.solve(held, own))
+    estimates = fit.params.loc["a"].to_numpy()
+    covariance = fit.cov_params().xs("a", level="term").xs("a", axis=1, level="term").to_numpy()
+    np.testing.assert_allclose(
+        table.loc["a", "statistic"], estimates @ np.linalg.solve(covariance, estimates)
+    )
     assert (table["p_value"] < 1e-6).all()
     assert fit.anova(typ=3).tidy()["statistic"].notna().all()
     assert not fitted("never ~ sex").anova().tidy()["identified"].any()
@@ -156,8 +158,10 @@ def test_rows_that_no_bound_shortens_are_not_said_to_be_shrunk():
 def test_levels_stand_side_by_side_as_columns():
     fit = fitted()
     table = dp.etable([fit], exponentiate=True).tidy()
-    each = table[table["term"] == "a"].set_index("component")["estimate"]
-    np.testing.assert_allclose(each[LEVELS[1:]], np.exp(fit.params.loc["a"]), rtol=1e-12)
+    estimates_by_level = table[table["term"] == "a"].set_index("component")["estimate"]
+    np.testing.assert_allclose(
+        estimates_by_level[LEVELS[1:]], np.exp(fit.params.loc["a"]), rtol=1e-12
+    )
 
 
 def test_what_is_of_one_equation_says_what_there_is_instead():
@@ -185,8 +189,8 @@ def test_a_panel_for_each_level_and_a_picture():
     assert text.index("mid against low") < text.index("top against low")
     ax = fit.plot(exponentiate=True)
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["sex[T.M]", "a"]
-    told = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert set(LEVELS[1:]) <= set(told)
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert set(LEVELS[1:]) <= set(texts)
     with pytest.raises(ArgumentError, match="no terms"):
         fitted("y ~ 1").plot()
 
@@ -198,11 +202,11 @@ def test_it_protects_persons_at_their_price():
             dp.dp_glm(
                 *("y ~ sex", rows),
                 person="id",
-                rows=most,
+                rows=limit,
                 mechanism="gradients",
                 **WORDS | {"eps": 80.0},
             )
-            for most in (1, 3)
+            for limit in (1, 3)
         ]
     assert fits[1].release.gradient_sd > 2.5 * fits[0].release.gradient_sd
     assert fits[1].release.curvature.person == "id"

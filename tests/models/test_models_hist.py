@@ -36,32 +36,32 @@ def test_a_huge_budget_gives_numpys_histogram(breaks):
     data = rows()
     fit = dp_hist("~ age", data, codebook=BOOK, eps=HUGE, breaks=breaks)
     ends = np.linspace(0, 100, 8) if isinstance(breaks, int) else np.array(breaks, dtype=float)
-    wanted, _ = np.histogram(data["age"], ends)
+    expected, _ = np.histogram(data["age"], ends)
     assert fit.breaks.tolist() == ends.tolist()
-    assert fit.counts.to_numpy().tolist() == wanted.tolist()
+    assert fit.counts.to_numpy().tolist() == expected.tolist()
     # numpy's last bin alone is closed above; no age here lies on an end.
-    density = wanted / wanted.sum() / np.diff(ends)
+    density = expected / expected.sum() / np.diff(ends)
     assert fit.density.to_numpy() == pytest.approx(density)
     assert fit.mids == pytest.approx((ends[1:] + ends[:-1]) / 2)
     assert fit.counts.dims == ("age",)
-    assert fit.released.to_numpy() == pytest.approx(wanted)
+    assert fit.released.to_numpy() == pytest.approx(expected)
 
 
 def test_groups_are_the_declared_levels():
     data = rows()
     fit = dp_hist("age ~ sex + g", data, codebook=BOOK, eps=HUGE, breaks=4)
     frame = pd.DataFrame(data).assign(bin=pd.cut(data["age"], [0, 25, 50, 75, 100]))
-    wanted = frame.groupby(["sex", "g", "bin"], observed=False).size()
+    expected = frame.groupby(["sex", "g", "bin"], observed=False).size()
     assert fit.counts.dims == ("sex", "g", "age")
-    assert fit.counts.to_numpy().ravel().tolist() == wanted.tolist()
-    each = fit.density.to_numpy().sum(axis=-1) * 25
-    assert each == pytest.approx(1.0)
+    assert fit.counts.to_numpy().ravel().tolist() == expected.tolist()
+    masses = fit.density.to_numpy().sum(axis=-1) * 25
+    assert masses == pytest.approx(1.0)
 
 
 def test_values_outside_the_bounds_are_clipped_and_outside_the_breaks_incomplete():
     data = {"age": [-5.0, 0.0, 30.0, 30.1, 99.0, 1e300, np.nan, np.inf]}
-    whole = dp_hist("~ age", data, codebook=BOOK, eps=HUGE, breaks=[0, 30, 100])
-    assert whole.counts.to_numpy().tolist() == [3, 4]
+    fit = dp_hist("~ age", data, codebook=BOOK, eps=HUGE, breaks=[0, 30, 100])
+    assert fit.counts.to_numpy().tolist() == [3, 4]
     inner = dp_hist("~ age", data, codebook=BOOK, eps=HUGE, breaks=[10, 30, 90])
     assert inner.counts.to_numpy().tolist() == [1, 1]
     assert inner.table.nincomplete == 6
@@ -175,7 +175,7 @@ def test_the_printed_table_shows_each_bin_on_a_line_of_its_own(budget, breaks):
     counts = fit.counts.to_numpy().tolist()
     names = fit.counts["age"].to_numpy().tolist()
     for name, count in zip(names, counts, strict=True):
-        (line,) = [one for one in lines if one.startswith(name)]
+        (line,) = [line for line in lines if line.startswith(name)]
         assert f" {count:,} " in line
     bars = [line.count("#") for line in lines if line.endswith((".", "#")) and "##" in line]
     assert max(bars) == 20
@@ -198,8 +198,8 @@ def test_pictures_have_a_bar_and_an_interval_a_bin():
     fit = dp_hist("age ~ sex", rows(), codebook=BOOK, eps=1.0, breaks=[0, 10, 50, 100])
     ax = fit.plot(ax=Figure().subplots(), group="M")
     heights = [bar.get_height() for bar in ax.patches]
-    wanted = fit.counts.sel(sex="M").to_numpy() / [10, 40, 50]
-    assert heights == pytest.approx(wanted)
+    expected = fit.counts.sel(sex="M").to_numpy() / [10, 40, 50]
+    assert heights == pytest.approx(expected)
     assert (ax.get_ylabel(), ax.get_xlabel()) == ("rows by unit", "age, M")
     alone = dp_hist("~ age", rows(), codebook=BOOK, eps=1.0, breaks=5)
     ax = alone.plot(ax=Figure().subplots())
@@ -226,7 +226,7 @@ def test_ends_of_a_number_of_bins_are_equal_parts_of_the_declared_range():
 
     number = parse_sides("~ age", BOOK).described[0]
     assert _ends(np.int64(4), number) == (0.0, 25.0, 50.0, 75.0, 100.0)
-    assert _ends((one for one in (0, 1, 2)), number) == (0.0, 1.0, 2.0)
+    assert _ends((value for value in (0, 1, 2)), number) == (0.0, 1.0, 2.0)
 
 
 WHOLE = dp.codebook(

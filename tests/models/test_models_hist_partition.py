@@ -19,12 +19,12 @@ def fit(request):
 
 
 def test_ranges_and_quantiles_have_estimates_and_intervals(fit):
-    found = fit.between([0, 400, 500], [100, 420, 1000])
-    assert found["count"].to_numpy() == pytest.approx([300, 900, 0], abs=40)
-    assert found["released"].to_numpy() == pytest.approx(found["count"].to_numpy(), abs=2)
-    assert found["noise_sd"].isna().all()
+    estimates = fit.between([0, 400, 500], [100, 420, 1000])
+    assert estimates["count"].to_numpy() == pytest.approx([300, 900, 0], abs=40)
+    assert estimates["released"].to_numpy() == pytest.approx(estimates["count"].to_numpy(), abs=2)
+    assert estimates["noise_sd"].isna().all()
     assert fit.quantile(0.5)["estimate"].to_numpy() == pytest.approx(410.5, abs=0.5)
-    for table in (found, fit.quantile(), fit.cdf(), fit.tidy()):
+    for table in (estimates, fit.quantile(), fit.cdf(), fit.tidy()):
         ends = table[[name for name in INTERVALS if name in table]].to_numpy()
         assert (ends[:, ::2] <= ends[:, 1::2]).all()
     assert fit.noise_int().shape == fit.conf_int().shape == (1000, 2)
@@ -61,7 +61,7 @@ def test_intervals_cover_whatever_is_divided(budget, relation):
         for time in range(times):
             values = rng.choice(bins, 900, p=share)
             exact = np.bincount(values, minlength=bins)
-            own = dp.dp_hist(
+            fit = dp.dp_hist(
                 *("~ x", {"x": values + 0.5}),
                 codebook={"x": (0, bins)},
                 breaks=bins,
@@ -70,12 +70,12 @@ def test_intervals_cover_whatever_is_divided(budget, relation):
                 **budget,
             )
             low, high = sorted(rng.choice(bins + 1, 2, replace=False).tolist())
-            line = own.between(low, high).iloc[0]
+            line = fit.between(low, high).iloc[0]
             hits[0] += line["noise_low"] <= exact[low:high].sum() <= line["noise_high"]
             hits[1] += line["conf_low"] <= share[low:high].sum() <= line["conf_high"]
-            median = own.quantile(0.5).iloc[0]
+            median = fit.quantile(0.5).iloc[0]
             hits[2] += median["noise_low"] <= np.median(values) + 0.5 <= median["noise_high"]
-            bound = own.noise_int().to_numpy()[time]
+            bound = fit.noise_int().to_numpy()[time]
             hits[3] += bound[0] <= exact[time] <= bound[1]
     assert (hits >= stats.binom.ppf(1e-7, times, 0.95)).all()
 
@@ -95,13 +95,13 @@ def test_rectangles_of_a_plane_are_covered(sides):
         )
     low = np.linspace(0, 0.7, 8)
     ends = (low, low + 0.3)
-    found = fit.between(ends, ends, level=1 - 1e-7)
+    estimates = fit.between(ends, ends, level=1 - 1e-7)
     inside = [
         sum((a < rows["x"]) & (rows["x"] <= b) & (a < rows["y"]) & (rows["y"] <= b))
         for a, b in zip(*ends, strict=True)
     ]
-    assert (found["noise_low"] <= inside).all()
-    assert (found["noise_high"] >= inside).all()
+    assert (estimates["noise_low"] <= inside).all()
+    assert (estimates["noise_high"] >= inside).all()
     assert fit.tidy()[INTERVALS].notna().all(axis=None)
     assert "may be 0" not in str(fit.summary())
     assert int(fit.counts.sum()) + fit.nincomplete == 3_000
@@ -111,9 +111,9 @@ def test_rectangles_of_a_plane_are_covered(sides):
 def test_groups_are_pooled_by_themselves():
     with dp.simulation(seed=4):
         words = {"codebook": BOOK, "eps": 5.0, "breaks": 64, "mechanism": "partition"}
-        both = dp.dp_hist("wage ~ sex", ROWS, **words)
-    assert both.between(400, 420)["count"].to_numpy() == pytest.approx([450, 450], abs=60)
-    assert int(both.counts.sum()) + both.nincomplete == 1200
+        fit = dp.dp_hist("wage ~ sex", ROWS, **words)
+    assert fit.between(400, 420)["count"].to_numpy() == pytest.approx([450, 450], abs=60)
+    assert int(fit.counts.sum()) + fit.nincomplete == 1200
 
 
 def test_a_picture_has_bars_with_noise(fit):

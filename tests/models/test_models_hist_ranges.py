@@ -44,23 +44,27 @@ def test_a_huge_budget_gives_the_rows_however_they_are_counted(mechanism, formul
     x = data["x"].clip(0, 100)
     keys = ["F", "M"] if "sex" in formula else [None]
     parts = [x if key is None else x[data["sex"] == key] for key in keys]
-    wanted = np.array([np.histogram(own, fit.breaks)[0] for own in parts])
-    assert fit.counts.to_numpy().reshape(wanted.shape).tolist() == wanted.tolist()
-    assert fit.released.to_numpy().reshape(wanted.shape) == pytest.approx(wanted, abs=1e-3)
+    values = np.array([np.histogram(part, fit.breaks)[0] for part in parts])
+    assert fit.counts.to_numpy().reshape(values.shape).tolist() == values.tolist()
+    assert fit.released.to_numpy().reshape(values.shape) == pytest.approx(values, abs=1e-3)
     ends = fit.breaks[[3, 0, 20]], fit.breaks[[9, 37, 21]]
-    found = fit.between(*ends)
-    assert list(found.columns[: len(keys) - 1]) == ["sex"] * (len(keys) - 1)
+    estimates = fit.between(*ends)
+    assert list(estimates.columns[: len(keys) - 1]) == ["sex"] * (len(keys) - 1)
     pairs = list(zip(*ends, strict=True))
-    inside = [((own > low) & (own <= high)).sum() for own in parts for low, high in pairs]
-    inside[1 :: len(ends[0])] = [len(own) for own in parts]
-    assert found["count"].tolist() == inside
-    assert (found["noise_low"] <= found["count"]).all()
-    assert (found["noise_high"] - found["noise_low"] < 1e-2 + 2 * found["noise_sd"] * 4).all()
-    assert ((found["conf_low"] < found["proportion"]) | (found["proportion"] == 1)).all()
-    cdf = fit.cdf()["cdf"].to_numpy().reshape(wanted.shape)
-    assert cdf == pytest.approx(np.cumsum(wanted, axis=1) / wanted.sum(axis=1, keepdims=True))
-    for own, (_, quantile) in zip(parts, fit.quantile([0.3]).iterrows(), strict=True):
-        assert quantile["noise_low"] <= np.quantile(own, 0.3) <= quantile["noise_high"]
+    inside = [((part > low) & (part <= high)).sum() for part in parts for low, high in pairs]
+    inside[1 :: len(ends[0])] = [len(part) for part in parts]
+    assert estimates["count"].tolist() == inside
+    assert (estimates["noise_low"] <= estimates["count"]).all()
+    assert (
+        estimates["noise_high"] - estimates["noise_low"] < 1e-2 + 2 * estimates["noise_sd"] * 4
+    ).all()
+    assert (
+        (estimates["conf_low"] < estimates["proportion"]) | (estimates["proportion"] == 1)
+    ).all()
+    cdf = fit.cdf()["cdf"].to_numpy().reshape(values.shape)
+    assert cdf == pytest.approx(np.cumsum(values, axis=1) / values.sum(axis=1, keepdims=True))
+    for part, (_, quantile) in zip(parts, fit.quantile([0.3]).iterrows(), strict=True):
+        assert quantile["noise_low"] <= np.quantile(part, 0.3) <= quantile["noise_high"]
         assert quantile["noise_high"] - quantile["noise_low"] == pytest.approx(100 / 37)
 
 
@@ -107,15 +111,15 @@ def test_the_law_is_that_of_the_budget():
 
 def test_an_end_inside_a_bin_widens_the_interval_by_what_the_bin_may_hold():
     fit = fitted(breaks=100, eps=1.0)
-    inner, own, outer = (
+    inner, second, outer = (
         fit.between(low, high).iloc[0] for low, high in ((11, 20), (10.5, 20.25), (10, 21))
     )
-    assert inner["count"] <= own["count"] <= outer["count"]
+    assert inner["count"] <= second["count"] <= outer["count"]
     counts = fit.counts.to_numpy()
-    assert own["count"] == pytest.approx(counts[10] / 2 + counts[11:20].sum() + counts[20] / 4)
-    assert own["noise_low"] == inner["noise_low"]
-    assert own["noise_high"] == outer["noise_high"]
-    assert (own["conf_low"], own["conf_high"]) == (inner["conf_low"], outer["conf_high"])
+    assert second["count"] == pytest.approx(counts[10] / 2 + counts[11:20].sum() + counts[20] / 4)
+    assert second["noise_low"] == inner["noise_low"]
+    assert second["noise_high"] == outer["noise_high"]
+    assert (second["conf_low"], second["conf_high"]) == (inner["conf_low"], outer["conf_high"])
     within = fit.between(10.25, 10.5).iloc[0]
     assert within["noise_low"] == 0
     assert within["noise_high"] == fit.between(10, 11)["noise_high"].iloc[0]
@@ -126,10 +130,10 @@ def test_a_range_near_one_break_is_inside_its_bins_and_may_hold_their_rows():
     zeros = {"x": [0.0] * 500 + list(np.linspace(1, 99, 1000))}
     with dp.simulation(seed=4):
         fit = dp_hist("~ x", zeros, codebook=BOOK, breaks=10, mechanism="tree", eps=HUGE)
-    found = fit.between([0, 49.99], [0.04, 50.01])
-    assert (found["low"] < found["high"]).all()
-    assert found["noise_high"].tolist() == pytest.approx([591, 204], abs=2)
-    assert (found["conf_high"] > [0.3, 0.1]).all()
+    estimates = fit.between([0, 49.99], [0.04, 50.01])
+    assert (estimates["low"] < estimates["high"]).all()
+    assert estimates["noise_high"].tolist() == pytest.approx([591, 204], abs=2)
+    assert (estimates["conf_high"] > [0.3, 0.1]).all()
     with pytest.raises(ArgumentError, match="outside the bins"):
         fit.between(-0.04, -0.01)
 
@@ -138,16 +142,16 @@ def test_ends_as_the_names_of_bins_have_them_are_breaks():
     fit = fitted(breaks=[0, 100 / 3, 50, 100], mechanism="flat")
     name = fit.counts["x"].to_numpy()[0]
     high = float(name[1:-1].split(", ")[1])
-    found = fit.between(0, high).iloc[0]
-    assert found["high"] == 100 / 3
-    assert found["count"] == fit.counts.to_numpy()[0]
+    row = fit.between(0, high).iloc[0]
+    assert row["high"] == 100 / 3
+    assert row["count"] == fit.counts.to_numpy()[0]
 
 
 def test_whole_numbers_and_days_have_both_ends_in_a_range():
     fit, k = fitted("~ k", breaks=1000), rows()["k"]
-    found = fit.between([3, 5], [5, 5])
-    assert found["count"].tolist() == [((k >= 3) & (k <= 5)).sum(), (k == 5).sum()]
-    assert found[["low", "high"]].to_numpy().tolist() == [[3, 5], [5, 5]]
+    estimates = fit.between([3, 5], [5, 5])
+    assert estimates["count"].tolist() == [((k >= 3) & (k <= 5)).sum(), (k == 5).sum()]
+    assert estimates[["low", "high"]].to_numpy().tolist() == [[3, 5], [5, 5]]
     quantile = fit.quantile([0, 0.5, 1])
     assert (
         quantile["estimate"].tolist() == np.quantile(k, [0, 0.5, 1], method="inverted_cdf").tolist()
@@ -155,8 +159,8 @@ def test_whole_numbers_and_days_have_both_ends_in_a_range():
     days = fitted("~ d", breaks=240)
     year = days.between("2003-01-01", "2003-12-31")
     cells = pd.to_datetime(rows()["d"])
-    held = ((cells >= year["low"][0]) & (cells <= year["high"][0])).sum()
-    assert abs(year["count"][0] - held) < 0.01 + 2 * days.counts.to_numpy().max()
+    total = ((cells >= year["low"][0]) & (cells <= year["high"][0])).sum()
+    assert abs(year["count"][0] - total) < 0.01 + 2 * days.counts.to_numpy().max()
     assert str(days.quantile(0.5)["estimate"][0])[:2] == "20"
 
 
@@ -255,14 +259,14 @@ def test_printed_quantiles_have_the_digits_that_their_intervals_leave():
     book = dp.codebook(x=(0, 1e6), k=dp.Integer(0, 1000))
     with dp.simulation(seed=1):
         number = dp_hist("~ x", rows, codebook=book, eps=1.0, breaks=4096)
-        whole = dp_hist("~ k", rows, codebook=book, eps=1.0, breaks=1001)
+        fit = dp_hist("~ k", rows, codebook=book, eps=1.0, breaks=1001)
     _, _, text = str(number.summary()).partition("Quantiles of x")
     median = re.search(r"50%\s+(\d+)\s+\[(\d+), (\d+)\]", text)
     # Intervals are 1,500 wide: their ends have two digits of that, and estimates the tens.
     assert [int(value) % 10 for value in median.groups()] == [0, 0, 0]
     assert [int(value) % 100 for value in median.groups()[1:]] == [0, 0]
-    _, _, text = str(whole.summary()).partition("Quantiles of k")
-    low, high = whole.quantile(0.5)[["noise_low", "noise_high"]].iloc[0]
+    _, _, text = str(fit.summary()).partition("Quantiles of k")
+    low, high = fit.quantile(0.5)[["noise_low", "noise_high"]].iloc[0]
     assert f"[{low}, {high}]" in text
 
 
@@ -282,10 +286,10 @@ def test_long_ticks_do_not_run_into_each_other():
 
 def test_the_reason_has_no_powers_of_ten():
     with dp.simulation(seed=4):
-        shown = fitted(mechanism="auto", breaks=4096, eps=0.01, adjacency="add-remove").summary(
+        summary = fitted(mechanism="auto", breaks=4096, eps=0.01, adjacency="add-remove").summary(
             notes="all"
         )
-    assert re.search(r"\(geometric: [\d,]+\), in a single bin", " ".join(str(shown).split()))
+    assert re.search(r"\(geometric: [\d,]+\), in a single bin", " ".join(str(summary).split()))
 
 
 def test_pictures_of_many_bins_are_steps_with_a_band():
@@ -293,7 +297,7 @@ def test_pictures_of_many_bins_are_steps_with_a_band():
 
     fit = fitted(breaks=1000, eps=1.0)
     ax = fit.plot(ax=Figure().subplots())
-    (stairs,) = [one for one in ax.patches if hasattr(one, "get_data")]
+    (stairs,) = [patche for patche in ax.patches if hasattr(patche, "get_data")]
     data = stairs.get_data()
     assert len(data.values) == 200
     assert data.values.sum() == fit.ncomplete
@@ -329,6 +333,6 @@ def test_a_million_bins_are_counted_printed_and_drawn():
     assert fit.release.info.name == "tree"
     assert dp_hist("~ x", data, **words).release.info.name == "partition"
     assert "1,000,000 bins" in str(fit.summary())
-    found = fit.between(np.arange(0, 50), np.arange(50, 100))
-    assert found["noise_sd"].max() < 1_000
+    estimates = fit.between(np.arange(0, 50), np.arange(50, 100))
+    assert estimates["noise_sd"].max() < 1_000
     assert len(fit.plot(ax=Figure().subplots()).patches) == 1

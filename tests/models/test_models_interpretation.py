@@ -1,4 +1,4 @@
-"""Readings of budgets, ledgers and results; what is none of them is refused."""
+"""Readings of budgets, ledgers and results; anything else is refused."""
 
 import math
 
@@ -21,15 +21,15 @@ def first(read):
 
 
 def test_the_table_of_the_notes():
-    found = dp.reading(eps=[0.1, 0.5, 1, 2, 5]).table.query("units == 1")
+    rows_read = dp.reading(eps=[0.1, 0.5, 1, 2, 5]).table.query("units == 1")
     eps = np.array([0.1, 0.5, 1, 2, 5])
-    np.testing.assert_allclose(found["posterior"], 1 / (1 + np.exp(-eps)))
-    np.testing.assert_allclose(found["advantage"], np.tanh(eps / 2), atol=1e-11)
-    np.testing.assert_allclose(found["lie"], 1 / (1 + np.exp(eps)))
-    np.testing.assert_allclose(found["power"][:4], 0.05 * np.exp(eps[:4]))
-    assert found["power"].iloc[2] <= 0.136
-    assert found["power"].iloc[4] == pytest.approx(1 - math.exp(-5) * 0.95)
-    assert (found["holds"] == 1).all()
+    np.testing.assert_allclose(rows_read["posterior"], 1 / (1 + np.exp(-eps)))
+    np.testing.assert_allclose(rows_read["advantage"], np.tanh(eps / 2), atol=1e-11)
+    np.testing.assert_allclose(rows_read["lie"], 1 / (1 + np.exp(eps)))
+    np.testing.assert_allclose(rows_read["power"][:4], 0.05 * np.exp(eps[:4]))
+    assert rows_read["power"].iloc[2] <= 0.136
+    assert rows_read["power"].iloc[4] == pytest.approx(1 - math.exp(-5) * 0.95)
+    assert (rows_read["holds"] == 1).all()
 
 
 def test_budgets_are_said_in_the_words_of_verbs():
@@ -43,10 +43,10 @@ def test_budgets_are_said_in_the_words_of_verbs():
 
 
 def test_level_and_prior_are_those_asked_for():
-    made = first(dp.reading(eps=1.0, alpha=0.01, prior=0.001))
-    assert made["power"] == pytest.approx(0.01 * math.e)
-    assert made["posterior"] == pytest.approx(0.001 * math.e / (0.999 + 0.001 * math.e))
-    assert made["posterior_lower"] == pytest.approx(0.001 / (0.999 * math.e + 0.001))
+    row = first(dp.reading(eps=1.0, alpha=0.01, prior=0.001))
+    assert row["power"] == pytest.approx(0.01 * math.e)
+    assert row["posterior"] == pytest.approx(0.001 * math.e / (0.999 + 0.001 * math.e))
+    assert row["posterior_lower"] == pytest.approx(0.001 / (0.999 * math.e + 0.001))
 
 
 def test_units_are_those_of_the_neighbours():
@@ -62,8 +62,8 @@ def test_a_result_is_read_by_its_guarantee_and_by_its_gaussian_noise():
     read = dp.reading(fit)
     assert read.curves[0] == dp.ApproxDP(1.0, 1e-6)
     assert isinstance(read.curves[1], GaussianEvent)
-    one = read.table.query("units == 1")
-    assert one["power"].iloc[1] < one["power"].iloc[0]
+    row = read.table.query("units == 1")
+    assert row["power"].iloc[1] < row["power"].iloc[0]
     assert read.labels[1] == f"Gaussian noise, mu = {1 / read.curves[1].multiplier:.3g}"
     assert read.of == "MeanResult ~ y"
 
@@ -119,15 +119,15 @@ def test_a_pufferfish_guarantee_bounds_no_test_of_who_is_in_the_table():
     budget = dp.Pufferfish(1.0, dp.markov_chain(["u", "v"], stay=0.8))
     book = dp.codebook(g=["u", "v"], t=dp.Integer(0, 3))
     rows = {**ROWS, "t": np.arange(200) % 4}
-    made = dp.dp_table("~ g", rows, codebook=book, time="t", person="id", budget=budget)
+    fit = dp.dp_table("~ g", rows, codebook=book, time="t", person="id", budget=budget)
     ledger = dp.Ledger(budget=budget)
-    for given in (budget, [dp.PureDP(1.0), budget], ledger, made):
+    for declared in (budget, [dp.PureDP(1.0), budget], ledger, fit):
         with pytest.raises(BudgetError, match=r"Pufferfish .* write dp\.reading\(eps=1\.0\)"):
-            dp.reading(given)
+            dp.reading(declared)
 
 
 @pytest.mark.parametrize(
-    ("given", "words", "error", "told"),
+    ("declared", "words", "error", "reported"),
     [
         (None, {}, BudgetError, "Neither eps nor budget"),
         (1.0, {}, BudgetError, "float, not a guarantee: write eps=1.0"),
@@ -150,6 +150,6 @@ def test_a_pufferfish_guarantee_bounds_no_test_of_who_is_in_the_table():
         (LEDGER, {"person": "id"}, ArgumentError, "leave out"),
     ],
 )
-def test_what_is_no_guarantee_is_refused_unread(given, words, error, told):
-    with pytest.raises(error, match=told):
-        dp.reading(given, **words)
+def test_what_is_no_guarantee_is_refused_unread(declared, words, error, reported):
+    with pytest.raises(error, match=reported):
+        dp.reading(declared, **words)

@@ -35,31 +35,31 @@ def asks(ledger, folder, acknowledged):
     """
     charge = Ledger.charge
 
-    def told(*words, **more):
-        entry = charge(*words, **more)
+    def told(*words, **options):
+        entry = charge(*words, **options)
         os.write(acknowledged, f"{entry.number} {entry.hash}\n".encode())
         return entry
 
     Ledger.charge = told
     for number in count():
-        own = folder / f"{os.getpid()}-{number}"
+        path_of_writer = folder / f"{os.getpid()}-{number}"
         with suppress(LedgerError):
             if number % 2:
                 fit = dp.dp_mean("~ y", ROWS, codebook=BOOK, budget=EACH, ledger=ledger)
-                fit.save(own.with_suffix(".nc"))
+                fit.save(path_of_writer.with_suffix(".nc"))
             else:
-                letter(own, ledger)
+                letter(path_of_writer, ledger)
 
 
-def letter(own, ledger):
+def letter(value, ledger):
     """Write a site's letter, masked by a new key."""
-    key = own.with_suffix(".key")
-    cards = [dp.site_key("A", key), own.parent / "B.key.card"]
-    words = {"site": "A", "session": own.name, "key": key, "cards": cards, "ledger": ledger}
-    dp.site_release("~ y", ROWS, own.with_suffix(".json"), **words, **AGREED)
+    key = value.with_suffix(".key")
+    cards = [dp.site_key("A", key), value.parent / "B.key.card"]
+    words = {"site": "A", "session": value.name, "key": key, "cards": cards, "ledger": ledger}
+    dp.site_release("~ y", ROWS, value.with_suffix(".json"), **words, **AGREED)
 
 
-def killed(ledger, folder, write, most):
+def killed(ledger, folder, write, limit):
     """Let some processes ask together, and kill each at a moment of its own."""
     children = []
     for _ in range(TOGETHER):
@@ -70,7 +70,7 @@ def killed(ledger, folder, write, most):
             finally:
                 os._exit(1)
         children.append(child)
-    ends = sorted((random.uniform(0, most), child) for child in children)
+    ends = sorted((random.uniform(0, limit), child) for child in children)
     started, statuses = time.monotonic(), []
     for end, child in ends:
         time.sleep(max(started + end - time.monotonic(), 0))
@@ -103,7 +103,7 @@ def copied_meanwhile(path):
     assert status == signal.SIGKILL  # It copied to the end
 
 
-def survives(folder, kills, most):
+def survives(folder, kills, limit):
     """Kill so many, and look at what they leave; the budget is for some of what they ask."""
     path = folder / "study.ledger"
     budget = EACH.rho * kills * 4
@@ -112,22 +112,22 @@ def survives(folder, kills, most):
     dp.dp_mean("~ y", ROWS, codebook=BOOK, budget=EACH).save(folder / "first.nc")
     dp.site_key("B", folder / "B.key")
     letter(folder / "first", Ledger.open(folder / "first.ledger", budget=EACH, new=True))
-    told = b""
+    output = b""
     with copied_meanwhile(path):
         for _ in range(kills // TOGETHER):
             read, write = os.pipe()
-            statuses = killed(shared, folder, write, most)
+            statuses = killed(shared, folder, write, limit)
             os.close(write)
             with closing(os.fdopen(read, "rb")) as pipe:
-                told += pipe.read()
+                output += pipe.read()
             assert statuses == [signal.SIGKILL] * TOGETHER
     ledger = Ledger.open(path)
     ledger.verify()
     register = ledger.register()
-    known = {(entry.number, entry.hash) for entry in ledger.entries}
-    acknowledged = {(int(a), b) for a, b in (line.split() for line in told.decode().splitlines())}
-    assert acknowledged <= known
-    assert ledger.spent.amount == pytest.approx(EACH.rho * len(known), rel=1e-6)
+    recorded = {(entry.number, entry.hash) for entry in ledger.entries}
+    acknowledged = {(int(a), b) for a, b in (line.split() for line in output.decode().splitlines())}
+    assert acknowledged <= recorded
+    assert ledger.spent.amount == pytest.approx(EACH.rho * len(recorded), rel=1e-6)
     assert ledger.spent.amount <= budget * (1 + 1e-12)
     letters = sorted(folder.glob("*-*.json"))
     digests = set(register["digest"])
@@ -143,7 +143,7 @@ def survives(folder, kills, most):
     assert states["released"] >= len(files) + len(letters)
     assert states["released"] + states["charged"] == len(register)
     counts = {"files": len(files), "letters": len(letters), **states}
-    return {"charges": len(known), "acknowledged": len(acknowledged), **counts}
+    return {"charges": len(recorded), "acknowledged": len(acknowledged), **counts}
 
 
 @pytest.mark.product

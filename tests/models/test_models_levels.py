@@ -39,28 +39,28 @@ def test_frequent_levels_are_found_sorted_and_no_others(fit):
     assert fit.levels == {"town": ("Bonn", "Ulm"), "code": (1, 2, 7)}
     counts = fit.counts
     # Noise never exceeds the threshold.
-    most = fit.release.most
-    assert abs(counts["town", "Ulm"] - 900) <= most
-    assert (counts > most).all()
+    limit = fit.release.most
+    assert abs(counts["town", "Ulm"] - 900) <= limit
+    assert (counts > limit).all()
 
 
 def test_the_codebook_joins_another_and_counts_go_on(fit, table):
     book = dp.codebook(age=(0, 100)) | fit.codebook
     assert list(book) == ["age", "town", "code"]
     assert book["code"] == dp.Categorical([1, 2, 7])
-    found = dp_table("~ town", table, codebook=book, eps=20.0).counts
-    assert found.to_numpy().tolist() == pytest.approx([500, 900], abs=3)
+    counts = dp_table("~ town", table, codebook=book, eps=20.0).counts
+    assert counts.to_numpy().tolist() == pytest.approx([500, 900], abs=3)
 
 
 def test_a_level_that_has_no_rows_later_is_an_honest_zero(fit):
-    found = dp_table("~ town", {"town": ["Ulm"] * 300}, codebook=fit.codebook, eps=20.0)
-    assert float(found.counts.sel(town="Bonn")) <= 2
+    table_fit = dp_table("~ town", {"town": ["Ulm"] * 300}, codebook=fit.codebook, eps=20.0)
+    assert float(table_fit.counts.sel(town="Bonn")) <= 2
 
 
 def test_a_given_codebook_keeps_the_rest_and_labels(table):
     book = dp.codebook(age=(0, 9), town=dp.Categorical(["x", "y"], label="where"))
-    found = dp_levels("~ town", table, codebook=book, **WORDS).codebook
-    assert found == dp.codebook(age=(0, 9), town=dp.Categorical(["Bonn", "Ulm"], label="where"))
+    codebook = dp_levels("~ town", table, codebook=book, **WORDS).codebook
+    assert codebook == dp.codebook(age=(0, 9), town=dp.Categorical(["Bonn", "Ulm"], label="where"))
 
 
 def test_too_few_levels_are_said_and_left_out():
@@ -76,9 +76,9 @@ def test_too_few_levels_are_said_and_left_out():
 
 
 def test_how_rare_a_level_may_be_is_public(fit):
-    other = dp_levels("~ a + b", {"a": ["x"], "b": ["y"]}, **WORDS)
-    assert other.found_with() == fit.found_with() == fit.glance()["found_with"].item()
-    assert other.release.most < fit.found_with(0.95) < fit.found_with(0.99)
+    charged = dp_levels("~ a + b", {"a": ["x"], "b": ["y"]}, **WORDS)
+    assert charged.found_with() == fit.found_with() == fit.glance()["found_with"].item()
+    assert charged.release.most < fit.found_with(0.95) < fit.found_with(0.99)
     with pytest.raises(ArgumentError, match="probability="):
         fit.found_with(1.0)
 
@@ -101,16 +101,16 @@ def test_streams_files_and_sites_give_the_same(table, tmp_path, relation):
     frame = pd.DataFrame({"code": table["code"]}).iloc[::-1]
     frame.to_csv(tmp_path / "rows.csv", index=False)
     sites = {"A": frame[:700], "B": frame[700:]}
-    found = []
-    for given in (
+    recorded = []
+    for source in (
         {"data": frame},
         {"data": tmp_path / "rows.csv"},
         {"data": iter([frame[:9], frame[9:]])},
         {"sites": sites, "protocol": "pooled"},
     ):
         with dp.simulation(seed=5):
-            found.append(dp_levels("~ code", **given, **WORDS, adjacency=relation).counts)
-    assert all(one.equals(found[0]) for one in found)
+            recorded.append(dp_levels("~ code", **source, **WORDS, adjacency=relation).counts)
+    assert all(value.equals(recorded[0]) for value in recorded)
 
 
 def test_a_ledger_is_charged_its_delta(table):
@@ -134,12 +134,12 @@ def test_columns_that_hold_no_levels_are_refused_for_free():
 
 
 def test_what_is_saved_comes_back(fit, tmp_path):
-    for number, own in enumerate((fit, dp_levels("~ a", {"a": ["x"]}, **WORDS))):
+    for number, value in enumerate((fit, dp_levels("~ a", {"a": ["x"]}, **WORDS))):
         path = tmp_path / f"{number}.nc"
-        own.save(path)
+        value.save(path)
         again = dp.load(path)
-        assert str(again.summary()) == str(own.summary())
-        assert again.codebook == own.codebook
+        assert str(again.summary()) == str(value.summary())
+        assert again.codebook == value.codebook
 
 
 def test_a_picture_has_a_bar_a_level(fit):
@@ -151,18 +151,18 @@ def test_a_picture_has_a_bar_a_level(fit):
 def test_rows_of_a_person_count_as_often_as_they_may():
     data = {"id": np.repeat(np.arange(300), 5), "town": np.repeat(["Ulm", "Bonn"], 750)}
     words = {"eps": 50.0, "delta": 1e-3, "person": "id"}
-    for rows, each in ((2, 2), (5, 5)):
-        found = dp_levels("~ town", data, rows=rows, **words)
-        assert found.counts.to_numpy() == pytest.approx([150 * each] * 2, abs=3 * each)
-        assert "one person" in str(found.summary())
+    for rows, n_rows in ((2, 2), (5, 5)):
+        fit = dp_levels("~ town", data, rows=rows, **words)
+        assert fit.counts.to_numpy() == pytest.approx([150 * n_rows] * 2, abs=3 * n_rows)
+        assert "one person" in str(fit.summary())
 
 
 def test_rows_outside_a_subset_do_not_count(table):
     book = dp.codebook(code=[1, 2, 7])
     words = {"codebook": book, "eps": 50.0, "delta": 1e-3}
-    found = dp_levels("~ town", table, subset="code == 2", **words)
+    fit = dp_levels("~ town", table, subset="code == 2", **words)
     expected = (np.asarray(table["code"]) == 2) & (table["town"] == "Ulm")
-    assert found.counts["town", "Ulm"] == pytest.approx(expected.sum(), abs=3)
+    assert fit.counts["town", "Ulm"] == pytest.approx(expected.sum(), abs=3)
 
 
 def test_a_session_finds_levels_and_goes_on(table):
@@ -181,15 +181,15 @@ def test_a_draft_may_leave_open_what_is_to_be_found(table):
 def test_what_travels_or_was_said_once_is_known_too(table):
     words = {"eps": 50.0, "delta": 1e-3, "subset": "code == 2"}
     book = dp.codebook(code=[1, 2, 7])
-    found = dp_levels("~ town", book.attach(pd.DataFrame(table)), **words)
+    fit = dp_levels("~ town", book.attach(pd.DataFrame(table)), **words)
     with dp.options(codebook=book):
         again = dp_levels("~ town", table, **words)
-    assert found.codebook == again.codebook
+    assert fit.codebook == again.codebook
     whose = dp.codebook(code=[1, 2, 7], person="who")
     persons = {**table, "who": np.arange(len(table["town"]))}
     with dp.options(codebook=whose):
         assert dp_levels("~ town", persons, **words).release.adjacency.person == "who"
-    assert found.codebook["code"] == book["code"]
+    assert fit.codebook["code"] == book["code"]
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
@@ -197,8 +197,8 @@ def test_partitions_of_dask_add_up(table, relation):
     dask = pytest.importorskip("dask.dataframe")
     frame = pd.DataFrame({"code": table["code"]})
     words = {**WORDS, "adjacency": relation}
-    found = []
+    results = []
     for rows in (frame, dask.from_pandas(frame, npartitions=3)):
         with dp.simulation(seed=5):
-            found.append(dp_levels("~ code", rows, **words).counts)
-    assert found[0].equals(found[1])
+            results.append(dp_levels("~ code", rows, **words).counts)
+    assert results[0].equals(results[1])

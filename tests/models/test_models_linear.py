@@ -27,11 +27,13 @@ def params(verb, formula, rows, **words):
 def test_a_number_from_0_to_1_is_the_category_of_0_and_1(verb, declared):
     """A value between or beyond is an incomplete row, and no 1."""
     levels = dp.codebook(FEW, y=dp.Categorical([0, 1]))
-    wanted = params(verb, "y ~ x", {"x": X, "y": ODD}, codebook=levels, eps=1.0)
+    expected = params(verb, "y ~ x", {"x": X, "y": ODD}, codebook=levels, eps=1.0)
     book = dp.codebook(FEW, y=declared)
-    assert (params(verb, "y ~ x", {"x": X, "y": ODD}, codebook=book, eps=1.0) == wanted).all()
+    assert (params(verb, "y ~ x", {"x": X, "y": ODD}, codebook=book, eps=1.0) == expected).all()
     clipped = np.clip(ODD, 0, 1).round()
-    assert (params(verb, "y ~ x", {"x": X, "y": clipped}, codebook=levels, eps=1.0) != wanted).any()
+    assert (
+        params(verb, "y ~ x", {"x": X, "y": clipped}, codebook=levels, eps=1.0) != expected
+    ).any()
 
 
 @pytest.mark.expensive
@@ -41,9 +43,9 @@ def test_a_subset_reads_the_response_as_the_model_does():
     levels = dp.codebook(FEW, y=dp.Categorical([0, 1], ordered=True))
     for text in ("y >= 0", "y in [0, 1]", "(y == 1) | (x > 0.5)", "y %in% c(0, 1)"):
         words = {"eps": 1.0, "subset": text}
-        wanted = params(dp.dp_glm, "y ~ x", rows, codebook=levels, **words)
-        found = params(dp.dp_glm, "y ~ x", rows, codebook=dp.codebook(FEW, y=(0, 1)), **words)
-        assert (found == wanted).all()
+        expected = params(dp.dp_glm, "y ~ x", rows, codebook=levels, **words)
+        result = params(dp.dp_glm, "y ~ x", rows, codebook=dp.codebook(FEW, y=(0, 1)), **words)
+        assert (result == expected).all()
 
 
 @pytest.mark.parametrize(
@@ -58,9 +60,11 @@ def test_a_subset_reads_the_response_as_the_model_does():
 )
 def test_other_responses_of_two_levels(formula, declared, cells):
     plain = dp.codebook(FEW, y=[0, 1])
-    wanted = params(dp.dp_glm, "y ~ x", {"x": X, "y": Y}, codebook=plain, eps=1.0)
-    own = dp.codebook(FEW, y=declared)
-    assert (params(dp.dp_glm, formula, {"x": X, "y": cells}, codebook=own, eps=1.0) == wanted).all()
+    expected = params(dp.dp_glm, "y ~ x", {"x": X, "y": Y}, codebook=plain, eps=1.0)
+    codebook = dp.codebook(FEW, y=declared)
+    assert (
+        params(dp.dp_glm, formula, {"x": X, "y": cells}, codebook=codebook, eps=1.0) == expected
+    ).all()
 
 
 @pytest.mark.product
@@ -77,9 +81,9 @@ def test_an_offset_is_a_regression_of_the_difference():
     rows = {"y": 1 + X + z, "x": X, "z": z, "d": 1 + X}
     words = {"eps": 1.0, "delta": 1e-6}
     book = dp.codebook(FEW, y=(0, 4), d=(-2, 4))
-    wanted = params(dp.dp_lm, "d ~ x", rows, codebook=book, **words)
-    found = params(dp.dp_lm, "y ~ x + offset(z)", rows, codebook=book, **words)
-    np.testing.assert_allclose(found, wanted, rtol=1e-9)
+    expected = params(dp.dp_lm, "d ~ x", rows, codebook=book, **words)
+    result = params(dp.dp_lm, "y ~ x + offset(z)", rows, codebook=book, **words)
+    np.testing.assert_allclose(result, expected, rtol=1e-9)
 
 
 def test_a_fit_with_an_offset_is_saved_and_read(tmp_path):

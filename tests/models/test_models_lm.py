@@ -107,29 +107,29 @@ def test_the_ledger_refuses_before_a_row_is_read():
 @pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
 def test_a_huge_budget_gives_ordinary_least_squares(formula, adjacency):
     data = table()
-    own = fit(formula, data, adjacency=adjacency, **HUGE)
+    result = fit(formula, data, adjacency=adjacency, **HUGE)
     plain = smf.ols(formula.replace("log(", "np.log("), pd.DataFrame(data)).fit()
-    order = [name.replace("log(", "np.log(") for name in own.params.index]
+    order = [name.replace("log(", "np.log(") for name in result.params.index]
     order = [name.replace("I(z**2)", "I(z ** 2)") for name in order]
-    np.testing.assert_allclose(own.params, plain.params[order], atol=1e-3)
-    np.testing.assert_allclose(own.bse, plain.bse[order], rtol=1e-3)
-    np.testing.assert_allclose(own.pvalues, plain.pvalues[order], atol=1e-2)
-    assert own.scale == pytest.approx(plain.scale, rel=1e-3)
-    assert own.rsquared == pytest.approx(plain.rsquared, abs=1e-3)
-    assert own.rsquared_adj == pytest.approx(plain.rsquared_adj, abs=1e-3)
-    assert (own.nobs, own.df_resid) == pytest.approx((plain.nobs, plain.df_resid), rel=1e-4)
-    assert own.df_model == plain.df_model
+    np.testing.assert_allclose(result.params, plain.params[order], atol=1e-3)
+    np.testing.assert_allclose(result.bse, plain.bse[order], rtol=1e-3)
+    np.testing.assert_allclose(result.pvalues, plain.pvalues[order], atol=1e-2)
+    assert result.scale == pytest.approx(plain.scale, rel=1e-3)
+    assert result.rsquared == pytest.approx(plain.rsquared, abs=1e-3)
+    assert result.rsquared_adj == pytest.approx(plain.rsquared_adj, abs=1e-3)
+    assert (result.nobs, result.df_resid) == pytest.approx((plain.nobs, plain.df_resid), rel=1e-4)
+    assert result.df_model == plain.df_model
 
 
 def test_weights_are_those_of_weighted_least_squares():
     data = table()
-    own = fit(data=data, weights="w", **HUGE)
+    result = fit(data=data, weights="w", **HUGE)
     plain = smf.wls(FORMULA, pd.DataFrame(data), weights=data["w"]).fit()
-    order = list(own.params.index)
-    np.testing.assert_allclose(own.params, plain.params[order], atol=1e-3)
-    np.testing.assert_allclose(own.bse, plain.bse[order], rtol=1e-3)
-    assert own.scale == pytest.approx(plain.scale, rel=1e-3)
-    assert own.rsquared == pytest.approx(plain.rsquared, abs=1e-3)
+    order = list(result.params.index)
+    np.testing.assert_allclose(result.params, plain.params[order], atol=1e-3)
+    np.testing.assert_allclose(result.bse, plain.bse[order], rtol=1e-3)
+    assert result.scale == pytest.approx(plain.scale, rel=1e-3)
+    assert result.rsquared == pytest.approx(plain.rsquared, abs=1e-3)
 
 
 def test_adassp_is_least_squares_where_the_terms_are_strong():
@@ -141,11 +141,11 @@ def test_adassp_is_least_squares_where_the_terms_are_strong():
 
 
 def test_two_levels_are_a_response():
-    own = fit("s ~ x", **HUGE)
+    result = fit("s ~ x", **HUGE)
     plain = np.polyfit(table()["x"], table()["s"] == "M", 1)
-    np.testing.assert_allclose(own.params, plain[::-1], atol=1e-3)
-    assert own.params.name == "params"
-    assert own.linear.response == "s[T.M]"
+    np.testing.assert_allclose(result.params, plain[::-1], atol=1e-3)
+    assert result.params.name == "params"
+    assert result.linear.response == "s[T.M]"
 
 
 # ---- no row makes an exception or a warning -------------------------------------------
@@ -175,15 +175,15 @@ WAYS = [
 def test_odd_rows_make_tables_and_nothing_else(kind, words):
     with warnings.catch_warnings(), dp.simulation(seed=5):
         warnings.simplefilter("error")
-        own = fit("y ~ x + z", WHOLE | ODD[kind], **words)
-        text = own.summary().as_text()
-        tidy, panel, facts = own.tidy(), own.noise(), own.glance()
+        result = fit("y ~ x + z", WHOLE | ODD[kind], **words)
+        text = result.summary().as_text()
+        tidy, panel, facts = result.tidy(), result.noise(), result.glance()
     assert len(tidy) == len(panel) == 3
-    assert np.isfinite(own.params).all()
+    assert np.isfinite(result.params).all()
     # A number that noise alone made is shown nowhere.
-    known = own.identified.to_numpy()
-    assert np.isinf(own.bse_noise.to_numpy()[~known]).all()
-    assert ("not identified" in text) == (not known.all())
+    values = result.identified.to_numpy()
+    assert np.isinf(result.bse_noise.to_numpy()[~values]).all()
+    assert ("not identified" in text) == (not values.all())
     assert 0 <= facts["nidentified"][0] <= 3
 
 
@@ -191,19 +191,19 @@ def test_odd_rows_make_tables_and_nothing_else(kind, words):
 @pytest.mark.parametrize("eps", [1.0, 1e9])
 def test_what_rows_do_not_tell_is_not_identified(kind, eps):
     with dp.simulation(seed=8):
-        own = fit("y ~ x + z", WHOLE | ODD[kind], eps=eps)
-        assert not own.identified["z"]
-        assert not np.isfinite(own.conf_int().loc["z"]).any()
+        result = fit("y ~ x + z", WHOLE | ODD[kind], eps=eps)
+        assert not result.identified["z"]
+        assert not np.isfinite(result.conf_int().loc["z"]).any()
         with pytest.raises(NotAvailable, match="not all coefficients are identified"):
-            own.cov_params()
+            result.cov_params()
 
 
 def test_what_other_columns_tell_is_identified_beside_a_constant_one():
     with dp.simulation(seed=8):
-        own = fit("y ~ x + z", WHOLE | ODD["constant"], **HUGE)
-    assert own.identified["x"]
+        result = fit("y ~ x + z", WHOLE | ODD["constant"], **HUGE)
+    assert result.identified["x"]
     plain = np.polyfit(WHOLE["x"], WHOLE["y"], 1)[0]
-    assert own.params["x"] == pytest.approx(plain, abs=1e-3)
+    assert result.params["x"] == pytest.approx(plain, abs=1e-3)
 
 
 def test_many_terms_that_noise_hides_are_said_to_be_so():
@@ -211,9 +211,9 @@ def test_many_terms_that_noise_hides_are_said_to_be_so():
     names = [f"c{j}" for j in range(30)]
     data = dict(zip(names, rng.uniform(0, 1, (30, 200)), strict=True)) | {"y": rng.random(200)}
     book = dp.codebook.uniform([*names, "y"], (0, 1))
-    own = dp.dp_lm("y ~ .", data, codebook=book, **USUAL)
-    assert not own.identified.any()
-    assert np.abs(own.params.to_numpy()).max() < 1e4
+    fit = dp.dp_lm("y ~ .", data, codebook=book, **USUAL)
+    assert not fit.identified.any()
+    assert np.abs(fit.params.to_numpy()).max() < 1e4
 
 
 # ---- intervals ------------------------------------------------------------------------
@@ -229,10 +229,12 @@ def test_intervals_cover_what_they_are_for(words):
             x, z = rng.uniform(-1, 1, 3_000), rng.uniform(0, 5, 3_000)
             y = 4 + 1.5 * x - 0.4 * z + 0.7 * rng.normal(size=3_000)
             plain = np.linalg.lstsq(np.column_stack([np.ones(3_000), x, z]), y, rcond=None)[0]
-            own = fit("y ~ x + z", {"x": x, "z": z, "y": y}, **words)
-            for kept, (ends, aim) in enumerate(((own.noise_int(), plain), (own.conf_int(), truth))):
+            result = fit("y ~ x + z", {"x": x, "z": z, "y": y}, **words)
+            for i, (ends, aim) in enumerate(
+                ((result.noise_int(), plain), (result.conf_int(), truth))
+            ):
                 low, high = ends.to_numpy().T
-                hits[kept] += (low <= aim) & (aim <= high) & np.isfinite(high)
+                hits[i] += (low <= aim) & (aim <= high) & np.isfinite(high)
     # Six counts at 0.94 or more: one below 61 of 80 has probability 1e-7.
     assert hits.min() >= 61
 

@@ -23,8 +23,8 @@ def panel(persons, seed=1, alike=0.6, heavy=False):
     whose = np.repeat(np.arange(persons), count)
     z = rng.uniform(-2, 2, persons)[whose]
     x = rng.normal(size=len(whose)).clip(-3, 3)
-    own = rng.standard_t(3, persons) / np.sqrt(3) if heavy else rng.normal(size=persons)
-    error = np.sqrt(alike) * own[whose] + np.sqrt(1 - alike) * rng.normal(size=len(whose))
+    effects = rng.standard_t(3, persons) / np.sqrt(3) if heavy else rng.normal(size=persons)
+    error = np.sqrt(alike) * effects[whose] + np.sqrt(1 - alike) * rng.normal(size=len(whose))
     y = (SLOPES @ np.vstack([np.ones(len(x)), x, z]) + error).clip(-9, 9)
     w, share = rng.uniform(0, 2, len(x)), 1 / count[whose]
     return pd.DataFrame({"y": y, "x": x, "z": z, "w": w, "id": whose, "share": share})
@@ -39,12 +39,12 @@ ROWS = panel(900)
 def test_a_huge_budget_gives_statsmodels_clustered_errors(formula, rows):
     kwds = {"cov_type": "cluster", "cov_kwds": {"groups": ROWS.id}}
     share = ROWS.share if rows == "mean" else 1.0 + 0 * ROWS.share
-    theirs = smf.wls(formula, ROWS, weights=share).fit(**kwds)
+    reference = smf.wls(formula, ROWS, weights=share).fit(**kwds)
     fit = dp.dp_lm(formula, ROWS, person="id", rows=rows, **HUGE)
-    assert fit.params.to_numpy() == pytest.approx(theirs.params.to_numpy(), abs=2e-3)
-    assert fit.bse.to_numpy() == pytest.approx(theirs.bse.to_numpy(), rel=1e-2)
-    conditions = " , ".join(f"{name} = 0" for name in theirs.params.index)
-    wald = float(theirs.wald_test(conditions, scalar=True, use_f=False).statistic)
+    assert fit.params.to_numpy() == pytest.approx(reference.params.to_numpy(), abs=2e-3)
+    assert fit.bse.to_numpy() == pytest.approx(reference.bse.to_numpy(), rel=1e-2)
+    conditions = " , ".join(f"{name} = 0" for name in reference.params.index)
+    wald = float(reference.wald_test(conditions, scalar=True, use_f=False).statistic)
     assert fit.wald_test(conditions)["statistic"] == pytest.approx(wald, rel=2e-2)
     if "z" in formula:
         plain = smf.wls(formula, ROWS, weights=share).fit(cov_type="HC1")
@@ -52,19 +52,19 @@ def test_a_huge_budget_gives_statsmodels_clustered_errors(formula, rows):
 
 
 def test_weights_go_along():
-    theirs = smf.wls("y ~ x + z", ROWS, weights=ROWS.w)
-    theirs = theirs.fit(cov_type="cluster", cov_kwds={"groups": ROWS.id})
+    wls = smf.wls("y ~ x + z", ROWS, weights=ROWS.w)
+    wls = wls.fit(cov_type="cluster", cov_kwds={"groups": ROWS.id})
     words = {**HUGE, "weights": "w", "adjacency": "add-remove"}
     fit = dp.dp_lm("y ~ x + z", ROWS, person="id", rows=12, **words)
-    assert fit.bse.to_numpy() == pytest.approx(theirs.bse.to_numpy(), rel=1e-2)
+    assert fit.bse.to_numpy() == pytest.approx(wls.bse.to_numpy(), rel=1e-2)
 
 
 def test_predictions_have_clustered_errors_and_intervals_of_rows():
-    theirs = smf.wls("y ~ x + z", ROWS, weights=ROWS.share)
-    theirs = theirs.fit(cov_type="cluster", cov_kwds={"groups": ROWS.id})
+    wls = smf.wls("y ~ x + z", ROWS, weights=ROWS.share)
+    wls = wls.fit(cov_type="cluster", cov_kwds={"groups": ROWS.id})
     new = pd.DataFrame({"x": [0.0, 2.0], "z": [1.0, -2.0]})
     table = dp.dp_lm("y ~ x + z", ROWS, person="id", **HUGE).get_prediction(new)
-    se = theirs.get_prediction(new).summary_frame()["mean_se"]
+    se = wls.get_prediction(new).summary_frame()["mean_se"]
     assert table["mean_se"].to_numpy() == pytest.approx(se.to_numpy(), rel=1e-2)
     length = (table["obs_ci_upper"] - table["obs_ci_lower"]) / 2 / 1.96
     assert length.to_numpy() == pytest.approx(1.0, abs=0.1)
@@ -81,9 +81,9 @@ def test_it_is_the_default_where_rows_have_persons_and_can_be_read_again():
     assert bought(rows=3) is None
     assert bought(data=iter([ROWS]), person="id", rows=3) is None
     halves = {"A": ROWS[ROWS.id < 500], "B": ROWS[ROWS.id >= 500]}
-    for protocol, own in (("pooled", "id"), ("full", None)):
+    for protocol, person in (("pooled", "id"), ("full", None)):
         words = {"sites": halves, "protocol": protocol, "person": "id", "rows": 3}
-        assert bought(data=None, **words) == own
+        assert bought(data=None, **words) == person
     fit = dp.dp_lm("y ~ x", ROWS, person="id", vcov="HC", **APPROX)
     assert fit.release.meat is not None
     assert fit.release.meat.person is None
@@ -91,11 +91,11 @@ def test_it_is_the_default_where_rows_have_persons_and_can_be_read_again():
 
 def test_pooled_sites_add_the_persons_of_each():
     words = {**HUGE, "person": "id", "rows": 12}
-    own = ROWS.id < 500
-    halves = {"A": ROWS[own], "B": ROWS[~own]}
-    one = dp.dp_lm("y ~ x + z", ROWS, **words)
-    both = dp.dp_lm("y ~ x + z", sites=halves, protocol="pooled", **words)
-    assert both.bse.to_numpy() == pytest.approx(one.bse.to_numpy(), rel=1e-2)
+    is_in_half = ROWS.id < 500
+    halves = {"A": ROWS[is_in_half], "B": ROWS[~is_in_half]}
+    fit = dp.dp_lm("y ~ x + z", ROWS, **words)
+    lm_fit = dp.dp_lm("y ~ x + z", sites=halves, protocol="pooled", **words)
+    assert lm_fit.bse.to_numpy() == pytest.approx(fit.bse.to_numpy(), rel=1e-2)
 
 
 @pytest.mark.parametrize("rows", ["mean", 4])
@@ -118,13 +118,13 @@ def test_refusals_come_before_a_row_is_read(kind):
     ledger, mines = dp.Ledger(5.0, 1e-5), {name: Mine() for name in (*BOOK, "id")}
     words = {**APPROX, "vcov": "cluster", "person": "id", "rows": 4, "ledger": ledger}
     sites = {"sites": {"A": mines, "B": dict(mines)}, "protocol": "full"}
-    error, match, more = {
+    error, match, options = {
         "iter": (FrameError, 'vcov="cluster" reads the rows again', {"data": iter([ROWS])}),
         "sites": (ArgumentError, "pooled", sites),
         "nobody": (ArgumentError, "person=", {"data": mines, "person": None}),
     }[kind]
     with pytest.raises(error, match=match):
-        dp.dp_lm("y ~ x", **{**words, **more})
+        dp.dp_lm("y ~ x", **{**words, **options})
     assert ledger.entries == ()
 
 
@@ -169,12 +169,12 @@ def test_intervals_cover_where_rows_of_a_person_are_alike(heavy, rows):
     """Of 300 fits each: less than 261 intervals of 95 % hold the truth with a chance below 1e-6."""
     hits, plain = [], []
     for seed in range(300):
-        own = panel(4_000, seed, heavy=heavy)
+        result = panel(4_000, seed, heavy=heavy)
         words = {"person": "id", "rows": rows, "eps": 20.0, "delta": 1e-6}
         with dp.simulation(seed=seed):
-            fit = dp.dp_lm("y ~ x + z", own, codebook=BOOK, **words)
-        alone = smf.wls("y ~ x + z", own, weights=own.share).fit(cov_type="HC1").conf_int()
-        for found, ends in ((hits, fit.conf_int().to_numpy()), (plain, alone.to_numpy())):
-            found.append((ends[:, 0] <= SLOPES) & (ends[:, 1] >= SLOPES))
+            fit = dp.dp_lm("y ~ x + z", result, codebook=BOOK, **words)
+        alone = smf.wls("y ~ x + z", result, weights=result.share).fit(cov_type="HC1").conf_int()
+        for n_covered, ends in ((hits, fit.conf_int().to_numpy()), (plain, alone.to_numpy())):
+            n_covered.append((ends[:, 0] <= SLOPES) & (ends[:, 1] >= SLOPES))
     assert (np.mean(hits, axis=0) >= 0.87).all(), np.mean(hits, axis=0)
     assert np.mean(plain, axis=0).min() < 0.87

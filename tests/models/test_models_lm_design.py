@@ -98,8 +98,8 @@ def test_a_huge_budget_gives_r_svyglm_of_two_levels(kind, mechanism):
 def test_a_finite_population_makes_errors_shorter():
     design = dp.design(psu="psu", fpc=69, **WEIGHTS)
     finite, infinite = (
-        dp.dp_lm("y ~ x", ROWS, design=each, mechanism="moments", **HUGE)
-        for each in (design, DESIGNS["psus"])
+        dp.dp_lm("y ~ x", ROWS, design=design, mechanism="moments", **HUGE)
+        for design in (design, DESIGNS["psus"])
     )
     ratio = (finite.bse / infinite.bse).to_numpy()
     assert ratio == pytest.approx(np.sqrt(1 - 14 / 69), rel=0.01)
@@ -136,9 +136,9 @@ def parts(data, design, cap):
     for _ in bound.unit_weights():
         pass
     capped = bound.capped(cap)
-    found = list(capped._rows.parts(count_public=False))
-    persons = np.concatenate([part.persons for part in found])
-    places = np.concatenate([part.places for part in found])
+    parts = list(capped._rows.parts(count_public=False))
+    persons = np.concatenate([part.persons for part in parts])
+    places = np.concatenate([part.places for part in parts])
     return persons, places, capped.nrows
 
 
@@ -146,23 +146,23 @@ def parts(data, design, cap):
 def test_no_unit_takes_more_places_than_it_has(kind, cap):
     """Brute force: places of any unit, whatever its weights, and all places of all units."""
     rng, size = np.random.default_rng(3), 400
-    drawn = rng.integers(0, len(ROWS), size)
-    data = ROWS.iloc[drawn].astype({"w": float}).reset_index(drop=True)
+    picks = rng.integers(0, len(ROWS), size)
+    data = ROWS.iloc[picks].astype({"w": float}).reset_index(drop=True)
     data["w"] = np.where(rng.random(size) < 0.5, rng.uniform(1, 50, size), data["w"])
     data["psu"] = rng.integers(0, 30, size)
     persons, places, n_slots = parts(data, DESIGNS[kind], cap)
     n_units = size if kind == "weights" else 30
     assert places.sum() == n_slots == n_units * SLOTS
-    taken = np.bincount(persons[persons >= 0], places[persons >= 0], minlength=n_units)
-    assert taken.max() <= SLOTS
+    places_of_persons = np.bincount(persons[persons >= 0], places[persons >= 0], minlength=n_units)
+    assert places_of_persons.max() <= SLOTS
     assert (places >= 0).all()
 
 
 def test_whole_weights_take_whole_places():
     persons, places, _ = parts(ROWS, DESIGNS["weights"], 42.0)
     expected = (ROWS.w * SLOTS / 42).to_numpy()
-    taken = np.bincount(persons[persons >= 0], places[persons >= 0])
-    np.testing.assert_array_equal(taken, expected)
+    places_of_persons = np.bincount(persons[persons >= 0], places[persons >= 0])
+    np.testing.assert_array_equal(places_of_persons, expected)
 
 
 @pytest.mark.parametrize(

@@ -46,20 +46,20 @@ def fits():
 
 def test_numbers_are_those_of_indicators_bit_for_bit(fits):
     fixed, plain = fits["fixed"], fits["plain"]
-    shown = ["z[T.v]", "x"]
-    assert fixed.params.index.tolist() == shown
+    terms = ["z[T.v]", "x"]
+    assert fixed.params.index.tolist() == terms
     for name in ("params", "bse", "bse_noise", "bse_sampling", "tvalues", "pvalues", "identified"):
         pd.testing.assert_series_equal(
-            getattr(fixed, name), getattr(plain, name)[shown], check_exact=True
+            getattr(fixed, name), getattr(plain, name)[terms], check_exact=True
         )
     for name in ("conf_int", "noise_int", "noise"):
         pd.testing.assert_frame_equal(
-            getattr(fixed, name)(), getattr(plain, name)().loc[shown], check_exact=True
+            getattr(fixed, name)(), getattr(plain, name)().loc[terms], check_exact=True
         )
-    pd.testing.assert_frame_equal(fixed.cov_params(), plain.cov_params().loc[shown, shown])
+    pd.testing.assert_frame_equal(fixed.cov_params(), plain.cov_params().loc[terms, terms])
     pd.testing.assert_series_equal(fixed.predict(NEW), plain.predict(NEW), check_exact=True)
     pd.testing.assert_frame_equal(fixed.get_prediction(NEW), plain.get_prediction(NEW))
-    assert fixed.tidy()["term"].tolist() == shown
+    assert fixed.tidy()["term"].tolist() == terms
     assert (fixed.rsquared, fixed.scale, fixed.df_resid) == (
         plain.rsquared,
         plain.scale,
@@ -81,13 +81,15 @@ def test_the_table_counts_levels_and_leaves_them_out(fits):
 
 
 def test_fixed_effects_are_those_of_levels(fits):
-    plain, both = fits["plain"], fits["both"]
-    one = fits["fixed"].fixed_effects().tidy()
-    assert one["level"].tolist() == FIRMS
+    plain, joint = fits["plain"], fits["both"]
+    effects = fits["fixed"].fixed_effects().tidy()
+    assert effects["level"].tolist() == FIRMS
     firms = [0.0, *plain.params[[f"firm[T.{name}]" for name in FIRMS[1:]]]]
-    assert one["estimate"].to_numpy() == pytest.approx(plain.params["Intercept"] + np.array(firms))
-    assert np.isfinite(one[["std_error", "conf_low", "conf_high"]]).all(axis=None)
-    two = both.fixed_effects(0.9)
+    assert effects["estimate"].to_numpy() == pytest.approx(
+        plain.params["Intercept"] + np.array(firms)
+    )
+    assert np.isfinite(effects[["std_error", "conf_low", "conf_high"]]).all(axis=None)
+    two = joint.fixed_effects(0.9)
     assert two.tidy()["factor"].tolist() == ["firm"] * 6 + ["year"] * 2
     assert two.tidy()["level"].tolist()[-2:] == ["2", "3"]
     assert "90% conf." in str(two.summary())
@@ -117,8 +119,8 @@ def test_tests_and_means_know_all_terms(fits):
 
 
 def test_columns_of_a_table_say_whose_effects_are_absorbed(fits):
-    shown = dp.etable([fits["fixed"], fits["both"], fits["plain"]], drop=["firm", "Intercept"])
-    lines = {line[:20].strip(): line[20:].split() for line in shown.as_text().splitlines()}
+    text = dp.etable([fits["fixed"], fits["both"], fits["plain"]], drop=["firm", "Intercept"])
+    lines = {line[:20].strip(): line[20:].split() for line in text.as_text().splitlines()}
     assert lines["Fixed effects: firm"] == ["Yes", "Yes", "No"]
     assert lines["Fixed effects: year"] == ["No", "Yes", "No"]
     assert "Fixed effects" not in dp.etable([fits["plain"]]).as_text()
@@ -172,10 +174,10 @@ def test_more_levels_than_the_budget_carries_are_warned_of(mechanism):
     rows = {"x": rng.normal(size=8_000), "y": rng.normal(size=8_000)}
     rows["firm"] = rng.choice(firms, 8_000)
     words = {**WORDS, "codebook": BOOK | {"firm": firms}, "mechanism": mechanism}
-    with pytest.warns(BudgetWarning) as seen:
+    with pytest.warns(BudgetWarning) as warned:
         dp.dp_lm("y ~ x | firm", rows, **words)
-    assert "slopes beside firm, with 61 columns in all" in str(seen[0].message)
-    assert "up to about" in str(seen[0].message)
+    assert "slopes beside firm, with 61 columns in all" in str(warned[0].message)
+    assert "up to about" in str(warned[0].message)
     few = {**rows, "firm": [firms[number % 6] for number in range(8_000)]}
     with warnings.catch_warnings():
         warnings.simplefilter("error")

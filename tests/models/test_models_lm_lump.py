@@ -40,8 +40,8 @@ def test_rare_levels_are_one_coefficient(mechanism, tmp_path):
         "job[T.Other]",
     ]
     rows = pd.DataFrame({"x": [5.0] * 3, "job": ["w", "z", "a"], "sex": ["f"] * 3})
-    other, same, first = fit.predict(rows)
-    assert other == same == pytest.approx(first + fit.params["job[T.Other]"])
+    pooled, same, first = fit.predict(rows)
+    assert pooled == same == pytest.approx(first + fit.params["job[T.Other]"])
     fit.save(tmp_path / "fit.nc")
     assert str(dp.load(tmp_path / "fit.nc").summary()) == str(fit.summary())
     assert 'merged into "Other" (job: 4 levels; noise sd' in " ".join(str(fit.summary()).split())

@@ -36,12 +36,14 @@ ROWS = rows_of(4_000)
 def test_a_huge_budget_gives_statsmodels_hc1(formula, adjacency, weights):
     words = {"weights": weights, "adjacency": adjacency, "mechanism": "moments"}
     fit = dp.dp_lm(formula, ROWS, **words, **HUGE)
-    own = sm.WLS.from_formula(formula, ROWS, weights=ROWS.w if weights else 1.0).fit(cov_type="HC1")
+    reference = sm.WLS.from_formula(formula, ROWS, weights=ROWS.w if weights else 1.0).fit(
+        cov_type="HC1"
+    )
     # Neither number of rows is known, so HC0: the factor of HC1 is 1.0004.
-    assert fit.bse.to_numpy() == pytest.approx(own.bse.to_numpy(), rel=1e-2)
-    assert fit.bse_sampling.to_numpy() == pytest.approx(own.bse.to_numpy(), rel=1e-2)
+    assert fit.bse.to_numpy() == pytest.approx(reference.bse.to_numpy(), rel=1e-2)
+    assert fit.bse_sampling.to_numpy() == pytest.approx(reference.bse.to_numpy(), rel=1e-2)
     wald = fit.conf_int().to_numpy()
-    assert wald == pytest.approx(own.conf_int().to_numpy(), abs=0.02 * own.bse.max())
+    assert wald == pytest.approx(reference.conf_int().to_numpy(), abs=0.02 * reference.bse.max())
     if formula != "y ~ 1":
         plain = dp.dp_lm(formula, ROWS, weights=weights, **{**HUGE, "vcov": "iid"})
         assert abs(np.log(plain.bse / fit.bse)).max() > 0.04
@@ -55,8 +57,8 @@ def test_moments_along_axes_have_hc1(mechanism, monkeypatch):
     with dp.simulation(seed=1):
         fit = dp.dp_lm("y ~ x + z", ROWS, mechanism=mechanism, **words)
     assert fit.release.ball is not None
-    theirs = sm.OLS.from_formula("y ~ x + z", ROWS).fit(cov_type="HC1")
-    assert fit.bse.to_numpy() == pytest.approx(theirs.bse.to_numpy(), rel=0.1)
+    reference = sm.OLS.from_formula("y ~ x + z", ROWS).fit(cov_type="HC1")
+    assert fit.bse.to_numpy() == pytest.approx(reference.bse.to_numpy(), rel=0.1)
 
 
 LEVELS = dp.codebook(y=(-9, 9), x=(0, 4), g=["a", "b", "c", "d", "e"])
@@ -75,11 +77,15 @@ def test_a_factor_with_an_empty_and_a_rare_level_has_hc1():
     rows = with_levels(4_000)
     with dp.simulation(seed=1):
         fit = dp.dp_lm("y ~ g + x", rows, **{**HUGE, "codebook": LEVELS})
-    own = sm.OLS.from_formula("y ~ g + x", rows).fit(cov_type="HC1")
-    assert fit.identified.drop(own.params.index).tolist() == [False]
+    reference = sm.OLS.from_formula("y ~ g + x", rows).fit(cov_type="HC1")
+    assert fit.identified.drop(reference.params.index).tolist() == [False]
     # A row of the rare level is long beside its forty: the bought squares have noise of 3 %.
-    assert fit.bse[own.bse.index].to_numpy() == pytest.approx(own.bse.to_numpy(), rel=0.1)
-    assert fit.params[own.params.index].to_numpy() == pytest.approx(own.params.to_numpy(), abs=1e-3)
+    assert fit.bse[reference.bse.index].to_numpy() == pytest.approx(
+        reference.bse.to_numpy(), rel=0.1
+    )
+    assert fit.params[reference.params.index].to_numpy() == pytest.approx(
+        reference.params.to_numpy(), abs=1e-3
+    )
 
 
 @pytest.mark.parametrize("mechanism", ["moments", "adassp"])
@@ -115,18 +121,20 @@ def test_rows_are_held_in_a_wider_ellipsoid_where_errors_may_depend_on_terms():
 
 def test_tests_and_means_follow_it():
     fit = dp.dp_lm("y ~ x + z", ROWS, mechanism="moments", **HUGE)
-    own = sm.OLS.from_formula("y ~ x + z", ROWS).fit(cov_type="HC1")
+    reference = sm.OLS.from_formula("y ~ x + z", ROWS).fit(cov_type="HC1")
     ahead, new = fit.get_prediction({"x": [0, 3], "z": [1, 1]}), pd.DataFrame({"x": [0, 3], "z": 1})
-    theirs = own.get_prediction(new).summary_frame()
-    assert ahead["mean_se"].to_numpy() == pytest.approx(theirs["mean_se"].to_numpy(), rel=1e-2)
+    reference_frame = reference.get_prediction(new).summary_frame()
+    assert ahead["mean_se"].to_numpy() == pytest.approx(
+        reference_frame["mean_se"].to_numpy(), rel=1e-2
+    )
     assert fit.cov_params().to_numpy() == pytest.approx(
-        own.cov_params().to_numpy(), rel=2e-2, abs=1e-6
+        reference.cov_params().to_numpy(), rel=2e-2, abs=1e-6
     )
     assert fit.wald_test("x = 0, z = 0")["statistic"] == pytest.approx(
-        float(own.wald_test("x = 0, z = 0", scalar=True).statistic), rel=2e-2
+        float(reference.wald_test("x = 0, z = 0", scalar=True).statistic), rel=2e-2
     )
     ends = ["obs_ci_lower", "obs_ci_upper"]
-    assert ahead[ends].to_numpy() == pytest.approx(theirs[ends].to_numpy(), rel=1e-2)
+    assert ahead[ends].to_numpy() == pytest.approx(reference_frame[ends].to_numpy(), rel=1e-2)
 
 
 @pytest.mark.parametrize(
@@ -159,12 +167,12 @@ def test_rows_that_pass_once_are_refused_by_name():
 def test_pooled_sites_have_the_fit_of_one_table():
     words = {**APPROX, "vcov": "HC"}
     with dp.simulation(seed=1):
-        one = dp.dp_lm("y ~ x + z", ROWS, **words)
+        fit = dp.dp_lm("y ~ x + z", ROWS, **words)
     with dp.simulation(seed=1):
         sites = {"A": ROWS[:900], "B": ROWS[900:]}
-        both = dp.dp_lm("y ~ x + z", sites=sites, protocol="pooled", **words)
-    assert (one.release.meat.squares == both.release.meat.squares).all()
-    assert one.bse.equals(both.bse)
+        lm_fit = dp.dp_lm("y ~ x + z", sites=sites, protocol="pooled", **words)
+    assert (fit.release.meat.squares == lm_fit.release.meat.squares).all()
+    assert fit.bse.equals(lm_fit.bse)
 
 
 def test_what_it_costs_is_what_was_asked():
@@ -241,11 +249,11 @@ def test_intervals_cover_where_variances_differ(heavy):
         if heavy:
             rng = np.random.default_rng(seed)
             rows["y"] += (rows.x * rng.standard_t(3, len(rows)) / 3).clip(-3, 3)
-        for found, vcov in ((hits, "HC"), (plain, "iid")):
+        for n_covered, vcov in ((hits, "HC"), (plain, "iid")):
             with dp.simulation(seed=seed):
                 fit = dp.dp_lm("y ~ x + z", rows, codebook=BOOK, eps=5.0, delta=1e-6, vcov=vcov)
             ends = fit.conf_int()
-            found.append((ends["lower"] <= truth) & (truth <= ends["upper"]))
+            n_covered.append((ends["lower"] <= truth) & (truth <= ends["upper"]))
     shares = np.mean(hits, axis=0)
     assert (shares >= 0.87).all(), shares
     assert np.mean(plain, axis=0).min() < 0.87

@@ -46,9 +46,9 @@ def test_all_margins_agree(budget, adjacency):
         **budget,
     )
     source = fit.source
-    one = source.unbiased((1,))
+    marginal = source.unbiased((1,))
     for term, axis in (((0, 1), 0), ((1, 2), 1)):
-        np.testing.assert_allclose(source.unbiased(term).sum(axis=axis), one, atol=1e-6)
+        np.testing.assert_allclose(source.unbiased(term).sum(axis=axis), marginal, atol=1e-6)
         assert (source.whole(term).sum(axis=axis) == source.whole((1,))).all()
     totals = {int(source.whole(term).sum()) for term in (*source.terms, (2,))}
     assert len(totals) == 1
@@ -61,9 +61,9 @@ def test_all_margins_agree(budget, adjacency):
 
 def test_a_margin_of_three_agrees_with_that_of_the_first_two():
     fit = dp_margins(FORMULA, rows(), codebook=BOOK, eps=0.3, adjacency="add-remove")
-    made = fit.source.whole((0, 1, 2))
-    assert (made.sum(axis=2) == fit.source.whole((0, 1))).all()
-    assert (made.sum(axis=(0, 1)) == fit.source.whole((2,))).all()
+    table = fit.source.whole((0, 1, 2))
+    assert (table.sum(axis=2) == fit.source.whole((0, 1))).all()
+    assert (table.sum(axis=(0, 1)) == fit.source.whole((2,))).all()
 
 
 def test_a_huge_budget_gives_the_tests_and_the_model_of_others():
@@ -76,21 +76,21 @@ def test_a_huge_budget_gives_the_tests_and_the_model_of_others():
     assert test.statistic == pytest.approx(plain.statistic, rel=1e-6)
     assert test.df == 2
     strata = [
-        chi2_contingency(pd.crosstab(own.sex, own.drug), correction=False).statistic
-        for _, own in frame.groupby("region")
+        chi2_contingency(pd.crosstab(group.sex, group.drug), correction=False).statistic
+        for _, group in frame.groupby("region")
     ]
-    given = fit.chi2_test("sex", "drug", given="region")
-    assert given.statistic == pytest.approx(sum(strata), rel=1e-6)
-    assert given.df == 3
-    assert fit.table("sex", "region", "drug").chi2_test(given=("region",)) == given
+    inputs = fit.chi2_test("sex", "drug", given="region")
+    assert inputs.statistic == pytest.approx(sum(strata), rel=1e-6)
+    assert inputs.df == 3
+    assert fit.table("sex", "region", "drug").chi2_test(given=("region",)) == inputs
     counts = frame.groupby(["sex", "region", "drug"]).size().rename("n").reset_index()
     peer = smf.glm("n ~ sex*region + drug", counts, family=sm.families.Poisson()).fit()
-    own = fit.loglin("~ sex*region + drug")
-    assert sorted(own.names) == sorted(peer.params.index)
-    np.testing.assert_allclose(own.params[peer.params.index], peer.params, rtol=1e-6)
-    np.testing.assert_allclose(own.bse[peer.params.index], peer.bse, rtol=1e-6)
-    assert own.deviance == pytest.approx(peer.deviance, rel=1e-6)
-    assert own.df_resid == peer.df_resid
+    model = fit.loglin("~ sex*region + drug")
+    assert sorted(model.names) == sorted(peer.params.index)
+    np.testing.assert_allclose(model.params[peer.params.index], peer.params, rtol=1e-6)
+    np.testing.assert_allclose(model.bse[peer.params.index], peer.bse, rtol=1e-6)
+    assert model.deviance == pytest.approx(peer.deviance, rel=1e-6)
+    assert model.df_resid == peer.df_resid
 
 
 @pytest.mark.parametrize("missing", [False, True])
@@ -101,21 +101,23 @@ def test_a_model_is_fitted_to_margins_that_no_table_joins(missing):
         data["sex"] = np.where(data["sex"] == "?", "F", data["sex"])
         data["drug"] = np.where(data["drug"] == "", "no", data["drug"])
     fit = dp_margins("~ (sex + region + drug)**2", data, codebook=BOOK, eps=HUGE)
-    own = fit.loglin("~ (sex + region + drug)**2")
+    model = fit.loglin("~ (sex + region + drug)**2")
     full = declared(data).fillna("(missing)")
     levels = [["F", "M", "(missing)"], ["n", "s", "w"], ["no", "yes", "(missing)"]]
-    kept = [own if missing else own[: len(own) - (own[-1] == "(missing)")] for own in levels]
-    every = pd.MultiIndex.from_product(kept, names=["sex", "region", "drug"])
+    labels = [
+        level if missing else level[: len(level) - (level[-1] == "(missing)")] for level in levels
+    ]
+    every = pd.MultiIndex.from_product(labels, names=["sex", "region", "drug"])
     counts = full.groupby(["sex", "region", "drug"]).size().reindex(every, fill_value=0)
     table = counts.rename("n").reset_index()
-    for name, order in zip(every.names, kept, strict=True):
+    for name, order in zip(every.names, labels, strict=True):
         table[name] = pd.Categorical(table[name], order)
     peer = smf.glm("n ~ (sex + region + drug)**2", table, family=sm.families.Poisson()).fit()
-    assert set(own.names) == set(peer.params.index)
-    np.testing.assert_allclose(own.params[peer.params.index], peer.params, atol=1e-5)
-    np.testing.assert_allclose(own.bse[peer.params.index], peer.bse, rtol=1e-3)
-    assert own.fitted.shape == (2, 3, 2)
-    text = " ".join(str(own.summary()).split())
+    assert set(model.names) == set(peer.params.index)
+    np.testing.assert_allclose(model.params[peer.params.index], peer.params, atol=1e-5)
+    np.testing.assert_allclose(model.bse[peer.params.index], peer.bse, rtol=1e-3)
+    assert model.fitted.shape == (2, 3, 2)
+    text = " ".join(str(model.summary()).split())
     assert "no released table has all of its variables" in text
     assert ("(missing)]" in text) == missing
     with pytest.raises(ArgumentError, match="together"):
@@ -125,17 +127,17 @@ def test_a_model_is_fitted_to_margins_that_no_table_joins(missing):
 def test_any_margin_inside_is_a_table_and_its_shares():
     fit = dp_margins("~ sex:region + drug", rows(), codebook=BOOK, eps=1.0)
     assert fit.terms == ("sex:region", "drug")
-    own = fit.table("~ region + sex")
-    assert own.factors == ("sex", "region")
-    assert own.counts.dims == ("sex", "region")
-    assert own.counts.sum().item() == own.ncomplete
-    assert own.ncomplete + own.nincomplete == 4000
-    shares = own.proportions("sex")
+    table = fit.table("~ region + sex")
+    assert table.factors == ("sex", "region")
+    assert table.counts.dims == ("sex", "region")
+    assert table.counts.sum().item() == table.ncomplete
+    assert table.ncomplete + table.nincomplete == 4000
+    shares = table.proportions("sex")
     np.testing.assert_allclose(shares.sum("region"), 1.0)
-    assert len(own.tidy()) == len(own.noise_int()) == len(own.conf_int()) == 6
+    assert len(table.tidy()) == len(table.noise_int()) == len(table.conf_int()) == 6
     assert len(fit.tidy()) == len(fit.noise_int()) == 6 + 2
-    found = fit.to_xarray()
-    assert (found["count[sex:region]"] == own.counts).all()
+    dataset = fit.to_xarray()
+    assert (dataset["count[sex:region]"] == table.counts).all()
     assert fit.table("region").released.sum().item() == pytest.approx(
         fit.table("region").ncomplete, abs=60
     )
@@ -188,31 +190,31 @@ def test_products_that_mean_margins_are_no_table():
 @pytest.mark.parametrize("words", [{"eps": 0.2}, {"eps": 0.2, "delta": 1e-6}])
 def test_persons_have_more_noise_and_their_own_unit(adjacency, words):
     data = rows(3000) | {"id": np.repeat(np.arange(1500), 2)}
-    told = {"codebook": BOOK, "adjacency": adjacency, **words}
-    alone = dp_margins("~ sex*region", data, **told)
-    same = {"mechanism": alone.release.info.name, **told}
-    whole = dp_margins("~ sex*region", data, person="id", rows=2, **same)
-    each = dp_margins("~ sex*region", data, person="id", rows="mean", **same)
+    options = {"codebook": BOOK, "adjacency": adjacency, **words}
+    alone = dp_margins("~ sex*region", data, **options)
+    same = {"mechanism": alone.release.info.name, **options}
+    fit = dp_margins("~ sex*region", data, person="id", rows=2, **same)
+    by_mean = dp_margins("~ sex*region", data, person="id", rows="mean", **same)
     sd = alone.table("sex", "region").noise_sd
-    assert whole.table("sex", "region").noise_sd == pytest.approx(2 * sd, rel=0.01)
-    assert each.table("sex", "region").noise_sd < 1.2 * sd
-    assert each.table("region").ncomplete == pytest.approx(1500, abs=20 * sd)
-    assert "persons" in str(each.summary())
+    assert fit.table("sex", "region").noise_sd == pytest.approx(2 * sd, rel=0.01)
+    assert by_mean.table("sex", "region").noise_sd < 1.2 * sd
+    assert by_mean.table("region").ncomplete == pytest.approx(1500, abs=20 * sd)
+    assert "persons" in str(by_mean.summary())
 
 
 def test_sites_release_what_one_table_would_and_a_subset_counts_alone():
     data = rows(900)
-    one = {name: column[:400] for name, column in data.items()}
+    first_rows = {name: column[:400] for name, column in data.items()}
     two = {name: column[400:] for name, column in data.items()}
     joint = dp_margins(
-        FORMULA, sites={"x": one, "y": two}, protocol="pooled", codebook=BOOK, eps=HUGE
+        FORMULA, sites={"x": first_rows, "y": two}, protocol="pooled", codebook=BOOK, eps=HUGE
     )
-    whole = dp_margins(FORMULA, data, codebook=BOOK, eps=HUGE)
-    assert (joint.release.values == whole.release.values).all()
+    fit = dp_margins(FORMULA, data, codebook=BOOK, eps=HUGE)
+    assert (joint.release.values == fit.release.values).all()
     some = dp_margins("~ sex:region", data, codebook=BOOK, eps=HUGE, subset="drug == 'yes'")
     frame = declared(data).dropna(subset=["sex"])
-    seen = frame[frame.drug == "yes"].groupby(["sex", "region"]).size().to_numpy()
-    assert some.table("sex", "region").counts.to_numpy().ravel().tolist() == seen.tolist()
+    counts = frame[frame.drug == "yes"].groupby(["sex", "region"]).size().to_numpy()
+    assert some.table("sex", "region").counts.to_numpy().ravel().tolist() == counts.tolist()
 
 
 def test_a_file_whose_numbers_do_not_go_together_is_refused(tmp_path):
@@ -231,11 +233,11 @@ def test_a_file_whose_numbers_do_not_go_together_is_refused(tmp_path):
 def test_a_margin_and_a_model_print_and_draw_with_the_stamp():
     with dp.simulation(seed=2):
         fit = dp_margins("~ sex*region + (drug == 'yes')", rows(), codebook=BOOK, eps=1.0)
-    own, model = fit.table("sex", "region"), fit.loglin("~ sex + region")
-    for one in (fit, own, model):
-        text = str(one.summary())
+    table, model = fit.table("sex", "region"), fit.loglin("~ sex + region")
+    for source in (fit, table, model):
+        text = str(source.summary())
         assert "SIMULATION - NOT PRIVATE" in text
-        assert "adds up to the public number" in text or one is model
+        assert "adds up to the public number" in text or source is model
     assert "drug == 'yes'" in str(fit.summary())
     assert [line.split()[0] for line in str(model.summary()).splitlines() if "[T." in line] == [
         "sex[T.M]",

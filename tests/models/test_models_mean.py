@@ -49,23 +49,23 @@ def test_frames_and_ledgers_are_refused_before_a_row_is_read():
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 def test_a_huge_budget_gives_the_means_of_the_complete_rows(relation):
     data, groups = incomplete()
-    found = fit("y ~ h", data, eps=EXACT, adjacency=relation)
-    for level, own in groups.items():
-        assert found.params[level] == pytest.approx(own.mean(), abs=1e-5)
-        assert found.sd[level] == pytest.approx(own.std(ddof=1), abs=1e-4)
-        assert found.counts[level] == pytest.approx(len(own), abs=1e-4)
-        students = stats.ttest_1samp(own, 0).confidence_interval()
-        assert found.conf_int().loc[level].tolist() == pytest.approx(list(students), abs=1e-4)
-    assert found.bse_sampling["p"] == pytest.approx(stats.sem(groups["p"]), rel=1e-4)
-    assert (found.noise_int().diff(axis=1)["upper"] < 1e-4).all()
+    result = fit("y ~ h", data, eps=EXACT, adjacency=relation)
+    for level, group in groups.items():
+        assert result.params[level] == pytest.approx(group.mean(), abs=1e-5)
+        assert result.sd[level] == pytest.approx(group.std(ddof=1), abs=1e-4)
+        assert result.counts[level] == pytest.approx(len(group), abs=1e-4)
+        students = stats.ttest_1samp(group, 0).confidence_interval()
+        assert result.conf_int().loc[level].tolist() == pytest.approx(list(students), abs=1e-4)
+    assert result.bse_sampling["p"] == pytest.approx(stats.sem(groups["p"]), rel=1e-4)
+    assert (result.noise_int().diff(axis=1)["upper"] < 1e-4).all()
 
 
 @pytest.mark.parametrize("mechanism", ["paired", "geometric"])
 def test_all_rows_together_are_one_group(mechanism):
     data, _ = incomplete()
-    found = fit("~ y", data, eps=EXACT, mechanism=mechanism)
-    assert found.params["(all)"] == pytest.approx(np.nanmean(data["y"]), abs=1e-5)
-    assert found.counts["(all)"] == pytest.approx(np.isfinite(data["y"]).sum(), abs=1e-4)
+    result = fit("~ y", data, eps=EXACT, mechanism=mechanism)
+    assert result.params["(all)"] == pytest.approx(np.nanmean(data["y"]), abs=1e-5)
+    assert result.counts["(all)"] == pytest.approx(np.isfinite(data["y"]).sum(), abs=1e-4)
 
 
 def test_what_has_two_values_has_a_proportion():
@@ -79,10 +79,10 @@ def test_what_has_two_values_has_a_proportion():
 
 
 def test_all_combinations_of_declared_levels_are_shown():
-    found = fit("y ~ g + h")
-    assert list(found.params.index.names) == ["g", "h"]
-    assert len(found.tidy()) == 6
-    assert found.glance().loc[0, ["nobs", "ngroups"]].tolist() == [2000, 6]
+    result = fit("y ~ g + h")
+    assert list(result.params.index.names) == ["g", "h"]
+    assert len(result.tidy()) == 6
+    assert result.glance().loc[0, ["nobs", "ngroups"]].tolist() == [2000, 6]
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
@@ -96,11 +96,11 @@ def test_no_rows_make_it_speak(name, formula, relation):
 def test_a_tiny_budget_prints_no_number():
     # Noise alone passes its 95 % bound in one release of twenty, so the draws are fixed.
     with dp.simulation(seed=1):
-        found = fit("y ~ h", eps=1e-9)
-    assert found.params.isna().all()
-    assert found.conf_int().to_numpy().tolist() == [[-10, 30], [-10, 30]]
-    assert "too few rows" in str(found.summary())
-    assert not any(word.isdigit() for word in body(str(found.summary())).split())
+        result = fit("y ~ h", eps=1e-9)
+    assert result.params.isna().all()
+    assert result.conf_int().to_numpy().tolist() == [[-10, 30], [-10, 30]]
+    assert "too few rows" in str(result.summary())
+    assert not any(word.isdigit() for word in body(str(result.summary())).split())
 
 
 def test_small_groups_are_said_to_need_rows_that_are_not_skewed():
@@ -117,9 +117,9 @@ def test_an_empty_group_is_told_from_the_others():
     # In the second, noise of more than two sds in the count would bound the interval.
     for seed in (1, 68):
         with dp.simulation(seed=seed):
-            found = fit(data=data)
-        assert found.params.isna().tolist() == [False, False, True]
-        assert found.noise_int().loc["w"].tolist() == [-10, 30]
+            result = fit(data=data)
+        assert result.params.isna().tolist() == [False, False, True]
+        assert result.noise_int().loc["w"].tolist() == [-10, 30]
 
 
 @pytest.mark.product
@@ -129,18 +129,18 @@ def test_noise_intervals_cover_the_rows_own_mean(formula, words):
     """Binomial bounds with a false-alarm rate of 1e-6 at 95 %, by groups at two each."""
     data, times = table(400), 100
     words = {"eps": 0.5} | words if "budget" not in words else {"eps": None} | words
-    own = np.array([data["y"].mean()])
+    means = np.array([data["y"].mean()])
     if formula == "y ~ h":
-        own = np.array([data["y"][data["h"] == level].mean() for level in "pq"])
+        means = np.array([data["y"][data["h"] == level].mean() for level in "pq"])
     hits = 0
     with dp.simulation(seed=1):
         for _ in range(times):
             low, high = fit(formula, data, **words).noise_int().to_numpy().T
-            hits += int(((low <= own) & (own <= high)).sum())
+            hits += int(((low <= means) & (means <= high)).sum())
     # Groups share a public total: at worst the two hits are one.
-    least = stats.binom.ppf(1e-6, times, 0.95) * len(own)
-    assert hits >= least
-    assert hits < times * len(own)
+    fewest = stats.binom.ppf(1e-6, times, 0.95) * len(means)
+    assert hits >= fewest
+    assert hits < times * len(means)
 
 
 def test_the_least_noise_is_that_of_a_plain_sum():
@@ -164,10 +164,10 @@ def test_intervals_refuse_what_is_no_level():
 
 def test_a_ledger_is_charged_once_and_shown():
     ledger = dp.Ledger(eps=2.0)
-    found = fit(ledger=ledger)
+    result = fit(ledger=ledger)
     assert len(ledger.entries) == 1
-    assert ledger.entries[0].events == found.release.events
-    assert ledger.describe() in str(found.summary())
+    assert ledger.entries[0].events == result.release.events
+    assert ledger.describe() in str(result.summary())
 
 
 @pytest.mark.expensive

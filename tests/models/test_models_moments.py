@@ -109,19 +109,23 @@ def test_a_part_is_the_block_of_the_release(noisy, formula):
 @pytest.mark.parametrize("formula", ["~ age + score + sex", "~ age * sex", "~ group + score"])
 def test_components_of_a_part_are_those_of_dp_pca(whole, table, formula, center, scale):
     words = {"center": center, "scale": scale}
-    mine = whole.pca(formula, **words)
-    asked = dp.dp_pca(formula, table, codebook=CODEBOOK, mechanism="gauss", **words, **HUGE)
-    largest = float(asked.eigenvals[0])
-    np.testing.assert_allclose(mine.eigenvals, asked.eigenvals, rtol=1e-3, atol=1e-4 * largest)
+    pca_of_moments = whole.pca(formula, **words)
+    asked_alone = dp.dp_pca(formula, table, codebook=CODEBOOK, mechanism="gauss", **words, **HUGE)
+    largest = float(asked_alone.eigenvals[0])
+    np.testing.assert_allclose(
+        pca_of_moments.eigenvals, asked_alone.eigenvals, rtol=1e-3, atol=1e-4 * largest
+    )
     # Equal loadings leave the sign to the last bit.
-    sign = np.sign(float(mine.loadings[:, 0] @ asked.loadings[:, 0]))
-    np.testing.assert_allclose(mine.loadings[:, 0], sign * asked.loadings[:, 0], atol=1e-3)
-    np.testing.assert_allclose(mine.cov, asked.cov, rtol=1e-3, atol=1e-4 * largest)
-    first = mine.transform(table)[:, 0] - sign * asked.transform(table)[:, 0]
+    sign = np.sign(float(pca_of_moments.loadings[:, 0] @ asked_alone.loadings[:, 0]))
+    np.testing.assert_allclose(
+        pca_of_moments.loadings[:, 0], sign * asked_alone.loadings[:, 0], atol=1e-3
+    )
+    np.testing.assert_allclose(pca_of_moments.cov, asked_alone.cov, rtol=1e-3, atol=1e-4 * largest)
+    first = pca_of_moments.transform(table)[:, 0] - sign * asked_alone.transform(table)[:, 0]
     assert np.abs(first).max() < 5e-3 * np.sqrt(largest)
-    assert (mine.center is None) == (not center)
+    assert (pca_of_moments.center is None) == (not center)
     if center:
-        np.testing.assert_allclose(mine.center, asked.center, atol=1e-2)
+        np.testing.assert_allclose(pca_of_moments.center, asked_alone.center, atol=1e-2)
 
 
 def test_a_dot_stands_for_the_released_variables(table):
@@ -137,7 +141,7 @@ def test_factors_of_an_interaction_in_any_order(noisy):
 
 
 @pytest.mark.parametrize(
-    ("formula", "named"),
+    ("formula", "options"),
     [
         ("~ age + income", "column 'income'"),
         ("~ 0 + sex", r"column 'sex\[F\]'"),
@@ -145,9 +149,9 @@ def test_factors_of_an_interaction_in_any_order(noisy):
         ("~ age + height", "variable 'height'"),
     ],
 )
-def test_what_was_not_released_is_refused_by_name(noisy, formula, named):
+def test_what_was_not_released_is_refused_by_name(noisy, formula, options):
     for method in (noisy.cov, noisy.cor, noisy.mean, noisy.pca):
-        with pytest.raises(FormulaError, match=named) as raised:
+        with pytest.raises(FormulaError, match=options) as raised:
             method(formula)
         assert "age:sex[T.M]" in str(raised.value)
         assert "new release with dp.dp_moments" in str(raised.value)
@@ -233,8 +237,8 @@ def test_intervals_cover_the_moments_of_the_rows(table, coded):
             mean = rows.mean(axis=0)
             missed += ((bounds["lower"] > mean) | (bounds["upper"] < mean)).to_numpy()
             for (center, scale), values in truths.items():
-                found = fit.pca("~ age + score", center=center, scale=scale).noise_int(0.9)
-                low, high = found.iloc[0]
+                pca_noise = fit.pca("~ age + score", center=center, scale=scale).noise_int(0.9)
+                low, high = pca_noise.iloc[0]
                 outside[center, scale] += not low <= values[0] <= high
     assert missed.max() <= binom.isf(1e-7, 500, 0.12)
     assert missed.min() >= binom.ppf(1e-7, 500, 0.08)
@@ -244,15 +248,17 @@ def test_intervals_cover_the_moments_of_the_rows(table, coded):
 def test_incomplete_rows_count_in_no_part(table):
     holes = {**table, "score": np.where(np.arange(ROWS) % 3 == 0, np.nan, table["score"])}
     fit = dp_moments(FORMULA, holes, codebook=CODEBOOK, **HUGE)
-    kept = np.arange(ROWS) % 3 != 0
+    is_complete = np.arange(ROWS) % 3 != 0
     assert fit.nobs == ROWS
-    assert fit.ncomplete == pytest.approx(kept.sum(), abs=0.1)
-    assert fit.mean("~ age").loc["age", "mean"] == pytest.approx(table["age"][kept].mean(), abs=0.1)
+    assert fit.ncomplete == pytest.approx(is_complete.sum(), abs=0.1)
+    assert fit.mean("~ age").loc["age", "mean"] == pytest.approx(
+        table["age"][is_complete].mean(), abs=0.1
+    )
 
 
 def test_the_report_says_what_is_free(noisy):
-    shown = " ".join(str(noisy.summary()).split())
-    for said in (
+    text = " ".join(str(noisy.summary()).split())
+    for sentence in (
         "Private moments",
         "Without further budget, for formulas of these columns",
         ".pca(), .cov(), .cor(), .mean()",
@@ -260,11 +266,11 @@ def test_the_report_says_what_is_free(noisy):
         "5. age:sex[T.M]",
         "gauss (exact lattice)",
     ):
-        assert said in shown
+        assert sentence in text
     for part in (noisy.pca("~ age"), noisy.cov("~ age")):
-        shown = " ".join(str(part.summary()).split())
+        text = " ".join(str(part.summary()).split())
         of = f"7 columns ({FORMULA}), digest {release_digest(noisy.release)[:12]}"
-        assert f"Part of one release of {of}, at no further cost" in shown
+        assert f"Part of one release of {of}, at no further cost" in text
     assert "no further cost" not in str(noisy.summary())
 
 

@@ -70,7 +70,9 @@ def test_intervals_cover_the_rows_and_the_population(shape):
 @pytest.mark.expensive
 def test_bought_intervals_are_shorter_for_all_that_is_derived(rows):
     with dp.simulation(seed=2):
-        plain, bought = (released(rows, inference=asked) for asked in (False, True))
+        plain, bought = (
+            released(rows, inference=with_inference) for with_inference in (False, True)
+        )
     for derive in (lambda m: m.cov(), lambda m: m.cov("~ a + c"), lambda m: m.pca("~ b + c")):
         first, second = (lengths(derive(fit).conf_int()) for fit in (plain, bought))
         assert (second < 0.8 * first).all()
@@ -81,10 +83,10 @@ def test_bought_intervals_are_shorter_for_all_that_is_derived(rows):
 def test_a_part_has_the_intervals_that_it_would_have_in_the_whole(rows):
     with dp.simulation(seed=3):
         fit = released(rows, inference=True)
-    whole = fit.cov().conf_int().set_index(["column1", "column2"])
+    table = fit.cov().conf_int().set_index(["column1", "column2"])
     part = fit.cov("~ c + a").conf_int().set_index(["column1", "column2"])
-    assert part.loc[("a", "a")].equals(whole.loc[("a", "a")])
-    np.testing.assert_allclose(part.loc[("c", "a")], whole.loc[("a", "c")], rtol=1e-9)
+    assert part.loc[("a", "a")].equals(table.loc[("a", "a")])
+    np.testing.assert_allclose(part.loc[("c", "a")], table.loc[("a", "c")], rtol=1e-9)
 
 
 def test_fourth_moments_are_those_about_the_released_mean(rows):
@@ -128,9 +130,9 @@ def test_without_it_nothing_changes(rows):
     with dp.simulation(seed=1):
         plain = released(rows)
     with dp.simulation(seed=1):
-        named = released(rows, mechanism=Gauss(), inference=False)
+        without_inference = released(rows, mechanism=Gauss(), inference=False)
     assert plain.release.tails is None
-    assert np.array_equal(plain.release.second, named.release.second)
+    assert np.array_equal(plain.release.second, without_inference.release.second)
 
 
 @pytest.mark.expensive

@@ -41,14 +41,14 @@ def test_a_huge_budget_gives_the_usual_table():
     fit = dp_summary("age + income + g ~ sex", data, codebook=BOOK, eps=HUGE)
     assert fit.variables == ("age", "income", "g")
     for name in ("age", "income"):
-        wanted = frame.groupby("sex")[name]
-        assert fit[name].params.to_numpy() == pytest.approx(wanted.mean().to_numpy(), rel=1e-6)
-        assert fit[name].sd.to_numpy() == pytest.approx(wanted.std().to_numpy(), rel=1e-4)
-    known = frame[frame["g"] != "?"]
-    wanted = pd.crosstab(known["sex"], known["g"]).to_numpy()
-    assert fit["g"].counts.to_numpy().tolist() == wanted.tolist()
+        values = frame.groupby("sex")[name]
+        assert fit[name].params.to_numpy() == pytest.approx(values.mean().to_numpy(), rel=1e-6)
+        assert fit[name].sd.to_numpy() == pytest.approx(values.std().to_numpy(), rel=1e-4)
+    known_rows = frame[frame["g"] != "?"]
+    values = pd.crosstab(known_rows["sex"], known_rows["g"]).to_numpy()
+    assert fit["g"].counts.to_numpy().tolist() == values.tolist()
     shares = fit["g"].proportions("sex").to_numpy()
-    assert shares == pytest.approx(wanted / wanted.sum(axis=1, keepdims=True))
+    assert shares == pytest.approx(values / values.sum(axis=1, keepdims=True))
 
 
 def test_noise_grows_with_the_number_of_variables_or_its_root():
@@ -145,9 +145,9 @@ def test_results_are_saved_and_pickled(tmp_path):
 @pytest.mark.product
 def test_all_forms_of_a_formula_make_the_same_table():
     forms = ("age + income + g ~ sex", "~ age + income + g | sex", "~ . | sex", ". ~ sex")
-    first, *others = (dp_summary(own, rows(), codebook=BOOK, eps=HUGE).tidy() for own in forms)
-    for other in others:
-        pd.testing.assert_frame_equal(other, first, rtol=1e-6)
+    first, *rest = (dp_summary(form, rows(), codebook=BOOK, eps=HUGE).tidy() for form in forms)
+    for again in rest:
+        pd.testing.assert_frame_equal(again, first, rtol=1e-6)
 
 
 def test_all_groups_together_are_their_rows():
@@ -158,21 +158,23 @@ def test_all_groups_together_are_their_rows():
     assert table["variable"].tolist() == ["age", "g", "g", "g"]
     assert table["estimate"].iloc[0] == pytest.approx(frame["age"].mean(), rel=1e-6)
     assert table["sd"].iloc[0] == pytest.approx(frame["age"].std(), rel=1e-4)
-    wanted = frame.loc[frame["g"] != "?", "g"].value_counts(normalize=True).sort_index()
-    assert table["proportion"].iloc[1:].to_numpy() == pytest.approx(wanted.to_numpy())
-    line = next(own for own in str(fit.summary()).splitlines() if own.startswith("  rows"))
+    expected = frame.loc[frame["g"] != "?", "g"].value_counts(normalize=True).sort_index()
+    assert table["proportion"].iloc[1:].to_numpy() == pytest.approx(expected.to_numpy())
+    line = next(line for line in str(fit.summary()).splitlines() if line.startswith("  rows"))
     assert line.split()[-1] == "4,000"
 
 
 def test_the_noise_of_all_groups_is_that_of_their_sum():
     fit = dp_summary("age + sex ~ g", rows(), codebook=BOOK, eps=2.0, adjacency="add-remove")
-    own, count = fit.overall().iloc[0], fit.overall().iloc[1]
+    overall_row, count = fit.overall().iloc[0], fit.overall().iloc[1]
     sd = fit.release.noise_sd
     assert count["noise_sd"] == pytest.approx(sd * 3**0.5)
     # Three groups of three parts, of which the weights in a mean m are -m, 1/2 - m and 1 - m.
-    mean = own["estimate"] / 100
+    mean = overall_row["estimate"] / 100
     squares = 3 * sum((weight - mean) ** 2 for weight in (0, 0.5, 1))
-    assert own["noise_sd"] == pytest.approx(100 * sd * squares**0.5 / own["count"], rel=1e-6)
+    assert overall_row["noise_sd"] == pytest.approx(
+        100 * sd * squares**0.5 / overall_row["count"], rel=1e-6
+    )
 
 
 def test_p_values_are_those_of_the_usual_tests_at_a_huge_budget():
@@ -181,20 +183,20 @@ def test_p_values_are_those_of_the_usual_tests_at_a_huge_budget():
     fit = dp_summary("age + g ~ sex", data, codebook=BOOK, eps=HUGE, tests=True)
     tests = fit.tests().set_index("variable")
     frame = pd.DataFrame(data)
-    own = [part["age"] for _, part in frame.groupby("sex")]
+    ages = [part["age"] for _, part in frame.groupby("sex")]
     assert tests.loc["age", "test"] == "Welch t"
     assert tests.loc["age", "p_value"] == pytest.approx(
-        ttest_ind(*own, equal_var=False).pvalue, rel=1e-2
+        ttest_ind(*ages, equal_var=False).pvalue, rel=1e-2
     )
-    known = frame[frame["g"] != "?"]
-    wanted = chi2_contingency(pd.crosstab(known["sex"], known["g"]), correction=False)
-    assert tests.loc["g", "p_value"] == pytest.approx(wanted.pvalue, rel=1e-3)
+    known_rows = frame[frame["g"] != "?"]
+    expected = chi2_contingency(pd.crosstab(known_rows["sex"], known_rows["g"]), correction=False)
+    assert tests.loc["g", "p_value"] == pytest.approx(expected.pvalue, rel=1e-3)
     text = str(fit.summary(notes="all"))
     assert "p-value" in text
     assert "they account for noise" in " ".join(text.split())
     assert "Tests use the released groups, at no further cost" in " ".join(text.split())
     three = dp_summary("age ~ g", data, codebook=BOOK, eps=HUGE, tests=True).tests()
-    groups = [part["age"] for _, part in known.groupby("g")]
+    groups = [part["age"] for _, part in known_rows.groupby("g")]
     assert three["test"].item() == "Welch F"
     assert three["p_value"].item() == pytest.approx(
         anova_oneway(groups, use_var="unequal").pvalue, rel=1e-3
@@ -209,8 +211,8 @@ def test_tests_are_asked_for_with_groups_and_cost_nothing(tmp_path):
     with pytest.raises(NotAvailable, match=r"a \+ b ~ group"):
         dp_summary("~ age", rows(50), codebook=BOOK, eps=1.0).tests()
     plain, tested = (
-        dp_summary("age + g ~ sex", rows(), codebook=BOOK, eps=1.0, tests=own)
-        for own in (False, True)
+        dp_summary("age + g ~ sex", rows(), codebook=BOOK, eps=1.0, tests=is_exact)
+        for is_exact in (False, True)
     )
     assert plain.release.noise_sd == tested.release.noise_sd
     assert "p-value" not in str(plain.summary())
@@ -220,7 +222,7 @@ def test_tests_are_asked_for_with_groups_and_cost_nothing(tmp_path):
 
 def test_groups_lost_in_noise_have_no_test():
     fit = dp_summary("age ~ sex", rows(40), codebook=BOOK, eps=0.01, tests=True)
-    found = fit.tests().iloc[0]
-    assert np.isnan(found["p_value"])
-    assert "fewer than two groups" in found["reason"]
+    row = fit.tests().iloc[0]
+    assert np.isnan(row["p_value"])
+    assert "fewer than two groups" in row["reason"]
     assert "p-value" in str(fit.summary())

@@ -120,18 +120,20 @@ def test_complete_rows_are_counted(table):
     fit = dp.dp_pca(FORMULA, holes, codebook=CODEBOOK, **HUGE)
     assert fit.nobs == ROWS
     assert fit.ncomplete == pytest.approx(2 * ROWS / 3, abs=0.1)
-    kept = np.arange(ROWS) % 3 != 0
-    whole = {name: column[kept] for name, column in table.items()}
+    is_complete = np.arange(ROWS) % 3 != 0
+    complete_rows = {name: column[is_complete] for name, column in table.items()}
     np.testing.assert_allclose(
-        fit.eigenvals, dp.dp_pca(FORMULA, whole, codebook=CODEBOOK, **HUGE).eigenvals, rtol=1e-4
+        fit.eigenvals,
+        dp.dp_pca(FORMULA, complete_rows, codebook=CODEBOOK, **HUGE).eigenvals,
+        rtol=1e-4,
     )
 
 
 def test_where_the_number_of_rows_comes_from(table):
-    known = dp.dp_pca(FORMULA, table, codebook=CODEBOOK, **USUAL)
+    known_count = dp.dp_pca(FORMULA, table, codebook=CODEBOOK, **USUAL)
     bought = dp.dp_pca(FORMULA, table, codebook=CODEBOOK, adjacency="add-remove", **USUAL)
-    assert (known.nobs, known.nobs_origin) == (ROWS, "public")
-    assert known.ncomplete <= ROWS
+    assert (known_count.nobs, known_count.nobs_origin) == (ROWS, "public")
+    assert known_count.ncomplete <= ROWS
     assert bought.nobs_origin.startswith("private, noise sd ")
     assert bought.release.rows is None
     # Twenty noise sds: a false alarm below 1e-80.
@@ -142,12 +144,12 @@ def test_where_the_number_of_rows_comes_from(table):
 @pytest.mark.parametrize("ncomp", [1, 2, 4, np.int64(3)])
 def test_ncomp_keeps_the_first_components(table, ncomp):
     with dp.simulation(seed=4):
-        whole = dp.dp_pca(FORMULA, table, codebook=CODEBOOK, **USUAL)
+        fit = dp.dp_pca(FORMULA, table, codebook=CODEBOOK, **USUAL)
     with dp.simulation(seed=4):
         some = dp.dp_pca(FORMULA, table, codebook=CODEBOOK, ncomp=ncomp, **USUAL)
     assert some.ncomp == ncomp
-    assert some.loadings.equals(whole.loadings[:, :ncomp])
-    assert some.explained_variance_ratio.equals(whole.explained_variance_ratio[:ncomp])
+    assert some.loadings.equals(fit.loadings[:, :ncomp])
+    assert some.explained_variance_ratio.equals(fit.explained_variance_ratio[:ncomp])
 
 
 @pytest.mark.parametrize("ncomp", [0, 5, -1, 2.0, True, "2"])
@@ -191,10 +193,10 @@ def test_the_ledger_is_charged_and_told_of(table):
 
 
 def test_a_smaller_row_norm_shrinks_long_rows(table):
-    whole = dp.dp_pca(FORMULA, table, codebook=CODEBOOK, **HUGE)
-    held = dp.dp_pca(FORMULA, table, codebook=CODEBOOK, row_norm=0.3, **HUGE)
-    assert held.call.row_norm == 0.3
-    assert held.total_variance < 0.3**2 < whole.total_variance
+    fit = dp.dp_pca(FORMULA, table, codebook=CODEBOOK, **HUGE)
+    pca_fit = dp.dp_pca(FORMULA, table, codebook=CODEBOOK, row_norm=0.3, **HUGE)
+    assert pca_fit.call.row_norm == 0.3
+    assert pca_fit.total_variance < 0.3**2 < fit.total_variance
     wide = dp.dp_pca(FORMULA, table, codebook=CODEBOOK, row_norm=1e9, **HUGE)
     assert wide.call.row_norm == wide.call.worst_case
 
@@ -215,8 +217,8 @@ def test_a_simulation_is_repeatable_and_says_so(table):
 def test_intervals_hold_for_the_population_of_dummies():
     # The near-normal law covers 0.4 of the last; asked 0.95, false alarms below 1e-6.
     rng = np.random.default_rng(8)
-    common, own = rng.uniform(size=(40, 8_000, 1)), rng.uniform(size=(40, 8_000, 3))
-    rows = np.where(rng.uniform(size=own.shape) < 0.2, common, own) < [0.3, 0.1, 0.03]
+    common, separate = rng.uniform(size=(40, 8_000, 1)), rng.uniform(size=(40, 8_000, 3))
+    rows = np.where(rng.uniform(size=separate.shape) < 0.2, common, separate) < [0.3, 0.1, 0.03]
     rows, hits = rows.astype(float), np.zeros(3, dtype=int)
     truth = np.linalg.eigvalsh(4 * np.cov(rows.reshape(-1, 3).T))[::-1]
     book = dp.codebook.uniform(["a", "b", "c"], (0, 1))

@@ -32,15 +32,15 @@ SECRET = "quokka-93117"
 
 
 def parquet(folder, files):
-    own = folder / f"{files}"
-    own.mkdir()
+    folder_of_files = folder / f"{files}"
+    folder_of_files.mkdir()
     size = -(-N // files)
     for at in range(files):
         part = FRAME[at * size : (at + 1) * size]
         # What writes a file types its columns by its cells: whole numbers here, texts there.
         texts = part.assign(id=part["id"].astype("string"))
-        (texts if at % 2 else part).to_parquet(own / f"{at}.parquet")
-    return own
+        (texts if at % 2 else part).to_parquet(folder_of_files / f"{at}.parquet")
+    return folder_of_files
 
 
 def csv(folder):
@@ -71,9 +71,9 @@ def mean(data, **words):
 @pytest.mark.parametrize("words", [{"rows": 3, "subset": "x < 0.9"}, {"adjacency": "add-remove"}])
 @pytest.mark.parametrize("source", SOURCES)
 def test_all_sources_hold_the_same_persons(source, words, tmp_path):
-    fit, own = mean(FRAME, **words), mean(SOURCES[source](tmp_path), **words)
-    assert own.params.tolist() == fit.params.tolist()
-    assert own.release.rows == fit.release.rows
+    fit, mean_of_source = mean(FRAME, **words), mean(SOURCES[source](tmp_path), **words)
+    assert mean_of_source.params.tolist() == fit.params.tolist()
+    assert mean_of_source.release.rows == fit.release.rows
 
 
 @pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
@@ -85,15 +85,15 @@ def test_an_iterable_gives_the_first_rows_of_a_person(adjacency):
 
 
 def test_rows_without_a_person_move_nothing():
-    own, nobody = mean(FRAME, rows=3), FRAME["id"].isna()
+    mean_of_three, nobody = mean(FRAME, rows=3), FRAME["id"].isna()
     for changed in (
         FRAME[~nobody],
         FRAME.assign(x=FRAME["x"].where(~nobody, 1.0), g=FRAME["g"].where(~nobody, "b")),
         pd.concat([FRAME[nobody], FRAME, FRAME[nobody]]),
     ):
-        moved = mean(changed, rows=3)
-        assert moved.params.tolist() == own.params.tolist()
-        assert moved.release.rows == own.release.rows
+        changed_mean = mean(changed, rows=3)
+        assert changed_mean.params.tolist() == mean_of_three.params.tolist()
+        assert changed_mean.release.rows == mean_of_three.release.rows
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_persons_of_dask_on_other_schedulers(scheduler):
 
 def test_nothing_of_a_person_is_in_names_keys_or_errors_of_dask():
     late = dd.from_pandas(FRAME.assign(id=SECRET), npartitions=2, sort=False)
-    own = dask_rows.DaskRows(late).together("id", bytes(24))
-    (root,) = own._roots(("id", "x"), lambda source: (np.zeros(1, int), 0))
+    together = dask_rows.DaskRows(late).together("id", bytes(24))
+    (root,) = together._roots(("id", "x"), lambda source: (np.zeros(1, int), 0))
     assert SECRET not in " ".join(map(str, root.__dask_graph__()))
 
     def failing(part):
@@ -139,8 +139,8 @@ def test_a_column_is_said_before_a_row_is_read():
 
 
 def test_one_person_and_all_different():
-    one, all_ = FRAME.assign(id=1), FRAME.assign(id=range(N))
-    assert mean(one, rows=3).release.rows == 3
+    single_person, all_ = FRAME.assign(id=1), FRAME.assign(id=range(N))
+    assert mean(single_person, rows=3).release.rows == 3
     assert mean(all_, rows=1).release.rows == N
     by_row = mean(FRAME, person=False)
     assert by_row.release.adjacency.unit == "one row"
@@ -164,7 +164,7 @@ def test_the_person_may_be_a_variable_of_the_formula():
 
 @pytest.mark.parametrize("rows", [1, "mean"])
 def test_the_person_may_be_all_that_is_read_of_a_cluster(rows):
-    """What workers are told of whose rows are stands beside the column, not in its place."""
+    """What workers receive about whose rows are stands beside the column, not in its place."""
     frame = pd.DataFrame({"age": [20, 30, 40, 50] * 60})
     words = {"codebook": dp.codebook(age=(0, 100)), "eps": 1e3, "person": "age", "rows": rows}
     with dask.config.set(scheduler="synchronous"):

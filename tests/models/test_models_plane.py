@@ -35,26 +35,26 @@ def fit(formula="~ lon + lat", data=None, **words):
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 def test_a_huge_budget_gives_numpys_histogram_by_group(mechanism, relation):
     data = rows()
-    found = fit("lon + lat ~ sex", data, eps=1e9, mechanism=mechanism, adjacency=relation)
-    assert isinstance(found, PlaneResult)
-    assert found.counts.dims == found.released.dims == ("sex", "lon", "lat")
+    result = fit("lon + lat ~ sex", data, eps=1e9, mechanism=mechanism, adjacency=relation)
+    assert isinstance(result, PlaneResult)
+    assert result.counts.dims == result.released.dims == ("sex", "lon", "lat")
     ends = np.linspace(-10, 10, 9), np.linspace(0, 8, 7)
-    assert [found.along.tolist(), found.across.tolist()] == [own.tolist() for own in ends]
+    assert [result.along.tolist(), result.across.tolist()] == [end.tolist() for end in ends]
     lat = np.minimum(data["lat"], 8.0)
-    for sex, own in zip("FM", found.counts.to_numpy(), strict=True):
-        held = data["sex"] == sex
-        wanted, *_ = np.histogram2d(data["lon"][held], lat[held], ends)
-        np.testing.assert_array_equal(own, wanted)
-    assert found.released.to_numpy() == pytest.approx(found.counts.to_numpy())
+    for sex, cells in zip("FM", result.counts.to_numpy(), strict=True):
+        is_of_sex = data["sex"] == sex
+        expected, *_ = np.histogram2d(data["lon"][is_of_sex], lat[is_of_sex], ends)
+        np.testing.assert_array_equal(cells, expected)
+    assert result.released.to_numpy() == pytest.approx(result.counts.to_numpy())
 
 
 def test_breaks_are_one_for_both_or_a_pair_of_numbers_and_ends():
     data = rows()
     assert fit(breaks=5).shape == (5, 5)
-    found = fit("~ age + lat", data, breaks=(5, [0, 1, 2.5, 8]), eps=1e9)
-    assert found.shape == (5, 3)
-    assert found.counts.to_numpy().sum() == len(data["lat"])
-    ends = found.tidy().iloc[:3]
+    result = fit("~ age + lat", data, breaks=(5, [0, 1, 2.5, 8]), eps=1e9)
+    assert result.shape == (5, 3)
+    assert result.counts.to_numpy().sum() == len(data["lat"])
+    ends = result.tidy().iloc[:3]
     assert ends["age_low"].tolist() == [0, 0, 0]
     assert ends["age_high"].tolist() == [1, 1, 1]
     assert ends["lat_high"].tolist() == [1, 2.5, 8]
@@ -119,7 +119,7 @@ def test_intervals_of_rectangles_hold_as_often_as_stated(mechanism, budget):
 
     Rectangles of one release share noise: as if there were a third of them.
     """
-    rng, hits, many = np.random.default_rng(5), np.zeros(2), 0
+    rng, hits, n_intervals = np.random.default_rng(5), np.zeros(2), 0
     first, second = (np.sort(rng.choice(13, (2, 10, 2))[0], axis=1) for _ in range(2))
     pairs = [(a, b) for a, b in zip(first, second, strict=True) if a[0] < a[1] and b[0] < b[1]]
     lo, hi = (np.array([[a[i], b[i]] for a, b in pairs]) / 12 for i in (0, 1))
@@ -127,9 +127,9 @@ def test_intervals_of_rectangles_hold_as_often_as_stated(mechanism, budget):
     with dp.simulation(seed=2):
         for _ in range(30):
             data = {"lon": rng.uniform(-10, 10, 500), "lat": rng.uniform(0, 8, 500)}
-            found = fit(data=data, breaks=(12, 12), mechanism=mechanism, **budget)
-            ends = [(own[:, 0] * 20 - 10, own[:, 1] * 8) for own in (lo, hi)]
-            told = found.between(*zip(*ends, strict=True))
+            result = fit(data=data, breaks=(12, 12), mechanism=mechanism, **budget)
+            ends = [(edge[:, 0] * 20 - 10, edge[:, 1] * 8) for edge in (lo, hi)]
+            intervals = result.between(*zip(*ends, strict=True))
             inside = [
                 (
                     (data["lon"] > x0)
@@ -144,31 +144,35 @@ def test_intervals_of_rectangles_hold_as_often_as_stated(mechanism, budget):
                 )
             ]
             exact = np.sum(inside, axis=1)
-            hits[0] += ((told["noise_low"] <= exact) & (exact <= told["noise_high"])).sum()
-            hits[1] += ((told["conf_low"] <= shares) & (shares <= told["conf_high"])).sum()
-            many += len(pairs)
-    third = many // 3
+            hits[0] += (
+                (intervals["noise_low"] <= exact) & (exact <= intervals["noise_high"])
+            ).sum()
+            hits[1] += (
+                (intervals["conf_low"] <= shares) & (shares <= intervals["conf_high"])
+            ).sum()
+            n_intervals += len(pairs)
+    third = n_intervals // 3
     low = stats.binom.ppf(1e-7, third, 0.95) / third
-    assert (hits / many >= low).all()
-    assert hits[0] / many < 1 or budget["eps"] is None or mechanism != "flat"
+    assert (hits / n_intervals >= low).all()
+    assert hits[0] / n_intervals < 1 or budget["eps"] is None or mechanism != "flat"
 
 
 def test_a_rectangle_that_cuts_cells_has_an_interval_that_holds_all_and_none_of_them():
     data = {"lon": [2.4] * 1_000, "lat": [4.1] * 1_000}
-    found = fit(data=data, breaks=(4, 4), mechanism="grid")
-    told = found.between((0, 2), (4, 8)).iloc[0]
-    assert told["noise_low"] < 100
-    assert told["noise_high"] > 990
-    whole = found.between(([0, -10], [5, 0]), (4, 8))
-    assert whole["count"].tolist() == pytest.approx([1_000, 0], abs=60)
+    result = fit(data=data, breaks=(4, 4), mechanism="grid")
+    row = result.between((0, 2), (4, 8)).iloc[0]
+    assert row["noise_low"] < 100
+    assert row["noise_high"] > 990
+    estimates = result.between(([0, -10], [5, 0]), (4, 8))
+    assert estimates["count"].tolist() == pytest.approx([1_000, 0], abs=60)
 
 
 @pytest.mark.product
 def test_of_many_cells_blocks_are_chosen_and_of_few_the_cells_alone():
     data = rows(500)
-    many, few = (fit(data=data, breaks=n, adjacency="add-remove") for n in (1_024, 8))
-    assert many.release.info.name == "grid"
-    assert "in the mean rectangle" in many.call.reason
+    fine, few = (fit(data=data, breaks=n, adjacency="add-remove") for n in (1_024, 8))
+    assert fine.release.info.name == "grid"
+    assert "in the mean rectangle" in fine.call.reason
     assert few.release.info.name == "geometric"
     concentrated = fit(data=data, breaks=64, eps=None, budget=dp.ZCDP(0.5))
     assert concentrated.release.info.name == "partition"
@@ -179,19 +183,19 @@ def test_of_many_cells_blocks_are_chosen_and_of_few_the_cells_alone():
 def test_one_person_s_rows_are_paid_for_together():
     data = rows(2_000) | {"who": np.arange(2_000) // 4}
     with dp.simulation(seed=1):
-        one = fit(data=data, mechanism="grid")
+        plane = fit(data=data, mechanism="grid")
         four = fit(data=data, mechanism="grid", person="who", rows=4)
         mean = fit(data=data, mechanism="grid", person="who", rows="mean")
-    assert four.release.noise_sd == pytest.approx(4 * one.release.noise_sd, rel=0.02)
+    assert four.release.noise_sd == pytest.approx(4 * plane.release.noise_sd, rel=0.02)
     assert mean.nobs == 500
     assert mean.ncomplete == pytest.approx(500, abs=40)
 
 
 @pytest.mark.slow
 def test_four_million_cells_take_a_moment():
-    found = fit(breaks=2_048, data=rows(2_000))
-    assert found.counts.shape == (2_048, 2_048)
-    assert "2,048 by 2,048 cells" in str(found.summary())
+    result = fit(breaks=2_048, data=rows(2_000))
+    assert result.counts.shape == (2_048, 2_048)
+    assert "2,048 by 2,048 cells" in str(result.summary())
 
 
 def test_whole_counts_of_a_crowd_may_lie_outside_their_interval_and_it_is_said():
@@ -199,8 +203,8 @@ def test_whole_counts_of_a_crowd_may_lie_outside_their_interval_and_it_is_said()
     rng = np.random.default_rng(1)
     crowd = {"lon": rng.uniform(-2, 2, 20_000), "lat": rng.uniform(3.2, 4.8, 20_000)}
     with dp.simulation(seed=1):
-        found = fit(data=crowd, breaks=(125, 125), eps=0.1, mechanism="grid")
-    inside = found.between((-2, 2), (3.2, 4.8)).iloc[0]
+        result = fit(data=crowd, breaks=(125, 125), eps=0.1, mechanism="grid")
+    inside = result.between((-2, 2), (3.2, 4.8)).iloc[0]
     assert inside["count"] < inside["noise_low"] < 20_000 < inside["noise_high"]
-    text = " ".join(str(found.summary(notes="all")).split())
+    text = " ".join(str(result.summary(notes="all")).split())
     assert "a printed count may lie outside its interval" in text

@@ -34,20 +34,20 @@ BOOK = dp.codebook(
 )
 ROWS = 400
 HOPELESS = {
-    "lm": lambda data, **more: dp.dp_lm("y ~ x + z", data, **{"eps": 0.3, **more}),
-    "lm g": lambda data, **more: dp.dp_lm("y ~ g", data, **{"eps": 0.3, **more}),
-    "glm": lambda data, **more: dp.dp_glm("case ~ x + z", data, **{"eps": 1.0, **more}),
-    "svm": lambda data, **more: dp.dp_svm("case ~ x + z", data, **{"eps": 0.02, **more}),
-    "mean": lambda data, **more: dp.dp_mean("y ~ g", data, **{"eps": 0.2, **more}),
-    "ttest": lambda data, **more: dp.dp_ttest("y ~ case", data, **{"eps": 0.002, **more}),
-    "pca": lambda data, **more: dp.dp_pca("~ x + y + z", data, **{"eps": 0.1, **more}),
-    "cov": lambda data, **more: dp.dp_cov("~ x + y + z", data, **{"eps": 0.1, **more}),
+    "lm": lambda data, **extra: dp.dp_lm("y ~ x + z", data, **{"eps": 0.3, **extra}),
+    "lm g": lambda data, **extra: dp.dp_lm("y ~ g", data, **{"eps": 0.3, **extra}),
+    "glm": lambda data, **extra: dp.dp_glm("case ~ x + z", data, **{"eps": 1.0, **extra}),
+    "svm": lambda data, **extra: dp.dp_svm("case ~ x + z", data, **{"eps": 0.02, **extra}),
+    "mean": lambda data, **extra: dp.dp_mean("y ~ g", data, **{"eps": 0.2, **extra}),
+    "ttest": lambda data, **extra: dp.dp_ttest("y ~ case", data, **{"eps": 0.002, **extra}),
+    "pca": lambda data, **extra: dp.dp_pca("~ x + y + z", data, **{"eps": 0.1, **extra}),
+    "cov": lambda data, **extra: dp.dp_cov("~ x + y + z", data, **{"eps": 0.1, **extra}),
 }
 
 
 def table(kind="normal", rows=ROWS):
     rng = np.random.default_rng(3)
-    made = {
+    columns = {
         "y": rng.normal(50, 16, rows),
         "x": rng.normal(5, 1.6, rows),
         "z": rng.normal(0, 1.6, rows),
@@ -55,18 +55,18 @@ def table(kind="normal", rows=ROWS):
         "g": rng.choice([f"c{number}" for number in range(40)], rows),
     }
     if kind == "canaries":
-        made = {**made, "y": [1e300, -77777.0] * (rows // 2), "case": ["canary"] * rows}
+        columns = {**columns, "y": [1e300, -77777.0] * (rows // 2), "case": ["canary"] * rows}
     if kind == "missing":
-        made = {name: [None] * rows for name in made}
-    return pd.DataFrame(made)
+        columns = {name: [None] * rows for name in columns}
+    return pd.DataFrame(columns)
 
 
-def told(call, **more):
+def told(call, **options):
     """The texts of the package's warnings, under the filter that shows all."""
-    with warnings.catch_warnings(record=True) as seen:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        call(more.pop("data", table()), codebook=BOOK, **more)
-    return [(one.category, str(one.message), one.filename) for one in seen]
+        call(options.pop("data", table()), codebook=BOOK, **options)
+    return [(warning.category, str(warning.message), warning.filename) for warning in warned]
 
 
 @pytest.mark.parametrize("name", HOPELESS)
@@ -129,12 +129,12 @@ def test_of_several_rows_that_neighbours_differ_in_the_noise_is_theirs():
 
 
 def test_what_a_call_would_cost_is_asked_in_silence():
-    own = dp.session(table(), codebook=BOOK, budget=dp.PureDP(5.0))
+    session = dp.session(table(), codebook=BOOK, budget=dp.PureDP(5.0))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        own.plan([own.call.lm("y ~ x + z", eps=0.3)])
+        session.plan([session.call.lm("y ~ x + z", eps=0.3)])
         with pytest.raises(BudgetWarning):
-            own.lm("y ~ x + z", eps=0.3)
+            session.lm("y ~ x + z", eps=0.3)
 
 
 def test_one_site_of_several_says_nothing_and_all_together_do():
@@ -146,7 +146,7 @@ def test_one_site_of_several_says_nothing_and_all_together_do():
 
 
 def plans(verb, formula, rows, **budget):
-    """The way of a call with its plan, for a public number of rows."""
+    """The specification of a call with its plan, for a public number of rows."""
     ways = {"lm": lm_spec, "glm": glm_spec, "mean": mean_spec, "pca": pca_spec}
     words = {
         "lm": {"weights": None, "row_norm": None, "vcov": "iid"},
@@ -174,23 +174,23 @@ def test_strength_is_in_proportion_to_rows_and_the_budget_that_is_named_suffices
         if verb == "pca" and "delta" not in budget:
             continue
         way, plan = plans(verb, formula, ROWS, **budget)
-        one, ten = (way.law(plan, rows) for rows in (20, 200))
-        assert ten.strength == pytest.approx(10 * one.strength)
-        more = one.clear_from / one.strength
-        wider = enlarged(way.request.guarantee, plan.events, more)
+        first, ten = (way.law(plan, rows) for rows in (20, 200))
+        assert ten.strength == pytest.approx(10 * first.strength)
+        rows_needed = first.clear_from / first.strength
+        wider = enlarged(way.request.guarantee, plan.events, rows_needed)
         enough = chosen(way).plan(way.facts, wider)
         # Two digits are printed; a pure guarantee with a delta is divided otherwise.
-        assert way.law(enough, 20).strength == pytest.approx(one.clear_from, rel=0.06)
+        assert way.law(enough, 20).strength == pytest.approx(first.clear_from, rel=0.06)
 
 
 def test_the_guess_is_a_sixth_of_the_range_and_equal_levels():
     way, _ = plans("lm", "y ~ x + case", ROWS, eps=1.0)
-    own = way.private
-    half = np.array([1.0, 1.0]) / own.scaling.row_norm
+    private = way.private
+    half = np.array([1.0, 1.0]) / private.scaling.row_norm
     expected = dict(zip(("x", "case[T.yes]"), half**2 * np.array([1 / 9, 1.0]), strict=True))
-    found = dict(zip(own.public.names, assumed_variances(own), strict=True))
+    variances = dict(zip(private.public.names, assumed_variances(private), strict=True))
     for name, value in expected.items():
-        assert found[name] == pytest.approx(value)
+        assert variances[name] == pytest.approx(value)
 
 
 def test_a_whole_number_of_two_values_is_taken_for_levels():
@@ -201,8 +201,8 @@ def test_a_whole_number_of_two_values_is_taken_for_levels():
             **{"weights": None, "row_norm": None, "vcov": "iid"},
         )
     )
-    whole, number, _ = assumed_variances(way.private)
-    assert whole == pytest.approx(9 * number)
+    combined, number, _ = assumed_variances(way.private)
+    assert combined == pytest.approx(9 * number)
 
 
 def test_enlarged_budgets_have_so_much_less_noise():
@@ -215,12 +215,12 @@ def test_enlarged_budgets_have_so_much_less_noise():
 def test_a_foresight_takes_less_than_a_millisecond():
     way, plan = plans("lm", "y ~ x * z + case", ROWS, eps=0.2, delta=1e-6)
     way.law(plan, 20)
-    taken = []
+    recorded = []
     for _ in range(20):
         begun = time.perf_counter()
         way.law(plan, 20)
-        taken.append(time.perf_counter() - begun)
-    assert min(taken) < 1e-3
+        recorded.append(time.perf_counter() - begun)
+    assert min(recorded) < 1e-3
 
 
 @pytest.mark.product
@@ -255,10 +255,10 @@ def test_simulated_releases_are_outside_the_simulation_of_their_noise():
 
 
 FITS = {
-    "lm": lambda data, **more: dp.dp_lm("y ~ x + z", data, **more),
-    "mean": lambda data, **more: dp.dp_mean("y ~ case", data, **more),
-    "summary": lambda data, **more: dp.dp_summary("y + x ~ case", data, **more),
-    "pca": lambda data, **more: dp.dp_pca("~ x + y + z", data, **more),
+    "lm": lambda data, **extra: dp.dp_lm("y ~ x + z", data, **extra),
+    "mean": lambda data, **extra: dp.dp_mean("y ~ case", data, **extra),
+    "summary": lambda data, **extra: dp.dp_summary("y + x ~ case", data, **extra),
+    "pca": lambda data, **extra: dp.dp_pca("~ x + y + z", data, **extra),
 }
 
 
@@ -268,15 +268,15 @@ def test_other_budgets_are_predicted_from_public_facts_and_agree_with_the_fit(na
     """Half of eps about doubles noise, by laws of all mechanisms here, within a factor of 2."""
     with dp.simulation(seed=4):
         fit = FITS[name](table(rows=20_000), codebook=BOOK, eps=1.0)
-        made = fit.at_budgets()
-    assert list(made) == ["eps = 1", "eps = 0.5", "eps = 2", "eps = 1, delta = 1e-06"]
+        at_budgets = fit.at_budgets()
+    assert list(at_budgets) == ["eps = 1", "eps = 0.5", "eps = 2", "eps = 1, delta = 1e-06"]
     now = estimates_of(fit)["noise_sd"]
-    np.testing.assert_allclose(made["eps = 1"], now, rtol=1e-9)
+    np.testing.assert_allclose(at_budgets["eps = 1"], now, rtol=1e-9)
     for budget, factor in {"eps = 0.5": 2.0, "eps = 2": 0.5}.items():
-        ratio = (made[budget] / made["eps = 1"]).median()
+        ratio = (at_budgets[budget] / at_budgets["eps = 1"]).median()
         assert factor / 2 < ratio < factor * 2
     again = fit.at_budgets()
-    pd.testing.assert_frame_equal(made, again)
+    pd.testing.assert_frame_equal(at_budgets, again)
     note = str(fit.summary(budgets=True))
     assert "Predicted noise: " in note
     assert "see fit.at_budgets()" in " ".join(note.split())
@@ -353,7 +353,7 @@ def test_what_is_predicted_is_what_releases_of_such_rows_have():
 @pytest.mark.parametrize("verb", ["lm", "glm"])
 def test_warned_calls_have_no_standard_errors_and_others_have(verb):
     for rows, eps, hopeless in ((400, 0.3, True), (10_000, 4.0, False)):
-        found = 0
+        result = 0
         for seed in range(12):
             with dp.simulation(seed=seed):
                 data = table(rows=rows)
@@ -362,7 +362,7 @@ def test_warned_calls_have_no_standard_errors_and_others_have(verb):
                     if verb == "lm"
                     else dp.dp_glm("case ~ x + z", data, codebook=BOOK, eps=eps)
                 )
-            found += bool(fit.identified.iloc[1:].any())
+            result += bool(fit.identified.iloc[1:].any())
         call = HOPELESS[verb]
         assert bool(told(call, data=table(rows=rows), eps=eps)) == hopeless
-        assert found < 9 if hopeless else found > 3
+        assert result < 9 if hopeless else result > 3

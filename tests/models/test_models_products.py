@@ -34,8 +34,8 @@ def test_a_product_has_the_release_of_the_model_centred_by_hand(mechanism):
     by_hand = fitted("y ~ I(x - 10)*g + z", mechanism=mechanism)
     np.testing.assert_allclose(fit.release.second, by_hand.release.second, rtol=1e-12)
     at = {name: name.replace("x", "I(x - 10)") for name in fit.params.index if "x" in name}
-    for values, others in ((fit.params, by_hand.params), (fit.bse, by_hand.bse)):
-        np.testing.assert_allclose(values[list(at)], others[list(at.values())], rtol=1e-9)
+    for values, by_hand_values in ((fit.params, by_hand.params), (fit.bse, by_hand.bse)):
+        np.testing.assert_allclose(values[list(at)], by_hand_values[list(at.values())], rtol=1e-9)
     # At x = 10 the levels differ by what their coefficients by hand say.
     contrast = fit.t_test("g[T.b] + 10 * x:g[T.b] = 0").iloc[0]
     assert contrast["estimate"] == pytest.approx(by_hand.params["g[T.b]"], rel=1e-9)

@@ -58,39 +58,39 @@ def test_frames_and_ledgers_are_refused_before_a_row_is_read():
 def test_a_huge_budget_gives_the_quantiles_of_the_complete_rows(relation):
     data, groups = incomplete()
     probs = [0, 0.1, 0.5, 0.9, 1]
-    found = fit("y ~ h", data, eps=1e8, probs=probs, adjacency=relation)
-    for level, own in groups.items():
-        low, high = (np.quantile(own, probs, method=side) for side in ("lower", "higher"))
-        params = found.params.loc[level].to_numpy()
+    result = fit("y ~ h", data, eps=1e8, probs=probs, adjacency=relation)
+    for level, group in groups.items():
+        low, high = (np.quantile(group, probs, method=side) for side in ("lower", "higher"))
+        params = result.params.loc[level].to_numpy()
         assert (low - NEAR <= params).all()
         assert (params <= high + NEAR).all()
-        assert found.counts[level] == pytest.approx(len(own))
-        ends = found.conf_int().loc[level].to_numpy()
+        assert result.counts[level] == pytest.approx(len(group))
+        ends = result.conf_int().loc[level].to_numpy()
         assert (ends[:, 0] <= params).all()
         assert (params <= ends[:, 1]).all()
 
 
 def test_quantiles_0_and_1_are_near_the_smallest_and_largest_rows():
     data = table(20_000)
-    found = fit(data=data, probs=[0, 1], level=None)
+    result = fit(data=data, probs=[0, 1], level=None)
     order = np.sort(data["y"])
     # The chance of a rank error beyond is below 1e-6 by the law of the noise.
-    beyond = int(16 * found.rank_noise_sd.iloc[0, 0])
-    low, high = found.params.to_numpy()[0]
+    beyond = int(16 * result.rank_noise_sd.iloc[0, 0])
+    low, high = result.params.to_numpy()[0]
     assert low <= order[beyond]
     assert high >= order[-beyond]
-    shares = found.drawn.to_numpy()[0]
+    shares = result.drawn.to_numpy()[0]
     assert 0 < shares[0] < 0.01 < 0.99 < shares[1] < 1
-    assert "Drawn at" in str(found.summary())
+    assert "Drawn at" in str(result.summary())
 
 
 def test_quantiles_rise_and_lie_in_their_intervals():
     with dp.simulation(seed=5):
         for _ in range(5):
-            found = fit(data=table(900), probs=np.arange(0, 6) / 5, eps=10.0)
-            places = found.params.to_numpy()[0]
+            result = fit(data=table(900), probs=np.arange(0, 6) / 5, eps=10.0)
+            places = result.params.to_numpy()[0]
             assert (np.diff(places) >= 0).all()
-            ends = found.conf_int().to_numpy()
+            ends = result.conf_int().to_numpy()
             assert ((ends[:, 0] <= places) & (places <= ends[:, 1])).all()
 
 
@@ -104,8 +104,8 @@ def test_intervals_cover_the_populations_quantiles(mechanism):
     with dp.simulation(seed=6):
         for _ in range(times):
             data = {"y": rng.gamma(2.0, 3.0, 800) - 5}
-            own = fit(data=data, probs=probs, eps=4.0, mechanism=mechanism)
-            low, high = own.conf_int().to_numpy().T
+            result = fit(data=data, probs=probs, eps=4.0, mechanism=mechanism)
+            low, high = result.conf_int().to_numpy().T
             hits += (low <= truth) & (truth <= high)
     assert (hits >= stats.binom.ppf(1e-6, times, 0.95)).all()
 
@@ -125,11 +125,11 @@ def test_the_interval_of_one_median_covers_where_many_rows_share_values(eps, wid
     with dp.simulation(seed=8):
         for place, (draw, truth) in enumerate(draws):
             for _ in range(times):
-                own = dp_quantile("~ y", {"y": draw()}, codebook=book, eps=eps, probs=0.5)
-                ((low, high),) = own.conf_int().to_numpy()
+                fit = dp_quantile("~ y", {"y": draw()}, codebook=book, eps=eps, probs=0.5)
+                ((low, high),) = fit.conf_int().to_numpy()
                 hits[place] += low <= truth <= high
-                assert not low > own.params.iloc[0, 0]
-                assert not high < own.params.iloc[0, 0]
+                assert not low > fit.params.iloc[0, 0]
+                assert not high < fit.params.iloc[0, 0]
     assert (hits >= stats.binom.ppf(2e-7, times, 0.95)).all()
 
 
@@ -145,22 +145,22 @@ def test_no_rows_make_it_speak(name, level):
 def test_a_tiny_budget_prints_no_number():
     # Noise alone may tell of something that is not there, so the draws are fixed.
     with dp.simulation(seed=1):
-        found = fit(eps=1e-9)
-    assert found.params.isna().all(axis=None)
-    assert found.conf_int().to_numpy().tolist() == [[-10, 30]] * 3
-    assert "too few rows" in str(found.summary())
-    assert not any(word.isdigit() for word in body(str(found.summary())).split())
+        result = fit(eps=1e-9)
+    assert result.params.isna().all(axis=None)
+    assert result.conf_int().to_numpy().tolist() == [[-10, 30]] * 3
+    assert "too few rows" in str(result.summary())
+    assert not any(word.isdigit() for word in body(str(result.summary())).split())
 
 
 def test_intervals_that_were_not_bought_are_not_available():
     with pytest.raises(NotAvailable, match="none were bought"):
         fit(level=None).conf_int()
-    found = fit(level=0.9)
+    result = fit(level=0.9)
     with pytest.raises(NotAvailable, match="those of level"):
-        found.conf_int(0.95)
-    assert found.conf_int(0.9).equals(found.conf_int())
+        result.conf_int(0.95)
+    assert result.conf_int(0.9).equals(result.conf_int())
     with pytest.raises(NotAvailable, match="ranks"):
-        found.noise_int()
+        result.noise_int()
 
 
 def test_one_quantile_without_an_interval_is_drawn_with_less_noise():
@@ -176,10 +176,10 @@ def test_as_many_quantiles_as_one_likes_have_little_more_noise(relation):
     """What the exponential mechanism lost altogether: 99 of 20,000 rows within 1 % of them."""
     data, probs = table(20_000), np.arange(1, 100) / 100
     with dp.simulation(seed=4):
-        found = fit(data=data, probs=probs, adjacency=relation).params.to_numpy()[0]
-    shares = np.searchsorted(np.sort(data["y"]), found) / 20_000
+        result = fit(data=data, probs=probs, adjacency=relation).params.to_numpy()[0]
+    shares = np.searchsorted(np.sort(data["y"]), result) / 20_000
     assert np.abs(shares - probs).max() < 0.01
-    assert (np.diff(found) >= 0).all()
+    assert (np.diff(result) >= 0).all()
 
 
 WHOLE = np.array([0.42, 0.2, 0.13, 0.1, 0.15])
@@ -198,8 +198,8 @@ def test_intervals_cover_quantiles_of_whole_numbers(declared):
     with dp.simulation(seed=3):
         for _ in range(times):
             data = {"y": rng.choice([0, 1, 2, 5, 9], 1500, p=WHOLE)}
-            found = dp_quantile("~ y", data, codebook=book, eps=1.0, probs=probs)
-            low, high = found.conf_int().to_numpy().T
+            fit = dp_quantile("~ y", data, codebook=book, eps=1.0, probs=probs)
+            low, high = fit.conf_int().to_numpy().T
             hits += (low <= truth) & (truth <= high)
     assert (hits >= stats.binom.ppf(1e-7, times, 0.95)).all()
 
@@ -209,25 +209,25 @@ def test_quantiles_of_steps_are_steps_and_are_printed_as_steps():
     data = {"y": rng.poisson(2.0, 4000) / 10 + rng.uniform(-0.04, 0.04, 4000)}
     book = dp.codebook(y=dp.Numeric(0, 1.5, step=0.1))
     with dp.simulation(seed=6):
-        found = dp_quantile("~ y", data, codebook=book, eps=1.0)
-    assert found.params.to_numpy()[0] == pytest.approx([0.1, 0.2, 0.3], abs=1e-12)
-    assert found.grid == 16
-    assert "[0.1, 0.1]" in str(found.summary())
+        fit = dp_quantile("~ y", data, codebook=book, eps=1.0)
+    assert fit.params.to_numpy()[0] == pytest.approx([0.1, 0.2, 0.3], abs=1e-12)
+    assert fit.grid == 16
+    assert "[0.1, 0.1]" in str(fit.summary())
 
 
 @pytest.mark.parametrize("declared", [["no", "yes"], [0, 1]])
 def test_quantiles_of_two_levels_are_0_or_1(declared):
     book = dp.codebook(y=declared)
     with dp.simulation(seed=6):
-        found = dp_quantile("~ y", {"y": declared * 500}, codebook=book, eps=1.0, probs=[0.2, 0.9])
-    assert found.params.to_numpy().tolist() == [[0.0, 1.0]]
+        fit = dp_quantile("~ y", {"y": declared * 500}, codebook=book, eps=1.0, probs=[0.2, 0.9])
+    assert fit.params.to_numpy().tolist() == [[0.0, 1.0]]
 
 
 def test_quartiles_of_few_rows_and_a_small_budget_are_offered():
     with dp.simulation(seed=8):
-        found = fit(data=table(500), eps=0.3)
-    assert np.isfinite(found.params.to_numpy()).all()
-    ends = found.conf_int().to_numpy()
+        result = fit(data=table(500), eps=0.3)
+    assert np.isfinite(result.params.to_numpy()).all()
+    ends = result.conf_int().to_numpy()
     assert (np.ptp(ends, axis=1) < 20).all()
 
 
@@ -236,20 +236,20 @@ def test_bounds_a_thousand_times_too_wide_cost_little():
     data = {"y": rng.gamma(2.0, 3.0, 20_000)}
     order = np.sort(data["y"])
     with dp.simulation(seed=7):
-        found = dp_quantile("~ y", data, codebook=dp.codebook(y=(0, 40_000)), eps=1.0)
-    shares = np.searchsorted(order, found.params.to_numpy()[0]) / 20_000
+        fit = dp_quantile("~ y", data, codebook=dp.codebook(y=(0, 40_000)), eps=1.0)
+    shares = np.searchsorted(order, fit.params.to_numpy()[0]) / 20_000
     assert np.abs(shares - probs).max() < 0.01
-    widths = np.diff(np.searchsorted(order, found.conf_int().to_numpy()) / 20_000)
+    widths = np.diff(np.searchsorted(order, fit.conf_int().to_numpy()) / 20_000)
     assert widths.max() < 0.06
 
 
 def test_many_groups_have_a_coarser_grid():
     book = dp.codebook(y=(0, 1), g=list(range(100)))
     data = {"y": [0.5] * 10, "g": [0] * 10}
-    many, few = dp_quantile("y ~ g", data, codebook=book, eps=1.0).grid, fit().grid
-    assert abs(many - 10_000) <= 5
+    grid, few = dp_quantile("y ~ g", data, codebook=book, eps=1.0).grid, fit().grid
+    assert abs(grid - 10_000) <= 5
     assert abs(few - FINEST) <= 5
-    assert many >= COARSEST
+    assert grid >= COARSEST
 
 
 def test_results_hold_no_rows_and_are_pickled():
@@ -270,9 +270,9 @@ def test_results_hold_no_rows_and_are_pickled():
 )
 def test_the_choice_goes_by_how_many_quantiles_and_steps_there_are(formula, probs, level, chosen):
     with dp.simulation(seed=4):
-        found = fit(formula, probs=probs, level=level)
-    assert found.release.info.name == chosen
-    assert chosen in str(found.summary())
+        result = fit(formula, probs=probs, level=level)
+    assert result.release.info.name == chosen
+    assert chosen in str(result.summary())
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
@@ -283,8 +283,8 @@ def test_a_tree_gives_groups_their_quantiles_and_one_person_many_rows(budget, re
     with dp.simulation(seed=7):
         grouped = fit("y ~ h", data, **words)
         several = fit("~ y", data | {"who": np.arange(6_000) // 2}, person="who", rows=2, **words)
-    for level, own in grouped.params.iterrows():
+    for level, value in grouped.params.iterrows():
         exact = np.quantile(data["y"][np.array(data["h"]) == level], [0.25, 0.5, 0.75])
-        assert own.to_numpy() == pytest.approx(exact, abs=0.6)
-    one = fit("~ y", data, **words)
-    assert (several.rank_noise_sd > one.rank_noise_sd).all(axis=None)
+        assert value.to_numpy() == pytest.approx(exact, abs=0.6)
+    result = fit("~ y", data, **words)
+    assert (several.rank_noise_sd > result.rank_noise_sd).all(axis=None)

@@ -49,20 +49,20 @@ MINES = {name: Mine() for name in BOOK}
 
 
 def ask(verb, sites, protocol="pooled", **words):
-    formula, more = ASKED[verb]
-    given = {"codebook": BOOK, "eps": 1.0, **more, **words}
-    return getattr(dp, verb)(formula, sites=sites, protocol=protocol, **given)
+    formula, options = ASKED[verb]
+    arguments = {"codebook": BOOK, "eps": 1.0, **options, **words}
+    return getattr(dp, verb)(formula, sites=sites, protocol=protocol, **arguments)
 
 
 @pytest.mark.parametrize("verb", ASKED)
 def test_a_formula_is_parsed_once_however_many_sites(verb, monkeypatch):
     parsed = []
     for module in (coding, response, sides):
-        own = module.parsed_formula
+        original = module.parsed_formula
 
-        def counted(*given, own=own):
-            parsed.append(given)
-            return own(*given)
+        def counted(*inputs, original=original):
+            parsed.append(inputs)
+            return original(*inputs)
 
         monkeypatch.setattr(module, "parsed_formula", counted)
     ask(verb, {f"site {i}": rows(seed=i) for i in range(5)})
@@ -98,11 +98,11 @@ def test_sums_of_gradients_at_sites_are_those_of_one_table(family, monkeypatch):
     """Bit for bit, round by round, before there is any noise."""
     from dpmodels.mechanisms.regression import gradients
 
-    sums, own = [], gradients.add_noise
+    sums, original = [], gradients.add_noise
 
-    def kept(exact, *more):
+    def kept(exact, *rest):
         sums[-1].append(exact.tolist())
-        return own(exact, *more)
+        return original(exact, *rest)
 
     monkeypatch.setattr(gradients, "add_noise", kept)
     data = rows(80)
@@ -111,10 +111,10 @@ def test_sums_of_gradients_at_sites_are_those_of_one_table(family, monkeypatch):
     words = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6, "family": family}
     words["mechanism"] = "gradients"
     formula = "y ~ a + b" if family == "binomial" else "c ~ a + b"
-    for given in ({"data": data}, {"sites": divided, "protocol": "pooled"}):
+    for source in ({"data": data}, {"sites": divided, "protocol": "pooled"}):
         sums.append([])
         with dp.simulation(seed=3):
-            dp.dp_glm(formula, **given, **words)
+            dp.dp_glm(formula, **source, **words)
     assert len(sums[0]) > 10
     assert sums[0] == sums[1]
 
@@ -122,10 +122,10 @@ def test_sums_of_gradients_at_sites_are_those_of_one_table(family, monkeypatch):
 @pytest.mark.parametrize("mechanism", ["auto", "objective", "output", "gradients"])
 def test_what_is_not_exact_over_sites_is_said(mechanism):
     sites = {"n": rows(seed=1), "s": rows(seed=2)}
-    given = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6, "mechanism": mechanism}
+    arguments = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6, "mechanism": mechanism}
     exact = mechanism == "gradients"
     for protocol in ("pooled", "local"):
-        fit = dp.dp_glm("y ~ a + b", sites=sites, protocol=protocol, **given)
+        fit = dp.dp_glm("y ~ a + b", sites=sites, protocol=protocol, **arguments)
         text = " ".join(str(fit.summary(notes="all")).split())
         assert fit.release.info.numerics == ("exact lattice" if exact else "idealised")
         assert f"({fit.release.info.numerics})" in text
@@ -158,9 +158,9 @@ def test_a_witness_sees_each_step_and_changes_none():
 
     ledger = dp.Ledger(10, 1e-5)
     words = {"codebook": BOOK, "eps": 1.0, "ledger": ledger}
-    held = Parties(("",), (rows(),), witness=Told())
+    parties = Parties(("",), (rows(),), witness=Told())
     with dp.simulation(seed=1):
-        watched = dp.dp_mean("a ~ y", held, **words)
+        watched = dp.dp_mean("a ~ y", parties, **words)
     with dp.simulation(seed=1):
         alone = dp.dp_mean("a ~ y", rows(), **words)
     # Nothing is charged at the first, and all of it at the second.
@@ -171,8 +171,8 @@ def test_a_witness_sees_each_step_and_changes_none():
 
 def test_words_of_sites_are_those_of_the_verbs_with_their_defaults():
     for name, verb in sent_verbs().items():
-        known = inspect.signature(getattr(dp, f"dp_{name}")).parameters
-        assert {word: known[word].default for word in verb.options} == verb.options
+        parameters = inspect.signature(getattr(dp, f"dp_{name}")).parameters
+        assert {word: parameters[word].default for word in verb.options} == verb.options
 
 
 def test_a_combination_reads_no_rows_and_makes_no_release_of_none(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ ROWS["t"] = ["a", "b", "b", "c"] * 25
 
 @pytest.mark.parametrize("formula", ["~ t", "y ~ x + z"])
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ({"threshold": 1e308}, "from 0 to"),
         ({"threshold": -1e308}, "from 0 to"),
@@ -23,9 +23,9 @@ ROWS["t"] = ["a", "b", "b", "c"] * 25
     ],
     ids=["far above", "far below", "below", "share", "k"],
 )
-def test_numbers_that_no_score_reaches_are_refused_before_the_charge(formula, words, told):
+def test_numbers_that_no_score_reaches_are_refused_before_the_charge(formula, words, message):
     ledger = dp.Ledger(eps=5.0)
-    with pytest.raises(ArgumentError, match=told):
+    with pytest.raises(ArgumentError, match=message):
         dp.dp_select(formula, ROWS, codebook=BOOK, eps=1.0, ledger=ledger, **words)
     assert ledger.spent.amount == 0
 
@@ -54,7 +54,7 @@ def test_a_large_delta_is_paid_with_and_not_exceeded(eps, delta):
 @pytest.mark.parametrize("rows", [4, "mean", None])
 def test_a_z_counts_the_rows_of_a_person_once(rows):
     """Each row stands four times: z is that of the rows without their copies."""
-    alike = {name: [one for one in own for _ in range(4)] for name, own in ROWS.items()}
+    alike = {name: [cell for cell in row for _ in range(4)] for name, row in ROWS.items()}
     words = {"codebook": BOOK, "score": "z", "eps": 1e6}
     if rows is None:
         fit = dp.dp_select("y ~ x + z", ROWS, **words)

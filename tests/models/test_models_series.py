@@ -65,8 +65,8 @@ def test_a_huge_budget_gives_the_counts_of_every_group_and_period(mechanism):
     weeks = expected.T.rolling(7).sum().dropna().T.to_numpy()
     np.testing.assert_array_equal(fit.window(7)["count"], weeks.ravel())
     march = INSIDE[(INSIDE["day"] >= "2024-03-01") & (INSIDE["day"] <= "2024-03-31")]
-    found = fit.between("2024-03-01", "2024-03-31")["count"]
-    assert found.to_dict() == march["ward"].value_counts().to_dict()
+    n_visits = fit.between("2024-03-01", "2024-03-31")["count"]
+    assert n_visits.to_dict() == march["ward"].value_counts().to_dict()
 
 
 @pytest.mark.parametrize("by", ["week", "month", "quarter", 10])
@@ -96,17 +96,17 @@ def test_intervals_hold_the_noise_that_was_drawn():
     truth = INSIDE.groupby("day").size().to_numpy()
     place = np.cumsum(np.append(0, truth))
     for words in ({"budget": dp.ZCDP(0.05)}, {"budget": None, "eps": 0.5}):
-        drawn = {"window": [], "running": [], "between": []}
+        noises = {"window": [], "running": [], "between": []}
         for seed in range(20):
             with dp.simulation(seed=seed):
                 fit = dp.dp_series("~ 1", TABLE, time="day", **{**EXACT, **words})
             week = fit.window(7).iloc[50]
-            drawn["window"].append((week["released"] - place[57] + place[50]) / week["noise_sd"])
+            noises["window"].append((week["released"] - place[57] + place[50]) / week["noise_sd"])
             total = fit.running().iloc[60]
-            drawn["running"].append((total["released"] - place[61]) / total["noise_sd"])
-            own = fit.between("2024-02-01", "2024-03-01").iloc[0]
-            drawn["between"].append((own["released"] - place[61] + place[31]) / own["noise_sd"])
-        for name, noise in drawn.items():
+            noises["running"].append((total["released"] - place[61]) / total["noise_sd"])
+            row = fit.between("2024-02-01", "2024-03-01").iloc[0]
+            noises["between"].append((row["released"] - place[61] + place[31]) / row["noise_sd"])
+        for name, noise in noises.items():
             # A Laplace variable is up to 1.8 times as likely near 0, and 12 sds away with 2e-8.
             ends = stats.chi2.ppf([1e-13, 1 - 1e-8], len(noise)) / len(noise)
             assert ends[0] < np.mean(np.square(noise)) < 2 * ends[1], name
@@ -115,16 +115,17 @@ def test_intervals_hold_the_noise_that_was_drawn():
 def test_persons_are_protected_with_all_their_events():
     words = {"codebook": BOOK, "time": "day", "budget": dp.ZCDP(0.1), "by": "week"}
     with dp.simulation(seed=1):
-        one = dp.dp_series("~ 1", TABLE, person=False, **words)
+        series_fit = dp.dp_series("~ 1", TABLE, person=False, **words)
         five = dp.dp_series("~ 1", TABLE, rows=5, **words)
         mean = dp.dp_series("~ 1", TABLE, rows="mean", **words)
-    assert five.release.noise_sd == pytest.approx(5 * one.release.noise_sd)
-    assert mean.release.noise_sd == pytest.approx(one.release.noise_sd)
-    assert "one event (a row)" in _flat(one)
+    assert five.release.noise_sd == pytest.approx(5 * series_fit.release.noise_sd)
+    assert mean.release.noise_sd == pytest.approx(series_fit.release.noise_sd)
+    assert "one event (a row)" in _flat(series_fit)
     assert "one person, at most 5 events" in _flat(five)
     assert "one person, as one event" in _flat(mean)
     shorter, longer = (
-        (fit.window(4)["conf_high"] - fit.window(4)["conf_low"]).mean() for fit in (one, five)
+        (fit.window(4)["conf_high"] - fit.window(4)["conf_low"]).mean()
+        for fit in (series_fit, five)
     )
     assert longer > 2 * shorter
 
@@ -152,8 +153,8 @@ def test_one_table_tells_all_of_it():
     row = fit.glance().iloc[0]
     assert (row["nperiods"], row["ngroups"], row["nobs"]) == (4, 3, len(TABLE))
     text = _flat(fit)
-    for said in ("day by month, 4 periods", "2024-01", "medicine", "Day of admission"):
-        assert said in text
+    for sentence in ("day by month, 4 periods", "2024-01", "medicine", "Day of admission"):
+        assert sentence in text
     long = _flat(asked("~ 1"))
     assert "2024-01-01 .. 2024-01-05" in long
     assert "Each line is 5 periods" in long
@@ -163,8 +164,8 @@ def test_pictures_are_of_one_group():
     fit = asked("~ ward", by="week", budget=dp.ZCDP(0.1))
     ax = fit.plot(group="surgery", periods=4)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("day, surgery", "events in 4 periods")
-    own = fit.window(4).loc["surgery"]
-    np.testing.assert_allclose(ax.lines[0].get_ydata(), own["released"])
+    windows = fit.window(4).loc["surgery"]
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), windows["released"])
     total = fit.plot_totals(group="children")
     assert total.get_ylabel() == "events, running total"
     for group in (None, "laundry"):
@@ -176,15 +177,15 @@ def test_pictures_are_of_one_group():
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "said"),
+    ("start", "end", "message"),
     [
         ("2024-03-01", "2024-02-29", "the end is before the start"),
         ("2024-03-02", "2024-03-31", "no period begins there"),
         ("2024-03-01", "2024-05-31", "no period ends there"),
     ],
 )
-def test_time_that_goes_backwards_is_refused(start, end, said):
-    with pytest.raises(ArgumentError, match=said):
+def test_time_that_goes_backwards_is_refused(start, end, message):
+    with pytest.raises(ArgumentError, match=message):
         asked("~ 1", by="month").between(start, end)
 
 
@@ -195,7 +196,7 @@ def test_windows_are_of_periods_that_there_are(periods):
 
 
 @pytest.mark.parametrize(
-    ("formula", "words", "kind", "said"),
+    ("formula", "words", "kind", "message"),
     [
         ("~ stay", {}, FormulaError, "is a number.*write a condition"),
         ("~ ward + acute", {}, FormulaError, "one kind of event"),
@@ -211,11 +212,11 @@ def test_windows_are_of_periods_that_there_are(periods):
         ("~ ward", {"codebook": CENTURIES}, FormulaError, "combinations of levels; at most"),
     ],
 )
-def test_what_cannot_be_counted_is_refused_before_a_row_is_read(formula, words, kind, said):
+def test_what_cannot_be_counted_is_refused_before_a_row_is_read(formula, words, kind, message):
     ledger = dp.Ledger(budget=dp.ZCDP(1.0))
-    own = {"codebook": BOOK, "person": False, "budget": dp.ZCDP(0.1), "time": "day"} | words
-    with pytest.raises(kind, match=said):
-        dp.dp_series(formula, MINES, ledger=ledger, **own)
+    options = {"codebook": BOOK, "person": False, "budget": dp.ZCDP(0.1), "time": "day"} | words
+    with pytest.raises(kind, match=message):
+        dp.dp_series(formula, MINES, ledger=ledger, **options)
     assert ledger.entries == ()
 
 

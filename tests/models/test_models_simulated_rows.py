@@ -34,9 +34,9 @@ def test_a_block_that_stands_often_is_released_as_its_rows_are(strategy, neighbo
     for rows in (few, SimulatedRows(every, 5_000)):
         with simulation(seed=7):
             releases.append(strategy.release(rows.measured(strategy, plan), plan, source()))
-    one, other = releases
-    assert one.rows == other.rows
-    np.testing.assert_array_equal(one.second, other.second)
+    first, second = releases
+    assert first.rows == second.rows
+    np.testing.assert_array_equal(first.second, second.second)
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_shapes_are_what_they_say():
     assert np.linalg.norm(away) > 0.7
     assert np.median(np.linalg.norm(counts - away, axis=0)) < 0.35
     assert 0.4 < np.mean(counts == counts.min()) < 0.6
-    whole = (counts * np.sqrt(20) + 1) / 2 * 9
-    np.testing.assert_allclose(whole, whole.round(), atol=1e-9)
+    numbers = (counts * np.sqrt(20) + 1) / 2 * 9
+    np.testing.assert_allclose(numbers, numbers.round(), atol=1e-9)
 
 
 def test_short_rows_have_the_spectrum_exactly():
@@ -89,13 +89,13 @@ def test_rows_are_no_longer_than_the_codebook_allows():
 @pytest.mark.parametrize("n", [2, 3, 700, LEAST_ROWS, LEAST_ROWS + 1, 5_000])
 @pytest.mark.parametrize("center", [True, False])
 def test_invented_rows_have_the_covariance_they_say(n, center):
-    made = simulate_rows(np.array([0.6, 0.3, 0.1, 0.0]), 0.5, n, np.random.default_rng(5))
-    rows = np.concatenate([*[made.block] * made.full_blocks, made.remainder], axis=1)
+    result = simulate_rows(np.array([0.6, 0.3, 0.1, 0.0]), 0.5, n, np.random.default_rng(5))
+    rows = np.concatenate([*[result.block] * result.full_blocks, result.remainder], axis=1)
     assert rows.shape == (4, n)
     np.testing.assert_allclose(np.linalg.norm(rows, axis=0), 0.5)
-    wanted = np.cov(rows) if center else rows @ rows.T / n
-    np.testing.assert_allclose(made.covariance(centred=center), wanted, atol=1e-14)
-    assert np.linalg.norm(made.covariance(centred=center)) > 0.01
+    expected = np.cov(rows) if center else rows @ rows.T / n
+    np.testing.assert_allclose(result.covariance(centred=center), expected, atol=1e-14)
+    assert np.linalg.norm(result.covariance(centred=center)) > 0.01
 
 
 @pytest.mark.parametrize(
@@ -104,17 +104,17 @@ def test_invented_rows_have_the_covariance_they_say(n, center):
 def test_a_block_has_exactly_the_chosen_spectrum(columns):
     shares = 1 / np.arange(1.0, columns + 1)
     shares /= shares.sum()
-    made = simulate_rows(shares, 0.8, 10_000, np.random.default_rng(5))
-    second = made.block @ made.block.T / made.block.shape[1]
+    rows = simulate_rows(shares, 0.8, 10_000, np.random.default_rng(5))
+    second = rows.block @ rows.block.T / rows.block.shape[1]
     np.testing.assert_allclose(np.linalg.eigvalsh(second)[::-1], 0.64 * shares, atol=1e-12)
-    np.testing.assert_allclose(made.block.sum(axis=1), 0.0, atol=1e-10)
+    np.testing.assert_allclose(rows.block.sum(axis=1), 0.0, atol=1e-10)
 
 
 def test_the_statistic_is_that_of_all_rows():
-    made = simulate_rows(np.array([0.6, 0.3, 0.1]), 0.5, 5_000, np.random.default_rng(5))
+    result = simulate_rows(np.array([0.6, 0.3, 0.1]), 0.5, 5_000, np.random.default_rng(5))
     plan = Gauss().plan(Facts(3, adjacency("replace"), centred=True), ZCDP(1.0))
-    exact, rows = made.measured(Gauss(), plan).cross()
+    exact, rows = result.measured(Gauss(), plan).cross()
     assert rows == 5_000
     assert exact[0, 0] == 5_000 * 4**plan.lattice.bits
     second = exact[1:, 1:].astype(float) / plan.lattice.steps**2 / 5_000
-    np.testing.assert_allclose(second, made.covariance(centred=False), atol=1e-5)
+    np.testing.assert_allclose(second, result.covariance(centred=False), atol=1e-5)

@@ -35,10 +35,10 @@ def rows(site):
 
 def site(name, folder, data=None, protocol="full", ledger=None, handed=True, **change):
     """The answering half of one site; keyed sites have their keys handed on, or exchanged."""
-    own = {"session": "s-1", "codebook": CB, "verb": "pca", "adjacency": "replace"} | change
-    own |= {"budget": own.get("budget", dp.ZCDP(0.5)), "protocol": protocol}
-    formula, words = own.pop("formula", "~ a + b"), own.pop("options", {})
-    keys, is_folder = {}, own.pop("in_rounds", False)
+    values = {"session": "s-1", "codebook": CB, "verb": "pca", "adjacency": "replace"} | change
+    values |= {"budget": values.get("budget", dp.ZCDP(0.5)), "protocol": protocol}
+    formula, words = values.pop("formula", "~ a + b"), values.pop("options", {})
+    keys, is_folder = {}, values.pop("in_rounds", False)
     if protocol in KEYED or isinstance(protocol, SecureSum):
         keys["key"] = folder / f"{name}.key"
         if handed and not keys["key"].exists():
@@ -46,9 +46,9 @@ def site(name, folder, data=None, protocol="full", ledger=None, handed=True, **c
         if handed:
             keys["sites"] = SITES
         else:
-            keys["cards"] = [folder / f"{one}.key.card" for one in SITES]
+            keys["cards"] = [folder / f"{site}.key.card" for site in SITES]
         ledger = ledger_of(name, folder)
-    _, chosen, terms = state(formula, site=name, **own, options=words)
+    _, chosen, terms = state(formula, site=name, **values, options=words)
     path = folder / f"{name}.json"
     if is_folder:
         path, terms = folder / f"{name}.rounds", exchange_terms(terms)
@@ -59,7 +59,7 @@ def site(name, folder, data=None, protocol="full", ledger=None, handed=True, **c
         rows(name) if data is None else data,
         path,
         site=name,
-        **own,
+        **values,
         ledger=ledger,
         **words,
     )
@@ -82,19 +82,19 @@ class Street:
 
     def send(self, question, asked, seconds):
         for node, plain in asked.items():
-            one = self.sites[node]
-            self.asked.append((question, one.site))
-            if (question, one.site) in self.silent:
+            values = self.sites[node]
+            self.asked.append((question, values.site))
+            if (question, values.site) in self.silent:
                 continue
-            if (question, one.site) in self.broken:
+            if (question, values.site) in self.broken:
                 self.said.append((node, {"failure": "out of memory"}))
                 continue
-            answer = one.answer(question, json.loads(json.dumps(plain)))
+            answer = values.answer(question, json.loads(json.dumps(plain)))
             self.said.append((node, json.loads(json.dumps(answer))))
 
     def arrived(self):
-        said, self.said = self.said, []
-        return said
+        messages_said, self.said = self.said, []
+        return messages_said
 
 
 def ask(street, folder, session="s-1", timeout=60):
@@ -107,9 +107,9 @@ def test_the_same_release_as_of_files(protocol, handed, tmp_path):
     if not handed:
         for name in SITES:
             dp.site_key(name, tmp_path / f"{name}.key")
-    made = [site(name, tmp_path, protocol=protocol, handed=handed) for name in SITES]
+    messages = [site(name, tmp_path, protocol=protocol, handed=handed) for name in SITES]
     with dp.simulation(seed=3):
-        fit = dp.combine(ask(Street(*made), tmp_path))
+        fit = dp.combine(ask(Street(*messages), tmp_path))
     with dp.simulation(seed=3):
         alone = tmp_path / "alone"
         alone.mkdir()
@@ -121,14 +121,14 @@ def test_the_same_release_as_of_files(protocol, handed, tmp_path):
             key |= {"ledger": ledger_of(name, alone)} if keyed else {}
             path = alone / f"{name}.json"
             dp.site_release("~ a + b", rows(name), path, site=name, **words, **key)
-    own = dp.combine([alone / f"{name}.json" for name in SITES])
-    assert np.array_equal(fit.release.second, own.release.second)
-    assert fit.release.shared == own.release.shared
+    alone_result = dp.combine([alone / f"{name}.json" for name in SITES])
+    assert np.array_equal(fit.release.second, alone_result.release.second)
+    assert fit.release.shared == alone_result.release.shared
 
 
 def test_letters_that_leave_are_those_that_stay(tmp_path):
     letters = ask(Street(*(site(name, tmp_path) for name in SITES)), tmp_path)
-    assert [one.read_bytes() for one in letters] == [
+    assert [letter.read_bytes() for letter in letters] == [
         (tmp_path / f"{name}.json").read_bytes() for name in SITES
     ]
 
@@ -144,19 +144,19 @@ def test_an_exchange_runs_all_its_rounds(tmp_path):
     fit = dp.combine(folder)
     assert fit.release.shared.sites == SITES
     ledgers = [dp.Ledger.open(tmp_path / f"{name}.ledger") for name in SITES]
-    assert [sum(bool(entry.events) for entry in own.entries) for own in ledgers] == [1, 1, 1]
+    assert [sum(bool(entry.events) for entry in ledger.entries) for ledger in ledgers] == [1, 1, 1]
     # The last answer tells the sites that it is over.
-    assert not any(own.unfinished() for own in ledgers)
+    assert not any(ledger.unfinished() for ledger in ledgers)
     assert not any("private" in (tmp_path / f"{name}.key").read_text("utf-8") for name in SITES)
 
 
 @pytest.mark.product
 def test_an_exchange_that_stopped_goes_on(tmp_path):
-    made = in_rounds(tmp_path)
+    network = in_rounds(tmp_path)
     with pytest.raises(FrameError, match="'B': out of memory"):
-        ask(Street(*made, broken=[(MESSAGE, "B")]), tmp_path)
+        ask(Street(*network, broken=[(MESSAGE, "B")]), tmp_path)
     sent = (tmp_path / "letters" / "message-1-A.json").read_bytes()
-    fit = dp.combine(ask(Street(*made), tmp_path))
+    fit = dp.combine(ask(Street(*network), tmp_path))
     assert (tmp_path / "letters" / "message-1-A.json").read_bytes() == sent
     assert fit.release.rows == 180
 
@@ -205,12 +205,12 @@ def ask_quorum(street, folder):
     ],
 )
 def test_a_quorum_goes_on_without_a_site_and_with_it_again(turns, late, missed, tmp_path):
-    made = of_quorum(tmp_path)
-    fit = dp.combine(ask_quorum(Away(*made, turns=turns, late=late), tmp_path))
+    quorum = of_quorum(tmp_path)
+    fit = dp.combine(ask_quorum(Away(*quorum, turns=turns, late=late), tmp_path))
     ledgers = [dp.Ledger.open(tmp_path / f"{name}.ledger") for name in SITES]
-    assert [sum(bool(entry.events) for entry in own.entries) for own in ledgers] == [1, 1, 1]
-    seen = fit.release.shared.sees
-    assert (f"(some without {missed})" in seen) == bool(missed)
+    assert [sum(bool(entry.events) for entry in ledger.entries) for ledger in ledgers] == [1, 1, 1]
+    views = fit.release.shared.sees
+    assert (f"(some without {missed})" in views) == bool(missed)
     assert fit.release.rows == 180
     assert not any("private" in (tmp_path / f"{name}.key").read_text("utf-8") for name in SITES)
 
@@ -218,11 +218,11 @@ def test_a_quorum_goes_on_without_a_site_and_with_it_again(turns, late, missed, 
 @pytest.mark.product
 def test_more_sites_than_agreed_end_a_run_which_goes_on_later(tmp_path):
     turns = {(MESSAGE, "B"): {2}, (MESSAGE, "C"): {2}}
-    made = of_quorum(tmp_path)
+    quorum = of_quorum(tmp_path)
     with pytest.raises(FrameError, match="site 'B': it did not answer in time"):
-        ask_quorum(Away(*made, turns=turns), tmp_path)
+        ask_quorum(Away(*quorum, turns=turns), tmp_path)
     assert not (tmp_path / "letters" / "answer-2.json").exists()
-    assert dp.combine(ask_quorum(Street(*made), tmp_path)).release.rows == 180
+    assert dp.combine(ask_quorum(Street(*quorum), tmp_path)).release.rows == 180
 
 
 @pytest.mark.product
@@ -236,13 +236,13 @@ def test_a_site_that_missed_the_first_round_stays_out(tmp_path):
 
 @pytest.mark.product
 def test_a_site_opens_a_round_for_one_list_alone(tmp_path):
-    made = of_quorum(tmp_path)
-    terms = {own.site: own.answer(TERMS, {"session": "s-1"})["terms"] for own in made}
+    quorum = of_quorum(tmp_path)
+    terms = {message.site: message.answer(TERMS, {"session": "s-1"})["terms"] for message in quorum}
     agreed, folder = agreed_terms(terms), tmp_path / "study"
     folder.mkdir()
-    for own in made:
-        letter = own.answer(MESSAGE, agreed)["letter"]
-        (folder / f"message-1-{own.site}.json").write_text(letter, encoding="utf-8")
+    for message in quorum:
+        letter = message.answer(MESSAGE, agreed)["letter"]
+        (folder / f"message-1-{message.site}.json").write_text(letter, encoding="utf-8")
     assert isinstance(dp.combine(folder), dp.sites.OpenRound)
     of_all = (folder / "present-1.json").read_text("utf-8")
     (folder / "present-1.json").unlink()
@@ -250,33 +250,33 @@ def test_a_site_opens_a_round_for_one_list_alone(tmp_path):
     dp.combine(folder, without=["C"])
     of_two = (folder / "present-1.json").read_text("utf-8")
     for strange in ("", "{}", of_all[:-2], (folder / "message-1-A.json").read_text("utf-8")):
-        assert "refusal" in made[0].answer(OPENING, {**agreed, "present": strange})
-    opened = made[0].answer(OPENING, {**agreed, "present": of_two})
-    assert made[0].answer(OPENING, {**agreed, "present": of_two}) == opened
+        assert "refusal" in quorum[0].answer(OPENING, {**agreed, "present": strange})
+    opened = quorum[0].answer(OPENING, {**agreed, "present": of_two})
+    assert quorum[0].answer(OPENING, {**agreed, "present": of_two}) == opened
     assert "letter" in opened
-    assert "refusal" in made[0].answer(OPENING, {**agreed, "present": of_all})
-    assert "refusal" in made[2].answer(OPENING, {**agreed, "present": of_two})
+    assert "refusal" in quorum[0].answer(OPENING, {**agreed, "present": of_all})
+    assert "refusal" in quorum[2].answer(OPENING, {**agreed, "present": of_two})
 
 
 @pytest.mark.product
 def test_an_answer_of_another_exchange_is_refused(tmp_path):
-    one, two = tmp_path / "one", tmp_path / "two"
-    for folder in (one, two):
+    first, two = tmp_path / "one", tmp_path / "two"
+    for folder in (first, two):
         folder.mkdir()
-    ask(Street(*in_rounds(one)), one)
-    made = in_rounds(two)
+    ask(Street(*in_rounds(first)), first)
+    network = in_rounds(two)
     agreed = agreed_terms(
-        {own.site: own.answer(TERMS, {"session": "s-1"})["terms"] for own in made}
+        {message.site: message.answer(TERMS, {"session": "s-1"})["terms"] for message in network}
     )
-    assert "letter" in made[0].answer(MESSAGE, agreed)
-    strange = (one / "letters" / "answer-1.json").read_text("utf-8")
+    assert "letter" in network[0].answer(MESSAGE, agreed)
+    strange = (first / "letters" / "answer-1.json").read_text("utf-8")
     for answer in (strange, "", "{}", strange[:-2]):
-        assert "refusal" in made[0].answer(MESSAGE, {**agreed, "answers": [answer]})
+        assert "refusal" in network[0].answer(MESSAGE, {**agreed, "answers": [answer]})
     assert [file.name for file in (two / "A.rounds").iterdir()] == ["message-1-A.json"]
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"formula": "~ a"}, "'A' and 'B' do not state the same: formula is ~ a and not ~ a"),
         ({"budget": dp.ZCDP(0.6)}, "guarantee is"),
@@ -285,54 +285,54 @@ def test_an_answer_of_another_exchange_is_refused(tmp_path):
         ({"session": "s-2"}, "'B' refuses: its session is 's-2'"),
     ],
 )
-def test_a_mismatch_is_found_before_a_row_is_read(change, said, tmp_path):
+def test_a_mismatch_is_found_before_a_row_is_read(change, message, tmp_path):
     ledgers = [dp.Ledger(budget=dp.ZCDP(1.0)) for _ in SITES]
     unread = [iter(()) for _ in SITES]
-    made = [
+    participants = [
         site(name, tmp_path, unread[i], ledger=ledgers[i], **(change if name == "B" else {}))
         for i, name in enumerate(SITES)
     ]
-    street = Street(*made)
-    with pytest.raises(FrameError, match=said):
+    street = Street(*participants)
+    with pytest.raises(FrameError, match=message):
         ask(street, tmp_path)
     assert {question for question, _ in street.asked} == {TERMS}
     assert not any(ledger.entries for ledger in ledgers)
-    assert not any(one.path.exists() for one in made)
+    assert not any(participant.path.exists() for participant in participants)
 
 
 def test_a_site_does_what_it_stated_and_nothing_else(tmp_path):
     ledger = dp.Ledger(budget=dp.ZCDP(9.0))
-    one = site("A", tmp_path, ledger=ledger)
-    agreed = agreed_terms({"A": one.answer(TERMS, {"session": "s-1"})["terms"]})
-    for change, said in [
+    participant = site("A", tmp_path, ledger=ledger)
+    agreed = agreed_terms({"A": participant.answer(TERMS, {"session": "s-1"})["terms"]})
+    for change, message in [
         ({"formula": "~ a"}, "formula is ~ a and not"),
         ({"guarantee": ["ZCDP", {"rho": 9.0}]}, "guarantee is"),
         ({"keys": {"A": "00"}}, "keys A is stated by one"),
         ({"options": None}, "options is None"),
         ({"more": 1}, "more is stated by one"),
     ]:
-        answer = one.answer(MESSAGE, agreed | change)
+        answer = participant.answer(MESSAGE, agreed | change)
         assert "letter" not in answer
-        assert f"it does not agree: {said}" in answer["refusal"]
-    assert "session" in one.answer(MESSAGE, {})["refusal"]
+        assert f"it does not agree: {message}" in answer["refusal"]
+    assert "session" in participant.answer(MESSAGE, {})["refusal"]
     assert not ledger.entries
-    assert not one.path.exists()
+    assert not participant.path.exists()
 
 
 def test_a_session_is_answered_once(tmp_path):
     ledger = dp.Ledger(budget=dp.ZCDP(9.0))
-    one = site("A", tmp_path, ledger=ledger)
-    agreed = agreed_terms({"A": one.answer(TERMS, {"session": "s-1"})["terms"]})
-    assert "letter" in one.answer(MESSAGE, agreed)
-    letter = one.path.read_bytes()
-    for question, asked in [(MESSAGE, agreed), (TERMS, agreed), (MESSAGE, agreed)]:
-        answer = one.answer(question, asked)
+    participant = site("A", tmp_path, ledger=ledger)
+    agreed = agreed_terms({"A": participant.answer(TERMS, {"session": "s-1"})["terms"]})
+    assert "letter" in participant.answer(MESSAGE, agreed)
+    letter = participant.path.read_bytes()
+    for question, answered in [(MESSAGE, agreed), (TERMS, agreed), (MESSAGE, agreed)]:
+        answer = participant.answer(question, answered)
         assert set(answer) == {"site", "refusal"}
         assert "already" in answer["refusal"]
     again = site("A", tmp_path, ledger=ledger)
     assert "already" in again.answer(MESSAGE, agreed)["refusal"]
     assert len(ledger.entries) == 1
-    assert one.path.read_bytes() == letter
+    assert participant.path.read_bytes() == letter
 
 
 def test_errors_quote_neither_rows_nor_files(tmp_path, caplog):
@@ -342,45 +342,55 @@ def test_errors_quote_neither_rows_nor_files(tmp_path, caplog):
 
     missing = tmp_path / "patients.csv"
     for name, data in (("A", broken()), ("B", {"a": [SECRET]}), ("C", str(missing))):
-        one = site(name, tmp_path, data)
-        agreed = agreed_terms({name: one.answer(TERMS, {"session": "s-1"})["terms"]})
+        participant = site(name, tmp_path, data)
+        agreed = agreed_terms({name: participant.answer(TERMS, {"session": "s-1"})["terms"]})
         with caplog.at_level(logging.DEBUG):
-            answer = one.answer(MESSAGE, agreed)
+            answer = participant.answer(MESSAGE, agreed)
         assert "it cannot answer" in answer["refusal"]
         assert str(SECRET) not in str(answer) + caplog.text
         assert "patients" not in str(answer)
 
 
 def test_a_folder_that_is_missing_stops_all_before_a_row_is_read(tmp_path):
-    made = [site(name, tmp_path / "not there" if name == "B" else tmp_path) for name in SITES]
-    street = Street(*made)
+    participants = [
+        site(name, tmp_path / "not there" if name == "B" else tmp_path) for name in SITES
+    ]
+    street = Street(*participants)
     with pytest.raises(FrameError, match=r"'B' refuses: it cannot answer \(FrameError\)"):
         ask(street, tmp_path)
     assert {question for question, _ in street.asked} == {TERMS}
 
 
 def test_a_letter_that_a_crash_left_unseen_is_shown_and_not_written_again(tmp_path, monkeypatch):
-    made = {name: site(name, tmp_path, protocol="secure_sum") for name in SITES}
-    asked = {"session": "s-1"}
-    agreed = agreed_terms({name: own.answer(TERMS, asked)["terms"] for name, own in made.items()})
+    participants = {name: site(name, tmp_path, protocol="secure_sum") for name in SITES}
+    options = {"session": "s-1"}
+    agreed = agreed_terms(
+        {
+            name: participant.answer(TERMS, options)["terms"]
+            for name, participant in participants.items()
+        }
+    )
 
-    def dies(*given, **words):
+    def dies(*arguments, **words):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("dpmodels.sites.message.publish", dies)
     with pytest.raises(KeyboardInterrupt):
-        made["A"].answer(MESSAGE, agreed)
+        participants["A"].answer(MESSAGE, agreed)
     monkeypatch.undo()
     assert not (tmp_path / "A.json").exists()
-    assert "has answered" in made["A"].answer(MESSAGE, agreed)["refusal"]
+    assert "has answered" in participants["A"].answer(MESSAGE, agreed)["refusal"]
     assert read_message(tmp_path / "A.json").site == "A"
-    assert len(made["A"].ledger.entries) == 1
+    assert len(participants["A"].ledger.entries) == 1
 
 
 def test_keys_that_are_not_those_named_are_refused(tmp_path):
-    made = {name: site(name, tmp_path, protocol="secure_sum") for name in SITES}
-    said = {name: one.answer(TERMS, {"session": "s-1"})["terms"] for name, one in made.items()}
-    agreed = agreed_terms(said)
+    participants = {name: site(name, tmp_path, protocol="secure_sum") for name in SITES}
+    messages = {
+        name: participant.answer(TERMS, {"session": "s-1"})["terms"]
+        for name, participant in participants.items()
+    }
+    agreed = agreed_terms(messages)
     keys = agreed["keys"]
     for changed in (
         {"A": keys["A"], "B": keys["B"]},
@@ -390,27 +400,29 @@ def test_keys_that_are_not_those_named_are_refused(tmp_path):
         {**keys, "B": "no key"},
         None,
     ):
-        answer = made["A"].answer(MESSAGE, {**agreed, "keys": changed})
+        answer = participants["A"].answer(MESSAGE, {**agreed, "keys": changed})
         assert set(answer) == {"site", "refusal"}
     assert "private" in (tmp_path / "A.key").read_text("utf-8")
     with pytest.raises(FrameError, match="another key of site 'A'"):
-        agreed_terms({**said, "B": {**said["B"], "keys": {"A": "00", **said["B"]["keys"]}}})
+        agreed_terms(
+            {**messages, "B": {**messages["B"], "keys": {"A": "00", **messages["B"]["keys"]}}}
+        )
     with pytest.raises(FrameError, match="site 'C' is not both"):
-        agreed_terms({name: said[name] for name in "AB"} | {"A": agreed})
+        agreed_terms({name: messages[name] for name in "AB"} | {"A": agreed})
 
 
 def test_a_site_that_is_missing_or_fails_is_named(tmp_path):
-    made = [site(name, tmp_path) for name in SITES]
+    participants = [site(name, tmp_path) for name in SITES]
     with pytest.raises(FrameError, match=r"site 'C' did not answer; no row was read"):
-        ask(Street(*made[:2]), tmp_path, timeout=0.5)
+        ask(Street(*participants[:2]), tmp_path, timeout=0.5)
     with pytest.raises(FrameError, match=r"site 'B' did not answer \(a node: out of memory\)"):
-        ask(Street(*made, broken=[(TERMS, "B")]), tmp_path)
+        ask(Street(*participants, broken=[(TERMS, "B")]), tmp_path)
     with pytest.raises(FrameError, match="two nodes say they are site 'A'"):
-        ask(Street(made[0], *made), tmp_path)
+        ask(Street(participants[0], *participants), tmp_path)
     with pytest.raises(FrameError, match=r"'B': out of memory; nothing was combined.*A\.json"):
-        ask(Street(*made, broken=[(MESSAGE, "B")]), tmp_path)
+        ask(Street(*participants, broken=[(MESSAGE, "B")]), tmp_path)
     with pytest.raises(FrameError, match="there already"):
-        ask(Street(*made), tmp_path)
+        ask(Street(*participants), tmp_path)
     late = dp.site_release(
         "~ a + b",
         rows("B"),
@@ -425,20 +437,20 @@ def test_a_site_that_is_missing_or_fails_is_named(tmp_path):
 
 
 def test_a_folder_is_left_only_where_letters_were_asked_for(tmp_path):
-    made = [site(name, tmp_path) for name in SITES]
+    participants = [site(name, tmp_path) for name in SITES]
     with pytest.raises(FrameError, match="did not answer"):
-        ask(Street(*made[:2]), tmp_path, timeout=0.5)
+        ask(Street(*participants[:2]), tmp_path, timeout=0.5)
     assert not (tmp_path / "letters").exists()
     (tmp_path / "letters").mkdir()
     with pytest.raises(FrameError, match="did not answer"):
-        ask(Street(*made[:2]), tmp_path, timeout=0.5)
+        ask(Street(*participants[:2]), tmp_path, timeout=0.5)
     assert (tmp_path / "letters").is_dir()
 
 
 def test_a_site_that_falls_silent_is_named(tmp_path):
-    made = [site(name, tmp_path) for name in SITES]
+    participants = [site(name, tmp_path) for name in SITES]
     with pytest.raises(FrameError, match="'C': it did not answer in time; nothing was combined"):
-        ask(Street(*made, silent=[(MESSAGE, "C")]), tmp_path, timeout=2)
+        ask(Street(*participants, silent=[(MESSAGE, "C")]), tmp_path, timeout=2)
 
 
 @pytest.mark.parametrize("terms", [None, [], {}, {"protocol": "full", "keys": {}}])
@@ -460,21 +472,21 @@ def test_strangers_are_not_asked_for_letters(tmp_path):
 
 
 def test_letters_of_other_terms_are_not_combined(tmp_path):
-    made = [site(name, tmp_path) for name in SITES]
-    others = tmp_path / "others"
-    others.mkdir()
-    wrong = site("B", others, formula="~ a")
+    participants = [site(name, tmp_path) for name in SITES]
+    alternatives = tmp_path / "others"
+    alternatives.mkdir()
+    wrong = site("B", alternatives, formula="~ a")
     agreed = agreed_terms({"B": wrong.answer(TERMS, {"session": "s-1"})["terms"]})
     text = wrong.answer(MESSAGE, agreed)["letter"]
-    street = Street(*made)
+    street = Street(*participants)
     answer = street.sites[101].answer
 
     class Changed:
         site = "B"
 
         def answer(self, question, asked):
-            said = answer(question, asked)
-            return said | {"letter": text} if question == MESSAGE else said
+            reply = answer(question, asked)
+            return reply | {"letter": text} if question == MESSAGE else reply
 
     street.sites[101] = Changed()
     with pytest.raises(FrameError, match="'B': its message is of other terms: formula is ~ a"):
@@ -483,7 +495,7 @@ def test_letters_of_other_terms_are_not_combined(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"protocol": "secure_sum"}, "needs key="),
         ({"protocol": "secure_sum", "key": "k"}, "needs either cards="),
@@ -497,7 +509,7 @@ def test_letters_of_other_terms_are_not_combined(tmp_path):
         ({"protocol": "full", "key": "k"}, "are not for protocol='full'"),
     ],
 )
-def test_keys_that_make_no_sense(change, said, tmp_path):
+def test_keys_that_make_no_sense(change, message, tmp_path):
     protocol = change.pop("protocol")
     _, chosen, terms = state(
         "~ a",
@@ -510,5 +522,5 @@ def test_keys_that_make_no_sense(change, said, tmp_path):
         adjacency="replace",
         options={},
     )
-    with pytest.raises(ArgumentError, match=said):
+    with pytest.raises(ArgumentError, match=message):
         SiteAnswers("A", chosen, terms, tmp_path / "a", print, **change)

@@ -37,24 +37,24 @@ def tried(recipe=error, **words):
 
 
 def test_the_best_division_of_a_known_error():
-    made = tried()
+    trials = tried()
     # 4/s + 1/(1 - s) is least at s = 2/3; of the tenths at 0.7.
-    assert made.best == {"first": 0.7, "second": pytest.approx(0.3)}
-    assert list(made.table) == ["first", "second", *COLUMNS]
-    np.testing.assert_allclose(made.table["first"], TENTHS)
+    assert trials.best == {"first": 0.7, "second": pytest.approx(0.3)}
+    assert list(trials.table) == ["first", "second", *COLUMNS]
+    np.testing.assert_allclose(trials.table["first"], TENTHS)
     np.testing.assert_allclose(
-        made.table["behind"], made.table["score"] - made.table["score"].min(), atol=1e-12
+        trials.table["behind"], trials.table["score"] - trials.table["score"].min(), atol=1e-12
     )
     # All divisions meet the same random words, so the noise of the differences is none.
-    assert made.table["behind_se"].max() < 1e-12 < made.table["score_se"].min()
-    assert made.near["first"].tolist() == [0.7]
-    assert made.budgets == {"first": dp.PureDP(0.7), "second": dp.PureDP(1 - 0.7)}
+    assert trials.table["behind_se"].max() < 1e-12 < trials.table["score_se"].min()
+    assert trials.near["first"].tolist() == [0.7]
+    assert trials.budgets == {"first": dp.PureDP(0.7), "second": dp.PureDP(1 - 0.7)}
 
 
 def test_the_largest_score_is_best_by_default():
-    made = dp.split_budget(lambda rows, a, b: -error(rows, a, b), None, eps=1.0, repeats=2)
-    assert made.best["a"] == 0.7
-    assert (made.table["behind"] >= 0).all()
+    split = dp.split_budget(lambda rows, a, b: -error(rows, a, b), None, eps=1.0, repeats=2)
+    assert split.best["a"] == 0.7
+    assert (split.table["behind"] >= 0).all()
 
 
 def test_equal_scores_are_not_told_apart_and_the_most_even_division_is_named():
@@ -62,10 +62,10 @@ def test_equal_scores_are_not_told_apart_and_the_most_even_division_is_named():
         spend(a), spend(b)
         return 1
 
-    made = tried(same)
-    assert made.table["near"].all()
-    assert made.best["a"] == 0.5
-    assert "separate no divisions" in " ".join(str(made.summary()).split())
+    trials = tried(same)
+    assert trials.table["near"].all()
+    assert trials.best["a"] == 0.5
+    assert "separate no divisions" in " ".join(str(trials.summary()).split())
 
 
 @pytest.mark.parametrize(
@@ -77,9 +77,9 @@ def test_equal_scores_are_not_told_apart_and_the_most_even_division_is_named():
     ],
 )
 def test_shares_add_up(budget, parts):
-    made = tried(**{"eps": None, **budget})
-    for share, own in zip(made.shares[:, 0], made.divisions, strict=True):
-        amounts = [getattr(one, "eps", 0) or one.rho for one in own]
+    trials = tried(**{"eps": None, **budget})
+    for share, division in zip(trials.shares[:, 0], trials.divisions, strict=True):
+        amounts = [getattr(part, "eps", 0) or part.rho for part in division]
         np.testing.assert_allclose(amounts, parts(share))
 
 
@@ -87,11 +87,11 @@ def test_gaussian_stages_are_found_and_divide_the_multiplier():
     def both(rows, a, b):
         return spend(a, gaussian=True) + spend(b, gaussian=True)
 
-    made = tried(both, delta=1e-6, shares=[0.2])
-    whole = gaussian_multiplier(ApproxDP(1.0, 1e-6)) ** -2
-    squares = [gaussian_multiplier(own) ** -2 for own in made.divisions[0]]
-    np.testing.assert_allclose(squares, [0.2 * whole, 0.8 * whole], rtol=1e-7)
-    assert "1/m^2" in str(made.summary(notes="all"))
+    trials = tried(both, delta=1e-6, shares=[0.2])
+    total = gaussian_multiplier(ApproxDP(1.0, 1e-6)) ** -2
+    squares = [gaussian_multiplier(division) ** -2 for division in trials.divisions[0]]
+    np.testing.assert_allclose(squares, [0.2 * total, 0.8 * total], rtol=1e-7)
+    assert "1/m^2" in str(trials.summary(notes="all"))
 
 
 def test_a_stage_whose_noise_turns_out_otherwise_starts_the_trial_again():
@@ -99,8 +99,8 @@ def test_a_stage_whose_noise_turns_out_otherwise_starts_the_trial_again():
         later = a["budget"].eps > 0.45
         return spend(a, gaussian=not later) + spend(b, gaussian=True)
 
-    made = tried(turning, delta=1e-6, shares=[0.2, 0.6])
-    sums = [sum(own.eps for own in budgets) for budgets in made.divisions]
+    trials = tried(turning, delta=1e-6, shares=[0.2, 0.6])
+    sums = [sum(budget.eps for budget in budgets) for budgets in trials.divisions]
     np.testing.assert_allclose(sums, 1.0)
 
 
@@ -109,10 +109,10 @@ def test_three_stages_take_rows_of_shares():
         return 1 / spend(a) + weight / spend(b) + 4 / spend(c)
 
     shares = [(0.2, 0.3, 0.5), (0.1, 0.1, 0.8), (0.6, 0.2, 0.2)]
-    made = tried(three, shares=shares)
-    assert made.best == {"a": 0.2, "b": 0.3, "c": 0.5}
-    assert "0.2 : 0.3 : 0.5 *" in str(made.summary())
-    plt.close(made.plot().figure)
+    trials = tried(three, shares=shares)
+    assert trials.best == {"a": 0.2, "b": 0.3, "c": 0.5}
+    assert "0.2 : 0.3 : 0.5 *" in str(trials.summary())
+    plt.close(trials.plot().figure)
     with pytest.raises(ArgumentError, match="which divisions to try"):
         tried(three)
 
@@ -124,10 +124,10 @@ def test_the_real_pipeline_is_stamped_and_leaves_no_trace():
     rows = {f"x{i}": np.tanh(z + rng.normal(size=1500)) for i in range(4)}
     rows["y"] = np.where(z > 0, "b", "a")
     book = dp.codebook.uniform(list(rows)[:4], (-1, 1)) | dp.codebook(y=["a", "b"])
-    seen = []
+    recorded = []
 
     def recipe(data, pca, svm):
-        seen.append(simulating())
+        recorded.append(simulating())
         fit = dp.dp_pca("~ . - y", data, codebook=book, ncomp=1, **pca)
         assert fit.simulated
         pcs = fit.components
@@ -141,26 +141,26 @@ def test_the_real_pipeline_is_stamped_and_leaves_no_trace():
         return np.mean(machine.predict(pcs.predict(data), clip=True) == data["y"])
 
     words = {"eps": 1.0, "delta": 1e-6, "shares": [0.3, 0.7], "repeats": 2}
-    made = dp.split_budget(recipe, rows, **words)
-    assert all(seen)
-    assert len(seen) == 5
+    split = dp.split_budget(recipe, rows, **words)
+    assert all(recorded)
+    assert len(recorded) == 5
     assert not simulating()
-    assert made.table["score"].between(0.6, 1).all()
-    assert made.simulated
-    pd.testing.assert_frame_equal(made.table, dp.split_budget(recipe, rows, **words).table)
+    assert split.table["score"].between(0.6, 1).all()
+    assert split.simulated
+    pd.testing.assert_frame_equal(split.table, dp.split_budget(recipe, rows, **words).table)
 
 
 def test_what_is_printed():
-    made = tried(shares=[0.3, 0.5])
-    for text in (made.summary().as_text(), made.summary().as_latex(), made._repr_html_()):
+    trials = tried(shares=[0.3, 0.5])
+    for text in (trials.summary().as_text(), trials.summary().as_latex(), trials._repr_html_()):
         assert "SIMULATION - NOT PRIVATE" in text
         assert "nothing spent" in text
-    long = made.tidy()
+    long = trials.tidy()
     assert list(long) == ["division", "stage", "share", "eps", *COLUMNS]
     assert long["share"].tolist() == pytest.approx([0.3, 0.7, 0.5, 0.5])
-    assert made.glance()["best_first"].item() == 0.5
-    assert "first : second = 0.5 : 0.5" in repr(made)
-    axes = made.plot()
+    assert trials.glance()["best_first"].item() == 0.5
+    assert "first : second = 0.5 : 0.5" in repr(trials)
+    axes = trials.plot()
     assert axes.get_xlabel() == "share of first"
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.3", "0.5"]
     plt.close(axes.figure)
@@ -200,7 +200,7 @@ def returning(score):
         (returning(None), "returned NoneType"),
         (returning(np.ones(2)), "returned ndarray"),
         (lambda rows: 1.0, "has the stages none"),
-        (lambda rows, one: 1.0, "has the stages one"),
+        (lambda rows, budget: 1.0, "has the stages one"),
         (lambda rows, *stages: 1.0, "expected two parameters"),
         (lambda rows, score, b: 1.0, "'score' has the name of a column"),
         ("recipe", "not a function"),

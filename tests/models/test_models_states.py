@@ -52,20 +52,22 @@ def fit(**words):
 
 
 def test_counts_are_near_the_exact_ones_and_add_up():
-    made = fit(budget=dp.Pufferfish(50.0, CHAIN))
-    assert isinstance(made, StatesResult)
+    result = fit(budget=dp.Pufferfish(50.0, CHAIN))
+    assert isinstance(result, StatesResult)
     exact = np.bincount(STATES.ravel())
     # Noise is beyond 30 scales with a chance of exp(-30) each.
-    assert np.abs(made.released.to_numpy() - exact).max() < 30 * made.scales["scale"]["quilt"] + 2
-    assert made.counts.sum() == made.ncomplete
-    assert made.proportions().sum() == pytest.approx(1.0)
-    assert made.steps == 200
-    assert made.release.rows == 800
+    assert (
+        np.abs(result.released.to_numpy() - exact).max() < 30 * result.scales["scale"]["quilt"] + 2
+    )
+    assert result.counts.sum() == result.ncomplete
+    assert result.proportions().sum() == pytest.approx(1.0)
+    assert result.steps == 200
+    assert result.release.rows == 800
 
 
 def test_the_report_says_what_it_is_and_what_it_is_not():
     text = str(fit(ledger=dp.Ledger(budget=BUDGET)).summary(notes="all"))
-    for said in (
+    for message in (
         "Private counts of states: Pufferfish (not differential privacy)",
         "the state at each minute",
         "symmetric chains of 2 states",
@@ -76,7 +78,7 @@ def test_the_report_says_what_it_is_and_what_it_is_not():
         "max-influence",
         "what the watch says",
     ):
-        assert said in text
+        assert message in text
     assert "SIMULATION" not in text
 
 
@@ -89,37 +91,37 @@ def test_its_reading_is_of_states_and_of_those_who_believe_the_class():
 
 
 def test_the_three_scales_stand_side_by_side():
-    made = fit()
+    result = fit()
     expected = [2.0, 2 * BUDGET.active(200).scale, 400.0]
-    assert made.scales["scale"].tolist() == pytest.approx(expected)
-    assert made.scales["ratio"].tolist() == pytest.approx([1, expected[1] / 2, 200])
-    assert made.quilt == BUDGET.active(200)
-    assert made.release.noise_sd == pytest.approx(np.sqrt(2) * expected[1], rel=1e-2)
+    assert result.scales["scale"].tolist() == pytest.approx(expected)
+    assert result.scales["ratio"].tolist() == pytest.approx([1, expected[1] / 2, 200])
+    assert result.quilt == BUDGET.active(200)
+    assert result.release.noise_sd == pytest.approx(np.sqrt(2) * expected[1], rel=1e-2)
 
 
 def test_tables_have_the_columns_of_others():
-    made = fit()
-    table = made.tidy()
+    result = fit()
+    table = result.tidy()
     assert table["activity"].tolist() == LEVELS
     assert (table["noise_low"] <= table["noise_high"]).all()
     assert (table["conf_low"] < table["conf_high"]).all()
-    line = made.glance().iloc[0]
+    line = result.glance().iloc[0]
     assert line["unit"] == "Pufferfish: the state at each time"
     assert line["ntimes"] == 200
-    assert line["nobs"] == made.nobs == 800
-    assert line["scale"] == pytest.approx(made.scales["scale"]["quilt"])
-    assert "Pufferfish (not differential privacy)" in repr(made)
-    assert made.noise_int(0.5)["upper"].iloc[0] < made.noise_int()["upper"].iloc[0]
+    assert line["nobs"] == result.nobs == 800
+    assert line["scale"] == pytest.approx(result.scales["scale"]["quilt"])
+    assert "Pufferfish (not differential privacy)" in repr(result)
+    assert result.noise_int(0.5)["upper"].iloc[0] < result.noise_int()["upper"].iloc[0]
 
 
 def test_states_may_be_listed_in_another_order():
     moves = [[0.7, 0.3], [0.5, 0.5]]
     turned = dp.markov_chain(["walk", "rest"], [[0.5, 0.5], [0.3, 0.7]])
-    own = dp.markov_chain(LEVELS, moves)
-    ledger = dp.Ledger(budget=dp.Pufferfish(2.0, own))
-    made = fit(budget=dp.Pufferfish(1.0, turned), ledger=ledger)
-    assert made.chain.states == tuple(LEVELS)
-    assert made.chain.transition == own.transition
+    chain = dp.markov_chain(LEVELS, moves)
+    ledger = dp.Ledger(budget=dp.Pufferfish(2.0, chain))
+    result = fit(budget=dp.Pufferfish(1.0, turned), ledger=ledger)
+    assert result.chain.states == tuple(LEVELS)
+    assert result.chain.transition == chain.transition
     assert ledger.spent.amount == 1.0
 
 
@@ -127,37 +129,39 @@ def test_doubts_about_the_class_are_told_from_what_was_released():
     book = dp.codebook(activity=LEVELS, minute=dp.Integer(1, 200))
     rows = ROWS.assign(activity=np.where(np.arange(800) % 10 == 0, "walk", "rest"))
     wrong = dp.Pufferfish(20.0, dp.markov_chain(LEVELS, stay=0.6))
-    made = dp.dp_table("~ activity", rows, **{**ASKED, "codebook": book, "budget": wrong})
-    assert "the class may not contain the true process" in " ".join(str(made.summary()).split())
+    table_fit = dp.dp_table("~ activity", rows, **{**ASKED, "codebook": book, "budget": wrong})
+    assert "the class may not contain the true process" in " ".join(
+        str(table_fit.summary()).split()
+    )
     even = fit(budget=wrong)
     assert "may not contain the true process" not in str(even.summary())
 
 
 def test_a_chain_that_does_not_forget_has_no_intervals_of_the_population():
     stuck = dp.markov_chain(LEVELS, [[1, 0], [0, 1]])
-    made = fit(budget=dp.Pufferfish(1.0, stuck, quilt="trivial"))
-    assert made.scales["scale"]["quilt"] == made.scales["scale"]["all times together"]
-    text = " ".join(str(made.summary(notes="all")).split())
+    result = fit(budget=dp.Pufferfish(1.0, stuck, quilt="trivial"))
+    assert result.scales["scale"]["quilt"] == result.scales["scale"]["all times together"]
+    text = " ".join(str(result.summary(notes="all")).split())
     assert "as for group privacy of a series (requested)" in text
     with pytest.raises(NotAvailable, match="several stationary distributions"):
-        made.conf_int()
-    assert made.tidy()["conf_low"].isna().all()
+        result.conf_int()
+    assert result.tidy()["conf_low"].isna().all()
 
 
 def test_a_saved_result_comes_back_the_same(tmp_path):
     for place, initial in enumerate(("any", "stationary", [0.5, 0.5])):
         chain = dp.markov_chain(LEVELS, [[0.7, 0.3], [1 / 3, 2 / 3]], initial=initial)
-        made = fit(budget=dp.Pufferfish(1.0, chain))
+        result = fit(budget=dp.Pufferfish(1.0, chain))
         path = tmp_path / f"{place}.nc"
-        made.save(path)
+        result.save(path)
         again = dp.load(path)
-        assert again.release.guarantee == made.release.guarantee
-        assert again.release.events == made.release.events
-        assert str(again.summary()) == str(made.summary())
+        assert again.release.guarantee == result.release.guarantee
+        assert again.release.events == result.release.events
+        assert str(again.summary()) == str(result.summary())
 
 
 @pytest.mark.parametrize(
-    ("words", "error", "said"),
+    ("words", "error", "message"),
     [
         ({"time": None}, ArgumentError, "time=None: a Pufferfish guarantee protects each person's"),
         ({"person": None}, ArgumentError, "person=None: a Pufferfish"),
@@ -185,29 +189,29 @@ def test_a_saved_result_comes_back_the_same(tmp_path):
         ({"person": "nobody"}, FrameError, "nobody"),
     ],
 )
-def test_bad_words_are_refused_before_a_row_is_read(words, error, said):
+def test_bad_words_are_refused_before_a_row_is_read(words, error, message):
     ledger = dp.Ledger(budget=BUDGET)
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         dp.dp_table("~ activity", ROWS, **{**ASKED, "ledger": ledger, **words})
     assert ledger.entries == ()
 
 
 @pytest.mark.parametrize(
-    ("formula", "words", "said"),
+    ("formula", "words", "message"),
     [
         ("~ activity", {"person": "activity"}, "person='activity' identifies the persons.* three"),
         ("~ activity", {"person": "minute"}, "person='minute' identifies the persons"),
         ("~ zone", {"time": "zone"}, "time='zone' is the time of the states"),
     ],
 )
-def test_the_number_of_persons_cannot_tell_of_states(formula, words, said):
+def test_the_number_of_persons_cannot_tell_of_states(formula, words, message):
     """Public is how many persons there are: were they states, so would be which states occur."""
     book = BOOK | {"zone": dp.Categorical(["a", "b"], ordered=True)}
     chain = CHAIN if formula == "~ activity" else dp.markov_chain(["a", "b"], stay=0.8)
     ledger, budget = dp.Ledger(budget=dp.Pufferfish(1.0, chain)), dp.Pufferfish(1.0, chain)
-    asked = {**ASKED, "codebook": book, "budget": budget, "ledger": ledger, **words}
-    with pytest.raises(FormulaError, match=said):
-        dp.dp_table(formula, Unread(), **asked)
+    options = {**ASKED, "codebook": book, "budget": budget, "ledger": ledger, **words}
+    with pytest.raises(FormulaError, match=message):
+        dp.dp_table(formula, Unread(), **options)
     assert ledger.entries == ()
 
 
@@ -253,12 +257,12 @@ def test_a_ledger_of_differential_privacy_refuses_before_a_row_is_read():
 
 def test_missing_times_count_as_incomplete_and_nothing_tells_which():
     rows = ROWS[ROWS["minute"] % 2 == 0]
-    made = fit(budget=dp.Pufferfish(100.0, CHAIN))
+    result = fit(budget=dp.Pufferfish(100.0, CHAIN))
     half = dp.dp_table("~ activity", rows, **{**ASKED, "budget": dp.Pufferfish(100.0, CHAIN)})
-    assert half.release.rows == made.release.rows == 800
+    assert half.release.rows == result.release.rows == 800
     # Noise of scale .02 is hardly ever above 2: exp(-100).
     assert half.ncomplete == 400
-    assert made.ncomplete == 800
+    assert result.ncomplete == 800
 
 
 def test_no_release_repeats():
@@ -271,12 +275,12 @@ def test_pictures_are_drawn(stay):
     pytest.importorskip("matplotlib").use("Agg")
     from matplotlib import pyplot as plt
 
-    made = fit(budget=dp.Pufferfish(1.0, dp.markov_chain(LEVELS, stay=stay)))
-    drawn = made.plot_scale()
-    (line,) = (own for own in drawn.lines if len(own.get_xdata()) > 2)
+    result = fit(budget=dp.Pufferfish(1.0, dp.markov_chain(LEVELS, stay=stay)))
+    draws = result.plot_scale()
+    (line,) = (line for line in draws.lines if len(line.get_xdata()) > 2)
     assert (np.diff(line.get_ydata()) >= -1e-9).all()
-    assert {own.get_text() for own in drawn.texts} >= {"this release", "all times together"}
-    assert made.plot() is not None
+    assert {text.get_text() for text in draws.texts} >= {"this release", "all times together"}
+    assert result.plot() is not None
     plt.close("all")
 
 
@@ -303,9 +307,9 @@ def test_bars_of_states_are_as_long_as_their_noise(monkeypatch):
 
 @pytest.mark.parametrize("eps", [0.02, 0.2, 1.0])
 def test_intervals_stay_within_the_public_number_of_times(eps):
-    made = fit(budget=dp.Pufferfish(eps, CHAIN))
-    counts, shares = made.noise_int(), made.conf_int()
+    result = fit(budget=dp.Pufferfish(eps, CHAIN))
+    counts, shares = result.noise_int(), result.conf_int()
     assert ((counts >= 0) & (counts <= 800)).to_numpy().all()
     assert ((shares >= 0) & (shares <= 1)).to_numpy().all()
-    table = made.tidy()
+    table = result.tidy()
     assert (table[["noise_high", "estimate"]].to_numpy() <= 800).all()

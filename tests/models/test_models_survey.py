@@ -45,10 +45,10 @@ def test_estimates_are_those_of_the_inverse():
     fit = asked("~ drug")
     lie, share = WARNER.lie, (ANSWERS.drug == "yes").mean()
     assert fit.estimate.sel(drug="yes").item() == pytest.approx((share - lie) / (1 - 2 * lie))
-    own = fit.tidy().iloc[1]
-    assert own.answers == pytest.approx(share)
-    assert own.noise_sd == pytest.approx(math.exp(1) / ((math.exp(2) - 1) * math.sqrt(SIZE)))
-    assert own.conf_low < (TRUTHS == "yes").mean() < own.conf_high
+    row = fit.tidy().iloc[1]
+    assert row.answers == pytest.approx(share)
+    assert row.noise_sd == pytest.approx(math.exp(1) / ((math.exp(2) - 1) * math.sqrt(SIZE)))
+    assert row.conf_low < (TRUTHS == "yes").mean() < row.conf_high
     assert (fit.nobs, fit.ncomplete, fit.nincomplete) == (SIZE, SIZE, 0)
 
 
@@ -62,9 +62,11 @@ def test_exact_columns_stay_as_they_are():
     assert within.estimate["yes", "M"] == pytest.approx(alone.sel(drug="yes").item())
     ends = asked("~ drug", ANSWERS[ANSWERS.sex == "M"]).conf_int().loc["yes"]
     np.testing.assert_allclose(within.loc[("yes", "M"), ["conf_low", "conf_high"]], ends, rtol=1e-3)
-    own = asked("~ often + drug").within("drug")
+    within_groups = asked("~ often + drug").within("drug")
     np.testing.assert_allclose(
-        own.conf_high, np.clip(own.estimate + 1.959964 * own.std_error, 0, 1), rtol=1e-5
+        within_groups.conf_high,
+        np.clip(within_groups.estimate + 1.959964 * within_groups.std_error, 0, 1),
+        rtol=1e-5,
     )
     np.testing.assert_allclose(fit.margin("drug").estimate, asked("~ drug").estimate)
     assert fit.margin("sex").private_share.tolist() == pytest.approx([0.0, 0.0], abs=1e-9)
@@ -104,38 +106,38 @@ def test_weights_and_strata_are_told_and_change_errors():
     text = str(weighed.summary())
     assert "Weights:" in text
     assert "region" in text
-    known = asked("~ drug", strata={"region": {"n": 0.9, "s": 0.1}})
-    both = [asked("~ drug", ANSWERS[ANSWERS.region == own]).estimate for own in "ns"]
-    np.testing.assert_allclose(known.estimate, 0.9 * both[0] + 0.1 * both[1])
-    assert "weighted to the population" in " ".join(str(known.summary()).split())
+    fit = asked("~ drug", strata={"region": {"n": 0.9, "s": 0.1}})
+    estimates = [asked("~ drug", ANSWERS[ANSWERS.region == region]).estimate for region in "ns"]
+    np.testing.assert_allclose(fit.estimate, 0.9 * estimates[0] + 0.1 * estimates[1])
+    assert "weighted to the population" in " ".join(str(fit.summary()).split())
 
 
 def test_independence_finds_what_is_there_and_says_what_it_cost():
-    found, absent = asked("~ drug + sex").independence(), asked("~ often + region").independence()
+    test, absent = asked("~ drug + sex").independence(), asked("~ often + region").independence()
     # By chance the second is below at a rate of 1e-6.
-    assert found.pvalue < 1e-4
+    assert test.pvalue < 1e-4
     assert absent.pvalue > 1e-6
-    assert found.kept < WARNER.truth**2
+    assert test.kept < WARNER.truth**2
     weighed = asked("~ drug + sex", weights="w").independence()
     assert weighed.df == 1
     assert weighed.pvalue < 1e-4
     row = asked("~ drug + sex").glance().iloc[0]
-    assert row.p_value == found.pvalue
+    assert row.p_value == test.pvalue
     with pytest.raises(NotAvailable, match="two questions"):
         asked("~ drug").independence()
 
 
 def test_goodness_of_fit_is_against_public_shares():
-    own = {"never": 0.5, "once": 0.3, "often": 0.2}
+    options = {"never": 0.5, "once": 0.3, "often": 0.2}
     # Of the true shares below at a rate of 1e-6.
-    assert asked("~ often").goodness_of_fit(own).pvalue > 1e-6
-    assert asked("~ often", weights="w").goodness_of_fit(own).pvalue > 1e-6
+    assert asked("~ often").goodness_of_fit(options).pvalue > 1e-6
+    assert asked("~ often", weights="w").goodness_of_fit(options).pvalue > 1e-6
     assert asked("~ often").goodness_of_fit([0.2, 0.3, 0.5]).pvalue < 1e-6
     for shares in ([0.5, 0.5], [0.5, 0.6, 0.2], [1, 0, 0], {"never": 1.0}, 3):
         with pytest.raises(ArgumentError, match="sum 1"):
             asked("~ often").goodness_of_fit(shares)
     with pytest.raises(NotAvailable, match="one question"):
-        asked("~ often + sex").goodness_of_fit(own)
+        asked("~ often + sex").goodness_of_fit(options)
 
 
 def test_regression_goes_through_the_device():
@@ -189,7 +191,7 @@ def test_what_the_answers_do_not_tell_is_said():
 
 
 @pytest.mark.parametrize(
-    ("formula", "words", "kind", "said"),
+    ("formula", "words", "kind", "message"),
     [
         ("~ sex", {}, FormulaError, "name one of device=, 'drug'"),
         ("~ sex", {}, FormulaError, "dp_table"),
@@ -205,9 +207,9 @@ def test_what_the_answers_do_not_tell_is_said():
     ],
 )
 def test_what_a_survey_does_not_answer_is_refused_before_an_answer_is_read(
-    formula, words, kind, said
+    formula, words, kind, message
 ):
-    with pytest.raises(kind, match=said):
+    with pytest.raises(kind, match=message):
         asked(formula, {}, **words)
 
 
@@ -267,16 +269,16 @@ def test_both_tables_estimate_the_same_shares():
     with dp.simulation(seed=2):
         fit = dp.dp_table("~ drug", rows, codebook=book, eps=2.0, mechanism="randomized_response")
     assert fit.simulated
-    own, truth = fit.tidy().iloc[1], (TRUTHS == "yes").mean()
-    assert abs(own.estimate - truth) < 6 * own.noise_sd
-    assert own.noise_low < truth < own.noise_high
-    assert own.noise_sd > asked("~ drug").tidy().noise_sd[1]
+    row, truth = fit.tidy().iloc[1], (TRUTHS == "yes").mean()
+    assert abs(row.estimate - truth) < 6 * row.noise_sd
+    assert row.noise_low < truth < row.noise_high
+    assert row.noise_sd > asked("~ drug").tidy().noise_sd[1]
 
 
 def test_pictures_have_a_line_a_share_and_a_coefficient():
     for fit, labels in ((asked("~ often"), FORCED.levels), (asked("drug ~ sex"), ("sex[T.M]",))):
         axes = fit.plot()
-        assert [own.get_text() for own in axes.get_yticklabels()] == list(labels)
+        assert [yticklabel.get_text() for yticklabel in axes.get_yticklabels()] == list(labels)
         mpl.pyplot.close(axes.figure)
     with pytest.raises(ArgumentError, match="no terms"):
         asked("drug ~ 1").plot()
@@ -289,15 +291,15 @@ def test_pictures_have_a_line_a_share_and_a_coefficient():
 def test_intervals_cover_the_population(levels, eps, share, reduced):
     """Of all surveys 95 %; 5.3 standard deviations less at a rate of 6e-8, in all of 1e-6."""
     device = dp.randomized_response(range(levels), eps=eps)
-    given = device.matrix.to_numpy()
+    matrix = device.matrix.to_numpy()
     shares = np.array([*[(1 - share) / (levels - 1)] * (levels - 1), share])
-    rng, runs, held = np.random.default_rng(7), 200 if reduced else 2_000, 0
-    for counts in rng.multinomial(500, given @ shares, runs):
+    rng, runs, n_covered = np.random.default_rng(7), 200 if reduced else 2_000, 0
+    for counts in rng.multinomial(500, matrix @ shares, runs):
         answers = {"q": np.repeat(np.arange(levels), counts)}
         ends = dp.dp_survey("~ q", answers, device={"q": device}).conf_int()
         low, high = ends.iloc[-1]
-        held += low <= share <= high
-    assert abs(held / runs - 0.95) < 5.3 * math.sqrt(0.95 * 0.05 / runs)
+        n_covered += low <= share <= high
+    assert abs(n_covered / runs - 0.95) < 5.3 * math.sqrt(0.95 * 0.05 / runs)
 
 
 def test_p_values_are_printed_as_in_all_reports():

@@ -23,10 +23,15 @@ def patients(rows=1_500, seed=0, ratio=1.0):
     rng = np.random.default_rng(seed)
     arm = rng.choice(["a", "b"], rows)
     end = rng.exponential(np.where(arm == "a", 12.0 * ratio, 12.0), rows)
-    seen = rng.uniform(0, 40, rows)
-    week = np.floor(np.minimum(end, seen))
+    censoring = rng.uniform(0, 40, rows)
+    week = np.floor(np.minimum(end, censoring))
     return pd.DataFrame(
-        {"week": week, "died": np.where(end <= seen, "yes", "no"), "arm": arm, "id": range(rows)}
+        {
+            "week": week,
+            "died": np.where(end <= censoring, "yes", "no"),
+            "arm": arm,
+            "id": range(rows),
+        }
     )
 
 
@@ -48,14 +53,14 @@ def kaplan_meier(table=INSIDE):
 
 def test_whole_numbers_of_an_interval_each_give_the_product_limit_itself():
     fit, peer = asked(), kaplan_meier()
-    told = fit.at(peer.surv_times)
-    np.testing.assert_array_equal(told["n_risk"], peer.n_risk)
-    np.testing.assert_array_equal(told["n_event"], peer.n_events)
-    np.testing.assert_allclose(told["estimate"], peer.surv_prob)
-    np.testing.assert_allclose(told["order_low"], told["order_high"])
+    estimates = fit.at(peer.surv_times)
+    np.testing.assert_array_equal(estimates["n_risk"], peer.n_risk)
+    np.testing.assert_array_equal(estimates["n_event"], peer.n_events)
+    np.testing.assert_allclose(estimates["estimate"], peer.surv_prob)
+    np.testing.assert_allclose(estimates["order_low"], estimates["order_high"])
     for prob in (0.25, 0.5):
         assert fit.quantile(prob)["estimate"].iloc[0] == peer.quantile(prob)
-    one_off = np.abs(told["std_error"] / peer.surv_prob_se - 1)
+    one_off = np.abs(estimates["std_error"] / peer.surv_prob_se - 1)
     assert one_off.max() < 0.02  # Greenwood's, where rows are many
     ends = fit.mean(20)["estimate"].iloc[0]
     days = np.arange(20)
@@ -69,8 +74,8 @@ def test_groups_are_curves_of_their_own_and_an_empty_one_is_not_told():
     assert fit.strata == ["arm=a", "arm=b", "arm=c"]
     for arm in "ab":
         peer = kaplan_meier(INSIDE[INSIDE["arm"] == arm])
-        own = fit.at(peer.surv_times, group=arm)
-        np.testing.assert_allclose(own["estimate"], peer.surv_prob)
+        curve = fit.at(peer.surv_times, group=arm)
+        np.testing.assert_allclose(curve["estimate"], peer.surv_prob)
         alone = asked(subset=f"arm == '{arm}'").at(peer.surv_times)
         np.testing.assert_allclose(alone["estimate"], peer.surv_prob)
     assert "arm=c" not in set(fit.tidy()["strata"])
@@ -86,23 +91,23 @@ def test_times_beyond_the_range_are_censored_there_and_missing_ones_are_incomple
     rows = {"week": [2, 30, 30, 77, None, 5], "died": ["yes", "yes", "no", "yes", "yes", None]}
     for upper, events in ((30, 0), (31, 1)):
         book = BOOK | {"week": dp.Integer(0, upper)}
-        told = asked(table=rows, breaks=[10], codebook=book).tidy()
-        assert told[["n_risk", "n_event"]].to_numpy().tolist() == [[4, 1], [3, events]]
-        assert told["n_censor"].tolist() == [0, 0 if upper == 30 else 1]
-        assert told["estimate"].tolist() == pytest.approx([3 / 4, 3 / 4 * (1 - events / 2.5)])
+        table = asked(table=rows, breaks=[10], codebook=book).tidy()
+        assert table[["n_risk", "n_event"]].to_numpy().tolist() == [[4, 1], [3, events]]
+        assert table["n_censor"].tolist() == [0, 0 if upper == 30 else 1]
+        assert table["estimate"].tolist() == pytest.approx([3 / 4, 3 / 4 * (1 - events / 2.5)])
     book = BOOK | {"week": (0, 30)}
-    told = asked(table=rows, breaks=[10], codebook=book).tidy()
-    assert told[["n_risk", "n_event", "n_censor"]].to_numpy().tolist() == [[4, 1, 0], [3, 1, 0]]
+    table = asked(table=rows, breaks=[10], codebook=book).tidy()
+    assert table[["n_risk", "n_event", "n_censor"]].to_numpy().tolist() == [[4, 1, 0], [3, 1, 0]]
 
 
 def test_hazards_and_their_sums():
-    told, fit = asked().hazard(), asked()
+    reported, fit = asked().hazard(), asked()
     curve = fit.tidy()
-    np.testing.assert_allclose(told["hazard"], curve["n_event"] / curve["n_risk"])
-    np.testing.assert_allclose(told["cumhaz"], told["hazard"].cumsum())
-    np.testing.assert_allclose(np.cumprod(1 - told["hazard"]), curve["estimate"])
-    assert (told["conf_low"] <= told["cumhaz"]).all()
-    assert (told["cumhaz"] <= told["conf_high"]).all()
+    np.testing.assert_allclose(reported["hazard"], curve["n_event"] / curve["n_risk"])
+    np.testing.assert_allclose(reported["cumhaz"], reported["hazard"].cumsum())
+    np.testing.assert_allclose(np.cumprod(1 - reported["hazard"]), curve["estimate"])
+    assert (reported["conf_low"] <= reported["cumhaz"]).all()
+    assert (reported["cumhaz"] <= reported["conf_high"]).all()
 
 
 @pytest.mark.parametrize("mechanism", ["flat", "tree", "factorisation"])
@@ -110,9 +115,9 @@ def test_intervals_hold_the_curve_of_these_rows_under_fresh_noise(mechanism):
     words = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6, "breaks": 31, "mechanism": mechanism}
     exact, runs, missed = kaplan_meier(), 20, 0
     for run in range(runs):
-        told = dp.dp_survfit("Surv(week, died) ~ 1", TABLE, **words).at([5 + run % 8]).iloc[0]
-        value = exact.surv_prob[np.searchsorted(exact.surv_times, told["time"], "right") - 1]
-        missed += not told["noise_low"] <= value <= told["noise_high"]
+        row = dp.dp_survfit("Surv(week, died) ~ 1", TABLE, **words).at([5 + run % 8]).iloc[0]
+        value = exact.surv_prob[np.searchsorted(exact.surv_times, row["time"], "right") - 1]
+        missed += not row["noise_low"] <= value <= row["noise_high"]
     # 7 % for what is left out of the first order; one false alarm in a million.
     assert missed <= stats.binom.isf(1e-6, runs, 0.07)
 
@@ -134,17 +139,17 @@ def test_the_log_rank_test_keeps_its_level_and_finds_a_difference():
 
 def test_a_difference_is_that_of_two_curves_and_turns_its_sign():
     fit = asked("Surv(week, died) ~ arm", eps=1.0, budget=None, breaks=10)
-    told = fit.difference(8, ("a", "b")).iloc[0]
+    row = fit.difference(8, ("a", "b")).iloc[0]
     back = fit.difference(8, ("b", "a")).iloc[0]
-    one, two = (fit.at(8, group=arm)["estimate"].iloc[0] for arm in "ab")
-    assert told["estimate"] == pytest.approx(one - two)
-    assert (told["conf_low"], told["conf_high"]) == pytest.approx(
+    first, two = (fit.at(8, group=arm)["estimate"].iloc[0] for arm in "ab")
+    assert row["estimate"] == pytest.approx(first - two)
+    assert (row["conf_low"], row["conf_high"]) == pytest.approx(
         (-back["conf_high"], -back["conf_low"])
     )
-    assert told["conf_low"] < told["noise_low"] < told["estimate"] < told["noise_high"]
+    assert row["conf_low"] < row["noise_low"] < row["estimate"] < row["noise_high"]
     errors = [fit.at(8, group=arm)["noise_sd"].iloc[0] for arm in "ab"]
     # What a public number of rows tells of both takes less off a difference.
-    assert 1 < told["noise_sd"] / np.hypot(*errors) < 1.2
+    assert 1 < row["noise_sd"] / np.hypot(*errors) < 1.2
     assert np.isnan(fit.difference(8, ("a", "c"))["estimate"]).all()
     for groups in (None, ("a",), ("a", "a"), ("a", "z")):
         with pytest.raises(ArgumentError, match="group"):
@@ -153,12 +158,12 @@ def test_a_difference_is_that_of_two_curves_and_turns_its_sign():
 
 def test_what_noise_hides_is_said_and_not_told():
     fit = dp.dp_survfit("Surv(week, died) ~ arm", TABLE, codebook=BOOK, eps=1e-4)
-    assert [own.end for own in fit.counted.curves] == [0, 0, 0]
+    assert [curve.end for curve in fit.counted.curves] == [0, 0, 0]
     assert len(fit.tidy()) == len(fit.conf_int()) == 0
     assert np.isnan(fit.mean()["estimate"]).all()
     assert "lost in noise" in str(fit.summary())
-    told = " ".join(str(fit.summary()).split())
-    assert told.count("of its noise: arm=a, arm=b, arm=c.") == 1
+    text = " ".join(str(fit.summary()).split())
+    assert text.count("of its noise: arm=a, arm=b, arm=c.") == 1
     with pytest.raises(NotAvailable, match="larger eps, fewer breaks"):
         fit.logrank()
     with pytest.raises(NotAvailable, match="it compares curves, and there is one"):
@@ -168,9 +173,9 @@ def test_what_noise_hides_is_said_and_not_told():
 def test_a_coarse_grid_is_said():
     assert "Coarse grid" in str(asked(breaks=[25]).summary())
     assert "Coarse grid" not in str(asked(breaks=30).summary())
-    told = asked(breaks=[25]).tidy().iloc[0]
+    row = asked(breaks=[25]).tidy().iloc[0]
     true = kaplan_meier().surv_prob[kaplan_meier().surv_times <= 25][-1]
-    assert told["order_low"] < true < told["order_high"]
+    assert row["order_low"] < true < row["order_high"]
 
 
 def test_intervals_hold_the_curve_whatever_the_order_of_times_within_intervals():
@@ -218,12 +223,12 @@ def test_intervals_hold_the_population_on_any_grid(hazard, breaks, rows):
     book = dp.codebook(t=(0, 10), died=dp.Integer(0, 1))
     with dp.simulation(seed=8):
         for _ in range(runs):
-            end, seen = time_of(rng.exponential(size=rows)), rng.exponential(5.0, rows)
-            table = {"t": np.minimum(end, seen), "died": (end <= seen) * 1}
+            end, censoring = time_of(rng.exponential(size=rows)), rng.exponential(5.0, rows)
+            table = {"t": np.minimum(end, censoring), "died": (end <= censoring) * 1}
             fit = dp.dp_survfit("Surv(t, died) ~ 1", table, codebook=book, eps=1.0, breaks=breaks)
-            shown = fit.tidy().iloc[[len(fit.tidy()) // 4, len(fit.tidy()) // 2]]
-            true = survival(shown["time"].to_numpy())
-            missed[:2] += (true < shown["conf_low"]) | (true > shown["conf_high"])
+            tidy_rows = fit.tidy().iloc[[len(fit.tidy()) // 4, len(fit.tidy()) // 2]]
+            true = survival(tidy_rows["time"].to_numpy())
+            missed[:2] += (true < tidy_rows["conf_low"]) | (true > tidy_rows["conf_high"])
             mean, median = fit.mean().iloc[0], fit.quantile(0.5).iloc[0]
             grid = np.linspace(0, mean["upto"], 4_001)
             area = np.trapezoid(survival(grid), grid)
@@ -258,10 +263,10 @@ def test_tables_without_events_or_with_one_time_are_reported_within_their_noise(
     for died, week in (("no", TABLE["week"]), ("yes", 12.0), ("no", 12.0), ("yes", 0.0)):
         table = TABLE.assign(died=died, week=week)
         fit = asked("Surv(week, died) ~ arm", table, breaks=breaks, budget=None, eps=1.0)
-        shown = fit.tidy()
+        tidy_rows = fit.tidy()
         for kind in ("noise", "conf"):
-            assert (shown[f"{kind}_low"] <= shown["estimate"]).all()
-            assert (shown["estimate"] <= shown[f"{kind}_high"]).all()
+            assert (tidy_rows[f"{kind}_low"] <= tidy_rows["estimate"]).all()
+            assert (tidy_rows["estimate"] <= tidy_rows[f"{kind}_high"]).all()
         assert fit.logrank().pvalue > 1e-4
         assert str(fit.summary())
     ledger = dp.Ledger(10)
@@ -273,18 +278,20 @@ def test_tables_without_events_or_with_one_time_are_reported_within_their_noise(
 
 def test_persons_widen_what_is_told_of_the_population():
     words = {"breaks": 10, "eps": 50.0, "budget": None}
-    one, four = asked(**words), asked(person="id", rows=4, **words)
-    for fit, effect in ((one, 1), (four, 4)):
-        own = fit.counted.curves[0]
-        np.testing.assert_allclose(own.survival.effective, own.counts.effective / effect)
-    assert four.release.noise_sd > 2 * one.release.noise_sd
+    result, four = asked(**words), asked(person="id", rows=4, **words)
+    for fit, effect in ((result, 1), (four, 4)):
+        curve = fit.counted.curves[0]
+        np.testing.assert_allclose(curve.survival.effective, curve.counts.effective / effect)
+    assert four.release.noise_sd > 2 * result.release.noise_sd
     assert asked(person="id", rows="mean", **words).release.adjacency.counts_persons
 
 
 def test_sites_and_sessions_count_the_same_rows():
     table = {"x": TABLE[:700], "y": TABLE[700:]}
-    apart = asked("Surv(week, died) ~ arm", table=None, sites=table, protocol="pooled")
-    np.testing.assert_allclose(apart.release.values, asked("Surv(week, died) ~ arm").release.values)
+    pooled = asked("Surv(week, died) ~ arm", table=None, sites=table, protocol="pooled")
+    np.testing.assert_allclose(
+        pooled.release.values, asked("Surv(week, died) ~ arm").release.values
+    )
     session = dp.session(TABLE, BOOK, eps=2.0)
     fit = session.survfit("Surv(week, died) ~ arm", eps=0.5)
     assert len(session.ledger.entries) == 1
@@ -304,28 +311,28 @@ def test_pictures_have_a_curve_and_two_bands_a_group():
     ax = fit.plot(risk=True)
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert names == ["arm=a", "arm=b", "arm=c: not reported", "noise", "noise and sampling"]
-    told = fit.at(fit.times, group="a")["estimate"].tolist()
-    assert ax.lines[0].get_ydata().tolist() == [1.0, *told]
+    estimates = fit.at(fit.times, group="a")["estimate"].tolist()
+    assert ax.lines[0].get_ydata().tolist() == [1.0, *estimates]
     assert len(ax.collections) == 6
-    assert {f"{int(own):,}" for own in fit.tidy()["n_risk"][:1]} < {
-        one.get_text() for one in ax.texts
+    assert {f"{int(n_at_risk):,}" for n_at_risk in fit.tidy()["n_risk"][:1]} < {
+        text.get_text() for text in ax.texts
     }
     plt.close(ax.figure)
-    many = asked("Surv(week, died) ~ arm + (week > 3) + (week > 5)", breaks=4)
+    large = asked("Surv(week, died) ~ arm + (week > 3) + (week > 5)", breaks=4)
     with pytest.raises(ArgumentError, match="at most 6 curves, and there are 12"):
-        many.plot()
-    plt.close(many.plot(group=("a", True, True)).figure)
+        large.plot()
+    plt.close(large.plot(group=("a", True, True)).figure)
 
 
 def test_what_cannot_be_asked_is_refused_before_a_row_is_read():
     mines = {name: Mine() for name in BOOK}
-    for formula, said in [
+    for formula, message in [
         ("week ~ arm", r"Surv\(time, event\)"),
         ("Surv(week, died, arm) ~ 1", "two arguments"),
         ("Surv(log1p(week), died) ~ 1", "not a declared number"),
         ("Surv(week, week == 3) ~ week", "twice"),
     ]:
         ledger = dp.Ledger(10)
-        with pytest.raises(FormulaError, match=said):
+        with pytest.raises(FormulaError, match=message):
             dp.dp_survfit(formula, mines, codebook=BOOK, eps=1.0, ledger=ledger)
         assert ledger.entries == ()

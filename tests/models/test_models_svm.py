@@ -35,7 +35,7 @@ def table(rows=4000, seed=0):
 @pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
 def test_it_classifies_public_rows(budget, mechanism, adjacency):
     with dp.simulation(seed=2):
-        found = dp_svm(
+        fit = dp_svm(
             "label ~ x + z",
             table(),
             codebook=BOOK,
@@ -45,20 +45,20 @@ def test_it_classifies_public_rows(budget, mechanism, adjacency):
         )
     public = table(seed=9)
     # Objective perturbation is as good as the rows allow; output noise of length 1 is not.
-    least = 0.9 if mechanism != "output" else 0.75
-    assert (found.predict(public) == public["label"]).mean() > least
-    margin = found.decision_function({"x": [0.5, np.nan], "z": [1.0, 1.0]})
-    p = found.params
+    fraction = 0.9 if mechanism != "output" else 0.75
+    assert (fit.predict(public) == public["label"]).mean() > fraction
+    margin = fit.decision_function({"x": [0.5, np.nan], "z": [1.0, 1.0]})
+    p = fit.params
     assert margin[0] == pytest.approx(p["Intercept"] + 0.5 * p["x"] + p["z"])
-    assert found.predict({"x": [0.9, np.nan], "z": [0.0, 1.0]}).tolist() == ["right", None]
-    assert found.classes == ("left", "right")
+    assert fit.predict({"x": [0.9, np.nan], "z": [0.0, 1.0]}).tolist() == ["right", None]
+    assert fit.classes == ("left", "right")
 
 
 def test_a_huge_budget_gives_the_penalised_minimum():
     from scipy.optimize import minimize
 
     data = table(800)
-    found = dp_svm("label ~ x + z", data, codebook=BOOK, budget=ZCDP(1e9), ridge=4.0)
+    fit = dp_svm("label ~ x + z", data, codebook=BOOK, budget=ZCDP(1e9), ridge=4.0)
     x = np.vstack([np.full(800, 0.5), data["x"] / np.sqrt(2), (data["z"] / 2 - 1) / np.sqrt(2)])
     rows = x / np.sqrt(1.25) * np.where(data["label"] == "right", 1, -1)
 
@@ -69,7 +69,7 @@ def test_a_huge_budget_gives_the_penalised_minimum():
         return loss.sum() + 2 * theta @ theta
 
     best = minimize(objective, np.zeros(3), tol=1e-12).x
-    np.testing.assert_allclose(found.release.coefficients, best, atol=1e-3)
+    np.testing.assert_allclose(fit.release.coefficients, best, atol=1e-3)
 
 
 ODD = (
@@ -89,9 +89,9 @@ def test_odd_rows_pass_in_silence(case, mechanism):
         warnings.simplefilter("error")
         for at, formula in enumerate(("label ~ x + z", "label ~ 1", "label ~ x - 1")):
             words = {"mechanism": mechanism, **BUDGETS[(at + case) % 3]}
-            found = dp_svm(formula, plain | ODD[case], codebook=BOOK, **words)
-            assert np.isfinite(found.params).all()
-        for text in (found.summary().as_text(), found.summary().as_latex()):
+            fit = dp_svm(formula, plain | ODD[case], codebook=BOOK, **words)
+            assert np.isfinite(fit.params).all()
+        for text in (fit.summary().as_text(), fit.summary().as_latex()):
             assert "support vector machine" in text
 
 
@@ -109,30 +109,30 @@ def test_refusals_come_before_a_row_is_read():
 
 
 def test_what_it_does_not_tell():
-    found = dp_svm("label ~ x", table(100), codebook=BOOK, eps=1.0)
+    fit = dp_svm("label ~ x", table(100), codebook=BOOK, eps=1.0)
     for name in ("score", "fittedvalues", "resid"):
         with pytest.raises(NotAvailable):
-            getattr(found, name)
+            getattr(fit, name)
     for name in ("conf_int", "noise_int"):
         with pytest.raises(NotAvailable, match="dp_glm"):
-            getattr(found, name)()
-    assert str(pickle.loads(pickle.dumps(found)).summary()) == str(found.summary())
+            getattr(fit, name)()
+    assert str(pickle.loads(pickle.dumps(fit)).summary()) == str(fit.summary())
     with pytest.raises(NotAvailable):
         dp_svm("label ~ 1", table(100), codebook=BOOK, eps=1.0).predict({"x": [0.1]})
-    assert len(found.tidy()) == 2
-    assert found.glance()["mechanism"].item() == "objective"
-    assert "SVMResult" in repr(found)
+    assert len(fit.tidy()) == 2
+    assert fit.glance()["mechanism"].item() == "objective"
+    assert "SVMResult" in repr(fit)
 
 
 @pytest.mark.parametrize("mechanism", ["objective", "output"])
 def test_what_is_read_back_prints_and_classifies_the_same(mechanism, tmp_path):
     data = table(500)
-    found = dp_svm("label ~ x + z", data, codebook=BOOK, eps=1.0, mechanism=mechanism)
-    found.save(tmp_path / "fit.nc")
+    fit = dp_svm("label ~ x + z", data, codebook=BOOK, eps=1.0, mechanism=mechanism)
+    fit.save(tmp_path / "fit.nc")
     again = dp.load(tmp_path / "fit.nc")
     assert isinstance(again, SVMResult)
-    assert str(again.summary()) == str(found.summary())
-    assert (again.predict(data) == found.predict(data)).all()
+    assert str(again.summary()) == str(fit.summary())
+    assert (again.predict(data) == fit.predict(data)).all()
 
 
 @pytest.mark.parametrize(
@@ -143,9 +143,9 @@ def test_any_budget_passes_or_is_refused(budget, mechanism):
     words = {"mechanism": mechanism, **budget}
     for rows in (1, 100):
         try:
-            found = dp_svm("label ~ x + z", table(rows), codebook=BOOK, **words)
+            fit = dp_svm("label ~ x + z", table(rows), codebook=BOOK, **words)
         except BudgetError as error:
             assert "larger" in str(error)  # noqa: PT017
             continue
-        assert np.isfinite(found.params).all()
-        assert "Coefficients" in str(found.summary())
+        assert np.isfinite(fit.params).all()
+        assert "Coefficients" in str(fit.summary())

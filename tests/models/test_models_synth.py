@@ -74,8 +74,8 @@ def test_rows_are_of_the_declared_kinds_and_the_same_at_each_call(syn):
 def test_rows_look_like_the_data(syn):
     rows = syn.rows(50_000)
     exact = ROWS.groupby(["sex", "drug"]).size() / N_ROWS
-    drawn = rows.groupby(["sex", "drug"], observed=False).size() / len(rows)
-    assert np.abs(exact - drawn).max() < 0.02
+    fractions = rows.groupby(["sex", "drug"], observed=False).size() / len(rows)
+    assert np.abs(exact - fractions).max() < 0.02
     assert abs(rows["age"].mean() - ROWS["age"].mean()) < 1
 
 
@@ -338,3 +338,12 @@ def test_intervals_cover_the_population():
             missed += int(((truth < ends[:, 0]) | (truth > ends[:, 1])).sum())
             total += len(truth)
     assert missed <= binom.isf(1e-6, total, 0.07)
+
+
+def test_a_layout_keeps_the_variables_that_its_columns_read_and_no_other():
+    """Also those within an expression: a variable that no column reads is not part of a request."""
+    layout, columns = cut_columns("~ sex + cut(age, [0, 30, 80])", BOOK, 5)
+    assert set(layout.codebook) == {"age", "sex"}
+    assert [column.name for column in columns] == ["sex", "cut(age, [0, 30, 80])"]
+    everything, _ = cut_columns("~ .", BOOK, 5)
+    assert set(everything.codebook) == set(BOOK)

@@ -54,9 +54,9 @@ def test_columns_are_those_of_the_release_with_numbers_in_its_cells(syn):
     assert rows["visits"].isin(range(5)).all()
     assert syn.columns[0].edges == (0.0, 25.0, 50.0, 75.0, 100.0)
     assert syn.columns[3].values[:-1].tolist() == [0, 1, 2, 3, 4]
-    drawn = pd.crosstab(pd.cut(rows["age"], syn.columns[0].edges), rows["drug"], normalize=True)
+    fractions = pd.crosstab(pd.cut(rows["age"], syn.columns[0].edges), rows["drug"], normalize=True)
     exact = pd.crosstab(pd.cut(ROWS["age"], syn.columns[0].edges), ROWS["drug"], normalize=True)
-    assert np.abs(drawn - exact).to_numpy().max() < 0.03
+    assert np.abs(fractions - exact).to_numpy().max() < 0.03
 
 
 def test_one_variable_cut_twice_is_a_number_and_a_category():
@@ -95,11 +95,11 @@ def test_intervals_of_quantiles_have_whole_cells(syn):
 
 
 def test_a_declared_structure_may_join_what_was_released(syn):
-    whole = dp.dp_synth("~ .", given=margins(), structure="~ age:sex:drug + visits")
-    assert whole.structure == "~ age:sex:drug + visits"
-    again = dp.dp_synth("~ .", given=whole, structure="~ age:visits")
+    fit = dp.dp_synth("~ .", given=margins(), structure="~ age:sex:drug + visits")
+    assert fit.structure == "~ age:sex:drug + visits"
+    again = dp.dp_synth("~ .", given=fit, structure="~ age:visits")
     assert {again.source.named(pair) for pair in again.source.tree.edges} == {"age:visits"}
-    assert dp.dp_synth("~ .", given=whole).structure == syn.structure
+    assert dp.dp_synth("~ .", given=fit).structure == syn.structure
 
 
 @pytest.mark.expensive
@@ -107,15 +107,15 @@ def test_a_table_of_an_earlier_release_is_stored_and_charges_nothing(syn, tmp_pa
     study = dp.session(ROWS, BOOK, eps=1.0, delta=1e-6)
     fit = study.margins("~ sex*drug", eps=0.5)
     spent = study.spent
-    for made in (
+    for synthetic in (
         study.synth("~ .", given=fit),
         dp.dp_synth("~ .", given=syn, structure="~ age:sex"),
     ):
-        path = tmp_path / f"{len(made.columns)}.nc"
-        made.save(path)
+        path = tmp_path / f"{len(synthetic.columns)}.nc"
+        synthetic.save(path)
         loaded = dp.load(path)
-        pd.testing.assert_frame_equal(loaded.rows(50), made.rows(50))
-        assert loaded.structure == made.structure
+        pd.testing.assert_frame_equal(loaded.rows(50), synthetic.rows(50))
+        assert loaded.structure == synthetic.structure
     assert study.spent == spent
     assert [type(result).__name__ for result in study.results] == ["MarginsResult", "SynthResult"]
 

@@ -43,12 +43,12 @@ def test_a_huge_budget_gives_the_crosstab_and_its_test():
     fit = dp_table("~ sex + g", data, codebook=BOOK, eps=HUGE)
     frame = pd.DataFrame(data)
     frame = frame[frame["sex"] != "?"]
-    wanted = pd.crosstab(frame["sex"], frame["g"]).to_numpy()
-    assert fit.counts.to_numpy().tolist() == wanted.tolist()
+    values = pd.crosstab(frame["sex"], frame["g"]).to_numpy()
+    assert fit.counts.to_numpy().tolist() == values.tolist()
     assert fit.counts.dims == ("sex", "g")
-    assert fit.counts.sel(sex="M", g="w").item() == wanted[1, 2]
-    assert (fit.ncomplete, fit.nincomplete, fit.nobs) == (wanted.sum(), 3000 - wanted.sum(), 3000)
-    plain = chi2_contingency(wanted, correction=False)
+    assert fit.counts.sel(sex="M", g="w").item() == values[1, 2]
+    assert (fit.ncomplete, fit.nincomplete, fit.nobs) == (values.sum(), 3000 - values.sum(), 3000)
+    plain = chi2_contingency(values, correction=False)
     test = fit.chi2_test()
     assert test.statistic == pytest.approx(plain.statistic, rel=1e-3)
     assert test.df == plain.dof
@@ -172,8 +172,8 @@ def test_long_names_wrap_and_wide_tables_stand_in_panels():
     text = str(dp_table("~ sex + far", rows(), codebook=BOOK, eps=1.0).summary())
     assert max(map(len, text.splitlines())) <= 90
     assert "the islands" in text
-    many = dp_table("~ sex + big", {"sex": ["F"], "big": [1]}, codebook=BOOK, eps=1.0)
-    assert "1,962 more lines" in str(many.summary())
+    wide = dp_table("~ sex + big", {"sex": ["F"], "big": [1]}, codebook=BOOK, eps=1.0)
+    assert "1,962 more lines" in str(wide.summary())
 
 
 def test_unknown_factors_are_refused():
@@ -189,11 +189,11 @@ def test_unknown_factors_are_refused():
 
 def test_the_noise_of_sums_is_known():
     fit = dp_table("~ sex + g", rows(), codebook=BOOK, eps=0.5)
-    one, parts = fit.release.noise_sd, 7
-    assert fit.noise_sd() == pytest.approx(one * np.sqrt(1 - 1 / parts))
-    assert fit.noise_sd(6) == pytest.approx(one * np.sqrt(6 * (1 - 6 / parts)))
-    own = dp_table("~ sex + g", rows(), codebook=BOOK, eps=0.5, adjacency="add-remove")
-    assert own.noise_sd(6) == pytest.approx(own.release.noise_sd * np.sqrt(6))
+    noise_sd, parts = fit.release.noise_sd, 7
+    assert fit.noise_sd() == pytest.approx(noise_sd * np.sqrt(1 - 1 / parts))
+    assert fit.noise_sd(6) == pytest.approx(noise_sd * np.sqrt(6 * (1 - 6 / parts)))
+    table_fit = dp_table("~ sex + g", rows(), codebook=BOOK, eps=0.5, adjacency="add-remove")
+    assert table_fit.noise_sd(6) == pytest.approx(table_fit.release.noise_sd * np.sqrt(6))
 
 
 def test_results_are_saved_and_pickled(tmp_path):
@@ -216,9 +216,9 @@ def test_simulations_are_stamped():
 
 
 def test_groups_come_first_on_whichever_side_they_are_written():
-    first, *others = (
+    first, *alternatives = (
         dp_table(formula, rows(300), codebook=BOOK, eps=HUGE).counts
         for formula in ("~ sex + g", "g ~ sex", "~ g | sex")
     )
     assert first.dims == ("sex", "g")
-    assert all(other.equals(first) for other in others)
+    assert all(alternative.equals(first) for alternative in alternatives)

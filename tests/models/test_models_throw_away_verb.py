@@ -118,8 +118,8 @@ def test_it_is_a_method_of_a_session_and_a_call(mine, fit):
     session = dp.session(ROWS, BOOK, eps=2.0)
     assert "mine" in dir(session)
     assert "mine" in dir(dp.call)
-    own = session.mine("wage ~ sex", eps=0.5, times=3)
-    assert (own.multiple == 3 * own.params).all()
+    result = session.mine("wage ~ sex", eps=0.5, times=3)
+    assert (result.multiple == 3 * result.params).all()
     assert session.register()["verb"].tolist() == ["dp_mine"]
     assert repr(dp.call.mine("~ wage", times=4)) == "mine('~ wage', times=4)"
     assert session.plan([("mine", "wage ~ sex", {"eps": 0.5})]).fits
@@ -131,8 +131,8 @@ def test_it_is_planned_and_its_power_is_that_of_its_kind_of_result(mine):
     plan = dp.plan([dp.call.mine("wage ~ sex")], codebook=BOOK, n=2_000, eps=1.0)
     assert plan.table["identified"].tolist() == [1.0]
     assert plan.calls[0].verb is mine
-    found = dp.power("~ wage", verb="mine", codebook=BOOK, n=2_000, eps=1.0, effect=2.0)
-    assert 0.5 < found.power.item() < 1
+    power = dp.power("~ wage", verb="mine", codebook=BOOK, n=2_000, eps=1.0, effect=2.0)
+    assert 0.5 < power.power.item() < 1
 
 
 def test_it_is_saved_pickled_and_set_beside_others(fit, tmp_path):
@@ -148,8 +148,18 @@ def test_it_is_a_command(mine, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     pd.DataFrame(ROWS).to_csv("rows.csv", index=False)
     BOOK.save("cb.json")
-    given = ["rows.csv", "--codebook", "cb.json", "--eps", "1", "--times", "5", "--save", "fit.nc"]
-    assert main(["mine", "wage ~ sex", *given]) == 0
+    arguments = [
+        "rows.csv",
+        "--codebook",
+        "cb.json",
+        "--eps",
+        "1",
+        "--times",
+        "5",
+        "--save",
+        "fit.nc",
+    ]
+    assert main(["mine", "wage ~ sex", *arguments]) == 0
     assert dp.load("fit.nc").times == 5
     with pytest.raises(SystemExit):
         main(["--help"])
@@ -159,7 +169,7 @@ def test_it_is_a_command(mine, tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("protocol", ["full", "secure_sum"])
 def test_it_is_released_by_several_sites(mine, protocol, tmp_path):
     sites = {
-        name: {key: own[part::2] for key, own in ROWS.items()} for part, name in enumerate("AB")
+        name: {key: row[part::2] for key, row in ROWS.items()} for part, name in enumerate("AB")
     }
     words = {"codebook": BOOK, "budget": dp.ZCDP(1e9)}
     once = mine("wage ~ sex", sites=sites, protocol=protocol, times=3, **words)
@@ -167,12 +177,12 @@ def test_it_is_released_by_several_sites(mine, protocol, tmp_path):
     cards = [dp.site_key(name, tmp_path / f"{name}.key") for name in sites if keyed]
     files = []
     for name, data in sites.items():
-        more = {"session": "s", "protocol": protocol, "verb": "mine", "times": 3, **words}
+        message = {"session": "s", "protocol": protocol, "verb": "mine", "times": 3, **words}
         if keyed:
             ledger = dp.Ledger.open(tmp_path / f"{name}.ledger", budget=words["budget"], new=True)
-            more |= {"key": tmp_path / f"{name}.key", "cards": cards, "ledger": ledger}
+            message |= {"key": tmp_path / f"{name}.key", "cards": cards, "ledger": ledger}
         files.append(
-            dp.site_release("wage ~ sex", data, tmp_path / f"{name}.json", site=name, **more)
+            dp.site_release("wage ~ sex", data, tmp_path / f"{name}.json", site=name, **message)
         )
     fit = dp.combine(files)
     np.testing.assert_allclose(fit.multiple, once.multiple, rtol=1e-3)

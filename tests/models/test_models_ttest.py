@@ -47,23 +47,25 @@ def test_frames_and_ledgers_are_refused_before_a_row_is_read():
 @pytest.mark.parametrize("mu", [0.0, 0.2, -9.0])
 def test_a_huge_budget_gives_welchs_test(mu):
     data, groups = incomplete()
-    found = fit(data=data, eps=1e9, mu=mu)
+    result = fit(data=data, eps=1e9, mu=mu)
     exact = stats.ttest_ind(groups["p"], groups["q"] + mu, equal_var=False)
-    assert found.params == pytest.approx(groups["p"].mean() - groups["q"].mean(), abs=1e-4)
-    assert found.tvalue == pytest.approx(exact.statistic, rel=1e-3)
-    assert found.pvalue == pytest.approx(max(exact.pvalue, 1e-9), rel=1e-2)
+    assert result.params == pytest.approx(groups["p"].mean() - groups["q"].mean(), abs=1e-4)
+    assert result.tvalue == pytest.approx(exact.statistic, rel=1e-3)
+    assert result.pvalue == pytest.approx(max(exact.pvalue, 1e-9), rel=1e-2)
     shifted = np.array(exact.confidence_interval()) + mu
-    ends = found.conf_int()
+    ends = result.conf_int()
     assert (list(ends), ends.index.tolist()) == (["lower", "upper"], ["p - q"])
     assert ends.to_numpy()[0] == pytest.approx(shifted, abs=1e-3)
 
 
 def test_one_sample():
     data = table()
-    found = fit("~ y", data, eps=1e9, mu=0.9)
+    result = fit("~ y", data, eps=1e9, mu=0.9)
     exact = stats.ttest_1samp(data["y"], 0.9)
-    assert (found.tvalue, found.pvalue) == pytest.approx((exact.statistic, exact.pvalue), rel=1e-3)
-    assert found.conf_int().loc["mean"].tolist() == pytest.approx(
+    assert (result.tvalue, result.pvalue) == pytest.approx(
+        (exact.statistic, exact.pvalue), rel=1e-3
+    )
+    assert result.conf_int().loc["mean"].tolist() == pytest.approx(
         tuple(exact.confidence_interval()), abs=1e-4
     )
 
@@ -81,10 +83,10 @@ def test_no_rows_make_it_speak(name, formula):
 def test_a_tiny_budget_prints_no_number():
     # Noise alone may tell of something that is not there, so the draws are fixed.
     with dp.simulation(seed=1):
-        found = fit(eps=1e-9)
-    assert np.isnan([found.params, found.tvalue, found.pvalue]).all()
-    assert found.conf_int().to_numpy().tolist() == [[-40, 40]]
-    words = body(str(found.summary())).replace("= 0?", "").split()
+        result = fit(eps=1e-9)
+    assert np.isnan([result.params, result.tvalue, result.pvalue]).all()
+    assert result.conf_int().to_numpy().tolist() == [[-40, 40]]
+    words = body(str(result.summary())).replace("= 0?", "").split()
     assert not any(word.isdigit() for word in words)
 
 
@@ -102,9 +104,9 @@ def test_its_size_counts_the_noise_in():
 
 def test_a_difference_of_hundreds_of_errors_is_found():
     data = {"y": np.repeat([-9.0, 29.0], 20_000), "h": np.repeat(["p", "q"], 20_000)}
-    found = fit(data=data)
-    assert abs(found.tvalue) > 1000
-    assert found.pvalue < 1e-6
+    result = fit(data=data)
+    assert abs(result.tvalue) > 1000
+    assert result.pvalue < 1e-6
 
 
 def test_results_hold_no_rows_and_are_pickled():

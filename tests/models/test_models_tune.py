@@ -1,4 +1,4 @@
-"""dp.tune: what it refuses, what a tuned call costs and keeps, and that one value is no choice."""
+"""dp.tune: what it refuses, what a tuned call costs and keeps, and one value."""
 
 import numpy as np
 import pytest
@@ -68,7 +68,7 @@ def test_it_refuses_what_is_no_list_of_different_numbers(values, words):
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ({"ridge": dp.tune([-1, 2])}, "ridge=-1.0: expected a number"),
         ({"ridge": dp.tune([0, 2])}, "ridge=0.0: expected a number"),
@@ -84,9 +84,9 @@ def test_it_refuses_what_is_no_list_of_different_numbers(values, words):
         ({"ridge": TRIED, "row_norm": dp.tune([1, 2])}, "row_norm="),
     ],
 )
-def test_a_verb_refuses_before_it_reads_or_charges(verb, words, said, unread):
+def test_a_verb_refuses_before_it_reads_or_charges(verb, words, message, unread):
     ledger = dp.Ledger(budget=dp.ApproxDP(9, 1e-5))
-    with pytest.raises(DPModelsError, match=said):
+    with pytest.raises(DPModelsError, match=message):
         verb("label ~ x + z", table(8), codebook=BOOK, eps=1.0, ledger=ledger, **words)
     assert not ledger.entries
 
@@ -126,12 +126,12 @@ def test_one_value_is_no_choice_and_costs_nothing(verb):
 def test_a_ridge_given_to_a_mechanism_is_the_same_as_said_to_the_verb():
     words = {"codebook": BOOK, "eps": 1.0, "inference": False}
     with dp.simulation(seed=3):
-        one = dp.dp_glm("label ~ x", table(), ridge=40, **words)
+        fit = dp.dp_glm("label ~ x", table(), ridge=40, **words)
     with dp.simulation(seed=3):
-        own = Objective(inference=False)
-        two = dp.dp_glm("label ~ x", table(), mechanism=own, ridge=40, **words)
-    assert one.release.ridge == two.release.ridge == 40
-    assert (one.release.coefficients == two.release.coefficients).all()
+        objective = Objective(inference=False)
+        two = dp.dp_glm("label ~ x", table(), mechanism=objective, ridge=40, **words)
+    assert fit.release.ridge == two.release.ridge == 40
+    assert (fit.release.coefficients == two.release.coefficients).all()
 
 
 @pytest.mark.product
@@ -140,8 +140,8 @@ def test_a_ridge_given_to_a_mechanism_is_the_same_as_said_to_the_verb():
 )
 @pytest.mark.parametrize("verb", VERBS)
 def test_it_is_one_charge_of_what_is_asked(verb, budget, monkeypatch):
-    whole = budget.get("budget") or dp.ApproxDP(1.0, budget.get("delta", 0.0) or 1e-9)
-    ledger = dp.Ledger(budget=whole)
+    guarantee = budget.get("budget") or dp.ApproxDP(1.0, budget.get("delta", 0.0) or 1e-9)
+    ledger = dp.Ledger(budget=guarantee)
     words = {"codebook": BOOK, "ridge": TRIED, "ledger": ledger, **budget}
     fit = verb("label ~ x + z", table(), **words)
     (entry,) = ledger.entries
@@ -165,13 +165,15 @@ def test_a_report_says_what_was_tried_and_what_it_cost(verb):
             ridge=dp.tune([60, 6000]),
             adjacency="add-remove",
         )
-    text, other = (" ".join(str(own.summary(notes="all")).split()) for own in (fit, private))
+    text, text_of_private = (
+        " ".join(str(fit.summary(notes="all")).split()) for fit in (fit, private)
+    )
     assert "chosen of 2 privately" in text
     assert "40% of the budget was spent on choosing among ridges 60.0, 6000" in text
     assert "a random 75% of the rows" in text
     assert ("Brier score" if verb is dp.dp_glm else "share of wrong labels") in text
     assert "worse by about" in text
-    assert "worse by a total of" in other
+    assert "worse by a total of" in text_of_private
 
 
 @pytest.mark.product
@@ -209,9 +211,9 @@ def test_persons_and_subsets_and_sites():
     assert fit.release.rows == 1000
     halves = {"A": table(2000, 1), "B": table(2000, 2)}
     with dp.simulation(seed=1):
-        both = dp.dp_svm("label ~ x", sites=halves, protocol="pooled", **words)
-    assert both.release.rows == 4000
-    assert both.release.tuning is not None
+        svm_fit = dp.dp_svm("label ~ x", sites=halves, protocol="pooled", **words)
+    assert svm_fit.release.rows == 4000
+    assert svm_fit.release.tuning is not None
 
 
 @pytest.mark.product

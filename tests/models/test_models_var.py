@@ -37,16 +37,16 @@ def test_frames_and_ledgers_are_refused_before_a_row_is_read():
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 def test_a_huge_budget_gives_the_variances_of_the_complete_rows(relation):
     data, groups = incomplete()
-    found = fit(data=data, eps=1e9, adjacency=relation)
-    low, high = found.conf_int().to_numpy().T
-    for i, own in enumerate(groups.values()):
-        variance = own.var(ddof=1)
-        assert found.params.iloc[i] == pytest.approx(variance, abs=1e-3)
-        assert found.mean.iloc[i] == pytest.approx(own.mean(), abs=1e-4)
-        fourth = ((own - own.mean()) ** 4).mean()
-        half = 1.96 * np.sqrt((fourth - variance**2) / len(own))
+    result = fit(data=data, eps=1e9, adjacency=relation)
+    low, high = result.conf_int().to_numpy().T
+    for i, group in enumerate(groups.values()):
+        variance = group.var(ddof=1)
+        assert result.params.iloc[i] == pytest.approx(variance, abs=1e-3)
+        assert result.mean.iloc[i] == pytest.approx(group.mean(), abs=1e-4)
+        fourth = ((group - group.mean()) ** 4).mean()
+        half = 1.96 * np.sqrt((fourth - variance**2) / len(group))
         assert (high[i] - low[i]) / 2 == pytest.approx(half, rel=0.01)
-        assert found.bse.iloc[i] == pytest.approx(half / 1.96, rel=0.01)
+        assert result.bse.iloc[i] == pytest.approx(half / 1.96, rel=0.01)
 
 
 @pytest.mark.parametrize("name", FRAMES)
@@ -57,28 +57,28 @@ def test_no_rows_make_it_speak(name):
 def test_a_tiny_budget_prints_no_number():
     # Noise alone may tell of something that is not there, so the draws are fixed.
     with dp.simulation(seed=1):
-        found = fit(eps=1e-9)
-    assert found.params.isna().all()
-    assert found.conf_int().to_numpy().tolist() == [[0, 400], [0, 400]]
-    assert not any(word.isdigit() for word in body(str(found.summary())).split())
+        result = fit(eps=1e-9)
+    assert result.params.isna().all()
+    assert result.conf_int().to_numpy().tolist() == [[0, 400], [0, 400]]
+    assert not any(word.isdigit() for word in body(str(result.summary())).split())
 
 
 @pytest.mark.product
 def test_noise_intervals_cover_the_rows_own_variance():
     """Binomial bound with a false-alarm rate of 1e-6 at 95 %."""
     data, times = table(400), 100
-    own = data["y"].var(ddof=1)
+    variance = data["y"].var(ddof=1)
     with dp.simulation(seed=2):
         ends = [fit("~ y", data, eps=2.0).noise_int().iloc[0] for _ in range(times)]
-    hits = sum(low <= own <= high for low, high in ends)
+    hits = sum(low <= variance <= high for low, high in ends)
     assert stats.binom.ppf(1e-6, times, 0.95) <= hits < times
 
 
 def test_variances_are_never_negative():
     with dp.simulation(seed=3):
-        found = [fit("~ y", {"y": [5.0] * 200}, eps=1.0) for _ in range(40)]
-    assert min(one.params.iloc[0] for one in found) == 0.0
-    assert min(one.noise_int().iloc[0, 0] for one in found) == 0.0
+        results = [fit("~ y", {"y": [5.0] * 200}, eps=1.0) for _ in range(40)]
+    assert min(result.params.iloc[0] for result in results) == 0.0
+    assert min(result.noise_int().iloc[0, 0] for result in results) == 0.0
 
 
 DESIGN = dp.design(weights="w", bounds=(0.1, 2), weights_are="design")

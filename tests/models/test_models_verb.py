@@ -25,7 +25,9 @@ def test_a_signature_has_the_shared_parameters_in_order(name):
     assert list(parameters)[: len(FIRST)] == FIRST
     assert list(parameters)[-len(LAST) :] == LAST
     assert set(Shared.__annotations__) == set(FIRST[2:] + LAST)
-    assert all(own.kind is own.KEYWORD_ONLY for own in list(parameters.values())[2:])
+    assert all(
+        parameter.kind is parameter.KEYWORD_ONLY for parameter in list(parameters.values())[2:]
+    )
     assert {parameters[word].default for word in (*FIRST[2:], *LAST)} == {None, 0.0}
 
 
@@ -34,12 +36,12 @@ def test_help_is_complete(name):
     text = inspect.getdoc(getattr(dp, name))
     section = re.split(r"\n\n\w+\n-+\n", text.partition("\nParameters\n----------\n")[2])[0]
     entries = re.split(r"\n(?=\S)", section)
-    described = [word.strip(" *") for one in entries for word in one.split(" :")[0].split(",")]
+    described = [word.strip(" *") for entry in entries for word in entry.split(" :")[0].split(",")]
     assert described[: len(FIRST)] == FIRST
     assert described[-len(LAST) :] == LAST
     assert len(set(described)) == len(described)
     assert set(described) == set(inspect.signature(getattr(dp, name)).parameters)
-    assert all("\n    " in one for one in entries)
+    assert all("\n    " in entry for entry in entries)
     assert "s for :func:`dp_" not in section
 
 

@@ -167,16 +167,16 @@ def test_the_matrix_and_its_eigenvectors_give_one_law():
     rotation = special_rotation(4)
     matrix = rotation @ np.diag([3.0, 2.0, 1.0, -6.0]) @ rotation.T
     values, vectors = np.linalg.eigh(matrix)
-    drawn = bingham_vector(matrix, seeded(79))
-    assert (drawn == bingham_from_eigen(values, vectors, seeded(79))).all()
-    assert drawn.shape == (4,)
+    draws = bingham_vector(matrix, seeded(79))
+    assert (draws == bingham_from_eigen(values, vectors, seeded(79))).all()
+    assert draws.shape == (4,)
 
 
 def test_few_eigenvectors_give_a_draw_in_their_span():
     vectors = special_rotation(6)[:, :3]
-    drawn = bingham_from_eigen(np.array([2.0, 0.0, -2.0]), vectors, seeded(80))
-    assert np.linalg.norm(drawn) == pytest.approx(1)
-    assert vectors @ (vectors.T @ drawn) == pytest.approx(drawn)
+    draws = bingham_from_eigen(np.array([2.0, 0.0, -2.0]), vectors, seeded(80))
+    assert np.linalg.norm(draws) == pytest.approx(1)
+    assert vectors @ (vectors.T @ draws) == pytest.approx(draws)
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 3), (0, 0), (2, 2, 2)])

@@ -77,8 +77,8 @@ def test_the_rounds_hold_every_pair_once_and_no_coordinate_twice(dimension):
 @pytest.mark.product
 def test_the_chain_reaches_the_law_of_brute_force_from_a_uniform_start(truth):
     assert truth.shape[1] > 10_000
-    drawn = run(uniform_frames(4, 20_000, 2, seeded(82)), FOUR, 25, 83)
-    assert largest_z(features(drawn), features(truth)) < LARGEST_Z
+    result = run(uniform_frames(4, 20_000, 2, seeded(82)), FOUR, 25, 83)
+    assert largest_z(features(result), features(truth)) < LARGEST_Z
 
 
 @pytest.mark.product
@@ -97,13 +97,13 @@ def test_one_sweep_keeps_the_law_and_a_sweep_for_another_law_does_not(truth):
 
 @pytest.mark.product
 def test_the_columns_of_the_chain_are_alike(truth):
-    drawn = run(uniform_frames(4, 20_000, 2, seeded(87)), FOUR, 25, 88)
-    columns = np.einsum("i,ink->kn", FOUR, drawn**2)
+    result = run(uniform_frames(4, 20_000, 2, seeded(87)), FOUR, 25, 88)
+    columns = np.einsum("i,ink->kn", FOUR, result**2)
     truths = np.einsum("i,ink->kn", FOUR, truth**2)
     assert largest_z(columns[:1], columns[1:]) < LARGEST_Z
     # How far apart they are tells whether the basis of the subspace is a uniform one.
-    apart, truly = columns[0] - columns[1], truths[0] - truths[1]
-    assert largest_z(apart[None] ** 2, truly[None] ** 2) < LARGEST_Z
+    distance, truly = columns[0] - columns[1], truths[0] - truths[1]
+    assert largest_z(distance[None] ** 2, truly[None] ** 2) < LARGEST_Z
 
 
 @pytest.mark.product
@@ -113,8 +113,8 @@ def test_the_normal_of_a_plane_is_a_bingham_vector_of_the_opposite_sign(values):
     normals = bingham_coordinates(-values, 20_000, seeded(89)).T[:, :, None]
     identity = np.eye(3)[:, :, None]
     expected = identity - np.einsum("ink,jnk->ijn", normals, normals)
-    drawn = run(uniform_frames(3, 20_000, 2, seeded(90)), values, 25, 91)
-    projectors = np.einsum("ink,jnk->ijn", drawn, drawn)
+    result = run(uniform_frames(3, 20_000, 2, seeded(90)), values, 25, 91)
+    projectors = np.einsum("ink,jnk->ijn", result, result)
     upper = np.triu_indices(3)
     assert largest_z(projectors[upper], expected[upper]) < LARGEST_Z
     entropy = seeded(92)
@@ -161,12 +161,12 @@ def test_a_frame_leads_where_the_matrix_does():
 
 @pytest.mark.parametrize("k", [1, 2, 4, 5])
 def test_words_and_statement_are_public(k):
-    seen = set()
+    recorded = set()
     for scale in (0.0, 1.0, 1e9):
         entropy = Counted(seeded(97))
         _, convergence = matrix_bingham(scale * np.diag(np.arange(5.0) ** 2), k, entropy)
-        seen.add((convergence, str(convergence), entropy.count if k == 2 else None))
-    assert len(seen) == 1
+        recorded.add((convergence, str(convergence), entropy.count if k == 2 else None))
+    assert len(recorded) == 1
 
 
 @pytest.mark.parametrize(("k", "exact"), [(1, True), (2, False), (4, False), (5, True), (6, True)])
@@ -224,14 +224,14 @@ def test_the_sequential_law_by_direct_simulation():
         cloud /= np.linalg.norm(cloud, axis=1, keepdims=True)
         second[missing] = np.where(kept(cloud)[:, None], cloud, np.nan)
     entropy = seeded(102)
-    drawn = np.array([sequential_bingham(np.diag(values), 2, entropy) for _ in range(1000)])
+    draws = np.array([sequential_bingham(np.diag(values), 2, entropy) for _ in range(1000)])
 
     def moments(x, y):
         return np.vstack(
             [(x**2).T, (y**2).T, (x * y).T[:2], (x**2 * y**2).T, (x[:, 0] * y[:, 1]) ** 2]
         )
 
-    assert largest_z(moments(*drawn.transpose(2, 0, 1)), moments(first, second)) < LARGEST_Z
+    assert largest_z(moments(*draws.transpose(2, 0, 1)), moments(first, second)) < LARGEST_Z
 
 
 @pytest.mark.parametrize("draw", [matrix_bingham, sequential_bingham])

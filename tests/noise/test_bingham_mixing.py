@@ -18,12 +18,12 @@ SPECTRA = {
 
 @pytest.mark.parametrize("name", SPECTRA)
 def test_the_public_number_of_sweeps_mixes(name):
-    found = mixing(SPECTRA[name], 3, seeded(111), chains=40)
-    assert (found.chains, found.sweeps) == (40, 128)
+    result = mixing(SPECTRA[name], 3, seeded(111), chains=40)
+    assert (result.chains, result.sweeps) == (40, 128)
     # Eighty sequences of 32 draws, one in five independent: R-hat² is 1 + (5 F - 1)/32 with F a
     # mean square on 79 degrees of freedom, F < 2.1 but for 1e-7.
-    assert found.rhat < 1.14
-    assert found.effective > 40 * 64 / 5
+    assert result.rhat < 1.14
+    assert result.effective > 40 * 64 / 5
 
 
 def test_chains_too_short_are_found_out():
@@ -33,6 +33,6 @@ def test_chains_too_short_are_found_out():
 
 
 def test_equal_eigenvalues_leave_nothing_to_compare_but_the_subspace():
-    found = mixing(np.full(6, 1e9), 2, seeded(113), sweeps=400)
-    assert found.rhat < 1.1
-    assert found.effective > 4 * 200 / 5
+    result = mixing(np.full(6, 1e9), 2, seeded(113), sweeps=400)
+    assert result.rhat < 1.1
+    assert result.effective > 4 * 200 / 5

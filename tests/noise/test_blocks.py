@@ -20,8 +20,8 @@ class Script:
         self.rest = seeded(0)
 
     def words(self, count):
-        taken, self.left = self.left[:count], self.left[count:]
-        return np.concatenate([taken, self.rest.words(count - taken.size)])
+        selected, self.left = self.left[:count], self.left[count:]
+        return np.concatenate([selected, self.rest.words(count - selected.size)])
 
 
 @pytest.fixture(params=["gaussian_law", "laplace_law"])
@@ -39,20 +39,20 @@ def test_fast_and_exact_decisions_give_the_same_draws(law, scale):
 
 def test_a_margin_in_between_gives_the_same_draws(law, monkeypatch):
     table = tabulate(fit_envelope(law(1e6)))
-    seen = []
-    monkeypatch.setattr(blocks, "exact_proposal", _counted(blocks.exact_proposal, seen))
+    recorded = []
+    monkeypatch.setattr(blocks, "exact_proposal", _counted(blocks.exact_proposal, recorded))
     fast = draw(table, 20_000, seeded(32))
-    assert len(seen) < 5
+    assert len(recorded) < 5
     assert (fast == draw(table, 20_000, seeded(32), margin=0.01)).all()
-    assert 100 < len(seen) < 2000
-    seen.clear()
+    assert 100 < len(recorded) < 2000
+    recorded.clear()
     draw(table, 100, seeded(32), margin=EXACT)
-    assert len(seen) >= 100
+    assert len(recorded) >= 100
 
 
-def _counted(function, seen):
+def _counted(function, recorded):
     def counted(*arguments):
-        seen.append(arguments)
+        recorded.append(arguments)
         return function(*arguments)
 
     return counted
@@ -104,9 +104,9 @@ def test_a_word_that_equals_a_threshold_is_decided_by_the_next(gaussian_law, ste
         [np.zeros(count, np.uint64), halves.view(np.uint64), np.array([tie_breaker], np.uint64)]
     )
     entropy = Script(words)
-    drawn = draw(tabulate(envelope), size, entropy)
+    draws = draw(tabulate(envelope), size, entropy)
     assert entropy.left.size == 0
-    assert drawn.tolist() == [1 if step < 0 else 2]
+    assert draws.tolist() == [1 if step < 0 else 2]
 
 
 @pytest.mark.parametrize("scale", [11.4, 1e3, 2.0**20, 1e13, 2.0**43, 2.0**56])

@@ -18,10 +18,10 @@ def test_large_scales_agree_with_the_normal_law(sigma):
 @pytest.mark.parametrize(("sigma", "low_bit"), [(2.0**20, 0), (2.0**43, 0), (2.0**43, 34)])
 def test_low_bits_are_uniform_at_large_scales(sigma, low_bit):
     draws = discrete_gaussian(sigma, DRAWS, seeded(52))
-    seen = np.bincount((draws >> low_bit) & 255, minlength=256)
+    recorded = np.bincount((draws >> low_bit) & 255, minlength=256)
     # Chi-square on 255 degrees of freedom, false-alarm rate 1e-7; the law's own distance from
     # uniform on these bits is below exp(-2 pi² 4) of its mass.
-    assert ((seen - DRAWS / 256) ** 2 / (DRAWS / 256)).sum() < stats.chi2.isf(1e-7, 255)
+    assert ((recorded - DRAWS / 256) ** 2 / (DRAWS / 256)).sum() < stats.chi2.isf(1e-7, 255)
 
 
 def exact_variance(sigma):

@@ -20,10 +20,10 @@ def test_large_scales_agree_with_the_laplace_law(scale):
 @pytest.mark.parametrize(("scale", "low_bit"), [(2.0**20, 0), (2.0**43, 0), (2.0**43, 24)])
 def test_low_bits_are_uniform_at_large_scales(scale, low_bit):
     draws = discrete_laplace(scale, DRAWS, seeded(62))
-    seen = np.bincount((draws >> low_bit) & 255, minlength=256)
+    recorded = np.bincount((draws >> low_bit) & 255, minlength=256)
     # Chi-square on 255 degrees of freedom, false-alarm rate 1e-7; the law's own distance from
     # uniform on these bits is below (2^32/2^43)².
-    assert ((seen - DRAWS / 256) ** 2 / (DRAWS / 256)).sum() < stats.chi2.isf(1e-7, 255)
+    assert ((recorded - DRAWS / 256) ** 2 / (DRAWS / 256)).sum() < stats.chi2.isf(1e-7, 255)
 
 
 @pytest.mark.parametrize("scale", [0.3, 0.5, 1.0, 3.0, 10.0, 1000.5, 2.0**30, 2.0**56])

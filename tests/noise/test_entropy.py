@@ -43,17 +43,17 @@ def test_a_seed_repeats_and_another_seed_does_not():
 
 def test_the_stream_does_not_depend_on_how_it_is_asked_for():
     sizes = [1, 0, 3, len(_ZEROS) // 8 + 1, 2 * len(_ZEROS) // 8, 1]
-    whole = seeded(7).words(sum(sizes))
+    words = seeded(7).words(sum(sizes))
     source = seeded(7)
-    assert (np.concatenate([source.words(size) for size in sizes]) == whole).all()
+    assert (np.concatenate([source.words(size) for size in sizes]) == words).all()
 
 
 def test_words_are_the_callers_own():
     source = seeded(1)
     first = source.words(8)
-    kept = first.copy()
+    copied = first.copy()
     source.words(8)
-    assert (first == kept).all()
+    assert (first == copied).all()
     assert first.dtype == np.uint64
 
 
@@ -75,19 +75,19 @@ def test_a_source_does_not_cross_a_fork(monkeypatch):
 def test_repr_shows_no_key(monkeypatch):
     key = bytes(range(32))
     monkeypatch.setattr(os, "urandom", lambda count: key[:count])
-    shown = repr(secure())
-    assert key.hex() not in shown
-    assert str(key) not in shown
-    assert "AES-256-CTR" in shown
+    text = repr(secure())
+    assert key.hex() not in text
+    assert str(key) not in text
+    assert "AES-256-CTR" in text
     assert "not private" in repr(seeded(1))
 
 
 def test_secure_takes_256_fresh_bits_from_the_system(monkeypatch):
-    asked = []
-    monkeypatch.setattr(os, "urandom", lambda count: asked.append(count) or bytes(count))
+    values = []
+    monkeypatch.setattr(os, "urandom", lambda count: values.append(count) or bytes(count))
     secure()
     secure()
-    assert asked == [32, 32]
+    assert values == [32, 32]
 
 
 @pytest.mark.parametrize("seed", [None, 1.0, "1", True, np.True_])

@@ -23,8 +23,8 @@ def test_a_block_repeats_and_its_releases_differ():
 
 def test_a_block_is_the_seeded_stream():
     with simulation(seed=4):
-        drawn = source().words(10)
-    assert (drawn == seeded(4).words(10)).all()
+        words = source().words(10)
+    assert (words == seeded(4).words(10)).all()
 
 
 def test_outside_a_block_nothing_repeats():
@@ -56,12 +56,12 @@ def test_an_exception_ends_the_block():
 
 
 def test_a_thread_started_inside_is_outside():
-    seen = []
+    recorded = []
     with simulation(seed=1):
-        thread = threading.Thread(target=lambda: seen.append(simulating()))
+        thread = threading.Thread(target=lambda: recorded.append(simulating()))
         thread.start()
         thread.join()
-    assert seen == [False]
+    assert recorded == [False]
 
 
 @pytest.mark.parametrize("seed", [None, 1.5, "1", True, np.array([1, 2])])

@@ -37,12 +37,12 @@ def ranked(levels, unit, count):
     """The law of all draws in their order."""
     if count == 0:
         return {(): 1.0}
-    found = {}
+    results = {}
     for first, chance in enumerate(flipped(levels, unit)):
         left = [place for place in range(len(levels)) if place != first]
-        for rest, other in ranked([levels[place] for place in left], unit, count - 1).items():
-            found[(first, *(left[place] for place in rest))] = chance * other
-    return found
+        for rest, values in ranked([levels[place] for place in left], unit, count - 1).items():
+            results[(first, *(left[place] for place in rest))] = chance * values
+    return results
 
 
 @pytest.mark.parametrize(("levels", "unit"), CASES)
@@ -54,14 +54,14 @@ def test_draws_follow_the_enumerated_law_by_either_path(levels, unit, margin, mo
         draws //= 4
     entropy = seeded(5)
     law = ranked(levels.tolist(), unit, 2)
-    drawn = [tuple(draw_flipped(levels, unit, 2, entropy).tolist()) for _ in range(draws)]
+    values = [tuple(draw_flipped(levels, unit, 2, entropy).tolist()) for _ in range(draws)]
     expected = np.array([law[pair] * draws for pair in law])
-    found = np.array([drawn.count(pair) for pair in law])
+    result = np.array([values.count(pair) for pair in law])
     # Pairs that are expected less than 20 times count as one.
     rare = expected < 20
-    merged = [np.append(own[~rare], own[rare].sum()) for own in (found, expected)]
-    kept = merged[1] > 0
-    assert stats.chisquare(merged[0][kept], merged[1][kept]).pvalue > NOMINAL_ALARM
+    merged = [np.append(value[~rare], value[rare].sum()) for value in (result, expected)]
+    is_enough = merged[1] > 0
+    assert stats.chisquare(merged[0][is_enough], merged[1][is_enough]).pvalue > NOMINAL_ALARM
 
 
 def test_both_paths_toss_the_same_from_the_same_words(monkeypatch):
@@ -82,21 +82,23 @@ def test_the_lowest_level_always_shows_heads():
 def test_the_law_is_that_of_the_largest_with_exponential_noise():
     scores, unit = (4, 3, 3, 0), 0.7
 
-    def largest(which):
+    def largest(index):
         def density(noise):
-            at = scores[which] + noise / unit
-            others = (score for place, score in enumerate(scores) if place != which)
-            return exp(-noise) * prod(1 - exp(-unit * max(at - other, 0.0)) for other in others)
+            at = scores[index] + noise / unit
+            alternatives = (score for place, score in enumerate(scores) if place != index)
+            return exp(-noise) * prod(
+                1 - exp(-unit * max(at - alternative, 0.0)) for alternative in alternatives
+            )
 
         # It bends where another's noise begins to be enough.
-        bends = {unit * max(score - scores[which], 0) for score in scores} - {0}
+        bends = {unit * max(score - scores[index], 0) for score in scores} - {0}
         ends = [0.0, *sorted(bends), 60.0]
         return sum(quad(density, *ends[place : place + 2])[0] for place in range(len(ends) - 1))
 
-    own = flipped([-score for score in scores], Fraction(7, 10))
-    assert own == pytest.approx([largest(which) for which in range(4)], abs=1e-9)
+    law = flipped([-score for score in scores], Fraction(7, 10))
+    assert law == pytest.approx([largest(place) for place in range(4)], abs=1e-9)
 
 
 def test_every_thing_is_drawn_once():
-    drawn = draw_flipped(np.zeros(7, dtype=np.int64), Fraction(1), 7, seeded(1))
-    assert sorted(drawn.tolist()) == list(range(7))
+    draws = draw_flipped(np.zeros(7, dtype=np.int64), Fraction(1), 7, seeded(1))
+    assert sorted(draws.tolist()) == list(range(7))

@@ -34,17 +34,17 @@ def test_draws_follow_the_law_by_either_path(levels, unit, margin, monkeypatch):
         monkeypatch.setattr(finite, "_MARGIN", margin)
         draws //= 3
     entropy = seeded(11)
-    found = np.bincount(
+    result = np.bincount(
         [draw_finite(levels, unit, entropy) for _ in range(draws)], minlength=len(levels)
     )
-    assert stats.chisquare(found, draws * probabilities(levels, unit)).pvalue > NOMINAL_ALARM
+    assert stats.chisquare(result, draws * probabilities(levels, unit)).pvalue > NOMINAL_ALARM
 
 
 @pytest.mark.parametrize(("levels", "unit"), CASES)
 def test_both_paths_draw_the_same_from_the_same_words(levels, unit, monkeypatch):
-    quick = [draw_finite(levels, unit, seeded(one)) for one in range(200)]
+    quick = [draw_finite(levels, unit, seeded(seed)) for seed in range(200)]
     monkeypatch.setattr(finite, "_MARGIN", 2.0)
-    assert [draw_finite(levels, unit, seeded(one)) for one in range(200)] == quick
+    assert [draw_finite(levels, unit, seeded(seed)) for seed in range(200)] == quick
 
 
 def test_the_exact_path_settles_what_floats_leave_open(monkeypatch):
@@ -67,8 +67,8 @@ def test_the_exact_path_settles_what_floats_leave_open(monkeypatch):
 @pytest.mark.parametrize("unit", [Fraction(1, 10**100), Fraction(10**100), Fraction(10**300)])
 def test_any_unit_is_drawn_from_without_a_warning(unit):
     levels = np.array([0, 7, 10**20], dtype=object)
-    drawn = {draw_finite(levels, unit, seeded(one)) for one in range(60)}
-    assert drawn == ({0} if unit > 1 else {0, 1, 2})
+    names = {draw_finite(levels, unit, seeded(seed)) for seed in range(60)}
+    assert names == ({0} if unit > 1 else {0, 1, 2})
 
 
 def test_one_thing_is_always_drawn():
@@ -79,10 +79,10 @@ def test_one_thing_is_always_drawn():
 def test_ranked_draws_have_the_law_of_one_draw_after_another():
     levels, unit, entropy = CASES[0][0], CASES[0][1], seeded(12)
     ranked = list(permutations(range(len(levels)), 2))
-    own = probabilities(levels, unit)
-    law = [own[one] * own[two] / (1 - own[one]) for one, two in ranked]
-    drawn = [tuple(draw_ranked(levels, unit, 2, entropy).tolist()) for _ in range(DRAWS)]
-    found = [drawn.count(pair) for pair in ranked]
-    assert stats.chisquare(found, DRAWS * np.array(law)).pvalue > NOMINAL_ALARM
+    result = probabilities(levels, unit)
+    law = [result[first] * result[two] / (1 - result[first]) for first, two in ranked]
+    values = [tuple(draw_ranked(levels, unit, 2, entropy).tolist()) for _ in range(DRAWS)]
+    frequencies = [values.count(pair) for pair in ranked]
+    assert stats.chisquare(frequencies, DRAWS * np.array(law)).pvalue > NOMINAL_ALARM
     everything = draw_ranked(levels, unit, len(levels), entropy)
     assert sorted(everything.tolist()) == list(range(len(levels)))

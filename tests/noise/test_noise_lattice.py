@@ -13,9 +13,9 @@ def test_a_length_has_the_same_bits_at_any_place(columns):
     np.testing.assert_allclose(alone, np.linalg.norm(rows, axis=0), rtol=1e-14)
     for count in range(1, 34):
         for start in (0, 1, 5, 70 - count):
-            own = slice(start, start + count)
-            assert lengths(rows[:, own].copy()).tolist() == alone[own]
-            assert lengths(np.asfortranarray(rows[:, own])).tolist() == alone[own]
+            part = slice(start, start + count)
+            assert lengths(rows[:, part].copy()).tolist() == alone[part]
+            assert lengths(np.asfortranarray(rows[:, part])).tolist() == alone[part]
 
 
 def test_lengths_overflow_and_miss_in_silence():
@@ -33,9 +33,9 @@ def test_a_long_row_is_held_alike_at_any_place():
 
 
 def held(rows, columns, lattice):
-    own = rows.copy()
-    assert to_lattice(own, columns, 0 * columns, lattice).all()
-    return own
+    rows_copied = rows.copy()
+    assert to_lattice(rows_copied, columns, 0 * columns, lattice).all()
+    return rows_copied
 
 
 @pytest.mark.parametrize(("columns", "count"), [(1, 3), (70, 40), (70, 1_300), (9, 5_000)])

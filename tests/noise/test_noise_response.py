@@ -20,8 +20,8 @@ class Given:
         self.left = list(words)
 
     def words(self, count):
-        taken, self.left = self.left[:count], self.left[count:]
-        return np.array(taken + [0] * (count - len(taken)), dtype=np.uint64)
+        words, self.left = self.left[:count], self.left[count:]
+        return np.array(words + [0] * (count - len(words)), dtype=np.uint64)
 
 
 def spread(size):
@@ -55,38 +55,38 @@ def test_a_die_shows_the_law_of_its_sides_of_all_words():
 def test_a_word_on_the_threshold_is_decided_by_further_bits():
     third = partial(rational, Fraction(1, 3))
     word = 2**64 // 3
-    for more, shown in ((0, True), (2**64 - 1, False)):
-        assert coins(third, 1, Given(word, more)).tolist() == [shown]
+    for high_word, expected in ((0, True), (2**64 - 1, False)):
+        assert coins(third, 1, Given(word, high_word)).tolist() == [expected]
     law = (Fraction(1, 3),) * 3
-    for more, side in ((0, 0), (2**64 - 1, 1)):
-        assert throws(law, 1, Given(word, more)).tolist() == [side]
+    for high_word, side in ((0, 0), (2**64 - 1, 1)):
+        assert throws(law, 1, Given(word, high_word)).tolist() == [side]
 
 
 def test_a_coin_of_a_huge_eps_always_asks_for_the_truth():
-    asked = partial(truthful, Fraction(10**9), 3)
+    respond = partial(truthful, Fraction(10**9), 3)
     truths = np.array([0, 1, 2, 1])
     law = (Fraction(1, 3),) * 3
-    assert responses(truths, asked, law, seeded(1)).tolist() == truths.tolist()
+    assert responses(truths, respond, law, seeded(1)).tolist() == truths.tolist()
 
 
 def test_words_are_spent_alike_whatever_the_truths():
     """Who sees how many random words were drawn learns nothing of a truth."""
-    law, asked = (Fraction(1, 2),) * 2, partial(rational, Fraction(1, 3))
+    law, respond = (Fraction(1, 2),) * 2, partial(rational, Fraction(1, 3))
     left = []
     for truths in ([0, 0, 0], [1, 1, -1]):
         entropy = seeded(3)
-        responses(np.array(truths), asked, law, entropy)
+        responses(np.array(truths), respond, law, entropy)
         left.append(entropy.words(2).tolist())
     assert left[0] == left[1]
 
 
 def test_answers_have_the_devices_law():
     # 18 standard normal numbers, each beyond 6.2 at a rate of 6e-10: in all below 1e-6.
-    asked, rows = partial(truthful, Fraction(1), 3), 60_000
+    respond, rows = partial(truthful, Fraction(1), 3), 60_000
     for truth in (0, 1, 2, -1):
-        found = responses(np.full(rows, truth), asked, SIXTHS, seeded(7 + truth))
-        told = (np.exp(1) - 1) / (np.exp(1) + 2) if truth >= 0 else 0.0
-        law = (1 - told) * np.array([1 / 6, 1 / 2, 1 / 3])
-        law[max(truth, 0)] += told
+        result = responses(np.full(rows, truth), respond, SIXTHS, seeded(7 + truth))
+        chance = (np.exp(1) - 1) / (np.exp(1) + 2) if truth >= 0 else 0.0
+        law = (1 - chance) * np.array([1 / 6, 1 / 2, 1 / 3])
+        law[max(truth, 0)] += chance
         sds = np.sqrt(rows * law * (1 - law))
-        assert (np.abs(np.bincount(found, minlength=3) - rows * law) < 6.2 * sds).all()
+        assert (np.abs(np.bincount(result, minlength=3) - rows * law) < 6.2 * sds).all()

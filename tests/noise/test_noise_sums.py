@@ -32,8 +32,8 @@ def test_laplace_and_normal_together(x, normal_sd):
     s, below = normal_sd, stats.norm.cdf
     skewed = math.exp(-x) * below(x / s - s) - math.exp(x) * below(-x / s - s)
     exact = below(-x / s) + math.exp(s * s / 2) * skewed / 2
-    found = upper_tail("laplace", ONE, LAPLACE_SD, normal_sd, x)
-    assert found == pytest.approx(exact, abs=1e-5)
+    result = upper_tail("laplace", ONE, LAPLACE_SD, normal_sd, x)
+    assert result == pytest.approx(exact, abs=1e-5)
 
 
 def test_weights_count_by_their_size():
@@ -47,11 +47,11 @@ def test_weights_count_by_their_size():
 def test_the_tail_falls_for_ever(law, weights):
     """The inversion repeats itself far out, where a tail of 1/2 would come back."""
     sd = float(np.sqrt((weights**2).sum()))
-    near = [upper_tail(law, weights, 1.0, 0.0, x * sd) for x in (12.0, FAR - 0.01)]
-    far = [upper_tail(law, weights, 1.0, 0.0, x * sd) for x in (FAR + 0.01, 42, 60, 1e6)]
-    assert max(near) < 1e-7
-    assert far == sorted(far, reverse=True)
-    assert far[0] < 1e-9
+    close = [upper_tail(law, weights, 1.0, 0.0, x * sd) for x in (12.0, FAR - 0.01)]
+    distant = [upper_tail(law, weights, 1.0, 0.0, x * sd) for x in (FAR + 0.01, 42, 60, 1e6)]
+    assert max(close) < 1e-7
+    assert distant == sorted(distant, reverse=True)
+    assert distant[0] < 1e-9
 
 
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])

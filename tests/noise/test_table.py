@@ -31,12 +31,12 @@ def test_blocks_of_random_words(request, family, scale):
 def test_blocks_of_words_next_to_thresholds(request, family, scale):
     envelope = fit_envelope(request.getfixturevalue(family)(scale))
     table = tabulate(envelope)
-    near = np.concatenate([table.floors + step for step in (-1, 0, 1)])
-    words = np.append(near[(near >= 0) & (near < 2**32)], [0, 2**32 - 1]).astype(np.uint32)
-    found = table.find(words)
-    assert (found == _exact_blocks(envelope, words)).all()
+    values = np.concatenate([table.floors + step for step in (-1, 0, 1)])
+    words = np.append(values[(values >= 0) & (values < 2**32)], [0, 2**32 - 1]).astype(np.uint32)
+    result = table.find(words)
+    assert (result == _exact_blocks(envelope, words)).all()
     ties = np.isin(words, table.floors)
-    assert (found[ties] == UNDECIDED).all()
+    assert (result[ties] == UNDECIDED).all()
 
 
 def test_the_tail_is_left_to_the_exact_routine(gaussian_law):

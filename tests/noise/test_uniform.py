@@ -17,9 +17,9 @@ class Script:
         self.left = list(words)
 
     def words(self, count):
-        taken, self.left = self.left[:count], self.left[count:]
-        assert len(taken) == count
-        return np.array(taken, dtype=np.uint64)
+        selected, self.left = self.left[:count], self.left[count:]
+        assert len(selected) == count
+        return np.array(selected, dtype=np.uint64)
 
 
 def _bits_of_inverse_e(words):
@@ -70,9 +70,9 @@ def test_probability_of_below():
 
 def test_uniform_integer_is_uniform():
     entropy, count = seeded(3), 20_000
-    seen = np.bincount([uniform_integer(7, entropy) for _ in range(count)], minlength=7)
+    recorded = np.bincount([uniform_integer(7, entropy) for _ in range(count)], minlength=7)
     # Chi-square on 6 degrees of freedom, false-alarm rate 1e-7.
-    assert ((seen - count / 7) ** 2 / (count / 7)).sum() < stats.chi2.isf(1e-7, 6)
+    assert ((recorded - count / 7) ** 2 / (count / 7)).sum() < stats.chi2.isf(1e-7, 6)
 
 
 def test_uniform_integer_refuses_and_redraws():

@@ -27,16 +27,16 @@ def test_rows_lie_where_the_codebook_says(law):
         assert set(rows["edu"]) == {"low", "mid", "high"}
     # Every row of every law is complete to a verb.
     with dp.simulation(seed=1):
-        found = dp.dp_table("~ sex + edu", rows, codebook=BOOK, eps=1e6)
-    assert found.nincomplete == 0
+        fit = dp.dp_table("~ sex + edu", rows, codebook=BOOK, eps=1e6)
+    assert fit.nincomplete == 0
 
 
 @pytest.mark.parametrize("law", list(LAWS))
 def test_laws_have_mean_0_and_variance_1(law):
     places = (np.arange(200_000) + 0.5) / 200_000
-    found = LAWS[law].quantiles(places)
-    assert abs(found.mean()) < 1e-3
-    assert abs(found.std() - 1) < 0.02
+    quantiles = LAWS[law].quantiles(places)
+    assert abs(quantiles.mean()) < 1e-3
+    assert abs(quantiles.std() - 1) < 0.02
 
 
 def test_shares_means_and_sds_are_what_was_said():
@@ -54,9 +54,9 @@ def test_blocks_are_spread_over_pairs_of_variables():
     """Groups have the same law far closer than chance: sds of random halves differ by 4 %."""
     rows = assumed_rows(BOOK, "skewed").block(2048)
     for name, level in (("sex", "F"), ("edu", "low"), ("edu", "high")):
-        apart = rows["wage"][rows[name] == level]
-        assert apart.std() == pytest.approx(rows["wage"].std(), rel=0.02)
-        assert apart.mean() == pytest.approx(rows["wage"].mean(), rel=0.005)
+        wages = rows["wage"][rows[name] == level]
+        assert wages.std() == pytest.approx(rows["wage"].std(), rel=0.02)
+        assert wages.mean() == pytest.approx(rows["wage"].mean(), rel=0.005)
     assert abs(np.corrcoef(rows["wage"], rows["visits"])[0, 1]) < 0.005
 
 
@@ -83,7 +83,7 @@ def test_rows_of_persons_are_each_its_own():
 
 
 @pytest.mark.parametrize(
-    ("shape", "told"),
+    ("shape", "reported"),
     [
         ("gaussian", 'expected "normal"'),
         ({"age": "normal"}, "does not declare"),
@@ -97,8 +97,8 @@ def test_rows_of_persons_are_each_its_own():
         (pd.DataFrame({name: [] for name in BOOK}), "has no rows"),
     ],
 )
-def test_what_is_no_guess_is_refused(shape, told):
-    with pytest.raises(ArgumentError, match=told):
+def test_what_is_no_guess_is_refused(shape, reported):
+    with pytest.raises(ArgumentError, match=reported):
         assumed_rows(BOOK, shape)
     with pytest.raises(CodebookError, match="declare it first"):
         assumed_rows(BOOK, "normal", ["age"])

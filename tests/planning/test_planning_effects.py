@@ -27,29 +27,29 @@ def design(own):
 @pytest.mark.parametrize("law", LAWS)
 def test_slopes_are_exact_and_the_variance_stays(law):
     shape = {"wage": law if law == "skewed" else (law, 40, 6)}
-    own = posed("lm", {"age": 0.1, "sex[T.M]": 1.0}, shape)
+    trial = posed("lm", {"age": 0.1, "sex[T.M]": 1.0}, shape)
     plain = posed("lm", {"age": 1e-9}, shape).population.part.columns["wage"]
-    wage = own.population.part.columns["wage"]
-    held = wage.min() > 0 and wage.max() < 80
-    np.testing.assert_allclose(own.effect, [1.0, 0.1], rtol=1e-6 if held else 0.1)
-    np.testing.assert_allclose(wage.std(), plain.std(), rtol=1e-6 if held else 0.05)
-    slopes = np.linalg.lstsq(design(own).T, wage, rcond=None)[0]
-    np.testing.assert_allclose(slopes[1:], own.truth, rtol=1e-9)
+    wage = trial.population.part.columns["wage"]
+    is_within = wage.min() > 0 and wage.max() < 80
+    np.testing.assert_allclose(trial.effect, [1.0, 0.1], rtol=1e-6 if is_within else 0.1)
+    np.testing.assert_allclose(wage.std(), plain.std(), rtol=1e-6 if is_within else 0.05)
+    slopes = np.linalg.lstsq(design(trial).T, wage, rcond=None)[0]
+    np.testing.assert_allclose(slopes[1:], trial.truth, rtol=1e-9)
 
 
 def test_log_odds_have_the_slopes_and_the_level_its_share():
     shape = {"smoker": [0.8, 0.2]}
-    own = posed("glm", {"age": 0.02, "sex[T.M]": -0.5}, shape)
-    weights, smoker = own.population.shares, own.population.part.columns["smoker"]
+    trial = posed("glm", {"age": 0.02, "sex[T.M]": -0.5}, shape)
+    weights, smoker = trial.population.shares, trial.population.part.columns["smoker"]
     assert weights @ smoker == pytest.approx(0.2, abs=1e-3)
-    linear = own.truth @ design(own)[1:]
+    linear = trial.truth @ design(trial)[1:]
     constant = np.log(0.2 / 0.8)
     for _ in range(50):
         mean = expit(constant + linear)
         constant -= (weights @ (mean - smoker)) / (weights @ (mean * (1 - mean)))
-    score = design(own) @ (weights * (smoker - expit(constant + linear)))
+    score = design(trial) @ (weights * (smoker - expit(constant + linear)))
     np.testing.assert_allclose(score, 0, atol=1e-8)
-    np.testing.assert_allclose(own.effect, [-0.5, 0.02], rtol=1e-6)
+    np.testing.assert_allclose(trial.effect, [-0.5, 0.02], rtol=1e-6)
 
 
 def test_logarithms_of_counts_have_the_slopes():
@@ -57,38 +57,38 @@ def test_logarithms_of_counts_have_the_slopes():
     shape = {"visits": ("normal", 8, 2)}
     verb, power = verb_with_power("glm")
     words = {**options_of(verb), "family": "poisson"}
-    asked = (verb, power, "visits ~ age", book, shape, 1e-6, None, "auto", None, 0.05)
-    own = PowerInputs(*asked, words).trial(Cell(1_000, 3.0, 0.01)).posed
-    assert own.effect[0] == pytest.approx(0.01, rel=0.01)
-    visits = own.population.part.columns["visits"]
-    assert own.population.shares @ visits == pytest.approx(8.0, abs=0.1)
+    arguments = (verb, power, "visits ~ age", book, shape, 1e-6, None, "auto", None, 0.05)
+    posed = PowerInputs(*arguments, words).trial(Cell(1_000, 3.0, 0.01)).posed
+    assert posed.effect[0] == pytest.approx(0.01, rel=0.01)
+    visits = posed.population.part.columns["visits"]
+    assert posed.population.shares @ visits == pytest.approx(8.0, abs=0.1)
 
 
 def test_groups_differ_by_what_was_said():
-    own = posed("ttest", 3.0, {"sex": [0.3, 0.7], "wage": ("normal", 40, 6)})
-    wage, male = own.population.part.columns["wage"], own.population.part.columns["sex"] == 1
+    trial = posed("ttest", 3.0, {"sex": [0.3, 0.7], "wage": ("normal", 40, 6)})
+    wage, male = trial.population.part.columns["wage"], trial.population.part.columns["sex"] == 1
     assert wage[~male].mean() - wage[male].mean() == pytest.approx(3.0, abs=1e-9)
     sd = np.sqrt(wage[male].var() / 0.7 + wage[~male].var() / 0.3)
-    assert own.sampling[0] == pytest.approx(sd, rel=2e-3)
+    assert trial.sampling[0] == pytest.approx(sd, rel=2e-3)
 
 
 def test_one_mean_is_held_against_a_number_so_far_away():
-    own = posed("ttest", -2.0, formula="~ wage")
-    assert own.null[0] == pytest.approx(own.truth[0] + 2.0)
+    trial = posed("ttest", -2.0, formula="~ wage")
+    assert trial.null[0] == pytest.approx(trial.truth[0] + 2.0)
 
 
 @pytest.mark.parametrize("w", [0.05, 0.2, -0.1])
 def test_factors_depend_by_cohens_w_and_keep_their_margins(w):
-    own = posed("table", w, {"sex": [0.3, 0.7]})
-    share = own.truth[1:].reshape(2, 2)
+    result = posed("table", w, {"sex": [0.3, 0.7]})
+    share = result.truth[1:].reshape(2, 2)
     alone = _independent(share).reshape(2, 2)
     assert np.sqrt(((share - alone) ** 2 / alone).sum()) == pytest.approx(abs(w), rel=1e-9)
     np.testing.assert_allclose(share.sum(axis=1), [0.3, 0.7], atol=1e-3)
-    assert own.freedom == 1
+    assert result.freedom == 1
 
 
 @pytest.mark.parametrize(
-    ("verb", "effect", "words", "told"),
+    ("verb", "effect", "words", "reported"),
     [
         ("lm", 0, {}, "other than 0"),
         ("lm", {"age": 0.0}, {}, "other than 0"),
@@ -107,8 +107,8 @@ def test_factors_depend_by_cohens_w_and_keep_their_margins(w):
         ("lm", 0.1, {"subset": "age > 79.99"}, "too few for 2 terms"),
     ],
 )
-def test_effects_that_there_cannot_be_are_refused(verb, effect, words, told):
-    with pytest.raises(ArgumentError, match=told):
+def test_effects_that_there_cannot_be_are_refused(verb, effect, words, reported):
+    with pytest.raises(ArgumentError, match=reported):
         posed(verb, effect, **words)
 
 
@@ -116,8 +116,8 @@ def test_effects_of_a_sample_are_its_own():
     rng = np.random.default_rng(2)
     sample = {"age": rng.uniform(20, 70, 3_000), "sex": rng.choice(["F", "M"], 3_000)}
     sample["wage"] = 10 + 0.5 * sample["age"] + rng.normal(0, 3, 3_000)
-    own = posed("lm", "sample", pd.DataFrame(sample))
-    assert own.truth[1] == pytest.approx(0.5, abs=0.02)
+    trial = posed("lm", "sample", pd.DataFrame(sample))
+    assert trial.truth[1] == pytest.approx(0.5, abs=0.02)
 
 
 @pytest.mark.product

@@ -24,9 +24,9 @@ def test_plans_are_what_the_verb_then_does(verb, formula, effect, n, eps):
     slope = 0.1 if verb == "lm" else 0.0
     sample["wage"] = np.clip(30 + slope * sample["age"] + rng.gamma(4, 3, 2_000), 0, 80)
     sample["wage"] += 4.0 * (sample["sex"] == "F") * (verb == "ttest")
-    given = effect if verb == "mean" else "sample"
+    inputs = effect if verb == "mean" else "sample"
     plan = dp.power(
-        formula, verb=verb, codebook=BOOK, shape=sample, n=n, eps=eps, effect=given
+        formula, verb=verb, codebook=BOOK, shape=sample, n=n, eps=eps, effect=inputs
     ).table.iloc[-1]
     errors, rejected = [], []
     for run in range(runs):

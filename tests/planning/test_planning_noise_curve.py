@@ -32,20 +32,20 @@ def numbers(fit):
 def test_what_is_released_is_that_of_the_table_written_out(name):
     standing = Standing(("",), (ROWS,), times=TIMES)
     written = pd.concat([ROWS] * TIMES, ignore_index=True)
-    found = []
+    results = []
     for data in (standing, written):
         with dp.simulation(seed=7):
-            found.append(numbers(CASES[name].ask(data, codebook=BOOK, delta=1e-6)))
+            results.append(numbers(CASES[name].ask(data, codebook=BOOK, delta=1e-6)))
     # Sums of losses are rounded, all others are exact.
-    assert found[0] == pytest.approx(found[1], rel=1e-9, abs=1e-12, nan_ok=True)
+    assert results[0] == pytest.approx(results[1], rel=1e-9, abs=1e-12, nan_ok=True)
 
 
 def test_rows_of_which_some_do_not_count_stand_as_often():
     standing = Standing(("",), (ROWS.assign(age=ROWS["age"].where(ROWS["week"] < 4)),), times=1_000)
     with dp.simulation(seed=1):
         fit = dp.dp_table("~ sex", standing, codebook=BOOK, eps=1e6, subset="age > 2")
-    kept = int(((ROWS["age"] > 2) & (ROWS["week"] < 4)).sum())
-    assert (fit.nobs, fit.ncomplete) == (60_000, 1_000 * kept)
+    n_rows = int(((ROWS["age"] > 2) & (ROWS["week"] < 4)).sum())
+    assert (fit.nobs, fit.ncomplete) == (60_000, 1_000 * n_rows)
 
 
 def test_a_world_has_about_the_rows_that_are_asked_for():

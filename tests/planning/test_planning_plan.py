@@ -49,16 +49,16 @@ def test_every_verb_of_a_session_has_a_call_and_its_result_figures():
     terms = world.terms()
     for name, call in CALLS.items():
         (fit,) = released(call, terms, dp.ApproxDP(50.0, 1e-6), 1)
-        found = figures(fit)
-        assert list(found) == ["value", "noise", "total"], name
-        assert found["value"].notna().all(), name
-        assert found.index.is_unique, name
+        result = figures(fit)
+        assert list(result) == ["value", "noise", "total"], name
+        assert result["value"].notna().all(), name
+        assert result.index.is_unique, name
 
 
 def test_coefficients_without_a_standard_error_have_infinite_noise():
     rows = {"y": np.arange(400) % 7, "x": np.arange(400) % 5, "w": 1 + np.arange(400) % 2}
-    own = {"codebook": {"y": (0, 6), "x": (0, 4), "w": (0, 2)}, "delta": 1e-6}
-    fit = dp.dp_lm("y ~ x", rows, weights="w", adjacency="add-remove", eps=50.0, **own)
+    options = {"codebook": {"y": (0, 6), "x": (0, 4), "w": (0, 2)}, "delta": 1e-6}
+    fit = dp.dp_lm("y ~ x", rows, weights="w", adjacency="add-remove", eps=50.0, **options)
     assert np.isfinite(fit.bse_noise).all()
     with pytest.raises(NotAvailable, match="private number of rows"):
         fit.bse  # noqa: B018
@@ -67,16 +67,16 @@ def test_coefficients_without_a_standard_error_have_infinite_noise():
 
 @pytest.mark.slow
 def test_all_verbs_are_planned_together_within_the_budget():
-    made = planned(CALLS, n=20_000, eps=4.0, delta=1e-6)
-    assert list(made.table["name"]) == list(CALLS)
-    errors = made.table[["sampling", "noise", "total", "ratio"]]
+    result = planned(CALLS, n=20_000, eps=4.0, delta=1e-6)
+    assert list(result.table["name"]) == list(CALLS)
+    errors = result.table[["sampling", "noise", "total", "ratio"]]
     assert errors.notna().all(axis=None)
     # Correlations of independent columns, and a range where rows fill the bounds.
-    lost = set(made.table["name"][~np.isfinite(errors).all(axis=1)])
+    lost = set(result.table["name"][~np.isfinite(errors).all(axis=1)])
     assert lost <= {"cca", "bounds"}
-    ledger = dp.Ledger(4.0, 1e-6, pure=made.pure, rule="steps")
+    ledger = dp.Ledger(4.0, 1e-6, pure=result.pure, rule="steps")
     rows = {"age": [40.0], "wage": [20.0], "sex": ["F"], "region": ["a"], "week": [1]}
-    plan = dp.session(rows, BOOK, ledger=ledger).plan(made.calls)
+    plan = dp.session(rows, BOOK, ledger=ledger).plan(result.calls)
     assert plan.fits
     assert ledger.entries == ()
 
@@ -87,58 +87,58 @@ def test_the_recommended_division_beats_equal_parts_where_the_optimum_is_known()
     book = dp.codebook(wide=(0, 80), narrow=(0, 80))
     shape = {"wide": ("normal", 40, 8), "narrow": ("normal", 40, 2)}
     calls = {name: dp.call.mean(f"~ {name}", mechanism="geometric") for name in shape}
-    made = planned(calls, codebook=book, shape=shape, n=1_500, eps=1.0, best="worst")
-    assert made.table["sampling"].to_numpy() * 1_500**0.5 == pytest.approx([8, 2], rel=0.01)
-    assert made.table["share"].to_numpy() == pytest.approx([0.2, 0.8], rel=0.05)
-    assert made.table["ratio"].max() < 0.7 * made.table["even"].max()
+    plan = planned(calls, codebook=book, shape=shape, n=1_500, eps=1.0, best="worst")
+    assert plan.table["sampling"].to_numpy() * 1_500**0.5 == pytest.approx([8, 2], rel=0.01)
+    assert plan.table["share"].to_numpy() == pytest.approx([0.2, 0.8], rel=0.05)
+    assert plan.table["ratio"].max() < 0.7 * plan.table["even"].max()
     mean = planned(calls, codebook=book, shape=shape, n=1_500, eps=1.0)
-    lines = (np.log(mean.table[own]).sum() for own in ("ratio", "even"))
+    lines = (np.log(mean.table[name]).sum() for name in ("ratio", "even"))
     assert next(lines) < next(lines) - 0.01
 
 
 @pytest.mark.product
 def test_what_is_named_is_identified_as_often_as_the_guess_tells_it_apart():
     calls = {"top": dp.call.select("~ region", k=1)}
-    apart = planned(calls, shape={"region": [0.6, 0.3, 0.1]})
-    assert apart.table["identified"].item() == 1
+    plan = planned(calls, shape={"region": [0.6, 0.3, 0.1]})
+    assert plan.table["identified"].item() == 1
     close = planned(calls, shape={"region": [0.334, 0.333, 0.333]}, n=1_000, eps=0.05)
     assert close.table["identified"].item() < 0.8
 
 
 @pytest.mark.product
 def test_parts_compose_and_are_words_to_paste(both):
-    made = both
-    assert sum(own.eps for own in made.budgets.values()) <= 1.0
-    assert sum(own.eps for own in made.budgets.values()) > 0.998
+    plan = both
+    assert sum(budget.eps for budget in plan.budgets.values()) <= 1.0
+    assert sum(budget.eps for budget in plan.budgets.values()) > 0.998
     session = dp.session({"age": [40.0], "wage": [20.0], "region": ["a"]}, BOOK, eps=1.0)
-    for call, written in zip(made.calls, made.words.values(), strict=True):
+    for call, written in zip(plan.calls, plan.words.values(), strict=True):
         assert repr(call) == written
-    assert session.plan(made.calls).fits
+    assert session.plan(plan.calls).fits
 
 
 @pytest.mark.product
 def test_concentrated_parts_are_written_as_they_are_said():
-    made = planned({"wages": PAIR["wages"]}, eps=None, budget=dp.ZCDP(0.05))
-    assert made.budgets["wages"].rho == pytest.approx(0.05, rel=1e-3)
-    assert made.words["wages"] == f"mean('~ wage', budget=dp.{made.budgets['wages']})"
+    plan = planned({"wages": PAIR["wages"]}, eps=None, budget=dp.ZCDP(0.05))
+    assert plan.budgets["wages"].rho == pytest.approx(0.05, rel=1e-3)
+    assert plan.words["wages"] == f"mean('~ wage', budget=dp.{plan.budgets['wages']})"
 
 
 @pytest.mark.product
 def test_what_no_release_identifies_has_what_the_other_calls_leave():
-    said, free = dp.call.mean("wage ~ sex", eps=0.9), dp.call.lm("wage ~ age")
-    made = dp.plan([said, free], codebook=BOOK, n=60, eps=1.0)
-    assert made.budgets["mean"] == dp.PureDP(0.9)
-    assert made.budgets["lm"].eps == pytest.approx(0.1, rel=1e-3)
-    whole = dp.call.mean("wage ~ sex", eps=1.0)
+    mean_call, free = dp.call.mean("wage ~ sex", eps=0.9), dp.call.lm("wage ~ age")
+    plan = dp.plan([mean_call, free], codebook=BOOK, n=60, eps=1.0)
+    assert plan.budgets["mean"] == dp.PureDP(0.9)
+    assert plan.budgets["lm"].eps == pytest.approx(0.1, rel=1e-3)
+    average = dp.call.mean("wage ~ sex", eps=1.0)
     with pytest.raises(BudgetError, match="compose to 1, which leaves too little for the others"):
-        dp.plan([whole, free], codebook=BOOK, n=60, eps=1.0)
+        dp.plan([average, free], codebook=BOOK, n=60, eps=1.0)
 
 
 @pytest.mark.product
 def test_a_call_that_says_its_budget_keeps_it():
-    made = planned({"wages": PAIR["wages"], "own": dp.call.mean("~ age", eps=0.3)})
-    assert made.budgets["own"] == dp.PureDP(0.3)
-    assert sum(own.eps for own in made.budgets.values()) == pytest.approx(1.0, rel=2e-3)
+    plan = planned({"wages": PAIR["wages"], "own": dp.call.mean("~ age", eps=0.3)})
+    assert plan.budgets["own"] == dp.PureDP(0.3)
+    assert sum(budget.eps for budget in plan.budgets.values()) == pytest.approx(1.0, rel=2e-3)
     model = {"model": dp.call.lm("wage ~ age"), "own": dp.call.cov("~ age + wage", eps=0.3)}
     kept = planned(model, delta=1e-6)
     assert kept.budgets["own"] == dp.ApproxDP(0.3, 1e-6)
@@ -150,10 +150,10 @@ def test_a_call_that_says_its_budget_keeps_it():
 @pytest.mark.product
 def test_a_budget_that_is_left_out_is_the_least_that_meets_the_targets():
     calls = {"wages": PAIR["wages"]}
-    made = planned(calls, eps=None, targets={"noise": 0.5})
-    eps = made.request.guarantee.eps
-    assert (made.table["noise_share"] < 0.53).all()
-    assert made.table["noise_share"].max() > 0.4
+    plan = planned(calls, eps=None, targets={"noise": 0.5})
+    eps = plan.request.guarantee.eps
+    assert (plan.table["noise_share"] < 0.53).all()
+    assert plan.table["noise_share"].max() > 0.4
     with pytest.raises(BudgetError, match="they need about eps = "):
         planned(calls, eps=0.7 * eps, targets={"noise": 0.5})
     with pytest.raises(BudgetError, match=r"without noise the standard error of wages is 0\.3"):
@@ -162,37 +162,39 @@ def test_a_budget_that_is_left_out_is_the_least_that_meets_the_targets():
 
 @pytest.mark.product
 def test_a_number_of_rows_that_is_left_out_meets_the_targets():
-    made = planned({"wages": PAIR["wages"]}, n=None, targets={"wages": {"se": 0.4}})
-    assert 0.38 < made.table["total"].item() < 0.412
-    fewer = planned({"wages": PAIR["wages"]}, n=made.request.n_rows // 2)
+    plan = planned({"wages": PAIR["wages"]}, n=None, targets={"wages": {"se": 0.4}})
+    assert 0.38 < plan.table["total"].item() < 0.412
+    fewer = planned({"wages": PAIR["wages"]}, n=plan.request.n_rows // 2)
     assert fewer.table["total"].item() > 0.5
 
 
 @pytest.mark.product
 def test_what_is_not_identified_is_said_with_what_would_identify_it():
-    made = planned(
+    plan = planned(
         {"model": dp.call.glm("sex ~ age + wage"), "wages": PAIR["wages"]}, n=500, eps=0.3
     )
-    line = made.table.iloc[0]
+    line = plan.table.iloc[0]
     assert line["identified"] < 0.5
     assert math.isinf(line["total"])
     assert line["needs"] > 1
-    assert "needs about eps = " in str(made.summary())
-    assert np.isfinite(made.table["total"].iloc[1])
+    assert "needs about eps = " in str(plan.summary())
+    assert np.isfinite(plan.table["total"].iloc[1])
 
 
-SLOW = [pytest.param(own, marks=pytest.mark.slow) for own in ("skewed", "tails", "narrow")]
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("skewed", "tails", "narrow")]
 
 
 @pytest.mark.product
 @pytest.mark.parametrize("shape", ["zeros", *SLOW])
 def test_predicted_errors_are_those_of_tables_that_are_drawn(shape):
-    made = planned({"wages": PAIR["wages"]}, shape=shape, n=2_000)
+    plan = planned({"wages": PAIR["wages"]}, shape=shape, n=2_000)
     world = World(assumed_rows(BOOK, shape), BOOK, adjacency("replace"), 2_000, None)
     # A variance of 60 draws: outside of these ends with a probability below 1e-6 for chi-square.
     terms = (world.terms(draw) for draw in range(60))
-    found = [released(made.lines[0].call, own, dp.PureDP(1.0), 1)[0].params.item() for own in terms]
-    assert 0.58 < np.std(found, ddof=1) / made.table["total"].item() < 1.48
+    results = [
+        released(plan.lines[0].call, term, dp.PureDP(1.0), 1)[0].params.item() for term in terms
+    ]
+    assert 0.58 < np.std(results, ddof=1) / plan.table["total"].item() < 1.48
 
 
 @pytest.mark.product
@@ -208,24 +210,25 @@ def test_nothing_is_charged_and_no_row_of_a_frame_is_shown():
     public = pd.DataFrame({"wage": [77.777, 12.345] * 300, "age": [31.313, 44.444] * 300})
     ledger = dp.Ledger(1.0)
     with dp.options(ledger=ledger):
-        made = planned({"wages": PAIR["wages"]}, shape=public)
+        plan = planned({"wages": PAIR["wages"]}, shape=public)
     assert ledger.entries == ()
-    shown = str(made.summary()) + repr(made) + made.table.to_string() + repr(made.request)
-    assert not any(cell in shown for cell in ("77.77", "12.34", "31.31", "44.44"))
+    text = str(plan.summary()) + repr(plan) + plan.table.to_string() + repr(plan.request)
+    assert not any(cell in text for cell in ("77.77", "12.34", "31.31", "44.44"))
 
 
 def test_curves_fall_and_are_drawn(both):
-    made = both
-    budget, rows = made.curve(), made.curve("n")
+    plan = both
+    budget, rows = plan.curve(), plan.curve("n")
     for table, across in ((budget, "eps"), (rows, "n")):
-        for _, own in table.groupby("name"):
-            assert own[across].is_monotonic_increasing
-            assert (own["ratio"].diff().dropna() < 0).all()
-        ax = made.plot("n" if across == "n" else "budget")
+        for _, value in table.groupby("name"):
+            assert value[across].is_monotonic_increasing
+            assert (value["ratio"].diff().dropna() < 0).all()
+        ax = plan.plot("n" if across == "n" else "budget")
+        assert ax.get_ylabel() == "standard error over that without privacy"
         assert [text.get_text() for text in ax.get_legend().get_texts()] == list(PAIR)
         plt.close(ax.figure)
     with pytest.raises(ArgumentError, match="along"):
-        made.curve("eps")
+        plan.curve("eps")
 
 
 REFUSED = [
@@ -250,21 +253,21 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("words", "kind", "told"), REFUSED)
-def test_what_cannot_be_planned_says_what_to_write(words, kind, told):
+@pytest.mark.parametrize(("words", "kind", "reported"), REFUSED)
+def test_what_cannot_be_planned_says_what_to_write(words, kind, reported):
     words = dict(words)
-    with pytest.raises(kind, match=told) as raised:
+    with pytest.raises(kind, match=reported) as raised:
         planned(words.pop("calls", {"wages": PAIR["wages"]}), **words)
     assert isinstance(raised.value, DPModelsError)
 
 
 @pytest.mark.product
 def test_a_session_with_the_planned_share_makes_the_planned_calls():
-    made = planned({**PAIR, "counts": dp.call.table("~ sex")}, delta=1e-6)
+    plan = planned({**PAIR, "counts": dp.call.table("~ sex")}, delta=1e-6)
     rows = {"age": [40.0] * 1_500, "wage": [20.0] * 1_500}
     rows |= {"sex": ["F"] * 1_500, "region": ["a"] * 1_500}
-    session = dp.session(rows, BOOK, eps=1.0, delta=1e-6, pure=made.pure or None)
-    priced = session.plan(made.calls)
+    session = dp.session(rows, BOOK, eps=1.0, delta=1e-6, pure=plan.pure or None)
+    priced = session.plan(plan.calls)
     assert priced.fits
-    lines = {line.name: line.mechanism for line in made.lines}
+    lines = {line.name: line.mechanism for line in plan.lines}
     assert sorted(lines.values()) == sorted(priced.table["mechanism"])

@@ -14,11 +14,11 @@ USUAL = {"verb": "ttest", "codebook": BOOK, "n": 2_000, "eps": 1.0, "effect": 2.
 
 @pytest.fixture(scope="module", autouse=True)
 def _few_runs():
-    """Forty releases of each, enough for what is no statistical test."""
-    kept = dict(POWERS)
-    POWERS.update({kind: own._replace(runs=40, extra_runs=0) for kind, own in kept.items()})
+    """Forty releases of each, enough where nothing is tested statistically."""
+    powers = dict(POWERS)
+    POWERS.update({kind: plan._replace(runs=40, extra_runs=0) for kind, plan in powers.items()})
     yield
-    POWERS.update(kept)
+    POWERS.update(powers)
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +28,8 @@ def plan(_few_runs):
 
 def test_a_plan_says_what_it_assumes(plan):
     text = plan.summary().as_text()
-    for own in ("dp_ttest", "n = 2,000, eps = 1", "normal, 3 sd", "Mechanism: ", "price"):
-        assert own in text
+    for name in ("dp_ttest", "n = 2,000, eps = 1", "normal, 3 sd", "Mechanism: ", "price"):
+        assert name in text
     assert plan.n == 2_000
     assert plan.eps == 1.0
     assert repr(plan) == "<PowerResult of ttest 'wage ~ sex': n=2,000, eps=1, nothing spent>"
@@ -91,7 +91,7 @@ def test_neighbours_and_budgets_are_those_of_the_verb():
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "reported"),
     [
         ({"power": 0.8}, "left out: none of them; leave out exactly one of n, eps"),
         ({"n": None, "eps": None}, "left out: n, eps"),
@@ -115,8 +115,8 @@ def test_neighbours_and_budgets_are_those_of_the_verb():
         ({"shape": pd.DataFrame({"wage": [1.0]})}, "lacks the column 'sex'"),
     ],
 )
-def test_what_is_no_plan_is_refused(changed, told):
-    with pytest.raises(ArgumentError, match=told):
+def test_what_is_no_plan_is_refused(changed, reported):
+    with pytest.raises(ArgumentError, match=reported):
         dp.power("wage ~ sex", **{**USUAL, **changed})
 
 
@@ -177,8 +177,8 @@ def test_a_verb_with_intervals_has_power_for_its_estimates(verb, formula, words)
     assert power.between(0.6, 0.95).mean() > 0.7
     assert (solved.table["std_error"] >= 0.9 * solved.table["sampling_se"]).all()
     effect = solved.table.dropna(subset="power").set_index("term")["effect"].to_dict()
-    few, many = (
+    few, second = (
         dp.power(formula, n=n, effect=effect, **common).table["power"].mean()
         for n in (1_000, 16_000)
     )
-    assert few < power.mean() < many
+    assert few < power.mean() < second

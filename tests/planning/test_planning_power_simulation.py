@@ -24,11 +24,11 @@ NOISELESS = 1e5
 @pytest.mark.product
 def test_a_test_without_noise_has_students_power():
     trial = asking("ttest").trial(Cell(400, NOISELESS, 3.0))
-    found = trial.expected()
+    result = trial.expected()
     sd = trial.posed.sampling[0] / 2
     exact = TTestIndPower().power(3.0 / sd, 200, 0.05)
-    assert found.power[0] == pytest.approx(exact, abs=0.03)
-    assert found.se[0] == pytest.approx(sd * np.sqrt(2 / 200), rel=0.02)
+    assert result.power[0] == pytest.approx(exact, abs=0.03)
+    assert result.se[0] == pytest.approx(sd * np.sqrt(2 / 200), rel=0.02)
     assert without_noise(trial.posed, 400, 0.05)[0] == pytest.approx(exact, abs=0.005)
 
 
@@ -43,13 +43,13 @@ def test_a_chi_square_test_without_noise_has_its_power():
 
 def test_the_noise_of_a_mean_is_the_one_the_verb_states():
     trial = asking("mean", formula="~ wage").trial(Cell(2_000, 0.5, 1.0))
-    found = trial.readings(40)
+    readings = trial.readings(40)
     with dp.simulation(seed=1):
         rows = {"wage": np.linspace(20, 60, 2_000)}
         fit = dp.dp_mean("~ wage", rows, codebook=BOOK, eps=0.5, mechanism=trial.choice.strategy)
-    assert np.median(found.noise) == pytest.approx(fit.bse_noise.item(), rel=0.1)
-    total = np.hypot(found.noise, trial.posed.sampling / np.sqrt(2_000))
-    np.testing.assert_allclose(np.median(found.se), np.median(total), rtol=0.02)
+    assert np.median(readings.noise) == pytest.approx(fit.bse_noise.item(), rel=0.1)
+    total = np.hypot(readings.noise, trial.posed.sampling / np.sqrt(2_000))
+    np.testing.assert_allclose(np.median(readings.se), np.median(total), rtol=0.02)
 
 
 def test_the_mechanism_is_the_verbs_own():
@@ -62,9 +62,9 @@ def test_the_mechanism_is_the_verbs_own():
 
 
 def test_what_noise_swamps_is_seldom_identified_and_has_no_power():
-    found = asking("glm").trial(Cell(1_000, 0.3, {"age": 0.05})).expected(4)
-    assert found.identified.max() < 0.2
-    assert found.power[1] < 0.2
+    result = asking("glm").trial(Cell(1_000, 0.3, {"age": 0.05})).expected(4)
+    assert result.identified.max() < 0.2
+    assert result.power[1] < 0.2
 
 
 def test_trials_repeat():
@@ -97,10 +97,10 @@ def test_one_sided_power_is_the_normal_law():
 def test_the_price_is_in_rows():
     none = np.array([np.nan])
     posed = Hypothesis(None, ("x",), np.ones(1), np.zeros(1), np.array([10.0]))
-    found = Expected(np.array([2.0]), *[none] * 6)
+    expected = Expected(np.array([2.0]), *[none] * 6)
     # Without noise 25 rows have the standard error 2, and 100 were taken.
-    assert price(posed, found, 100, 0.05)[0] == pytest.approx(4.0)
+    assert price(posed, expected, 100, 0.05)[0] == pytest.approx(4.0)
     chi2 = Hypothesis(None, ("w",), np.array([0.1]), np.zeros(1), none, freedom=3)
     half = without_noise(chi2, 500, 0.05)
-    found = Expected(*[none] * 4, half, none, none)
-    assert price(chi2, found, 1_000, 0.05)[0] == pytest.approx(2.0, rel=0.01)
+    expected = Expected(*[none] * 4, half, none, none)
+    assert price(chi2, expected, 1_000, 0.05)[0] == pytest.approx(2.0, rel=0.01)

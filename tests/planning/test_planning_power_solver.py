@@ -23,8 +23,8 @@ def test_the_search_finds_where_a_growing_power_is_reached(sampling, noise):
     def power(rows):
         return float(ndtr(0.5 / np.hypot(sampling / np.sqrt(rows), noise / rows) - ndtri(0.975)))
 
-    found = _search(power, (1_000.0, 1.0, 1e9), 0.8, 0.05, 0.7)
-    assert power(found) == pytest.approx(0.8, abs=0.02)
+    result = _search(power, (1_000.0, 1.0, 1e9), 0.8, 0.05, 0.7)
+    assert power(result) == pytest.approx(0.8, abs=0.02)
 
 
 def test_the_search_says_where_there_is_nothing():
@@ -32,8 +32,8 @@ def test_the_search_says_where_there_is_nothing():
 
 
 def test_the_search_passes_cells_where_nothing_is_identified():
-    found = _search(lambda rows: float(rows > 70_000) * 0.9, (100.0, 1.0, 1e7), 0.8, 0.05, 0.7)
-    assert 70_000 < found < 200_000
+    result = _search(lambda rows: float(rows > 70_000) * 0.9, (100.0, 1.0, 1e7), 0.8, 0.05, 0.7)
+    assert 70_000 < result < 200_000
 
 
 def test_the_effect_is_that_of_the_standard_errors_there_are():
@@ -45,11 +45,11 @@ def test_the_effect_is_that_of_the_standard_errors_there_are():
 
 @pytest.mark.product
 def test_rows_eps_and_effect_belong_together():
-    one = asking("ttest", runs=80)
-    rows = rows_for(one, 1.0, 3.0, 0.8)
-    assert one.trial(Cell(rows, 1.0, 3.0)).expected(2).power[0] == pytest.approx(0.8, abs=0.06)
-    assert eps_for(one, rows, 3.0, 0.8) == pytest.approx(1.0, rel=0.25)
-    assert effect_for(one, rows, 1.0, 0.8)["F - M"] == pytest.approx(3.0, rel=0.1)
+    solver = asking("ttest", runs=80)
+    rows = rows_for(solver, 1.0, 3.0, 0.8)
+    assert solver.trial(Cell(rows, 1.0, 3.0)).expected(2).power[0] == pytest.approx(0.8, abs=0.06)
+    assert eps_for(solver, rows, 3.0, 0.8) == pytest.approx(1.0, rel=0.25)
+    assert effect_for(solver, rows, 1.0, 0.8)["F - M"] == pytest.approx(3.0, rel=0.1)
 
 
 @pytest.mark.product

@@ -91,14 +91,14 @@ def test_nothing_to_draw_is_drawn(values, log):
 
 
 def test_given_axes_leave_pyplot_alone():
-    given = new_ax(), new_ax()
-    assert bars([ENERGY, ERROR], labels=LABELS, axes=given) == given
+    inputs = new_ax(), new_ax()
+    assert bars([ENERGY, ERROR], labels=LABELS, axes=inputs) == inputs
     assert plt.get_fignums() == []
 
 
 def test_a_new_figure_holds_the_panels_alone():
-    drawn = bars([ENERGY, ERROR], labels=LABELS)
-    assert drawn[0].figure.axes == list(drawn)
+    draws = bars([ENERGY, ERROR], labels=LABELS)
+    assert draws[0].figure.axes == list(draws)
     assert len(plt.get_fignums()) == 1
 
 
@@ -114,7 +114,7 @@ def test_dollar_signs_are_not_mathematics():
 
 
 @pytest.mark.parametrize(
-    ("panels", "more", "reason"),
+    ("panels", "extra", "reason"),
     [
         ([ENERGY], {"labels": ["a"]}, r"shape \(4,\) for 1 labels"),
         ([Panel("E", [1.0], [0.1, 0.2])], {"labels": ["a"]}, r"shape \(2,\) for 1 labels"),
@@ -123,6 +123,6 @@ def test_dollar_signs_are_not_mathematics():
         ([ENERGY, ERROR], {"labels": LABELS, "axes": [new_ax()]}, "axes has 1 entries for 2"),
     ],
 )
-def test_what_does_not_fit_is_refused(panels, more, reason):
+def test_what_does_not_fit_is_refused(panels, extra, reason):
     with pytest.raises(ArgumentError, match=reason):
-        bars(panels, **more)
+        bars(panels, **extra)

@@ -18,9 +18,9 @@ def _closed():
 
 
 def model(name="", values=(1.0, -2.0, 0.5), noise=0.2, width=0.5):
-    own = np.asarray(values, dtype=np.float64)
+    result = np.asarray(values, dtype=np.float64)
     return Intervals(
-        name, own, own[:, None] + [-noise, noise], own[:, None] + [-np.array(width), width]
+        name, result, result[:, None] + [-noise, noise], result[:, None] + [-np.array(width), width]
     )
 
 
@@ -42,10 +42,10 @@ def test_wide_bars_are_noise_and_thin_ones_hold_sampling_too():
 
 
 def test_an_interval_far_longer_than_the_others_goes_on_outside():
-    own = model(values=(1.0, -2.0, 0.5, 0.2))
-    own.confidence[1] = [-500, 500]
-    own.noise[2] = [-np.inf, np.inf]
-    ax = coefficients([own], labels=[*LABELS, "x"], title="Coefficient")
+    result = model(values=(1.0, -2.0, 0.5, 0.2))
+    result.confidence[1] = [-500, 500]
+    result.noise[2] = [-np.inf, np.inf]
+    ax = coefficients([result], labels=[*LABELS, "x"], title="Coefficient")
     left, right = ax.get_xlim()
     assert -12 < left < -2
     assert 1 < right < 12
@@ -55,11 +55,11 @@ def test_an_interval_far_longer_than_the_others_goes_on_outside():
 
 
 def test_intervals_of_large_numbers_are_drawn_and_told_where_they_are():
-    own = model(values=(46_000.0, -125_000.0, 3_000.0), noise=900.0, width=1_500.0)
-    ax = coefficients([own], labels=LABELS, title="Mean")
+    result = model(values=(46_000.0, -125_000.0, 3_000.0), noise=900.0, width=1_500.0)
+    ax = coefficients([result], labels=LABELS, title="Mean")
     thin, wide = ax.collections[:2]
-    np.testing.assert_allclose([s[:, 0] for s in wide.get_segments()], own.noise)
-    np.testing.assert_allclose([s[:, 0] for s in thin.get_segments()], own.confidence)
+    np.testing.assert_allclose([s[:, 0] for s in wide.get_segments()], result.noise)
+    np.testing.assert_allclose([s[:, 0] for s in thin.get_segments()], result.confidence)
     assert {line.get_marker() for line in ax.lines}.isdisjoint("<>")
     assert "age 46,000 (44,500 to 47,500)" in alt_text(ax)
 
@@ -85,11 +85,11 @@ def test_models_differ_by_mark_and_a_term_that_one_lacks_is_left_out():
 @pytest.mark.product
 def test_sixty_terms_and_one_are_readable():
     names = [f"variable number {number}" for number in range(60)]
-    many = coefficients([model(values=np.linspace(-1, 1, 60))], labels=names, title="")
-    assert len(many.get_yticklabels()) == 60
-    assert_readable(many, many.get_yticklabels())
-    one = coefficients([model(values=[0.0], noise=1e-9, width=1e-8)], labels=["x"], title="b")
-    assert_readable(one, [*one.get_yticklabels(), one.xaxis.label])
+    large = coefficients([model(values=np.linspace(-1, 1, 60))], labels=names, title="")
+    assert len(large.get_yticklabels()) == 60
+    assert_readable(large, large.get_yticklabels())
+    result = coefficients([model(values=[0.0], noise=1e-9, width=1e-8)], labels=["x"], title="b")
+    assert_readable(result, [*result.get_yticklabels(), result.xaxis.label])
 
 
 def test_levels_stand_under_the_name_of_their_variable():

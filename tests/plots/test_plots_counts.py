@@ -63,7 +63,7 @@ def test_quantiles_have_marks_of_their_own():
     )
     marks = {line.get_marker(): line.get_xdata().tolist() for line in ax.lines}
     assert marks == {"<": [1.0], "o": [2.0], ">": [4.0]}
-    ends = [s[:, 0] for own in ax.collections[1:] for s in own.get_segments()]
+    ends = [s[:, 0] for collection in ax.collections[1:] for s in collection.get_segments()]
     np.testing.assert_allclose(ends, around(values, 0.5)[0])
     assert [t.get_text() for t in ax.texts] == ["too few rows"]
     assert "F 25% 1, 50% 2, 75% 4; M too few rows" in alt_text(ax)

@@ -38,8 +38,8 @@ def tick_labels(ax):
 
 def draw(ax=None, **more):
     lower, upper = (VALUES - 0.0028) * ENDS, (VALUES + 0.0028) * ENDS
-    given = {"lower": lower, "upper": upper, "floor": FLOOR, "labels": LABELS, **more}
-    return scree(VALUES, ax=ax, **given)
+    inputs = {"lower": lower, "upper": upper, "floor": FLOOR, "labels": LABELS, **more}
+    return scree(VALUES, ax=ax, **inputs)
 
 
 def test_points_intervals_and_floor():
@@ -111,13 +111,13 @@ def test_dollar_signs_are_not_mathematics():
 
 
 @pytest.mark.parametrize(
-    ("more", "reason"),
+    ("extra", "reason"),
     [
         ({"upper": None}, "lower and upper"),
         ({"lower": [1.0]}, r"lower has shape \(1,\)"),
         ({"labels": ["PC1"]}, r"values has shape \(10,\) for 1 labels"),
     ],
 )
-def test_arrays_that_do_not_fit_are_refused(more, reason):
+def test_arrays_that_do_not_fit_are_refused(extra, reason):
     with pytest.raises(ArgumentError, match=reason):
-        draw(**more)
+        draw(**extra)

@@ -89,5 +89,5 @@ def test_words_instead_of_a_picture_hold_stamp_numbers_and_caption():
     with pytest.raises(ArgumentError, match="plot"):
         alt_text(ax)
     scree([2.0, 1.0], floor=0.5, labels=["PC1", "PC2"], stamp="NO", caption="eps = 1.", ax=ax)
-    told = "NO. Scree plot, variances of 2 components: PC1 2; PC2 1. Noise floor: 0.5. eps = 1."
-    assert alt_text(ax) == told
+    reported = "NO. Scree plot, variances of 2 components: PC1 2; PC2 1. Noise floor: 0.5. eps = 1."
+    assert alt_text(ax) == reported

@@ -9,8 +9,8 @@ from dpmodels.plots.curves import RATES, trade_offs
 def test_curves_points_and_words_stand_where_they_belong():
     curves = np.stack([1 - RATES, (1 - RATES) ** 2])
     ax = trade_offs(curves, ["weak", "$strong"], (0.1, np.array([0.9, 0.81])), stamp="SIMULATED")
-    drawn = [line for line in ax.lines if len(line.get_xdata()) == len(RATES)]
-    for line, curve in zip(drawn, curves, strict=True):
+    values = [line for line in ax.lines if len(line.get_xdata()) == len(RATES)]
+    for line, curve in zip(values, curves, strict=True):
         np.testing.assert_array_equal(line.get_ydata(), curve)
     points = [line for line in ax.lines if line.get_marker() == "o"]
     assert [(line.get_xdata()[0], line.get_ydata()[0]) for line in points] == [

@@ -28,8 +28,8 @@ def released(sums, shape, rows, fanout=3):
     }
     if sums == "flat":
         return CountsRelease(values=np.zeros(groups * cells + 1), **terms)
-    each = sum(line(cells, fanout).sizes) if sums == "tree" else cells
-    values = np.zeros(groups * each + 1)
+    parts = sum(line(cells, fanout).sizes) if sums == "tree" else cells
+    values = np.zeros(groups * parts + 1)
     return SumsRelease(values=values, sums=sums, shape=shape, fanout=fanout, **terms)
 
 
@@ -38,6 +38,6 @@ def matrix(release, shape):
     units = np.eye(len(release.values))
     columns = []
     for unit in units:
-        own = ordered(replace(release, values=unit), shape)
-        columns.append(np.append(own.cells.ravel(), own.incomplete))
+        result = ordered(replace(release, values=unit), shape)
+        columns.append(np.append(result.cells.ravel(), result.incomplete))
     return np.array(columns).T

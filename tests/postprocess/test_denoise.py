@@ -41,14 +41,14 @@ def truths(size):
 
 def squared_errors(truth, off, runs, rng, cap=None):
     """Mean squared Frobenius error of each rule; "best" has the best possible values."""
-    found = dict.fromkeys((*RULES, "best"), 0.0)
+    fromkeys = dict.fromkeys((*RULES, "best"), 0.0)
     for _ in range(runs):
         values, vectors = np.linalg.eigh(np.diag(truth) + noise(len(truth), off, rng))
         best = (vectors**2).T @ truth
-        for rule in found:
+        for rule in fromkeys:
             shrunk = best if rule == "best" else denoise_values(values, off, rule, cap)
-            found[rule] += (truth @ truth - 2 * shrunk @ best + shrunk @ shrunk) / runs
-    return found
+            fromkeys[rule] += (truth @ truth - 2 * shrunk @ best + shrunk @ shrunk) / runs
+    return fromkeys
 
 
 @pytest.mark.parametrize("name", truths(60))
@@ -58,8 +58,8 @@ def test_auto_is_not_worse_than_spiked_or_invariant(name, ratio):
     # fixed, so there are no false alarms.
     truth = truths(60)[name]
     off = ratio * float(np.linalg.norm(truth)) / math.sqrt(60)
-    found = squared_errors(truth, off, 8, np.random.default_rng(SEED))
-    assert found["auto"] <= 1.05 * min(found["spiked"], found["invariant"]) + 16 * off**2
+    result = squared_errors(truth, off, 8, np.random.default_rng(SEED))
+    assert result["auto"] <= 1.05 * min(result["spiked"], result["invariant"]) + 16 * off**2
 
 
 @pytest.mark.parametrize("name", ["power 1", "exponential", "spike and floor", "half flat"])
@@ -67,9 +67,9 @@ def test_auto_is_not_worse_than_spiked_or_invariant(name, ratio):
 def test_auto_comes_near_the_best_values(name, ratio):
     truth = truths(200)[name]
     off = ratio * float(np.linalg.norm(truth)) / math.sqrt(200)
-    found = squared_errors(truth, off, 2, np.random.default_rng(SEED))
-    assert found["auto"] <= 1.06**2 * (found["best"] + 2 * off**2)
-    assert found["auto"] < 0.8 * found["psd"]
+    result = squared_errors(truth, off, 2, np.random.default_rng(SEED))
+    assert result["auto"] <= 1.06**2 * (result["best"] + 2 * off**2)
+    assert result["auto"] < 0.8 * result["psd"]
 
 
 @pytest.mark.parametrize("height", [1.5, 3.0])
@@ -78,17 +78,17 @@ def test_error_of_one_spike_is_what_theory_says(height):
     # eight runs of a fixed seed, 200 columns.
     truth = np.zeros(200)
     truth[0] = height * math.sqrt(200)
-    found = squared_errors(truth, 1.0, 8, np.random.default_rng(SEED))
+    result = squared_errors(truth, 1.0, 8, np.random.default_rng(SEED))
     for rule in ("auto", "spiked", "best"):
-        assert found[rule] == pytest.approx(200 * (2 - height**-2), rel=0.06), rule
+        assert result[rule] == pytest.approx(200 * (2 - height**-2), rel=0.06), rule
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_without_noise_the_matrix_is_only_made_feasible(rule):
     matrix = np.diag([0.5, 0.3, -0.1])
-    wanted = np.diag([0.5, 0.3, 0.0])
-    np.testing.assert_allclose(denoise(matrix, 0.0, rule), wanted, atol=1e-15)
-    np.testing.assert_allclose(denoise(matrix, 1e-9, rule), wanted, atol=1e-6)
+    expected = np.diag([0.5, 0.3, 0.0])
+    np.testing.assert_allclose(denoise(matrix, 0.0, rule), expected, atol=1e-15)
+    np.testing.assert_allclose(denoise(matrix, 1e-9, rule), expected, atol=1e-6)
 
 
 def test_noise_alone_becomes_nearly_nothing():
@@ -113,10 +113,10 @@ def test_no_rule_leaves_everything_as_it_is():
 @given(values=spectra, off=scales, cap=caps)
 @example(values=np.array([1.0, 2.0**-24, 0.0, 0.0, 0.0]), off=1.0, cap=1.0)
 def test_values_are_feasible_and_keep_their_order(rule, values, off, cap):
-    found = denoise_values(values, off, rule, cap)
-    assert found.min() >= 0
-    assert cap is None or found.sum() <= cap * (1 + 1e-9)
-    falling = found[np.argsort(-values, kind="stable")]
+    result = denoise_values(values, off, rule, cap)
+    assert result.min() >= 0
+    assert cap is None or result.sum() <= cap * (1 + 1e-9)
+    falling = result[np.argsort(-values, kind="stable")]
     assert np.all(np.diff(falling) <= 1e-9 * (1 + falling[0]))
 
 
@@ -131,9 +131,9 @@ def test_equal_values_stay_equal(rule, values, off):
 @given(values=spectra, off=scales, cap=caps, seed=st.integers(0, 99))
 def test_order_of_the_values_does_not_matter(rule, values, off, cap, seed):
     turn = np.random.default_rng(seed).permutation(len(values))
-    found = denoise_values(values, off, rule, cap)
+    result = denoise_values(values, off, rule, cap)
     turned = denoise_values(values[turn], off, rule, cap)
-    np.testing.assert_allclose(turned, found[turn], rtol=1e-6, atol=1e-6 * off)
+    np.testing.assert_allclose(turned, result[turn], rtol=1e-6, atol=1e-6 * off)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -150,10 +150,10 @@ def test_rotations_pass_through(rule, cap):
     rng = np.random.default_rng(SEED)
     matrix = np.diag(truths(12)["power 1"]) + noise(12, 0.03, rng)
     turn, _ = np.linalg.qr(rng.normal(size=(12, 12)))
-    found = denoise(turn @ matrix @ turn.T, 0.03, rule, cap)
-    np.testing.assert_allclose(found, turn @ denoise(matrix, 0.03, rule, cap) @ turn.T, atol=1e-9)
-    assert np.array_equal(found, found.T)
-    assert cap is None or np.trace(found) <= cap * (1 + 1e-9)
+    result = denoise(turn @ matrix @ turn.T, 0.03, rule, cap)
+    np.testing.assert_allclose(result, turn @ denoise(matrix, 0.03, rule, cap) @ turn.T, atol=1e-9)
+    assert np.array_equal(result, result.T)
+    assert cap is None or np.trace(result) <= cap * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("rule", SHRINKING)

@@ -31,11 +31,11 @@ def means(values):
 def test_pooling_is_the_least_squares_falling_fit(values):
     # The min-max formula: over starts up to i the least of the largest means that reach i.
     size = len(values)
-    wanted = [
+    expected = [
         min(max(values[a:b].mean() for b in range(i + 1, size + 1)) for a in range(i + 1))
         for i in range(size)
     ]
-    np.testing.assert_allclose(means(values), wanted, atol=1e-9)
+    np.testing.assert_allclose(means(values), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("truth", [[0.0] * 6, [9.0, 5.0, 1.0, 1.0, 0.5, 0.0]])
@@ -46,8 +46,8 @@ def test_stein_values_add_up_to_the_trace(truth):
 
 def test_stein_values_are_the_discrete_transform():
     values = np.array([4.0, 1.0, -2.0])
-    wanted = [4 - 2 * (1 / 3 + 1 / 6), 1 - 2 * (-1 / 3 + 1 / 3), -2 - 2 * (-1 / 6 - 1 / 3)]
-    np.testing.assert_allclose(stein(values).values, wanted)
+    expected = [4 - 2 * (1 / 3 + 1 / 6), 1 - 2 * (-1 / 3 + 1 / 3), -2 - 2 * (-1 / 6 - 1 / 3)]
+    np.testing.assert_allclose(stein(values).values, expected)
 
 
 def test_divergence_of_isotonic_values_is_their_slope():
@@ -56,8 +56,8 @@ def test_divergence_of_isotonic_values_is_their_slope():
         values, _ = noisy(np.linspace(12, 0, 6), rng)
         slopes = 0.0
         for place in range(len(values)):
-            moved = np.eye(len(values))[place] * step
-            above, below = (isotonic(stein(values + way * moved)).values for way in (1, -1))
+            change = np.eye(len(values))[place] * step
+            above, below = (isotonic(stein(values + way * change)).values for way in (1, -1))
             slopes += (above - below)[place] / (2 * step)
         assert isotonic(stein(values)).divergence == pytest.approx(slopes, rel=1e-4, abs=1e-4)
 
@@ -71,24 +71,24 @@ def test_risk_estimate_is_unbiased(truth):
     for _ in range(4_000):
         values, best = noisy(truth, rng)
         spectrum = stein(values)
-        found = isotonic(spectrum)
-        gaps.append(found.values @ (spectrum.values - best) - 2 * found.divergence)
+        result = isotonic(spectrum)
+        gaps.append(result.values @ (spectrum.values - best) - 2 * result.divergence)
     assert abs(np.mean(gaps)) < 5 * np.std(gaps) / math.sqrt(len(gaps))
 
 
 def test_plateau_finds_outliers_and_the_level():
     truth = np.concatenate([[200.0, 150.0], np.full(98, 3.0)])
     values, best = noisy(truth, np.random.default_rng(SEED))
-    found = plateau(stein(values)).values
-    np.testing.assert_allclose(found[:2], best[:2], rtol=0.02)
-    np.testing.assert_allclose(found[2:], (values.sum() - found[:2].sum()) / 98, rtol=0.05)
+    result = plateau(stein(values)).values
+    np.testing.assert_allclose(result[:2], best[:2], rtol=0.02)
+    np.testing.assert_allclose(result[2:], (values.sum() - result[:2].sum()) / 98, rtol=0.05)
 
 
 def test_mixture_is_isotonic_where_the_spectrum_is_spread():
     values, _ = noisy(np.linspace(400, 0, 80), np.random.default_rng(SEED))
     spectrum = stein(values)
-    wanted = isotonic(spectrum).values
-    assert np.linalg.norm(mixture(spectrum) - wanted) < 0.01 * np.linalg.norm(wanted)
+    expected = isotonic(spectrum).values
+    assert np.linalg.norm(mixture(spectrum) - expected) < 0.01 * np.linalg.norm(expected)
 
 
 def test_mixture_is_the_level_where_noise_is_all_there_is():

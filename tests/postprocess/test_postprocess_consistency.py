@@ -13,15 +13,15 @@ def test_whole_counts_have_the_margins_and_are_near(seed):
     rng = np.random.default_rng(seed)
     true = rng.poisson(rng.choice([0.3, 4.0, 60.0]), (rng.integers(2, 7), rng.integers(2, 7)))
     table = true + rng.normal(0, 6, true.shape)
-    found = agreeing(table, true.sum(axis=1), true.sum(axis=0))
-    assert found.dtype == np.int64
-    assert (found >= 0).all()
-    assert (found.sum(axis=1) == true.sum(axis=1)).all()
-    assert (found.sum(axis=0) == true.sum(axis=0)).all()
-    near = fitted(table, true.sum(axis=1).astype(float), true.sum(axis=0).astype(float))
+    result = agreeing(table, true.sum(axis=1), true.sum(axis=0))
+    assert result.dtype == np.int64
+    assert (result >= 0).all()
+    assert (result.sum(axis=1) == true.sum(axis=1)).all()
+    assert (result.sum(axis=0) == true.sum(axis=0)).all()
+    fitted_counts = fitted(table, true.sum(axis=1).astype(float), true.sum(axis=0).astype(float))
     # Of the convex set that holds the truth the projection comes closer to it.
-    assert ((near - true) ** 2).sum() <= ((table - true) ** 2).sum() + 0.1
-    assert np.abs(found - near).max() < 2
+    assert ((fitted_counts - true) ** 2).sum() <= ((table - true) ** 2).sum() + 0.1
+    assert np.abs(result - fitted_counts).max() < 2
 
 
 def test_small_tables_are_the_nearest_by_trying_all():
@@ -30,17 +30,17 @@ def test_small_tables_are_the_nearest_by_trying_all():
         lines, columns = rng.multinomial(5, [0.3, 0.7]), rng.multinomial(5, [0.2, 0.3, 0.5])
         table = rng.normal(0.8, 1.5, (2, 3))
         every = [
-            made
+            line
             for first in product(range(6), repeat=3)
-            if (made := np.array([first, columns - first])).min() >= 0
-            and (made.sum(axis=1) == lines).all()
+            if (line := np.array([first, columns - first])).min() >= 0
+            and (line.sum(axis=1) == lines).all()
         ]
-        least = min(((own - table) ** 2).sum() for own in every)
-        found = agreeing(table, lines, columns)
+        smallest = min(((candidate - table) ** 2).sum() for candidate in every)
+        result = agreeing(table, lines, columns)
         # Whole numbers about the nearest fractions: the best of all, or within half a row of it.
-        assert ((found - table) ** 2).sum() <= least + 0.5
+        assert ((result - table) ** 2).sum() <= smallest + 0.5
 
 
 def test_no_rows_make_a_table_of_zeros():
-    found = agreeing(np.full((2, 3), -4.0), np.zeros(2, np.int64), np.zeros(3, np.int64))
-    assert not found.any()
+    result = agreeing(np.full((2, 3), -4.0), np.zeros(2, np.int64), np.zeros(3, np.int64))
+    assert not result.any()

@@ -94,11 +94,11 @@ def test_nothing_is_given_back_for_a_mean_at_the_edge(rows):
 def test_the_trace_and_its_noise(rows):
     noise = MomentNoise(5.0, 2.0, 3.0, 1.5)
     cov = released(rows, noise=noise)
-    own = SIZE * cov.noise.diagonal**2 + 4 * cov.noise.mean**2 * (cov.mean**2).sum()
+    variance = SIZE * cov.noise.diagonal**2 + 4 * cov.noise.mean**2 * (cov.mean**2).sum()
     by_count = (np.trace(cov.matrix) - (cov.mean**2).sum()) * cov.noise.count
     assert cov.trace == (
         pytest.approx(np.trace(cov.matrix)),
-        pytest.approx(np.hypot(own**0.5, by_count)),
+        pytest.approx(np.hypot(variance**0.5, by_count)),
     )
 
 

@@ -1,4 +1,4 @@
-"""Places that are told from noise: the finest first, without what is told within them."""
+"""Places that exceed their noise: the finest first, without those detected within them."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,8 @@ SIZE = (8, 8)
 
 
 def levels(fine, coarse):
-    one, two = (np.arange(0, 8, step) for step in (1, 4))
-    return [Blocks((one, one), SIZE, fine), Blocks((two, two), SIZE, coarse)]
+    first, two = (np.arange(0, 8, step) for step in (1, 4))
+    return [Blocks((first, first), SIZE, fine), Blocks((two, two), SIZE, coarse)]
 
 
 def test_a_peak_is_drawn_alone_and_the_rest_of_its_block_without_it():

@@ -26,5 +26,5 @@ def test_counted_levels_reach_from_all_cells_to_each_without_long_steps(cells):
     assert levels[0] == 0
     assert levels[-1] == Halves(cells).lowest
     assert all(1 <= step <= AT_ONCE for step in np.diff(levels))
-    known = Halves(cells).counted(whole_known=True)
-    assert known == (levels[1:] if cells > 1 else levels)
+    counted = Halves(cells).counted(whole_known=True)
+    assert counted == (levels[1:] if cells > 1 else levels)

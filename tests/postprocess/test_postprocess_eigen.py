@@ -12,15 +12,17 @@ def symmetric(seed, size):
 @pytest.mark.parametrize("size", [1, 2, 7, 40])
 def test_the_parts_make_up_the_matrix(size):
     matrix = symmetric(size, size)
-    found = eigen(matrix)
-    rebuilt = found.vectors @ np.diag(found.values) @ found.vectors.T
+    spectrum = eigen(matrix)
+    rebuilt = spectrum.vectors @ np.diag(spectrum.values) @ spectrum.vectors.T
     np.testing.assert_allclose(rebuilt, matrix, atol=1e-12 * size)
-    np.testing.assert_allclose(found.vectors.T @ found.vectors, np.eye(size), atol=1e-13 * size)
+    np.testing.assert_allclose(
+        spectrum.vectors.T @ spectrum.vectors, np.eye(size), atol=1e-13 * size
+    )
 
 
 def test_largest_first_and_negative_ones_stay():
-    found = eigen(np.diag([-2.0, 5.0, 1.0]))
-    assert found.values.tolist() == [5.0, 1.0, -2.0]
+    spectrum = eigen(np.diag([-2.0, 5.0, 1.0]))
+    assert spectrum.values.tolist() == [5.0, 1.0, -2.0]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -39,6 +41,6 @@ def test_signs_do_not_depend_on_the_sign_that_lapack_gives():
 
 
 def test_zero_matrix():
-    found = eigen(np.zeros((3, 3)))
-    assert found.values.tolist() == [0.0, 0.0, 0.0]
-    assert (np.abs(found.vectors).max(axis=0) > 0).all()
+    spectrum = eigen(np.zeros((3, 3)))
+    assert spectrum.values.tolist() == [0.0, 0.0, 0.0]
+    assert (np.abs(spectrum.vectors).max(axis=0) > 0).all()

@@ -19,23 +19,25 @@ def feasible(rng, size, cap):
 @pytest.mark.expensive
 @given(spectra, caps)
 def test_values_are_feasible(values, cap):
-    found = psd_values(values, cap)
-    assert found.min() >= 0
-    assert cap is None or found.sum() <= cap * (1 + 1e-9)
+    result = psd_values(values, cap)
+    assert result.min() >= 0
+    assert cap is None or result.sum() <= cap * (1 + 1e-9)
 
 
 @given(spectra, caps, st.integers(0, 2**32 - 1))
 def test_values_are_the_projection(values, cap, seed):
     # A projection p of v onto a convex set: (v - p)·(z - p) <= 0 for every z in the set.
-    found = psd_values(values, cap)
-    other = feasible(np.random.default_rng(seed), len(values), cap)
-    assert (values - found) @ (other - found) <= 1e-9 * (1 + values @ values + other @ other)
+    result = psd_values(values, cap)
+    feasible_values = feasible(np.random.default_rng(seed), len(values), cap)
+    assert (values - result) @ (feasible_values - result) <= 1e-9 * (
+        1 + values @ values + feasible_values @ feasible_values
+    )
 
 
 @given(spectra, caps)
 def test_feasible_values_stay(values, cap):
-    found = psd_values(values, cap)
-    np.testing.assert_allclose(psd_values(found, cap), found, rtol=1e-9, atol=1e-12)
+    result = psd_values(values, cap)
+    np.testing.assert_allclose(psd_values(result, cap), result, rtol=1e-9, atol=1e-12)
 
 
 def test_sum_reaches_the_cap_where_it_binds():
@@ -44,10 +46,10 @@ def test_sum_reaches_the_cap_where_it_binds():
 
 
 @pytest.mark.parametrize(
-    ("value", "cap", "wanted"), [(-1.0, None, 0.0), (3.0, 1.0, 1.0), (0.5, 1.0, 0.5)]
+    ("value", "cap", "expected"), [(-1.0, None, 0.0), (3.0, 1.0, 1.0), (0.5, 1.0, 0.5)]
 )
-def test_one_column(value, cap, wanted):
-    assert nearest_psd(np.array([[value]]), cap) == pytest.approx(wanted)
+def test_one_column(value, cap, expected):
+    assert nearest_psd(np.array([[value]]), cap) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("cap", [None, 1.0])
@@ -59,15 +61,15 @@ def test_error_of_a_released_matrix_can_only_fall(cap):
         truth /= np.trace(truth)
         noise = rng.normal(scale=0.2, size=truth.shape)
         released = truth + noise + noise.T
-        found = nearest_psd(released, cap)
-        assert np.linalg.norm(found - truth) <= np.linalg.norm(released - truth)
-        assert np.array_equal(found, found.T)
-        assert cap is None or np.trace(found) <= cap * (1 + 1e-9)
+        result = nearest_psd(released, cap)
+        assert np.linalg.norm(result - truth) <= np.linalg.norm(released - truth)
+        assert np.array_equal(result, result.T)
+        assert cap is None or np.trace(result) <= cap * (1 + 1e-9)
 
 
 def test_eigenvectors_are_kept():
     rng = np.random.default_rng(2)
     noise = rng.normal(size=(6, 6))
     matrix = noise + noise.T
-    found = nearest_psd(matrix, 1.0)
-    np.testing.assert_allclose(found @ matrix, matrix @ found, atol=1e-12)
+    result = nearest_psd(matrix, 1.0)
+    np.testing.assert_allclose(result @ matrix, matrix @ result, atol=1e-12)

@@ -31,12 +31,12 @@ def test_sums_of_long_runs_are_no_farther_than_the_unbiased_ones(cells):
         for _ in range(10):
             true = true_counts(rng, (2, cells))
             noisy = np.append((true + sd * rng.normal(size=true.shape)).ravel(), 5.0)
-            found = counted(noisy, true.shape)
+            result = counted(noisy, true.shape)
             errors = [
-                np.cumsum(hierarchy.sums(own - true)[top], axis=1)
-                for own in (found.cells, found.whole[:-1].reshape(true.shape))
+                np.cumsum(hierarchy.sums(counts - true)[top], axis=1)
+                for counts in (result.cells, result.whole[:-1].reshape(true.shape))
             ]
-            before, after = (np.linalg.norm(own, axis=1) for own in errors)
+            before, after = (np.linalg.norm(error, axis=1) for error in errors)
             assert (after <= before + np.sqrt(hierarchy.sizes[top])).all()
 
 
@@ -46,7 +46,7 @@ def test_whole_counts_keep_a_public_total_and_the_truth(shape, sd):
     rng = np.random.default_rng(6)
     true = np.append(true_counts(rng, shape).ravel(), 7)
     for rows in (None, int(true.sum())):
-        found = counted(true + sd * rng.normal(size=len(true)), shape, rows).whole
-        assert found.min() >= 0
-        assert rows is None or found.sum() == rows
-        assert sd > 0 or found.tolist() == true.tolist()
+        result = counted(true + sd * rng.normal(size=len(true)), shape, rows).whole
+        assert result.min() >= 0
+        assert rows is None or result.sum() == rows
+        assert sd > 0 or result.tolist() == true.tolist()

@@ -198,7 +198,7 @@ def test_components_of_two_rounds_are_weighted_as_least_squares_does():
         Residuals((3, 2), {(0, 1): centred_table(generator.normal(size=(3, 2)))}, {(0, 1): sd})
         for sd in sds
     ]
-    both = combined(*rounds)
+    joint = combined(*rounds)
     projection = crossed([np.eye(n) - 1 / n for n in (3, 2)])
     precisions = [np.linalg.pinv(sd**2 * projection) for sd in sds]
     weighted = sum(
@@ -206,14 +206,14 @@ def test_components_of_two_rounds_are_weighted_as_least_squares_does():
         for precision, part in zip(precisions, rounds, strict=True)
     )
     covariance = np.linalg.pinv(sum(precisions))
-    np.testing.assert_allclose(both.tables[0, 1].ravel(), covariance @ weighted, atol=1e-12)
-    np.testing.assert_allclose(both.sds[0, 1] ** 2 * projection, covariance, atol=1e-12)
+    np.testing.assert_allclose(joint.tables[0, 1].ravel(), covariance @ weighted, atol=1e-12)
+    np.testing.assert_allclose(joint.sds[0, 1] ** 2 * projection, covariance, atol=1e-12)
 
 
 def test_a_public_number_of_rows_stays_exact():
     rounds = [Residuals((2,), {(): np.array(9.0)}, {(): 0.0}) for _ in range(2)]
-    both = combined(*rounds)
-    assert (float(both.tables[()]), both.sds[()]) == (9.0, 0.0)
+    joint = combined(*rounds)
+    assert (float(joint.tables[()]), joint.sds[()]) == (9.0, 0.0)
 
 
 def test_the_nearest_table_on_the_simplex():
@@ -300,11 +300,11 @@ def test_rows_have_whole_counts_within_one_of_each_conditional_table(tree):
     assert codes.shape == (500, len(SIZES))
     for clique, separator, table in zip(tree.cliques, tree.separators, model.tables, strict=True):
         columns = tuple(codes[:, list(clique)].T)
-        drawn = np.zeros(table.shape)
-        np.add.at(drawn, columns, 1.0)
-        given = expanded(summed(drawn, clique, separator), separator, clique)
+        table_sampled = np.zeros(table.shape)
+        np.add.at(table_sampled, columns, 1.0)
+        conditional = expanded(summed(table_sampled, clique, separator), separator, clique)
         share = table / expanded(summed(table, clique, separator), separator, clique)
-        assert np.abs(drawn - given * share).max() < 1 + 1e-9
+        assert np.abs(table_sampled - conditional * share).max() < 1 + 1e-9
 
 
 def test_rounded_counts_are_unbiased():
@@ -343,10 +343,10 @@ def test_pairs_outside_the_graph_are_compared_with_it():
     released = released_pairs(codes, 20.0, seed=3)
     chain = junction_tree([(0, 1), (1, 2), (3,), (4,)], released.sizes)
     model = fit_model(released, chain)
-    by_pair = {one.term: one for one in compare_unused(released, model)}
+    by_pair = {comparison.term: comparison for comparison in compare_unused(released, model)}
     assert set(by_pair) == {(0, 2), (0, 3), (0, 4), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)}
     broken = fit_model(released, junction_tree([(0, 1), (2,), (3,), (4,)], released.sizes))
-    wrong = {one.term: one for one in compare_unused(released, broken)}
+    wrong = {comparison.term: comparison for comparison in compare_unused(released, broken)}
     assert wrong[1, 2].pvalue < 1e-6
     assert wrong[1, 2].distance > 100
 

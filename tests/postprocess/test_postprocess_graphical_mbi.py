@@ -30,10 +30,10 @@ def measured(terms):
 
 def squares(released, table_of):
     """The sum of squares that least squares makes small, in units of the noise variance."""
-    apart = (
+    distance = (
         centred_table(table_of(part)) - table for part, table in released.tables.items() if part
     )
-    return sum(float((difference**2).sum()) for difference in apart) / SD**2
+    return sum(float((difference**2).sum()) for difference in distance) / SD**2
 
 
 @pytest.mark.slow
@@ -63,12 +63,12 @@ def test_least_squares_is_that_of_mbi(terms):
     step = SD**2 / (len(measurements) * released.n_rows)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        other = mbi.estimation.MirrorDescent(stepsize=step).estimate(
+        reference = mbi.estimation.MirrorDescent(stepsize=step).estimate(
             mbi.Domain(names, SIZES), measurements, known_total=released.n_rows, iters=5_000
         )
 
     def projected(term):
-        factor = other.project(tuple(names[i] for i in term))
+        factor = reference.project(tuple(names[i] for i in term))
         return np.asarray(factor.values, dtype=np.float64)
 
     model = fit_model(released, structure_of(terms, SIZES), penalty=1e-3, most_steps=5_000)

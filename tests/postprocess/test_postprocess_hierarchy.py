@@ -57,8 +57,8 @@ def test_the_mean_range_is_that_of_all_ranges():
     ends = [(i, j) for i in range(21) for j in range(i + 1, 21)]
     at = np.arange(20)
     weights = np.array([(at >= i) & (at < j) for i, j in ends], dtype=float)
-    each = [(hierarchy.noise_weights(own) ** 2).sum() for own in weights]
-    assert np.mean(each) == pytest.approx(mean_range(20, 3))
+    variances = [(hierarchy.noise_weights(weight) ** 2).sum() for weight in weights]
+    assert np.mean(variances) == pytest.approx(mean_range(20, 3))
 
 
 SIZES = st.integers(1, 40)
@@ -72,13 +72,15 @@ def test_whole_counts_are_whole_and_keep_the_sums_of_nodes(data):
     noisy = data.draw(arrays(float, (2, cells), elements=st.floats(-50, 50)))
     totals = np.array(data.draw(st.tuples(st.integers(0, 300), st.integers(0, 300))))
     levels = hierarchy.sums(noisy)
-    whole = whole_cells(hierarchy, levels, totals)
-    assert whole.dtype == np.int64
-    assert (whole >= 0).all()
-    assert whole.sum(axis=1).tolist() == totals.tolist()
+    complete = whole_cells(hierarchy, levels, totals)
+    assert complete.dtype == np.int64
+    assert (complete >= 0).all()
+    assert complete.sum(axis=1).tolist() == totals.tolist()
     # What is whole, not negative and agrees already stays.
-    again = whole_cells(hierarchy, [own.astype(float) for own in hierarchy.sums(whole)], totals)
-    assert (again == whole).all()
+    again = whole_cells(
+        hierarchy, [level.astype(float) for level in hierarchy.sums(complete)], totals
+    )
+    assert (again == complete).all()
 
 
 def test_sums_of_many_whole_counts_stay_near():
@@ -88,6 +90,6 @@ def test_sums_of_many_whole_counts_stay_near():
     noisy[0, :2048] += 100
     totals = np.rint(noisy.sum(axis=1)).astype(np.int64)
     hierarchy = line(4096, 4)
-    whole = whole_cells(hierarchy, hierarchy.sums(noisy), totals)
-    first = whole[0, :2048].sum() - noisy[0, :2048].sum()
+    complete = whole_cells(hierarchy, hierarchy.sums(noisy), totals)
+    first = complete[0, :2048].sum() - noisy[0, :2048].sum()
     assert abs(first) < 10 * np.sqrt(2 * 4096)

@@ -45,51 +45,53 @@ def test_without_a_constant_the_origin_is_that_of_the_columns():
 
 @pytest.mark.product
 def test_the_laws_of_the_noise_are_those_of_drawn_noise():
-    own, rng = asked(), np.random.default_rng(7)
+    equations, rng = asked(), np.random.default_rng(7)
     g, weights = rng.normal(size=5), rng.normal(size=(5, 5))
     weights += weights.T
-    noise = [drawn(own.variance, rng) for _ in range(20_000)]
-    sample = np.mean([one @ np.outer(g, g) @ one for one in noise], axis=0)
+    noise = [drawn(equations.variance, rng) for _ in range(20_000)]
+    sample = np.mean([value @ np.outer(g, g) @ value for value in noise], axis=0)
     # Entries have relative sds of at most √2/√20000 of the largest: 6 of them, 2e-9 each.
-    assert sample == pytest.approx(own.noise_of(np.outer(g, g)), abs=0.06 * np.abs(sample).max())
-    forms = np.array([(one * weights).sum() for one in noise])
-    assert forms.std() == pytest.approx(own.form_sd(weights), rel=5 / math.sqrt(2 * 20_000))
+    assert sample == pytest.approx(
+        equations.noise_of(np.outer(g, g)), abs=0.06 * np.abs(sample).max()
+    )
+    forms = np.array([(value * weights).sum() for value in noise])
+    assert forms.std() == pytest.approx(equations.form_sd(weights), rel=5 / math.sqrt(2 * 20_000))
 
 
 def test_the_slope_of_the_noise():
-    own, rng = asked(), np.random.default_rng(1)
+    equations, rng = asked(), np.random.default_rng(1)
     g, u, step = rng.normal(size=5), rng.normal(size=5), 1e-6
 
     def pushed(at):
-        return own.noise_of(np.outer(at, at)) @ u
+        return equations.noise_of(np.outer(at, at)) @ u
 
     ways = [(pushed(g + step * e) - pushed(g - step * e)) / (2 * step) for e in np.eye(5)]
-    assert own.noise_slope(g, u) == pytest.approx(np.array(ways).T, rel=1e-6, abs=1e-6)
+    assert equations.noise_slope(g, u) == pytest.approx(np.array(ways).T, rel=1e-6, abs=1e-6)
 
 
 def test_the_edge_is_where_the_noise_ends():
     flat = MomentNoise(count=0.0, mean=0.0, diagonal=1.0, off=math.sqrt(0.5))
     rng = np.random.default_rng(2)
     rows = np.zeros((1_000, 61))
-    own = asked(flat, rows, norm=1.0)
-    assert own.edge == pytest.approx(math.sqrt(2 * 61), rel=0.02)
-    largest = np.linalg.eigvalsh(drawn(own.variance, rng)[1:-1, 1:-1])[-1]
+    equations = asked(flat, rows, norm=1.0)
+    assert equations.edge == pytest.approx(math.sqrt(2 * 61), rel=0.02)
+    largest = np.linalg.eigvalsh(drawn(equations.variance, rng)[1:-1, 1:-1])[-1]
     # The largest eigenvalue of 60 columns is within a tenth of the edge, 1e-8 otherwise.
-    assert largest == pytest.approx(own.edge, rel=0.15)
+    assert largest == pytest.approx(equations.edge, rel=0.15)
 
 
 @pytest.mark.parametrize("scale", [10.0, 1e3, 1e6])
 def test_estimates_stay_small_where_noise_wins(scale):
-    noise = MomentNoise(*(scale * one for one in (2.0, 1.5, 1.0, 0.7)))
+    noise = MomentNoise(*(scale * factor for factor in (2.0, 1.5, 1.0, 0.7)))
     rng, clean = np.random.default_rng(3), asked(noise)
     for _ in range(200):
         noisy = drawn(clean.variance, rng) + clean.moments
-        own = equations_of_moments(
+        equations = equations_of_moments(
             noisy[0, 0], noisy[0, 1:] / 2, noisy[1:, 1:] / 4, noise, row_norm=2.0, shift=None
         )
         # Slopes are X'y over an edge or more; six sds of X'y against it, 1e-6 over all.
-        assert np.abs(least_squares(own)[1:]).max() < 60
-        assert np.isfinite(least_squares(own, -math.inf)).all()
+        assert np.abs(least_squares(equations)[1:]).max() < 60
+        assert np.isfinite(least_squares(equations, -math.inf)).all()
 
 
 def test_a_constant_column_and_no_rows_are_solved():
@@ -97,9 +99,9 @@ def test_a_constant_column_and_no_rows_are_solved():
     constant[:, 1] = 0.25
     silent = MomentNoise(1e-3, 1e-3, 1e-3, 1e-3)
     for rows in (constant, np.zeros((0, 4)), np.zeros((2, 4))):
-        own = asked(silent, rows)
-        assert np.isfinite(least_squares(own)).all()
-        assert own.strength < 1 or len(rows)
+        result = asked(silent, rows)
+        assert np.isfinite(least_squares(result)).all()
+        assert result.strength < 1 or len(rows)
 
 
 def test_strength_tells_identified_designs_from_others():
@@ -129,16 +131,18 @@ def test_the_squares_left_have_no_bias_and_their_stated_noise():
     rows = np.column_stack([np.ones(400), rng.uniform(-0.5, 0.5, (400, size - 1))])
     rows[:, -1] += 0.4 * rows[:, 1:-1] @ np.resize([1, -1], size - 2)
     exact, columns = rows.T @ rows, np.eye(size)
-    theta, (own,) = np.linalg.lstsq(rows[:, :-1], rows[:, -1], rcond=None)[:2]
+    theta, (residual_squares,) = np.linalg.lstsq(rows[:, :-1], rows[:, -1], rcond=None)[:2]
     still = np.append(-theta, 1.0)
-    found = []
+    results = []
     for _ in range(400):
         noise = np.triu(rng.normal(size=(size, size))) * sd
         noisy, variance = exact + noise + np.triu(noise, 1).T, np.full((size, size), sd**2)
         law = NormalEquations(noisy, variance, columns[:, :-1], columns[:, -1], True)
         g = law.residual(least_squares(law))
-        found.append([*law.squares_left(least_squares(law)), g @ noisy @ g, still @ noisy @ still])
-    value, stated, plain, unmoved = np.transpose(found)
+        results.append(
+            [*law.squares_left(least_squares(law)), g @ noisy @ g, still @ noisy @ still]
+        )
+    value, stated, plain, unmoved = np.transpose(results)
     assert abs((value - unmoved).mean()) < 0.15
     assert (plain - unmoved).mean() < -0.5
-    assert 0.8 < ((value - own) / stated).std() < 1.2
+    assert 0.8 < ((value - residual_squares) / stated).std() < 1.2

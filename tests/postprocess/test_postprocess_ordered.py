@@ -21,34 +21,36 @@ CASES = [
 @pytest.mark.parametrize(("sums", "shape", "rows"), CASES)
 def test_the_noise_of_sums_is_that_of_the_linear_map_that_makes_the_counts(sums, shape, rows):
     release = released(sums, shape, rows)
-    own, (groups, cells) = ordered(release, shape), shape
+    counts, (groups, cells) = ordered(release, shape), shape
     linear = matrix(release, shape)
     rng = np.random.default_rng(0)
-    weights, others = rng.normal(size=(5, cells)), rng.normal(size=5)
-    found = own.spread(weights, others)
+    weights, alternatives = rng.normal(size=(5, cells)), rng.normal(size=5)
+    variances = counts.spread(weights, alternatives)
     for group in range(groups):
-        each = np.repeat(others[:, None], groups * cells, axis=1)
-        each[:, group * cells : (group + 1) * cells] = weights
-        noise = each @ linear[:-1]
-        assert found.squares == pytest.approx((noise**2).sum(axis=1))
+        columns = np.repeat(alternatives[:, None], groups * cells, axis=1)
+        columns[:, group * cells : (group + 1) * cells] = weights
+        noise = columns @ linear[:-1]
+        assert variances.squares == pytest.approx((noise**2).sum(axis=1))
         if sums != "factorisation":
-            assert found.fourths == pytest.approx((noise**4).sum(axis=1))
+            assert variances.fourths == pytest.approx((noise**4).sum(axis=1))
     before, at, after = rng.normal(size=(3, cells))
     place = np.arange(cells)
-    each = np.where(place < place[:, None], before[:, None], after[:, None])
-    each[place, place] = at
+    columns = np.where(place < place[:, None], before[:, None], after[:, None])
+    columns[place, place] = at
     beside = rng.normal(size=cells)
-    along, wanted = own.along(before, at, after, beside), own.spread(each, beside)
-    assert along.squares == pytest.approx(wanted.squares)
-    assert along.fourths == pytest.approx(wanted.fourths)
+    along, expected = counts.along(before, at, after, beside), counts.spread(columns, beside)
+    assert along.squares == pytest.approx(expected.squares)
+    assert along.fourths == pytest.approx(expected.fourths)
     starts, stops = np.array([(i, j) for i in range(cells) for j in range(i, cells + 1)]).T
     inside, outside, beside = rng.normal(size=(3, len(starts)))
-    held = (place >= starts[:, None]) & (place < stops[:, None])
-    wanted = own.spread(np.where(held, inside[:, None], outside[:, None]), beside)
-    found = within(own, starts, stops, inside, outside, beside)
-    assert found.squares == pytest.approx(wanted.squares)
-    assert found.fourths == pytest.approx(wanted.fourths)
-    assert own.along(1.0, 1.0, 0.0).squares == pytest.approx(own.spread(np.tri(cells)).squares)
+    is_between = (place >= starts[:, None]) & (place < stops[:, None])
+    expected = counts.spread(np.where(is_between, inside[:, None], outside[:, None]), beside)
+    variances = within(counts, starts, stops, inside, outside, beside)
+    assert variances.squares == pytest.approx(expected.squares)
+    assert variances.fourths == pytest.approx(expected.fourths)
+    assert counts.along(1.0, 1.0, 0.0).squares == pytest.approx(
+        counts.spread(np.tri(cells)).squares
+    )
 
 
 @pytest.mark.parametrize("rows", [None, 0])
@@ -56,9 +58,11 @@ def test_the_noise_of_sums_is_that_of_the_linear_map_that_makes_the_counts(sums,
 def test_a_sum_of_no_cell_has_no_noise_whatever_is_rounded(sums, rows):
     for cells in range(2, 32):
         none = np.zeros(cells)
-        found = ordered(released(sums, (1, cells), rows), (1, cells)).along(none, none, none - 1)
-        assert found.squares.min() >= 0
-        assert found.squares[-1] == pytest.approx(0, abs=1e-10)
+        along_cells = ordered(released(sums, (1, cells), rows), (1, cells)).along(
+            none, none, none - 1
+        )
+        assert along_cells.squares.min() >= 0
+        assert along_cells.squares[-1] == pytest.approx(0, abs=1e-10)
 
 
 @pytest.mark.parametrize(("shape", "rows"), [case[1:] for case in CASES if case[0] == "tree"])
@@ -75,11 +79,11 @@ def test_counts_of_a_tree_are_least_squares(shape, rows):
         ]
     )
     inverse = np.linalg.inv(design.T @ design)
-    wanted = inverse @ design.T
+    expected = inverse @ design.T
     if rows is not None:
         ones = np.ones((1, len(inverse)))
-        wanted -= inverse @ ones.T @ ones @ wanted / (ones @ inverse @ ones.T)
-    assert matrix(release, shape) == pytest.approx(wanted)
+        expected -= inverse @ ones.T @ ones @ expected / (ones @ inverse @ ones.T)
+    assert matrix(release, shape) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("at_once", [1, 20])
@@ -89,9 +93,9 @@ def test_ranges_are_the_same_in_blocks_of_any_size(sums, at_once, monkeypatch):
     monkeypatch.setattr("dpmodels.postprocess.ordered.AT_ONCE", at_once)
     counts = ordered(released(sums, (2, 10), None), (2, 10))
     starts, stops = np.array([(i, j) for i in range(10) for j in range(i + 1, 11)]).T
-    inside, outside, others = np.random.default_rng(1).normal(size=(3, len(starts)))
-    expected = counts.within(starts, stops, inside, outside, others)
+    inside, outside, alternatives = np.random.default_rng(1).normal(size=(3, len(starts)))
+    expected = counts.within(starts, stops, inside, outside, alternatives)
     without_ranges = SimpleNamespace(cells=counts.cells, spread=counts.spread)
-    blocked = within(without_ranges, starts, stops, inside, outside, others)
+    blocked = within(without_ranges, starts, stops, inside, outside, alternatives)
     np.testing.assert_allclose(blocked.squares, expected.squares)
     np.testing.assert_allclose(blocked.fourths, expected.fourths)

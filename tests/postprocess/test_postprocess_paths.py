@@ -22,8 +22,8 @@ def test_the_lasso_is_the_references(rho):
     x, y, gram, cross = made(rho)
     penalties = np.abs(cross).max() * np.geomspace(1, 1e-3, 20)
     slopes, df = lasso_path(gram, cross, penalties)
-    whole = {"precompute": gram * len(y), "Xy": cross * len(y)}
-    expected = reference(x, y, alphas=penalties, tol=1e-12, max_iter=100_000, **whole)[1]
+    precomputed = {"precompute": gram * len(y), "Xy": cross * len(y)}
+    expected = reference(x, y, alphas=penalties, tol=1e-12, max_iter=100_000, **precomputed)[1]
     np.testing.assert_allclose(slopes, expected.T, atol=1e-6)
     assert not slopes[0].any()
     assert df.tolist() == (np.abs(expected) > 1e-9).sum(axis=0).tolist()
@@ -33,9 +33,9 @@ def test_the_ridge_is_the_references():
     x, y, gram, cross = made(0.7)
     penalties = np.array([10.0, 0.5, 0.0])
     slopes, df = ridge_path(gram, cross, penalties)
-    for penalty, own in zip(penalties, slopes, strict=True):
+    for penalty, slope in zip(penalties, slopes, strict=True):
         expected = Ridge(alpha=penalty * len(y), fit_intercept=False).fit(x, y).coef_
-        np.testing.assert_allclose(own, expected, atol=1e-6)
+        np.testing.assert_allclose(slope, expected, atol=1e-6)
     shrunk = np.linalg.solve(gram + 0.5 * np.eye(9), gram)
     assert df == pytest.approx([df[0], np.trace(shrunk), 9.0])
 

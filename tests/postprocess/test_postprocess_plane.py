@@ -16,17 +16,17 @@ def test_the_nodes_of_every_level_are_blocks_that_divide_the_plane(shape, side):
     blocks, sizes = plane(shape, side), block_sizes(shape, side)
     assert sorted(blocks.place.ravel()) == list(range(np.prod(shape)))
     assert blocks.place.ravel()[blocks.order].tolist() == list(range(np.prod(shape)))
-    assert blocks.hierarchy.sizes == tuple(np.prod(own) for own in sizes)
-    each = np.eye(np.prod(shape))[:, blocks.order]
-    for level, own in zip(blocks.hierarchy.sums(each), sizes, strict=True):
-        held = level.T.reshape(-1, *shape)
-        assert (held.sum(axis=0) == 1).all()
-        for node in held:
+    assert blocks.hierarchy.sizes == tuple(np.prod(size) for size in sizes)
+    parts = np.eye(np.prod(shape))[:, blocks.order]
+    for level, size in zip(blocks.hierarchy.sums(parts), sizes, strict=True):
+        sums_of_level = level.T.reshape(-1, *shape)
+        assert (sums_of_level.sum(axis=0) == 1).all()
+        for node in sums_of_level:
             rows, columns = node.any(axis=1), node.any(axis=0)
-            assert node.sum() == rows.sum() * columns.sum(), "a node is no rectangle"
+            assert node.sum() == rows.sum() * columns.sum(), "a node is not a rectangle"
             assert np.ptp(np.flatnonzero(rows)) + 1 == rows.sum()
             assert np.ptp(np.flatnonzero(columns)) + 1 == columns.sum()
-        assert len(held) == np.prod(own)
+        assert len(sums_of_level) == np.prod(size)
     for starts, below in zip(blocks.hierarchy.starts, blocks.hierarchy.sizes[1:], strict=True):
         assert np.diff(starts, append=below).max() <= side**2
 
@@ -34,7 +34,7 @@ def test_the_nodes_of_every_level_are_blocks_that_divide_the_plane(shape, side):
 def rectangles(shape):
     """The weights of the cells, row by row, in every rectangle."""
     for (first, last), (left, right) in product(
-        *(list(combinations(range(own + 1), 2)) for own in shape)
+        *(list(combinations(range(side + 1), 2)) for side in shape)
     ):
         inside = np.zeros(shape)
         inside[first:last, left:right] = 1.0
@@ -42,14 +42,14 @@ def rectangles(shape):
 
 
 @pytest.mark.parametrize(
-    ("shape", "side", "near"),
+    ("shape", "side", "close"),
     [((8, 8), 2, 1e-9), ((9, 9), 3, 1e-9), ((8, 2), 2, 1e-9), ((6, 6), 6, 1e-9), ((10, 7), 3, 0.1)],
 )
-def test_the_variance_of_the_mean_rectangle_is_that_of_all_of_them(shape, side, near):
+def test_the_variance_of_the_mean_rectangle_is_that_of_all_of_them(shape, side, close):
     blocks = plane(shape, side)
     weights = np.array(list(rectangles(shape)))[:, blocks.order]
-    each = [(blocks.hierarchy.noise_weights(own) ** 2).sum() for own in weights]
-    assert rectangle_counts(shape, side) == pytest.approx(np.mean(each), rel=near)
+    variances = [(blocks.hierarchy.noise_weights(weight) ** 2).sum() for weight in weights]
+    assert rectangle_counts(shape, side) == pytest.approx(np.mean(variances), rel=close)
 
 
 @pytest.mark.parametrize("squared", [True, False])

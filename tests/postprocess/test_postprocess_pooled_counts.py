@@ -31,7 +31,7 @@ def dense(release, cells):
     pool = np.zeros((width, len(edges) + 1))
     pool[np.arange(width), np.searchsorted(edges, np.arange(width), side="right")] = 1.0
     levels, sds = (
-        np.repeat(own[:-1], release.sizes[:-1]) for own in (release.levels, release.noise_sds)
+        np.repeat(array[:-1], release.sizes[:-1]) for array in (release.levels, release.noise_sds)
     )
     starts = release.starts[:-1].astype(int)
     first = [Halves(width).firsts[level] for level in range(len(wide))]
@@ -39,16 +39,16 @@ def dense(release, cells):
         wide[level][(first[level] == start) & (wide[level] > 0)][0]
         for level, start in zip(levels, starts, strict=True)
     ]
-    asked = np.array(
+    windows = np.array(
         [
             (np.arange(width) >= s) & (np.arange(width) < s + w)
             for s, w in zip(starts, long, strict=True)
         ]
     )
-    matrix = (asked @ pool) / sds[:, None]
-    wanted = release.values[:-1] / sds
-    found, *_ = np.linalg.lstsq(matrix, wanted, rcond=None)
-    return pool @ found, len(edges) + 1
+    matrix = (windows @ pool) / sds[:, None]
+    scaled = release.values[:-1] / sds
+    estimates, *_ = np.linalg.lstsq(matrix, scaled, rcond=None)
+    return pool @ estimates, len(edges) + 1
 
 
 @pytest.mark.parametrize("width", [16, 37])
@@ -58,11 +58,11 @@ def test_counts_are_least_squares_over_the_pools(width, guarantee):
     exact[width // 2] += 2000
     with dp.simulation(seed=3):
         release = released(exact, guarantee)
-    found = PooledCounts(release)
-    assert 3 <= found.pools < width
-    expected, pools = dense(release, found.cells[0])
-    assert pools == found.pools
-    np.testing.assert_allclose(found.cells[0], expected, rtol=1e-9)
+    pooled_counts = PooledCounts(release)
+    assert 3 <= pooled_counts.pools < width
+    expected, pools = dense(release, pooled_counts.cells[0])
+    assert pools == pooled_counts.pools
+    np.testing.assert_allclose(pooled_counts.cells[0], expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("cells", [1, 2, 7, 64])
@@ -88,28 +88,30 @@ def test_whole_counts_are_the_counts_with_running_sums_rounded(relation, groups)
     exact = np.tile([0, 0, 3, 0, 90, 0, 1, 0, 0], (groups, 1))
     for _ in range(20):
         counts = PooledCounts(released(exact, PureDP(0.5), relation, incomplete=7))
-        whole = counts.whole
-        assert (whole >= 0).all()
+        total = counts.whole
+        assert (total >= 0).all()
         assert (counts.cells >= 0).all()
         # A total is rounded by less than 1 and a running sum by a half.
-        apart = np.cumsum(whole[:-1].reshape(groups, -1), axis=1) - np.cumsum(counts.cells, axis=1)
+        distance = np.cumsum(total[:-1].reshape(groups, -1), axis=1) - np.cumsum(
+            counts.cells, axis=1
+        )
         public = relation == "replace"
         if public:
             rows = exact.sum() + 7
-            assert whole.sum() == rows
+            assert total.sum() == rows
             assert counts.release.rows == rows
             np.testing.assert_allclose(counts._sums.sum(), rows)
         if counts.incomplete >= 0 and (counts._sums >= 0).all():
-            assert np.abs(apart).max() < 1.5
+            assert np.abs(distance).max() < 1.5
 
 
 def test_counts_of_persons_are_those_of_places_divided():
     with dp.simulation(seed=5):
         release = released([40, 0, 0, 800, 800, 9], PureDP(1.0))
-    own, places = PooledCounts(release), PooledCounts(in_persons(release, 4))
-    assert places.pools == own.pools
-    np.testing.assert_allclose(places.cells * 4, own.cells)
-    assert places.incomplete * 4 == own.incomplete
+    counts, places = PooledCounts(release), PooledCounts(in_persons(release, 4))
+    assert places.pools == counts.pools
+    np.testing.assert_allclose(places.cells * 4, counts.cells)
+    assert places.incomplete * 4 == counts.incomplete
 
 
 def test_sums_of_whole_runs_are_those_of_their_counts_and_noise():

@@ -23,31 +23,31 @@ def test_without_noise_the_cell_has_the_quantile(prob):
 
 @pytest.mark.parametrize("prob", [0.0, 0.2, 0.5, 1.0])
 def test_the_noise_in_an_excess_is_that_of_its_weights(prob):
-    found = NoisyCells(np.arange(6.0), "laplace", 2.0, np.inf)
+    noisy_cells = NoisyCells(np.arange(6.0), "laplace", 2.0, np.inf)
     weights = np.tril(np.ones((7, 6)), -1) - prob
-    assert found.excess(prob) == pytest.approx(weights @ found.counts)
-    assert found.excess_sd(prob) == pytest.approx(2.0 * np.linalg.norm(weights, axis=1))
-    assert found.rank_sd(prob) > 0
-    assert found.total_sd == pytest.approx(2.0 * np.sqrt(6))
+    assert noisy_cells.excess(prob) == pytest.approx(weights @ noisy_cells.counts)
+    assert noisy_cells.excess_sd(prob) == pytest.approx(2.0 * np.linalg.norm(weights, axis=1))
+    assert noisy_cells.rank_sd(prob) > 0
+    assert noisy_cells.total_sd == pytest.approx(2.0 * np.sqrt(6))
 
 
 @pytest.mark.parametrize(("cells", "fanout"), [(7, 3), (16, 4), (30, 3), (5, 9)])
 def test_the_noise_in_an_excess_is_what_least_squares_makes_of_all_nodes(cells, fanout):
     """Least squares is linear: of each node's noise alone it gives the node's weights."""
     nodes = line(cells, fanout)
-    each = np.eye(sum(nodes.sizes))
-    alone = (split_levels(nodes, one, 1) for one in each)
-    made = np.array([agreeing(nodes, one, 0.0, None).cells[0] for one in alone])
-    found = NoisyCells(np.arange(float(cells)), "laplace", 2.0, np.inf, 1, nodes)
+    unit_counts = np.eye(sum(nodes.sizes))
+    alone = (split_levels(nodes, unit, 1) for unit in unit_counts)
+    matrix = np.array([agreeing(nodes, estimate, 0.0, None).cells[0] for estimate in alone])
+    noisy_cells = NoisyCells(np.arange(float(cells)), "laplace", 2.0, np.inf, 1, nodes)
     for prob in (0.0, 0.3, 1.0):
         weights = np.tril(np.ones((cells + 1, cells)), -1) - prob
-        of_nodes = weights @ made.T
-        assert found.excess_sd(prob) == pytest.approx(2.0 * np.linalg.norm(of_nodes, axis=1))
+        of_nodes = weights @ matrix.T
+        assert noisy_cells.excess_sd(prob) == pytest.approx(2.0 * np.linalg.norm(of_nodes, axis=1))
         assert nodes.noise_weights(weights[2]) == pytest.approx(of_nodes[2])
-    assert found.total_sd == pytest.approx(2.0 * np.linalg.norm(made.sum(axis=1)))
+    assert noisy_cells.total_sd == pytest.approx(2.0 * np.linalg.norm(matrix.sum(axis=1)))
     assert (
-        found.excess_sd(0.3)
-        <= NoisyCells(found.counts, "laplace", 2.0, np.inf).excess_sd(0.3) + 1e-9
+        noisy_cells.excess_sd(0.3)
+        <= NoisyCells(noisy_cells.counts, "laplace", 2.0, np.inf).excess_sd(0.3) + 1e-9
     ).all(), "counts of nodes make no sum noisier"
 
 
@@ -66,14 +66,16 @@ def test_intervals_cover_quantiles_of_atoms(law, noise_sd):
     scale = noise_sd / np.sqrt(2) if law == "laplace" else noise_sd
     noisy = counts + draw(0, scale, counts.shape)
     for prob, cell in ((0.15, 0), (0.3, 0), (0.301, 3), (0.52, 4), (0.7, 6), (0.9, 8)):
-        found = [NoisyCells(own, law, noise_sd, rows).interval(prob, 0.95) for own in noisy]
-        low, high = np.array(found).T
+        intervals = [
+            NoisyCells(counts, law, noise_sd, rows).interval(prob, 0.95) for counts in noisy
+        ]
+        low, high = np.array(intervals).T
         assert ((low <= cell) & (cell <= high)).sum() >= stats.binom.ppf(1e-7, times, 0.95)
         assert (low <= high).all()
 
 
 def test_a_larger_level_holds_more_cells_and_no_more_rows_than_there_are_are_told():
-    found = NoisyCells(np.full(40, 25.0), "laplace", 3.0, 900.0)
-    narrow, wide = (found.interval(0.5, level) for level in (0.5, 0.999))
+    noisy_cells = NoisyCells(np.full(40, 25.0), "laplace", 3.0, 900.0)
+    narrow, wide = (noisy_cells.interval(0.5, level) for level in (0.5, 0.999))
     assert wide[0] < narrow[0] <= narrow[1] < wide[1]
-    assert found.total == 900.0
+    assert noisy_cells.total == 900.0

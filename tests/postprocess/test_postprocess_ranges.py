@@ -50,23 +50,23 @@ def test_a_range_is_near_the_rows_whatever_the_bounds(shape, times):
     law = SHAPES[shape]
     rows = law.rvs(ROWS, random_state=1)
     low, high = np.quantile(rows, [0.005, 0.995])
-    own = found(rows, min(low * times, 0.0), high * times)
-    assert own is not None
-    assert own.lower <= low + 0.25 * (high - low)
-    assert own.upper >= high - 0.25 * (high - low)
-    assert own.upper - own.lower < 16 * (high - low)
-    assert np.mean((rows < own.lower) | (rows > own.upper)) <= 0.05
+    range_found = found(rows, min(low * times, 0.0), high * times)
+    assert range_found is not None
+    assert range_found.lower <= low + 0.25 * (high - low)
+    assert range_found.upper >= high - 0.25 * (high - low)
+    assert range_found.upper - range_found.lower < 16 * (high - low)
+    assert np.mean((rows < range_found.lower) | (rows > range_found.upper)) <= 0.05
 
 
 def test_a_scale_tells_the_same_range_in_other_units():
     ends = range_cells(-1.0, 1024.0)
     rows = stats.lognorm(1.0).rvs(ROWS, random_state=2)
     counts = counted(rows, ends)
-    one = found_range(ends, counts, NOISE, PRICE, 1)
+    range_of_one = found_range(ends, counts, NOISE, PRICE, 1)
     two = found_range(1000 * ends, counts, NOISE, PRICE, 1)
-    assert one is not None
+    assert range_of_one is not None
     assert two is not None
-    assert math.isclose(two.upper, 1000 * one.upper, rel_tol=1e-9)
+    assert math.isclose(two.upper, 1000 * range_of_one.upper, rel_tol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -91,10 +91,10 @@ def test_a_huge_budget_holds_every_row():
     ends = range_cells(0.0, 1e6)
     rows = stats.lognorm(1.0).rvs(1000, random_state=4)
     exact = np.bincount(np.searchsorted(ends[1:-1], rows), minlength=len(ends) - 1)
-    own = found_range(ends, exact.astype(float), CellNoise("laplace", 1e-27), 1e-12, 1)
-    assert own is not None
-    assert own.lower <= rows.min()
-    assert own.upper >= rows.max()
+    range_found = found_range(ends, exact.astype(float), CellNoise("laplace", 1e-27), 1e-12, 1)
+    assert range_found is not None
+    assert range_found.lower <= rows.min()
+    assert range_found.upper >= rows.max()
 
 
 def test_the_sum_of_cells_exceeds_its_reach_seldom():
@@ -110,7 +110,7 @@ def test_a_range_replaces_a_declared_one_that_is_at_least_twice_as_long():
     for upper in range(200, 1000, 20):
         rows, ends = np.linspace(0, upper, ROWS), range_cells(0.0, 1000.0)
         exact = np.bincount(np.searchsorted(ends[1:-1], rows), minlength=len(ends) - 1)
-        own = found_range(ends, exact.astype(float), NOISE, PRICE, 1)
-        lengths += [] if own is None else [own.upper - own.lower]
+        range_found = found_range(ends, exact.astype(float), NOISE, PRICE, 1)
+        lengths += [] if range_found is None else [range_found.upper - range_found.lower]
     assert max(lengths) <= 500
     assert max(lengths) > 400

@@ -10,10 +10,10 @@ from dpmodels.inference.screening_tests import mirrored
 def rejected(p, q):
     """By the definition: the largest of all sizes whose estimate is at most q."""
     sizes = np.minimum(p, 1 - p)
-    held = [
+    accepted = [
         t for t in sizes if (1 + ((1 - p <= t) & (p > 0.5)).sum()) / max((p <= t).sum(), 1) <= q
     ]
-    return p <= max(held, default=-1.0)
+    return p <= max(accepted, default=-1.0)
 
 
 @pytest.mark.parametrize("q", [0.05, 0.2, 0.5])
@@ -26,8 +26,8 @@ def test_rejections_are_those_of_the_definition(q):
 
 
 def test_sizes_that_are_alike_on_both_sides_are_taken_together():
-    least = np.ceil(2.5e-5 * 2**40) / 2**40
-    p = np.array([least] * 10 + [1 - least] * 9)
+    smallest = np.ceil(2.5e-5 * 2**40) / 2**40
+    p = np.array([smallest] * 10 + [1 - smallest] * 9)
     assert (mirrored(p) == 1).all()
     assert (mirrored(p[:10]) == 0.1).all()
 
@@ -39,8 +39,8 @@ def test_the_rate_is_kept_whatever_was_looked_at():
         z = rng.normal(size=60)
         z[:10] += 3.5
         looked = np.argsort(-np.abs(z))[:25]
-        found = looked[mirrored(stats.norm.sf(z[looked])) <= q]
-        shares[place] = (found >= 10).mean() if len(found) else 0.0
+        rejected = looked[mirrored(stats.norm.sf(z[looked])) <= q]
+        shares[place] = (rejected >= 10).mean() if len(rejected) else 0.0
     # Seven standard errors of the mean of numbers from 0 to 1: below 1e-6.
     assert shares.mean() <= q + 7 * shares.std() / np.sqrt(tables)
     assert shares.mean() > q / 4

@@ -36,19 +36,19 @@ def margin(table, term):
 
 
 def parts_of(table):
-    found = {}
+    differences = {}
     for part in components(TERMS):
-        own = centred(margin(table, part))
-        found[part] = own / cells(part, SIZES)
-    return found
+        residual = centred(margin(table, part))
+        differences[part] = residual / cells(part, SIZES)
+    return differences
 
 
 def test_margins_are_made_of_components_and_agree():
     table = full_table()
     parts = parts_of(table)
-    for term in {part for own in TERMS for part in subsets(own)}:
-        made = rebuilt(term, parts, SIZES)
-        np.testing.assert_allclose(made, margin(table, term), atol=1e-9)
+    for term in {part for measured in TERMS for part in subsets(measured)}:
+        table_again = rebuilt(term, parts, SIZES)
+        np.testing.assert_allclose(table_again, margin(table, term), atol=1e-9)
     assert components(TERMS)[0] == ()
     assert largest(TERMS) == ((1, 2), (0, 1, 3))
 
@@ -56,19 +56,19 @@ def test_margins_are_made_of_components_and_agree():
 @pytest.mark.parametrize("part", components(TERMS))
 def test_a_component_of_integers_is_whole_and_sums_to_nothing(part):
     table = margin(full_table(), part).astype(object)
-    own = centred(table)
-    for axis in range(own.ndim):
-        assert np.all(own.sum(axis=axis) == 0)
+    residual = centred(table)
+    for axis in range(residual.ndim):
+        assert np.all(residual.sum(axis=axis) == 0)
         # What is the same along an axis leaves no trace in any bit.
         alike = summed(table, part, tuple(i for i in part if i != part[axis])) * BEYOND
-        assert np.all(centred(table + np.expand_dims(alike, axis)) == own)
+        assert np.all(centred(table + np.expand_dims(alike, axis)) == residual)
 
 
 def test_a_row_adds_a_vector_of_the_stated_length():
     row = np.zeros(SIZES)
     row[2, 1, 3, 0] = 1
-    for part, own in parts_of(row).items():
-        assert (own**2).sum() == pytest.approx(unlike(part, SIZES))
+    for part, residual in parts_of(row).items():
+        assert (residual**2).sum() == pytest.approx(unlike(part, SIZES))
 
 
 def test_the_weighing_by_precision_is_generalised_least_squares():
@@ -76,8 +76,8 @@ def test_the_weighing_by_precision_is_generalised_least_squares():
     sds = {(0, 1): 2.0, (1, 2): 3.0, (0, 1, 3): 5.0}
 
     def sums(term):
-        kept = (np.eye(n) if i in term else np.ones((1, n)) for i, n in enumerate(SIZES))
-        return reduce(np.kron, kept)
+        factors = (np.eye(n) if i in term else np.ones((1, n)) for i, n in enumerate(SIZES))
+        return reduce(np.kron, factors)
 
     design = np.vstack([sums(term) / sd for term, sd in sds.items()])
     rng = np.random.default_rng(1)
@@ -85,13 +85,15 @@ def test_the_weighing_by_precision_is_generalised_least_squares():
         term: margin(full_table(), term) + rng.normal(0, sd, shape(term, SIZES))
         for term, sd in sds.items()
     }
-    seen = np.concatenate([own.ravel() / sds[term] for term, own in noisy.items()])
-    dense, spread = np.linalg.pinv(design) @ seen, np.linalg.pinv(design.T @ design)
+    standardised = np.concatenate(
+        [residual.ravel() / sds[term] for term, residual in noisy.items()]
+    )
+    dense, spread = np.linalg.pinv(design) @ standardised, np.linalg.pinv(design.T @ design)
     weights = precisions(sds, SIZES)
     parts = {
-        part: centred(sum(w * summed(noisy[term], term, part) for term, w in own.items()))
+        part: centred(sum(w * summed(noisy[term], term, part) for term, w in weight.items()))
         / cells(part, SIZES)
-        for part, own in weights.items()
+        for part, weight in weights.items()
     }
     variances = fitted_variances(sds, SIZES)
     for term in sds:
@@ -99,18 +101,18 @@ def test_the_weighing_by_precision_is_generalised_least_squares():
         expected = sums(term) @ spread @ sums(term).T
         covariance = np.zeros_like(expected)
         for part in subsets(term):
-            own = [
+            factors = [
                 np.eye(SIZES[i]) - 1 / SIZES[i]
                 if i in part
                 else np.full((SIZES[i], SIZES[i]), SIZES[i] ** -2.0)
                 for i in term
             ]
-            covariance += variances[part] * crossed(own)
+            covariance += variances[part] * crossed(factors)
         np.testing.assert_allclose(covariance, expected, atol=1e-9)
 
 
 def test_components_stand_one_after_another():
     parts = parts_of(full_table())
-    values = np.concatenate([own.ravel() for own in parts.values()])
+    values = np.concatenate([part.ravel() for part in parts.values()])
     again = split(values, components(TERMS), SIZES)
-    assert all((again[part] == own).all() for part, own in parts.items())
+    assert all((again[part] == residual).all() for part, residual in parts.items())

@@ -13,9 +13,9 @@ WARNER = Channel(0.4, (0.5, 0.5), device_loss(0.4, 0.5), "Warner")
 
 @pytest.mark.parametrize("channels", [[WARNER], [FORCED, exact(2)], [WARNER, FORCED, WARNER]])
 def test_the_inverse_is_that_of_the_matrix(channels):
-    given = matrix(channels)
-    np.testing.assert_allclose(given.sum(axis=0), 1.0)
-    np.testing.assert_allclose(inverse(channels), np.linalg.inv(given), atol=1e-12)
+    probabilities = matrix(channels)
+    np.testing.assert_allclose(probabilities.sum(axis=0), 1.0)
+    np.testing.assert_allclose(inverse(channels), np.linalg.inv(probabilities), atol=1e-12)
 
 
 def test_the_last_question_is_fastest():
@@ -31,27 +31,27 @@ def test_eps_and_truth_are_each_others_inverse():
 
 def test_the_likeliest_shares_are_the_estimates_where_those_are_shares():
     shares = np.array([0.2, 0.5, 0.3])
-    found = likeliest(matrix([FORCED]) @ shares, [FORCED])
-    np.testing.assert_allclose(found, shares, atol=1e-7)
+    state = likeliest(matrix([FORCED]) @ shares, [FORCED])
+    np.testing.assert_allclose(state, shares, atol=1e-7)
 
 
 def test_the_likeliest_shares_of_several_questions_are_those_of_their_product():
     shares = np.array([0.05, 0.2, 0.15, 0.1, 0.3, 0.2])
     for channels in ([FORCED, WARNER], [WARNER, FORCED], [exact(2), FORCED]):
-        found = likeliest(matrix(channels) @ shares, channels)
-        np.testing.assert_allclose(found, shares, atol=1e-6)
+        state = likeliest(matrix(channels) @ shares, channels)
+        np.testing.assert_allclose(state, shares, atol=1e-6)
 
 
 def test_the_likeliest_shares_elsewhere_are_on_the_edge_and_likelier_than_any():
-    given = matrix([FORCED])
+    probabilities = matrix([FORCED])
     answers = np.array([0.55, 0.04, 0.41])
-    assert (np.linalg.solve(given, answers) < 0).any()
-    found = likeliest(answers, [FORCED])
-    assert found.sum() == pytest.approx(1.0)
-    assert found[1] == pytest.approx(0.0, abs=1e-6)
+    assert (np.linalg.solve(probabilities, answers) < 0).any()
+    state = likeliest(answers, [FORCED])
+    assert state.sum() == pytest.approx(1.0)
+    assert state[1] == pytest.approx(0.0, abs=1e-6)
     grid = [np.array([a, b, 100 - a - b]) / 100 for a in range(101) for b in range(101 - a)]
-    best = max(answers @ np.log(given @ one) for one in grid)
-    assert answers @ np.log(given @ found) >= best - 1e-9
+    best = max(answers @ np.log(probabilities @ candidate) for candidate in grid)
+    assert answers @ np.log(probabilities @ state) >= best - 1e-9
 
 
 def random_channels(rng, sizes):
@@ -66,16 +66,18 @@ def test_the_conditions_of_a_maximum_hold_to_1e_10(sizes):
     rng, outside = np.random.default_rng(5), 0
     for _ in range(30):
         channels = random_channels(rng, sizes)
-        given = matrix(channels)
-        truths = rng.dirichlet(0.2 * np.ones(len(given)))
-        answers = rng.multinomial(40, given @ truths) / 40
+        probabilities = matrix(channels)
+        truths = rng.dirichlet(0.2 * np.ones(len(probabilities)))
+        answers = rng.multinomial(40, probabilities @ truths) / 40
         outside += (inverse(channels) @ answers < 0).any()
-        found = likeliest(answers, channels)
-        gradient = given.T @ np.divide(answers, given @ found, where=answers > 0, out=0 * answers)
-        assert found.min() >= 0
-        assert found.sum() == pytest.approx(1.0, abs=1e-12)
+        state = likeliest(answers, channels)
+        gradient = probabilities.T @ np.divide(
+            answers, probabilities @ state, where=answers > 0, out=0 * answers
+        )
+        assert state.min() >= 0
+        assert state.sum() == pytest.approx(1.0, abs=1e-12)
         assert gradient.max() < 1 + 1e-10
-        np.testing.assert_allclose(gradient[found > 1e-9], 1.0, atol=1e-10)
+        np.testing.assert_allclose(gradient[state > 1e-9], 1.0, atol=1e-10)
     assert outside > 5
 
 

@@ -34,11 +34,11 @@ def test_it_is_the_likeliest():
 
 
 def test_weights_count_as_so_many_respondents():
-    whole = RNG.integers(1, 4, 1_500)
-    weighed = fitted(replace(ROWS, weights=whole.astype(float)))
-    each = [np.repeat(own, whole, axis=0) for own in (X, ANSWERS)]
-    size = whole.sum()
-    repeated = fitted(ResponseRows(*each, np.ones(size), np.zeros(size, int), 0.7, 0.075))
+    times = RNG.integers(1, 4, 1_500)
+    weighed = fitted(replace(ROWS, weights=times.astype(float)))
+    values = [np.repeat(array, times, axis=0) for array in (X, ANSWERS)]
+    size = times.sum()
+    repeated = fitted(ResponseRows(*values, np.ones(size), np.zeros(size, int), 0.7, 0.075))
     np.testing.assert_allclose(weighed.coefficients, repeated.coefficients, rtol=1e-5)
     assert (np.diagonal(weighed.covariance) > np.diagonal(repeated.covariance)).all()
 
@@ -49,8 +49,10 @@ def test_the_noise_is_what_the_device_adds_to_the_variance():
     truths, answers = ROWS.expected(fit.coefficients)
     slope = 0.7 * truths * (1 - truths)
     informations = (slope**2 / (answers * (1 - answers)), truths * (1 - truths))
-    own, known = (np.linalg.inv((X.T * each) @ X) for each in informations)
-    np.testing.assert_allclose(fit.noise_covariance, own - known, rtol=1e-8)
+    covariance, covariance_known = (
+        np.linalg.inv((X.T * information) @ X) for information in informations
+    )
+    np.testing.assert_allclose(fit.noise_covariance, covariance - covariance_known, rtol=1e-8)
 
 
 def test_answers_that_tell_nothing_of_a_column_are_told():
@@ -62,9 +64,9 @@ def test_answers_that_tell_nothing_of_a_column_are_told():
 
 def test_strata_take_their_own_means_off_the_scores():
     strata = ANSWERS.astype(int)
-    fit, apart = fitted(ROWS), fitted(replace(ROWS, strata=strata))
-    np.testing.assert_array_equal(fit.coefficients, apart.coefficients)
-    assert np.diagonal(apart.covariance)[0] < np.diagonal(fit.covariance)[0]
+    fit, separate = fitted(ROWS), fitted(replace(ROWS, strata=strata))
+    np.testing.assert_array_equal(fit.coefficients, separate.coefficients)
+    assert np.diagonal(separate.covariance)[0] < np.diagonal(fit.covariance)[0]
 
 
 # Corrected scores.

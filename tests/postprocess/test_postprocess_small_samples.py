@@ -13,8 +13,8 @@ BOOK = dp.codebook(y=(0, 10), g=list("abcd"), h=["u", "v"], x=(0, 1))
 def equations(formula, counts, eps=1.0):
     rng = np.random.default_rng(0)
     g = np.repeat(list("abcd"), counts)
-    drawn = {"x": rng.random(len(g)), "y": rng.uniform(0, 10, len(g))}
-    rows = {"g": g, "h": rng.choice(["u", "v"], len(g)), **drawn}
+    columns = {"x": rng.random(len(g)), "y": rng.uniform(0, 10, len(g))}
+    rows = {"g": g, "h": rng.choice(["u", "v"], len(g)), **columns}
     with dp.simulation(seed=6):
         fit = dp.dp_lm(formula, rows, codebook=BOOK, eps=eps, delta=1e-6, mechanism="moments")
     return fit, fit.linear.equations
@@ -26,14 +26,16 @@ def test_enough_rows_are_left_alone():
 
 
 def test_an_empty_level_gets_rows_until_its_count_is_told():
-    fit, own = equations("y ~ g + x", [4_000, 4_000, 4_000, 0])
+    fit, residual_variance = equations("y ~ g + x", [4_000, 4_000, 4_000, 0])
     at = 1 + fit.call.names.index("g[T.d]")
-    known = layout(fit.call, None).identities
-    count = (own.whole[0, at] + known.shift[at] * own.whole[0, 0]) / known.factor[at]
-    row = known.shift[at] / known.factor[at]
-    way = np.eye(len(own.moments))[at] / known.factor[at]
+    identities = layout(fit.call, None).identities
+    count = (
+        residual_variance.whole[0, at] + identities.shift[at] * residual_variance.whole[0, 0]
+    ) / identities.factor[at]
+    row = identities.shift[at] / identities.factor[at]
+    way = np.eye(len(residual_variance.moments))[at] / identities.factor[at]
     way[0] += row
-    sd = np.sqrt(way @ own.score_noise(np.eye(len(way))[0]) @ way)
+    sd = np.sqrt(way @ residual_variance.score_noise(np.eye(len(way))[0]) @ way)
     assert count == pytest.approx(DETECTION_SDS * sd, rel=1e-6)
 
 

@@ -32,9 +32,9 @@ SHAPES = {
 
 
 def counted(values, ends, noise, rng):
-    held = np.clip(values, ends[0], ends[-1])
+    clipped = np.clip(values, ends[0], ends[-1])
     # Cells hold their upper ends.
-    at = np.searchsorted(ends[1:-1], held)
+    at = np.searchsorted(ends[1:-1], clipped)
     return np.bincount(at, minlength=len(ends) - 1) + rng.normal(0, noise.sd, len(ends) - 1)
 
 
@@ -84,14 +84,14 @@ def test_with_little_noise_few_rows_are_beyond(name):
 def test_noise_alone_tells_of_nothing(rows):
     # Cells that noise alone tells of: 1e-3 in either round; more than 2 of 6, below 1e-6.
     column = Column(-1e3, 1e4, 0)
-    told = 0
+    n_found = 0
     for seed in range(6):
         rng = np.random.default_rng(seed)
-        told += (
+        n_found += (
             found_bounds(rounds_of(np.full(rows, 5.0), column, 200.0, rng), rows, column)
             is not None
         )
-    assert told <= 2
+    assert n_found <= 2
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01])
@@ -129,8 +129,8 @@ def test_more_rows_are_cut_into_more_cells():
     column = Column(0, 1e4, 0)
     rng = np.random.default_rng(0)
     values = rng.normal(50, 10, ROWS)
-    few, many = (len(rounds_of(values, column, sd, rng)[1].ends) for sd in (200.0, 1.0))
-    assert many > 3 * few
+    few, n_bounds = (len(rounds_of(values, column, sd, rng)[1].ends) for sd in (200.0, 1.0))
+    assert n_bounds > 3 * few
 
 
 def test_complete_rows_are_those_of_a_public_number():
@@ -140,7 +140,7 @@ def test_complete_rows_are_those_of_a_public_number():
 
 
 def test_an_end_that_moves_inwards_has_few_rows_beyond():
-    """Whatever the rows are: here 3 % of them lie where no count of one cell tells of them."""
+    """Whatever the rows are: here 3 % of them lie where no count of one cell shows them."""
     # Noise exceeds its reach with probability 1e-3 at most a side: of 20, more than 3 below 3e-7.
     missed = 0
     for seed in range(20):

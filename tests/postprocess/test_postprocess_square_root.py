@@ -9,19 +9,19 @@ from dpmodels.postprocess.square_root import UNIT, SquareRoot, coefficients, inv
 
 
 def root(cells):
-    own = coefficients(cells)
-    return np.array([[own[i - j] if i >= j else 0 for j in range(cells)] for i in range(cells)])
+    steps = coefficients(cells)
+    return np.array([[steps[i - j] if i >= j else 0 for j in range(cells)] for i in range(cells)])
 
 
 def test_coefficients_are_the_binomial_ones_rounded():
     exact = [math.comb(2 * k, k) * UNIT / 4**k for k in range(300)]
-    assert coefficients(300).tolist() == [round(own) for own in exact]
+    assert coefficients(300).tolist() == [round(step) for step in exact]
 
 
 def test_the_square_of_the_root_is_the_matrix_of_running_totals():
     cells = 40
-    own = root(cells) / UNIT
-    np.testing.assert_allclose(own @ own, np.tri(cells), atol=cells / UNIT)
+    root_steps = root(cells) / UNIT
+    np.testing.assert_allclose(root_steps @ root_steps, np.tri(cells), atol=cells / UNIT)
 
 
 def test_sums_are_the_integers_of_the_matrix():
@@ -44,17 +44,19 @@ def test_counts_are_solved_far_below_their_noise():
     """Of a hundred million rows over ninety years, with noise of a row at least."""
     cells = 2**15
     counts = np.random.default_rng(2).poisson(3_000, (1, cells))
-    own = SquareRoot(cells)
-    found, incomplete = own.consistent_counts(own.sums(counts) / UNIT, 7.0, float(counts.sum() + 7))
-    assert np.abs(np.cumsum(found - counts)).max() < 1e-5
+    square_root = SquareRoot(cells)
+    counts_found, incomplete = square_root.consistent_counts(
+        square_root.sums(counts) / UNIT, 7.0, float(counts.sum() + 7)
+    )
+    assert np.abs(np.cumsum(counts_found - counts)).max() < 1e-5
     assert incomplete == pytest.approx(7, abs=1e-5)
 
 
 def test_mean_variances_are_those_of_all_ranges_and_cells():
     cells = 23
-    own = SquareRoot(cells)
+    square_root = SquareRoot(cells)
     dense = np.linalg.inv(root(cells) / UNIT)
     ends = np.vstack([np.zeros(cells), np.cumsum(dense, axis=0)])
     ranges = [((ends[j] - ends[i]) ** 2).sum() for j in range(cells + 1) for i in range(j)]
-    wanted = np.mean(ranges), np.mean((dense**2).sum(axis=1))
-    assert own.mean_variances == pytest.approx(wanted)
+    expected = np.mean(ranges), np.mean((dense**2).sum(axis=1))
+    assert square_root.mean_variances == pytest.approx(expected)

@@ -14,9 +14,9 @@ NUMBERS = st.floats(-3, 3, allow_subnormal=False).map(lambda x: round(x, 3))
 SIDES = st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=1, max_size=5)
 
 
-def box(drawn):
-    direction, one, other = np.array(drawn, dtype=float).T
-    return direction, np.minimum(one, other), np.maximum(one, other)
+def box(corners):
+    direction, lower_corner, upper_corner = np.array(corners, dtype=float).T
+    return direction, np.minimum(lower_corner, upper_corner), np.maximum(lower_corner, upper_corner)
 
 
 @settings(max_examples=100, deadline=None)
@@ -35,7 +35,7 @@ def test_no_point_of_both_lies_further_and_one_lies_there(drawn, share):
     nearest = np.linalg.norm(np.clip(0.0, lower, upper))
     farthest = np.linalg.norm(np.maximum(np.abs(lower), np.abs(upper)))
     radius = nearest + share * (farthest - nearest) + 1e-3
-    found = support(direction, lower, upper, radius)
+    result = support(direction, lower, upper, radius)
     best = minimize(
         lambda s: -direction @ s,
         np.clip(0.0, lower, upper),
@@ -45,9 +45,9 @@ def test_no_point_of_both_lies_further_and_one_lies_there(drawn, share):
         method="SLSQP",
         options={"ftol": 1e-12, "maxiter": 500},
     )
-    assert found >= -best.fun - 1e-6
+    assert result >= -best.fun - 1e-6
     if best.success:
-        assert found == pytest.approx(-best.fun, abs=1e-4)
+        assert result == pytest.approx(-best.fun, abs=1e-4)
 
 
 def test_without_a_direction_it_is_zero():

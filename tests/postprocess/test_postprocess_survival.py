@@ -12,10 +12,10 @@ HALF, NONE = np.full(4, 0.5), np.zeros(4)
 
 
 def test_exact_counts_come_back_and_make_the_product_limit():
-    own = followed(EXACT, np.ones(5), NONE, 4)
-    assert own.risk.tolist() == [23, 15, 9, 7]
-    assert (own.events.tolist(), own.censored.tolist()) == ([5, 6, 0, 2], [3, 0, 2, 1])
-    np.testing.assert_allclose(own.survival, np.cumprod([18 / 23, 9 / 15, 1, 5 / 7]))
+    curve = followed(EXACT, np.ones(5), NONE, 4)
+    assert curve.risk.tolist() == [23, 15, 9, 7]
+    assert (curve.events.tolist(), curve.censored.tolist()) == ([5, 6, 0, 2], [3, 0, 2, 1])
+    np.testing.assert_allclose(curve.survival, np.cumprod([18 / 23, 9 / 15, 1, 5 / 7]))
     actuarial = followed(EXACT, np.ones(5), HALF, 4)
     np.testing.assert_allclose(actuarial.hazard, [5 / 21.5, 6 / 15, 0, 2 / 6.5])
 
@@ -23,12 +23,12 @@ def test_exact_counts_come_back_and_make_the_product_limit():
 def test_noisy_counts_agree_and_the_curve_falls_within_0_and_1():
     rng = np.random.default_rng(1)
     for _ in range(30):
-        own = followed(EXACT + 8 * rng.standard_normal((2, 5)), rng.uniform(1, 9, 5), HALF, 4)
-        np.testing.assert_array_equal(np.diff(own.risk), -(own.events + own.censored)[:-1])
-        assert min(own.risk.min(), own.events.min(), own.censored.min()) >= 0
-        assert own.risk[-1] >= own.events[-1] + own.censored[-1]
-        assert (np.diff(own.survival, prepend=1.0) <= 0).all()
-        assert own.survival.min() >= 0
+        curves = followed(EXACT + 8 * rng.standard_normal((2, 5)), rng.uniform(1, 9, 5), HALF, 4)
+        np.testing.assert_array_equal(np.diff(curves.risk), -(curves.events + curves.censored)[:-1])
+        assert min(curves.risk.min(), curves.events.min(), curves.censored.min()) >= 0
+        assert curves.risk[-1] >= curves.events[-1] + curves.censored[-1]
+        assert (np.diff(curves.survival, prepend=1.0) <= 0).all()
+        assert curves.survival.min() >= 0
 
 
 def test_the_level_of_those_at_risk_is_not_pushed_up_by_an_empty_end():
@@ -36,11 +36,11 @@ def test_the_level_of_those_at_risk_is_not_pushed_up_by_an_empty_end():
     rng = np.random.default_rng(2)
     cells = np.zeros((2, 41))
     cells[:, :10] = 50
-    found = [
+    curves = [
         followed(cells + 5 * rng.standard_normal((2, 41)), np.full(41, 40.0), np.zeros(40), 10)
         for _ in range(60)
     ]
-    late = np.mean([own.risk[9] for own in found]) - 100
+    late = np.mean([curve.risk[9] for curve in curves]) - 100
     # 64 cells have noise of sd 5; of 60 means the sd is 5.2, and 25 is five of them.
     assert abs(late) < 25
 
@@ -55,16 +55,16 @@ def test_a_curve_ends_at_the_first_risk_set_that_is_not_told_from_noise():
 
 
 def test_without_censored_rows_a_point_is_a_share_of_all_rows():
-    own = Followed(np.array([20, 12, 9]), np.array([8, 3, 4]), np.zeros(3, int), np.zeros(3))
-    np.testing.assert_allclose(own.effective, 20)
-    np.testing.assert_allclose(own.survival, [12 / 20, 9 / 20, 5 / 20])
+    counts = Followed(np.array([20, 12, 9]), np.array([8, 3, 4]), np.zeros(3, int), np.zeros(3))
+    np.testing.assert_allclose(counts.effective, 20)
+    np.testing.assert_allclose(counts.survival, [12 / 20, 9 / 20, 5 / 20])
 
 
 def test_with_censored_rows_it_stands_for_fewer_as_time_goes_by():
-    own = followed(EXACT, np.ones(5), NONE, 4)
-    assert (np.diff(own.effective) <= 0).all()
-    assert own.effective[0] == pytest.approx(23)
-    assert own.effective[-1] >= own.risk[-1] / own.survival[-2]
+    curve = followed(EXACT, np.ones(5), NONE, 4)
+    assert (np.diff(curve.effective) <= 0).all()
+    assert curve.effective[0] == pytest.approx(23)
+    assert curve.effective[-1] >= curve.risk[-1] / curve.survival[-2]
     nobody = Followed(np.array([20, 10]), np.zeros(2, int), np.array([10, 0]), np.zeros(2))
     assert nobody.effective.tolist() == [20, 10]
     everybody = Followed(np.array([5]), np.array([5]), np.array([0]), np.zeros(1))
@@ -77,8 +77,8 @@ def test_no_order_within_an_interval_leaves_the_bounds_and_some_reach_them():
             yield 1 - event / risk
             risk -= 1
 
-    own = Followed(np.array([6]), np.array([3]), np.array([2]), np.full(1, 0.5))
+    counts = Followed(np.array([6]), np.array([3]), np.array([2]), np.full(1, 0.5))
     curves = [np.prod(list(limit(order, 6))) for order in permutations((1, 1, 1, 0, 0))]
-    low, high = own.unordered
+    low, high = counts.unordered
     assert (min(curves), max(curves)) == pytest.approx((low[0], high[0]))
-    assert low[0] < own.survival[0] < high[0]
+    assert low[0] < counts.survival[0] < high[0]

@@ -56,8 +56,8 @@ def test_fine_cells_are_read_at_the_mean_of_a_sloping_density():
     edges = np.arange(5.0)
     (low, high) = Histogram(edges, np.array([1e5, 2e5, 3e5, 4e5]), 1.0, (0, 2, 4)).points
     np.testing.assert_allclose(((low + high) / 2)[1:3], [1.5 + 1 / 24, 2.5 + 1 / 36])
-    whole = Histogram(edges - 0.5, np.full(4, 1e5), 1.0, (0, 2, 4), step=1.0)
-    np.testing.assert_array_equal(whole.points, np.arange(4.0) * np.ones((2, 1)))
+    histogram = Histogram(edges - 0.5, np.full(4, 1e5), 1.0, (0, 2, 4), step=1.0)
+    np.testing.assert_array_equal(histogram.points, np.arange(4.0) * np.ones((2, 1)))
 
 
 # Of 3,000 releases a variance is within 6 standard errors, 16 %: a false alarm of 1e-8.
@@ -74,25 +74,25 @@ def test_noise_moves_sums_as_stated():
 
     totals = [total(counts + rng.normal(0, sd, 6)) for _ in range(3_000)]
     values = values_of_histogram(Histogram(edges, counts, sd, ends, step=1.0))
-    moved = values.by_noise(values.points, sums)
-    assert np.var(totals) == pytest.approx(float((moved**2).sum()), rel=0.16)
+    estimates = values.by_noise(values.points, sums)
+    assert np.var(totals) == pytest.approx(float((estimates**2).sum()), rel=0.16)
 
 
 # 40 means with errors of 1 standard deviation or less: 5 beyond 3 are one run in 10^6.
 @pytest.mark.expensive
 def test_rows_beyond_the_range_are_read_by_the_tail():
     edges = np.concatenate([[0.0], 2.0 ** np.arange(-8, 10.1, 0.5)])
-    far, errors = [], []
+    distances, errors = [], []
     for seed in range(40):
         x = np.random.default_rng(seed).gamma(1, 10, 10_000)
         histogram, cell = histogram_of(x, 60.0, 6, edges, seed)
         rows = np.bincount(cell, minlength=len(histogram.ends) - 1).astype(float)
         values = values_of_histogram(Histogram(edges, histogram.counts, 60.0, histogram.ends, rows))
-        moved = values.by_noise(values.points, rows[:, None])
+        estimates = values.by_noise(values.points, rows[:, None])
         gap = values.means(values.points) @ rows - x.sum()
-        errors.append(gap / np.sqrt((moved**2).sum()))
-        far.append(values.points.max() > edges[histogram.range[1]])
-    assert np.mean(far) > 0.8
+        errors.append(gap / np.sqrt((estimates**2).sum()))
+        distances.append(values.points.max() > edges[histogram.range[1]])
+    assert np.mean(distances) > 0.8
     assert np.sum(np.abs(errors) > 3) < 5
 
 

@@ -40,9 +40,9 @@ def test_it_is_positive_and_below_the_cap(rule):
     rng = np.random.default_rng(0)
     parts = [noisy(scale * shape(20, 4), 0.3 * scale, rng) for scale in (8.0, 2.0, 1.0)]
     for cap in (None, 5.0):
-        found = accumulate(parts, rule, cap)
-        values = np.linalg.eigvalsh(found)
-        assert (found == found.T).all()
+        result = accumulate(parts, rule, cap)
+        values = np.linalg.eigvalsh(result)
+        assert (result == result.T).all()
         assert values[0] > -1e-9
         assert cap is None or values.sum() <= cap * (1 + 1e-9)
 
@@ -64,8 +64,8 @@ def test_a_shape_known_from_inside_is_used_outside():
         truth = shape(60, 5)
         outer, inner = noisy(12 * truth, 0.6, rng), noisy(4 * truth, 0.002, rng)
         together = np.linalg.norm(accumulate([outer, inner]) - 16 * truth)
-        apart = np.linalg.norm(denoise(outer.matrix, outer.off) - 12 * truth)
-        ratios.append(together / apart)
+        distance = np.linalg.norm(denoise(outer.matrix, outer.off) - 12 * truth)
+        ratios.append(together / distance)
     assert np.mean(ratios) < 0.2
 
 

@@ -17,10 +17,10 @@ def symmetric(size, off, rng):
 @pytest.mark.parametrize("size", [1, 2, 9, 40])
 def test_it_is_odd_and_symmetric(rule, size):
     matrix = symmetric(size, 1.0, np.random.default_rng(size))
-    found = denoise_signed(matrix, 0.3, rule)
-    assert (found == found.T).all()
-    scale = np.abs(found).max()
-    np.testing.assert_allclose(denoise_signed(-matrix, 0.3, rule), -found, atol=1e-9 * scale)
+    result = denoise_signed(matrix, 0.3, rule)
+    assert (result == result.T).all()
+    scale = np.abs(result).max()
+    np.testing.assert_allclose(denoise_signed(-matrix, 0.3, rule), -result, atol=1e-9 * scale)
 
 
 @pytest.mark.parametrize("rule", ["psd", None])
@@ -58,18 +58,18 @@ def test_spikes_of_either_sign_are_found():
 
 def test_divergences_are_those_of_differences():
     values = np.sort(np.random.default_rng(4).normal(scale=6, size=7))[::-1]
-    step, found = 1e-6, 0.0
+    step, result = 1e-6, 0.0
     for i in range(7):
         up, down = values.copy(), values.copy()
         up[i] += step
         down[i] -= step
         above, below = (isotonic(stein(x), -np.inf).values[i] for x in (up, down))
-        found += (above - below) / (2 * step)
-    assert isotonic(stein(values), -np.inf).divergence == pytest.approx(found, rel=1e-5)
+        result += (above - below) / (2 * step)
+    assert isotonic(stein(values), -np.inf).divergence == pytest.approx(result, rel=1e-5)
 
 
 def test_the_price_of_outliers_makes_none_of_nothing():
     values = np.linspace(1.9, -1.9, 12) * np.sqrt(12)
-    found = outliers(values, stein(values))
-    assert np.abs(found.values).max() < 4 * np.sqrt(12)
-    assert found.divergence >= 0
+    result = outliers(values, stein(values))
+    assert np.abs(result.values).max() < 4 * np.sqrt(12)
+    assert result.divergence >= 0

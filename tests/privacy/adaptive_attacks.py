@@ -22,7 +22,7 @@ PLACES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 class Tight:
-    """The rule that is no filter: the tight composition of everything charged so far."""
+    """The rule that is not a filter: the tight composition of everything charged so far."""
 
     def __init__(self, guarantee):
         self.guarantee = guarantee
@@ -87,8 +87,8 @@ class Attack:
             if size > 4 * self.step:
                 after = self.own.plus(totals, [event(move.kind, size)])
                 assert self.own.holds(after)
-                more = self.values(after, most - 1)
-                best = np.maximum(best, self.asked(more, move.kind, size, move.place))
+                values = self.values(after, most - 1)
+                best = np.maximum(best, self.asked(values, move.kind, size, move.place))
         return best
 
     def largest(self, totals, kind):
@@ -115,11 +115,11 @@ class Attack:
 
     def two_points(self, kind, size, place):
         """The losses of a release, in whole steps, and the chance of the first."""
-        whole = round(size / self.step)
+        total = round(size / self.step)
         if kind == "pure":
-            return whole, -whole, expit(size)
-        up = min(max(round(whole * place), 1), whole - 1)
-        return up, up - whole, -np.expm1(up * self.step - size) / -np.expm1(-size)
+            return total, -total, expit(size)
+        up = min(max(round(total * place), 1), total - 1)
+        return up, up - total, -np.expm1(up * self.step - size) / -np.expm1(-size)
 
     def moved(self, values, steps):
         if steps >= 0:
@@ -132,8 +132,8 @@ class Attack:
         best = shortfall(left)
         pure, mu, ranged = (self.largest(totals, k) for k in ("pure", "gaussian", "ranged"))
         chance = expit(pure)
-        told = chance * shortfall(left - pure) + (1 - chance) * shortfall(left + pure)
-        best = np.maximum(best, told)
+        reported = chance * shortfall(left - pure) + (1 - chance) * shortfall(left + pure)
+        best = np.maximum(best, reported)
         if mu > 1e-9:
             best = np.maximum(
                 best, ndtr(mu / 2 - left / mu) - exp(left) * ndtr(-mu / 2 - left / mu)
@@ -141,8 +141,8 @@ class Attack:
         for place in PLACES if ranged else ():
             up = ranged * place
             chance = -np.expm1(up - ranged) / -np.expm1(-ranged)
-            told = chance * shortfall(left - up) + (1 - chance) * shortfall(left - up + ranged)
-            best = np.maximum(best, told)
+            reported = chance * shortfall(left - up) + (1 - chance) * shortfall(left - up + ranged)
+            best = np.maximum(best, reported)
         return best
 
 

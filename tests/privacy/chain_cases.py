@@ -13,10 +13,10 @@ def series_of(k, steps):
 
 def law_of(all_series, transition, initial):
     """The probability of each series."""
-    own = np.asarray(initial)[all_series[:, 0]]
+    values = np.asarray(initial)[all_series[:, 0]]
     for now, then in itertools.pairwise(all_series.T):
-        own = own * np.asarray(transition)[now, then]
-    return own
+        values = values * np.asarray(transition)[now, then]
+    return values
 
 
 def starts(k):
@@ -47,22 +47,22 @@ def released_law(counts, scales, outcomes):
 
     Shape (series, outcomes), of several releases of all combinations of outcomes.
     """
-    made = np.ones((len(counts), 1))
+    values = np.ones((len(counts), 1))
     for scale in scales:
-        own = discrete_laplace(outcomes[None] - counts[:, None], scale).prod(axis=2)
-        made = (made[:, :, None] * own[:, None, :]).reshape(len(counts), -1)
-    return made
+        result = discrete_laplace(outcomes[None] - counts[:, None], scale).prod(axis=2)
+        values = (values[:, :, None] * result[:, None, :]).reshape(len(counts), -1)
+    return values
 
 
-def largest_loss(all_series, law, given):
+def largest_loss(all_series, law, inputs):
     """The largest log ratio of what is released between two states at one time."""
     worst = 0.0
     for states in all_series.T:
         laws = [
-            law[states == x] @ given[states == x] / law[states == x].sum()
+            law[states == x] @ inputs[states == x] / law[states == x].sum()
             for x in np.unique(states)
             if law[states == x].sum() > 0
         ]
-        for one, other in itertools.permutations(laws, 2):
-            worst = max(worst, float(np.log(one / other).max()))
+        for first, second in itertools.permutations(laws, 2):
+            worst = max(worst, float(np.log(first / second).max()))
     return worst

@@ -35,11 +35,11 @@ def test_the_word_delta_lies_in_zero_to_one(delta):
         resolve_budget(1.0, delta)
 
 
-@pytest.mark.parametrize("one", [1, np.float64(1), np.int64(1), np.float32(1), Fraction(1)])
-def test_numbers_of_other_libraries_become_floats(one):
-    for guarantee in (PureDP(one), ApproxDP(one, 1e-6)):
+@pytest.mark.parametrize("value", [1, np.float64(1), np.int64(1), np.float32(1), Fraction(1)])
+def test_numbers_of_other_libraries_become_floats(value):
+    for guarantee in (PureDP(value), ApproxDP(value, 1e-6)):
         assert type(guarantee.eps) is float
-    assert type(ZCDP(one).rho) is float
+    assert type(ZCDP(value).rho) is float
 
 
 def test_the_words_choose_the_guarantee():

@@ -25,10 +25,10 @@ decades = st.floats(min_value=-1, max_value=1)
 
 
 def exact_delta(eps, multiplier):
-    """Balle and Wang's formula, as it stands, in 150 digits."""
+    """Balle and Wang's formula, unchanged, in 150 digits."""
     mu = 1 / MP.mpf(multiplier)
-    near, far = mu / 2 - MP.mpf(eps) / mu, -mu / 2 - MP.mpf(eps) / mu
-    return MP.ncdf(near) - MP.exp(eps) * MP.ncdf(far)
+    close, distant = mu / 2 - MP.mpf(eps) / mu, -mu / 2 - MP.mpf(eps) / mu
+    return MP.ncdf(close) - MP.exp(eps) * MP.ncdf(distant)
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def test_the_multiplier_is_finite_and_private_beyond_all_use(eps, delta):
     MP_WIDE = mpmath.MPContext()
     MP_WIDE.dps = 600
     mu = 1 / MP_WIDE.mpf(multiplier)
-    near, far = mu / 2 - MP_WIDE.mpf(eps) / mu, -mu / 2 - MP_WIDE.mpf(eps) / mu
-    assert MP_WIDE.ncdf(near) - MP_WIDE.exp(eps) * MP_WIDE.ncdf(far) <= MP_WIDE.mpf(delta)
+    close, distant = mu / 2 - MP_WIDE.mpf(eps) / mu, -mu / 2 - MP_WIDE.mpf(eps) / mu
+    assert MP_WIDE.ncdf(close) - MP_WIDE.exp(eps) * MP_WIDE.ncdf(distant) <= MP_WIDE.mpf(delta)
 
 
 @pytest.mark.expensive

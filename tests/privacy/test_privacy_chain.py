@@ -16,7 +16,7 @@ ROUND = [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ({}, "give one of them"),
         ({"transition": TWO, "stay": 0.5}, "give one of them"),
@@ -38,8 +38,8 @@ ROUND = [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
         ({"stay": "often"}, "expected a probability"),
     ],
 )
-def test_what_is_no_public_chain_is_refused(words, said):
-    with pytest.raises(ArgumentError, match=said):
+def test_what_is_no_public_chain_is_refused(words, message):
+    with pytest.raises(ArgumentError, match=message):
         dp.markov_chain(["rest", "walk"], **words)
 
 
@@ -62,9 +62,9 @@ def test_a_ledger_in_a_file_is_opened_again_with_any_chain(tmp_path):
         budget = dp.Pufferfish(1.0, dp.markov_chain(states, stay=0.7))
         place = tmp_path / f"{number}.ledger"
         dp.Ledger.open(place, budget=budget, new=True)
-        held = dp.Ledger.open(place).guarantee
-        assert held.model.digest == budget.model.digest
-        assert list(map(type, held.model.states)) == list(map(type, states))
+        guarantee = dp.Ledger.open(place).guarantee
+        assert guarantee.model.digest == budget.model.digest
+        assert list(map(type, guarantee.model.states)) == list(map(type, states))
 
 
 def test_levels_of_other_types_are_other_states():
@@ -92,19 +92,19 @@ def test_what_was_divided_once_stays_as_it_is():
 def test_the_stationary_law_is_kept_to_the_last_digits():
     rng = np.random.default_rng(5)
     for k in (2, 5, 12):
-        own = rng.dirichlet(np.full(k, 0.3), size=k) * 0.9 + 0.1 / k
-        kept = stationary_law(own)
-        assert kept @ own == pytest.approx(kept, rel=1e-13)
+        moves = rng.dirichlet(np.full(k, 0.3), size=k) * 0.9 + 0.1 / k
+        law = stationary_law(moves)
+        assert law @ moves == pytest.approx(law, rel=1e-13)
     # A state that is left a million times as fast as it is reached.
     rare = stationary_law(np.array([[1 - 1e-12, 1e-12], [1e-3, 1 - 1e-3]]))
     assert rare[1] == pytest.approx(1e-9 / (1 + 1e-9), rel=1e-13)
 
 
 def test_what_is_reducible_or_periodic_says_so():
-    apart = dp.markov_chain(["a", "b"], [[1, 0], [0.5, 0.5]])
-    assert apart.trouble.startswith("reducible: 'a' and 'b'")
+    periodic = dp.markov_chain(["a", "b"], [[1, 0], [0.5, 0.5]])
+    assert periodic.trouble.startswith("reducible: 'a' and 'b'")
     with pytest.raises(ArgumentError, match="give the distribution of the first state"):
-        _ = apart.stationary
+        _ = periodic.stationary
     assert "every 3 steps" in dp.markov_chain(list("abc"), ROUND).trouble
     assert period(np.array(ROUND)) == 3
     assert period(lazy(3, 0.0)) == 1
@@ -120,26 +120,26 @@ def test_properties_are_those_of_dense_algebra():
     assert chain.reversible
     assert chain.eigengap == pytest.approx(1 - 0.6**2)
     turning = [[0.2, 0.7, 0.1], [0.1, 0.2, 0.7], [0.7, 0.1, 0.2]]
-    own = dp.markov_chain(list("abc"), turning)
-    assert not own.reversible
+    result = dp.markov_chain(list("abc"), turning)
+    assert not result.reversible
     values = np.linalg.eigvals(np.array(turning) @ np.array(turning).T)
-    assert own.eigengap == pytest.approx(1 - sorted(abs(values))[-2])
-    held = dp.markov_chain(list("abc"), stay=(0.5, 0.9))
-    assert held.eigengap == pytest.approx(1 - 0.85**2)
-    assert held.reversible
+    assert result.eigengap == pytest.approx(1 - sorted(abs(values))[-2])
+    chains = dp.markov_chain(list("abc"), stay=(0.5, 0.9))
+    assert chains.eigengap == pytest.approx(1 - 0.85**2)
+    assert chains.reversible
     assert dp.markov_chain(list("abc"), ROUND, initial="stationary").eigengap == pytest.approx(0)
 
 
 def test_laws_of_counts_are_those_of_all_series():
-    own, first, steps = [[0.7, 0.2, 0.1], [0.3, 0.3, 0.4], [0.25, 0.5, 0.25]], [0.5, 0.5, 0.0], 5
-    chain = dp.markov_chain(list("abc"), own, initial=first)
+    value, first, steps = [[0.7, 0.2, 0.1], [0.3, 0.3, 0.4], [0.25, 0.5, 0.25]], [0.5, 0.5, 0.0], 5
+    chain = dp.markov_chain(list("abc"), value, initial=first)
     all_series = series_of(3, steps)
-    law = law_of(all_series, own, first)
+    law = law_of(all_series, value, first)
     counts = (all_series == 1).sum(axis=1)
-    found = chain.count_laws(steps, "b")
-    assert (1, "c") not in found
-    assert len(found) == 3 * steps - 1
-    for (time, state), (values, chances) in found.items():
+    count_laws = chain.count_laws(steps, "b")
+    assert (1, "c") not in count_laws
+    assert len(count_laws) == 3 * steps - 1
+    for (time, state), (values, chances) in count_laws.items():
         those = all_series[:, time - 1] == "abc".index(state)
         expected = np.bincount(counts[those], law[those], steps + 1) / law[those].sum()
         assert list(values) == list(range(steps + 1))
@@ -148,7 +148,7 @@ def test_laws_of_counts_are_those_of_all_series():
 
 
 @pytest.mark.parametrize(
-    ("chain", "words", "said"),
+    ("chain", "words", "message"),
     [
         (dp.markov_chain(["a", "b"], TWO), {}, "initial='stationary'"),
         (dp.markov_chain(["a", "b"], stay=0.5, initial="stationary"), {}, "give transition="),
@@ -156,6 +156,6 @@ def test_laws_of_counts_are_those_of_all_series():
         (dp.markov_chain(["a", "b"], TWO, initial=[1, 0]), {"steps": 101}, "from 1 to 100"),
     ],
 )
-def test_laws_of_counts_are_of_one_law(chain, words, said):
-    with pytest.raises(ArgumentError, match=said):
+def test_laws_of_counts_are_of_one_law(chain, words, message):
+    with pytest.raises(ArgumentError, match=message):
         chain.count_laws(**{"steps": 5, "state": "a", **words})

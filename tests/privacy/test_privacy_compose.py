@@ -38,13 +38,13 @@ MIXED = (GaussianEvent(5.0), PureEvent(0.3), BoundedRangeEvent(0.2), LaplaceEven
 
 @given(st.lists(multipliers, min_size=1, max_size=6), st.randoms())
 def test_composition_of_gaussians_is_commutative_and_associative(given_multipliers, random):
-    whole = compose_gaussians(given_multipliers)
+    total = compose_gaussians(given_multipliers)
     shuffled = list(given_multipliers)
     random.shuffle(shuffled)
-    assert compose_gaussians(shuffled) == pytest.approx(whole, rel=1e-14)
+    assert compose_gaussians(shuffled) == pytest.approx(total, rel=1e-14)
     first, *rest = given_multipliers
     nested = compose_gaussians([first, compose_gaussians(rest)] if rest else [first])
-    assert nested == pytest.approx(whole, rel=1e-14)
+    assert nested == pytest.approx(total, rel=1e-14)
 
 
 @given(multipliers, st.lists(st.floats(0.01, 100), min_size=1, max_size=6))
@@ -137,8 +137,8 @@ def test_a_mixture_costs_less_than_the_sum_and_more_than_its_parts():
 def brute_force_delta(eps, laws):
     """The hockey stick of a product of discrete laws, given as (p, q) pairs of vectors."""
     p, q = np.ones(1), np.ones(1)
-    for one, other in laws:
-        p, q = np.outer(p, one).ravel(), np.outer(q, other).ravel()
+    for first, second in laws:
+        p, q = np.outer(p, first).ravel(), np.outer(q, second).ravel()
     return max(
         np.maximum(p - math.exp(eps) * q, 0).sum(), np.maximum(q - math.exp(eps) * p, 0).sum()
     )
@@ -147,7 +147,7 @@ def brute_force_delta(eps, laws):
 def discrete_laplace(scale, shift):
     support = np.arange(-60 * scale - shift, 60 * scale + shift + 1)
     law = np.exp(-np.abs(support) / scale), np.exp(-np.abs(support - shift) / scale)
-    return tuple(each / each.sum() for each in law)
+    return tuple(value / value.sum() for value in law)
 
 
 @pytest.mark.parametrize("steps", [1, 2])
@@ -195,16 +195,18 @@ def test_mixtures_agree_with_an_independent_accountant(delta):
     total = pld.from_gaussian_mechanism(4.0, **grid)
     # Multiples of the grid: the accountant would round any other eps up.
     for eps, count in ((0.125, 30), (0.25, 12), (0.5, 3)):
-        one = pld.from_privacy_parameters(common.DifferentialPrivacyParameters(eps, 0.0), **grid)
-        total = total.compose(one.self_compose(count))
-    theirs = total.get_epsilon_for_delta(delta)
+        from_privacy_parameters = pld.from_privacy_parameters(
+            common.DifferentialPrivacyParameters(eps, 0.0), **grid
+        )
+        total = total.compose(from_privacy_parameters.self_compose(count))
+    epsilon_for_delta = total.get_epsilon_for_delta(delta)
     mixture = (
         GaussianEvent(4.0),
         PureEvent(0.125, count=30),
         LaplaceEvent(4.0, count=12),
         PureEvent(0.5, count=3),
     )
-    assert theirs - 1e-4 <= total_eps(mixture, delta) <= theirs + 1e-9
+    assert epsilon_for_delta - 1e-4 <= total_eps(mixture, delta) <= epsilon_for_delta + 1e-9
 
 
 def test_many_distinct_events_stay_close_to_the_exact_price():
@@ -215,8 +217,8 @@ def test_many_distinct_events_stay_close_to_the_exact_price():
 
 def test_a_hundred_thousand_releases_and_more_have_a_price():
     few = total_eps((PureEvent(1e-3, count=100_000),), 1e-6)
-    more = total_eps((PureEvent(1e-3, count=100_001),), 1e-6)
-    assert few < more < few * 1.2
+    extra = total_eps((PureEvent(1e-3, count=100_001),), 1e-6)
+    assert few < extra < few * 1.2
 
 
 @pytest.mark.parametrize("eps", [1e-9, 1e-3, 1.0, 1e9])
@@ -248,8 +250,8 @@ def test_no_pair_in_the_interval_is_farther_apart_than_normal_laws(multiplier):
     longest = gaussian_to_bounded_range(multiplier)
     # Two coins whose log ratios are the ends of the interval, wherever it lies.
     chance = expit(np.linspace(-30, 30, 20_001))
-    other = expit(logit(chance) - longest)
-    apart = ndtri(chance) - ndtri(other)
-    assert apart.max() <= 1 / multiplier
+    second = expit(logit(chance) - longest)
+    distance = ndtri(chance) - ndtri(second)
+    assert distance.max() <= 1 / multiplier
     # The longest: half either way of evens it is as far, and a longer one is farther.
-    assert apart.max() == pytest.approx(1 / multiplier, rel=1e-4)
+    assert distance.max() == pytest.approx(1 / multiplier, rel=1e-4)

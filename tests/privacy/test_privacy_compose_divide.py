@@ -21,10 +21,10 @@ STAGES = st.lists(st.tuples(st.floats(0.01, 1), st.booleans()), min_size=2, max_
 
 def charged(total, budgets, gaussian):
     """A ledger of the whole, with the eps of pure stages kept for them, charged by stage."""
-    pure = sum(own.eps for own, normal in zip(budgets, gaussian, strict=True) if not normal)
+    pure = sum(budget.eps for budget, normal in zip(budgets, gaussian, strict=True) if not normal)
     ledger = Ledger(budget=total, pure=pure if any(gaussian) else 0.0)
-    for own, normal in zip(budgets, gaussian, strict=True):
-        event = GaussianEvent(gaussian_multiplier(own)) if normal else PureEvent(own.eps)
+    for budget, normal in zip(budgets, gaussian, strict=True):
+        event = GaussianEvent(gaussian_multiplier(budget)) if normal else PureEvent(budget.eps)
         ledger.charge([event], adjacency="replace")
     return ledger
 
@@ -38,20 +38,22 @@ def test_a_ledger_takes_all_stages(stages, eps, delta):
     total = ApproxDP(eps, delta)
     budgets = divide(total, shares, gaussian)
     ledger = charged(total, budgets, gaussian)
-    assert {own.delta for own in budgets} == {delta}
+    assert {budget.delta for budget in budgets} == {delta}
     if all(gaussian):
         assert ledger.spent.amount == pytest.approx(eps, rel=1e-7)
-        assert sum(own.eps for own in budgets) > eps
-    for share, own, normal in zip(shares, budgets, gaussian, strict=True):
+        assert sum(budget.eps for budget in budgets) > eps
+    for share, budget, normal in zip(shares, budgets, gaussian, strict=True):
         if not normal:
-            assert own.eps == pytest.approx(share * eps)
+            assert budget.eps == pytest.approx(share * eps)
 
 
 def test_gaussian_stages_share_the_inverse_square_of_the_multiplier():
     total = ApproxDP(1.0, 1e-6)
-    whole = gaussian_multiplier(total) ** -2
-    for share, own in zip((0.2, 0.3, 0.5), divide(total, (0.2, 0.3, 0.5), [True] * 3), strict=True):
-        assert gaussian_multiplier(own) ** -2 == pytest.approx(share * whole, rel=1e-7)
+    complete = gaussian_multiplier(total) ** -2
+    for share, part in zip(
+        (0.2, 0.3, 0.5), divide(total, (0.2, 0.3, 0.5), [True] * 3), strict=True
+    ):
+        assert gaussian_multiplier(part) ** -2 == pytest.approx(share * complete, rel=1e-7)
 
 
 def test_pure_and_concentrated_budgets_add_up():

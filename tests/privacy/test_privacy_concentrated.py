@@ -30,8 +30,8 @@ def test_the_curve_is_its_own_inverse_and_its_ends_are_certain(rho):
 def test_no_event_exceeds_the_profile(rho):
     alarms = np.linspace(0, 1, 401)
     for eps in (0.0, 0.3, 1.0, 3.0):
-        most = (1 - zcdp_misses(alarms, rho) - np.exp(eps) * alarms).max()
-        assert most <= float(zcdp_profile(np.array(eps), rho)) + 1e-10
+        largest = (1 - zcdp_misses(alarms, rho) - np.exp(eps) * alarms).max()
+        assert largest <= float(zcdp_profile(np.array(eps), rho)) + 1e-10
 
 
 def test_rates_keep_their_shape_and_huge_budgets_allow_everything():

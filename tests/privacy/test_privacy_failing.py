@@ -35,27 +35,27 @@ OWN = ApproxDP(1.0, 1e-4)
 
 def value(eps, answers, last):
     """The delta at eps of responses (eps, delta) one after another, and a last shortfall."""
-    losses, mass, told = np.zeros(1), np.ones(1), 0.0
-    for one, delta in answers:
-        told += mass.sum() * delta
-        chance = expit(one)
-        losses = np.concatenate([losses + one, losses - one])
+    losses, mass, chance_failed = np.zeros(1), np.ones(1), 0.0
+    for answer, delta in answers:
+        chance_failed += mass.sum() * delta
+        chance = expit(answer)
+        losses = np.concatenate([losses + answer, losses - answer])
         mass = (1 - delta) * np.concatenate([chance * mass, (1 - chance) * mass])
-    return told + float(mass @ last(eps - losses))
+    return chance_failed + float(mass @ last(eps - losses))
 
 
 @pytest.mark.parametrize("kind", ["", "gaussian", "zcdp"])
 @pytest.mark.parametrize("first", [(0.3, 4e-5), (0.6, 9e-5), (1e-3, 1e-9)])
 def test_no_release_after_one_that_fails_exceeds_the_guarantee(kind, first):
-    own = Filter(OWN, kind=kind)
-    after = own.plus(Totals(), [ApproxEvent(*first)])
-    assert own.holds(after)
-    mu, pure = largest(own, after, normal), largest(own, after, PureEvent)
+    ledger_filter = Filter(OWN, kind=kind)
+    after = ledger_filter.plus(Totals(), [ApproxEvent(*first)])
+    assert ledger_filter.holds(after)
+    mu, pure = largest(ledger_filter, after, normal), largest(ledger_filter, after, PureEvent)
     assert mu > 0
-    found = value(OWN.eps, [first], lambda eps: hockey_stick(eps, 1 / mu))
-    assert found <= OWN.delta * (1 + 1e-6)
-    found = value(OWN.eps, [first, (pure, 0.0)], shortfall)
-    assert found <= OWN.delta * (1 + 1e-6)
+    worst = value(OWN.eps, [first], lambda eps: hockey_stick(eps, 1 / mu))
+    assert worst <= OWN.delta * (1 + 1e-6)
+    worst = value(OWN.eps, [first, (pure, 0.0)], shortfall)
+    assert worst <= OWN.delta * (1 + 1e-6)
 
 
 def test_noise_for_all_of_delta_would_exceed_it():
@@ -89,9 +89,9 @@ def test_what_fails_comes_before_gaussian_noise():
     assert ledger.describe() == before
 
 
-@pytest.mark.parametrize("own", [PureDP(5.0), ZCDP(5.0)])
-def test_a_ledger_without_delta_refuses_it(own):
-    ledger = Ledger(budget=own)
+@pytest.mark.parametrize("value", [PureDP(5.0), ZCDP(5.0)])
+def test_a_ledger_without_delta_refuses_it(value):
+    ledger = Ledger(budget=value)
     with pytest.raises(LedgerError, match=r"this ledger has .* and no delta"):
         ledger.charge([ApproxEvent(0.1, 1e-9)], adjacency="replace")
     assert math.isinf(ledger.preview([ApproxEvent(0.1, 1e-9)]).amount)
@@ -99,10 +99,10 @@ def test_a_ledger_without_delta_refuses_it(own):
 
 def test_a_plan_is_priced_with_what_is_left_of_delta():
     events = (ApproxEvent(0.2, 2e-5, count=2), GaussianEvent(8.0))
-    found = total_eps(events, 1e-4)
-    assert found <= 0.4 + gaussian_eps(6e-5, 8.0) + 1e-9
-    told = [(0.2, 2e-5)] * 2
-    exact = value(found, told, lambda eps: hockey_stick(eps, 8.0))
+    result = total_eps(events, 1e-4)
+    assert result <= 0.4 + gaussian_eps(6e-5, 8.0) + 1e-9
+    reported = [(0.2, 2e-5)] * 2
+    exact = value(result, reported, lambda eps: hockey_stick(eps, 8.0))
     # The sum of deltas for the chance that any fails, and the coarsening of losses: 1 in 1000.
     assert 0.999 * 1e-4 < exact <= 1e-4
     assert total_eps(events, 3e-5) == math.inf

@@ -23,20 +23,23 @@ class Either:
 
     def plus(self, totals, events):
         before = totals if isinstance(totals, tuple) else (totals, totals)
-        return tuple(own.plus(one, events) for own, one in zip(self.both, before, strict=True))
+        return tuple(
+            ledger_filter.plus(totals_before, events)
+            for ledger_filter, totals_before in zip(self.both, before, strict=True)
+        )
 
     def holds(self, totals):
-        return any(own.holds(one) for own, one in zip(self.both, totals, strict=True))
+        return any(value.holds(total) for value, total in zip(self.both, totals, strict=True))
 
 
-def moves(draw, many):
+def moves(draw, n_moves):
     return tuple(
         Move(
             draw.choice(["gaussian", "gaussian", "pure", "ranged"]),
             draw.choice([0.02, 0.1, 0.25, 0.5, 0.7, 0.9, 0.97, 0.999, 1.0]),
             draw.choice(PLACES),
         )
-        for _ in range(many)
+        for _ in range(n_moves)
     )
 
 
@@ -57,9 +60,9 @@ def test_the_attack_reaches_what_is_held(guarantee):
 @pytest.mark.product
 @pytest.mark.parametrize("rule", [Tight, Either])
 def test_the_attack_finds_rules_that_are_no_filters(rule):
-    own = rule(ApproxDP(1.0, 1e-6))
-    attack = Attack(own, (Move("gaussian", 0.7), Move("pure", 0.3)))
-    assert attack.value(3) > 1.01 * own.guarantee.delta
+    result = rule(ApproxDP(1.0, 1e-6))
+    attack = Attack(result, (Move("gaussian", 0.7), Move("pure", 0.3)))
+    assert attack.value(3) > 1.01 * result.guarantee.delta
 
 
 @pytest.mark.slow
@@ -68,7 +71,11 @@ def test_no_analyst_of_many_exceeds_the_guarantee(reduced):
     for _ in range(2 if reduced else 12):
         for guarantee in GUARANTEES:
             for kind in ("", "gaussian", "zcdp", "steps"):
-                own = Filter(guarantee, draw.choice([0.0, 0.4, 0.8]) * guarantee.eps, kind)
-                many = draw.choice([2, 3, 4])
-                value = Attack(own, moves(draw, many)).value({2: 6, 3: 5, 4: 4}[many])
+                ledger_filter = Filter(
+                    guarantee, draw.choice([0.0, 0.4, 0.8]) * guarantee.eps, kind
+                )
+                n_moves = draw.choice([2, 3, 4])
+                value = Attack(ledger_filter, moves(draw, n_moves)).value(
+                    {2: 6, 3: 5, 4: 4}[n_moves]
+                )
                 assert value <= guarantee.delta * (1 + SLACK)

@@ -37,13 +37,13 @@ from dpmodels.privacy.totals import Totals, pure_mu
 GUARANTEES = [ApproxDP(0.5, 0.05), ApproxDP(1.0, 1e-6), ApproxDP(3.0, 1e-6), ApproxDP(0.1, 1e-3)]
 
 
-def largest(own, totals, event):
+def largest(ledger_filter, totals, event):
     """The largest x for which event(x) is accepted; zero if none is."""
     # To 1e-9, from below.
     fits, too_much = 0.0, 64.0
     for _ in range(36):
         tried = (fits + too_much) / 2
-        if tried > 0 and own.holds(own.plus(totals, [event(tried)])):
+        if tried > 0 and ledger_filter.holds(ledger_filter.plus(totals, [event(tried)])):
             fits = tried
         else:
             too_much = tried
@@ -58,25 +58,29 @@ def shortfall(eps):
     return -np.expm1(np.minimum(eps, 0.0))
 
 
-def last_values(own, totals, losses, eps):
+def last_values(ledger_filter, totals, losses, eps):
     """What the best last release makes of each loss so far."""
-    pure, mu, ranged = (largest(own, totals, e) for e in (PureEvent, normal, BoundedRangeEvent))
+    pure, mu, ranged = (
+        largest(ledger_filter, totals, e) for e in (PureEvent, normal, BoundedRangeEvent)
+    )
     best = shortfall(eps - losses)
     chance = expit(pure)
-    told = chance * shortfall(eps - losses - pure) + (1 - chance) * shortfall(eps - losses + pure)
-    best = np.maximum(best, told)
+    delta = chance * shortfall(eps - losses - pure) + (1 - chance) * shortfall(eps - losses + pure)
+    best = np.maximum(best, delta)
     if mu > 1e-12:
         best = np.maximum(best, hockey_stick(eps - losses, 1 / mu))
     for odds in np.linspace(-3, 3, 7) + ranged / 2 if ranged else ():
         up, down = np.log(expit(odds) / expit(odds - ranged)), None
         down = up - ranged
         chance = expit(odds)
-        told = chance * shortfall(eps - losses - up) + (1 - chance) * shortfall(eps - losses - down)
-        best = np.maximum(best, told)
+        delta = chance * shortfall(eps - losses - up) + (1 - chance) * shortfall(
+            eps - losses - down
+        )
+        best = np.maximum(best, delta)
     return best
 
 
-def value_after_responses(own, first, count, most):
+def value_after_responses(ledger_filter, first, count, limit):
     """The best strategy of up to `most` randomised responses and one free last release.
 
     Parameters
@@ -89,21 +93,21 @@ def value_after_responses(own, first, count, most):
         Responses that are asked for in any case, as the first charges.
     most : int
     """
-    eps, totals = own.guarantee.eps, [Totals()]
-    while len(totals) <= most:
-        after = own.plus(totals[-1], [PureEvent(first)])
-        if not own.holds(after):
+    eps, totals = ledger_filter.guarantee.eps, [Totals()]
+    while len(totals) <= limit:
+        after = ledger_filter.plus(totals[-1], [PureEvent(first)])
+        if not ledger_filter.holds(after):
             break
         totals.append(after)
     chance, values = expit(first), None
-    for asked in range(len(totals) - 1, -1, -1):
-        losses = first * (2 * np.arange(asked + 1) - asked)
-        here = last_values(own, totals[asked], losses, eps)
+    for step in range(len(totals) - 1, -1, -1):
+        losses = first * (2 * np.arange(step + 1) - step)
+        left = last_values(ledger_filter, totals[step], losses, eps)
         if values is not None:
-            here = np.maximum(here, chance * values[1:] + (1 - chance) * values[:-1])
-            if asked < count:
-                here = chance * values[1:] + (1 - chance) * values[:-1]
-        values = here
+            left = np.maximum(left, chance * values[1:] + (1 - chance) * values[:-1])
+            if step < count:
+                left = chance * values[1:] + (1 - chance) * values[:-1]
+        values = left
     return float(values[0])
 
 
@@ -111,28 +115,28 @@ def value_after_responses(own, first, count, most):
 @pytest.mark.parametrize("kind", ["", "gaussian", "zcdp"])
 @pytest.mark.parametrize("share", [0.0, pytest.param(0.4, marks=pytest.mark.product)])
 def test_two_stages_and_sixteen(guarantee, kind, share):
-    own = Filter(guarantee, share * guarantee.eps, kind)
+    ledger_filter = Filter(guarantee, share * guarantee.eps, kind)
     for first in (0.02, 0.2, 0.6):
-        for count, most in ((1, 1), (0, 16)):
-            value = value_after_responses(own, first * guarantee.eps, count, most)
+        for count, limit in ((1, 1), (0, 16)):
+            value = value_after_responses(ledger_filter, first * guarantee.eps, count, limit)
             assert value <= guarantee.delta * (1 + 2e-6)
 
 
 @pytest.mark.product
 def test_many_small_answers_and_a_free_last_one():
     for kind in ("", "zcdp"):
-        own = Filter(ApproxDP(1.0, 1e-6), kind=kind)
-        assert value_after_responses(own, 0.01, 0, 200) <= 1e-6 * (1 + 2e-6)
+        ledger_filter = Filter(ApproxDP(1.0, 1e-6), kind=kind)
+        assert value_after_responses(ledger_filter, 0.01, 0, 200) <= 1e-6 * (1 + 2e-6)
 
 
 @pytest.mark.expensive
 @pytest.mark.parametrize(
-    ("guarantee", "first", "most", "least"),
+    ("guarantee", "first", "limit", "smallest"),
     [(ApproxDP(0.5, 0.05), 0.1, 1, 1.3), (ApproxDP(1.0, 1e-6), 0.02, 16, 2.0)],
 )
-def test_tight_composition_is_no_filter(guarantee, first, most, least):
-    value = value_after_responses(Tight(guarantee), first, 1, most)
-    assert value > least * guarantee.delta
+def test_tight_composition_is_no_filter(guarantee, first, limit, smallest):
+    value = value_after_responses(Tight(guarantee), first, 1, limit)
+    assert value > smallest * guarantee.delta
 
 
 # --- Gaussian first: the loss is a normal variable on a fine grid
@@ -157,17 +161,19 @@ def gaussian_step(values, mu):
 @pytest.mark.parametrize("share", [0.0, 0.4])
 def test_gaussian_answers_and_then_anything(guarantee, share):
     """Up to four Gaussian answers, after each of which the last release is chosen."""
-    own = Filter(guarantee, share * guarantee.eps)
-    whole = 1 / gaussian_multiplier(ApproxDP((1 - share) * guarantee.eps, guarantee.delta))
-    mu, totals = whole / math.sqrt(5), [Totals()]
+    ledger_filter = Filter(guarantee, share * guarantee.eps)
+    total = 1 / gaussian_multiplier(ApproxDP((1 - share) * guarantee.eps, guarantee.delta))
+    mu, totals = total / math.sqrt(5), [Totals()]
     for _ in range(4):
-        totals.append(own.plus(totals[-1], [normal(mu)]))
-        assert own.holds(totals[-1])
-    values = last_values(own, totals[4], _grid(), guarantee.eps)
-    for asked in (3, 2, 1, 0):
+        totals.append(ledger_filter.plus(totals[-1], [normal(mu)]))
+        assert ledger_filter.holds(totals[-1])
+    values = last_values(ledger_filter, totals[4], _grid(), guarantee.eps)
+    for step in (3, 2, 1, 0):
         values = gaussian_step(values, mu)
-        if asked:
-            values = np.maximum(values, last_values(own, totals[asked], _grid(), guarantee.eps))
+        if step:
+            values = np.maximum(
+                values, last_values(ledger_filter, totals[step], _grid(), guarantee.eps)
+            )
     # The grid's masses and interpolation are good to 1e-4 of the value.
     assert values[_grid().size // 2] <= guarantee.delta * (1 + 1e-3)
 
@@ -182,23 +188,25 @@ def test_gaussian_answers_and_then_anything(guarantee, share):
     st.sampled_from(["", "gaussian"]),
 )
 def test_parts_of_an_exact_gaussian_split_are_accepted_one_by_one(guarantee, weights, kind):
-    own, totals = Filter(guarantee, kind=kind), Totals()
+    ledger_filter, totals = Filter(guarantee, kind=kind), Totals()
     for part in split_gaussian(gaussian_multiplier(guarantee), weights):
-        totals = own.plus(totals, [GaussianEvent(part)])
-        assert own.holds(totals)
-    assert own.spent(totals).amount == pytest.approx(guarantee.eps, rel=1e-7)
-    assert not own.holds(own.plus(totals, [normal(1e-3 / totals.mu2**-0.5)]))
+        totals = ledger_filter.plus(totals, [GaussianEvent(part)])
+        assert ledger_filter.holds(totals)
+    assert ledger_filter.spent(totals).amount == pytest.approx(guarantee.eps, rel=1e-7)
+    assert not ledger_filter.holds(ledger_filter.plus(totals, [normal(1e-3 / totals.mu2**-0.5)]))
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(GUARANTEES), st.floats(0.01, 0.99))
 def test_pure_releases_before_others_leave_the_rest(guarantee, part):
-    own = Filter(guarantee)
-    before = own.plus(Totals(), [PureEvent(part * guarantee.eps)])
+    ledger_filter = Filter(guarantee)
+    before = ledger_filter.plus(Totals(), [PureEvent(part * guarantee.eps)])
     rest = ApproxDP((1 - part) * guarantee.eps, guarantee.delta)
-    assert own.holds(own.plus(before, [GaussianEvent(gaussian_multiplier(rest))]))
-    more = GaussianEvent(gaussian_multiplier(rest) * (1 - 1e-6))
-    assert not own.holds(own.plus(before, [more]))
+    assert ledger_filter.holds(
+        ledger_filter.plus(before, [GaussianEvent(gaussian_multiplier(rest))])
+    )
+    gaussian_event = GaussianEvent(gaussian_multiplier(rest) * (1 - 1e-6))
+    assert not ledger_filter.holds(ledger_filter.plus(before, [gaussian_event]))
 
 
 @pytest.mark.product
@@ -217,15 +225,17 @@ def test_pure_releases_before_others_leave_the_rest(guarantee, part):
 )
 def test_spent_is_at_most_the_whole_exactly_where_charges_hold(guarantee, events, kind):
     mixed = isinstance(guarantee, ApproxDP)
-    own, totals = Filter(guarantee, kind=kind if mixed else ""), Totals()
-    whole = guarantee.rho if isinstance(guarantee, ZCDP) else guarantee.eps
+    ledger_filter, totals = Filter(guarantee, kind=kind if mixed else ""), Totals()
+    total = guarantee.rho if isinstance(guarantee, ZCDP) else guarantee.eps
     for event in events:
-        after = own.plus(totals, [event])
-        assert own.holds(after) == (own.spent(after).amount <= whole * (1 + 2e-9))
-        assert own.spent(after).amount >= own.spent(totals).amount * (1 - 1e-9) or (
-            totals.charges == 0
+        after = ledger_filter.plus(totals, [event])
+        assert ledger_filter.holds(after) == (
+            ledger_filter.spent(after).amount <= total * (1 + 2e-9)
         )
-        if not own.holds(after):
+        assert ledger_filter.spent(after).amount >= ledger_filter.spent(totals).amount * (
+            1 - 1e-9
+        ) or (totals.charges == 0)
+        if not ledger_filter.holds(after):
             break
         totals = after
 
@@ -277,7 +287,7 @@ def test_the_worst_release_of_bounded_range_is_the_symmetric_one(eps):
 
 
 @pytest.mark.parametrize(
-    ("words", "error", "told"),
+    ("words", "error", "reported"),
     [
         ({"eps": 1.0, "pure": 0.5}, BudgetError, "pure= and rule= need"),
         ({"eps": 1.0, "delta": 1e-6, "pure": 1.0}, BudgetError, "pure=1 is not in"),
@@ -286,6 +296,6 @@ def test_the_worst_release_of_bounded_range_is_the_symmetric_one(eps):
         ({"budget": ZCDP(1.0), "rule": "zcdp"}, BudgetError, "leave them out"),
     ],
 )
-def test_words_that_make_no_sense(words, error, told):
-    with pytest.raises(error, match=told):
+def test_words_that_make_no_sense(words, error, reported):
+    with pytest.raises(error, match=reported):
         Ledger(**words)

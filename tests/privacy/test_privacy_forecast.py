@@ -20,21 +20,21 @@ CHARGES = [
 
 
 @pytest.mark.parametrize("rule", [None, "zcdp", "gaussian"])
-@pytest.mark.parametrize("whole", WHOLES, ids=str)
-def test_a_forecast_is_what_happens(whole, rule):
-    words = {"rule": rule} if isinstance(whole, ApproxDP) else {}
-    ledger = Ledger(budget=whole, **words)
+@pytest.mark.parametrize("total", WHOLES, ids=str)
+def test_a_forecast_is_what_happens(total, rule):
+    words = {"rule": rule} if isinstance(total, ApproxDP) else {}
+    ledger = Ledger(budget=total, **words)
     expected = ledger.forecast(CHARGES)
     assert not ledger.entries
-    found = []
+    results = []
     for events in CHARGES:
         try:
-            found.append((True, ledger.charge(events, adjacency="replace").spent_after))
+            results.append((True, ledger.charge(events, adjacency="replace").spent_after))
         except LedgerError:
-            found.append((False, ledger.preview(events)))
-    assert [(one.fits, one.total) for one in expected] == found
-    assert {one.fits for one in expected} == {True, False}
-    assert all(one.fits for one in expected if one.taken <= 1)
+            results.append((False, ledger.preview(events)))
+    assert [(value.fits, value.total) for value in expected] == results
+    assert {value.fits for value in expected} == {True, False}
+    assert all(value.fits for value in expected if value.taken <= 1)
 
 
 def taken(ledger, *events):
@@ -48,11 +48,11 @@ def test_a_share_is_of_eps_of_rho_or_of_mu_squared():
     concentrated = Ledger(budget=ZCDP(0.5))
     concentrated.charge([GaussianEvent(2.0)], adjacency="replace")  # rho = 1/8
     assert taken(concentrated, GaussianEvent(4.0)) == pytest.approx(1 / 12)
-    whole = gaussian_multiplier(ApproxDP(1.0, 1e-6))
+    multiplier = gaussian_multiplier(ApproxDP(1.0, 1e-6))
     normal = Ledger(eps=1.0, delta=1e-6)
-    assert taken(normal, GaussianEvent(whole * 2)) == pytest.approx(1 / 4, rel=1e-8)
-    normal.charge([GaussianEvent(whole * 2)], adjacency="replace")
-    assert taken(normal, GaussianEvent(whole * 2)) == pytest.approx(1 / 3, rel=1e-8)
+    assert taken(normal, GaussianEvent(multiplier * 2)) == pytest.approx(1 / 4, rel=1e-8)
+    normal.charge([GaussianEvent(multiplier * 2)], adjacency="replace")
+    assert taken(normal, GaussianEvent(multiplier * 2)) == pytest.approx(1 / 3, rel=1e-8)
 
 
 def test_with_a_delta_pure_releases_take_of_eps_until_others_come():
@@ -64,9 +64,9 @@ def test_with_a_delta_pure_releases_take_of_eps_until_others_come():
     assert taken(ledger, GaussianEvent(rest * 2)) == pytest.approx(1 / 4, rel=1e-8)
     ledger.charge([GaussianEvent(rest * 2)], adjacency="replace")
     assert 0 < taken(ledger, PureEvent(0.05)) < 1 < taken(ledger, PureEvent(0.25))
-    kept = Ledger(eps=1.0, delta=1e-6, pure=0.5)
-    kept.charge([GaussianEvent(rest * 3)], adjacency="replace")
-    assert taken(kept, PureEvent(0.25)) == 0.5
+    mask = Ledger(eps=1.0, delta=1e-6, pure=0.5)
+    mask.charge([GaussianEvent(rest * 3)], adjacency="replace")
+    assert taken(mask, PureEvent(0.25)) == 0.5
 
 
 def test_under_the_rule_for_rho_all_releases_take_of_rho_while_there_is_any():
@@ -82,7 +82,7 @@ def test_under_the_rule_for_rho_all_releases_take_of_rho_while_there_is_any():
 
 def test_what_is_refused_takes_more_than_all(monkeypatch):
     monkeypatch.setattr(Filter, "taken", lambda *_: 0.5)
-    own, wide = (Ledger(eps=1.0).forecast([[PureEvent(eps)]])[0] for eps in (1.0, 1.1))
-    assert (own.fits, own.taken) == (True, 0.5)
+    first, wide = (Ledger(eps=1.0).forecast([[PureEvent(eps)]])[0] for eps in (1.0, 1.1))
+    assert (first.fits, first.taken) == (True, 0.5)
     assert not wide.fits
     assert wide.taken > 1

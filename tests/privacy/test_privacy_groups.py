@@ -45,7 +45,7 @@ def mixed(guarantee):
 
 
 def priced(plan, guarantee, rows=ROWS):
-    return group_events(planned_for_group(plan, lambda own: own, guarantee, rows), rows)
+    return group_events(planned_for_group(plan, lambda plan: plan, guarantee, rows), rows)
 
 
 def test_of_a_pure_guarantee_nothing_is_lost():
@@ -67,12 +67,12 @@ def test_a_delta_that_is_not_needed_leaves_a_group_its_eps_and_no_more():
 
 @pytest.mark.parametrize("eps", [0.1, 1.0, 8.0])
 def test_of_eps_and_delta_the_noise_is_scaled_and_eps_is_not_divided(eps):
-    asked = ApproxDP(eps, 1e-6)
-    (event,) = priced(gaussian, asked)
+    guarantee = ApproxDP(eps, 1e-6)
+    (event,) = priced(gaussian, guarantee)
     assert eps * (1 - 1e-6) < gaussian_eps(1e-6, event.multiplier) <= eps
-    plan = planned_for_group(gaussian, lambda own: own, asked, ROWS)
+    plan = planned_for_group(gaussian, lambda plan: plan, guarantee, ROWS)
     divided = gaussian_multiplier(ApproxDP(eps / ROWS, 1e-6 / ROWS * math.exp(-eps)))
-    assert plan[0].multiplier == pytest.approx(ROWS * gaussian_multiplier(asked), rel=1e-9)
+    assert plan[0].multiplier == pytest.approx(ROWS * gaussian_multiplier(guarantee), rel=1e-9)
     assert plan[0].multiplier < divided
 
 
@@ -85,18 +85,18 @@ def ranged(guarantee, draws=40):
 
 
 def test_many_draws_that_need_their_delta_keep_it_for_a_group():
-    asked = ApproxDP(1.0, 1e-6)
-    (one,) = ranged(asked)
-    (own,) = planned_for_group(ranged, lambda plan: plan, asked, ROWS)
-    assert own.eps == pytest.approx(one.eps / ROWS, rel=1e-9)
+    guarantee = ApproxDP(1.0, 1e-6)
+    (planned,) = ranged(guarantee)
+    (own,) = planned_for_group(ranged, lambda plan: plan, guarantee, ROWS)
+    assert own.eps == pytest.approx(planned.eps / ROWS, rel=1e-9)
     assert own.eps > 1.5 / 40 / ROWS
-    assert total_eps(priced(ranged, asked), 1e-6) <= 1.0
+    assert total_eps(priced(ranged, guarantee), 1e-6) <= 1.0
 
 
 @pytest.mark.parametrize("rows", [2, 60, 1000])
 def test_mixtures_keep_what_was_asked(rows):
-    asked = ApproxDP(1.0, 1e-6)
-    assert total_eps(priced(mixed, asked, rows), 1e-6) <= 1.0
+    guarantee = ApproxDP(1.0, 1e-6)
+    assert total_eps(priced(mixed, guarantee, rows), 1e-6) <= 1.0
     assert total_rho(priced(mixed, ZCDP(0.1), rows)) <= 0.1
 
 
@@ -109,9 +109,9 @@ def test_a_law_that_changes_with_the_unit_of_the_budget_keeps_what_was_asked(eps
             return (LaplaceEvent(math.sqrt(25 / guarantee.rho), count=50),)
         return gaussian(guarantee)
 
-    asked = ApproxDP(eps, 1e-6)
-    plan = planned_for_group(quieter, lambda own: own, asked, ROWS)
-    assert total_rho(group_events(plan, ROWS)) <= largest_rho(asked)
+    request = ApproxDP(eps, 1e-6)
+    plan = planned_for_group(quieter, lambda plan: plan, request, ROWS)
+    assert total_rho(group_events(plan, ROWS)) <= largest_rho(request)
 
 
 def test_a_published_scale_is_asked_for_one_row():
@@ -124,9 +124,14 @@ def test_a_published_scale_is_asked_for_one_row():
 
 
 def test_one_row_is_asked_what_was_asked():
-    asked = []
-    planned_for_group(lambda own: asked.append(own) or (), lambda own: own, ApproxDP(1, 1e-6), 1)
-    assert asked == [ApproxDP(1, 1e-6)]
+    recorded = []
+    planned_for_group(
+        lambda guarantee_asked: recorded.append(guarantee_asked) or (),
+        lambda plan: plan,
+        ApproxDP(1, 1e-6),
+        1,
+    )
+    assert recorded == [ApproxDP(1, 1e-6)]
 
 
 @pytest.mark.parametrize(
@@ -161,9 +166,9 @@ def test_no_other_text_is_one(text):
     ],
 )
 def test_what_is_protected_is_said(rows, person, unit, places):
-    own = protecting("replace", rows, person)
-    assert (own.unit, own.places) == (unit, places)
-    assert unit in own.describe()
+    result = protecting("replace", rows, person)
+    assert (result.unit, result.places) == (unit, places)
+    assert unit in result.describe()
 
 
 def test_what_is_protected_is_said_once():

@@ -53,19 +53,19 @@ def test_one_fit_spends_its_eps_and_two_compose_to_less_than_the_sum():
 @pytest.mark.parametrize("eps", [1e-9, 1e-3, 0.1, 1.0, 10.0, 1e9])
 @pytest.mark.parametrize("delta", [1e-300, 1e-12, 1e-6, 1e-2])
 def test_the_whole_budget_can_be_spent_at_once_or_in_parts(eps, delta):
-    whole = gaussian_multiplier(ApproxDP(eps, delta))
-    charged(Ledger(eps, delta), [GaussianEvent(whole)])
-    parts = split_gaussian(whole, (1, 1, 2, 0.01))
+    multiplier = gaussian_multiplier(ApproxDP(eps, delta))
+    charged(Ledger(eps, delta), [GaussianEvent(multiplier)])
+    parts = split_gaussian(multiplier, (1, 1, 2, 0.01))
     ledger = charged(Ledger(eps, delta), *([GaussianEvent(part)] for part in parts))
     with pytest.raises(LedgerError):
-        ledger.charge([GaussianEvent(whole * 10)], adjacency="replace")
+        ledger.charge([GaussianEvent(multiplier * 10)], adjacency="replace")
 
 
 @pytest.mark.parametrize("rho", [1e-9, 0.1, 1 / 3, 1e6])
 def test_the_whole_rho_can_be_spent_at_once_or_in_parts(rho):
-    whole = gaussian_multiplier(ZCDP(rho))
-    charged(Ledger(budget=ZCDP(rho)), [GaussianEvent(whole)])
-    parts = split_gaussian(whole, (1, 1, 1))
+    multiplier = gaussian_multiplier(ZCDP(rho))
+    charged(Ledger(budget=ZCDP(rho)), [GaussianEvent(multiplier)])
+    parts = split_gaussian(multiplier, (1, 1, 1))
     ledger = charged(Ledger(budget=ZCDP(rho)), *([GaussianEvent(part)] for part in parts))
     assert ledger.spent.amount == pytest.approx(rho, rel=1e-12)
     assert ledger.remaining.amount <= 1e-12 * rho
@@ -214,8 +214,8 @@ def test_what_is_charged_one_after_another_costs_what_a_filter_says():
     ledger = Ledger(eps=1.95, delta=1e-6)
     with pytest.raises(LedgerError):
         charged(ledger, *([event] for event in MIXED))
-    kept = charged(Ledger(eps=1.95, delta=1e-6, pure=0.95), *([event] for event in MIXED[:2]))
-    assert kept.spent.amount == pytest.approx(1.5, rel=1e-9)
+    mask = charged(Ledger(eps=1.95, delta=1e-6, pure=0.95), *([event] for event in MIXED[:2]))
+    assert mask.spent.amount == pytest.approx(1.5, rel=1e-9)
 
 
 def test_entries_are_frozen_and_charges_of_an_iterator_are_kept():

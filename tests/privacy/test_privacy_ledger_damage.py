@@ -28,7 +28,9 @@ class Hasty(sqlite3.Connection):
 def _hasty(monkeypatch):
     connect = sqlite3.connect
     monkeypatch.setattr(
-        ledger_file.sqlite3, "connect", lambda *own, **more: connect(*own, **more, factory=Hasty)
+        ledger_file.sqlite3,
+        "connect",
+        lambda *arguments, **options: connect(*arguments, **options, factory=Hasty),
     )
 
 
@@ -105,10 +107,10 @@ def test_a_claim_is_made_once_where_its_index_is_damaged(tmp_path):
     path, words = tmp_path / "study.ledger", {"adjacency": "replace", "claims": (("kind", "7f3a"),)}
     ledger = Ledger.open(path, eps=1.0, new=True)
     ledger.charge([PureEvent(0.1)], **words)
-    first, *others = path.read_bytes().split(b"kind7f3a")
-    assert len(others) == 2
+    first, *alternatives = path.read_bytes().split(b"kind7f3a")
+    assert len(alternatives) == 2
     for marks in ((b"kind7f3b", b"kind7f3a"), (b"kind7f3a", b"kind7f3b")):
-        path.write_bytes(first + marks[0] + others[0] + marks[1] + others[1])
+        path.write_bytes(first + marks[0] + alternatives[0] + marks[1] + alternatives[1])
         with pytest.raises(LedgerError):
             ledger.charge([PureEvent(0.1)], **words)
 
@@ -120,18 +122,18 @@ def rewritten(value, draw):
     """A plain value of which one part is dropped, renamed, doubled or another one."""
     if not value or not isinstance(value, dict | list) or draw.random() < 0.15:
         return draw.choice(ODD)
-    made = copy.copy(value)
-    key = draw.choice(sorted(made)) if isinstance(made, dict) else draw.randrange(len(made))
+    copied = copy.copy(value)
+    key = draw.choice(sorted(copied)) if isinstance(copied, dict) else draw.randrange(len(copied))
     match draw.randrange(8):
         case 0:
-            del made[key]
-        case 1 if isinstance(made, dict):
-            made["other"] = made.pop(key)
+            del copied[key]
+        case 1 if isinstance(copied, dict):
+            copied["other"] = copied.pop(key)
         case 1:
-            made.append(made[key])
+            copied.append(copied[key])
         case _:
-            made[key] = rewritten(made[key], draw)
-    return made
+            copied[key] = rewritten(copied[key], draw)
+    return copied
 
 
 def resealed(path, draw):
@@ -155,7 +157,7 @@ def resealed(path, draw):
 
 def raised(sound, path, times, seed):
     """What else than an error of the package leaves a ledger whose lines were rewritten."""
-    (content, _, first), draw, found = sound, random.Random(seed), set()
+    (content, _, first), draw, result = sound, random.Random(seed), set()
     for _ in range(times):
         path.write_bytes(content)
         lock_path(path).unlink(missing_ok=True)
@@ -178,8 +180,8 @@ def raised(sound, path, times, seed):
             except DPModelsError:
                 continue
             except BaseException as error:
-                found.add(f"{name}: {error!r}"[:200])
-    return found
+                result.add(f"{name}: {error!r}"[:200])
+    return result
 
 
 @pytest.mark.product

@@ -1,4 +1,4 @@
-"""A ledger on a disk that fails: nothing is charged, or it is said."""
+"""A ledger on a disk that fails: nothing is charged, or an error says so."""
 
 import sqlite3
 
@@ -37,7 +37,7 @@ class Failing:
 
 
 @pytest.mark.parametrize(
-    ("at", "name", "told"),
+    ("at", "name", "message"),
     [
         ("INSERT", "SQLITE_FULL", "its disk is full. Nothing was charged"),
         ("COMMIT", "SQLITE_FULL", "its disk is full. Nothing was charged"),
@@ -46,15 +46,15 @@ class Failing:
         ("BEGIN IMMEDIATE", "SQLITE_IOERR", "its disk reports an error. Nothing was charged"),
     ],
 )
-def test_a_disk_that_fails_is_told_and_nothing_charged(path, monkeypatch, at, name, told):
+def test_a_disk_that_fails_is_told_and_nothing_charged(path, monkeypatch, at, name, message):
     ledger, connect = Ledger.open(path, eps=1.0, new=True), sqlite3.connect
     with monkeypatch.context() as patched:
         patched.setattr(
             ledger_file.sqlite3,
             "connect",
-            lambda *words, **more: Failing(connect(*words, **more), at, name),
+            lambda *words, **options: Failing(connect(*words, **options), at, name),
         )
-        with pytest.raises(LedgerError, match=told):
+        with pytest.raises(LedgerError, match=message):
             spend(ledger, 0.1)
     assert ledger.entries == ()
     spend(ledger, 1.0)
@@ -66,7 +66,9 @@ def test_a_commit_that_fails_after_it_was_made_counts(path, monkeypatch):
         patched.setattr(
             ledger_file.sqlite3,
             "connect",
-            lambda *words, **more: Failing(connect(*words, **more), "COMMIT", "SQLITE_IOERR", True),
+            lambda *words, **options: Failing(
+                connect(*words, **options), "COMMIT", "SQLITE_IOERR", True
+            ),
         )
         spend(ledger, 0.6)
     assert ledger.spent.amount == 0.6

@@ -71,8 +71,8 @@ def test_a_charge_outlives_the_ledger_that_made_it(path):
 
 def test_states_of_a_charge(path):
     ledger = Ledger.open(path, eps=2.0, new=True)
-    one, two, three = (spend(ledger, 0.5, label) for label in "abc")
-    ledger.released(one, "d1")
+    first, two, three = (spend(ledger, 0.5, label) for label in "abc")
+    ledger.released(first, "d1")
     ledger.void(two, "the key was used by another process")
     assert ledger.unfinished() == (three,)
     register = Ledger.open(path).register()
@@ -84,7 +84,7 @@ def test_states_of_a_charge(path):
     assert ledger.spent.amount == pytest.approx(1.5)
     ledger.void(three, "the disk was full")
     assert ledger.spent.amount == pytest.approx(1.0)
-    for entry in (one, two):
+    for entry in (first, two):
         with pytest.raises(LedgerError, match="without an outcome"):
             ledger.released(entry, "d2")
         with pytest.raises(LedgerError, match="without an outcome"):
@@ -137,12 +137,12 @@ def attempts(path, times, go):
 def test_processes_cannot_overspend_together(path):
     ledger = Ledger.open(path, eps=0.4, new=True)
     go = SPAWN.Event()
-    many = [SPAWN.Process(target=attempts, args=(path, 20, go)) for _ in range(3)]
-    for one in many:
-        one.start()
+    repeats = [SPAWN.Process(target=attempts, args=(path, 20, go)) for _ in range(3)]
+    for repeat in repeats:
+        repeat.start()
     go.set()
-    for one in many:
-        one.join()
+    for repeat in repeats:
+        repeat.join()
     assert len(ledger.entries) == 40
     assert ledger.unfinished() == ()
     assert ledger.spent.amount == pytest.approx(0.4)
@@ -169,7 +169,7 @@ def test_a_ledger_that_is_not_there_needs_a_budget(path):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (
             {"eps": 3.0, "delta": 1e-6},
@@ -182,10 +182,10 @@ def test_a_ledger_that_is_not_there_needs_a_budget(path):
         ({"rule": "zcdp"}, "rule"),
     ],
 )
-def test_other_terms_are_refused(path, words, told):
+def test_other_terms_are_refused(path, words, reported):
     Ledger.open(path, eps=2.0, delta=1e-6, new=True)
     before = path.read_bytes()
-    with pytest.raises(LedgerError, match=told):
+    with pytest.raises(LedgerError, match=reported):
         Ledger.open(path, **words, new=True)
     assert path.read_bytes() == before
     Ledger.open(path, eps=2.0, delta=1e-6, adjacency="replace", new=True)
@@ -282,13 +282,13 @@ def test_an_older_copy_put_back_under_an_open_ledger_is_found(path):
 
 def test_a_locked_file_is_waited_for_and_then_refused(path):
     ledger = Ledger.open(path, eps=1.0, timeout=0.2, new=True)
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
+    with closing(sqlite3.connect(path, isolation_level=None)) as second:
+        second.execute("BEGIN IMMEDIATE")
         started = time.monotonic()
         with pytest.raises(LedgerError, match=r"locked it for 0\.2 seconds.*Nothing was charged"):
             spend(ledger, 0.1)
         assert 0.15 < time.monotonic() - started < 5
-        other.execute("ROLLBACK")
+        second.execute("ROLLBACK")
     spend(ledger, 0.1)
     assert len(ledger.entries) == 1
 

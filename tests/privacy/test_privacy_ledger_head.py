@@ -116,12 +116,12 @@ def test_a_journal_of_an_older_ledger_takes_no_charge_back(path, tmp_path):
     connection.execute("UPDATE lines SET charge = charge")
     connection.execute("UPDATE head SET hash = 'x'")
     journal = Path(f"{path}-journal")
-    kept = journal.read_bytes() if journal.exists() else b""
+    journalled = journal.read_bytes() if journal.exists() else b""
     connection.execute("ROLLBACK")
     connection.close()
     for _ in range(2):
         spend(ledger)
-    journal.write_bytes(kept)
+    journal.write_bytes(journalled)
     with suppress(LedgerError):
         assert len(Ledger.open(path).entries) == 5
     journal.unlink(missing_ok=True)

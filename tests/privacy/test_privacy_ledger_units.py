@@ -1,4 +1,4 @@
-"""A ledger is opened for rows or for persons, in words, and takes no charge for others."""
+"""A ledger is opened for rows or for persons, as text, and takes no charge for others."""
 
 import pytest
 
@@ -12,8 +12,8 @@ EVENT = [PureEvent(0.5)]
 def test_the_words_are_those_of_the_verbs():
     assert Ledger(eps=1).adjacency == Adjacency("replace")
     assert Ledger(eps=1, rows=5).adjacency == Adjacency("replace", 5)
-    own = Ledger(eps=1, adjacency="add-remove", person="id", rows=4)
-    assert own.adjacency == Adjacency("add-remove", 4, "id")
+    ledger = Ledger(eps=1, adjacency="add-remove", person="id", rows=4)
+    assert ledger.adjacency == Adjacency("add-remove", 4, "id")
     with pytest.raises(ArgumentError, match="already states what is protected"):
         Ledger(eps=1, adjacency=Adjacency("replace", 3), rows=4)
     with pytest.raises(ArgumentError, match="rows=0"):
@@ -21,14 +21,14 @@ def test_the_words_are_those_of_the_verbs():
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "terms",
     [Adjacency("replace"), Adjacency("replace", 4), Adjacency("replace", 4, "who")],
     ids=str,
 )
-def test_a_charge_for_others_is_refused(asked):
+def test_a_charge_for_others_is_refused(terms):
     ledger = Ledger(eps=1, person="id", rows=4)
     with pytest.raises(LedgerError, match="write person='id', rows=4"):
-        ledger.charge(EVENT, adjacency=asked)
+        ledger.charge(EVENT, adjacency=terms)
     with pytest.raises(LedgerError, match=r"protects one person.*write person=False and no rows="):
         Ledger(eps=1).charge(EVENT, adjacency=ledger.adjacency)
     assert ledger.entries == ()

@@ -32,10 +32,10 @@ def spend(ledger, *events):
 def largest_mu(ledger):
     """The largest mu of Gaussian noise that is accepted."""
     fits, too_much = 0.0, 8.0
-    whole = ledger.guarantee.eps
+    eps = ledger.guarantee.eps
     for _ in range(40):
         tried = (fits + too_much) / 2
-        if ledger.preview([GaussianEvent(1 / tried)]).amount <= whole:
+        if ledger.preview([GaussianEvent(1 / tried)]).amount <= eps:
             fits = tried
         else:
             too_much = tried
@@ -46,12 +46,12 @@ def ways(guarantee, pure, part):
     """What is left after each way of the attack: of the first, and of the second beside `pure`."""
     mu = part / gaussian_multiplier(ApproxDP(guarantee.eps - pure, guarantee.delta))
     left = []
-    for both in (True, False):
+    for pair in (True, False):
         ledger = Ledger(budget=guarantee)
         unasked, response = spend(ledger, GaussianEvent(1e6)), spend(ledger, PureEvent(pure))
         mu = min(mu, largest_mu(ledger) * (1 - 1e-6))
         spend(ledger, GaussianEvent(1 / mu))
-        for entry in (response, unasked) if both else (unasked,):
+        for entry in (response, unasked) if pair else (unasked,):
             ledger.void(entry, "not asked")
         left.append(largest_mu(ledger))
         ledger.verify()
@@ -69,10 +69,10 @@ def test_what_is_void_leaves_no_choice_between_rules(guarantee):
     eps, pure = guarantee.eps, guarantee.eps / 2
     mu, first, second = ways(guarantee, pure, 0.7)
     losses, chance = mu * mu / 2 + mu * Z, expit(pure)
-    told = chance * after(losses + pure, second, eps) + (1 - chance) * after(
+    reported = chance * after(losses + pure, second, eps) + (1 - chance) * after(
         losses - pure, second, eps
     )
-    value = MASS @ np.maximum(after(losses, first, eps), told)
+    value = MASS @ np.maximum(after(losses, first, eps), reported)
     # The grid's masses are good to 1e-5 of the value.
     assert value <= guarantee.delta * (1 + 1e-4)
 

@@ -28,7 +28,7 @@ def opened(eps=2.0):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ({"eps": 0}, "eps=0.0 is not positive"),
         ({"model": [[0.9, 0.1], [0.1, 0.9]]}, "write model=dp.markov_chain"),
@@ -36,26 +36,26 @@ def opened(eps=2.0):
         ({"model": dp.markov_chain([0, 1], [[0, 1], [1, 0]])}, "periodic.*quilt='trivial'"),
     ],
 )
-def test_what_makes_no_budget_says_what_to_write(words, said):
-    with pytest.raises(BudgetError, match=said):
+def test_what_makes_no_budget_says_what_to_write(words, message):
+    with pytest.raises(BudgetError, match=message):
         dp.Pufferfish(**{"eps": 1.0, "model": CHAIN, **words})
 
 
 def test_a_chain_that_does_not_forget_is_hidden_by_the_trivial_quilt():
     stuck = dp.markov_chain([0, 1], [[1, 0], [0, 1]])
-    own = dp.Pufferfish(0.5, stuck, quilt="trivial").active(30)
-    assert own.trivial
-    assert own.scale == 60.0
+    active = dp.Pufferfish(0.5, stuck, quilt="trivial").active(30)
+    assert active.trivial
+    assert active.scale == 60.0
     with pytest.raises(dp.errors.ArgumentError, match="quilt='none'"):
         dp.Pufferfish(1.0, CHAIN, quilt="none")
 
 
 def test_it_is_no_budget_of_differential_privacy():
-    own, book = dp.Pufferfish(1.0, CHAIN), dp.codebook(a=(0, 1))
+    pufferfish, book = dp.Pufferfish(1.0, CHAIN), dp.codebook(a=(0, 1))
     for refused in (
-        lambda: resolve_budget(budget=own),
-        lambda: dp.session({"a": [1]}, book, budget=own),
-        lambda: dp.dp_mean("~ a", {"a": [1]}, codebook=book, budget=own),
+        lambda: resolve_budget(budget=pufferfish),
+        lambda: dp.session({"a": [1]}, book, budget=pufferfish),
+        lambda: dp.dp_mean("~ a", {"a": [1]}, codebook=book, budget=pufferfish),
     ):
         with pytest.raises(BudgetError, match="Pufferfish, not a guarantee"):
             refused()
@@ -100,30 +100,30 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("other", "said"), REFUSED)
-def test_what_does_not_compose_is_refused_and_nothing_is_charged(other, said):
+@pytest.mark.parametrize(("second", "message"), REFUSED)
+def test_what_does_not_compose_is_refused_and_nothing_is_charged(second, message):
     ledger = opened()
     ledger.charge([event(0.1)], adjacency="replace")
     head = ledger.head
-    with pytest.raises(LedgerError, match=said):
-        ledger.charge([other], adjacency="replace")
-    forecast = ledger.forecast([[other], [event(0.1)]])
-    assert [one.fits for one in forecast] == [False, True]
+    with pytest.raises(LedgerError, match=message):
+        ledger.charge([second], adjacency="replace")
+    forecast = ledger.forecast([[second], [event(0.1)]])
+    assert [value.fits for value in forecast] == [False, True]
     assert ledger.head == head
 
 
-@pytest.mark.parametrize(("other", "said"), REFUSED[:-1])
-def test_they_do_not_go_together_in_one_charge_either(other, said):
-    with pytest.raises(LedgerError, match=said):
-        opened().charge([event(0.1), other], adjacency="replace")
+@pytest.mark.parametrize(("second", "message"), REFUSED[:-1])
+def test_they_do_not_go_together_in_one_charge_either(second, message):
+    with pytest.raises(LedgerError, match=message):
+        opened().charge([event(0.1), second], adjacency="replace")
 
 
 def test_one_wasserstein_release_stands_alone():
     ledger = opened()
     ledger.charge([event(0.1, mechanism="wasserstein")], adjacency="replace")
-    for more in (event(0.1, mechanism="wasserstein"), event(0.1)):
+    for extra in (event(0.1, mechanism="wasserstein"), event(0.1)):
         with pytest.raises(LedgerError, match="does not compose"):
-            ledger.charge([more], adjacency="replace")
+            ledger.charge([extra], adjacency="replace")
     with pytest.raises(LedgerError, match="does not compose"):
         opened().charge([event(0.1, mechanism="wasserstein", count=2)], adjacency="replace")
 

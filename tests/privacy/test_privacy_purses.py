@@ -62,9 +62,9 @@ def test_nobody_spends_what_is_reserved(terms):
     ledger.add_purse("ann", 0.5, reserved=True)
     ledger.add_purse("bob", 1.0)
     event = PureEvent(0.6) if terms is PURE else GaussianEvent((2 * 0.6) ** -0.5)
-    for other in (ledger, ledger.purse("bob")):
+    for second in (ledger, ledger.purse("bob")):
         with pytest.raises(LedgerError, match="reserved by purses"):
-            other.charge([event], adjacency="replace")
+            second.charge([event], adjacency="replace")
     with pytest.raises(LedgerError, match="reserved by purses"):
         ledger.add_purse("cid", 0.6, reserved=True)
     half = PureEvent(0.5) if terms is PURE else GaussianEvent(1.0)

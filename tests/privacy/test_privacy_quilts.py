@@ -51,8 +51,11 @@ def laws_of(chain):
 @pytest.mark.parametrize(("stay", "expected"), PUBLISHED.items())
 def test_scales_are_the_published_ones_to_three_digits(stay, expected):
     chain = markov_chain([0, 1], stay=stay, initial="stationary")
-    found = [quilt_scale(chain, 1_000, eps).scale for eps in (0.2, 1.0, 5.0)]
-    assert all(f"{own:.3g}" == f"{told:.3g}" for own, told in zip(found, expected, strict=True))
+    scales = [quilt_scale(chain, 1_000, eps).scale for eps in (0.2, 1.0, 5.0)]
+    assert all(
+        f"{scale:.3g}" == f"{expected_scale:.3g}"
+        for scale, expected_scale in zip(scales, expected, strict=True)
+    )
 
 
 @pytest.mark.parametrize("initial", ["any", "stationary"])
@@ -69,17 +72,17 @@ def test_influences_are_no_less_than_in_sixty_digits(power):
     for base in (2.9, 3.1, 3.3, 3.7):
         p, q = base**-power, 7.0 ** -(power // 2)
         chain = markov_chain([0, 1], [[1 - p, p], [1 - q, q]], initial=[0.5, 0.5])
-        own = [[Decimal(one) for one in row] for row in chain.transition]
-        middle = [(own[0][x] + own[1][x]) / 2 for x in (0, 1)]
+        transition = [[Decimal(entry) for entry in row] for row in chain.transition]
+        middle = [(transition[0][x] + transition[1][x]) / 2 for x in (0, 1)]
         with localcontext(prec=60):
             true = max(
-                max(own[x][y] / own[u][y] for y in (0, 1)).ln()
-                + max(own[z][x] / own[z][u] for z in (0, 1)).ln()
+                max(transition[x][y] / transition[u][y] for y in (0, 1)).ln()
+                + max(transition[z][x] / transition[z][u] for z in (0, 1)).ln()
                 + (middle[u] / middle[x]).ln()
                 for x, u in ((0, 1), (1, 0))
             )
-            found = _Search(chain, 3, 5000.0).influence(np.array([1]), 1, 1)[0]
-            short.append(float(Decimal(float(found)) - true))
+            influence = _Search(chain, 3, 5000.0).influence(np.array([1]), 1, 1)[0]
+            short.append(float(Decimal(float(influence)) - true))
     assert min(short) >= 0
     assert max(short) < 1e-10
 
@@ -111,33 +114,33 @@ def test_the_definition_holds_for_all_outputs_secrets_and_laws_of_the_class(chai
     for eps in (0.5, 1.5, 4.0):
         quilt = quilt_scale(chain, steps, eps)
         active.add(quilt.trivial)
-        given = released_law(counts, [2 * quilt.scale], outcomes)
+        inputs = released_law(counts, [2 * quilt.scale], outcomes)
         for transition, initial in laws_of(chain):
             law = law_of(all_series, transition, initial)
-            assert largest_loss(all_series, law, given) <= eps * (1 + 1e-9)
+            assert largest_loss(all_series, law, inputs) <= eps * (1 + 1e-9)
     assert False in active
 
 
 def test_noise_for_single_states_breaks_the_definition_where_they_depend_on_each_other():
     all_series = series_of(2, 6)
     counts, outcomes = counts_of(all_series, 2), far_enough(6, 2)
-    given = released_law(counts, [2.0], outcomes)
+    inputs = released_law(counts, [2.0], outcomes)
     law = law_of(all_series, lazy(2, 0.95), [0.5, 0.5])
-    assert largest_loss(all_series, law, given) > 4.0
+    assert largest_loss(all_series, law, inputs) > 4.0
     even = law_of(all_series, lazy(2, 0.5), [0.5, 0.5])
-    assert largest_loss(all_series, even, given) == pytest.approx(1.0)
+    assert largest_loss(all_series, even, inputs) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("each", [(1.0, 3.0), (0.4, 0.4), (2.0, 0.1)])
-def test_releases_of_one_series_add_up_whatever_quilts_are_active(each):
+@pytest.mark.parametrize("eps_values", [(1.0, 3.0), (0.4, 0.4), (2.0, 0.1)])
+def test_releases_of_one_series_add_up_whatever_quilts_are_active(eps_values):
     chain, steps = markov_chain([0, 1], stay=(0.5, 0.7)), 4
-    found = [quilt_scale(chain, steps, eps) for eps in each]
+    scales = [quilt_scale(chain, steps, eps) for eps in eps_values]
     all_series = series_of(2, steps)
     counts, outcomes = counts_of(all_series, 2), far_enough(steps, 2)
-    given = released_law(counts, [2 * own.scale for own in found], outcomes)
-    losses = [largest_loss(all_series, law_of(all_series, *law), given) for law in laws_of(chain)]
-    assert max(losses) <= sum(each) * (1 + 1e-9)
-    assert max(losses) > max(each) * 0.5
+    inputs = released_law(counts, [2 * scale.scale for scale in scales], outcomes)
+    losses = [largest_loss(all_series, law_of(all_series, *law), inputs) for law in laws_of(chain)]
+    assert max(losses) <= sum(eps_values) * (1 + 1e-9)
+    assert max(losses) > max(eps_values) * 0.5
 
 
 def test_the_sum_that_composition_rests_on_holds_for_random_quilts():
@@ -147,22 +150,22 @@ def test_the_sum_that_composition_rests_on_holds_for_random_quilts():
         cards, es = rng.integers(1, 40, 5), rng.uniform(0, 2, 5)
         eps = es + rng.exponential(size=5)
         precision = ((eps - es) / cards).sum()
-        least = int(np.argmin(cards))
-        assert precision <= (eps.sum() - es[least]) / cards[least] + 1e-12
+        cheapest = int(np.argmin(cards))
+        assert precision <= (eps.sum() - es[cheapest]) / cards[cheapest] + 1e-12
 
 
 def influence(all_series, law, time, before, after):
     """The definition: the largest log ratio of what the quilt's states are, given two states."""
     places = [time - before] * bool(before) + [time + after] * bool(after)
-    seen = all_series[:, places] @ (4 ** np.arange(len(places)))
+    codes = all_series[:, places] @ (4 ** np.arange(len(places)))
     worst = 0.0
     for x, y in itertools.permutations(np.unique(all_series[:, time]), 2):
         laws = [
-            np.bincount(seen[all_series[:, time] == own], law[all_series[:, time] == own], 16)
-            for own in (x, y)
+            np.bincount(codes[all_series[:, time] == value], law[all_series[:, time] == value], 16)
+            for value in (x, y)
         ]
-        one, other = (own / own.sum() for own in laws)
-        worst = max(worst, float(np.log(one[one > 0] / other[one > 0]).max()))
+        first, second = (law / law.sum() for law in laws)
+        worst = max(worst, float(np.log(first[first > 0] / second[first > 0]).max()))
     return worst
 
 
@@ -185,8 +188,8 @@ def test_scales_are_the_least_over_all_quilts_by_definition(chain, steps):
                     score = min(score, (last - first + 1) / (eps - e))
             needs.append(score)
         # The grid of first states comes close to the supremum over all, and never above it.
-        found = quilt_scale(chain, steps, eps).scale
-        assert max(needs) * (1 - 1e-4) <= found <= max(needs) * (1 + 1e-3)
+        scale = quilt_scale(chain, steps, eps).scale
+        assert max(needs) * (1 - 1e-4) <= scale <= max(needs) * (1 + 1e-3)
 
 
 @pytest.mark.parametrize("initial", ["any", "stationary", (0.9, 0.1, 0.0)])
@@ -196,46 +199,46 @@ def test_the_search_finds_the_best_of_all_quilts(initial):
         steps, eps = int(rng.integers(2, 30)), float(rng.choice([0.3, 1.0, 3.0]))
         rows = rng.dirichlet(np.ones(3) * 2, size=3)
         chain = markov_chain(list("abc"), rows, initial=initial)
-        found = quilt_scale(chain, steps, eps)
-        assert found.scale == pytest.approx(plain_scale(chain, steps, eps), rel=1e-9)
+        result = quilt_scale(chain, steps, eps)
+        assert result.scale == pytest.approx(plain_scale(chain, steps, eps), rel=1e-9)
 
 
 def plain_scale(chain, steps, eps):
     """The same by loops over times and quilts, from powers of the matrix."""
-    (own,) = chain.laws
-    powers = np.array([np.linalg.matrix_power(own, lag) for lag in range(steps)])
+    (law_of_chain,) = chain.laws
+    powers = np.array([np.linalg.matrix_power(law_of_chain, lag) for lag in range(steps)])
     with np.errstate(divide="ignore", invalid="ignore"):
-        apart = [np.log(np.nanmax(own[:, None] / own[None], axis=2)) for own in powers]
-        back = [np.log(np.nanmax(own.T[:, None] / own.T[None], axis=2)) for own in powers]
+        distance = [np.log(np.nanmax(power[:, None] / power[None], axis=2)) for power in powers]
+        back = [np.log(np.nanmax(power.T[:, None] / power.T[None], axis=2)) for power in powers]
         (start,) = (None,) if chain.initial == "any" else chain.starting(chain.laws)
         needs = []
         for time in range(steps):
             odds = back[time].T
             if start is not None:
-                here = np.log(start @ powers[time])
-                odds = here[None] - here[:, None]
+                log_chances = np.log(start @ powers[time])
+                odds = log_chances[None] - log_chances[:, None]
             odds = np.where(np.isfinite(odds), odds, math.inf)
             score = steps / eps
             for before, after in itertools.product(range(time + 1), range(steps - time)):
                 if before or after:
-                    e = (back[before] + odds if before else 0) + (apart[after] if after else 0)
+                    e = (back[before] + odds if before else 0) + (distance[after] if after else 0)
                     e = e[~np.eye(3, dtype=bool)].max()
-                    near = (time if not before else before - 1) + 1
-                    near += steps - 1 - time if not after else after - 1
-                    score = min(score, near / (eps - e)) if e < eps else score
+                    nearness = (time if not before else before - 1) + 1
+                    nearness += steps - 1 - time if not after else after - 1
+                    score = min(score, nearness / (eps - e)) if e < eps else score
             needs.append(score)
     return max(needs)
 
 
 def test_a_class_asks_for_what_its_worst_chain_does():
-    held = markov_chain([0, 1, 2], stay=(0.1, 0.8))
-    worst = quilt_scale(held, 60, 1.0).scale
-    each = [
+    clipped = markov_chain([0, 1, 2], stay=(0.1, 0.8))
+    worst = quilt_scale(clipped, 60, 1.0).scale
+    scales = [
         quilt_scale(markov_chain([0, 1, 2], stay=float(stay)), 60, 1.0).scale
         for stay in np.linspace(0.1, 0.8, 15)
     ]
-    assert max(each) <= worst * (1 + 1e-12)
-    assert max(each) == pytest.approx(worst)
+    assert max(scales) <= worst * (1 + 1e-12)
+    assert max(scales) == pytest.approx(worst)
 
 
 def test_chains_that_do_not_forget_need_the_noise_of_all_times():
@@ -244,25 +247,27 @@ def test_chains_that_do_not_forget_need_the_noise_of_all_times():
         MarkovChain((0, 1), ((0.0, 1.0), (1.0, 0.0))),
         markov_chain([0, 1], stay=0.999),
     ):
-        found = quilt_scale(chain, 30, 1.0)
-        assert found == trivial_quilt(30, 1.0)
-        assert found.trivial
-        assert "none: all 30" in found.describe()
+        result = quilt_scale(chain, 30, 1.0)
+        assert result == trivial_quilt(30, 1.0)
+        assert result.trivial
+        assert "none: all 30" in result.describe()
 
 
 def test_lags_that_underflow_are_not_used():
     """A birth and death chain of slow births: far states are less likely than floats can say."""
     k, small = 30, 1e-14
-    own = np.diag(np.full(k - 1, small), 1) + np.diag(np.full(k - 1, 0.4), -1)
-    own += np.diag(1 - own.sum(axis=1))
-    powers = matrix_powers(own, 40)
+    matrix = np.diag(np.full(k - 1, small), 1) + np.diag(np.full(k - 1, 0.4), -1)
+    matrix += np.diag(1 - matrix.sum(axis=1))
+    powers = matrix_powers(matrix, 40)
     assert (powers[40] < 1e-290).any()
-    apart = row_log_ratios(powers)
-    assert np.isinf(apart[k - 1][0, 1])
-    assert not np.isnan(apart).any()
+    distance = row_log_ratios(powers)
+    assert np.isinf(distance[k - 1][0, 1])
+    assert not np.isnan(distance).any()
 
 
 def test_powers_are_those_of_repeated_products():
-    own = np.array(THREE)
-    assert matrix_powers(own, 9)[9] == pytest.approx(np.linalg.matrix_power(own, 9), rel=1e-14)
-    assert len(matrix_powers(own, 1)) == 2
+    matrix = np.array(THREE)
+    assert matrix_powers(matrix, 9)[9] == pytest.approx(
+        np.linalg.matrix_power(matrix, 9), rel=1e-14
+    )
+    assert len(matrix_powers(matrix, 1)) == 2

@@ -96,19 +96,19 @@ def test_the_deltas_of_all_rules_add_up_to_no_more_than_that_of_the_ledger(
 def test_no_analyst_who_goes_back_and_forth_exceeds_the_guarantee(guarantee):
     moves = (Move("gaussian", 0.5), Move("pure", 0.25), Move("gaussian", 0.9))
     attack = Attack(Filter(guarantee, kind="steps"), moves)
-    found = attack.value(3)
-    assert 0.5 * guarantee.delta < found <= guarantee.delta * (1 + 1e-5)
+    result = attack.value(3)
+    assert 0.5 * guarantee.delta < result <= guarantee.delta * (1 + 1e-5)
 
 
 @pytest.mark.parametrize("first", [(0.3, 4e-5), (0.6, 9e-5), (1e-3, 1e-9)])
 def test_no_release_after_one_that_fails_exceeds_the_guarantee(first):
-    own = Filter(ApproxDP(1.0, 1e-4), kind="steps")
-    after = own.plus(Totals(), [ApproxEvent(*first)])
-    assert own.holds(after)
-    mu, pure = largest(own, after, normal), largest(own, after, PureEvent)
+    ledger_filter = Filter(ApproxDP(1.0, 1e-4), kind="steps")
+    after = ledger_filter.plus(Totals(), [ApproxEvent(*first)])
+    assert ledger_filter.holds(after)
+    mu, pure = largest(ledger_filter, after, normal), largest(ledger_filter, after, PureEvent)
     assert mu > 0
-    found = value(1.0, [first], lambda eps: hockey_stick(eps, 1 / mu))
-    assert found <= 1e-4 * (1 + 1e-6)
+    result = value(1.0, [first], lambda eps: hockey_stick(eps, 1 / mu))
+    assert result <= 1e-4 * (1 + 1e-6)
     assert value(1.0, [first, (pure, 0.0)], shortfall) <= 1e-4 * (1 + 1e-6)
 
 
@@ -128,14 +128,14 @@ def test_pure_releases_alone_spend_all_of_eps_and_a_first_charge_all_of_both():
     for eps in (0.3, 0.7):
         ledger.charge([PureEvent(eps)], adjacency="replace")
     assert ledger.spent.amount == pytest.approx(1.0)
-    whole = Ledger(1.0, 1e-6, rule="steps")
-    whole.charge([GaussianEvent(gaussian_multiplier(ApproxDP(1.0, 1e-6)))], adjacency="replace")
-    assert whole.spent.amount == pytest.approx(1.0)
-    assert not whole.accepts([GaussianEvent(1e3)])
+    total = Ledger(1.0, 1e-6, rule="steps")
+    total.charge([GaussianEvent(gaussian_multiplier(ApproxDP(1.0, 1e-6)))], adjacency="replace")
+    assert total.spent.amount == pytest.approx(1.0)
+    assert not total.accepts([GaussianEvent(1e3)])
 
 
 def test_gaussian_noise_leaves_a_declared_share():
-    own = Filter(ApproxDP(1.0, 1e-6), 0.4, "steps")
-    mu = largest(own, Totals(), normal)
-    after = own.plus(Totals(), [normal(mu)])
-    assert largest(own, after, PureEvent) == pytest.approx(0.4)
+    ledger_filter = Filter(ApproxDP(1.0, 1e-6), 0.4, "steps")
+    mu = largest(ledger_filter, Totals(), normal)
+    after = ledger_filter.plus(Totals(), [normal(mu)])
+    assert largest(ledger_filter, after, PureEvent) == pytest.approx(0.4)

@@ -27,11 +27,11 @@ CLAIMS += [Claim("mu", 1.0, 0.0), Claim("mu", 2.5, 0.0)]
 RATES = np.linspace(0, 1, 101)
 
 
-def best_tests(null, other):
+def best_tests(null, alternative):
     """Levels and powers of the best tests of one law against another, by Neyman and Pearson."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        order = np.argsort(-other / null, kind="stable")
-    return (np.concatenate([[0.0], np.cumsum(law[order])]) for law in (null, other))
+        order = np.argsort(-alternative / null, kind="stable")
+    return (np.concatenate([[0.0], np.cumsum(law[order])]) for law in (null, alternative))
 
 
 def discrete_laplace(scale, shift):
@@ -54,28 +54,32 @@ def revealing(eps, delta):
     )
 
 
-@pytest.mark.parametrize("made", CLAIMS, ids=lambda made: f"{made.unit} {made.value}")
-def test_curves_are_the_lines_of_their_profiles(made):
+@pytest.mark.parametrize(
+    "guarantee", CLAIMS, ids=lambda guarantee: f"{guarantee.unit} {guarantee.value}"
+)
+def test_curves_are_the_lines_of_their_profiles(guarantee):
     slopes = (
-        np.array([-made.value, made.value]) if made.unit == "eps" else np.linspace(-15, 15, 1201)
+        np.array([-guarantee.value, guarantee.value])
+        if guarantee.unit == "eps"
+        else np.linspace(-15, 15, 1201)
     )
-    lines = made.levels(slopes) - np.exp(slopes) * RATES[:, None]
-    found = made.misses(RATES)
+    lines = guarantee.levels(slopes) - np.exp(slopes) * RATES[:, None]
+    misses = guarantee.misses(RATES)
     # Profiles of zCDP are rounded up on a grid, so that their lines lie lower.
-    assert (found >= lines.max(axis=1).clip(0) - 1e-9).all()
-    below = 4e-3 if made.unit == "rho" else 2e-4 if made.unit == "mu" else 1e-12
-    np.testing.assert_allclose(found, lines.max(axis=1).clip(0), atol=below)
+    assert (misses >= lines.max(axis=1).clip(0) - 1e-9).all()
+    below = 4e-3 if guarantee.unit == "rho" else 2e-4 if guarantee.unit == "mu" else 1e-12
+    np.testing.assert_allclose(misses, lines.max(axis=1).clip(0), atol=below)
 
 
 @pytest.mark.parametrize("curve", CURVES)
 @pytest.mark.parametrize("units", [1, 2, 3])
 def test_curves_of_groups_are_convex_symmetric_and_under_coin_flipping(curve, units):
-    found = misses(curve, RATES, units)
-    assert (found <= 1 - RATES + 1e-12).all()
-    assert (np.diff(found) <= 1e-12).all()
-    assert (np.diff(found, 2) >= -1e-9).all()
-    inner = (RATES > 0) & (found > 1e-3)
-    np.testing.assert_allclose(misses(curve, found[inner], units), RATES[inner], atol=1e-9)
+    result = misses(curve, RATES, units)
+    assert (result <= 1 - RATES + 1e-12).all()
+    assert (np.diff(result) <= 1e-12).all()
+    assert (np.diff(result, 2) >= -1e-9).all()
+    inner = (RATES > 0) & (result > 1e-3)
+    np.testing.assert_allclose(misses(curve, result[inner], units), RATES[inner], atol=1e-9)
 
 
 def test_the_power_at_eps_one_is_the_known_one():
@@ -109,8 +113,8 @@ def test_groups_of_gaussian_noise_and_of_laplace_noise_are_the_noise_of_their_di
 @pytest.mark.parametrize("scale", [0.5, 4.0])
 def test_no_test_of_discrete_laplace_noise_has_more_power(scale, steps):
     levels, powers = best_tests(discrete_laplace(scale, 0), discrete_laplace(scale, steps))
-    own = PureDP(steps / scale)
-    allowed = 1 - misses(own, levels.clip(0, 1))
+    guarantee = PureDP(steps / scale)
+    allowed = 1 - misses(guarantee, levels.clip(0, 1))
     assert (powers <= allowed + 1e-12).all()
     if steps == 1:  # this is randomised response, all of whose tests are the best ones
         np.testing.assert_allclose(powers, allowed, atol=1e-12)
@@ -130,24 +134,24 @@ def test_tests_of_discrete_gaussian_noise_have_the_power_of_the_curve(steps):
     allowed = 1 - misses(GaussianEvent(200.0 / steps), levels[inner])
     # Of a lattice of 200 steps a standard deviation: 1/200 of a step's probability.
     np.testing.assert_allclose(powers[inner], allowed, atol=2e-5)
-    own = ZCDP((steps / 200.0) ** 2 / 2)
-    assert (powers[inner] <= 1 - misses(own, levels[inner]) + 1e-12).all()
+    guarantee = ZCDP((steps / 200.0) ** 2 / 2)
+    assert (powers[inner] <= 1 - misses(guarantee, levels[inner]) + 1e-12).all()
 
 
 @pytest.mark.parametrize("delta", [0.01, 0.1])
 def test_a_release_that_gives_itself_away_has_the_power_of_its_curve(delta):
-    null, other = revealing(1.0, delta)
-    levels, powers = best_tests(other, null)
+    null, alternative = revealing(1.0, delta)
+    levels, powers = best_tests(alternative, null)
     allowed = 1 - misses(ApproxDP(1.0, delta), levels.clip(0, 1))
     np.testing.assert_allclose(powers[1:], allowed[1:], atol=1e-12)
 
 
 @pytest.mark.parametrize("beta", [0.02, 0.05, 0.3])
 def test_odds_rise_by_more_with_no_more_than_the_stated_probability(beta):
-    null, other = revealing(1.0, 0.01)
+    null, alternative = revealing(1.0, 0.01)
     with np.errstate(divide="ignore"):
-        ratio = other / null
-    assert other[ratio > odds_factor(ApproxDP(1.0, 0.01), beta) * (1 + 1e-9)].sum() <= beta
+        ratio = alternative / null
+    assert alternative[ratio > odds_factor(ApproxDP(1.0, 0.01), beta) * (1 + 1e-9)].sum() <= beta
     mu = 0.8
     above = math.log(odds_factor(GaussianEvent(1 / mu), beta))
     assert norm.sf(above / mu - mu / 2) <= beta  # of the noise as it came
@@ -177,9 +181,9 @@ def test_without_a_delta_odds_have_a_bound_and_with_one_they_have_none():
 def test_larger_budgets_and_groups_allow_more(eps, more, delta, times, alpha, units):
     small, large = ApproxDP(eps, delta), ApproxDP(eps + more, delta * times)
     for read in (
-        lambda own: power(own, alpha, units),
-        lambda own: advantage(own, units),
-        lambda own: odds_factor(own, alpha, units),
+        lambda guarantee: power(guarantee, alpha, units),
+        lambda guarantee: advantage(guarantee, units),
+        lambda guarantee: odds_factor(guarantee, alpha, units),
     ):
         assert read(small) <= read(large) * (1 + 1e-9) + 1e-12
     assert power(PureDP(eps), alpha) <= power(small, alpha) + 1e-12
@@ -190,10 +194,10 @@ def test_larger_budgets_and_groups_allow_more(eps, more, delta, times, alpha, un
 @settings(max_examples=25)
 @given(rho=st.floats(1e-4, 3), times=st.floats(1, 2), alpha=st.floats(1e-4, 0.99))
 def test_zcdp_allows_more_with_rho_and_whatever_implies_it_allows_less(rho, times, alpha):
-    most = power(ZCDP(rho), alpha)
-    assert most <= power(ZCDP(rho * times), alpha) + 1e-12
-    assert power(PureDP(math.sqrt(2 * rho)), alpha) <= most + 1e-12
-    assert power(GaussianEvent(1 / math.sqrt(2 * rho)), alpha) <= most + 1e-12
+    bound = power(ZCDP(rho), alpha)
+    assert bound <= power(ZCDP(rho * times), alpha) + 1e-12
+    assert power(PureDP(math.sqrt(2 * rho)), alpha) <= bound + 1e-12
+    assert power(GaussianEvent(1 / math.sqrt(2 * rho)), alpha) <= bound + 1e-12
 
 
 def test_events_of_one_kind_have_a_curve_and_mixtures_have_none():

@@ -12,17 +12,17 @@ from dpmodels.errors import ArgumentError
 from dpmodels.privacy import wasserstein_sensitivity
 
 
-def by_couplings(one, other):
+def by_couplings(first, second):
     """The least w for which mass can be matched within it: a flow for each w that could be."""
-    distances = sorted({abs(a - b) for a in one[0] for b in other[0]})
+    distances = sorted({abs(a - b) for a in first[0] for b in second[0]})
     for distance in distances:
-        near = np.array([[abs(a - b) <= distance for b in other[0]] for a in one[0]])
-        cells = np.argwhere(near)
-        rows = [(cells[:, 0] == at).astype(float) for at in range(len(one[0]))]
-        columns = [(cells[:, 1] == at).astype(float) for at in range(len(other[0]))]
-        mass = [*map(float, one[1]), *map(float, other[1])]
-        found = linprog(np.zeros(len(cells)), A_eq=np.array([*rows, *columns]), b_eq=mass)
-        if found.status == 0:
+        is_near = np.array([[abs(a - b) <= distance for b in second[0]] for a in first[0]])
+        cells = np.argwhere(is_near)
+        rows = [(cells[:, 0] == at).astype(float) for at in range(len(first[0]))]
+        columns = [(cells[:, 1] == at).astype(float) for at in range(len(second[0]))]
+        mass = [*map(float, first[1]), *map(float, second[1])]
+        program = linprog(np.zeros(len(cells)), A_eq=np.array([*rows, *columns]), b_eq=mass)
+        if program.status == 0:
             return distance
     raise AssertionError
 
@@ -36,11 +36,11 @@ def test_it_is_the_least_distance_of_any_coupling():
             parts = rng.multinomial(12, np.ones(4) / 4)
             chances = [Fraction(int(part), 12) for part in parts]
             laws[secret] = (sorted(rng.choice(20, 4, replace=False).tolist()), chances)
-        held = [
+        laws_by_secret = [
             ([v for v, p in zip(*law, strict=True) if p], [p for p in law[1] if p])
             for law in laws.values()
         ]
-        assert wasserstein_sensitivity(laws) == by_couplings(*held)
+        assert wasserstein_sensitivity(laws) == by_couplings(*laws_by_secret)
 
 
 def test_equal_levels_are_told_from_near_ones():
@@ -61,9 +61,9 @@ def test_counts_on_a_chain_never_ask_for_more_than_group_privacy(stay):
     chain = dp.markov_chain([0, 1], [[stay, 1 - stay], [1 - stay, stay]], initial="stationary")
     laws = chain.count_laws(steps, 1)
     pairs = [((time, 0), (time, 1)) for time in range(1, steps + 1)]
-    found = wasserstein_sensitivity(laws, pairs)
-    assert 1 <= found <= steps
-    assert (found == 1) == (stay == 0.5)
+    result = wasserstein_sensitivity(laws, pairs)
+    assert 1 <= result <= steps
+    assert (result == 1) == (stay == 0.5)
 
 
 def test_the_mechanism_keeps_its_promise_on_a_short_chain():
@@ -73,17 +73,17 @@ def test_the_mechanism_keeps_its_promise_on_a_short_chain():
     pairs = [((time, 0), (time, 1)) for time in range(1, steps + 1)]
     scale = wasserstein_sensitivity(laws, pairs) / eps
     points = np.linspace(-3, steps + 3, 60)
-    for one, other in itertools.chain(pairs, (pair[::-1] for pair in pairs)):
-        both = []
-        for secret in (one, other):
+    for first, second in itertools.chain(pairs, (pair[::-1] for pair in pairs)):
+        joint_laws = []
+        for secret in (first, second):
             values, chances = laws[secret]
             noise = np.exp(-np.abs(points[:, None] - np.array(values)) / scale)
-            both.append(noise @ np.array(list(map(float, chances))))
-        assert np.log(both[0] / both[1]).max() <= eps * (1 + 1e-12)
+            joint_laws.append(noise @ np.array(list(map(float, chances))))
+        assert np.log(joint_laws[0] / joint_laws[1]).max() <= eps * (1 + 1e-12)
 
 
 @pytest.mark.parametrize(
-    ("laws", "said"),
+    ("laws", "message"),
     [
         ({}, "expected a dict"),
         ([([0], [1])], "expected a dict"),
@@ -96,8 +96,8 @@ def test_the_mechanism_keeps_its_promise_on_a_short_chain():
         ({"s": 3}, "has no valid distribution"),
     ],
 )
-def test_secrets_without_a_law_are_refused(laws, said):
-    with pytest.raises(ArgumentError, match=said):
+def test_secrets_without_a_law_are_refused(laws, message):
+    with pytest.raises(ArgumentError, match=message):
         wasserstein_sensitivity(laws)
 
 

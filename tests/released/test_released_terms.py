@@ -57,21 +57,22 @@ COEFFICIENTS = CoefficientsRelease(
 
 
 @pytest.mark.parametrize(
-    ("release", "held"),
+    ("release", "clipped"),
     [
         (COUNTS, "df8ffd353e7845db0c79cbbb3c89bd9362185a35db67bb0503b876260764b479"),
         (MOMENTS, "17237742df45342ee8f9948ab601813d0ce2f2fc44e79211964802cd783166af"),
         (COEFFICIENTS, "f63e6dbcc73a39fdce4fc4e36e13505d4301a9590b2a2b559f96ab71cdd7f4bd"),
     ],
 )
-def test_a_digest_is_what_ledgers_of_the_first_version_hold(release, held):
-    assert release_digest(release) == held
+def test_a_digest_is_what_ledgers_of_the_first_version_hold(release, clipped):
+    assert release_digest(release) == clipped
 
 
 @pytest.mark.parametrize("release", [COUNTS, MOMENTS, COEFFICIENTS])
 def test_a_digest_is_of_every_field(release):
     changed = {
-        own.name: release_digest(_with(release, own.name, "another")) for own in fields(release)
+        field.name: release_digest(_with(release, field.name, "another"))
+        for field in fields(release)
     }
     assert release_digest(release) not in changed.values()
     assert len(set(changed.values())) == len(changed)
@@ -82,9 +83,9 @@ def _with(release, name, value):
 
 
 def test_scores_of_rows_have_the_digest_that_they_had_before_there_were_those_of_persons():
-    one = np.eye(2)
-    rows = Meat(one, one, 0.1, 0.2, 0.05)
+    result = np.eye(2)
+    rows = Meat(result, result, 0.1, 0.2, 0.05)
     assert in_order(rows) == ["squares", "root", "sd", "most", "share"]
     assert in_order(replace(rows, person="id"))[-1] == "person"
     noise = MomentNoise(np.nan, np.nan, 1.0, 1.0)
-    assert in_order(BoughtCurvature(one, one, noise, noise))[-1] == "meat_noise"
+    assert in_order(BoughtCurvature(result, result, noise, noise))[-1] == "meat_noise"

@@ -36,8 +36,8 @@ def test_markdown_has_every_cell(report):
 def test_latex_has_every_cell(report):
     parsed = latex_tables(as_latex(report))
     # A long label breaks over lines, within a word where it must.
-    shown = [[["".join(row[0].split()), *row[1:]] for row in table[1:]] for table in parsed[1:]]
-    assert shown == [[["".join(r[0].split()), *r[1:]] for r in table] for table in cells(report)]
+    values = [[["".join(row[0].split()), *row[1:]] for row in table[1:]] for table in parsed[1:]]
+    assert values == [[["".join(r[0].split()), *r[1:]] for r in table] for table in cells(report)]
     assert [table[0][1:] for table in parsed[1:]] == [list(s.columns) for s in report.sections]
 
 

@@ -103,31 +103,31 @@ def test_columns_beyond_a_page_stand_below_the_others_and_none_is_lost(render):
 def test_letters_shrink_by_how_wide_a_table_is():
     style = as_html(Report("t", (), (), ()))
     for columns in (1, 4, 7):
-        found = re.findall(
+        matches = re.findall(
             r'<table class="w(\d+)">', as_html(Report("t", (), (wide(columns),), ()))
         )
-        assert found == [f"{10 * math.ceil((26 + columns * (10 + 2)) / 10)}"]
-        assert f".w{found[0]} {{--dpm-wide: {found[0]}}}" in style
+        assert matches == [f"{10 * math.ceil((26 + columns * (10 + 2)) / 10)}"]
+        assert f".w{matches[0]} {{--dpm-wide: {matches[0]}}}" in style
 
 
 def test_points_of_numbers_stand_below_each_other():
     cells = ("12,345", "0.25", "-7.1250 *", "< 0.0001", "[1.5, 2.5]", "-", "lost", "3.1e-07")
     table = Section("t", ("x",), tuple(Row("a", (cell,)) for cell in cells))
-    found = re.findall(
+    result = re.findall(
         r'<td(?: class="(?:d(\d+))?(?: ?whole)?")?>', as_html(Report("t", (), (table,), ()))
     )[1:]
     # Halves of a digit behind the units: a point is one, a digit or a mark two.
     behind = {"12,345": 0, "0.25": 5, "-7.1250 *": 13, "< 0.0001": 9, "3.1e-07": 11}
-    assert found == [str(13 - behind[c]) if behind.get(c, 13) < 13 else "" for c in cells]
+    assert result == [str(13 - behind[c]) if behind.get(c, 13) < 13 else "" for c in cells]
     assert ".d13 {padding-right: calc(.6em + 6.5ch)}" in as_html(Report("t", (), (), ()))
 
 
 def test_a_bar_is_drawn_in_its_exact_length_and_told_in_words():
     table = Section("t", ("rows", ""), (Row("a", ("3", Bar(0.3333))), Row("b", ("9", Bar(1.0)))))
     report = Report("t", (), (table,), ())
-    drawn = [own for tag, own in Tables(as_html(report)).tags if own.get("class") == "bar"]
-    assert [own["style"] for own in drawn] == ["width: 33.33%", "width: 100%"]
-    assert drawn[0]["aria-label"] == drawn[0]["title"] == "33.3% of the longest bar"
+    values = [value for tag, value in Tables(as_html(report)).tags if value.get("class") == "bar"]
+    assert [value["style"] for value in values] == ["width: 33.33%", "width: 100%"]
+    assert values[0]["aria-label"] == values[0]["title"] == "33.3% of the longest bar"
     assert "###" not in as_html(report)
     assert "#######............." in as_text(report)
     assert [float(x) for x in re.findall(r"\\rule\{(.*?)em\}", as_latex(report))] == [3.0, 9.0]

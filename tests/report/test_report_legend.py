@@ -13,8 +13,8 @@ AGE, INCOME = ("age", "Age at interview (years)"), ("income", "Household income 
 HOSTILE = "\x1b[31m<b onclick=x>&amp; $x$ \\end{longtable} 5% a_b | ~^#`\n====\u202e | 0.001 |"
 
 
-def report(*rows, columns=("coef",), legend=(AGE, INCOME), **more):
-    return Report("t", (), (Section("Coefficients", columns, rows),), (), legend=legend, **more)
+def report(*rows, columns=("coef",), legend=(AGE, INCOME), **extra):
+    return Report("t", (), (Section("Coefficients", columns, rows),), (), legend=legend, **extra)
 
 
 def named(name, cells=("1.0",), about=None):
@@ -51,16 +51,16 @@ def test_tables_of_equal_heads_leave_the_room_of_the_widest():
     heads = ("PC1", "PC2", "PC3")
     ends = Row("95% noise interval (sd)", ("[0.94373, 0.94901]",) * 3)
     loadings = Section("Loadings", heads, (named("age", ("0.5",) * 3, AGE), named("b", ("",) * 3)))
-    own = Report("t", (), (Section("Importance", heads, (ends,)), loadings), (), None, (AGE,))
-    text = as_text(own)
+    report = Report("t", (), (Section("Importance", heads, (ends,)), loadings), (), None, (AGE,))
+    text = as_text(report)
     assert "Labels" in text
-    alone = replace(own, sections=(loadings,))
+    alone = replace(report, sections=(loadings,))
     assert "Labels" not in as_text(alone)
 
 
 def test_names_that_are_not_printed_have_no_words():
-    told = as_text(report(named("ageing"), named("x.age"), named("b", about=None)))
-    assert "Labels" not in told
+    text = as_text(report(named("ageing"), named("x.age"), named("b", about=None)))
+    assert "Labels" not in text
     assert as_text(report(named("age" * 40), named("age"))).splitlines()[-2] == (
         "age  Age at interview (years)"
     )
@@ -79,38 +79,38 @@ def test_words_are_told_once():
 
 
 def test_two_names_with_equal_words_are_both_told():
-    other = ("wage", INCOME[1])
-    own = report(named("income", about=INCOME), named("log(wage)"), legend=(INCOME, other))
-    assert as_text(own).count("Household income") == 2
+    second = ("wage", INCOME[1])
+    result = report(named("income", about=INCOME), named("log(wage)"), legend=(INCOME, second))
+    assert as_text(result).count("Household income") == 2
 
 
 def test_a_heading_has_the_line_for_itself_and_rows_below_stand_in():
     long = ("age", "an age " + "of many words " * 4)
-    own = report(
+    result = report(
         Row("age", ("",), heading=True, about=long), Row("mean", ("1.0",), indent=1), legend=(long,)
     )
-    lines = as_text(own).splitlines()
+    lines = as_text(result).splitlines()
     place = next(i for i, line in enumerate(lines) if line.startswith("age  an age of many"))
     assert lines[place + 1].startswith("  mean ")
-    assert "padding-left" in as_html(own)
-    assert r"\quad{}mean" in as_latex(own)
-    assert "| &emsp;mean |" in as_markdown(own)
+    assert "padding-left" in as_html(result)
+    assert r"\quad{}mean" in as_latex(result)
+    assert "| &emsp;mean |" in as_markdown(result)
 
 
 def test_the_label_of_a_heading_takes_the_blank_cells_behind_it():
     heads = ("first group", "second group", "p-value")
     head = Row("age", ("", "", "0.04"), heading=True, about=AGE)
-    own = report(head, Row("mean", ("1", "2", ""), indent=1), columns=heads, legend=(AGE,))
-    line = next(line for line in as_text(own).splitlines() if line.startswith("age"))
+    result = report(head, Row("mean", ("1", "2", ""), indent=1), columns=heads, legend=(AGE,))
+    line = next(line for line in as_text(result).splitlines() if line.startswith("age"))
     assert re.fullmatch(r"age  Age at interview \(years\) +0\.04", line)
-    assert 'colspan="3"' in as_html(own)
-    assert r"\multicolumn{3}{@{}l}{age\quad {}Age at interview (years)} & 0.04" in as_latex(own)
+    assert 'colspan="3"' in as_html(result)
+    assert r"\multicolumn{3}{@{}l}{age\quad {}Age at interview (years)} & 0.04" in as_latex(result)
 
 
 @pytest.mark.parametrize("words", [HOSTILE, "a" * 2_000, "界" * 300, ""])
 def test_whatever_words_are_no_line_is_forged(words):
     about = ("age", words)
-    for own in (
+    for value in (
         report(named("age", about=about), named("b"), legend=(about,)),
         report(
             Row("age", ("",), heading=True, about=about),
@@ -119,9 +119,9 @@ def test_whatever_words_are_no_line_is_forged(words):
         ),
         report(named("log(age)"), legend=(about,)),
     ):
-        text, html, latex, marked = (f(own) for f in (as_text, as_html, as_latex, as_markdown))
-        for one in (text, html, latex, marked):
-            assert not set(one) & set("\x1b\u202e")
+        text, html, latex, marked = (f(value) for f in (as_text, as_html, as_latex, as_markdown))
+        for item in (text, html, latex, marked):
+            assert not set(item) & set("\x1b\u202e")
         lines = text.splitlines()
         assert max(map(width, lines)) <= LIMIT
         assert sum(set(line) == {"="} for line in lines) == 2

@@ -28,13 +28,13 @@ def test_neighbours_share_a_spanner_and_others_do_not():
 
 
 def test_text_has_a_rule_as_wide_as_the_columns_below():
-    told, rule, heads, row = as_text(spanned()).splitlines()[2:6]
+    reported, rule, heads, row = as_text(spanned()).splitlines()[2:6]
     start, end = rule.index("-"), rule.index(" ", rule.index("-"))
-    assert told[start:end].strip() == "wage"
+    assert reported[start:end].strip() == "wage"
     assert heads[start:end].split() == ["(1)", "(2)"]
     assert row[start:end].split() == ["1.00", "1.00"]
     assert rule.count("--  -") == 0
-    assert "<i>a_b" in told
+    assert "<i>a_b" in reported
 
 
 def test_panels_repeat_what_is_above_their_own_columns():
@@ -47,7 +47,7 @@ def test_panels_repeat_what_is_above_their_own_columns():
 
 def test_html_spans_columns_and_escapes():
     tags = Tables(as_html(spanned())).tags
-    above = [own["colspan"] for tag, own in tags if own.get("scope") == "colgroup"]
+    above = [value["colspan"] for tag, value in tags if value.get("scope") == "colgroup"]
     assert above == ["2", "1"]
     assert "&lt;i&gt;a_b</th>" in as_html(spanned())
     assert "colgroup" not in as_html(spanned(spanners=()))
@@ -67,7 +67,7 @@ def test_markdown_has_one_row_of_heads():
 
 def test_numbers_with_brackets_below_stand_at_the_right():
     heads, values = ("(1)", "(2)"), ("1.204", "20,190")
-    plain = tuple(Row(own, (own, own)) for own in values)
+    plain = tuple(Row(value, (value, value)) for value in values)
     below = (*plain, Row("", ("(0.031)", "[2]")))
     aligned, right = (
         as_html(Report("t", (), (Section("s", heads, rows),), ())).count('<td class="d')

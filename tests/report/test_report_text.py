@@ -119,8 +119,8 @@ def test_no_line_is_longer_than_100(columns, cell):
 @given(words, st.lists(st.tuples(words, words), max_size=5), words, words, words, words)
 def test_no_text_makes_a_line_longer_than_100(title, facts, head, label, cell, note):
     table = Section(title, (head, head, head), (Row(label, (cell, "1", cell)),) * 2)
-    made = report(table, title=title, facts=tuple(facts), notes=(note,), stamp=note)
-    lines = as_text(made).splitlines()
+    result = report(table, title=title, facts=tuple(facts), notes=(note,), stamp=note)
+    lines = as_text(result).splitlines()
     assert max(map(width, lines)) <= 100
     assert all(line == line.rstrip() for line in lines)
 

@@ -12,8 +12,8 @@ def test_a_row_needs_one_cell_a_column():
 
 
 def test_values_are_frozen_and_compare_by_content():
-    one, same = Report("t", (), (), ()), Report("t", (), (), ())
-    assert one == same
-    assert one.stamp is None
+    report, same = Report("t", (), (), ()), Report("t", (), (), ())
+    assert report == same
+    assert report.stamp is None
     with pytest.raises(dataclasses.FrozenInstanceError):
-        one.title = "u"
+        report.title = "u"

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from folded import each
 
+from dpmodels.errors import NotAvailable
 from dpmodels.reports import (
     coefficients,
     cov,
@@ -15,6 +16,7 @@ from dpmodels.reports import (
     header,
     hist,
     lm,
+    sampled,
 )
 
 
@@ -491,3 +493,70 @@ def test_times_above_the_declared_range():
         "Times above the declared range are censored at its end."
     )
     assert hist._above(curves(step=1, upper=9)) == "Times from 9 on are censored there."
+
+
+def test_a_log_rank_test_is_printed_with_its_p_value_or_as_lost():
+    def curves(number, pvalue):
+        def logrank():
+            if pvalue is None:
+                raise NotAvailable("the variance is mostly noise")
+            return Fit(pvalue=pvalue, df=2, statistic=7.256)
+
+        return Fit(ncurves=number, logrank=logrank)
+
+    assert hist._test(curves(1, 0.5)) == ()
+    assert hist._test(curves(3, None)) == (("Log-rank", "lost in noise"),)
+    for pvalue, text in ((0.0268, "p = 0.027"), (1e-4, "p = 0.00010"), (9e-5, "p < 0.0001")):
+        assert hist._test(curves(3, pvalue)) == (("Log-rank", f"chi2(2) = 7.26, {text}"),)
+
+
+# Survey designs
+
+OF_TWO = {
+    "shift": [0.0, 0.0],
+    "shift_sd": [0.1, 0.1],
+    "effective_n": [90.0, 240.0],
+    "deff": [1.5, 2.0],
+}
+
+
+def designed(excess=0.5, cap=12.0, units=False, strata="", **columns):
+    table = {"weight": 200.0, "capped": 0.1, "capped_sd": 0.02, "shift": -0.3, "shift_sd": 0.04}
+    table |= {"effective_n": 150.0, "deff": 1.8}
+    fit = Fit(
+        design=pd.DataFrame(
+            {name: np.atleast_1d(value) for name, value in {**table, **columns}.items()}
+        ),
+        release=Fit(weights=Fit(mean_excess=excess, cap=cap)),
+    )
+    return sampled.design_notes(fit, Fit(sampled=Fit(units=units, strata=strata)))
+
+
+def test_what_a_cap_cut_off_the_weights():
+    """A single estimate is moved by a number; of several the table is in fit.design."""
+    assert designed(excess=0)[0] == "No weights were capped."
+    start = "Weights above 12.0 were capped, by 10.0 ± 2.0 % of all weight."
+    moved = " This moved the estimate by -0.30 ± 0.040: put back, and in the errors."
+    assert designed()[0] == start + moved
+    assert designed(units=True)[0].startswith("Units of weight above 12.0 were capped, by 10.0")
+    several = designed(weight=[100.0, 300.0], capped=[0.4, 0.0], capped_sd=[0.04, 0.0], **OF_TWO)
+    assert several[0].startswith("Weights above 12.0 were capped, by 10.0 ± 1.0 % of all weight.")
+    assert several[0].endswith("see fit.design.")
+    for hidden in ({"capped_sd": 0.5}, {"capped": math.nan}):
+        assert "Noise hides how much of the weight this cut off" in designed(**hidden)[0]
+    assert "Noise hides" not in designed(capped_sd=0.49)[0]
+
+
+def test_what_a_design_does_to_the_errors():
+    assert designed()[1] == "Design effect 1.8, effective n 150: linearised errors."
+    several = designed(weight=[1.0, 1.0], capped=[0.0, 0.0], capped_sd=[0.0, 0.0], **OF_TWO)
+    assert several[1] == "Design effect 1.5 to 2.0, effective n 90 to 240: linearised errors."
+    assert designed(units=True)[1].endswith("with replacement; effective number of units 150.")
+    assert len(designed(effective_n=math.nan)) == 1
+    assert printed(designed(), "Strata are ignored") == 0
+    assert printed(designed(strata="h"), "Strata are ignored in errors where noise hides them") == 1
+
+
+def test_notes_of_a_design_are_left_out_without_one():
+    assert sampled.design_notes(Fit(release=Fit(weights=None)), Fit(sampled=None)) == ()
+    assert sampled.design_notes(Fit(release=Fit(weights=None)), Fit(sampled=Fit())) == ()

@@ -33,8 +33,8 @@ def test_table_one_has_dates_and_whole_bounds():
     assert any(line.startswith("mean (sd) 2011-05-16 (") for line in text)
     assert "0 to 9 (k)" in " ".join(text)
     assert "sd and noise are in days" in " ".join(text)
-    other = dp.dp_summary("~ k", ROWS, **HUGE)
-    assert "days" not in str(other.summary())
+    fit = dp.dp_summary("~ k", ROWS, **HUGE)
+    assert "days" not in str(fit.summary())
 
 
 def test_a_range_that_was_found_is_one_of_dates():

@@ -43,8 +43,8 @@ def imported(package):
 
 
 def test_reports_come_with_whatever_makes_results():
-    there = {module.name for module in pkgutil.iter_modules(reports.__path__)}
-    assert there - {"header", "counted", "etable_privacy"} == imported(reports)
+    right = {module.name for module in pkgutil.iter_modules(reports.__path__)}
+    assert right - {"header", "counted", "etable_privacy"} == imported(reports)
     assert "report_loading" in imported(models)
     assert "report" in imported(audit)
 
@@ -59,17 +59,17 @@ def test_a_result_without_a_report_says_what_to_import():
 
 def split():
     shares = np.array([[0.3, 0.7], [0.5, 0.5]])
-    asked = ("twice", ("one", "two"), ApproxDP(1.0, 1e-6), adjacency("replace"), 2, "largest")
-    budgets = tuple(tuple(ApproxDP(own, 1e-6) for own in line) for line in shares.tolist())
-    return SplitResult(SplitRequest(*asked), shares, budgets, np.array([[1.0, 2.0], [3.0, 5.0]]))
+    request = ("twice", ("one", "two"), ApproxDP(1.0, 1e-6), adjacency("replace"), 2, "largest")
+    budgets = tuple(tuple(ApproxDP(value, 1e-6) for value in line) for line in shares.tolist())
+    return SplitResult(SplitRequest(*request), shares, budgets, np.array([[1.0, 2.0], [3.0, 5.0]]))
 
 
-@pytest.mark.parametrize("made", [split(), AuditTable("Audits", 0.95, ())], ids=["split", "roll"])
-def test_what_no_release_made_is_not_saved_and_says_so(made, tmp_path):
-    with pytest.raises(NotAvailable, match=rf"for a {type(made).__name__}; .*tidy\(\)"):
-        made.save(tmp_path / "made.nc")
+@pytest.mark.parametrize("result", [split(), AuditTable("Audits", 0.95, ())], ids=["split", "roll"])
+def test_what_no_release_made_is_not_saved_and_says_so(result, tmp_path):
+    with pytest.raises(NotAvailable, match=rf"for a {type(result).__name__}; .*tidy\(\)"):
+        result.save(tmp_path / "made.nc")
     assert list(tmp_path.iterdir()) == []
-    assert made._repr_html_() == made.summary().as_html()
+    assert result._repr_html_() == result.summary().as_html()
 
 
 @pytest.mark.parametrize("name", OF_MODELS)

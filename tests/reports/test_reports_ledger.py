@@ -15,14 +15,14 @@ def test_what_was_charged_and_what_came_of_it(tmp_path):
     fit = dp.dp_mean("~ age", ROWS, codebook=BOOK, eps=0.5, ledger=ledger)
     ledger.charge([PureEvent(0.25)], adjacency="replace", label="by hand\n9 \x1b[31m")
     text = str(dp.ledger_report(ledger))
-    head, row, other = (
+    head, row, second = (
         next(line for line in text.splitlines() if line.startswith(start))
         for start in ("Charge ", "1 dp_mean ~ age", "2 by hand 9 ")
     )
     assert head.split()[1:5] == ["total", "eps", "state", "mechanism"]
     assert row.split()[4:7] == ["0.500", "released", fit.release.info.name]
     assert row.split()[-1] in fit.call.ledger
-    assert "charged" in other
+    assert "charged" in second
     assert "\x1b" not in text
     assert "2, 1 unfinished" in text
     assert ledger.head[:12] in text

@@ -34,9 +34,9 @@ def test_every_verb_prints_at_most_four_notes_of_two_lines(name, stamp):
     printed = " ".join(short.notes)
     assert all(note in printed for note in guarantees(full))
     # What is shown is the beginning of what there is.
-    whole = [note.partition(MORE)[0] for note in short.notes if not note.startswith(MORE.strip())]
-    assert " ".join(full.notes).startswith(" ".join(whole))
-    assert (MORE.strip() in printed) == (" ".join(whole) != " ".join(full.notes))
+    values = [note.partition(MORE)[0] for note in short.notes if not note.startswith(MORE.strip())]
+    assert " ".join(full.notes).startswith(" ".join(values))
+    assert (MORE.strip() in printed) == (" ".join(values) != " ".join(full.notes))
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -96,7 +96,7 @@ def test_notes_of_several_reports_are_printed_once():
         [report("One.", "Two."), report("One.", "Two.", title="B"), report("One.", title="C")]
     )
     assert common == ("One.", "A, B: Two.")
-    assert [own.notes for own in reports] == [(), (), ()]
+    assert [report.notes for report in reports] == [(), (), ()]
     alone = report("One.", "Two.")
     assert separated([alone]) == ((alone,), ())
 

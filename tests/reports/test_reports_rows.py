@@ -38,12 +38,12 @@ def test_no_table_prints_more_rows_than_the_public_number(form):
         for _ in range(20):
             fit = form.ask(rows, codebook=book)
             over += float(fit.counts.sum()) > 400.5
-            shown = flat(fit)
-            complete = int(re.search(r"Complete: (\d+) rows", shown)[1])
+            text = flat(fit)
+            complete = int(re.search(r"Complete: (\d+) rows", text)[1])
             assert complete <= 400
-            assert ("released" in shown) == (round(float(fit.counts.sum())) > 400)
+            assert ("released" in text) == (round(float(fit.counts.sum())) > 400)
             if form.formula == "wage ~ 1":
-                assert int(re.search(r"\(all\) (\d+)", shown)[1]) <= 400
+                assert int(re.search(r"\(all\) (\d+)", text)[1]) <= 400
     assert over >= 1
 
 
@@ -57,8 +57,8 @@ def test_pooled_levels_are_named():
     assert set(test.pooled[1]) > {2, 3}
     assert test.df == 1
     assert np.isfinite(test.pvalue)
-    named = ", ".join("abcd"[i] for i in test.pooled[1])
-    assert f"Test: levels {named} of g are pooled, as their counts are small." in flat(fit)
+    text = ", ".join("abcd"[i] for i in test.pooled[1])
+    assert f"Test: levels {text} of g are pooled, as their counts are small." in flat(fit)
 
 
 def test_an_overview_says_the_noise_of_means_and_names_each_range_once():
@@ -67,10 +67,10 @@ def test_an_overview_says_the_noise_of_means_and_names_each_range_once():
     book = dp.codebook(x=(0, 1_000), z=(0, 500))
     with dp.simulation(seed=1):
         fit = dp.dp_summary("~ x + z", rows, codebook=book, eps=0.5)
-    shown = flat(fit)
+    text = flat(fit)
     sd = fit["x"].bse_noise.item()
-    assert re.search(rf"noise sd of mean {signif(sd, 2)} ", shown)
-    assert "Values outside 0 to 1,000 (x), 0 to 500 (z) were clipped" in shown
+    assert re.search(rf"noise sd of mean {signif(sd, 2)} ", text)
+    assert "Values outside 0 to 1,000 (x), 0 to 500 (z) were clipped" in text
 
 
 def test_a_standard_deviation_has_no_more_digits_than_its_noise_leaves():
@@ -80,8 +80,8 @@ def test_a_standard_deviation_has_no_more_digits_than_its_noise_leaves():
         fit = dp.dp_var("~ x", rows, **words)
     noise = fit.bse_noise.item() / max(2 * fit.sd.item(), np.sqrt(fit.bse_noise.item()))
     assert noise > 10
-    shown = re.search(r"\(all\) \S+ \S+ (\S+)", flat(fit))[1]
-    assert float(shown) == int(float(shown))
+    text = re.search(r"\(all\) \S+ \S+ (\S+)", flat(fit))[1]
+    assert float(text) == int(float(text))
 
 
 def test_a_histogram_says_where_values_beyond_the_bounds_are():
@@ -106,9 +106,9 @@ def test_correlations_with_a_column_lost_in_noise_are_not_printed():
 def test_means_of_few_skewed_rows_are_said_to_be_so():
     rng = np.random.default_rng(1)
     size = np.array([4_000, 400])
-    many = rng.exponential(0.01, size[0])
+    large = rng.exponential(0.01, size[0])
     rare = np.where(rng.random(size[1]) < 0.02, 1.0, 0.0) * rng.uniform(0.2, 1, size[1])
-    rows = {"x": np.concatenate([many, rare]), "sex": np.repeat(["F", "M"], size)}
+    rows = {"x": np.concatenate([large, rare]), "sex": np.repeat(["F", "M"], size)}
     with dp.simulation(seed=1):
         fit = dp.dp_mean("x ~ sex", rows, codebook=BOOK, eps=20.0, mechanism="geometric")
         lost = dp.dp_mean("x ~ sex", rows, codebook=BOOK, eps=0.1, mechanism="geometric")
@@ -139,5 +139,5 @@ def test_complete_rows_are_printed_up_to_the_public_number(verb, formula):
         with dp.simulation(seed=seed):
             fit = getattr(dp, f"dp_{verb}")(formula, rows, codebook=book, eps=0.5, delta=1e-6)
         text = " ".join(str(fit.summary()).split())
-        found = re.search(r"Complete: ([\d,]+)", text)
-        assert found is None or int(found[1].replace(",", "")) <= 900
+        match = re.search(r"Complete: ([\d,]+)", text)
+        assert match is None or int(match[1].replace(",", "")) <= 900

@@ -19,7 +19,7 @@ SPECTRUM = (0.9, 0.5, 0.2, 0.02, 0.01)
 
 def call_of(names, **changes):
     size = len(names)
-    known = {
+    call_facts = {
         "formula": "~ .",
         "codebook": dp.codebook.uniform(names, (-1, 1)),
         "names": tuple(names),
@@ -35,7 +35,7 @@ def call_of(names, **changes):
         "denoise": "auto",
         "ncomp": size,
     }
-    return MomentsCall(**{**known, **changes})
+    return MomentsCall(**{**call_facts, **changes})
 
 
 @pytest.fixture
@@ -65,8 +65,10 @@ def make():
         # The noise variance of the mean, which the result gives back, is taken off first.
         entry = noise * (rows - 1) / unit
         mean_noise = entry * math.sqrt(unit) / 10
-        given = (mean_noise * math.sqrt(unit) / rows) ** 2 * np.eye(size) if call.center else 0.0
-        offset = rows * (np.outer(mean, mean) - given)
+        covariance_of_mean = (
+            (mean_noise * math.sqrt(unit) / rows) ** 2 * np.eye(size) if call.center else 0.0
+        )
+        offset = rows * (np.outer(mean, mean) - covariance_of_mean)
         divisor = rows - 1 if call.center else rows
         release = MomentsRelease(
             count=float(rows),

@@ -40,18 +40,18 @@ def test_any_four_rows_make_intervals_twice_as_long(name):
         for any_rows in (None, 4)
     )
     # Wilson's and Fieller's ends, cells of quantiles and eigenvalues near others are not linear.
-    near = 0.4 if name.startswith("pca") else 0.15
-    assert four / alone == pytest.approx(2.0, rel=near)
+    tolerance = 0.4 if name.startswith("pca") else 0.15
+    assert four / alone == pytest.approx(2.0, rel=tolerance)
 
 
 def test_tests_of_independence_take_rows_of_one_for_one():
-    asked = {"codebook": BOOK, "eps": 1e7}
+    options = {"codebook": BOOK, "eps": 1e7}
     data = rows()
     data["region"] = np.where(
         np.random.default_rng(2).random(2000) < 0.1, data["sex"], data["region"]
     )
     data["region"] = data["region"].replace({"u": "a", "v": "b"})
-    alone, four = (dp.dp_table("~ sex + region", data, rows=own, **asked) for own in (None, 4))
+    alone, four = (dp.dp_table("~ sex + region", data, rows=rows, **options) for rows in (None, 4))
     ratio = alone.chi2_test().statistic / four.chi2_test().statistic
     assert ratio == pytest.approx(4, rel=1e-3)
 
@@ -61,19 +61,19 @@ def test_persons_in_both_groups_do_not_shorten_a_difference():
     rng = np.random.default_rng(3)
     shares = rng.uniform(size=500)
     # Whoever is high in one group is low in the other: differences vary more than apart.
-    one, other = rng.uniform(0.3, 1, 500), np.zeros(500)
-    other = np.clip(1 - one + rng.normal(0, 0.05, 500), 0, 1)
+    first, second = rng.uniform(0.3, 1, 500), np.zeros(500)
+    second = np.clip(1 - first + rng.normal(0, 0.05, 500), 0, 1)
     parts, scores, sums = [], [], []
-    for c, t in ((shares, one), (1 - shares, other)):
-        own = [c * (1 - t) ** 2, 2 * c * t * (1 - t), c * t**2]
-        parts.append([(c * part).sum() for part in (*own, (1 - c) * (1 - t), (1 - c) * t)])
+    for c, t in ((shares, first), (1 - shares, second)):
+        variances = [c * (1 - t) ** 2, 2 * c * t * (1 - t), c * t**2]
+        parts.append([(c * part).sum() for part in (*variances, (1 - c) * (1 - t), (1 - c) * t)])
         scores.append((c * t - (c * t).sum() / c.sum() * c) / c.sum())
         sums.append(c.sum())
     exact = math.sqrt(((scores[0] - scores[1]) ** 2).sum())
-    apart = math.sqrt((scores[0] ** 2).sum() + (scores[1] ** 2).sum())
+    standard_error = math.sqrt((scores[0] ** 2).sum() + (scores[1] ** 2).sum())
     moments = GroupMoments(np.array(parts), Noise("laplace", 1e-12, 0), clustered=True)
-    found = difference(moments)
-    assert apart < exact <= found.sampling_sd
+    change = difference(moments)
+    assert standard_error < exact <= change.sampling_sd
 
 
 def test_persons_in_one_group_each_are_compared_as_rows_are():
@@ -86,7 +86,7 @@ def test_persons_in_one_group_each_are_compared_as_rows_are():
 
 
 def panel():
-    data = rows(900).assign(id=lambda own: own.index % 300)
+    data = rows(900).assign(id=lambda value: value.index % 300)
     return data.assign(wage=data.wage.to_numpy()[data.id] * 0.9)
 
 
@@ -96,22 +96,22 @@ def text(fit):
 
 def test_tables_of_persons_count_persons():
     words = {"codebook": BOOK, "eps": 100.0, "person": "id"}
-    shown = text(dp.dp_table("~ region", panel(), **words))
-    assert "Observations: 300 persons (public)" in shown
-    assert "Persons" in shown
-    assert "Complete: 300 persons (noise sd" in shown
-    assert "A person counts as one observation" in shown
+    printed = text(dp.dp_table("~ region", panel(), **words))
+    assert "Observations: 300 persons (public)" in printed
+    assert "Persons" in printed
+    assert "Complete: 300 persons (noise sd" in printed
+    assert "A person counts as one observation" in printed
     assert "clustered by person (id)" in text(dp.dp_mean("wage ~ sex", panel(), **words))
 
 
 def test_tables_of_some_rows_of_persons_say_how_many_there_are_at_most():
     words = {"codebook": BOOK, "eps": 10.0, "person": "id", "rows": 2}
     fit = dp.dp_table("~ region", panel(), subset="age > 0", **words)
-    shown = text(fit)
-    assert "Observations: 300 persons (public), at most 2 rows each" in shown
-    assert "Subset: age > 0" in shown
-    assert "Rows outside the subset count as incomplete: " in shown
-    assert "Rows of a person may be dependent: sampling variances are 2 times" in shown
+    printed = text(fit)
+    assert "Observations: 300 persons (public), at most 2 rows each" in printed
+    assert "Subset: age > 0" in printed
+    assert "Rows outside the subset count as incomplete: " in printed
+    assert "Rows of a person may be dependent: sampling variances are 2 times" in printed
     line = fit.glance().iloc[0]
     assert line["unit"] == "one person (at most 2 rows)"
     # Only the most rows that persons may have is public.
@@ -119,9 +119,9 @@ def test_tables_of_some_rows_of_persons_say_how_many_there_are_at_most():
 
 
 def test_tables_of_any_rows_say_what_errors_allow_for():
-    shown = text(dp.dp_table("~ region", panel(), codebook=BOOK, eps=10.0, rows=3))
-    assert "Observations: 900 (public)" in shown
-    assert "Any 3 rows may be dependent: sampling variances are 3 times" in shown
+    printed = text(dp.dp_table("~ region", panel(), codebook=BOOK, eps=10.0, rows=3))
+    assert "Observations: 900 (public)" in printed
+    assert "Any 3 rows may be dependent: sampling variances are 3 times" in printed
 
 
 def test_delta_is_held_against_the_number_of_persons():

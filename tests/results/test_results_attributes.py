@@ -79,11 +79,11 @@ def test_center(make):
 
 
 def test_numbers_of_rows(make):
-    known, bought = make(), make(neighbours="add-remove")
-    assert (known.nobs, known.nobs_origin) == (1_000, "public")
-    assert isinstance(known.nobs, int)
+    fixed, bought = make(), make(neighbours="add-remove")
+    assert (fixed.nobs, fixed.nobs_origin) == (1_000, "public")
+    assert isinstance(fixed.nobs, int)
     assert (bought.nobs, bought.nobs_origin) == (1_000.0, "private, noise sd 3.2")
-    assert known.ncomplete == bought.ncomplete == 1_000.0
+    assert fixed.ncomplete == bought.ncomplete == 1_000.0
 
 
 def test_noise_of_an_entry_and_floor_are_plain_numbers(make):
@@ -99,9 +99,9 @@ def test_noise_of_an_entry_and_floor_are_plain_numbers(make):
 
 def test_total_variance_and_its_noise(make):
     fit = make(noise=0.01)
-    own, by_count = np.sqrt(5 * 2) * 0.01, sum((0.9, 0.5, 0.2, 0.02, 0.01)) * 3.2 / 1_000
+    sd, by_count = np.sqrt(5 * 2) * 0.01, sum((0.9, 0.5, 0.2, 0.02, 0.01)) * 3.2 / 1_000
     assert fit.total_variance == pytest.approx(1.63)
-    assert fit.total_variance_noise_sd == pytest.approx(np.hypot(own, by_count), rel=1e-6)
+    assert fit.total_variance_noise_sd == pytest.approx(np.hypot(sd, by_count), rel=1e-6)
 
 
 def test_weak_variables_are_named(make):
@@ -114,9 +114,9 @@ def test_weak_variables_are_named(make):
 
 
 def test_everything_is_computed_from_the_release_alone(make):
-    one, two = make(noise=0.01), make(noise=0.01)
-    assert one.to_xarray().identical(two.to_xarray())
-    assert one.summary().as_text() == two.summary().as_text()
+    first, two = make(noise=0.01), make(noise=0.01)
+    assert first.to_xarray().identical(two.to_xarray())
+    assert first.summary().as_text() == two.summary().as_text()
 
 
 def test_to_xarray(make):
@@ -143,8 +143,8 @@ def test_to_xarray_can_be_written(make, tmp_path):
 
 
 def test_repr_names_no_number_of_a_row(make):
-    shown = repr(make(noise=0.01))
-    assert shown == (
+    text = repr(make(noise=0.01))
+    assert text == (
         "<PCAResult '~ .': 5 components, 3 above the noise floor, eps = 1, delta = 1e-06>"
     )
 

@@ -26,8 +26,10 @@ def made(rows=8_000):
         "c": 95 + 6 * z[:, 0] + 2 * z[:, 1] + 4 * z[:, 4],
         "t": 85 + 3 * z[:, 0] + 8 * z[:, 1] + 4 * z[:, 5],
     }
-    held = {name: np.clip(own, BOOK[name].lower, BOOK[name].upper) for name, own in table.items()}
-    return held | {"sex": rng.choice(["F", "M"], rows)}
+    clipped_columns = {
+        name: np.clip(column, BOOK[name].lower, BOOK[name].upper) for name, column in table.items()
+    }
+    return clipped_columns | {"sex": rng.choice(["F", "M"], rows)}
 
 
 ROWS = made()
@@ -54,23 +56,23 @@ def lost():
 
 
 def coded():
-    own = pd.DataFrame(ROWS)
-    return own.assign(**{"sex[T.M]": (own["sex"] == "M").astype(float)})
+    frame = pd.DataFrame(ROWS)
+    return frame.assign(**{"sex[T.M]": (frame["sex"] == "M").astype(float)})
 
 
 def test_correlations_and_coefficients_are_rs_up_to_their_length(exact):
     rows = coded()
     x = rows[list(exact.xcoef["variable"].to_numpy())].to_numpy()
     y = rows[list(exact.ycoef["variable"].to_numpy())].to_numpy()
-    bases = [np.linalg.qr(own - own.mean(axis=0))[0] for own in (x, y)]
+    bases = [np.linalg.qr(block - block.mean(axis=0))[0] for block in (x, y)]
     expected = np.linalg.svd(bases[0].T @ bases[1])[1]
     assert exact.cor.to_numpy() == pytest.approx(expected, abs=1e-6)
     assert exact.xcenter.to_numpy() == pytest.approx(x.mean(axis=0), rel=1e-6)
     u = (x - exact.xcenter.to_numpy()) @ exact.xcoef.to_numpy()
     v = (y - exact.ycenter.to_numpy()) @ exact.ycoef.to_numpy()
-    whole = np.cov(np.hstack([u, v]).T)
+    covariance = np.cov(np.hstack([u, v]).T)
     blocks = np.block([[np.eye(2), np.diag(expected)], [np.diag(expected), np.eye(2)]])
-    assert whole == pytest.approx(blocks, abs=1e-5)
+    assert covariance == pytest.approx(blocks, abs=1e-5)
     loadings = np.corrcoef(x.T, u.T)[:2, 2:]
     assert exact.xloadings.to_numpy() == pytest.approx(loadings, abs=1e-5)
     assert np.corrcoef(y.T, v.T)[:3, 3:] == pytest.approx(exact.yloadings.to_numpy(), abs=1e-5)
@@ -83,8 +85,8 @@ def test_the_largest_loading_of_x_is_positive(noisy):
 
 def test_the_joint_release_has_the_same_free_of_charge():
     m = released(dp.dp_moments, "~ .")
-    part, own = m.cca(FORMULA), released()
-    assert part.cor.to_numpy() == pytest.approx(own.cor.to_numpy(), abs=1e-6)
+    part, separate = m.cca(FORMULA), released()
+    assert part.cor.to_numpy() == pytest.approx(separate.cor.to_numpy(), abs=1e-6)
     assert "Part of one release" in str(part.summary())
     with pytest.raises(FormulaError, match="was not released"):
         m.cca("h ~ nope")

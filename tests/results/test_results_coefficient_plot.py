@@ -46,29 +46,29 @@ def test_coefficients_are_changes_over_public_ranges(fits, name):
     fit = fits[name]
     lengths = [LENGTHS[str(term)] for term in fit.params.index if term != "Intercept"]
     ends = fit.noise_int().drop(index="Intercept").to_numpy()
-    drawn = wide(fit.plot(ax=ax(), standardize="range"))
-    np.testing.assert_allclose(drawn, ends * np.array(lengths)[:, None])
+    axes = wide(fit.plot(ax=ax(), standardize="range"))
+    np.testing.assert_allclose(axes, ends * np.array(lengths)[:, None])
     np.testing.assert_allclose(wide(fit.plot(ax=ax())), ends)
 
 
 def test_by_released_standard_deviations(fits):
     ends = fits["lm"].noise_int().drop(index="Intercept").to_numpy()
-    drawn = wide(fits["lm"].plot(ax=ax(), standardize="sd"))
+    axes = wide(fits["lm"].plot(ax=ax(), standardize="sd"))
     assert fits["lm"].release.ball.axes is not None
     sds = [np.std(ROWS["sex"] == "M"), np.std(ROWS["age"]), np.std(ROWS["income"])]
-    np.testing.assert_allclose(drawn / ends, np.repeat([sds], 2, axis=0).T, rtol=0.05)
+    np.testing.assert_allclose(axes / ends, np.repeat([sds], 2, axis=0).T, rtol=0.05)
     with pytest.raises(NotAvailable, match='standardize="range" or None'):
         dp.coefplot(fits["glm"], standardize="sd")
 
 
 def test_odds_ratios(fits):
-    drawn = fits["glm"].plot(ax=ax(), exponentiate=True, standardize="range")
-    assert drawn.get_xlabel() == "Odds ratio of yes over the range of each term"
+    axes = fits["glm"].plot(ax=ax(), exponentiate=True, standardize="range")
+    assert axes.get_xlabel() == "Odds ratio of yes over the range of each term"
     changes = fits["glm"].plot(ax=ax(), standardize="range")
     assert changes.get_xlabel().startswith("Change of log odds of yes")
     assert fits["glm"].plot(ax=ax()).get_xlabel() == "Coefficient (yes, log odds)"
-    drawn = fits["glm"].plot(ax=ax(), exponentiate=True)
-    np.testing.assert_allclose(wide(drawn), np.exp(wide(fits["glm"].plot(ax=ax()))))
+    axes = fits["glm"].plot(ax=ax(), exponentiate=True)
+    np.testing.assert_allclose(wide(axes), np.exp(wide(fits["glm"].plot(ax=ax()))))
 
 
 def test_the_picture_has_the_numbers_of_the_table_and_whole_names():
@@ -77,17 +77,17 @@ def test_the_picture_has_the_numbers_of_the_table_and_whole_names():
     rows = {"school": ["none", school] * 500, "y": [0.2, 0.7] * 500}
     with dp.simulation(seed=1):
         fit = dp.dp_lm("y ~ school", rows, codebook=book, eps=8, delta=1e-6)
-    drawn = fit.plot()
-    assert [tick.get_text() for tick in drawn.get_yticklabels()] == [f"school[T.{school}]"]
+    axes = fit.plot()
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == [f"school[T.{school}]"]
     low, high = fit.tidy()[["conf_low", "conf_high"]].to_numpy()[1]
-    assert drawn.collections[0].get_segments()[0][:, 0] == pytest.approx([low, high])
+    assert axes.collections[0].get_segments()[0][:, 0] == pytest.approx([low, high])
 
 
 def test_models_beside_each_other_have_all_terms_and_each_guarantee_once(fits):
-    both = dp.coefplot({"first": fits["lm"], "second": fits["glm"]}, ax=ax())
-    names = [tick.get_text() for tick in both.get_yticklabels()]
+    axes = dp.coefplot({"first": fits["lm"], "second": fits["glm"]}, ax=ax())
+    names = [tick.get_text() for tick in axes.get_yticklabels()]
     assert names == ["sex[T.M]", "age", "income"]
-    caption = both.figure.get_supxlabel()
+    caption = axes.figure.get_supxlabel()
     assert caption.count("eps = 8") == 2
     assert "first: Privacy" in caption
     once = dp.coefplot([fits["lm"], fits["lm"]], ax=ax())
@@ -108,10 +108,10 @@ def test_words_that_are_not_known(fits):
 
 
 def test_words_instead_of_the_picture(fits):
-    told = alt_text(fits["lm"].plot(ax=ax(), standardize="range"))
-    assert told.startswith("SIMULATION - NOT PRIVATE. Change of y over the range")
-    assert f"age {50 * fits['lm'].params['age']:.3g} (" in told
-    assert "eps = 8, delta = 1e-06; neighbours: replace one row, n public" in told
+    text = alt_text(fits["lm"].plot(ax=ax(), standardize="range"))
+    assert text.startswith("SIMULATION - NOT PRIVATE. Change of y over the range")
+    assert f"age {50 * fits['lm'].params['age']:.3g} (" in text
+    assert "eps = 8, delta = 1e-06; neighbours: replace one row, n public" in text
 
 
 def test_what_is_no_regression_of_one_response_is_refused():

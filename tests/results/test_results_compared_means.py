@@ -22,31 +22,31 @@ def fit():
 
 
 def test_pairs_are_welchs_without_noise(fit):
-    own = fit.contrasts(adjust="none").tidy().set_index("contrast")
+    table = fit.contrasts(adjust="none").tidy().set_index("contrast")
     for first, second in ("ab", "ac", "bc"):
-        x, y = (ROWS.loc[ROWS["g"] == one, "y"] for one in (first, second))
-        theirs = stats.ttest_ind(x, y, equal_var=False)
-        row = own.loc[f"{first} - {second}"]
+        x, y = (ROWS.loc[ROWS["g"] == group, "y"] for group in (first, second))
+        reference = stats.ttest_ind(x, y, equal_var=False)
+        row = table.loc[f"{first} - {second}"]
         # Sums are made of whole counts.
-        assert row["statistic"] == pytest.approx(theirs.statistic, rel=1e-2)
-        assert row["p_value"] == pytest.approx(theirs.pvalue, rel=2e-2)
-        ends = theirs.confidence_interval(0.95)
+        assert row["statistic"] == pytest.approx(reference.statistic, rel=1e-2)
+        assert row["p_value"] == pytest.approx(reference.pvalue, rel=2e-2)
+        ends = reference.confidence_interval(0.95)
         assert [row["conf_low"], row["conf_high"]] == pytest.approx(list(ends), abs=1e-3)
 
 
 def test_all_pairs_hold_together_and_a_pair_of_two_is_the_t_test(fit):
-    alone, held = fit.contrasts(adjust="none").tidy(), fit.contrasts().tidy()
-    assert (held["p_value"] >= alone["p_value"]).all()
-    assert (held["conf_low"] < alone["conf_low"]).all()
+    alone, simultaneous = fit.contrasts(adjust="none").tidy(), fit.contrasts().tidy()
+    assert (simultaneous["p_value"] >= alone["p_value"]).all()
+    assert (simultaneous["conf_low"] < alone["conf_low"]).all()
     two = ROWS[ROWS["g"] != "c"]
     words = {"codebook": dp.codebook(y=(-8, 8), g=["a", "b"]), "eps": 1.0, "mechanism": "geometric"}
     with dp.simulation(seed=2):
         means = dp.dp_mean("y ~ g", two, **words)
     with dp.simulation(seed=2):
         test = dp.dp_ttest("y ~ g", two, **words)
-    one = means.contrasts().tidy().iloc[0]
-    assert one["p_value"] == pytest.approx(test.pvalue)
-    assert one["conf_low"] == pytest.approx(test.conf_int()["lower"].item())
+    row = means.contrasts().tidy().iloc[0]
+    assert row["p_value"] == pytest.approx(test.pvalue)
+    assert row["conf_low"] == pytest.approx(test.conf_int()["lower"].item())
 
 
 def test_titles_name_what_is_compared_and_its_unit(fit):
@@ -58,10 +58,10 @@ def test_titles_name_what_is_compared_and_its_unit(fit):
 
 
 def test_one_way_is_welchs_without_noise(fit):
-    theirs = anova_oneway(ROWS["y"], ROWS["g"], use_var="unequal", welch_correction=True)
-    own = fit.anova().tidy().iloc[0]
-    assert own["statistic"] == pytest.approx(theirs.statistic, rel=1e-3)
-    assert own["p_value"] == pytest.approx(theirs.pvalue, rel=1e-2)
+    reference = anova_oneway(ROWS["y"], ROWS["g"], use_var="unequal", welch_correction=True)
+    row = fit.anova().tidy().iloc[0]
+    assert row["statistic"] == pytest.approx(reference.statistic, rel=1e-3)
+    assert row["p_value"] == pytest.approx(reference.pvalue, rel=1e-2)
     assert "Welch" in str(fit.anova().summary())
 
 
@@ -82,6 +82,6 @@ def test_noise_has_more_df_than_rows_and_the_table_says_so():
         noisy = dp.dp_mean("y ~ g", ROWS, codebook=BOOK, eps=0.2, mechanism="geometric").anova()
     df = float(noisy.tidy()["df_resid"].iloc[0])
     assert df > len(ROWS)
-    told = noisy.summary().as_text()
-    assert f" {df:,.0f} " in told
-    assert "df may exceed the number of rows" in " ".join(told.split())
+    text = noisy.summary().as_text()
+    assert f" {df:,.0f} " in text
+    assert "df may exceed the number of rows" in " ".join(text.split())

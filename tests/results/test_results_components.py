@@ -51,7 +51,9 @@ FITS = [(fitted(**words), words) for words in SETTINGS]
 
 def bounds(pcs):
     declared = pcs.codebook.values()
-    return np.array([one.lower for one in declared]), np.array([one.upper for one in declared])
+    return np.array([bound.lower for bound in declared]), np.array(
+        [bound.upper for bound in declared]
+    )
 
 
 def lengths(fit, rows):
@@ -106,13 +108,13 @@ def test_components_are_those_of_transform_under_the_rows_index():
     fit = fitted()
     rows = table(50).set_index(np.arange(100, 150)[::-1])
     rows.loc[120, "b"] = np.nan
-    found = fit.predict(rows)
-    assert found.index.equals(rows.index)
-    assert list(found) == list(fit.components.codebook) == ["PC1", "PC2", "PC3"]
-    np.testing.assert_array_equal(found, fit.transform(rows))
-    assert found.index[found.isna().any(axis=1)].tolist() == [120]
+    predictions = fit.predict(rows)
+    assert predictions.index.equals(rows.index)
+    assert list(predictions) == list(fit.components.codebook) == ["PC1", "PC2", "PC3"]
+    np.testing.assert_array_equal(predictions, fit.transform(rows))
+    assert predictions.index[predictions.isna().any(axis=1)].tolist() == [120]
     parts = [fit.predict(rows.iloc[:20]), fit.predict(rows.iloc[20:])]
-    pd.testing.assert_frame_equal(pd.concat(parts), found)
+    pd.testing.assert_frame_equal(pd.concat(parts), predictions)
     assert fit.predict(rows.to_dict("list")).index.equals(pd.RangeIndex(50))
 
 

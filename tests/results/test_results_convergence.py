@@ -23,8 +23,8 @@ def one_line(text):
 
 
 def fitted(ledger=None, **words):
-    asked = {"ncomp": 2, "mechanism": "ppca", "eps": 20.0, **words}
-    return dp.dp_pca("~ .", rows(), codebook=BOOK, ledger=ledger, **asked)
+    options = {"ncomp": 2, "mechanism": "ppca", "eps": 20.0, **words}
+    return dp.dp_pca("~ .", rows(), codebook=BOOK, ledger=ledger, **options)
 
 
 @pytest.fixture(scope="module")

@@ -34,14 +34,14 @@ def lost():
 
 
 def test_a_huge_budget_gives_scipys_test(exact):
-    theirs = pearsonr(ROWS["x"], ROWS["y"])
-    own = exact.cor_test("x", "y", level=0.9).tidy().iloc[0]
-    ends = theirs.confidence_interval(0.9)
-    found = own[["estimate", "conf_low", "conf_high"]].astype(float)
-    assert found.to_numpy() == pytest.approx([theirs.statistic, *ends], abs=1e-6)
-    assert own["p_value"] == pytest.approx(theirs.pvalue, rel=1e-4)
+    reference = pearsonr(ROWS["x"], ROWS["y"])
+    row = exact.cor_test("x", "y", level=0.9).tidy().iloc[0]
+    ends = reference.confidence_interval(0.9)
+    values = row[["estimate", "conf_low", "conf_high"]].astype(float)
+    assert values.to_numpy() == pytest.approx([reference.statistic, *ends], abs=1e-6)
+    assert row["p_value"] == pytest.approx(reference.pvalue, rel=1e-4)
     same = exact.cor_test("~ x + y", level=0.9).tidy().iloc[0]
-    assert same["p_value"] == own["p_value"]
+    assert same["p_value"] == row["p_value"]
 
 
 def test_partial_correlations_are_those_of_the_inverse(exact):
@@ -51,20 +51,20 @@ def test_partial_correlations_are_those_of_the_inverse(exact):
     expected = -inverse / np.outer(unit, unit)
     np.fill_diagonal(expected, 1.0)
     names = ["x", "y", "z", "sex[T.M]"]
-    found = exact.pcor("~ x + y + z + sex").loc[names, names]
-    assert found.to_numpy() == pytest.approx(expected, abs=1e-6)
-    own = exact.cor_test("x", "sex", given=["y", "z"]).tidy().iloc[0]
-    assert own["estimate"] == pytest.approx(expected[0, 3], abs=1e-6)
-    assert own["column2"] == "sex[T.M]"
-    assert own["df"] == pytest.approx(3_000 - 4)
+    result = exact.pcor("~ x + y + z + sex").loc[names, names]
+    assert result.to_numpy() == pytest.approx(expected, abs=1e-6)
+    row = exact.cor_test("x", "sex", given=["y", "z"]).tidy().iloc[0]
+    assert row["estimate"] == pytest.approx(expected[0, 3], abs=1e-6)
+    assert row["column2"] == "sex[T.M]"
+    assert row["df"] == pytest.approx(3_000 - 4)
 
 
 def test_what_is_lost_says_so(lost):
-    one = lost.cor_test("x", "y")
-    own = one.tidy().iloc[0]
-    assert not own["identified"]
-    assert (own["noise_low"], own["noise_high"]) == (-1, 1)
-    assert "not identified" in str(one.summary())
+    lost_test = lost.cor_test("x", "y")
+    row = lost_test.tidy().iloc[0]
+    assert not row["identified"]
+    assert (row["noise_low"], row["noise_high"]) == (-1, 1)
+    assert "not identified" in str(lost_test.summary())
     assert np.isnan(lost.pcor("~ x + y").to_numpy()[0, 1])
 
 
@@ -75,7 +75,7 @@ def test_the_report_has_both_intervals_and_the_stamp(exact):
 
 
 @pytest.mark.parametrize(
-    ("asked", "given", "error", "words"),
+    ("verb", "inputs", "error", "words"),
     [
         (("x", "g"), (), ArgumentError, "two different columns"),
         (("x", "x"), (), ArgumentError, "two different columns"),
@@ -88,9 +88,9 @@ def test_the_report_has_both_intervals_and_the_stamp(exact):
         (("x", "q"), (), FormulaError, "was not released"),
     ],
 )
-def test_refusals_say_what_to_write(exact, asked, given, error, words):
+def test_refusals_say_what_to_write(exact, verb, inputs, error, words):
     with pytest.raises(error, match=words.replace("'", ".")):
-        exact.cor_test(*asked, given=given)
+        exact.cor_test(*verb, given=inputs)
 
 
 def test_columns_are_found_by_the_names_of_their_variables():

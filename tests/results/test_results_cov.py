@@ -24,11 +24,11 @@ def cov(make):
 
     def build(matrix=MATRIX, **changes):
         size = len(matrix)
-        own = {"matrix": matrix, "row_norm": math.sqrt(size)}
+        options = {"matrix": matrix, "row_norm": math.sqrt(size)}
         if size == 3:
-            own |= {"names": ("age", "score", "dose"), "divisor": UNITS, "origin": ORIGIN}
-            own |= {"lower": ORIGIN - UNITS, "upper": ORIGIN + UNITS}
-        fit = make(**{**own, "denoise": None, **changes})
+            options |= {"names": ("age", "score", "dose"), "divisor": UNITS, "origin": ORIGIN}
+            options |= {"lower": ORIGIN - UNITS, "upper": ORIGIN + UNITS}
+        fit = make(**{**options, "denoise": None, **changes})
         return CovResult(fit.call, fit.release, fit.coder)
 
     return build
@@ -49,10 +49,10 @@ def cells(fit, title, label):
 
 def test_the_matrix_is_in_the_columns_own_units(cov):
     fit = cov()
-    own = MATRIX * np.outer(UNITS, UNITS)
-    np.testing.assert_allclose(fit.cov, own, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(fit.cov_released, own, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(fit.sd, np.sqrt(np.diagonal(own)))
+    matrix_in_units = MATRIX * np.outer(UNITS, UNITS)
+    np.testing.assert_allclose(fit.cov, matrix_in_units, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(fit.cov_released, matrix_in_units, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(fit.sd, np.sqrt(np.diagonal(matrix_in_units)))
     np.testing.assert_allclose(fit.center, ORIGIN)
     roots = np.sqrt(np.diagonal(MATRIX))
     np.testing.assert_allclose(fit.cor, MATRIX / np.outer(roots, roots), atol=1e-12)
@@ -66,11 +66,11 @@ def test_the_noise_of_an_entry(cov):
     fit = cov(noise=2e-3)
     by_count = MATRIX * fit.release.noise.count / 1_000
     entry = np.where(np.eye(3), 2e-3 * math.sqrt(2), 2e-3)
-    said = np.hypot(entry, by_count) * np.outer(UNITS, UNITS)
-    np.testing.assert_allclose(fit.noise_sd, said, rtol=1e-6)
+    noise_sd = np.hypot(entry, by_count) * np.outer(UNITS, UNITS)
+    np.testing.assert_allclose(fit.noise_sd, noise_sd, rtol=1e-6)
     bounds = fit.noise_int(0.95)
     np.testing.assert_allclose(
-        bounds["upper"] - bounds["lower"], 2 * 1.959964 * said[np.triu_indices(3)], rtol=1e-6
+        bounds["upper"] - bounds["lower"], 2 * 1.959964 * noise_sd[np.triu_indices(3)], rtol=1e-6
     )
     assert list(bounds.columns) == ["column1", "column2", "cov", "lower", "upper"]
     assert list(bounds["column1"]) == ["age", "age", "age", "score", "score", "dose"]
@@ -82,12 +82,16 @@ def test_confidence_intervals_add_sampling(cov):
     unit = np.outer(UNITS, UNITS)[upper]
     noise = (fit.noise_sd.to_numpy()[upper] / unit) ** 2
     # Rows from -1 to 1 with mean 0: E t_i² t_j² <= v_i for i = j, else the least of v_i and v_j.
-    most = np.minimum.outer(np.diagonal(MATRIX), np.diagonal(MATRIX)) - MATRIX**2
+    variance_bound = np.minimum.outer(np.diagonal(MATRIX), np.diagonal(MATRIX)) - MATRIX**2
     slope = np.where(np.eye(3), 1 - np.diagonal(MATRIX), 0.0)[upper]
-    moved = 1.959964**2 * slope / 2_000
-    half = np.sqrt(1.959964**2 * (noise + most[upper] / 1_000) + moved**2)
-    lower = np.maximum(MATRIX[upper] - half + moved, np.where(np.eye(3)[upper], 0, -np.inf))
-    np.testing.assert_allclose(bounds["upper"] / unit, MATRIX[upper] + half + moved, rtol=1e-6)
+    sampling_variance = 1.959964**2 * slope / 2_000
+    half = np.sqrt(1.959964**2 * (noise + variance_bound[upper] / 1_000) + sampling_variance**2)
+    lower = np.maximum(
+        MATRIX[upper] - half + sampling_variance, np.where(np.eye(3)[upper], 0, -np.inf)
+    )
+    np.testing.assert_allclose(
+        bounds["upper"] / unit, MATRIX[upper] + half + sampling_variance, rtol=1e-6
+    )
     np.testing.assert_allclose(bounds["lower"] / unit, lower, rtol=1e-6)
 
 
@@ -102,7 +106,7 @@ def test_intervals_reach_as_far_as_rows_that_were_shortened(cov):
     noise, clipped = fit.noise_int().iloc[0], plain.noise_int().iloc[0]
     assert noise["upper"] - clipped["upper"] == pytest.approx((share + share**2) * unit, rel=1e-6)
     assert clipped["lower"] - noise["lower"] == pytest.approx(share**2 * unit, rel=1e-3)
-    eigen = [own.pca().conf_int()["upper"].iloc[0] for own in (fit, plain)]
+    eigen = [fit.pca().conf_int()["upper"].iloc[0] for fit in (fit, plain)]
     assert eigen[0] - eigen[1] == pytest.approx(3 * (share + share**2), rel=1e-6)
 
 
@@ -110,9 +114,9 @@ def test_no_interval_of_a_variance_is_a_point(cov):
     # A released variance far below 0 is read as 0: its intervals still reach up.
     fit = cov(np.diag([-3.0, 0.16, 0.09]), noise=1.0)
     for bounds in (fit.noise_int(), fit.conf_int()):
-        own = bounds.iloc[0]
-        assert own["lower"] == 0
-        assert own["upper"] >= 1.9 * math.sqrt(2) * UNITS[0] ** 2
+        row = bounds.iloc[0]
+        assert row["lower"] == 0
+        assert row["upper"] >= 1.9 * math.sqrt(2) * UNITS[0] ** 2
 
 
 def test_intervals_of_variances_are_not_negative(cov):
@@ -125,11 +129,11 @@ def test_intervals_of_variances_are_not_negative(cov):
 
 def test_noise_is_taken_off_by_the_rule(cov):
     rough = MATRIX - 0.12 * np.eye(3)
-    released, taken = cov(rough), cov(rough, denoise="psd", noise=0.03)
+    released, repaired = cov(rough), cov(rough, denoise="psd", noise=0.03)
     assert np.linalg.eigvalsh(released.cov)[0] < 0
-    assert np.linalg.eigvalsh(taken.cov / np.outer(UNITS, UNITS))[0] > -1e-12
-    np.testing.assert_allclose(taken.cov_released, released.cov, rtol=1e-6, atol=1e-9)
-    assert (np.abs(taken.cor) <= 1 + 1e-12).all()
+    assert np.linalg.eigvalsh(repaired.cov / np.outer(UNITS, UNITS))[0] > -1e-12
+    np.testing.assert_allclose(repaired.cov_released, released.cov, rtol=1e-6, atol=1e-9)
+    assert (np.abs(repaired.cor) <= 1 + 1e-12).all()
 
 
 def test_columns_with_too_noisy_a_variance_are_weak(cov):
@@ -157,9 +161,9 @@ def test_numbers_end_where_noise_begins(cov):
 
 def test_header_and_notes(cov):
     fit = cov(noise=2e-3, ledger="1.00 of 2.00 eps spent", denoise="auto")
-    shown = flat(fit)
-    assert shown.startswith(" Private covariance matrix")
-    for said in (
+    text = flat(fit)
+    assert text.startswith(" Private covariance matrix")
+    for message in (
         "Guarantee: eps = 1, delta = 1e-06",
         "Observations: 1,000 (public)",
         "Ledger: 1.00 of 2.00 eps spent",
@@ -168,9 +172,9 @@ def test_header_and_notes(cov):
         "conf_int() covers at least 95 % for any data within the bounds.",
         "Source: gauss",
     ):
-        assert said in shown
+        assert message in text
     assert "Denoised: no" in flat(cov())
-    assert "SIMULATION" not in shown
+    assert "SIMULATION" not in text
     assert "SIMULATION - NOT PRIVATE" in flat(cov(simulated=True))
     assert fit._repr_html_() == fit.summary().as_html()
     assert repr(fit) == "<CovResult '~ .': 3 columns, eps = 1, delta = 1e-06>"
@@ -266,7 +270,7 @@ def test_wrong_words_of_components(cov, words):
 
 
 def test_parts_are_matched_by_public_range_too(cov):
-    same, other = cov(names=("a", "b", "c"), lower=-np.ones(3), upper=np.ones(3)), cov()
+    same, plain = cov(names=("a", "b", "c"), lower=-np.ones(3), upper=np.ones(3)), cov()
     assert part(same.call, columns_of(same.call, "~ c + a")).call.names == ("c", "a")
     with pytest.raises(FormulaError, match="column 'age'"):
-        part(other.call, columns_of(other.call, "~ age"))
+        part(plain.call, columns_of(plain.call, "~ age"))

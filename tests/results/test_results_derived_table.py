@@ -53,11 +53,11 @@ def test_intervals_of_the_table_are_those_of_the_result(name):
         return
     check_columns(fit, table)
     for kind, law in (("noise", fit.noise_int), ("conf", fit.conf_int)):
-        shown = table[[f"{kind}_low", f"{kind}_high"]].to_numpy()
+        values = table[[f"{kind}_low", f"{kind}_high"]].to_numpy()
         try:
             ends = law()
         except NotAvailable:
-            assert np.isnan(shown).all()
+            assert np.isnan(values).all()
             continue
         if ends.index.name == "hypothesis":
             ends = ends.loc[table["hypothesis"]]
@@ -66,8 +66,8 @@ def test_intervals_of_the_table_are_those_of_the_result(name):
             of_shares = table["proportion_low"].notna()
             shares = table[["proportion_low", "proportion_high"]][of_shares]
             np.testing.assert_array_equal(shares, ends[of_shares.to_numpy()])
-            shown, ends = shown[~of_shares], ends[~of_shares.to_numpy()]
-        np.testing.assert_array_equal(shown, ends[["lower", "upper"]].to_numpy())
+            values, ends = values[~of_shares], ends[~of_shares.to_numpy()]
+        np.testing.assert_array_equal(values, ends[["lower", "upper"]].to_numpy())
 
 
 def check_units(table):
@@ -88,9 +88,9 @@ def check_units(table):
     for kind in ("noise", "conf"):
         low, high = table[f"{kind}_low"], table[f"{kind}_high"]
         assert (low <= high)[high.notna()].all()
-        known = estimate.notna() & high.notna()
-        assert (low - slack <= estimate)[known].all()
-        assert (estimate <= high + slack)[known].all()
+        is_known = estimate.notna() & high.notna()
+        assert (low - slack <= estimate)[is_known].all()
+        assert (estimate <= high + slack)[is_known].all()
     assert (error >= table["noise_sd"] - slack)[error.notna() & table["noise_sd"].notna()].all()
     sampled = table["identified"].fillna(value=False) & table["conf_high"].notna()
     return error[sampled]
@@ -162,11 +162,11 @@ def test_a_result_without_a_picture_of_its_own_is_drawn_as_its_table(kind):
     fit = fitted(STORED[kind])
     ax = fit.plot(caption=False)
     labels = [tick.get_text() for tick in ax.get_yticklabels()]
-    own = fit.tidy("eigenvalues") if kind == "pca ~ age + wage" else fit.tidy()
-    assert len(labels) == len(own)
+    table = fit.tidy("eigenvalues") if kind == "pca ~ age + wage" else fit.tidy()
+    assert len(labels) == len(table)
     assert ("without intervals" in ax.get_xlabel()) == (kind != "pca ~ age + wage")
     points = np.concatenate([part.get_offsets()[:, 0] for part in ax.collections])
-    assert kind == "pca ~ age + wage" or points.tolist() == own["estimate"].tolist()
+    assert kind == "pca ~ age + wage" or points.tolist() == table["estimate"].tolist()
     plt.close(ax.figure)
 
 
@@ -198,12 +198,12 @@ def test_estimates_are_indexed_by_the_keys_of_the_table(name):
 def test_predictions_are_series(name):
     rows = {"age": [20.0, 40.0], "wage": [1.0, 2.0], "sex": [0, 1], "region": ["n", "e"]}
     fit = STORED[name].ask(**({} if name.startswith("survey") else {"eps": 50.0}))
-    found = fit.predict(rows)
-    assert isinstance(found, pd.Series)
-    assert found.name
-    assert found.index.equals(pd.RangeIndex(2))
+    predictions = fit.predict(rows)
+    assert isinstance(predictions, pd.Series)
+    assert predictions.name
+    assert predictions.index.equals(pd.RangeIndex(2))
     frame = pd.DataFrame(rows, index=["u", "v"])
-    assert fit.predict(frame).equals(found.set_axis(frame.index))
+    assert fit.predict(frame).equals(predictions.set_axis(frame.index))
 
 
 def order(fit, table):

@@ -24,14 +24,14 @@ def fit():
 
 @pytest.mark.parametrize("method", ["bh", "by"])
 def test_slopes_are_hypotheses_and_the_intercept_is_none(fit, method):
-    own = fit.fdr(0.05, method)
+    discovered = fit.fdr(0.05, method)
     expected = multipletests(fit.pvalues[1:], 0.05, f"fdr_{method}")
-    table = own.tidy().set_index("hypothesis").loc[list("stuv")]
+    table = discovered.tidy().set_index("hypothesis").loc[list("stuv")]
     assert table["rejected"].tolist() == expected[0].tolist()
     np.testing.assert_allclose(table["p_adjusted"], expected[1])
-    assert set(own.rejected) >= {"s", "t"}
-    assert (own.hypotheses, own.names) == (4, ("s", "t", "u", "v"))
-    text = str(own.summary())
+    assert set(discovered.rejected) >= {"s", "t"}
+    assert (discovered.hypotheses, discovered.names) == (4, ("s", "t", "u", "v"))
+    text = str(discovered.summary())
     assert "intercept is not tested" in " ".join(text.split())
     assert "Intercept" not in text
 
@@ -51,10 +51,10 @@ def test_other_results_have_them_too():
 def test_what_has_no_p_value_counts_and_is_not_rejected(fit):
     lost = fit.pvalues.copy()
     lost["u"] = np.nan
-    found = discoveries(fit, lost, 0.1, "bh")
-    assert found.hypotheses == 4
-    assert "u" not in found.rejected
-    assert "1 without a p-value" in " ".join(str(found.summary()).split())
+    discovered = discoveries(fit, lost, 0.1, "bh")
+    assert discovered.hypotheses == 4
+    assert "u" not in discovered.rejected
+    assert "1 without a p-value" in " ".join(str(discovered.summary()).split())
 
 
 @pytest.mark.parametrize("words", [{"q": 0.0}, {"q": 1}, {"q": "a"}, {"method": "holm"}])
@@ -64,10 +64,10 @@ def test_other_levels_and_methods_are_refused(fit, words):
 
 
 def test_the_picture_has_sorted_p_values_and_the_line(fit):
-    own = fit.fdr(0.05)
-    ax = own.plot()
-    drawn = sorted(np.concatenate([line.get_ydata() for line in ax.lines[:-1]]))[::-1]
+    discovered = fit.fdr(0.05)
+    ax = discovered.plot()
+    p_values = sorted(np.concatenate([line.get_ydata() for line in ax.lines[:-1]]))[::-1]
     expected = -np.log10(np.maximum(np.sort(fit.pvalues[1:]), 1e-16))
-    np.testing.assert_allclose(drawn, expected)
+    np.testing.assert_allclose(p_values, expected)
     np.testing.assert_allclose(ax.lines[-1].get_ydata(), -np.log10(0.05 * np.arange(1, 5) / 4))
     assert ax.texts, "a simulation is stamped"

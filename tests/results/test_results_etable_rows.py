@@ -1,4 +1,4 @@
-"""Rows of results side by side: each once, in the order seen, chosen by name, put in words."""
+"""Rows of results side by side: each once, in the order seen, chosen by name, described as text."""
 
 import pytest
 from hypothesis import given
@@ -20,17 +20,17 @@ def kind(term):
 @given(COLUMNS)
 def test_every_term_has_one_row_and_all_its_spellings(columns):
     rows = merged(columns)
-    spelt = [name for own in rows.values() for name in own]
-    assert sorted(spelt) == sorted({name for own in columns for name in own})
+    spelt = [name for spellings in rows.values() for name in spellings]
+    assert sorted(spelt) == sorted({name for column in columns for name in column})
     assert len({kind(name) for name in rows}) == len(rows)
-    assert all(kind(name) == kind(row) for row, own in rows.items() for name in own)
+    assert all(kind(name) == kind(row) for row, spellings in rows.items() for name in spellings)
 
 
 @pytest.mark.expensive
 @given(COLUMNS)
 def test_rows_stand_as_first_seen_and_an_intercept_first(columns):
-    seen = list(dict.fromkeys(kind(name) for own in columns for name in own))
-    expected = sorted(seen, key=lambda own: own != ("Intercept",))
+    kinds = list(dict.fromkeys(kind(name) for column in columns for name in column))
+    expected = sorted(kinds, key=lambda spelling: spelling != ("Intercept",))
     assert [kind(name) for name in merged(columns)] == expected
 
 
@@ -54,9 +54,9 @@ def test_a_name_is_itself_and_no_pattern():
     assert chosen(names, (), ["sex"]) == ["age", "wage"]
 
 
-@pytest.mark.parametrize(("pattern", "told"), [("educ", "matches no row"), ("(", "regular")])
-def test_patterns_that_meet_nothing_are_refused_with_the_rows(pattern, told):
-    with pytest.raises(ArgumentError, match=rf"keep=.*{told}.*age, wage"):
+@pytest.mark.parametrize(("pattern", "message"), [("educ", "matches no row"), ("(", "regular")])
+def test_patterns_that_meet_nothing_are_refused_with_the_rows(pattern, message):
+    with pytest.raises(ArgumentError, match=rf"keep=.*{message}.*age, wage"):
         chosen(["age", "wage"], [pattern], ())
     with pytest.raises(ArgumentError, match="leave no row"):
         chosen(["age"], (), ["age"])

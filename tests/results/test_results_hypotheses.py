@@ -49,32 +49,36 @@ def cov(plain, names):
 @pytest.mark.parametrize("formula", ["y ~ g * h + x", "y ~ x * g + h", "y ~ C(g, Sum) * h * x"])
 def test_type_two_is_the_difference_of_sums_of_squares(formula):
     plain, law, terms = same_numbers(formula)
-    theirs = anova_lm(plain, typ=2).drop("Residual")
-    own = anova(law, terms, 2).set_index("term").loc[theirs.index]
-    assert own["statistic"].to_numpy() == pytest.approx(theirs["sum_sq"] / plain.scale, rel=1e-6)
-    assert own["df"].tolist() == theirs["df"].tolist()
+    reference = anova_lm(plain, typ=2).drop("Residual")
+    table = anova(law, terms, 2).set_index("term").loc[reference.index]
+    assert table["statistic"].to_numpy() == pytest.approx(
+        reference["sum_sq"] / plain.scale, rel=1e-6
+    )
+    assert table["df"].tolist() == reference["df"].tolist()
 
 
 def test_type_three_is_walds_of_the_coefficients_as_coded():
     formula = "y ~ C(g, Sum) * C(h, Sum) + x"
     plain, law, terms = same_numbers(formula)
-    theirs = anova_lm(plain, typ=3).drop(["Residual", "Intercept"])
-    own = anova(law, terms, 3).set_index("term").loc[theirs.index]
-    assert own["statistic"].to_numpy() == pytest.approx(theirs["sum_sq"] / plain.scale, rel=1e-6)
+    reference = anova_lm(plain, typ=3).drop(["Residual", "Intercept"])
+    table = anova(law, terms, 3).set_index("term").loc[reference.index]
+    assert table["statistic"].to_numpy() == pytest.approx(
+        reference["sum_sq"] / plain.scale, rel=1e-6
+    )
 
 
 def test_a_term_is_named_as_written_in_any_order_or_by_its_variable():
     plain, law, terms = same_numbers("y ~ C(g) * h + x")
     for name in ("C(g):h", "h:C(g)", "h : C(g)"):
-        theirs = plain.wald_test(
+        reference = plain.wald_test(
             "C(g)[T.b]:h[T.v] = 0, C(g)[T.c]:h[T.v] = 0", use_f=False, scalar=True
         )
-        own = wald_test(law, terms, name)
-        assert own["statistic"] == pytest.approx(float(theirs.statistic), rel=1e-6)
+        wald = wald_test(law, terms, name)
+        assert wald["statistic"] == pytest.approx(float(reference.statistic), rel=1e-6)
     assert wald_test(law, terms, "g").equals(wald_test(law, terms, "C(g)[T.b] = 0, C(g)[T.c] = 0"))
-    one = t_test(law, terms, "C(g)", 0.95)
-    assert one.index.tolist() == ["C(g)[T.b]", "C(g)[T.c]"]
-    assert one["std_error"].to_numpy() == pytest.approx(plain.bse[one.index], rel=1e-6)
+    t_tests = t_test(law, terms, "C(g)", 0.95)
+    assert t_tests.index.tolist() == ["C(g)[T.b]", "C(g)[T.c]"]
+    assert t_tests["std_error"].to_numpy() == pytest.approx(plain.bse[t_tests.index], rel=1e-6)
     # A coefficient of that name alone is what it was.
     assert wald_test(law, terms, "x").equals(wald_test(law, terms, "x = 0"))
 
@@ -106,19 +110,21 @@ def fits():
 @pytest.mark.expensive
 def test_fits_test_terms_as_statsmodels_does_without_noise(fits):
     lm = anova_lm(smf.ols("y ~ g * h + x", ROWS).fit(), typ=2).drop("Residual")
-    own = fits["lm"].anova().tidy().set_index("term").loc[lm.index]
-    theirs = lm["sum_sq"] / smf.ols("y ~ g * h + x", ROWS).fit().scale
+    table = fits["lm"].anova().tidy().set_index("term").loc[lm.index]
+    reference = lm["sum_sq"] / smf.ols("y ~ g * h + x", ROWS).fit().scale
     # Rows are read on a lattice.
-    assert own["statistic"].to_numpy() == pytest.approx(theirs, rel=1e-4)
+    assert table["statistic"].to_numpy() == pytest.approx(reference, rel=1e-4)
     logit = smf.logit("event ~ g * h + x", ROWS).fit(disp=0, cov_type="HC0")
-    own = fits["glm"].anova(typ=3).tidy().set_index("term")["statistic"]
+    table = fits["glm"].anova(typ=3).tidy().set_index("term")["statistic"]
     for term, names in fits["glm"].terms.items():
         text = ", ".join(f"{name} = 0" for name in names)
-        theirs = float(logit.wald_test(text, scalar=True, use_f=False).statistic)
-        assert own[term] == pytest.approx(theirs, rel=1e-4), term
-        assert fits["glm"].wald_test(term)["statistic"] == own[term]
-    single, one = fits["glm"].t_test("g[T.b] = 2 * x, x = 0.1"), logit.t_test("x = 0.1")
-    assert single["statistic"].iloc[1] == pytest.approx(float(one.tvalue.item()), rel=1e-4)
+        reference = float(logit.wald_test(text, scalar=True, use_f=False).statistic)
+        assert table[term] == pytest.approx(reference, rel=1e-4), term
+        assert fits["glm"].wald_test(term)["statistic"] == table[term]
+    single, t_test_of_one = fits["glm"].t_test("g[T.b] = 2 * x, x = 0.1"), logit.t_test("x = 0.1")
+    assert single["statistic"].iloc[1] == pytest.approx(
+        float(t_test_of_one.tvalue.item()), rel=1e-4
+    )
     assert list(single) == list(fits["lm"].t_test("x"))
 
 
@@ -161,12 +167,12 @@ def test_other_roads_to_a_fit_have_the_same_terms(tmp_path):
     assert list(weighted.terms) == ["g", "h", "yes"]
     assert list(without.terms) == ["x"]
     assert bare.terms["g"] == ("g[a]", "g[b]", "g[c]")
-    theirs = (
+    reference = (
         smf.ols("y ~ g + x - 1", ROWS)
         .fit()
         .wald_test("g[a] = 0, g[b] = 0, g[c] = 0", use_f=False, scalar=True)
     )
-    assert bare.wald_test("g")["statistic"] == pytest.approx(float(theirs.statistic), rel=1e-4)
+    assert bare.wald_test("g")["statistic"] == pytest.approx(float(reference.statistic), rel=1e-4)
     with pytest.raises(NotAvailable, match="no terms"):
         none.anova()
     with pytest.raises(NotAvailable, match="no terms to code rows by"):
@@ -175,19 +181,19 @@ def test_other_roads_to_a_fit_have_the_same_terms(tmp_path):
 
 def test_several_constraints_may_be_a_list():
     _, law, terms = same_numbers("y ~ g + x")
-    asked = ["g", "x = 0.1"]
-    own = t_test(law, terms, asked, 0.95)
-    parts = [t_test(law, terms, one, 0.95) for one in asked]
-    pd.testing.assert_frame_equal(own, pd.concat(parts))
-    assert wald_test(law, terms, asked)["df"] == 3
+    hypotheses = ["g", "x = 0.1"]
+    table = t_test(law, terms, hypotheses, 0.95)
+    parts = [t_test(law, terms, hypothesis, 0.95) for hypothesis in hypotheses]
+    pd.testing.assert_frame_equal(table, pd.concat(parts))
+    assert wald_test(law, terms, hypotheses)["df"] == 3
     with pytest.raises(ArgumentError, match="expected rows of 4 finite numbers"):
         t_test(law, terms, ["x", 7], 0.95)
 
 
 def test_a_value_of_nothing_has_no_sign():
     _, law, terms = same_numbers("y ~ g + x")
-    for asked in ("x", "x = 0", "x = g[T.b]"):
-        assert not np.signbit(t_test(law, terms, asked, 0.95)["value"]).any()
+    for hypothesis in ("x", "x = 0", "x = g[T.b]"):
+        assert not np.signbit(t_test(law, terms, hypothesis, 0.95)["value"]).any()
 
 
 @pytest.mark.parametrize("text", ["", "x =", "x == == 0"])

@@ -17,25 +17,25 @@ def test_the_tidy_table_has_every_number_of_the_table():
     tidy = READ.tidy()
     assert tidy.columns.tolist() == ["guarantee", "units", "protected", "reading", "value"]
     wide = tidy.pivot_table("value", ["guarantee", "units"], "reading", dropna=False)
-    own = READ.table.set_index(["guarantee", "units"])
+    table = READ.table.set_index(["guarantee", "units"])
     for name in ("power", "posterior", "odds", "advantage"):
-        np.testing.assert_array_equal(wide[name].reindex(own.index), own[name])
+        np.testing.assert_array_equal(wide[name].reindex(table.index), table[name])
 
 
 def test_the_curves_of_the_frame_are_those_of_the_power():
-    made = READ.trade_off([0.0, READ.alpha, 1.0])
-    assert made.loc[READ.alpha].tolist() == (1 - READ.table["power"][:3]).tolist()
-    np.testing.assert_allclose(made.iloc[0], [1.0, 1 - 1e-6, 1.0])
+    curve = READ.trade_off([0.0, READ.alpha, 1.0])
+    assert curve.loc[READ.alpha].tolist() == (1 - READ.table["power"][:3]).tolist()
+    np.testing.assert_allclose(curve.iloc[0], [1.0, 1 - 1e-6, 1.0])
     for alarms in ([-0.1], [1.1], [math.nan], ["a"], object()):
         with pytest.raises(ArgumentError, match="between 0 and 1"):
             READ.trade_off(alarms)
 
 
 def test_only_what_a_guarantee_has_is_said_of_it():
-    one, two = READ.table.query("units == 1"), READ.table.query("units == 2")
-    assert one["lie"].notna().tolist() == [True, True, False]
+    first, two = READ.table.query("units == 1"), READ.table.query("units == 2")
+    assert first["lie"].notna().tolist() == [True, True, False]
     assert two["lie"].isna().all()
-    assert one["holds"].tolist() == [1.0, 0.95, 0.95]
+    assert first["holds"].tolist() == [1.0, 0.95, 0.95]
 
 
 @pytest.mark.parametrize("how", ["as_text", "as_html", "as_latex", "as_markdown"])

@@ -41,10 +41,10 @@ def test_gaussian_noise_is_read_by_its_own_curve():
 
 
 def test_many_pure_releases_are_read_by_the_guarantee_that_they_compose_to():
-    made = SimpleNamespace(events=(PureEvent(0.05, 100),), guarantee=dp.ApproxDP(2.0, 1e-6))
-    assert closest(made) == dp.ApproxDP(2.0, 1e-6)
-    made.events = (PureEvent(0.05, 10),)
-    assert closest(made) == dp.PureDP(0.5)
+    fit = SimpleNamespace(events=(PureEvent(0.05, 100),), guarantee=dp.ApproxDP(2.0, 1e-6))
+    assert closest(fit) == dp.ApproxDP(2.0, 1e-6)
+    fit.events = (PureEvent(0.05, 10),)
+    assert closest(fit) == dp.PureDP(0.5)
 
 
 def test_persons_and_respondents_are_named():
@@ -59,15 +59,15 @@ def test_what_is_not_private_and_what_no_row_had_a_part_in_say_so():
     with dp.simulation(seed=1):
         simulated = dp.dp_table("~ g", ROWS, **WORDS)
     assert line(simulated).startswith("Reading: none, as a simulation is not private")
-    drawn = dp.dp_pca("~ y", ROWS, **WORDS, mechanism="random")
-    assert line(drawn) == "Reading: no row contributed to it; a test at level 0.05 has power 0.05."
+    fit = dp.dp_pca("~ y", ROWS, **WORDS, mechanism="random")
+    assert line(fit) == "Reading: no row contributed to it; a test at level 0.05 has power 0.05."
     assert "nothing here was computed from private rows" in line(dp.reading(eps=1.0))
 
 
 def test_what_is_made_of_a_release_has_its_reading():
-    held = dp.dp_margins("~ g*h", {**ROWS, "h": ["p", "q"] * 100}, eps=1.0, codebook=MARGINS)
-    assert line(held.table("g", "h")) == line(held)
-    assert line(held.loglin("~ g + h")) == line(held)
+    margins = dp.dp_margins("~ g*h", {**ROWS, "h": ["p", "q"] * 100}, eps=1.0, codebook=MARGINS)
+    assert line(margins.table("g", "h")) == line(margins)
+    assert line(margins.loglin("~ g + h")) == line(margins)
 
 
 def test_the_word_is_a_truth_value():

@@ -17,12 +17,12 @@ ROWS = {
 def test_renamed_groups_are_the_users_own():
     fit = dp.dp_mean("wage ~ sex + region", ROWS, codebook=BOOK, eps=1.0)
     assert fit.params.index.is_(fit.counts.index)
-    own = fit.params
-    own.index.names = ["a", "b"]
+    params = fit.params
+    params.index.names = ["a", "b"]
     assert list(fit.params.index.names) == ["sex", "region"]
     alone = dp.dp_mean("wage ~ sex", ROWS, codebook=BOOK, eps=1.0)
-    own = alone.params
-    own.index.name = "a"
+    params = alone.params
+    params.index.name = "a"
     assert alone.params.index.name == "sex"
 
 
@@ -33,10 +33,10 @@ def test_equal_levels_of_other_types_are_other_labels():
 
 def test_a_changed_matrix_is_the_users_own():
     fit = dp.dp_cov("~ wage + age", ROWS, codebook=BOOK, eps=1.0, delta=1e-6)
-    own, before = fit.cov, fit.cov.to_numpy()
-    own[:] = 0.0
-    own.coords["variable"].attrs["unit"] = "of the user"
-    own["variable"] = ["a", "b"]
+    matrix, before = fit.cov, fit.cov.to_numpy()
+    matrix[:] = 0.0
+    matrix.coords["variable"].attrs["unit"] = "of the user"
+    matrix["variable"] = ["a", "b"]
     assert (fit.cov.to_numpy() == before).all()
     assert np.array_equal(fit.cov["variable"], ["wage", "age"])
     assert not fit.cov.coords["variable"].attrs

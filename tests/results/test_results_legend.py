@@ -32,7 +32,9 @@ def test_every_report_says_labels_and_units_and_every_tidy_table_labels(name):
     summary = fit.summary()
     for text in (str(summary), summary.as_html(), summary.as_latex(), summary.as_markdown()):
         assert text.count("Length of arm (cm)") == 1
-    labels = {text for head, own in fit.tidy().items() if "label" in str(head) for text in own}
+    labels = {
+        text for head, column in fit.tidy().items() if "label" in str(head) for text in column
+    }
     assert labels & {"Length of arm", "Left-handed"}
     bare = FORMS[name].ask(ROWS, codebook=dp.codebook(BARE), delta=1e-6)
     assert not [head for head in bare.tidy() if "label" in str(head)]
@@ -62,10 +64,10 @@ def test_a_long_label_is_cut_at_its_end_and_says_so():
 
 
 def test_a_label_that_is_the_name_is_not_repeated():
-    own = dp.codebook(
+    codebook = dp.codebook(
         age=dp.Numeric(0, 1, label="Age"), sex=dp.Categorical(["F", "M"], label="at birth")
     )
-    assert legend(own) == (("sex", "at birth"),)
+    assert legend(codebook) == (("sex", "at birth"),)
 
 
 @pytest.mark.parametrize(

@@ -76,8 +76,8 @@ def test_levels(fit):
 
 
 def test_confidence_intervals_hold_noise_intervals(fit, lost):
-    for own in (fit, lost):
-        conf, noise = own.conf_int(), own.noise_int()
+    for value in (fit, lost):
+        conf, noise = value.conf_int(), value.noise_int()
         assert (conf["lower"] <= noise["lower"]).all()
         assert (conf["upper"] >= noise["upper"]).all()
 
@@ -126,14 +126,14 @@ def test_where_noise_wins_the_table_says_so(lost):
 
 
 def test_weights_without_a_public_number_of_rows(table):
-    own = made(table, weights="w", adjacency="add-remove")
-    assert np.isfinite(own.noise_int()).all(axis=None)
-    assert own.tidy()["std_error"].isna().all()
-    assert own.noise()["sampling_sd"].isna().all()
+    fit = made(table, weights="w", adjacency="add-remove")
+    assert np.isfinite(fit.noise_int()).all(axis=None)
+    assert fit.tidy()["std_error"].isna().all()
+    assert fit.noise()["sampling_sd"].isna().all()
     assert "Without the number of rows the residual variance" in " ".join(
-        own.summary().as_text().split()
+        fit.summary().as_text().split()
     )
-    for ask in (own.conf_int, lambda: own.bse, lambda: own.wald_test("educ = 0")):
+    for ask in (fit.conf_int, lambda: fit.bse, lambda: fit.wald_test("educ = 0")):
         with pytest.raises(NotAvailable, match="variance of the residuals"):
             ask()
 
@@ -150,16 +150,18 @@ PAIRS = [
 
 @pytest.mark.parametrize("constraints", PAIRS, ids=str)
 def test_tests_are_statsmodels_without_noise(exact, plain, constraints):
-    theirs = plain.wald_test(constraints, use_f=False, scalar=True)
-    own = exact.wald_test(constraints)
-    assert own["statistic"] == pytest.approx(float(theirs.statistic), rel=1e-3, abs=1e-3)
-    assert own["df"] == theirs.df_denom
-    single, one = exact.t_test(constraints), plain.t_test(constraints)
-    deviations = (one.conf_int()[:, 1] - one.conf_int()[:, 0]) / 2 / stats.t.ppf(0.975, 5_996)
-    assert single["estimate"].to_numpy() == pytest.approx(one.effect, rel=1e-4)
+    reference = plain.wald_test(constraints, use_f=False, scalar=True)
+    wald = exact.wald_test(constraints)
+    assert wald["statistic"] == pytest.approx(float(reference.statistic), rel=1e-3, abs=1e-3)
+    assert wald["df"] == reference.df_denom
+    single, table = exact.t_test(constraints), plain.t_test(constraints)
+    deviations = (table.conf_int()[:, 1] - table.conf_int()[:, 0]) / 2 / stats.t.ppf(0.975, 5_996)
+    assert single["estimate"].to_numpy() == pytest.approx(table.effect, rel=1e-4)
     assert single["std_error"].to_numpy() == pytest.approx(deviations, rel=1e-3)
-    assert single["statistic"].to_numpy() == pytest.approx(np.ravel(one.tvalue), rel=1e-3, abs=1e-3)
-    assert single[["lower", "upper"]].to_numpy() == pytest.approx(one.conf_int(), rel=2e-3)
+    assert single["statistic"].to_numpy() == pytest.approx(
+        np.ravel(table.tvalue), rel=1e-3, abs=1e-3
+    )
+    assert single[["lower", "upper"]].to_numpy() == pytest.approx(table.conf_int(), rel=2e-3)
 
 
 @pytest.mark.parametrize(
@@ -184,8 +186,8 @@ def test_constraints_that_are_none(fit, constraints, match):
 def test_dependent_constraints_are_refused_together(fit):
     with pytest.raises(ArgumentError, match="linearly dependent"):
         fit.wald_test("educ = 0, 2 * educ = 0")
-    both = fit.t_test("educ = 0, 2 * educ = sex[T.M]")
-    assert both.index.tolist() == ["educ", "-sex[T.M] + 2*educ"]
+    hypotheses = fit.t_test("educ = 0, 2 * educ = sex[T.M]")
+    assert hypotheses.index.tolist() == ["educ", "-sex[T.M] + 2*educ"]
 
 
 # ---- new rows --------------------------------------------------------------------------
@@ -210,22 +212,22 @@ def test_predictions_are_the_manual_computation(fit):
 
 def test_predictions_have_statsmodels_intervals_without_noise(exact, plain):
     rows = pd.DataFrame({name: values[:1] for name, values in NEW.items()})
-    theirs = plain.get_prediction(rows).summary_frame()
-    own = exact.get_prediction(rows)
-    assert list(own) == list(theirs)
-    assert own.to_numpy() == pytest.approx(theirs.to_numpy(), rel=2e-3)
+    reference = plain.get_prediction(rows).summary_frame()
+    predictions = exact.get_prediction(rows)
+    assert list(predictions) == list(reference)
+    assert predictions.to_numpy() == pytest.approx(reference.to_numpy(), rel=2e-3)
     with pytest.raises(ArgumentError, match="level="):
         exact.get_prediction(rows, level=95)
 
 
 def test_a_constant_alone_predicts_itself(table):
-    own = made(table, "wage ~ 1")
+    fit = made(table, "wage ~ 1")
     with pytest.raises(NotAvailable, match="params"):
-        own.predict(NEW)
+        fit.predict(NEW)
     with pytest.raises(ArgumentError, match="no terms"):
-        own.plot()
-    assert math.isnan(own.glance()["statistic"][0])
-    assert own.rsquared == 0
+        fit.plot()
+    assert math.isnan(fit.glance()["statistic"][0])
+    assert fit.rsquared == 0
 
 
 # ---- pictures, storage, refusals -------------------------------------------------------
@@ -239,9 +241,9 @@ def test_the_picture_shows_both_intervals(fit, lost):
     assert thin.get_linewidth()[0] < thick.get_linewidth()[0]
     assert thin.get_segments()[1][:, 0] == pytest.approx(fit.conf_int().loc["educ"])
     assert thick.get_segments()[1][:, 0] == pytest.approx(fit.noise_int().loc["educ"])
-    said = [text.get_text() for text in lost.plot(ax=Figure().subplots()).texts]
-    assert said.count("not identified") == 3
-    assert any("SIMULATION" in text for text in said)
+    texts = [text.get_text() for text in lost.plot(ax=Figure().subplots()).texts]
+    assert texts.count("not identified") == 3
+    assert any("SIMULATION" in text for text in texts)
 
 
 WAYS = [{}, {"weights": "w"}, {"mechanism": "adassp"}, {"delta": 0.0}, {"adjacency": "add-remove"}]
@@ -250,13 +252,13 @@ WAYS = [{}, {"weights": "w"}, {"mechanism": "adassp"}, {"delta": 0.0}, {"adjacen
 @pytest.mark.parametrize("words", WAYS, ids=str)
 @pytest.mark.parametrize("formula", [FORMULA, "wage ~ 0 + educ", "wage ~ 1"])
 def test_what_is_read_back_is_the_same(table, tmp_path, formula, words):
-    own = made(table, formula, **words)
-    own.save(tmp_path / "fit.nc")
+    fit = made(table, formula, **words)
+    fit.save(tmp_path / "fit.nc")
     again = dp.load(tmp_path / "fit.nc")
-    assert again.summary().as_text() == own.summary().as_text()
-    pd.testing.assert_frame_equal(again.tidy(), own.tidy())
+    assert again.summary().as_text() == fit.summary().as_text()
+    pd.testing.assert_frame_equal(again.tidy(), fit.tidy())
     if "educ" in formula:
-        pd.testing.assert_series_equal(again.predict(NEW, clip=True), own.predict(NEW, clip=True))
+        pd.testing.assert_series_equal(again.predict(NEW, clip=True), fit.predict(NEW, clip=True))
 
 
 def test_refusals(fit):
@@ -282,12 +284,12 @@ def joint(table):
 
 
 def test_models_from_joint_moments(joint, plain, table):
-    own = joint.lm(FORMULA)
-    order = list(own.params.index)
-    assert own.params.to_numpy() == pytest.approx(plain.params[order].to_numpy(), rel=1e-3)
-    assert own.bse.to_numpy() == pytest.approx(plain.bse[order].to_numpy(), rel=1e-3)
-    assert "at no further cost" in " ".join(own.summary().as_text().split())
-    assert own.predict(NEW, clip=True)[0] == pytest.approx(
+    fit_of_joint = joint.lm(FORMULA)
+    order = list(fit_of_joint.params.index)
+    assert fit_of_joint.params.to_numpy() == pytest.approx(plain.params[order].to_numpy(), rel=1e-3)
+    assert fit_of_joint.bse.to_numpy() == pytest.approx(plain.bse[order].to_numpy(), rel=1e-3)
+    assert "at no further cost" in " ".join(fit_of_joint.summary().as_text().split())
+    assert fit_of_joint.predict(NEW, clip=True)[0] == pytest.approx(
         float(plain.predict(pd.DataFrame(NEW))[0]), rel=1e-3
     )
     assert joint.lm("sex ~ educ").linear.response == "sex[T.M]"
@@ -324,26 +326,26 @@ def test_a_residual_variance_that_is_lost_is_said_to_be_so():
     book = dp.codebook(y=(-8, 8), a=(0, 3), b=(0, 3))
     counts = rng.poisson(0.5, (2, 2_000)).clip(0, 3)
     rows = {"a": counts[0], "b": counts[1], "y": 0.5 * counts[0] + rng.normal(size=2_000)}
-    seen = set()
+    is_lost_seen = set()
     for seed in range(8):
         with dp.simulation(seed=seed):
             words = {"codebook": book, "eps": 1.0, "delta": 1e-6, "mechanism": "moments"}
             fit = dp.dp_lm("y ~ a + b", rows, **words)
         value, sd = fit.linear.scale
-        told = value > 2 * sd
-        assert fit.scale == value if told else np.isnan(fit.scale)
+        is_identified = value > 2 * sd
+        assert fit.scale == value if is_identified else np.isnan(fit.scale)
         assert np.isnan(fit.rsquared) or fit.linear.rsquared[1] < 0.5
-        if told not in seen:
+        if is_identified not in is_lost_seen:
             text = " ".join(str(fit.summary()).split())
-            assert ("residual variance is lost in noise" in text) != told
+            assert ("residual variance is lost in noise" in text) != is_identified
             below = "Residual sd: below" in text or "Residual sd: lost in noise" in text
-            assert below != told
-        seen.add(told)
+            assert below != is_identified
+        is_lost_seen.add(is_identified)
         if fit.identified.all():
             ahead = fit.get_prediction({"a": [1], "b": [0]})
             spread = (ahead.obs_ci_upper - ahead.mean_ci_upper).to_numpy()
             assert (spread > 0).all()
-            limit = max(value, 0.0) + 2 * sd * (not told)
+            limit = max(value, 0.0) + 2 * sd * (not is_identified)
             half = (ahead.obs_ci_upper - ahead["mean"]).to_numpy()
             assert (half >= 1.9599 * np.sqrt(limit)).all()
-    assert seen == {True, False}
+    assert is_lost_seen == {True, False}

@@ -1,4 +1,4 @@
-"""A regression on real factors: empty levels, rare ones, many, and what is said of them."""
+"""A regression on real factors: empty levels, rare ones, many, and what is reported about them."""
 
 import math
 import time
@@ -48,14 +48,14 @@ WAYS = [
 @pytest.mark.parametrize("words", WAYS, ids=str)
 def test_one_empty_level_is_one_coefficient_not_identified(words):
     with dp.simulation(seed=4):
-        own = made(rows_of(1, 50_000), **words)
-    lost = [name for name, known in own.identified.items() if not known]
-    assert lost == [name for name in own.params.index if "T.f" in name]
-    conf = own.conf_int()
+        fit = made(rows_of(1, 50_000), **words)
+    lost = [name for name, is_identified in fit.identified.items() if not is_identified]
+    assert lost == [name for name in fit.params.index if "T.f" in name]
+    conf = fit.conf_int()
     assert np.isinf(conf.loc[lost]).all(axis=None)
     assert np.isfinite(conf.drop(lost)).all(axis=None)
-    assert own.tvalues[lost].isna().all()
-    assert own.pvalues[lost].isna().all()
+    assert fit.tvalues[lost].isna().all()
+    assert fit.pvalues[lost].isna().all()
 
 
 def test_tests_and_the_table_are_of_what_is_identified(empty):
@@ -71,11 +71,11 @@ def test_tests_and_the_table_are_of_what_is_identified(empty):
 
 def test_where_nothing_is_identified_nothing_is_tested():
     with dp.simulation(seed=4):
-        own = made(rows_of(1, 300), eps=0.1)
-    assert not own.identified.any()
-    assert math.isnan(own.rsquared)
-    assert math.isnan(own.glance()["statistic"][0])
-    text = own.summary().as_text()
+        fit = made(rows_of(1, 300), eps=0.1)
+    assert not fit.identified.any()
+    assert math.isnan(fit.rsquared)
+    assert math.isnan(fit.glance()["statistic"][0])
+    text = fit.summary().as_text()
     assert "lost in noise" in text
     assert "slopes 0)" not in text
 
@@ -96,9 +96,9 @@ def test_predictions_are_made_where_they_can_be(empty):
 def test_contrasts_stay_where_the_first_level_is_empty():
     shares = [0.0, 0.4, 0.3, 0.2, 0.05, 0.05]
     with dp.simulation(seed=2):
-        own = made(rows_of(3, 50_000, shares))
-    assert own.identified.tolist() == [False] * 6 + [True]
-    contrast = own.t_test("g[T.b] = g[T.c]").iloc[0]
+        fit = made(rows_of(3, 50_000, shares))
+    assert fit.identified.tolist() == [False] * 6 + [True]
+    contrast = fit.t_test("g[T.b] = g[T.c]").iloc[0]
     assert contrast["lower"] < MEANS[1] - MEANS[2] < contrast["upper"]
     assert contrast["upper"] - contrast["lower"] < 0.5
 
@@ -140,15 +140,15 @@ def test_forty_levels_say_what_their_means_say(many):
     matrix = np.zeros((len(large), 40))
     matrix[:, 0] = 1
     matrix[np.arange(len(large)), large] = 1
-    own = fit.t_test(matrix)
-    wide = (own["upper"] - own["lower"]).to_numpy()
-    theirs = np.ptp(means.conf_int().to_numpy()[large], axis=1)
+    contrasts = fit.t_test(matrix)
+    wide = (contrasts["upper"] - contrasts["lower"]).to_numpy()
+    reference = np.ptp(means.conf_int().to_numpy()[large], axis=1)
     # Twice: a row holds the counts of all levels and the response, which the mean's does not.
-    assert np.median(wide[1:] / theirs[1:]) < 2.2
-    assert (wide[1:] < 3 * theirs[1:]).all()
+    assert np.median(wide[1:] / reference[1:]) < 2.2
+    assert (wide[1:] < 3 * reference[1:]).all()
     # The first level is what the others leave: its noise is that of all of them.
     assert fit.identified[: len(large)].mean() > 0.9
-    assert np.ptp(fit.conf_int().to_numpy()[large[1:]], axis=1).max() < 4 * theirs[1:].max()
+    assert np.ptp(fit.conf_int().to_numpy()[large[1:]], axis=1).max() < 4 * reference[1:].max()
 
 
 def test_a_table_of_many_levels_takes_no_search(many):
@@ -160,28 +160,28 @@ def test_a_table_of_many_levels_takes_no_search(many):
 def test_z_is_said_to_be_the_score_where_it_is_not_the_ratio(empty):
     with dp.simulation(seed=4):
         weak = made(rows_of(1, 12_000))
-    for own in (empty, weak):
-        known = own.identified.to_numpy()
-        off = np.abs(own.tvalues - own.params / own.bse)[known]
-        said = "score z" in own.summary().as_text()
-        assert said == bool(
-            (off > 0.02 * np.maximum(np.abs(own.params / own.bse)[known], 0.5)).any()
+    for fit in (empty, weak):
+        is_identified = fit.identified.to_numpy()
+        off = np.abs(fit.tvalues - fit.params / fit.bse)[is_identified]
+        is_score = "score z" in fit.summary().as_text()
+        assert is_score == bool(
+            (off > 0.02 * np.maximum(np.abs(fit.params / fit.bse)[is_identified], 0.5)).any()
         )
         # A p-value below .05 is an interval without 0, and the other way round.
-        conf = own.conf_int()[known]
+        conf = fit.conf_int()[is_identified]
         without = (conf["lower"] > 0) | (conf["upper"] < 0)
-        assert ((own.pvalues[known] < 0.05) == without).all()
+        assert ((fit.pvalues[is_identified] < 0.05) == without).all()
 
 
 @pytest.mark.parametrize("eps", [0.02, 0.1, 0.4, 1.0])
 def test_standard_errors_are_of_the_size_of_their_intervals(eps):
     with dp.simulation(seed=7):
-        own = dp.dp_lm(
+        fit = dp.dp_lm(
             "y ~ x", rows_of(2, 3_000), codebook=BOOK, eps=eps, delta=1e-6, mechanism="adassp"
         )
-    known = own.identified.to_numpy()
-    half = np.ptp(own.conf_int().to_numpy()[known], axis=1) / 2
-    assert half == pytest.approx(1.96 * own.bse.to_numpy()[known], rel=0.5)
+    is_identified = fit.identified.to_numpy()
+    half = np.ptp(fit.conf_int().to_numpy()[is_identified], axis=1) / 2
+    assert half == pytest.approx(1.96 * fit.bse.to_numpy()[is_identified], rel=0.5)
     # Beside a response of 20 in all a slope within 4 either way is of use.
     assert (half < 10).all()
 
@@ -198,9 +198,9 @@ ODD = {
 @pytest.mark.parametrize("formula", ["y ~ g*x", "y ~ 0 + g:h", "y ~ C(g, Sum) + x"])
 def test_odd_rows_are_finite_honest_and_silent(kind, words, formula):
     rows = rows_of(1, 400)
-    rows = rows | ODD[kind] if ODD[kind] else {name: own[:2] for name, own in rows.items()}
+    rows = rows | ODD[kind] if ODD[kind] else {name: column[:2] for name, column in rows.items()}
     with dp.simulation(seed=4):
-        own = made(rows, formula, **words)
-        own.summary().as_text()
-    assert np.isfinite(own.params).all()
-    assert not own.identified.all()
+        fit = made(rows, formula, **words)
+        fit.summary().as_text()
+    assert np.isfinite(fit.params).all()
+    assert not fit.identified.all()

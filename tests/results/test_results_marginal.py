@@ -61,11 +61,11 @@ def same_numbers(family, right):
 def test_margins_are_those_of_statsmodels(family):
     model, plain = same_numbers(family, "x + k")
     columns = model.coder.read(ROWS)
-    own = margins(model, columns, ["x", "k"], 0.95)
-    theirs = plain.get_margeff(at="overall").summary_frame()
+    effects = margins(model, columns, ["x", "k"], 0.95)
+    reference = plain.get_margeff(at="overall").summary_frame()
     numbers = ["estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high"]
-    assert own["contrast"].tolist() == ["dY/dX", "dY/dX"]
-    assert own[numbers].to_numpy() == pytest.approx(theirs.to_numpy(), rel=1e-6, abs=1e-9)
+    assert effects["contrast"].tolist() == ["dY/dX", "dY/dX"]
+    assert effects[numbers].to_numpy() == pytest.approx(reference.to_numpy(), rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.product
@@ -74,23 +74,23 @@ def test_levels_and_bends_are_differences_and_slopes_of_predictions():
     right = "g * x + I(x ** 2) + C(k)"
     model, plain = same_numbers("binomial", right)
     columns = model.coder.read(ROWS)
-    own = margins(model, columns, ["x", "g", "k"], 0.95).set_index(["term", "contrast"])
+    table = margins(model, columns, ["x", "g", "k"], 0.95).set_index(["term", "contrast"])
 
     step = 1e-6
-    held = ({"x": ROWS["x"] + step}, {"x": ROWS["x"] - step}, {"g": "c"}, {"g": "a"}, {"k": 3})
-    designs = [plain_design(right, ROWS.assign(**one)) for one in (*held, {"k": 1})]
+    grids = ({"x": ROWS["x"] + step}, {"x": ROWS["x"] - step}, {"g": "c"}, {"g": "a"}, {"k": 3})
+    designs = [plain_design(right, ROWS.assign(**grid)) for grid in (*grids, {"k": 1})]
 
     def effect(params):
-        up, down, c, a, three, one = (expit(rows @ params).mean() for rows in designs)
-        return np.array([(up - down) / (2 * step), c - a, three - one])
+        up, down, c, a, three, last_level = (expit(rows @ params).mean() for rows in designs)
+        return np.array([(up - down) / (2 * step), c - a, three - last_level])
 
     params = plain.params.to_numpy()
     ones = 1e-5 * np.eye(len(params))
     slopes = np.array([(effect(params + e) - effect(params - e)) / 2e-5 for e in ones]).T
     keys = [("x", "dY/dX"), ("g", "c - a"), ("k", "3 - 1")]
     sds = np.sqrt(np.diagonal(slopes @ plain.cov_params().to_numpy() @ slopes.T))
-    assert own.loc[keys, "estimate"].to_numpy() == pytest.approx(effect(params), rel=1e-6)
-    assert own.loc[keys, "std_error"].to_numpy() == pytest.approx(sds, rel=1e-4)
+    assert table.loc[keys, "estimate"].to_numpy() == pytest.approx(effect(params), rel=1e-6)
+    assert table.loc[keys, "std_error"].to_numpy() == pytest.approx(sds, rel=1e-4)
 
 
 def plain_design(right, rows):
@@ -105,10 +105,14 @@ def test_means_are_predictions_of_a_grid_and_contrasts_their_differences():
     rows = plain_design("g * x + C(k)", new).reshape(3, 3, -1).mean(axis=1)
     cov, params = plain.cov_params().to_numpy(), plain.params.to_numpy()
     eta, sds = rows @ params, np.sqrt(np.diagonal(rows @ cov @ rows.T))
-    own = predicted(model.law, model.link, cells.rows, 0.9)
-    assert own["mean"].to_numpy() == pytest.approx(expit(eta), rel=1e-9)
-    assert own["mean_se"].to_numpy() == pytest.approx(expit(eta) * expit(-eta) * sds, rel=1e-6)
-    assert own["mean_ci_upper"].to_numpy() == pytest.approx(expit(eta + 1.6448536 * sds), rel=1e-6)
+    grid_means = predicted(model.law, model.link, cells.rows, 0.9)
+    assert grid_means["mean"].to_numpy() == pytest.approx(expit(eta), rel=1e-9)
+    assert grid_means["mean_se"].to_numpy() == pytest.approx(
+        expit(eta) * expit(-eta) * sds, rel=1e-6
+    )
+    assert grid_means["mean_ci_upper"].to_numpy() == pytest.approx(
+        expit(eta + 1.6448536 * sds), rel=1e-6
+    )
     pairs = contrasts(model, cells, "bonferroni", 0.95)
     way = rows[0] - rows[2]
     assert pairs["contrast"].tolist() == ["a - b", "a - c", "b - c"]
@@ -120,11 +124,11 @@ def test_means_are_predictions_of_a_grid_and_contrasts_their_differences():
 
 @pytest.fixture(scope="module")
 def fits():
-    asked = {"codebook": BOOK, "eps": 1e8, "delta": 1e-6}
+    options = {"codebook": BOOK, "eps": 1e8, "delta": 1e-6}
     with dp.simulation(seed=3):
         return {
-            "lm": dp.dp_lm("y ~ g * x + C(k)", ROWS, **asked),
-            "glm": dp.dp_glm("yes ~ g + x", ROWS, **asked),
+            "lm": dp.dp_lm("y ~ g * x + C(k)", ROWS, **options),
+            "glm": dp.dp_glm("yes ~ g + x", ROWS, **options),
         }
 
 
@@ -132,9 +136,9 @@ def fits():
 def test_fits_tell_what_statsmodels_does_without_noise(fits):
     plain = smf.ols("y ~ g * x + C(k)", ROWS).fit()
     new = pd.DataFrame({"g": ["a", "b", "c"], "x": 2.0, "k": 2})
-    theirs = [plain.predict(new.assign(k=k)) for k in (1, 2, 3)]
-    own = fits["lm"].emmeans("g", at={"x": 2}).tidy()
-    assert own["estimate"].to_numpy() == pytest.approx(np.mean(theirs, axis=0), rel=1e-3)
+    reference = [plain.predict(new.assign(k=k)) for k in (1, 2, 3)]
+    table = fits["lm"].emmeans("g", at={"x": 2}).tidy()
+    assert table["estimate"].to_numpy() == pytest.approx(np.mean(reference, axis=0), rel=1e-3)
     ahead = fits["glm"].get_prediction(new)
     logit = smf.logit("event ~ g + x", ROWS).fit(disp=0, cov_type="HC0")
     frame = logit.get_prediction(new).summary_frame()
@@ -157,9 +161,9 @@ def test_ratios_are_exponentials_and_errors_stay(fits):
     np.testing.assert_allclose(table.tidy()["conf_low"], np.exp(fit.conf_int(0.9)["lower"][1:]))
     assert "Odds ratios" in str(table.summary())
     assert "90% conf." in str(table.summary())
-    own = fit.contrasts("g", exponentiate=True).tidy()
-    np.testing.assert_allclose(own["estimate"][0], 1 / ratios["estimate"][1])
-    assert own["contrast"].tolist() == ["a / b", "a / c", "b / c"]
+    result = fit.contrasts("g", exponentiate=True).tidy()
+    np.testing.assert_allclose(result["estimate"][0], 1 / ratios["estimate"][1])
+    assert result["contrast"].tolist() == ["a / b", "a / c", "b / c"]
     assert "rate ratios" not in str(fit.contrasts("g").summary()).lower()
 
 
@@ -172,22 +176,22 @@ def test_tables_say_what_is_held_and_averaged(fits):
     text = " ".join(str(fits["lm"].contrasts(["g", "k"], adjust="sidak").summary()).split())
     assert "36 pairs: p-values and intervals by Sidak's method." in text
     assert fits["lm"].emmeans("C(k)").tidy()["k"].tolist() == [1, 2, 3]
-    both = fits["lm"].emmeans("g:x", at={"x": [1, 3], "k": 2}).tidy()
-    assert both[["g", "x"]].to_numpy().tolist()[:3] == [["a", 1], ["a", 3], ["b", 1]]
+    table = fits["lm"].emmeans("g:x", at={"x": [1, 3], "k": 2}).tidy()
+    assert table[["g", "x"]].to_numpy().tolist()[:3] == [["a", 1], ["a", 3], ["b", 1]]
 
 
 @pytest.mark.parametrize("name", ["a|b", "$x_1$", "q\"uo'te", "new\nline", " a ", "k" * 200])
 def test_what_follows_is_of_variables_whatever_they_are_called(name):
     book = dp.codebook({name: dp.Integer(1, 3), "g:h": ["u", "v"], "y": (-9, 9)})
     rows = {name: [1, 2, 3, 1] * 300, "g:h": ["u", "v"] * 600, "y": [1.0, 2.0, 4.0, 1.5] * 300}
-    own = quote(name)
+    result = quote(name)
     with dp.simulation(seed=1):
-        plain = dp.dp_lm(f"y ~ {own} + Q('g:h')", rows, codebook=book, eps=100.0, delta=1e-6)
-        whole = dp.dp_lm(f"y ~ C({own}) + Q('g:h')", rows, codebook=book, eps=100.0, delta=1e-6)
+        plain = dp.dp_lm(f"y ~ {result} + Q('g:h')", rows, codebook=book, eps=100.0, delta=1e-6)
+        fit = dp.dp_lm(f"y ~ C({result}) + Q('g:h')", rows, codebook=book, eps=100.0, delta=1e-6)
     assert plain.margins(rows).tidy()["contrast"].tolist() == ["dY/dX", "v - u"]
     assert plain.emmeans("g:h", at={name: 2}).tidy()["g:h"].tolist() == ["u", "v"]
-    assert whole.emmeans(name).tidy()[name].tolist() == [1, 2, 3]
-    assert len(whole.contrasts(own).tidy()) == 3
+    assert fit.emmeans(name).tidy()[name].tolist() == [1, 2, 3]
+    assert len(fit.contrasts(result).tidy()) == 3
 
 
 def test_a_probability_is_named_by_its_level_or_by_the_comparison(fits):
@@ -195,7 +199,7 @@ def test_a_probability_is_named_by_its_level_or_by_the_comparison(fits):
         compared = dp.dp_glm("c > 0 ~ g", ROWS, codebook=BOOK, eps=1e8, delta=1e-6)
     titles = [fit.emmeans("g").title for fit in (compared, fits["glm"])]
     means = "Estimated marginal means of {} (probability)"
-    assert titles == [means.format(told) for told in ("P(c > 0)", "P(y)")]
+    assert titles == [means.format(heading) for heading in ("P(c > 0)", "P(y)")]
 
 
 def test_titles_name_the_scale(fits):
@@ -216,22 +220,22 @@ def test_numbers_stand_at_their_means_as_in_emmeans(mechanism):
     rows, right = made(20_000), "g * x + C(k) + I(x ** 2)"
     plain = smf.ols(f"y ~ {right}", rows).fit()
     new = pd.DataFrame({"g": ["a", "b", "c"], "x": rows["x"].mean()})
-    theirs = np.mean([plain.predict(new.assign(k=k)) for k in (1, 2, 3)], axis=0)
-    asked = {"codebook": BOOK, "eps": 1e12, "delta": 1e-6, "mechanism": mechanism}
+    reference = np.mean([plain.predict(new.assign(k=k)) for k in (1, 2, 3)], axis=0)
+    options = {"codebook": BOOK, "eps": 1e12, "delta": 1e-6, "mechanism": mechanism}
     with dp.simulation(seed=3):
-        fit = dp.dp_lm(f"y ~ {right}", rows, **asked)
-    assert fit.emmeans("g").tidy()["estimate"].to_numpy() == pytest.approx(theirs, abs=4e-6)
+        fit = dp.dp_lm(f"y ~ {right}", rows, **options)
+    assert fit.emmeans("g").tidy()["estimate"].to_numpy() == pytest.approx(reference, abs=4e-6)
 
 
 def test_numbers_without_a_released_mean_stand_at_the_middle():
     """No moments of a constant, too few rows to count, and a function of the number alone."""
-    asked = {"codebook": BOOK, "delta": 1e-6}
+    options = {"codebook": BOOK, "delta": 1e-6}
     with dp.simulation(seed=3):
         fits = [
-            dp.dp_lm("y ~ 0 + g + x", ROWS, eps=50.0, **asked),
-            dp.dp_lm("y ~ g + exp(x)", ROWS, eps=50.0, **asked),
+            dp.dp_lm("y ~ 0 + g + x", ROWS, eps=50.0, **options),
+            dp.dp_lm("y ~ g + exp(x)", ROWS, eps=50.0, **options),
         ]
-        few = dp.dp_lm("y ~ g + x", ROWS[:20], eps=0.1, mechanism="moments", **asked)
+        few = dp.dp_lm("y ~ g + x", ROWS[:20], eps=0.1, mechanism="moments", **options)
     for fit in fits:
         assert fit.emmeans("g").facts == (("At", "x = 2 (middle of its range)"),)
     assert few._means == {} or 0 <= few._means["x"] <= 4
@@ -246,8 +250,8 @@ def test_effects_of_steps_alone_are_not_asked_for():
 
 
 def test_values_of_arrays_are_those_of_lists(fits):
-    held = [fits["lm"].emmeans("g", at={"x": own}).tidy() for own in (np.array(1.0), 1.0)]
-    pd.testing.assert_frame_equal(*held)
+    tables = [fits["lm"].emmeans("g", at={"x": value}).tidy() for value in (np.array(1.0), 1.0)]
+    pd.testing.assert_frame_equal(*tables)
 
 
 @pytest.mark.parametrize(
@@ -296,9 +300,9 @@ def ends_of(table, *names):
     return table[list(names)].to_numpy(dtype=float)
 
 
-def same(found, wanted):
+def same(actual, expected):
     """A search ends within a thousandth of a step."""
-    np.testing.assert_allclose(found, wanted, atol=5e-3 * np.ptp(wanted))
+    np.testing.assert_allclose(actual, expected, atol=5e-3 * np.ptp(expected))
 
 
 @pytest.mark.product
@@ -309,14 +313,14 @@ def test_where_intervals_are_searched_for_those_of_combinations_are_too():
         logit = dp.dp_glm("yes ~ x + g", weak_rows(0), codebook=WEAK, eps=0.7, delta=1e-6)
     assert not fit.linear.full_law.clear
     assert not logit.sandwich.noise_law.clear
-    own = ends_of(fit.t_test("Intercept + 2 * x - w = 0, x = 0"), "lower", "upper")
+    ends = ends_of(fit.t_test("Intercept + 2 * x - w = 0, x = 0"), "lower", "upper")
     ahead = fit.get_prediction({"x": [2.0], "w": [-1.0]})
-    same(ends_of(ahead, "mean_ci_lower", "mean_ci_upper")[0], own[0])
+    same(ends_of(ahead, "mean_ci_lower", "mean_ci_upper")[0], ends[0])
     effect = fit.margins(weak_rows(9, 50), "x").tidy()
-    same(ends_of(effect, "conf_low", "conf_high")[0], own[1])
-    same(own[1], fit.conf_int().loc["x"])
+    same(ends_of(effect, "conf_low", "conf_high")[0], ends[1])
+    same(ends[1], fit.conf_int().loc["x"])
     pair = fit.contrasts("x", at={"x": [1, -1]}).tidy()
-    same(ends_of(pair, "conf_low", "conf_high")[0], 2 * own[1])
+    same(ends_of(pair, "conf_low", "conf_high")[0], 2 * ends[1])
     sums = ends_of(logit.t_test("Intercept + 2 * x + g[T.b] = 0"), "lower", "upper")
     mean = logit.emmeans("g", at={"x": 2}).tidy()
     same(ends_of(mean, "conf_low", "conf_high")[1], expit(sums[0]))
@@ -343,8 +347,8 @@ def test_intervals_of_what_follows_cover_where_moments_are_weak():
                 hits[name] += low <= truth[name] <= high
     assert fits >= 20
     # Three counts at 0.95: each below its bound with probability 1e-7.
-    for name, held in hits.items():
-        assert held >= binom.ppf(1e-7, fits, 0.95), (name, held, fits)
+    for name, n_hits in hits.items():
+        assert n_hits >= binom.ppf(1e-7, fits, 0.95), (name, n_hits, fits)
 
 
 def test_effects_say_over_how_many_public_rows_they_are_averages(fits):

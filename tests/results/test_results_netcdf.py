@@ -16,11 +16,11 @@ ARRAYS = {
 CONTENT = file_bytes("dpmodels.test/1", json.dumps({"simulated": True, "name": "é"}), ARRAYS)
 
 
-def same(one, other):
-    arrays = [list(own.arrays.items()) for own in (one, other)]
-    return one[:2] == other[:2] and all(
-        name == again and np.array_equal(own, more, equal_nan=True)
-        for (name, own), (again, more) in zip(*arrays, strict=True)
+def same(first, second):
+    arrays = [list(dataset.arrays.items()) for dataset in (first, second)]
+    return first[:2] == second[:2] and all(
+        name == again and np.array_equal(array, array_again, equal_nan=True)
+        for (name, array), (again, array_again) in zip(*arrays, strict=True)
     )
 
 

@@ -26,20 +26,22 @@ def moments(rows, seed=1, **budget):
 
 def test_a_huge_budget_gives_the_classical_table():
     rows = table(np.random.default_rng(1))
-    theirs = anova_lm(smf.ols("y ~ g", rows).fit())
-    own = moments(rows).aov("y ~ g").tidy()
-    for name, other in (("df", "df"), ("sumsq", "sum_sq"), ("meansq", "mean_sq")):
-        assert own[name].to_numpy() == pytest.approx(theirs[other].to_numpy(), rel=1e-5)
-    assert own["statistic"][0] == pytest.approx(theirs["F"].iloc[0], rel=1e-5)
-    assert own["p_value"][0] == pytest.approx(theirs["PR(>F)"].iloc[0], rel=1e-4)
-    assert own["term"].tolist() == ["g", "Residuals"]
+    reference = anova_lm(smf.ols("y ~ g", rows).fit())
+    result = moments(rows).aov("y ~ g").tidy()
+    for name, reference_name in (("df", "df"), ("sumsq", "sum_sq"), ("meansq", "mean_sq")):
+        assert result[name].to_numpy() == pytest.approx(
+            reference[reference_name].to_numpy(), rel=1e-5
+        )
+    assert result["statistic"][0] == pytest.approx(reference["F"].iloc[0], rel=1e-5)
+    assert result["p_value"][0] == pytest.approx(reference["PR(>F)"].iloc[0], rel=1e-4)
+    assert result["term"].tolist() == ["g", "Residuals"]
 
 
 @pytest.mark.product
 def test_p_values_are_uniform_where_the_means_are_equal():
     rng = np.random.default_rng(2)
-    made = [moments(table(rng, 1_500, 0.0), seed, eps=2.0) for seed in range(40)]
-    pvalues = [own.aov("y ~ g").tidy()["p_value"][0] for own in made]
+    releases = [moments(table(rng, 1_500, 0.0), seed, eps=2.0) for seed in range(40)]
+    pvalues = [release.aov("y ~ g").tidy()["p_value"][0] for release in releases]
     # A false alarm at 1e-6, were they exactly uniform.
     assert kstest(pvalues, "uniform").pvalue > 1e-6
 
@@ -48,8 +50,8 @@ def test_p_values_are_uniform_where_the_means_are_equal():
 def test_sums_of_squares_are_as_far_off_as_their_noise():
     rows = table(np.random.default_rng(3), 4_000, 10.0)
     exact = moments(rows).aov("y ~ g").tidy()["sumsq"].to_numpy()
-    made = [moments(rows, seed, eps=2.0).aov("y ~ g").tidy() for seed in range(40)]
-    z = np.array([(own["sumsq"] - exact) / own["noise_sd"] for own in made])
+    tables = [moments(rows, seed, eps=2.0).aov("y ~ g").tidy() for seed in range(40)]
+    z = np.array([(table["sumsq"] - exact) / table["noise_sd"] for table in tables])
     # Of 40 squares of normal deviates the mean is in [0.25, 2.3] but at 1e-6.
     assert ((z**2).mean(axis=0) > 0.25).all()
     assert ((z**2).mean(axis=0) < 2.3).all()

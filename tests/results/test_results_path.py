@@ -49,12 +49,16 @@ def weak():
 def expected(kind, penalty, formula=FORMULA):
     """The same by scikit-learn, on standardised columns: constant, then slopes."""
     x, y = np.column_stack([ROWS[name] for name in "abcd"]), ROWS["y"]
-    own = {"fit_intercept": "0 +" not in formula}
+    options = {"fit_intercept": "0 +" not in formula}
     sds = x.std(axis=0)
-    model = Lasso(penalty, tol=1e-12, **own) if kind == "lasso" else Ridge(penalty * len(y), **own)
+    model = (
+        Lasso(penalty, tol=1e-12, **options)
+        if kind == "lasso"
+        else Ridge(penalty * len(y), **options)
+    )
     model.fit(x / sds, y)
     slopes = model.coef_ / sds
-    return [model.intercept_, *slopes] if own["fit_intercept"] else slopes
+    return [model.intercept_, *slopes] if options["fit_intercept"] else slopes
 
 
 @pytest.mark.parametrize("formula", [FORMULA, "y ~ 0 + a + b + c + d"])
@@ -63,9 +67,9 @@ def test_coefficients_are_the_references(kind, formula):
     fit = released(formula=formula, mechanism="moments")
     path = getattr(fit, f"{kind}_path")([0.05, 0.8, 0.2])
     assert path.lambdas.tolist() == [0.8, 0.2, 0.05]
-    for penalty, own in zip(path.lambdas, path.params.to_numpy(), strict=True):
-        np.testing.assert_allclose(own, expected(kind, penalty, formula), atol=1e-4)
-        np.testing.assert_allclose(own, path.at(float(penalty)), atol=1e-8)
+    for penalty, coefficients in zip(path.lambdas, path.params.to_numpy(), strict=True):
+        np.testing.assert_allclose(coefficients, expected(kind, penalty, formula), atol=1e-4)
+        np.testing.assert_allclose(coefficients, path.at(float(penalty)), atol=1e-8)
 
 
 def test_with_weights_all_is_weighted():
@@ -81,9 +85,9 @@ def test_with_weights_all_is_weighted():
 def test_one_release_of_moments_has_the_paths_of_its_regressions(exact):
     with dp.simulation(seed=3):
         moments = dp.dp_moments("~ y + a + b + c + d", ROWS, codebook=BOOK, eps=1e15, delta=1e-6)
-    own = moments.lm(FORMULA).lasso_path()
-    np.testing.assert_allclose(own.lambdas, exact.lasso_path().lambdas, rtol=1e-6)
-    np.testing.assert_allclose(own.params, exact.lasso_path().params, atol=1e-4)
+    path_of_fit = moments.lm(FORMULA).lasso_path()
+    np.testing.assert_allclose(path_of_fit.lambdas, exact.lasso_path().lambdas, rtol=1e-6)
+    np.testing.assert_allclose(path_of_fit.params, exact.lasso_path().params, atol=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ def ax():
 
 
 def words(ax):
-    shown = [text.get_text() for text in ax.texts]
-    return [*shown, *(label.get_text() for label in ax.get_xticklabels())]
+    texts = [text.get_text() for text in ax.texts]
+    return [*texts, *(label.get_text() for label in ax.get_xticklabels())]
 
 
 def drawn_points(ax):
@@ -44,10 +44,10 @@ def test_pictures_make_their_own_axes(make, name):
 
 @pytest.mark.parametrize("name", PLOTS)
 def test_as_many_marks_for_many_rows_as_for_few(make, name):
-    few, many = Figure().subplots(), Figure().subplots()
+    few, axes_of_many = Figure().subplots(), Figure().subplots()
     getattr(make(rows=100), name)(ax=few)
-    getattr(make(rows=100_000), name)(ax=many)
-    assert drawn_points(few) == drawn_points(many) < 60
+    getattr(make(rows=100_000), name)(ax=axes_of_many)
+    assert drawn_points(few) == drawn_points(axes_of_many) < 60
 
 
 @pytest.mark.parametrize("name", PLOTS)

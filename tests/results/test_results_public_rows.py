@@ -50,21 +50,23 @@ def fits():
 @pytest.mark.parametrize("name", ["lm", "glm", "svm"])
 def test_rows_outside_are_counted_and_nan_or_held_on_request(fits, name):
     ask = getattr(fits[name], "decision_function", fits[name].predict)
-    with pytest.warns(OutsideWarning, match=r"1 of 5 public rows .*\(x: 1, day: 1\)") as told:
+    with pytest.warns(
+        OutsideWarning, match=r"1 of 5 public rows .*\(x: 1, day: 1\)"
+    ) as warnings_raised:
         free = np.asarray(ask(NEW), dtype=float)
     # The line that is named is the caller's.
-    assert told[0].filename == __file__
+    assert warnings_raised[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        held = np.asarray(ask(NEW, clip=True), dtype=float)
+        predictions = np.asarray(ask(NEW, clip=True), dtype=float)
         edge = NEW.assign(
             x=NEW["x"].replace(11.0, 10.0), day=NEW["day"].replace("2002-02-01", "2001-12-31")
         )
         same = np.asarray(ask(edge), dtype=float)
     unlisted = name == "lm"
     assert np.isnan(free).tolist() == [False, True, True, True, unlisted]
-    assert np.isnan(held).tolist() == [False, False, True, True, unlisted]
-    np.testing.assert_array_equal(held, same)
+    assert np.isnan(predictions).tolist() == [False, False, True, True, unlisted]
+    np.testing.assert_array_equal(predictions, same)
 
 
 def test_rows_of_a_fit_and_of_a_second_model_are_held_without_a_word(fits):
@@ -129,8 +131,8 @@ def test_between_steps_numbers_are_rounded_as_those_of_the_fit():
     rows = {"k": np.tile([0, 1, 2, 3, 4], 200), "y": np.tile([0.0, 1, 2, 3, 4], 200)}
     with dp.simulation(seed=1):
         fit = dp.dp_lm("y ~ k", rows, codebook=book, eps=1e6)
-    near = fit.predict({"k": [1.4, 1.0, 3.6, 4.0]})
-    assert near[0] == near[1]
-    assert near[2] == near[3]
+    predictions = fit.predict({"k": [1.4, 1.0, 3.6, 4.0]})
+    assert predictions[0] == predictions[1]
+    assert predictions[2] == predictions[3]
     with pytest.warns(OutsideWarning):
         assert math.isnan(fit.predict({"k": [4.3]})[0])

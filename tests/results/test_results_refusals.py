@@ -46,9 +46,9 @@ def test_copied_results_print_the_same(asked, way):
 
 def test_results_go_to_another_process_and_back(asked):
     joblib = pytest.importorskip("joblib")
-    told = joblib.Parallel(n_jobs=2)(joblib.delayed(printed)(fit) for fit in asked)
-    assert [text for _, text in told] == [str(fit.summary()) for fit in asked]
-    assert [str(fit.summary()) for fit, _ in told] == [str(fit.summary()) for fit in asked]
+    printed_there = joblib.Parallel(n_jobs=2)(joblib.delayed(printed)(fit) for fit in asked)
+    assert [text for _, text in printed_there] == [str(fit.summary()) for fit in asked]
+    assert [str(fit.summary()) for fit, _ in printed_there] == [str(fit.summary()) for fit in asked]
 
 
 def printed(fit):

@@ -64,11 +64,11 @@ def test_no_interval_is_of_the_population():
 
 
 def test_columns_have_correlations_and_z():
-    own = dp.dp_select("y ~ a + t", ROWS, **WORDS | {"eps": 200.0})
-    assert own.selected == ("a",)
+    fit = dp.dp_select("y ~ a + t", ROWS, **WORDS | {"eps": 200.0})
+    assert fit.selected == ("a",)
     exact = float(np.corrcoef(ROWS["a"], ROWS["y"])[0, 1])
-    assert own.values["a"] == pytest.approx(exact, abs=0.05)
-    assert own.noise_sd["a"] < 0.02
+    assert fit.values["a"] == pytest.approx(exact, abs=0.05)
+    assert fit.noise_sd["a"] < 0.02
     z = dp.dp_select("y ~ a + t", ROWS, score="z", **WORDS | {"eps": 200.0})
     assert z.values["a"] == pytest.approx(30 * exact, abs=1.5)
     assert z.noise_int().lower["a"] < z.values["a"] < z.noise_int().upper["a"]
@@ -77,16 +77,18 @@ def test_columns_have_correlations_and_z():
 
 def test_the_report_of_columns_knows_the_public_number_of_rows_and_the_threshold():
     fit = dp.dp_select("y ~ a + t", ROWS, threshold=0.1, **WORDS)
-    many = replace(fit, release=replace(fit.release, count=960.0))
-    text = " ".join(str(many.summary(notes="all")).split())
+    few_rows = replace(fit, release=replace(fit.release, count=960.0))
+    text = " ".join(str(few_rows.summary(notes="all")).split())
     assert "Complete: 900 rows" in text
     assert "exceed the threshold less often" in text
 
 
 def test_a_correlation_is_at_most_one_however_small_its_noisy_variances():
     fit = dp.dp_select("y ~ a + t", ROWS, **WORDS | {"eps": 200.0})
-    own = fit.release
-    lucky = replace(fit, release=replace(own, values=1.2 * np.sqrt(own.scatters * own.response)))
+    release = fit.release
+    lucky = replace(
+        fit, release=replace(release, values=1.2 * np.sqrt(release.scatters * release.response))
+    )
     assert lucky.values.tolist() == [1.0]
     assert lucky.noise_int().lower["a"] < 1
 

@@ -93,14 +93,14 @@ def test_what_is_pickled_or_copied_is_the_same(fit):
 
 
 def test_every_result_has_a_reading_in_every_format(fit):
-    told, plain = fit.summary(reading=True), fit.summary()
+    reading, plain = fit.summary(reading=True), fit.summary()
     begins = "Reading: by "
     if isinstance(fit.release.guarantee, dp.Pufferfish):
         begins = "Reading: for anyone whose prior is "
     elif fit.release.info == Zero.info:
         begins = "Reading: no row contributed to it"
     for how in ("as_text", "as_html", "as_latex", "as_markdown"):
-        assert begins in getattr(told, how)()
+        assert begins in getattr(reading, how)()
         assert begins not in getattr(plain, how)()
 
 
@@ -145,8 +145,8 @@ def test_arrays_stand_where_the_facts_leave_room_for_them(saved):
     facts, arrays = saved.facts, dict(saved.arrays)
     kind, fields = facts["release"]
     filled = {**facts, "release": [kind, {**fields, "second": [[1.0]]}]}
-    less = {name: own for name, own in arrays.items() if name != "second"}
-    for says, other in [
+    less = {name: array for name, array in arrays.items() if name != "second"}
+    for says, facts_changed in [
         ("release.second: expected an array, found a list", (filled, arrays)),
         ("release.second: expected an array, found null", (facts, less)),
         ("array 'x' is not of such a result", (facts, {**arrays, "x": np.zeros(1)})),
@@ -156,4 +156,4 @@ def test_arrays_stand_where_the_facts_leave_room_for_them(saved):
         ("it lacks 'request'", ({}, arrays)),
     ]:
         with pytest.raises(FrameError, match=says):
-            replay(Saved(FORMAT, *other))
+            replay(Saved(FORMAT, *facts_changed))

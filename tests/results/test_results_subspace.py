@@ -26,7 +26,7 @@ PUBLIC = {name: [0.5 * i, -0.3, np.nan] for i, name in enumerate(NAMES)}
 
 def call_of(**changes):
     ones = np.ones(len(NAMES))
-    known = {
+    call_facts = {
         "formula": "~ .",
         "codebook": dp.codebook.uniform(NAMES, (-1, 1)),
         "names": NAMES,
@@ -42,7 +42,7 @@ def call_of(**changes):
         "denoise": "auto",
         "ncomp": 2,
     }
-    return MomentsCall(**{**known, **changes})
+    return MomentsCall(**{**call_facts, **changes})
 
 
 PLAIN = SubspaceRelease(
@@ -100,18 +100,18 @@ def test_what_was_not_bought_says_how_to_buy_it(name):
 
 
 def test_bought_variances_are_in_the_units_of_the_rows():
-    own = fit(BOUGHT)
+    subspace = fit(BOUGHT)
     # Sums of squares in units of the squared row norm, over the complete rows.
-    assert own.eigenvals.values.tolist() == [300 * 4 / 800, 0.0]
-    assert own.sdev.values.tolist() == [math.sqrt(1.5), 0.0]
+    assert subspace.eigenvals.values.tolist() == [300 * 4 / 800, 0.0]
+    assert subspace.sdev.values.tolist() == [math.sqrt(1.5), 0.0]
     expected = 10 * 4 / 800 * np.array([math.hypot(1, 300 / 800), math.hypot(1, 2 / 800)])
-    np.testing.assert_allclose(own.eigenvals_noise_sd, expected, rtol=1e-12)
+    np.testing.assert_allclose(subspace.eigenvals_noise_sd, expected, rtol=1e-12)
     assert fit(BOUGHT, center=True).eigenvals[0] == 300 * 4 / 799
     # The number of complete rows is never taken for more than that of all rows.
     assert fit(replace(BOUGHT, count=2e3)).eigenvals[0] == 300 * 4 / 1_000
     assert fit(replace(BOUGHT, count=-5.0)).eigenvals[0] == 300 * 4
     with pytest.raises(NotAvailable, match="total variance"):
-        _ = own.explained_variance_ratio
+        _ = subspace.explained_variance_ratio
 
 
 def test_the_expected_loss_is_in_units_of_eigenvalues():
@@ -152,8 +152,8 @@ def test_tables():
     assert set(fit().to_xarray()) == {"loadings"}
 
 
-def said(own):
-    return " ".join(own.summary(notes="all").as_text().split())
+def said(fit):
+    return " ".join(fit.summary(notes="all").as_text().split())
 
 
 def test_the_report_says_what_is_known():
@@ -214,11 +214,11 @@ def test_small_loadings_are_blank():
 
 @pytest.mark.parametrize("release", [PLAIN, BOUGHT, PRIVATE])
 def test_every_format_prints(release):
-    own = fit(release)
+    subspace = fit(release)
     for form in ("as_text", "as_html", "as_latex", "as_markdown", "as_page"):
-        assert "PC1" in getattr(own.summary(), form)()
-    assert own._repr_html_() == own.summary().as_html()
-    assert repr(own).startswith("<SubspaceResult '~ .': 2 ")
+        assert "PC1" in getattr(subspace.summary(), form)()
+    assert subspace._repr_html_() == subspace.summary().as_html()
+    assert repr(subspace).startswith("<SubspaceResult '~ .': 2 ")
     stamped = fit(replace(release, simulated=True))
     assert stamped.simulated
     assert "SIMULATION" in stamped.summary().as_text()
@@ -240,20 +240,20 @@ def test_public_rows_have_coordinates_where_no_mean_is_needed():
 def test_what_is_read_back_is_the_same(eigenvals, tmp_path):
     rows = {name: np.random.default_rng(2).uniform(-1, 1, 300) for name in NAMES}
     book, budget = dp.codebook(dict.fromkeys(NAMES, (-1, 1))), {"eps": 2.0}
-    own = dp.dp_pca(
+    fit = dp.dp_pca(
         *("~ .", rows), codebook=book, mechanism="ppca", ncomp=2, eigenvals=eigenvals, **budget
     )
-    own.save(tmp_path / "fit.nc")
+    fit.save(tmp_path / "fit.nc")
     assert open_saved(tmp_path / "fit.nc").format == FORMAT
     again = dp.load(tmp_path / "fit.nc")
     assert type(again) is SubspaceResult
-    assert again.summary().as_text() == own.summary().as_text()
-    assert again.to_xarray().identical(own.to_xarray())
-    assert again.glance().equals(own.glance())
-    assert again.noise().equals(own.noise())
-    assert again.release.events == own.release.events
-    assert again.release.guarantee == own.release.guarantee
-    assert again.call.codebook == own.call.codebook
+    assert again.summary().as_text() == fit.summary().as_text()
+    assert again.to_xarray().identical(fit.to_xarray())
+    assert again.glance().equals(fit.glance())
+    assert again.noise().equals(fit.noise())
+    assert again.release.events == fit.release.events
+    assert again.release.guarantee == fit.release.guarantee
+    assert again.call.codebook == fit.call.codebook
     (tmp_path / "other.nc").write_bytes(b"no netCDF")
     with pytest.raises(FrameError, match="save"):
         open_saved(tmp_path / "other.nc")
@@ -268,15 +268,15 @@ def test_what_exists_for_rows_only_is_not_available(name):
 
 
 def test_changing_what_was_handed_out_changes_nothing():
-    own = fit(BOUGHT)
-    before = own.summary().as_text()
-    own.loadings[:] = 0.0
-    own.eigenvals[:] = 0.0
-    panel = own.noise()
+    subspace = fit(BOUGHT)
+    before = subspace.summary().as_text()
+    subspace.loadings[:] = 0.0
+    subspace.eigenvals[:] = 0.0
+    panel = subspace.noise()
     panel["eigenvalue"] = -1.0
-    assert own.summary().as_text() == before
+    assert subspace.summary().as_text() == before
     with pytest.raises(AttributeError):
-        own.release = None
+        subspace.release = None
 
 
 def test_the_picture_is_stamped_in_a_simulation():
@@ -300,36 +300,36 @@ def test_the_verb_gives_such_a_result(words):
     data = {name: rng.uniform(-1, 1, 300) for name in NAMES}
     book = dp.codebook.uniform(NAMES, (-1, 1))
     with dp.simulation(seed=1):
-        own = dp.dp_pca("~ .", data, codebook=book, ncomp=2, **words)
-    assert isinstance(own, SubspaceResult)
-    assert own.ncomp == 2
-    assert own.nobs == 300
-    assert "SIMULATION" in own.summary().as_text()
-    frame = own.loadings.to_numpy()
+        fit = dp.dp_pca("~ .", data, codebook=book, ncomp=2, **words)
+    assert isinstance(fit, SubspaceResult)
+    assert fit.ncomp == 2
+    assert fit.nobs == 300
+    assert "SIMULATION" in fit.summary().as_text()
+    frame = fit.loadings.to_numpy()
     np.testing.assert_allclose(frame.T @ frame, np.eye(2), atol=1e-12)
 
 
-def flat(own):
-    return " ".join(own.summary().as_text().split())
+def flat(fit):
+    return " ".join(fit.summary().as_text().split())
 
 
 def test_directions_that_theory_expects_to_lose_are_not_shown():
     # Lost is (row norm / 2)² = 1: 250 of 1,000 rows in squared row norms of 4.
-    known = fit(replace(PLAIN, expected_loss=249.0))
-    own = fit(replace(PLAIN, expected_loss=251.0))
-    assert (known.lost, own.lost) == (False, True)
+    at_limit = fit(replace(PLAIN, expected_loss=249.0))
+    beyond_limit = fit(replace(PLAIN, expected_loss=251.0))
+    assert (at_limit.lost, beyond_limit.lost) == (False, True)
     why = "The expected loss is as large as the variance of rows of half the row norm."
-    for one in (known, own):
-        text = " ".join(one.summary(notes="all").as_text().split())
-        assert ("Directions are not printed" in text, why in text) == (one.lost, one.lost)
-    assert not any(name in own.summary().as_text() for name in NAMES)
-    assert own.loadings.sizes == {"variable": 5, "component": 2}
+    for subspace in (at_limit, beyond_limit):
+        text = " ".join(subspace.summary(notes="all").as_text().split())
+        assert ("Directions are not printed" in text, why in text) == (subspace.lost, subspace.lost)
+    assert not any(name in beyond_limit.summary().as_text() for name in NAMES)
+    assert beyond_limit.loadings.sizes == {"variable": 5, "component": 2}
 
 
 def test_the_report_says_why_nothing_is_known_of_the_loss():
     unknown = replace(PLAIN, expected_loss=math.nan)
     assert "expected loss is not known here: directions may be noise" in flat(fit(unknown))
     assert "needs the number of rows, which is private" in flat(fit(PRIVATE))
-    for own in (fit(), fit(replace(unknown, events=()))):
-        assert "may be noise" not in flat(own)
-        assert "needs the number" not in flat(own)
+    for subspace in (fit(), fit(replace(unknown, events=()))):
+        assert "may be noise" not in flat(subspace)
+        assert "needs the number" not in flat(subspace)

@@ -30,8 +30,8 @@ def row(fit, label):
 
 
 def test_header(make):
-    shown = text(make(noise=0.01, ledger="1.00 of 2.00 eps spent", neighbours="replace"))
-    assert shown.splitlines()[0].strip() == "Private principal components analysis"
+    printed = text(make(noise=0.01, ledger="1.00 of 2.00 eps spent", neighbours="replace"))
+    assert printed.splitlines()[0].strip() == "Private principal components analysis"
     for pair in (
         r"Formula: +~ \.",
         r"Guarantee: +eps = 1, delta = 1e-06",
@@ -44,16 +44,16 @@ def test_header(make):
         r"Complete: +1,000 rows \(noise sd 3\.2\)",
         r"Variance: +1\.63",
     ):
-        assert re.search(pair, shown), pair
+        assert re.search(pair, printed), pair
 
 
 def test_header_of_other_choices(make):
-    shown = flat(make(center=False, scale=None, row_norm=1.5, neighbours="add-remove", noise=1e-6))
-    assert "5, not centred, scale = none" in shown
-    assert "1.50 (longer rows are shrunk; codebook: 2.24)" in shown
-    assert re.search(r"Observations: +private", shown)
-    assert re.search(r"Ledger: +none", shown)
-    assert "public" not in shown
+    text = flat(make(center=False, scale=None, row_norm=1.5, neighbours="add-remove", noise=1e-6))
+    assert "5, not centred, scale = none" in text
+    assert "1.50 (longer rows are shrunk; codebook: 2.24)" in text
+    assert re.search(r"Observations: +private", text)
+    assert re.search(r"Ledger: +none", text)
+    assert "public" not in text
 
 
 def test_tables(make):
@@ -92,11 +92,11 @@ def test_no_digit_is_printed_that_noise_does_not_leave(make, noise):
 def test_loadings(make):
     turn = np.array([[0.96, 0.28, 0.0], [-0.28, 0.96, 0.0], [0.0, 0.0, 1.0]])
     fit = make(matrix=turn @ np.diag([0.9, 0.3, 0.001]) @ turn.T, noise=0.003)
-    shown = text(fit).splitlines()
-    start = next(i for i, line in enumerate(shown) if line.startswith("Loadings"))
+    lines = text(fit).splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("Loadings"))
     assert (
-        shown[start + 1 : start + 6]
-        == [line for line in shown if re.match(r" +PC1 |x[012]|noise sd of a loading", line)][-5:]
+        lines[start + 1 : start + 6]
+        == [line for line in lines if re.match(r" +PC1 |x[012]|noise sd of a loading", line)][-5:]
     )
     assert row(fit, "x0") == ["0.960", "0.280"]
     assert row(fit, "x1") == ["-0.280", "0.960"]
@@ -120,21 +120,21 @@ def test_components_too_close_are_named(make):
         "the loadings of each." in flat(fit)
     )
     assert "Too close" not in text(make(noise=1e-4))
-    kept = make((0.9, 0.5, 0.495, 0.2), noise=0.004, ncomp=2)
-    assert "Too close to separate: PC2, PC3." in flat(kept)
+    close = make((0.9, 0.5, 0.495, 0.2), noise=0.004, ncomp=2)
+    assert "Too close to separate: PC2, PC3." in flat(close)
 
 
 def test_all_components_below_the_floor(make):
     fit = make((0.03, 0.02, 0.01), noise=0.1)
-    shown = text(fit)
-    assert "Loadings" not in shown
-    assert "x0" not in shown
+    printed = text(fit)
+    assert "Loadings" not in printed
+    assert "x0" not in printed
     assert "No component is above it" in flat(fit)
     assert row(fit, "Importance of components") == ["PC1", "*", "PC2", "*", "PC3", "*"]
     for label in ("Debiased sd", "95% noise interval (sd)", "Proportion of variance"):
         assert row(fit, label) == ["-"] * 3
-    assert re.search(r"Variance: +-", shown)
-    assert "nan" not in shown.lower()
+    assert re.search(r"Variance: +-", printed)
+    assert "nan" not in printed.lower()
 
 
 def test_floor_note(make):
@@ -145,8 +145,8 @@ def test_floor_note(make):
 
 
 def test_noise_and_population_are_not_mixed_up(make):
-    said = "Noise intervals are for these rows; for the population use conf_int()."
-    assert said in flat(make())
+    sentence = "Noise intervals are for these rows; for the population use conf_int()."
+    assert sentence in flat(make())
     assert "conf_int() covers at least 95 % for any data within the bounds" in flat(make())
     assert "conf_int" not in flat(make(center=False))
     correlation = flat(make(scale="sd"))
@@ -157,17 +157,19 @@ def test_noise_and_population_are_not_mixed_up(make):
 
 def test_weak_variables_note(make):
     fit = make(matrix=np.diag([0.5, 0.4, 0.001]), noise=0.01, scale="sd", names=["p", "q", "rare"])
-    said = "Variance below four times its noise: rare. They were divided by the root of that bound"
-    assert said in flat(fit)
+    sentence = (
+        "Variance below four times its noise: rare. They were divided by the root of that bound"
+    )
+    assert sentence in flat(fit)
     assert "Variance below" not in text(make(scale="sd"))
 
 
 @pytest.mark.parametrize(
-    ("delta", "said"), [(1e-6, False), (9e-5, False), (1.1e-4, True), (0.01, True)]
+    ("delta", "is_noted"), [(1e-6, False), (9e-5, False), (1.1e-4, True), (0.01, True)]
 )
-def test_large_delta_note(make, delta, said):
-    shown = flat(make(guarantee=ApproxDP(1.0, delta)))
-    assert ("delta is not small relative to 1/n" in shown) == said
+def test_large_delta_note(make, delta, is_noted):
+    text = flat(make(guarantee=ApproxDP(1.0, delta)))
+    assert ("delta is not small relative to 1/n" in text) == is_noted
 
 
 def test_no_delta_note_without_delta(make):
@@ -175,16 +177,16 @@ def test_no_delta_note_without_delta(make):
 
 
 def test_source_and_reason(make):
-    shown = " ".join(str(make(reason="only one is known").summary(notes="all")).split())
-    assert "Source: gauss, Dwork et al. (2014) in isometric coordinates" in shown
-    assert "Mechanism chosen automatically: only one is known" in shown
+    text = " ".join(str(make(reason="only one is known").summary(notes="all")).split())
+    assert "Source: gauss, Dwork et al. (2014) in isometric coordinates" in text
+    assert "Mechanism chosen automatically: only one is known" in text
     assert "chosen" not in flat(make())
 
 
 def test_simulations_are_stamped_in_every_format(make):
     for form in FORMATS:
-        shown = getattr(make(simulated=True).summary(), form)()
-        assert shown.count("SIMULATION - NOT PRIVATE") >= 2, form
+        text = getattr(make(simulated=True).summary(), form)()
+        assert text.count("SIMULATION - NOT PRIVATE") >= 2, form
         assert "SIMULATION" not in getattr(make().summary(), form)()
 
 
@@ -200,13 +202,15 @@ def test_one_variable(make):
 def test_sixty_variables(make):
     spectrum = 0.5 * 0.9 ** np.arange(60)
     fit = make(spectrum, noise=1e-4)
-    shown = text(fit)
-    assert max(map(len, shown.splitlines())) <= 100
+    printed = text(fit)
+    assert max(map(len, printed.splitlines())) <= 100
     assert "50 more components: see noise() and loadings." in flat(fit)
     assert "30 more variables with smaller loadings: see loadings." in flat(fit)
-    assert len({line.split()[0] for line in shown.splitlines() if re.match(r"x\d+\b", line)}) == 30
-    assert "PC10" in shown
-    assert "PC11" not in shown
+    assert (
+        len({line.split()[0] for line in printed.splitlines() if re.match(r"x\d+\b", line)}) == 30
+    )
+    assert "PC10" in printed
+    assert "PC11" not in printed
 
 
 @pytest.mark.parametrize("length", [12, 40, 130])
@@ -219,9 +223,9 @@ def test_long_names_stay_within_the_page(make, length):
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 10, 25])
 @pytest.mark.parametrize("noise", [1e-6, 1e-2, 0.2])
 def test_every_width_is_within_the_page(make, size, noise):
-    shown = text(make(0.9 * 0.8 ** np.arange(size), noise=noise))
-    assert max(map(len, shown.splitlines())) <= 100
-    assert not re.search(r"\b(nan|inf|None|array)\b", shown)
+    printed = text(make(0.9 * 0.8 ** np.arange(size), noise=noise))
+    assert max(map(len, printed.splitlines())) <= 100
+    assert not re.search(r"\b(nan|inf|None|array)\b", printed)
 
 
 def test_summary_prints_itself(make):
@@ -240,8 +244,8 @@ def test_every_format_has_the_same_cells(make):
     fit = make(noise=0.01)
     cells = {*row(fit, "Standard deviation"), *row(fit, "Proportion of variance")} - {"-"}
     for form in FORMATS:
-        shown = getattr(fit.summary(), form)()
-        assert all(cell in shown for cell in cells), form
+        text = getattr(fit.summary(), form)()
+        assert all(cell in text for cell in cells), form
 
 
 def test_no_proportion_exceeds_the_whole(make):
@@ -277,9 +281,9 @@ def test_of_an_estimate_nothing_is_said_that_belongs_to_another(make):
 def test_digits_of_loadings_end_where_noise_begins(make):
     turn = np.array([[0.8, 0.6], [-0.6, 0.8]])
     matrix = turn @ np.diag([0.4, 0.1]) @ turn.T
-    for noise, shown in ((1e-4, "0.800"), (7e-3, "0.80"), (0.04, "0.8")):
+    for noise, printed in ((1e-4, "0.800"), (7e-3, "0.80"), (0.04, "0.8")):
         cells = row(make(matrix=matrix, noise=noise), "x0")
-        assert cells[0] == shown
+        assert cells[0] == printed
 
 
 def test_signs_that_noise_leaves_open_are_named(make):

@@ -16,13 +16,13 @@ def test_noise_panel(make):
     assert panel.index.name == "component"
     assert panel["distinct"].tolist() == [True, True, True, False, False]
     np.testing.assert_array_equal(panel["distinct"], panel["eigenvalue"] > panel["floor"])
-    said = panel[["debiased", "lower", "upper", "cos2"]]
-    assert said.notna().all(axis=1).tolist() == panel["distinct"].tolist()
-    assert said.isna().all(axis=1).tolist() == (~panel["distinct"]).tolist()
-    told = panel[panel["distinct"]]
-    assert (told["lower"] < told["debiased"]).all()
-    assert (told["debiased"] < told["upper"]).all()
-    assert ((told["cos2"] > 0) & (told["cos2"] <= 1)).all()
+    values = panel[["debiased", "lower", "upper", "cos2"]]
+    assert values.notna().all(axis=1).tolist() == panel["distinct"].tolist()
+    assert values.isna().all(axis=1).tolist() == (~panel["distinct"]).tolist()
+    distinct = panel[panel["distinct"]]
+    assert (distinct["lower"] < distinct["debiased"]).all()
+    assert (distinct["debiased"] < distinct["upper"]).all()
+    assert ((distinct["cos2"] > 0) & (distinct["cos2"] <= 1)).all()
     assert len(make(ncomp=2).noise()) == 2
 
 
@@ -56,7 +56,8 @@ def test_conf_int_is_wider_and_has_its_own_name(make):
 
 def test_conf_int_is_the_same_in_other_units(make):
     wide = {
-        name: np.full(5, own) for name, own in (("lower", -3.0), ("upper", 3.0), ("divisor", 3.0))
+        name: np.full(5, value)
+        for name, value in (("lower", -3.0), ("upper", 3.0), ("divisor", 3.0))
     }
     plain, scaled = make(noise=0.005).conf_int(), make(noise=0.005, scale=None, **wide).conf_int()
     np.testing.assert_allclose(scaled, 9 * plain, rtol=1e-6)
@@ -64,9 +65,13 @@ def test_conf_int_is_the_same_in_other_units(make):
 
 def test_conf_int_is_longer_where_bounds_are_wider(make):
     # The same moments: within bounds of 2 for 1 a square can be more than four times as far.
-    near = make(noise=1e-5)
-    far = make(noise=1e-5, lower=np.full(5, -2.0), upper=np.full(5, 2.0), row_norm=2 * np.sqrt(5))
-    narrow, wide = ((t["upper"] - t["lower"]).iloc[0] for t in (near.conf_int(), far.conf_int()))
+    close = make(noise=1e-5)
+    distant = make(
+        noise=1e-5, lower=np.full(5, -2.0), upper=np.full(5, 2.0), row_norm=2 * np.sqrt(5)
+    )
+    narrow, wide = (
+        (t["upper"] - t["lower"]).iloc[0] for t in (close.conf_int(), distant.conf_int())
+    )
     assert 2 < wide / narrow < 3
 
 

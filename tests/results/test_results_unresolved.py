@@ -38,19 +38,20 @@ def twins():
 
 def noisy(fit, sd, seed):
     """The same release with noise of a standard deviation on moments of exactly equal columns."""
-    rng, own = np.random.default_rng(seed), fit.release
-    second, total = own.second.copy(), own.total + sd * rng.normal(size=3)
+    rng, release = np.random.default_rng(seed), fit.release
+    second, total = release.second.copy(), release.total + sd * rng.normal(size=3)
     second[1], second[:, 1] = second[0], second[:, 0]
     second[1, 1], total[1] = second[0, 0], total[0]
     half = np.triu(sd * rng.normal(size=(3, 3)))
     law = MomentNoise(sd, sd, sd, sd)
     return replace(
-        fit, release=replace(own, total=total, second=second + half + np.triu(half, 1).T, noise=law)
+        fit,
+        release=replace(release, total=total, second=second + half + np.triu(half, 1).T, noise=law),
     )
 
 
 def everything(fit):
-    """All that is said of a regression, with warnings as errors."""
+    """All statements about a regression, with warnings as errors."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit.summary().as_text()
@@ -69,16 +70,16 @@ def everything(fit):
 def test_equal_columns_leave_the_rest_as_it_is(twins, sd):
     plain = smf.ols("y ~ x", pd.DataFrame(rows())).fit()
     for seed in range(3):
-        own = noisy(twins, sd, seed)
-        tidy, _, _, sums, _, _ = everything(own)
-        assert not own.identified[["x", "z"]].any()
+        fit = noisy(twins, sd, seed)
+        tidy, _, _, sums, _, _ = everything(fit)
+        assert not fit.identified[["x", "z"]].any()
         assert np.isinf(tidy["std_error"][1:]).all()
         if sd <= 1e-3:
-            assert own.params["Intercept"] == pytest.approx(plain.params["Intercept"], rel=1e-3)
+            assert fit.params["Intercept"] == pytest.approx(plain.params["Intercept"], rel=1e-3)
             assert sums["estimate"].iloc[0] == pytest.approx(plain.params["x"], rel=1e-3)
-            found = np.array([own.bse["Intercept"], sums["std_error"].iloc[0]])
-            known = np.isfinite(found)
-            longer = found[known] / plain.bse.to_numpy()[known]
+            errors = np.array([fit.bse["Intercept"], sums["std_error"].iloc[0]])
+            is_finite = np.isfinite(errors)
+            longer = errors[is_finite] / plain.bse.to_numpy()[is_finite]
             # What is hidden may have slopes of a thousand: noise times that adds to the errors.
             assert (longer > 0.99).all()
             assert (longer < (1.01 if sd < 1e-3 else 1.25)).all()
@@ -89,30 +90,30 @@ def test_equal_columns_leave_the_rest_as_it_is(twins, sd):
 @pytest.mark.parametrize("eps", [1e6, 1e9, 1e13])
 def test_equal_columns_of_many_rows_and_a_huge_budget(seed, eps):
     with dp.simulation(seed=seed):
-        own = dp.dp_lm("y ~ x + z", rows(3_000, seed), codebook=BOOK, eps=eps)
-    everything(own)
-    assert not own.identified[["x", "z"]].any()
+        fit = dp.dp_lm("y ~ x + z", rows(3_000, seed), codebook=BOOK, eps=eps)
+    everything(fit)
+    assert not fit.identified[["x", "z"]].any()
 
 
 @pytest.mark.parametrize("formula", ["y ~ far + x + z", "y ~ 0 + far + x + z", "y ~ 0 + x + z"])
 def test_columns_far_from_their_origin(formula):
-    own = fitted(formula)
-    own = own if len(own.params) > 2 else noisy(own, 1e-9, 0)
+    fit = fitted(formula)
+    fit = fit if len(fit.params) > 2 else noisy(fit, 1e-9, 0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        own.summary().as_text()
-        own.tidy()
-        own.t_test("x + z = 0")
-    assert np.isinf(own.bse[["x", "z"]]).all()
+        fit.summary().as_text()
+        fit.tidy()
+        fit.t_test("x + z = 0")
+    assert np.isinf(fit.bse[["x", "z"]]).all()
     alone = fitted("y ~ far + x")
     assert (alone.bse_noise > 0).all()
     assert alone.get_prediction({"far": [1e6], "x": [0.0]})["mean_se"][0] > 0
 
 
 def test_a_variance_is_no_less_than_the_rounding_of_its_own_computation(twins):
-    """Without any noise: what is told of floating point numbers is not beyond their digits."""
+    """Without any noise: reports of floating point numbers stay within their digits."""
     silent = replace(twins, release=replace(twins.release, noise=MomentNoise(0.0, 0.0, 0.0, 0.0)))
     everything(silent)
-    least = 2.0**-52 * np.abs(silent.params["Intercept"])
-    assert silent.bse_noise["Intercept"] > least
+    smallest = 2.0**-52 * np.abs(silent.params["Intercept"])
+    assert silent.bse_noise["Intercept"] > smallest
     assert np.isfinite(silent.strength)

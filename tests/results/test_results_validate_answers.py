@@ -18,12 +18,12 @@ FIT = dp.dp_survey("h ~ g", ROWS, **WORDS)
 
 
 def channel(**changed):
-    first, *others = TABLE.release.channels
-    return (replace(first, **changed), *others)
+    first, *alternatives = TABLE.release.channels
+    return (replace(first, **changed), *alternatives)
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"channels": channel(truth=0.0)}, "not that of a device"),
         ({"channels": channel(truth=1.5)}, "not that of a device"),
@@ -37,8 +37,8 @@ def channel(**changed):
         ({"values": np.zeros((1, 6))}, "shape"),
     ],
 )
-def test_a_table_of_no_answers_is_refused(changes, said):
-    with pytest.raises(FrameError, match=said):
+def test_a_table_of_no_answers_is_refused(changes, message):
+    with pytest.raises(FrameError, match=message):
         forged.with_release(TABLE, **changes)
 
 

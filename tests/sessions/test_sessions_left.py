@@ -34,8 +34,8 @@ def disagreements(ledger, draw, calls=6):
     for _ in range(calls):
         left, kind = left_in(ledger), draw.choice(KINDS)
         limit = getattr(left, kind)
-        near = [limit - 1e-9 * total.eps, limit + 1e-7 * total.eps]
-        eps = draw.choice([*near, limit * draw.random(), total.eps * draw.random()])
+        close = [limit - 1e-9 * total.eps, limit + 1e-7 * total.eps]
+        eps = draw.choice([*close, limit * draw.random(), total.eps * draw.random()])
         if eps <= 0 or eps > total.eps:
             continue
         announced = eps <= limit

@@ -49,22 +49,22 @@ def test_a_method_is_suggested_for_the_name_of_a_function():
 @pytest.mark.parametrize("name", VERBS)
 def test_a_method_has_the_words_and_the_docstring_of_its_verb(name):
     verb = getattr(dp, f"dp_{name}")
-    own = inspect.signature(getattr(dp.session(ROWS, BOOK, eps=1.0), method_name(name)))
-    theirs = inspect.signature(verb)
-    assert list(own.parameters)[:5] == ["formula", "eps", "share", "delta", "budget"]
-    assert set(own.parameters) == (set(theirs.parameters) - SAID) | {"share"}
-    apart = {"eps", "share", "delta", "budget"}
-    kept = [word for word in own.parameters if word not in apart]
-    assert all(own.parameters[word] == theirs.parameters[word] for word in kept)
-    assert own.return_annotation == theirs.return_annotation
-    text, whole = inspect.getdoc(getattr(Session, method_name(name))), inspect.getdoc(verb)
-    assert text.splitlines()[0] == whole.splitlines()[0]
-    assert text.endswith(whole.partition("\n")[2])
+    result = inspect.signature(getattr(dp.session(ROWS, BOOK, eps=1.0), method_name(name)))
+    reference = inspect.signature(verb)
+    assert list(result.parameters)[:5] == ["formula", "eps", "share", "delta", "budget"]
+    assert set(result.parameters) == (set(reference.parameters) - SAID) | {"share"}
+    distance = {"eps", "share", "delta", "budget"}
+    values = [word for word in result.parameters if word not in distance]
+    assert all(result.parameters[word] == reference.parameters[word] for word in values)
+    assert result.return_annotation == reference.return_annotation
+    text, total = inspect.getdoc(getattr(Session, method_name(name))), inspect.getdoc(verb)
+    assert text.splitlines()[0] == total.splitlines()[0]
+    assert text.endswith(total.partition("\n")[2])
     assert "share of what is left" in text
 
 
 @pytest.mark.parametrize(
-    ("given", "words", "told"),
+    ("inputs", "words", "reported"),
     [
         (("~ age", ROWS), {}, 'write subset="age >= 25" rather than filter'),
         (("~ age",), {"data": ROWS}, 'write subset="age >= 25" rather than filter'),
@@ -82,10 +82,10 @@ def test_a_method_has_the_words_and_the_docstring_of_its_verb(name):
         ((), {"eps": 1}, "no formula is given"),
     ],
 )
-def test_words_that_a_method_does_not_take_are_refused(given, words, told):
+def test_words_that_a_method_does_not_take_are_refused(inputs, words, reported):
     session = dp.session(ROWS, BOOK, eps=1.0)
-    with pytest.raises(ArgumentError, match=re.escape(told)):
-        session.mean(*given, **({"eps": 0.5} | words))
+    with pytest.raises(ArgumentError, match=re.escape(reported)):
+        session.mean(*inputs, **({"eps": 0.5} | words))
     assert not session.ledger.entries
 
 
@@ -108,12 +108,12 @@ def test_what_a_session_says_is_handed_on_or_refused_and_never_dropped(monkeypat
     monkeypatch.setattr(Session, "plain", method(plain), raising=False)
     monkeypatch.setattr(Session, "heard", method(heard), raising=False)
     rows = {**ROWS, "id": ROWS["age"]}
-    own = dp.session(rows, BOOK, eps=1.0, person="id", rows=3)
-    assert own.plain("~ age", eps=0.5) == Adjacency("replace", 3, "id")
-    assert own.heard("~ age", eps=0.5, subset="age > 25") == "age > 25"
-    both = dp.session(ROWS, BOOK, eps=1.0, subset="age > 50")
-    assert both.heard("~ age", eps=0.5) == "age > 50"
+    session = dp.session(rows, BOOK, eps=1.0, person="id", rows=3)
+    assert session.plain("~ age", eps=0.5) == Adjacency("replace", 3, "id")
+    assert session.heard("~ age", eps=0.5, subset="age > 25") == "age > 25"
+    pair = dp.session(ROWS, BOOK, eps=1.0, subset="age > 50")
+    assert pair.heard("~ age", eps=0.5) == "age > 50"
     with pytest.raises(ArgumentError, match="write both conditions in one of the two"):
-        both.heard("~ age", eps=0.5, subset="age > 25")
+        pair.heard("~ age", eps=0.5, subset="age > 25")
     with pytest.raises(ArgumentError, match="plain takes no subset="):
-        both.plain("~ age", eps=0.5)
+        pair.plain("~ age", eps=0.5)

@@ -29,8 +29,8 @@ def test_a_plan_is_what_the_calls_then_cost():
     plan = session.plan(calls(session))
     assert plan.fits
     assert not session.ledger.entries
-    for one in calls(session):
-        session.make(session.call.read(one))
+    for call in calls(session):
+        session.make(session.call.read(call))
     spent = session.register()
     assert plan.table["total"].tolist() == spent["total"].tolist()
     assert plan.table["mechanism"].tolist() == spent["mechanism"].tolist()
@@ -52,17 +52,20 @@ def test_no_row_is_read_for_a_price(monkeypatch):
 @pytest.mark.product
 def test_a_plan_for_a_number_of_rows_says_what_will_be_identified():
     session = study()
-    asked = [("table", "~ sex", {"eps": 0.1}), ("lm", "wage ~ age + sex", {"eps": 0.1, "delta": 0})]
-    assert session.plan(asked).table["identified"].isna().all()
-    assert "identified" not in session.plan(asked).summary().as_text()
-    few, many = (session.plan(asked, n=n) for n in (300, 10**6))
+    values = [
+        ("table", "~ sex", {"eps": 0.1}),
+        ("lm", "wage ~ age + sex", {"eps": 0.1, "delta": 0}),
+    ]
+    assert session.plan(values).table["identified"].isna().all()
+    assert "identified" not in session.plan(values).summary().as_text()
+    few, second = (session.plan(values, n=n) for n in (300, 10**6))
     assert few.table["identified"].tolist() == [1.0, 0.0]
-    assert many.table["identified"].tolist() == [1.0, 1.0]
+    assert second.table["identified"].tolist() == [1.0, 1.0]
     assert "identified" in few.summary().as_text()
     assert "100%" in few.summary().as_text()
     assert not session.ledger.entries
     with pytest.raises(ArgumentError, match="n=0"):
-        session.plan(asked, n=0)
+        session.plan(values, n=0)
 
 
 def test_what_does_not_fit_is_said_and_counts_for_none_after_it():

@@ -34,9 +34,9 @@ BOOK = dp.codebook(age=(0, 1000), sex=["F", "M"])
 def test_a_session_answers_as_the_verb_does():
     session = dp.session(ROWS, BOOK, eps=2.0, adjacency="add-remove")
     with dp.simulation(seed=3):
-        own = session.mean("age ~ sex", eps=0.5, mechanism="geometric")
+        average = session.mean("age ~ sex", eps=0.5, mechanism="geometric")
     with dp.simulation(seed=3):
-        other = dp.dp_mean(
+        fit = dp.dp_mean(
             "age ~ sex",
             ROWS,
             codebook=BOOK,
@@ -44,7 +44,7 @@ def test_a_session_answers_as_the_verb_does():
             mechanism="geometric",
             adjacency="add-remove",
         )
-    assert own.params.equals(other.params)
+    assert average.params.equals(fit.params)
     assert session.spent.amount == pytest.approx(0.5)
     assert session.left.amount == pytest.approx(1.5)
     assert session.register()["state"].tolist() == ["released"]
@@ -77,7 +77,7 @@ def frames():
 
 
 @pytest.mark.parametrize(
-    ("words", "error", "told"),
+    ("words", "error", "reported"),
     [
         ({"data": frames()}, FrameError, "an iterator of tables can be read only once"),
         ({"data": map(dict, [ROWS])}, FrameError, "write the tables to a Parquet file"),
@@ -96,8 +96,8 @@ def frames():
         ({"subset": "zz > 3", "codebook": {"zz": (0, 9)}}, FrameError, "no column 'zz'"),
     ],
 )
-def test_what_makes_no_session_is_refused(words, error, told):
-    with pytest.raises(error, match=told):
+def test_what_makes_no_session_is_refused(words, error, reported):
+    with pytest.raises(error, match=reported):
         dp.session(**({"data": ROWS, "codebook": BOOK, "eps": 1.0} | words))
 
 
@@ -136,8 +136,8 @@ def dp_bounds(formula, data=None, *, codebook, eps=None, delta=0.0, adjacency, l
 def test_bounds_that_were_found_hold_from_then_on(monkeypatch):
     monkeypatch.setattr(Session, "bounds", method(dp_bounds), raising=False)
     session = dp.session(ROWS, BOOK, eps=1.0)
-    found = session.tighten("~ age", eps=0.1)
-    assert found == Found(dp.codebook(age=(0, 100)))
+    result = session.tighten("~ age", eps=0.1)
+    assert result == Found(dp.codebook(age=(0, 100)))
     assert session.codebook == dp.codebook(age=(0, 100), sex=["F", "M"])
     assert session.mean("~ age", eps=0.5).call.codebook["age"].upper == 100
     assert BOOK["age"].upper == 1000
@@ -202,9 +202,9 @@ def test_persons_and_subsets_are_said_once():
     assert "add or remove one person" in text
     assert "Person: id" in text
     assert "Subset: age >= 40" in text
-    own = session.mean("~ age", eps=1.0)
-    assert own.release.adjacency == Adjacency("add-remove", 2, "id")
-    assert own.release.subset == "age >= 40"
+    average = session.mean("~ age", eps=1.0)
+    assert average.release.adjacency == Adjacency("add-remove", 2, "id")
+    assert average.release.subset == "age >= 40"
     assert session.register()["person"].tolist() == ["person (at most 2 rows)"]
 
 

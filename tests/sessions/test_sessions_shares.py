@@ -41,14 +41,14 @@ def test_what_is_no_share_is_refused(written):
 
 
 @pytest.mark.parametrize("calls", FIVE.values(), ids=FIVE)
-@pytest.mark.parametrize("whole", WHOLES, ids=str)
-def test_five_fifths_fit_and_spend_all(whole, calls):
-    session = study(budget=whole)
+@pytest.mark.parametrize("total", WHOLES, ids=str)
+def test_five_fifths_fit_and_spend_all(total, calls):
+    session = study(budget=total)
     session.split(5)
     for verb, formula in calls:
         getattr(session, verb)(formula)
     assert len(session.register()) == 5
-    last = GaussianEvent(1e3) if not isinstance(whole, dp.PureDP) else PureEvent(1e-4)
+    last = GaussianEvent(1e3) if not isinstance(total, dp.PureDP) else PureEvent(1e-4)
     assert not session.ledger.forecast([[last]])[0].fits
     with pytest.raises(BudgetError, match="neither eps nor a share"):
         session.mean("~ age")
@@ -67,12 +67,12 @@ def test_parts_fit_whatever_rule_the_ledger_was_opened_with():
 
 
 @pytest.mark.product
-@pytest.mark.parametrize("whole", WHOLES, ids=str)
-def test_parts_of_calls_alike_are_equal(whole):
-    session = study(budget=whole)
+@pytest.mark.parametrize("total", WHOLES, ids=str)
+def test_parts_of_calls_alike_are_equal(total):
+    session = study(budget=total)
     session.split(5)
-    found = [session.lm("wage ~ age", mechanism="moments").release.events for _ in range(5)]
-    noise = [compose_gaussians(event.multiplier for event in events) for events in found]
+    results = [session.lm("wage ~ age", mechanism="moments").release.events for _ in range(5)]
+    noise = [compose_gaussians(event.multiplier for event in events) for events in results]
     assert noise == pytest.approx([noise[0]] * 5, rel=1e-7)
 
 
@@ -81,8 +81,8 @@ def test_a_share_is_of_what_is_left_after_all_that_was_charged():
     session.table("~ sex", eps=1.0)
     assert session.table("~ sex", eps="1/4").release.guarantee == dp.PureDP(0.25)
     assert session.table("~ sex", share=0.5).release.guarantee == dp.PureDP(0.375)
-    own = study(eps=2.0, share="1/2")
-    budgets = [own.table("~ sex").release.guarantee.eps for _ in range(3)]
+    study_result = study(eps=2.0, share="1/2")
+    budgets = [study_result.table("~ sex").release.guarantee.eps for _ in range(3)]
     assert budgets == [1.0, 0.5, 0.25]
 
 
@@ -110,7 +110,7 @@ def test_eps_has_the_delta_of_the_session_unless_the_call_has_its_own():
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         ({}, 'write eps=0.2, eps="1/5" of what is left'),
         ({"eps": 0.1, "share": 0.1}, "eps and share are both given"),
@@ -120,9 +120,9 @@ def test_eps_has_the_delta_of_the_session_unless_the_call_has_its_own():
         ({"budget": dp.PureDP(1), "delta": 1e-6}, "delta=1e-06 is given with budget"),
     ],
 )
-def test_words_that_make_no_budget_are_refused_and_nothing_is_charged(words, told):
+def test_words_that_make_no_budget_are_refused_and_nothing_is_charged(words, reported):
     session = study(eps=2.0, delta=1e-6)
-    with pytest.raises(BudgetError, match=told):
+    with pytest.raises(BudgetError, match=reported):
         session.mean("~ age", **words)
     assert not session.ledger.entries
 
@@ -151,11 +151,11 @@ def test_what_rounding_leaves_of_a_spent_ledger_is_no_budget():
 def test_where_the_price_jumps_the_share_is_kept():
     """A release that costs nine tenths of all from 0.3 on, and a hundredth below."""
 
-    def price(own):
-        return 0.9 if own.eps >= 0.3 else own.eps / 100
+    def price(value):
+        return 0.9 if value.eps >= 0.3 else value.eps / 100
 
-    found = shared(Fraction(1, 2), dp.PureDP, 1.0, price)
-    assert 0.2999 < found.eps < 0.3
+    result = shared(Fraction(1, 2), dp.PureDP, 1.0, price)
+    assert 0.2999 < result.eps < 0.3
 
 
 @pytest.mark.product

@@ -81,7 +81,7 @@ def test_a_table_that_carries_its_codebook_needs_no_word(job, capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["draft", "none.csv"], "missing or cannot be opened"),
         (["draft", "dictionary.csv", "-o", "nowhere/cb.json"], "its folder does not exist"),
@@ -90,9 +90,9 @@ def test_a_table_that_carries_its_codebook_needs_no_word(job, capsys):
         (["check", "rows.parquet", "dictionary.csv"], ""),
     ],
 )
-def test_what_cannot_be_done_is_said(job, capsys, words, said):
-    assert main(["codebook", *words]) == (2 if said else 1)
-    assert said in capsys.readouterr().err
+def test_what_cannot_be_done_is_said(job, capsys, words, message):
+    assert main(["codebook", *words]) == (2 if message else 1)
+    assert message in capsys.readouterr().err
 
 
 @pytest.fixture

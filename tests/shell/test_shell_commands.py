@@ -29,7 +29,7 @@ def job(tmp_path):
     return tmp_path
 
 
-def words(job, data="data.parquet", *more):
+def words(job, data="data.parquet", *options):
     return [
         "pca",
         "~ a + b + g",
@@ -40,7 +40,7 @@ def words(job, data="data.parquet", *more):
         "1",
         "--delta",
         "1e-6",
-        *more,
+        *options,
     ]
 
 
@@ -54,10 +54,10 @@ def labels(text):
 def test_main_job_prints_the_readme_table(capsys):
     assert main([]) == 0
     printed = capsys.readouterr().out
-    shown = README.read_text(encoding="utf-8").split("```text\n")[1].split("```")[0]
+    options = README.read_text(encoding="utf-8").split("```text\n")[1].split("```")[0]
     # The noise decides which notes there are, and so which four are printed below the last rule.
     (table, notes), (shown_table, shown_notes) = (
-        text.rstrip().rsplit("=" * 89, 1) for text in (printed, shown)
+        text.rstrip().rsplit("=" * 89, 1) for text in (printed, options)
     )
     assert labels(table) == labels(shown_table)
     for text in (notes, shown_notes):
@@ -79,8 +79,10 @@ def test_module_runs_in_a_fresh_process(tmp_path):
 @pytest.mark.parametrize("mechanism", ["ppca", "shells"])
 def test_other_mechanisms_and_unit_rows(job, mechanism, capsys):
     page, saved = job / "fit.html", job / "fit.nc"
-    more = ["--mechanism", mechanism, "--row-norm", "unit", "--ncomp", "1"]
-    assert main(words(job, "data.parquet", *more, "--html", str(page), "--save", str(saved))) == 0
+    options = ["--mechanism", mechanism, "--row-norm", "unit", "--ncomp", "1"]
+    assert (
+        main(words(job, "data.parquet", *options, "--html", str(page), "--save", str(saved))) == 0
+    )
     printed = capsys.readouterr().out
     assert f"{mechanism} (" in printed
     assert "each row by its own" in printed
@@ -122,14 +124,14 @@ def test_options_reach_the_fit(job, capsys):
 
 
 def test_rho_instead_of_eps(job, capsys):
-    given = words(job)
-    given[given.index("--eps") : given.index("--eps") + 4] = ["--rho", "0.5"]
-    assert main(given) == 0
+    arguments = words(job)
+    arguments[arguments.index("--eps") : arguments.index("--eps") + 4] = ["--rho", "0.5"]
+    assert main(arguments) == 0
     assert "rho = 0.5" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (("--eps", "-1"), "eps"),
         (("--delta", "2"), "delta"),
@@ -141,14 +143,14 @@ def test_rho_instead_of_eps(job, capsys):
         (("--codebook", "missing.json"), "missing.json"),
     ],
 )
-def test_mistakes_end_in_one_line_and_status_2(job, change, said, capsys, monkeypatch):
+def test_mistakes_end_in_one_line_and_status_2(job, change, message, capsys, monkeypatch):
     monkeypatch.setattr(
         "dpmodels.mechanisms.covariance.gauss.moments", lambda *_, **__: pytest.fail("rows read")
     )
     assert main([*words(job), *change]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert said in err
+    assert message in err
     assert len(err.splitlines()) == 1
 
 
@@ -163,14 +165,14 @@ def few_audits(monkeypatch):
     """Audit one verb; note how it was asked."""
     from dpmodels.audit import run_all
 
-    own, asked = run_all.run_all, []
+    original, calls = run_all.run_all, []
 
     def few(*, full):
-        asked.append(full)
-        return own([line for line in REGISTRY if line.verb.func is dp.dp_table])
+        calls.append(full)
+        return original([line for line in REGISTRY if line.verb.func is dp.dp_table])
 
     monkeypatch.setattr(run_all, "run_all", few)
-    return asked
+    return calls
 
 
 @pytest.mark.product
@@ -215,19 +217,19 @@ def three(job):
     return job
 
 
-def site_words(job, site, protocol, *more, formula="~ a + b + g"):
-    given = ["site", formula, str(job / f"{site}.csv"), "--out", str(job / f"{site}.json")]
-    given += ["--site", site, "--session", "trial 7", "--protocol", protocol]
-    given += ["--codebook", str(job / "cb.json"), "--eps", "1", "--delta", "1e-6"]
+def site_words(job, site, protocol, *options, formula="~ a + b + g"):
+    arguments = ["site", formula, str(job / f"{site}.csv"), "--out", str(job / f"{site}.json")]
+    arguments += ["--site", site, "--session", "trial 7", "--protocol", protocol]
+    arguments += ["--codebook", str(job / "cb.json"), "--eps", "1", "--delta", "1e-6"]
     if protocol in ("cape", "secure_sum"):
-        given += ["--key", str(job / f"{site}.key")]
-        given += ["--cards", *(str(job / f"{one}.key.card") for one in SITES)]
-        given += ["--ledger", str(job / f"{site}.ledger")]
-    return [*given, *more]
+        arguments += ["--key", str(job / f"{site}.key")]
+        arguments += ["--cards", *(str(job / f"{site}.key.card") for site in SITES)]
+        arguments += ["--ledger", str(job / f"{site}.ledger")]
+    return [*arguments, *options]
 
 
-def combine_words(job, *more):
-    return ["combine", *(str(job / f"{site}.json") for site in SITES), *more]
+def combine_words(job, *options):
+    return ["combine", *(str(job / f"{site}.json") for site in SITES), *options]
 
 
 @pytest.mark.product
@@ -237,17 +239,17 @@ def combine_words(job, *more):
 )
 def test_three_sites_combine_by_files(three, protocol, words_of_it, capsys):
     for site in SITES:
-        given = site_words(three, site, protocol, "--ncomp", "2", *words_of_it)
-        assert main(given) == 0
+        arguments = site_words(three, site, protocol, "--ncomp", "2", *words_of_it)
+        assert main(arguments) == 0
     out, err = capsys.readouterr()
     assert out.count(f"protocol {protocol}; send it") == 3
     page, saved = three / "fit.html", three / "fit.nc"
     assert main(combine_words(three, "--html", str(page), "--save", str(saved))) == 0
-    out, more = capsys.readouterr()
+    out, error = capsys.readouterr()
     assert f"3, protocol {protocol}" in out
     assert "400 (public)" in out
     assert "no protocol can detect" in " ".join(out.split())
-    assert err == more == ""
+    assert err == error == ""
     assert "<img" in page.read_text(encoding="utf-8")
     assert dp.load(saved).loadings.sizes["component"] == 2
     assert str(dp.load(saved).summary()) + "\n" == out
@@ -258,7 +260,7 @@ def test_three_sites_combine_by_files(three, protocol, words_of_it, capsys):
 
 @pytest.mark.product
 @pytest.mark.parametrize(
-    ("verb", "formula", "more", "title"),
+    ("verb", "formula", "options", "title"),
     [
         ("lm", "b ~ a + g", ["--row-norm", "1"], "linear regression"),
         ("lm", "b ~ 1", [], "linear regression"),
@@ -270,10 +272,10 @@ def test_three_sites_combine_by_files(three, protocol, words_of_it, capsys):
         ("hist", "~ a", ["--breaks", "4"], "histogram"),
     ],
 )
-def test_other_verbs_of_sites(three, verb, formula, more, title, capsys):
+def test_other_verbs_of_sites(three, verb, formula, options, title, capsys):
     for site in SITES:
-        given = site_words(three, site, "full", "--verb", verb, *more, formula=formula)
-        assert main(given) == 0
+        arguments = site_words(three, site, "full", "--verb", verb, *options, formula=formula)
+        assert main(arguments) == 0
     page = three / "fit.html"
     assert main(combine_words(three, "--html", str(page))) == 0
     out = capsys.readouterr().out
@@ -283,7 +285,7 @@ def test_other_verbs_of_sites(three, verb, formula, more, title, capsys):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (["--protocol", "trust_me"], "expected one of 'full'"),
         (["--protocol", "pooled"], "expected one of 'full'"),
@@ -301,12 +303,12 @@ def test_other_verbs_of_sites(three, verb, formula, more, title, capsys):
         (["--delta", "0"], "delta"),
     ],
 )
-def test_mistakes_of_a_site_are_one_line_and_keep_the_key(three, change, said, capsys):
+def test_mistakes_of_a_site_are_one_line_and_keep_the_key(three, change, message, capsys):
     capsys.readouterr()
     assert main([*site_words(three, "A", "secure_sum"), *change]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert said in err
+    assert message in err
     assert len(err.splitlines()) == 1
     assert not (three / "A.json").exists()
     assert "private" in (three / "A.key").read_text(encoding="utf-8")
@@ -314,9 +316,9 @@ def test_mistakes_of_a_site_are_one_line_and_keep_the_key(three, change, said, c
 
 def test_a_key_needs_a_ledger(three, capsys):
     capsys.readouterr()
-    given = site_words(three, "A", "secure_sum")
-    place = given.index("--ledger")
-    assert main([*given[:place], *given[place + 2 :]]) == 2
+    arguments = site_words(three, "A", "secure_sum")
+    place = arguments.index("--ledger")
+    assert main([*arguments[:place], *arguments[place + 2 :]]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert "needs ledger=, a file" in err
@@ -365,10 +367,10 @@ def test_help_explains_itself(capsys):
         "site": "secure_sum",
         "combine": "one of each site",
     }
-    for given, said in {"--help": '"levels"', **commands}.items():
+    for command, message in {"--help": '"levels"', **commands}.items():
         with pytest.raises(SystemExit) as stop:
-            main([given] if given == "--help" else [given, "--help"])
+            main([command] if command == "--help" else [command, "--help"])
         assert stop.value.code == 0
-        shown = capsys.readouterr().out
-        assert "--codebook" in shown
-        assert said in shown
+        out = capsys.readouterr().out
+        assert "--codebook" in out
+        assert message in out

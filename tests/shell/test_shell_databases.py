@@ -61,7 +61,7 @@ def test_a_password_is_refused_and_not_repeated(command, folder, capsys, monkeyp
     (folder / "study.toml").write_text(STUDY.format(data=URL))
     with pytest.raises(SystemExit) as stopped:
         raise SystemExit(main(command))
-    told = "".join(capsys.readouterr())
+    text = "".join(capsys.readouterr())
     assert stopped.value.code == 2
-    assert "PGPASSWORD" in told
-    assert "sw0rdfish" not in told
+    assert "PGPASSWORD" in text
+    assert "sw0rdfish" not in text

@@ -40,11 +40,11 @@ def test_all_that_fit_are_compared_where_none_are_named(tmp_path, capsys):
     assert main(words) == 0
     pure = capsys.readouterr().out
     assert main([*words, "--delta", "1e-6", "--force"]) == 0
-    more = capsys.readouterr().out
+    out = capsys.readouterr().out
     assert "geometric" in pure
     assert "mwem" in pure
     assert "gaussian" not in pure
-    assert "gaussian" in more
+    assert "gaussian" in out
 
 
 @pytest.mark.product
@@ -64,7 +64,7 @@ def test_without_the_source_tree_mechanisms_of_dp_hist_are_compared(tmp_path, mo
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("options", "reported"),
     [
         (["--algorithms", "best"], "--algorithms best is not known"),
         (["--tables", "nowhere.npz"], "not a file of numpy arrays"),
@@ -74,9 +74,9 @@ def test_without_the_source_tree_mechanisms_of_dp_hist_are_compared(tmp_path, mo
         (["--delta", "2", "--algorithms", "gaussian"], "delta"),
     ],
 )
-def test_what_is_wrong_is_said_and_no_page_written(tmp_path, capsys, more, told):
-    assert main(["evaluate", str(tmp_path / "a.html"), "--repeats", "2", *more]) == 2
-    assert told in capsys.readouterr().err
+def test_what_is_wrong_is_said_and_no_page_written(tmp_path, capsys, options, reported):
+    assert main(["evaluate", str(tmp_path / "a.html"), "--repeats", "2", *options]) == 2
+    assert reported in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -23,8 +23,8 @@ def job(tmp_path, monkeypatch):
 
 
 def test_saved_results_stand_side_by_side(job, capsys):
-    more = ("--digits", "3", "--stats", "nobs,r_squared", "--labels", "--html", "t.html")
-    assert main(["etable", "one.nc", "two.nc", *more]) == 0
+    options = ("--digits", "3", "--stats", "nobs,r_squared", "--labels", "--html", "t.html")
+    assert main(["etable", "one.nc", "two.nc", *options]) == 0
     printed = capsys.readouterr().out
     assert all(head in printed for head in ("side by side", "(1)", "(2)", "Intercept"))
     assert (job / "t.html").read_text().startswith("<!DOCTYPE html>")
@@ -38,58 +38,58 @@ def test_no_numbers_of_the_whole_are_an_empty_list(job, capsys):
 
 
 def test_a_report_for_disclosure_is_of_results_and_ledgers(job, capsys):
-    given = ["disclosure", "s.ledger", "one.nc", "--title", "Wages", "--no-pictures"]
-    assert main(given) == 0
+    arguments = ["disclosure", "s.ledger", "one.nc", "--title", "Wages", "--no-pictures"]
+    assert main(arguments) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("# Wages")
     assert "2 charges" in printed
-    assert main([*given, "--html", "d.html", "--markdown", "d.md"]) == 0
+    assert main([*arguments, "--html", "d.html", "--markdown", "d.md"]) == 0
     assert (job / "d.html").read_text().count("<!DOCTYPE html>") == 1
     assert (job / "d.md").read_text() == printed.removesuffix("\n")
-    assert main([*given, "--html", "s.ledger", "--force"]) == 2
+    assert main([*arguments, "--html", "s.ledger", "--force"]) == 2
     assert "also read or written" in capsys.readouterr().err
 
 
 def test_three_commands_lead_from_a_table_on_disk_to_a_report(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    lines = ["a,g", *(f"{own / 50},{'xy'[own % 2]}" for own in range(50))]
+    lines = ["a,g", *(f"{i / 50},{'xy'[i % 2]}" for i in range(50))]
     (tmp_path / "people.csv").write_text("\n".join(lines))
     (tmp_path / "dictionary.csv").write_text("name,type,min,max,values\na,number,0,1,\ng,,,,x|y\n")
-    asked = ["--codebook", "dictionary.csv", "--eps", "1", "--ledger", "s.ledger"]
+    arguments = ["--codebook", "dictionary.csv", "--eps", "1", "--ledger", "s.ledger"]
     assert main(["ledger", "s.ledger", "--eps", "1"]) == 0
-    assert main(["mean", "a ~ g", "people.csv", *asked, "--save", "fit.nc"]) == 0
+    assert main(["mean", "a ~ g", "people.csv", *arguments, "--save", "fit.nc"]) == 0
     report = ["--title", "Means", "--author", "A. Analyst", "--html", "report.html"]
     assert main(["disclosure", "s.ledger", "fit.nc", *report]) == 0
     page = (tmp_path / "report.html").read_text()
-    assert all(said in page for said in ("A. Analyst", "eps = 1", "Signature"))
+    assert all(message in page for message in ("A. Analyst", "eps = 1", "Signature"))
 
 
 @pytest.mark.parametrize(
-    ("words", "shown"),
+    ("words", "text"),
     [
         (("reading", "--eps", "0.1,1"), "eps = 0.1"),
         (("reading", "--rho", "0.5", "--person", "id"), "rho = 0.5"),
         (("cite", "--format", "bibtex"), "@software{dpmodels"),
     ],
 )
-def test_what_needs_no_file(words, shown, capsys):
+def test_what_needs_no_file(words, text, capsys):
     assert main(list(words)) == 0
-    assert shown in capsys.readouterr().out
+    assert text in capsys.readouterr().out
 
 
 def test_power_is_asked_by_its_own_words(monkeypatch, capsys):
-    seen = {}
+    recorded = {}
 
     def spy(formula, **words):
-        seen.update(words, formula=formula)
+        recorded.update(words, formula=formula)
         raise dp.errors.ArgumentError("seen")
 
     monkeypatch.setattr(dp, "power", wraps(dp.power)(spy))
     words = ["power", "~ a", "--verb", "mean", "--codebook", "cb.json", "--eps", "1,2"]
     assert main([*words, "--n", "100", "--effect", "sample"]) == 2
     assert "dpmodels: ArgumentError: seen" in capsys.readouterr().err
-    asked = {"verb": "mean", "codebook": "cb.json", "eps": (1.0, 2.0), "n": 100}
-    assert seen == {"formula": "~ a", **asked, "effect": "sample"}
+    expected = {"verb": "mean", "codebook": "cb.json", "eps": (1.0, 2.0), "n": 100}
+    assert recorded == {"formula": "~ a", **expected, "effect": "sample"}
 
 
 @pytest.mark.parametrize("words", [("etable", "no.nc"), ("disclosure", "no.ledger")])

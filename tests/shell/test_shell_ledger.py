@@ -35,9 +35,9 @@ def test_a_study_from_the_shell(run, tmp_path):
     assert status == 0
     assert "1.00 of 2.00 eps spent (GDP);" in printed
     assert "line 1 of study.ledger" in printed
-    status, printed, told = run(*PCA, 1.9, "--ledger", "study.ledger")
+    status, printed, error_text = run(*PCA, 1.9, "--ledger", "study.ledger")
     assert (status, printed) == (2, "")
-    assert "LedgerError" in told
+    assert "LedgerError" in error_text
     status, printed, _ = run("ledger", "study.ledger", "--html", "r.html", "--export", "e.jsonl")
     assert status == 0
     assert "1 dp_pca ~ a + b" in printed
@@ -47,7 +47,7 @@ def test_a_study_from_the_shell(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (("ledger", "none.ledger"), "to create a ledger write new=True"),
         ((*PCA, 1, "--ledger", "none.ledger"), "does not exist"),
@@ -58,11 +58,11 @@ def test_a_study_from_the_shell(run, tmp_path):
         (("ledger", "data.csv"), "not a ledger"),
     ],
 )
-def test_mistakes(run, words, told):
+def test_mistakes(run, words, reported):
     assert run("ledger", "s.ledger", "--eps", 2, "--delta", 1e-6)[0] == 0
     status, printed, error = run(*words)
     assert status == 2
-    assert told in error
+    assert reported in error
     assert printed == ""
     assert dp.Ledger.open("s.ledger").entries == ()
 
@@ -88,5 +88,5 @@ def test_a_study_of_persons(run):
     assert (status, "one person (at most 4" in printed) == (0, True)
     status, printed, _ = run(*words, "--person", "id", "--rows", "mean")
     assert (status, "one person (all rows)" in " ".join(printed.split())) == (0, True)
-    status, _, told = run(*words)
-    assert (status, "write person='id', rows=4" in told) == (2, True)
+    status, _, error_text = run(*words)
+    assert (status, "write person='id', rows=4" in error_text) == (2, True)

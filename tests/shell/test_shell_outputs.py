@@ -24,9 +24,9 @@ def job(tmp_path):
     return tmp_path
 
 
-def words(job, data, *more):
-    given = ["pca", "~ a + b", str(job / data), "--codebook", str(job / "cb.json")]
-    return [*given, "--eps", "1", "--delta", "1e-6", *more]
+def words(job, data, *options):
+    arguments = ["pca", "~ a + b", str(job / data), "--codebook", str(job / "cb.json")]
+    return [*arguments, "--eps", "1", "--delta", "1e-6", *options]
 
 
 def snapshot(folder):
@@ -72,22 +72,22 @@ def test_what_is_read_is_not_written_over_even_by_force(job, option, name, capsy
 
 def test_a_part_of_a_pattern_and_one_file_twice_are_refused(job, capsys):
     target = str(job / "report")
-    for more in (
+    for options in (
         ["--html", str(job / "data.parquet"), "--force"],
         ["--html", target, "--save", target],
     ):
-        assert main(words(job, "data.p*", *more)) == 2
+        assert main(words(job, "data.p*", *options)) == 2
         assert "also read or written" in capsys.readouterr().err
     assert not Path(target).exists()
 
 
 def test_a_folder_that_takes_no_files_is_noticed_before_rows(job, capsys, monkeypatch):
-    def read_only(*given, **more):
+    def read_only(*arguments, **options):
         raise OSError(30, "Read-only file system")
 
     monkeypatch.setattr("dpmodels.atomic_files.os.open", read_only)
-    asked = wraps(dp.dp_pca)(lambda *_, **__: pytest.fail("asked for rows"))
-    monkeypatch.setattr(dp, "dp_pca", asked)
+    fails_if_called = wraps(dp.dp_pca)(lambda *_, **__: pytest.fail("asked for rows"))
+    monkeypatch.setattr(dp, "dp_pca", fails_if_called)
     assert main(words(job, "data.csv", "--save", str(job / "fit.nc"))) == 2
     assert "takes no files" in capsys.readouterr().err
 
@@ -112,8 +112,8 @@ def test_what_can_be_written_is_where_another_file_fails(job, capsys, monkeypatc
 
 
 def test_letters_are_not_written_over_by_their_report(job, capsys):
-    more = ["--out", str(job / "A.json"), "--site", "A", "--session", "s", "--protocol", "full"]
-    assert main(["site", *words(job, "data.csv", *more)[1:]]) == 0
+    options = ["--out", str(job / "A.json"), "--site", "A", "--session", "s", "--protocol", "full"]
+    assert main(["site", *words(job, "data.csv", *options)[1:]]) == 0
     before = snapshot(job)
     report = ["--html", str(job / "A.json"), "--force"]
     assert main(["combine", str(job / "A.json"), *report]) == 2

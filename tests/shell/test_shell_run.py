@@ -22,10 +22,10 @@ MODEL = {"name": "model", "verb": "lm", "formula": "a ~ b", "vcov": "iid", "plot
 def toml(sections):
     """Sections as TOML, whose values are spelt as JSON's."""
     lines = []
-    for name, held in sections.items():
-        for one in held if isinstance(held, list) else [held]:
-            lines.append(f"[[{name}]]" if isinstance(held, list) else f"[{name}]")
-            lines += [f"{json.dumps(key)} = {json.dumps(own)}" for key, own in one.items()]
+    for name, section in sections.items():
+        for value in section if isinstance(section, list) else [section]:
+            lines.append(f"[[{name}]]" if isinstance(section, list) else f"[{name}]")
+            lines += [f"{json.dumps(key)} = {json.dumps(value)}" for key, value in value.items()]
     return "\n".join(lines)
 
 
@@ -40,8 +40,8 @@ def job(tmp_path, monkeypatch, capsys):
     dp.codebook(a=(0, 1), b=(0, 1), g=["<i>x", "y"]).save(tmp_path / "cb.json")
 
     def run(*words, command="run", text=None, study=STUDY, release=(MEANS, MODEL), **more):
-        own = {"study": study, "release": list(release), "disclosure": {"pictures": False}}
-        written = toml({**own, **more})
+        options = {"study": study, "release": list(release), "disclosure": {"pictures": False}}
+        written = toml({**options, **more})
         (tmp_path / "study.toml").write_text(written if text is None else text)
         status = main([command, str(tmp_path / "study.toml"), *words])
         printed = capsys.readouterr()
@@ -62,9 +62,9 @@ def test_a_study_is_priced_made_and_written(job):
     assert (status, "2, 2 fit" in priced) == (0, True)
     assert sorted(path.name for path in job.folder.iterdir()) == sorted(["study.toml", *before])
     tables = [{"name": "both", "of": ["means", "model"], "digits": 3}]
-    said = {"purpose": "A test", "pictures": False}
-    drawn = [{**MEANS, "plots": True}, MODEL]
-    status, printed, error = job(release=drawn, table=tables, disclosure=said)
+    message = {"purpose": "A test", "pictures": False}
+    releases = [{**MEANS, "plots": True}, MODEL]
+    status, printed, error = job(release=releases, table=tables, disclosure=message)
     assert (status, error) == (0, "")
     out = job.folder / "report"
     for name in ("means.nc", "means.txt", "means.csv", "model.json", "both.md", "disclosure.md"):
@@ -72,8 +72,8 @@ def test_a_study_is_priced_made_and_written(job):
     assert [path.name for path in out.glob("*.png")] == ["means-1.png"]
     assert len(ledger(job).entries) == 2
     assert ledger(job).spent.amount == pytest.approx(2.0, rel=1e-6)
-    held = json.loads((out / "model.json").read_text())
-    assert held["digest"] == ledger(job).register()["digest"].iloc[1]
+    stored = json.loads((out / "model.json").read_text())
+    assert stored["digest"] == ledger(job).register()["digest"].iloc[1]
     page = (out / "index.html").read_text()
     assert "A &lt;b&gt;study&lt;/b&gt;" in page
     assert "&lt;i&gt;x" in page
@@ -82,10 +82,10 @@ def test_a_study_is_priced_made_and_written(job):
     parts = [page.index(f'<section id="{name}">') for name in ("means", "guarantee", "ledger")]
     assert parts == sorted(parts)
     assert "Tables are neighbours if one row is replaced by any other." in page
-    told = (out / "disclosure.md").read_text()
-    assert "A test" in told
-    assert "A. Analyst" in told
-    assert "2 charges" in told
+    disclosure = (out / "disclosure.md").read_text()
+    assert "A test" in disclosure
+    assert "A. Analyst" in disclosure
+    assert "2 charges" in disclosure
     assert "index.html: all tables" in printed
 
 
@@ -120,7 +120,7 @@ def test_a_study_run_again_spends_nothing_and_asks_what_is_new(job):
     status, printed, _ = job(release=[MEANS])
     assert (status, "means: already released" in printed) == (0, True)
     assert job(release=[MEANS, MODEL])[0] == 0
-    assert [one.label for one in ledger(job).entries] == ["dp_mean a ~ g", "dp_lm a ~ b"]
+    assert [entry.label for entry in ledger(job).entries] == ["dp_mean a ~ g", "dp_lm a ~ b"]
     assert (job.folder / "report" / "means.txt").read_bytes() == first
     status, _, error = job(release=[{**MEANS, "eps": 0.4}, MODEL])
     assert (status, "--again means" in error) == (2, True)
@@ -131,7 +131,7 @@ def test_a_study_run_again_spends_nothing_and_asks_what_is_new(job):
 def test_what_was_paid_for_and_is_not_here_is_asked_again_only_by_name(job):
     assert job(release=[MEANS])[0] == 0
     out = job.folder / "report"
-    whole = (out / "means.nc").read_bytes()
+    saved = (out / "means.nc").read_bytes()
     (out / "means.nc").unlink()
     assert "--again means" in job(release=[MEANS])[2]
     (out / "study.json").unlink()
@@ -143,21 +143,21 @@ def test_what_was_paid_for_and_is_not_here_is_asked_again_only_by_name(job):
             file.unlink()
     assert job("--again", "means", release=[MEANS])[0] == 0
     assert len(ledger(job).entries) == 2
-    (out / "means.nc").write_bytes(whole)
+    (out / "means.nc").write_bytes(saved)
     assert "is not in the ledger" in job(release=[MEANS])[2]
     dp.codebook(a=(0, 2), b=(0, 1), g=["<i>x", "y"]).save(job.folder / "cb.json", overwrite=True)
     assert "another codebook" in job(release=[MEANS])[2]
 
 
 def changed(section, **words):
-    own = {"study": dict(STUDY), "release": [dict(MEANS), dict(MODEL)]}
-    target = own["study"] if section == "study" else own["release"][1]
+    options = {"study": dict(STUDY), "release": [dict(MEANS), dict(MODEL)]}
+    target = options["study"] if section == "study" else options["release"][1]
     target.update(words)
-    return {name: own[name] for name in ("study", "release")}
+    return {name: options[name] for name in ("study", "release")}
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("study_file", "reported"),
     [
         (changed("study", epss=1.0), "[study]: 'epss' is not known (did you mean 'eps'?)"),
         (
@@ -206,10 +206,10 @@ def changed(section, **words):
         ({"text": "[study]\ndata = 'a'\nout = 'b'"}, "has no [[release]]"),
     ],
 )
-def test_mistakes_are_told_before_the_first_charge(job, given, told, monkeypatch):
+def test_mistakes_are_told_before_the_first_charge(job, study_file, reported, monkeypatch):
     monkeypatch.setattr(dp.session, "make", lambda *_: pytest.fail("charged"))
-    status, _, error = job(**given)
-    assert (status, told in error) == (2, True), error
+    status, _, error = job(**study_file)
+    assert (status, reported in error) == (2, True), error
     assert len(error.splitlines()) == 1
     assert not (job.folder / "report" / "study.ledger").exists()
     assert "Traceback" not in error
@@ -228,7 +228,7 @@ def test_files_of_another_hand_and_folders_that_take_none_are_told_before_the_ch
     assert "also read or written" in job(study={**STUDY, "data": "report/model.csv"})[2]
     (out / "model.csv").unlink()
 
-    def read_only(*given, **more):
+    def read_only(*arguments, **options):
         raise OSError(30, "Read-only file system")
 
     with monkeypatch.context() as patched:
@@ -239,27 +239,27 @@ def test_files_of_another_hand_and_folders_that_take_none_are_told_before_the_ch
 
 
 def test_a_ledger_that_somebody_else_charges_stops_a_study(job, monkeypatch):
-    own = dp.session.make
+    original = dp.session.make
 
     def two(session, call):
-        fit = own(session, call)
+        fit = original(session, call)
         session.ledger.charge([], adjacency="replace")
         return fit
 
     monkeypatch.setattr(dp.session, "make", two)
     status, _, error = job()
     assert (status, "was charged by another process" in error) == (2, True)
-    assert [one.label for one in ledger(job).entries] == ["dp_mean a ~ g", ""]
+    assert [entry.label for entry in ledger(job).entries] == ["dp_mean a ~ g", ""]
 
 
 @pytest.mark.product
 def test_what_is_charged_between_what_was_judged_and_what_is_asked_stops_a_study(job, monkeypatch):
     assert job(release=[MEANS])[0] == 0
-    own = study_run.price_releases
+    original = study_run.price_releases
 
-    def meanwhile(*given):
+    def meanwhile(*arguments):
         ledger(job).charge([], adjacency="replace")
-        return own(*given)
+        return original(*arguments)
 
     monkeypatch.setattr(study_run, "price_releases", meanwhile)
     status, _, error = job()
@@ -290,8 +290,8 @@ def test_the_example_of_the_help_is_a_study(capsys):
     from dpmodels.shell.plan import EXAMPLE
 
     lines = EXAMPLE.split("study.toml:\n")[1].split("  dpmodels plan")[0].splitlines()
-    held = tomllib.loads("\n".join(line.strip() for line in lines))
-    assert list(held) == ["study", "release", "table", "disclosure"]
+    stored = tomllib.loads("\n".join(line.strip() for line in lines))
+    assert list(stored) == ["study", "release", "table", "disclosure"]
 
 
 @pytest.mark.product

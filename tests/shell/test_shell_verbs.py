@@ -35,29 +35,31 @@ def job(tmp_path, monkeypatch):
     return tmp_path
 
 
-def words(verb, formula, *more, eps="1"):
-    return [verb, formula, "data.csv", "--codebook", "cb.json", "--eps", eps, *more]
+def words(verb, formula, *options, eps="1"):
+    return [verb, formula, "data.csv", "--codebook", "cb.json", "--eps", eps, *options]
 
 
 def own_parser(name):
     """A command's parser with its words."""
-    (subparsers,) = (one for one in parser()._actions if one.dest == "command")
+    (subparsers,) = (action for action in parser()._actions if action.dest == "command")
     return subparsers.choices[name].populate()
 
 
 @pytest.mark.parametrize("name", VERBS)
 def test_each_word_of_a_verb_is_an_option_or_told_to_be_left_out(name):
-    made = own_parser(name)
-    options = {action.dest for action in made._actions}
-    left = made.epilog.partition("Only in Python: ")[2].partition(".")[0].split(", ")
+    parser_of_verb = own_parser(name)
+    options = {action.dest for action in parser_of_verb._actions}
+    left = parser_of_verb.epilog.partition("Only in Python: ")[2].partition(".")[0].split(", ")
     for word in signature(VERBS[name]):
         assert (dest(word) in options or ELSEWHERE.get(word) in options) != (word in left), word
-    assert all(action.help for action in made._actions)
+    assert all(action.help for action in parser_of_verb._actions)
 
 
 @pytest.mark.parametrize("name", VERBS)
 def test_the_example_of_a_verb_is_one_of_its_command(name):
-    (line,) = (own for own in own_parser(name).epilog.splitlines() if own.startswith("  dpmodels"))
+    (line,) = (
+        line for line in own_parser(name).epilog.splitlines() if line.startswith("  dpmodels")
+    )
     words = parser().parse_args(shlex.split(line)[1:])
     assert (words.command, words.data) == (name, "people.csv")
     assert "~" in words.formula or name in ("bounds", "levels")
@@ -70,7 +72,7 @@ def test_every_verb_of_the_package_is_a_command():
 
 
 @pytest.mark.parametrize(
-    ("verb", "more", "asked"),
+    ("verb", "options", "expected"),
     [
         ("quantile", ("--probs", "0.25,0.5", "--level", "none"), {"probs": (0.25, 0.5)}),
         ("quantile", ("--probs", "0.4"), {"probs": 0.4}),
@@ -88,36 +90,36 @@ def test_every_verb_of_the_package_is_a_command():
         ("mean", ("--rows", "2", "--adjacency", "add-remove"), {"rows": 2}),
     ],
 )
-def test_words_are_read_by_their_annotations(verb, more, asked, job, monkeypatch, capsys):
-    seen = {}
+def test_words_are_read_by_their_annotations(verb, options, expected, job, monkeypatch, capsys):
+    recorded = {}
 
     def spy(formula, data, **words):
-        seen.update(words)
+        recorded.update(words)
         raise dp.errors.ArgumentError("seen")
 
     monkeypatch.setattr(f"dpmodels.models.{verb}.dp_{verb}", wraps(VERBS[verb])(spy))
-    assert main(words(verb, "~ a", *more)) == 2
+    assert main(words(verb, "~ a", *options)) == 2
     assert "ArgumentError: seen" in capsys.readouterr().err
-    assert seen.pop("eps") == 1.0
-    assert seen.items() >= asked.items()
-    assert len(seen) == len([word for word in more if word.startswith("--")]) + 1
+    assert recorded.pop("eps") == 1.0
+    assert recorded.items() >= expected.items()
+    assert len(recorded) == len([word for word in options if word.startswith("--")]) + 1
 
 
 def test_json_is_strict_and_has_what_was_paid_for_it(job, capsys):
-    more = ("--json", "fit.json", "--csv", "fit.csv", "--save", "fit.nc")
-    assert main(words("lm", "a ~ b + g", *more, "--delta", "1e-6")) == 0
+    options = ("--json", "fit.json", "--csv", "fit.csv", "--save", "fit.nc")
+    assert main(words("lm", "a ~ b + g", *options, "--delta", "1e-6")) == 0
 
     def never(constant):
         raise AssertionError(constant)
 
-    held = json.loads((job / "fit.json").read_text(), parse_constant=never)
+    stored = json.loads((job / "fit.json").read_text(), parse_constant=never)
     fit = dp.load("fit.nc")
-    assert held["guarantee"] == "eps = 1, delta = 1e-06"
-    assert (held["formula"], held["simulated"]) == (fit.call.formula, False)
-    assert len(held["digest"]) == 64
+    assert stored["guarantee"] == "eps = 1, delta = 1e-06"
+    assert (stored["formula"], stored["simulated"]) == (fit.call.formula, False)
+    assert len(stored["digest"]) == 64
     assert math.isnan(fit.glance()["rho"].iloc[0])
-    assert held["glance"]["rho"] is None
-    assert [row["estimate"] for row in held["tidy"]] == fit.params.tolist()
+    assert stored["glance"]["rho"] is None
+    assert [row["estimate"] for row in stored["tidy"]] == fit.params.tolist()
     with (job / "fit.csv").open() as file:
         assert [row["term"] for row in csv.DictReader(file)] == fit.params.index.tolist()
 
@@ -132,34 +134,35 @@ def test_a_ledger_is_charged_and_has_the_digest_that_json_tells(job, capsys):
 
 
 def test_randomised_answers_name_their_devices(job, capsys):
-    given = ["survey", "~ g", "data.csv", "--device", "g=x,y:1.5"]
-    assert main(given) == 0
+    arguments = ["survey", "~ g", "data.csv", "--device", "g=x,y:1.5"]
+    assert main(arguments) == 0
     assert "eps = 1.5" in capsys.readouterr().out
-    assert main([*given[:-1], "g=x:1.5"]) == 2
+    assert main([*arguments[:-1], "g=x:1.5"]) == 2
     assert "--device 'g=x:1.5'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("options", "reported"),
     [
         (("--del", "1e-6"), "unrecognized arguments: --del (did you mean '--delta'?) 1e-6"),
         (("--ncomp", "two"), "argument --ncomp: invalid INT value: 'two'"),
         (("--person",), "argument --person: expected one argument"),
     ],
 )
-def test_no_word_is_guessed(job, more, told, capsys):
+def test_no_word_is_guessed(job, options, reported, capsys):
     with pytest.raises(SystemExit) as stop:
-        main(words("pca", "~ a + b", *more))
+        main(words("pca", "~ a + b", *options))
     assert stop.value.code == 2
     error = capsys.readouterr().err
-    assert told in error
+    assert reported in error
     assert "usage: dpmodels pca FORMULA FILE [options]" in error
 
 
 @pytest.mark.parametrize(
-    ("error", "told"), [(BrokenPipeError(), ""), (OSError(28, "No space"), "nothing was printed")]
+    ("error", "reported"),
+    [(BrokenPipeError(), ""), (OSError(28, "No space"), "nothing was printed")],
 )
-def test_output_that_cannot_be_printed_loses_no_file(error, told, job, monkeypatch, capfd):
+def test_output_that_cannot_be_printed_loses_no_file(error, reported, job, monkeypatch, capfd):
     def closed(*_, file=None, **__):
         if file is None:
             raise error
@@ -169,7 +172,7 @@ def test_output_that_cannot_be_printed_loses_no_file(error, told, job, monkeypat
     monkeypatch.setattr("dpmodels.shell.outputs.os.dup2", lambda *_: None)
     assert main(words("mean", "~ a", "--csv", "a.csv")) == 0
     assert (job / "a.csv").is_file()
-    assert capfd.readouterr().err == told
+    assert capfd.readouterr().err == reported
 
 
 def test_what_was_found_is_a_codebook_for_the_next_command(job):
@@ -193,15 +196,18 @@ def test_a_warning_is_said_in_one_line(job, capsys):
     with warnings.catch_warnings():
         warnings.simplefilter("always", dp.errors.BudgetWarning)
         pd.read_csv("data.csv").to_parquet("data.parquet")
-        asked = words("lm", "a ~ b", "--delta", "1e-6", eps="0.1")
-        assert main(["data.parquet" if word == "data.csv" else word for word in asked]) == 0
+        arguments = words("lm", "a ~ b", "--delta", "1e-6", eps="0.1")
+        assert main(["data.parquet" if word == "data.csv" else word for word in arguments]) == 0
     assert capsys.readouterr().err.startswith("dpmodels: BudgetWarning: ")
 
 
 def test_what_is_missing_is_said_in_words_of_the_shell(job, capsys):
     budget, book = ["--eps", "1"], ["--codebook", "cb.json"]
-    for given, lacking in ((budget, "In the shell: --codebook cb.json"), (book, "write --eps 1")):
-        assert main(["mean", "~ a", "data.csv", *given]) == 2
+    for arguments, lacking in (
+        (budget, "In the shell: --codebook cb.json"),
+        (book, "write --eps 1"),
+    ):
+        assert main(["mean", "~ a", "data.csv", *arguments]) == 2
         assert lacking in capsys.readouterr().err
     assert main(["mean", "~ aa", "data.csv", *book, *budget]) == 2
     assert "In the shell" not in capsys.readouterr().err

@@ -19,7 +19,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves a folder and says nothing of it."""
+    """Serves a folder without a log."""
 
     def log_message(self, *_):
         """Say nothing."""
@@ -36,8 +36,8 @@ def site():
 @pytest.fixture(scope="session")
 def pages(site):
     """Every page but listings of source, by its address below that of the site."""
-    found = sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
-    return [name for name in found if not name.startswith(("_modules/", "_static/"))]
+    result = sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
+    return [name for name in result if not name.startswith(("_modules/", "_static/"))]
 
 
 @pytest.fixture(scope="session")
@@ -52,13 +52,13 @@ def address(site):
 
 @pytest.fixture(scope="session")
 def browser():
-    """A browser without a window; skips where there is none."""
+    """A browser without a window; skips without one."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
+    result = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if result is None:
         pytest.skip(f"no browser: install one of {', '.join(BROWSERS)}")
     with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=found, args=list(FLAGS))
+        opened = started.chromium.launch(executable_path=result, args=list(FLAGS))
         yield opened
         opened.close()
 

@@ -48,12 +48,12 @@ def looked_at(page, address, name):
     """Load a page wide and look at it narrow, too; return what was seen."""
     errors, failed, elsewhere = [], [], []
     heard = {
-        "console": lambda said: errors.append(said.text) if said.type == "error" else None,
+        "console": lambda value: errors.append(value.text) if value.type == "error" else None,
         "pageerror": lambda error: errors.append(str(error)),
         "requestfailed": lambda request: failed.append(request.url),
         "response": lambda got: failed.append(got.url) if got.status >= 400 else None,
-        "request": lambda asked: (
-            None if asked.url.startswith((address, "data:")) else elsewhere.append(asked.url)
+        "request": lambda value: (
+            None if value.url.startswith((address, "data:")) else elsewhere.append(value.url)
         ),
     }
     for event, listener in heard.items():
@@ -77,28 +77,28 @@ def seen(browser, address, pages):
     ]
     context = browser.new_context(viewport={"width": WIDE, "height": 900})
     # Each in a tab of its own: one that was made narrow would be laid out twice.
-    found = {name: looked_at(context.new_page(), address, name) for name in chosen}
+    values_by_name = {name: looked_at(context.new_page(), address, name) for name in chosen}
     context.close()
-    return found
+    return values_by_name
 
 
 def test_pages_load_without_errors(seen):
     assert len(seen) > 30
-    assert {name: one.errors for name, one in seen.items() if one.errors} == {}
-    assert {name: one.failed for name, one in seen.items() if one.failed} == {}
+    assert {name: values.errors for name, values in seen.items() if values.errors} == {}
+    assert {name: values.failed for name, values in seen.items() if values.failed} == {}
 
 
 def test_no_request_leaves_the_machine(seen):
-    assert {name: one.elsewhere for name, one in seen.items() if one.elsewhere} == {}
+    assert {name: values.elsewhere for name, values in seen.items() if values.elsewhere} == {}
 
 
 def test_nothing_moves_while_a_page_loads(seen):
-    assert {name: one.shift for name, one in seen.items() if one.shift >= 0.1} == {}
+    assert {name: values.shift for name, values in seen.items() if values.shift >= 0.1} == {}
 
 
 @pytest.mark.parametrize("width", [NARROW, WIDE])
 def test_pages_are_no_wider_than_the_window(seen, width):
-    wider = {name: one.wider[width] for name, one in seen.items() if one.wider[width] > 0}
+    wider = {name: values.wider[width] for name, values in seen.items() if values.wider[width] > 0}
     assert wider == {}
 
 
@@ -109,9 +109,9 @@ def test_search_finds_a_verb(browser, address, site, where):
     page.goto(f"{base}/search.html?q=dp_pca")
     first = page.locator("#search-results li a").first
     first.wait_for(timeout=10_000)
-    found = page.locator("#search-results li a").evaluate_all("all => all.map(a => a.href)")
+    result = page.locator("#search-results li a").evaluate_all("all => all.map(a => a.href)")
     page.close()
-    assert any("dpmodels.dp_pca.html" in link for link in found[:3])
+    assert any("dpmodels.dp_pca.html" in link for link in result[:3])
 
 
 def test_the_theme_turns_dark_and_stays_so(open_page):
@@ -153,10 +153,10 @@ def test_the_copy_button_copies_code_without_prompts(browser, address):
 def test_a_kind_of_page_can_be_read_by_everybody(open_page, name, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     page = open_page(name, scheme=scheme)
-    found = axe.run(page).response["violations"]
+    result = axe.run(page).response["violations"]
     grave = {
-        one["id"]: [node["html"][:200] for node in one["nodes"][:3]]
-        for one in found
-        if one["impact"] in ("serious", "critical")
+        value["id"]: [node["html"][:200] for node in value["nodes"][:3]]
+        for value in result
+        if value["impact"] in ("serious", "critical")
     }
     assert grave == {}

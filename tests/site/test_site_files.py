@@ -24,12 +24,12 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         """Note what a tag links to, is called, and fetches."""
-        own = dict(attrs)
-        self.anchors |= {own[key] for key in ("id", "name") if own.get(key)}
-        if tag == "a" and own.get("href"):
-            self.links.add(own["href"])
-        if tag in FETCHED and own.get(FETCHED[tag]) and own.get("rel") != "canonical":
-            self.fetched.add(own[FETCHED[tag]])
+        result = dict(attrs)
+        self.anchors |= {result[key] for key in ("id", "name") if result.get(key)}
+        if tag == "a" and result.get("href"):
+            self.links.add(result["href"])
+        if tag in FETCHED and result.get(FETCHED[tag]) and result.get("rel") != "canonical":
+            self.fetched.add(result[FETCHED[tag]])
 
 
 @cache
@@ -67,10 +67,10 @@ def test_local_links_and_anchors_lead_somewhere(site):
 
 def test_every_page_is_reached_from_the_first(site):
     start = (site / "index.html").resolve()
-    reached, more = {start}, [start]
-    for path in more:
+    reached, extra = {start}, [start]
+    for path in extra:
         new = {to for _, to, _ in targets(site, path) if to.suffix == ".html" and to.is_file()}
-        more += sorted(new - reached)
+        extra += sorted(new - reached)
         reached |= new
     hidden = {path.resolve() for path in every(site) if "_modules" not in path.parts} - reached
     assert {path.stem for path in hidden} <= {"search", "genindex", "py-modindex", "index"}
@@ -84,11 +84,15 @@ def test_links_to_other_places_are_well_formed(site):
 
 def test_nothing_is_fetched_from_elsewhere(site):
     pages = every(site)
-    fetched = {one for path in pages for one in parsed(path).fetched}
+    fetched = {value for path in pages for value in parsed(path).fetched}
     assert len(fetched) > 10
-    assert [one for one in sorted(fetched) if outside(one) and not one.startswith("data:")] == []
+    assert [
+        value for value in sorted(fetched) if outside(value) and not value.startswith("data:")
+    ] == []
     styles = [path.read_text("utf-8", "replace") for path in site.rglob("*.css")]
-    assert [one for text in styles for one in re.findall(r"url\(['\"]?(?:https?:)?//", text)] == []
+    assert [
+        value for text in styles for value in re.findall(r"url\(['\"]?(?:https?:)?//", text)
+    ] == []
 
 
 def test_the_site_is_small(site):

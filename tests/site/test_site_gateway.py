@@ -97,7 +97,11 @@ def test_pages_can_be_read_by_everybody(browser, gateway, job, name, width, sche
             assert 1000 < size <= LARGEST
             assert page.evaluate(WIDER) == 0, path
             violations = axe.run(page).response["violations"]
-            grave = [one["id"] for one in violations if one["impact"] in ("serious", "critical")]
+            grave = [
+                violation["id"]
+                for violation in violations
+                if violation["impact"] in ("serious", "critical")
+            ]
             assert grave == [], path
 
 
@@ -113,7 +117,9 @@ def test_a_plan_and_its_options_fit_the_window(browser, gateway, width):
         page.get_by_text("Expected of 5,000 rows").wait_for()
         assert page.evaluate(WIDER) == 0
         violations = axe.run(page).response["violations"]
-        assert [one for one in violations if one["impact"] in ("serious", "critical")] == []
+        assert [
+            violation for violation in violations if violation["impact"] in ("serious", "critical")
+        ] == []
 
 
 def test_names_are_completed_and_the_outcome_appears_by_itself(browser, gateway):

@@ -77,7 +77,7 @@ class Study:
     def charges(self) -> list[int]:
         """How many charges of each site cost anything."""
         entries = (self.ledger(site).entries for site in self.sites)
-        return [sum(bool(entry.events) for entry in each) for each in entries]
+        return [sum(bool(entry.events) for entry in value) for value in entries]
 
     def shown(self) -> dict[str, bytes]:
         """All messages and answers, without what a killed process left unnamed."""
@@ -94,14 +94,14 @@ def study(
     top: Path, sites: tuple[str, ...] = SITES, adjacency: Any = "replace", **unit: Any
 ) -> Study:
     """Make the folders, keys and ledgers of an exchange that has not started."""
-    made = Study(top, sites)
-    made.folder.mkdir(parents=True)
+    study = Study(top, sites)
+    study.folder.mkdir(parents=True)
     for site in sites:
         (top / site).mkdir()
-        dp.site_key(site, made.key(site))
+        dp.site_key(site, study.key(site))
         words = {"eps": 3.0, "delta": 1e-6, "adjacency": adjacency, "new": True, **unit}
         dp.Ledger.open(top / site / "site.ledger", **words)
-    return made
+    return study
 
 
 def sealed(plain: dict[str, Any]) -> bytes:

@@ -46,8 +46,8 @@ STRANGE = {
 
 
 def released(fit):
-    own = fit.release
-    return own.values if hasattr(own, "values") else own.second
+    release = fit.release
+    return release.values if hasattr(release, "values") else release.second
 
 
 @pytest.mark.parametrize(
@@ -62,10 +62,10 @@ def released(fit):
 def test_no_row_stops_a_release_or_shows(verb, protocol):
     """Rows of other types and codebooks count by the declared rules at every site."""
     fit, formula = VERBS[verb]
-    made = fit(formula, sites=STRANGE, protocol=protocol, **BUDGET)
-    assert np.isfinite(released(made)).all()
-    assert made.release.rows == sum(map(len, STRANGE.values()))
-    assert f"8, protocol {protocol}" in str(made.summary())
+    result = fit(formula, sites=STRANGE, protocol=protocol, **BUDGET)
+    assert np.isfinite(released(result)).all()
+    assert result.release.rows == sum(map(len, STRANGE.values()))
+    assert f"8, protocol {protocol}" in str(result.summary())
 
 
 @pytest.mark.parametrize("kind", STRANGE)
@@ -73,9 +73,9 @@ def test_what_is_not_as_declared_is_incomplete(kind):
     """With next to no noise: how many rows of a strange site count as complete."""
     words = {"codebook": CB, "budget": dp.ZCDP(1e12)}
     sites = {"strange": STRANGE[kind], "whole": WHOLE}
-    found = dp.dp_table("~ sex", sites=sites, protocol="secure_sum", **words).release.values
-    known = STRANGE[kind]["sex"].isin(["F", "M"]).sum()
-    assert found[:2].sum() == pytest.approx(500 + known, abs=0.01)
+    values = dp.dp_table("~ sex", sites=sites, protocol="secure_sum", **words).release.values
+    total = STRANGE[kind]["sex"].isin(["F", "M"]).sum()
+    assert values[:2].sum() == pytest.approx(500 + total, abs=0.01)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -89,15 +89,15 @@ def test_a_missing_column_is_named_with_its_site(protocol, missing):
 
 
 @pytest.mark.parametrize(
-    ("kept", "columns", "said"),
+    ("retained", "columns", "message"),
     [(4, 2, "R=4 .* to 3"), (1, 2, "R=1 .* from 2"), (0, 1, "R=0"), (2.0, 2, "R=2.0")],
 )
-def test_a_root_of_too_many_or_too_few_columns_is_refused(kept, columns, said, tmp_path):
-    protocol = dp.sites.DPdisPCA(R=kept)
+def test_a_root_of_too_many_or_too_few_columns_is_refused(retained, columns, message, tmp_path):
+    protocol = dp.sites.DPdisPCA(R=retained)
     words = {"protocol": protocol, "ncomp": columns, **BUDGET}
-    with pytest.raises(ArgumentError, match=said):
+    with pytest.raises(ArgumentError, match=message):
         dp.dp_pca("~ age + income + sex", sites={"A": WHOLE, "B": WHOLE.copy()}, **words)
-    with pytest.raises(ArgumentError, match=said):
+    with pytest.raises(ArgumentError, match=message):
         dp.site_release(
             "~ age + income + sex",
             WHOLE,
@@ -158,7 +158,7 @@ def spoilt(card, change):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ("public", "lacks a part of a card"),
         ("site", "lacks a part of a card"),
@@ -166,10 +166,10 @@ def spoilt(card, change):
         ("order", "is not an X25519 key"),
     ],
 )
-def test_a_spoilt_card_is_refused(change, said, tmp_path):
+def test_a_spoilt_card_is_refused(change, message, tmp_path):
     cards = [dp.site_key(site, tmp_path / f"{site}.key") for site in "AB"]
     cards[1].write_text(spoilt(cards[1].read_text("utf-8"), change), "utf-8")
-    with pytest.raises(FrameError, match=said):
+    with pytest.raises(FrameError, match=message):
         dp.site_release(
             "~ age",
             WHOLE,
@@ -202,9 +202,9 @@ def test_a_mean_far_from_zero_leaves_the_leading_part_to_the_spread():
 @pytest.mark.parametrize("kind", [dp.sites.Full, dp.sites.DPdisPCA])
 def test_where_sites_count_alike_one_without_rows_is_none(kind):
     rows = {"A": table(40), "B": table(20)}
-    found = []
+    results = []
     for sites in (rows, rows | {"C": table(0)}):
         with dp.simulation(seed=1):
             fit = dp.dp_cov("~ age", sites=sites, protocol=kind(weights="sites"), **BUDGET)
-        found.append(fit.release.second.item())
-    assert found[0] == found[1]
+        results.append(fit.release.second.item())
+    assert results[0] == results[1]

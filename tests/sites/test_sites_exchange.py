@@ -40,9 +40,9 @@ def test_a_repeated_turn_sends_the_same_bytes_and_charges_nothing(three):
     assert [three.turn(site, data={"a": [], "b": []}).read_bytes() for site in SITES] == before
     assert three.charges() == [1, 1, 1]
     three.combine()
-    shown = three.shown()
+    text = three.shown()
     three.combine()
-    assert three.shown() == shown
+    assert three.shown() == text
 
 
 def test_what_a_site_keeps_is_for_its_owner_alone(three):
@@ -149,19 +149,19 @@ def test_one_secret_of_a_site_draws_the_rows_of_a_person_in_all_turns(tmp_path, 
         return drawn_by(self, secret)
 
     monkeypatch.setattr(Rows, "drawn_by", recorded)
-    made, of_sites = study(tmp_path, ("A", "B"), person="id", rows=2), []
+    site_study, of_sites = study(tmp_path, ("A", "B"), person="id", rows=2), []
     for _ in range(3):
-        for site in made.sites:
+        for site in site_study.sites:
             data = rows_of(site) | {"id": [f"{site}{at // 5}" for at in range(300)]}
-            made.turn(site, data=data, person="id", rows=2)
+            site_study.turn(site, data=data, person="id", rows=2)
             of_sites.append(set(secrets))
             secrets.clear()
-        fit = made.combine()
+        fit = site_study.combine()
     assert fit.release.rows == 240
-    assert all(each == of_sites[at % 2] for at, each in enumerate(of_sites) if each)
-    (one,), (other,) = of_sites[:2]
-    assert one != other
-    assert len(one) == len(other) == 24
+    assert all(of_site == of_sites[at % 2] for at, of_site in enumerate(of_sites) if of_site)
+    (first,), (second,) = of_sites[:2]
+    assert first != second
+    assert len(first) == len(second) == 24
 
 
 def test_parties_agree_on_whether_values_beyond_the_bounds_are_counted(three):
@@ -172,13 +172,13 @@ def test_parties_agree_on_whether_values_beyond_the_bounds_are_counted(three):
 
 
 def test_counts_are_too_noisy_for_few_rows_and_left_out(tmp_path):
-    few, many = study(tmp_path / "few"), study(tmp_path / "many")
+    few, site_study = study(tmp_path / "few"), study(tmp_path / "many")
     fits = []
-    for made, size in ((few, 20), (many, 3_000)):
+    for value, size in ((few, 20), (site_study, 3_000)):
         for _ in range(2):
             for site in SITES:
-                made.turn(site, data=rows_of(site, size))
-            fit = made.combine()
+                value.turn(site, data=rows_of(site, size))
+            fit = value.combine()
         fits.append(fit.release)
     assert fits[0].clipping is None
     assert fits[1].clipping.variables == ("a", "b")
@@ -193,10 +193,10 @@ def test_rows_that_can_be_read_once_are_refused_where_values_are_counted(three):
 
 
 def test_a_ledger_that_refuses_leaves_the_key_unused(three):
-    other = dp.Ledger.open(three.top / "small.ledger", eps=0.1, delta=1e-6, new=True)
+    session = dp.Ledger.open(three.top / "small.ledger", eps=0.1, delta=1e-6, new=True)
     with pytest.raises(LedgerError):
-        three.turn("A", ledger=other)
-    assert other.entries == ()
+        three.turn("A", ledger=session)
+    assert session.entries == ()
     assert three.turn("A").is_file()
 
 

@@ -24,12 +24,12 @@ def dying_at(step):
     for name in CALLS:
         real = getattr(os, name)
 
-        def wrapped(*given, real=real, **words):
+        def wrapped(*inputs, real=real, **words):
             count[0] += 1
             if 2 * count[0] - 1 == step:
                 os._exit(KILLED)
             try:
-                return real(*given, **words)
+                return real(*inputs, **words)
             finally:
                 if 2 * count[0] == step:
                     os._exit(KILLED)
@@ -53,7 +53,7 @@ def killed(step, work):
 
 
 def turn_or_refusal(made, site, **verb):
-    """A turn; that the exchange cannot go on is said with what was charged."""
+    """A turn; an exchange that cannot go on states what was charged."""
     try:
         return made.turn(site, **verb)
     except FrameError as error:
@@ -64,28 +64,28 @@ def turn_or_refusal(made, site, **verb):
 
 def site_dies(folder, step, number=1, **verb):
     """Kill a site in its turn of a round, then go on; whether it died, and whether it went on."""
-    made = study(folder)
+    site_study = study(folder)
     for _ in range(number - 1):
-        made.turns(**verb)
-        made.combine()
-    died = killed(step, lambda: made.turn("A", **verb))
-    message = made.message(number, "A")
-    shown = message.read_bytes() if message.exists() else None
-    goes_on = turn_or_refusal(made, "A", **verb) is not None
+        site_study.turns(**verb)
+        site_study.combine()
+    died = killed(step, lambda: site_study.turn("A", **verb))
+    message = site_study.message(number, "A")
+    text = message.read_bytes() if message.exists() else None
+    goes_on = turn_or_refusal(site_study, "A", **verb) is not None
     if goes_on:
-        assert shown in (None, message.read_bytes())
-        assert made.finish(**verb).release.rows == 900
-        assert made.charges() == [1, 1, 1]
+        assert text in (None, message.read_bytes())
+        assert site_study.finish(**verb).release.rows == 900
+        assert site_study.charges() == [1, 1, 1]
     else:
-        assert shown is None
-        assert made.charges()[0] == 1
+        assert text is None
+        assert site_study.charges()[0] == 1
     return died, goes_on
 
 
-def steps_until_the_end(run, most=400, each=1):
+def steps_until_the_end(run, limit=400, value=1):
     """Run for every step, until the process lives to its end; return what came of those before."""
     outcomes = []
-    for step in range(1, most, each):
+    for step in range(1, limit, value):
         died, outcome = run(step)
         if not died:
             assert outcome
@@ -111,20 +111,20 @@ def test_a_site_that_is_killed_in_any_round_goes_on(number, tmp_path):
 
 @pytest.mark.slow
 def test_an_aggregator_that_is_killed_in_any_round_writes_the_same_answers(tmp_path):
-    made = study(tmp_path)
+    site_study = study(tmp_path)
     for number in range(1, 9):
-        made.turns(verb="cov")
-        before = made.shown()
+        site_study.turns(verb="cov")
+        before = site_study.shown()
         for step in range(1, 12):
-            assert killed(step, made.combine) or step > 4
-            fit = made.combine()
-            answer = made.answer(number).read_bytes()
-            made.answer(number).unlink()
-            assert made.shown() == before
-            made.combine()
-            assert made.answer(number).read_bytes() == answer
+            assert killed(step, site_study.combine) or step > 4
+            fit = site_study.combine()
+            answer = site_study.answer(number).read_bytes()
+            site_study.answer(number).unlink()
+            assert site_study.shown() == before
+            site_study.combine()
+            assert site_study.answer(number).read_bytes() == answer
             if step < 11:
-                made.answer(number).unlink()
+                site_study.answer(number).unlink()
     assert fit.release.rows == 900
 
 
@@ -133,26 +133,26 @@ def test_a_site_that_is_killed_goes_on(step, tmp_path):
     site_dies(tmp_path, step)
 
 
-def aggregator_dies(made, shown, step):
+def aggregator_dies(result, text, step):
     """Kill the aggregator while it writes an answer; the next gives what it would have given."""
-    for file in made.folder.iterdir():
+    for file in result.folder.iterdir():
         file.unlink()
-    for name, content in shown.items():
-        (made.folder / name).write_bytes(content)
-    died = killed(step, made.combine)
-    return died, made.combine()
+    for name, content in text.items():
+        (result.folder / name).write_bytes(content)
+    died = killed(step, result.combine)
+    return died, result.combine()
 
 
 @pytest.mark.product
 def test_an_aggregator_that_is_killed_at_any_call_gives_the_same_result(tmp_path):
-    made = study(tmp_path)
+    site_study = study(tmp_path)
     with dp.options(clipping=False):  # In one round
-        made.turns()
-    shown = made.shown()
-    fit = made.combine()
+        site_study.turns()
+    text = site_study.shown()
+    fit = site_study.combine()
 
     def run(step):
-        died, again = aggregator_dies(made, shown, step)
+        died, again = aggregator_dies(site_study, text, step)
         assert np.array_equal(again.release.second, fit.release.second)
         return died, True
 
@@ -175,19 +175,19 @@ def shot(work, delay):
     return status != 0
 
 
-def shot_exchange(made, source, verb, longest):
+def shot_exchange(result, source, verb, longest):
     """Kill a site and the aggregator in each turn of an exchange; return kills and the result."""
     kills = 0
     for _ in range(40):
-        site, least = source.choice(made.sites), len(list(made.folder.glob("answer-*")))
-        kills += shot(lambda site=site: made.turn(site, **verb), source.uniform(0, longest))
-        if not all(turn_or_refusal(made, site, **verb) for site in made.sites):
+        site, smallest = source.choice(result.sites), len(list(result.folder.glob("answer-*")))
+        kills += shot(lambda site=site: result.turn(site, **verb), source.uniform(0, longest))
+        if not all(turn_or_refusal(result, site, **verb) for site in result.sites):
             return kills, None
-        kills += shot(made.combine, source.uniform(0, longest))
-        fit = made.combine()
+        kills += shot(result.combine, source.uniform(0, longest))
+        fit = result.combine()
         if not isinstance(fit, dp.sites.OpenRound):
             return kills, fit
-        assert len(list(made.folder.glob("answer-*"))) >= least
+        assert len(list(result.folder.glob("answer-*"))) >= smallest
     raise AssertionError("an exchange without an end")
 
 
@@ -201,14 +201,14 @@ def test_processes_killed_in_every_round_go_on_or_are_refused(dropouts, tmp_path
     for number in range(12):  # An exchange that is refused ends with few kills.
         if number >= 3 and kills >= 20 and ended:
             break
-        made = study(tmp_path / str(number), sites)
-        more, fit = shot_exchange(made, source, verb, 0.1)
-        kills += more
-        assert max(made.charges()) == 1
+        site_study = study(tmp_path / str(number), sites)
+        extra, fit = shot_exchange(site_study, source, verb, 0.1)
+        kills += extra
+        assert max(site_study.charges()) == 1
         if fit is not None:
-            assert made.charges() == [1] * len(sites)
+            assert site_study.charges() == [1] * len(sites)
             assert fit.release.info.name == "rounds"
-            assert len(list(made.folder.glob("answer-*"))) == 8
+            assert len(list(site_study.folder.glob("answer-*"))) == 8
             ended += 1
     assert kills >= 20
     assert ended >= 1

@@ -68,12 +68,12 @@ def test_files_give_what_one_process_gives(case, tmp_path, monkeypatch):
     sizes = dict(zip(SITES, (2_000, 900, 100), strict=True))
     rows = {site: table(site, size) for site, size in sizes.items()}
     unit = {name: words[name] for name in ("adjacency", "person", "rows") if name in words}
-    made = study(tmp_path, **unit)
+    site_study = study(tmp_path, **unit)
     words = {"codebook": BOOK, **words}
     for _ in range(80):
         for site in SITES:
-            made.turn(site, data=rows[site], verb=verb, formula=formula, **words)
-        fit = made.combine()
+            site_study.turn(site, data=rows[site], verb=verb, formula=formula, **words)
+        fit = site_study.combine()
         if not isinstance(fit, dp.sites.OpenRound):
             break
     joint = getattr(dp, f"dp_{verb}")(formula, sites=rows, protocol="secure_sum", **words, **BUDGET)
@@ -93,24 +93,24 @@ def assert_equal(left, right):
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """A study with the files of all its rounds, and its result."""
-    made = study(tmp_path_factory.mktemp("finished"))
+    site_study = study(tmp_path_factory.mktemp("finished"))
     states = []
     for _ in range(ROUNDS):
-        made.turns(**COV)
-        fit = made.combine()
-        states.append(made.shown())
-    return made, states, fit
+        site_study.turns(**COV)
+        fit = site_study.combine()
+        states.append(site_study.shown())
+    return site_study, states, fit
 
 
 @pytest.mark.product
 def test_every_round_is_charged_once_and_sent_once(finished):
-    made, states, fit = finished
+    result, states, fit = finished
     assert fit.release.info.name == "rounds"
     assert len(states[-1]) == ROUNDS * 4
-    assert made.charges() == [1, 1, 1]
-    lines = made.ledger("A").register()
+    assert result.charges() == [1, 1, 1]
+    lines = result.ledger("A").register()
     assert list(lines["state"]) == ["charged"] + ["released"] * ROUNDS
-    sent = [read_message(copy_file(made.key("A"), number)) for number in range(1, ROUNDS + 1)]
+    sent = [read_message(copy_file(result.key("A"), number)) for number in range(1, ROUNDS + 1)]
     assert fit.release.shared.numbers == sum(message.shape[1] for message in sent)
 
 
@@ -131,32 +131,32 @@ def test_no_keystream_is_used_twice(tmp_path, monkeypatch):
 
 def test_sites_with_different_answers_send_words_that_do_not_add_up(tmp_path):
     """An aggregator that lies to one of two sites learns uniform words (Theorem 70)."""
-    made = study(tmp_path, ("A", "B"))
-    made.turns(**COV)
-    made.combine()
+    site_study = study(tmp_path, ("A", "B"))
+    site_study.turns(**COV)
+    site_study.combine()
     lie = tmp_path / "lie"
-    shutil.copytree(made.folder, lie)
+    shutil.copytree(site_study.folder, lie)
     rewrite(lie / "answer-1.json", number="0")
-    told = [made.turn("A", **COV), made.turn("B", folder=lie, **COV)]
-    shutil.copy(told[1], made.folder)
+    values = [site_study.turn("A", **COV), site_study.turn("B", folder=lie, **COV)]
+    shutil.copy(values[1], site_study.folder)
     with pytest.raises(FrameError, match="answers is"):
-        made.combine()
-    messages = [read_message(path) for path in told]
-    total = sum(from_words(values_of(one, "words", one.shape)) for one in messages)
+        site_study.combine()
+    messages = [read_message(path) for path in values]
+    total = sum(from_words(values_of(message, "words", message.shape)) for message in messages)
     # Of honest sums none has more than 100 bits; that of 57 uniform ones is not below 2^100.
     assert max(abs(int(word)) for word in total) > 2**100
 
 
 def test_a_round_is_answered_once_whatever_other_answers_say(finished, tmp_path):
     """The aggregator cannot ask the same round of a site again, after another answer."""
-    made, states, _ = finished
+    result, states, _ = finished
     for name, content in states[2].items():
         (tmp_path / name).write_bytes(content)
     rewrite(tmp_path / "answer-3.json", number="0")
-    before = made.shown()
+    before = result.shown()
     with pytest.raises(FrameError, match=r"followed other answers.*stays charged once"):
-        made.turn("A", folder=tmp_path, **COV)
-    assert made.shown() == before
+        result.turn("A", folder=tmp_path, **COV)
+    assert result.shown() == before
 
 
 @pytest.mark.parametrize(
@@ -174,17 +174,17 @@ def test_a_round_is_answered_once_whatever_other_answers_say(finished, tmp_path)
     ],
 )
 def test_a_changed_answer_is_refused_by_a_site(change, finished, tmp_path):
-    made, states, _ = finished
+    result, states, _ = finished
     for name, content in states[3].items():
         if name != "message-5-A.json":
             (tmp_path / name).write_bytes(content)
     rewrite(tmp_path / "answer-3.json", **change)
     with pytest.raises(FrameError, match="stays charged once"):
-        made.turn("A", folder=tmp_path, **COV)
+        result.turn("A", folder=tmp_path, **COV)
 
 
 def test_answers_in_another_order_are_refused(finished, tmp_path):
-    made, states, _ = finished
+    result, states, _ = finished
     for left, right in combinations(range(1, 5), 2):
         folder = tmp_path / f"{left}-{right}"
         folder.mkdir()
@@ -193,7 +193,7 @@ def test_answers_in_another_order_are_refused(finished, tmp_path):
         for name, content in states[4].items():
             (folder / names.get(name, name)).write_bytes(content)
         with pytest.raises(FrameError, match="is not the answer of round"):
-            made.turn("A", folder=folder, **COV)
+            result.turn("A", folder=folder, **COV)
         with pytest.raises(FrameError, match="is not the answer of round"):
             dp.combine(folder)
 
@@ -216,34 +216,34 @@ def test_messages_of_another_round_are_refused(finished, tmp_path):
 @pytest.mark.product
 def test_answers_far_from_any_data_ask_for_the_same_budget(finished, tmp_path):
     """Whatever the answers are, sums have the planned sizes and noise, and no site fails."""
-    made = study(tmp_path / "own")
+    site_study = study(tmp_path / "own")
     rng = np.random.default_rng(3)
     for number in range(1, ROUNDS + 1):
-        made.turns(**COV)
-        made.combine()
-        plain = json.loads(made.answer(number).read_bytes())
+        site_study.turns(**COV)
+        site_study.combine()
+        plain = json.loads(site_study.answer(number).read_bytes())
         plain["number"] = "lie"
         size = plain["shape"][1]
         words = rng.integers(0, 2**64, (2, size), dtype=np.uint64)
         plain["values"] = b64encode(words.astype("<u8").tobytes()).decode()
-        made.answer(number).write_bytes(sealed(plain))
+        site_study.answer(number).write_bytes(sealed(plain))
     honest, _, _ = finished
     for number in range(1, 8):
-        ours, theirs = (
-            read_message(copy_file(one.key("A"), number)).shape for one in (made, honest)
+        ours, reference = (
+            read_message(copy_file(value.key("A"), number)).shape for value in (site_study, honest)
         )
-        assert ours == theirs
-    assert made.charges() == [1, 1, 1]
+        assert ours == reference
+    assert site_study.charges() == [1, 1, 1]
 
 
 @pytest.mark.product
 def test_waiting_parties_exchange_by_themselves(tmp_path):
     from concurrent.futures import ThreadPoolExecutor
 
-    made = study(tmp_path)
+    site_study = study(tmp_path)
     with ThreadPoolExecutor(3) as pool:
-        turns = [pool.submit(made.turn, site, wait=60.0, **COV) for site in SITES]
-        fit = dp.combine(made.folder, wait=60.0)
+        turns = [pool.submit(site_study.turn, site, wait=60.0, **COV) for site in SITES]
+        fit = dp.combine(site_study.folder, wait=60.0)
         paths = [turn.result() for turn in turns]
     assert fit.release.info.name == "rounds"
     assert [path.name for path in paths] == [f"message-{ROUNDS}-{site}.json" for site in SITES]

@@ -38,21 +38,23 @@ def written(folder, protocol, verb="pca", change=None, **words):
         cards = [dp.site_key(site, folder / f"{site}.key") for site in DATA]
     files = []
     for site, data in DATA.items():
-        own = {"protocol": protocol, "verb": verb, **AGREED, **words}
+        options = {"protocol": protocol, "verb": verb, **AGREED, **words}
         if keyed:
-            unit = {"budget": own["budget"], "adjacency": own.get("adjacency", "replace")}
+            unit = {"budget": options["budget"], "adjacency": options.get("adjacency", "replace")}
             ledger = dp.Ledger.open(folder / f"{site}.ledger", **unit, new=True)
-            own |= {"key": folder / f"{site}.key", "cards": cards, "ledger": ledger}
+            options |= {"key": folder / f"{site}.key", "cards": cards, "ledger": ledger}
         if site == "B" and change:
-            own |= change
+            options |= change
         files.append(folder / f"{site}.json")
-        dp.site_release(own.pop("formula", FORMS[verb].formula), data, files[-1], site=site, **own)
+        dp.site_release(
+            options.pop("formula", FORMS[verb].formula), data, files[-1], site=site, **options
+        )
     return files
 
 
 def released(fit):
-    own = fit.release
-    return own.values if hasattr(own, "values") else own.second
+    release = fit.release
+    return release.values if hasattr(release, "values") else release.second
 
 
 def test_every_verb_whose_sites_write_files_is_tried():
@@ -86,7 +88,7 @@ def test_files_give_what_one_process_gives(verb, protocol, relation, tmp_path):
 @pytest.mark.parametrize("protocol", ["full", "secure_sum"])
 def test_sites_may_agree_on_breaks(protocol, tmp_path):
     fit = dp.combine(written(tmp_path, protocol, "hist", breaks=(0, 18, 65, 100)))
-    every = np.concatenate([own["age"] for own in DATA.values()])
+    every = np.concatenate([value["age"] for value in DATA.values()])
     assert fit.breaks.tolist() == [0, 18, 65, 100]
     assert fit.counts.sum("sex").values.tolist() == np.histogram(every, fit.breaks)[0].tolist()
     again = {"breaks": [0, 18, 65.0, 100]}
@@ -109,7 +111,7 @@ def test_a_file_holds_the_terms_and_no_rows(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"formula": "~ age"}, "formula is ~ age and not ~ age"),
         ({"codebook": dp.codebook(age=(0, 90), wage=(0, 1), sex=["F", "M"])}, "codebook"),
@@ -122,16 +124,16 @@ def test_a_file_holds_the_terms_and_no_rows(tmp_path):
         ({"row_norm": 1.0}, r"options row_norm is 1\.0 and not 1;"),
     ],
 )
-def test_the_first_difference_is_named(change, said, tmp_path):
+def test_the_first_difference_is_named(change, message, tmp_path):
     files = written(tmp_path, "full", change=change, row_norm=1)
-    with pytest.raises(FrameError, match=said):
+    with pytest.raises(FrameError, match=message):
         dp.combine(files)
 
 
 def test_damaged_files_are_refused(tmp_path):
     files = written(tmp_path, "full")
     text = files[1].read_text("utf-8")
-    for changed, said in [
+    for changed, message in [
         (text[: len(text) // 2], "truncated"),
         ("", "truncated"),
         ("[]", "truncated"),
@@ -141,7 +143,7 @@ def test_damaged_files_are_refused(tmp_path):
     ]:
         assert changed != text
         files[1].write_text(changed, "utf-8")
-        with pytest.raises(FrameError, match=said):
+        with pytest.raises(FrameError, match=message):
             dp.combine(files)
     files[1].unlink()
     with pytest.raises(FrameError, match="missing"):
@@ -150,9 +152,9 @@ def test_damaged_files_are_refused(tmp_path):
 
 def test_values_that_do_not_fit_the_terms_are_refused(tmp_path):
     files = written(tmp_path, "full")
-    own = letters.read_message(files[0])
+    result = letters.read_message(files[0])
     files[0].unlink()
-    short = own.__class__(**{**vars(own), "values": own.values[:-8]})
+    short = result.__class__(**{**vars(result), "values": result.values[:-8]})
     write_whole(files[0], letters.seal(short).content)
     with pytest.raises(FrameError, match="another shape"):
         dp.combine(files)
@@ -161,10 +163,10 @@ def test_values_that_do_not_fit_the_terms_are_refused(tmp_path):
 def test_integers_of_another_lattice_are_refused(tmp_path):
     files = written(tmp_path, "full")
     for file in files:
-        own = letters.read_message(file)
+        result = letters.read_message(file)
         file.unlink()
-        other = own.__class__(**{**vars(own), "terms": {**own.terms, "basis": "0" * 64}})
-        write_whole(file, letters.seal(other).content)
+        second = result.__class__(**{**vars(result), "terms": {**result.terms, "basis": "0" * 64}})
+        write_whole(file, letters.seal(second).content)
     with pytest.raises(FrameError, match="another lattice"):
         dp.combine(files)
 
@@ -229,9 +231,9 @@ def test_a_refused_release_writes_nothing_and_keeps_the_key(tmp_path):
         ("expected one of 'full'", {"protocol": "pooled"}),
         ("session=None", {"session": None}),
     ]:
-        asked = {"eps": 1.0, "delta": 1e-6, "ledger": ledger, **words, **change}
+        options = {"eps": 1.0, "delta": 1e-6, "ledger": ledger, **words, **change}
         with pytest.raises((ArgumentError, BudgetError), match=match):
-            dp.site_release("~ age", DATA["A"], path, **asked)
+            dp.site_release("~ age", DATA["A"], path, **options)
     assert sorted(p.name for p in tmp_path.iterdir() if p.suffix == ".json") == []
     assert small.entries == ledger.entries == ()
 

@@ -26,24 +26,24 @@ def rows(n, seed):
 
 
 SITES = {"A": rows(300, 1), "B": rows(100, 2), "C": rows(200, 3)}
-ALL = {name: np.concatenate([own[name] for own in SITES.values()]) for name in CB}
+ALL = {name: np.concatenate([site[name] for site in SITES.values()]) for name in CB}
 VERBS = {form.verb.short: form for form in forms("sites").values()}
 
 
 def released(fit):
-    own = fit.release
-    return own.values if hasattr(own, "values") else own.second
+    release = fit.release
+    return release.values if hasattr(release, "values") else release.second
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_pooled_sites_are_one_table_bit_for_bit(verb):
     fit, formula = VERBS[verb].function, VERBS[verb].formula
     with dp.simulation(seed=3):
-        apart = fit(formula, sites=SITES, protocol="pooled", **BUDGET)
+        distance = fit(formula, sites=SITES, protocol="pooled", **BUDGET)
     with dp.simulation(seed=3):
-        whole = fit(formula, ALL, **BUDGET)
-    assert (released(apart) == released(whole)).all()
-    assert apart.release.rows == 600
+        total = fit(formula, ALL, **BUDGET)
+    assert (released(distance) == released(total)).all()
+    assert distance.release.rows == 600
 
 
 @pytest.mark.parametrize("protocol", [*SUMMING, "dpdispca"])
@@ -59,9 +59,9 @@ def test_a_huge_budget_gives_the_answer_of_all_rows(verb, protocol):
     big = {"codebook": CB, "budget": dp.ZCDP(1e12), **grid}
     # Sums of one round; rounds clip rows before.
     once = {"mechanism": DECLARED[verb].gaussian} if protocol == "secure_sum" else {}
-    apart = fit(formula, sites=SITES, protocol=protocol, **big, **once)
-    whole = fit(formula, ALL, **big, **VERBS[verb].verb.normal)
-    assert released(apart) == pytest.approx(released(whole), rel=1e-5, abs=1e-4)
+    distance = fit(formula, sites=SITES, protocol=protocol, **big, **once)
+    total = fit(formula, ALL, **big, **VERBS[verb].verb.normal)
+    assert released(distance) == pytest.approx(released(total), rel=1e-5, abs=1e-4)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -101,18 +101,18 @@ def test_noise_by_protocol():
             name: dp.dp_pca("~ age + wage", sites=SITES, protocol=protocol, **words)
             for name, protocol in protocols.items()
         }
-        one = dp.dp_pca("~ age + wage", ALL, **words).release.noise.off
-    grown = {name: (fit.release.noise.off / one) ** 2 for name, fit in fits.items()}
-    wanted = {"full": 3, "cape": 1.5, "secure_sum": 1.5, "alone": 1, "many": 3}
-    assert grown == pytest.approx(wanted, rel=1e-5)
+        off = dp.dp_pca("~ age + wage", ALL, **words).release.noise.off
+    grown = {name: (fit.release.noise.off / off) ** 2 for name, fit in fits.items()}
+    expected = {"full": 3, "cape": 1.5, "secure_sum": 1.5, "alone": 1, "many": 3}
+    assert grown == pytest.approx(expected, rel=1e-5)
 
 
 def test_sites_may_count_alike():
     words = {"codebook": CB, "budget": dp.ZCDP(1e12), "center": False}
     equal = dp.dp_cov("~ age + wage", sites=SITES, protocol=dp.sites.Full("sites"), **words)
-    own = [dp.dp_cov("~ age + wage", data, **words).release for data in SITES.values()]
-    wanted = np.mean([one.second / one.rows for one in own], axis=0)
-    assert equal.release.second / 600 == pytest.approx(wanted, rel=1e-5)
+    values = [dp.dp_cov("~ age + wage", data, **words).release for data in SITES.values()]
+    average = np.mean([value.second / value.rows for value in values], axis=0)
+    assert equal.release.second / 600 == pytest.approx(average, rel=1e-5)
     with pytest.raises(ArgumentError, match="has to be public"):
         dp.dp_cov(
             "~ age",
@@ -128,13 +128,13 @@ def test_the_leading_part_is_what_it_says():
     fit = dp.dp_pca(
         "~ age + wage + sex", sites=SITES, protocol=dp.sites.DPdisPCA(R=2), ncomp=1, **words
     )
-    wanted = np.zeros((3, 3))
+    expected = np.zeros((3, 3))
     for data in SITES.values():
         fit_of_one = dp.dp_cov("~ age + wage + sex", data, mechanism="gauss", **words)
         second = fit_of_one.release.second
         values, vectors = np.linalg.eigh(second)
-        wanted += (vectors[:, 1:] * values[1:]) @ vectors[:, 1:].T
-    assert fit.release.second == pytest.approx(wanted, abs=1e-3)
+        expected += (vectors[:, 1:] * values[1:]) @ vectors[:, 1:].T
+    assert fit.release.second == pytest.approx(expected, abs=1e-3)
 
 
 def test_one_charge_for_disjoint_sites():
@@ -195,8 +195,8 @@ def test_bad_input_is_refused_before_a_charge():
 
 
 def test_the_parties_show_no_rows():
-    held = dp.sites.gathered(None, SITES, "pooled", PROTOCOLS)
-    assert repr(held) == "<Parties: 3, rows not shown>"
+    clipped = dp.sites.gathered(None, SITES, "pooled", PROTOCOLS)
+    assert repr(clipped) == "<Parties: 3, rows not shown>"
 
 
 @pytest.mark.parametrize("way", ["one process", "files"])
@@ -240,14 +240,14 @@ def test_leading_parts_are_of_noisy_moments_and_their_law_is_not_claimed():
 
 @pytest.mark.parametrize("link", [os.link, os.symlink])
 def test_a_file_lies_at_one_site(tmp_path, link):
-    file, other = tmp_path / "a.csv", tmp_path / "b.csv"
+    file, second = tmp_path / "a.csv", tmp_path / "b.csv"
     file.write_text("a\n0.1\n0.9\n")
-    link(file, other)
+    link(file, second)
     words = {"codebook": dp.codebook(a=(0, 1)), "eps": 1.0, "delta": 1e-6, "protocol": "pooled"}
     ledger = dp.Ledger(eps=1.0, delta=1e-6)
     with pytest.raises(FrameError, match=r"site 'B': .* are one file"):
-        dp.dp_mean("~ a", sites={"A": file, "B": str(other)}, ledger=ledger, **words)
+        dp.dp_mean("~ a", sites={"A": file, "B": str(second)}, ledger=ledger, **words)
     assert ledger.entries == ()
-    other.unlink()
-    other.write_text("a\n0.1\n0.9\n")
-    assert dp.dp_mean("~ a", sites={"A": file, "B": other}, **words).release.rows == 4
+    second.unlink()
+    second.write_text("a\n0.1\n0.9\n")
+    assert dp.dp_mean("~ a", sites={"A": file, "B": second}, **words).release.rows == 4

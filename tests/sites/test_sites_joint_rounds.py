@@ -109,12 +109,14 @@ def test_integers_of_every_round_add_over_the_sites(name):
     absent = rows().assign(**dict.fromkeys(BOOK, None))
     exact = {}
     recorded = Recorded()
-    for kept in ((0, 1), (0,), (1,), ()):
-        held = [table if place in kept else absent.copy() for place, table in enumerate(tables)]
-        strategy, statistics, plan = measured(name, held)
-        noise = recorded if kept == (0, 1) else Recorded(recorded.answers)
+    for retained in ((0, 1), (0,), (1,), ()):
+        values = [
+            table if place in retained else absent.copy() for place, table in enumerate(tables)
+        ]
+        strategy, statistics, plan = measured(name, values)
+        noise = recorded if retained == (0, 1) else Recorded(recorded.answers)
         strategy.release(statistics[0] + statistics[1], plan, noise)
-        exact[kept] = noise.exact
+        exact[retained] = noise.exact
     assert len({len(rounds) for rounds in exact.values()}) == 1
     for rounds in zip(exact[0, 1], exact[0,], exact[1,], exact[()], strict=True):
         for parts in zip(*rounds, strict=True):
@@ -212,11 +214,11 @@ def test_the_noise_is_that_of_one_table_but_for_the_colluders():
     sites = {name: rows(2_000, number=place) for place, name in enumerate("ABCD")}
     words = {"codebook": BOOK, "budget": dp.ZCDP(0.5), "mechanism": "residual"}
     with dp.simulation(seed=1), dp.options(clipping=False):
-        one = dp.dp_margins("~ g*b", pd.concat(sites.values()), **words)
+        margins_fit = dp.dp_margins("~ g*b", pd.concat(sites.values()), **words)
         for colluders in (0, 1, 2):
             protocol = SecureSum(colluders=colluders)
             fit = dp.dp_margins("~ g*b", sites=sites, protocol=protocol, **words)
-            ratio = np.array(fit.release.noise_sds) / np.array(one.release.noise_sds)
+            ratio = np.array(fit.release.noise_sds) / np.array(margins_fit.release.noise_sds)
             np.testing.assert_allclose(ratio, widening(4, 4 - colluders), rtol=1e-6)
 
 
@@ -246,8 +248,8 @@ def test_sites_of_other_sources_give_the_same_release(tmp_path):
 
 def test_events_are_those_of_the_guarantee_of_persons():
     table = rows().assign(id=np.arange(N) // 2)
-    other = rows(seed=2).assign(id=N + np.arange(N) // 2)
+    second = rows(seed=2).assign(id=N + np.arange(N) // 2)
     words = {"person": "id", "rows": 2, "protocol": "secure_sum"}
     with dp.simulation(seed=1):
-        fit = fitted("cov", {"sites": {"A": table, "B": other}}, **words)
+        fit = fitted("cov", {"sites": {"A": table, "B": second}}, **words)
     assert replace(fit.release.guarantee) == dp.ApproxDP(2, 1e-6)

@@ -100,7 +100,7 @@ def test_a_ledger_file_that_options_set_is_enough(site):
 def test_a_letter_that_waits_is_shown_and_recorded_without_another_charge(site, monkeypatch, place):
     write, ledger, folder = site
 
-    def killed(*words, **more):
+    def killed(*words, **extra):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
@@ -129,7 +129,7 @@ def test_a_death_before_the_digest_was_recorded_is_mended(site, monkeypatch):
 def test_a_full_disk_gives_the_charge_back_and_leaves_the_key(site, monkeypatch):
     write, ledger, _ = site
 
-    def full(*words, **more):
+    def full(*words, **extra):
         raise FrameError("no room is left on its disk")
 
     with monkeypatch.context() as patched:

@@ -11,8 +11,8 @@ BOOK = dp.codebook(x=(0, 1))
 
 
 def site(ids, seed):
-    own = np.repeat(ids, 5)
-    return pd.DataFrame({"id": own, "x": np.random.default_rng(seed).uniform(0, 1, len(own))})
+    result = np.repeat(ids, 5)
+    return pd.DataFrame({"id": result, "x": np.random.default_rng(seed).uniform(0, 1, len(result))})
 
 
 SITES = {
@@ -27,13 +27,13 @@ BIG = {"budget": dp.ZCDP(1e9)}
 
 @pytest.mark.parametrize("protocol", ["pooled", "full", "cape", "secure_sum"])
 def test_sites_hold_the_persons_of_one_table(protocol):
-    whole = pd.concat(SITES.values())
+    total = pd.concat(SITES.values())
     # All rows of a person count, so that none is drawn.
     words = {**WORDS, **BIG, "rows": 5}
-    one = dp.dp_mean("~ x", whole, **words)
+    mean_fit = dp.dp_mean("~ x", total, **words)
     fit = dp.dp_mean("~ x", sites=SITES, protocol=protocol, **words)
-    assert fit.params.item() == pytest.approx(one.params.item(), abs=1e-3)
-    assert fit.release.rows == one.release.rows == 5 * 130
+    assert fit.params.item() == pytest.approx(mean_fit.params.item(), abs=1e-3)
+    assert fit.release.rows == mean_fit.release.rows == 5 * 130
     assert fit.release.adjacency.unit == "one person (at most 5 rows)"
     assert "all rows of a person: a person at two sites counts twice" in " ".join(
         str(fit.summary(notes="all")).split()
@@ -45,14 +45,14 @@ def letters(folder, protocol, **words):
     if keyed:
         cards = [dp.site_key(name, folder / f"{name}.key") for name in SITES]
     for name, data in SITES.items():
-        own = {"key": folder / f"{name}.key", "cards": cards} if keyed else {}
+        values = {"key": folder / f"{name}.key", "cards": cards} if keyed else {}
         if keyed:
             unit = {"eps": 2.0, "delta": 1e-6, "person": "id", "rows": 3}
-            own["ledger"] = dp.Ledger.open(folder / f"{name}.ledger", **unit, new=True)
+            values["ledger"] = dp.Ledger.open(folder / f"{name}.ledger", **unit, new=True)
         path = folder / f"{name}.json"
-        own |= {**WORDS, **words.get(name, words.get("all", {}))}
+        values |= {**WORDS, **words.get(name, words.get("all", {}))}
         yield dp.site_release(
-            "~ x", data, path, site=name, session="s", protocol=protocol, verb="mean", **own
+            "~ x", data, path, site=name, session="s", protocol=protocol, verb="mean", **values
         )
 
 
@@ -65,9 +65,9 @@ def test_letters_state_persons_and_what_they_cost(protocol, tmp_path):
         assert getattr(release, word) == getattr(at_once.release, word)
 
 
-@pytest.mark.parametrize("other", [{"rows": 4}, {"person": False}, {"subset": "x < 0.7"}])
-def test_sites_that_protect_others_do_not_go_together(other, tmp_path):
-    files = list(letters(tmp_path, "full", all=BIG, B={**BIG, **other}))
+@pytest.mark.parametrize("second", [{"rows": 4}, {"person": False}, {"subset": "x < 0.7"}])
+def test_sites_that_protect_others_do_not_go_together(second, tmp_path):
+    files = list(letters(tmp_path, "full", all=BIG, B={**BIG, **second}))
     with pytest.raises(FrameError, match=r"adjacency|subset"):
         dp.combine(files)
 

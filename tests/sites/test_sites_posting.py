@@ -70,12 +70,12 @@ def dying_at(step, linked):
     for name in CALLS:
         real = refused if name == "link" and not linked else getattr(os, name)
 
-        def wrapped(*given, real=real, **words):
+        def wrapped(*inputs, real=real, **words):
             count[0] += 1
             if 2 * count[0] - 1 == step:
                 os._exit(9)
             try:
-                return real(*given, **words)
+                return real(*inputs, **words)
             finally:
                 if 2 * count[0] == step:
                     os._exit(9)
@@ -99,16 +99,16 @@ def test_a_death_at_any_call_loses_neither_the_key_nor_its_letter(linked, tmp_pa
 
         status = ended(forked(work))
         assert status in (0, 9)
-        used, seen = used_record(key).exists(), place.exists() and place.stat().st_size > 0
-        states.add((used, seen))
-        assert used or not seen
+        used, recorded = used_record(key).exists(), place.exists() and place.stat().st_size > 0
+        states.add((used, recorded))
+        assert used or not recorded
         if used and not linked and used_record(key).stat().st_size == 0:
             # An empty record keeps its name free for an instant: the key is lost, no mask is.
             with pytest.raises(FrameError, match="was used"):
                 read_participant(key, "A", ())
-            assert not seen
+            assert not recorded
         elif used:
-            assert seen or finish(key, "A", place, TERMS)
+            assert recorded or finish(key, "A", place, TERMS)
             assert read_message(place) == letter()
             assert not finish(key, "A", place, TERMS) or not partials(folder)
             with pytest.raises(FrameError, match="was used"):
@@ -136,14 +136,14 @@ def test_of_many_processes_with_one_key_one_writes_a_letter(linked, tmp_path):
         dp.site_key("A", key)
         gate, opened = os.pipe()
 
-        def work(one, folder=folder, key=key, gate=gate, opened=opened):
+        def work(value, folder=folder, key=key, gate=gate, opened=opened):
             if not linked:
                 os.link = refused
             os.close(opened)
             os.read(gate, 1)
-            write_message(letter(str(one)), folder / f"{one}.json", key)
+            write_message(letter(str(value)), folder / f"{value}.json", key)
 
-        children = [forked(lambda one=one: work(one)) for one in range(8)]
+        children = [forked(lambda value=i: work(value)) for i in range(8)]
         os.close(gate)
         os.close(opened)
         statuses = [ended(child) for child in children]
@@ -188,7 +188,7 @@ ROWS = {"a": np.linspace(0, 1, 50)}
 def test_the_same_call_finishes_without_rows_or_charge(asked, tmp_path, monkeypatch):
     place = tmp_path / "A.json"
 
-    def dies(*given, **words):
+    def dies(*inputs, **words):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("dpmodels.sites.message.publish", dies)
@@ -204,8 +204,8 @@ def test_the_same_call_finishes_without_rows_or_charge(asked, tmp_path, monkeypa
     assert dp.site_release("~ a", Unread(), place, **asked) == place
     assert len(asked["ledger"].entries) == 1
     assert partials(tmp_path) == []
-    other = {"site": "B", "key": tmp_path / "B.key", "ledger": ledger_of("B", tmp_path)}
-    dp.site_release("~ a", ROWS, tmp_path / "B.json", **{**asked, **other})
+    second = {"site": "B", "key": tmp_path / "B.key", "ledger": ledger_of("B", tmp_path)}
+    dp.site_release("~ a", ROWS, tmp_path / "B.json", **{**asked, **second})
     assert dp.combine([place, tmp_path / "B.json"]).release.rows == 100
 
 
@@ -242,7 +242,7 @@ def test_a_folder_that_takes_no_files_is_noticed_before_a_charge(asked, tmp_path
 
 
 def test_a_full_disk_leaves_the_key_unused(asked, tmp_path, monkeypatch):
-    def full(*given):
+    def full(*inputs):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "posix_fallocate", full)

@@ -29,8 +29,8 @@ def ask(verb, **words):
 
 def advised(message):
     """The words that a message tells to write; it knows no others."""
-    told = re.findall(r"\w+=(?:dp\.)?['\w.-]+(?:\(\w+\))?", message.partition("write")[2])
-    return [ADVICE[one] for one in told]
+    matches = re.findall(r"\w+=(?:dp\.)?['\w.-]+(?:\(\w+\))?", message.partition("write")[2])
+    return [ADVICE[matche] for matche in matches]
 
 
 def refused(verb, **words):
@@ -47,16 +47,16 @@ def test_what_a_protocol_advises_works(verb, protocol):
         ask(verb, **words, delta=1e-6)
     except DPModelsError:
         pytest.skip("the protocol is not for this verb, whatever the guarantee")
-    told = refused(verb, **words)
-    assert len(told) >= 2
-    for more in told:
-        assert ask(verb, **(words | more)).release.rows == 180
+    message = refused(verb, **words)
+    assert len(message) >= 2
+    for extra in message:
+        assert ask(verb, **(words | extra)).release.rows == 180
 
 
 @pytest.mark.parametrize("verb", FORMS)
 def test_what_a_mechanism_advises_works(verb):
     words = {"data": ROWS, **FORMS[verb].verb.normal}
-    told = refused(verb, **words)
-    assert len(told) >= 2
-    for more in told:
-        assert ask(verb, **(words | more)).release.rows == 60
+    message = refused(verb, **words)
+    assert len(message) >= 2
+    for extra in message:
+        assert ask(verb, **(words | extra)).release.rows == 60

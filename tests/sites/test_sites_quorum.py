@@ -66,18 +66,20 @@ def test_a_round_gives_the_sum_of_the_sites_that_are_present(sites, needed, miss
     )
 
 
-def least_learned(sites, colluders, dropouts, told):
-    """Of a sum that a coalition can open, how many honest sites are in it; None if there is none.
+def least_learned(sites, colluders, dropouts, reported):
+    """Of a sum that a coalition can open, how many honest sites are in it; None without one.
 
     `told` are the sets that each honest site, from 0, was told are present.
     """
     honest = range(sites - colluders)
     needed = len(honest) - dropouts
-    pads = {j for j in honest if sum(j in each for each in told) >= needed}
+    pads = {j for j in honest if sum(j in value for value in reported) >= needed}
 
     def open_pair(i, j):
-        given = (sum(a in each and b not in each for each in told) for a, b in ((i, j), (j, i)))
-        return any(number >= needed for number in given)
+        inputs = (
+            sum(a in value and b not in value for value in reported) for a, b in ((i, j), (j, i))
+        )
+        return any(number >= needed for number in inputs)
 
     assert not any(open_pair(*pair) for pair in itertools.combinations(pads, 2))
     closed = all(open_pair(i, j) for i in pads for j in honest if j not in pads)
@@ -91,15 +93,16 @@ def test_whatever_sites_are_told_no_sum_has_fewer_honest_sites(sites, colluders,
     for site in range(sites - colluders):
         sizes = range(sites - dropouts, sites + 1)
         lists = itertools.chain.from_iterable(itertools.combinations(everyone, n) for n in sizes)
-        choices.append([set(each) for each in lists if site in each])
-    least = {
-        least_learned(sites, colluders, dropouts, told) for told in itertools.product(*choices)
+        choices.append([set(value) for value in lists if site in value])
+    smallest = {
+        least_learned(sites, colluders, dropouts, message)
+        for message in itertools.product(*choices)
     }
-    assert min(least - {None}) >= least_honest(sites - colluders, dropouts)
+    assert min(smallest - {None}) >= least_honest(sites - colluders, dropouts)
 
 
 def test_a_late_message_is_uniform_for_whoever_has_all_openings():
-    """False alarms: 1e-6. What is opened of others tells nothing of a site that is missing."""
+    """False alarms: 1e-6. What is opened of others reveals nothing about a site that is missing."""
     rule, people = Quorum(4, 3), members(4)
     exact = [[7] * 6] * 4
     late = []
@@ -124,7 +127,7 @@ def test_without_a_pad_a_late_message_would_be_open(monkeypatch):
     """The planted fault: masks with the others are all that hides it, and these are opened."""
     rule, people = Quorum(4, 3), members(4)
     monkeypatch.setattr(quorum, "add", lambda total, addend: None)
-    flat = [one[0] for one in sent_by(rule, people, [[7] * 6] * 4)]
+    flat = [value[0] for value in sent_by(rule, people, [[7] * 6] * 4)]
     late = flat[2]
     for mask in SecureSum().masks(2, people[2].private, people[2].public, b"round 1", SHAPE):
         add(late, negative(mask))
@@ -139,28 +142,28 @@ def test_no_seed_and_no_keystream_is_used_in_two_rounds(tmp_path, monkeypatch):
         init(self, key)
 
     monkeypatch.setattr(PairStream, "__init__", recorded)
-    made = study(tmp_path, FIVE)
-    made.turns(verb="cov", **DROPPING)
-    made.combine()
+    site_study = study(tmp_path, FIVE)
+    site_study.turns(verb="cov", **DROPPING)
+    site_study.combine()
     # 10 pairs, 5 pads, and what each of 5 has for each of 5; all else is the same again.
     assert len(set(keys)) == 10 + 5 + 25
     before = set(keys)
     keys.clear()
-    made.turns(verb="cov", **DROPPING)
-    made.combine()
+    site_study.turns(verb="cov", **DROPPING)
+    site_study.combine()
     keys.clear()
-    made.turns(verb="cov", **DROPPING)
+    site_study.turns(verb="cov", **DROPPING)
     assert not before & set(keys)
 
 
-def finished(made, gone, first, **words):
+def finished(result, gone, first, **words):
     """Take all turns, without a site from its round on; return the result."""
     for _ in range(40):
-        number = len(list(made.folder.glob("answer-*"))) + 1
-        for site in made.sites:
+        number = len(list(result.folder.glob("answer-*"))) + 1
+        for site in result.sites:
             if site not in gone or number < first:
-                made.turn(site, **DROPPING, **words)
-        fit = dp.combine(made.folder, without=gone)
+                result.turn(site, **DROPPING, **words)
+        fit = dp.combine(result.folder, without=gone)
         if not isinstance(fit, dp.sites.OpenRound):
             return fit
     raise AssertionError("an exchange without an end")
@@ -169,83 +172,83 @@ def finished(made, gone, first, **words):
 @pytest.fixture(scope="module")
 def dropped(tmp_path_factory):
     """An exchange of seven rounds that a site leaves in the third."""
-    made = study(tmp_path_factory.mktemp("dropped"), FIVE)
-    return made, finished(made, ("B",), 3, verb="cov")
+    site_study = study(tmp_path_factory.mktemp("dropped"), FIVE)
+    return site_study, finished(site_study, ("B",), 3, verb="cov")
 
 
 def test_an_exchange_ends_without_a_site_that_left(dropped):
-    made, fit = dropped
+    result, fit = dropped
     assert fit.release.info.name == "rounds"
     assert "some without 'B'" in fit.release.shared.sees
-    assert made.charges() == [1] * 5
+    assert result.charges() == [1] * 5
     assert fit.release.count == pytest.approx(1_200, abs=150)
     np.testing.assert_allclose(fit.cov.to_numpy(), np.diag([0.25, 0.04]), atol=2.0)
 
 
 def test_a_site_that_left_comes_back_for_the_next_round(tmp_path):
-    made = study(tmp_path, FIVE)
+    site_study = study(tmp_path, FIVE)
     words = {"verb": "cov", **DROPPING}
     for number in range(1, 5):
         away = ("B",) if number == 2 else ()
         for _ in range(2):
             for site in FIVE:
                 if site not in away:
-                    made.turn(site, **words)
-            dp.combine(made.folder, without=away)
-    assert made.answer(4).exists()
-    assert not copy_file(made.key("B"), 2).exists()
-    assert made.turn("B", **words).name == "message-5-B.json"
+                    site_study.turn(site, **words)
+            dp.combine(site_study.folder, without=away)
+    assert site_study.answer(4).exists()
+    assert not copy_file(site_study.key("B"), 2).exists()
+    assert site_study.turn("B", **words).name == "message-5-B.json"
 
 
 def test_a_late_message_of_a_round_opens_nothing(tmp_path):
     """A site whose message came after the round ended waits for the next, and opens nothing."""
-    made = study(tmp_path, FIVE)
+    site_study = study(tmp_path, FIVE)
     for site in "ACDE":
-        made.turn(site, **DROPPING, verb="cov")
-    assert isinstance(made.combine(), dp.sites.OpenRound)
-    dp.combine(made.folder, without=["B"])
-    made.turn("B", **DROPPING, verb="cov")
-    assert made.message(1, "B").exists()
-    assert not copy_file(made.key("B"), 1, "opening").exists()
+        site_study.turn(site, **DROPPING, verb="cov")
+    assert isinstance(site_study.combine(), dp.sites.OpenRound)
+    dp.combine(site_study.folder, without=["B"])
+    site_study.turn("B", **DROPPING, verb="cov")
+    assert site_study.message(1, "B").exists()
+    assert not copy_file(site_study.key("B"), 1, "opening").exists()
     for site in "ACDE":
-        made.turn(site, **DROPPING, verb="cov")
-    dp.combine(made.folder)
+        site_study.turn(site, **DROPPING, verb="cov")
+    dp.combine(site_study.folder)
     with pytest.raises(FrameError, match=r"round 1 ended without site 'B'.*stays charged once"):
-        made.turn("B", **DROPPING, verb="cov")
+        site_study.turn("B", **DROPPING, verb="cov")
 
 
 def test_one_sum_of_the_sites_that_remain_has_their_rows_and_noise(tmp_path):
-    made = study(tmp_path, FIVE)
-    fit = finished(made, ("C",), 1, verb="mean", formula="~ a")
+    site_study = study(tmp_path, FIVE)
+    fit = finished(site_study, ("C",), 1, verb="mean", formula="~ a")
     assert fit.release.shared.sites == tuple("ABDE")
     assert fit.release.rows == 1_200
-    assert made.charges() == [1, 1, 0, 1, 1]
+    assert site_study.charges() == [1, 1, 0, 1, 1]
     with pytest.raises(FrameError, match=r"round 1 ended without site 'C'.*Nothing was charged"):
-        made.turn("C", **DROPPING, verb="mean", formula="~ a")
+        site_study.turn("C", **DROPPING, verb="mean", formula="~ a")
 
 
 def test_a_quorum_that_is_missed_leaves_the_round_open(tmp_path):
-    made = study(tmp_path, FIVE)
+    site_study = study(tmp_path, FIVE)
     for site in "ABC":
-        made.turn(site, **DROPPING)
-    state = dp.combine(made.folder, without=["D"])
+        site_study.turn(site, **DROPPING)
+    state = dp.combine(site_study.folder, without=["D"])
     assert state.missing == ("D", "E")
-    assert not list(made.folder.glob("present-*"))
+    assert not list(site_study.folder.glob("present-*"))
 
 
 @pytest.mark.parametrize("without", [("B", "C"), ("X",), ("B", "X")])
 def test_more_sites_than_the_noise_allows_for_are_not_given_up(without, tmp_path):
-    made = study(tmp_path, FIVE)
-    made.turn("A", **DROPPING)
+    site_study = study(tmp_path, FIVE)
+    site_study.turn("A", **DROPPING)
     with pytest.raises(ArgumentError, match=r"at most 1 of the sites.*dropouts=1"):
-        dp.combine(made.folder, without=without)
+        dp.combine(site_study.folder, without=without)
 
 
 def test_a_quorum_needs_more_than_twice_as_many_honest_sites(tmp_path):
-    made = study(tmp_path)
+    site_study = study(tmp_path)
     with pytest.raises(ArgumentError, match="fewer must be allowed"):
-        made.turn("A", **DROPPING)
-    assert made.charges() == [0, 0, 0]
+        site_study.turn("A", **DROPPING)
+    assert site_study.charges() == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -262,51 +265,54 @@ def test_a_quorum_needs_more_than_twice_as_many_honest_sites(tmp_path):
     ],
 )
 def test_a_changed_list_of_sites_is_not_opened(change, says, tmp_path):
-    made = study(tmp_path, FIVE)
-    made.turns(**DROPPING)
-    made.combine()
-    rewrite(made.folder / "present-1.json", **change)
+    site_study = study(tmp_path, FIVE)
+    site_study.turns(**DROPPING)
+    site_study.combine()
+    rewrite(site_study.folder / "present-1.json", **change)
     with pytest.raises(FrameError, match=rf"{says}.*stays charged once"):
-        made.turn("A", **DROPPING)
-    assert not copy_file(made.key("A"), 1, "opening").exists()
+        site_study.turn("A", **DROPPING)
+    assert not copy_file(site_study.key("A"), 1, "opening").exists()
 
 
 def test_a_site_opens_a_round_once(tmp_path):
     """A second list is not opened, not even by a copy of the key from before."""
-    made = study(tmp_path, FIVE)
-    made.turns(**DROPPING)
-    made.combine()
-    older, first = tmp_path / "older", made.turn("A", **DROPPING).parent / "opening-1-A.json"
+    site_study = study(tmp_path, FIVE)
+    site_study.turns(**DROPPING)
+    site_study.combine()
+    older, first = (
+        tmp_path / "older",
+        site_study.turn("A", **DROPPING).parent / "opening-1-A.json",
+    )
     content = first.read_bytes()
     older.mkdir()
     for name in ("site.key", "site.key.used", "site.key.round-1"):
-        shutil.copy(made.key("A").with_name(name), older)
-    listed = read_message(made.folder / "present-1.json")
+        shutil.copy(site_study.key("A").with_name(name), older)
+    listed = read_message(site_study.folder / "present-1.json")
     four = b64encode(listed.values[: 4 * len(listed.values) // 5]).decode()
     changes = {"present": ["A", "B", "C", "D"], "shape": [4, *listed.shape[1:]], "values": four}
-    rewrite(made.folder / "present-1.json", **changes)
+    rewrite(site_study.folder / "present-1.json", **changes)
     first.unlink()
     with pytest.raises(FrameError, match="the opening of round 1 was made before"):
-        made.turn("A", key=older / "site.key", **DROPPING)
-    made.turn("A", **DROPPING)
+        site_study.turn("A", key=older / "site.key", **DROPPING)
+    site_study.turn("A", **DROPPING)
     assert first.read_bytes() == content
 
 
 def test_openings_of_different_lists_are_not_added(tmp_path):
-    made = study(tmp_path, FIVE)
-    made.turns(**DROPPING)
-    made.combine()
-    made.turns(**DROPPING)
-    rewrite(made.folder / "opening-1-C.json", present=["A", "B", "C", "D"])
+    site_study = study(tmp_path, FIVE)
+    site_study.turns(**DROPPING)
+    site_study.combine()
+    site_study.turns(**DROPPING)
+    rewrite(site_study.folder / "opening-1-C.json", present=["A", "B", "C", "D"])
     with pytest.raises(FrameError, match="present is"):
-        made.combine()
-    assert not made.answer(1).exists()
+        site_study.combine()
+    assert not site_study.answer(1).exists()
 
 
 def test_one_file_of_each_site_has_no_quorum(tmp_path):
-    made = study(tmp_path, FIVE)
+    site_study = study(tmp_path, FIVE)
     with pytest.raises(ArgumentError, match="or the path of a folder"):
-        made.turn("A", folder=tmp_path / "a.json", **DROPPING)
+        site_study.turn("A", folder=tmp_path / "a.json", **DROPPING)
     with pytest.raises(ArgumentError, match="without= is for the folder"):
         dp.combine([tmp_path / "a.json"], without=["A"])
 
@@ -324,11 +330,11 @@ def test_the_noise_is_that_of_the_least_number_of_honest_sites():
 
 
 def test_what_a_key_had_is_removed_when_all_rounds_are_answered(dropped):
-    made, _ = dropped
+    result, _ = dropped
     for site in "ACDE":
-        made.turn(site, **DROPPING, verb="cov")
-        assert b"private" not in made.key(site).read_bytes()
-        states = set(made.ledger(site).register()["state"])
+        result.turn(site, **DROPPING, verb="cov")
+        assert b"private" not in result.key(site).read_bytes()
+        states = set(result.ledger(site).register()["state"])
         assert states == {"released"}
-    assert read_message(copy_file(made.key("A"), 3)).shape[0] > 225
+    assert read_message(copy_file(result.key("A"), 3)).shape[0] > 225
     assert AGREED["session"] == "trial 7"

@@ -28,7 +28,7 @@ def plan_of(parts):
 
 def keys_of(sites):
     private = [X25519PrivateKey.generate() for _ in range(sites)]
-    return private, [public_bytes(own) for own in private]
+    return private, [public_bytes(value) for value in private]
 
 
 def sent_by(protocol, plan, exact, words, session=b"s"):
@@ -36,8 +36,8 @@ def sent_by(protocol, plan, exact, words, session=b"s"):
     private, public = keys_of(len(exact))
     share = protocol.share(plan, len(exact))
     sent, open_ = [], []
-    for place, own in enumerate(exact):
-        payload = Payload(np.array(own, dtype=object), 1)
+    for place, value in enumerate(exact):
+        payload = Payload(np.array(value, dtype=object), 1)
         entropy = seeded(place)
         vector = protocol.send(
             payload, plan, place, private[place], public, session, words, entropy
@@ -50,8 +50,8 @@ def sent_by(protocol, plan, exact, words, session=b"s"):
 
 def total_of(sent):
     total = np.zeros_like(sent[0])
-    for one in sent:
-        add(total, one)
+    for value in sent:
+        add(total, value)
     return total
 
 
@@ -61,8 +61,8 @@ def cases(draw):
     words = draw(st.sampled_from([1, 2]))
     edge = 2 ** (64 * words - 2) // sites - 2**56
     numbers = st.integers(-edge, edge)
-    one = st.lists(numbers, min_size=parts, max_size=parts)
-    return words, draw(st.lists(one, min_size=sites, max_size=sites))
+    lists = st.lists(numbers, min_size=parts, max_size=parts)
+    return words, draw(st.lists(lists, min_size=sites, max_size=sites))
 
 
 @pytest.mark.parametrize("kind", [SecureSum, Cape])
@@ -81,13 +81,13 @@ def test_floats_of_two_machines_give_one_sum(kind):
     protocol, plan, exact = kind(), plan_of(40), [[10**6 + k for k in range(40)]] * 3
     private, public = keys_of(3)
     sent, total = [], np.zeros(40, dtype=object)
-    for place, own in enumerate(exact):
+    for place, value in enumerate(exact):
         scale = plan.scale * (1 + 2.0**-52 * (place == 1))
-        here = replace(plan, scale=scale)
-        payload = Payload(np.array(own, dtype=object), 1)
+        left = replace(plan, scale=scale)
+        payload = Payload(np.array(value, dtype=object), 1)
         entropy = seeded(place)
-        sent.append(protocol.send(payload, here, place, private[place], public, b"", 1, entropy))
-        noise = draw(scales(here) * protocol.share(here, 3), seeded(place))
+        sent.append(protocol.send(payload, left, place, private[place], public, b"", 1, entropy))
+        noise = draw(scales(left) * protocol.share(left, 3), seeded(place))
         total = total + payload.exact + noise.astype(object)
     assert from_words(total_of(sent)).tolist() == total.tolist()
 
@@ -96,8 +96,8 @@ def test_noise_of_many_sites_of_which_one_is_honest_has_room():
     """Each adds the noise of a release of its own: the sum of 10,000 goes beyond 64 bits."""
     facts = Facts(3, adjacency("replace"), centred=True)
     plan = Gauss().plan(facts, ZCDP(3e-11))
-    sites, own = 10_000, scales(plan)
-    total = draw(np.tile(own, sites), seeded(1)).reshape(sites, -1).astype(object).sum(axis=0)
+    sites, result = 10_000, scales(plan)
+    total = draw(np.tile(result, sites), seeded(1)).reshape(sites, -1).astype(object).sum(axis=0)
     assert abs(total).max() > 2**63
     assert sites * unit(plan) < 2**52
     assert words_needed(plan, [1] * sites) == 2
@@ -115,15 +115,15 @@ def test_one_message_is_uniform_and_tells_nothing_of_its_integers():
 def test_masks_never_repeat():
     """A repeated word among 30,000 random ones has probability 3e-11."""
     private, public = keys_of(4)
-    drawn = []
+    values = []
     for session in (b"one", b"two"):
         for a in range(4):
             for b in range(a + 1, 4):
-                mine = PairStream(pair_key(private[a], public[b], session)).words(2500)
-                other = PairStream(pair_key(private[b], public[a], session)).words(2500)
-                assert (mine == other).all()
-                drawn.append(mine)
-    joined = np.concatenate(drawn)
+                words = PairStream(pair_key(private[a], public[b], session)).words(2500)
+                second = PairStream(pair_key(private[b], public[a], session)).words(2500)
+                assert (words == second).all()
+                values.append(words)
+    joined = np.concatenate(values)
     assert len(np.unique(joined)) == joined.size
 
 

@@ -21,8 +21,8 @@ def discrete_gaussian_law(scale, reach):
 def renyi(law, shift, order):
     """Divergence of order `order` of a law from the same law moved; both ways are alike."""
     p, q = law[shift:], law[:-shift]
-    kept = (p > 1e-280) & (q > 1e-280)
-    logs = order * np.log(p[kept]) + (1 - order) * np.log(q[kept])
+    mask = (p > 1e-280) & (q > 1e-280)
+    logs = order * np.log(p[mask]) + (1 - order) * np.log(q[mask])
     return float(np.log(np.exp(logs).sum()) / (order - 1))
 
 
@@ -32,10 +32,10 @@ def test_a_sum_of_shares_is_as_private_as_planned_on_a_coarse_lattice(honest, sc
     """Exact laws by convolution, at scales where sums are far from discrete Gaussians."""
     for shift in (1, 2, 3):
         m = scale / shift
-        own = least_factor(honest, m, np.array([scale])) * scale
+        values = least_factor(honest, m, np.array([scale])) * scale
         law = np.ones(1)
         for _ in range(honest):
-            law = np.convolve(law, discrete_gaussian_law(own, math.ceil(20 * own)))
+            law = np.convolve(law, discrete_gaussian_law(values, math.ceil(20 * values)))
         for order in (1.5, 2.0, 4.0, 8.0):
             assert renyi(law, shift, order) <= order / (2 * m**2) * (1 + 1e-9)
 
@@ -44,8 +44,8 @@ def test_without_what_rounding_costs_a_coarse_sum_would_not_be():
     """The planted fault: shares of the plain planned variance over h."""
     law = np.ones(1)
     for _ in range(6):
-        own = 0.6 / math.sqrt(6)
-        law = np.convolve(law, discrete_gaussian_law(own, 12))
+        values = 0.6 / math.sqrt(6)
+        law = np.convolve(law, discrete_gaussian_law(values, 12))
     assert renyi(law, 1, 2.0) > 2.0 / (2 * 0.6**2)
 
 
@@ -55,10 +55,10 @@ def test_correlated_noise_hides_a_site_from_any_colluders(sites):
     plan = Gauss().plan(Facts(4, adjacency("replace"), centred=True), ApproxDP(1.0, 1e-6))
     for colluders in range(sites):
         protocol = Cape(colluders)
-        own, ratio = protocol.share(plan, sites), protocol.ratio(plan, sites)
-        for told in combinations(range(sites), colluders):
-            honest = [one for one in range(sites) if one not in told]
-            covariance = own**2 * np.eye(len(honest))
+        result, ratio = protocol.share(plan, sites), protocol.ratio(plan, sites)
+        for i in combinations(range(sites), colluders):
+            honest = [j for j in range(sites) if j not in i]
+            covariance = result**2 * np.eye(len(honest))
             for a, b in combinations(range(len(honest)), 2):
                 if honest[b] in protocol.partners(honest[a], sites):
                     covariance[[a, b], [a, b]] += ratio**2
@@ -71,9 +71,9 @@ def test_correlated_noise_hides_a_site_from_any_colluders(sites):
 def test_partners_are_mutual():
     for sites in range(2, 9):
         for colluders in range(sites):
-            near = [Cape(colluders).partners(one, sites) for one in range(sites)]
-            assert all(one in near[other] for one in range(sites) for other in near[one])
-            assert all(len(own) >= min(colluders + 1, sites - 1) for own in near)
+            close = [Cape(colluders).partners(i, sites) for i in range(sites)]
+            assert all(i in close[second] for i in range(sites) for second in close[i])
+            assert all(len(value) >= min(colluders + 1, sites - 1) for value in close)
 
 
 def test_correlated_noise_as_large_as_that_of_one_site_costs_nearly_twice_the_sum():
@@ -91,7 +91,7 @@ def test_what_travels_moves_no_more_than_planned(centred, relation):
     """Brute force over extreme rows of the ball, on and above the diagonal once each."""
     facts = Facts(3, adjacency(relation), centred=centred)
     plan = Gauss().plan(facts, ZCDP(0.5))
-    own, m, radius = scales(plan), multiplier(plan), int(plan.lattice.radius)
+    result, m, radius = scales(plan), multiplier(plan), int(plan.lattice.radius)
     rng = np.random.default_rng(5)
     rows = [np.zeros(4, dtype=object)]
     for _ in range(60):
@@ -101,10 +101,12 @@ def test_what_travels_moves_no_more_than_planned(centred, relation):
     turned = [np.array([radius, -radius // 4, 0, int(0.968 * radius)], dtype=object)]
     rows += [*turned, np.array([radius, radius, 0, 0], dtype=object)]
     packed = [pack(Statistic("m", np.multiply.outer(z, z), 1), plan).exact for z in rows]
-    others = packed if relation == "replace" else packed[:1]
-    moved = max(float(np.linalg.norm((a - b).astype(float) / own)) for a in packed for b in others)
-    assert moved <= 1 / m
-    assert moved >= 0.97 / m
+    alternatives = packed if relation == "replace" else packed[:1]
+    largest = max(
+        float(np.linalg.norm((a - b).astype(float) / result)) for a in packed for b in alternatives
+    )
+    assert largest <= 1 / m
+    assert largest >= 0.97 / m
 
 
 def test_the_shares_of_many_honest_sites_add_up_to_the_planned_noise():

@@ -1,7 +1,9 @@
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpmodels.sites.protocol import coalition
 from dpmodels.sites.summing import add, from_words, negative, to_words
 
 
@@ -21,11 +23,11 @@ def vectors(draw):
 def test_sums_are_those_of_integers_modulo_the_modulus(case):
     words, lists = case
     total = to_words(np.array(lists[0], dtype=object), words)
-    for own in lists[1:]:
-        add(total, to_words(np.array(own, dtype=object), words))
+    for value in lists[1:]:
+        add(total, to_words(np.array(value, dtype=object), words))
     modulus = 2 ** (64 * words)
-    wanted = [sum(column) % modulus for column in zip(*lists, strict=True)]
-    assert [number % modulus for number in from_words(total).tolist()] == wanted
+    expected = [sum(column) % modulus for column in zip(*lists, strict=True)]
+    assert [number % modulus for number in from_words(total).tolist()] == expected
 
 
 @settings(max_examples=60, deadline=None)
@@ -38,3 +40,15 @@ def test_a_vector_and_its_negative_cancel_and_come_back(case):
     total = negative(reduced)
     add(total, reduced)
     assert not total.any()
+
+
+@pytest.mark.parametrize(
+    ("colluders", "who"),
+    [
+        (0, "the aggregator, but not against sites"),
+        (1, "the aggregator with one of the sites"),
+        (3, "the aggregator with up to 3 of the sites"),
+    ],
+)
+def test_who_may_combine_what_they_know_is_named(colluders, who):
+    assert coalition(colluders).startswith(who)

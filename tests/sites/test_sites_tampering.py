@@ -42,25 +42,25 @@ FIELDS = {
 @pytest.fixture(scope="module")
 def studies(tmp_path_factory):
     """Two studies whose sites sent their messages of the first round."""
-    both = []
+    pair = []
     for name in ("one", "two"):
-        made = study(tmp_path_factory.mktemp(name))
-        made.turns()
-        both.append(made)
-    return both
+        site_study = study(tmp_path_factory.mktemp(name))
+        site_study.turns()
+        pair.append(site_study)
+    return pair
 
 
 def quorums_of(folder, rounds):
     """Two studies of a quorum, whose last of some rounds waits for the aggregator alone."""
-    both, words = [], {"protocol": dp.sites.SecureSum(dropouts=1)}
+    pair, words = [], {"protocol": dp.sites.SecureSum(dropouts=1)}
     for name in ("one", "two"):
-        made = study(folder / name, tuple("ABCD"))
+        site_study = study(folder / name, tuple("ABCD"))
         for turn in range(2 * rounds):
-            made.turns(**words)
+            site_study.turns(**words)
             if turn < 2 * rounds - 1:
-                made.combine()
-        both.append(made)
-    return both
+                site_study.combine()
+        pair.append(site_study)
+    return pair
 
 
 @pytest.fixture(scope="module")
@@ -100,18 +100,18 @@ def part_removed(content: bytes, source: random.Random) -> bytes:
     return sealed(plain)
 
 
-def spoilt(folder, ours: dict, theirs: dict, source: random.Random, number: int) -> str:
+def spoilt(folder, ours: dict, reference: dict, source: random.Random, number: int) -> str:
     """Write the files of a study with one of a round wrong; say what was done."""
     of_round = [name for name in sorted(ours) if name.split("-")[1][:1] == str(number)]
     name = source.choice(of_round)
-    other = source.choice([each for each in of_round if each != name])
+    second = source.choice([value for value in of_round if value != name])
     kinds = {
         "cut": lambda: cut(ours[name], source),
         "flipped": lambda: flipped(ours[name], source),
         "changed": lambda: field_changed(ours[name], source),
         "removed": lambda: part_removed(ours[name], source),
-        "mixed": lambda: theirs[name],
-        "swapped": lambda: ours[other],
+        "mixed": lambda: reference[name],
+        "swapped": lambda: ours[second],
         "empty": lambda: b"",
     }
     if number > 1:
@@ -121,19 +121,19 @@ def spoilt(folder, ours: dict, theirs: dict, source: random.Random, number: int)
         (folder / file).write_bytes(content)
     (folder / name).write_bytes(kinds[kind]())
     if kind == "swapped":
-        (folder / other).write_bytes(ours[name])
+        (folder / second).write_bytes(ours[name])
     return f"{kind} {name}"
 
 
 def tamper(studies: list[Study], tmp_path, times: int, round_number: int = 1) -> None:
     """Whoever combines refuses each, and writes no answer."""
     source = random.Random(SEED)
-    ours, theirs = (made.shown() for made in studies)
+    ours, reference = (study.shown() for study in studies)
     ours.pop(f"answer-{round_number}.json", None)
     for number in range(times):
         folder = tmp_path / str(number)
         folder.mkdir()
-        what = spoilt(folder, ours, theirs, source, round_number)
+        what = spoilt(folder, ours, reference, source, round_number)
         with pytest.raises(DPModelsError):
             pytest.fail(f"{what}: {dp.combine(folder)}")
         assert len(list(folder.glob("answer-*"))) == round_number - 1, what

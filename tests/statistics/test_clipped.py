@@ -32,10 +32,10 @@ def rows(count, seed=0):
 
 
 def integer_rows(design, lattice):
-    found = []
+    results = []
     for block, _ in design.blocks(lambda z: z.copy(), lattice, count_public=True):
-        found += [[int(cell) for cell in row] for row in block.T]
-    return found
+        results += [[int(cell) for cell in row] for row in block.T]
+    return results
 
 
 def held(row, level, lattice):
@@ -45,9 +45,9 @@ def held(row, level, lattice):
     if norm * 4**level <= 4**lattice.bits:
         return [first] + [cell * 2**level for cell in rest]
     shrink = lattice.radius * (1 - 2.0**-40) / math.sqrt(norm)
-    kept = [math.trunc(cell * shrink) for cell in rest]
-    assert sum(cell * cell for cell in kept) <= 4**lattice.bits
-    return [first, *kept]
+    values = [math.trunc(cell * shrink) for cell in rest]
+    assert sum(cell * cell for cell in values) <= 4**lattice.bits
+    return [first, *values]
 
 
 def summed(table):
@@ -64,8 +64,8 @@ def statistic(table, bits, halvings, formula=FORMULA):
 @pytest.mark.parametrize("bits", [MIN_BITS, 13, 16, MAX_BITS])
 @pytest.mark.parametrize("halvings", [0, 2, 11])
 def test_levels_are_those_of_a_loop_over_integers(bits, halvings):
-    found, design, lattice = statistic(rows(400), bits, halvings)
-    exact, count = found.cross()
+    result, design, lattice = statistic(rows(400), bits, halvings)
+    exact, count = result.cross()
     assert count == 400
     assert exact.shape == (halvings + 1, COLUMNS + 1, COLUMNS + 1)
     table = integer_rows(design, lattice)
@@ -92,8 +92,8 @@ def test_blocks_order_and_width_of_integers_are_irrelevant(limit, monkeypatch):
     monkeypatch.setattr(MODULE, "FITS_INT64", limit)
     for block in (1, 7, 8192):
         monkeypatch.setattr(Lattice, "block_rows", block)
-        given = {name: column[order] for name, column in data.items()}
-        exact, _ = statistic(given, 16, 5)[0].cross()
+        inputs = {name: column[order] for name, column in data.items()}
+        exact, _ = statistic(inputs, 16, 5)[0].cross()
         assert exact.tolist() == expected
         if limit == 1:
             assert exact.dtype == object
@@ -102,14 +102,14 @@ def test_blocks_order_and_width_of_integers_are_irrelevant(limit, monkeypatch):
 
 def test_disjoint_rows_add():
     data, place = rows(90), np.arange(90) % 3
-    whole, count = statistic(data, 16, 4)[0].cross()
+    combined, count = statistic(data, 16, 4)[0].cross()
     parts = [
         statistic({name: column[place == part] for name, column in data.items()}, 16, 4)[0]
         for part in range(3)
     ]
-    added, seen = (parts[0] + parts[1] + parts[2]).cross()
-    assert added.tolist() == whole.tolist()
-    assert seen == count
+    added, n_rows = (parts[0] + parts[1] + parts[2]).cross()
+    assert added.tolist() == combined.tolist()
+    assert n_rows == count
 
 
 def test_noise_of_python_integers_makes_python_integers():
@@ -129,20 +129,20 @@ class FullBlocks:
     def blocks(self, function, lattice, *, count_public):
         block = np.zeros((lattice.columns + 1, lattice.block_rows))
         block[:2] = lattice.radius
-        found = function(block)
+        result = function(block)
         for _ in range(self.count):
-            yield found, lattice.block_rows
+            yield result, lattice.block_rows
 
 
 def test_no_sum_overflows():
     lattice, count = Lattice(MAX_BITS, 2), 1100
-    exact, seen = clipped_moments(FullBlocks(count), lattice, 1, count_public=True).cross()
+    exact, n_rows = clipped_moments(FullBlocks(count), lattice, 1, count_public=True).cross()
     largest = count * lattice.block_rows * 4**lattice.bits
     assert largest >= 2**63
-    assert seen == count * lattice.block_rows
+    assert n_rows == count * lattice.block_rows
     assert exact[0].tolist() == [[largest, largest, 0], [largest, largest, 0], [0, 0, 0]]
     on = math.trunc(lattice.radius * (1 - 2.0**-40))
-    assert exact[1][1, 1] == seen * on * on
+    assert exact[1][1, 1] == n_rows * on * on
 
 
 @pytest.mark.parametrize("halvings", [0, 3])

@@ -48,17 +48,17 @@ def passes_of(data, bits=MAX_BITS):
 
 def one_by_one(data):
     length = len(next(iter(data.values())))
-    return [{name: own[at : at + 1] for name, own in data.items()} for at in range(length)]
+    return [{name: values[at : at + 1] for name, values in data.items()} for at in range(length)]
 
 
 @pytest.mark.parametrize("bits", [MIN_BITS, 13, MAX_BITS])
 def test_untransformed_they_are_the_moments(bits):
     data, lattice = table(200), Lattice(bits, COLUMNS)
     exact, rows = moments(bound(data), lattice, count_public=True).cross()
-    found, seen = passes_of(data, bits).cross()
-    assert found.dtype == object
-    assert found.tolist() == exact.tolist()
-    assert seen == rows == 200
+    result, n_rows = passes_of(data, bits).cross()
+    assert result.dtype == object
+    assert result.tolist() == exact.tolist()
+    assert n_rows == rows == 200
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
@@ -82,13 +82,13 @@ def test_a_row_goes_where_the_transform_takes_it(name):
     for row in one_by_one(data):
         before, _ = moments(bound(row), lattice, count_public=True).cross()
         after, _ = passes_of(row).within(transform).cross()
-        moved = transform @ (before[0, 1:].astype(float) / lattice.radius)
-        length = np.linalg.norm(moved)
-        held = moved * min(1.0, lattice.radius / length) if length > 0 else moved
-        found = after[0, 1:].astype(float) / lattice.radius
+        change = transform @ (before[0, 1:].astype(float) / lattice.radius)
+        length = np.linalg.norm(change)
+        clipped = change * min(1.0, lattice.radius / length) if length > 0 else change
+        result = after[0, 1:].astype(float) / lattice.radius
         # Half a step of rounding; at the surface a step more, cut off towards zero.
         slack = 0.51 if length <= lattice.radius - COLUMNS else 1.51
-        assert np.abs(found - held).max() <= slack
+        assert np.abs(result - clipped).max() <= slack
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
@@ -96,17 +96,17 @@ def test_a_row_goes_where_the_transform_takes_it(name):
 def test_neighbours_are_within_the_sensitivity(transform, bits):
     data = table(20, seed=5)
     alone = [passes_of(row, bits).within(transform).cross()[0] for row in one_by_one(data)]
-    for one in alone:
-        assert (one[1:, 1:] ** 2).sum() <= 16**bits
-        for other in alone:
-            assert ((one - other)[1:, 1:] ** 2).sum() <= 2 * 16**bits
+    for first in alone:
+        assert (first[1:, 1:] ** 2).sum() <= 16**bits
+        for second in alone:
+            assert ((first - second)[1:, 1:] ** 2).sum() <= 2 * 16**bits
 
 
 def test_orthogonal_rows_are_as_far_as_the_sensitivity_allows():
     data = {name: np.array([1.0, 0.0]) * (name == "a") for name in NAMES}
     data["b"] = np.array([0.0, 1.0])
-    one, other = (passes_of(row).within(1e3 * np.eye(COLUMNS)) for row in one_by_one(data))
-    squares = ((one.cross()[0] - other.cross()[0])[1:, 1:] ** 2).sum()
+    first, second = (passes_of(row).within(1e3 * np.eye(COLUMNS)) for row in one_by_one(data))
+    squares = ((first.cross()[0] - second.cross()[0])[1:, 1:] ** 2).sum()
     assert squares >= 2 * 16**MAX_BITS * (1 - 1e-5)
 
 
@@ -114,7 +114,7 @@ def test_order_blocks_and_threads_are_irrelevant(monkeypatch):
     data, transform = table(97), TRANSFORMS["skewed"]
     pooled = passes_of(data).within(transform).cross()[0].tolist()
     order = np.random.default_rng(1).permutation(97)
-    shuffled = {name: own[order] for name, own in data.items()}
+    shuffled = {name: values[order] for name, values in data.items()}
     assert passes_of(shuffled).within(transform).cross()[0].tolist() == pooled
     for block, threads in ((1, 1), (3, 2), (7, 5)):
         monkeypatch.setattr(Lattice, "block_rows", block)
@@ -133,14 +133,14 @@ def test_sums_beyond_64_bits_are_python_integers(monkeypatch):
 
 def test_disjoint_rows_add_up():
     data, transform = table(50), TRANSFORMS["mixed"]
-    parts = [passes_of({name: own[at::3] for name, own in data.items()}) for at in range(3)]
+    parts = [passes_of({name: values[at::3] for name, values in data.items()}) for at in range(3)]
     joined = parts[0] + parts[1] + parts[2]
     assert isinstance(joined, Passes)
-    found, rows = joined.within(transform).cross()
-    assert found.tolist() == passes_of(data).within(transform).cross()[0].tolist()
+    result, rows = joined.within(transform).cross()
+    assert result.tolist() == passes_of(data).within(transform).cross()[0].tolist()
     assert rows == 50
     with pytest.raises(TypeError):
-        parts[0] + Statistic("sum", found, 1)
+        parts[0] + Statistic("sum", result, 1)
 
 
 def test_no_rows_give_zeros():
@@ -151,10 +151,10 @@ def test_no_rows_give_zeros():
 
 @pytest.mark.parametrize("copier", [pickle.dumps, copy.copy, copy.deepcopy])
 def test_they_are_not_copied_and_show_nothing(copier):
-    one = passes_of(table(3))
-    assert repr(one) == "<Statistic passes over the rows, not released>"
+    passes = passes_of(table(3))
+    assert repr(passes) == "<Statistic passes over the rows, not released>"
     with pytest.raises(PrivacyError, match="cannot be pickled or copied"):
-        copier(one)
+        copier(passes)
 
 
 def containers(folder):
@@ -169,22 +169,22 @@ def test_what_can_be_read_again_is_read_again(tmp_path):
     for data in containers(tmp_path):
         assert open_rows(data).rereadable
         bound(data).require_passes()
-        many = passes_of(data)
-        assert many.cross()[0].tolist() == many.cross()[0].tolist()
+        passes = passes_of(data)
+        assert passes.cross()[0].tolist() == passes.cross()[0].tolist()
 
 
 def test_an_iterable_is_refused_before_a_row_is_read():
-    taken = []
+    values = []
 
     def tables():
         for at in range(3):
-            taken.append(at)
+            values.append(at)
             yield table(4)
 
     design = bound(tables())
     with pytest.raises(FrameError, match="pass one DataFrame"):
         design.require_passes()
     # The first table is asked for its names when the design is made.
-    assert taken == [0]
+    assert values == [0]
     assert open_rows([table(4)]).rereadable
     assert not open_rows(iter([table(4)])).rereadable

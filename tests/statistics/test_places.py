@@ -21,9 +21,9 @@ VALUES = (-9, -8, -1, -0.5, 0, 0.25, 1, 2, 24, 1e300, None, float("nan"), "many"
 
 
 def bound(rows, formula="y ~ g", degree=2):
-    both = parse_sides(formula, BOOK)
-    number, factors = one_measured(both, "dp_mean")
-    return private_cells(both.text, rows, both.codebook, (Tally(factors, number, degree),))
+    pair = parse_sides(formula, BOOK)
+    number, factors = one_measured(pair, "dp_mean")
+    return private_cells(pair.text, rows, pair.codebook, (Tally(factors, number, degree),))
 
 
 def placed(values, groups="uuuuuuuuuuuuu"):
@@ -39,13 +39,13 @@ def test_each_complete_row_is_in_the_cell_up_to_its_end():
 
 def test_neighbours_in_place_move_one_row_a_cell():
     """Brute force: any row for any other, or for none."""
-    own = {(v, g): placed([v], g)[0] for v, g in product(VALUES, ("u", "v", "?"))}
+    values_by_name = {(v, g): placed([v], g)[0] for v, g in product(VALUES, ("u", "v", "?"))}
     nothing = np.zeros(4, dtype=object)
-    for one, other in product(own.values(), repeat=2):
-        assert np.abs(one - other).sum() <= 2
-        assert ((one - other) ** 2).sum() <= 2
-    assert max(np.abs(one - nothing).sum() for one in own.values()) == 1
-    assert max(np.abs(a - b).sum() for a, b in product(own.values(), repeat=2)) == 2
+    for first, second in product(values_by_name.values(), repeat=2):
+        assert np.abs(first - second).sum() <= 2
+        assert ((first - second) ** 2).sum() <= 2
+    assert max(np.abs(value - nothing).sum() for value in values_by_name.values()) == 1
+    assert max(np.abs(a - b).sum() for a, b in product(values_by_name.values(), repeat=2)) == 2
 
 
 @pytest.mark.parametrize(
@@ -54,44 +54,44 @@ def test_neighbours_in_place_move_one_row_a_cell():
 @pytest.mark.parametrize("degree", [2, 4])
 def test_neighbours_in_any_held_range_move_one_rows_units(ends, degree):
     """Brute force: parts of rows whose number is held in a range of any length, even 0."""
-    whole = 2**30
+    total = 2**30
 
     def parts(value, group):
-        held = bound({"y": [value], "g": [group]}, degree=degree).clipped(*ends)
-        return counts(held, whole, count_public=True).cross()[0]
+        clipped = bound({"y": [value], "g": [group]}, degree=degree).clipped(*ends)
+        return counts(clipped, total, count_public=True).cross()[0]
 
-    own = [parts(v, g) for v, g in product(VALUES, ("u", "v", "?"))]
-    for one in own:
-        assert sum(abs(int(part)) for part in one) == whole
-        assert (one >= 0).all()
-    furthest = max(sum(abs(int(d)) for d in a - b) for a, b in product(own, repeat=2))
-    assert furthest == 2 * whole
+    values = [parts(v, g) for v, g in product(VALUES, ("u", "v", "?"))]
+    for item in values:
+        assert sum(abs(int(part)) for part in item) == total
+        assert (item >= 0).all()
+    furthest = max(sum(abs(int(d)) for d in a - b) for a, b in product(values, repeat=2))
+    assert furthest == 2 * total
 
 
 def test_held_rows_are_those_clipped_beforehand():
     rows = {"y": np.linspace(-8, 24, 999), "g": ["u", "v", "v"] * 333}
-    held = counts(bound(rows).clipped(-1.5, 3.0), 2**20, count_public=True).cross()[0]
-    own = {**rows, "y": np.clip(rows["y"], -1.5, 3.0)}
-    same = counts(bound(own).clipped(-1.5, 3.0), 2**20, count_public=True).cross()[0]
-    assert held.tolist() == same.tolist()
-    shares = held.astype(float)[:3] / 2**20
+    clipped = counts(bound(rows).clipped(-1.5, 3.0), 2**20, count_public=True).cross()[0]
+    options = {**rows, "y": np.clip(rows["y"], -1.5, 3.0)}
+    same = counts(bound(options).clipped(-1.5, 3.0), 2**20, count_public=True).cross()[0]
+    assert clipped.tolist() == same.tolist()
+    shares = clipped.astype(float)[:3] / 2**20
     mean = -1.5 + 4.5 * (shares[1] / 2 + shares[2]) / shares.sum()
-    assert abs(mean - own["y"][::3].mean()) < 1e-5
+    assert abs(mean - options["y"][::3].mean()) < 1e-5
 
 
 def test_passes_over_disjoint_rows_join():
     rows = pd.DataFrame({"y": np.linspace(-9, 30, 40), "g": ["u", "v"] * 20})
-    whole, one, two = (
+    combined, first, two = (
         CellPasses((bound(part),), 2**20, count_public=True)
         for part in (rows, rows[:13], rows[13:])
     )
-    both = one + two
-    for joint, own in ((both, whole), (both.clipped(0, 2), whole.clipped(0, 2))):
-        assert joint.cross()[0].tolist() == own.cross()[0].tolist()
+    pair = first + two
+    for joint, value in ((pair, combined), (pair.clipped(0, 2), combined.clipped(0, 2))):
+        assert joint.cross()[0].tolist() == value.cross()[0].tolist()
         assert joint.counted(place_counts, ENDS).cross()[1] == 40
-    other = CellPasses((bound(rows),), 2**21, count_public=True)
+    cell_passes = CellPasses((bound(rows),), 2**21, count_public=True)
     with pytest.raises(ArgumentError, match="units of a row"):
-        one + other
+        first + cell_passes
 
 
 def test_rows_read_once_are_refused():

@@ -53,8 +53,8 @@ OTHERS = [(0.5, "a", "n", 3.0, 1), (0.9, "b", "s", 6.0, 2)]
 def test_a_row_adds_parts_of_the_sum_one(cap, degree):
     base = vector(table(OTHERS), cap, degree=degree)
     for value in VALUES:
-        more = vector(table([*OTHERS, (*value, 0)]), cap, degree=degree)
-        added = [new - old for new, old in zip(more, base, strict=True)]
+        extra = vector(table([*OTHERS, (*value, 0)]), cap, degree=degree)
+        added = [new - old for new, old in zip(extra, base, strict=True)]
         assert all((part >= 0).all() for part in added)
         assert added[0].sum() == pytest.approx(1, abs=1e-9)
         assert added[0].sum() <= 1
@@ -68,8 +68,8 @@ def test_a_unit_of_several_rows_adds_parts_of_the_sum_one(cap):
     base = vector(table(OTHERS), cap, psu="p")
     for first, second in product(VALUES[::5], VALUES[::7]):
         unit = [(*first, 0), (*second, 0), (*first, 0)]
-        more = vector(table([*OTHERS[:1], *unit, *OTHERS[1:]]), cap, psu="p")
-        added = [new - old for new, old in zip(more, base, strict=True)]
+        extra = vector(table([*OTHERS[:1], *unit, *OTHERS[1:]]), cap, psu="p")
+        added = [new - old for new, old in zip(extra, base, strict=True)]
         assert all((part >= -1e-12).all() for part in added)
         assert added[0].sum() == pytest.approx(1, abs=1e-9)
         assert added[1].sum() <= 0.5 + 1e-12
@@ -93,8 +93,8 @@ def test_a_unit_adds_to_counts_what_theorem_79_allows(cap, rows_of_unit):
     base = vector(table(OTHERS), cap, **words)
     units = [VALUES[at : at + 5 * rows_of_unit : 5] for at in range(len(VALUES) - 5 * rows_of_unit)]
     for unit in units:
-        more = vector(table([*OTHERS, *((*value, 0) for value in unit)]), cap, **words)
-        added = [new - old for new, old in zip(more, base, strict=True)]
+        extra = vector(table([*OTHERS, *((*value, 0) for value in unit)]), cap, **words)
+        added = [new - old for new, old in zip(extra, base, strict=True)]
         assert all((part >= -1e-12).all() for part in added)
         assert added[0].sum() == pytest.approx(1, abs=1e-9)
         parts = added[1].reshape(2, 3) / 0.5
@@ -163,8 +163,8 @@ def test_the_integers_do_not_depend_on_the_order_of_rows():
     ]
     turned = [rows[i] for i in rng.permutation(200)]
     for psu in (None, "p"):
-        both = [vector(table(given), 6.0, psu=psu) for given in (rows, turned)]
-        for left, right in zip(*both, strict=True):
+        pair = [vector(table(inputs), 6.0, psu=psu) for inputs in (rows, turned)]
+        for left, right in zip(*pair, strict=True):
             np.testing.assert_array_equal(left, right)
 
 

@@ -78,8 +78,8 @@ def test_a_unit_adds_the_sum_one_to_each_table(cap):
     strata = np.cumsum([0, 2 * (MEANS + 1), 2 * (COUNTS * 3 + 1), 2 * (RUNNING * 3 + 1)])
     for at in range(0, len(VALUES) - 40, 11):
         unit = [(*VALUES[at + step], 0) for step in (0, 17, 39)]
-        more = vector([*OTHERS, *unit], cap, psu="p")
-        added = [new - old for new, old in zip(more, base, strict=True)]
+        extra = vector([*OTHERS, *unit], cap, psu="p")
+        added = [new - old for new, old in zip(extra, base, strict=True)]
         assert all((part >= -1e-12).all() for part in added)
         for number, ends in enumerate(zip(pairwise(starts), pairwise(capped), strict=True)):
             main, side = (part[slice(*span)] for part, span in zip(added, ends, strict=False))
@@ -148,8 +148,8 @@ def test_products_leave_missing_levels_out_and_counts_do_not(cap):
     products = capped.reshape(-1, 3).T / 0.5
     np.testing.assert_allclose(products[0], (cap < 11) * shares.ravel(), atol=1e-8)
     np.testing.assert_allclose(products[1], complete.ravel() ** 2, atol=1e-8)
-    others = complete * (complete.sum() - complete)
-    np.testing.assert_allclose(products[2], others.ravel(), atol=1e-8)
+    alternatives = complete * (complete.sum() - complete)
+    np.testing.assert_allclose(products[2], alternatives.ravel(), atol=1e-8)
     assert strata.sum() == pytest.approx(0.25, abs=1e-9)
     assert strata[27] == pytest.approx(0.25 * (1 - complete.sum()), abs=1e-8)
 

@@ -41,28 +41,28 @@ def rows(count, seed=0):
     return table
 
 
-def counted(data, own=None, whole=WHOLE):
-    private = private_cells("~ g + h + y", data, BOOK, own or tallies())
+def counted(data, value=None, whole=WHOLE):
+    private = private_cells("~ g + h + y", data, BOOK, value or tallies())
     return counts(private, whole, count_public=True).cross()
 
 
 def test_counts_are_those_of_pandas():
     data = rows(3000)
-    found, seen = counted(data, tallies()[:1], 1)
+    counts, n_rows = counted(data, tallies()[:1], 1)
     frame = pd.DataFrame(data)
-    known = frame[frame["g"].isin(["u", "v", "w"]) & frame["h"].isin([0, 1])]
-    wanted = pd.crosstab(known["g"], known["h"]).to_numpy().ravel()
-    assert found.tolist() == [*wanted.tolist(), 3000 - len(known)]
-    assert seen == 3000
+    complete = frame[frame["g"].isin(["u", "v", "w"]) & frame["h"].isin([0, 1])]
+    expected = pd.crosstab(complete["g"], complete["h"]).to_numpy().ravel()
+    assert counts.tolist() == [*expected.tolist(), 3000 - len(complete)]
+    assert n_rows == 3000
 
 
 def test_every_table_has_the_units_of_all_rows():
-    found, seen = counted(rows(20_000))
+    counts, n_rows = counted(rows(20_000))
     start = 0
     for tally in tallies():
-        assert sum(found[start : start + tally.size].tolist()) == WHOLE * seen
+        assert sum(counts[start : start + tally.size].tolist()) == WHOLE * n_rows
         start += tally.size
-    assert start == len(found)
+    assert start == len(counts)
 
 
 def test_order_and_chunks_do_not_matter_to_the_last_bit():
@@ -72,9 +72,9 @@ def test_order_and_chunks_do_not_matter_to_the_last_bit():
     shuffled, _ = counted({name: column[order] for name, column in data.items()})
     frame = pd.DataFrame(data)
     cuts = [0, 1, 777, 8192, 8193, 16_000, 20_000]
-    streamed, seen = counted(frame[a:b] for a, b in pairwise(cuts))
+    streamed, n_rows = counted(frame[a:b] for a, b in pairwise(cuts))
     assert together.tolist() == shuffled.tolist() == streamed.tolist()
-    assert seen == 20_000
+    assert n_rows == 20_000
 
 
 def test_sites_add_up_to_the_pooled_counts():
@@ -110,7 +110,9 @@ def test_brute_force_neighbours_stay_within_the_sensitivity_and_reach_it(relatio
         for way in ways
     ]
     none = np.zeros(len(vectors[0]), dtype=object)
-    pairs = [one - other for one in vectors for other in (vectors if changed == 2 else [none])]
+    pairs = [
+        vector - second for vector in vectors for second in (vectors if changed == 2 else [none])
+    ]
     first = max(sum(map(abs, pair.tolist())) for pair in pairs)
     second = max(sum(value * value for value in pair.tolist()) for pair in pairs)
     norm = count_sensitivity(adjacency(relation), 3, 1)

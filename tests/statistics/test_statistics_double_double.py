@@ -75,37 +75,37 @@ def test_products_with_a_parameter_keep_their_bound(columns, size):
         rows -= np.outer(high, high @ rows) / (high @ high)
     rows /= np.linalg.norm(rows, axis=0)
     parameter = Pair(high, high * rng.uniform(-(2.0**-53), 2.0**-53, columns))
-    sums, found = [], exact(dot(parameter, rows))
+    sums, exact_values = [], exact(dot(parameter, rows))
     for row in rows.T:
         sums.append(sum(t * Fraction(x) for t, x in zip(exact(parameter), row, strict=True)))
     bound = 8 * columns**2 * UNIT**2 * Fraction(1.01 * float(np.linalg.norm(high)))
-    for one, other in zip(found, sums, strict=True):
-        assert abs(one - other) <= bound + UNIT**2 * abs(other)
+    for exact_value, computed in zip(exact_values, sums, strict=True):
+        assert abs(exact_value - computed) <= bound + UNIT**2 * abs(computed)
 
 
 def test_exponentials_and_quotients_keep_their_bounds():
-    own = margins()
+    margin = margins()
     with mpmath.workdps(60):
-        for found, x in zip(precise(exp(own)), precise(own), strict=True):
-            assert abs(found / mpmath.exp(x) - 1) < mpmath.mpf(2) ** -78
-        one = Pair(np.ones_like(own.high), 0 * own.high)
-        whole = Pair(own.high + 700, own.low)
-        for found, x in zip(precise(divided(one, whole)), precise(whole), strict=True):
-            assert abs(found * x - 1) < mpmath.mpf(2) ** -98
+        for actual, x in zip(precise(exp(margin)), precise(margin), strict=True):
+            assert abs(actual / mpmath.exp(x) - 1) < mpmath.mpf(2) ** -78
+        unit = Pair(np.ones_like(margin.high), 0 * margin.high)
+        shifted = Pair(margin.high + 700, margin.low)
+        for actual, x in zip(precise(divided(unit, shifted)), precise(shifted), strict=True):
+            assert abs(actual * x - 1) < mpmath.mpf(2) ** -98
 
 
 @pytest.mark.parametrize("loss", [Logistic(), Huber(0.1), Huber(0.5), Huber(4.0)])
 def test_slopes_keep_their_bound(loss):
-    own = margins()
-    beyond = Pair(np.append(own.high, [1e4, -1e4]), np.append(own.low, [0.0, 0.0]))
+    margin = margins()
+    beyond = Pair(np.append(margin.high, [1e4, -1e4]), np.append(margin.low, [0.0, 0.0]))
     with mpmath.workdps(400):
-        for found, m in zip(precise(loss.precise_slope(beyond)), precise(beyond), strict=True):
+        for actual, m in zip(precise(loss.precise_slope(beyond)), precise(beyond), strict=True):
             if loss.bell:
                 right = 1 / (1 + mpmath.exp(m))
             else:
                 width = mpmath.mpf(loss.width)
                 right = min(max((1 + width - m) / (2 * width), mpmath.mpf(0)), mpmath.mpf(1))
-            assert abs(found - right) < mpmath.mpf(2) ** -77
+            assert abs(actual - right) < mpmath.mpf(2) ** -77
 
 
 def test_sums_of_rows_keep_their_bound():
@@ -117,9 +117,9 @@ def test_sums_of_rows_keep_their_bound():
     parts, shares = row_sums(weights, rows), exact(weights)
     for at, row in enumerate(rows):
         right = sum(w * Fraction(x) for w, x in zip(shares, row, strict=True))
-        whole, fine, error = (part[at] for part in parts)
-        found = Fraction(whole, 2**39) + Fraction(fine) + Fraction(error)
-        assert abs(found - right) <= EXACT_ROWS * Fraction(1, 2**79)
+        combined, fine, error = (part[at] for part in parts)
+        total = Fraction(combined, 2**39) + Fraction(fine) + Fraction(error)
+        assert abs(total - right) <= EXACT_ROWS * Fraction(1, 2**79)
 
 
 @pytest.mark.parametrize("loss", [Logistic(), Huber(4.0)])
@@ -135,7 +135,7 @@ def test_gradients_keep_their_bound_where_those_in_float64_do_not(loss):
     parameter = Pair(theta, np.array([1e-12, 0.0, -2e-12, 0.0]))
     linear = np.array([0.5, 0.0, 1e-20, -3.0])
     exact, count = precise_integers([(precise_sums(z, labels, parameter, loss), rows)], 4)
-    found = precise_total(exact, (linear,))
+    total = precise_total(exact, (linear,))
     with mpmath.workdps(60):
         right = [mpmath.mpf(x) for x in linear]
         coordinates = [mpmath.mpf(a) + mpmath.mpf(b) for a, b in zip(*parameter, strict=True)]
@@ -150,13 +150,13 @@ def test_gradients_keep_their_bound_where_those_in_float64_do_not(loss):
         bound = rows * (2.0**-70 + 2.0**-103 * loss.smoothness * 16 * 3e5)
         plain = -(z * labels * loss.slope(labels * (theta @ z))).sum(axis=1) + linear
         off = float(
-            mpmath.norm([a - mpmath.mpf(b) for a, b in zip(right, found.gradient, strict=True)])
+            mpmath.norm([a - mpmath.mpf(b) for a, b in zip(right, total.gradient, strict=True)])
         )
         lost = float(mpmath.norm([a - mpmath.mpf(b) for a, b in zip(right, plain, strict=True)]))
     # A last rounding of each coordinate besides.
-    assert off <= bound + 2 * float(UNIT) * np.linalg.norm(found.gradient)
+    assert off <= bound + 2 * float(UNIT) * np.linalg.norm(total.gradient)
     assert lost > 100 * off
-    assert (count, found.value) == (rows, math.inf)
+    assert (count, total.value) == (rows, math.inf)
 
 
 def test_rows_that_count_several_times_are_added_without_rounding():
@@ -170,13 +170,13 @@ def test_rows_that_count_several_times_are_added_without_rounding():
     }
     book = dp.codebook(a=(-1, 1), y=["no", "yes"])
     words = {"scale": "range", "row_norm": None}
-    own = linear(Request("glm", "y ~ a", book, ZCDP(1.0), adjacency("replace"), words))
-    facts = RegressionFacts(own.predictors, Logistic(), adjacency("replace"))
-    once = passes(own.design.bind(data), facts)
+    estimates = linear(Request("glm", "y ~ a", book, ZCDP(1.0), adjacency("replace"), words))
+    facts = RegressionFacts(estimates.predictors, Logistic(), adjacency("replace"))
+    once = passes(estimates.design.bind(data), facts)
     theta = np.array([0.3, -1.0])
     slopes, count = once.precise_slopes(Pair(theta, 0 * theta), Logistic())
-    thrice = passes(own.design.bind({n: np.repeat(v, 3) for n, v in data.items()}), facts)
-    more, many = thrice.precise_slopes(Pair(theta, 0 * theta), Logistic())
-    assert (count, many) == (len(people), 3 * len(people))
-    np.testing.assert_allclose(more.gradient, 3 * slopes.gradient, rtol=4e-16)
+    thrice = passes(estimates.design.bind({n: np.repeat(v, 3) for n, v in data.items()}), facts)
+    extra, large = thrice.precise_slopes(Pair(theta, 0 * theta), Logistic())
+    assert (count, large) == (len(people), 3 * len(people))
+    np.testing.assert_allclose(extra.gradient, 3 * slopes.gradient, rtol=4e-16)
     np.testing.assert_allclose(slopes.gradient, once.slopes(theta, Logistic()).gradient, rtol=1e-9)

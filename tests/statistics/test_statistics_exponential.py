@@ -11,9 +11,9 @@ NUMBERS = np.random.default_rng(0).uniform(-40, 40, 300)
 
 def test_it_is_the_exponential_function():
     numbers = np.concatenate([NUMBERS, 1e-3 * NUMBERS, [0.0, -0.0, 1e-300, LARGEST, -LARGEST]])
-    for number, found in zip(numbers.tolist(), exp(numbers).tolist(), strict=True):
+    for number, value in zip(numbers.tolist(), exp(numbers).tolist(), strict=True):
         true = mpmath.exp(number)
-        assert abs(found - true) < true * 2.0**-52
+        assert abs(value - true) < true * 2.0**-52
     assert exp(np.zeros(1)) == 1
 
 
@@ -35,8 +35,8 @@ def test_a_number_gives_the_same_bits_at_any_place(function):
     alone = np.array([function(NUMBERS[i : i + 1])[0] for i in range(300)])
     for rows in range(1, 34):
         for start in range(0, 34):
-            own = slice(start, start + rows)
-            assert (function(NUMBERS[own]) == alone[own]).all()
+            part = slice(start, start + rows)
+            assert (function(NUMBERS[part]) == alone[part]).all()
     # Across gaps and backwards libraries have other code again.
     assert (function(np.repeat(NUMBERS, 3)[::3]) == alone).all()
     assert (function(NUMBERS[::-1].copy()[::-1]) == alone).all()

@@ -1,4 +1,4 @@
-"""What statistics must share if they are to be added, and what is said where they do not."""
+"""What statistics must share if they are to be added, and the message where they do not."""
 
 import json
 
@@ -40,12 +40,12 @@ def clipped(halvings):
 
 
 def counted(formula="~ sex", book=BOOK, whole=1, degree=0):
-    both = parse_sides(formula, book)
+    pair = parse_sides(formula, book)
     if degree:
-        tally = Tally(both.groups, measured(both.described[0]), degree)
+        tally = Tally(pair.groups, measured(pair.described[0]), degree)
     else:
-        tally = Tally(tuple(map(grouping, both.described)))
-    return counts(private_cells(both.text, ROWS, both.codebook, (tally,)), whole, count_public=True)
+        tally = Tally(tuple(map(grouping, pair.described)))
+    return counts(private_cells(pair.text, ROWS, pair.codebook, (tally,)), whole, count_public=True)
 
 
 def weighted(weights):
@@ -90,18 +90,18 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize(("one", "other", "says"), PAIRS.values(), ids=list(PAIRS))
-def test_what_does_not_belong_together_is_refused(one, other, says):
+@pytest.mark.parametrize(("first", "second", "says"), PAIRS.values(), ids=list(PAIRS))
+def test_what_does_not_belong_together_is_refused(first, second, says):
     with pytest.raises(ArgumentError, match=says):
-        one + other
+        first + second
     with pytest.raises(ArgumentError, match=r"do not (belong together|add)"):
-        other + one
+        second + first
 
 
-@pytest.mark.parametrize(("one", "other", "says"), PAIRS.values(), ids=list(PAIRS))
-def test_the_same_adds_to_itself(one, other, says):
-    assert (one + one).fingerprint == one.fingerprint != other.fingerprint
-    assert (one + one + one).fingerprint.digest == one.fingerprint.digest
+@pytest.mark.parametrize(("first", "second", "says"), PAIRS.values(), ids=list(PAIRS))
+def test_the_same_adds_to_itself(first, second, says):
+    assert (first + first).fingerprint == first.fingerprint != second.fingerprint
+    assert (first + first + first).fingerprint.digest == first.fingerprint.digest
 
 
 def test_labels_make_no_difference():
@@ -114,16 +114,16 @@ def test_shapes_are_compared_where_nothing_is_stated():
 
 
 def test_no_fact_comes_from_a_row():
-    own = {"age": [float(SECRET)] * 7, "sex": ["F"] * 7, "w": [1.0] * 7}
-    design = private_design("~ age + sex", own, BOOK)
+    options = {"age": [float(SECRET)] * 7, "sex": ["F"] * 7, "w": [1.0] * 7}
+    design = private_design("~ age + sex", options, BOOK)
     statistic = moments(design, Lattice(20, 2), count_public=True)
     assert statistic.fingerprint == summed().fingerprint
     assert str(SECRET) not in json.dumps(statistic.fingerprint.facts)
 
 
 def test_long_facts_are_cut_to_where_they_differ():
-    one = Fingerprint((("formula", "~ a" + " + b" * 500 + " + c"),))
-    other = Fingerprint((("formula", "~ a" + " + b" * 500 + " + d"),))
-    assert "+ c for one" in one.difference(other)
-    assert len(one.difference(other)) < 300
-    assert one.difference(one) == ""
+    fingerprint = Fingerprint((("formula", "~ a" + " + b" * 500 + " + c"),))
+    second = Fingerprint((("formula", "~ a" + " + b" * 500 + " + d"),))
+    assert "+ c for one" in fingerprint.difference(second)
+    assert len(fingerprint.difference(second)) < 300
+    assert fingerprint.difference(fingerprint) == ""

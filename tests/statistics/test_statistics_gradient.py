@@ -38,8 +38,8 @@ def table(rows, seed=0):
 
 def bind(formula, data, book):
     words = {"scale": "range", "row_norm": None}
-    own = linear(Request("glm", formula, book, ZCDP(1.0), adjacency("replace"), words))
-    return own._replace(design=own.design.bind(data))
+    estimates = linear(Request("glm", formula, book, ZCDP(1.0), adjacency("replace"), words))
+    return estimates._replace(design=estimates.design.bind(data))
 
 
 def gradients(data, loss=LOSSES[0], formula=None):
@@ -50,12 +50,12 @@ def gradients(data, loss=LOSSES[0], formula=None):
 
 
 def part(data, rows):
-    return {name: own[rows] for name, own in data.items()}
+    return {name: values[rows] for name, values in data.items()}
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_they_are_the_gradients_of_the_loss(loss):
-    data = {name: own[:200] for name, own in table(200).items()}
+    data = {name: values[:200] for name, values in table(200).items()}
     rows, bound = gradients(data, loss)
     theta = np.array([0.3, -1.0, 0.5, 2.0, -0.2])[: bound.predictors.columns]
     exact, count = rows.gradient(theta, OUT).cross()
@@ -92,11 +92,11 @@ def test_curvature_and_squares_are_those_of_the_gradients(loss):
     fine = np.array(
         [
             (
-                rows.gradient(theta + own, OUT).cross()[0]
-                - rows.gradient(theta - own, OUT).cross()[0]
+                rows.gradient(theta + direction, OUT).cross()[0]
+                - rows.gradient(theta - direction, OUT).cross()[0]
             )
             / (2 * step * OUT.steps)
-            for own in np.eye(5) * step
+            for direction in np.eye(5) * step
         ]
     ).astype(float)
     bent = rows.curvature(theta, OUT).cross()[0].astype(float) / OUT.steps**2 * loss.smoothness
@@ -105,10 +105,10 @@ def test_curvature_and_squares_are_those_of_the_gradients(loss):
     squares = np.zeros((5, 5))
     for at in range(8):
         own, _ = gradients(part(data, slice(at, at + 1)), loss)
-        one = own.gradient(theta, OUT).cross()[0].astype(float) / OUT.steps
-        squares += np.outer(one, one)
-    found = rows.squares(theta, OUT).cross()[0].astype(float) / OUT.steps**2
-    np.testing.assert_allclose(found, squares, atol=1e-4)
+        gradient = own.gradient(theta, OUT).cross()[0].astype(float) / OUT.steps
+        squares += np.outer(gradient, gradient)
+    result = rows.squares(theta, OUT).cross()[0].astype(float) / OUT.steps**2
+    np.testing.assert_allclose(result, squares, atol=1e-4)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -128,17 +128,17 @@ def test_no_row_moves_them_further_than_the_radius(loss):
 
 def test_they_add_over_rows_and_are_the_same_in_any_order():
     data, theta = table(9000), np.array([0.1, 1.0, -0.4, 0.2, 2.0])
-    whole, _ = gradients(data)
+    combined, _ = gradients(data)
     shuffled, _ = gradients(part(data, np.random.default_rng(1).permutation(9000)))
     first, _ = gradients(part(data, slice(0, 3001)))
     second, _ = gradients(part(data, slice(3001, None)))
-    exact = whole.gradient(theta, OUT).cross()[0].tolist()
+    exact = combined.gradient(theta, OUT).cross()[0].tolist()
     assert shuffled.gradient(theta, OUT).cross()[0].tolist() == exact
     joined = first + second
     assert joined.gradient(theta, OUT).cross()[0].tolist() == exact
     assert joined.rows == 9000
     assert joined.cross()[0].shape == (5,)
-    assert joined.moments(READ).cross()[0].tolist() == whole.moments(READ).cross()[0].tolist()
+    assert joined.moments(READ).cross()[0].tolist() == combined.moments(READ).cross()[0].tolist()
 
 
 @pytest.mark.parametrize("loss", [Logistic(), Poisson(20.0, 5.0)])
@@ -153,11 +153,11 @@ def test_equal_rows_add_the_same_each_where_terms_cancel(loss):
     formula = f"{response} ~ {' + '.join(names)}"
     bound, lattice, out = bind(formula, row, book), Lattice(20, 11), Lattice(20, 11)
     ((block, _),) = bound.design.blocks(np.copy, lattice, count_public=True)
-    own = block[1:-1, 0]
-    theta = np.append(0.5, 2.0**24 * (np.roll(own, 1) - np.roll(own, -1)))
+    line = block[1:-1, 0]
+    theta = np.append(0.5, 2.0**24 * (np.roll(line, 1) - np.roll(line, -1)))
 
     def gradient(count):
-        data = {name: np.repeat(own, count) for name, own in row.items()}
+        data = {name: np.repeat(values, count) for name, values in row.items()}
         design = bound.design.bind(data)
         rows = Gradients((design,), bound.predictors, loss, lattice, count_public=True)
         return rows.gradient(theta, out).cross()[0]
@@ -170,29 +170,29 @@ def test_equal_rows_add_the_same_each_where_terms_cancel(loss):
 
 def test_rows_of_another_ball_add_the_same_in_any_order_and_those_beyond_nothing():
     data, theta = table(3000), np.array([0.1, 1.0, -0.4, 0.2, 2.0])
-    whole, bound = gradients(data)
-    own = bound.predictors.within(np.array([0.1, 0.05, -0.1, 0.1]), 0.8)
-    near = whole.within(own)
-    exact = near.gradient(theta, OUT).cross()[0]
+    combined, bound = gradients(data)
+    ball = bound.predictors.within(np.array([0.1, 0.05, -0.1, 0.1]), 0.8)
+    rows_within = combined.within(ball)
+    exact = rows_within.gradient(theta, OUT).cross()[0]
     order = np.random.default_rng(1).permutation(3000)
     shuffled, _ = gradients(part(data, order))
-    assert shuffled.within(own).gradient(theta, OUT).cross()[0].tolist() == exact.tolist()
-    each, kept = np.zeros(5, dtype=object), 0
+    assert shuffled.within(ball).gradient(theta, OUT).cross()[0].tolist() == exact.tolist()
+    sums, n_within = np.zeros(5, dtype=object), 0
     for block, _ in bound.design.blocks(np.copy, READ, count_public=True):
-        away = block[1:-1] - np.array(own.centre)[:, None]
+        away = block[1:-1] - np.array(ball.centre)[:, None]
         inside = (block[0] > 0) & ((away**2).sum(axis=0) <= (0.8 * READ.steps) ** 2)
-        z = own.read(block, READ)
+        z = ball.read(block, READ)
         assert (z[:, ~inside] == 0).all()
-        assert (z[0, inside] == own.constant).all()
+        assert (z[0, inside] == ball.constant).all()
         assert np.linalg.norm(z, axis=0).max() <= 1
-        kept += inside.sum()
+        n_within += inside.sum()
     for at in range(40):
         alone, _ = gradients(part(data, slice(at, at + 1)))
-        each = each + alone.within(own).gradient(theta, OUT).cross()[0]
+        sums = sums + alone.within(ball).gradient(theta, OUT).cross()[0]
     first, _ = gradients(part(data, slice(0, 40)))
-    assert first.within(own).gradient(theta, OUT).cross()[0].tolist() == each.tolist()
-    assert 0 < kept < 2000
-    assert near.lengths(np.array([0.8])).cross()[0].tolist() == [kept]
+    assert first.within(ball).gradient(theta, OUT).cross()[0].tolist() == sums.tolist()
+    assert 0 < n_within < 2000
+    assert rows_within.lengths(np.array([0.8])).cross()[0].tolist() == [n_within]
 
 
 def test_a_parameter_is_rounded_below_what_is_seen():
@@ -207,12 +207,12 @@ def test_a_parameter_is_rounded_below_what_is_seen():
 def test_floating_slopes_agree_with_the_exact_sums():
     rows, _ = gradients(table(3000))
     theta = np.array([0.1, 1.0, -0.4, 0.2, 2.0])
-    own = rows.slopes(theta, Logistic())
+    slopes = rows.slopes(theta, Logistic())
     exact = rows.gradient(theta, OUT).cross()[0].astype(float) / OUT.steps
-    np.testing.assert_allclose(own.gradient, exact, atol=0.02)
+    np.testing.assert_allclose(slopes.gradient, exact, atol=0.02)
     bent = rows.curvature(theta, OUT).cross()[0].astype(float) / OUT.steps**2 / 4
-    np.testing.assert_allclose(own.curvature, bent, atol=0.02)
-    assert own.energy <= 3000
+    np.testing.assert_allclose(slopes.curvature, bent, atol=0.02)
+    assert slopes.energy <= 3000
 
 
 def test_a_label_survives_a_row_that_is_shrunk():

@@ -50,10 +50,10 @@ def test_misses_are_in_the_unit_and_no_farther_apart_than_stated(loss):
     assert (np.diff(missed) <= 0).all()
     for steps in (1, 50, 2000):
         spread = steps * (MARGINS[1] - MARGINS[0])
-        apart = (missed[:-steps] - missed[steps:]).max()
-        assert apart <= loss.largest_difference(spread) + 1e-12
+        largest = (missed[:-steps] - missed[steps:]).max()
+        assert largest <= loss.largest_difference(spread) + 1e-12
         # Reached by small steps of the one loss and by all of the other.
-        assert apart > (0.9 if steps < 200 else 0.5) * loss.largest_difference(spread)
+        assert largest > (0.9 if steps < 200 else 0.5) * loss.largest_difference(spread)
 
 
 def test_a_brier_score_is_proper():

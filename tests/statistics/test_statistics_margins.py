@@ -23,17 +23,17 @@ def test_counts_are_those_of_every_row_with_its_missing_levels():
         "g": rng.choice([1, 2, 3, 9], 500),
     }
     private = unbound_margins(margins(FORMULA, BOOK)).bind(rows)
-    exact, seen = margin_counts(private, count_public=True).cross()
-    sex = [{"F": 0, "M": 1}.get(one, 2) for one in rows["sex"]]
-    age = [2 if not one <= 60 else int(one > 30) for one in rows["age"]]
-    g = [int(one) - 1 if one < 9 else 3 for one in rows["g"]]
+    exact, n_rows = margin_counts(private, count_public=True).cross()
+    sex = [{"F": 0, "M": 1}.get(row, 2) for row in rows["sex"]]
+    age = [2 if not row <= 60 else int(row > 30) for row in rows["age"]]
+    g = [int(row) - 1 if row < 9 else 3 for row in rows["g"]]
     expected = [
         sum(pair == cell for pair in zip(left, right, strict=True))
         for left, right, shape in ((sex, age, (3, 3)), (age, g, (3, 4)))
         for cell in product(*map(range, shape))
     ]
     assert exact.tolist() == expected
-    assert seen == 500
+    assert n_rows == 500
 
 
 def test_rows_of_margins_show_nothing_and_are_not_copied():

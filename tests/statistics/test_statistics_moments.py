@@ -29,11 +29,11 @@ def rows(count, seed=0):
 
 def integer_rows(design, lattice):
     """The rows on the lattice as Python integers, with the radius in front."""
-    found = []
+    results = []
     for block, _ in design.blocks(lambda z: z.copy(), lattice, count_public=True):
         assert (block == np.rint(block)).all()
-        found += [[int(cell) for cell in row] for row in block.T]
-    return found
+        results += [[int(cell) for cell in row] for row in block.T]
+    return results
 
 
 def summed(table):
@@ -72,22 +72,22 @@ def test_integer_rows_are_the_rounded_rows():
     data = {"a": np.linspace(-3, 9, 200), "b": np.linspace(0, 1e6, 200)}
     design = private_design("~ a + b", data, BOOK, scale=None, center=False)
     lattice = Lattice(MAX_BITS, 2)
-    found = np.array(integer_rows(design, lattice), dtype=float)[:, 1:]
+    result = np.array(integer_rows(design, lattice), dtype=float)[:, 1:]
     expected = np.column_stack(list(data.values())) / design.scaling.row_norm * lattice.steps
     # Half a step of rounding, and the rounding of a product of numbers below 2**20.
-    assert np.abs(found - expected).max() <= 0.5 + 1e-9
+    assert np.abs(result - expected).max() <= 0.5 + 1e-9
 
 
 def test_many_carries_are_as_one(monkeypatch):
     data = rows(300)
-    found = []
+    results = []
     for carry, block in ((512, 8192), (1, 1), (2, 7), (3, 1)):
         monkeypatch.setattr(MODULE, "BLOCKS_PER_CARRY", carry)
         monkeypatch.setattr(Lattice, "block_rows", block)
         design = private_design(FORMULA, data, BOOK)
         lattice = Lattice(MAX_BITS, len(design.public.names))
-        found.append(moments(design, lattice, count_public=True).cross()[0].tolist())
-    assert found == found[:1] * 4
+        results.append(moments(design, lattice, count_public=True).cross()[0].tolist())
+    assert results == results[:1] * 4
 
 
 class FullBlocks:
@@ -113,9 +113,9 @@ def test_the_carry_comes_before_an_overflow(bits):
     largest = lattice.block_rows * 4**bits
     assert largest <= 2**53
     assert MODULE.BLOCKS_PER_CARRY * 2**53 < 2**63
-    exact, seen = moments(FullBlocks(count), lattice, count_public=True).cross()
+    exact, n_rows = moments(FullBlocks(count), lattice, count_public=True).cross()
     assert exact.tolist() == [[(count - 2 * (count // 3)) * largest] * 3] * 3
-    assert seen == count * lattice.block_rows
+    assert n_rows == count * lattice.block_rows
 
 
 def test_no_rows_give_zeros():

@@ -45,11 +45,11 @@ def test_chances_are_those_of_each_row_wherever_it_stands():
     loss, rng = Multinomial(5), np.random.default_rng(0)
     linear = np.hstack([rng.normal(size=(5, 999)) * 30, np.full((5, 1), 1e300)])
     linear[0, :9] = -1e300
-    found = loss.chances(linear)
-    np.testing.assert_allclose(found, softmax(linear, axis=0), atol=1e-14)
+    chances = loss.chances(linear)
+    np.testing.assert_allclose(chances, softmax(linear, axis=0), atol=1e-14)
     for start in (0, 3, 990):
         part = loss.chances(np.ascontiguousarray(linear[:, start : start + 7]))
-        assert part.tolist() == found[:, start : start + 7].tolist()
+        assert part.tolist() == chances[:, start : start + 7].tolist()
 
 
 def test_gradients_and_curvature_are_those_of_the_likelihood():
@@ -60,10 +60,12 @@ def test_gradients_and_curvature_are_those_of_the_likelihood():
         ("x", 0.3, 1.0),
         ("u", math.nan, 1.0),
     ]
-    held, facts = bound(table(rows))
-    point, own = rng.normal(size=9) * 2, facts.predictors
+    rows_bound, facts = bound(table(rows))
+    point, predictors = rng.normal(size=9) * 2, facts.predictors
     coded = np.array([row[1:] for row in rows[:40]]) - [0, 1.5]
-    z = np.column_stack([np.full(40, own.constant), coded / [1, 1.5] / math.sqrt(2) * own.share])
+    z = np.column_stack(
+        [np.full(40, predictors.constant), coded / [1, 1.5] / math.sqrt(2) * predictors.share]
+    )
     assert np.linalg.norm(z, axis=1).max() <= 1 + 1e-12
     chosen = np.array([[row[0] == level for level in LEVELS] for row in rows[:40]], dtype=float)
 
@@ -74,11 +76,11 @@ def test_gradients_and_curvature_are_those_of_the_likelihood():
         return ((softmax(z @ theta.reshape(3, 3).T, axis=1) - chosen).T @ z).ravel()
 
     small = np.eye(9) * 1e-5
-    exact = steps(held.gradient(point, Lattice(20, 9))) * facts.loss.length
+    exact = steps(rows_bound.gradient(point, Lattice(20, 9))) * facts.loss.length
     np.testing.assert_allclose(exact, slope(point), atol=40 * 1e-5)
     differences = [(value(point + e) - value(point - e)) / 2e-5 for e in small]
     np.testing.assert_allclose(exact, differences, atol=40 * 1e-5)
-    bent = steps(held.curvature(point, Lattice(20, 9))) / Lattice(20, 9).steps
+    bent = steps(rows_bound.curvature(point, Lattice(20, 9))) / Lattice(20, 9).steps
     expected = [(slope(point + e) - slope(point - e)) / 2e-5 for e in small]
     np.testing.assert_allclose(bent, expected, atol=40 * 1e-5)
     assert (bent == bent.T).all()
@@ -87,20 +89,20 @@ def test_gradients_and_curvature_are_those_of_the_likelihood():
 @pytest.mark.parametrize("row_norm", [None, 0.5], ids=["whole", "shrunk"])
 def test_neighbours_are_within_two_lengths_and_nearly_as_far(row_norm):
     """All rows at corners, beyond them and on both sides of a plane, beside all others."""
-    near = ((1.0, 2.99), (0.99, 3.0))
-    places = [*product((-1.0, 1.0), (0.0, 3.0)), *near, (9.0, 99.0), (None, 0.0)]
+    bounds = ((1.0, 2.99), (0.99, 3.0))
+    places = [*product((-1.0, 1.0), (0.0, 3.0)), *bounds, (9.0, 99.0), (None, 0.0)]
     rows = [(level, *at) for level in (*LEVELS, None) for at in places]
     split = 1e5 * np.array([0, 1, -1, 0, -1, 1, 0, 0, 0.0])
     farthest = 0.0
     for point in (np.zeros(9), split, 1e4 * np.eye(9)[1]):
         lattice = Lattice(16, 9)
-        each = [bound(table([row]), row_norm)[0].gradient(point, lattice) for row in rows]
-        found = np.array([own.cross()[0].astype(float) for own in each])
-        assert (np.linalg.norm(found, axis=1) <= lattice.radius).all()
-        apart = np.linalg.norm(found[:, None] - found, axis=2).max() / lattice.radius
-        farthest = max(farthest, apart)
+        statistics = [bound(table([row]), row_norm)[0].gradient(point, lattice) for row in rows]
+        gradients = np.array([statistic.cross()[0].astype(float) for statistic in statistics])
+        assert (np.linalg.norm(gradients, axis=1) <= lattice.radius).all()
+        distance = np.linalg.norm(gradients[:, None] - gradients, axis=2).max() / lattice.radius
+        farthest = max(farthest, distance)
         eight = bound(table(rows[:8]), row_norm)[0].gradient(point, lattice).cross()[0]
-        assert eight.tolist() == found[:8].sum(axis=0).astype(int).tolist()
+        assert eight.tolist() == gradients[:8].sum(axis=0).astype(int).tolist()
     assert 1.99 < farthest <= 2
 
 
@@ -116,12 +118,12 @@ def test_both_matrices_of_a_row_are_as_long_as_was_proved(levels):
     )
     meat = pull[:, :, None] * pull[:, None]
     assert np.linalg.norm(bread, axis=(1, 2)).max() <= MULTINOMIAL.bread + 1e-12
-    both = np.stack([bread / MULTINOMIAL.bread, meat / Multinomial(levels).length ** 2], axis=1)
-    long = np.linalg.norm(both.reshape(len(both), -1), axis=1)
+    joint = np.stack([bread / MULTINOMIAL.bread, meat / Multinomial(levels).length ** 2], axis=1)
+    long = np.linalg.norm(joint.reshape(len(joint), -1), axis=1)
     assert 0.97 * MULTINOMIAL.euclidean < long.max() <= MULTINOMIAL.euclidean
     # Across each other, where the squares of z have nothing in common.
-    most = both[np.argsort(long)[-200:]].reshape(200, -1)
-    aligned = np.linalg.norm(most[:, None] - most, axis=2).max()
+    longest = joint[np.argsort(long)[-200:]].reshape(200, -1)
+    aligned = np.linalg.norm(longest[:, None] - longest, axis=2).max()
     across = math.hypot(*np.sort(long)[-2:])
     assert max(aligned, across) <= math.sqrt(2) * MULTINOMIAL.euclidean
     assert across > 1.37 * MULTINOMIAL.euclidean

@@ -33,9 +33,9 @@ def table(neighbours, *, grouped=True, degree=2):
 
 
 def counted(data, neighbours, *, grouped=True, whole=WHOLE, degree=2):
-    own = unbound_cells("y ~ g", BOOK, (table(neighbours, grouped=grouped, degree=degree),))
-    asked = own.among(lambda terms: requested_of(terms, neighbours, None))
-    return counts(asked.bind(data), whole, count_public=neighbours.n_public).cross()
+    unbound = unbound_cells("y ~ g", BOOK, (table(neighbours, grouped=grouped, degree=degree),))
+    design = unbound.among(lambda terms: requested_of(terms, neighbours, None))
+    return counts(design.bind(data), whole, count_public=neighbours.n_public).cross()
 
 
 def panel(persons, seed, most=3):
@@ -52,20 +52,20 @@ def panel(persons, seed, most=3):
 
 def by_loops(data, neighbours):
     """The parts in units of persons, as the docstring of the module states them."""
-    found = np.zeros((3, 5))
+    counts = np.zeros((3, 5))
     ids, g, y = (np.asarray(data[name]) for name in ("id", "g", "y"))
     complete = np.isin(g, ["u", "v", "w"]) & ~np.isnan(y)
     t = np.clip((y + 2) / 8, 0, 1)
     for person in np.unique(ids):
-        own = complete & (ids == person)
-        among = own.sum() if neighbours.counts_persons else neighbours.places
+        is_of_person = complete & (ids == person)
+        among = is_of_person.sum() if neighbours.counts_persons else neighbours.places
         for cell, level in enumerate(["u", "v", "w"]):
-            here = own & (g == level)
-            if here.any():
-                c, m = here.sum() / among, t[here].mean()
+            is_of_group = is_of_person & (g == level)
+            if is_of_group.any():
+                c, m = is_of_group.sum() / among, t[is_of_group].mean()
                 parts = [c * (1 - m) ** 2, 2 * c * m * (1 - m), c * m**2]
-                found[cell] += c * np.array([*parts, (1 - c) * (1 - m), (1 - c) * m])
-    return found
+                counts[cell] += c * np.array([*parts, (1 - c) * (1 - m), (1 - c) * m])
+    return counts
 
 
 @pytest.mark.parametrize("neighbours", [MEAN, THREE, FEWER])
@@ -82,7 +82,7 @@ def test_parts_are_those_of_plain_loops(neighbours):
 def test_parts_do_not_depend_on_the_order_or_the_chunks_of_rows(tmp_path):
     data = panel(500, 2, most=9)
     order = np.random.default_rng(3).permutation(len(data["y"]))
-    mixed = {name: own[order] for name, own in data.items()}
+    mixed = {name: values[order] for name, values in data.items()}
     assert counted(data, MEAN)[0].tolist() == counted(mixed, MEAN)[0].tolist()
 
 
@@ -98,20 +98,20 @@ def test_all_rows_of_one_person_move_the_parts_by_those_of_one_row(neighbours, d
         tables = []
         for side in range(2):
             size = 0 if side and not neighbours.n_public else int(rng.integers(1, 90))
-            own = {
+            columns = {
                 "id": np.full(size, 99),
                 "g": rng.choice(["u", "v", "w", "x"], size, p=rng.dirichlet([0.3] * 4)),
                 "y": rng.choice([-2.0, 6.0, np.nan, rng.uniform(-2, 6)], size),
             }
-            tables.append({name: np.concatenate([rest[name], own[name]]) for name in rest})
-        one, other = (counted(data, neighbours, degree=degree)[0] for data in tables)
-        moved = [int(step) for step in one - other]
-        assert sum(map(abs, moved)) <= changed * unit
-        assert sum(step**2 for step in moved) <= changed * unit**2
+            tables.append({name: np.concatenate([rest[name], columns[name]]) for name in rest})
+        first, second = (counted(data, neighbours, degree=degree)[0] for data in tables)
+        moves = [int(step) for step in first - second]
+        assert sum(map(abs, moves)) <= changed * unit
+        assert sum(step**2 for step in moves) <= changed * unit**2
 
 
 def test_variances_are_between_persons_weighted_by_their_share_of_a_group():
-    """No noise to speak of: of persons' means, as dp_mean has them, with and without groups."""
+    """Negligible noise: of persons' means, as dp_mean has them, with and without groups."""
     data = {**panel(300, 8), "y": np.random.default_rng(9).uniform(-2, 6, len(panel(300, 8)["y"]))}
     words = {"codebook": BOOK, "person": "id", "eps": 1e6, "mechanism": "geometric"}
     complete = np.isin(data["g"], ["u", "v", "w"])
@@ -122,14 +122,14 @@ def test_variances_are_between_persons_weighted_by_their_share_of_a_group():
     assert fit.params.item() == pytest.approx(mean.sd.item() ** 2, rel=1e-4)
     grouped = dp.dp_var("y ~ g", data, **words)
     for level in ("u", "v", "w"):
-        here = complete & (data["g"] == level)
-        persons = np.unique(ids[here])
+        is_of_group = complete & (data["g"] == level)
+        persons = np.unique(ids[is_of_group])
         weights = np.array(
-            [(here & (ids == p)).sum() / (complete & (ids == p)).sum() for p in persons]
+            [(is_of_group & (ids == p)).sum() / (complete & (ids == p)).sum() for p in persons]
         )
-        own = np.array([y[here & (ids == p)].mean() for p in persons])
-        centre = np.average(own, weights=weights)
-        variance = np.average((own - centre) ** 2, weights=weights)
+        person_means = np.array([y[is_of_group & (ids == p)].mean() for p in persons])
+        centre = np.average(person_means, weights=weights)
+        variance = np.average((person_means - centre) ** 2, weights=weights)
         n_persons = weights.sum()
         expected = variance * n_persons / (n_persons - 1)
         assert grouped.params[level] == pytest.approx(expected, rel=1e-3)
@@ -142,18 +142,18 @@ def test_rows_of_persons_with_one_each_are_the_rows():
     plain = shares((data["y"] + 2) / 8, 2, WHOLE * 60).sum(axis=1)
     assert len(exact) == 4
     # Places are rounded to 2**-30, parts are in units of 60 * 2**30: 200 roundings of both.
-    assert [int(own) for own in exact[:3]] == pytest.approx(plain.tolist(), abs=200 * 130)
+    assert [int(value) for value in exact[:3]] == pytest.approx(plain.tolist(), abs=200 * 130)
     several, _ = counted(data, MEAN)
     assert several[:-1].reshape(3, 5)[:, 3:].tolist() == [[0, 0]] * 3
 
 
 def test_units_of_many_places_are_not_lost():
     """Products of 2**56 units with numbers of rows leave 64 bits; none is made or lost."""
-    many = Adjacency("replace", 2**16, "id")
+    neighbours_of_many = Adjacency("replace", 2**16, "id")
     rows = 999
     data = {"id": np.zeros(rows), "g": ["u"] * 333 + ["v"] * 666, "y": np.full(rows, 1.0)}
-    exact, seen = counted(data, many, whole=2**40)
-    assert (seen, sum(exact)) == (2**16, 2**56)
+    exact, n_rows = counted(data, neighbours_of_many, whole=2**40)
+    assert (n_rows, sum(exact)) == (2**16, 2**56)
     # 333 places of 2**40 units in the first cell; the mean of its numbers is 3/8.
     assert sum(exact[:5]) == 333 * 2**40
     share = Fraction(333, 2**16)
@@ -170,11 +170,14 @@ def test_the_sampling_error_of_a_mean_is_that_of_persons(neighbours):
     ids, g, y = (np.asarray(data[name]) for name in ("id", "g", "y"))
     complete = np.isin(g, ["u", "v", "w"]) & ~np.isnan(y)
     t = np.clip((y + 2) / 8, 0, 1)
-    own = np.bincount(ids[complete], minlength=400)
-    weight = complete / (np.maximum(own, 1)[ids] if neighbours.counts_persons else 3)
+    n_records = np.bincount(ids[complete], minlength=400)
+    weight = complete / (np.maximum(n_records, 1)[ids] if neighbours.counts_persons else 3)
     for cell, level in enumerate(["u", "v", "w"]):
-        here = weight * (g == level)
-        c, s = np.bincount(ids, here), np.bincount(ids, np.where(here > 0, here * t, 0))
+        group_weight = weight * (g == level)
+        c, s = (
+            np.bincount(ids, group_weight),
+            np.bincount(ids, np.where(group_weight > 0, group_weight * t, 0)),
+        )
         mean = s.sum() / c.sum()
         error = np.sqrt(((s - mean * c) ** 2).sum()) / c.sum()
         persons = c.sum() ** 2 / (c**2).sum()
@@ -187,10 +190,10 @@ def test_the_sampling_error_of_a_mean_is_that_of_persons(neighbours):
 @pytest.mark.parametrize("grouped", [True, False])
 def test_the_order_of_rows_and_how_they_are_read_change_nothing(grouped, monkeypatch):
     data = panel(300, 3)
-    whole = counted(data, MEAN, grouped=grouped)
+    exact_counts = counted(data, MEAN, grouped=grouped)
     order = np.random.default_rng(0).permutation(len(data["id"]))
-    moved = {name: own[order] for name, own in data.items()}
+    reordered = {name: values[order] for name, values in data.items()}
     monkeypatch.setattr("dpmodels.design.rows.read_rows", lambda columns: 17)
-    found = counted(moved, MEAN, grouped=grouped)
-    assert (found[0] == whole[0]).all()
-    assert found[1] == whole[1]
+    counts_reordered = counted(reordered, MEAN, grouped=grouped)
+    assert (counts_reordered[0] == exact_counts[0]).all()
+    assert counts_reordered[1] == exact_counts[1]

@@ -24,7 +24,7 @@ def squares(rows, whose, unit="mean", relation="replace", finer=FINER, vectors=N
     """Of vectors four times as long as a row, at the longest."""
     neighbours = Adjacency(relation, unit, "id")
     design = unbound_design("~ a + b", BOOK)
-    own = design.among(partial(requested_of, neighbours=neighbours, subset=None))
+    bound_design = design.among(partial(requested_of, neighbours=neighbours, subset=None))
     columns = dict(zip([*NAMES, "id"], [*np.reshape(rows, (-1, 2)).T, whose], strict=True))
 
     def turned(block):
@@ -32,7 +32,7 @@ def squares(rows, whose, unit="mean", relation="replace", finer=FINER, vectors=N
 
     places = neighbours.places
     return person_squares(
-        own.bind(columns), LATTICE, vectors or turned, finer, places, count_public=True
+        bound_design.bind(columns), LATTICE, vectors or turned, finer, places, count_public=True
     )
 
 
@@ -47,21 +47,21 @@ def test_a_person_adds_the_square_of_the_sum_of_its_rows(unit):
     scores = rows / np.sqrt(2) @ TURN.T
     sums = scores.reshape(200, 3, 2).sum(axis=1)
     expected = sums / (3 if unit == "mean" else 5)
-    found = exact.astype(float) / FINER.steps**2
-    assert found == pytest.approx(expected.T @ expected, rel=1e-3, abs=1e-4)
+    result = exact.astype(float) / FINER.steps**2
+    assert result == pytest.approx(expected.T @ expected, rel=1e-3, abs=1e-4)
     assert places == 200 * (60 if unit == "mean" else 5)
-    assert all(isinstance(one, int) for one in exact.ravel())
+    assert all(isinstance(value, int) for value in exact.ravel())
 
 
 def test_the_same_integers_in_any_order_and_beside_any_others():
     rows, whose = some(20_000, 1.0), RNG.integers(0, 5_000, 20_000)
-    whole, _ = squares(rows, whose, 60)
+    total, _ = squares(rows, whose, 60)
     order = RNG.permutation(len(rows))
-    assert (squares(rows[order], whose[order], 60)[0] == whole).all()
-    assert (squares(rows, [f"p{one}" for one in whose], 60)[0] == whole).all()
+    assert (squares(rows[order], whose[order], 60)[0] == total).all()
+    assert (squares(rows, [f"p{value}" for value in whose], 60)[0] == total).all()
     half = whose < 2_500
-    parts = [squares(rows[own], whose[own], 60)[0] for own in (half, ~half)]
-    assert (sum(parts) == whole).all()
+    parts = [squares(rows[value], whose[value], 60)[0] for value in (half, ~half)]
+    assert (sum(parts) == total).all()
 
 
 @pytest.mark.parametrize("unit", ["mean", 1, 4, 1000])
@@ -75,26 +75,26 @@ def test_a_person_is_never_longer_than_the_radius(unit, size):
 
 def furthest(unit, relation):
     """How far persons are apart whose rows all change, by the length of one row's square."""
-    others, whose = some(30, 0.2), np.repeat(np.arange(10), 3)
+    alternatives, whose = some(30, 0.2), np.repeat(np.arange(10), 3)
     corners = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 0.2], [0.1, -0.1]])
     tables = [np.zeros((0, 2))]
-    tables += [np.repeat(one[None], count, axis=0) for one in corners for count in (1, 3, 8)]
+    tables += [np.repeat(corner[None], count, axis=0) for corner in corners for count in (1, 3, 8)]
     tables += [corners, corners[:2]]
-    found = []
+    results = []
     for rows in tables:
         ids = np.concatenate([whose, np.full(len(rows), 10)])
-        exact, _ = squares(np.vstack([others, rows]), ids, unit, relation)
-        found.append(exact.astype(float))
-    pairs = [(a, b) for a in found for b in (found if relation == "replace" else found[:1])]
+        exact, _ = squares(np.vstack([alternatives, rows]), ids, unit, relation)
+        results.append(exact.astype(float))
+    pairs = [(a, b) for a in results for b in (results if relation == "replace" else results[:1])]
     return max(np.sqrt(((a - b) ** 2).sum()) for a, b in pairs) / FINER.radius**2
 
 
 @pytest.mark.parametrize("unit", ["mean", 3, 8])
-@pytest.mark.parametrize(("relation", "most"), [("replace", np.sqrt(2)), ("add-remove", 1.0)])
-def test_persons_are_as_far_apart_as_two_rows(unit, relation, most):
-    found = furthest(unit, relation)
-    assert found <= most * (1 + 1e-12)
-    assert found > 0.9 * most
+@pytest.mark.parametrize(("relation", "bound"), [("replace", np.sqrt(2)), ("add-remove", 1.0)])
+def test_persons_are_as_far_apart_as_two_rows(unit, relation, bound):
+    result = furthest(unit, relation)
+    assert result <= bound * (1 + 1e-12)
+    assert result > 0.9 * bound
 
 
 def test_rows_held_before_the_sum_and_not_after_it_show(monkeypatch):
@@ -102,12 +102,12 @@ def test_rows_held_before_the_sum_and_not_after_it_show(monkeypatch):
 
     def held(rows):
         rows /= np.maximum(np.linalg.norm(rows, axis=0), 1)
-        return own(rows * 8)
+        return original(rows * 8)
 
     def unheld(rows, factor, shift, lattice):
         rows[:] = np.rint(rows * lattice.steps)
 
-    own = counted._to_integers
+    original = counted._to_integers
     monkeypatch.setattr(counted, "_to_integers", held)
     assert furthest(8, "replace") <= np.sqrt(2)
     monkeypatch.setattr(counted, "to_lattice", unheld)
@@ -116,9 +116,9 @@ def test_rows_held_before_the_sum_and_not_after_it_show(monkeypatch):
 
 def test_rows_of_nobody_and_incomplete_rows_add_nothing():
     rows, whose = some(60), np.repeat(np.arange(20.0), 3)
-    more = np.vstack([rows, some(9, 1.0), np.full((3, 2), np.nan)])
+    longer = np.vstack([rows, some(9, 1.0), np.full((3, 2), np.nan)])
     ids = np.concatenate([whose, np.full(9, np.nan), [0.0, 1.0, 90.0]])
-    assert (squares(more, ids, 4)[0] == squares(rows, whose, 4)[0]).all()
+    assert (squares(longer, ids, 4)[0] == squares(rows, whose, 4)[0]).all()
     assert not squares(np.zeros((0, 2)), [], 4)[0].any()
 
 

@@ -29,7 +29,7 @@ DESIGN = box_design(two_sided("y ~ a + b + c", BOOK))
 
 
 def measured(cut, statistic=products):
-    rows = {name: own[cut] for name, own in ROWS.items()}
+    rows = {name: row[cut] for name, row in ROWS.items()}
     return statistic(DESIGN.bind(rows), LATTICE, count_public=True)
 
 
@@ -45,14 +45,14 @@ def test_products_add_and_have_the_sums_of_associations_among_them():
 
 def test_products_of_residuals_are_those_of_each_row():
     few = slice(0, 40)
-    most, exact = reach(LATTICE), measured(few).cross()[0]
-    each = [measured(slice(at, at + 1)).cross()[0] for at in range(40)]
-    z = np.array([own[0] for own in each if own[0, 0]])
+    limit, exact = reach(LATTICE), measured(few).cross()[0]
+    values = [measured(slice(at, at + 1)).cross()[0] for at in range(40)]
+    z = np.array([value[0] for value in values if value[0, 0]])
     y, x = z[:, -1], z[:, 1:-1]
     fit = ReleasedFit(-77 * PARTS - 3, (2, 0), (PARTS // 3, -2 * PARTS - 1))
     r = PARTS * y - fit.centre - x[:, [2, 0]] @ np.array(fit.slopes, dtype=object)
     assert residual_products(exact, fit).tolist() == (x.T @ r).tolist()
-    assert abs(r).max() <= fit.longest(most)
+    assert abs(r).max() <= fit.longest(limit)
     assert fit.stretch == PARTS + PARTS // 3 + 2 * PARTS + 1
     n = len(z)
     scatter = n * (x[:, 1] @ r) - x[:, 1].sum() * r.sum()

@@ -29,25 +29,25 @@ def squares(rows, score=SCORE):
 def test_rows_add_the_same_integers_wherever_they_stand():
     rows = RNG.uniform(-1, 1, (90, SIZE))
     rows[7] = np.nan
-    whole = squares(rows)
-    assert (sum(squares(row[None]) for row in rows) == whole).all()
-    assert (squares(rows[::-1]) == whole).all()
+    total = squares(rows)
+    assert (sum(squares(row[None]) for row in rows) == total).all()
+    assert (squares(rows[::-1]) == total).all()
     assert not squares(rows[7:8]).any()
-    assert all(isinstance(one, int) for one in whole.ravel())
+    assert all(isinstance(value, int) for value in total.ravel())
 
 
 @pytest.mark.parametrize("turned", [np.eye(SIZE), TURN])
 def test_a_score_is_the_product_of_regressors_and_residual(turned):
     rows = RNG.uniform(-0.5, 0.5, (50, SIZE))
     ones = np.ones((50, 1))
-    moved = rows @ turned.T / np.sqrt(SIZE)
-    moved /= np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), 1)
-    inside = np.hstack([ones, moved])
+    change = rows @ turned.T / np.sqrt(SIZE)
+    change /= np.maximum(np.linalg.norm(change, axis=1, keepdims=True), 1)
+    inside = np.hstack([ones, change])
     scores = (inside @ SCORE.regressors.T) * (inside @ SCORE.residual)[:, None]
     scores /= np.maximum(np.linalg.norm(scores, axis=1, keepdims=True), 1)
     expected = scores.T @ scores
-    found = squares(rows, SCORE._replace(transform=turned))
-    assert found.astype(float) / FINER.steps**2 == pytest.approx(expected, rel=1e-3)
+    result = squares(rows, SCORE._replace(transform=turned))
+    assert result.astype(float) / FINER.steps**2 == pytest.approx(expected, rel=1e-3)
 
 
 @pytest.mark.parametrize("size", [1e-12, 1.0, 1e12, 1e120])
@@ -69,7 +69,7 @@ def test_products_with_integer_rows_are_exact():
     )
     ((block, _),) = design.blocks(lambda block: block.copy(), LATTICE, count_public=True)
     units = [Fraction(1 / LATTICE.radius), *[Fraction(1 / LATTICE.steps)] * SIZE]
-    near = [
+    exact_squares = [
         float(
             sum(
                 Fraction(f) * u * Fraction(int(z))
@@ -78,7 +78,7 @@ def test_products_with_integer_rows_are_exact():
         )
         for line in np.vstack([SCORE.regressors, SCORE.residual])
     ]
-    score = np.array(near[:-1]) * near[-1]
+    score = np.array(exact_squares[:-1]) * exact_squares[-1]
     score /= max(np.linalg.norm(score), 1)
-    found = squares(row[None]).astype(float) / FINER.steps**2
-    assert found == pytest.approx(np.outer(score, score), abs=4 / FINER.steps)
+    result = squares(row[None]).astype(float) / FINER.steps**2
+    assert result == pytest.approx(np.outer(score, score), abs=4 / FINER.steps)

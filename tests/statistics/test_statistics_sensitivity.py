@@ -39,43 +39,47 @@ def furthest(columns, weights, relation):
 
     rng = np.random.default_rng(columns)
     starts = rng.normal(size=(STARTS, 2 * columns))
-    found = [-alone(start[:columns]) for start in starts]
+    norms = [-alone(start[:columns]) for start in starts]
     if relation is REPLACE:
-        found += [
+        norms += [
             -minimize(between, start, method="Powell", options={"xtol": 1e-7, "ftol": 1e-12}).fun
             for start in starts
         ]
-    return max(found)
+    return max(norms)
 
 
-@pytest.mark.parametrize("relation", [REPLACE, ADD_REMOVE], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "relation", [REPLACE, ADD_REMOVE], ids=lambda relation_of_case: relation_of_case.name
+)
 @pytest.mark.parametrize("centred", [True, False])
 @pytest.mark.parametrize("columns", [2, 3, 5])
 def test_the_chosen_weights_have_the_declared_sensitivity(relation, centred, columns):
     weights = moment_weights(relation, centred=centred)
     declared = moment_sensitivity(relation, weights)
-    found = furthest(columns, weights, relation)
-    assert found <= declared * (1 + 1e-12)
-    assert found >= declared * (1 - 1e-6)
+    norm = furthest(columns, weights, relation)
+    assert norm <= declared * (1 + 1e-12)
+    assert norm >= declared * (1 - 1e-6)
 
 
-@pytest.mark.parametrize("relation", [REPLACE, ADD_REMOVE], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "relation", [REPLACE, ADD_REMOVE], ids=lambda relation_of_case: relation_of_case.name
+)
 @pytest.mark.parametrize(("count", "mean"), list(product((0.0, 0.3, 3.0), (0.0, 0.4, 1.0, 1.41))))
 def test_any_weights_have_the_declared_sensitivity(relation, count, mean):
     weights = MomentWeights(count, mean)
     declared = moment_sensitivity(relation, weights)
-    found = furthest(2, weights, relation)
-    assert found <= declared * (1 + 1e-12)
-    assert found >= declared * (1 - 1e-6)
+    norm = furthest(2, weights, relation)
+    assert norm <= declared * (1 + 1e-12)
+    assert norm >= declared * (1 - 1e-6)
 
 
 @pytest.mark.product
 @pytest.mark.parametrize("mean", [2.0, 5.0])
 def test_a_heavy_mean_is_moved_farthest_by_opposite_rows(mean):
     weights = MomentWeights(1.0, mean)
-    found = furthest(3, weights, REPLACE)
-    assert found == pytest.approx(moment_sensitivity(REPLACE, weights), rel=1e-6)
-    assert found <= moment_sensitivity(REPLACE, weights) * (1 + 1e-12)
+    norm = furthest(3, weights, REPLACE)
+    assert norm == pytest.approx(moment_sensitivity(REPLACE, weights), rel=1e-6)
+    assert norm <= moment_sensitivity(REPLACE, weights) * (1 + 1e-12)
 
 
 def test_one_column_is_within_the_bound():
@@ -102,8 +106,8 @@ def test_the_count_is_free_where_n_is_public():
         assert moment_sensitivity(REPLACE, weights) == pytest.approx(
             moment_sensitivity(REPLACE, without), rel=1e-15
         )
-        more = MomentWeights(weights.count * 1.001, weights.mean)
-        assert moment_sensitivity(REPLACE, more) > moment_sensitivity(REPLACE, without)
+        heavier = MomentWeights(weights.count * 1.001, weights.mean)
+        assert moment_sensitivity(REPLACE, heavier) > moment_sensitivity(REPLACE, without)
 
 
 def test_no_sum_is_weighed_where_none_is_released():

@@ -24,24 +24,24 @@ def test_rows_are_counted_by_each_column():
     rng = np.random.default_rng(2)
     rows = rng.uniform(-1, 1, (3_000, 2)) ** 9
     rows[7], rows[:5, 0], rows[8] = np.nan, 0.0, 1.0
-    exact, seen = column_counts(bound(rows), LATTICE, 6, count_public=True).cross()
+    exact, n_rows = column_counts(bound(rows), LATTICE, 6, count_public=True).cross()
     # Scaled rows are divided by the root of 2.
     squares = rows[~np.isnan(rows[:, 0])] ** 2 / 2
     ends = [-1, *2.0 ** -np.arange(6, -1, -1)]
-    expected = [np.histogram(own, ends)[0] for own in squares.T]
+    expected = [np.histogram(value, ends)[0] for value in squares.T]
     # Rounding takes a row across an end with a probability of some 1e-6.
     assert np.abs(exact.astype(int) - expected).max() <= 1
     assert exact.sum(axis=1).tolist() == [2_999, 2_999]
-    assert seen == 3_000
+    assert n_rows == 3_000
 
 
 def test_a_square_at_the_end_of_a_cell_is_in_it():
     design = bound(np.array([[1.0, 0.0]]))
-    held = design.rescaled(replace(design.scaling, row_norm=1.0, centre=np.zeros(2)))
+    clipped = design.rescaled(replace(design.scaling, row_norm=1.0, centre=np.zeros(2)))
     lattice = Lattice(10, 2)
     integer = round(lattice.steps)
     halvings = 20
-    exact, _ = column_counts(held, lattice, halvings, count_public=True).cross()
+    exact, _ = column_counts(clipped, lattice, halvings, count_public=True).cross()
     cell = int(np.flatnonzero(exact[0])[0])
     assert 2.0 ** (cell - 1) < integer**2 <= 2.0**cell
     assert exact[1].tolist() == [1] + [0] * halvings
@@ -62,19 +62,19 @@ def test_turned_rows_are_counted_by_their_length():
     rows[5, 0] = np.nan
     turn = np.array([[0.9, 0.3], [-2.0, 0.2]])
     lengths = np.linalg.norm(rows[~np.isnan(rows).any(axis=1)] @ turn.T, axis=1) / np.sqrt(2)
-    exact, seen = turned_counts(bound(rows), LATTICE, turn, LIMITS, count_public=True).cross()
+    exact, n_rows = turned_counts(bound(rows), LATTICE, turn, LIMITS, count_public=True).cross()
     expected = np.histogram(np.minimum(lengths, 1), [0, *ENDS, 2])[0]
     # Rounding takes a row across an end with a probability of some 1e-6.
     assert np.abs(exact.astype(int) - expected).max() <= 1
-    assert (exact.sum(), seen) == (2_999, 3_000)
+    assert (exact.sum(), n_rows) == (2_999, 3_000)
 
 
 @pytest.mark.parametrize("counts", [column_counts, turned_counts])
 def test_counts_of_parts_add_up_to_those_of_all(counts):
     rows = np.random.default_rng(4).uniform(-1, 1, (500, 2))
     words = (9,) if counts is column_counts else (np.diag([3.0, 0.5]), LIMITS)
-    whole, one, other = (
+    combined, first, second = (
         counts(bound(part), LATTICE, *words, count_public=False)
         for part in (rows, rows[:123], rows[123:])
     )
-    assert ((one + other).cross()[0] == whole.cross()[0]).all()
+    assert ((first + second).cross()[0] == combined.cross()[0]).all()

@@ -62,13 +62,13 @@ def test_one_state_moves_the_counts_by_two_whatever_else_the_rows_are():
     cells = [(1, 1), (1, 2), (1, 2), (2, 3)]
     for states in itertools.product(["rest", "walk"], repeat=4):
         rows = [(*cell, state) for cell, state in zip(cells, states, strict=True)]
-        own = np.array(exact(table(*rows)))
+        values = np.array(exact(table(*rows)))
         for at in range(4):
             turned = [*rows]
             turned[at] = (*cells[at], "walk" if states[at] == "rest" else "rest")
-            moved = np.abs(np.array(exact(table(*turned))) - own)
-            assert moved.sum() <= 2
-            assert moved[-1] == 0
+            sizes = np.abs(np.array(exact(table(*turned))) - values)
+            assert sizes.sum() <= 2
+            assert sizes[-1] == 0
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 1000])
@@ -83,7 +83,7 @@ def test_chunks_make_no_difference(size, tmp_path):
         )
     ).drop_duplicates(["id", "minute"])
     inside = rows[rows["minute"].between(1, 3) & rows["activity"].isin(["rest", "walk"])]
-    expected = [(inside["activity"] == own).sum() for own in ("rest", "walk")]
+    expected = [(inside["activity"] == state).sum() for state in ("rest", "walk")]
     path = tmp_path / "rows.parquet"
     rows.to_parquet(path, row_group_size=size)
     assert exact(path)[:2] == expected

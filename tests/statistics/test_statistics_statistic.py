@@ -24,10 +24,10 @@ def test_parts_add_without_overflow():
 
 
 def test_adding_leaves_the_parts_as_they_were():
-    one, other = make(5, 1), make(7, 1)
-    one + other
-    assert one.cross()[0][0, 0] == 5
-    assert other.cross()[0][0, 0] == 7
+    first, second = make(5, 1), make(7, 1)
+    first + second
+    assert first.cross()[0][0, 0] == 5
+    assert second.cross()[0][0, 0] == 7
 
 
 def test_its_text_shows_its_name_and_nothing_else():

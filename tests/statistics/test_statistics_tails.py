@@ -53,10 +53,10 @@ def pool(columns, seed):
     ("columns", "radius"), [(1, 1.0), (2, 1.0), (3, 0.4), (3, 3**0.5), (5, 1.5)]
 )
 def test_one_row_moves_fourth_moments_within_the_sensitivity(columns, radius, relation):
-    each = [fourth(row[None], radius, relation) for row in pool(columns, columns)]
-    sensitivity, sums = each[0][1], [exact.astype(float) for exact, _, _ in each]
-    pairs = combinations(sums, 2) if relation == "replace" else [(one, 0.0) for one in sums]
-    farthest = max(float(np.linalg.norm(one - other)) for one, other in pairs)
+    values = [fourth(row[None], radius, relation) for row in pool(columns, columns)]
+    sensitivity, sums = values[0][1], [exact.astype(float) for exact, _, _ in values]
+    pairs = combinations(sums, 2) if relation == "replace" else [(value, 0.0) for value in sums]
+    farthest = max(float(np.linalg.norm(first - second)) for first, second in pairs)
     # Where both bounds are close no row attains either.
     assert 0.3 * sensitivity < farthest <= sensitivity
 
@@ -64,9 +64,9 @@ def test_one_row_moves_fourth_moments_within_the_sensitivity(columns, radius, re
 @pytest.mark.parametrize("inner", [0.02, 0.5, 0.9])
 @pytest.mark.parametrize(("columns", "radius"), [(1, 1.0), (3, 3**0.5), (3, 0.8)])
 def test_one_row_moves_increments_by_one_unit_at_most(columns, radius, inner):
-    each = [beyond(row[None], inner, radius) for row in pool(columns, 7)]
-    assert min(each) == 0
-    assert 0.999 * UNITS < max(each) <= UNITS
+    values = [beyond(row[None], inner, radius) for row in pool(columns, 7)]
+    assert min(values) == 0
+    assert 0.999 * UNITS < max(values) <= UNITS
 
 
 def test_fourth_moments_are_those_of_the_rows():

@@ -24,27 +24,29 @@ def test_products_are_exact(bits, columns, size):
     rng, lattice = np.random.default_rng(columns), Lattice(bits, columns)
     rows = extreme_rows(lattice, rng)
     lines = size * np.vstack([np.ones(columns), rng.normal(size=columns)])
-    own = turn(lines, lattice)
-    whole = own.integers @ rows
-    found = own.times(rows)
+    turned = turn(lines, lattice)
+    product = turned.integers @ rows
+    times = turned.times(rows)
     for line in range(2):
-        numbers = [int(number) for number in own.integers[line].tolist()]
+        numbers = [int(number) for number in turned.integers[line].tolist()]
         for row in range(rows.shape[1]):
             terms = [a * int(b) for a, b in zip(numbers, rows[:, row].tolist(), strict=True)]
             assert sum(map(abs, terms)) < 2**53
-            assert sum(terms) == whole[line, row]
-    assert (found == np.ldexp(whole, -own.powers)).all()
-    assert (turn(lines, lattice, 20).times(rows) == np.ldexp(whole, -own.powers - 20)).all()
+            assert sum(terms) == product[line, row]
+    assert (times == np.ldexp(product, -turned.powers)).all()
+    assert (turn(lines, lattice, 20).times(rows) == np.ldexp(product, -turned.powers - 20)).all()
 
 
 @pytest.mark.parametrize("bits", [MIN_BITS, MAX_BITS])
 def test_no_entry_is_rounded_by_more_than_stated(bits):
     lines = np.random.default_rng(2).normal(size=(5, 9)) * 10.0 ** np.arange(-4, 5)
-    own = turn(lines, Lattice(bits, 9))
-    for line, integers, (power,) in zip(lines, own.integers, own.powers.tolist(), strict=True):
-        most = Fraction(float(np.linalg.norm(line))) * Fraction(2) ** (bits - 52)
-        for given, whole in zip(line.tolist(), integers.tolist(), strict=True):
-            assert abs(Fraction(given) - Fraction(whole) / Fraction(2) ** power) <= most
+    turned = turn(lines, Lattice(bits, 9))
+    for line, integers, (power,) in zip(
+        lines, turned.integers, turned.powers.tolist(), strict=True
+    ):
+        rounding = Fraction(float(np.linalg.norm(line))) * Fraction(2) ** (bits - 52)
+        for entry, integer in zip(line.tolist(), integers.tolist(), strict=True):
+            assert abs(Fraction(entry) - Fraction(integer) / Fraction(2) ** power) <= rounding
 
 
 def test_a_unit_that_is_part_of_the_matrix_changes_no_product():

@@ -34,7 +34,7 @@ def test_without_them_all_weigh_one_in_one_stratum():
 
 
 @pytest.mark.parametrize(
-    ("weights", "strata", "kind", "said"),
+    ("weights", "strata", "kind", "message"),
     [
         ("region", None, CodebookError, "weights='region'"),
         ("income", None, CodebookError, "weights='income'"),
@@ -49,8 +49,8 @@ def test_without_them_all_weigh_one_in_one_stratum():
         (None, {"region": {"n": 1, "s": 1}, "age": {}}, ArgumentError, "expected a variable"),
     ],
 )
-def test_what_is_no_weight_or_stratum_is_refused(weights, strata, kind, said):
-    with pytest.raises(kind, match=said):
+def test_what_is_no_weight_or_stratum_is_refused(weights, strata, kind, message):
+    with pytest.raises(kind, match=message):
         respondents(ROWS, DRUG, BOOK, weights, strata)
 
 

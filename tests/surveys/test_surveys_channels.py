@@ -12,8 +12,8 @@ BOOK = dp.codebook(drug=["no", "yes"], sex=["F", "M"])
 
 
 def asked(formula):
-    both = parse_sides(formula, BOOK)
-    return channels_of(formula, tuple(map(grouping, both.described)), BOOK, {"drug": FORCED})
+    pair = parse_sides(formula, BOOK)
+    return channels_of(formula, tuple(map(grouping, pair.described)), BOOK, {"drug": FORCED})
 
 
 def test_the_law_is_in_the_order_of_the_codebooks_levels():
@@ -30,22 +30,22 @@ def test_levels_that_only_the_device_knows_are_declared():
     )
 
 
-@pytest.mark.parametrize("other", [["no", "never"], ["no", "yes", "often"], (0, 1)])
-def test_levels_that_are_not_the_devices_are_refused(other):
+@pytest.mark.parametrize("second", [["no", "never"], ["no", "yes", "often"], (0, 1)])
+def test_levels_that_are_not_the_devices_are_refused(second):
     with pytest.raises(CodebookError, match="'drug' has other levels in the codebook"):
-        with_levels(dp.codebook(drug=other), {"drug": FORCED})
+        with_levels(dp.codebook(drug=second), {"drug": FORCED})
 
 
 @pytest.mark.parametrize(
-    ("formula", "said"),
+    ("formula", "message"),
     [("~ sex", "no randomised question"), ("~ (drug == 'yes') + sex", "write the variable alone")],
 )
-def test_a_table_of_no_plain_randomised_question_is_refused(formula, said):
-    with pytest.raises(FormulaError, match=said):
+def test_a_table_of_no_plain_randomised_question_is_refused(formula, message):
+    with pytest.raises(FormulaError, match=message):
         asked(formula)
 
 
-@pytest.mark.parametrize("given", [None, {}, FORCED, {"drug": 1.0}, {3: FORCED}])
-def test_what_is_no_device_is_refused(given):
+@pytest.mark.parametrize("inputs", [None, {}, FORCED, {"drug": 1.0}, {3: FORCED}])
+def test_what_is_no_device_is_refused(inputs):
     with pytest.raises(ArgumentError, match="randomized_response"):
-        checked_devices(given)
+        checked_devices(inputs)

@@ -2,7 +2,7 @@ r"""Noise for single states of a chain, which hides none of them.
 
 Both release how often a lazy symmetric chain of two states was in either, with Laplace noise, and
 claim that the state at the middle time is hidden with ε = 1. "Rows" are that state: the rest of the
-series is drawn by the chain, given it. So the two laws that are told apart are the conditional laws
+series is drawn by the chain, given it. So the two laws to be distinguished are the conditional laws
 of Pufferfish privacy [1]_, and no two tables are neighbours.
 
 `noise_for_one_state`
@@ -48,8 +48,8 @@ def loss_of(scale: float) -> float:
 
 def _counted(rows: Floats, generator: np.random.Generator, runs: int, *, scale: float) -> Floats:
     """Draw both sides of the middle state, count its two states, and add noise."""
-    moved = generator.uniform(size=(runs, 2, SIDE)) >= STAY
-    states = (rows.ravel()[0] + np.cumsum(moved, axis=2)) % 2
+    mask = generator.uniform(size=(runs, 2, SIDE)) >= STAY
+    states = (rows.ravel()[0] + np.cumsum(mask, axis=2)) % 2
     ones = rows.ravel()[0] + states.sum(axis=(1, 2))
     counts = np.column_stack([STEPS - ones, ones])
     return np.asarray(counts + generator.laplace(scale=scale, size=counts.shape))

@@ -90,8 +90,8 @@ _DOUBLED = Exhibit(
 
 def envelope(gaps: Floats) -> float:
     """Find the b of the envelope: Σ 1/(b + 2 gap) = 1, for the eigenvalues of A, shape (d,)."""
-    found = brentq(lambda b: float((1 / (b + 2 * gaps)).sum()) - 1, 0.5, gaps.size + 1.0)
-    return float(found)
+    result = brentq(lambda b: float((1 / (b + 2 * gaps)).sum()) - 1, 0.5, gaps.size + 1.0)
+    return float(result)
 
 
 def _direction(rows: Floats, generator: np.random.Generator, runs: int, *, power: float) -> Floats:
@@ -102,15 +102,15 @@ def _direction(rows: Floats, generator: np.random.Generator, runs: int, *, power
     b = envelope(np.linalg.eigvalsh(exponent))
     root = np.linalg.cholesky(np.linalg.inv(np.eye(columns) + 2 / b * exponent))
     largest = -(columns - b) / 2 + columns / 2 * math.log(columns / b)
-    kept: list[Floats] = []
-    while sum(map(len, kept)) < runs:
+    values: list[Floats] = []
+    while sum(map(len, values)) < runs:
         proposed = generator.standard_normal((runs, columns)) @ root.T
         proposed /= np.linalg.norm(proposed, axis=1, keepdims=True)
         q = ((proposed @ exponent) * proposed).sum(axis=1)
         accept = np.exp(-q + columns * power * np.log1p(2 * q / b) - largest)
-        kept.append(proposed[generator.random(runs) < accept])
-    found = np.concatenate(kept)[:runs]
-    return upper(found[:, :, None] * found[:, None, :])
+        values.append(proposed[generator.random(runs) < accept])
+    result = np.concatenate(values)[:runs]
+    return upper(result[:, :, None] * result[:, None, :])
 
 
 def log_density(angles: Floats, gap: float, *, power: float) -> Floats:
@@ -191,7 +191,7 @@ _CHAIN = Exhibit(
     loss=math.inf,
 )
 
-EXHIBITS = {one.name: one for one in (_DOUBLED, _ENVELOPE, _CHAIN)}
+EXHIBITS = {value.name: value for value in (_DOUBLED, _ENVELOPE, _CHAIN)}
 CORRECT = {
     _DOUBLED.name: _DOUBLED.mended(
         Batched(partial(_commonest, exponent=EPS / 2)),

@@ -1,7 +1,7 @@
 """Noise on Fourier coefficients of a histogram: on all of each, or on its length alone.
 
 `kept_phases`
-    A histogram of n cells is told by its Fourier coefficients, which one row
+    A histogram of n cells is released by its Fourier coefficients, which one row
     moves by 1 in L2 and so by √n in L1 at most: Laplace noise of scale √n/ε on
     all of them is ε-private [1]_. The authors' code, which DPBench runs, adds
     the noise to the length of each complex coefficient and keeps its phase.
@@ -37,8 +37,8 @@ def _counts(rows: Floats) -> Floats:
 def _lengths(rows: Floats, generator: np.random.Generator, runs: int) -> Floats:
     exact = np.fft.rfft(_counts(rows), norm="ortho")
     noisy = np.abs(exact) + generator.laplace(scale=SCALE, size=(runs, exact.size))
-    made = np.fft.irfft(noisy * np.exp(1j * np.angle(exact)), CELLS, norm="ortho")
-    return np.asarray(made)
+    result = np.fft.irfft(noisy * np.exp(1j * np.angle(exact)), CELLS, norm="ortho")
+    return np.asarray(result)
 
 
 def _cosines(rows: Floats, generator: np.random.Generator, runs: int) -> Floats:

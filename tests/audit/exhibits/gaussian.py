@@ -47,8 +47,10 @@ def _total(rows: Floats, generator: np.random.Generator, runs: int, *, scale: fl
     return float(rows.sum()) + scale * generator.standard_normal((runs, 1))
 
 
-def _one_more(others: Floats) -> Pair:
-    return Pair(np.append(others, 1.0), np.append(others, 0.0), name="a value of 1 against 0")
+def _one_more(alternatives: Floats) -> Pair:
+    return Pair(
+        np.append(alternatives, 1.0), np.append(alternatives, 0.0), name="a value of 1 against 0"
+    )
 
 
 _TEXTBOOK = Exhibit(
@@ -86,7 +88,7 @@ _TOLD = Exhibit(
     loss=gaussian_eps(_SHARED.delta, MULTIPLIER * math.sqrt((SITES - 1) / SITES)),
 )
 
-EXHIBITS = {one.name: one for one in (_TEXTBOOK, _TOLD)}
+EXHIBITS = {value.name: value for value in (_TEXTBOOK, _TOLD)}
 CORRECT = {
     _TEXTBOOK.name: _TEXTBOOK.mended(
         Batched(partial(_total, scale=gaussian_multiplier(_POSTER)), law="gaussian"),

@@ -42,8 +42,8 @@ def _edge_released(
     """
     sums = rows[:, :1].T @ rows[:, 1:]
     first = sums + PAIRS * MULTIPLIER * generator.standard_normal((runs, 2))
-    seen = np.broadcast_to(sums, first.shape) if exact else first
-    edge = (np.abs(seen[:, 1]) > np.abs(seen[:, 0])).astype(np.int64)
+    recorded = np.broadcast_to(sums, first.shape) if exact else first
+    edge = (np.abs(recorded[:, 1]) > np.abs(recorded[:, 0])).astype(np.int64)
     second = sums[0, edge] + EDGE * MULTIPLIER * generator.standard_normal(runs)
     return np.column_stack([first, edge, second])
 

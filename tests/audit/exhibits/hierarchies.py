@@ -43,8 +43,8 @@ def _nodes(cells: Floats) -> Floats:
 
 def _wavelets(cells: Floats) -> Floats:
     """Return the sum of all cells, and the first half less the second of every node."""
-    own = [cells.reshape(2**level, 2, -1).sum(axis=2) for level in range(LEVELS)]
-    return np.concatenate([[cells.sum()], *(half[:, 0] - half[:, 1] for half in own)])
+    values = [cells.reshape(2**level, 2, -1).sum(axis=2) for level in range(LEVELS)]
+    return np.concatenate([[cells.sum()], *(half[:, 0] - half[:, 1] for half in values)])
 
 
 def _released(
@@ -85,7 +85,7 @@ _WAVELET = Exhibit(
     eps=EPS,
 )
 
-EXHIBITS = {one.name: one for one in (_TREE, _WAVELET)}
+EXHIBITS = {value.name: value for value in (_TREE, _WAVELET)}
 CORRECT = {
     _TREE.name: _TREE.mended(
         Batched(partial(_released, sums=_nodes, scale=2 * LEVELS / EPS)),

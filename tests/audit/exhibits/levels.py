@@ -45,15 +45,15 @@ LEAST_OF_PERSONS = least_bound(ROWS / EPS, DELTA / (ROWS * math.exp(EPS))) + ROW
 
 
 def _noise(
-    scale: float, most: float, size: tuple[int, int], generator: np.random.Generator
+    scale: float, limit: float, size: tuple[int, int], generator: np.random.Generator
 ) -> Floats:
     """Draw two-sided geometric noise within a bound."""
-    found = np.full(size, np.nan)
-    while (beyond := ~(np.abs(found) <= most)).any():
-        many = (2, int(beyond.sum()))
-        up, down = generator.geometric(-math.expm1(-1 / scale), many)
-        found[beyond] = up - down
-    return found
+    result = np.full(size, np.nan)
+    while (beyond := ~(np.abs(result) <= limit)).any():
+        large = (2, int(beyond.sum()))
+        up, down = generator.geometric(-math.expm1(-1 / scale), large)
+        result[beyond] = up - down
+    return result
 
 
 def _released(
@@ -102,7 +102,7 @@ _PERSONS = Exhibit(
     delta=DELTA,
 )
 
-EXHIBITS = {one.name: one for one in (_BARE, _PERSONS)}
+EXHIBITS = {value.name: value for value in (_BARE, _PERSONS)}
 CORRECT = {
     _BARE.name: _BARE.mended(
         Batched(partial(_released, scale=1 / EPS, most=LEAST, threshold=LEAST)),

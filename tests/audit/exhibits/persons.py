@@ -63,8 +63,8 @@ def _first(rows: Floats) -> Floats:
 
 def _chosen(rows: Floats, start: int) -> Floats:
     """Keep rows of each person from a place on, around to the first."""
-    persons = [rows[rows[:, 0] == one] for one in np.unique(rows[:, 0])]
-    return np.vstack([np.roll(own, -start, axis=0)[:MOST] for own in persons])
+    persons = [rows[rows[:, 0] == row] for row in np.unique(rows[:, 0])]
+    return np.vstack([np.roll(person, -start, axis=0)[:MOST] for person in persons])
 
 
 def _total(rows: Floats) -> Floats:
@@ -77,8 +77,8 @@ def _by_cell(rows: Floats) -> Floats:
 
 def _held_by_cell(rows: Floats) -> Floats:
     """Sum by person and cell, and hold each sum."""
-    persons = (_by_cell(rows[rows[:, 0] == one]) for one in np.unique(rows[:, 0]))
-    return np.asarray(sum(np.minimum(own, MOST) for own in persons))
+    persons = (_by_cell(rows[rows[:, 0] == row]) for row in np.unique(rows[:, 0]))
+    return np.asarray(sum(np.minimum(person, MOST) for person in persons))
 
 
 def _drawn_by_values(rows: Floats) -> Floats:
@@ -89,9 +89,9 @@ def _person(name: int, cells: list[int], values: list[float]) -> Floats:
     return np.column_stack([np.full(len(cells), float(name)), cells, values])
 
 
-_OTHERS = np.vstack([_person(one, [one % CELLS], [1.0]) for one in range(1, 5)])
+_OTHERS = np.vstack([_person(i, [i % CELLS], [1.0]) for i in range(1, 5)])
 _EVERYWHERE = _person(0, [*range(CELLS)] * MOST, [1.0] * (MOST * CELLS))
-_HALVES = np.vstack([_person(one, [0] * 6, [1.0] * 3 + [0.0] * 3) for one in range(1, 41)])
+_HALVES = np.vstack([_person(i, [0] * 6, [1.0] * 3 + [0.0] * 3) for i in range(1, 41)])
 
 _ROW = Exhibit(
     name="row_sensitivity",
@@ -131,7 +131,7 @@ _KEY = replace(
     / MOST,
 )
 
-EXHIBITS = {one.name: one for one in (_ROW, _AFTER, _KEY)}
+EXHIBITS = {value.name: value for value in (_ROW, _AFTER, _KEY)}
 _RIGHT = _recipe(lambda rows: _total(_first(rows)), MOST)
 CORRECT = {
     _ROW.name: _ROW.mended(_RIGHT, LAPLACE),

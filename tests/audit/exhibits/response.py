@@ -62,7 +62,7 @@ _TWICE = Exhibit(
     eps=EPS,
 )
 
-EXHIBITS = {one.name: one for one in (_RANDOM, _TWICE)}
+EXHIBITS = {value.name: value for value in (_RANDOM, _TWICE)}
 CORRECT = {
     _RANDOM.name: _RANDOM.mended(Batched(partial(_answered, lie=lie_of(EPS))), "Warner (1965)"),
     _TWICE.name: _TWICE.mended(

@@ -8,7 +8,7 @@ Totals, each with noise of its own, `total_by_total`
 A square root without its first column, `last_column`
     Totals are made of noisy sums R x, where R is the lower triangular root of
     their matrix [2]_. Its columns are the first one, moved down and cut off;
-    noise goes by the longest. With that of the last one, which is 1 long, it is
+    noise is scaled by the longest. With that of the last one, which is 1 long, it is
     enough for a row of the last period: a row of the first of 16 moves the sums
     by 1.40, and μ is as much larger.
 
@@ -50,8 +50,10 @@ def _sums(rows: Floats, generator: np.random.Generator, runs: int, *, scale: flo
     return np.asarray(exact + scale * generator.standard_normal((runs, _PERIODS)))
 
 
-def _one_more(others: Floats) -> Pair:
-    return Pair(np.append(others, 0.0), others, "add-remove", "a row of the first period more")
+def _one_more(alternatives: Floats) -> Pair:
+    return Pair(
+        np.append(alternatives, 0.0), alternatives, "add-remove", "a row of the first period more"
+    )
 
 
 _TOTAL = Exhibit(
@@ -65,7 +67,7 @@ _TOTAL = Exhibit(
 MULTIPLIER = gaussian_multiplier(_CLAIM)
 _COLUMN = Exhibit(
     name="last_column",
-    fault="noise goes by the shortest column of the root, and early rows are in longer ones",
+    fault="noise is scaled by the shortest column of the root, and early rows are in longer ones",
     source="a slip in matrix factorisations",
     recipe=Batched(partial(_sums, scale=MULTIPLIER), law="gaussian"),
     pair=_one_more(np.array([5.0, 9.0, 15.0])),
@@ -75,7 +77,7 @@ _COLUMN = Exhibit(
     loss=gaussian_eps(_CLAIM.delta, MULTIPLIER / LONGEST),
 )
 
-EXHIBITS = {one.name: one for one in (_TOTAL, _COLUMN)}
+EXHIBITS = {value.name: value for value in (_TOTAL, _COLUMN)}
 CORRECT = {
     _TOTAL.name: _TOTAL.mended(Batched(partial(_totals, scale=TOTALS / EPS)), LAPLACE),
     _COLUMN.name: _COLUMN.mended(

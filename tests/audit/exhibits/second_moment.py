@@ -101,11 +101,11 @@ def _noised(rows: Floats, generator: np.random.Generator, runs: int, *, scales: 
     columns = rows.shape[1]
     above = np.triu(generator.standard_normal((runs, columns, columns)))
     symmetric = above + np.triu(above, 1).swapaxes(1, 2)
-    one = np.ones((columns, columns))
+    values = np.ones((columns, columns))
     sizes = (
         scales.diagonal * np.eye(columns)
-        + scales.above * np.triu(one, 1)
-        + scales.below * np.tril(one, -1)
+        + scales.above * np.triu(values, 1)
+        + scales.below * np.tril(values, -1)
     )
     return (rows.T @ rows + sizes * symmetric).reshape(runs, -1)
 
@@ -119,8 +119,8 @@ def _spherical(sigma: float) -> Scales:
 
 
 def _pair(first: tuple[float, float], second: tuple[float, float], name: str) -> Pair:
-    others = [[0.6, 0.8], [0.8, -0.6]]
-    return Pair(np.array([first, *others]), np.array([second, *others]), name=name)
+    alternatives = [[0.6, 0.8], [0.8, -0.6]]
+    return Pair(np.array([first, *alternatives]), np.array([second, *alternatives]), name=name)
 
 
 _HALF = math.sqrt(0.5)
@@ -228,14 +228,17 @@ _DIAGONAL = Exhibit(
     loss=math.inf,
 )
 
-EXHIBITS = {one.name: one for one in (_ICASSP, _AAAI, *_GAUSSIAN, _DIAGONAL)}
+EXHIBITS = {value.name: value for value in (_ICASSP, _AAAI, *_GAUSSIAN, _DIAGONAL)}
 CORRECT = {
-    **{one.name: one.mended(Batched(_laplace), LAPLACE, loss=0.25) for one in (_ICASSP, _AAAI)},
     **{
-        one.name: one.mended(
+        value.name: value.mended(Batched(_laplace), LAPLACE, loss=0.25)
+        for value in (_ICASSP, _AAAI)
+    },
+    **{
+        value.name: value.mended(
             _recipe(_spherical(SIGMA)), "Gaussian noise, spherical in the Frobenius norm"
         )
-        for one in _GAUSSIAN
+        for value in _GAUSSIAN
     },
     _DIAGONAL.name: _DIAGONAL.mended(Batched(partial(_moments, bound=UPPER)), LAPLACE),
 }

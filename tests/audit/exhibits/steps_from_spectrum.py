@@ -39,11 +39,11 @@ def _power(
     moment: Floats, generator: np.random.Generator, runs: int, steps: int, sigma: float
 ) -> Floats:
     """Run noisy power steps from (1, 1)/√2; release u u' and their number: shape (runs, 4)."""
-    found = np.full((runs, 2), math.sqrt(0.5))
+    distance = np.full((runs, 2), math.sqrt(0.5))
     for _ in range(steps):
-        found = found @ moment + sigma * generator.standard_normal((runs, 2))
-        found /= np.linalg.norm(found, axis=1, keepdims=True)
-    projector = upper(found[:, :, None] * found[:, None, :])
+        distance = distance @ moment + sigma * generator.standard_normal((runs, 2))
+        distance /= np.linalg.norm(distance, axis=1, keepdims=True)
+    projector = upper(distance[:, :, None] * distance[:, None, :])
     return np.column_stack([projector, np.full(runs, float(steps))])
 
 

@@ -40,7 +40,7 @@ everything released together [1]_.
     that can come out depends on the value [2]_. Doubles lie denser near zero.
     1 plus any double is a multiple of 2⁻⁵³ once rounded, wherever it falls; 0
     plus the noise is the noise itself, with all its low bits. So a release that
-    is no multiple of 2⁻⁵³ tells 0 from 1 for certain. Between 2⁻ʲ⁻¹ and 2⁻ʲ
+    is not a multiple of 2⁻⁵³ tells 0 from 1 for certain. Between 2⁻ʲ⁻¹ and 2⁻ʲ
     doubles are multiples of 2⁻⁵³⁻ʲ, of which one in 2ʲ is a multiple of 2⁻⁵³:
     at ε = 1 such a release comes with probability near
     Σ (1 - 2⁻ʲ) P(2⁻ʲ⁻¹ < |noise| < 2⁻ʲ), about .27. No ε is enough. Right is
@@ -216,7 +216,9 @@ _POROUS = Exhibit(
     loss=math.inf,
 )
 
-EXHIBITS = {one.name: one for one in (_UNCLIPPED, _SLIP, _COUNT, BOUNDS, _SEED, _SCALED, _POROUS)}
+EXHIBITS = {
+    value.name: value for value in (_UNCLIPPED, _SLIP, _COUNT, BOUNDS, _SEED, _SCALED, _POROUS)
+}
 _CLIPPED = _recipe(_clipped_total, _always(1 / EPS))
 _SPLIT = _recipe(_total_and_count, _always(2 / EPS, 2 / EPS))
 CORRECT = {

@@ -49,10 +49,10 @@ def spent_delta(eps: float, second: tuple[float, float]) -> float:
     Of two rows against one; `second` is the eps of the geometric and the mu of the Gaussian noise.
     """
     pure, mu = second
-    first, again = (1 / (1 + math.exp(-own)) for own in (FIRST, pure))
+    first, again = (1 / (1 + math.exp(-value)) for value in (FIRST, pure))
     losses = ((pure, again), (-pure, 1 - again))
-    told = sum(mass * max(-math.expm1(eps - FIRST - loss), 0.0) for loss, mass in losses)
-    return first * told + (1 - first) * gaussian_delta(eps + FIRST, 1 / mu)
+    total = sum(mass * max(-math.expm1(eps - FIRST - loss), 0.0) for loss, mass in losses)
+    return first * total + (1 - first) * gaussian_delta(eps + FIRST, 1 / mu)
 
 
 def _answers(

@@ -1,11 +1,11 @@
 """Candidates judged by the rows that they were fitted to, as if those were others.
 
-Where coins part the rows, fits on one side and a choice by the other cost no more than the dearer
+Where coins part the rows, fits on one side and a choice by the other cost no more than the larger
 of the two, as a row is on one side alone (:mod:`dpmodels.mechanisms.tuning`).
 `judged_by_its_own` charges the same for a fit and a choice that both read all rows, as tuning is
 often left out of the account altogether [1]_.
 Why it is wrong
-    Both tell of the same row, and their losses add up. A fit is here a noisy count of ones, with
+    Both depend on the same row, and their losses add up. A fit is here a noisy count of ones, with
     Laplace noise of scale 1/ε, and the choice a draw of the commoner of two labels with probability
     proportional to exp(ε count/2). Of (0, 1, 1, 1) against four ones the fit loses ε, and the draw
     of the label 0 log((1 + e^{2ε})/(1 + e^ε)): 1 + .814 together at ε = 1. With coins it is less
