@@ -18,7 +18,7 @@ from dpmodels.postprocess.identities import BoundNoise
 from dpmodels.postprocess.normal_equations import SEARCHED, NormalEquations, estimate
 from dpmodels.postprocess.small_samples import Added
 from dpmodels.postprocess.strata import CLEAR, noise_of_squares
-from dpmodels.released import Meat, MomentsRelease
+from dpmodels.released import CoefficientsRelease, Meat, MomentNoise, MomentsRelease
 from dpmodels.typing import Floats
 
 # How far X'X of capped and clipped rows may be from that of all weights: a choice.
@@ -27,6 +27,8 @@ UNLIKE_GRAM: Final = 0.1
 FARTHEST: Final = 20.0
 # The part of what clipping cut off scores that may have the direction of one of them: a choice.
 DIRECTED: Final = 0.3
+# A choice: edges of a curvature's noise that damp a step along directions.
+DAMPED: Final = 0.5
 
 
 def stepped(
@@ -67,7 +69,7 @@ def _is_far(release: MomentsRelease) -> bool:
     return bool(np.abs(scores.summed).max() > FARTHEST + 5 * scores.summed_sd)
 
 
-def score_at_first(release: MomentsRelease) -> tuple[Floats, Floats] | None:
+def score_at_first(release: MomentsRelease | CoefficientsRelease) -> tuple[Floats, Floats] | None:
     """Return the score of all weights at the first estimate, and a root of its error."""
     cap, meat = release.units, release.meat
     if cap is None or meat is None or meat.units is None:
@@ -138,7 +140,9 @@ def _without_last(bound: BoundNoise) -> BoundNoise:
     )
 
 
-def squares_of_units(meat: Meat, release: MomentsRelease) -> tuple[Meat, float]:
+def squares_of_units(
+    meat: Meat, release: MomentsRelease | CoefficientsRelease
+) -> tuple[Meat, float]:
     """Return squares of scores within strata, and what they are to be multiplied by.
 
     The sums of strata are taken off where noise does not hide them.
@@ -154,3 +158,23 @@ def squares_of_units(meat: Meat, release: MomentsRelease) -> tuple[Meat, float]:
         return meat, factor
     noise_sd = math.hypot(meat.sd, float(error.max()))
     return replace(meat, squares=meat.squares - between, sd=noise_sd), factor
+
+
+def first_point(release: CoefficientsRelease) -> Floats:
+    """Return where the scores of all weights are: at the end of a step from the coefficients."""
+    bought, gradient = release.curvature, release.gradient
+    assert bought is not None
+    if bought.end is not None:
+        return bought.end
+    assert gradient is not None
+    return release.coefficients + newton_step(bought.bread, bought.bread_noise, gradient)
+
+
+def newton_step(curvature: Floats, noise: MomentNoise, gradient: Floats) -> Floats:
+    """Return a step down a noisy curvature, damped in directions that its noise may hide."""
+    values, axes = np.linalg.eigh(curvature)
+    edge = 2 * noise.off * np.sqrt(len(values))
+    positive = np.maximum(values, 0.0)
+    return np.asarray(
+        -axes @ (positive / (positive**2 + (DAMPED * edge) ** 2) * (axes.T @ gradient))
+    )
