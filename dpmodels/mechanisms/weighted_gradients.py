@@ -40,7 +40,7 @@ from dpmodels.mechanisms.protocol import (
 )
 from dpmodels.mechanisms.regression.objective import Objective
 from dpmodels.mechanisms.robust_covariance import ALIKE
-from dpmodels.mechanisms.weighted_scores import ScoreNoise, in_units_of_cap
+from dpmodels.mechanisms.weighted_scores import ScoreNoise, in_units
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.unit_scores import first_point
 from dpmodels.privacy import Guarantee
@@ -52,6 +52,9 @@ from dpmodels.statistics.predictors import Predictors
 from dpmodels.statistics.unit_scores import UnitScores
 from dpmodels.typing import Floats
 
+# Where weights depend on the response the longest scores are of large weights, and mostly have one
+# sign: a choice, above what least squares take.
+ALIGNED: Final = 1.0
 # Two rows of the joint ball are no farther apart, in shares of its radius.
 FARTHEST: Final = 2.0
 # Times the largest response, above any residual: an expected response is at most e times that.
@@ -82,7 +85,7 @@ class WeightedGradients:
 
     def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> RegressionPlan:
         """Divide the budget. BudgetError as of the base, or if no useful lattice is left."""
-        noise = ScoreNoise(facts.columns, self.levels)
+        noise = ScoreNoise(facts.columns, self.levels, ALIGNED)
         return noise.plan(partial(self.base.plan, facts), facts.adjacency, guarantee)
 
     def measure(self, design: PrivateDesign, plan: RegressionPlan) -> Statistic:
@@ -127,9 +130,14 @@ class WeightedGradients:
         (design,) = gradients.designs
         public = plan.facts.adjacency.n_public
         exact = UnitScores(design, gradients.lattice, score, places, count_public=public)
-        noise = ScoreNoise(plan.facts.columns, self.levels)
-        meat = in_units_of_cap(noise.noised(exact, strata, plan, entropy), unit, cap)
-        return replace(release, meat=replace(meat, root=axes * lengths, person=person))
+        noise = ScoreNoise(plan.facts.columns, self.levels, ALIGNED)
+        meat = noise.noised(exact, strata, plan, entropy)
+        # In units of their mean square, so that every coefficient has a variance of about 1. Of the
+        # curvature the part beyond its cap is missing.
+        mean = math.sqrt(max(float(np.trace(meat.squares)) / len(lengths), meat.sd))
+        unit *= mean * strata.cap / cap.cap * (1 - cap.beyond)
+        meat = replace(in_units(meat, 1 / mean), root=axes * lengths * unit, person=person)
+        return replace(release, meat=meat)
 
 
 def with_step(

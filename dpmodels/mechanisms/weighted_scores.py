@@ -54,7 +54,7 @@ from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.postprocess.small_samples import Layout
-from dpmodels.postprocess.weight_caps import longest_score
+from dpmodels.postprocess.weight_caps import ALIGNED, longest_score
 from dpmodels.privacy import (
     ZCDP,
     Adjacency,
@@ -155,7 +155,9 @@ class WeightedScores:
         )
         exact = passes.measured(ExactScores, score, adjacency.places)
         scores, noise = measured_as(ExactScores, exact, "scores"), self._noise(plan.facts)
-        meat = in_units_of_cap(noise.noised(scores, strata, plan, entropy), unit, cap)
+        meat = noise.noised(scores, strata, plan, entropy)
+        # In the units of the moments, from which the part beyond their cap is missing.
+        meat = in_units(meat, unit * strata.cap / cap.cap * (1 - cap.beyond))
         meat = replace(meat, root=axes * lengths, person=adjacency.person)
         return replace(release, meat=meat)
 
@@ -172,6 +174,7 @@ class ScoreNoise:
 
     size: int
     levels: int
+    aligned: float = ALIGNED  # The part of what is cut off scores that has one direction
 
     @property
     def marks(self) -> tuple[float, ...]:
@@ -219,7 +222,8 @@ class ScoreNoise:
         sum_sd = law.sd * off / finer.steps / (sizes[0] * least)
         counts, scale = noised_rows(exact.by_length(ENDS), plan.scales[LENGTHS], entropy, law)
         noise = CellNoise("laplace" if law is LAPLACE else "gaussian", law.sd * scale)
-        longest, cut = longest_score(ENDS, counts, noise, sum_sd * math.sqrt(finer.columns))
+        price = sum_sd * math.sqrt(finer.columns)
+        longest, cut = longest_score(ENDS, counts, noise, price, self.aligned)
         integers = exact.squares(longest, finer, self.marks, least, self.levels)
         noisy, step = noised_symmetric(integers, steps, off, entropy, law), longest / finer.steps
         sums, squares = noisy[:n_marks, n_marks:] * step, noisy[n_marks:, n_marks:] * step**2
@@ -258,16 +262,10 @@ def _least_root(strata: ScoreCap) -> float:
     return math.sqrt(factors.min() / factors.max())
 
 
-def in_units_of_cap(meat: Meat, unit: float, cap: UnitCap) -> Meat:
-    """Return scores in the units of what is released of weights up to the first cap.
-
-    `unit` is that of the scores as they are. Weight beyond the cap is missing there.
-    """
-    scores, strata = meat.units, cap.scores
+def in_units(meat: Meat, unit: float) -> Meat:
+    """Return scores in other units, of which `unit` are 1 of theirs."""
+    scores, square = meat.units, unit**2
     assert scores is not None
-    assert strata is not None
-    unit *= strata.cap / cap.cap * (1 - cap.beyond)
-    square = unit**2
     by_stratum = None if scores.by_stratum is None else scores.by_stratum * unit
     sums = replace(scores, summed=scores.summed * unit, by_stratum=by_stratum)
     sds = {name: getattr(scores, name) * unit for name in ("summed_sd", "by_stratum_sd", "cut")}

@@ -27,6 +27,8 @@ UNLIKE_GRAM: Final = 0.1
 FARTHEST: Final = 20.0
 # The part of what clipping cut off scores that may have the direction of one of them: a choice.
 DIRECTED: Final = 0.3
+# The same of a response with a bounded mean, where long scores mostly have one sign: a choice.
+DIRECTED_RESIDUALS: Final = 0.5
 # A choice: edges of a curvature's noise that damp a step along directions.
 DAMPED: Final = 0.5
 
@@ -69,13 +71,28 @@ def _is_far(release: MomentsRelease) -> bool:
     return bool(np.abs(scores.summed).max() > FARTHEST + 5 * scores.summed_sd)
 
 
+def cap_shift(
+    release: MomentsRelease | CoefficientsRelease, matrix: Floats, gram: Floats
+) -> tuple[Floats, Floats]:
+    """Return what the step to all weights took off the parameters, and its error.
+
+    `matrix` brings them to the units they are printed in, `gram` is what the step is divided by.
+    """
+    step = score_at_first(release)
+    if step is None:
+        return np.zeros(len(matrix)), np.zeros(len(matrix))
+    inverse = matrix @ np.linalg.pinv(gram, hermitian=True)
+    return -inverse @ step[0], np.linalg.norm(inverse @ step[1], axis=1)
+
+
 def score_at_first(release: MomentsRelease | CoefficientsRelease) -> tuple[Floats, Floats] | None:
     """Return the score of all weights at the first estimate, and a root of its error."""
     cap, meat = release.units, release.meat
     if cap is None or meat is None or meat.units is None:
         return None
     scores = meat.units
-    size, noise_sd = len(scores.summed), math.hypot(scores.summed_sd, DIRECTED * scores.cut)
+    directed = DIRECTED_RESIDUALS if isinstance(release, CoefficientsRelease) else DIRECTED
+    size, noise_sd = len(scores.summed), math.hypot(scores.summed_sd, directed * scores.cut)
     weight = 0.0 if math.isnan(cap.beyond_sd) else cap.beyond_sd / max(1 - cap.beyond, 0.1)
     relative = math.hypot(UNLIKE_GRAM, weight)
     errors = np.column_stack([np.eye(size) * noise_sd, relative * scores.summed])
