@@ -55,6 +55,8 @@ from dpmodels.typing import Floats
 # Where weights depend on the response the longest scores are of large weights, and mostly have one
 # sign: a choice, above what least squares take.
 ALIGNED: Final = 1.0
+# What is left of all weight within a cap, at the least, where noise hides it: a choice.
+LEAST_WITHIN: Final = 0.1
 # Two rows of the joint ball are no farther apart, in shares of its radius.
 FARTHEST: Final = 2.0
 # Times the largest response, above any residual: an expected response is at most e times that.
@@ -135,7 +137,7 @@ class WeightedGradients:
         # In units of their mean square, so that every coefficient has a variance of about 1. Of the
         # curvature the part beyond its cap is missing.
         mean = math.sqrt(max(float(np.trace(meat.squares)) / len(lengths), meat.sd))
-        unit *= mean * strata.cap / cap.cap * (1 - cap.beyond)
+        unit *= mean * strata.cap / cap.cap * max(1 - cap.beyond, LEAST_WITHIN)
         meat = replace(in_units(meat, 1 / mean), root=axes * lengths * unit, person=person)
         return replace(release, meat=meat)
 
