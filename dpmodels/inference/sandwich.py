@@ -42,7 +42,12 @@ from dpmodels.postprocess.normal_equations import (
     contrasts,
     least_squares,
 )
-from dpmodels.postprocess.unit_scores import first_point, score_at_first, squares_of_units
+from dpmodels.postprocess.unit_scores import (
+    first_point,
+    score_at_first,
+    squares_of_units,
+    unclipped,
+)
 from dpmodels.released import BoughtCurvature, CoefficientsRelease, Meat, MomentNoise
 from dpmodels.typing import Floats
 
@@ -385,7 +390,7 @@ def _middle(
     """
     if release.meat is not None:
         squares, correction = squares_of_units(release.meat, release)
-        return correction * filling(squares, noise), 1.0
+        return correction * filling(unclipped(squares), noise), 1.0
     edge = 2 * released.meat_noise.off * math.sqrt(len(released.meat))
     design_effect = release.adjacency.design_effect
     # Squares of persons' gradients include the dependence of their rows.

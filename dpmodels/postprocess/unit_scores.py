@@ -195,3 +195,14 @@ def newton_step(curvature: Floats, noise: MomentNoise, gradient: Floats) -> Floa
     return np.asarray(
         -axes @ (positive / (positive**2 + (DAMPED * edge) ** 2) * (axes.T @ gradient))
     )
+
+
+def unclipped(meat: Meat) -> Meat:
+    """Return squares with what clipping took off them, the same along all directions.
+
+    A score that is longer than L by c has a square that is larger by 2 L c at least.
+    """
+    assert meat.units is not None
+    size = len(meat.squares)
+    lost = 2 * math.sqrt(meat.most) * meat.units.cut / size
+    return replace(meat, squares=meat.squares + lost * np.eye(size))
