@@ -6,8 +6,8 @@
 A finite population of persons in clusters in strata is sampled. With ``--protect psus`` in two
 stages: clusters by simple random sampling within strata, then each person with probability 1/v, v
 an integer that depends on the response. With ``--protect rows`` persons are sampled systematically
-in random order, with the same probabilities. Weights are integers with the coefficient of variation
---cv. The response has the correlation --icc within clusters.
+within strata, in random order, with the same probabilities. Weights are integers with the
+coefficient of variation --cv. The response has the correlation --icc within clusters.
 
 A line is one cell and one estimand: coverage of `conf_int` of the population's value, of
 `noise_int` of the weighted estimate of this sample, the fraction of runs with intervals, the
@@ -66,7 +66,7 @@ class Population:
         """Draw clusters within strata, then persons within clusters; or persons alone."""
         rng = np.random.default_rng(seed)
         if protect == "rows":
-            order = rng.permutation(len(self.y))
+            order = np.lexsort([rng.random(len(self.y)), self.stratum[self.cluster]])
             cumulated = np.cumsum(1 / (FIRST_STAGE * self.within[order])) + rng.random()
             is_sampled = np.zeros(len(order), dtype=bool)
             is_sampled[order[np.diff(np.floor(cumulated), prepend=0) > 0]] = True

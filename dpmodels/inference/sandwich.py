@@ -42,6 +42,12 @@ from dpmodels.postprocess.normal_equations import (
     contrasts,
     least_squares,
 )
+from dpmodels.postprocess.unit_scores import (
+    first_point,
+    score_at_first,
+    squares_of_units,
+    unclipped,
+)
 from dpmodels.released import BoughtCurvature, CoefficientsRelease, Meat, MomentNoise
 from dpmodels.typing import Floats
 
@@ -287,11 +293,15 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     released = release.curvature
     if released is None or release.gradient is None:
         return None
+    columns = len(release.coefficients)
+    score_noise = release.gradient_sd**2 * np.eye(columns)
+    if release.meat is not None:
+        release, score_noise = _at_scores(release)
+        released = replace(released, end=None)
     path = newton_path(release)
     if path is not None:
         released = pooled(released, path)
         release = replace(release, curvature=released)
-    columns = len(release.coefficients)
     values, vectors = np.linalg.eigh(released.bread)
     edge = 2 * released.bread_noise.off * math.sqrt(columns)
     is_resolved = values > max(LOST * edge, RESOLVED * float(values[-1]))
@@ -302,10 +312,12 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     threshold = max(min_sds * released.bread_noise.diagonal, LOST * edge)
     faint = vectors[:, values <= threshold]
     lost, resolved, values = vectors[:, ~is_resolved], vectors[:, is_resolved], values[is_resolved]
-    filling, robust = _middle(release, released, float(values[0]))
+    filling, robust = _middle(release, released, float(values[0]), score_noise)
     axes = resolved @ np.linalg.eigh(resolved.T @ filling @ resolved)[1]
     unknown = released.bread_noise.off**2 * SIZE**2 * lost.shape[1]
-    extra, score_noise = np.full(len(values), unknown), release.gradient_sd**2 * np.eye(columns)
+    extra = np.full(len(values), unknown)
+    if release.meat is not None:
+        extra = extra + np.diagonal(axes.T @ score_noise @ axes)
     noise_law, is_short = _law(release, axes, extra), True
     step = axes @ least_squares(noise_law.equations)
     if path is not None:
@@ -325,6 +337,8 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     noise = np.hstack([_solved(lifted, resolved, inside), still, SIZE * lost])
     sampling = _solved(lifted, resolved, filling)
     error = resolved.T @ np.hstack([noise, sampling])
+    if release.meat is not None:
+        error = np.column_stack([error, resolved.T @ step])
     return Sandwich(
         estimate=np.asarray(release.coefficients + step),
         noise_root=noise,
@@ -341,6 +355,22 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     )
 
 
+def _at_scores(release: CoefficientsRelease) -> tuple[CoefficientsRelease, Floats]:
+    """Return a release about the point of the scores of all weights, and their error there."""
+    scores, bought = score_at_first(release), release.curvature
+    assert scores is not None
+    assert bought is not None
+    about = replace(
+        release,
+        coefficients=first_point(release),
+        gradient=-scores[0],
+        gradient_sd=0.0,
+        coefficient_sd=0.0,
+        curvature=replace(bought, end=None),
+    )
+    return about, scores[1] @ scores[1].T
+
+
 def dispersion(released: BoughtCurvature) -> float:
     """Return the mean squared residual of counts in units of their mean: 1 of a Poisson law.
 
@@ -351,12 +381,16 @@ def dispersion(released: BoughtCurvature) -> float:
 
 
 def _middle(
-    release: CoefficientsRelease, released: BoughtCurvature, smallest: float
+    release: CoefficientsRelease, released: BoughtCurvature, smallest: float, noise: Floats
 ) -> tuple[Floats, float]:
     """Return the sandwich's filling, and the fraction of squared gradients in it.
 
-    `smallest` is the smallest eigenvalue of the resolved curvature.
+    `smallest` is the smallest eigenvalue of the resolved curvature, `noise` the covariance of the
+    noise in the gradient.
     """
+    if release.meat is not None:
+        squares, correction = squares_of_units(release.meat, release)
+        return correction * filling(unclipped(squares), noise), 1.0
     edge = 2 * released.meat_noise.off * math.sqrt(len(released.meat))
     design_effect = release.adjacency.design_effect
     # Squares of persons' gradients include the dependence of their rows.

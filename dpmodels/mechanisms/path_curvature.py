@@ -30,8 +30,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-import numpy as np
-
 from dpmodels.mechanisms.add_noise import Law
 from dpmodels.mechanisms.protocol import RegressionFacts
 from dpmodels.mechanisms.quantile_of_norms import (
@@ -42,7 +40,8 @@ from dpmodels.mechanisms.quantile_of_norms import (
     squared_gradients,
 )
 from dpmodels.noise import Entropy
-from dpmodels.released import BoughtCurvature, MomentNoise
+from dpmodels.postprocess.unit_scores import newton_step
+from dpmodels.released import BoughtCurvature
 from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Logistic
 from dpmodels.typing import Floats
@@ -53,8 +52,6 @@ FIRST_SHARE = 0.3
 ALONG = Longest(1.14, 1.61)
 # A row's curvature alone, of norm 1: (d + 1)/2 in sums of absolute values.
 ALONE = Longest(1.0, 1.0)
-# A choice: edges of the curvature's noise that damp the step along directions.
-DAMPED = 0.5
 
 
 def path_shares(share: float) -> dict[str, float]:
@@ -81,28 +78,22 @@ def path_matrices(
     scales: Mapping[str, float],
     entropy: Entropy,
     law: Law,
+    *,
+    at_end: bool = False,
 ) -> BoughtCurvature:
     """Release the curvature at a released point, and what follows from Newton's step from there.
 
-    `gradient`, shape (columns,), is the known part of that of the losses at the point.
+    `gradient`, shape (columns,), is the known part of that of the losses at the point. With
+    `at_end` the second curvature is that where the step ends, not the mean one: its pair is no
+    longer, as a tangent is a limit of secants.
     """
     unit = facts.loss.smoothness
     first = requested_matrix(rows.curvature, point, facts, scales["first"], law, unit)(entropy)
     end = point + newton_step(*first, gradient)
-    along = partial(rows.mean_curvature, point)
+    along = rows.curvature if at_end else partial(rows.mean_curvature, point)
     requested = requested_matrix(along, end, facts, scales["along"], law, unit)
     requested_meat = squared_gradients(rows, end, facts, scales["along"], law)
     bread, meat = requested(entropy), requested_meat(entropy)
     return BoughtCurvature(
         bread[0], meat[0], bread[1], meat[1], facts.adjacency.person, first[0], first[1], end
-    )
-
-
-def newton_step(curvature: Floats, noise: MomentNoise, gradient: Floats) -> Floats:
-    """Return a step down a noisy curvature, damped in directions that its noise may hide."""
-    values, axes = np.linalg.eigh(curvature)
-    edge = 2 * noise.off * np.sqrt(len(values))
-    positive = np.maximum(values, 0.0)
-    return np.asarray(
-        -axes @ (positive / (positive**2 + (DAMPED * edge) ** 2) * (axes.T @ gradient))
     )

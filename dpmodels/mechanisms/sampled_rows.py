@@ -45,6 +45,7 @@ from dpmodels.mechanisms.add_noise import (
     noised_rows,
 )
 from dpmodels.mechanisms.protocol import PlanOfStrategy
+from dpmodels.mechanisms.weighted_gradients import WeightedGradients
 from dpmodels.mechanisms.weighted_scores import WeightedScores
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.ranges import CellNoise
@@ -116,22 +117,27 @@ class Sampled:
         cap = replace(cap, population=self.sampling.design.population.get("", math.nan))
         capped = self.base.measure(units.capped(cap.cap), base_plan)
         release = self.base.release(capped, base_plan, entropy)
-        if isinstance(self.base, WeightedScores):
+        if self._takes_step:
             assert cap.scores is not None
             all_weights = units.capped(cap.scores.cap, cap.scores.factors)
             measured = self.base.measure(all_weights, base_plan)
-            release = self.base.step(measured, release, cap, base_plan, entropy)
+            n_units = max(float(np.sum(counts)), 1.0)
+            release = self.base.step(measured, release, cap, base_plan, entropy, n_units)
         return replace(release, guarantee=plan.guarantee, events=plan.events, units=cap)
 
     @property
     def _by_stratum(self) -> bool:
-        return isinstance(self.base, WeightedScores) and self.base.levels > 0
+        return self._takes_step and self.base.levels > 0
+
+    @property
+    def _takes_step(self) -> bool:
+        return isinstance(self.base, WeightedScores | WeightedGradients)
 
     def _cap(
         self, ends: Floats, counts: Floats, noise: CellNoise, price: float, columns: int
     ) -> UnitCap:
         """Return the cap that follows from numbers of units; without any the public one."""
-        takes_step, edges = isinstance(self.base, WeightedScores), np.append(ends[0] / 2, ends)
+        takes_step, edges = self._takes_step, np.append(ends[0] / 2, ends)
         if not are_detected(edges, counts, noise):
             public = float(ends[np.searchsorted(ends, self.sampling.upper * (1 - 1e-9))])
             scores = ScoreCap(public) if takes_step else None

@@ -29,8 +29,10 @@ Source
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final
+from functools import partial
+from typing import ClassVar, Final, TypeVar
 
 import numpy as np
 
@@ -46,19 +48,21 @@ from dpmodels.mechanisms.add_noise import (
     noised_rows,
     noised_symmetric,
 )
-from dpmodels.mechanisms.protocol import CovarianceMechanism, Facts, Plan
+from dpmodels.mechanisms.protocol import CovarianceMechanism, Facts, Plan, RegressionPlan
 from dpmodels.mechanisms.robust_covariance import SQUARES, solved, whitening
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.postprocess.small_samples import Layout
-from dpmodels.postprocess.weight_caps import longest_score
+from dpmodels.postprocess.weight_caps import ALIGNED, longest_score
 from dpmodels.privacy import (
     ZCDP,
+    Adjacency,
     GaussianEvent,
     Guarantee,
     LaplaceEvent,
     PureDP,
+    PureEvent,
     gaussian_multiplier,
 )
 from dpmodels.released import Meat, MechanismInfo, MomentsRelease, ScoreCap, UnitCap, UnitScores
@@ -116,32 +120,9 @@ class WeightedScores:
         """The promise of the mechanism of the moments, which holds of all."""
         return self.base.info
 
-    @property
-    def marks(self) -> tuple[float, ...]:
-        """Lengths of the marks beside a score: of all units, and of the units of a stratum."""
-        return MARKS if self.levels else MARKS[:1]
-
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Divide the budget. BudgetError as of the base, or if no useful lattice is left."""
-        rest, (lengths, squares) = self._divided(facts, guarantee)
-        base_plan = self.base.plan(facts, rest)
-        replaced, n_places = facts.adjacency.n_public, facts.adjacency.places
-        square = 1 + math.fsum(mark**2 for mark in self.marks)
-        if isinstance(squares, LaplaceEvent):
-            size = facts.columns - 1 + self.intercept
-            absolute = (math.sqrt(size) + math.fsum(self.marks)) ** 2
-            cell, length = 1.0 + replaced, (absolute + square) / 2 * (1 + replaced)
-        else:
-            cell, length = math.sqrt(1 + replaced), square * math.sqrt(1 + replaced)
-        scales = {
-            LENGTHS: lengths.multiplier / n_places * cell * ROUND_UP,
-            SQUARES: squares.multiplier / n_places * length * ROUND_UP,
-        }
-        events = (*base_plan.events, lengths, squares)
-        plan = replace(base_plan, guarantee=guarantee, events=events)
-        plan = replace(plan, scales={**base_plan.scales, **scales})
-        self._lattice(plan)
-        return plan
+        return self._noise(facts).plan(partial(self.base.plan, facts), facts.adjacency, guarantee)
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Passes:
         """Prepare to read the rows several times."""
@@ -158,10 +139,12 @@ class WeightedScores:
         cap: UnitCap,
         plan: Plan,
         entropy: Entropy,
+        n_units: float,
     ) -> MomentsRelease:
         """Release lengths, sums and squares of scores at the estimate that moments give.
 
-        The rows of `statistic` count by weights up to ``cap.scores.cap``.
+        The rows of `statistic` count by weights up to ``cap.scores.cap``; `n_units` is the noisy
+        number of units.
         """
         passes = measured_as(Passes, statistic, "moments")
         strata, adjacency = cap.scores, plan.facts.adjacency
@@ -179,13 +162,66 @@ class WeightedScores:
             np.eye(len(to_rows) - 1),
         )
         exact = passes.measured(ExactScores, score, adjacency.places)
-        meat = self._noised(measured_as(ExactScores, exact, "scores"), strata, plan, entropy)
+        scores, noise = measured_as(ExactScores, exact, "scores"), self._noise(plan.facts)
+        meat = noise.noised(scores, strata, plan, entropy)
         # In the units of the moments, from which the part beyond their cap is missing.
-        meat = _in_units(meat, unit * strata.cap / cap.cap * (1 - cap.beyond))
+        meat = in_units(meat, unit * strata.cap / cap.cap * (1 - cap.beyond))
         meat = replace(meat, root=axes * lengths, person=adjacency.person)
         return replace(release, meat=meat)
 
-    def _noised(self, exact: ExactScores, strata: ScoreCap, plan: Plan, entropy: Entropy) -> Meat:
+    def _noise(self, facts: Facts) -> ScoreNoise:
+        size = facts.columns - 1 + self.intercept
+        return ScoreNoise(size, self.levels, n_units=self.n_units)
+
+
+P = TypeVar("P", Plan, RegressionPlan)
+
+
+@dataclass(frozen=True)
+class ScoreNoise:
+    """Noise of lengths, sums and squares of scores of so many parameters, by so many strata."""
+
+    size: int
+    levels: int
+    aligned: float = ALIGNED  # The part of what is cut off scores that has one direction
+    n_units: int | None = None  # Public: with many units scores get more of the budget
+
+    @property
+    def marks(self) -> tuple[float, ...]:
+        """Lengths of the marks beside a score: of all units, and of the units of a stratum."""
+        return MARKS if self.levels else MARKS[:1]
+
+    def plan(
+        self, planned: Callable[[Guarantee], P], adjacency: Adjacency, guarantee: Guarantee
+    ) -> P:
+        """Divide the budget between what is `planned` by a base and scores.
+
+        BudgetError as of the base, or if no useful lattice is left.
+        """
+        is_pure = isinstance(planned(guarantee).events[0], LaplaceEvent | PureEvent)
+        shares = self._shares(adjacency, guarantee, is_pure=is_pure)
+        rest, (lengths, squares) = _divided(guarantee, shares, is_pure=is_pure)
+        base_plan: P = planned(rest)
+        replaced, n_places = adjacency.n_public, adjacency.places
+        square = 1 + math.fsum(mark**2 for mark in self.marks)
+        if isinstance(squares, LaplaceEvent):
+            absolute = (math.sqrt(self.size) + math.fsum(self.marks)) ** 2
+            cell, length = 1.0 + replaced, (absolute + square) / 2 * (1 + replaced)
+        else:
+            cell, length = math.sqrt(1 + replaced), square * math.sqrt(1 + replaced)
+        scales = {
+            **base_plan.scales,
+            LENGTHS: lengths.multiplier / n_places * cell * ROUND_UP,
+            SQUARES: squares.multiplier / n_places * length * ROUND_UP,
+        }
+        events = (*base_plan.events, lengths, squares)
+        plan = replace(base_plan, guarantee=guarantee, events=events, scales=scales)
+        self._lattice(plan)
+        return plan
+
+    def noised(
+        self, exact: ExactScores, strata: ScoreCap, plan: Plan | RegressionPlan, entropy: Entropy
+    ) -> Meat:
         """Release how long scores are, then sums and squares of those clipped."""
         law = LAPLACE if isinstance(plan.events[-1], LaplaceEvent) else GAUSSIAN
         finer, n_marks = self._lattice(plan), 1 + self.levels
@@ -197,7 +233,8 @@ class WeightedScores:
         sum_sd = law.sd * off / finer.steps / (sizes[0] * least)
         counts, scale = noised_rows(exact.by_length(ENDS), plan.scales[LENGTHS], entropy, law)
         noise = CellNoise("laplace" if law is LAPLACE else "gaussian", law.sd * scale)
-        longest, cut = longest_score(ENDS, counts, noise, sum_sd * math.sqrt(finer.columns))
+        price = sum_sd * math.sqrt(finer.columns)
+        longest, cut = longest_score(ENDS, counts, noise, price, self.aligned)
         integers = exact.squares(longest, finer, self.marks, least, self.levels)
         noisy, step = noised_symmetric(integers, steps, off, entropy, law), longest / finer.steps
         sums, squares = noisy[:n_marks, n_marks:] * step, noisy[n_marks:, n_marks:] * step**2
@@ -206,40 +243,41 @@ class WeightedScores:
             sd = law.sd * off * step / sizes[1]
             units = replace(units, by_stratum=sums[1:] / sizes[1], by_stratum_sd=sd)
         widest = law.sd * (math.sqrt(2) if law is LAPLACE else 1.0)
-        budget_part = math.fsum(self._shares(plan.facts, plan.guarantee, is_laplace=law is LAPLACE))
+        is_pure, adjacency = law is LAPLACE, plan.facts.adjacency
+        budget_part = math.fsum(self._shares(adjacency, plan.guarantee, is_pure=is_pure))
         sd = widest * steps * step**2
         return Meat(squares, np.eye(finer.columns), sd, longest**2, budget_part, units=units)
 
-    def _lattice(self, plan: Plan) -> Lattice:
+    def _lattice(self, plan: Plan | RegressionPlan) -> Lattice:
         """Return the lattice of the scores."""
         is_laplace = isinstance(plan.events[-1], LaplaceEvent)
         scale = plan.scales[SQUARES] * (ROOM if is_laplace else 1.0)
-        return choose_lattice(plan.facts.columns - 1 + self.intercept, scale)
-
-    def _divided(self, facts: Facts, guarantee: Guarantee) -> tuple[Guarantee, Events]:
-        """Return what the moments are to satisfy, and the events of lengths and of scores."""
-        if isinstance(self.base.plan(facts, guarantee).events[0], LaplaceEvent):
-            pure = guarantee if isinstance(guarantee, ZCDP) else PureDP(guarantee.eps)
-            rest, (first, second) = divided_laplace(
-                pure, *self._shares(facts, pure, is_laplace=True)
-            )
-            return rest, (first, second)
-        shares = self._shares(facts, guarantee, is_laplace=False)
-        rest_rho, event = divided_gaussian(guarantee, math.fsum(shares))
-        parts = [event.multiplier * math.sqrt(math.fsum(shares) / share) for share in shares]
-        lengths, squares = (GaussianEvent(part * ROUND_UP) for part in parts)
-        return rest_rho, (lengths, squares)
+        return choose_lattice(self.size, scale)
 
     def _shares(
-        self, facts: Facts, guarantee: Guarantee, *, is_laplace: bool
+        self, adjacency: Adjacency, guarantee: Guarantee, *, is_pure: bool
     ) -> tuple[float, float]:
         """Return the parts of the budget for lengths and for scores."""
         for_lengths, for_scores = SHARES
-        if is_laplace or self.n_units is None:
+        if is_pure or self.n_units is None:
             return SHARES
-        rho = 0.5 * (facts.adjacency.places / gaussian_multiplier(guarantee)) ** 2  # Of a unit
+        rho = 0.5 * (adjacency.places / gaussian_multiplier(guarantee)) ** 2  # Of a unit
         needed = max(ENOUGH / max(rho * self.n_units, ENOUGH), LEAST_MOMENTS)
         return for_lengths, max(1 - for_lengths - needed, for_scores)
+
+
+def _divided(
+    guarantee: Guarantee, shares: tuple[float, float], *, is_pure: bool
+) -> tuple[Guarantee, Events]:
+    """Return what the base is to satisfy, and the events of lengths and of scores."""
+    if is_pure:
+        pure = guarantee if isinstance(guarantee, ZCDP) else PureDP(guarantee.eps)
+        rest, (first, second) = divided_laplace(pure, *shares)
+        return rest, (first, second)
+    rest_rho, event = divided_gaussian(guarantee, math.fsum(shares))
+    parts = [event.multiplier * math.sqrt(math.fsum(shares) / share) for share in shares]
+    lengths, squares = (GaussianEvent(part * ROUND_UP) for part in parts)
+    return rest_rho, (lengths, squares)
 
 
 def _least_root(strata: ScoreCap) -> float:
@@ -248,7 +286,7 @@ def _least_root(strata: ScoreCap) -> float:
     return math.sqrt(factors.min() / factors.max())
 
 
-def _in_units(meat: Meat, unit: float) -> Meat:
+def in_units(meat: Meat, unit: float) -> Meat:
     """Return scores in other units, of which `unit` are 1 of theirs."""
     scores, square = meat.units, unit**2
     assert scores is not None

@@ -286,9 +286,11 @@ def dp_glm(
     those of persons, sums over their rows: errors are clustered by person.
 
     Under a survey design, ``design=dp.design(weights="w", ...)``, rows count by their sampling
-    weights, capped as in ``dp_lm``, and squared gradients are those of sampling units: errors of
-    R's ``svyglm``. ``family="ordinal"``, ``mechanism="counts"`` and ``ridge=dp.tune(...)`` take no
-    design.
+    weights, and errors are those of R's ``svyglm``, within strata where noise does not hide them.
+    As in ``dp_lm`` half of the budget takes one step from capped weights to all weights, by the
+    scores of units, see ``fit.design``. A multinomial logit, and ``inference=False``, have no such
+    step: they describe capped weights and ignore strata. ``family="ordinal"``,
+    ``mechanism="counts"`` and ``ridge=dp.tune(...)`` take no design.
 
     With ``mechanism="objective"`` 10 % of the budget buys the curvature at the ridged minimum and
     25 % the mean curvature along Newton's step back from the ridge, with squared gradients at its

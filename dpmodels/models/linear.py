@@ -14,12 +14,13 @@ from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
 from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
-from dpmodels.formula.sampling import sampling_of
+from dpmodels.formula.sampling import Sampling, sampling_of
 from dpmodels.formula.values import Category
 from dpmodels.mechanisms.choose import choose_strategy
 from dpmodels.mechanisms.protocol import AnyStrategy, RegressionFacts, RegressionMechanism
-from dpmodels.mechanisms.sampled_rows import of_design
+from dpmodels.mechanisms.sampled_rows import of_design, strata_used
 from dpmodels.mechanisms.tuning import Tuned
+from dpmodels.mechanisms.weighted_gradients import with_step
 from dpmodels.models.predicted_laws import of_outcomes
 from dpmodels.models.verb_spec import VerbSpec, slots_of
 from dpmodels.released import CoefficientsRelease
@@ -157,7 +158,9 @@ def coefficients_spec(
         elif isinstance(ridge, tuple):
             reason = f"{reason} {ALONE}".strip()
         rounded = len(private) > 1 and strategy.info.numerics == "idealised"
-        strategy = of_design(strategy, sampling)
+        if sampling is not None:
+            levels = strata_used(sampling, is_domain=request.subset is not None)
+            strategy = of_design(with_step(strategy, facts, levels), sampling)
         return strategy, f"{reason} {ROUNDED}" if reason and rounded else reason
 
     return VerbSpec(
@@ -169,8 +172,17 @@ def coefficients_spec(
         chosen,
         passes=True,
         law=of_outcomes,
+        sizes={} if sampling is None else sizes_of_scores(facts.columns, sampling),
         sampling=sampling,
     )
+
+
+def sizes_of_scores(parameters: int, sampling: Sampling | None) -> dict[str, int]:
+    """Return the sizes of the arrays of scores that a call does not determine."""
+    sizes = {"parameter": parameters, "parameter_": parameters}
+    if sampling is not None and sampling.strata is not None:
+        sizes["stratum"] = len(sampling.strata.levels)
+    return sizes
 
 
 def _call(request: Request, terms: Linear, model: Model) -> CoefficientsCall:

@@ -19,7 +19,7 @@ from dpmodels.errors import ArgumentError, FrameError, quoted
 from dpmodels.formula.centring import Centres, centred_sides, product_centres
 from dpmodels.formula.lumping import Merged, level_blocks, lumped_sides, merged_book
 from dpmodels.formula.response import TwoSided, of_blocks, two_sided
-from dpmodels.formula.sampling import Sampling, sampling_of
+from dpmodels.formula.sampling import sampling_of
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose_strategy
 from dpmodels.mechanisms.lumped import Lumped, Recoded
 from dpmodels.mechanisms.protocol import PlanOfStrategy, Registered
@@ -28,6 +28,7 @@ from dpmodels.mechanisms.robust_covariance import NOBODY, RobustCovariance
 from dpmodels.mechanisms.sampled_rows import Sampled, strata_used
 from dpmodels.mechanisms.user_supplied import UserSupplied
 from dpmodels.mechanisms.weighted_scores import WeightedScores
+from dpmodels.models.linear import sizes_of_scores
 from dpmodels.models.predicted_laws import (
     Prediction,
     assumed_variances,
@@ -282,18 +283,10 @@ def _spec_of(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
         facts,
         chosen,
         law=partial(_predicted, design, equation),
-        sizes=_sizes(parameters, sampling),
+        sizes=sizes_of_scores(parameters, sampling),
         check=require_law,
         sampling=sampling,
     )
-
-
-def _sizes(parameters: int, sampling: Sampling | None) -> dict[str, int]:
-    """Return the sizes of the arrays of a release that its call does not determine."""
-    sizes = {"parameter": parameters, "parameter_": parameters}
-    if sampling is not None and sampling.strata is not None:
-        sizes["stratum"] = len(sampling.strata.levels)
-    return sizes
 
 
 def _automatic(

@@ -18,7 +18,7 @@ from dpmodels.postprocess.identities import BoundNoise
 from dpmodels.postprocess.normal_equations import SEARCHED, NormalEquations, estimate
 from dpmodels.postprocess.small_samples import Added
 from dpmodels.postprocess.strata import CLEAR, noise_of_squares
-from dpmodels.released import Meat, MomentsRelease
+from dpmodels.released import CoefficientsRelease, Meat, MomentNoise, MomentsRelease
 from dpmodels.typing import Floats
 
 # How far X'X of capped and clipped rows may be from that of all weights: a choice.
@@ -30,6 +30,10 @@ MOST_SHORTENED, HIDDEN_SHORTENED = 0.9, 0.5
 FARTHEST: Final = 20.0
 # The part of what clipping cut off scores that may have the direction of one of them: a choice.
 DIRECTED: Final = 0.4
+# The same of a response with a bounded mean, where long scores mostly have one sign: a choice.
+DIRECTED_RESIDUALS: Final = 0.5
+# A choice: edges of a curvature's noise that damp a step along directions.
+DAMPED: Final = 0.5
 
 
 def stepped(
@@ -70,23 +74,38 @@ def _is_far(release: MomentsRelease) -> bool:
     return bool(np.abs(scores.summed).max() > FARTHEST + 5 * scores.summed_sd)
 
 
-def score_at_first(release: MomentsRelease) -> tuple[Floats, Floats] | None:
+def cap_shift(
+    release: MomentsRelease | CoefficientsRelease, matrix: Floats, gram: Floats
+) -> tuple[Floats, Floats]:
+    """Return what the step to all weights took off the parameters, and its error.
+
+    `matrix` brings them to the units they are printed in, `gram` is what the step is divided by.
+    """
+    step = score_at_first(release)
+    if step is None:
+        return np.zeros(len(matrix)), np.zeros(len(matrix))
+    inverse = matrix @ np.linalg.pinv(gram, hermitian=True)
+    return -inverse @ step[0], np.linalg.norm(inverse @ step[1], axis=1)
+
+
+def score_at_first(release: MomentsRelease | CoefficientsRelease) -> tuple[Floats, Floats] | None:
     """Return the score of all weights at the first estimate, and a root of its error."""
     cap, meat = release.units, release.meat
     if cap is None or meat is None or meat.units is None:
         return None
     scores = meat.units
-    size, noise_sd = len(scores.summed), math.hypot(scores.summed_sd, DIRECTED * scores.cut)
+    directed = DIRECTED_RESIDUALS if isinstance(release, CoefficientsRelease) else DIRECTED
+    size, noise_sd = len(scores.summed), math.hypot(scores.summed_sd, directed * scores.cut)
     weight = 0.0 if math.isnan(cap.beyond_sd) else cap.beyond_sd / max(1 - cap.beyond, 0.1)
     relative = math.hypot(UNLIKE_GRAM, weight, _shortened_odds(release))
     errors = np.column_stack([np.eye(size) * noise_sd, relative * scores.summed])
     return meat.root @ scores.summed, meat.root @ errors
 
 
-def _shortened_odds(release: MomentsRelease) -> float:
-    """Return the odds that a row of the moments is shortened, the largest where noise hides them.
+def _shortened_odds(release: MomentsRelease | CoefficientsRelease) -> float:
+    """Return the odds that a row is shortened or left out, the largest where noise hides them.
 
-    X'X of all rows may be larger by so much than that of the rows as shortened.
+    The curvature of all rows may be larger by so much than that of the rows as used.
     """
     if release.ball is None:
         return 0.0
@@ -154,7 +173,9 @@ def _without_last(bound: BoundNoise) -> BoundNoise:
     )
 
 
-def squares_of_units(meat: Meat, release: MomentsRelease) -> tuple[Meat, float]:
+def squares_of_units(
+    meat: Meat, release: MomentsRelease | CoefficientsRelease
+) -> tuple[Meat, float]:
     """Return squares of scores within strata, and what they are to be multiplied by.
 
     The sums of strata are taken off where noise does not hide them.
@@ -170,3 +191,34 @@ def squares_of_units(meat: Meat, release: MomentsRelease) -> tuple[Meat, float]:
         return meat, factor
     noise_sd = math.hypot(meat.sd, float(error.max()))
     return replace(meat, squares=meat.squares - between, sd=noise_sd), factor
+
+
+def first_point(release: CoefficientsRelease) -> Floats:
+    """Return where the scores of all weights are: at the end of a step from the coefficients."""
+    bought, gradient = release.curvature, release.gradient
+    assert bought is not None
+    if bought.end is not None:
+        return bought.end
+    assert gradient is not None
+    return release.coefficients + newton_step(bought.bread, bought.bread_noise, gradient)
+
+
+def newton_step(curvature: Floats, noise: MomentNoise, gradient: Floats) -> Floats:
+    """Return a step down a noisy curvature, damped in directions that its noise may hide."""
+    values, axes = np.linalg.eigh(curvature)
+    edge = 2 * noise.off * np.sqrt(len(values))
+    positive = np.maximum(values, 0.0)
+    return np.asarray(
+        -axes @ (positive / (positive**2 + (DAMPED * edge) ** 2) * (axes.T @ gradient))
+    )
+
+
+def unclipped(meat: Meat) -> Meat:
+    """Return squares with what clipping took off them, the same along all directions.
+
+    A score that is longer than L by c has a square that is larger by 2 L c at least.
+    """
+    assert meat.units is not None
+    size = len(meat.squares)
+    lost = 2 * math.sqrt(meat.most) * meat.units.cut / size
+    return replace(meat, squares=meat.squares + lost * np.eye(size))

@@ -58,8 +58,9 @@ def in_persons(release: AnyRelease, places: int) -> AnyRelease:
             if ball is not None:
                 replacements["ball"] = replace(ball, rows=ball.rows / places)
             replacements["tails"] = None if tails is None else _divided(tails, places)
-        case CoefficientsRelease(curvature=curvature, tuning=tuning):
+        case CoefficientsRelease(curvature=curvature, tuning=tuning, meat=meat):
             replacements = {"curvature": _curvature(curvature, places)}
+            replacements["meat"] = _meat(meat, places)
             replacements["tuning"] = _tuning(tuning, places)
         case CellsRelease(noise_sds=(first, second)):
             replacements = {"noise_sds": (first / places, second / places)}

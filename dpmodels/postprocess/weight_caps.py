@@ -85,15 +85,16 @@ def _least_error(
 
 
 def longest_score(
-    limits: Floats, counts: Floats, noise: CellNoise, price: float
+    limits: Floats, counts: Floats, noise: CellNoise, price: float, aligned: float = ALIGNED
 ) -> tuple[float, float]:
     """Return a length to which scores are clipped, and the sum of what that cuts off.
 
     `counts` are numbers of units by length, in cells that end at `limits`, and `price` is the noise
-    of the sum for a length of 1. :data:`ALIGNED` of what is cut off is taken to have one direction.
+    of the sum for a length of 1. A part `aligned` of what is cut off is taken to have one
+    direction.
     """
     edges, counts = _occupied(np.append(limits[0] / 2, limits), counts, noise)
-    best, excesses = _least_error(edges, counts, noise, price, ALIGNED)
+    best, excesses = _least_error(edges, counts, noise, price, aligned)
     return float(edges[best + 1]), excesses[best].total
 
 

@@ -299,9 +299,12 @@ class CoefficientsRelease(Released):
         How the ridge was chosen, if it was.
     clip : float or None
         The bound on residuals in units of the response, where it was chosen by released values.
+    meat : Meat or None
+        Under a survey design sums and squares of the scores of all weights, at the end of Newton's
+        step from the coefficients, where the curvature is.
     """
 
-    later = Released.later | {"shared", "ball", "tuning", "clip"}
+    later = Released.later | {"shared", "ball", "tuning", "clip", "meat"}
 
     coefficients: Annotated[Bounded, "column"]
     ridge: Amount
@@ -312,3 +315,4 @@ class CoefficientsRelease(Released):
     ball: Ball | None = None
     tuning: Tuning | None = None
     clip: Amount | None = None
+    meat: Meat | None = None

@@ -24,6 +24,7 @@ from dpmodels.reports.header import (
     row_norm,
     shared_facts,
 )
+from dpmodels.reports.sampled import scores_of_units, step_note
 from dpmodels.results.base import report_of
 from dpmodels.results.call import LINKS, CoefficientsCall
 from dpmodels.results.derived_table import Estimates
@@ -186,6 +187,8 @@ def fit_notes(fit: GLMResult | MultinomialResult) -> tuple[str, ...]:
             notes += Rank.DETAIL(f"For standard errors use {advice}.")
     else:
         notes += _error_notes(sandwich, int((~identified).sum()), fit.release)
+    if isinstance(fit, GLMResult) and fit.release.meat is not None:
+        return (*notes, *(step_note(fit) if identified.any() else ()))
     if fit.release.ball is not None:
         notes += Rank.TARGET(
             "Rows farther than the row norm from a released centre were left out: results describe "
@@ -228,6 +231,9 @@ def _error_notes(sandwich: Sandwich, lost: int, release: CoefficientsRelease) ->
             "params_released has them as released."
         ),
     ]
+    if release.meat is not None:
+        sampling = scores_of_units(release.meat)
+        return [*notes, *Rank.DETAIL(f"std err: sampling with {sampling}.")]
     gradients, rest = "squared gradients", "which is the same if the model is correct"
     if bought is not None and bought.person is not None:
         gradients = f"squares of persons' gradients ({shorten(bought.person, 40)})"

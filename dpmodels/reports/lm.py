@@ -25,6 +25,7 @@ from dpmodels.reports.header import (
     pvalue,
     shared_facts,
 )
+from dpmodels.reports.sampled import scores_of_units, step_note
 from dpmodels.results.base import report_of
 from dpmodels.results.call import INTERCEPT
 from dpmodels.results.lm import LMResult
@@ -209,7 +210,7 @@ def _notes(fit: LMResult) -> list[str]:
             f"std err: sampling with {_variances(fit)}. Privacy noise: that in X'X and X'y."
         ),
     ]
-    notes += _capped(fit)
+    notes += step_note(fit)
     if fit.linear.equations.lifted:
         notes += Rank.DETAIL(
             "Intervals allow for slopes along hidden directions of X'X of twice the root mean "
@@ -258,19 +259,6 @@ def _lumped(fit: LMResult) -> list[str]:
     return [*Rank.TARGET(note), *Rank.DETAIL(f"Merged: {shorten(detail, 120)}.")]
 
 
-def _capped(fit: LMResult) -> tuple[str, ...]:
-    """Say from which weights the estimate starts, and which coefficient the step moved the most."""
-    cap = fit.release.units
-    if cap is None or cap.scores is None or cap.beyond == 0:
-        return ()
-    table = fit.design
-    text = f"One step from weights capped at {signif(cap.cap, 3)} to all weights moved"
-    at = int(np.argmax(np.nan_to_num(table["shift"].abs() / fit.bse)))
-    name = shorten(str(table.index[at]), 30)
-    shift, shift_sd = (float(table[part].iloc[at]) for part in ("shift", "shift_sd"))
-    return Rank.TARGET(f"{text} {name} by {signif(-shift, 2)} ± {signif(shift_sd, 2)}.")
-
-
 def _variances(fit: LMResult) -> str:
     """Describe the assumption about residual variances."""
     meat = fit.release.meat
@@ -280,7 +268,7 @@ def _variances(fit: LMResult) -> str:
     if meat.person is not None:
         kind, unit = f"rows clustered by person ({shorten(meat.person, 40)}", "person"
     if fit.release.units is not None:
-        kind, unit = "scores of units (linearised", "unit"
+        return scores_of_units(meat)
     most = f"one {unit}: at most {100 * meat.most:.2g}% of a variance"
     return f"{kind}; {most}; noise: {meat.sd:.0%})"
 

@@ -7,12 +7,15 @@ from typing import Final
 
 import numpy as np
 
-from dpmodels.released import AnyRelease, CountsRelease
+from dpmodels.errors import shorten
+from dpmodels.released import AnyRelease, CountsRelease, Meat
 from dpmodels.report import Report, count, signif
 from dpmodels.report.notes import Rank
 from dpmodels.results.call import TableCall
 from dpmodels.results.estimate_table import counted_as
+from dpmodels.results.glm import GLMResult
 from dpmodels.results.groups import GroupedResult
+from dpmodels.results.lm import LMResult
 
 WEIGHT: Final = "units of weight"
 # The error of a percentage that is not printed: a choice.
@@ -49,6 +52,25 @@ def capped_note(release: AnyRelease) -> tuple[str, ...]:
         f"{what} above {signif(weights.cap, 3)} were capped: what was cut off is put back, and in "
         "the errors."
     )
+
+
+def step_note(fit: LMResult | GLMResult) -> tuple[str, ...]:
+    """Say from which weights the estimate starts, and which coefficient the step moved the most."""
+    cap = fit.release.units
+    if cap is None or cap.scores is None or cap.beyond == 0:
+        return ()
+    table = fit.design
+    text = f"One step from weights capped at {signif(cap.cap, 3)} to all weights moved"
+    at = int(np.argmax(np.nan_to_num(table["shift"].abs() / fit.bse)))
+    name = shorten(str(table.index[at]), 30)
+    shift, shift_sd = (float(table[part].iloc[at]) for part in ("shift", "shift_sd"))
+    return Rank.TARGET(f"{text} {name} by {signif(-shift, 2)} ± {signif(shift_sd, 2)}.")
+
+
+def scores_of_units(meat: Meat) -> str:
+    """Describe the squares from which errors under a design follow."""
+    most = f"one unit: at most {100 * meat.most:.2g}% of a variance"
+    return f"scores of units (linearised; {most}; noise: {meat.sd:.0%})"
 
 
 def weighted_notes(release: AnyRelease) -> tuple[str, ...]:

@@ -90,6 +90,33 @@ class CoefficientModel(Tested):
         return ratios_where(exponentiate, super().tidy())
 
     @property
+    def design(self) -> pd.DataFrame:
+        """Under a survey design by coefficient what the step to all weights took off it.
+
+        Columns are ``cap``, the weight above which units were capped in the first estimate,
+        ``shift``, how far that is above the one shown, and ``shift_sd``, the error of the latter,
+        which is in all intervals.
+
+        Raises
+        ------
+        NotAvailable
+            Without a survey design, and without such a step.
+        """
+        cap = self.release.units
+        if cap is None:
+            raise NotAvailable(
+                "the rows have no survey design: write design=dp.design(weights=..., ...)"
+            )
+        shift, shift_sd = self._cap_shift
+        columns = {"cap": cap.cap, "shift": shift, "shift_sd": shift_sd}
+        return pd.DataFrame(columns, index=self.params.index)
+
+    @property
+    def _cap_shift(self) -> tuple[Floats, Floats]:
+        """What the step to all weights took off the coefficients, and its error."""
+        raise NotAvailable("there is no step to all weights: a step needs dp_lm or dp_glm")
+
+    @property
     def _extra_variables(self) -> tuple[str, ...]:
         """Variables of the codebook that are not in the terms."""
         return ()

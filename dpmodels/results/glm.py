@@ -23,6 +23,7 @@ from dpmodels.inference.sandwich import (
     told_levels,
 )
 from dpmodels.postprocess.normal_equations import against_first
+from dpmodels.postprocess.unit_scores import cap_shift
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.base import NO_LLF, NO_SCORE, Refused, per_row
 from dpmodels.results.call import INTERCEPT, CoefficientsCall
@@ -85,6 +86,16 @@ class GLMResult(CoefficientModel):
         """Coefficients as released, shrunk by the ridge towards the constant-only model."""
         matrix = self.linear.scaled_call.matrix
         return self._series(matrix @ self.release.coefficients, "params_released")
+
+    @property
+    def _cap_shift(self) -> tuple[Floats, Floats]:
+        release = self.release
+        if release.curvature is None or release.meat is None:
+            raise NotAvailable(
+                "coefficients are those of capped weights: a step to all weights needs "
+                "inference=True and one linear predictor"
+            )
+        return cap_shift(release, self.linear.scaled_call.matrix, release.curvature.bread)
 
     @property
     def bse(self) -> pd.Series[float]:

@@ -223,25 +223,9 @@ class LMResult(CoefficientModel):
         return Population(self.linear)
 
     @property
-    def design(self) -> pd.DataFrame:
-        """Under a survey design by coefficient what the step to all weights took off it.
-
-        Columns are ``cap``, the weight above which units were capped in the first estimate,
-        ``shift``, how far that is above the one shown, and ``shift_sd``, the error of the latter,
-        which is in all intervals.
-
-        Raises
-        ------
-        NotAvailable
-            Without a survey design.
-        """
-        if self.release.units is None:
-            raise NotAvailable(
-                "the rows have no survey design: write design=dp.design(weights=..., ...)"
-            )
-        shift, shift_sd = (part[self._shown] for part in self.linear.cap_shift)
-        columns = {"cap": self.release.units.cap, "shift": shift, "shift_sd": shift_sd}
-        return pd.DataFrame(columns, index=self._names)
+    def _cap_shift(self) -> tuple[Floats, Floats]:
+        shift, shift_sd = self.linear.cap_shift
+        return shift[self._shown], shift_sd[self._shown]
 
     @property
     def rsquared(self) -> float:

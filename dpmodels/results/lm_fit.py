@@ -26,7 +26,7 @@ from dpmodels.postprocess.normal_equations import (
     solved,
 )
 from dpmodels.postprocess.small_samples import Layout
-from dpmodels.postprocess.unit_scores import score_at_first, squares_of_units, stepped
+from dpmodels.postprocess.unit_scores import cap_shift, squares_of_units, stepped
 from dpmodels.released import MomentsRelease
 from dpmodels.results.call import INTERCEPT, MomentsCall
 from dpmodels.typing import Floats
@@ -76,11 +76,7 @@ class LinearFit:
     @cached_property
     def cap_shift(self) -> tuple[Floats, Floats]:
         """What the step to all weights took off the parameters, and its error."""
-        step, matrix = score_at_first(self.release), self.to_units[0]
-        if step is None:
-            return np.zeros(len(matrix)), np.zeros(len(matrix))
-        inverse = matrix @ np.linalg.pinv(self.equations.gram, hermitian=True)
-        return -inverse @ step[0], np.linalg.norm(inverse @ step[1], axis=1)
+        return cap_shift(self.release, self.to_units[0], self.equations.gram)
 
     @cached_property
     def theta(self) -> Floats:

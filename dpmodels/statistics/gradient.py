@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial, reduce
 from operator import add
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import MAX_BITS, Lattice, to_lattice
 from dpmodels.statistics import double_double
 from dpmodels.statistics.double_double import Pair, exact_integers, rounded
-from dpmodels.statistics.losses import Multinomial, Poisson, mean_bend
+from dpmodels.statistics.losses import Logistic, Multinomial, Poisson, mean_bend
 from dpmodels.statistics.moments import moments
 from dpmodels.statistics.passes import Passes, person_squares
 from dpmodels.statistics.predictors import Predictors
@@ -35,6 +36,39 @@ class Slopes(NamedTuple):
     gradient: Floats
     curvature: Floats
     energy: float
+
+
+class GradientScore(NamedTuple):
+    """The score ``A z r`` of a row: r the fall of its loss at a parameter, in its own units.
+
+    All are finite and functions of released values and public facts.
+    """
+
+    regressors: Floats  # A, shape (parameters, columns)
+    parameter: Floats  # Shape (columns,)
+    predictors: Predictors
+    loss: Logistic | Poisson
+
+    @property
+    def digest(self) -> str:
+        """A digest of A and the parameter."""
+        return digest_of(np.vstack([self.regressors, self.parameter]))
+
+    def function(self, lattice: Lattice) -> Callable[[Floats], Floats]:
+        """Return the function that computes the scores of a block, shape (parameters, rows).
+
+        A score is one correctly rounded product of two numbers that are the row's alone
+        (:meth:`dpmodels.statistics.predictors.Predictors.linear_rows`).
+        """
+        predictors, matrix = self.predictors, self.regressors * self.loss.length
+        without_offset = replace(predictors, known=None)
+
+        def scores(block: Floats) -> Floats:
+            linear = predictors.linear_rows(block, lattice, self.parameter).linear
+            turned = without_offset.linear_rows(block, lattice, matrix).linear
+            return np.asarray(turned * _pull(self.loss, predictors, linear, block, lattice))
+
+        return scores
 
 
 class Gradients(Statistic):
@@ -410,11 +444,7 @@ class Gradients(Statistic):
         """Return minus each row's slope in the predictors, shape (lines, rows), 1 at most."""
         if isinstance(self._loss, Multinomial):
             return self._loss.pull(linear, self._predictors.chosen(block))
-        if isinstance(self._loss, Poisson):
-            response = self._predictors.response(block, self._lattice)
-            return self._loss.pull(linear, response)
-        labels = self._predictors.labels(block)
-        return np.asarray(labels * self._loss.slope(labels * linear))
+        return _pull(self._loss, self._predictors, linear, block, self._lattice)
 
     def _root(self, linear: Floats, block: Floats) -> Floats:
         """Return the root of each row's curvature as a share of the largest, in [0, 1]."""
@@ -501,6 +531,16 @@ def precise_total(exact: NDArray[np.object_], linear: tuple[Floats, ...]) -> Slo
         gradient = gradient + exact_integers(vector)
     bend = rounded(curvature).reshape(size, size)
     return Slopes(math.inf, rounded(gradient), bend, float(rounded(energy)[0]))
+
+
+def _pull(
+    loss: Loss | Poisson, predictors: Predictors, linear: Floats, block: Floats, lattice: Lattice
+) -> Floats:
+    """Return minus each row's slope in one linear predictor, 1 at most."""
+    if isinstance(loss, Poisson):
+        return loss.pull(linear, predictors.response(block, lattice))
+    labels = predictors.labels(block)
+    return np.asarray(labels * loss.slope(labels * linear))
 
 
 def _by_cell(values: Floats, ends: Floats) -> Floats:

@@ -395,6 +395,24 @@ class Score(NamedTuple):
     residual: Floats  # g, shape (columns + 1,)
     transform: Floats  # T, shape (columns, columns)
 
+    @property
+    def digest(self) -> str:
+        """A digest of F and g."""
+        return digest_of(np.vstack([self.regressors, self.residual]))
+
+    def function(self, lattice: Lattice) -> Callable[[Floats], Floats]:
+        """Return the function that computes the scores of a block, shape (parameters, rows)."""
+        units = np.full(lattice.columns + 1, 1 / lattice.steps)
+        units[0] = 1 / lattice.radius
+        score_matrix = turn(np.vstack([self.regressors, self.residual]) * units, lattice)
+        transform = turn(self.transform, lattice)
+
+        def scores(block: Floats) -> Floats:
+            products = score_matrix.times(turned(block, transform, lattice))
+            return np.asarray(products[:-1] * products[-1])
+
+        return scores
+
 
 @additive
 def score_squares(
@@ -411,7 +429,7 @@ def score_squares(
     partial sums below ``2**53`` in any order; a score is one correctly rounded product of two of
     them, and its norm is held on the integers that are added.
     """
-    scores_of, ones = score_function(score, lattice), np.ones(finer.columns)
+    scores_of, ones = score.function(lattice), np.ones(finer.columns)
 
     def of_block(block: Floats) -> Integers:
         scores = scores_of(block)
@@ -437,7 +455,7 @@ def person_score_squares(
     See :func:`score_squares` for the score of a row, and
     :func:`dpmodels.statistics.passes.person_squares`.
     """
-    scores_of = score_function(score, lattice)
+    scores_of = score.function(lattice)
     total, n_rows = person_squares(
         design, lattice, scores_of, finer, places, count_public=count_public
     )
@@ -446,23 +464,9 @@ def person_score_squares(
     return Statistic("squares of persons' scores", total, n_rows, basis)
 
 
-def score_function(score: Score, lattice: Lattice) -> Callable[[Floats], Floats]:
-    """Return the function that computes the scores of a block, shape (parameters, rows)."""
-    units = np.full(lattice.columns + 1, 1 / lattice.steps)
-    units[0] = 1 / lattice.radius
-    score_matrix = turn(np.vstack([score.regressors, score.residual]) * units, lattice)
-    transform = turn(score.transform, lattice)
-
-    def scores(block: Floats) -> Floats:
-        products = score_matrix.times(turned(block, transform, lattice))
-        return np.asarray(products[:-1] * products[-1])
-
-    return scores
-
-
 def _words(score: Score, finer: Lattice) -> dict[str, str]:
     return {
         "rounded to": repr(finer),
-        "score": digest_of(np.vstack([score.regressors, score.residual])),
+        "score": score.digest,
         "transform": digest_of(score.transform),
     }

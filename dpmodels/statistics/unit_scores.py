@@ -8,14 +8,9 @@ import numpy as np
 
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice
-from dpmodels.statistics.passes import (
-    PARTS,
-    Score,
-    person_totals,
-    score_function,
-    squares_of_totals,
-)
-from dpmodels.statistics.statistic import Statistic, digest_of, fingerprint
+from dpmodels.statistics.gradient import GradientScore
+from dpmodels.statistics.passes import PARTS, Score, person_totals, squares_of_totals
+from dpmodels.statistics.statistic import Statistic, fingerprint
 from dpmodels.typing import Floats, Numbers
 
 
@@ -33,15 +28,15 @@ class UnitScores(Statistic):
         self,
         design: PrivateDesign,
         lattice: Lattice,
-        score: Score,
+        score: Score | GradientScore,
         n_places: int,
         *,
         count_public: bool,
     ) -> None:
         basis = fingerprint(design.facts, count_public=count_public)
-        basis = basis.also({"score": digest_of(np.vstack([score.regressors, score.residual]))})
+        basis = basis.also({"score": score.digest})
         totals, n_rows = person_totals(
-            *(design, lattice, score_function(score, lattice), len(score.regressors)),
+            *(design, lattice, score.function(lattice), len(score.regressors)),
             count_public=count_public,
         )
         super().__init__("scores of units", np.zeros(0, dtype=object), n_rows, basis)

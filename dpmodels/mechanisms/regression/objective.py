@@ -47,7 +47,7 @@ Source
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from dpmodels.arguments import between, boolean
@@ -130,6 +130,9 @@ class Objective:
         Under (eps, delta), whether the linear term has pure noise and the rest Gaussian noise of
         `share`: in few columns less noise and a far smaller ridge, for more noise in the curvature.
         Its eps adds up on a ledger.
+    at_end : bool
+        Whether the curvature is that at the end of Newton's step, from which another one follows,
+        instead of the mean along it.
 
     Raises
     ------
@@ -164,6 +167,7 @@ class Objective:
     share: float = 0.35
     ridge: float | None = None
     pure: bool = False
+    at_end: bool = field(default=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         boolean("inference", self.inference)
@@ -220,7 +224,8 @@ class Objective:
         point = masked(minimum, hiding, entropy, law)
         gradient, curvature = ridge * (most.start - point), None
         if self.inference:
-            curvature = path_matrices(near, point, gradient, facts, scales, entropy, besides)
+            released = near, point, gradient, facts, scales, entropy, besides
+            curvature = path_matrices(*released, at_end=self.at_end)
         return hand_over(
             self.info,
             plan,

@@ -1,0 +1,121 @@
+"""Generalised linear models under a survey design: R's values, steps, strata, reports."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import NotAvailable
+
+FOLDER = Path(__file__).parent / "design_reference"
+ROWS = pd.read_csv(FOLDER / "table.csv").astype({"z": str})
+STORED = json.loads((FOLDER / "survey.json").read_text())
+BOOK = dp.codebook(
+    x=(0, 20),
+    z=["0", "1"],
+    visits=(0, 9),
+    group=["a", "b", "c"],
+    stratum=["north", "south", "east", "west"],
+)
+NAMES = ["Intercept", "x", "group[T.b]", "group[T.c]"]
+WEIGHTS = {"weights": "w", "bounds": (1, 50), "weights_are": "design"}
+SIZES = {"north": 12, "south": 9, "east": 40, "west": 8}
+DESIGNS = {
+    "weights": dp.design(**WEIGHTS),
+    "strata": dp.design(strata="stratum", **WEIGHTS),
+    "psus": dp.design(psu="psu", **WEIGHTS),
+    "both": dp.design(psu="psu", strata="stratum", **WEIGHTS),
+    "finite": dp.design(psu="psu", strata="stratum", fpc=SIZES, **WEIGHTS),
+}
+HUGE = {"codebook": BOOK, "budget": dp.ZCDP(1e30)}
+
+
+def covariance(stored):
+    """Return the covariance of stored coefficients."""
+    size = len(stored["estimate"])
+    return np.reshape(stored["covariance"], (size, size))
+
+
+def estimated(fit):
+    """Return the estimate and its errors in R's order, also where they are too large to print.
+
+    The table is small: an error of the linear predictor of .6 is not told apart from a wrong
+    curvature, and not reported.
+    """
+    matrix, order = fit.linear.matrix, [fit.call.names.index(name) for name in NAMES]
+    errors = np.linalg.norm(matrix @ fit.sandwich.sampling_root, axis=1)
+    return (matrix @ fit.sandwich.estimate)[order], errors[order]
+
+
+@pytest.mark.expensive
+@pytest.mark.parametrize("kind", DESIGNS)
+@pytest.mark.parametrize("mechanism", ["objective", "gradients"])
+def test_a_huge_budget_gives_r_svyglm_of_two_levels(kind, mechanism):
+    """With strata and populations: to the lattice of rows, and of squared scores for errors."""
+    stored = STORED[kind]["binomial"]
+    words = {"mechanism": mechanism, "design": DESIGNS[kind]}
+    fit = dp.dp_glm("z ~ x + group", ROWS, **words, **HUGE)
+    estimate, errors = estimated(fit)
+    np.testing.assert_allclose(estimate, stored["estimate"], rtol=2e-5, atol=2e-5)
+    assert errors == pytest.approx(np.sqrt(np.diag(covariance(stored))), rel=2e-4)
+
+
+@pytest.mark.expensive
+@pytest.mark.parametrize("kind", DESIGNS)
+@pytest.mark.parametrize("mechanism", ["scores", "gradients"])
+def test_a_huge_budget_gives_r_svyglm_of_counts(kind, mechanism):
+    """The curvature is that of one step before the estimate, which errors are as far off as."""
+    stored = STORED[kind]["poisson"]
+    words = {"family": "poisson", "mechanism": mechanism, "design": DESIGNS[kind]}
+    fit = dp.dp_glm("visits ~ x + group", ROWS, **words, **HUGE)
+    estimate, errors = estimated(fit)
+    np.testing.assert_allclose(estimate, stored["estimate"], rtol=2e-5, atol=2e-5)
+    assert errors == pytest.approx(np.sqrt(np.diag(covariance(stored))), rel=0.01)
+
+
+def simulated(size=4_000, seed=1):
+    """Return rows whose weights depend on the response."""
+    rng = np.random.default_rng(seed)
+    x, stratum = rng.uniform(0, 20, size), rng.choice(BOOK["stratum"].levels, size)
+    w = np.exp(rng.normal(1, 0.7, size)).clip(1, 50)
+    chance = 1 / (1 + np.exp(1 - 0.1 * x + 0.3 * np.log(w)))
+    z = np.where(rng.random(size) < chance, "1", "0")
+    return pd.DataFrame({"x": x, "z": z, "w": w, "stratum": stratum})
+
+
+@pytest.mark.expensive
+def test_the_step_is_printed_by_coefficient():
+    words = {"codebook": BOOK, "design": DESIGNS["strata"], "eps": 3.0, "delta": 1e-6}
+    with dp.simulation(seed=2):
+        fit = dp.dp_glm("z ~ x", simulated(), **words)
+    assert fit.release.units.scores.factors
+    assert list(fit.design.columns) == ["cap", "shift", "shift_sd"]
+    assert list(fit.design.index) == ["Intercept", "x"]
+    assert (fit.design["shift_sd"] <= fit.bse_noise * 1.001).all()
+    text = str(fit.summary(notes="all"))
+    assert "One step from weights capped at" in text
+    assert "scores of units (linearised" in text
+    assert "are capped: results are" not in text
+
+
+@pytest.mark.expensive
+def test_what_has_no_step_describes_capped_weights_and_says_so():
+    words = {"codebook": BOOK, "design": DESIGNS["weights"], "eps": 3.0, "delta": 1e-6}
+    with dp.simulation(seed=2):
+        fit = dp.dp_glm("z ~ x", simulated(), inference=False, **words)
+    assert fit.release.meat is None
+    assert "results are those of capped weights" in " ".join(str(fit.summary()).split())
+    with pytest.raises(NotAvailable, match="inference=True"):
+        _ = fit.design
+
+
+def test_a_fit_without_a_design_has_none():
+    rows = {"x": [1.0, 2.0] * 50, "z": ["0", "1"] * 50}
+    fit = dp.dp_glm("z ~ x", rows, codebook=BOOK, eps=1.0, delta=1e-6)
+    with pytest.raises(NotAvailable, match="no survey design"):
+        _ = fit.design
