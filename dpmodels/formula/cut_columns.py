@@ -88,10 +88,10 @@ def _spaced(low: float, high: float, most: int, finer: bool) -> Floats:
     per_octave = max(1, n_parts // OCTAVES) * (1 + finer)
     fractions = 2.0 ** -(np.arange(1, n_parts * (1 + finer) + 1) / per_octave)
     octaves = (high - low) * 2.0 ** -np.arange(1.0, min(most // 8, OCTAVES) + 1)
-    far = [(bound, sign) for bound, sign in ((low, 1), (high, -1)) if bound != zero]
+    bounds = [(bound, sign) for bound, sign in ((low, 1), (high, -1)) if bound != zero]
     parts = [zero + side * fractions for side in sides]
-    parts += [bound + sign * octaves for bound, sign in far]
-    n_equal = (most - n_parts * len(sides) - len(far) * len(octaves)) * (1 + 2 * finer)
+    parts += [bound + sign * octaves for bound, sign in bounds]
+    n_equal = (most - n_parts * len(sides) - len(bounds) * len(octaves)) * (1 + 2 * finer)
     return np.concatenate([[zero], np.linspace(low, high, n_equal + 1), *parts])
 
 

@@ -235,15 +235,15 @@ def _with_offset(parsed: ParsedFormula, book: Codebook) -> tuple[ParsedFormula, 
         return parsed, "", None
     total = reduce(lambda one, other: ast.BinOp(one, ast.Add(), other), arguments)
     code = ast.unparse(total)
-    known = one_side(replace(parsed, predictors=((code,),), intercept=True), book)
-    low, high = float(known.lower[0]), float(known.upper[0])
+    offset = one_side(replace(parsed, predictors=((code,),), intercept=True), book)
+    low, high = float(offset.lower[0]), float(offset.upper[0])
     if not max(abs(low), abs(high)) <= LARGEST_OFFSET:
         raise FormulaError(
             f"{shorten(written)!r} runs from {low:.4g} to {high:.4g} by its declared bounds, where "
             f"offsets are from {-LARGEST_OFFSET:g} to {LARGEST_OFFSET:g}, on the scale of log odds "
             "or a log rate; declare narrower bounds, or write offset(log(x)) for an exposure x"
         )
-    return parsed, written, known
+    return parsed, written, offset
 
 
 def _less_offset(parsed: ParsedFormula, book: Codebook) -> tuple[ParsedFormula, str]:

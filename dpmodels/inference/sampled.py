@@ -63,9 +63,9 @@ class StratumSums:
         n_units = self.units[:, None]
         factor = unit_factors(n_units, n_units / self.population[:, None])
         mean_factor = float((factor * n_units).sum() / n_units.sum())
-        taken = (factor * (sums**2 - noise) / n_units).sum(axis=0)
+        between = (factor * (sums**2 - noise) / n_units).sum(axis=0)
         error = noise_of_squares(sums, noise, n_units)
-        within = mean_factor * squared + ((factor - mean_factor) * squares).sum(axis=0) - taken
+        within = mean_factor * squared + ((factor - mean_factor) * squares).sum(axis=0) - between
         is_clear = float(self.units.min()) > DETECTED * self.units_sd
         clear = is_clear & (error < CLEAR * squared)
         return np.asarray(np.where(clear, np.maximum(within, 0.0), simple))
@@ -100,8 +100,8 @@ class Cut:
 
     def squares(self, weights: Floats) -> Floats:
         """Return by how much weighted sums of squared weights exceed those of capped ones."""
-        more = (2 * self.mean + self.square) * (self.parts * weights).sum(axis=-1)
-        return np.asarray(np.maximum(more, 0.0))
+        excess = (2 * self.mean + self.square) * (self.parts * weights).sum(axis=-1)
+        return np.asarray(np.maximum(excess, 0.0))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -197,14 +197,16 @@ def bought(person=None):
     ],
 )
 def test_the_covariance_is_described(curvature, clip, middle, rest):
-    notes = coefficients._error_notes(errors(), 0, Fit(curvature=curvature, clip=clip, units=None))
+    notes = coefficients._error_notes(
+        errors(), 0, Fit(curvature=curvature, clip=clip, units=None, meat=None)
+    )
     (note,) = (note for note in notes if note.startswith("Covariance: "))
     assert note.startswith(f"Covariance: 25% of the sandwich's middle matrix is {middle} (robust)")
     assert f"the rest curvature, {rest}" in note
 
 
 def test_coefficients_that_are_not_identified_are_counted():
-    release = Fit(curvature=None, clip=None)
+    release = Fit(curvature=None, clip=None, meat=None)
     for lost, text in ((1, "1 coefficient is not identified"), (2, "2 coefficients are not iden")):
         notes = coefficients._error_notes(errors(), lost, release)
         assert printed(notes, text) == 1

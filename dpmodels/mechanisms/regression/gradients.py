@@ -334,10 +334,10 @@ def _predictor_moments(
     to_predictors = to_predictors[0 if predictors.intercept else 1 :]
     moments = to_predictors @ joint[:-left]
     second, sums, cross = moments[:, :-left] @ to_predictors.T, moments[:, 0], moments[:, -left:]
-    each = predictors.middle * sums + predictors.reach * cross.T
+    products = predictors.middle * sums + predictors.reach * cross.T
     if left > 1:
-        each = np.vstack([sums - each.sum(axis=0), each])
-    return second, sums, each.ravel()
+        products = np.vstack([sums - products.sum(axis=0), products])
+    return second, sums, products.ravel()
 
 
 # A model of the constant alone, by a released mean: where steps towards coefficients begin.
@@ -367,28 +367,28 @@ def constant_model(means: Floats, loss: Loss | Poisson | Multinomial) -> Constan
         curvature = np.array([[min(loss.smoothness, 1.0)]])
         return Constant(np.array([0.5]), np.zeros(1), curvature, 0.5)
     (mean,) = means.tolist()
-    own = _counted(mean, loss) if isinstance(loss, Poisson) else _odds(mean)
-    held, linear, bend, square = own
-    return Constant(np.array([held]), np.array([linear]), np.array([[bend]]), square)
+    constant = _counted(mean, loss) if isinstance(loss, Poisson) else _odds(mean)
+    bounded, linear, bend, square = constant
+    return Constant(np.array([bounded]), np.array([linear]), np.array([[bend]]), square)
 
 
 def _counted(mean: float, loss: Poisson) -> tuple[float, float, float, float]:
-    held = float(np.clip(mean, RAREST * min(loss.upper, 1), loss.upper))
-    return held, math.log(held), 2 * held / loss.clip, held / loss.clip**2
+    bounded = float(np.clip(mean, RAREST * min(loss.upper, 1), loss.upper))
+    return bounded, math.log(bounded), 2 * bounded / loss.clip, bounded / loss.clip**2
 
 
 def _odds(mean: float) -> tuple[float, float, float, float]:
-    held = float(np.clip(mean, RAREST, 1 - RAREST))
-    square = held * (1 - held)
-    return held, math.log(held / (1 - held)), min(2 * square, 0.25), square
+    bounded = float(np.clip(mean, RAREST, 1 - RAREST))
+    square = bounded * (1 - bounded)
+    return bounded, math.log(bounded / (1 - bounded)), min(2 * square, 0.25), square
 
 
 def _levels(means: Floats, loss: Multinomial) -> Constant:
-    held = np.maximum([1 - means.sum(), *means], RAREST)
-    held = held / held.sum()
-    linear, spread = np.log(held), np.diag(held) - np.outer(held, held)
+    bounded = np.maximum([1 - means.sum(), *means], RAREST)
+    bounded = bounded / bounded.sum()
+    linear, spread = np.log(bounded), np.diag(bounded) - np.outer(bounded, bounded)
     square = float(np.trace(spread)) / (loss.levels - 1) / loss.length**2
-    return Constant(held, linear - linear.mean(), 2 * spread / loss.length, square)
+    return Constant(bounded, linear - linear.mean(), 2 * spread / loss.length, square)
 
 
 # Released values of all levels of a category, brought to contrasts between them.

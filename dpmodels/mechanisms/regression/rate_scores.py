@@ -318,11 +318,11 @@ def _start(public: Predictors, sizes: Sizes, centred: Centred, ridge: float) -> 
 
     Second moments of turned terms are about those of unit variances.
     """
-    known = 0.0
+    offset = 0.0
     if public.known is not None:
-        known = public.known[0] + public.known[1] * float(np.clip(centred.means[-2], -1.0, 1.0))
+        offset = public.known[0] + public.known[1] * float(np.clip(centred.means[-2], -1.0, 1.0))
     point, second = np.zeros(public.columns), np.ones(public.columns)
-    level = math.log(sizes.mean) - known
+    level = math.log(sizes.mean) - offset
     if public.terms:
         second *= (public.share / public.radius) ** 2
     if public.intercept:
@@ -386,10 +386,10 @@ class SizeCounts(NamedTuple):
         outer = int(clear[-1])
         bound = last = float(self.ends[outer + 1])
         wider = np.flatnonzero(beyond[:outer] >= WIDER * beyond[outer])
-        first, many = 0.0, rows
+        first, n_wider = 0.0, rows
         if len(wider):
-            first, many = float(self.ends[wider[-1]]), beyond[wider[-1]]
-        fall = math.log(max(many / beyond[outer], SLOWEST))
+            first, n_wider = float(self.ends[wider[-1]]), beyond[wider[-1]]
+        fall = math.log(max(n_wider / beyond[outer], SLOWEST))
         width = max(last - first, last / 4) / fall
         spread = math.sqrt(float(self.detected @ self.middles**2))
         for _ in range(50):
