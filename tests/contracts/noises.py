@@ -19,6 +19,7 @@ import dpmodels as dp
 from dpmodels.mechanisms import minimise as minimum
 from dpmodels.mechanisms import quantile_rounds
 from dpmodels.mechanisms.margins import marginals
+from dpmodels.mechanisms.margins.graph import of_few_rows
 from dpmodels.mechanisms.minimise import minimise, tolerance
 from dpmodels.mechanisms.quantile_facts import Grid
 from dpmodels.mechanisms.regression import gradients, scores
@@ -246,6 +247,9 @@ def of_margins(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     parts = residuals.components(facts.terms)
     tables = residuals.split(exact, facts.largest, facts.sizes)
     if facts.numbers:
+        if len(released[0].histograms) < sum(facts.sizes[n.variable] for n in facts.numbers):
+            exact, facts = of_few_rows(exact, facts)
+            tables = residuals.split(exact, facts.largest, facts.sizes)
         # Later rounds are in cells that differ from release to release: their noise is tested in
         # tests/mechanisms/test_mechanisms_graph_cells.py.
         by_number = [
