@@ -72,13 +72,15 @@ MOST_BYTES: Final = 400 * 2**20
 class KeptParts:
     """Parts of rows as the first complete reading gave them; shows nothing.
 
-    `key` is what they are for: a coded formula, or None for rows as they are read.
+    `key` is what they are for: a coded formula, or None for rows as they are read. Where the number
+    of rows is given, none stay if the first part says that they will not fit.
     """
 
-    __slots__ = ("_pending", "_size", "all_fit", "key", "parts")
+    __slots__ = ("_n_rows", "_pending", "_size", "all_fit", "key", "parts")
 
-    def __init__(self, key: object) -> None:
+    def __init__(self, key: object, n_rows: int | None = None) -> None:
         self.key = key
+        self._n_rows = n_rows
         self.parts: list[Part] | None = None  # None before a complete reading
         self.all_fit = True
 
@@ -96,7 +98,8 @@ class KeptParts:
     def add(self, part: Part) -> None:
         """Keep a part that was read, if all fit."""
         self._size += part.nbytes
-        self.all_fit = self.all_fit and self._size <= MOST_BYTES
+        expected = part.nbytes / max(part.rows, 1) * (self._n_rows or 0)
+        self.all_fit = self.all_fit and max(self._size, expected) <= MOST_BYTES
         if self.all_fit:
             self._pending.append(part)
         else:

@@ -271,7 +271,8 @@ class Rows:
     def keep(self, key: object) -> KeptParts:
         """Keep what readings give to a request, in memory; `key` stands for what they are."""
         if self.kept is None or self.kept.key is not key:
-            self.kept = KeptParts(key)
+            is_counted = self.terms.neighbours.n_public and self.scattered is None
+            self.kept = KeptParts(key, self._source.nrows if is_counted else None)
         return self.kept
 
     @property

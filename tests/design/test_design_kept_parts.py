@@ -10,7 +10,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.design import parts, private_design, rows
-from dpmodels.design.parts import KeptParts
+from dpmodels.design.parts import MOST_BYTES, KeptParts, Part
 from dpmodels.errors import PrivacyError
 from dpmodels.noise.lattice import Lattice
 from dpmodels.statistics import moments
@@ -71,6 +71,14 @@ def test_rows_that_were_not_read_to_the_end_are_not_kept(readings):
     ((first, _), (second, _)) = two_passes(design)
     assert (first == second).all()
     assert len(readings) == 2
+
+
+def test_no_part_stays_of_rows_that_will_not_fit():
+    part = Part({"x": np.zeros(1_000)}, None, None)
+    for n_rows, n_parts in ((None, 1), (1_000, 1), (MOST_BYTES // 8, 1), (MOST_BYTES // 8 + 1, 0)):
+        kept_parts = KeptParts(None, n_rows)
+        assert list(kept_parts.through([part])) == [part]
+        assert len(kept_parts.parts or ()) == n_parts
 
 
 def test_kept_rows_show_nothing_stay_and_are_freed():
