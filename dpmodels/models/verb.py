@@ -148,7 +148,7 @@ def verb(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         name = f"dp.{function.__name__}"
         known_parameters(name, signature.parameters, kwargs)
-        for option in required - kwargs.keys():
+        for option in sorted(required - kwargs.keys()):
             raise ArgumentError(f"{name} needs {option}=: see help({name})")
         return function(*args, **kwargs)
 
