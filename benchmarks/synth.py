@@ -358,11 +358,11 @@ def run_triples(runs):
     """Print three-way errors by what the second round has, and their ratio."""
     for name, (codes, sizes) in {"Adult": adult(), **simulated_tables()}.items():
         for rho in (0.2, 0.02, 0.002):
-            found = []
+            errors_found = []
             for seed in range(runs):
                 with dp.simulation(seed=seed):
-                    found.append(_with_triples(codes, sizes, rho))
-            triples, pairs = np.mean(found, axis=0)
+                    errors_found.append(_with_triples(codes, sizes, rho))
+            triples, pairs = np.mean(errors_found, axis=0)
             line(f"{name}, rho {rho:g}: triples, pairs", (triples, pairs), f"{triples / pairs:.3f}")
 
 
@@ -373,12 +373,12 @@ def _with_triples(codes, sizes, rho):
     tree = choose_structure(first)
     alone = ((i,) for i in range(len(sizes)))
     triples = {part for clique in tree.cliques for part in _parts(clique)}
-    found = []
+    errors_found = []
     for terms in (triples, {*alone, *tree.edges}):
         (second,) = rounds_of(margins(codes, sizes, rho / 2, sorted(terms)), sizes)
         rows = sample(fit_model(combined(first, second), tree), len(codes), source())
-        found.append(errors(codes, rows, sizes)[2])
-    return found
+        errors_found.append(errors(codes, rows, sizes)[2])
+    return errors_found
 
 
 def public_cases():
@@ -413,16 +413,16 @@ def public_cases():
 def run_public(runs):
     for name, codes, sizes, public in public_cases():
         for rho in (0.2, 0.02, 0.002):
-            found = []
+            errors_found = []
             for seed in range(runs):
                 with dp.simulation(seed=seed):
-                    both, tree = released(codes, sizes, rho)
-                    near = shrunk(both, public.T)
-                    models = [fit_model(both, tree), fit_model(near, choose_structure(near))]
+                    joint, tree = released(codes, sizes, rho)
+                    pulled = shrunk(joint, public.T)
+                    models = [fit_model(joint, tree), fit_model(pulled, choose_structure(pulled))]
                     rows = [sample(model, len(codes), source()) for model in models]
-                found.append([errors(codes, other, sizes)[2] for other in rows])
-            plain, near = np.mean(found, axis=0)
-            line(f"{name}, rho {rho:g}: without, with", (plain, near), f"{near / plain:.3f}")
+                errors_found.append([errors(codes, synthetic, sizes)[2] for synthetic in rows])
+            plain, pulled = np.mean(errors_found, axis=0)
+            line(f"{name}, rho {rho:g}: without, with", (plain, pulled), f"{pulled / plain:.3f}")
 
 
 SHAPES = {

@@ -15,7 +15,7 @@ are those that are refused or not identified.
 - clusters: numbers in two clusters each.
 - lognormal: amounts whose logarithm has a standard deviation of 1, bounds a hundred times wider.
 - zeros: amounts, 60 % of them 0.
-- clumps: counts that lie at a few numbers, whose mean goes by the clump.
+- clumps: counts that lie at a few numbers, which decide their means.
 - pareto: amounts with a Pareto tail of exponent 1.5, up to the bounds.
 - wide: normal numbers with bounds a hundred times too wide.
 - narrow: normal numbers of which 98 % lie beyond bounds a hundred times too narrow.

@@ -79,8 +79,8 @@ class Fit:
         self.engine, self.names = engine, list(domain.attributes)
         self.cliques = [self._positions(clique) for clique in engine.cliques]
         tree = structure_of(self.cliques, domain.shape, most_cells=MOST_CELLS)
-        named = ([self.names[i] for i in clique] for clique in tree.cliques)
-        tables = [np.asarray(engine.project(names).values, np.float64) for names in named]
+        margins = ([self.names[i] for i in clique] for clique in tree.cliques)
+        tables = [np.asarray(engine.project(names).values, np.float64) for names in margins]
         tables = tuple(np.maximum(table, 1e-9) for table in tables)
         self.model = model.GraphicalModel(tree, float(engine.total), tables)
 
@@ -125,9 +125,9 @@ def mst(rows, rho):
     return model.engine.synthetic_data(len(rows)).decompress(groups)
 
 
-def _grouped(counts, least):
+def _grouped(counts, smallest):
     """Return the group of each level: one for all small ones."""
-    clear = counts >= least
+    clear = counts >= smallest
     clear[counts.argmax()] = True
     return np.where(clear, np.cumsum(clear) - 1, clear.sum())
 

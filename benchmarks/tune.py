@@ -91,7 +91,7 @@ if __name__ == "__main__":
     parser.add_argument("--runs", type=int, default=20)
     given = parser.parse_args()
     print("way         shape       rows   eps  constant     own   tuned   fixed")
-    for way in given.spec:
+    for way in given.way:
         for shape in given.shape:
             for rows in given.rows:
                 for eps in given.eps:

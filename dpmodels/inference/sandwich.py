@@ -290,18 +290,12 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     .. [1] White, H. (1982). "Maximum likelihood estimation of misspecified models." Econometrica
        50, 1-25.
     """
-    released = release.curvature
-    if released is None or release.gradient is None:
+    if release.curvature is None or release.gradient is None:
         return None
     columns = len(release.coefficients)
-    score_noise = release.gradient_sd**2 * np.eye(columns)
-    if release.meat is not None:
-        release, score_noise = _at_scores(release)
-        released = replace(released, end=None)
-    path = newton_path(release)
-    if path is not None:
-        released = pooled(released, path)
-        release = replace(release, curvature=released)
+    release, score_noise, path = _at_start(release)
+    released = release.curvature
+    assert released is not None
     values, vectors = np.linalg.eigh(released.bread)
     edge = 2 * released.bread_noise.off * math.sqrt(columns)
     is_resolved = values > max(LOST * edge, RESOLVED * float(values[-1]))
@@ -353,6 +347,20 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
         far=math.sqrt(float(values @ (error**2).sum(axis=1)) / float(values.sum())),
         is_short=is_short,
     )
+
+
+def _at_start(
+    release: CoefficientsRelease,
+) -> tuple[CoefficientsRelease, Floats, NewtonPath | None]:
+    """Return a release about the point where a step starts, noise of its gradient, and its path."""
+    noise = release.gradient_sd**2 * np.eye(len(release.coefficients))
+    if release.meat is not None:
+        release, noise = _at_scores(release)
+    path = newton_path(release)
+    if path is not None:
+        assert release.curvature is not None
+        release = replace(release, curvature=pooled(release.curvature, path))
+    return release, noise, path
 
 
 def _at_scores(release: CoefficientsRelease) -> tuple[CoefficientsRelease, Floats]:

@@ -246,8 +246,7 @@ def _spec_of(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
             stated_call = designed(stated)[1].held_in(release.ball)
             call = replace(stated_call, ledger=call.ledger, reason=call.reason)
         coder = row_coder(equation.terms) if equation.terms.names else None
-        is_sampled = sampling is not None
-        model = LinearModel(equation.intercept, weights, equation.fixed, is_sampled)
+        model = LinearModel(equation.intercept, weights, equation.fixed, sampling is not None)
         return LMResult(call, release, model, coder)
 
     def automatic(private: Sequence[PrivateDesign]) -> tuple[str, str]:
@@ -270,10 +269,8 @@ def _spec_of(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
         if sampling is None:
             return RobustCovariance(strategy, equation.intercept, terms, vcov=kind), reason
         levels = strata_used(sampling, is_domain=request.subset is not None)
-        n_slots = private[0].nrows if request.adjacency.n_public else None
-        n_units = None if n_slots is None else n_slots // SLOTS
-        scores = WeightedScores(strategy, equation.intercept, terms, levels, n_units)
-        return Sampled(scores, sampling), reason
+        scores = strategy, equation.intercept, terms, levels, _public_units(private[0], request)
+        return Sampled(WeightedScores(*scores), sampling), reason
 
     return VerbSpec(
         request,
@@ -287,6 +284,12 @@ def _spec_of(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
         check=require_law,
         sampling=sampling,
     )
+
+
+def _public_units(private: PrivateDesign, request: Request) -> int | None:
+    """Return the number of sampling units, None where it is private."""
+    n_slots = private.nrows if request.adjacency.n_public else None
+    return None if n_slots is None else n_slots // SLOTS
 
 
 def _automatic(

@@ -200,7 +200,7 @@ def returning(score):
         (returning(None), "returned NoneType"),
         (returning(np.ones(2)), "returned ndarray"),
         (lambda rows: 1.0, "has the stages none"),
-        (lambda rows, budget: 1.0, "has the stages one"),
+        (lambda rows, budget: 1.0, "has the stages budget"),
         (lambda rows, *stages: 1.0, "expected two parameters"),
         (lambda rows, score, b: 1.0, "'score' has the name of a column"),
         ("recipe", "not a function"),
