@@ -19,7 +19,7 @@ from dpmodels.noise.threads import one_blas_thread
 from dpmodels.noise.uniform import Entropy, normals, uniforms
 from dpmodels.typing import Floats
 
-# Public, and the same for every matrix. `dpmodels.noise.bingham_mixing` measures what it buys.
+# Public, and the same for every matrix. `benchmarks/bingham_mixing.py` measures what it buys.
 SWEEPS = 128
 
 
@@ -31,7 +31,7 @@ class Convergence:
     convergence diagnostic of the run itself (R-hat, effective draws) would be a second function of
     the private matrix beyond the frame that was paid for, and stopping by one would bend the law
     of the frame. So the length of the chain is fixed beforehand, and whether it is long enough is
-    measured on public spectra, by `dpmodels.noise.bingham_mixing.mixing`.
+    measured on public spectra, by `benchmarks/bingham_mixing.py`.
     """
 
     sweeps: int  # Passes over all planes of two eigenvectors; 0 for an exact draw

@@ -97,7 +97,7 @@ def test_words_are_read_by_their_annotations(verb, options, expected, job, monke
         recorded.update(words)
         raise dp.errors.ArgumentError("seen")
 
-    monkeypatch.setattr(f"dpmodels.models.{verb}.dp_{verb}", wraps(VERBS[verb])(spy))
+    monkeypatch.setattr(f"{VERBS[verb].__module__}.dp_{verb}", wraps(VERBS[verb])(spy))
     assert main(words(verb, "~ a", *options)) == 2
     assert "ArgumentError: seen" in capsys.readouterr().err
     assert recorded.pop("eps") == 1.0
