@@ -330,7 +330,7 @@ def _refined(column: CutColumn, most: int, finer: bool) -> CutColumn:
     sparse = fine_edges(column.number, most, declared)
     if len(sparse) <= len(column.edges):
         return column
-    edges = np.array(fine_edges(column.number, most, declared, finer=finer))
+    edges = np.array(fine_edges(column.number, most, declared, finer=True) if finer else sparse)
     nearest = {int(np.abs(edges - edge).argmin()) for edge in sparse}
     return replace(column, fine=tuple(edges.tolist()), sparse=tuple(sorted(nearest)))
 

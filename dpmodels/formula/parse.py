@@ -38,9 +38,7 @@ def syntax(code: str) -> ast.expr:
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
         instead = ""
         if _SINGLE.search(code):
-            instead = (
-                "; '=' neither compares nor describes: write a == b, or 'y ~ x' for a response"
-            )
+            instead = f"; {_EQUALS}"
         elif "^" in code:
             instead = f"; {_POWER}"
         elif code.startswith("as."):

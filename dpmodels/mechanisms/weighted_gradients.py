@@ -87,8 +87,7 @@ class WeightedGradients:
 
     def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> RegressionPlan:
         """Divide the budget. BudgetError as of the base, or if no useful lattice is left."""
-        noise = ScoreNoise(facts.columns, self.levels, ALIGNED)
-        return noise.plan(partial(self.base.plan, facts), facts.adjacency, guarantee)
+        return self._noise(facts).plan(partial(self.base.plan, facts), facts.adjacency, guarantee)
 
     def measure(self, design: PrivateDesign, plan: RegressionPlan) -> Statistic:
         """Prepare to read the rows several times."""
@@ -132,14 +131,16 @@ class WeightedGradients:
         (design,) = gradients.designs
         public = plan.facts.adjacency.n_public
         exact = UnitScores(design, gradients.lattice, score, places, count_public=public)
-        noise = ScoreNoise(plan.facts.columns, self.levels, ALIGNED)
-        meat = noise.noised(exact, strata, plan, entropy)
+        meat = self._noise(plan.facts).noised(exact, strata, plan, entropy)
         # In units of their mean square, so that every coefficient has a variance of about 1. Of the
         # curvature the part beyond its cap is missing.
         mean = math.sqrt(max(float(np.trace(meat.squares)) / len(lengths), meat.sd))
         unit *= mean * strata.cap / cap.cap * max(1 - cap.beyond, LEAST_WITHIN)
         meat = replace(in_units(meat, 1 / mean), root=axes * lengths * unit, person=person)
         return replace(release, meat=meat)
+
+    def _noise(self, facts: RegressionFacts) -> ScoreNoise:
+        return ScoreNoise(facts.columns, self.levels, ALIGNED)
 
 
 def with_step(

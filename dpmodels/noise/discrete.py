@@ -48,8 +48,6 @@ _LOWEST = 2.0**-7
 _WIDEST_GAUSSIAN = 2.0**58
 # A draw outside int64 has probability exp(-128).
 _WIDEST_LAPLACE = 2.0**56
-# From here on sigma² - variance is below 2^-53 sigma² (Poisson summation).
-_CONTINUOUS_FROM = 2.0
 
 
 def discrete_gaussian(sigma: float, size: int, entropy: Entropy) -> Integers:
