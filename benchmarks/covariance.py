@@ -35,14 +35,11 @@ import dpmodels as dp
 from dpmodels.datasets.papers import paper_table, zipf_rows
 from dpmodels.design import private_design
 from dpmodels.mechanisms import Facts
-from dpmodels.mechanisms.covariance.adaptive import Adaptive
-from dpmodels.mechanisms.covariance.analyze_gauss import AnalyzeGauss
+from dpmodels.mechanisms.covariance.adaptive import Adaptive, Shells
 from dpmodels.mechanisms.covariance.coinpress import CoinPress
-from dpmodels.mechanisms.covariance.gauss import Gauss
-from dpmodels.mechanisms.covariance.iterative import Iterative
+from dpmodels.mechanisms.covariance.gauss import AnalyzeGauss, Gauss
 from dpmodels.mechanisms.covariance.rounds import Rounds
-from dpmodels.mechanisms.covariance.separate import Separate
-from dpmodels.mechanisms.covariance.shells import Shells
+from dpmodels.mechanisms.covariance.separate import Iterative, Separate
 from dpmodels.noise import source
 from dpmodels.postprocess import denoise, nearest_psd
 from dpmodels.privacy import adjacency

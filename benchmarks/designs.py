@@ -2,18 +2,25 @@
 
     python benchmarks/designs.py [--rows 20000] [--cv 0.5 1 1.5] [--icc 0.05 0.3] [--eps 1]
                                  [--protect rows psus] [--runs 200] [--hindsight] [--counts]
+                                 [--estimands mean total slope logit poisson zeros]
 
 A finite population of persons in clusters in strata is sampled. With ``--protect psus`` in two
-stages: clusters by simple random sampling within strata, then each person with probability 1/v, v
-an integer that depends on the response. With ``--protect rows`` persons are sampled systematically
-within strata, in random order, with the same probabilities. Weights are integers with the
-coefficient of variation --cv. The response has the correlation --icc within clusters.
+stages: clusters with replacement within strata, as printed errors assume, then each person with
+probability 1/v, v an integer that depends on the response. With ``--protect rows`` persons are
+drawn with replacement within strata, with probabilities in proportion to 1/v. Weights are
+integers with the coefficient of variation --cv. The response has the correlation --icc within
+clusters.
+
+Slopes are of least squares, of a logit of ``y > 55``, and of log-linear models of counts with about
+two events a row (``poisson``) and with 60 % zeros (``zeros``).
 
 A line is one cell and one estimand: coverage of `conf_int` of the population's value, of
 `noise_int` of the weighted estimate of this sample, the fraction of runs with intervals, the
 weighted estimate's standard deviation over samples, and the errors by noise and by the cap of the
-weights in units of it. With --hindsight, the smallest root mean square of noise and bias over
-fixed public caps, and how many times as large that of the bought cap is.
+weights in units of it. Then how many times as large as these two errors the printed ones are, in
+the median run: of sampling, and of noise with the cap and the step. All but the fraction is of runs
+with intervals. With --hindsight, the smallest root mean square of noise and bias over fixed public
+caps, and how many times as large that of the bought cap is.
 
 With --counts instead the coverage of a table of 12 cells, its totals, shares and noise intervals,
 and of five quantiles of a histogram of 60 bins, whose intervals end at breaks.
@@ -23,6 +30,7 @@ import argparse
 import warnings
 import zlib
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,9 +39,10 @@ import dpmodels as dp
 
 BOUND = 50
 STRATA = [f"s{number:02}" for number in range(20)]
-FIRST_STAGE = 2  # One of so many clusters is drawn
+FIRST_STAGE = 2  # For each draw the population has so many clusters
 MEAN_WEIGHT = 10
 SIZE = 50  # Persons of a cluster on average
+MOST_EVENTS = 15
 CAPS = (4, 8, 12, 16, 20, 26, 34, 42, 50)
 
 
@@ -60,50 +69,71 @@ class Population:
         self.mean, self.total = float(self.y.mean()), float(self.y.sum())
         terms = np.stack([np.ones(n), self.x], axis=1)
         self.slope = float(np.linalg.lstsq(terms, self.y, rcond=None)[0][1])
-        self.logit = logit(self.x, self.y, np.ones(n))
+        events, rate = np.random.default_rng(seed + 1), np.exp(0.4 + 0.5 * self.x + 0.3 * residual)
+        self.count = np.minimum(events.poisson(rate), MOST_EVENTS)
+        self.rare = self.count * (events.random(n) < 0.45)
+        columns = {name: getattr(self, name) for name in ("x", "y", "count", "rare")}
+        self.logit, self.poisson, self.zeros = (
+            link_slope(name, columns, np.ones(n)) for name in LINKS
+        )
 
     def sample(self, seed: int, protect: str) -> pd.DataFrame:
         """Draw clusters within strata, then persons within clusters; or persons alone."""
         rng = np.random.default_rng(seed)
         if protect == "rows":
-            order = np.lexsort([rng.random(len(self.y)), self.stratum[self.cluster]])
-            cumulated = np.cumsum(1 / (FIRST_STAGE * self.within[order])) + rng.random()
-            is_sampled = np.zeros(len(order), dtype=bool)
-            is_sampled[order[np.diff(np.floor(cumulated), prepend=0) > 0]] = True
-            return self._table(is_sampled)
-        # Clusters are sorted by stratum: of a random order, the first half of each stratum.
-        order = np.lexsort([rng.random(len(self.stratum)), self.stratum])
-        rank = np.arange(len(order)) - np.searchsorted(self.stratum, self.stratum)
-        size = np.bincount(self.stratum)[self.stratum]
-        is_drawn = np.zeros(len(order), dtype=bool)
-        is_drawn[order[rank < size // FIRST_STAGE]] = True
-        is_sampled = is_drawn[self.cluster] & (rng.random(len(self.y)) * self.within < 1)
-        return self._table(is_sampled)
+            # Each draw takes a person with a probability in proportion to 1/v.
+            expected = np.cumsum(1 / (FIRST_STAGE * self.within))
+            first = np.searchsorted(self.stratum[self.cluster], np.arange(len(STRATA) + 1))
+            ends = np.append(0.0, expected)[first]
+            n_drawn = np.diff(np.floor(ends + rng.random())).astype(int)
+            low, high = np.repeat(ends[:-1], n_drawn), np.repeat(ends[1:], n_drawn)
+            drawn = np.searchsorted(expected, low + (high - low) * rng.random(len(low)))
+            return self._table(np.minimum(drawn, len(expected) - 1))
+        # Clusters are sorted by stratum; one that is drawn twice is two units of the sample.
+        sizes = np.bincount(self.stratum)
+        starts, n_drawn = np.cumsum(sizes) - sizes, sizes // FIRST_STAGE
+        offsets = rng.random(n_drawn.sum()) * np.repeat(sizes, n_drawn)
+        clusters = np.repeat(starts, n_drawn) + offsets.astype(int)
+        n_persons = np.bincount(self.cluster)
+        first = (np.cumsum(n_persons) - n_persons)[clusters]
+        unit = np.repeat(np.arange(len(clusters)), n_persons[clusters])
+        within_unit = np.arange(len(unit)) - np.searchsorted(unit, unit)
+        persons = first[unit] + within_unit
+        is_sampled = rng.random(len(persons)) * self.within[persons] < 1
+        return self._table(persons[is_sampled]).assign(cluster=unit[is_sampled])
 
-    def _table(self, is_sampled: np.ndarray) -> pd.DataFrame:
-        cluster = self.cluster[is_sampled]
+    def _table(self, persons: np.ndarray) -> pd.DataFrame:
+        cluster = self.cluster[persons]
         return pd.DataFrame(
             {
-                "y": self.y[is_sampled],
-                "x": self.x[is_sampled],
+                "y": self.y[persons],
+                "x": self.x[persons],
+                "count": self.count[persons],
+                "rare": self.rare[persons],
                 "stratum": np.array(STRATA)[self.stratum[cluster]],
                 "cluster": cluster,
-                "w": FIRST_STAGE * self.within[is_sampled],
+                "w": FIRST_STAGE * self.within[persons],
             }
         )
 
 
-BOOK = dp.codebook(y=(0, 120), x=(0, 1), stratum=STRATA)
-ESTIMANDS = ("mean", "total", "slope", "logit")
+EVENTS = (0, MOST_EVENTS)
+BOOK = dp.codebook(y=(0, 120), x=(0, 1), count=EVENTS, rare=EVENTS, stratum=STRATA)
+LINKS = {"logit": "y > 55", "poisson": "count", "zeros": "rare"}
+Z95 = 2 * 1.959964
+ESTIMANDS = ("mean", "total", "slope", *LINKS)
 
 
-def logit(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
-    """Return the slope of a weighted logistic regression of y > 55 on x, by Newton's method."""
+def link_slope(name: str, data: dict | pd.DataFrame, weights: np.ndarray) -> float:
+    """Return the slope of a weighted logistic or log-linear regression, by Newton's method."""
+    x, is_logit = np.asarray(data["x"]), name == "logit"
+    response = np.asarray(data["y"]) > 55 if is_logit else np.asarray(data[LINKS[name]])
     terms, beta = np.stack([np.ones(len(x)), x], axis=1), np.zeros(2)
-    for _ in range(8):
-        chance = 1 / (1 + np.exp(-terms @ beta))
-        bread = terms.T @ (terms * (weights * chance * (1 - chance))[:, None])
-        beta += np.linalg.solve(bread, terms.T @ (weights * ((y > 55) - chance)))
+    for _ in range(10):
+        rate = np.exp(terms @ beta)
+        mean = rate / (1 + rate) if is_logit else rate
+        bread = terms.T @ (terms * (weights * mean * (1 - mean * is_logit))[:, None])
+        beta += np.linalg.solve(bread, terms.T @ (weights * (response - mean)))
     return float(beta[1])
 
 
@@ -115,12 +145,26 @@ def weighted(data: pd.DataFrame, cap: float = np.inf) -> dict[str, float]:
         "mean": float(np.average(y, weights=w)),
         "total": float(w @ y),
         "slope": float((w * x) @ y / ((w * x) @ x)),
-        "logit": logit(data["x"].to_numpy(), y.to_numpy(), w.to_numpy()),
-    }
+    } | {name: link_slope(name, data, w.to_numpy()) for name in LINKS}
+
+
+def fitted(name: str, data: pd.DataFrame, options: dict) -> tuple[Any, int]:
+    """Return a fit, and the position of the estimand in its parameters."""
+    if name in ("mean", "total"):
+        return getattr(dp, f"dp_{name}")("~ y", data, **options), 0
+    if name == "slope":
+        return dp.dp_lm("y ~ x", data, **options), 1
+    family = "binomial" if name == "logit" else "poisson"
+    return dp.dp_glm(f"{LINKS[name]} ~ x", data, family=family, **options), 1
 
 
 def released(
-    data: pd.DataFrame, protect: str, eps: float, seed: int, cap: float | None = None
+    data: pd.DataFrame,
+    protect: str,
+    eps: float,
+    seed: int,
+    cap: float | None = None,
+    estimands: tuple[str, ...] = ESTIMANDS,
 ) -> dict[str, tuple[float, np.ndarray, np.ndarray]]:
     """Return each estimate, its conf_int and its noise_int."""
     psu = "cluster" if protect == "psus" else None
@@ -133,12 +177,7 @@ def released(
     options = {"codebook": BOOK, "design": design, "eps": eps, "delta": 1e-6}
     results = {}
     with dp.simulation(seed=seed):
-        fits = {
-            "mean": (dp.dp_mean("~ y", data, **options), 0),
-            "total": (dp.dp_total("~ y", data, **options), 0),
-            "slope": (dp.dp_lm("y ~ x", data, **options), 1),
-            "logit": (dp.dp_glm("y > 55 ~ x", data, **options), 1),
-        }
+        fits = {name: fitted(name, data, options) for name in estimands}
     for name, (fit, at) in fits.items():
         try:
             ends = [np.asarray(part, float)[at] for part in (fit.conf_int(), fit.noise_int())]
@@ -148,7 +187,15 @@ def released(
     return results
 
 
-def cell(rows: int, cv: float, icc: float, eps: float, protect: str, runs: int) -> pd.DataFrame:
+def cell(
+    rows: int,
+    cv: float,
+    icc: float,
+    eps: float,
+    protect: str,
+    runs: int,
+    estimands: tuple[str, ...],
+) -> pd.DataFrame:
     """Return one line for each estimand and run."""
     population, lines = Population(rows, cv, icc, seed=rows), []
     truths = {name: getattr(population, name) for name in ESTIMANDS}
@@ -156,7 +203,8 @@ def cell(rows: int, cv: float, icc: float, eps: float, protect: str, runs: int) 
     start = zlib.crc32(repr((rows, cv, icc, eps, protect)).encode())
     for seed in range(runs):
         data = population.sample(seed, protect)
-        exact, fits = weighted(data), released(data, protect, eps, start + seed)
+        exact = weighted(data)
+        fits = released(data, protect, eps, start + seed, estimands=estimands)
         for name, (estimate, full, noise) in fits.items():
             lines.append(
                 {
@@ -166,7 +214,8 @@ def cell(rows: int, cv: float, icc: float, eps: float, protect: str, runs: int) 
                     "finite": np.isfinite(full).all(),
                     "sampling": exact[name] - truths[name],
                     "off": estimate - exact[name],
-                    "length": full[1] - full[0],
+                    "printed": np.diff(full)[0] / Z95,
+                    "printed noise": np.diff(noise)[0] / Z95,
                 }
             )
     return pd.DataFrame(lines)
@@ -241,30 +290,40 @@ def main() -> None:
     parser.add_argument("--protect", nargs="+", default=["rows"], choices=["rows", "psus"])
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--hindsight", type=int, default=0, help="runs for each fixed cap")
+    parser.add_argument("--estimands", nargs="+", default=ESTIMANDS, choices=ESTIMANDS)
     parser.add_argument("--counts", action="store_true", help="tables and histograms instead")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     print(f"weights declared from 1 to {BOUND}, {len(STRATA)} strata, {args.runs} runs")
-    print("  rows  cv  icc eps protect estimand  cover noise finite sampling off/sampling best")
+    print(
+        "  rows  cv  icc eps protect estimand  cover noise finite sampling off/sampling best "
+        "printed: sampling noise"
+    )
     cells = product(args.rows, args.cv, args.icc, args.eps, args.protect)
     for rows, cv, icc, eps, protect in cells:
         if args.counts:
             line = counted(rows, cv, icc, eps, protect, args.runs).round(3).to_dict()
             print(f"{rows:6} {cv:3} {icc:4} {eps:3g} {protect:7} {line}", flush=True)
             continue
-        runs = cell(rows, cv, icc, eps, protect, args.runs)
+        runs = cell(rows, cv, icc, eps, protect, args.runs, tuple(args.estimands))
         best = None
         if args.hindsight:
             best = hindsight(rows, cv, icc, eps, protect, args.hindsight)
         for name, lines in runs.groupby("estimand", sort=False):
-            sampling = float(np.sqrt((lines["sampling"] ** 2).mean()))
+            sampling, is_finite = (
+                float(np.sqrt((lines["sampling"] ** 2).mean())),
+                lines["finite"].mean(),
+            )
+            lines = lines[lines["finite"]]
             off = float(np.sqrt((lines["off"] ** 2).mean()))
             ratio = np.nan if best is None else off / best[name]
+            claimed = np.sqrt((lines["printed"] ** 2 - lines["printed noise"] ** 2).clip(0))
+            claims = claimed.median() / sampling, lines["printed noise"].median() / off
             print(
                 f"{rows:6} {cv:3} {icc:4} {eps:3g} {protect:7} {name:8} "
                 f"{lines['covers'].mean():6.3f} {lines['covers noise'].mean():5.3f} "
-                f"{lines['finite'].mean():6.2f} {sampling:8.4g} {off / sampling:12.2f} "
-                f"{ratio:4.2f}",
+                f"{is_finite:6.2f} {sampling:8.4g} {off / sampling:12.2f} "
+                f"{ratio:4.2f} {claims[0]:17.2f} {claims[1]:5.2f}",
                 flush=True,
             )
 

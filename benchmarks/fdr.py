@@ -22,7 +22,7 @@ from dpmodels.mechanisms.screening_plan import ScreenFacts
 from dpmodels.noise import source
 from dpmodels.privacy import adjacency
 from dpmodels.results.call import ScreenCall
-from dpmodels.results.fdr import FDRResult
+from dpmodels.results.discoveries import FDRResult
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.associations import box_lattice, reach
 

@@ -18,15 +18,7 @@ import numpy as np
 import dpmodels as dp
 from dpmodels.datasets.papers import paper_table
 from dpmodels.design import private_design
-from dpmodels.mechanisms import (
-    PPCA,
-    Adaptive,
-    Facts,
-    Gauss,
-    Projection,
-    Separate,
-    Shells,
-)
+from dpmodels.mechanisms import PPCA, Adaptive, Facts, Gauss, Projection, Separate, Shells
 from dpmodels.noise import secure
 from dpmodels.noise.bingham_frames import bingham_from_eigen
 from dpmodels.postprocess import denoise

@@ -15,8 +15,7 @@ import pandas as pd
 
 import dpmodels as dp
 from dpmodels.models.assumed_rows import assumed_rows
-from dpmodels.planning.assumptions import World, released
-from dpmodels.planning.noise_curve import figures, simulate_call
+from dpmodels.planning.noise_curve import World, figures, released, simulate_call
 from dpmodels.privacy import adjacency
 
 BOOK = dp.codebook(

@@ -49,16 +49,17 @@ import pandas as pd
 
 import dpmodels as dp
 from dpmodels.mechanisms import Graph
-from dpmodels.mechanisms.margins import graph
+from dpmodels.mechanisms import margins as margin_mechanisms
 from dpmodels.mechanisms.protocol import MarginFacts
 from dpmodels.noise import source
-from dpmodels.postprocess.graphical import structure
+from dpmodels.postprocess.graphical import selection
 from dpmodels.postprocess.graphical.fit import fit_model, strength
 from dpmodels.postprocess.graphical.measurements import combined, rounds_of
 from dpmodels.postprocess.graphical.model import GraphicalModel
 from dpmodels.postprocess.graphical.sampling import sample
+from dpmodels.postprocess.graphical.selection import Limits, choose_structure
 from dpmodels.postprocess.graphical.shrinkage import shrunk
-from dpmodels.postprocess.graphical.structure import choose_structure, structure_of
+from dpmodels.postprocess.graphical.structure import structure_of
 from dpmodels.privacy import ZCDP, adjacency
 from dpmodels.statistics import Statistic
 
@@ -177,7 +178,7 @@ def counts(codes, sizes, term):
 def released(codes, sizes, rho, terms=()):
     """Release margins; those of declared terms get all of the budget."""
     release = margins(codes, sizes, rho, terms)
-    tree = structure_of(release.margins[-1], sizes, most_cells=10**6)
+    tree = structure_of(release.margins[-1], sizes, most_cells=None)
     first, *later = rounds_of(release, sizes)
     return combined(first, *later) if later else first, tree
 
@@ -260,13 +261,13 @@ def run_penalty(runs):
 
 SETTINGS = {
     "in force": {},
-    "width 2": {"width": 2},
-    "width 3": {"width": 3},
-    "width 5": {"width": 5},
-    "2,000 cells": {"most_cells": 2_000},
-    "100,000 cells": {"most_cells": 100_000},
-    "many false edges": {"false": 1e9},
-    "0.05 false edges": {"false": 0.05},
+    "20,000 cells": {"limits": Limits(20_000, 60_000)},
+    "100,000 cells": {"limits": Limits(100_000, 300_000)},
+    "by misses alone": {"CELLS_POWER": 0.0},
+    "by misses a cell": {"CELLS_POWER": 1.0},
+    "fits after 30 %": {"GROWTH": 0.3},
+    "many false edges": {"FALSE_EDGES": 1e9},
+    "0.05 false edges": {"FALSE_EDGES": 0.05},
 }
 
 
@@ -278,11 +279,15 @@ def run_constants(runs):
         for rho in (0.2, 0.02, 0.002):
             errors_found = []
             for options in SETTINGS.values():
-                words = {word: value for word, value in options.items() if word != "false"}
-                false_edges = options.get("false", structure.FALSE_EDGES)
+                constants = dict(options)
+                limits = constants.pop("limits", Limits())
                 with (
-                    patch.object(graph, "choose_structure", partial(choose_structure, **words)),
-                    patch.object(structure, "FALSE_EDGES", false_edges),
+                    patch.object(
+                        margin_mechanisms,
+                        "choose_structure",
+                        partial(choose_structure, limits=limits),
+                    ),
+                    patch.multiple(selection, **constants),
                 ):
                     errors_found.append(
                         np.mean([_three_way(codes, sizes, rho, k) for k in range(runs)])

@@ -6,8 +6,9 @@ Every sample has a release of its own, of five to seven columns: numbers in cell
 Truths are those of 2,000,000 rows of the population, analysed without cells or limits. Each kind of
 estimate has a line: the coverage of `conf_int()`, and of `noise_int()` for these rows; then, of the
 coefficient that is covered least, its coverage, the median of errors over standard errors, and the
-standard deviation of estimates over the median standard error. Estimates with a flag are apart, as
-are those that are refused or not identified.
+standard deviation of estimates over the median standard error; then the median length of
+`conf_int()` over that of intervals from the rows themselves, of the median coefficient. Estimates
+with a flag are apart, as are those that are refused or not identified.
 
 - normal: correlated numbers, least squares and a logit on both, a binary column, three groups.
 - counts: skewed counts on a log scale, with bounds ten times too wide.
@@ -20,6 +21,14 @@ are those that are refused or not identified.
 - wide: normal numbers with bounds a hundred times too wide.
 - narrow: normal numbers of which 98 % lie beyond bounds a hundred times too narrow.
 - rare: normal numbers beside a constant, and a level of 5 rows.
+- heavy: log-normal amounts whose logarithm has a standard deviation of 2.
+- weibull: amounts with a Weibull distribution of shape 1/2.
+- ages: whole ages of adults, two thirds of them rounded to fives.
+- inflated: negative binomial counts, 30 % of which are 0 besides.
+- point: numbers that are 40 for two rows of five, and spread evenly over the bounds else.
+- ushaped: beta numbers with shapes of 1/2, most at the bounds.
+- broad: normal numbers with bounds fifty times their standard deviation apart.
+- five: whole numbers from 0 to 4.
 """
 
 import argparse
@@ -34,6 +43,7 @@ import dpmodels as dp
 from dpmodels.errors import NotAvailable
 
 POPULATION = 2_000_000
+Z_95 = 1.96
 
 
 def _yes(rng, log_odds):
@@ -135,7 +145,73 @@ def rare(rng, n):
     return columns, bounds
 
 
-KINDS = (normal, counts, binary, clusters, lognormal, zeros, clumps, pareto, wide, narrow, rare)
+def _with_response(rng, u, v, bounds, noise, scale):
+    """Add a response and groups to two columns that are related already."""
+    g = _groups(rng, len(u))
+    y = 0.3 * u + 0.4 * v + 0.3 * scale * (g == "c") + noise * scale
+    b = _yes(rng, -1 + (0.4 * u + 0.3 * v) / scale)
+    return {"u": u, "v": v, "y": y, "g": g, "b": b}, bounds
+
+
+def heavy(rng, n):
+    u = np.exp(rng.normal(3, 2, n))
+    v = np.exp(0.3 * np.log(u) + rng.normal(2, 1.5, n))
+    return _with_response(
+        rng, np.minimum(u, 1e5), np.minimum(v, 1e5), (0, 1e5), rng.gamma(2, 1, n), 100
+    )
+
+
+def weibull(rng, n):
+    u = 20 * rng.weibull(0.5, n)
+    v = 10 * rng.weibull(0.5, n) + 0.3 * u
+    return _with_response(rng, u, v, (0, 5_000), rng.gamma(2, 1, n), 60)
+
+
+def ages(rng, n):
+    u = np.clip(18 + rng.gamma(4, 7, n), 18, 95)
+    v = np.clip(0.7 * u + rng.normal(10, 8, n), 18, 95)
+    rounded = rng.random((2, n)) < 2 / 3
+    u, v = (
+        np.where(r, 5 * np.round(x / 5), np.round(x)) for x, r in zip((u, v), rounded, strict=True)
+    )
+    return _with_response(rng, u.astype(int), v.astype(int), (0, 120), rng.normal(0, 1, n), 13)
+
+
+def inflated(rng, n):
+    is_counted = rng.random((2, n)) < 0.7
+    u = rng.poisson(rng.gamma(2, 4, n)) * is_counted[0]
+    v = rng.poisson(rng.gamma(2, 2, n) + 0.3 * u) * is_counted[1]
+    columns, bounds = _with_response(rng, u, v, (0, 300), rng.gamma(2, 0.5, n), 5)
+    return {**columns, "y": np.round(columns["y"]).astype(int)}, bounds
+
+
+def point(rng, n):
+    u = np.where(rng.random(n) < 0.4, 40.0, rng.uniform(0, 100, n))
+    v = np.where(rng.random(n) < 0.4, 40.0, 0.5 * u + rng.uniform(0, 50, n))
+    return _with_response(rng, u, v, (0, 100), rng.normal(0.5, 0.3, n), 20)
+
+
+def ushaped(rng, n):
+    u = 100 * rng.beta(0.5, 0.5, n)
+    v = np.where(rng.random(n) < 0.4, u, 100 * rng.beta(0.5, 0.5, n))
+    return _with_response(rng, u, v, (0, 100), rng.normal(0.5, 0.3, n), 35)
+
+
+def broad(rng, n):
+    columns, _ = normal(rng, n)
+    return columns, (-250, 350)
+
+
+def five(rng, n):
+    u = rng.binomial(4, 0.4, n)
+    v = np.minimum(rng.binomial(3, 0.4, n) + (rng.random(n) < 0.2 + 0.1 * u), 4)
+    return _with_response(rng, u, v, (0, 4), np.clip(rng.normal(1, 0.3, n), 0, 2), 1)
+
+
+KINDS = (
+    *(normal, counts, binary, clusters, lognormal, zeros, clumps, pareto, wide, narrow, rare),
+    *(heavy, weibull, ages, inflated, point, ushaped, broad, five),
+)
 DESIGNS = {kind.__name__: kind for kind in KINDS}
 
 
@@ -226,7 +302,9 @@ def coverage(kind, rho, n_samples, n_rows):
                 )
             ]
             label = f"{name} (flagged)" if fit.assumes else name
-            lines.setdefault(label, []).append((*inside, params - population[name], sd))
+            ends, exact = fit.conf_int().to_numpy(), of_rows[name] - population[name]
+            line = (*inside, params - population[name], sd, ends[:, 1] - ends[:, 0], exact)
+            lines.setdefault(label, []).append(line)
     return lines
 
 
@@ -236,14 +314,18 @@ def report(kind, rho, lines):
         if runs[0] is None:
             print(f"  {name:18s} {len(runs)}")
             continue
-        full, noise, gaps, sds = (np.array(part, dtype=float) for part in zip(*runs, strict=True))
+        full, noise, gaps, sds, lengths, exact = (
+            np.array(part, dtype=float) for part in zip(*runs, strict=True)
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             bias = np.nanmedian(gaps / sds, axis=0)
             spread = np.nanstd(gaps, axis=0) / np.nanmedian(sds, axis=0)
             by_term = np.nanmean(full, axis=0)
             k = int(np.nanargmin(by_term)) if np.isfinite(by_term).any() else 0
-            shares = (np.nanmean(full), np.nanmean(noise), by_term[k], bias[k], spread[k])
+            of_rows = 2 * Z_95 * np.sqrt(np.mean(exact**2, axis=0))
+            longer = np.nanmedian(np.nanmedian(lengths, axis=0) / of_rows)
+            shares = (np.nanmean(full), np.nanmean(noise), by_term[k], bias[k], spread[k], longer)
         n_of = int(np.isfinite(full).all(axis=1).sum())
         numbers = "  ".join(f"{number:6.3f}" for number in shares)
         print(f"  {name:18s} {numbers}  term {k}, samples {n_of}", flush=True)
@@ -256,7 +338,7 @@ def main():
     parser.add_argument("--samples", type=int, default=100)
     parser.add_argument("--rows", type=int, default=10_000)
     options = parser.parse_args()
-    print(f"{'':20s} conf    noise   worst   bias    sd")
+    print(f"{'':20s} conf    noise   worst   bias    sd    length")
     for kind in options.designs or DESIGNS:
         for rho in options.rho:
             start = time.process_time()

@@ -2,16 +2,13 @@
 
 import inspect
 
-from dpmodels import mechanisms, reports  # noqa: F401  (reports imports every result)
+from dpmodels import reports  # noqa: F401  (reports imports every result)
+from dpmodels.mechanisms.tables import TABLES
 from dpmodels.results.base import Printed, Result, report_of
 from dpmodels.verbs import verb_names
 
-TABLES = {
-    name: list(dict.fromkeys(table.values()))
-    for name, table in vars(mechanisms).items()
-    if name.isupper() and isinstance(table, dict)
-}
-MECHANISMS = {kind.__module__ for table in TABLES.values() for kind in table}
+KINDS = {name: list(dict.fromkeys(table.values())) for name, table in TABLES.items()}
+MECHANISMS = {kind.__module__ for table in KINDS.values() for kind in table}
 # What the mechanisms of a table release, in the order of the page; further tables come last.
 RELEASED = {
     "COVARIANCE": "Components and covariances, by moments of all variables",
@@ -109,13 +106,13 @@ def mechanism_list() -> str:
         "numerics and source.\n",
     ]
     seen: set[str] = set()
-    for name in sorted(TABLES, key=[*RELEASED, *TABLES].index):
+    for name in sorted(KINDS, key=[*RELEASED, *KINDS].index):
         title = RELEASED.get(name, name)
-        modules = dict.fromkeys(kind.__module__ for kind in TABLES[name])
+        modules = dict.fromkeys(kind.__module__ for kind in KINDS[name])
         new = [f"~{module}" for module in modules if module not in seen]
         seen.update(modules)
         parts += [f"## {title}\n", f"Names in `dp.mechanisms.{name}`:\n"]
-        parts += [mechanism_table(TABLES[name])]
+        parts += [mechanism_table(KINDS[name])]
         # Makes the pages that the table links to, and their place in the sidebar.
         parts += [":::{container} pages-only\n", listed(new, title), ":::\n"] if new else []
     parts += [

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import lazy_loader
 
-from dpmodels.entry_point import deferred
-from dpmodels.errors import NotAvailable, did_you_mean
+from dpmodels.errors import NotAvailable, deferred, did_you_mean
 
 
 def mechanism_check() -> Callable[..., object]:
@@ -39,9 +38,9 @@ def attach(
         except AttributeError:
             if attribute in names or attribute.startswith("__"):
                 raise
-            raise NotAvailable(
-                f"{name} has no {attribute}{did_you_mean(attribute, names)}; see dir({name})"
-            ) from None
+            verb = f"dp_{attribute}"
+            hint = f" (did you mean {verb!r}?)" if verb in names else did_you_mean(attribute, names)
+            raise NotAvailable(f"{name} has no {attribute}{hint}; see dir({name})") from None
 
     return get_or_suggest, list_names, names
 

@@ -2,50 +2,35 @@
 
 A variable is a number with public bounds or a category with public levels. Nothing is ever learnt
 from rows.
+
+Codebooks attached to tables, in the metadata of pandas and Arrow.
 """
 
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from hashlib import sha256
 from html import escape
+from io import BytesIO
 from os import PathLike
-from typing import Final, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from dpmodels.atomic_files import write_whole
-from dpmodels.codebook_person import (
-    Identifier,
-    checked_person,
-    joined_person,
-    of_person,
-    with_person,
-    without_identifiers,
-    without_person,
-)
+from dpmodels import column_roles
+from dpmodels.atomic_files import require_target, write_whole
 from dpmodels.errors import CodebookError, FrameError, did_you_mean, shorten
 from dpmodels.external_files import parse, read_bytes
 from dpmodels.labels import plain
 from dpmodels.levels import check_writable, said_missing
-from dpmodels.survey_design import (
-    SurveyDesign,
-    as_design,
-    joined_design,
-    of_design,
-    with_design,
-    without_design,
-)
 from dpmodels.typing import AnyPath, Plain
-from dpmodels.variables import (
-    FORM,
-    Categorical,
-    Variable,
-    as_variable,
-    from_plain,
-    kind,
-    to_plain,
-)
+from dpmodels.variables import FORM, Categorical, Variable, as_variable, from_plain, kind, to_plain
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 # A choice: far beyond any honest codebook's file.
 MOST_BYTES = 64 * 2**20
@@ -121,13 +106,13 @@ class Codebook(Mapping[str, Variable]):
         /,
         *,
         person: str | None = None,
-        design: SurveyDesign | Mapping[str, object] | None = None,
+        design: column_roles.SurveyDesign | Mapping[str, object] | None = None,
         **declarations: object,
     ) -> None:
         declared = {**(variables or {}), **declarations}
         for name in declared:
             check_name(name)
-        variable_entries, self._identifiers = without_identifiers(declared)
+        variable_entries, self._identifiers = column_roles.without_identifiers(declared)
         self._variables = {
             name: as_variable(name, value) for name, value in variable_entries.items()
         }
@@ -137,10 +122,10 @@ class Codebook(Mapping[str, Variable]):
             self._identifiers = {
                 k: v for k, v in base_identifiers if k not in variable_entries
             } | self._identifiers
-        self._person = checked_person(
+        self._person = column_roles.checked_person(
             base.person if base is not None and person is None else person
         )
-        survey = as_design(design)
+        survey = column_roles.as_design(design)
         self._design = base.design if base is not None and survey is None else survey
 
     @property
@@ -149,11 +134,11 @@ class Codebook(Mapping[str, Variable]):
         return self._person
 
     @property
-    def design(self) -> SurveyDesign | None:
+    def design(self) -> column_roles.SurveyDesign | None:
         """How the rows were sampled, or None."""
         return self._design
 
-    def with_design(self, design: SurveyDesign | None) -> Self:
+    def with_design(self, design: column_roles.SurveyDesign | None) -> Self:
         """Return the same codebook with another design, or without one."""
         changed = copy(self)
         changed._design = design
@@ -177,13 +162,13 @@ class Codebook(Mapping[str, Variable]):
         return marked
 
     @property
-    def identifiers(self) -> Mapping[str, Identifier]:
+    def identifiers(self) -> Mapping[str, column_roles.Identifier]:
         """The columns of ids, which are not variables, by name."""
         return self._identifiers
 
     def missing_ids(self, person: str | None) -> tuple[str, ...]:
         """Return the canonical ids that are missing values in a column, sorted."""
-        return tuple(sorted(self.identifiers.get(person or "", Identifier()).missing))
+        return tuple(sorted(self.identifiers.get(person or "", column_roles.Identifier()).missing))
 
     @classmethod
     def uniform(cls, names: Iterable[str], declared: object) -> Codebook:
@@ -217,13 +202,18 @@ class Codebook(Mapping[str, Variable]):
 
     def _parts(
         self,
-    ) -> tuple[Mapping[str, Variable], Mapping[str, Identifier], str | None, SurveyDesign | None]:
+    ) -> tuple[
+        Mapping[str, Variable],
+        Mapping[str, column_roles.Identifier],
+        str | None,
+        column_roles.SurveyDesign | None,
+    ]:
         return self._variables, self._identifiers, self._person, self._design
 
     def __or__(self, other: Mapping[str, object]) -> Codebook:
         """Return the union; the right-hand side wins, and two columns of persons are refused."""
-        person = joined_person(self.person, getattr(other, "person", None))
-        design = joined_design(self.design, getattr(other, "design", None))
+        person = column_roles.joined_person(self.person, getattr(other, "person", None))
+        design = column_roles.joined_design(self.design, getattr(other, "design", None))
         identifiers = {**self.identifiers, **getattr(other, "identifiers", {})}
         declared = {**self, **other}
         ids_alone = {
@@ -253,17 +243,17 @@ class Codebook(Mapping[str, Variable]):
         """Return plain values, as written to JSON."""
         variables = {name: to_plain(variable) for name, variable in self.items()}
         identifiers = {name: identifier.to_plain() for name, identifier in self.identifiers.items()}
-        declared = with_person({**variables, **identifiers}, self.person)
-        return with_design(declared, self.design)
+        declared = column_roles.with_person({**variables, **identifiers}, self.person)
+        return column_roles.with_design(declared, self.design)
 
     @classmethod
     def from_dict(cls, declared: Mapping[str, Mapping[str, Plain]]) -> Codebook:
         """Read what :meth:`to_dict` wrote."""
         if not isinstance(declared, Mapping):
             raise CodebookError(f"a codebook of type {type(declared).__name__}; {FORM}")
-        undesigned, design = without_design(declared)
-        entries, person = without_person(undesigned)
-        variable_entries, identifiers = without_identifiers(entries)
+        undesigned, design = column_roles.without_design(declared)
+        entries, person = column_roles.without_person(undesigned)
+        variable_entries, identifiers = column_roles.without_identifiers(entries)
         variables = {name: from_plain(name, entry) for name, entry in variable_entries.items()}
         return cls({**variables, **identifiers}, person=person, design=design)
 
@@ -317,8 +307,6 @@ class Codebook(Mapping[str, Variable]):
         >>> list(table[["age"]].attrs)
         ['dpmodels.codebook/1']
         """
-        from dpmodels.attached_codebook import attached
-
         return attached(self.to_dict(), data)
 
     def write_parquet(self, data: object, path: AnyPath, *, overwrite: bool = False) -> None:
@@ -338,8 +326,6 @@ class Codebook(Mapping[str, Variable]):
         ArgumentError, FrameError
             If the file cannot be written, or `data` is not such a table.
         """
-        from dpmodels.attached_codebook import write_parquet
-
         write_parquet(self.to_dict(), data, path, overwrite=overwrite)
 
     def _rows(self) -> list[tuple[str, ...]]:
@@ -352,7 +338,9 @@ class Codebook(Mapping[str, Variable]):
 
     def id_lines(self) -> list[tuple[str, ...]]:
         """Return the lines of the printed table for ids and persons."""
-        return of_person(self.person, self.identifiers) + of_design(self.design)
+        return column_roles.of_person(self.person, self.identifiers) + column_roles.of_design(
+            self.design
+        )
 
     def __repr__(self) -> str:
         return as_text(self._rows())
@@ -377,7 +365,7 @@ def check_name(name: object) -> None:
 def read_json(path: str | PathLike[str]) -> dict[str, Plain]:
     """Read the JSON object of a codebook; CodebookError if the file has none."""
     try:
-        declared = parse(read_bytes(path, MOST_BYTES))
+        declared = parse(read_bytes(path, MOST_BYTES).removeprefix(BOM_UTF8))
     except FrameError as error:
         raise CodebookError(
             f"codebook {str(path)!r} cannot be read as JSON ({error}); {FORM}"
@@ -414,3 +402,128 @@ def _cells(rows: list[tuple[str, ...]], head: tuple[str, ...]) -> list[tuple[str
 
 
 codebook = Codebook
+
+
+# The key with the version of its format.
+KEY: Final = "dpmodels.codebook/1"
+_ANY_VERSION: Final = KEY.partition("/")[0] + "/"
+# Where pandas writes the attributes of a frame, as JSON.
+_OF_PANDAS: Final = b"PANDAS_ATTRS"
+MOST_CHARACTERS: Final = 2**24
+
+
+def attached(declared: Mapping[str, object], data: Any) -> Any:
+    """Return the same table with a codebook's plain values attached; no row is copied or read."""
+    import narwhals.stable.v2 as nw
+
+    text = json.dumps(declared)
+    if nw.dependencies.is_pandas_dataframe(data):
+        frame = data.copy(deep=False)
+        frame.attrs = {**data.attrs, KEY: text}
+        return frame
+    pyarrow = nw.dependencies.get_pyarrow()
+    if pyarrow is not None and isinstance(data, pyarrow.Table | pyarrow.RecordBatch):
+        return data.replace_schema_metadata({**(data.schema.metadata or {}), KEY: text})
+    raise CodebookError(
+        f"a codebook cannot be attached to a table of type {type(data).__name__}, which has no "
+        "metadata; attach it to a pandas or pyarrow table, write cb.write_parquet(table, "
+        '"rows.parquet"), or set it once by dp.options(codebook=cb)'
+    )
+
+
+def write_parquet(
+    declared: Mapping[str, object], data: Any, path: AnyPath, *, overwrite: bool = False
+) -> None:
+    """Write a table in memory as a Parquet file with a codebook's plain values in its footer."""
+    import narwhals.stable.v2 as nw
+
+    target = require_target(path, overwrite=overwrite)
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise FrameError(
+            'writing Parquet files needs pyarrow: pip install "dpmodels[arrow]"'
+        ) from None
+    try:
+        table = nw.from_native(data, eager_only=True).to_arrow()
+    except TypeError:
+        raise FrameError(
+            f"rows of type {type(data).__name__} cannot be written: give a DataFrame of pandas, "
+            "polars or pyarrow"
+        ) from None
+    with_codebook = attached(declared, table)
+    # pandas reads this back as the attributes of a frame.
+    pandas_attrs = json.dumps({KEY: with_codebook.schema.metadata[KEY.encode()].decode()})
+    buffer = BytesIO()
+    parquet.write_table(
+        with_codebook.replace_schema_metadata(
+            {**with_codebook.schema.metadata, _OF_PANDAS: pandas_attrs}
+        ),
+        buffer,
+    )
+    write_whole(target, buffer.getvalue(), overwrite=overwrite)
+
+
+def codebook_of_table(data: object) -> object:
+    """Return the plain values attached to a table in memory, None without a codebook.
+
+    CodebookError if they are not JSON, or of another version.
+    """
+    import narwhals.stable.v2 as nw
+
+    data = nw.to_native(data, pass_through=True)
+    if nw.dependencies.is_pandas_dataframe(data):
+        return _codebook_entry(data.attrs)
+    pyarrow = nw.dependencies.get_pyarrow()
+    if pyarrow is not None and isinstance(data, pyarrow.Table | pyarrow.RecordBatch):
+        return _of_schema(data.schema)
+    return None
+
+
+def codebook_of_file(path: Path) -> object:
+    """Return the plain values in the footer of a Parquet file; None without a codebook."""
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        return None
+    try:
+        schema = parquet.read_schema(path)
+    except (OSError, pa.ArrowException):
+        return None
+    return _of_schema(schema)
+
+
+def _of_schema(schema: pa.Schema) -> object:
+    metadata = dict(schema.metadata or {})
+    pandas_attrs = metadata.pop(_OF_PANDAS, b"{}")
+    fields = {name.decode(errors="replace"): text for name, text in metadata.items()}
+    plain = _codebook_entry(fields)
+    if plain is not None or _ANY_VERSION.encode() not in pandas_attrs:
+        return plain
+    return _codebook_entry(_parsed(pandas_attrs))
+
+
+def _codebook_entry(fields: Any) -> object:
+    names = [name for name in fields if isinstance(name, str) and name.startswith(_ANY_VERSION)]
+    if KEY in names:
+        return _parsed(fields[KEY])
+    if names:
+        raise CodebookError(
+            f"the table carries a codebook of another version, {names[0]!r}, and only {KEY!r} is "
+            "read: give codebook=, or attach it again"
+        )
+    return None
+
+
+def _parsed(text: object) -> object:
+    content = text.encode(errors="replace") if isinstance(text, str) else text
+    try:
+        if not isinstance(content, bytes) or len(content) > MOST_CHARACTERS:
+            raise FrameError("it is not text, or too long")
+        return parse(content)
+    except FrameError as error:
+        raise CodebookError(
+            f"the codebook attached to the table cannot be read ({error}): give codebook=, "
+            "or attach it again"
+        ) from None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, time
 from typing import Any, Final
 
 import numpy as np
@@ -61,9 +62,74 @@ def day_of(cell: object) -> float:
 
 
 def days_of_times(times: NDArray[np.generic]) -> Floats:
-    """Return the days of numpy's times, of any shape, rounded down; nan if missing."""
+    """Return the days of numpy's times, of any shape, rounded down.
+
+    nan where missing, or outside the years 1 to 9999, which text does not spell.
+    """
     days = times.astype("datetime64[D]")
-    return np.where(np.isnat(days), np.nan, days.astype(np.int64).astype(np.float64))
+    numbers = days.astype(np.int64).astype(np.float64)
+    is_day = ~np.isnat(days) & (numbers >= FIRST_DAY) & (numbers <= LAST_DAY)
+    return np.where(is_day, numbers, np.nan)
+
+
+# Days, times of a day, and times of a clock, as readers of text files recognise them.
+_TIME: Final = re.compile(
+    r"\d{4}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d+)?)?)?(Z|[+-]\d\d:?\d\d)?)?"
+    r"|\d\d:\d\d(:\d\d(\.\d+)?)?",
+    re.ASCII,
+)
+
+
+def time_text(cell: object) -> str:
+    """Return the shortest ISO text of a date or time, or of text that spells one.
+
+    Empty for other cells. Midnight is the date alone, seconds are left out where they are 0, and
+    times with a zone are those of its clocks. Methods of foreign classes are not called.
+
+    >>> time_text("2020-01-02 05:06:00"), time_text(date(2020, 1, 2)), time_text("12:30:15")
+    ('2020-01-02T05:06', '2020-01-02', '12:30:15')
+    """
+    kind = type(cell)
+    value: Any = cell
+    try:
+        if type.__subclasscheck__(str, kind):
+            text = str.__str__(value)
+            if not _TIME.fullmatch(text):
+                return ""
+            if text[2] == ":":
+                return _clock(time.fromisoformat(text))
+            return _moment(datetime.fromisoformat(text))
+        if type.__subclasscheck__(np.datetime64, kind):
+            return time_texts(np.asarray([value]))[0]
+        if type.__subclasscheck__(time, kind):
+            return _clock(value)
+        if type.__subclasscheck__(datetime, kind):
+            return "" if _is_nat(value) else _moment(value)
+        if type.__subclasscheck__(date, kind):
+            return date.isoformat(value)
+    except Exception:
+        return ""
+    return ""
+
+
+def time_texts(times: NDArray[np.generic]) -> list[str]:
+    """Return the texts of numpy's times, shape (n,), empty where missing."""
+    is_time = ~np.isnan(days_of_times(times))
+    texts = np.full(len(times), "", dtype=object)
+    texts[is_time] = [_moment(value) for value in times[is_time].astype("M8[us]").tolist()]
+    return list(texts)
+
+
+def _moment(value: datetime) -> str:
+    clock, day = _clock(datetime.time(value)), date.isoformat(datetime.date(value))
+    return day if clock == "00:00" else f"{day}T{clock}"
+
+
+def _clock(value: time) -> str:
+    fields = (time.hour, time.minute, time.second, time.microsecond)
+    hour, minute, second, microsecond = (field.__get__(value) for field in fields)
+    is_whole = not (second or microsecond)
+    return time(hour, minute, second, microsecond).isoformat("minutes" if is_whole else "auto")
 
 
 def _is_nat(cell: object) -> bool:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from dpmodels.external_files import class_name
 from dpmodels.privacy import Adjacency
 from dpmodels.released import AnyRelease, Ball, BoughtCurvature, Meat, Released
-from dpmodels.stored_names import class_name
 
 
 def release_digest(release: AnyRelease) -> str:

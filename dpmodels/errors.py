@@ -1,17 +1,23 @@
-"""The errors of the package: messages quote declarations, never values in rows.
+"""The errors of the package, and how they leave it: they quote declarations, never values in rows.
 
 Every message says what was declared, what was expected and what to write instead. All of them are
 raised before a row is read and before a budget is charged, unless the class says otherwise.
 """
 
+from __future__ import annotations
+
 import sys
-from collections.abc import Iterable
+import traceback
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from functools import wraps
 from numbers import Real
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
 # Whole numbers of fewer digits are quoted.
 LARGEST: Final = 2**200
+# Names are alike if two letters of three agree, as where one of three is mistyped.
+ALIKE: Final = 0.66
 
 
 def quoted(value: object) -> str:
@@ -49,7 +55,8 @@ def did_you_mean(name: object, options: Iterable[object]) -> str:
     text = name.strip().casefold() if isinstance(name, str) else ""
     text = text.removeprefix("dp_") if text.removeprefix("dp_") in folded else text
     matches = [option for option in folded if _begins(option, text)]
-    matches = [text] if text in folded else matches or get_close_matches(text, folded, n=3)
+    matches = matches or get_close_matches(text, folded, n=3, cutoff=ALIKE)
+    matches = [text] if text in folded else matches
     near = " or ".join(repr(folded[match]) for match in matches if folded[match] != name)
     return f" (did you mean {near}?)" if near else ""
 
@@ -161,3 +168,62 @@ class SyntheticWarning(DPModelsError, UserWarning):
     """
 
     KEY: Final = "dpmodels.synthetic"
+
+
+# Public functions that take rows: their exceptions keep no variables of inner frames.
+#
+# Debuggers, error trackers and verbose tracebacks print the local variables of every frame that an
+# exception passed, and those of the package hold cells and exact statistics.
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+# Functions of higher layers that lower ones call; `dpmodels.bindings` fills it.
+deferred: Final[dict[str, Callable[[], Callable[..., object]]]] = {}
+
+
+def entry_point(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Return a function whose exceptions keep neither its arguments nor any inner variable.
+
+    Frames of the caller, and those of an exception that the caller is handling, are left alone.
+
+    >>> @entry_point
+    ... def total(cells):
+    ...     return sum(cells)
+    >>> try:
+    ...     total(["a cell"])
+    ... except TypeError as error:
+    ...     [list(frame.f_locals) for frame, _ in traceback.walk_tb(error.__traceback__)][1:]
+    [['function'], []]
+    """
+
+    @wraps(function)
+    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        handled = sys.exc_info()[1]
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:
+            del args, kwargs
+            _clear(error, handled)
+            raise
+        finally:
+            del handled
+
+    return call
+
+
+def _clear(error: BaseException, handled: BaseException | None) -> None:
+    """Clear the finished frames of an exception and of all that it was raised from.
+
+    A context that ``raise ... from None`` hides is dropped, as its message may quote a cell.
+    """
+    pending: list[BaseException | None] = [error]
+    visited = {id(None), id(handled)} - {id(error)}
+    while pending:
+        part = pending.pop()
+        if part is None or id(part) in visited:
+            continue
+        visited.add(id(part))
+        traceback.clear_frames(part.__traceback__)
+        pending += [part.__cause__, part.__context__, *getattr(part, "exceptions", ())]
+        if part.__suppress_context__ and part.__context__ is not handled:
+            part.__context__ = None

@@ -28,13 +28,25 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from os import PathLike
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 
 from dpmodels.errors import DPModelsError, FrameError, did_you_mean, shorten
-from dpmodels.stored_names import field_names
 from dpmodels.typing import Floats, Plain
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Shape = Any
 # A value of the requested shape, which no type can express.
@@ -136,14 +148,14 @@ def conform(shape: Shape, plain: Plain, where: str) -> Read:
 
 
 @cache
-def fields_of(shape: type[object], *names: str) -> Mapping[str, Shape]:
+def fields_of(shape: type[DataclassInstance], *names: str) -> Mapping[str, Shape]:
     """Return the shapes of a dataclass's fields by stored name, of all or of those named."""
     hints = get_type_hints(shape, include_extras=True)
     stored = field_names(shape)
     return {name: hints[stored[name]] for name in names or stored}
 
 
-def _optional(shape: type[Any]) -> frozenset[str]:
+def _optional(shape: type[DataclassInstance]) -> frozenset[str]:
     """Return the fields that a file of an earlier version may lack: those with the default None."""
     return frozenset(field.name for field in fields(shape) if field.default is None)
 
@@ -167,6 +179,15 @@ def amount(plain: object) -> float:
     if type(plain) in (int, float) and (number == 0 or 1 / LONGEST <= number <= LONGEST):
         return float(number)
     raise FrameError("expected 0 or a number between 1e-30 and 1e30")
+
+
+def storable_amount(number: float) -> float:
+    """Return an estimated amount as :func:`amount` reads it: noise below 0 and underflow are 0.
+
+    >>> storable_amount(-0.5), storable_amount(1e-40), storable_amount(2.5)
+    (0.0, 0.0, 2.5)
+    """
+    return min(number, LONGEST) if number >= 1 / LONGEST else 0.0
 
 
 def quantity(plain: object) -> float:
@@ -306,21 +327,13 @@ def _tagged(kinds: Mapping[str, Shape], plain: Plain, where: str) -> Read:
     return conform(kinds[name], plain[1], where)
 
 
-def _literal(parts: tuple[Shape, ...], plain: Plain, where: str) -> Read:
-    return _with_location(lambda: one_of(*parts)(plain), where)
-
-
-def _annotated(parts: tuple[Shape, ...], plain: Plain, where: str) -> Read:
-    return _with_location(lambda: parts[1](plain), where)
-
-
 _PARTED: Final[dict[Shape, Callable[[tuple[Shape, ...], Plain, str], Read]]] = {
     tuple: _elements,
     dict: _any_names,
     Union: _one_of,
     UnionType: _one_of,
-    Literal: _literal,
-    Annotated: _annotated,
+    Literal: lambda parts, plain, at: _with_location(lambda: one_of(*parts)(plain), at),
+    Annotated: lambda parts, plain, at: _with_location(lambda: parts[1](plain), at),
 }
 
 
@@ -354,3 +367,33 @@ def _int(text: str) -> int:
     if len(text) > _LONGEST_INT:
         raise FrameError(f"a whole number has more than {_LONGEST_INT} digits")
     return int(text)
+
+
+# Names under which classes and fields are hashed and stored, where the code has other names.
+#
+# The digests of releases in ledgers hash the names of classes, and the files of results and sites
+# hold the names of fields. Both stay as they are when the code renames a class or a field: the
+# former name is listed here.
+
+# By class.
+CLASSES: Final[Mapping[str, str]] = {"MechanismInfo": "Card"}
+# By the class that declares the field, and by field.
+FIELDS: Final[Mapping[str, Mapping[str, str]]] = {"Released": {"info": "card"}}
+
+
+def class_name(kind: type[object]) -> str:
+    """Return the stored name of a class."""
+    return CLASSES.get(kind.__name__, kind.__name__)
+
+
+def field_names(kind: type[Any]) -> dict[str, str]:
+    """Return the fields of a dataclass by their stored names.
+
+    >>> from dpmodels.released import MechanismInfo, MomentsRelease
+    >>> class_name(MechanismInfo), field_names(MomentsRelease)["card"]
+    ('Card', 'info')
+    """
+    stored: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        stored |= FIELDS.get(base.__name__, {})
+    return {stored.get(field.name, field.name): field.name for field in fields(kind)}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import numpy as np
     import xarray as xr
+    from numpy.typing import NDArray
 
 
 def component_names(count: int) -> list[str]:
@@ -36,12 +38,12 @@ def plain(text: str) -> str:
     )
 
 
-def square(matrix: object, names: Sequence[str], name: str) -> xr.DataArray:
+def square(matrix: NDArray[np.generic], names: Sequence[str], name: str) -> xr.DataArray:
     """Label a matrix ``variable × variable_``; the array is copied."""
     return with_labels(matrix, name, variable=names, variable_=names)
 
 
-def with_labels(values: Any, name: str, **labels: Sequence[str]) -> xr.DataArray:
+def with_labels(values: NDArray[np.generic], name: str, **labels: Sequence[str]) -> xr.DataArray:
     """Label an array, whose dimensions are named in order; the array is copied."""
     import xarray as xr
 

@@ -19,16 +19,9 @@ from types import TracebackType
 from typing import Any, Final, Literal
 
 from dpmodels.arguments import boolean, checked_keywords
-from dpmodels.codebook_person import checked_person
+from dpmodels.column_roles import checked_person
 from dpmodels.errors import ArgumentError, quoted
-from dpmodels.privacy import (
-    Adjacency,
-    AdjacencyName,
-    Ledger,
-    adjacency,
-    check_ledger,
-    protecting,
-)
+from dpmodels.privacy import Adjacency, AdjacencyName, Ledger, adjacency, check_ledger, protecting
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Final, Literal, cast
 import numpy as np
 
 from dpmodels.codebook import Codebook, fingerprint
+from dpmodels.column_roles import SurveyDesign, as_design
 from dpmodels.errors import ArgumentError, BudgetError, quoted, shorten
 from dpmodels.external_files import Shape, conform
 from dpmodels.labels import plain as shown
@@ -31,7 +32,6 @@ from dpmodels.privacy import (
     resolve_budget,
 )
 from dpmodels.privacy.events import all_gaussian
-from dpmodels.survey_design import SurveyDesign, as_design
 from dpmodels.typing import Plain
 from dpmodels.verbs import VERBS
 

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping
 from os import PathLike
 from typing import Any
 
-from dpmodels.attached_codebook import codebook_of_file, codebook_of_table
-from dpmodels.codebook import Codebook
+from dpmodels.codebook import Codebook, codebook_of_file, codebook_of_table
 from dpmodels.dictionaries.draft import Draft
 from dpmodels.dictionaries.private_codebook import PrivateCodebook, as_private
 from dpmodels.errors import CodebookError, FormulaError
 from dpmodels.formula.parse import parsed_formula, variables_in
-from dpmodels.frames.files import SUFFIX, named_files
+from dpmodels.frames.parquet import SUFFIX, named_files
 from dpmodels.options import current_settings
 from dpmodels.request import difference
 

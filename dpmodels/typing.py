@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
+
+# Types of libraries that are imported where they are first used: for annotations alone.
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes
+    from xarray import DataArray as DataArray
+    from xarray import Dataset as Dataset
+else:
+    Axes = DataArray = Dataset = object
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -30,3 +38,11 @@ Table = object
 AnyPath = str | PathLike[str]
 # Codes a public table as columns of a design.
 Coder = Callable[[object], Floats]
+
+
+class Picture(TypedDict, total=False):
+    """Where a picture is drawn, and what stands on it and below it."""
+
+    ax: Axes | None
+    stamp: str | None
+    caption: str | None

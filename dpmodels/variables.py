@@ -330,7 +330,6 @@ def _is_dtype(declared: object) -> bool:
 
 
 def _of_dtype(dtype: Any) -> Categorical:
-    """Read the categories that pandas' dtype declares."""
     if dtype.categories is None:
         raise CodebookError("a CategoricalDtype without categories: write them, as a list")
     return Categorical(tuple(dtype.categories), ordered=bool(dtype.ordered))

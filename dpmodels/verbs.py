@@ -1,17 +1,28 @@
-"""The verbs as their files declare them, by name."""
+"""The verbs as their files declare them, by name, and their parameters as text."""
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, reduce
 from importlib.resources import files
-from inspect import signature, unwrap
 from operator import or_
-from types import MappingProxyType, UnionType
-from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from types import MappingProxyType, NoneType, SimpleNamespace, UnionType
+from typing import (
+    Any,
+    Final,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
+from dpmodels.errors import ArgumentError
 from dpmodels.external_files import Shape
 
 SpecFunction = TypeVar("SpecFunction", bound=Callable[..., object])
@@ -45,9 +56,9 @@ class Verb(NamedTuple):
         return self.name not in UNCHARGED
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> dict[str, object]:
         """Its own options with their defaults."""
-        parameters = signature(unwrap(self.function)).parameters
+        parameters = inspect.signature(inspect.unwrap(self.function)).parameters
         return {
             name: parameter.default for name, parameter in parameters.items() if name not in _COMMON
         }
@@ -55,13 +66,13 @@ class Verb(NamedTuple):
     @property
     def shapes(self) -> dict[str, Shape]:
         """What files may hold for each option, by the annotations."""
-        hints = get_type_hints(unwrap(self.function))
+        hints = get_type_hints(inspect.unwrap(self.function))
         return {name: _plain_shape(hints[name]) for name in self.options}
 
     @property
     def result(self) -> Any:
         """The usual class of its results."""
-        returned = get_type_hints(unwrap(self.function)).get("return", object)
+        returned = get_type_hints(inspect.unwrap(self.function)).get("return", object)
         return (get_args(returned) or (returned,))[0]
 
     def sent(self, options: Mapping[str, object]) -> dict[str, object]:
@@ -140,3 +151,189 @@ def exported() -> dict[str, str]:
 def verb_names() -> tuple[str, ...]:
     """Return the names of all verbs, of the package's stub and declared since; import none."""
     return tuple(dict.fromkeys((*exported(), *VERBS)))
+
+
+# Parameters as texts: values written by hand, and what a docstring says of them.
+#
+# Commands and the forms of a gateway read values with it. An annotation has a text form if it is
+# of numbers, texts, None, values of a `Literal`, or lists of these, separated by commas.
+
+_NUMBERS: Final = {int: "INT", float: "NUMBER"}
+_ITERABLES: Final = (Iterable, Sequence, tuple, list)
+_MARKUP = re.compile(r":\w+:`~?\.?([^`]+)`|``(.+?)``|`([^`]+)`")
+_SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z0-9\"'`])")
+
+
+def members(annotation: object) -> tuple[object, ...]:
+    """Return the alternatives of an annotation.
+
+    >>> members(int | Literal["mean", False] | None)
+    (<class 'int'>, 'mean', False, None)
+    """
+    kind = get_origin(annotation)
+    if kind in (Union, UnionType):
+        return tuple(member for part in get_args(annotation) for member in members(part))
+    if kind is Literal:
+        return get_args(annotation)
+    return (None if annotation is NoneType else annotation,)
+
+
+def read(allowed: Sequence[object], text: str, *, none: bool = False) -> Any:
+    """Convert a text to an allowed value; the function itself checks names of options.
+
+    >>> read(members(float | Iterable[float]), "0.25,0.5"), read(members(int | str), "week")
+    ((0.25, 0.5), 'week')
+    """
+    inner = [
+        element
+        for member in allowed
+        if get_origin(member) in _ITERABLES
+        for element in _inner(member)
+    ]
+    if inner and text == "[]":
+        return ()
+    if inner and ("," in text or not _texts(allowed)):
+        return tuple(read(inner, part.strip()) for part in text.split(",") if part.strip())
+    return None if none and text == "none" else _read_one(allowed, text)
+
+
+def _read_one(allowed: Sequence[object], text: str) -> object:
+    """Return a number where one is allowed and the text is one, else the text itself."""
+    anything = Any in allowed or object in allowed
+    for kind in _NUMBERS:
+        if kind in allowed or anything:
+            try:
+                return kind(text)
+            except ValueError:
+                continue
+    if anything or any(member is str or isinstance(member, str) for member in allowed):
+        return text
+    raise ArgumentError(f"{text!r}: expected {written_form(allowed)}")
+
+
+def _inner(annotation: object) -> tuple[object, ...]:
+    return tuple(
+        member for part in get_args(annotation) if part is not ... for member in members(part)
+    )
+
+
+def _texts(allowed: Sequence[object]) -> bool:
+    """Whether one text may stand for one value."""
+    return any(
+        member in (*_NUMBERS, str, Any, object) or isinstance(member, str) for member in allowed
+    )
+
+
+def written_form(allowed: Sequence[object]) -> str:
+    """Return how a value is written."""
+    inner = [written_form(_inner(member)) for member in allowed if get_origin(member) in _ITERABLES]
+    literals = [member for member in allowed if isinstance(member, str)]
+    forms = [form for kind, form in _NUMBERS.items() if kind in allowed]
+    forms += (
+        ["TEXT"] * (str in allowed) + ["VALUE"] * (Any in allowed or object in allowed) + literals
+    )
+    forms = forms[1:] if forms[:2] == ["INT", "NUMBER"] else forms
+    single = "|".join(forms)
+    lists = [f"{form},..." for form in inner if form != single]
+    return "|".join([*forms, *lists]) + ",..." * (single in inner)
+
+
+def signature(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
+    """Return the parameters of a function, with evaluated annotations."""
+    return dict(evaluated_signature(function).parameters)
+
+
+def evaluated_signature(function: Callable[..., object]) -> inspect.Signature:
+    """Return a signature with annotations evaluated, also those of wrapped functions."""
+    names: dict[str, object] = {}
+    part: object = function
+    while part is not None:
+        names = {**names, **getattr(part, "__globals__", {})}
+        part = getattr(part, "__wrapped__", None)
+    raw_signature = inspect.signature(function)
+    kinds = {name: parameter.annotation for name, parameter in raw_signature.parameters.items()}
+    texts = SimpleNamespace(__annotations__={**kinds, "return": raw_signature.return_annotation})
+    types = get_type_hints(texts, names)
+    parameters = [
+        parameter.replace(annotation=types[name])
+        for name, parameter in raw_signature.parameters.items()
+    ]
+    return raw_signature.replace(parameters=parameters, return_annotation=types["return"])
+
+
+class ParameterDoc(NamedTuple):
+    """The documentation of a parameter: its first sentence, and its options."""
+
+    text: str = ""
+    choices: tuple[str, ...] = ()
+
+
+def parameter_docs(doc: str) -> dict[str, ParameterDoc]:
+    """Return the documentation of each parameter.
+
+    >>> parameter_docs('''Fit.
+    ...
+    ... Parameters
+    ... ----------
+    ... vcov : {"iid", None}, optional
+    ...     Of residuals, as for :func:`f`. None by default.
+    ... ''')
+    {'vcov': ParameterDoc(text='of residuals, as for f', choices=('iid', 'none'))}
+    """
+    _, separator, rest = doc.partition("\nParameters\n")
+    body = re.split(r"\n\w[\w ]*\n-{3,}\n", rest.partition("\n")[2])[0] if separator else ""
+    docs: dict[str, ParameterDoc] = {}
+    for entry in re.split(r"\n(?=\S)", body.strip("\n")):
+        head, _, text = entry.partition("\n")
+        names, _, kind = head.partition(" :")
+        sentence = first_sentence(text)
+        parameter_doc = ParameterDoc(sentence[:1].lower() + sentence[1:], tuple(_choices(kind)))
+        docs |= dict.fromkeys((name.strip("* ") for name in names.split(",")), parameter_doc)
+    return docs
+
+
+def _choices(kind: str) -> Iterator[str]:
+    """Yield the options that a type lists in braces."""
+    listed = re.search(r"\{(.+?)\}", kind)
+    for choice in listed[1].split(",") if listed else ():
+        yield "none" if choice.strip() == "None" else choice.strip(' "')
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence without its full stop and without markup."""
+    plain = _MARKUP.sub(lambda match: next(filter(None, match.groups())), " ".join(text.split()))
+    return _SENTENCE.split(plain)[0].rstrip(".")
+
+
+# Parameters that methods of many results have in common.
+
+_PARAMETERS: Final = "Parameters\n----------\n"
+_SHARED: Final = {
+    "ax": "ax : matplotlib Axes, optional\n    Where to draw; a new figure by default.",
+    "level": "level : float\n    Coverage of the intervals, in (0, 1).",
+    "caption": (
+        "caption : bool\n    Whether guarantee, neighbours and noise stand under the picture."
+    ),
+}
+Documented = TypeVar("Documented", bound=Callable[..., object])
+
+
+def documented(function: Documented) -> Documented:
+    """Add the shared parameters that a docstring leaves out, in the order of the signature.
+
+    >>> def plot(kind: str, level: float = 0.95) -> None:
+    ...     "Draw a kind."
+    >>> documented(plot).__doc__.splitlines()[-2:]
+    ['level : float', '    Coverage of the intervals, in (0, 1).']
+    """
+    head, *sections = re.split(r"\n\n(?=\w[\w ]*\n-{3,}\n)", inspect.getdoc(function) or "")
+    not_parameters = [section for section in sections if not section.startswith(_PARAMETERS)]
+    section = "".join(section for section in sections if section not in not_parameters)
+    entries = dict(_SHARED)
+    for entry in re.split(r"\n(?=\S)", section.removeprefix(_PARAMETERS)):
+        names = re.split(" :|\n", entry)[0].split(",")
+        entries |= dict.fromkeys((name.strip("* ") for name in names), entry)
+    parameters = inspect.signature(function).parameters
+    listed = dict.fromkeys(entries[name] for name in parameters if name in entries)
+    function.__doc__ = "\n\n".join([head, _PARAMETERS + "\n".join(listed), *not_parameters])
+    return function

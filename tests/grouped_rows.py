@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dpmodels.frames import open_rows
-from dpmodels.frames.groups import Groups
+from dpmodels.frames.engine import Groups
 
 
 class GroupedTable:

@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 import dpmodels as dp
-from dpmodels.attached_codebook import KEY
+from dpmodels.codebook import KEY
 from dpmodels.errors import ArgumentError, CodebookError, FrameError
 from dpmodels.resolve_codebook import codebook_of_call
 

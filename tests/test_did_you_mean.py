@@ -18,6 +18,7 @@ def session():
 
 MISSPELLED = {
     "verb": (lambda: dp.dp_lmm, "dp_lm"),
+    "verb without its prefix": (lambda: dp.quantile, "dp_quantile"),
     "function": (lambda: dp.codebok, "codebook"),
     "column": (lambda: dp.dp_lm("income ~ Agee", ROWS, codebook=BOOK, eps=1), "age"),
     "column of the data": (
@@ -85,3 +86,5 @@ def test_a_misspelled_command_is_answered_with_the_nearest():
 def test_names_that_resemble_nothing_are_answered_without_a_suggestion():
     assert did_you_mean("zzz", ["age", "sex"]) == did_you_mean(None, ["age"]) == ""
     assert did_you_mean("age", ["age"]) == ""
+    with pytest.raises(dp.errors.ArgumentError, match="no parameter epsilon=: see"):
+        dp.options(epsilon=1.0)

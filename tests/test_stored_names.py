@@ -6,12 +6,11 @@ from typing import get_args
 import numpy as np
 
 from dpmodels.digest import release_digest
-from dpmodels.external_files import fields_of
+from dpmodels.external_files import CLASSES, FIELDS, class_name, field_names, fields_of
 from dpmodels.mechanisms import Gauss
 from dpmodels.privacy import PureDP, adjacency
 from dpmodels.released import AnyRelease, CountsRelease, MechanismInfo
 from dpmodels.results.store import arrays_of
-from dpmodels.stored_names import CLASSES, FIELDS, class_name, field_names
 
 KINDS = get_args(AnyRelease)
 

@@ -4,9 +4,9 @@ import pytest
 from folded import each
 
 import dpmodels as dp
+from dpmodels.column_roles import SurveyDesign, as_design
 from dpmodels.errors import ArgumentError, CodebookError
-from dpmodels.formula.sampling import STEPS, sampling_of
-from dpmodels.survey_design import SurveyDesign, as_design
+from dpmodels.formula.tally import STEPS, sampling_of
 
 STATED = {"weights": "w", "bounds": (1, 50), "weights_are": "design"}
 WHOLE = dp.design(**STATED, strata="h", psu="school", fpc={"n": 900, "s": 400})

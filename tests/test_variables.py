@@ -117,7 +117,7 @@ def test_labels_are_given_by_a_mapping_or_a_list():
     assert (educ.shown(1), educ.shown_levels) == ("low", ("low", "high"))
     assert dp.Categorical([1, 2, 3], labels={3: "other"}).shown_levels == ("1", "2", "other")
     assert dp.Categorical({"a": "a", "b": "b"}).labels == ()
-    assert column(educ, [1, "2", "low"]) == [0.0, 1.0, None]
+    assert column(educ, [1, "2", "low", "lower"]) == [0.0, 1.0, 0.0, None]
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,7 @@ def kinds(base=Result):
     return [leaf for kind in ours for leaf in (kinds(kind) or [kind])]
 
 
+@pytest.mark.product
 def test_every_kind_of_result_is_in_the_table():
     stored = {type(fitted(form)).__name__ for form in forms("stored").values()}
     assert stored == {kind.__name__ for kind in kinds()} | EXTENDED

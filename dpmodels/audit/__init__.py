@@ -4,7 +4,6 @@
 `dpmodels.audit.verb.audit`. No other subpackage imports it.
 """
 
-from dpmodels.audit import report as report
 from dpmodels.audit.callable_module import CallableModule as CallableModule
 from dpmodels.audit.coupled import Coupled as Coupled
 from dpmodels.audit.coupled import coupled as coupled
@@ -12,6 +11,6 @@ from dpmodels.audit.neighbours import Pair as Pair
 from dpmodels.audit.neighbours import worst_pairs as worst_pairs
 from dpmodels.audit.result import AuditResult as AuditResult
 from dpmodels.audit.result import Finding as Finding
-from dpmodels.audit.runs import Recipe as Recipe
-from dpmodels.audit.runs import released as released
 from dpmodels.audit.scores import SCORES as SCORES
+from dpmodels.audit.verb_recipes import Recipe as Recipe
+from dpmodels.audit.verb_recipes import released as released

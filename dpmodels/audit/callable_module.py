@@ -12,9 +12,9 @@ from dpmodels.audit.neighbours import Pair as _Pair
 from dpmodels.audit.neighbours import worst_pairs as _worst_pairs
 from dpmodels.audit.result import AuditResult as _AuditResult
 from dpmodels.audit.result import Finding as _Finding
-from dpmodels.audit.runs import released as _released
 from dpmodels.audit.scores import SCORES as _SCORES
 from dpmodels.audit.verb import audit as _audit
+from dpmodels.audit.verb_recipes import released as _released
 
 
 class CallableModule(ModuleType):

@@ -18,20 +18,19 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from dpmodels.audit.neighbours import Pair, neighbouring_tables, of_persons, worst_pairs
 from dpmodels.audit.result import Finding
-from dpmodels.audit.runs import Recipe, released
-from dpmodels.audit.verb_recipes import VerbRecipe, verb_recipe
+from dpmodels.audit.verb_recipes import Recipe, VerbRecipe, released, verb_recipe
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.protocol import PlanOfStrategy
 from dpmodels.noise import seeded, simulation
 from dpmodels.privacy import Adjacency, GaussianEvent, LaplaceEvent
-from dpmodels.released import CountsRelease, MomentsRelease
+from dpmodels.released import AnyRelease, CountsRelease, MomentsRelease
 from dpmodels.typing import Floats
 
 Distance = Callable[[Floats], float]
@@ -219,7 +218,7 @@ _NOT_ADDED: Final = (
 )
 
 
-def _in_scales(release: Any, plan: PlanOfStrategy, sd: float) -> Floats:
+def _in_scales(release: AnyRelease, plan: PlanOfStrategy, sd: float) -> Floats:
     """Return the independent numbers of a release in units of noise scales with sd `sd`."""
     match release:
         case CountsRelease():
@@ -355,15 +354,10 @@ def _files(columns: Columns, pair: Pair, person: str | None) -> Pair:
     """Return files whose last record has a quoted cell with lines that look like records."""
     last = {name: cells[-1] for name, cells in columns.items()}
     identities = [{} if person is None else {person: f"line {line}"} for line in range(_LINES)]
-    lines = [
-        ",".join(f"{cell}" for cell in [*{**last, **identity}.values(), ""])
-        for identity in identities
-    ]
+    records = [[*{**last, **identity}.values(), ""] for identity in identities]
+    text = "\n".join(["", *(",".join(map(str, record)) for record in records)])
     with_text: Columns = {**columns, _FREE_TEXT: [""] * _size(columns)}
-    quoted: Columns = {
-        **with_text,
-        _FREE_TEXT: [*with_text[_FREE_TEXT][:-1], "\n".join(["", *lines])],
-    }
+    quoted: Columns = {**with_text, _FREE_TEXT: [*with_text[_FREE_TEXT][:-1], text]}
     start = with_text if pair.adjacency == "replace" else _without_last(with_text)
     return Pair(CSVFile(start), CSVFile(quoted), pair.adjacency, "line breaks in a quoted cell")
 
@@ -379,12 +373,8 @@ def _identities(columns: Columns, pair: Pair, person: str) -> Iterator[Pair]:
         if pair.adjacency == "replace":
             yield Pair(start, {**cells, person: changed}, name=name)
         else:
-            unchanged = [
-                position for position, identity in enumerate(ids) if identity == changed[position]
-            ]
-            fewer = {
-                key: [column[position] for position in unchanged] for key, column in start.items()
-            }
+            unchanged = [at for at, identity in enumerate(ids) if identity == changed[at]]
+            fewer = {key: [column[at] for at in unchanged] for key, column in start.items()}
             yield Pair(fewer, start, pair.adjacency, name)
 
 

@@ -10,7 +10,7 @@ import functools
 import math
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import numpy as np
 from scipy import stats
@@ -21,12 +21,9 @@ from dpmodels.audit.result import AuditResult
 from dpmodels.audit.verb import audit
 from dpmodels.codebook import Codebook
 from dpmodels.errors import BudgetError, DPModelsError
+from dpmodels.mechanisms import CovarianceMechanism
 from dpmodels.mechanisms.protocol import Facts
-from dpmodels.mechanisms.user_supplied import (
-    UserSupplied,
-    record_passed,
-    require_mechanism,
-)
+from dpmodels.mechanisms.user_supplied import UserSupplied, record_passed, require_mechanism
 from dpmodels.models.moments import dp_cov
 from dpmodels.noise import seeded, source
 from dpmodels.privacy import ZCDP, AdjacencyName, ApproxDP, Guarantee, PureDP, adjacency
@@ -124,7 +121,7 @@ def _noise_at(strategy: UserSupplied, exact: Floats) -> str:
     # Sums of squared normal numbers are chi-square, sums of absolute Laplace numbers gamma.
     gaussian = strategy.mechanism.law == "gaussian"
     sums = (errors**2 if gaussian else np.abs(errors)).sum(axis=0)
-    law: Any = stats.chi2(_RUNS) if gaussian else stats.gamma(_RUNS, scale=math.sqrt(0.5))
+    law = stats.chi2(_RUNS) if gaussian else stats.gamma(_RUNS, scale=math.sqrt(0.5))
     level = _ALARM / (4 * len(sds))
     if (sums < law.ppf(level)).any() or (sums > law.isf(level)).any():
         sd_ratios = np.sqrt((errors**2).mean(axis=0))
@@ -159,7 +156,7 @@ def _recipe(
         codebook=Codebook.uniform(["a", "b"], (-1, 1)),
         budget=_supported(strategy)[0],
         adjacency=relation,
-        mechanism=cast(Any, strategy),
+        mechanism=cast("CovarianceMechanism", strategy),
     )
 
 

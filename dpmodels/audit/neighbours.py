@@ -147,31 +147,15 @@ def worst_pairs(
     crowd = [rows["high"]] * _CROWD
     pairs = []
     for context, description in ((few, "few others"), (crowd, "among its like")):
-        if adjacency == "replace":
-            pairs += [
-                Pair(
-                    _table([*context, rows[before]]),
-                    _table([*context, rows[after]]),
-                    name=f"{name}, {description}",
-                )
-                for name, before, after in _SWAPS
-                if before in rows and after in rows
-            ]
-        else:
-            pairs += [
-                Pair(
-                    _table(context),
-                    _table([*context, rows[row]]),
-                    adjacency,
-                    f"{name}, {description}",
-                )
-                for name, row in _MORE
-                if row in rows
-            ]
+        for name, *changed in _SWAPS if adjacency == "replace" else _MORE:
+            if set(changed) <= set(rows):
+                tables = [_table([*context, rows[row]]) for row in changed]
+                before = _table(context) if len(changed) == 1 else tables[0]
+                pairs.append(Pair(before, tables[-1], adjacency, f"{name}, {description}"))
     return tuple(pairs)
 
 
-_SWAPS: Final = (
+_SWAPS: Final[tuple[tuple[str, ...], ...]] = (
     ("a row against none", "high", "missing"),
     ("opposite corners", "low", "high"),
     ("orthogonal rows", "high", "half"),
@@ -181,7 +165,7 @@ _SWAPS: Final = (
     ("infinite against none", "infinite", "missing"),
     ("an unlisted level", "high", "unlisted"),
 )
-_MORE: Final = (
+_MORE: Final[tuple[tuple[str, ...], ...]] = (
     ("one row more", "high"),
     ("an opposite row more", "low"),
     ("an orthogonal row more", "half"),

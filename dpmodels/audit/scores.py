@@ -73,7 +73,8 @@ Cells = Integers
 
 def repeats(rows: Floats, neighbour: Floats) -> Score:
     """Score the released values by their frequencies on both tables."""
-    return _scored(_whole, rows, neighbour)
+    looked = _looked_up(*_table(_whole(rows), _whole(neighbour))[:2])
+    return lambda values: looked(_whole(values))
 
 
 def repeated_coordinate(rows: Floats, neighbour: Floats) -> Score:
@@ -104,32 +105,20 @@ def _bits(column: Floats) -> Cells:
 
 
 def _best_column(cells: Callable[[Floats], Cells], rows: Floats, neighbour: Floats) -> Score:
-    best, score, largest = 0, None, -1.0
-    for column in range(min(rows.shape[1], _MOST_COLUMNS)):
-        left, right = (np.ascontiguousarray(side[:, column]) for side in (rows, neighbour))
-        table, ratios, distance = _table(cells(left), cells(right))
-        if distance > largest:
-            best, score, largest = column, _looked_up(table, ratios), distance
-    assert score is not None
-    looked: Callable[[Cells], Floats] = score
+    tables = [
+        _table(*(cells(np.ascontiguousarray(side[:, column])) for side in (rows, neighbour)))
+        for column in range(min(rows.shape[1], _MOST_COLUMNS))
+    ]
+    best = max(range(len(tables)), key=lambda column: tables[column][2])
+    looked = _looked_up(*tables[best][:2])
     return lambda values: looked(cells(np.ascontiguousarray(values[:, best])))
-
-
-def _scored(cells: Callable[[Floats], Cells], rows: Floats, neighbour: Floats) -> Score:
-    table, ratios, _ = _table(cells(rows), cells(neighbour))
-    looked = _looked_up(table, ratios)
-    return lambda values: looked(cells(values))
 
 
 def _table(left: Cells, right: Cells) -> tuple[Cells, Floats, float]:
     """Return the repeated cells, their log ratios, and the total variation between the tables."""
     distinct, codes = np.unique(np.concatenate([left, right]), return_inverse=True)
-    counts = np.stack(
-        [
-            np.bincount(codes[: len(left)], minlength=len(distinct)),
-            np.bincount(codes[len(left) :], minlength=len(distinct)),
-        ]
-    )
+    sides = np.split(codes, [len(left)])
+    counts = np.stack([np.bincount(side, minlength=len(distinct)) for side in sides])
     repeated = counts.sum(axis=0) > 1
     distinct, counts = distinct[repeated], counts[:, repeated]
     rates = (counts + 0.5) / np.array([[len(left) + 1], [len(right) + 1]])
@@ -249,11 +238,9 @@ def whitened(rows: Floats, neighbour: Floats) -> Score:
 
 def coordinate(rows: Floats, neighbour: Floats) -> Score:
     """Learn the coordinate with the largest Kolmogorov distance."""
-    best, sign, largest = 0, 1.0, -1.0
-    for column in range(rows.shape[1]):
-        gap = _gap(rows[:, column], neighbour[:, column])
-        if abs(gap) > largest:
-            best, sign, largest = column, float(np.sign(gap) or 1.0), abs(gap)
+    gaps = [_gap(*columns) for columns in zip(rows.T, neighbour.T, strict=True)]
+    best = int(np.abs(gaps).argmax())
+    sign = float(np.sign(gaps[best]) or 1.0)
     return lambda values: sign * values[:, best]
 
 
@@ -297,13 +284,11 @@ def normal(rows: Floats, neighbour: Floats) -> Score:
 
 def _fit(values: Floats) -> tuple[Floats, Floats]:
     """Return the mean and a root of the inverse covariance, shrunk a little to its diagonal."""
-    mean = values.mean(axis=0)
-    centred = values - mean
-    covariance = centred.T @ centred / max(len(values) - 1, 1)
+    covariance = _covariance(values)
     covariance += _SHRUNK * (np.diag(np.diag(covariance)) - covariance)
     spread, axes = np.linalg.eigh(covariance)
     spread = np.maximum(spread, max(_NOISELESS * spread[-1], _NOISELESS))
-    return mean, np.asarray(axes / np.sqrt(spread))
+    return values.mean(axis=0), np.asarray(axes / np.sqrt(spread))
 
 
 def laplace(rows: Floats, neighbour: Floats) -> Score:

@@ -25,9 +25,17 @@ from dpmodels.audit.claim import (
 from dpmodels.audit.coupled import worst_pair
 from dpmodels.audit.neighbours import Pair
 from dpmodels.audit.result import AuditResult, CountedEvent, Finding, Point, Reach
-from dpmodels.audit.runs import Batch, Recipe, Runs, commonest, run
 from dpmodels.audit.scores import SCORES, Learner, Score, coarsened
-from dpmodels.audit.verb_recipes import VerbRecipe, gaussian_law, verb_recipe
+from dpmodels.audit.verb_recipes import (
+    Batch,
+    Recipe,
+    Runs,
+    VerbRecipe,
+    commonest,
+    gaussian_law,
+    run,
+    verb_recipe,
+)
 from dpmodels.errors import ArgumentError, quoted
 from dpmodels.options import options
 from dpmodels.privacy import Guarantee, resolve_budget
@@ -140,21 +148,18 @@ def audit(
     runs = integer("runs", runs, 1, _MOST_RUNS, f", for example {RUNS:,}")
     chosen = _chosen(tests, runs)
     recipe = _callable(recipe)
+    pair = _pair_of(recipe, pair)
     if isinstance(recipe, VerbRecipe):
-        pair = worst_pair(recipe) if pair is None else pair
         if eps is None and budget is None:
             budget, delta = recipe.request.private, 0.0
             law = law or ("gaussian" if gaussian_law(recipe, pair) else None)
         numerics = numerics or recipe.numerics(pair)
-    if not isinstance(pair, Pair):
-        raise ArgumentError(
-            f"pair= is of type {type(pair).__name__}: write dp.audit.Pair(rows, neighbour)"
-        )
     choices = ("exact", "idealised")
     mode = option("numerics", numerics or getattr(recipe, "numerics", "exact"), choices)
     claimed = claim(resolve_budget(eps, delta, budget), law or getattr(recipe, "law", None))
     batch = batch or getattr(recipe, "batch", None)
-    extra = _own_score(recipe, score)
+    recipe_score = score or getattr(recipe, "score", None)
+    extra = {} if recipe_score is None else {"score": recipe_score}
     # Artificial tables must not charge the ledger of dp.options.
     with options(ledger=None):
         sides = [run(recipe, table, runs, batch) for table in (pair.rows, pair.neighbour)]
@@ -193,10 +198,15 @@ def _callable(recipe: Recipe) -> Recipe:
     return recipe
 
 
-def _own_score(recipe: Recipe, score: Score | None) -> dict[str, Score]:
-    """Return the given score, or the recipe's, by its name; empty without one."""
-    function = score or getattr(recipe, "score", None)
-    return {} if function is None else {"score": function}
+def _pair_of(recipe: Recipe, pair: object) -> Pair:
+    """Return the tables of an attack: of a verb by default the worst pair."""
+    if pair is None and isinstance(recipe, VerbRecipe):
+        return worst_pair(recipe)
+    if not isinstance(pair, Pair):
+        raise ArgumentError(
+            f"pair= is of type {type(pair).__name__}: write dp.audit.Pair(rows, neighbour)"
+        )
+    return pair
 
 
 def _goals(claimed: Claim, error: float) -> tuple[Goal, ...]:
@@ -232,12 +242,8 @@ def _events(
 
 def _chosen(tests: object, runs: int) -> Mapping[str, Learner]:
     if tests is None:
-        is_large = runs > _MOST_NEAREST
-        return {
-            name: learner
-            for name, learner in SCORES.items()
-            if not (is_large and name == "nearest")
-        }
+        slow = {"nearest"} if runs > _MOST_NEAREST else set[str]()
+        return {name: learner for name, learner in SCORES.items() if name not in slow}
     names = ", ".join(map(repr, SCORES))
     if isinstance(tests, str) or not isinstance(tests, Sequence):
         raise ArgumentError(f"tests={quoted(tests)}: expected a list of names from {names}")

@@ -1,5 +1,5 @@
 """Small public tables with their codebooks."""
 
-from dpmodels.datasets.randhie import MOST_YEARS as MOST_YEARS
-from dpmodels.datasets.randhie import load_randhie as load_randhie
-from dpmodels.datasets.randhie import randhie_codebook as randhie_codebook
+from dpmodels.datasets.papers import MOST_YEARS as MOST_YEARS
+from dpmodels.datasets.papers import load_randhie as load_randhie
+from dpmodels.datasets.papers import randhie_codebook as randhie_codebook

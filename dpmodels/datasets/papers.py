@@ -1,11 +1,13 @@
-"""The real tables of the papers as coded matrices, or simulated ones of their shape."""
+"""Small public tables, and those of the papers as coded matrices or simulated in their shape."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -193,3 +195,50 @@ def indicator_rows(
     member = rng.choice(classes, rows, p=weights / weights.sum())
     table = (rng.random((rows, columns)) < probabilities[member]).astype(float)
     return table, np.asarray(member % 2, dtype=np.int64)
+
+
+# The RAND Health Insurance Experiment: 20,190 person-years, 10 variables.
+
+# Rows of a person: the experiment enrolled families for three or five years, a row for each. The
+# table has no ids of persons.
+MOST_YEARS: Final = 5
+
+
+def load_randhie() -> pd.DataFrame:
+    """Return the table that statsmodels ships, 20,190 rows.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``mdvis lncoins idp lpi fmde physlm disea hlthg hlthf hlthp``.
+
+    References
+    ----------
+    .. [1] Cameron, A. C. and Trivedi, P. K. (2005). "Microeconometrics:
+       Methods and Applications." Cambridge University Press.
+    """
+    from statsmodels.datasets.randhie import load_pandas
+
+    table: pd.DataFrame = load_pandas().data
+    return table
+
+
+def randhie_codebook() -> Codebook:
+    """Return its codebook.
+
+    The bounds are round numbers that follow from the variables' definitions
+    and from the experiment's design, not from the rows: coinsurance is at
+    most 100 %, incentive payments and expenditure limits are a few thousand
+    dollars at most, a year has 100 doctor's visits or fewer for all but a
+    handful of people, whose counts are clipped.
+
+    Examples
+    --------
+    >>> from dpmodels.datasets import randhie_codebook
+    >>> print(randhie_codebook().select(["mdvis", "idp"]))
+    variable  type     declared  unit    label
+    mdvis     integer  0 to 100  visits  outpatient visits to a doctor in a year
+    idp       integer  0 to 1            individual deductible plan
+    """
+    with resources.as_file(resources.files(__package__) / "randhie.json") as path:
+        return Codebook.load(path)

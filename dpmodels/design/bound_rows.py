@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
-from dpmodels.design.checksum import Checksum, Readings
+from dpmodels.design.parts import Checksum, Readings, SampledPlaces
 from dpmodels.design.rows import Rows, Terms, rows_of
-from dpmodels.design.sampled_rows import SampledPlaces
 from dpmodels.frames.dask_rows import DaskRows
 from dpmodels.noise import Entropy
 from dpmodels.typing import Integers
@@ -87,6 +86,15 @@ class BoundRows(ABC):
         """
         first, second = self._rows.sides(heads, entropy)
         return self.of(first), self.of(second)
+
+    @property
+    def can_be_thinned(self) -> bool:
+        """Whether rows can be read at random, each by itself; it follows from public facts."""
+        return self._rows.can_be_thinned
+
+    def thinned(self, heads: int, entropy: Entropy) -> Self:
+        """Return rows of which each is read with chance ``heads/256``, by coins of their own."""
+        return self.of(self._rows.thinned(heads, entropy))
 
     def standing(self, times: int) -> Self:
         """Return the same rows, each counted `times` times, without copying them."""

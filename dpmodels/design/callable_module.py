@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from dpmodels.survey_design import SurveyDesign
+from dpmodels.column_roles import SurveyDesign
 
 
 class CallableModule(ModuleType):
-    """The package ``dpmodels.design``, callable as :class:`dpmodels.survey_design.SurveyDesign`."""
+    """The package ``dpmodels.design``, callable as :class:`dpmodels.column_roles.SurveyDesign`."""
 
     __call__ = staticmethod(SurveyDesign)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NoReturn, Self, TypeVar
@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.bound_rows import BoundRows
-from dpmodels.design.columns import FOLDS, declared_facts, multiplied, placed
+from dpmodels.design.columns import FOLDS, Span, declared_facts, multiplied, placed
 from dpmodels.design.parts import Part
 from dpmodels.design.rows import Rows, Terms, levels_of, rows_of
-from dpmodels.design.sql import counts_by_cell
+from dpmodels.design.sql import counts_by_bounds, counts_by_cell
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula.tally import Margins, Placed, Tally
-from dpmodels.formula.values import Category, Column
+from dpmodels.formula.values import BoundSide, Category, Column
 from dpmodels.frames import RowSource
 from dpmodels.privacy import Adjacency
-from dpmodels.typing import Array, Floats
+from dpmodels.typing import Array, Floats, Integers
 
 # Sums over so many rows of integers up to 2**40 are exact in float64.
 BLOCK_ROWS = 8192
@@ -125,6 +125,11 @@ class PrivateCells(BoundRows):
             for tally in tallies
         )
         return PrivateCells(self.formula, coded, self._rows.in_levels(query, len(factors)))
+
+    def by_bounds(self, bounds: Sequence[BoundSide]) -> Integers | None:
+        """Count by bounds in the database, shape (bounds, 4); None where the rows are read."""
+        engine = self._rows.database
+        return None if engine is None else counts_by_bounds(engine, self.codebook, bounds)
 
     @property
     def neighbours(self) -> Adjacency:
@@ -319,7 +324,7 @@ def unbound_margins(margins: Margins) -> PrivateMargins:
     return PrivateMargins(margins, rows_of(Terms(margins.codebook)))
 
 
-def _codes(factor: Category, part: Part, span: slice) -> Codes:
+def _codes(factor: Category, part: Part, span: Span) -> Codes:
     columns = {name: column[span] for name, column in part.columns.items()}
     codes = np.asarray(factor.evaluate(columns))
     is_counted = ~np.isnan(codes)

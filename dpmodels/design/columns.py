@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any, Final, TypeVar, cast
 
@@ -17,8 +17,8 @@ from dpmodels.formula import Design
 from dpmodels.formula.coding import RowCoder, on_steps
 from dpmodels.formula.values import Columns
 from dpmodels.frames import concatenated, open_rows, require_declared, to_codes, to_days, to_float
-from dpmodels.frames.coded import Cells, Coded, decoded
-from dpmodels.frames.protocol import Chunk
+from dpmodels.frames.convert import LevelCodes, number
+from dpmodels.frames.protocol import Cells, Chunk, Coded, decoded
 from dpmodels.levels import Level
 from dpmodels.typing import Array, Floats
 from dpmodels.variables import Categorical, Variable
@@ -47,11 +47,31 @@ def _as_declared(declared: Variable, cells: Cells) -> Floats:
         return cells.by_entry(partial(_as_declared, declared), np.nan)
     match declared:
         case Categorical(levels=levels, missing=missing):
-            codes = to_codes(cells, levels + missing)
-            return np.where((codes >= 0) & (codes < len(levels)), codes, np.nan)
+            labels = readable_labels(declared)
+            positions = [*range(len(levels)), *(np.nan for _ in missing), *labels.values(), np.nan]
+            return np.array(positions)[to_codes(cells, (*levels, *missing, *labels))]
         case Date():
             return _known(cells, to_days, declared.missing)
     return _known(cells, to_float, declared.missing)
+
+
+@lru_cache
+def readable_labels(declared: Categorical) -> Mapping[str, int]:
+    """Return the labels that a cell may have in place of a level, with the level's position.
+
+    Programs that read labelled codes, such as ``pandas.read_stata``, may give the labels. A label
+    that also names a level or a missing code, or that spells a number, is left out: such a cell is
+    read as the level.
+
+    >>> readable_labels(Categorical({1: "male", 2: "3", 3: "female"}))
+    {'male': 0, 'female': 2}
+    """
+    codes = LevelCodes((*declared.levels, *declared.missing))
+    return {
+        label: position
+        for position, label in enumerate(declared.labels)
+        if codes[label] < 0 and np.isnan(number(label))
+    }
 
 
 def _known(
@@ -122,20 +142,24 @@ def _stated(variable: Variable) -> str:
 # Rows that take several places of a table and count as often.
 
 Answer = TypeVar("Answer")
+Span = slice | NDArray[np.intp]
 
 
 # A choice: sums of a block are below 2**53, and below 2**59 as often as they count.
 FOLDS: Final = 64
+# A choice: of more different numbers of places, blocks are of their binary digits.
+MANY_PLACES: Final = 64
 
 
 def placed(
     places: Array | None, n_rows: int, block: int, folds: int = 1
-) -> Iterator[tuple[slice, int, int]]:
+) -> Iterator[tuple[Span, int, int]]:
     """Yield blocks of rows, the number of rows in each, and how often they count.
 
     `places`, shape (rows,), are whole numbers from 0. A block is of adjacent rows that take
     the same number of places; rows that take none are left out. It has at most `block` rows, and
-    at most ``folds * block`` as often as they count. A row with more places comes repeatedly.
+    at most ``folds * block`` as often as they count. A row with more places comes repeatedly, and
+    where there are many different numbers once for each binary digit of its own.
     """
     if places is None:
         for at in range(0, n_rows, block):
@@ -144,6 +168,9 @@ def placed(
     if n_rows == 0:
         return
     edges = [*(np.flatnonzero(np.diff(places)) + 1).tolist(), n_rows]
+    if len(edges) > MANY_PLACES and places.max() < folds * block:
+        yield from _by_digit(places, block, folds)
+        return
     for start, end in pairwise([0, *edges]):
         rounds, left = divmod(int(places[start]), folds * block)
         for times in [folds * block] * rounds + [left] * (left > 0):
@@ -151,6 +178,16 @@ def placed(
             for at in range(start, end, size):
                 span = slice(at, min(at + size, end))
                 yield span, span.stop - at, times
+
+
+def _by_digit(places: Array, block: int, folds: int) -> Iterator[tuple[NDArray[np.intp], int, int]]:
+    """Yield blocks of the rows whose number of places has a binary digit, which they count for."""
+    for digit in range(int(places.max()).bit_length()):
+        times = 1 << digit
+        rows, size = np.flatnonzero(places & times), min(block, folds * block // times)
+        for at in range(0, len(rows), size):
+            span = rows[at : at + size]
+            yield span, len(span), times
 
 
 def multiplied(answer: Answer, times: int) -> Answer:

@@ -14,12 +14,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
+from dpmodels.column_roles import canonical_id
 from dpmodels.dates import Date
 from dpmodels.design.columns import as_written, read_rows
 from dpmodels.frames import RowSource, to_codes
-from dpmodels.frames.coded import decoded
 from dpmodels.frames.convert import plain
-from dpmodels.person_ids import canonical_id
+from dpmodels.frames.protocol import decoded
 from dpmodels.typing import Array
 from dpmodels.variables import Categorical, Variable
 

@@ -1,15 +1,51 @@
-"""Parts of rows as they are read, and the memory that they may stay in between passes."""
+"""Parts of rows: kept in memory, drawn at random or by weight, compared by checksums.
+
+*Random splits* take a coin for each position in the source, or for each person. A coin belongs to a
+position in the source, so a row must have the same position in every pass. A source that can be
+read again sees to it: a file that was written or replaced since it was opened is an error, and so
+is a table in memory whose number of rows changed; of persons, whose coins follow their ids, and of
+partitions, a digest is compared. What can be read once is refused before the charge.
+
+*Checksums.* Let two sequences of parts of rows differ in the number, the length or a bit of a part,
+and let the keys be uniform. Then their checksums are equal with a chance below ``2**-32``.
+
+*Proof.* Let w be the 64-bit words of the first column that differs, w' those of the other sequence,
+and k, l the keys of its positions. The column enters the digest as ``Σ k w`` and ``Σ l ⌊w/2**32⌋``
+modulo ``2**64``. If some words differ in their lower halves, then the difference d of one pair is
+divisible by at most ``2**31``, and given all other keys ``k d`` takes each of its values with a
+chance of at most ``2**(31 - 64)``. Otherwise upper halves alone differ, by less than ``2**32``, and
+the same holds of the second sum. Everything else enters the digest as it is, and two BLAKE2b
+digests of 128 bits are equal with a chance that is negligible beside this.
+
+The keys follow from a salt, which is drawn once for all passes over some rows. It goes to the
+workers with the public recipe, and is never released.
+
+*Sampling by weight.* A unit is a row, or all rows of a sampling unit, and has :data:`SLOTS` places.
+Let c be a cap. A row of weight w takes ``floor(SLOTS w / max(c, W))`` of them, W the sum of the
+weights of its unit, and so all rows of a unit at most :data:`SLOTS`: what holds of a person with so
+many rows holds of a unit, whatever the weights. With a cap that divides :data:`SLOTS` whole weights
+count exactly.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, NoReturn
+import secrets
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from hashlib import blake2b
+from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.errors import PrivacyError
-from dpmodels.typing import Array, Floats
+from dpmodels.errors import FrameError, PrivacyError
+from dpmodels.formula.tally import STEPS, Sampling
+from dpmodels.frames.persons import cell_bytes
+from dpmodels.frames.protocol import Chunk, unfinished
+from dpmodels.noise import Entropy, derived
+from dpmodels.typing import Array, Floats, Integers
 
 
 class Part(NamedTuple):
@@ -120,3 +156,316 @@ class KeptParts:
             self.add(part)
             yield part
         self.complete()
+
+
+# A coin is one byte, so chances are multiples of 1/256.
+FACES = 256
+# Of the key from which the coins of partitions follow.
+_KEY_WORDS: Final = 4
+
+
+class Coins:
+    """Coins of numbered positions, thrown when a position first occurs and then kept.
+
+    Each shows its first side with a chance of exactly ``heads/256``, independently of the other
+    coins and of the rows.
+    """
+
+    __slots__ = ("_entropy", "_heads", "_key", "_thrown")
+
+    def __init__(self, heads: int, entropy: Entropy) -> None:
+        self._heads = heads
+        self._key = b""
+        self._entropy = entropy
+        self._thrown = np.zeros(0, dtype=np.uint8)
+
+    def __repr__(self) -> str:
+        return "<Coins, not shown>"
+
+    def __reduce__(self) -> NoReturn:
+        raise PrivacyError("coins that split rows cannot be pickled or copied")
+
+    def by_partition(self) -> Callable[[int], Coins]:
+        """Return a function that gives the coins of a partition, on any worker the same."""
+        self._key = self._key or self._entropy.words(_KEY_WORDS).tobytes()
+        return partial(_coins_of_partition, self._heads, self._key)
+
+    def of(self, places: Array) -> NDArray[np.bool_]:
+        """Return whether the coins at positions, from 0, show their first side."""
+        n_missing = int(places.max(initial=-1)) + 1 - len(self._thrown)
+        if n_missing > 0:
+            # As many again as there are, so that few throws are of few coins.
+            words = self._entropy.words(max(n_missing, len(self._thrown)) // 8 + 1)
+            self._thrown = np.concatenate([self._thrown, words.view(np.uint8)])
+        return np.asarray(self._thrown[places] < self._heads)
+
+
+def _coins_of_partition(heads: int, key: bytes, number: int) -> Coins:
+    return Coins(heads, derived(key, number))
+
+
+class Thinning(NamedTuple):
+    """Coins that decide which rows are read, thrown anew in each reading.
+
+    A row is read with a chance of exactly ``heads/256``, independently of the other rows and of
+    all cells. Nothing of the other rows is converted.
+    """
+
+    heads: int
+    entropy: Entropy
+
+    def expected(self, n_rows: int) -> int:
+        """Return how many of so many rows are read, on average."""
+        return n_rows * self.heads // FACES
+
+    def of(self, chunk: Chunk) -> Chunk:
+        """Return the rows of a chunk whose coins say so."""
+        n_rows = len(next(iter(chunk.values())))
+        chosen = np.flatnonzero(Coins(self.heads, self.entropy).of(np.arange(n_rows)))
+        return {name: column[chosen] for name, column in chunk.items()}
+
+
+class Side(NamedTuple):
+    """One part of rows that coins split; the rows of a person stay together."""
+
+    coins: Coins
+    first: bool  # Which of the two
+
+    def on_workers(self) -> Callable[[int], Side]:
+        """Return a function that gives the same part of a partition."""
+        return partial(_side_of_partition, self.coins.by_partition(), self.first)
+
+    def counted(
+        self, at: int, n_rows: int, persons: Array | None, counted: NDArray[np.bool_] | None
+    ) -> NDArray[np.bool_]:
+        """Return a mask of the counted rows of this part, from a position on."""
+        # Rows without a person have the number -1 and do not count.
+        places = np.arange(at, at + n_rows) if persons is None else np.maximum(persons, 0)
+        on_side = self.coins.of(places) == self.first
+        return on_side if counted is None else np.asarray(on_side & counted)
+
+
+def _side_of_partition(coins: Callable[[int], Coins], first: bool, number: int) -> Side:
+    return Side(coins(number), first)
+
+
+_SALT_BYTES: Final = 16
+_HALF: Final = np.uint64(32)
+# A choice: keys of fewer positions are not drawn.
+_FEW: Final = 2**12
+
+
+class Checksum:
+    """A checksum of a partition: its number, and the parts of its rows in their order."""
+
+    __slots__ = ("_digest", "_salt", "n_rows")
+
+    def __init__(self, salt: bytes, number: int) -> None:
+        self._salt = salt
+        self._digest = blake2b(number.to_bytes(8, "little"), key=salt, digest_size=_SALT_BYTES)
+        self.n_rows = 0  # The places that the rows take
+
+    def __repr__(self) -> str:
+        return "<Checksum, not shown>"
+
+    def add(self, n_rows: int, taken: int, columns: Iterable[Array | None]) -> None:
+        """Add a part: its number of rows, the places they take, and what is used of them."""
+        self.n_rows += taken
+        self._digest.update(n_rows.to_bytes(8, "little"))
+        for column in columns:
+            self._digest.update(b"" if column is None else self._of_column(column))
+
+    @property
+    def value(self) -> int:
+        """A number from 0 to 2**128 - 1, of what was read so far."""
+        return int.from_bytes(self._digest.digest(), "little")
+
+    def _of_column(self, column: Array) -> bytes:
+        if column.dtype.itemsize != 8 or column.dtype == object:
+            return cell_bytes(column)
+        words = np.ascontiguousarray(column).view(np.uint64)
+        keys = _keys(self._salt, len(words))
+        sums = np.einsum("i,i", keys[0], words), np.einsum("i,i", keys[1], words >> _HALF)
+        return b"".join(int(total).to_bytes(8, "little") for total in sums)
+
+
+def _keys(salt: bytes, n_rows: int) -> NDArray[np.uint64]:
+    """Return the keys of positions, shape (2, n_rows)."""
+    return _drawn(salt, 1 << max(n_rows - 1, _FEW).bit_length())[:, :n_rows]
+
+
+@lru_cache(maxsize=4)
+def _drawn(salt: bytes, size: int) -> NDArray[np.uint64]:
+    words = np.random.Philox(key=int.from_bytes(salt, sys.byteorder)).random_raw(2 * size)
+    return np.asarray(words, dtype=np.uint64).reshape(2, size)
+
+
+class Readings:
+    """What the passes over rows of a cluster have in common; shows nothing of the rows.
+
+    The statistics that wait are measured in the next pass, together.
+    """
+
+    __slots__ = ("_first", "_n_rows", "salt", "waiting")
+
+    def __init__(self) -> None:
+        self.salt = secrets.token_bytes(_SALT_BYTES)
+        self.waiting: list[Any] = []
+        self._n_rows: int | None = None
+        self._first: tuple[int, int] | None = None
+
+    def __repr__(self) -> str:
+        return "<Readings, not shown>"
+
+    @property
+    def n_read(self) -> int | None:
+        """How many places the rows take, None before the first pass."""
+        return None if self._first is None else self._first[0]
+
+    def n_rows(self, count: Callable[[], int]) -> int:
+        """Return how many places the rows take, counted once."""
+        if self._n_rows is None:
+            self._n_rows = count()
+        return self._n_rows
+
+    def require_same(self, n_rows: int, checksum: int) -> None:
+        """Refuse rows that are not those of the first pass: a FrameError after the charge."""
+        self._first = self._first or (n_rows, checksum)
+        if self._first != (n_rows, checksum) or self._n_rows not in (None, n_rows):
+            raise FrameError(
+                unfinished(
+                    "the rows of the Dask DataFrame changed between two passes: pass rows that are "
+                    "the same whenever they are computed, such as files or data.persist()"
+                )
+            )
+
+
+# A choice: divisible by whole numbers up to 10 and by 60 in all.
+SLOTS: Final = 5_040
+# Steps of a weight are rounded, by less than this in places where it is whole.
+_NEARLY: Final = 1e-4
+_ROUND_DOWN: Final = 1 - 1e-9
+
+
+@dataclass(frozen=True)
+class SampledPlaces:
+    """Public facts, and the released cap from which places follow; no row counts without one."""
+
+    sampling: Sampling
+    cap: float | None = None
+    factors: tuple[float, ...] = ()  # of squares by stratum, where strata are used
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Facts about the rows, as comparable texts."""
+        cap = {} if self.cap is None else {"largest weight of a unit": repr(self.cap)}
+        return {**self.sampling.facts, **cap}
+
+    def shares(self, weights: Integers, totals: Integers) -> Floats:
+        """Return places before they are rounded, shape (rows,)."""
+        assert self.cap is not None
+        cap = self.cap / self.sampling.upper * STEPS
+        return np.asarray(weights * (SLOTS / np.maximum(totals, cap)))
+
+
+def unit_strata(parts: Iterator[tuple[Part, Integers]], sampled: SampledPlaces) -> NDArray[np.intp]:
+    """Return the stratum of each numbered unit, or -1; rows outside a subset have one too."""
+    largest, n_units = np.iinfo(np.intp).max, 0
+    strata = np.zeros(0, dtype=np.intp)
+    for part, _ in parts:
+        assert part.persons is not None
+        n_units = max(n_units, int(part.persons.max(initial=-1)) + 1)
+        room = max(n_units, 2 * len(strata)) - len(strata) if n_units > len(strata) else 0
+        strata = np.pad(strata, (0, room), constant_values=largest)
+        stratum = sampled.sampling.stratum(part.columns, part.rows)
+        counted = sampled.sampling.weights(part.columns, part.rows) > 0
+        np.minimum.at(strata, part.persons[counted], stratum[counted])
+    strata = strata[:n_units]
+    return np.where(strata < largest, strata, -1)
+
+
+class UnitTotals:
+    """Sums of the weights of units, by number, and which of them have too many places."""
+
+    __slots__ = ("_is_over", "totals")
+
+    def __init__(self, totals: Integers) -> None:
+        self.totals = totals
+        self._is_over = np.zeros(len(totals), dtype=np.bool_)
+
+    def __repr__(self) -> str:
+        return "<UnitTotals, not shown>"
+
+    def __reduce__(self) -> NoReturn:
+        raise PrivacyError("weights of units cannot be pickled or copied")
+
+    def places(self, part: Part, weights: Integers, sampled: SampledPlaces) -> Integers:
+        """Return the places that rows of sampling units take."""
+        assert part.persons is not None
+        shares = sampled.shares(weights, self.totals[part.persons])
+        is_over = self._is_over[part.persons]
+        rounded = np.floor(np.where(is_over, shares * _ROUND_DOWN, shares + _NEARLY))
+        return np.asarray(rounded.astype(np.int64))
+
+    def settle(self, parts: Iterator[tuple[Part, Integers]], sampled: SampledPlaces) -> None:
+        """Find the units whose places, rounded up where they are nearly whole, are too many."""
+        taken = np.zeros(len(self.totals), dtype=np.int64)
+        self._is_over = taken > SLOTS
+        for part, weights in parts:
+            assert part.persons is not None
+            np.add.at(taken, part.persons, self.places(part, weights, sampled))
+        self._is_over = taken > SLOTS
+
+
+def unit_totals(parts: Iterator[tuple[Part, Integers]], n_units: int) -> UnitTotals:
+    """Add up the weights of sampling units."""
+    totals = np.zeros(n_units, dtype=np.int64)
+    for part, weights in parts:
+        assert part.persons is not None
+        np.add.at(totals, part.persons, weights)
+    return UnitTotals(totals)
+
+
+def row_places(weights: Integers, sampled: SampledPlaces) -> Integers:
+    """Return the places of rows that are units."""
+    shares = sampled.shares(weights, weights)
+    return np.asarray(np.minimum(np.floor(shares + _NEARLY), SLOTS).astype(np.int64))
+
+
+def in_places(part: Part, places: Integers) -> Part:
+    """Return the rows that take places, sorted by how many they take."""
+    order = np.argsort(places, kind="stable")
+    order = order[np.count_nonzero(places == 0) :]
+    return part._replace(places=places).at(order)
+
+
+def weighted_parts(parts: Iterator[Part], sampling: Sampling) -> Iterator[tuple[Part, Integers]]:
+    """Yield parts of units with their weights in steps, 0 for rows that do not count."""
+    for part in parts:
+        weights = sampling.weights(part.columns, part.rows)
+        if part.counted is not None:
+            weights = np.where(part.counted, weights, 0)
+        yield part, weights
+
+
+def numbered(parts: Iterator[Part]) -> Iterator[Part]:
+    """Yield parts whose rows are units of their own."""
+    at = 0
+    for part in parts:
+        yield part._replace(persons=np.arange(at, at + part.rows), places=None)
+        at += part.rows
+
+
+Weighted = Callable[[], Iterator[tuple[Part, Integers]]]
+
+
+def sampled_parts(
+    weighted: Weighted, totals: UnitTotals | None, sampled: SampledPlaces
+) -> Iterator[Part]:
+    """Yield rows with the places that they take under a released cap."""
+    for part, weights in weighted():
+        if totals is None:
+            places = row_places(weights, sampled)
+        else:
+            places = totals.places(part, weights, sampled)
+        yield in_places(part._replace(counted=None), places)

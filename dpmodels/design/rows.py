@@ -11,14 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
-from dpmodels.design.checksum import Checksum, Readings
-from dpmodels.design.coins import Coins, Side
 from dpmodels.design.columns import converted, read_rows
-from dpmodels.design.grouped import MANY_GROUPS, as_often, grouping
-from dpmodels.design.parts import KeptParts, Part
-from dpmodels.design.sampled_rows import (
+from dpmodels.design.parts import (
+    FACES,
     SLOTS,
+    Checksum,
+    Coins,
+    KeptParts,
+    Part,
+    Readings,
     SampledPlaces,
+    Side,
+    Thinning,
     UnitTotals,
     numbered,
     sampled_parts,
@@ -26,18 +30,18 @@ from dpmodels.design.sampled_rows import (
     unit_totals,
     weighted_parts,
 )
+from dpmodels.design.sql import MANY_GROUPS, as_often, grouping
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula.sides import Subset
 from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared, to_float
 from dpmodels.frames.convert import level_names
 from dpmodels.frames.dask_rows import DaskRows, Sums
-from dpmodels.frames.database import DatabaseRows, SelectedRows, in_one_order
-from dpmodels.frames.engine import Engine
-from dpmodels.frames.groups import GroupedSource
+from dpmodels.frames.engine import Engine, GroupedSource
 from dpmodels.frames.open import warn_if_synthetic
 from dpmodels.frames.persons import SECRET_BYTES, Persons
 from dpmodels.frames.protocol import Chunk, Holds, before_charge
 from dpmodels.frames.require import require, require_levels
+from dpmodels.frames.sql_table import DatabaseRows, SelectedRows, in_one_order
 from dpmodels.noise import Entropy, source
 from dpmodels.privacy import Adjacency
 from dpmodels.typing import Array, Integers
@@ -116,6 +120,7 @@ class Rows:
         "_side",
         "_side_by_partition",
         "_source",
+        "_thinning",
         "_times",
         "_totals",
         "_untaken",
@@ -140,6 +145,7 @@ class Rows:
         self._persons: Persons | None = None
         self._side: Side | None = None
         self._side_by_partition = side
+        self._thinning: Thinning | None = None
         self._checksum: Checksum | None = None
         self.readings = Readings()  # Of rows on workers
         self._groups: list[Part] | None = None
@@ -196,6 +202,24 @@ class Rows:
         first._persons = second._persons = persons
         first._side, second._side = Side(coins, first=True), Side(coins, first=False)
         return first, second
+
+    @property
+    def can_be_thinned(self) -> bool:
+        """Whether rows can be read at random, each by itself; it follows from public facts."""
+        terms, is_local = self.terms, not isinstance(self._source, DaskRows | DatabaseRows)
+        is_alone = terms.neighbours.person is None and terms.sampled is None and not self._untaken
+        return is_alone and is_local and self.rereadable and self._side is None
+
+    def thinned(self, heads: int, entropy: Entropy) -> Rows:
+        """Return rows of which each is read with chance ``heads/256``; see :class:`Thinning`.
+
+        Rows that count many times count that many times less instead, as far as whole numbers do.
+        """
+        if self._times > 1:
+            return self.standing(max(round(self._times * heads / FACES), 1))
+        rows = self.standing(1)
+        rows._thinning = Thinning(heads, entropy)
+        return rows
 
     def standing(self, times: int) -> Rows:
         """Return the same rows, each counted `times` times, without persons."""
@@ -272,7 +296,10 @@ class Rows:
         """Keep what readings give to a request, in memory; `key` stands for what they are."""
         if self.kept is None or self.kept.key is not key:
             is_counted = self.terms.neighbours.n_public and self.scattered is None
-            self.kept = KeptParts(key, self._source.nrows if is_counted else None)
+            n_rows = self._source.nrows if is_counted else None
+            if n_rows and self._thinning is not None:
+                n_rows = self._thinning.expected(n_rows)
+            self.kept = KeptParts(key, n_rows)
         return self.kept
 
     @property
@@ -407,6 +434,8 @@ class Rows:
             yield from self._of_groups(source)
             return
         for chunk in self._read(self.terms, self._source.nrows if count_public else None):
+            if self._thinning is not None:
+                chunk = self._thinning.of(chunk)
             part = self._as_part(chunk)
             often = None if self._times == 1 else np.full(part.rows, self._times)
             yield part._replace(places=often)

@@ -1,20 +1,25 @@
-"""Sums of products of rows that PostgreSQL computes: the integers that the package computes.
+"""Rows in databases: sums of products that PostgreSQL computes, and rows that a database groups.
 
 *Theorem 68 (c).* PostgreSQL adds, multiplies, divides and compares double precision numbers by the
-correctly rounded operations of IEEE 754, each by itself, and ``round`` rounds half to even. So the
-same operations in the same order give the same integers; sums of their products, of the types
-bigint and numeric, are exact. Two differences are removed:
+correctly rounded operations of IEEE 754, each by itself, and ``round`` and casts to bigint round
+half to even. So the same operations in the same order give the same integers; sums of their
+products, of the types bigint and numeric, are exact. Three differences are removed:
 
-* PostgreSQL refuses a product that underflows. So a number below 1e-80 in size is taken for 0, once
-  it was compared with the codes of missing values. Before it is rounded it moves a coordinate, or
-  the number of steps from a bound, by 1e-20 at most: where that is a quarter or more, this is
-  less than half of its last bit, and where it is less, both are rounded to 0.
+* PostgreSQL refuses a product that underflows to 0. So 1e-80 is added to each number, once it was
+  compared with the codes of missing values. Numbers above 1e-62 in size stay the same, and none is
+  left below 1e-97 but 0, so no product underflows. Of a number up to 1e-62 the product with others
+  and the factor is 1e-20 at most, before and after. So is the number of steps from a bound up to
+  1e-45, and a larger bound absorbs the number. Where a coordinate is a quarter or more, 1e-20 is
+  less than half of its last bit; where it is less, it is rounded to 0.
 * A row outside the ball is shrunk by a root and a quotient. It is read, and coded like others.
+  Where rounded bounds are inside the ball all rows are, since no operation above is decreasing.
+* PostgreSQL takes NaN for larger than all numbers: what is not less than NaN is missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -22,25 +27,25 @@ from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.dates import Date
+from dpmodels.design.columns import readable_labels
 from dpmodels.formula import Block, Design
 from dpmodels.formula.values import Binned, BoundSide, Category, Clipped, Column, Evaluate, Real
-from dpmodels.frames import to_days, to_float
-from dpmodels.frames.coded import decoded
+from dpmodels.frames import RowSource, to_days, to_float
 from dpmodels.frames.convert import LevelCodes
-from dpmodels.frames.engine import Engine, kind_of_type
-from dpmodels.frames.protocol import Holds, Kind
+from dpmodels.frames.engine import Engine, GroupedSource, groups_rows, kind_of_type
+from dpmodels.frames.protocol import Holds, Kind, decoded
 from dpmodels.noise.lattice import Lattice
-from dpmodels.typing import Floats
+from dpmodels.typing import Array, Floats, Integers
 from dpmodels.variables import Categorical, Numeric, Variable
 
 # Choices: columns whose products are faster summed than read, and levels of a variable.
 MOST_COLUMNS: Final = 12
 MOST_LEVELS: Final = 100
-# Numbers below the first in size are taken for 0. No bound, factor of a coordinate or product of
-# three numbers in the range of the others underflows, or moves a coordinate by 1e-20.
+# The first is added to numbers; the others limit bounds, contrasts, and factors of coordinates.
 _TINY: Final = 1e-80
+_NAN: Final = "'NaN'::float8"
 _BOUNDS: Final = (1e-60, 1e15)
-_FACTORS: Final = (1e-20, 1e30)
+_FACTORS: Final = (1e-20, 1e12)
 # The integers of a row, and the sum of their squares, are in 64 bits.
 _LONGEST_SQUARE: Final = 2.0**62
 _REALS: Final = frozenset({"real", "double precision"})
@@ -97,10 +102,11 @@ def sums_of_rows(
     those of :func:`dpmodels.noise.lattice.to_lattice`.
     """
     factor, shift = factor * lattice.steps, shift * lattice.steps
-    ends = np.abs(np.stack([design.lower, design.upper]) * factor - shift).max(axis=0) + 1
+    ends = np.abs(np.rint(np.stack([design.lower, design.upper]) * factor - shift)).max(axis=0)
     if len(design.names) > MOST_COLUMNS or not _within(factor, _FACTORS):
         return None
-    if not float((ends * ends).sum()) < _LONGEST_SQUARE:
+    longest = float((ends * ends).sum())
+    if not longest < _LONGEST_SQUARE:
         return None
     names = design.variables
     converted = [_converted(engine, name, design.codebook[name]) for name in names]
@@ -110,12 +116,12 @@ def sums_of_rows(
     return _queries(
         engine,
         names,
-        [_without_tiny(str(text)) for text in converted],
+        list(map(str, converted)),
         [
-            f"round({text} * {_number(by)} - {_number(less)})::bigint"
+            f"({text} * {_number(by)} - {_number(less)})::bigint"
             for text, by, less in zip(coded, factor.tolist(), shift.tolist(), strict=True)
         ],
-        int(lattice.radius),
+        int(lattice.radius) if longest > lattice.radius**2 else 0,
     )
 
 
@@ -128,22 +134,22 @@ def _reads_all(design: Design, names: tuple[str, ...]) -> bool:
 def _queries(
     engine: Engine, names: tuple[str, ...], converted: list[str], coded: list[str], radius: int
 ) -> RowSums:
-    """Nest the queries: cells and converted columns, then complete rows on the lattice."""
+    """Nest queries: cells and converted columns, then complete rows; radius 0 means no limit."""
     cells = [f"{engine.cell(name)} AS c{at}" for at, name in enumerate(names)]
     columns = [f"{text} AS x{at}" for at, text in enumerate(converted)]
-    complete = " AND ".join(f"x{at} IS NOT NULL" for at in range(len(names)))
+    complete = " AND ".join(f"x{at} < {_NAN}" for at in range(len(names)))
     z = [f"z{at}" for at in range(len(coded))]
     squares = " + ".join(f"{name} * {name}" for name in z)
     lattice = ", ".join(f"{text} AS {name}" for text, name in zip(coded, z, strict=True))
     products = [f"sum({a} * {b})" for at, a in enumerate(z) for b in z[at:]]
-    outside = f"{squares} > {radius**2}"
+    outside = f"{squares} > {radius**2}" if radius else "false"
     sums = ", ".join(
         [f"count(*) FILTER (WHERE {outside})", "count(*)", *(f"sum({x})" for x in z), *products]
     )
 
     # OFFSET 0 keeps PostgreSQL from repeating the inner expressions in every product.
     def rows(selected: Iterable[str], passed: str = "") -> str:
-        inner = f"SELECT {', '.join(selected)} FROM {engine.table} OFFSET 0"
+        inner = f"SELECT {', '.join(selected)} FROM {engine.table}{_fence(converted)}"
         return f"(SELECT {passed}{lattice} FROM ({inner}) a WHERE {complete} OFFSET 0) b"
 
     passed = ", ".join(f"c{at}" for at in range(len(names)))
@@ -164,15 +170,48 @@ def counts_by_cell(engine: Engine, codebook: Codebook, factors: tuple[Category, 
     types of the columns.
     """
     pairs = [_cell(f"x{at}", factor.evaluate) for at, factor in enumerate(factors)]
-    known = [pair for pair in pairs if pair is not None]
-    converted = [_converted(engine, name, codebook[name]) for name, _ in known]
-    if len(known) < len(factors) or None in converted:
+    written = [pair for pair in pairs if pair is not None]
+    inner = _numbers(engine, codebook, [name for name, _ in written])
+    if len(written) < len(factors) or inner is None:
+        return None
+    cells = ", ".join(cell for _, cell in written)
+    order = ", ".join(str(at) for at in range(1, len(written) + 1))
+    return f"SELECT {cells}, count(*) FROM {inner} GROUP BY {order} ORDER BY {order}"
+
+
+def counts_by_bounds(
+    engine: Engine, codebook: Codebook, bounds: Sequence[BoundSide]
+) -> Integers | None:
+    """Let the database count numbers below, between and above bounds, and missing ones.
+
+    Integers of shape (bounds, 4); None, by the declared types of the columns, to read the rows.
+    """
+    inner = _numbers(engine, codebook, [bound.name for bound in bounds])
+    if inner is None:
+        return None
+    limits = [(_number(bound.lower), _number(bound.upper)) for bound in bounds]
+    conditions = [
+        f"x{at} {compared}"
+        for at, (lower, upper) in enumerate(limits)
+        for compared in (f"< {lower}", f"<= {upper}", f"< {_NAN}")
+    ]
+    counted = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in conditions)
+    # Most rows are within all bounds, and need no more than to be compared with them.
+    within = " AND ".join(f"x{at} BETWEEN {low} AND {up}" for at, (low, up) in enumerate(limits))
+    query = f"SELECT count(*), {counted} FROM {inner} WHERE ({within}) IS NOT TRUE"
+    n_rows, *up_to = _integers(engine, query, 1 + len(conditions))
+    counts = np.diff(np.reshape(up_to, (len(bounds), 3)), prepend=0, append=n_rows)
+    counts[:, 1] += engine.count() - n_rows
+    return counts.astype(np.int64)
+
+
+def _numbers(engine: Engine, codebook: Codebook, names: Sequence[str]) -> str | None:
+    """Write the query for converted columns, x0 and so on; None if one of them is not converted."""
+    converted = [_converted(engine, name, codebook[name]) for name in names]
+    if None in converted:
         return None
     columns = ", ".join(f"{text} AS x{at}" for at, text in enumerate(converted))
-    cells = ", ".join(cell for _, cell in known)
-    order = ", ".join(str(at) for at in range(1, len(known) + 1))
-    inner = f"SELECT {columns} FROM {engine.table} OFFSET 0"
-    return f"SELECT {cells}, count(*) FROM ({inner}) a GROUP BY {order} ORDER BY {order}"
+    return f"(SELECT {columns} FROM {engine.table}{_fence(converted)}) a"
 
 
 def _cell(number: str, evaluate: Evaluate) -> tuple[str, str] | None:
@@ -180,14 +219,8 @@ def _cell(number: str, evaluate: Evaluate) -> tuple[str, str] | None:
     match evaluate:
         case Column(name):
             return name, number
-        case BoundSide(name, lower, upper):
-            cases = [
-                f"> {_number(upper)} THEN 2",
-                f"< {_number(lower)} THEN 0",
-                "IS NOT NULL THEN 1",
-            ]
         case Binned(Clipped(name, lower, upper), (first, *inner, last)) if len(inner) < MOST_LEVELS:
-            clipped = f"CASE WHEN {number} IS NOT NULL THEN {_clip(number, lower, upper)} END"
+            clipped = f"CASE WHEN {number} < {_NAN} THEN {_clip(number, lower, upper)} END"
             cases = [f"> {_number(last)} THEN NULL"]
             cases += [f"> {_number(edge)} THEN {at}" for at, edge in enumerate(inner, 1)][::-1]
             cases += [f">= {_number(first)} THEN 0"]
@@ -197,7 +230,12 @@ def _cell(number: str, evaluate: Evaluate) -> tuple[str, str] | None:
     return name, f"CASE {' '.join(f'WHEN {number} {case}' for case in cases)} END"
 
 
-# Columns as the package converts them: NULL where missing.
+# Columns as the package converts them: NULL or NaN where missing.
+
+
+def _fence(texts: Iterable[str | None]) -> str:
+    """Return what makes PostgreSQL compute expressions once, where they are more than columns."""
+    return " OFFSET 0" if any("CASE" in str(text) for text in texts) else ""
 
 
 def _converted(engine: Engine, name: str, variable: Variable) -> str | None:
@@ -217,10 +255,8 @@ def _converted(engine: Engine, name: str, variable: Variable) -> str | None:
 
 
 def _float(engine: Engine, name: str, kind: Kind) -> str | None:
-    """Read a number or truth value; NaN is NULL."""
-    if kind.name in _REALS:
-        return f"nullif({engine.quoted(name)}::float8, 'NaN')"
-    if kind.holds is not Holds.WHOLE:
+    """Read a number or truth value."""
+    if kind.holds is not Holds.WHOLE and kind.name not in _REALS:
         return None
     return f"{engine.quoted(name)}::{'int::' * (kind.name == 'boolean')}float8"
 
@@ -231,9 +267,9 @@ def _without(text: str, missing: Floats) -> str:
     return f"CASE WHEN {text} NOT IN ({codes}) THEN {text} END" if codes else text
 
 
-def _without_tiny(text: str) -> str:
-    """Take numbers for 0 whose products may underflow."""
-    return f"CASE WHEN abs({text}) < {_number(_TINY)} THEN 0 ELSE {text} END"
+def _moved(text: str) -> str:
+    """Add a number to others whose products may underflow."""
+    return f"({text} + {_number(_TINY)})"
 
 
 def _stepped(variable: Numeric, text: str) -> str | None:
@@ -242,9 +278,9 @@ def _stepped(variable: Numeric, text: str) -> str | None:
         return text
     if not _within(np.array([step]), _FACTORS):
         return None
-    lower, text = _number(variable.lower), _without_tiny(text)
-    steps = f"round(({_clip(text, variable.lower, variable.upper)} - {lower}) / {_number(step)})"
-    return f"CASE WHEN {text} IS NOT NULL THEN {lower} + {_number(step)} * {steps} END"
+    lower, clipped = _number(variable.lower), _clip(_moved(text), variable.lower, variable.upper)
+    steps = f"round(({clipped} - {lower}) / {_number(step)})"
+    return f"CASE WHEN {text} < {_NAN} THEN {lower} + {_number(step)} * {steps} END"
 
 
 def _level_code(engine: Engine, name: str, variable: Categorical, kind: Kind) -> str | None:
@@ -255,13 +291,15 @@ def _level_code(engine: Engine, name: str, variable: Categorical, kind: Kind) ->
     levels = variable.levels
     if len(levels) > MOST_LEVELS:
         return None
-    every = LevelCodes((*levels, *variable.missing))
+    labels = readable_labels(variable)
+    every = LevelCodes((*levels, *variable.missing, *labels))
     if kind.name in _TEXTS:
-        texts = [level for level in levels if isinstance(level, str) and _is_simple(level)]
-        if every.any_number or len(texts) < len(levels):
+        texts = dict(zip(levels, range(len(levels)), strict=True)) | dict(labels)
+        is_simple = all(isinstance(text, str) and _is_simple(text) for text in texts)
+        if every.any_number or every.any_time or not is_simple:
             return None
         subject = f'{engine.quoted(name)}::text COLLATE "C"'
-        cases = [f"WHEN '{text}' THEN {code}" for code, text in enumerate(texts)]
+        cases = [f"WHEN '{text}' THEN {code}" for text, code in texts.items()]
     else:
         number = _float(engine, name, kind)
         codes = {value: code for value, code in every.numbers.items() if code < len(levels)}
@@ -288,7 +326,7 @@ def _coded(block: Block, names: tuple[str, ...]) -> list[str | None]:
         return [None]
     match block.factors:
         case (Real(variable=str() as name, lower=lower, upper=upper),):
-            return [_clip(f"x{names.index(name)}", lower, upper)]
+            return [_clip(_moved(f"x{names.index(name)}"), lower, upper)]
     products = parts[0] or []
     for part in parts[1:]:
         products = [f"({left} * {right})" for right in part or [] for left in products]
@@ -299,7 +337,7 @@ def _coded(block: Block, names: tuple[str, ...]) -> list[str | None]:
 def _factor(factor: object, contrast: Floats | None, names: tuple[str, ...]) -> list[str] | None:
     match factor:
         case Real(evaluate=Clipped(name, lower, upper)):
-            return [_clip(f"x{names.index(name)}", lower, upper)]
+            return [_clip(_moved(f"x{names.index(name)}"), lower, upper)]
         case Category(evaluate=Column(name)) if contrast is not None:
             if not _within(contrast, _BOUNDS):
                 return None
@@ -326,3 +364,55 @@ def _within(values: Floats, limits: tuple[float, float]) -> bool:
     """Whether numbers are zero or of a size between limits."""
     sizes = np.abs(values)
     return bool(np.all((sizes == 0) | ((sizes >= limits[0]) & (sizes <= limits[1]))))
+
+
+# A choice: more combinations of declared values are read row by row.
+MOST_GROUPS: Final = 2**20
+# A choice: groups that are read at a time.
+MANY_GROUPS: Final = 2**15
+
+
+def grouping(
+    source: RowSource, codebook: Codebook, undeclared: tuple[str, ...]
+) -> GroupedSource | None:
+    """Return the source if it groups rows by these columns, None if they are read one by one.
+
+    That follows from the declared variables and the types of the columns alone: each column has a
+    type that the source groups exactly, and the declared values have at most 2**20 combinations.
+    Undeclared levels are always grouped.
+    """
+    if not groups_rows(source) or not all(map(source.repeats, (*codebook, *undeclared))):
+        return None
+    n_values = (
+        _number_of_values(entry, source.kind(name).holds is Holds.WHOLE)
+        for name, entry in codebook.items()
+    )
+    return source if math.prod(n_values) <= MOST_GROUPS else None
+
+
+def _number_of_values(variable: Variable, whole: bool) -> float:
+    """Return how many values a column of declared cells has, missing ones as one more."""
+    match variable:
+        case Categorical(levels=levels):
+            size = float(len(levels))
+        case Date(days=(first, last)):
+            size = last - first + 1
+        case _:
+            step = variable.step or (1.0 if whole else 0.0)
+            size = (variable.upper - variable.lower) / step + 1 if step else math.inf
+    return size + len(variable.missing) + 1
+
+
+def as_often(counts: Integers) -> tuple[NDArray[np.intp], Array]:
+    """Return rows, each once for every binary digit of its count, and how often each counts then.
+
+    So few blocks of rows count equally often, however many counts there are.
+
+    >>> import numpy as np
+    >>> [array.tolist() for array in as_often(np.array([1, 6, 0]))]
+    [[0, 1, 1], [1, 2, 4]]
+    """
+    digits = range(int(counts.max(initial=0)).bit_length())
+    rows = [np.flatnonzero(counts >> digit & 1) for digit in digits]
+    times = np.repeat(2 ** np.arange(len(rows), dtype=np.int64), [len(part) for part in rows])
+    return np.concatenate([np.zeros(0, dtype=np.intp), *rows]), times

@@ -5,29 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from dpmodels.codebook import Codebook, read_json
 from dpmodels.dates import Date
-from dpmodels.dictionaries.database import entries_of_table
-from dpmodels.dictionaries.ddi import read_ddi
 from dpmodels.dictionaries.draft import Draft, of_declared, with_identifiers
 from dpmodels.dictionaries.entry import Entry
-from dpmodels.dictionaries.json_schema import (
-    entries_of_fields,
-    entries_of_package,
-    entries_of_schema,
-)
-from dpmodels.dictionaries.labelled import READERS as LABELLED
-from dpmodels.dictionaries.labelled import read_labelled
 from dpmodels.dictionaries.schema import (
     entries_of_columns,
     entries_of_dtypes,
+    entries_of_fields,
+    entries_of_package,
+    entries_of_schema,
+    entries_of_table,
     entries_of_types,
     types_of,
     types_of_parquet,
 )
-from dpmodels.dictionaries.table import read_delimited, read_excel
+from dpmodels.dictionaries.table import READERS as LABELLED
+from dpmodels.dictionaries.table import read_ddi, read_delimited, read_excel, read_labelled
 from dpmodels.errors import CodebookError, FrameError
 from dpmodels.variables import Categorical, Numeric
 
@@ -93,7 +89,8 @@ class codebook(Codebook):  # noqa: N801
         No cell of a row is read. The categories of pandas and Arrow types are ignored, since they
         are commonly inferred from the rows; where they were declared, pass them:
         ``.complete(sex=table.sex.dtype)``. Documents are trusted: the caller must know that they
-        were not made from the rows.
+        were not made from the rows. Types of a table in memory may be inferred from the rows too:
+        its draft is for its curator, who checks them before anybody else sees it.
 
         Examples
         --------
@@ -187,7 +184,7 @@ def _read_path(path: Path) -> Draft:
         raise CodebookError(f"{str(path)!r}: {error}") from None
 
 
-def _entries(source: Any) -> tuple[Entries | None, str]:
+def _entries(source: object) -> tuple[Entries | None, str]:
     """Return the entries of an object in memory and its description; None for other objects."""
     types = types_of(source)
     if types is not None:
@@ -200,8 +197,9 @@ def _entries(source: Any) -> tuple[Entries | None, str]:
         if isinstance(source, type) and callable(getattr(source, word, None)):
             schema = getattr(source, word)()
             return _entries(schema)[0], f"{what}, {source.__name__}"
-    if hasattr(source, "checks") and isinstance(getattr(source, "columns", None), Mapping):
-        return entries_of_columns(source.columns), "a pandera schema"
+    columns = getattr(source, "columns", None)
+    if hasattr(source, "checks") and isinstance(columns, Mapping):
+        return entries_of_columns(columns), "a pandera schema"
     return None, ""
 
 
@@ -230,10 +228,6 @@ def _read_json(path: Path) -> Entries | Draft:
     return Draft.from_dict(plain, path.name) if entries is None else entries
 
 
-def _read_parquet(path: Path) -> Entries:
-    return entries_of_types(types_of_parquet(path))
-
-
 _DECLARED: Final = {"range", "levels", "type", "person", "design"}
 # Readers by a key of the object; without any of these keys it holds declarations by name.
 _JSON: Final[dict[str, Callable[[Mapping[str, object], str], Entries]]] = {
@@ -251,6 +245,6 @@ _READERS: Final[dict[str, Callable[[Path], Entries | Draft]]] = {
     ".xlsm": read_excel,
     ".xml": read_ddi,
     ".json": _read_json,
-    ".parquet": _read_parquet,
+    ".parquet": lambda path: entries_of_types(types_of_parquet(path)),
     **dict.fromkeys(LABELLED, read_labelled),
 }

@@ -8,28 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from typing import Final
 
+from dpmodels import column_roles
 from dpmodels.atomic_files import write_whole
 from dpmodels.codebook import Codebook, as_html, as_text, check_name, read_json
-from dpmodels.codebook_person import (
-    Identifier,
-    checked_person,
-    joined_person,
-    of_person,
-    with_person,
-    without_identifiers,
-    without_person,
-)
 from dpmodels.dictionaries.entry import UNKNOWN, Entry, entry_of, joined, plain_of
 from dpmodels.errors import CodebookError, did_you_mean, shorten
 from dpmodels.labels import plain
 from dpmodels.levels import check_writable
-from dpmodels.survey_design import (
-    SurveyDesign,
-    joined_design,
-    of_design,
-    with_design,
-    without_design,
-)
 from dpmodels.typing import AnyPath
 
 # A formula that names all variables, or those of a name pattern.
@@ -73,8 +58,8 @@ class Draft(Mapping[str, Entry]):
         entries: Mapping[str, Entry],
         source: str = "",
         person: str | None = None,
-        identifiers: Mapping[str, Identifier] | None = None,
-        design: SurveyDesign | None = None,
+        identifiers: Mapping[str, column_roles.Identifier] | None = None,
+        design: column_roles.SurveyDesign | None = None,
     ) -> None:
         for name, entry in entries.items():
             check_name(name)
@@ -87,7 +72,7 @@ class Draft(Mapping[str, Entry]):
             if entry.is_complete or name not in ids
         }
         self.source = source
-        self.person = checked_person(person)
+        self.person = column_roles.checked_person(person)
         self.design = design
         self.identifiers = {name: ids[name] for name in ids if name not in self._entries}
 
@@ -109,7 +94,7 @@ class Draft(Mapping[str, Entry]):
 
     def __or__(self, other: Mapping[str, object]) -> Draft:
         """Merge two drafts; a CodebookError names the variable where they disagree."""
-        person = joined_person(self.person, getattr(other, "person", None))
+        person = column_roles.joined_person(self.person, getattr(other, "person", None))
         right = other if isinstance(other, Draft) else Draft(of_declared(other))
         try:
             entries = {
@@ -122,7 +107,7 @@ class Draft(Mapping[str, Entry]):
         entries = {**self, **right, **entries}
         sources = dict.fromkeys(filter(None, (self.source, right.source)))
         identifiers = {**self.identifiers, **getattr(other, "identifiers", {})}
-        design = joined_design(self.design, getattr(other, "design", None))
+        design = column_roles.joined_design(self.design, getattr(other, "design", None))
         return Draft(entries, ", ".join(sources), person, identifiers, design)
 
     @property
@@ -215,8 +200,8 @@ class Draft(Mapping[str, Entry]):
         """Return plain values, as written to JSON: those of a codebook, and ``"?"``."""
         variables = {name: plain_of(name, entry) for name, entry in self.items()}
         identifiers = {name: identifier.to_plain() for name, identifier in self.identifiers.items()}
-        declared = with_person({**variables, **identifiers}, self.person)
-        return with_design(declared, self.design)
+        declared = column_roles.with_person({**variables, **identifiers}, self.person)
+        return column_roles.with_design(declared, self.design)
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, object], source: str = "") -> Draft:
@@ -227,9 +212,9 @@ class Draft(Mapping[str, Entry]):
         CodebookError
             If it is neither.
         """
-        undesigned, design = without_design(plain)
-        entries, person = without_person(undesigned)
-        plain_variables, identifiers = without_identifiers(entries)
+        undesigned, design = column_roles.without_design(plain)
+        entries, person = column_roles.without_person(undesigned)
+        plain_variables, identifiers = column_roles.without_identifiers(entries)
         variables = {name: entry_of(name, value) for name, value in plain_variables.items()}
         return cls(variables, source, person, identifiers, design)
 
@@ -267,8 +252,8 @@ class Draft(Mapping[str, Entry]):
         if names:
             raise CodebookError(
                 f"the draft does not know the bounds or levels of {_listed(names)}: declare them "
-                f"from knowledge, never from rows: {self._instead(names)}; or leave variables out: "
-                "draft.select([...])"
+                f"from knowledge, never from rows: {self._instead(names)}, or in a file "
+                'in place of "?"; or leave variables out: draft.select([...])'
             )
 
     def _instead(self, names: list[str]) -> str:
@@ -280,7 +265,11 @@ class Draft(Mapping[str, Entry]):
             (name, entry.kind or UNKNOWN, entry.describe(name), entry.unit, entry.label)
             for name, entry in self.items()
         ]
-        return rows + of_person(self.person, self.identifiers) + of_design(self.design)
+        return (
+            rows
+            + column_roles.of_person(self.person, self.identifiers)
+            + column_roles.of_design(self.design)
+        )
 
     def _source_text(self) -> str:
         return self.source or "the declarations"
@@ -311,7 +300,6 @@ def of_declared(declared: Mapping[str, object]) -> dict[str, Entry]:
 
 
 def _names(formula: str, name: str) -> bool:
-    """Whether a formula may name a variable, quoted or not."""
     return re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", formula) is not None
 
 
@@ -360,7 +348,7 @@ def with_identifiers(entries: Mapping[str, Entry], source: str) -> Draft:
     A column whose bounds or levels the source declares is a variable, whatever its name.
     """
     ids = {
-        name: Identifier(entry.missing, entry.label)  # type: ignore[arg-type]
+        name: column_roles.Identifier(entry.missing, entry.label)  # type: ignore[arg-type]
         for name, entry in entries.items()
         if entry.kind == IDENTIFIER or (not entry.is_complete and is_key_name(name))
     }

@@ -1,38 +1,192 @@
-"""Facts of one variable in a dictionary, possibly fewer than a codebook needs."""
+"""Facts of one variable in a dictionary, and the texts in which people write them."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from datetime import date
 from typing import Any, Final, Literal, NoReturn
 
+from dpmodels import variables
 from dpmodels.codebook import brief
 from dpmodels.dates import Date
-from dpmodels.dictionaries.notation import codes_between
 from dpmodels.errors import CodebookError, FrameError, shorten
 from dpmodels.external_files import conform
 from dpmodels.levels import Level, said_missing
 from dpmodels.typing import Plain
-from dpmodels.variables import (
-    Boolean,
-    Categorical,
-    Integer,
-    Numeric,
-    Variable,
-    as_variable,
-    from_plain,
-    to_plain,
-)
+
+_KINDS: Final = {
+    "numeric": "numeric number num float double real decimal continuous contin scale ratio",
+    "integer": "integer int whole count long bigint smallint tinyint int8 int16 int32 int64 year",
+    "date": "date datetime timestamp day",
+    "boolean": "boolean bool logical truefalse",
+    "categorical": "categorical category factor nominal ordinal enum radio dropdown ordered",
+    "identifier": "identifier id key uuid guid",
+    "text": "str string text character char varchar",
+}
+_KIND_OF: Final = {word: kind for kind, words in _KINDS.items() for word in words.split()}
+_GROUPED: Final = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
+_RANGE: Final = re.compile(r"(-?[\d.,]*\d)\s*(?:-|–|\.\.+|to|:)\s*(-?\d[\d.,]*)")
+_BRACKETED: Final = re.compile(r"[\[(]\s*(-?[\d.]+)\s*[,;]\s*(-?[\d.]+)\s*[\])]")
+# <= and >= belong to the level.
+_CODED: Final = re.compile(r"\s*((?:[<>!]=|[^=:])*?)\s*(?<![<>!])[=:]\s*(.*\S)\s*", re.DOTALL)
+_PAIRED: Final = re.compile(r"\s*([^,]*?)\s*,\s*(.*\S)\s*", re.DOTALL)
+# A choice: longer ranges are not expanded into whole numbers.
+_LONG: Final = 100
+_NOTHING: Final = {"", "?", "-", "na", "n/a", "nan", "none", "null", "unknown", "not known"}
+
+
+def one_line(text: object) -> str:
+    """Return a text on one line, of printable characters; None gives an empty one."""
+    printed = (
+        character if character.isprintable() else " "
+        for character in ("" if text is None else str(text))
+    )
+    return " ".join("".join(printed).split())
+
+
+def cell_text(cell: object) -> str:
+    """Return the text of a cell, empty if it stands for a missing entry.
+
+    >>> cell_text("0 to  110 "), cell_text("unknown"), cell_text(None)
+    ('0 to 110', '', '')
+    """
+    line = one_line(cell)
+    return "" if line.casefold() in _NOTHING else line
+
+
+def kind_in(text: str, *, ranged: bool = False) -> str:
+    """Return the type that a word names; empty if it is not known.
+
+    Text is a category, unless it has a range: then it holds numbers.
+
+    >>> kind_in("Whole number"), kind_in("float64"), kind_in("text"), kind_in("F8.2")
+    ('integer', 'numeric', 'categorical', '')
+    """
+    tokens = re.findall(r"[a-z]+\d*", text.casefold().replace("/", ""))
+    kinds = [_KIND_OF[word] for word in tokens if word in _KIND_OF]
+    stems = [_KIND_OF[stem] for word in tokens if (stem := word.rstrip("0123456789")) in _KIND_OF]
+    kind = next(iter(kinds or stems), "")
+    return kind if kind != "text" else "" if ranged else "categorical"
+
+
+def number_in(text: str) -> float:
+    """Return the number that a text spells, nan otherwise.
+
+    >>> number_in("250,000"), number_in("-9"), number_in("1,5")
+    (250000.0, -9.0, nan)
+    """
+    try:
+        number = float(text.replace(",", "") if _GROUPED.fullmatch(text) else text)
+    except ValueError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan
+
+
+def end_in(text: str, where: str) -> Any:
+    """Return the bound that a text spells, a number or a day; None if it is empty."""
+    if not text:
+        return None
+    number = number_in(text)
+    if not math.isnan(number):
+        return number
+    try:
+        return date.fromisoformat(text[:10])
+    except ValueError:
+        raise CodebookError(
+            f"{where} is {shorten(repr(text))}, neither a number nor a date; write one such as 0, "
+            "2.5 or 2001-12-31, or leave it empty"
+        ) from None
+
+
+def range_in(text: str) -> tuple[float, float] | None:
+    """Return both bounds of a text such as ``0-110``, None if it is not a range.
+
+    >>> range_in("0 - 110"), range_in("[-5, 5]"), range_in("low; high")
+    ((0.0, 110.0), (-5.0, 5.0), None)
+    """
+    match = _RANGE.fullmatch(text.strip()) or _BRACKETED.fullmatch(text.strip())
+    ends = [number_in(end) for end in match.groups()] if match else []
+    return (ends[0], ends[1]) if ends and not any(map(math.isnan, ends)) else None
+
+
+def level_in(text: str) -> Level:
+    """Return the level that a text is: a whole number, another number, or itself.
+
+    A text that is not the usual spelling of a number stays text.
+
+    >>> level_in("2"), level_in("2.5"), level_in("02"), level_in("F")
+    (2, 2.5, '02', 'F')
+    """
+    number = number_in(text)
+    if number == number:
+        level: Level = int(number) if number.is_integer() else number
+        if str(level) == text:
+            return level
+    return text
+
+
+def levels_in(text: str, where: str) -> dict[Level, str]:
+    """Return levels with their labels, of ``1=low; 2=high`` or ``F; M``; empty labels where none.
+
+    Items are separated by a new line, a semicolon, a bar or, without these, a
+    comma.
+
+    >>> levels_in("1 = low; 2 = high", ""), levels_in("1, Low | 2, High", ""), levels_in("F,M", "")
+    ({1: 'low', 2: 'high'}, {1: 'Low', 2: 'High'}, {'F': '', 'M': ''})
+    """
+    separator = next((mark for mark in "\n;|" if mark in text.strip()), ",")
+    items = [one_line(item) for item in text.split(separator) if item.strip()]
+    for form in (_CODED, _PAIRED):
+        matches = [form.fullmatch(item) for item in items]
+        if items and all(matches):
+            return once(((level_in(match[1]), match[2]) for match in matches if match), where)
+        if any(matches) and form is _CODED:
+            raise CodebookError(
+                f"{where}: of the levels {shorten(repr(text), 100)} some have a label and some do "
+                "not; write 1=low; 2=high, or low; high"
+            )
+    return once(((level_in(item), "") for item in items), where)
+
+
+def codes_between(lower: float, upper: float, listed: Iterable[Level]) -> list[Level]:
+    """Return the codes in a range of missing values.
+
+    For a short range, its whole numbers; for a long or open one (nan, inf), those
+    `listed`.
+
+    >>> codes_between(-3, -1, []), codes_between(-math.inf, -1, [-9, 1])
+    ([-3, -2, -1], [-9])
+    """
+    if upper - lower < _LONG:
+        return list(range(math.ceil(lower), math.floor(upper) + 1))
+    numbers = (code for code in listed if isinstance(code, int | float))
+    return [code for code in numbers if not (code < lower or code > upper)]
+
+
+def once(pairs: Iterable[tuple[Level, str]], where: str) -> dict[Level, str]:
+    """Return levels with their labels; CodebookError where one has two."""
+    labels: dict[Level, str] = {}
+    for level, label in pairs:
+        if labels.setdefault(level, label) != label:
+            raise CodebookError(
+                f"{where}: level {shorten(repr(level))} is labelled {shorten(repr(labels[level]))} "
+                f"and {shorten(repr(label))}; keep one of them"
+            )
+    return labels
+
 
 UNKNOWN: Final = "?"
 # The types that a dictionary may name, and an example declaration of each.
-TYPES: Final[dict[str, tuple[type[Any], str]]] = {
-    "numeric": (Numeric, "(lower, upper)"),
-    "integer": (Integer, "(lower, upper)"),
+TYPES: Final[dict[str, tuple[type[variables.Variable], str]]] = {
+    "numeric": (variables.Numeric, "(lower, upper)"),
+    "integer": (variables.Integer, "(lower, upper)"),
     "date": (Date, '("2001-01-01", "2020-12-31")'),
-    "boolean": (Boolean, "dp.Boolean()"),
-    "categorical": (Categorical, '["low", "high"]'),
+    "boolean": (variables.Boolean, "dp.Boolean()"),
+    "categorical": (variables.Categorical, '["low", "high"]'),
 }
 _COMPARED: Final = ("lower", "upper", "step", "levels", "labels", "missing", "unit")
 # The label of a variable whose bounds were read from public rows.
@@ -56,7 +210,7 @@ class Entry:
     unit: str = ""
 
     @classmethod
-    def of(cls, variable: Variable) -> Entry:
+    def of(cls, variable: variables.Variable) -> Entry:
         """Return the facts of a declared variable."""
         facts = {
             f.name: getattr(variable, f.name) for f in fields(cls) if hasattr(variable, f.name)
@@ -78,7 +232,7 @@ class Entry:
         """Whether both bounds are known."""
         return self.lower is not None and self.upper is not None
 
-    def variable(self, name: str) -> Variable:
+    def variable(self, name: str) -> variables.Variable:
         """Return the declaration; CodebookError, by name, if it is incomplete or invalid."""
         if not self.is_complete:
             raise CodebookError(f"variable {name!r} is not known: {self.instead(name)}")
@@ -90,7 +244,7 @@ class Entry:
             if field.name in init_names
         }
         try:
-            variable: Variable = variable_class(**arguments)
+            variable: variables.Variable = variable_class(**arguments)
         except CodebookError as error:
             raise CodebookError(f"variable {name!r}: {error}") from None
         return variable
@@ -110,7 +264,7 @@ class Entry:
 
     def completed(self, name: str, declared: object) -> Entry:
         """Return the entry with a declaration in place of its range and levels."""
-        entry = Entry.of(as_variable(name, declared))
+        entry = Entry.of(variables.as_variable(name, declared))
         if isinstance(declared, tuple) and (entry.kind, self.kind) == ("numeric", "integer"):
             entry = replace(entry, kind="integer", step=1.0)
         return replace(
@@ -203,7 +357,7 @@ def _labelled(name: str, entry: Entry) -> Entry:
 def plain_of(name: str, entry: Entry) -> dict[str, object]:
     """Return JSON values: those of a codebook, with ``"?"`` for unknown facts."""
     if entry.is_complete:
-        return to_plain(entry.variable(name))
+        return variables.to_plain(entry.variable(name))
     plain: dict[str, object] = {}
     if entry.kind not in ("numeric", "categorical"):
         plain["type"] = entry.kind or UNKNOWN
@@ -226,7 +380,7 @@ def entry_of(name: str, plain: Plain) -> Entry:
         or UNKNOWN in (plain.get("range") or ())
     )
     if not is_draft:
-        return Entry.of(from_plain(name, plain))
+        return Entry.of(variables.from_plain(name, plain))
     try:
         values = conform({word: _SHAPES.get(word, _no_word) for word in plain}, plain, "")
     except FrameError as error:

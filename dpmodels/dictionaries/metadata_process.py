@@ -1,6 +1,6 @@
 """Variable metadata of an SPSS, Stata or SAS file, read in a separate process.
 
-Its text is run by :mod:`dpmodels.dictionaries.labelled`: a damaged file may crash the library,
+Its text is run by :mod:`dpmodels.dictionaries.table`: a damaged file may crash the library,
 which must not end the caller. It prints JSON and reads no row.
 """
 

@@ -87,8 +87,10 @@ def private_codebook(
         beyond are clipped to them; scales below a trillionth of it are not found.
     **named
         Types or declarations by name: ``"numeric"``, ``"integer"``, ``"date"``, ``"boolean"`` or
-        ``"categorical"``, or what :class:`dp.codebook` takes. Needed where the container does not
-        declare types, as pandas, NumPy and CSV files, which infer them from cells.
+        ``"categorical"``, or what :class:`dp.codebook` takes. Parquet and Arrow
+        files and stored tables of databases declare types. Elsewhere types are needed: those of
+        tables in memory (pandas, polars, Arrow, NumPy), CSV files and queries may be inferred from
+        cells.
 
     Returns
     -------

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from narwhals.stable.v2.typing import IntoSeries
 
 from dpmodels.arguments import between
 from dpmodels.dictionaries.draft import Draft
@@ -33,13 +34,13 @@ def from_public(data: Any, widen: float = 0.1) -> Draft:
     for name in frame.columns:
         if not isinstance(name, str) or name in entries:
             raise CodebookError(f"the sample's column {name!r} has no unique text name: rename it")
-        entries[name] = _entry(frame[name], fraction)
+        entries[name] = _sampled_entry(frame[name], fraction)
     return Draft(
         entries, f"a public sample of {len(frame):,} rows, ranges widened by {fraction:.0%}"
     )
 
 
-def _entry(column: Any, widen: float) -> Entry:
+def _sampled_entry(column: nw.Series[IntoSeries], widen: float) -> Entry:
     if column.dtype == nw.Boolean:
         return Entry("boolean", label=PUBLIC_ROWS)
     if column.dtype in (nw.Date, nw.Datetime):
@@ -56,7 +57,7 @@ def _entry(column: Any, widen: float) -> Entry:
     return Entry("categorical", levels=listed, label=PUBLIC_ROWS)
 
 
-def _numbers(column: Any, widen: float) -> Entry:
+def _numbers(column: nw.Series[IntoSeries], widen: float) -> Entry:
     numbers = column.drop_nulls().cast(nw.Float64).to_numpy()
     numbers = numbers[np.isfinite(numbers)]
     low, high = (float(numbers.min()), float(numbers.max())) if len(numbers) else (0.0, 0.0)
@@ -72,7 +73,7 @@ def _numbers(column: Any, widen: float) -> Entry:
     return Entry(kind, lower, upper, label=PUBLIC_ROWS)
 
 
-def _days(column: Any, widen: float) -> Entry:
+def _days(column: nw.Series[IntoSeries], widen: float) -> Entry:
     days = column.to_numpy().astype("datetime64[D]")
     if len(set(days)) < 2:
         return Entry("date", label=PUBLIC_ROWS)

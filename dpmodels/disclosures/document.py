@@ -12,14 +12,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib.util import find_spec
+from inspect import getdoc
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import scipy
 
-from dpmodels import mechanisms
 from dpmodels.citation import citation
 from dpmodels.disclosures.accounts import (
+    Charged,
+    Gathered,
     accounts,
     covered,
     declarations,
@@ -40,8 +42,8 @@ from dpmodels.disclosures.blocks import (
     Picture,
     Tables,
 )
-from dpmodels.disclosures.gather import Charged, Gathered
 from dpmodels.errors import DPModelsError
+from dpmodels.mechanisms.tables import TABLES
 from dpmodels.mechanisms.user_supplied import CHECKED, NOT_CHECKED, registered_info
 from dpmodels.models.interpretation import reading
 from dpmodels.privacy import (
@@ -228,7 +230,7 @@ def _names_under(contents: Gathered, guarantee: Guarantee | Pufferfish) -> Itera
 
 def _mechanism_infos(contents: Gathered) -> tuple[MechanismInfo, ...]:
     """Return the infos of all mechanisms that are known, each once."""
-    infos = [released.release.info for released in contents.releases]
+    infos: list[MechanismInfo | None] = [released.release.info for released in contents.releases]
     charges = [
         charge
         for account in contents.accounts
@@ -341,11 +343,12 @@ _SOURCE: Final = re.compile(r"^Source\n((?: +.*\n?|\n)+)", re.MULTILINE)
 
 @cache
 def _documented() -> dict[MechanismInfo, str]:
-    """Return every mechanism's info, with the file that it is documented in."""
-    attributes = vars(mechanisms).items()
-    tables = [value for name, value in attributes if name.isupper() and isinstance(value, dict)]
-    strategies = (strategy for table in tables for strategy in table.values())
-    return {strategy.info: strategy.__module__ for strategy in strategies}
+    """Return every mechanism's info, with what documents it: its class, then its file."""
+    strategies = (strategy for table in TABLES.values() for strategy in table.values())
+    return {
+        strategy.info: f"{getdoc(strategy)}\n{sys.modules[strategy.__module__].__doc__}"
+        for strategy in strategies
+    }
 
 
 def info_named(name: str) -> MechanismInfo | None:
@@ -356,9 +359,7 @@ def info_named(name: str) -> MechanismInfo | None:
 
 def source(info: MechanismInfo) -> str:
     """Return the source from the mechanism's documentation, else from its info."""
-    module = _documented().get(info)
-    text = None if module is None else sys.modules[module].__doc__
-    match = _SOURCE.search(text or "")
+    match = _SOURCE.search(_documented().get(info, ""))
     return " ".join(_MARKUP.sub("", match[1]).split()) if match else info.source
 
 

@@ -10,9 +10,9 @@ from typing import Final
 
 from dpmodels.arguments import boolean, text
 from dpmodels.atomic_files import require_target, write_whole
+from dpmodels.disclosures.accounts import Gathered, gathered
 from dpmodels.disclosures.blocks import Block, as_fragment, as_page, as_text
 from dpmodels.disclosures.document import About, document
-from dpmodels.disclosures.gather import Gathered, gathered
 from dpmodels.errors import ArgumentError
 from dpmodels.labels import plain
 from dpmodels.privacy import Ledger

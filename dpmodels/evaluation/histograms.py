@@ -13,8 +13,7 @@ import numpy as np
 from dpmodels.arguments import option
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, quoted
-from dpmodels.evaluation.recipe import Cell, Recipe, Score, recipes
-from dpmodels.evaluation.workload import WORKLOADS, Domain, margins
+from dpmodels.evaluation.recipe import WORKLOADS, Cell, Domain, Recipe, Score, margins, recipes
 from dpmodels.noise import discrete_laplace, source
 from dpmodels.typing import Floats, Integers
 from dpmodels.variables import Categorical, Integer
@@ -158,7 +157,6 @@ def _has_margins(answer: object) -> bool:
 
 
 def _of_margins(answer: Any, table: Integers) -> Score:
-    """Measure the margins of a result."""
     names, parts = variables(table.ndim), []
     for axes in margins(table.ndim):
         over = tuple(axis for axis in range(table.ndim) if axis not in axes)
@@ -193,7 +191,6 @@ def require_names(tables: Mapping[object, object]) -> None:
 
 
 def _shape(name: str, table: object) -> Floats:
-    """Return a public histogram as floats."""
     try:
         shape = np.asarray(table, dtype=np.float64)
     except (TypeError, ValueError):

@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from dpmodels.evaluation.checks import smallest_p
+from dpmodels.evaluation.recipe import WORKLOADS, smallest_p
 from dpmodels.evaluation.study import Study
-from dpmodels.evaluation.workload import WORKLOADS
 from dpmodels.report import Fact, Report, Row, Section, count, signif
 from dpmodels.report.notes import Rank
 from dpmodels.results.base import report_of
@@ -94,7 +93,6 @@ def _verdict(verdict: bool | None) -> str:
 
 
 def _by_cell(study: Study) -> tuple[Section, ...]:
-    """Lay out mean errors, one row per cell, with competitive ones marked."""
     lines = study.tidy()
     cells = study.data.sizes["cell"]
     if cells > _MOST_CELLS:

@@ -28,6 +28,7 @@ from dpmodels.plots.style import (
     axes_or_new,
     finished,
     listed,
+    literal,
     number,
     quiet,
 )
@@ -194,6 +195,7 @@ class Study(Printed):
         """
         data, checks = self.data, self.checks
         level = 0.05 / data["bias_p"].size
+        mean, p95 = data["mean"].to_numpy(), data["p95"].to_numpy()
         ratios = checks[checks["table"] == ""].set_index("algorithm").loc[list(self.algorithms)]
         columns = {
             "algorithm": list(self.algorithms),
@@ -201,7 +203,7 @@ class Study(Printed):
             "regret_worst": data["regret"].max("cell").to_numpy(),
             "competitive": data["competitive"].sum("cell").to_numpy(),
             "cells": data.sizes["cell"],
-            "p95": _over(data["p95"].to_numpy(), data["mean"].to_numpy()).mean(axis=1),
+            "p95": np.divide(p95, mean, out=np.ones_like(p95), where=mean > 0).mean(axis=1),
             "bias": data["bias"].mean("cell").to_numpy(),
             "biased": (data["bias_p"] <= level).sum("cell").to_numpy(),
             "coverage": data["coverage"].mean(("cell", "repeat")).to_numpy(),
@@ -331,19 +333,11 @@ class Study(Printed):
         )
 
 
-def _over(above: Floats, below: Floats) -> Floats:
-    """Divide, 1 where both are 0."""
-    return np.divide(above, below, out=np.ones_like(above), where=below > 0)
-
-
 def _all(checks: pd.DataFrame, algorithm: str, name: str) -> bool | None:
     """Return whether a check holds on all tables where it was possible."""
-    results = [
-        result
-        for result in checks.loc[checks["algorithm"] == algorithm, name]
-        if result is not None
-    ]
-    return all(results) if results else None
+    results = checks.loc[checks["algorithm"] == algorithm, name]
+    tested = [result for result in results if result is not None]
+    return all(tested) if tested else None
 
 
 # Three plots of a study: errors in a cell, errors against signal, and truth with an answer.
@@ -383,13 +377,12 @@ def errors(
             ax.plot(np.quantile(runs[at], 0.95), place, "|", color=INK, markersize=11)
     ax.set_xscale("log")
     ax.set_yticks(range(len(names)), [names[at] for at in order])
-    for tick in ax.get_yticklabels():
-        tick.set_parse_math(False)
+    literal(ax.get_yticklabels())
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.set_xlabel("error: mean, 95th percentile, runs")
     ax.set_title(title, fontsize=FONT + 1, color=INK, parse_math=False)
     summary = listed([names[at] for at in order], map(number, runs[order].mean(axis=1)))
-    return finished(ax, stamp, alt=f"Errors of algorithms, {title}. Means: {summary}")
+    return finished(ax, f"Errors of algorithms, {title}. Means: {summary}", {"stamp": stamp})
 
 
 def signal(
@@ -422,7 +415,7 @@ def signal(
     ax.set_title(title, fontsize=FONT + 1, color=INK, parse_math=False)
     _legend(ax)
     alt = f"Mean errors against eps times scale, {title}, of {', '.join(names)}"
-    return finished(ax, stamp, alt=alt)
+    return finished(ax, alt, {"stamp": stamp})
 
 
 def beside(
@@ -450,7 +443,7 @@ def beside(
         ax.set_xlabel("cell")
         quiet(ax)
     ax.set_title(f"{name}, {title}", fontsize=FONT + 1, color=INK, parse_math=False)
-    return finished(ax, stamp, alt=f"True table beside that released by {name}, {title}")
+    return finished(ax, f"True table beside that released by {name}, {title}", {"stamp": stamp})
 
 
 def _legend(ax: Axes) -> None:

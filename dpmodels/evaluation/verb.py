@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,13 +18,23 @@ from scipy import stats
 from dpmodels.arguments import integer, option, real
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, quoted
-from dpmodels.evaluation.checks import bias, checked
 from dpmodels.evaluation.histograms import histograms, require_names
-from dpmodels.evaluation.recipe import Cell, Outcomes, Recipe, Score, Task, recipes, run, seed_of
+from dpmodels.evaluation.recipe import (
+    WORKLOADS,
+    Cell,
+    Outcomes,
+    Recipe,
+    Score,
+    Task,
+    bias,
+    checked,
+    recipes,
+    run,
+    seed_of,
+)
 from dpmodels.evaluation.recipe import recipes as read_recipes
 from dpmodels.evaluation.shapes import standard
 from dpmodels.evaluation.study import Study, StudySettings
-from dpmodels.evaluation.workload import WORKLOADS
 from dpmodels.typing import Floats
 
 LEVEL: Final = 0.95
@@ -99,15 +110,9 @@ def _alike(answer: Floats, truth: Floats) -> None:
         )
 
 
-def _frobenius(answer: Floats, truth: Floats) -> Score:
+def _distance(answer: Floats, truth: Floats, *, is_mean: bool = False) -> Score:
     _alike(answer, truth)
-    signed = np.ravel(answer - truth)
-    return Score(float(np.linalg.norm(signed)), signed, answer)
-
-
-def _coefficients(answer: Floats, truth: Floats) -> Score:
-    _alike(answer, truth)
-    signed = np.ravel(answer - truth) / math.sqrt(truth.size)
+    signed = np.ravel(answer - truth) / (math.sqrt(truth.size) if is_mean else 1.0)
     return Score(float(np.linalg.norm(signed)), signed, answer)
 
 
@@ -143,7 +148,7 @@ MEASURES: Final[Mapping[str, Measure]] = {
     "frobenius": Measure(
         "Frobenius norm of the error of a matrix",
         ("cov",),
-        _frobenius,
+        _distance,
         {"zero": _zero},
     ),
     "energy": Measure(
@@ -155,7 +160,7 @@ MEASURES: Final[Mapping[str, Measure]] = {
     "coefficients": Measure(
         "root mean square error of coefficients, relative to the non-private ones",
         ("params",),
-        _coefficients,
+        partial(_distance, is_mean=True),
         {"zero": _zero},
     ),
     "coverage": Measure(
@@ -328,10 +333,10 @@ def evaluate(
     )
 
 
-def _several(name: str, value: Any) -> tuple[object, ...]:
+def _several(name: str, value: object) -> tuple[object, ...]:
     """Return one value or several as a tuple; a tuple of a domain is one value."""
-    single = value is None or not isinstance(value, Iterable) or isinstance(value, str)
-    if single or (name == "domain" and isinstance(value, tuple)):
+    is_domain = name == "domain" and isinstance(value, tuple)
+    if is_domain or isinstance(value, str) or not isinstance(value, Iterable):
         return (value,)
     values = tuple(value)
     if not values:
@@ -340,7 +345,6 @@ def _several(name: str, value: Any) -> tuple[object, ...]:
 
 
 def _integral(value: object) -> object:
-    """Return an integer for a whole float such as 1e5."""
     number = real(value)
     return int(number) if number == number // 1 else value
 

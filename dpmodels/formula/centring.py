@@ -51,14 +51,7 @@ def product_centres(sides: TwoSided, proposed: Centres | None = None) -> Centres
     A number stays as it is where a product with it lacks a lower-order term: centred, it would be
     another model.
     """
-    terms = sides.terms
-    numbers = {
-        factor.code: factor
-        for block in terms.blocks
-        if len(block.factors) > 1
-        for factor in block.factors
-        if isinstance(factor, Real)
-    }
+    numbers = _numbers_in_products(sides.terms)
     if proposed is None:
         middles = ((code, (x.lower + x.upper) / 2) for code, x in numbers.items())
         proposed = tuple((code, middle) for code, middle in middles if middle != 0)
@@ -68,11 +61,21 @@ def product_centres(sides: TwoSided, proposed: Centres | None = None) -> Centres
         if code in numbers and numbers[code].lower <= point <= numbers[code].upper
     )
     while centres:
-        lacking = _lacking(terms, centres, sides.intercept)
+        lacking = _lacking(sides.terms, centres, sides.intercept)
         if not lacking:
             return centres
         centres = tuple((code, middle) for code, middle in centres if code not in lacking)
     return ()
+
+
+def _numbers_in_products(terms: Design) -> dict[str, Real]:
+    return {
+        factor.code: factor
+        for block in terms.blocks
+        if len(block.factors) > 1
+        for factor in block.factors
+        if isinstance(factor, Real)
+    }
 
 
 def centred_sides(sides: TwoSided, centres: Centres) -> TwoSided:

@@ -8,9 +8,10 @@ row, so bounds on row norms are exact.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +29,7 @@ from dpmodels.typing import Floats
 from dpmodels.variables import Numeric
 
 if TYPE_CHECKING:
-    from patsy.design_info import SubtermInfo
+    from patsy.design_info import DesignInfo, SubtermInfo
 
 # Choices: columns of a second moment, and hull points, that fit in memory.
 MAX_COLUMNS = 5_000
@@ -224,15 +225,18 @@ def code_terms(parsed: ParsedFormula, book: Codebook) -> tuple[Block, ...]:
     info = patsy.design_matrix_builders([terms], lambda: iter([None]), 0)[0]
     _check_columns(len(info.column_names) - parsed.intercept)
     bases = [code for code, factor in factors.items() if isinstance(factor.value, Basis)]
-    names = iter([_numbered_from_one(name, bases) for name in info.column_names])
-    blocks = []
+    return tuple(_blocks(info, [_numbered_from_one(name, bases) for name in info.column_names]))
+
+
+def _blocks(info: DesignInfo, names: Iterable[str]) -> Iterator[Block]:
+    """Yield the blocks of columns with these names, without the intercept."""
+    following = iter(names)
     for term, subterms in info.term_codings.items():
         term_codes = tuple(factor.name() for factor in term.factors)
         for subterm in subterms:
-            column_names = tuple(next(names) for _ in range(subterm.num_columns))
+            column_names = tuple(islice(following, subterm.num_columns))
             if subterm.factors:
-                blocks.append(_block(column_names, subterm, term_codes))
-    return tuple(blocks)
+                yield _block(column_names, subterm, term_codes)
 
 
 def _numbered_from_one(name: str, bases: Sequence[str]) -> str:

@@ -34,8 +34,14 @@ from dpmodels.formula.functions import (
 from dpmodels.formula.parse import ParsedFormula, parsed_formula, quote, variables_in
 from dpmodels.formula.tally import MAX_CELLS, Margins, binned
 from dpmodels.formula.values import Category, Column, Real, Varying
-from dpmodels.postprocess.graphical.histograms import Histogram
-from dpmodels.postprocess.graphical.values import CellValues, values_of_histogram, values_of_levels
+from dpmodels.postprocess.graphical.histograms import FineCells, Histogram
+from dpmodels.postprocess.graphical.values import (
+    CellValues,
+    tail_cells,
+    uncertain_cells,
+    values_of_histogram,
+    values_of_levels,
+)
 from dpmodels.typing import Floats
 
 # How many fine cells a number may have, the most that fit: choices.
@@ -115,8 +121,7 @@ class CutColumn:
     number: Real | None = None
     edges: tuple[float, ...] = ()
     is_declared: bool = True  # Whether its cells are public
-    fine: tuple[float, ...] = ()  # Ends of fine cells whose counts are released
-    sparse: tuple[int, ...] = ()  # Positions of those that are used for few rows
+    fine: FineCells | None = None  # Those whose counts are released
     histogram: Histogram | None = None  # These counts, once they are
 
     @cached_property
@@ -133,30 +138,31 @@ class CutColumn:
         """The mean at each level, nan at the last, that of missing values."""
         return np.append(self.cells.means(self.cells.points), np.nan)
 
+    @cached_property
+    def uncertain_cells(self) -> tuple[int, ...]:
+        """The cells whose rows beyond the range may be farther away than estimates allow for."""
+        return () if self.histogram is None else uncertain_cells(self.histogram)
+
+    @cached_property
+    def tail_cells(self) -> tuple[int, ...]:
+        """The cells of which some rows may be beyond the released range."""
+        return () if self.histogram is None else tail_cells(self.histogram)
+
     @property
     def counted(self) -> Category:
         """The levels that rows are counted by: fine cells where there are some."""
         if self.number is None or not self.fine:
             return self.category
-        return in_cells(self.number, self.fine)
-
-    @property
-    def ends(self) -> tuple[int, ...]:
-        """Positions of the ends of public cells among those of fine cells; empty for others."""
-        return tuple(map(self.fine.index, self.edges)) if self.is_declared else ()
-
-    @property
-    def of_few_rows(self) -> CutColumn:
-        """The column with the fine cells of a table of few rows."""
-        return replace(self, fine=tuple(self.fine[k] for k in self.sparse), sparse=())
+        return in_cells(self.number, self.fine.edges)
 
     def released(self, counts: Floats, sd: float, ends: tuple[int, ...]) -> CutColumn:
         """Return the column with the counts of its fine cells, and its coarse cells."""
         assert self.number is not None
-        fine = np.array(self.fine)
+        assert self.fine is not None
+        fine = np.array(self.fine.edges)
         edges = tuple(fine[list(ends)].tolist())
         step = 1.0 if by_whole_numbers(self.number) else 0.0
-        histogram = Histogram(fine, counts, sd, ends, step=step, groups=self.sparse)
+        histogram = Histogram(fine, counts, sd, ends, step=step, groups=self.fine.sparse)
         category = self.category if self.is_declared else in_cells(self.number, edges)
         return replace(self, category=category, edges=edges, histogram=histogram)
 
@@ -249,14 +255,14 @@ def _cells(cuts: object, codes: tuple[str, ...]) -> Mapping[str, object]:
     """Return the cells of each column, a number or their ends; ``""`` is any other column."""
     if isinstance(cuts, int | np.integer) and not isinstance(cuts, bool):
         return {"": int(cuts)}
-    pairs: Any = tuple(cuts.items()) if isinstance(cuts, Mapping) else cuts
+    pairs: object = tuple(cuts.items()) if isinstance(cuts, Mapping) else cuts
     if not lists_values(pairs) or not all(isinstance(pair, tuple | list) for pair in pairs):
         raise ArgumentError(
             f"cuts={quoted(cuts)}: expected a number of cells, or cells by column; write cuts=10 "
             "or cuts={'age': [0, 30, 60, 100], 'income': 8}"
         )
     cells: dict[str, object] = {"": 10}
-    for name, *listed in (cast("list[Any]", pair) for pair in pairs):
+    for name, *listed in (cast("list[object]", pair) for pair in pairs):
         ends = listed[0] if len(listed) == 1 else listed
         code = quote(str(name))
         if code not in codes:
@@ -316,23 +322,25 @@ def with_fine_cells(
     """
     refined = columns
     for most, finer in ((SIZES[0], True), *((most, False) for most in SIZES)):
-        refined = tuple(_refined(column, most, finer) for column in columns)
+        refined = tuple(_refined(i, column, most, finer) for i, column in enumerate(columns))
         sizes = [len(column.counted.levels) + 1 for column in refined]
         if sum(math.prod(sizes[i] for i in term) for term in terms) <= MOST_FINE:
             return refined
     return columns
 
 
-def _refined(column: CutColumn, most: int, finer: bool) -> CutColumn:
+def _refined(variable: int, column: CutColumn, most: int, finer: bool) -> CutColumn:
     if column.number is None:
         return column
     declared = column.edges if column.is_declared else ()
     sparse = fine_edges(column.number, most, declared)
     if len(sparse) <= len(column.edges):
         return column
-    edges = np.array(fine_edges(column.number, most, declared, finer=True) if finer else sparse)
-    nearest = {int(np.abs(edges - edge).argmin()) for edge in sparse}
-    return replace(column, fine=tuple(edges.tolist()), sparse=tuple(sorted(nearest)))
+    edges = fine_edges(column.number, most, declared, finer=True) if finer else sparse
+    nearest = {int(np.abs(np.array(edges) - edge).argmin()) for edge in sparse}
+    ends = tuple(map(edges.index, declared))
+    fine = FineCells(variable, edges, len(column.levels), ends, tuple(sorted(nearest)))
+    return replace(column, fine=fine)
 
 
 def structure_terms(structure: str, layout: Margins) -> tuple[tuple[int, ...], ...]:
@@ -361,7 +369,8 @@ def on_levels(factor: Factor, columns: tuple[CutColumn, ...]) -> tuple[Factor, t
     names = [column.name for column in columns]
     if factor.code in names and isinstance(factor, Category):
         return replace(factor, evaluate=Column(factor.code)), (names.index(factor.code),)
-    variables = variables_in(factor.code)
+    is_bare = isinstance(factor, Real) and (factor.variable is not None or factor.date)
+    variables = (factor.code,) if is_bare else variables_in(factor.code)
     unknown = next((name for name in variables if name not in names), None)
     if unknown is not None:
         raise FormulaError(

@@ -293,6 +293,8 @@ def _logical(node: ast.BinOp, book: Book) -> Truth:
         "; groups after '|' are for descriptive verbs, dp_summary('~ a + b | group'), and fixed "
         "effects for dp_lm"
     )
+    if isinstance(node.left, ast.Constant):
+        hint = "; (1 | group) is not available: fixed effects of groups are dp_lm('y ~ x | group')"
     left, right = (
         as_truth(_compile(side, book), hint if is_or else "") for side in (node.left, node.right)
     )

@@ -61,9 +61,7 @@ def weekday(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> C
 
 
 def _date(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Real:
-    if len(args) != 1 or options:
-        raise FormulaError(f"{code!r}: expected exactly one argument")
-    (x,) = args
+    x = _only(code, args, options)
     if not isinstance(x, Real) or not x.date:
         raise FormulaError(
             f"{code!r}: {x.code} is not a date; declare it as one, for example "
@@ -93,7 +91,6 @@ def _cyclic(
 
 
 def _part(x: Real, columns: Columns, part: Callable[[Floats], NDArray[np.generic]]) -> Floats:
-    """Return a part of each day, nan where it is missing."""
     days = x.evaluate(columns)
     missing = np.isnan(days)
     return np.where(missing, np.nan, part(np.where(missing, x.lower, days)))
@@ -246,6 +243,10 @@ def _short(number: float) -> str:
 
 def _polynomial(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
     """Legendre polynomials over the public range: orthogonal there, each in [-1, 1]."""
+    if "raw" in options:
+        raise FormulaError(
+            f"{code!r}: raw= is not available; raw powers are terms of their own, x + I(x ** 2)"
+        )
     arguments = _bind(code, args, options, ("x", "degree"), 2)
     x = as_real(arguments["x"])
     degree = whole_number(arguments["degree"], f"{code!r}: degree", 1, 10)
@@ -399,9 +400,11 @@ INSTEAD: dict[str, str] = {
     "cr": "use bs(x, knots=[...]) with public knots",
     "cc": "use bs(x, knots=[...]) with public knots",
     "te": "use the interaction of two bs() terms",
+    "relevel": "write C(x, Treatment('reference level'))",
+    "cbind": "a formula has one response; dp_summary('a + b ~ group') describes several variables",
+    "lag": "it compares rows with each other; declare the earlier value as a variable of its own",
+    "s": "use bs(x, knots=[...]) with public knots",
     "rank": "ranks compare rows with each other; use cut(x, breaks)",
-    "factor": "declare the variable's levels in the codebook, or use cut(x, breaks)",
-    "where": "use ifelse(cond, a, b)",
 }
 
 

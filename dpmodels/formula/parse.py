@@ -32,7 +32,7 @@ def syntax(code: str) -> ast.expr:
             f"{shorten(code)!r} in the formula has {len(code):,} characters; one factor has at "
             f"most {MAX_CODE:,}"
         )
-    code = _python_in(code).strip()
+    code = _python_of(code).strip()
     try:
         tree = ast.parse(code, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
@@ -41,22 +41,45 @@ def syntax(code: str) -> ast.expr:
             instead = f"; {_EQUALS}"
         elif "^" in code:
             instead = f"; {_POWER}"
-        elif code.startswith("as."):
-            instead = "; R's as.factor() is C(), or levels that the codebook declares"
         raise FormulaError(
             f"{shorten(code)!r} in the formula is not an expression{instead}"
         ) from None
     if not code.isascii():
         _restore_names(tree, code.encode())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            node.func = _renamed(node.func)
     return tree
+
+
+# NumPy's names of functions that formulas have.
+_ALIKE: Final = ("abs", "clip", "cos", "exp", "log", "log10", "log1p", "log2", "sin", "sqrt")
+_FROM_NUMPY: Final = {
+    **dict(zip(_ALIKE, _ALIKE, strict=True)),
+    "maximum": "pmax",
+    "minimum": "pmin",
+    "where": "ifelse",
+}
+
+
+def _renamed(function: ast.expr) -> ast.expr:
+    """Write ``np.log`` as ``log`` and ``factor`` as ``C``."""
+    match function:
+        case ast.Attribute(ast.Name("np" | "numpy"), name) if name in _FROM_NUMPY:
+            return ast.copy_location(ast.Name(_FROM_NUMPY[name], ast.Load()), function)
+        case ast.Name("factor"):
+            return ast.copy_location(ast.Name("C", ast.Load()), function)
+    return function
 
 
 _EQUALS: Final = "'=' neither compares nor describes: write a == b, or 'y ~ x' for a response"
 _POWER: Final = "R's ^ is written **: (a + b) ** 2 for interactions, I(x ** 2) for a square"
 # What people write for a comparison, or for the ~ of a formula.
 _SINGLE: Final = re.compile(r"(?<![<>=!])=(?!=)")
-# R's %in%, outside the texts of a formula, which are levels and names.
-_IN: Final = re.compile(r"""("(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?)|%\s*in\s*%""")
+# R's %in% and as.factor(), outside the texts of a formula, which are levels and names.
+_OF_R: Final = re.compile(
+    r"""("(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?)|(%\s*in\s*%)|\bas\.factor(?=\()"""
+)
 
 
 # A sum of numbered names with dots between the first and the last, outside the texts of a formula.
@@ -104,8 +127,8 @@ def _between(first: str, last: str) -> list[str]:
     return [f"{ends[0][1]}{number:0{width}d}{ends[0][3]}" for number in range(start, stop)]
 
 
-def _python_in(text: str) -> str:
-    return _IN.sub(lambda match: match[1] or " in ", text)
+def _python_of(text: str) -> str:
+    return _OF_R.sub(lambda match: match[1] or (" in " if match[2] else "C"), text)
 
 
 def _restore_names(tree: ast.expr, code: bytes) -> None:
@@ -217,7 +240,7 @@ def parsed_formula(text: str, names: Iterable[str]) -> ParsedFormula:
     """
     check_size(text)
     text = spelled_out(text)
-    tree = _tree(_python_in(" ".join(text.splitlines())))
+    tree = _tree(_python_of(" ".join(text.splitlines())))
     sides = tree.args
     all_names = tuple(names)
     left = Reading((), all_names)
@@ -271,8 +294,8 @@ def _tree(text: str) -> ParseNode:
         reason = "it is not made of names, numbers and operators"
     if "^" in text:
         reason = _POWER
-    elif text.strip() == "~":
-        reason = "it names no variable; write '~ a + b' or 'y ~ a + b'"
+    elif text.strip().endswith("~"):
+        reason = "nothing stands right of ~; write '~ a + b', 'y ~ a + b' or 'y ~ 1'"
     elif "`" in text:
         reason = 'names are not quoted by backticks; write Q("a name") instead'
     raise FormulaError(f"formula {shorten(text)!r} cannot be read: {reason}")

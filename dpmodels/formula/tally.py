@@ -1,9 +1,9 @@
-"""What rows are counted by: levels, breaks, margins, and a number's position in its range."""
+"""What rows are counted by: levels, breaks, margins, positions in a range, weights and strata."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
 from typing import Final
@@ -13,23 +13,100 @@ from numpy.typing import NDArray
 
 from dpmodels.arguments import finite, lists_values
 from dpmodels.codebook import Codebook
+from dpmodels.column_roles import SurveyDesign
 from dpmodels.dates import day_of, text_of_day
-from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
-from dpmodels.formula.coding import checked_codebook
+from dpmodels.errors import ArgumentError, CodebookError, FormulaError, quoted, shorten
+from dpmodels.formula import functions
+from dpmodels.formula.coding import Design, Factor, checked_codebook
 from dpmodels.formula.expression import as_category, check_removed, compile_factor
-from dpmodels.formula.functions import (
-    beside,
-    by_whole_numbers,
-    equal_parts,
-    in_bins,
-    interval_names,
-    whole_names,
-)
 from dpmodels.formula.parse import parsed_formula, variables_in
-from dpmodels.formula.sampling import Sampling
+from dpmodels.formula.response import TwoSided
 from dpmodels.formula.sides import positions
 from dpmodels.formula.values import Category, Columns, Real
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Integers
+from dpmodels.variables import Numeric, Variable
+
+# The largest declared weight in steps of the lattice: sums over 2**33 rows are exact.
+STEPS: Final = 2**30
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """A design with the public facts that its columns need.
+
+    A weight w is the integer ``w/upper`` in steps of 2**-30, rounded; the row does not count where
+    the weight is missing or outside its bounds, or the stratum is missing.
+    """
+
+    design: SurveyDesign
+    lower: float  # the smallest and the largest weight
+    upper: float
+    strata: Category | None
+    codebook: Codebook  # of the columns that are read, without the sampling units
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Public facts, as comparable texts."""
+        return {"design": self.design.describe(), "weights": f"{self.lower!r} to {self.upper!r}"}
+
+    def weights(self, columns: Columns, n_rows: int) -> Integers:
+        """Return the weights of rows as integers up to 2**30, 0 for rows that do not count."""
+        weights = np.full(n_rows, STEPS, dtype=np.int64)
+        if self.design.weights is not None:
+            values = np.asarray(columns[self.design.weights], dtype=np.float64)
+            counted = (values >= self.lower) & (values <= self.upper)
+            scaled = np.where(counted, values, 0.0) / self.upper
+            weights = np.rint(scaled * STEPS).astype(np.int64)
+        if self.strata is not None:
+            weights[self.stratum(columns, n_rows) < 0] = 0
+        return weights
+
+    def stratum(self, columns: Columns, n_rows: int) -> NDArray[np.intp]:
+        """Return the stratum of each row, -1 where it is missing; 0 without strata."""
+        if self.strata is None:
+            return np.zeros(n_rows, dtype=np.intp)
+        codes = np.asarray(self.strata.evaluate(columns))
+        return np.where(np.isnan(codes), -1.0, codes).astype(np.intp)
+
+
+def sampling_of(codebook: Codebook) -> Sampling | None:
+    """Return the sampling of a codebook's design; CodebookError where a declaration lacks."""
+    design = codebook.design
+    if design is None:
+        return None
+    lower, upper, read = 1.0, 1.0, dict[str, Variable]()
+    if design.weights is not None:
+        lower, upper = _bounds(design, codebook)
+        variable = codebook.get(design.weights)
+        read[design.weights] = variable if isinstance(variable, Numeric) else Numeric(lower, upper)
+    strata = None
+    if design.strata is not None:
+        if design.strata not in codebook:
+            raise CodebookError(
+                f"strata={quoted(design.strata)} is not in the codebook: declare its levels, "
+                f'dp.codebook({design.strata}=["north", "south"], ...)'
+            )
+        read[design.strata] = codebook[design.strata]
+        try:
+            strata = as_category(compile_factor(design.strata, codebook), design.strata)
+        except FormulaError:
+            raise CodebookError(
+                f"strata={quoted(design.strata)} is declared as a number: declare its levels"
+            ) from None
+    return Sampling(design, lower, upper, strata, Codebook(read))
+
+
+def _bounds(design: SurveyDesign, codebook: Codebook) -> tuple[float, float]:
+    if design.bounds is not None:
+        return design.bounds
+    variable = codebook.get(design.weights or "")
+    if not isinstance(variable, Numeric) or not 0 < variable.lower <= variable.upper:
+        raise CodebookError(
+            f"the weights {quoted(design.weights)} have no bounds: write the smallest and largest "
+            "weight, dp.design(weights=..., bounds=(1, 50), ...), from public facts"
+        )
+    return float(variable.lower), float(variable.upper)
+
 
 # A choice: counts that are released, and fit, at once.
 MAX_CELLS = 1_000_000
@@ -174,11 +251,11 @@ def binned(
     `option` is the argument that errors name.
     """
     edges = _ends(breaks, number, option)
-    names = interval_names(edges)
-    if by_whole_numbers(number):
+    names = functions.interval_names(edges)
+    if functions.by_whole_numbers(number):
         edges = _whole_ends(breaks, edges, number, option)
-        names = whole_names(edges, date=number.date)
-    return Category(number.code, names, in_bins(number, np.array(edges))), edges
+        names = functions.whole_names(edges, date=number.date)
+    return Category(number.code, names, functions.in_bins(number, np.array(edges))), edges
 
 
 def _whole_ends(
@@ -186,8 +263,8 @@ def _whole_ends(
 ) -> tuple[float, ...]:
     """Move ends between whole numbers, each of which is in one bin."""
     if isinstance(breaks, int | np.integer):
-        return equal_parts(number, int(breaks))
-    shifted = beside(edges)
+        return functions.equal_parts(number, int(breaks))
+    shifted = functions.beside(edges)
     if any(not low < high for low, high in pairwise(shifted)):
         raise ArgumentError(
             f"{option}={shorten(repr(list(edges)))}: {shorten(number.code)!r} is integer-valued, "
@@ -332,3 +409,94 @@ def _check_size(spec: Margins) -> None:
             f"formula {shorten(spec.text)!r} asks for {len(counts):,} margins of {sum(counts):,} "
             f"cells in all; at most {MAX_CELLS:,} are counted. Write fewer margins"
         )
+
+
+# Choices: values of a whole number that has a cell for each, and cells of a table.
+MOST_VALUES, MOST_CELLS = 20, 10_000
+
+
+@dataclass(frozen=True)
+class Crossed:
+    """The terms of an equation with their factors as categories, and the response."""
+
+    terms: Design
+    factors: tuple[Category, ...]
+    response: Category
+
+    @property
+    def cells(self) -> int:
+        """Combinations of the levels of all factors and of the response."""
+        return math.prod(len(factor.levels) for factor in (*self.factors, self.response))
+
+    @property
+    def tally(self) -> Tally:
+        """The table, the response varying fastest; FormulaError if it has too many cells."""
+        if self.cells > MOST_CELLS:
+            raise FormulaError(
+                f"{shorten(self.terms.formula)!r} has {self.cells:,} combinations of levels with "
+                f'those of the response; mechanism="counts" takes {MOST_CELLS:,}: name fewer '
+                "terms, merge levels, or leave mechanism= out"
+            )
+        return Tally((*self.factors, self.response))
+
+    @property
+    def rows(self) -> Floats:
+        """The coded terms of each combination of levels, shape (combinations, columns)."""
+        sizes = tuple(len(factor.levels) for factor in self.factors)
+        positions = np.indices(sizes, np.float64).reshape(len(sizes), math.prod(sizes))
+        codes = [factor.code for factor in self.factors]
+        blocks = [
+            replace(block, factors=tuple(map(_of_position, block.factors)))
+            for block in self.terms.blocks
+        ]
+        coded = np.empty((len(self.terms.names), math.prod(sizes)))
+        coding = replace(self.terms, blocks=tuple(blocks))
+        coding.evaluate(dict(zip(codes, positions, strict=True)), coded)
+        return coded.T
+
+
+def crossed(equation: TwoSided) -> Crossed | str:
+    """Return the table of an equation, or the text of a term that has no levels to count.
+
+    A whole number of at most 20 values has them.
+
+    >>> import dpmodels as dp
+    >>> from dpmodels.formula.response import two_sided
+    >>> cb = dp.codebook(y=["no", "yes"], sex=["F", "M"], age=(0, 99), child=dp.Integer(0, 3))
+    >>> table = crossed(two_sided("y ~ sex + child", cb))
+    >>> table.cells, table.rows.shape, crossed(two_sided("y ~ sex + age", cb))
+    (16, (8, 2), 'age')
+    """
+    used = [factor for block in equation.terms.blocks for factor in block.factors]
+    categories = {factor.code: _as_levels(factor) for factor in used}
+    response = equation.response.blocks[0].factors[0]
+    without = [code for code, category in categories.items() if category is None]
+    if without or not isinstance(response, Category):
+        return [*without, response.code][0]
+    return Crossed(equation.terms, tuple(filter(None, categories.values())), response)
+
+
+def _as_levels(factor: Factor) -> Category | None:
+    """Return a factor as a category, None for numbers of many values."""
+    if not isinstance(factor, Real) or not factor.step:
+        return factor if isinstance(factor, Category) else None
+    low, step, n_steps = (
+        factor.lower,
+        factor.step,
+        round((factor.upper - factor.lower) / factor.step),
+    )
+
+    def positions(columns: Columns) -> Floats:
+        return np.clip(np.rint((factor.evaluate(columns) - low) / step), 0, n_steps)
+
+    levels = tuple((low + step * np.arange(n_steps + 1)).tolist())
+    return Category(factor.code, levels, positions) if n_steps < MOST_VALUES else None
+
+
+def _of_position(factor: Factor) -> Factor:
+    """Return a factor that reads the position of its level, under its code."""
+    code = factor.code
+    if not isinstance(factor, Real):
+        return replace(factor, evaluate=lambda columns: columns[code])
+    low, step = factor.lower, factor.step
+    return replace(factor, variable=None, evaluate=lambda columns: low + step * columns[code])

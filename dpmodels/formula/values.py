@@ -266,5 +266,8 @@ def increasing(value: Value, what: str, min_length: int) -> tuple[float, ...]:
     """Read a constant list of strictly increasing numbers."""
     constants = numbers(value, what)
     if len(constants) < min_length or any(a >= b for a, b in pairwise(constants)):
-        raise FormulaError(f"{what} is {value.code}; expected at least {min_length}, increasing")
+        raise FormulaError(
+            f"{what} is {value.code}; expected a list of at least {min_length} public numbers, "
+            "increasing"
+        )
     return constants

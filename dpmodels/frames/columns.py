@@ -1,16 +1,24 @@
 """Tables in memory, data frames or named columns, cut into blocks of rows."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dpmodels.errors import FrameError
-from dpmodels.frames.coded import Cells, coded
 from dpmodels.frames.convert import MISSING, arrow_cells
-from dpmodels.frames.protocol import ANY, Chunk, Kind, unfinished
-from dpmodels.frames.require import is_inferred, kind_of, kind_of_dtype, require
+from dpmodels.frames.protocol import ANY, Cells, Chunk, Kind, coded, unfinished
+from dpmodels.frames.require import require
+from dpmodels.frames.user_columns import (
+    attribute_of,
+    base_array,
+    cells_of_sequence,
+    cells_one_by_one,
+    converted_array,
+    is_of_pandas,
+    length_of,
+)
 from dpmodels.typing import Array
 
 if TYPE_CHECKING:
@@ -56,7 +64,8 @@ def cut(column: object) -> Cut:
     if nw.dependencies.is_narwhals_series(column):
         return cut(column.to_native())
     if isinstance(column, np.ndarray):
-        return lambda start, stop: column[start:stop]
+        array = base_array(column)
+        return lambda start, stop: array[start:stop]
     return _cut_of_library(column) or _cut_of_sequence(column)
 
 
@@ -81,15 +90,9 @@ def _cut_of_library(column: Any) -> Cut | None:
 
 
 def _cut_of_sequence(column: Any) -> Cut:
-    if hasattr(column, "__array__"):
-        return cut(np.asarray(column))
-    cells = column if isinstance(column, list | tuple | range) else list(column)
-
-    def cells_between(start: int, stop: int) -> Cells:
-        part = cells[start:stop]
-        return np.fromiter(part, object, len(part))
-
-    return cells_between
+    if hasattr(column, "__array__") and not isinstance(column, Sequence):
+        return cut(converted_array(column))
+    return cells_of_sequence(column)
 
 
 def _cut_of_pandas(series: "pandas.Series[Any]") -> Cut:
@@ -97,15 +100,20 @@ def _cut_of_pandas(series: "pandas.Series[Any]") -> Cut:
 
     Views of numpy columns; categories as coded cells; nullable integers and logical values masked,
     since floats would lose digits of ids; nullable floats with NaN; text and Arrow columns as
-    `arrow_cells` gives them; any other extension type as Python objects.
+    `arrow_cells` gives them; any other extension type as Python objects, one by one where it is
+    not of pandas.
     """
     import pandas as pd
 
+    if type(series) is not pd.Series:
+        series = pd.Series(series, copy=False)
     dtype: Any = series.dtype
     array: Any = series.array
     if isinstance(dtype, np.dtype):
         values = series.to_numpy()
         return lambda start, stop: values[start:stop]
+    if not is_of_pandas(dtype):
+        return lambda start, stop: cells_one_by_one(array, start, min(stop, len(series)))
     if isinstance(dtype, pd.CategoricalDtype):
         return _cut_of_categories(array)
     if isinstance(dtype, pd.ArrowDtype) or getattr(dtype, "storage", None) == "pyarrow":
@@ -135,13 +143,13 @@ def _polars_cells(series: "polars.Series") -> Cells:
 
     Numbers as numbers (integers with nulls: masked; other numbers: NaN for null), logical values
     as bool (with nulls: masked), dates and times as numpy's, those in a zone as local ones, text,
-    bytes and categories as coded cells, decimals, integers of 128 bits and Python objects as
-    objects, None for null. Other types (durations, lists, structures) are all NaN.
+    bytes and categories as coded cells, decimals, integers of 128 bits, times of a clock and Python
+    objects as objects, None for null. Other types (durations, lists, structures) are all NaN.
     """
     import polars as pl
 
     kind = series.dtype
-    if str(kind) in ("Int128", "UInt128"):  # which older polars lacks
+    if kind == pl.Time or str(kind) in ("Int128", "UInt128"):  # which older polars lacks
         return np.fromiter(series.to_list(), object, len(series))
     if series.null_count() and (kind.is_integer() or kind == pl.Boolean):
         filled = series.fill_null(False if kind == pl.Boolean else 0)
@@ -164,9 +172,8 @@ def _polars_cells(series: "polars.Series") -> Cells:
 class ColumnRows:
     """The rows of 1-D columns (arrays, lists, Series, Arrow arrays) of one length."""
 
-    columns: Mapping[str, Any] = field(repr=False)
+    columns: Mapping[str, object] = field(repr=False)
     nrows: int = field(repr=False)
-    kinds: Mapping[str, Kind] = field(default_factory=dict, repr=False)  # As they are declared
     rereadable: ClassVar[bool] = True
 
     @property
@@ -175,8 +182,8 @@ class ColumnRows:
         return tuple(self.columns)
 
     def kind(self, name: str) -> Kind:
-        """Tell what a column can hold by its type, where that is declared."""
-        return self.kinds.get(name) or kind_of(self.columns[name])
+        """Anything: a type in memory may follow from the cells."""
+        return ANY
 
     def chunks(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
         """Blocks of at most `block_rows` rows of the columns."""
@@ -211,20 +218,19 @@ def open_structured(data: Array) -> ColumnRows:
             "a structured array must be one-dimensional, a record for each row: "
             "write array.reshape(-1)"
         )
-    kinds = {name: kind_of_dtype(data.dtype[name]) for name in names}
-    return replace(open_mapping({name: data[name] for name in names}), kinds=kinds)
+    return open_mapping({name: data[name] for name in names})
 
 
 def _length(name: str, column: Any) -> int:
     """Count the cells of a column, from its shape or length alone."""
-    shape = getattr(column, "shape", None)
+    shape = attribute_of(column, "shape")
     if isinstance(shape, tuple) and len(shape) == 1:
         return int(shape[0])
     listed = isinstance(column, Sequence) and not isinstance(column, str | bytes)
-    if shape is None and (listed or hasattr(column, "__arrow_c_array__")):
-        return len(column)
-    if shape is None and hasattr(column, "__arrow_c_stream__"):
-        return len(column)
+    streamed = hasattr(column, "__arrow_c_array__") or hasattr(column, "__arrow_c_stream__")
+    length = length_of(column) if shape is None and (listed or streamed) else None
+    if length is not None:
+        return length
     raise FrameError(
         f"column {name!r} is not one-dimensional: give each column as a 1-D array, "
         "a Series or a list with one cell for each row"
@@ -252,10 +258,8 @@ class NativeRows:
         return tuple(name if isinstance(name, str) else "" for name in names)
 
     def kind(self, name: str) -> Kind:
-        """Tell what a column can hold by its type, where that is declared."""
-        if is_inferred(getattr(getattr(self.frame, "schema", None), "metadata", None)):
-            return ANY
-        return kind_of(self._column(self.names.index(name)))
+        """Anything: a type in memory may follow from the cells."""
+        return ANY
 
     def chunks(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
         """Blocks of at most `block_rows` rows of the columns."""

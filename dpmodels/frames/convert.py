@@ -8,6 +8,7 @@ print.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from datetime import date, time
 from decimal import Decimal
 from fractions import Fraction
 from types import NoneType
@@ -17,8 +18,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.dates import day_of, day_of_text, days_of_times
-from dpmodels.frames.coded import Cells, Coded, coded, decoded, joined
+from dpmodels.dates import day_of, day_of_text, days_of_times, time_text, time_texts
+from dpmodels.frames.protocol import Cells, Coded, coded, decoded, joined
 from dpmodels.typing import Array, Floats
 
 if TYPE_CHECKING:
@@ -41,10 +42,10 @@ _LOGICAL: Final = {
 def plain(cell: object) -> str | float:
     """Read a cell as a text or a number; NaN where it is neither.
 
-    Text, bytes (UTF-8, undecodable bytes replaced) and UUIDs as str; integers, floats, logical
-    values, decimals and fractions as the nearest float, a complex number as its real part if it has
-    no other. NaN for all else: None and the missing values of every library, dates, sequences,
-    integers beyond the range of float, foreign objects.
+    Text, bytes (UTF-8, undecodable bytes replaced) and UUIDs as str, dates and times as ISO text;
+    integers, floats, logical values, decimals and fractions as the nearest float, a complex number
+    as its real part if it has no other. NaN for all else: None and the missing values of every
+    library, sequences, integers beyond the range of float, foreign objects.
 
     >>> import numpy as np
     >>> plain("F"), plain(True), plain(np.int8(3)), plain(10**400), plain([1.0])
@@ -84,6 +85,10 @@ def _missing(_: object) -> float:
     return MISSING
 
 
+def _time(cell: object) -> str | float:
+    return time_text(cell) or MISSING
+
+
 # Order matters: numpy.timedelta64 counts as an integer type, numpy.complex128 as complex.
 _READERS: Final[tuple[tuple[type, Callable[[Any], str | float]], ...]] = (
     (str, str.__str__),
@@ -99,6 +104,9 @@ _READERS: Final[tuple[tuple[type, Callable[[Any], str | float]], ...]] = (
     (Decimal, Decimal.__float__),
     (Fraction, Fraction.__float__),
     (UUID, UUID.__str__),
+    (date, _time),
+    (time, _time),
+    (np.datetime64, _time),
 )
 
 
@@ -190,14 +198,15 @@ def to_codes(values: Cells, levels: tuple[Hashable, ...]) -> NDArray[np.intp]:
     """Convert a column of any dtype, shape (n,), to positions among levels, each cell on its own.
 
     -1 where the cell is missing, masked or not listed; of equal levels the first counts, and one
-    that is neither text nor a number (a date, None, NaN) matches no cell.
+    that is neither text, a number nor a date (None, NaN) matches no cell.
 
     A text cell matches the level of the same text, unstripped and unfolded. A number, and a text
     that is not a level but spells a number, matches a level of that number, or else a level whose
     text spells it: ``1``, ``1.0``, ``True``, ``"1"`` and ``"1.0"`` all match level ``1``, and all
-    match level ``"1"`` where neither ``1`` nor their own text is a level. Software that reads a
-    file gives the same cell as text, as an integer or as a float according to other rows; here that
-    makes no difference. Numbers are compared as float64. Never raises and never warns.
+    match level ``"1"`` where neither ``1`` nor their own text is a level. So do dates and times,
+    and ISO text. Software that reads a file gives the same cell as text, as a number or as a date
+    according to other rows; here that makes no difference. Numbers are compared as float64. Never
+    raises and never warns.
 
     >>> import numpy as np
     >>> to_codes(np.array(["F", "M", None, "m"], dtype=object), ("F", "M"))
@@ -213,10 +222,18 @@ def to_codes(values: Cells, levels: tuple[Hashable, ...]) -> NDArray[np.intp]:
     kind = values.dtype.kind
     if kind in _NUMERIC or kind == "c":
         return codes.of_numbers(to_float(values))
+    if kind == "M":
+        return _time_cells(values).by_entry(lambda texts: to_codes(texts, levels), -1)
     if kind in _CELLS:
         with np.errstate(all="ignore"):
             return np.fromiter(map(codes.__getitem__, plain_cells(values)), np.intp, len(values))
     return np.full(len(values), -1, dtype=np.intp)
+
+
+def _time_cells(values: NDArray[np.generic]) -> Coded:
+    """Return numpy's times as their texts, missing ones as empty text."""
+    distinct, positions = np.unique(values, return_inverse=True)
+    return Coded(np.array([*time_texts(distinct)], dtype=object), positions)
 
 
 def plain_cells(values: NDArray[np.generic]) -> list[str | float | None]:
@@ -262,6 +279,8 @@ class LevelCodes(dict[str | float | None, int]):
         printed_first = sorted(texts, key=lambda pair: not _is_printed(pair[0]))
         spelled = [(number(text), index) for text, index in printed_first]
         self._numbers = _first(declared_numbers + spelled)
+        self._times = {time_text(text): index for text, index in reversed(texts)}
+        self._times.pop("", None)
         super().__init__()
         for text, index in texts:
             self.setdefault(text, index)
@@ -269,14 +288,22 @@ class LevelCodes(dict[str | float | None, int]):
     def __missing__(self, cell: str | float | None) -> int:
         """Work out, and remember, a cell that is not a declared text."""
         value = plain(cell)
-        value = number(value) if isinstance(value, str) else value
-        code = self[cell] = self._numbers.get(value, -1)
+        spelled = number(value) if isinstance(value, str) else value
+        code = self._numbers.get(spelled, -1)
+        if isinstance(value, str) and self._times and code < 0:
+            code = self._times.get(time_text(value), -1)
+        self[cell] = code
         return code
 
     @property
     def any_number(self) -> bool:
         """Whether a number can be one of the levels."""
         return bool(self._numbers)
+
+    @property
+    def any_time(self) -> bool:
+        """Whether a date or time can be one of the levels."""
+        return bool(self._times)
 
     @property
     def numbers(self) -> Mapping[float, int]:
@@ -320,11 +347,12 @@ def level_names(values: Cells) -> Array:
     """Return the level that each cell of a column of any dtype names, None where none.
 
     A level is a text of up to 100 printable characters, or a whole number below 2**53 in size,
-    named by its digits. Text that spells a number is that number, since software gives the same
-    cell as text, as an integer or as a float according to other rows: ``1``, ``1.0``, ``True``,
-    ``"1"`` and ``"01"`` are all level ``"1"``, as they are to :func:`to_codes` where that is
-    declared. All other cells are missing: other numbers, longer text, blank text, and text that a
-    table could not print. Never raises and never warns.
+    named by its digits, or a date or time, named by its shortest ISO text. Text that spells a
+    number or a time is that, since software gives the same cell as text, as a number or as a date
+    according to other rows: ``1``, ``1.0``, ``True``, ``"1"`` and ``"01"`` are all level ``"1"``,
+    as they are to :func:`to_codes` where that is declared. All other cells are missing: other
+    numbers, longer text, blank text, and text that a table could not print. Never raises and never
+    warns.
 
     >>> import numpy as np
     >>> level_names(np.array(["x", "01", 1.0, 0.5, " ", None, "x" * 101], dtype=object)).tolist()
@@ -336,6 +364,8 @@ def level_names(values: Cells) -> Array:
         result = level_names(np.ma.getdata(values))
         result[np.ma.getmaskarray(values)] = None
         return result
+    if values.dtype.kind == "M":
+        return _time_cells(values).by_entry(level_names, None)
     if values.dtype.kind in "OUST":
         names = _Names()
         cells = map(plain, values.tolist())
@@ -363,7 +393,7 @@ def _name(cell: str | float) -> str | None:
             return None
         value = number(value)
         if value != value:
-            return str(cell)
+            return time_text(cell) or str(cell)
     if not abs(value) < _EXACT or value != int(value):
         return None
     return str(int(value))
@@ -377,8 +407,8 @@ def arrow_cells(column: pa.ChunkedArray) -> Cells:
 
     Numbers as numbers (integers with nulls: masked, as floats would lose digits; other numbers: NaN
     for null), logical values as bool (with nulls: masked), dates and times as numpy's, text, bytes
-    and dictionary-encoded cells as `Coded`, decimals and UUIDs as objects, None for null. Other
-    types (durations, lists, structures) are all NaN.
+    and dictionary-encoded cells as `Coded`, decimals, UUIDs and times of a clock as objects, None
+    for null. Other types (durations, lists, structures) are all NaN.
     """
     import pyarrow as pa
 
@@ -408,6 +438,9 @@ def _array_cells(array: pa.Array) -> Cells:
         return np.asarray(array.to_numpy(zero_copy_only=False))
     if is_days(kind):
         return _times(array)
+    if types.is_time(kind):
+        cells = array.cast(pa.time64("us"), safe=False).to_pylist()
+        return np.fromiter(cells, object, len(cells))
     return np.full(len(array), MISSING)
 
 
@@ -471,24 +504,16 @@ def is_bytes(kind: object) -> bool:
     """Whether cells of an Arrow type are bytes, which are read as text."""
     from pyarrow import types
 
-    return bool(
-        types.is_binary(kind)
-        or types.is_large_binary(kind)
-        or types.is_binary_view(kind)
-        or types.is_fixed_size_binary(kind)
-    )
+    tests = (types.is_binary, types.is_large_binary, types.is_binary_view)
+    return any(test(kind) for test in (*tests, types.is_fixed_size_binary))
 
 
 def is_number(kind: object) -> bool:
     """Whether cells of an Arrow type are read as numbers."""
     from pyarrow import types
 
-    return bool(
-        types.is_boolean(kind)
-        or types.is_integer(kind)
-        or types.is_floating(kind)
-        or types.is_decimal(kind)
-    )
+    tests = (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal)
+    return any(test(kind) for test in tests)
 
 
 def is_days(kind: object) -> bool:

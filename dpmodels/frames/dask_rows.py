@@ -19,7 +19,7 @@ import numpy as np
 
 from dpmodels.errors import DPModelsError, FrameError
 from dpmodels.frames.columns import NativeRows
-from dpmodels.frames.identity import person_keys
+from dpmodels.frames.persons import person_keys
 from dpmodels.frames.progress import as_one_of_many, steps
 from dpmodels.frames.protocol import ANY, Chunk, Kind, RowSource, before_charge, unfinished
 from dpmodels.frames.require import require

@@ -1,4 +1,4 @@
-"""A table of a database, as queries read it: one dialect, one transaction, Arrow batches."""
+"""A table of a database, as queries read it: a dialect, a transaction, Arrow batches, groups."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import re
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeGuard, TypeVar
+
+import numpy as np
 
 from dpmodels.errors import DPModelsError, FrameError, did_you_mean
-from dpmodels.frames.coded import decoded
-from dpmodels.frames.protocol import ANY, Chunk, Holds, Kind, unfinished
+from dpmodels.frames.convert import arrow_cells
+from dpmodels.frames.protocol import ANY, Chunk, Holds, Kind, RowSource, decoded, unfinished
+from dpmodels.typing import Integers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -114,7 +118,14 @@ class Engine:
         return tuple(self.types)
 
     def count(self) -> int:
-        """Count the rows, in the database."""
+        """Count the rows, in the database; those of a snapshot once."""
+        return self._snapshot_rows if self.is_snapshot else self._counted()
+
+    @cached_property
+    def _snapshot_rows(self) -> int:
+        return self._counted()
+
+    def _counted(self) -> int:
         (chunk,) = self.chunks(f"SELECT count(*) AS n FROM {self.table}", ("n",), 1)
         return int(decoded(chunk["n"])[0])
 
@@ -221,8 +232,6 @@ def sliced(batches: Iterator[pa.RecordBatch], batch_rows: int) -> Iterator[pa.Re
 
 def arrow_chunks(batches: Iterator[pa.RecordBatch], names: tuple[str, ...]) -> Iterator[Chunk]:
     """Give the columns of Arrow batches, by position, under these names."""
-    from dpmodels.frames.convert import arrow_cells
-
     for batch in batches:
         yield {name: arrow_cells(batch.column(at)) for at, name in enumerate(names)}
 
@@ -237,3 +246,46 @@ def require_table(label: str, table: str, names: list[str], *, any_case: bool) -
             "and the database, or whether the user may see it"
         )
     return name
+
+
+# Distinct rows with their counts, as a database groups them.
+#
+# *Theorem 68 (a).* Let a source group its rows so that two rows are in one group only if each cell
+# of one is read as the cell of the other is. Then a statistic that is a sum over rows equals the
+# sum over groups of the count times what one row adds. A record that is added or removed changes
+# one count by one; one that is replaced changes two at most.
+
+
+class Groups(NamedTuple):
+    """Some of the distinct rows of a table, and how often each occurs, shape (rows,)."""
+
+    chunk: Chunk
+    counts: Integers
+
+
+class GroupedSource(RowSource, Protocol):
+    """A table whose equal rows can be read as one."""
+
+    def repeats(self, name: str) -> bool:
+        """Whether declared values are few cells to the source; by the column's type alone."""
+        ...
+
+    def groups(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Groups]:
+        """Distinct rows of the columns, at most `block_rows` at once; a row may come repeatedly."""
+        ...
+
+
+def groups_rows(source: RowSource) -> TypeGuard[GroupedSource]:
+    """Whether a source groups equal rows; nothing is read."""
+    return hasattr(type(source), "groups")
+
+
+def groups_of(engine: Engine, columns: tuple[str, ...], block_rows: int) -> Iterator[Groups]:
+    """Read the distinct rows of some columns, in an order that does not depend on chance."""
+    keys = ", ".join(map(engine.group_key, columns))
+    order = ", ".join(str(at) for at in range(1, len(columns) + 1))
+    query = f"SELECT {keys}, count(*) FROM {engine.table} GROUP BY {order} ORDER BY {order}"
+    names = tuple(map(str, range(len(columns) + 1)))
+    for chunk in engine.chunks(query, names, block_rows):
+        *cells, counts = (chunk[name] for name in names)
+        yield Groups(dict(zip(columns, cells, strict=True)), decoded(counts).astype(np.int64))

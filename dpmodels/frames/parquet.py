@@ -1,18 +1,21 @@
-"""Parquet files, read in small batches of the wanted columns."""
+"""Parquet and Arrow files, read in small batches of the wanted columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from glob import glob, has_magic
+from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeGuard
+from urllib.parse import unquote
 
 import numpy as np
 
 from dpmodels.errors import FrameError
 from dpmodels.frames.convert import arrow_cells, is_text
-from dpmodels.frames.files import display_paths, folder_cells, require_once
+from dpmodels.frames.engine import arrow_chunks, sliced, streamed, translated
 from dpmodels.frames.protocol import ANY, Chunk, FileState, Kind, kind_of_parts, unfinished
 from dpmodels.frames.require import is_inferred, kind_of_arrow, require
 
@@ -81,6 +84,12 @@ class ParquetRows:
             state.require_same()
 
 
+def require_file(path: Path) -> None:
+    """Refuse a path without a file."""
+    if not path.is_file():
+        raise FrameError(f"there is no file {str(path)!r}: check the path and the working folder")
+
+
 def open_parquet(files: tuple[Path, ...]) -> ParquetRows:
     """Open Parquet files, of which the footers alone are read."""
     require_once(files, {})
@@ -118,7 +127,6 @@ def _footer(path: Path, name: str) -> _Footer:
 def _require_alike(
     first: str, first_names: tuple[str, ...], second: str, second_names: tuple[str, ...]
 ) -> None:
-    """Refuse files whose columns differ in name."""
     if first_names == second_names:
         return
     for column in (*first_names, *second_names):
@@ -188,3 +196,218 @@ def prefetch(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         while (chunk := coming.result()) is not None:
             coming = reader.submit(next, chunks, None)
             yield chunk
+
+
+# Arrow IPC files (.arrow, .feather), read one record batch of the wanted columns at a time.
+
+SUFFIXES: Final = (".arrow", ".feather")
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowFileRows:
+    """The rows of an Arrow IPC file; memory is that of one of its record batches."""
+
+    state: FileState
+    names: tuple[str, ...] = field(repr=False)
+    kinds: Mapping[str, Kind] = field(repr=False)
+    nrows: int = field(repr=False)
+    rereadable: ClassVar[bool] = True
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The file."""
+        return (self.state.path,)
+
+    def kind(self, name: str) -> Kind:
+        """Tell what a column can hold, by its type in the file."""
+        return self.kinds[name]
+
+    def chunks(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
+        """Blocks of at most `block_rows` rows of the columns."""
+        require(self, columns)
+        return self._read(columns, block_rows)
+
+    def _read(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
+        self.state.require_same()
+        fields = [self.names.index(name) for name in columns]
+        batches = streamed(lambda: _batches(self.state.path, fields), self._damaged)
+        # The file keeps its own order of columns.
+        in_file = tuple(self.names[at] for at in sorted(fields))
+        for chunk in arrow_chunks(sliced(batches, block_rows), in_file):
+            yield {name: chunk[name] for name in columns}
+        self.state.require_same()
+
+    def _damaged(self, _: Exception) -> str:
+        return f"{self.state.name} is damaged: write the file anew"
+
+
+def open_arrow_file(path: Path) -> ArrowFileRows:
+    """Open an Arrow IPC file, of which the schema and the lengths of its batches are read."""
+    require_file(path)
+    state = FileState.of(path)
+
+    def opened() -> ArrowFileRows:
+        import pyarrow as pa
+
+        with pa.ipc.open_file(path) as file:
+            schema = file.schema
+        kinds = dict(zip(schema.names, map(kind_of_arrow, schema.types), strict=True))
+        if is_inferred(schema.metadata):
+            kinds = {name: Kind(ANY.holds, kind.name) for name, kind in kinds.items()}
+        n_rows = sum(batch.num_rows for batch in _batches(path, [0][: len(kinds)]))
+        return ArrowFileRows(state, tuple(schema.names), kinds, n_rows)
+
+    return translated(lambda error: _cannot_open(state.name, error), opened)
+
+
+def _batches(path: Path, fields: list[int]) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
+    with pa.ipc.open_file(path, options=options) as file:
+        for at in range(file.num_record_batches):
+            yield file.get_batch(at)
+
+
+def _cannot_open(name: str, error: Exception) -> str:
+    if isinstance(error, ImportError):
+        return 'reading Arrow files needs pyarrow: pip install "dpmodels[arrow]"'
+    return (
+        f"{name} cannot be opened as an Arrow file: write it with DataFrame.to_feather, or give it "
+        "the suffix of what it is"
+    )
+
+
+# Which Parquet files a folder, a pattern or a list of paths stands for.
+
+SUFFIX = ".parquet"
+
+_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
+
+
+def folder_cells(path: Path) -> tuple[tuple[str, str | None], ...]:
+    """Read the cells that all rows of a file share and the names of its folders hold.
+
+    As text, None where missing, from names as Apache Hive and Spark write them.
+    """
+    pairs = (part.split("=", 1) for part in path.parts[:-1] if "=" in part[1:])
+    return tuple((unquote(name), None if cell == _NULL else unquote(cell)) for name, cell in pairs)
+
+
+def display_paths(files: Sequence[Path]) -> tuple[str, ...]:
+    """Return the paths of files for messages, without the cells in folder names."""
+    return tuple(_display_path(path, number) for number, path in enumerate(files, start=1))
+
+
+def _display_path(path: Path, number: int) -> str:
+    if not folder_cells(path):
+        return repr(str(path))
+    folders = (part.split("=")[0] + "=*" if "=" in part[1:] else part for part in path.parts[:-1])
+    return f"{str(Path(*folders, path.name))!r} (file {number} by name)"
+
+
+def require_once(files: Sequence[Path], names_by_file: dict[Hashable, str]) -> None:
+    """Refuse a file that is there twice, under one name or by links under several.
+
+    `names_by_file` holds the files before, to which these are added.
+    """
+    for file, name in zip(files, display_paths(files), strict=True):
+        identity = _identity(file)
+        if identity in names_by_file:
+            raise FrameError(
+                f"{names_by_file[identity]} and {name} are one file that is listed twice, "
+                "and its rows would count twice: list it once"
+            )
+        names_by_file[identity] = name
+
+
+def _identity(file: Path) -> Hashable:
+    """Give what all names of a file share; where files have no numbers, its path."""
+    status = file.stat()
+    return (status.st_dev, status.st_ino) if status.st_ino else file.resolve()
+
+
+def is_pattern(path: Path) -> bool:
+    """Whether a path stands for others: it has a wildcard, and no file is called so."""
+    return has_magic(str(path)) and not path.exists()
+
+
+def is_list_of_files(data: object) -> TypeGuard[Sequence[str | PathLike[str]]]:
+    """Whether data are a list of Parquet files, folders of them or patterns.
+
+    Items that are text count only by their suffix: other texts may be cells.
+    """
+    return isinstance(data, list | tuple) and len(data) > 0 and all(_is_file(item) for item in data)
+
+
+def _is_file(item: object) -> bool:
+    if not isinstance(item, str | PathLike):
+        return False
+    path = Path(fspath(item))
+    folder = isinstance(item, PathLike) and path.is_dir()
+    return folder or path.suffix.lower() == SUFFIX
+
+
+def named_files(data: object) -> tuple[Path, ...]:
+    """Return the files that data stand for; empty where they are not paths, or do not exist."""
+    try:
+        if is_list_of_files(data):
+            return files_of_all(data)
+        if not isinstance(data, str | PathLike):
+            return ()
+        path = Path(data)
+        return (path,) if path.is_file() else files_of(path)
+    except (FrameError, OSError, ValueError):
+        return ()
+
+
+def files_of(path: Path) -> tuple[Path, ...]:
+    """Give the Parquet files of a path, in the order of their names.
+
+    A file; a folder, which stands for the ``.parquet`` files in it and in the folders below, but
+    for those whose name begins with ``.`` or ``_``; or a pattern such as ``rows/2024-*.parquet``,
+    with ``**`` for folders at any depth.
+    """
+    if path.is_dir():
+        return _below(path)
+    if is_pattern(path):
+        return _matching(path)
+    require_file(path)
+    return (path,)
+
+
+def files_of_all(items: Sequence[str | PathLike[str]]) -> tuple[Path, ...]:
+    """Give the Parquet files of a list, in its order; errors as from `files_of`."""
+    return tuple(file for item in items for file in files_of(Path(item)))
+
+
+def _below(folder: Path) -> tuple[Path, ...]:
+    candidates = (
+        file
+        for file in folder.rglob("*")
+        if file.suffix.lower() == SUFFIX
+        and file.is_file()
+        and not any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
+    )
+    files = tuple(sorted(candidates))
+    if not files:
+        raise FrameError(
+            f"the folder {str(folder)!r} has no {SUFFIX} file: give a folder of Parquet files, "
+            "or read the files yourself and give the DataFrames one after the other"
+        )
+    return files
+
+
+def _matching(pattern: Path) -> tuple[Path, ...]:
+    paths = [Path(match) for match in sorted(glob(str(pattern), recursive=True))]
+    if not paths:
+        raise FrameError(
+            f"no file matches {str(pattern)!r}: check the pattern and the working folder"
+        )
+    mismatch = next((path for path in paths if path.suffix.lower() != SUFFIX), None)
+    if mismatch is not None:
+        raise FrameError(
+            f"{str(pattern)!r} matches {str(mismatch)!r}, which does not have the suffix {SUFFIX}: "
+            f"only Parquet files are read together, write a pattern that ends in {SUFFIX}"
+        )
+    return files_of_all(paths)

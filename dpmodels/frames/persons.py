@@ -15,16 +15,319 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from hashlib import sha256
+from itertools import compress
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmodels.column_roles import EXACT, canonical_id, canonical_texts
 from dpmodels.errors import FrameError
-from dpmodels.frames.coded import Cells, Coded
-from dpmodels.frames.identity import Numbering, Words, cell_bytes, person_keys
-from dpmodels.frames.protocol import unfinished
+from dpmodels.frames.protocol import Cells, Coded, unfinished
 from dpmodels.typing import Array, Integers
+
+# Keyed hashes of canonical ids, by which the records of a person are counted.
+#
+# A merge of two persons is not a mere loss of accuracy: adding one of them can displace rows of
+# the other, which is more than the guarantee allows for, and the number of persons that "replace"
+# prints may differ between neighbours. So `dpmodels.column_roles` alone merges ids, besides
+# collisions of 128 bits, whose probability for n ids is below ``n**2 / 2**127``. The hashes are
+# keyed by a secret, so that nobody can choose ids that meet in the table of counts: whole numbers
+# are encrypted, which is fast and merges no two of them; all other ids are hashed by SipHash.
+
+Words = NDArray[np.uint64]
+
+# Whole numbers of up to so many digits are encrypted: they fit in a block of 128 bits.
+_DIGITS: Final = 38
+# After each text in a digest, and before those characters in a text.
+_END: Final = "\0"
+_ESCAPE: Final = "\1"
+
+
+class Keys(NamedTuple):
+    """Keyed hashes of n ids, two words each, and which cells have an id, shapes (n,)."""
+
+    high: Words
+    low: Words
+    has_id: NDArray[np.bool_]
+
+    def put(self, positions: list[int] | slice | NDArray[np.integer], keys: Keys) -> None:
+        """Set some of the keys."""
+        for target, values in zip(self, keys, strict=True):
+            target[positions] = values
+
+    def take(self, positions: list[int] | slice | NDArray[np.integer]) -> Keys:
+        """Return some of the keys."""
+        return Keys(self.high[positions], self.low[positions], self.has_id[positions])
+
+
+def person_keys(cells: Cells, secret: bytes, missing: Sequence[str] = ()) -> Keys:
+    """Return the keyed hashes of the ids of cells of any dtype, shape (n,).
+
+    `secret` has 16 bytes or more; `missing` are canonical ids that stand for no person. It never
+    raises and never warns.
+    """
+    if isinstance(cells, Coded):
+        return _of_coded(cells.compact(), secret, missing)
+    if isinstance(cells, np.ma.MaskedArray):
+        keys = person_keys(np.ma.getdata(cells), secret, missing)
+        return keys._replace(has_id=keys.has_id & ~np.ma.getmaskarray(cells))
+    keys = _of_column(cells, secret)
+    if missing:
+        missing_keys = _of_ids(list(missing), secret)
+        keys.has_id[np.isin(keys.high, missing_keys.high) & np.isin(keys.low, missing_keys.low)] = (
+            False
+        )
+    return keys
+
+
+def _of_coded(cells: Coded, secret: bytes, missing: Sequence[str]) -> Keys:
+    """Return the keys of entries, for each cell that has one."""
+    keys = _nobody(len(cells.entries) + 1)
+    keys.put(slice(-1), person_keys(cells.entries, secret, missing))
+    return keys.take(cells.positions)
+
+
+def cell_bytes(cells: NDArray[np.generic]) -> bytes:
+    """Return what cells of any dtype hold, the same bytes however they are divided into blocks.
+
+    It never raises.
+    """
+    missing = np.ma.getmaskarray(cells)
+    if cells.dtype.kind == "V":  # Records within a cell are missing values, whatever they hold
+        return bytes(len(cells))
+    if cells.dtype.kind not in "OUST":
+        records = np.zeros(len(cells), [("missing", bool), ("cell", cells.dtype)])
+        records["missing"], records["cell"] = missing, np.ma.getdata(cells)
+        return records.tobytes()
+    texts = cells.tolist()
+    try:
+        joined = _END.join(texts) + _END
+    except TypeError:
+        texts = [cell if type(cell) is str else canonical_id(cell) for cell in texts]
+        joined = _END.join(texts) + _END
+    if joined.count(_END) != len(texts) or _ESCAPE in joined:
+        joined = "".join(_escaped(text) + _END for text in texts)
+    return joined.encode("utf-8", "surrogatepass")
+
+
+def _escaped(text: str) -> str:
+    """Return a text without the sign at which one ends, different for different texts."""
+    doubled = str.replace(text, _ESCAPE, 2 * _ESCAPE)
+    return doubled.replace(_END, _ESCAPE + "0")
+
+
+def _nobody(n_rows: int) -> Keys:
+    return Keys(np.zeros(n_rows, np.uint64), np.zeros(n_rows, np.uint64), np.zeros(n_rows, bool))
+
+
+def _of_column(cells: Array, secret: bytes) -> Keys:
+    match cells.dtype.kind:
+        case "i" | "u" | "f":
+            return _of_numbers(cells, secret)
+        case "O" | "U" | "S" | "T":
+            return _of_objects(cells.tolist(), secret)
+        case "b" | "M":
+            distinct, codes = np.unique(cells, return_inverse=True)
+            return _of_ids(list(map(canonical_id, distinct)), secret).take(codes)
+    return _nobody(len(cells))
+
+
+def _of_numbers(cells: Array, secret: bytes) -> Keys:
+    """Return the keys of numbers: whole ones are encrypted, the texts of others are hashed."""
+    if cells.dtype.kind != "f":
+        return _encrypted(_blocks(cells), secret)
+    values = cells.astype(np.float64, copy=False)
+    with np.errstate(invalid="ignore"):
+        is_whole = (np.abs(values) < EXACT) & (np.trunc(values) == values)
+    keys = _nobody(len(values))
+    keys.put(is_whole, _encrypted(_blocks(values[is_whole].astype(np.int64)), secret))
+    is_hashed = ~is_whole & (values == values)
+    if is_hashed.any():
+        distinct, codes = np.unique(values[is_hashed], return_inverse=True)
+        texts = np.fromiter(map(repr, distinct.tolist()), object, len(distinct))
+        keys.put(is_hashed, _hashed(texts, secret).take(codes))
+    return keys
+
+
+def _of_objects(cells: list[object], secret: bytes) -> Keys:
+    """Return the keys of Python objects: integers by their values, all else by their texts."""
+    import pandas as pd
+
+    is_integer = np.fromiter((type(cell) is int for cell in cells), bool, len(cells))
+    if is_integer.any():
+        try:
+            numbers = np.fromiter(compress(cells, is_integer), np.int64)
+        except OverflowError:
+            is_integer[:] = False
+    texts = [
+        cell if type(cell) is str else canonical_id(cell) for cell in compress(cells, ~is_integer)
+    ]
+    codes, distinct = pd.factorize(np.fromiter(texts, object, len(texts)))
+    hashed = _of_ids(canonical_texts(distinct.tolist()), secret).take(codes)
+    if not is_integer.any():
+        return hashed
+    keys = _nobody(len(cells))
+    keys.put(~is_integer, hashed)
+    keys.put(is_integer, _of_numbers(numbers, secret))
+    return keys
+
+
+def _of_ids(ids: list[str], secret: bytes) -> Keys:
+    """Return the keys of canonical ids; the empty id stands for no person."""
+    keys = _hashed(np.fromiter(ids, object, len(ids)), secret)
+    positions = [
+        position for position, text in enumerate(ids) if text[:1] < ":" and _is_whole(text)
+    ]
+    if positions:
+        blocks = b"".join(
+            int(ids[position]).to_bytes(16, "little", signed=True) for position in positions
+        )
+        keys.put(positions, _encrypted(blocks, secret))
+    return keys
+
+
+def _is_whole(text: str) -> bool:
+    """Whether a canonical id is the decimal digits of a number that is encrypted."""
+    digits = text.removeprefix("-")
+    short = digits.isdigit() and digits.isascii() and len(digits) <= _DIGITS
+    return short and (digits[0] != "0" or text == "0")
+
+
+def _blocks(numbers: Array) -> bytes:
+    """Return whole numbers as signed integers of 128 bits, little-endian."""
+    blocks = np.zeros((len(numbers), 2), dtype="<u8")
+    blocks[:, 0] = numbers.astype(np.uint64)
+    blocks[numbers < 0, 1] = 2**64 - 1
+    return blocks.tobytes()
+
+
+def _encrypted(blocks: bytes, secret: bytes) -> Keys:
+    from cryptography.hazmat.primitives.ciphers import Cipher
+    from cryptography.hazmat.primitives.ciphers.algorithms import AES
+    from cryptography.hazmat.primitives.ciphers.modes import ECB
+
+    cipher = Cipher(AES(secret[:16]), ECB()).encryptor()
+    words = np.frombuffer(cipher.update(blocks), dtype=np.uint64).reshape(-1, 2)
+    return Keys(words[:, 0].copy(), words[:, 1].copy(), np.ones(len(words), dtype=bool))
+
+
+def _hashed(texts: NDArray[np.generic], secret: bytes) -> Keys:
+    """Hash texts by SipHash, under a key for each word; the empty text stands for no person."""
+    import pandas as pd
+
+    has_id = texts.astype(bool)
+    words = secret.hex()[:16], secret.hex()[16:32]
+    try:
+        high, low = (pd.util.hash_array(texts, hash_key=key, categorize=False) for key in words)
+    except UnicodeEncodeError:
+        encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+        texts = np.fromiter(encoded, object, len(encoded))
+        high, low = (pd.util.hash_array(texts, hash_key=key, categorize=False) for key in words)
+    return Keys(high, low, has_id)
+
+
+# Keys numbered in the order in which they come, in a few arrays.
+
+_LEAST: Final = 2**10  # A choice: slots of an empty table
+
+
+def mixed(words: Words) -> Words:
+    """Return 64 bits that all bits of a word have a part in: the end of SplitMix64."""
+    words = (words ^ words >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ words >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return words ^ words >> np.uint64(31)
+
+
+class Numbering:
+    """A hash table with open addressing, asked for a block of keys at a time.
+
+    It has at least two slots for each key: 16 bytes for the key, 8 to 16 for its slots.
+    """
+
+    __slots__ = ("_high", "_low", "_salt", "_slots", "size")
+
+    def __init__(self, salt: int) -> None:
+        self.size = 0
+        self._salt = np.uint64(salt)
+        self._slots = np.full(_LEAST, -1, dtype=np.int32)
+        self._high = np.zeros(_LEAST // 2, dtype=np.uint64)
+        self._low = np.zeros(_LEAST // 2, dtype=np.uint64)
+
+    @property
+    def high(self) -> Words:
+        """The first words of the keys, by their numbers."""
+        return self._high[: self.size]
+
+    @property
+    def room(self) -> int:
+        """How many keys fit."""
+        return len(self._high)
+
+    def salted(self) -> Words:
+        """Return a word for each of the keys, by their numbers, made of the key and the salt."""
+        return mixed(mixed(self.high ^ self._salt) ^ self._low[: self.size])
+
+    def numbers(self, high: Words, low: Words) -> Integers:
+        """Return the numbers of keys, shape (n,); new ones get the next."""
+        self._make_room(len(high))
+        slots = self._first(high, low)
+        numbers = self._numbers_at(slots, high, low)
+        unresolved = np.flatnonzero(numbers < 0)
+        while len(unresolved):
+            self._settle(slots[unresolved], high[unresolved], low[unresolved])
+            numbers[unresolved] = self._numbers_at(
+                slots[unresolved], high[unresolved], low[unresolved]
+            )
+            unresolved = unresolved[numbers[unresolved] < 0]
+            slots[unresolved] = slots[unresolved] + 1 & len(self._slots) - 1
+        return numbers
+
+    def _numbers_at(self, slots: Integers, high: Words, low: Words) -> Integers:
+        """Return the numbers of keys that are at their slots, else -1."""
+        numbers = self._slots[slots].astype(np.int64)
+        positions = np.maximum(numbers, 0)
+        numbers[(self._high[positions] != high) | (self._low[positions] != low)] = -1
+        return numbers
+
+    def _settle(self, slots: Integers, high: Words, low: Words) -> None:
+        winners = self._won(slots)
+        new = self.size + np.arange(len(winners))
+        self._slots[slots[winners]] = new
+        self._high[new], self._low[new] = high[winners], low[winners]
+        self.size += len(winners)
+
+    def _first(self, high: Words, low: Words) -> Integers:
+        slots = (high ^ low) >> np.uint64(65 - len(self._slots).bit_length())
+        return slots.view(np.int64)
+
+    def _won(self, slots: Integers) -> Integers:
+        """Choose one key for each empty slot."""
+        claiming = np.flatnonzero(self._slots[slots] < 0)
+        claims = -2 - np.arange(len(claiming), dtype=np.int32)
+        self._slots[slots[claiming]] = claims
+        return np.asarray(claiming[self._slots[slots[claiming]] == claims])
+
+    def _make_room(self, n_new: int) -> None:
+        """Double the table until the new keys fit."""
+        if self.size + n_new <= self.room:
+            return
+        n_slots = len(self._slots)
+        while n_slots < 2 * (self.size + n_new):
+            n_slots *= 2
+        for name in ("_high", "_low"):
+            grown = np.zeros(n_slots // 2, dtype=np.uint64)
+            grown[: self.size] = getattr(self, name)[: self.size]
+            setattr(self, name, grown)
+        self._slots = np.full(n_slots, -1, dtype=np.int32)
+        slots_of_keys = self._first(self._high[: self.size], self._low[: self.size])
+        unresolved = np.arange(self.size)
+        while len(unresolved):
+            winners = self._won(slots_of_keys[unresolved])
+            self._slots[slots_of_keys[unresolved[winners]]] = unresolved[winners]
+            unresolved = np.delete(unresolved, winners)
+            slots_of_keys[unresolved] = slots_of_keys[unresolved] + 1 & n_slots - 1
+
 
 # Bytes of the secret: 16 name persons, 8 draw among their rows.
 SECRET_BYTES: Final = 24

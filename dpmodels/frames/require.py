@@ -6,57 +6,15 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from dpmodels.dates import Date
 from dpmodels.dictionaries.schema import kind_of_dtype as variable_type
 from dpmodels.errors import FrameError, did_you_mean, shorten
 from dpmodels.frames.convert import LevelCodes, is_bytes, is_days, is_number, is_text
-from dpmodels.frames.protocol import ANY, Holds, Kind, RowSource
+from dpmodels.frames.protocol import Holds, Kind, RowSource
 from dpmodels.variables import Categorical, Variable
 
 if TYPE_CHECKING:
-    import polars as pl
     import pyarrow as pa
-
-_BY_KIND: Final = {
-    **dict.fromkeys("biu", Holds.WHOLE),
-    "M": Holds.DAYS,
-    **dict.fromkeys("mV", Holds.NOTHING),
-}
-
-
-def kind_of(column: object) -> Kind:
-    """Tell from the type of a column, without a look at its cells, what it can hold.
-
-    Only types that the container declares count: those of Arrow and polars, and of structured
-    arrays (:func:`kind_of_dtype`). numpy, pandas and Dask infer the type of a column from its
-    cells, so that one row could decide it: such columns can hold anything, and cells that cannot be
-    what was declared are missing values.
-
-    >>> import numpy as np
-    >>> kind_of(np.array([1, 2])).holds.name
-    'ANYTHING'
-    """
-    import narwhals.stable.v2 as nw
-
-    if nw.dependencies.is_narwhals_series(column):
-        return kind_of(column.to_native())
-    if nw.dependencies.is_polars_series(column):
-        return _of_polars(column.dtype)
-    pyarrow = nw.dependencies.get_pyarrow()
-    if pyarrow is not None and isinstance(column, pyarrow.Array | pyarrow.ChunkedArray):
-        return kind_of_arrow(column.type)
-    return ANY
-
-
-def kind_of_dtype(dtype: np.dtype[np.generic]) -> Kind:
-    """Tell what a field of a structured array can hold.
-
-    >>> kind_of_dtype(np.dtype("M8[D]"))
-    Kind(holds=<Holds.DAYS: 1>, name='datetime64[D]', declares='date')
-    """
-    return _declaring(Kind(_BY_KIND.get(dtype.kind, Holds.ANYTHING), dtype.name), dtype)
 
 
 def _declaring(kind: Kind, dtype: object) -> Kind:
@@ -90,18 +48,6 @@ def kind_of_arrow(arrow_type: pa.DataType) -> Kind:
     return _declaring(kind, arrow_type)
 
 
-def _of_polars(dtype: pl.DataType) -> Kind:
-    import polars as pl
-
-    if dtype.is_integer() or dtype == pl.Boolean:
-        return _declaring(Kind(Holds.WHOLE, str(dtype)), dtype)
-    if dtype in (pl.Date, pl.Datetime):
-        return _declaring(Kind(Holds.DAYS, str(dtype.base_type())), dtype)
-    neither = dtype.is_temporal() or dtype.is_nested()
-    kind = Kind(Holds.NOTHING if neither else Holds.ANYTHING, str(dtype.base_type()))
-    return _declaring(kind, dtype)
-
-
 _HELD: Final = {
     Holds.NOTHING: "neither numbers nor text",
     Holds.DAYS: "neither numbers nor text",
@@ -125,14 +71,14 @@ def require(source: RowSource, columns: tuple[str, ...]) -> None:
     rename the columns of the data, or the variables of the formula and the codebook
     """
     counts = Counter(source.names)
-    missing = [
-        f"{name!r}{did_you_mean(name, source.names)}" for name in columns if name not in counts
-    ]
+    remedy = _misread_header(source.names)
+    options = () if remedy else source.names
+    missing = [f"{name!r}{did_you_mean(name, options)}" for name in columns if name not in counts]
     if missing:
-        raise FrameError(
-            f"the data have no column {', '.join(missing)}: rename the columns of the data, "
-            "or the variables of the formula and the codebook"
+        remedy = remedy or (
+            "rename the columns of the data, or the variables of the formula and the codebook"
         )
+        raise FrameError(f"the data have no column {', '.join(missing)}: {remedy}")
     duplicates = [repr(name) for name in columns if counts[name] > 1]
     if duplicates:
         raise FrameError(
@@ -141,26 +87,37 @@ def require(source: RowSource, columns: tuple[str, ...]) -> None:
         )
 
 
+def _misread_header(names: tuple[str, ...]) -> str:
+    """Say how to write a file whose first line was not read as names; empty if it seems to be.
+
+    Such a name is quoted nowhere: it is a whole line, which is a row where there is no header.
+    """
+    if any(mark in name for name in names for mark in "\ufffd\0"):
+        return 'its names are not UTF-8: read it with pandas.read_csv(path, encoding="latin-1")'
+    separators = {";": '";"', "\t": r'"\t"', "|": '"|"'}
+    used = [text for mark, text in separators.items() if len(names) == 1 and mark in names[0]]
+    if not used:
+        return ""
+    return (
+        f"its one column has {used[0]} in its name, and commas separate the cells of CSV files: "
+        f"read it with pandas.read_csv(path, sep={used[0]}, dtype=str), and make points of decimal "
+        'commas by data[name].str.replace(",", ".")'
+    )
+
+
 def require_declared(source: RowSource, declared: Mapping[str, Variable]) -> None:
     """Refuse a table that lacks a declared column, or can hold no declared value in it.
 
     Names and types are compared, and no cell is read. A column is refused for its type only where
-    the container declares the type (Arrow, Parquet, polars, structured arrays) and no cell of that
+    a file or a database declares the type (Parquet, Arrow files, stored tables) and no cell of that
     type is what was declared: a column of durations, of lists or structures; of dates, where none
     are declared; of whole numbers, where dates are declared or levels that are not numbers. Types
-    that pandas, numpy or Dask inferred from cells refuse nothing, in files that pandas wrote
-    either: else one row would decide whether there is a release.
+    of tables in memory and of queries refuse nothing, in files that pandas wrote either: software
+    infers them from cells, so that one row would decide whether there is a release.
 
-    >>> import numpy as np
     >>> from dpmodels.codebook import Codebook
     >>> from dpmodels.frames import open_rows, require_declared
-    >>> rows = open_rows(np.array([("1990-05-01",)], [("born", "M8[D]")]))
-    >>> require_declared(rows, Codebook(born=(1900, 2030)))
-    Traceback (most recent call last):
-        ...
-    dpmodels.errors.FrameError: column 'born' is of type datetime64[D], which holds neither numbers
-    nor text, and 'born' is declared as a number, 1,900 to 2,030: make numbers of it, such as
-    days or years since a date, or declare dp.Date(first, last)
+    >>> require_declared(open_rows({"born": ["1990-05-01"]}), Codebook(born=(1900, 2030)))
     """
     require(source, tuple(declared))
     for name, variable in declared.items():
@@ -193,7 +150,6 @@ def require_levels(source: RowSource, names: tuple[str, ...]) -> None:
 
 
 def _instead(variable: Variable, holds: Holds) -> str:
-    """Say what was declared and what to write."""
     public = shorten(variable.describe(), 200)
     if isinstance(variable, Date):
         return f"days, {public}: make dates of it, or text such as 2001-12-31"

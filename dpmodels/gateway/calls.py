@@ -2,12 +2,19 @@
 
 The server opens no table. It checks and prices calls on rows simulated from the codebook, as many
 as the table has where their number is public, so that neither answers nor times depend on a row.
+
+Two requests with the same key, formula, options and budget in one form, have the same answer, which
+is charged once. White space between the tokens of a formula, the order of options, options that
+state their default, and the notation of numbers (``1``, ``1.0`` and ``1e0``) make no difference.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import time
+import tokenize
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,10 +28,10 @@ from dpmodels.errors import ArgumentError, GatewayError, LedgerError, quoted
 from dpmodels.external_files import conform, parse
 from dpmodels.models.assumed_rows import assumed_rows
 from dpmodels.models.replay import all_verbs
-from dpmodels.privacy import ZCDP, Adjacency, Ledger
-from dpmodels.sessions.call import Call, Priced, Terms
-from dpmodels.sessions.methods import Calls
-from dpmodels.sessions.plan import budget_of, planned
+from dpmodels.privacy import ZCDP, Adjacency, Guarantee, Ledger
+from dpmodels.request import canonical, plain_option
+from dpmodels.sessions.call import AMOUNTS, Call, Calls, Priced, Terms, signature_of
+from dpmodels.sessions.shares import budget_of, fraction, planned
 from dpmodels.sites import parties
 from dpmodels.typing import Plain
 
@@ -39,14 +46,8 @@ _MOST_SIMULATED: Final = 200_000
 _SET: Final = "the curator sets it for the table: leave it out"
 # Words of verbs that an analyst may not say, with what to do instead.
 FORBIDDEN: Final[Mapping[str, str]] = {
-    "data": _SET,
-    "sites": _SET,
-    "protocol": _SET,
-    "csv": _SET,
-    "codebook": _SET,
-    "person": _SET,
-    "rows": _SET,
-    "adjacency": _SET,
+    **dict.fromkeys(("data", "sites", "protocol", "csv"), _SET),
+    **dict.fromkeys(("codebook", "person", "rows", "adjacency"), _SET),
     "given": "use an earlier release on your machine, where it costs nothing",
     "ledger": "all calls are charged to your purse: leave it out",
     "budget": "write eps and delta, rho, or a share of what is left",
@@ -132,7 +133,8 @@ def call_of_sent(sent: Sent) -> Call:
     shapes = {**verbs[sent.verb].shapes, **SHARED}
     for name, value in options.items():
         _require_size(name, value)
-        if name in shapes and not _same_kind(value):
+        # A verb checks texts, truth values, null and numbers itself.
+        if name in shapes and not isinstance(value, str | bool | int | float | None):
             options[name] = conform(shapes[name], value, name)
     rho = options.pop("rho", None)
     if rho is not None:
@@ -145,11 +147,6 @@ def _require_size(name: str, value: object) -> None:
     for kind, most, what in ((list, _MOST_VALUES, "values"), (str, _LONGEST_FORMULA, "characters")):
         if isinstance(value, kind) and len(value) > most:
             raise ArgumentError(f"{name}: {len(value):,} {what}; at most {most:,} are read")
-
-
-def _same_kind(value: object) -> bool:
-    """Whether a verb's own checks read the value: a text, a truth value, null or a number."""
-    return value is None or isinstance(value, str | bool | int | float)
 
 
 class Price(NamedTuple):
@@ -231,3 +228,91 @@ class PublicTable:
                 f"the purse or the table has left ({ledger.describe()}). Write a smaller budget"
             )
         return price
+
+
+_FORMULAS: Final = ("subset",)
+_BUDGET: Final = (*AMOUNTS, "delta")
+_LAYOUT: Final = (
+    *(tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT),
+    tokenize.ENDMARKER,
+)
+_UNCLEAR: Final = (tokenize.COMMENT, tokenize.ERRORTOKEN)
+
+
+def request_key(call: Call, table: str, purse: str, total: Guarantee) -> str:
+    """Return the digest under which the same request is answered by the same bytes.
+
+    `total` is the guarantee of the purse, whose delta is that of a budget without one.
+    """
+    options = _options(call)
+    options |= {name: _tokens(options[name]) for name in _FORMULAS if name in options}
+    budget = _budget(call.options, total)
+    request = [table, purse, call.name, _tokens(call.formula), options, budget]
+    return hashlib.sha256(canonical(_unified(request))).hexdigest()
+
+
+def written(call: Call) -> dict[str, object]:
+    """Return the options of a call as plain values, without each None that is the default.
+
+    >>> import dpmodels as dp
+    >>> written(dp.call.pca("~ .", eps=1.0, ncomp=None, denoise=None, center=True))
+    {'eps': 1.0, 'denoise': None, 'center': True}
+    """
+    parameters = signature_of(call.verb).parameters
+    return {
+        name: _plain(value)
+        for name, value in call.options.items()
+        if value is not None or parameters[name].default is not None
+    }
+
+
+def _options(call: Call) -> dict[str, object]:
+    parameters = signature_of(call.verb).parameters
+    return {
+        name: value
+        for name, value in written(call).items()
+        if name not in _BUDGET
+        and repr(_unified(value)) != repr(_unified(_plain(parameters[name].default)))
+    }
+
+
+def _plain(value: object) -> object:
+    """Return an option as a value of JSON."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(element) for name, element in value.items()}
+    return plain_option(value)
+
+
+def _unified(plain: object) -> object:
+    """Return a value of JSON in which whole numbers are integers."""
+    if isinstance(plain, list | tuple):
+        return [_unified(element) for element in plain]
+    if isinstance(plain, dict):
+        return {name: _unified(element) for name, element in plain.items()}
+    return int(plain) if isinstance(plain, float) and plain.is_integer() else plain
+
+
+def _budget(options: Mapping[str, object], total: Guarantee) -> object:
+    """Return the budget of a call: amounts, a share of what is left, or a guarantee."""
+    budget, delta = options.get("budget"), options.get("delta")
+    if budget is not None:
+        return [type(budget).__name__, repr(budget), delta]
+    eps, share = options.get("eps"), options.get("share")
+    if isinstance(eps, str) and share is None:
+        eps, share = None, eps
+    if share is not None:
+        share = float(fraction("share", share))
+    return [eps, share, getattr(total, "delta", 0.0) if delta is None else delta]
+
+
+def _tokens(formula: object) -> object:
+    """Return the tokens of a formula; the formula if only its reader can tell what they are."""
+    if not isinstance(formula, str):
+        return formula
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(formula.strip()).readline))
+    except (tokenize.TokenError, SyntaxError):
+        return formula
+    if any(token.type in _UNCLEAR for token in tokens):
+        return formula
+    return [token.string for token in tokens if token.type not in _LAYOUT]

@@ -23,17 +23,14 @@ from dpmodels.arguments import text
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, DPModelsError, FrameError, GatewayError
 from dpmodels.external_files import conform, parse
-from dpmodels.gateway.calls import PublicTable
-from dpmodels.gateway.request_key import written
+from dpmodels.gateway.calls import PublicTable, written
 from dpmodels.models.load import load
 from dpmodels.privacy import ZCDP, ApproxDP, Ledger, PureDP, adjacency
-from dpmodels.sessions.call import Call
-from dpmodels.sessions.methods import VerbMethods
+from dpmodels.sessions.call import Call, VerbMethods
 from dpmodels.typing import Plain
 
 if TYPE_CHECKING:
     from dpmodels.privacy import Guarantee
-    from dpmodels.results.base import Result
 
 _LOCAL: Final = ("127.0.0.1", "localhost", "::1")
 _MOST_BYTES: Final = 2**30
@@ -113,11 +110,11 @@ class Gateway:
         """Return a job that was accepted earlier."""
         return RemoteJob(self, identifier)
 
-    def get(self, path: str) -> Any:
+    def get(self, path: str) -> Plain:
         """Return the plain values at a path."""
         return parse(self.send("GET", path))
 
-    def post(self, path: str, content: object) -> Any:
+    def post(self, path: str, content: object) -> Plain:
         """Send plain values, and return those of the answer."""
         return parse(self.send("POST", path, json.dumps(content).encode()))
 
@@ -236,7 +233,7 @@ class RemoteTable(VerbMethods):
     def __init__(self, gateway: Gateway, name: str) -> None:
         self._gateway, self._path = gateway, f"/v1/tables/{quote(name, safe='')}"
         self.name = name
-        self._fits: list[Result] = []
+        self._fits: list[object] = []
         self._facts: Mapping[str, Plain] = gateway.get(f"{self._path}/codebook")
 
     @cached_property
@@ -320,7 +317,6 @@ class RemoteTable(VerbMethods):
 
 
 def _sent(call: Call) -> dict[str, object]:
-    """Return a call as a request."""
     options = written(call)  # A server of another version may have other defaults
     budget = options.pop("budget", None)
     if isinstance(budget, ZCDP):

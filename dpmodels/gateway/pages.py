@@ -13,6 +13,7 @@ import json
 import secrets
 import struct
 import time
+from asyncio import Semaphore, timeout
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -21,9 +22,11 @@ from importlib.util import find_spec
 from threading import Lock
 from typing import Final, NamedTuple
 from urllib.parse import parse_qsl
+from weakref import WeakValueDictionary
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
@@ -32,16 +35,49 @@ from starlette.staticfiles import StaticFiles
 from dpmodels.arguments import integer
 from dpmodels.disclosures.document import pictures
 from dpmodels.errors import ArgumentError, GatewayError, NotAvailable
-from dpmodels.gateway.calls import FORBIDDEN
+from dpmodels.gateway.calls import FORBIDDEN, MOST_BYTES
 from dpmodels.gateway.service import Service
 from dpmodels.gateway.state import ANSWERED
-from dpmodels.gateway.turns import Turns, limited_body
 from dpmodels.labels import plain
 from dpmodels.models.load import load
 from dpmodels.models.replay import all_verbs
-from dpmodels.parameter_texts import ParameterDoc, members, parameter_docs, read, signature
 from dpmodels.report.html import STYLE, as_part, terms_box
 from dpmodels.typing import Plain
+from dpmodels.verbs import ParameterDoc, members, parameter_docs, read, signature
+
+_AT_ONCE: Final = 8  # Of 40 threads
+_BODY_SECONDS: Final = 30.0
+
+
+class Turns:
+    """Lets a sender compute a few requests at once, so that others find a free thread."""
+
+    def __init__(self) -> None:
+        self._open = WeakValueDictionary[str, Semaphore]()
+
+    def of(self, sender: str) -> Semaphore:
+        """Return what a request of a sender acquires before it takes a thread."""
+        return self._open.setdefault(sender, Semaphore(_AT_ONCE))
+
+
+async def limited_body(request: Request) -> bytes | None:
+    """Read a body of limited size, None if it is longer.
+
+    Status 408 if it takes too long, and 400 if a proxy may see another end of it.
+    """
+    if {"content-length", "transfer-encoding"} <= set(request.headers):
+        raise HTTPException(400, "the body has two lengths", {"Connection": "close"})
+    body = b""
+    try:
+        async with timeout(_BODY_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > MOST_BYTES:
+                    return None
+    except TimeoutError:
+        raise HTTPException(408, f"the body took more than {_BODY_SECONDS:g} seconds") from None
+    return body
+
 
 _MOST_FIELDS: Final = 200
 _MOST_ROWS: Final = 100_000_000  # A prediction takes seconds

@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import partial
 from threading import Lock
 from types import NoneType
-from typing import Any, Final, Literal, get_args, get_origin
+from typing import Final, Literal, get_args, get_origin
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -27,9 +27,8 @@ from starlette.routing import Route
 
 from dpmodels.errors import DPModelsError, GatewayError, LedgerError, NotAvailable, PrivacyError
 from dpmodels.gateway.calls import FORBIDDEN, MOST_BYTES, SHARED
-from dpmodels.gateway.pages import REPORT_POLICY, page_routes
+from dpmodels.gateway.pages import REPORT_POLICY, Turns, limited_body, page_routes
 from dpmodels.gateway.service import Service
-from dpmodels.gateway.turns import Turns, limited_body
 from dpmodels.models.replay import all_verbs
 from dpmodels.typing import Plain
 from dpmodels.verbs import Verb
@@ -206,7 +205,7 @@ def application(service: Service) -> Starlette:
     """Return the application of a running gateway."""
     doorkeeper, turns, description = Doorkeeper(service), Turns(), openapi()
 
-    def route(path: str, method: str, answer: Callable[..., Any]) -> Route:
+    def route(path: str, method: str, answer: Callable[..., object]) -> Route:
         return Route(path, _handler(service, doorkeeper, turns, answer), methods=[method])
 
     async def described(request: Request) -> Response:
@@ -230,7 +229,7 @@ def application(service: Service) -> Starlette:
         route("/v1/jobs/{job}/approve", "POST", lambda of, who, at, _: of.approve(who, at)),
         route("/v1/overview", "GET", lambda of, who, _, __: of.overview(who)),
     ]
-    handlers: Any = {HTTPException: _refused, Exception: _unexpected}
+    handlers = {HTTPException: _refused, Exception: _unexpected}
     routes += page_routes(service, doorkeeper.analyst, partial(_refusal, service), turns)
     return Starlette(routes=routes, exception_handlers=handlers)
 

@@ -12,34 +12,16 @@ from typing import TYPE_CHECKING, Final
 
 from dpmodels.codebook import Codebook
 from dpmodels.disclosures.verb import disclosure
-from dpmodels.errors import (
-    ArgumentError,
-    GatewayError,
-    LedgerError,
-    NotAvailable,
-    PrivacyError,
-)
-from dpmodels.gateway.calls import PublicTable, call_of_sent, read_plan, read_sent
+from dpmodels.errors import ArgumentError, GatewayError, LedgerError, NotAvailable, PrivacyError
+from dpmodels.gateway.calls import PublicTable, call_of_sent, read_plan, read_sent, request_key
 from dpmodels.gateway.oidc import read_provider
-from dpmodels.gateway.request_key import request_key
-from dpmodels.gateway.schedule import Clock, Starter, TableQueue
+from dpmodels.gateway.schedule import Clock, Starter, TableQueue, charged_jobs
 from dpmodels.gateway.settings import Gate
-from dpmodels.gateway.state import (
-    ANSWERED,
-    FAILED,
-    HELD,
-    QUEUED,
-    REFUSED,
-    WAITING,
-    Job,
-    State,
-)
-from dpmodels.gateway.worker import charged_jobs
+from dpmodels.gateway.state import ANSWERED, FAILED, HELD, QUEUED, REFUSED, WAITING, Job, State
 from dpmodels.models.replay import all_verbs
 from dpmodels.privacy import Ledger
 from dpmodels.privacy.ledger_head import locked
-from dpmodels.sessions.plan import predicted
-from dpmodels.sessions.shares import whole_of
+from dpmodels.sessions.shares import predicted, whole_of
 from dpmodels.typing import Plain
 
 if TYPE_CHECKING:
@@ -117,12 +99,10 @@ class Service:
                 self._queue(job)
 
     def _waits(self, job: Job) -> bool:
-        """Return whether a job waits for a curator's approval."""
         table = self.gate.tables.get(job.table)
         return job.state == HELD and table is not None and table.approval
 
     def _scheduled(self, job: Job) -> Job:
-        """Return a queued job with its public time."""
         return job._replace(state=QUEUED, public_at=self.queues[job.table].public_at(job))
 
     def _queue(self, job: Job) -> Job:
@@ -138,7 +118,7 @@ class Service:
         return [table for table in self.tables if name in self.gate.purses[table]]
 
     def purse(self, analyst: str, table: str) -> Ledger:
-        """Return the ledger of an analyst's purse; NotAvailable if there is none."""
+        """Return the ledger of an analyst's purse; NotAvailable without one."""
         name = self.gate.analysts[analyst].purse
         if table not in self.tables or name not in self.gate.purses[table]:
             raise NotAvailable(f"no table {table[:60]!r} is open to {analyst}")

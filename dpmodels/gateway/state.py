@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from dpmodels.errors import LedgerError
 from dpmodels.privacy.ledger_head import Head, HeadFile, locked
@@ -122,7 +122,7 @@ class State:
         if head is None or self._database.execute(query, head).fetchone():
             file.write(Head(*last), is_synced=False)  # It may be behind, never before the commit
 
-    def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+    def _rows(self, query: str, *values: object) -> list[tuple[Plain, ...]]:
         with self._reading:
             return self._reader.execute(query, values).fetchall()
 
@@ -249,7 +249,7 @@ class State:
         return number
 
     def job(self, identifier: str) -> Job | None:
-        """Return a job, None if there is none."""
+        """Return a job, None if it is not known."""
         return next(iter(self._jobs("WHERE id = ?", identifier)), None)
 
     def jobs(self, purse: str | None = None) -> list[Job]:
@@ -301,7 +301,7 @@ class State:
         rows = self._rows("SELECT line, hash FROM audit ORDER BY line")
         return [f"{line}:{digest}" for line, digest in rows]
 
-    def audit(self) -> list[dict[str, Any]]:
+    def audit(self) -> list[dict[str, Plain]]:
         """Return the lines of the audit log; a LedgerError if one was changed or removed."""
         with locked(self.folder / _AUDIT, _PATIENCE) as anchor:
             head = anchor.read() or Head(0, "")

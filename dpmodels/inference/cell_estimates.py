@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpmodels.errors import NotAvailable
-from dpmodels.inference.cell_values import CELLS, Nodes
+from dpmodels.inference.cell_values import CELLS, Nodes, ValueNoise, no_noise
 from dpmodels.inference.links import Link
-from dpmodels.inference.ratios import DETECTION_SDS
+from dpmodels.inference.proportions import DETECTION_SDS
 from dpmodels.inference.released_cells import ReleasedCells, noise_of, sampled
 from dpmodels.postprocess.graphical.histograms import Histogram
 from dpmodels.postprocess.graphical.measurements import Residuals
@@ -30,6 +30,8 @@ STEPS, TOLERANCE = 50, 1e-9
 # The least eigenvalue of information in units of its diagonal, and the noise of the information
 # about a coefficient over itself, up to which it is reported: choices.
 SINGULAR, CLEAR = 1e-6, 0.25
+# The least eigenvalue in these units that is not the rounding of 0.
+ROUNDED = 1e-13
 
 HIDDEN = (
     "the model has no estimate: noise hides the regressors, or a combination of them separates "
@@ -38,19 +40,51 @@ HIDDEN = (
 )
 
 
+def _squares(columns: Floats) -> Floats:
+    return np.asarray((columns**2).sum(axis=0))
+
+
 @dataclass(frozen=True)
 class CellLaw:
-    """Estimates and the covariance of their error: of the noise, and of sampling."""
+    """Estimates and the covariance of their error: of the noise, and of sampling.
+
+    The part of the noise that is of the values of cells is in `values` too, where all of it is
+    counted: joint fits count only how means of cells move.
+    """
 
     params: Floats
     noise: Floats
     sampling: Floats
+    values: ValueNoise | None = None
+
+    def distances(self, sds: float, *, full: bool) -> tuple[Floats, Floats]:
+        """Return how far below and above the estimates their intervals end.
+
+        `sds` is how many standard deviations of a normal error that is. An estimate errs to one
+        side by what the total of a tail may be too large, to the other by what it may be too small.
+        Squares of these distances add up, as variances do; but as all tails have the same laws, the
+        totals may be too large together.
+        """
+        variance = np.diagonal(self.noise + self.sampling if full else self.noise)
+        if self.values is None:
+            return (half := sds * np.sqrt(variance)), half
+        up, down = np.maximum(self.values.tails, 0.0), np.maximum(-self.values.tails, 0.0)
+        rest = np.maximum(variance - _squares(up) - _squares(down), 0.0)
+        largest = np.minimum(self.values.largest / sds, 1.0)
+        below, above = (
+            sds * np.sqrt(rest + np.minimum((largest @ less) ** 2, _squares(less)) + _squares(more))
+            for less, more in ((up, down), (down, up))
+        )
+        return below, above
 
 
-def ratios(table: ReleasedCells, above: Floats, below: Floats) -> CellLaw:
+def ratios(
+    table: ReleasedCells, above: Floats, below: Floats, by_rows: Floats | float = 0.0
+) -> CellLaw:
     """Estimate ratios of sums over the rows, one a column of `above`; shapes (cells, k).
 
-    nan where the sum below is not distinguished from 0.
+    nan where the sum below is not distinguished from 0. `by_rows` is by how much more the ratios
+    move with the rows of each cell.
     """
     counts = table.corrected
     totals = counts @ below
@@ -61,17 +95,18 @@ def ratios(table: ReleasedCells, above: Floats, below: Floats) -> CellLaw:
     scores = np.where(is_estimated, (above - np.nan_to_num(params) * below) / totals, 0.0)
     hide = np.where(is_estimated, 1.0, np.nan)
     hide = np.outer(hide, hide)
-    return CellLaw(params, hide * table.noise(scores), hide * table.sampling(scores))
+    return CellLaw(params, hide * table.noise(scores + by_rows), hide * table.sampling(scores))
 
 
 def with_hidden(law: CellLaw, is_detected: NDArray[np.bool_]) -> CellLaw:
     """Return the law of some coefficients with nan for the others."""
     params = np.full(len(is_detected), np.nan)
     params[is_detected] = law.params
-    covariances = [np.full((len(is_detected), len(is_detected)), np.nan) for _ in range(2)]
-    for full, part in zip(covariances, (law.noise, law.sampling), strict=True):
+    noise, sampling = (np.full((len(is_detected), len(is_detected)), np.nan) for _ in range(2))
+    for full, part in ((noise, law.noise), (sampling, law.sampling)):
         full[np.ix_(is_detected, is_detected)] = part
-    return CellLaw(params, *covariances)
+    values = law.values and law.values.through(np.eye(len(is_detected))[:, is_detected])
+    return CellLaw(params, noise, sampling, values)
 
 
 def regression(
@@ -80,19 +115,22 @@ def regression(
     response: Floats,
     link: Link,
     nodes: Nodes = CELLS,
-    by_values: Callable[[PointScores], Floats] | None = None,
+    by_values: Callable[[PointScores], tuple[ValueNoise, Floats]] | None = None,
 ) -> CellLaw:
     """Estimate a generalised linear model by its score equations; points with nan do not count.
 
     `columns` and `response` are by point of `nodes`. Columns whose sum of squares is not
     distinguished from 0 are left out: nan. Of a function of columns and response, with scores by
-    cell, `by_values` gives the covariance of the sums by the noise in the values of cells.
+    cell, `by_values` gives the noise of the sums by that in the values of cells, and by how much
+    more they move with the rows of each cell.
     """
     is_complete = np.isfinite(response) & np.isfinite(columns).all(axis=1)
     design = np.where(is_complete[:, None], np.nan_to_num(columns), 0.0)
     squares = nodes.gathered(design**2)
     noise_sds = np.sqrt(np.diagonal(table.noise(squares)))
     is_detected = table.corrected @ squares > DETECTION_SDS * noise_sds
+    if not is_detected.any():
+        raise NotAvailable(HIDDEN)
     design = design[:, is_detected]
     y = np.where(is_complete, np.nan_to_num(response), 0.0)
     params, model = np.zeros(design.shape[1]), nodes.spread(table.model.ravel())
@@ -100,9 +138,10 @@ def regression(
         params, inverse = _solved(np.where(is_complete, counts, 0.0), design, y, link, params)
     eta = design @ params
     scores = design * (y - link.mean(eta))[:, None]
-    noise = table.noise(nodes.gathered(scores))
+    of_cells: Floats = nodes.gathered(scores)
     curve = np.where(is_complete[:, None], link.slope(eta)[:, None] * (design @ inverse) ** 2, 0.0)
-    spread = table.noise(nodes.gathered(curve))
+    curve, values = nodes.gathered(curve), no_noise(len(params))
+    by_curve = np.zeros_like(values.covariance)
     if by_values is not None:
 
         def residuals(x: Floats, y: Floats) -> Floats:
@@ -113,10 +152,13 @@ def regression(
             x = x[:, is_detected]
             return np.asarray(link.slope(x @ params)[:, None] * (x @ inverse) ** 2)
 
-        noise, spread = noise + by_values(residuals), spread + by_values(curvature)
+        values, more = by_values(residuals)
+        of_curve, more_curve = by_values(curvature)
+        of_cells, curve, by_curve = of_cells + more, curve + more_curve, of_curve.covariance
     meat = sampled(scores, np.maximum(model, 0.0), table.effect)
-    law = CellLaw(params, inverse @ noise @ inverse.T, inverse @ meat @ inverse.T)
-    return with_hidden(identified(law, inverse, spread), is_detected)
+    noise = inverse @ (table.noise(of_cells) + values.covariance) @ inverse.T
+    law = CellLaw(params, noise, inverse @ meat @ inverse.T)
+    return with_hidden(identified(law, inverse, table.noise(curve) + by_curve), is_detected)
 
 
 def _solved(
@@ -127,7 +169,7 @@ def _solved(
     for _ in range(STEPS):
         eta = design @ params
         information = design.T @ ((counts * link.slope(eta))[:, None] * design)
-        if not np.linalg.eigvalsh(information)[0] > 0:
+        if not _least_eigenvalue(information) > ROUNDED:
             raise NotAvailable(HIDDEN)
         step = np.linalg.solve(information, design.T @ (counts * (y - link.mean(eta))))
         params = params + step
@@ -136,6 +178,12 @@ def _solved(
         if np.abs(step).max() <= TOLERANCE * (1 + np.abs(params).max()):
             return params, np.asarray(np.linalg.inv(information))
     raise NotAvailable(HIDDEN)
+
+
+def _least_eigenvalue(information: Floats) -> float:
+    """Return the least eigenvalue in units of the diagonal."""
+    scale = np.sqrt(np.maximum(np.diagonal(information), np.finfo(float).tiny))
+    return float(np.linalg.eigvalsh(information / scale[:, None] / scale)[0])
 
 
 @dataclass(frozen=True)
@@ -157,12 +205,13 @@ def pair_regression(
     released: Residuals,
     columns: Sequence[Scores],
     intercept: bool,
-) -> tuple[CellLaw, Floats, Floats]:
+) -> tuple[CellLaw, Floats, Floats, float]:
     """Estimate least squares of the last column from released tables of two variables alone.
 
     Sums of products of two columns are linear in these tables, so the normal equations are
     unbiased and their noise is known. Returns the estimate without its sampling variance, the
-    inverse of the information, and what :func:`identified` needs.
+    inverse of the information, what :func:`identified` needs, and the sum of squared residuals, nan
+    where noise hides it.
     """
     first = columns[0]
     constant = Scores(first.variable, first.cells, np.ones_like(first.points), 1.0)
@@ -171,41 +220,53 @@ def pair_regression(
         [[_sum(released, left, right) for right in parts] for left in parts], dtype=np.float64
     )
     information = products[:-1, :-1]
-    scale = np.sqrt(np.maximum(np.diagonal(information), np.finfo(float).tiny))
-    if not np.linalg.eigvalsh(information / scale[:, None] / scale)[0] > SINGULAR:
+    if not _least_eigenvalue(information) > SINGULAR:
         raise NotAvailable(HIDDEN)
     inverse = np.asarray(np.linalg.inv(information))
     params = inverse @ products[:-1, -1]
-    size = len(params)
-    residual = np.repeat(np.append(-params, 1.0)[:, None], size, axis=1)
-    noise = noise_of(_products(parts, np.eye(size + 1, size), residual), released)
-    noise = noise + _noise_of_values(released, parts, np.append(-params, 1.0))
+    size, of_residual = len(params), np.append(-params, 1.0)
+    residual = np.repeat(of_residual[:, None], size, axis=1)
+    values, by_rows = _noise_of_values(released, parts, of_residual)
+    tables = _products(parts, np.eye(size + 1, size), residual)
+    for variable, more in by_rows.items():
+        tables[(variable,)] = tables[(variable,)] + more
+    noise = inverse @ (noise_of(tables, released) + values.covariance) @ inverse.T
     curve = np.vstack([inverse, np.zeros(size)])
     spread = noise_of(_products(parts, curve, curve), released)
-    law = CellLaw(params, inverse @ noise @ inverse.T, np.zeros_like(inverse))
-    return law, inverse, spread
+    law = CellLaw(params, noise, np.zeros_like(inverse), values.through(inverse))
+    squares, once = float(of_residual @ products @ of_residual), residual[:, :1]
+    hidden = math.sqrt(noise_of(_products(parts, once, once), released)[0, 0])
+    return law, inverse, spread, squares if squares > DETECTION_SDS * hidden else math.nan
 
 
-def _noise_of_values(released: Residuals, parts: Sequence[Scores], residual: Floats) -> Floats:
-    """Return the covariance of ``Σ z_j Σ_a residual_a z_a``, all j but the last, by cell values."""
-    size, total = len(parts) - 1, np.zeros((len(parts) - 1,) * 2)
+def _noise_of_values(
+    released: Residuals, parts: Sequence[Scores], residual: Floats
+) -> tuple[ValueNoise, dict[int, Floats]]:
+    """Return the noise of ``Σ z_j Σ_a residual_a z_a``, all j but the last, by cell values.
+
+    And by how much more they move with the rows of each level of a variable than by its values.
+    """
+    size, total, by_rows = len(parts) - 1, no_noise(len(parts) - 1), dict[int, Floats]()
     for variable in {part.variable for part in parts if part.cells.noise.any()}:
         inside = [k for k, part in enumerate(parts) if part.variable == variable]
         cells = parts[inside[0]].cells
+        at_ends = cells.at_ends
         sums = np.zeros((len(cells.rows), len(parts)))
         for k, part in enumerate(parts):
             if part.variable != variable:
                 sums[:, k] = _sums_by_level(released, variable, part)[:-1]
         of_residual = residual[inside] @ np.array([parts[k].points for k in inside])
-        changes = cells.by_noise(of_residual, sums[:, :size])
+        changes, more = (of.by_noise(of_residual, sums[:, :size]) for of in (cells, at_ends))
         outside = (sums @ residual)[:, None]
         for k in inside:
             if k < size:
                 points = parts[k].points
-                inner = cells.by_inner_noise((points * of_residual)[:, None])
-                changes[:, [k]] += cells.by_noise(points, outside) + inner
-        total = total + changes.T @ changes
-    return np.asarray(total)
+                for of, moved in ((cells, changes), (at_ends, more)):
+                    inner = of.by_inner_noise((points * of_residual)[:, None])
+                    moved[:, [k]] += of.by_noise(points, outside) + inner
+        total = total + ValueNoise.of(changes, cells.largest)
+        by_rows[variable] = np.append(more, np.zeros((1, size)), axis=0)
+    return total, by_rows
 
 
 def _sums_by_level(released: Residuals, variable: int, part: Scores) -> Floats:
@@ -222,7 +283,7 @@ def identified(law: CellLaw, inverse: Floats, spread: Floats) -> CellLaw:
     variance = np.diagonal(inverse)
     is_clear = np.sqrt(np.diagonal(spread)) <= CLEAR * variance
     hide = np.where(is_clear, 1.0, np.nan)
-    return CellLaw(law.params * hide, law.noise * np.outer(hide, hide), law.sampling)
+    return replace(law, params=law.params * hide, noise=law.noise * np.outer(hide, hide))
 
 
 def are_detected(released: Residuals, columns: Sequence[Scores]) -> NDArray[np.bool_]:

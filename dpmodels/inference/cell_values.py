@@ -1,4 +1,4 @@
-"""Points of numbers within the cells of a table."""
+"""Points of numbers within the cells of a table, and the noise of their values."""
 
 from __future__ import annotations
 
@@ -39,6 +39,48 @@ def _along(operators: Sequence[Floats], table: Floats) -> Floats:
     for axis, operator in enumerate(operators):
         table = np.moveaxis(np.tensordot(operator, table, (1, axis)), 0, axis)
     return table
+
+
+@dataclass(frozen=True, eq=False)
+class ValueNoise:
+    """How some sums move by the noise in the values of cells.
+
+    Attributes
+    ----------
+    covariance : ndarray, shape (k, k)
+        Of the noise of the sums.
+    tails : ndarray, shape (tails, k)
+        Of these, what one noise sd more in the total of each tail adds.
+    largest : ndarray, shape (tails,)
+        By how many noise sds the total of each tail may be too large: it is not negative.
+    """
+
+    covariance: Floats
+    tails: Floats
+    largest: Floats
+
+    @classmethod
+    def of(cls, changes: Floats, largest: Floats) -> ValueNoise:
+        """Return the noise of sums that move by the noise of counts, shape (counts, k)."""
+        is_tail = np.isfinite(largest) & changes.any(axis=1)
+        return cls(np.asarray(changes.T @ changes), changes[is_tail], largest[is_tail])
+
+    def __add__(self, other: ValueNoise) -> ValueNoise:
+        return ValueNoise(
+            self.covariance + other.covariance,
+            np.concatenate([self.tails, other.tails]),
+            np.concatenate([self.largest, other.largest]),
+        )
+
+    def through(self, matrix: Floats) -> ValueNoise:
+        """Return the noise of a matrix times the sums."""
+        covariance = matrix @ self.covariance @ matrix.T
+        return ValueNoise(covariance, self.tails @ matrix.T, self.largest)
+
+
+def no_noise(k: int) -> ValueNoise:
+    """Return the noise of k sums of values that are known."""
+    return ValueNoise(np.zeros((k, k)), np.zeros((0, k)), np.zeros(0))
 
 
 # Cells are their own points.

@@ -10,7 +10,7 @@ equation of the estimate without noise. To first order they differ by ``H⁻¹ �
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import log_expit, log_softmax
@@ -201,5 +201,4 @@ def estimate(model: CellModel, counts: Floats, sd: float, design_effect: float) 
 
 def _root(rows: Floats) -> Floats:
     """Return a root of ``rowsᵀ rows``, square at most."""
-    triangle: Any = np.linalg.qr(rows, mode="r")
-    return np.asarray(triangle.T)
+    return np.asarray(np.linalg.qr(rows, mode="r")).T

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from scipy.special import chdtrc
 
-from dpmodels.inference.ratios import DETECTION_SDS, Noise
+from dpmodels.inference.proportions import DETECTION_SDS, Noise
 from dpmodels.privacy import MarkovChain
 from dpmodels.typing import Floats
 

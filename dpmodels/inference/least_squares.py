@@ -263,6 +263,35 @@ class LeastSquares:
         least = CLEAR if equations.searched else CLEAR_OF_MANY
         return equations.near_zero or equations.strength >= least
 
+    def bends(self, conditions: Floats) -> bool:
+        """Whether the noise of X'X changes the variance of combinations of ``conditions · θ``.
+
+        Of those that it changes most: with G = X'X the noise of ``c' G⁻¹ E G⁻¹ c`` is nearly in
+        proportion to ``|G⁻¹ c|²``.
+        """
+        if len(conditions) > 1:
+            h = self._factors[0] @ (self._factors[1] @ conditions.T)
+            values, axes = np.linalg.eigh(conditions @ h)
+            axes = axes / np.sqrt(np.maximum(values, ROUNDING * float(values[-1])))
+            conditions = (axes @ np.linalg.eigh(axes.T @ h.T @ h @ axes)[1]).T @ conditions
+        return bool((self._combined(conditions).bend > 0).any())
+
+    def _distance_at(self, conditions: Floats, off: Floats) -> float:
+        """Return the distance of conditions that the estimate misses by `off`: Theorem 95.
+
+        By the covariance of the score where they hold, the other parameters solved for, not where
+        the estimate is.
+        """
+        equations, middle = self.equations, self._starts[0]
+        h = self._factors[0] @ (self._factors[1] @ conditions.T)
+        theta = middle - h @ (np.linalg.pinv(conditions @ h) @ off)
+        noise = equations.noise_in_score(theta) + equations.pull
+        score = noise + self.residual_variance(middle) * self._gram
+        covariance = h.T @ score @ h
+        sds = np.sqrt(np.maximum(np.diagonal(covariance), _LEAST))
+        scaled = covariance / np.outer(sds, sds)
+        return float((off / sds) @ np.linalg.pinv(scaled, hermitian=True) @ (off / sds))
+
     @cached_property
     def _laws(self) -> dict[bytes, Combinations]:
         """Cache of the distributions of combinations."""
@@ -364,6 +393,8 @@ class LeastSquares:
         conditions, values = conditions / lengths[:, None], values / lengths
         if self.clear:
             off = conditions @ self._starts[0] - values
+            if self.bends(conditions):
+                return self._distance_at(conditions, off)
             sds = self.sds(conditions)
             away = np.linalg.pinv(conditions @ self.root / sds[:, None]) @ (off / sds)
             return float(away @ away)

@@ -12,8 +12,7 @@ from scipy.special import chdtrc, xlogy
 
 from dpmodels.errors import NotAvailable
 from dpmodels.inference.independence import EXCESS, whitening
-from dpmodels.inference.proportions import SMALL_NOISE, stepped_width, wilson, within
-from dpmodels.inference.ratios import Noise
+from dpmodels.inference.proportions import SMALL_NOISE, Noise, stepped_width, wilson, within
 from dpmodels.noise.sums import SMALL, half_width
 from dpmodels.postprocess.residuals import (
     Term,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import fdtrc, ndtri, stdtrit
 
 from dpmodels.inference.independence import EXCESS
-from dpmodels.inference.ratios import DETECTION_SDS, Noise, ratio_interval
+from dpmodels.inference.proportions import DETECTION_SDS, Noise, ratio_interval
 from dpmodels.noise.sums import half_width, upper_tail
 from dpmodels.typing import Floats
 

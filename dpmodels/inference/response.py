@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import chdtrc, ndtri
 
 from dpmodels.inference.independence import degrees
-from dpmodels.inference.ratios import DETECTION_SDS
+from dpmodels.inference.proportions import DETECTION_SDS
 from dpmodels.postprocess.response import inverse, likeliest, matrix
 from dpmodels.released import AnswersRelease, Channel
 from dpmodels.typing import Floats

@@ -22,13 +22,7 @@ from dpmodels.inference.means import (
     student_factor,
 )
 from dpmodels.noise.sums import half_width
-from dpmodels.postprocess.strata import (
-    CLEAR,
-    DETECTED,
-    UNLIKE,
-    noise_of_squares,
-    unit_factors,
-)
+from dpmodels.postprocess.weight_caps import CLEAR, DETECTED, UNLIKE, noise_of_squares, unit_factors
 from dpmodels.typing import Floats
 
 
@@ -397,8 +391,10 @@ class Totals:
         return self.scale * (self.lower + self.width * weights)
 
     @property
-    def _cut(self) -> Cut | None:
-        return self.moments.cut if isinstance(self.moments, SampledMoments) else None
+    def _cut(self) -> Cut:
+        if isinstance(self.moments, SampledMoments):
+            return self.moments.cut
+        return Cut(np.zeros((len(self.moments.parts), 3)), 0.0, 0.0, 0.0, 0.0)
 
     @cached_property
     def estimates(self) -> Floats:
@@ -409,15 +405,11 @@ class Totals:
     @cached_property
     def shift(self) -> Floats:
         """What the cap had moved the totals by."""
-        if self._cut is None:
-            return np.zeros(len(self.moments.parts))
-        return -self._cut.sums(self._values(power_weights(2, 1)))
+        return 0.0 - self._cut.sums(self._values(power_weights(2, 1)))
 
     @cached_property
     def shift_sd(self) -> Floats:
         """The error of `shift`."""
-        if self._cut is None:
-            return np.zeros(len(self.moments.parts))
         noise = self._cut.sums_sd(self._values(power_weights(2, 1)))
         return np.hypot(noise, self.shift * self._cut.relative_error)
 

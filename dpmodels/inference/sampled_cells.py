@@ -20,11 +20,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmodels.inference.means import Interval, central_weights, power_weights, student_factor
-from dpmodels.inference.proportions import bins_of_quantile
-from dpmodels.inference.ratios import Noise
+from dpmodels.inference.proportions import Noise, bins_of_quantile
 from dpmodels.inference.sampled import Cut, SampledMoments, StratumSums
 from dpmodels.noise.sums import half_widths
-from dpmodels.postprocess.strata import CLEAR, UNLIKE
+from dpmodels.postprocess.weight_caps import CLEAR, UNLIKE
 from dpmodels.typing import Floats, Integers
 
 

@@ -240,17 +240,25 @@ class Sandwich:
         along = float(np.linalg.norm(direction @ self.lost))
         if along**2 > MOSTLY * float(direction @ direction):
             return -math.inf, math.inf
-        if self.noise_law.clear:
+        if self._is_normal(direction):
             roots = [self.noise_root, self.sampling_root] if full else [self.noise_root]
             half = float(ndtri((1 + level) / 2) * np.linalg.norm(direction @ np.hstack(roots)))
             middle = float(direction @ self.estimate)
             return middle - half, middle + half
-        if len(direction) > MANY:
+        if len(direction) > MANY and not self.noise_law.clear:
             return -math.inf, math.inf
         law, middle = self.full_law if full else self.noise_law, float(direction @ self.point)
         lower, upper = law.interval(direction @ self.axes, level)
         margin = float(ndtri((1 + level) / 2)) * SIZE * along
         return middle + lower - margin, middle + upper + margin
+
+    def _is_normal(self, direction: Floats) -> bool:
+        """Whether the curvature is so clear that a combination is normal about its value.
+
+        Elsewhere its variance is that at each value tried: noise that raises the curvature shortens
+        the step and the standard error together, and a fit is reported if noise raises it.
+        """
+        return self.noise_law.clear and not self.noise_law.bends((direction @ self.axes)[None])
 
     def statistic(self, direction: Floats, value: float = 0.0) -> float:
         """Return the distance of ``direction · coefficients`` from a value in standard errors."""
@@ -268,6 +276,9 @@ class Sandwich:
             if np.linalg.matrix_rank(projected) < len(projected):
                 return math.nan
             return self.full_law.distance_to(projected, values - conditions @ self.point)
+        if self.noise_law.bends(conditions @ self.axes):
+            steps = values - conditions @ self.point
+            return self.full_law.distance_to(conditions @ self.axes, steps)
         roots = conditions @ np.hstack([self.noise_root, self.sampling_root])
         sds = np.linalg.norm(roots, axis=1)
         away = np.linalg.pinv(roots / sds[:, None]) @ ((conditions @ self.estimate - values) / sds)

@@ -10,7 +10,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from numpy.polynomial.laguerre import laggauss
 from scipy.special import erf, gammaln, ndtr, ndtri, xlogy
 
-from dpmodels.inference.ratios import DETECTION_SDS
+from dpmodels.inference.proportions import DETECTION_SDS
 from dpmodels.noise.sums import half_width
 from dpmodels.released import PValuesRelease, ScreenedRelease
 from dpmodels.typing import Floats

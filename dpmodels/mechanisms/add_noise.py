@@ -11,21 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from dpmodels import arguments
+from dpmodels import arguments, privacy
 from dpmodels.mechanisms.protocol import Facts, Plan, release_terms
 from dpmodels.noise import Entropy, discrete_gaussian, discrete_laplace, noisy_sums
 from dpmodels.noise.addition import Part
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess.denoise import psd_values, recompose
-from dpmodels.privacy import (
-    ZCDP,
-    Adjacency,
-    GaussianEvent,
-    Guarantee,
-    LaplaceEvent,
-    gaussian_multiplier,
-    split_gaussian,
-)
 from dpmodels.released import Ball, MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import Passes, moment_sensitivity, moment_weights
 from dpmodels.statistics.moments import (
@@ -48,6 +39,9 @@ UNITS, MOST_STEPS = 2**24, 2.0**50
 ROOM = 4.0
 # Cover the rounding of some thousand products and quotients of floats.
 ROUND_UP, ROUND_DOWN = 1 + 1e-12, 1 - 1e-12
+TOO_MUCH_NOISE = (
+    "the budget asks for more noise than is meaningful; give a larger eps, delta or rho"
+)
 
 
 class Scaled(NamedTuple):
@@ -107,43 +101,45 @@ def lattice_for(lattice: Lattice, steps: MomentNoise, sigma: float, smallest: fl
 
 
 def laplace_multipliers(
-    guarantee: Guarantee, shares: Sequence[float] = (1.0,)
+    guarantee: privacy.Guarantee, shares: Sequence[float] = (1.0,)
 ) -> tuple[float, ...]:
     """Return multipliers of Laplace releases that together satisfy a guarantee.
 
     An (eps, delta) guarantee leaves its delta unused. A release of multiplier m costs ``1/m`` of
     eps, or ``1/(2m²)`` of rho; `shares` are of the budget in its own unit.
     """
-    if isinstance(guarantee, ZCDP):
-        return split_gaussian(math.sqrt(0.5 / guarantee.rho) * ROUND_UP, shares)
+    if isinstance(guarantee, privacy.ZCDP):
+        return privacy.split_gaussian(math.sqrt(0.5 / guarantee.rho) * ROUND_UP, shares)
     total = math.fsum(shares)
     return tuple(total / (share * guarantee.eps) * ROUND_UP for share in shares)
 
 
 def divided_laplace(
-    guarantee: Guarantee, *shares: float
-) -> tuple[Guarantee, tuple[LaplaceEvent, ...]]:
+    guarantee: privacy.Guarantee, *shares: float
+) -> tuple[privacy.Guarantee, tuple[privacy.LaplaceEvent, ...]]:
     """Return what is left of a guarantee beside Laplace releases of shares, and their events.
 
     The shares are those of :func:`laplace_multipliers`; what is left keeps the whole delta.
     """
     rest = 1 - math.fsum(shares)
     _, *multipliers = laplace_multipliers(guarantee, (rest, *shares))
-    events = tuple(map(LaplaceEvent, multipliers))
-    if isinstance(guarantee, ZCDP):
-        return ZCDP(guarantee.rho * rest), events
+    events = tuple(map(privacy.LaplaceEvent, multipliers))
+    if isinstance(guarantee, privacy.ZCDP):
+        return privacy.ZCDP(guarantee.rho * rest), events
     return replace(guarantee, eps=guarantee.eps * rest), events
 
 
-def divided_gaussian(guarantee: Guarantee, share: float) -> tuple[ZCDP, GaussianEvent]:
+def divided_gaussian(
+    guarantee: privacy.Guarantee, share: float
+) -> tuple[privacy.ZCDP, privacy.GaussianEvent]:
     """Return what is left of a guarantee beside a Gaussian release of a share, and its event.
 
     The share is one of rho, or of the square ``1/m²`` of a multiplier.
     """
     # Rounding of the split is covered by a few parts in 10^15.
-    total_multiplier = gaussian_multiplier(guarantee) * (1 + 1e-14)
-    rest, part = split_gaussian(total_multiplier, (1 - share, share))
-    return ZCDP(0.5 / rest**2), GaussianEvent(part)
+    total_multiplier = privacy.gaussian_multiplier(guarantee) * (1 + 1e-14)
+    rest, part = privacy.split_gaussian(total_multiplier, (1 - share, share))
+    return privacy.ZCDP(0.5 / rest**2), privacy.GaussianEvent(part)
 
 
 def _normal_tail(chance: float) -> float:
@@ -439,7 +435,7 @@ def checked_share(share: object) -> None:
 
 
 def eigenvalue_scale(
-    adjacency: Adjacency, lattice: Lattice, multiplier: float, norm: int, smallest: float
+    adjacency: privacy.Adjacency, lattice: Lattice, multiplier: float, norm: int, smallest: float
 ) -> float:
     """Return the scale of noise in eigenvalues rounded to integers, in lattice steps.
 

@@ -18,6 +18,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmodels import privacy
 from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, ROUND_UP, Law, add_noise
@@ -25,15 +26,6 @@ from dpmodels.mechanisms.protocol import LEAST_SCALE, Ranked
 from dpmodels.mechanisms.selection_plan import Paid, SelectionFacts
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
-from dpmodels.privacy import (
-    Adjacency,
-    Event,
-    GaussianEvent,
-    Guarantee,
-    LaplaceEvent,
-    PureDP,
-    gaussian_multiplier,
-)
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.associations import (
     FINE,
@@ -75,13 +67,13 @@ class BoughtMoments:
     response: float  # In the scatter of y
     spreads: float  # In the scatter of every column
     moments: float  # In moments of what is named; 0 where none are bought
-    events: tuple[Event, ...]
+    events: tuple[privacy.Event, ...]
     reach: float  # How far noise in the ranking goes, of scores that a row moves by 1
 
     @property
     def law(self) -> Law:
         """The law of all of it."""
-        return GAUSSIAN if isinstance(self.events[0], GaussianEvent) else LAPLACE
+        return GAUSSIAN if isinstance(self.events[0], privacy.GaussianEvent) else LAPLACE
 
     @property
     def noise_sd(self) -> float:
@@ -111,7 +103,28 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class AssociationScore:
+class _ColumnScore:
+    """What scores of columns share."""
+
+    size: int
+
+    @property
+    def lattice(self) -> Lattice:
+        """Where the columns and the response live."""
+        return box_lattice(self.size + 1)
+
+    @property
+    def limit(self) -> int:
+        """The integers of a half-range."""
+        return reach(self.lattice)
+
+    def width(self, adjacency: privacy.Adjacency) -> float:
+        """Return the length of the interval of a neighbour's changes, for a mean in the middle."""
+        return 2 * product_change(adjacency, self.limit, 0) / (FINE * self.limit**2)
+
+
+@dataclass(frozen=True)
+class AssociationScore(_ColumnScore):
     """Products of columns with a response about its noisy mean, by size and the columns' spread.
 
     What a row moves a product by is shown with `product_change`; it is multiplied by a weight of at
@@ -129,25 +142,9 @@ class AssociationScore:
     Of k columns there are 2 k + 1 such numbers.
     """
 
-    size: int
     kind: Literal["correlation", "z"]
 
     own_share: ClassVar[float] = math.fsum(OWN_SHARES)
-
-    @property
-    def lattice(self) -> Lattice:
-        """Where the columns and the response live."""
-        return box_lattice(self.size + 1)
-
-    @property
-    def limit(self) -> int:
-        """The integers of a half-range."""
-        return reach(self.lattice)
-
-    def width(self, adjacency: Adjacency) -> float:
-        """Return the length of the interval of a neighbour's changes, for a mean in the middle."""
-        middle = product_change(adjacency, self.limit, 0) / (FINE * self.limit**2)
-        return 2 * middle
 
     def bought(self, facts: SelectionFacts, paid: Paid, eps: float) -> BoughtMoments:
         """Plan mean and spread of the response, spreads, and moments of what is named."""
@@ -191,14 +188,7 @@ class AssociationScore:
         ) // n_rows
         moments: Numbers = np.concatenate([products, scatters(selected)])
         noisy = add_noise(moments, bought.moments, entropy, bought.law) / unit
-        return {
-            **fields,
-            "values": noisy[: len(places)],
-            "scatters": noisy[len(places) : -1],
-            "response": float(noisy[-1]),
-            "noise_sd": bought.law.sd * bought.moments / unit,
-            "step": 1 / unit,
-        }
+        return {**fields, **_moment_fields(noisy, len(places), bought, unit)}
 
 
 def bought_moments(
@@ -213,14 +203,14 @@ def bought_moments(
 
     `shares` of the budget are for the first three; integers are up to `limit`, draws have `eps`.
     """
-    gaussian = not isinstance(paid(shares[0]), PureDP)
+    gaussian = not isinstance(paid(shares[0]), privacy.PureDP)
     mean = mean_change(facts.adjacency, limit, 2 if gaussian else 1)
     numbers = (1, size, 2 * facts.max_chosen + 1)
     changes = [
         mean,
         *(4.0 * limit**2 * norm_of_ones(count, gaussian=gaussian) for count in numbers),
     ]
-    scales, events = [0.0] * len(changes), list[LaplaceEvent | GaussianEvent]()
+    scales, events = [0.0] * len(changes), list[privacy.LaplaceEvent | privacy.GaussianEvent]()
     for place, share in enumerate((*shares, facts.share)):
         if not share:
             continue
@@ -234,11 +224,15 @@ def bought_moments(
     return BoughtMoments(centre, response, spreads, moments, tuple(events), reach)
 
 
-def bought_noise(guarantee: Guarantee, releases: int) -> LaplaceEvent | GaussianEvent:
+def bought_noise(
+    guarantee: privacy.Guarantee, releases: int
+) -> privacy.LaplaceEvent | privacy.GaussianEvent:
     """Return the noise of each of so many releases that have a guarantee together."""
-    if isinstance(guarantee, PureDP):
-        return LaplaceEvent(releases * ROUND_UP / guarantee.eps, releases)
-    return GaussianEvent(gaussian_multiplier(guarantee) * math.sqrt(releases) * ROUND_UP, releases)
+    if isinstance(guarantee, privacy.PureDP):
+        return privacy.LaplaceEvent(releases * ROUND_UP / guarantee.eps, releases)
+    return privacy.GaussianEvent(
+        privacy.gaussian_multiplier(guarantee) * math.sqrt(releases) * ROUND_UP, releases
+    )
 
 
 def require_meaningful(scale: float, limit: int) -> None:
@@ -291,6 +285,18 @@ def spread_fields(about: Spread, limit: int, bought: BoughtMoments) -> dict[str,
     }
 
 
+def _moment_fields(
+    noisy: Floats, n_columns: int, bought: BoughtMoments, unit: int
+) -> dict[str, object]:
+    return {
+        "values": noisy[:n_columns],
+        "scatters": noisy[n_columns:-1],
+        "response": float(noisy[-1]),
+        "noise_sd": bought.law.sd * bought.moments / unit,
+        "step": 1 / unit,
+    }
+
+
 def norm_of_ones(numbers: int, *, gaussian: bool) -> float:
     """Return the norm of so many ones by which noise is calibrated, L2 or L1."""
     return math.sqrt(numbers) if gaussian else float(numbers)
@@ -326,7 +332,7 @@ class FittedSoFar(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GainScore:
+class GainScore(_ColumnScore):
     """Products of columns with residuals of the columns named before, by size and spread.
 
     What a row moves a product by is shown with `residual_change`; it is multiplied by a weight of
@@ -344,23 +350,7 @@ class GainScore:
     (`residual_scatter`), with noise that no name depends on. Of k columns there are 2 k + 1.
     """
 
-    size: int
-
     own_share: ClassVar[float] = math.fsum((*GAIN_SHARES, FIT_SHARE))
-
-    @property
-    def lattice(self) -> Lattice:
-        """Where the columns and the response live."""
-        return box_lattice(self.size + 1)
-
-    @property
-    def limit(self) -> int:
-        """The integers of a half-range."""
-        return reach(self.lattice)
-
-    def width(self, adjacency: Adjacency) -> float:
-        """Return the length of the interval of a neighbour's changes, for the first name."""
-        return 2 * product_change(adjacency, self.limit, 0) / (FINE * self.limit**2)
 
     def bought(self, facts: SelectionFacts, paid: Paid, eps: float) -> BoughtFits:
         """Plan mean and spread of the response, spreads, coefficients, and moments.
@@ -469,11 +459,4 @@ class GainScore:
             [np.array(shared, dtype=object), scatters(selected)]
         )
         noisy = add_noise(moments, bought.moments, entropy, bought.law) / unit
-        return {
-            **fields,
-            "values": noisy[: len(places)],
-            "scatters": noisy[len(places) : -1],
-            "response": float(noisy[-1]),
-            "noise_sd": bought.law.sd * bought.moments / unit,
-            "step": 1 / unit,
-        }
+        return {**fields, **_moment_fields(noisy, len(places), bought, unit)}

@@ -21,14 +21,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from dpmodels.design import PrivateDesign, Scaling
+from dpmodels.design import Scaling
 from dpmodels.formula import Block, Design
-from dpmodels.formula.lumping import COUNTS_SHARE, Merged, small_levels
+from dpmodels.formula.response import COUNTS_SHARE, Merged, small_levels
 from dpmodels.mechanisms.add_noise import ROUND_UP, divided_gaussian, noised_rows
+from dpmodels.mechanisms.measures import OfPasses
 from dpmodels.mechanisms.protocol import CovarianceMechanism, Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import choose_lattice
@@ -52,7 +53,7 @@ class Recoded(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Lumped:
+class Lumped(OfPasses):
     """Merge levels of few rows, then release moments.
 
     Parameters
@@ -72,8 +73,6 @@ class Lumped:
     minimum: float
     recoded: Callable[[Merged], Recoded] = field(repr=False, compare=False)
 
-    passes: ClassVar[str] = "many"
-
     @property
     def info(self) -> MechanismInfo:
         """The promise of the mechanism of the moments, which holds of both."""
@@ -87,10 +86,6 @@ class Lumped:
         scale = event.multiplier * math.sqrt(changed * len(self.levels.blocks)) * ROUND_UP
         events, scales = (*base_plan.events, event), {**base_plan.scales, LEVELS: scale}
         return replace(base_plan, guarantee=guarantee, events=events, scales=scales)
-
-    def measure(self, design: PrivateDesign, plan: Plan) -> Passes:
-        """Prepare to read the rows for the levels and once more."""
-        return Passes((design,), plan.lattice, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Release the numbers of rows by level, then the moments."""

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 from dpmodels.errors import BudgetError, FrameError
 from dpmodels.frames.protocol import unfinished
-from dpmodels.mechanisms.add_noise import LAPLACE, ROUND_UP, Law, add_noise
+from dpmodels.mechanisms.add_noise import LAPLACE, ROUND_UP, TOO_MUCH_NOISE, Law, add_noise
 from dpmodels.noise import Entropy
 from dpmodels.noise.uniform import normals, uniforms
 from dpmodels.privacy.calibrate import hockey_stick
@@ -253,9 +253,7 @@ def mask(distance: float, columns: int, multiplier: float, law: Law) -> Mask:
     rounding = columns if law is LAPLACE else math.sqrt(columns)
     scale = multiplier * (2 * distance / step * spread + rounding) * ROUND_UP
     if not scale <= LARGEST_SCALE:
-        raise BudgetError(
-            "the budget asks for more noise than is meaningful; give a larger eps, delta or rho"
-        )
+        raise BudgetError(TOO_MUCH_NOISE)
     return Mask(step, scale)
 
 
@@ -376,9 +374,7 @@ def gaussian_scale(multiplier: float, ridge: float | None) -> float:
     multiplier. BudgetError if the ridge is too small.
     """
     if multiplier > LARGEST_MULTIPLIER:
-        raise BudgetError(
-            "the budget asks for more noise than is meaningful; give a larger eps, delta or rho"
-        )
+        raise BudgetError(TOO_MUCH_NOISE)
     low, high = multiplier, 2 * multiplier
     if not _dominated(high, ridge or RIDGE * high, multiplier):
         raise BudgetError(

@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmodels import released
 from dpmodels.design import PrivateDesign
 from dpmodels.design.cells import PrivateCells, PrivateLevels, PrivateMargins
 from dpmodels.errors import ArgumentError, BudgetError
@@ -19,32 +20,10 @@ from dpmodels.noise import Entropy, simulating
 from dpmodels.noise.lattice import Lattice
 from dpmodels.postprocess.graphical.histograms import FineCells
 from dpmodels.postprocess.residuals import Term, cells, components, largest, subsets, unlike
-from dpmodels.privacy import Adjacency, Event, Guarantee
-from dpmodels.released import (
-    AnswersRelease,
-    AnyRelease,
-    Ball,
-    BoughtCurvature,
-    CellsRelease,
-    CoefficientsRelease,
-    CountsRelease,
-    LevelsRelease,
-    MarginsRelease,
-    MechanismInfo,
-    MomentNoise,
-    MomentsRelease,
-    PValuesRelease,
-    QuantilesRelease,
-    RunsRelease,
-    ScreenedRelease,
-    SelectionRelease,
-    SubspaceRelease,
-    SumsRelease,
-)
+from dpmodels.privacy import Adjacency, Event, Guarantee, Pufferfish
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
-from dpmodels.statistics.losses import Multinomial, Poisson
-from dpmodels.statistics.predictors import Predictors
+from dpmodels.statistics.losses import Multinomial, Poisson, Predictors
 from dpmodels.statistics.statistic import Loss
 from dpmodels.typing import Exact, Floats
 
@@ -262,7 +241,7 @@ def as_gradients(statistic: Statistic) -> Gradients:
 
 
 def hand_over(
-    info: MechanismInfo,
+    info: released.MechanismInfo,
     plan: RegressionPlan,
     statistic: Statistic,
     *,
@@ -270,13 +249,13 @@ def hand_over(
     gradient: Floats | None = None,
     gradient_sd: float = math.nan,
     coefficient_sd: float,
-    curvature: BoughtCurvature | None = None,
-    ball: Ball | None = None,
-) -> CoefficientsRelease:
+    curvature: released.BoughtCurvature | None = None,
+    ball: released.Ball | None = None,
+) -> released.CoefficientsRelease:
     """Make the release, with the number of rows read if that is public."""
     # Counting takes a pass over the rows.
     n_rows = as_gradients(statistic).rows if plan.facts.adjacency.n_public else 0
-    return CoefficientsRelease(
+    return released.CoefficientsRelease(
         coefficients=coefficients,
         ridge=plan.scales["ridge"],
         gradient=gradient,
@@ -350,14 +329,14 @@ def units_of(scale: float) -> int:
 
 
 def counts_released(
-    info: MechanismInfo,
+    info: released.MechanismInfo,
     plan: CountPlan,
     noisy: NDArray[np.generic],
     n_rows: int,
     law: str,
-) -> CountsRelease:
+) -> released.CountsRelease:
     """Make the release of noisy counts, with the number of rows if that is public."""
-    return CountsRelease(
+    return released.CountsRelease(
         values=noisy.astype(np.float64) / plan.units_per_row,
         law=law,
         noise_sd=plan.noise_sd,
@@ -367,7 +346,7 @@ def counts_released(
 
 
 # Of parts of the moments that are not released with noise of their own.
-SILENT = MomentNoise(math.nan, math.nan, math.nan, math.nan)
+SILENT = released.MomentNoise(math.nan, math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True)
@@ -394,9 +373,33 @@ class Plan:
     # Scales of the noise in the number of rows, their sum, and the diagonal and the rest of the
     # second moment, in lattice steps; nan for parts that are not released with noise of their
     # own.
-    steps: MomentNoise = SILENT
+    steps: released.MomentNoise = SILENT
     # Other public numbers the release needs, by the mechanism's own names.
     scales: Mapping[str, float] = field(default_factory=dict)
+
+
+class PublicFacts(Protocol):
+    """Public facts of any mechanism."""
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Which tables are neighbours."""
+
+
+class Calibrated(Protocol):
+    """The plan of any mechanism."""
+
+    @property
+    def guarantee(self) -> Guarantee | Pufferfish:
+        """Guarantee of the release."""
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What the ledger is charged."""
+
+    @property
+    def facts(self) -> PublicFacts:
+        """What the plan was made for."""
 
 
 Known = TypeVar("Known", contravariant=True)
@@ -408,7 +411,9 @@ Released = TypeVar("Released", covariant=True)
 class Strategy(Protocol[Known, Planned, Rows, Released]):
     """A mechanism, from public facts and rows to a release."""
 
-    info: ClassVar[MechanismInfo]
+    @property
+    def info(self) -> released.MechanismInfo:
+        """What the mechanism promises."""
 
     def plan(self, facts: Known, guarantee: Any, /) -> Planned:
         """Calibrate to a guarantee; sees no data and raises before any is read."""
@@ -436,7 +441,7 @@ class MomentMechanism:
     name: str
     law: str
 
-    def plan(self, facts: Facts, guarantee: Guarantee) -> MomentNoise:
+    def plan(self, facts: Facts, guarantee: Guarantee) -> released.MomentNoise:
         """Return standard deviations of the noise, from public facts alone.
 
         They are of the number of rows, of each coordinate of their sum, and of each diagonal and
@@ -517,41 +522,58 @@ class Score(Protocol):
 
 
 # Of any verb: which facts, plan and rows belong together, its verb knows.
-AnyStrategy = Strategy[Any, Any, Any, AnyRelease]
+AnyStrategy = Strategy[Any, Any, Any, released.AnyRelease]
 # The plan of one of them, which the same strategy reads.
 PlanOfStrategy = Any
 # Of the second moment of rows in the unit ball.
-CovarianceMechanism = Strategy[Facts, Plan, PrivateDesign, MomentsRelease]
+CovarianceMechanism = Strategy[Facts, Plan, PrivateDesign, released.MomentsRelease]
 # Of orthonormal directions of such rows.
-SubspaceMechanism = Strategy[Facts, Plan, PrivateDesign, SubspaceRelease]
+SubspaceMechanism = Strategy[Facts, Plan, PrivateDesign, released.SubspaceRelease]
 # Of the coefficients of a linear predictor.
-RegressionMechanism = Strategy[RegressionFacts, RegressionPlan, PrivateDesign, CoefficientsRelease]
+RegressionMechanism = Strategy[
+    RegressionFacts, RegressionPlan, PrivateDesign, released.CoefficientsRelease
+]
 # Of counts of rows, or of parts of rows, by cell.
-CountMechanism = Strategy[CountFacts, CountPlan, PrivateCells, CountsRelease]
+CountMechanism = Strategy[CountFacts, CountPlan, PrivateCells, released.CountsRelease]
 # Of sums of rows over runs of cells that stand in an order.
-SumsMechanism = Strategy[CountFacts, CountPlan, PrivateCells, SumsRelease | RunsRelease]
+SumsMechanism = Strategy[
+    CountFacts, CountPlan, PrivateCells, released.SumsRelease | released.RunsRelease
+]
 # Of counts of cells that rows answer with.
-ResponseMechanism = Strategy[CountFacts, Any, PrivateCells, AnswersRelease]
+ResponseMechanism = Strategy[CountFacts, Any, PrivateCells, released.AnswersRelease]
 # Of counts of states that depend on each other; its facts and its guarantee are its own.
-ChainMechanism = Strategy[Any, Any, PrivateCells, CountsRelease]
+ChainMechanism = Strategy[Any, Any, PrivateCells, released.CountsRelease]
 # Of counts of rows in margins that agree.
-MarginMechanism = Strategy[MarginFacts, MarginPlan, PrivateMargins, MarginsRelease]
+MarginMechanism = Strategy[MarginFacts, MarginPlan, PrivateMargins, released.MarginsRelease]
 # Of counts of rows by cell of several numbers.
-CellMechanism = Strategy[CountFacts, CountPlan, PrivateCells, CellsRelease]
+CellMechanism = Strategy[CountFacts, CountPlan, PrivateCells, released.CellsRelease]
 # Of levels that nobody declared; each has facts and a plan of its own.
-LevelMechanism = Strategy[Any, Any, PrivateLevels, LevelsRelease]
+LevelMechanism = Strategy[Any, Any, PrivateLevels, released.LevelsRelease]
 # Of columns by how they go with a response; each has a plan of its own.
-ScreeningMechanism = Strategy[Any, Any, PrivateDesign, ScreenedRelease | PValuesRelease]
+ScreeningMechanism = Strategy[
+    Any, Any, PrivateDesign, released.ScreenedRelease | released.PValuesRelease
+]
 # Of quantiles by group; each has a plan of its own.
-QuantileMechanism = Strategy[QuantileFacts, Any, PrivateCells, QuantilesRelease]
+QuantileMechanism = Strategy[QuantileFacts, Any, PrivateCells, released.QuantilesRelease]
 # Of names of candidates, by their scores.
-SelectionMechanism = Strategy[Any, Any, Any, SelectionRelease]
+SelectionMechanism = Strategy[Any, Any, Any, released.SelectionRelease]
 
 
 # Fields that describe how a release was made.
 
 
-def release_terms(info: MechanismInfo, plan: PlanOfStrategy, n_rows: int) -> dict[str, Any]:
+class ReleaseTerms(TypedDict):
+    """The fields that all releases share."""
+
+    rows: int | None
+    info: released.MechanismInfo
+    guarantee: Guarantee | Pufferfish
+    adjacency: Adjacency
+    events: tuple[Event, ...]
+    simulated: bool
+
+
+def release_terms(info: released.MechanismInfo, plan: Calibrated, n_rows: int) -> ReleaseTerms:
     """Return the fields that all releases share, with the number of rows if that is public."""
     adjacency = plan.facts.adjacency
     return {

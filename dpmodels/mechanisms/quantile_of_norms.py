@@ -28,6 +28,7 @@ from dpmodels.mechanisms.add_noise import (
     ROOM,
     ROUND_UP,
     SMALLEST_SCALE,
+    TOO_MUCH_NOISE,
     UNITS,
     Law,
     add_noise,
@@ -40,8 +41,7 @@ from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.released import Ball, BoughtCurvature, MomentNoise
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
-from dpmodels.statistics.losses import Logistic, Multinomial
-from dpmodels.statistics.predictors import Predictors
+from dpmodels.statistics.losses import Logistic, Multinomial, Predictors
 from dpmodels.typing import Floats
 
 # Of the budget: choices.
@@ -99,9 +99,7 @@ def location_scales(
         for name, multiplier in multipliers.items()
     }
     if any(scale > LARGEST for scale in scales.values()):
-        raise BudgetError(
-            "the budget asks for more noise than is meaningful; give a larger eps, delta or rho"
-        )
+        raise BudgetError(TOO_MUCH_NOISE)
     return scales
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from dpmodels import privacy
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE, laplace_multipliers
 from dpmodels.mechanisms.protocol import LEAST_SCALE, release_terms
@@ -25,16 +26,6 @@ from dpmodels.noise import (
     noisy_sums,
 )
 from dpmodels.postprocess.hierarchy import Hierarchy, NoisyCells, agreeing, rising, split_levels
-from dpmodels.privacy import (
-    ZCDP,
-    Adjacency,
-    Event,
-    GaussianEvent,
-    Guarantee,
-    LaplaceEvent,
-    gaussian_multiplier,
-    split_gaussian,
-)
 from dpmodels.released import MechanismInfo, QuantilesRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import count_sensitivity
@@ -183,8 +174,8 @@ LEAST_SD = 1e-6
 class RoundsPlan:
     """A calibrated release: everything but the data."""
 
-    guarantee: Guarantee
-    events: tuple[Event, ...]
+    guarantee: privacy.Guarantee
+    events: tuple[privacy.Event, ...]
     facts: QuantileFacts
     law: str
     levels: tuple[int, ...]  # Of the tree of each round, at most
@@ -212,7 +203,10 @@ Counted = Callable[[NDArray[np.generic], RoundsPlan, float, Entropy], tuple[Ends
 
 
 def rounds_plan(
-    facts: QuantileFacts, guarantee: Guarantee, shares: tuple[float, ...], levels: tuple[int, ...]
+    facts: QuantileFacts,
+    guarantee: privacy.Guarantee,
+    shares: tuple[float, ...],
+    levels: tuple[int, ...],
 ) -> RoundsPlan:
     """Calibrate the noise of each round to its share of a budget, by the levels of its tree.
 
@@ -232,24 +226,25 @@ def rounds_plan(
 def _priced(
     shares: tuple[float, ...],
     levels: tuple[int, ...],
-    adjacency: Adjacency,
-    guarantee: Guarantee,
-) -> tuple[str, tuple[float, ...], tuple[Event, ...]]:
+    adjacency: privacy.Adjacency,
+    guarantee: privacy.Guarantee,
+) -> tuple[str, tuple[float, ...], tuple[privacy.Event, ...]]:
     """Return the law of the noise, its scale in each round and what the rounds cost."""
-    if isinstance(guarantee, ZCDP):
-        multipliers = split_gaussian(gaussian_multiplier(guarantee), shares)
+    if isinstance(guarantee, privacy.ZCDP):
+        multipliers = privacy.split_gaussian(privacy.gaussian_multiplier(guarantee), shares)
         changed = (count_sensitivity(adjacency, n_levels, 2) for n_levels in levels)
         scales = tuple(
             change * multiplier * ROUND_UP
             for change, multiplier in zip(changed, multipliers, strict=True)
         )
-        return "gaussian", scales, tuple(map(GaussianEvent, multipliers))
+        return "gaussian", scales, tuple(map(privacy.GaussianEvent, multipliers))
     times = [round(count_sensitivity(adjacency, n_levels, 1)) for n_levels in levels]
     eps_shares = [share / n_levels for share, n_levels in zip(shares, levels, strict=True)]
     paid = laplace_multipliers(guarantee, np.repeat(eps_shares, times).tolist())
     firsts = [paid[sum(times[:turn])] for turn in range(len(times))]
     events = tuple(
-        LaplaceEvent(multiplier, count=n) for multiplier, n in zip(firsts, times, strict=True)
+        privacy.LaplaceEvent(multiplier, count=n)
+        for multiplier, n in zip(firsts, times, strict=True)
     )
     return "laplace", tuple(multiplier * ROUND_UP for multiplier in firsts), events
 

@@ -39,12 +39,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 import numpy as np
 
+from dpmodels import privacy
 from dpmodels.arguments import between, option
-from dpmodels.design import PrivateDesign, Scaling
+from dpmodels.design import Scaling
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import (
     GAUSSIAN,
@@ -56,20 +56,13 @@ from dpmodels.mechanisms.add_noise import (
     divided_laplace,
     noised_symmetric,
 )
+from dpmodels.mechanisms.measures import OfPasses
 from dpmodels.mechanisms.protocol import CovarianceMechanism, Facts, Plan
 from dpmodels.mechanisms.regression.ellipsoid import rows_within
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess.normal_equations import NormalEquations, estimate, released_equations
 from dpmodels.postprocess.small_samples import Layout
-from dpmodels.privacy import (
-    ZCDP,
-    Event,
-    GaussianEvent,
-    Guarantee,
-    LaplaceEvent,
-    PureDP,
-)
 from dpmodels.released import Ball, Meat, MechanismInfo, MomentsRelease
 from dpmodels.statistics import Passes, Statistic
 from dpmodels.statistics.passes import Score, person_score_squares, score_squares
@@ -95,7 +88,7 @@ NOBODY = (
 
 
 @dataclass(frozen=True)
-class RobustCovariance:
+class RobustCovariance(OfPasses):
     """Moments, and the filling of the sandwich for least squares of the last column.
 
     Parameters
@@ -123,8 +116,6 @@ class RobustCovariance:
     share: float = 0.05
     vcov: str = "HC"
 
-    passes: ClassVar[str] = "many"
-
     def __post_init__(self) -> None:
         between("share", self.share, 0.001, 0.9, ", such as 0.05")
         option("vcov", self.vcov, ("HC", "cluster"))
@@ -134,23 +125,19 @@ class RobustCovariance:
         """The promise of the mechanism of the moments, which holds of both."""
         return self.base.info
 
-    def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
+    def plan(self, facts: Facts, guarantee: privacy.Guarantee) -> Plan:
         """Divide the budget. BudgetError as of the base, or if no useful lattice is left."""
         rest, event = self._divided(facts, guarantee)
         base_plan = self.base.plan(facts, rest)
         size, replaced = self._parameters(facts), facts.adjacency.n_public
         multiplier = event.multiplier / self._places(facts)
-        if isinstance(event, LaplaceEvent):
+        if isinstance(event, privacy.LaplaceEvent):
             scale = multiplier * (size + 1) / 2 * (1 + replaced) * ROUND_UP
         else:
             scale = multiplier * math.sqrt(1 + replaced) * ROUND_UP
         _lattice(size, scale, event)
         events, scales = (*base_plan.events, event), {**base_plan.scales, SQUARES: scale}
         return replace(base_plan, guarantee=guarantee, events=events, scales=scales)
-
-    def measure(self, design: PrivateDesign, plan: Plan) -> Passes:
-        """Prepare to read the rows for the moments and once more."""
-        return Passes((design,), plan.lattice, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Release the moments, then the squares of the scores."""
@@ -170,11 +157,13 @@ class RobustCovariance:
         return facts.adjacency.places
 
     def _divided(
-        self, facts: Facts, guarantee: Guarantee
-    ) -> tuple[Guarantee, GaussianEvent | LaplaceEvent]:
+        self, facts: Facts, guarantee: privacy.Guarantee
+    ) -> tuple[privacy.Guarantee, privacy.GaussianEvent | privacy.LaplaceEvent]:
         """Return what the moments are to satisfy, and the event of the rest."""
-        if isinstance(self.base.plan(facts, guarantee).events[0], LaplaceEvent):
-            pure = guarantee if isinstance(guarantee, ZCDP) else PureDP(guarantee.eps)
+        if isinstance(self.base.plan(facts, guarantee).events[0], privacy.LaplaceEvent):
+            pure = (
+                guarantee if isinstance(guarantee, privacy.ZCDP) else privacy.PureDP(guarantee.eps)
+            )
             rest, (event,) = divided_laplace(pure, self.share)
             return rest, event
         return divided_gaussian(guarantee, self.share)
@@ -184,7 +173,7 @@ class RobustCovariance:
     ) -> Meat:
         """Release the squares of the scores in units of a root of Ω."""
         event, scale, places = plan.events[-1], plan.scales[SQUARES], self._places(plan.facts)
-        law = LAPLACE if isinstance(event, LaplaceEvent) else GAUSSIAN
+        law = LAPLACE if isinstance(event, privacy.LaplaceEvent) else GAUSSIAN
         # Off the diagonal Laplace noise is no quieter: along a direction it is at most √2 of that.
         widest = law.sd * (math.sqrt(2) if law is LAPLACE else 1.0)
         clipped, transform = _clipped_passes(passes, release.ball)
@@ -274,6 +263,8 @@ def _farthest(score: Score) -> float:
     return 2 * float(spread)
 
 
-def _lattice(columns: int, scale: float, event: Event) -> Lattice:
+def _lattice(columns: int, scale: float, event: privacy.Event) -> Lattice:
     """Return the lattice of the scores."""
-    return choose_lattice(columns, scale * (ROOM if isinstance(event, LaplaceEvent) else 1.0))
+    return choose_lattice(
+        columns, scale * (ROOM if isinstance(event, privacy.LaplaceEvent) else 1.0)
+    )

@@ -3,7 +3,7 @@
 Theorem
     Numbers of units by the public cell of their total weight are released first; given the cap that
     follows from them, the rows of a unit take at most a public number k of places
-    (:mod:`dpmodels.design.sampled_rows`), and the mechanism is that of rows of persons who have k
+    (:mod:`dpmodels.design.parts`), and the mechanism is that of rows of persons who have k
     each. Multipliers are fixed beforehand, so together they satisfy (ε, δ) with the exact trade-off
     of one Gaussian mechanism if the mechanism has Gaussian noise only, else ρ-zCDP, or ε
     (docs/theory.md, Theorem 73).
@@ -33,8 +33,8 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from dpmodels.design import PrivateDesign
-from dpmodels.design.sampled_rows import SLOTS
-from dpmodels.formula.sampling import Sampling
+from dpmodels.design.parts import SLOTS
+from dpmodels.formula.tally import Sampling
 from dpmodels.mechanisms.add_noise import (
     GAUSSIAN,
     LAPLACE,
@@ -49,14 +49,14 @@ from dpmodels.mechanisms.weighted_gradients import WeightedGradients
 from dpmodels.mechanisms.weighted_scores import WeightedScores
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.ranges import CellNoise
-from dpmodels.postprocess.weight_caps import are_detected, caps_of_scores, stratum_factors
-from dpmodels.postprocess.weight_caps import best_cap as least_error
-from dpmodels.privacy import (
-    GaussianEvent,
-    Guarantee,
-    LaplaceEvent,
-    PureDP,
+from dpmodels.postprocess.weight_caps import (
+    CAP_SHARE,
+    are_detected,
+    caps_of_scores,
+    stratum_factors,
 )
+from dpmodels.postprocess.weight_caps import best_cap as least_error
+from dpmodels.privacy import GaussianEvent, Guarantee, LaplaceEvent, PureDP
 from dpmodels.privacy.events import all_gaussian
 from dpmodels.released import MechanismInfo, ScoreCap, UnitCap
 from dpmodels.statistics.sampled import UnitWeights
@@ -64,9 +64,9 @@ from dpmodels.statistics.statistic import Statistic, measured_as
 from dpmodels.typing import Floats
 
 UNITS: Final = "units by weight"
-# Choices: of the budget, for the numbers of units; noise sds below which a cell counts as empty;
-# by how many units of noise a fit moves where a unit of weight is cut off.
-CAP_SHARE, CLEAR_SDS, MOVED = 0.03, 2.5, 0.1
+# Choices: noise sds below which a cell counts as empty; by how many units of noise a fit moves
+# where a unit of weight is cut off.
+CLEAR_SDS, MOVED = 2.5, 0.1
 # Where a step by scores of all weights follows, choices: the noise of a sum of scores over that of
 # weights, and the error of the step for a unit of weight that is cut off before it.
 NOISE_OF_SCORE, MOVED_BACK = 4.0, 0.08
@@ -186,11 +186,6 @@ def strata_used(sampling: Sampling, *, is_domain: bool) -> int:
     """
     misses_units = is_domain and sampling.design.psu is not None
     return 0 if sampling.strata is None or misses_units else len(sampling.strata.levels)
-
-
-def of_design(base: object, sampling: Sampling | None) -> Any:
-    """Return a mechanism for the rows of a survey design, or as it is without one."""
-    return base if sampling is None else Sampled(base, sampling)
 
 
 def _noise(plan: PlanOfStrategy) -> float:

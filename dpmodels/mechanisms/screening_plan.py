@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmodels import privacy
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, ROUND_DOWN, ROUND_UP, add_noise
 from dpmodels.mechanisms.protocol import release_terms
@@ -18,18 +19,6 @@ from dpmodels.noise import Entropy
 from dpmodels.noise.addition import Part
 from dpmodels.noise.finite import draw_ranked
 from dpmodels.noise.lattice import Lattice
-from dpmodels.privacy import (
-    ZCDP,
-    Adjacency,
-    ApproxDP,
-    BoundedRangeEvent,
-    Event,
-    GaussianEvent,
-    Guarantee,
-    LaplaceEvent,
-    PureDP,
-    gaussian_multiplier,
-)
 from dpmodels.privacy.filters import largest_rho
 from dpmodels.released import MechanismInfo, ScreenedRelease
 from dpmodels.statistics import Statistic
@@ -63,7 +52,7 @@ class ScreenFacts:
     columns: int  # How many hypotheses there are
     max_chosen: int  # How many of them are examined, at most
     alternative: str  # "two-sided", "larger" or "smaller"
-    adjacency: Adjacency
+    adjacency: privacy.Adjacency
     level: float = 0.1  # Of the false discovery rate
 
 
@@ -71,8 +60,8 @@ class ScreenFacts:
 class ScreenPlan:
     """A calibrated release: everything but the data."""
 
-    guarantee: Guarantee
-    events: tuple[Event, ...]
+    guarantee: privacy.Guarantee
+    events: tuple[privacy.Event, ...]
     facts: ScreenFacts
     lattice: Lattice
     law: str  # Of the noise of all values
@@ -108,7 +97,9 @@ def shares_of(chosen: int, *, with_draws: bool) -> Shares:
     return Shares(CHOICE_SHARE if with_draws else 0.0, *(left * part for part in parts))
 
 
-def screen_plan(facts: ScreenFacts, guarantee: Guarantee, *, with_draws: bool) -> ScreenPlan:
+def screen_plan(
+    facts: ScreenFacts, guarantee: privacy.Guarantee, *, with_draws: bool
+) -> ScreenPlan:
     """Calibrate the draws and the noise; BudgetError if the noise is beyond what is meaningful."""
     plan = calibrated(facts, guarantee, with_draws=with_draws)
     limit = reach(plan.lattice)
@@ -121,83 +112,46 @@ def screen_plan(facts: ScreenFacts, guarantee: Guarantee, *, with_draws: bool) -
     return plan
 
 
-def calibrated(facts: ScreenFacts, guarantee: Guarantee, *, with_draws: bool) -> ScreenPlan:
+def calibrated(facts: ScreenFacts, guarantee: privacy.Guarantee, *, with_draws: bool) -> ScreenPlan:
     """Return the plan of a guarantee, however much noise it asks for.
 
     An (eps, delta) guarantee is met by the sum of all eps or by zCDP, whichever leaves less noise;
     by the exact trade-off of Gaussian noise where nothing is drawn.
     """
     plans = []
-    if isinstance(guarantee, PureDP | ApproxDP):
-        plans.append(_by_eps(facts, guarantee, guarantee.eps, with_draws=with_draws))
-    if isinstance(guarantee, ApproxDP):
-        rho = rho_of(guarantee) if with_draws else 0.5 / gaussian_multiplier(guarantee) ** 2
-        plans.append(_by_rho(facts, guarantee, rho, with_draws=with_draws))
-    if isinstance(guarantee, ZCDP):
-        plans.append(_by_rho(facts, guarantee, guarantee.rho, with_draws=with_draws))
+    if isinstance(guarantee, privacy.PureDP | privacy.ApproxDP):
+        plans.append(_divided(facts, guarantee, "laplace", guarantee.eps, with_draws=with_draws))
+    if isinstance(guarantee, privacy.ApproxDP):
+        rho = rho_of(guarantee) if with_draws else 0.5 / privacy.gaussian_multiplier(guarantee) ** 2
+        plans.append(_divided(facts, guarantee, "gaussian", rho, with_draws=with_draws))
+    if isinstance(guarantee, privacy.ZCDP):
+        plans.append(_divided(facts, guarantee, "gaussian", guarantee.rho, with_draws=with_draws))
     return min(plans, key=lambda plan: plan.products * LAWS[plan.law].sd)
 
 
-def rho_of(guarantee: ApproxDP) -> float:
+def rho_of(guarantee: privacy.ApproxDP) -> float:
     """Return the largest rho, nearly, of which rho-zCDP gives the guarantee."""
-    return largest_rho(ApproxDP(guarantee.eps * ROOM, guarantee.delta))
+    return largest_rho(privacy.ApproxDP(guarantee.eps * ROOM, guarantee.delta))
 
 
-def _by_eps(
-    facts: ScreenFacts, guarantee: Guarantee, eps: float, *, with_draws: bool
+def _divided(
+    facts: ScreenFacts, guarantee: privacy.Guarantee, law: str, cost: float, *, with_draws: bool
 ) -> ScreenPlan:
+    """Divide a cost, an eps for Laplace noise and a rho for Gaussian noise."""
     n_chosen = facts.max_chosen if with_draws else facts.columns
     shares = shares_of(n_chosen, with_draws=with_draws)
-    response, products, scatter = (
-        ROUND_UP * count / (fraction * eps)
-        for count, fraction in (
-            (1, shares.response),
-            (n_chosen, shares.products),
-            (n_chosen, shares.scatters),
-        )
-    )
-    events: tuple[Event, ...] = (
-        LaplaceEvent(response),
-        LaplaceEvent(products, n_chosen),
-        LaplaceEvent(scatter, n_chosen),
-    )
-    draw = shares.choice * eps / n_chosen * ROUND_DOWN
-    scales = response, products, scatter
-    return _plan(facts, guarantee, events, "laplace", draw, scales)
-
-
-def _by_rho(
-    facts: ScreenFacts, guarantee: Guarantee, rho: float, *, with_draws: bool
-) -> ScreenPlan:
-    n_chosen = facts.max_chosen if with_draws else facts.columns
-    shares = shares_of(n_chosen, with_draws=with_draws)
-    response, products, scatter = (
-        ROUND_UP * math.sqrt(count / (2 * fraction * rho))
-        for count, fraction in (
-            (1, shares.response),
-            (n_chosen, shares.products),
-            (n_chosen, shares.scatters),
-        )
-    )
-    events: tuple[Event, ...] = (
-        GaussianEvent(response),
-        GaussianEvent(products, n_chosen),
-        GaussianEvent(scatter, n_chosen),
-    )
-    draw = math.sqrt(8 * shares.choice * rho / n_chosen) * ROUND_DOWN
-    scales = response, products, scatter
-    return _plan(facts, guarantee, events, "gaussian", draw, scales)
-
-
-def _plan(
-    facts: ScreenFacts,
-    guarantee: Guarantee,
-    events: tuple[Event, ...],
-    law: str,
-    draw: float,
-    scales: tuple[float, float, float],
-) -> ScreenPlan:
-    draws = (BoundedRangeEvent(draw, facts.max_chosen),) if draw else ()
+    counts = (1, n_chosen, n_chosen)
+    parts = zip(counts, (shares.response, shares.products, shares.scatters), strict=True)
+    events: tuple[privacy.Event, ...]
+    if law == "laplace":
+        scales = [ROUND_UP * count / (part * cost) for count, part in parts]
+        events = tuple(map(privacy.LaplaceEvent, scales, counts))
+        draw = shares.choice * cost / n_chosen * ROUND_DOWN
+    else:
+        scales = [ROUND_UP * math.sqrt(count / (2 * part * cost)) for count, part in parts]
+        events = tuple(map(privacy.GaussianEvent, scales, counts))
+        draw = math.sqrt(8 * shares.choice * cost / n_chosen) * ROUND_DOWN
+    draws = (privacy.BoundedRangeEvent(draw, facts.max_chosen),) if draw else ()
     lattice = box_lattice(facts.columns + 1)
     return ScreenPlan(guarantee, (*draws, *events), facts, lattice, law, draw, *scales)
 

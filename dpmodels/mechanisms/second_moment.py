@@ -37,13 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels import arguments
-from dpmodels.mechanisms.add_noise import (
-    GAUSSIAN,
-    LAPLACE,
-    ROUND_UP,
-    SMALLEST_SCALE,
-    noised_moments,
-)
+from dpmodels.mechanisms import add_noise
 from dpmodels.mechanisms.protocol import Facts, Plan, release_terms
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
@@ -151,9 +145,9 @@ def axes_noise(
     rounding = size * (size + 1) / 2 if laplace else size
     # Laplace noise has the longer tail, and needs a few bits of room.
     lattice = choose_lattice(facts.columns, max(8 * event.multiplier * sensitivity, extra_scale))
-    steps = event.multiplier * (sensitivity * lattice.radius**2 + rounding) * ROUND_UP
-    diagonal = max(steps, SMALLEST_SCALE)
-    off = max(steps if laplace else steps / math.sqrt(2), SMALLEST_SCALE)
+    steps = event.multiplier * (sensitivity * lattice.radius**2 + rounding) * add_noise.ROUND_UP
+    diagonal = max(steps, add_noise.SMALLEST_SCALE)
+    off = max(steps if laplace else steps / math.sqrt(2), add_noise.SMALLEST_SCALE)
     return AxesNoise(lattice, MomentNoise(diagonal, math.nan, diagonal, off))
 
 
@@ -186,8 +180,8 @@ def hand_over_frame(
     """
     count, variances, noise_sd = math.nan, None, math.nan
     if not math.isnan(plan.steps.diagonal):
-        law = LAPLACE if isinstance(plan.events[-1], LaplaceEvent) else GAUSSIAN
-        noisy = noised_moments(_inside(exact, frame, plan.lattice), plan, entropy, law)
+        law = add_noise.LAPLACE if isinstance(plan.events[-1], LaplaceEvent) else add_noise.GAUSSIAN
+        noisy = add_noise.noised_moments(_inside(exact, frame, plan.lattice), plan, entropy, law)
         values, turn = np.linalg.eigh(noisy.second)
         frame, variances = frame @ turn[:, ::-1], values[::-1].copy()
         count, noise_sd = noisy.count, noisy.noise.diagonal

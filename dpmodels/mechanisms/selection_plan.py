@@ -12,24 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmodels import privacy
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import ROUND_DOWN, ROUND_UP
 from dpmodels.mechanisms.count_noise import gaussian_plan, noised_units, quieter_plan
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan, Ranked, Score, release_terms
 from dpmodels.noise import Entropy
-from dpmodels.privacy import (
-    ZCDP,
-    Adjacency,
-    ApproxDP,
-    BoundedRangeEvent,
-    Event,
-    Guarantee,
-    PureDP,
-    PureEvent,
-    gaussian_delta,
-    gaussian_multiplier,
-)
 from dpmodels.privacy.filters import largest_rho
 from dpmodels.released import MechanismInfo, SelectionRelease
 from dpmodels.statistics import Statistic
@@ -41,7 +30,7 @@ CONVERSION = 1e-10
 # More than what a delta of Gaussian noise is rounded by, of itself.
 DELTA_ERROR = 1e-8
 # From a share of a budget to what that guarantees.
-Paid = Callable[[float], Guarantee]
+Paid = Callable[[float], privacy.Guarantee]
 # From levels, a unit and a number to indices, best first.
 Draw = Callable[[NDArray[np.generic], Fraction, int, Entropy], NDArray[np.int64]]
 
@@ -54,15 +43,15 @@ class SelectionFacts:
     max_chosen: int  # How many are named; at most so many where there is a threshold
     threshold: float | None  # In the unit of the scores
     share: float  # Of the budget, for values of what is named; 0 for none
-    adjacency: Adjacency
+    adjacency: privacy.Adjacency
 
 
 @dataclass(frozen=True)
 class SelectionPlan:
     """A calibrated selection: everything but the data."""
 
-    guarantee: Guarantee
-    events: tuple[Event, ...]
+    guarantee: privacy.Guarantee
+    events: tuple[privacy.Event, ...]
     facts: SelectionFacts
     eps: float  # Of each draw, of the search above a threshold, or of the noise on all counts
     bought: Any  # What the score planned for numbers of its own
@@ -78,48 +67,50 @@ def require_number(name: str, facts: SelectionFacts) -> None:
         )
 
 
-def mechanisms_for(guarantee: Guarantee, draw_share: float) -> Iterator[tuple[PureDP | ZCDP, Paid]]:
+def mechanisms_for(
+    guarantee: privacy.Guarantee, draw_share: float
+) -> Iterator[tuple[privacy.PureDP | privacy.ZCDP, Paid]]:
     """Return how a guarantee may be paid: what a share of it leaves for draws, and for the rest.
 
     With a delta all of it by eps, all of it by zCDP, or the draws by their share of eps and the
     rest by Gaussian noise, which has the other share and the delta.
     """
-    if not isinstance(guarantee, ApproxDP):
+    if not isinstance(guarantee, privacy.ApproxDP):
         yield part(guarantee, draw_share), partial(part, guarantee)
         return
-    pure, delta = PureDP(guarantee.eps), guarantee.delta
+    pure, delta = privacy.PureDP(guarantee.eps), guarantee.delta
     yield part(pure, draw_share), partial(part, pure)
     if draw_share < 1:
-        rest = ApproxDP(guarantee.eps * (1 - draw_share) * ROUND_DOWN, delta)
+        rest = privacy.ApproxDP(guarantee.eps * (1 - draw_share) * ROUND_DOWN, delta)
         yield part(pure, draw_share), partial(_gaussian_part, rest, 1 - draw_share)
     converted = guarantee.eps * (1 - CONVERSION) - CONVERSION
     if converted > 0:
-        budget = ZCDP(largest_rho(ApproxDP(converted, delta)) * ROUND_DOWN)
+        budget = privacy.ZCDP(largest_rho(privacy.ApproxDP(converted, delta)) * ROUND_DOWN)
         yield part(budget, draw_share), partial(part, budget)
 
 
-def part(budget: PureDP | ZCDP, share: float) -> PureDP | ZCDP:
+def part(budget: privacy.PureDP | privacy.ZCDP, share: float) -> privacy.PureDP | privacy.ZCDP:
     """Return a share of what adds up."""
-    if isinstance(budget, ZCDP):
-        return ZCDP(budget.rho * share * ROUND_DOWN)
-    return PureDP(budget.eps * share * ROUND_DOWN)
+    if isinstance(budget, privacy.ZCDP):
+        return privacy.ZCDP(budget.rho * share * ROUND_DOWN)
+    return privacy.PureDP(budget.eps * share * ROUND_DOWN)
 
 
-def _gaussian_part(rest: ApproxDP, total_share: float, share: float) -> ApproxDP:
+def _gaussian_part(rest: privacy.ApproxDP, total_share: float, share: float) -> privacy.ApproxDP:
     """Return what Gaussian noise of a share is guaranteed to give, among others of the rest.
 
     Of all that it gives, at a share of eps: at the whole delta a large one would leave eps at 0.
     """
-    multiplier = gaussian_multiplier(rest) / math.sqrt(share / total_share) * ROUND_UP
+    multiplier = privacy.gaussian_multiplier(rest) / math.sqrt(share / total_share) * ROUND_UP
     eps = rest.eps * share / total_share
-    return ApproxDP(eps, gaussian_delta(eps, multiplier) * (1 - DELTA_ERROR))
+    return privacy.ApproxDP(eps, privacy.gaussian_delta(eps, multiplier) * (1 - DELTA_ERROR))
 
 
 def drawing_plan(
     facts: SelectionFacts,
-    guarantee: Guarantee,
+    guarantee: privacy.Guarantee,
     draws: int,
-    event: type[PureEvent] | type[BoundedRangeEvent],
+    event: type[privacy.PureEvent] | type[privacy.BoundedRangeEvent],
 ) -> SelectionPlan:
     """Divide a budget between equal draws and the score's own numbers.
 
@@ -129,7 +120,9 @@ def drawing_plan(
     for budget, paid in mechanisms_for(guarantee, 1 - facts.share - facts.score.own_share):
         draw_budget = part(budget, 1 / draws)
         eps = (
-            draw_budget.eps if isinstance(draw_budget, PureDP) else _eps_of(draw_budget.rho, event)
+            draw_budget.eps
+            if isinstance(draw_budget, privacy.PureDP)
+            else _eps_of(draw_budget.rho, event)
         )
         bought = facts.score.bought(facts, paid, eps)
         events = (event(eps, draws), *bought.events)
@@ -137,9 +130,9 @@ def drawing_plan(
     return max(plans, key=lambda plan: (plan.eps, -plan.bought.noise_sd))
 
 
-def _eps_of(rho: float, event: type[PureEvent] | type[BoundedRangeEvent]) -> float:
+def _eps_of(rho: float, event: type[privacy.PureEvent] | type[privacy.BoundedRangeEvent]) -> float:
     """Return the eps of a release of a kind that costs rho."""
-    return math.sqrt((2 if event is PureEvent else 8) * rho) * ROUND_DOWN
+    return math.sqrt((2 if event is privacy.PureEvent else 8) * rho) * ROUND_DOWN
 
 
 def drawn(
@@ -207,7 +200,7 @@ class BoughtCounts:
     noise: CountPlan | None
 
     @property
-    def events(self) -> tuple[Event, ...]:
+    def events(self) -> tuple[privacy.Event, ...]:
         """What they cost."""
         return () if self.noise is None else self.noise.events
 
@@ -233,7 +226,7 @@ class LevelScore:
 
     own_share: ClassVar[float] = 0.0
 
-    def width(self, adjacency: Adjacency) -> int:
+    def width(self, adjacency: privacy.Adjacency) -> int:
         """Return the length of the interval of a neighbour's changes."""
         return 2 if adjacency.n_public else 1
 
@@ -243,13 +236,13 @@ class LevelScore:
         if count_facts is None:
             return BoughtCounts(None)
         budget = paid(facts.share)
-        if isinstance(budget, ApproxDP):
+        if isinstance(budget, privacy.ApproxDP):
             return BoughtCounts(gaussian_plan(count_facts, budget))
         return BoughtCounts(quieter_plan(count_facts, budget, lambda _: (1, 1.0)))
 
     def valued_with(self, facts: SelectionFacts) -> CountFacts | None:
         """Return what the noise of these counts is planned from; None where none are bought."""
-        adjacency = Adjacency("add-remove") if facts.max_chosen == 1 else facts.adjacency
+        adjacency = privacy.Adjacency("add-remove") if facts.max_chosen == 1 else facts.adjacency
         return CountFacts(1, facts.max_chosen, False, adjacency) if facts.share else None
 
     def measure(self, private: PrivateCells, facts: SelectionFacts) -> Statistic:

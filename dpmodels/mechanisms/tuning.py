@@ -50,39 +50,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpmodels.design import PrivateDesign, Scaling
-from dpmodels.design.coins import FACES
+from dpmodels import privacy
+from dpmodels.design import Scaling
+from dpmodels.design.parts import FACES
 from dpmodels.errors import BudgetError
-from dpmodels.mechanisms.protocol import (
-    RegressionFacts,
-    RegressionMechanism,
-    RegressionPlan,
-    as_gradients,
-    bounded_loss,
-    passes,
-)
+from dpmodels.mechanisms import protocol
+from dpmodels.mechanisms.measures import OfGradients
 from dpmodels.noise import Entropy
 from dpmodels.noise.finite import draw_finite
-from dpmodels.privacy import (
-    ZCDP,
-    ApproxDP,
-    ApproxEvent,
-    Event,
-    GaussianEvent,
-    Guarantee,
-    LaplaceEvent,
-    PureDP,
-    PureEvent,
-    compose_gaussians,
-    gaussian_multiplier,
-    gaussian_to_bounded_range,
-)
 from dpmodels.privacy.compose import pure_eps
 from dpmodels.privacy.events import all_gaussian
 from dpmodels.released import CoefficientsRelease, MechanismInfo, Tuning
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import MISS
-from dpmodels.statistics.predictors import Predictors
+from dpmodels.statistics.losses import Predictors
 from dpmodels.typing import Floats
 
 # Of as many rows as a coin has faces, those that candidates are tried on: a choice.
@@ -100,8 +81,8 @@ DISTINCT = math.log(20.0)
 class Trials(NamedTuple):
     """Plans of all candidates on one side, what they and the draw are charged, and its range."""
 
-    fits: tuple[RegressionPlan, ...]
-    events: tuple[Event, ...]
+    fits: tuple[protocol.RegressionPlan, ...]
+    events: tuple[privacy.Event, ...]
     range: float
 
 
@@ -109,15 +90,15 @@ class Trials(NamedTuple):
 class TunedPlan:
     """A calibrated choice: all plans, and what all of it is charged."""
 
-    guarantee: Guarantee
-    events: tuple[Event, ...]
-    facts: RegressionFacts
+    guarantee: privacy.Guarantee
+    events: tuple[privacy.Event, ...]
+    facts: protocol.RegressionFacts
     trials: Trials
-    fits: tuple[RegressionPlan, ...]  # To all rows, of which one is made
+    fits: tuple[protocol.RegressionPlan, ...]  # To all rows, of which one is made
 
 
 @dataclass(frozen=True)
-class Tuned:
+class Tuned(OfGradients):
     """A fit by the candidate that predicts held-out rows best.
 
     Parameters
@@ -128,10 +109,10 @@ class Tuned:
     Examples
     --------
     >>> from dpmodels.mechanisms.protocol import RegressionFacts
-    >>> from dpmodels.mechanisms.regression.output import Output
+    >>> from dpmodels.mechanisms.regression.objective import Output
     >>> from dpmodels.privacy import ZCDP, adjacency
     >>> from dpmodels.statistics.losses import Logistic
-    >>> from dpmodels.statistics.predictors import Predictors
+    >>> from dpmodels.statistics.losses import Predictors
     >>> predictors = Predictors(3, True, 0.9, 0.0, 1.0)
     >>> facts = RegressionFacts(predictors, Logistic(), adjacency("replace"))
     >>> plan = Tuned((Output(10.0), Output(100.0))).plan(facts, ZCDP(0.5))
@@ -141,7 +122,7 @@ class Tuned:
     1.014
     """
 
-    candidates: tuple[RegressionMechanism, ...]
+    candidates: tuple[protocol.RegressionMechanism, ...]
 
     @cached_property
     def info(self) -> MechanismInfo:
@@ -149,28 +130,32 @@ class Tuned:
         info = self.candidates[0].info
         return replace(info, name=f"{info.name}, tuned")
 
-    def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> TunedPlan:
+    def plan(self, facts: protocol.RegressionFacts, guarantee: privacy.Guarantee) -> TunedPlan:
         """Divide the budget between trials, with the draw, and the fit.
 
         The exact trade-off of Gaussian noise where there is no other, else eps and delta, which add
         up. ArgumentError and BudgetError are the candidates'.
         """
-        bounded_loss(facts, self.info.name)
-        if isinstance(guarantee, ApproxDP):
-            zcdp_plan = self._divided(facts, ZCDP(0.5 / gaussian_multiplier(guarantee) ** 2))
+        protocol.bounded_loss(facts, self.info.name)
+        if isinstance(guarantee, privacy.ApproxDP):
+            zcdp_plan = self._divided(
+                facts, privacy.ZCDP(0.5 / privacy.gaussian_multiplier(guarantee) ** 2)
+            )
             if all_gaussian(zcdp_plan.events):
                 return replace(zcdp_plan, guarantee=guarantee)
         return self._divided(facts, guarantee)
 
-    def _divided(self, facts: RegressionFacts, guarantee: Guarantee) -> TunedPlan:
+    def _divided(self, facts: protocol.RegressionFacts, guarantee: privacy.Guarantee) -> TunedPlan:
         trials = self._trials(facts, _part(guarantee, TRIED))
         fits, events = self._fits(facts, _part(guarantee, 1 - TRIED))
         return TunedPlan(guarantee, (*trials.events, *events), facts, trials, fits)
 
-    def _planned(self, facts: RegressionFacts, guarantee: Guarantee) -> tuple[RegressionPlan, ...]:
+    def _planned(
+        self, facts: protocol.RegressionFacts, guarantee: privacy.Guarantee
+    ) -> tuple[protocol.RegressionPlan, ...]:
         return tuple(candidate.plan(facts, guarantee) for candidate in self.candidates)
 
-    def _trials(self, facts: RegressionFacts, guarantee: Guarantee) -> Trials:
+    def _trials(self, facts: protocol.RegressionFacts, guarantee: privacy.Guarantee) -> Trials:
         part = _part(guarantee, 1 / len(self.candidates))
         try:
             fits = self._planned(facts, part)
@@ -178,36 +163,34 @@ class Tuned:
             raise BudgetError(f"tune: a trial has {part.describe()}, but {error}") from None
         events = _together(fits)
         match guarantee:
-            case ZCDP():
+            case privacy.ZCDP():
                 return Trials(fits, events, _range(events))
-            case ApproxDP(eps, delta) if any(isinstance(event, GaussianEvent) for event in events):
-                return Trials(fits, (ApproxEvent(eps, delta),), eps)
-        return Trials(fits, (PureEvent(guarantee.eps),), guarantee.eps)
+            case privacy.ApproxDP(eps, delta) if any(
+                isinstance(event, privacy.GaussianEvent) for event in events
+            ):
+                return Trials(fits, (privacy.ApproxEvent(eps, delta),), eps)
+        return Trials(fits, (privacy.PureEvent(guarantee.eps),), guarantee.eps)
 
     def _fits(
-        self, facts: RegressionFacts, guarantee: Guarantee
-    ) -> tuple[tuple[RegressionPlan, ...], tuple[Event, ...]]:
+        self, facts: protocol.RegressionFacts, guarantee: privacy.Guarantee
+    ) -> tuple[tuple[protocol.RegressionPlan, ...], tuple[privacy.Event, ...]]:
         """Plan the last fit for each candidate, and what it is charged whichever is drawn."""
         fits = self._planned(facts, guarantee)
         if len({fit.events for fit in fits}) == 1:
             return fits, fits[0].events
-        if isinstance(guarantee, ApproxDP):
-            return fits, (ApproxEvent(guarantee.eps, guarantee.delta),)
-        if isinstance(guarantee, ZCDP):
-            guarantee = PureDP(math.sqrt(2 * guarantee.rho) * ROOM)
+        if isinstance(guarantee, privacy.ApproxDP):
+            return fits, (privacy.ApproxEvent(guarantee.eps, guarantee.delta),)
+        if isinstance(guarantee, privacy.ZCDP):
+            guarantee = privacy.PureDP(math.sqrt(2 * guarantee.rho) * ROOM)
             fits = self._planned(facts, guarantee)
-        return fits, (PureEvent(guarantee.eps),)
-
-    def measure(self, design: PrivateDesign, plan: TunedPlan) -> Statistic:
-        """Bind the rows for several passes."""
-        return passes(design, plan.facts)
+        return fits, (privacy.PureEvent(guarantee.eps),)
 
     def release(
         self, statistic: Statistic, plan: TunedPlan, entropy: Entropy
     ) -> CoefficientsRelease:
         """Try all candidates, let the held-out rows draw one, and fit it to all rows."""
-        facts, loss = plan.facts, bounded_loss(plan.facts, self.info.name)
-        rows = as_gradients(statistic)
+        facts, loss = plan.facts, protocol.bounded_loss(plan.facts, self.info.name)
+        rows = protocol.as_gradients(statistic)
         fitted, held_out = rows.sides(FITTED, entropy)
         tried = [
             candidate.release(fitted, fit_plan, entropy)
@@ -259,30 +242,36 @@ def spread(points: Floats, public: Predictors) -> float:
     return float((terms + constant).max())
 
 
-def _part(guarantee: Guarantee, part: float) -> Guarantee:
+def _part(guarantee: privacy.Guarantee, part: float) -> privacy.Guarantee:
     """Return a part of a guarantee: parts of eps, delta and rho add up."""
     fraction = part * ROOM
     match guarantee:
-        case PureDP(eps):
-            return PureDP(eps * fraction)
-        case ZCDP(rho):
-            return ZCDP(rho * fraction)
-    return ApproxDP(guarantee.eps * fraction, guarantee.delta * fraction)
+        case privacy.PureDP(eps):
+            return privacy.PureDP(eps * fraction)
+        case privacy.ZCDP(rho):
+            return privacy.ZCDP(rho * fraction)
+    return privacy.ApproxDP(guarantee.eps * fraction, guarantee.delta * fraction)
 
 
-def _together(fits: Sequence[RegressionPlan]) -> tuple[Event, ...]:
+def _together(fits: Sequence[protocol.RegressionPlan]) -> tuple[privacy.Event, ...]:
     """Return the events of all plans, each kind once."""
-    counts: Counter[Event] = Counter()
+    counts: Counter[privacy.Event] = Counter()
     for fit in fits:
         for event in fit.events:
             counts[replace(event, count=1)] += event.count
     return tuple(replace(event, count=count) for event, count in counts.items())
 
 
-def _range(events: Sequence[Event]) -> float:
+def _range(events: Sequence[privacy.Event]) -> float:
     """Return the length of an interval of losses that costs no more than some of the events."""
-    normal = [event for event in events if isinstance(event, GaussianEvent)]
-    pure = [pure_eps(event) for event in events if isinstance(event, PureEvent | LaplaceEvent)]
+    normal = [event for event in events if isinstance(event, privacy.GaussianEvent)]
+    pure = [
+        pure_eps(event)
+        for event in events
+        if isinstance(event, privacy.PureEvent | privacy.LaplaceEvent)
+    ]
     multipliers = [event.multiplier for event in normal for _ in range(event.count)]
-    gaussian = gaussian_to_bounded_range(compose_gaussians(multipliers)) if normal else 0.0
+    gaussian = (
+        privacy.gaussian_to_bounded_range(privacy.compose_gaussians(multipliers)) if normal else 0.0
+    )
     return max([gaussian, *pure])

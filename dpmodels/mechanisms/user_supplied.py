@@ -20,30 +20,20 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass, replace
 from inspect import signature
 from keyword import iskeyword
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpmodels.design import PrivateDesign
-from dpmodels.entry_point import deferred
-from dpmodels.errors import ArgumentError, DPModelsError, MechanismError, quoted
-from dpmodels.mechanisms.add_noise import (
-    GAUSSIAN,
-    LAPLACE,
-    ROOM,
-    Law,
-    NoisyMoments,
-    hand_over,
-    in_steps,
-    laplace_multipliers,
-    noise_of,
-)
+from dpmodels.errors import ArgumentError, DPModelsError, MechanismError, deferred, quoted
+from dpmodels.mechanisms import add_noise
 from dpmodels.mechanisms.protocol import Facts, MomentMechanism, Plan
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.privacy import GaussianEvent, Guarantee, LaplaceEvent, gaussian_multiplier
-from dpmodels.released import MechanismInfo, MomentNoise, MomentsRelease
+from dpmodels.released import MechanismInfo, MomentsRelease
+from dpmodels.released import MomentNoise as MomentNoise
 from dpmodels.statistics import MomentWeights, Statistic, moment_sensitivity, moments
 from dpmodels.statistics.moments import absolute_sensitivity
 from dpmodels.typing import Floats
@@ -83,7 +73,10 @@ def refuse_superseded(argument: str, name: object) -> None:
 
 CHECKED: Final = "user-supplied mechanism, checked"
 NOT_CHECKED: Final = "user-supplied mechanism, not checked"
-LAWS: Final[Mapping[str, Law]] = {"gaussian": GAUSSIAN, "laplace": LAPLACE}
+LAWS: Final[Mapping[str, add_noise.Law]] = {
+    "gaussian": add_noise.GAUSSIAN,
+    "laplace": add_noise.LAPLACE,
+}
 # The scale of the integer noise that is divided to make floating-point noise: a choice.
 _FINE: Final = 2.0**40
 # A plan may fall short by so much, as products are rounded; the noise is drawn larger by as much.
@@ -210,7 +203,7 @@ def check(mechanism: object, *, runs: int = 10_000) -> Any:
     return deferred["check"]()(mechanism, runs)
 
 
-def require_mechanism(mechanism: object) -> Any:
+def require_mechanism(mechanism: object) -> MomentMechanism:
     """Return an instance of a mechanism of moments or of its class; else ArgumentError."""
     kind: Any = mechanism if isinstance(mechanism, type) else type(mechanism)
     fault = _class_fault(kind)
@@ -224,10 +217,10 @@ def require_mechanism(mechanism: object) -> Any:
         )
     if fault:
         raise ArgumentError(f"{kind.__name__}: {fault}")
-    return instance
+    return cast("MomentMechanism", instance)
 
 
-def _class_fault(kind: Any) -> str:
+def _class_fault(kind: type[object]) -> str:
     """Describe the fault of a class; empty for a valid class."""
     name, law = (getattr(kind, word, None) for word in ("name", "law"))
     claims = [word for word in ("info", "claim", "numerics") if hasattr(kind, word)]
@@ -272,12 +265,12 @@ def stated_info(strategy: object, info: MechanismInfo) -> MechanismInfo:
     return info if kind.__module__.startswith("dpmodels.") else replace(info, numerics=NOT_CHECKED)
 
 
-def record_passed(mechanism: object) -> None:
+def record_passed(mechanism: MomentMechanism) -> None:
     """Record that a mechanism passed its checks."""
     _PASSED[type(mechanism)] = _checked_parts(mechanism)
 
 
-def _checked_parts(mechanism: Any) -> tuple[object, ...]:
+def _checked_parts(mechanism: MomentMechanism) -> tuple[object, ...]:
     kind, options = type(mechanism), sorted(getattr(mechanism, "__dict__", {}).items())
     plain = all(isinstance(value, str | int | float | None) for _, value in options)
     return kind.plan, kind.release, kind.law, kind.name, options if plain else object()
@@ -292,7 +285,7 @@ class UserSupplied:
     passes: ClassVar[str] = "one"
 
     @property
-    def law(self) -> Law:
+    def law(self) -> add_noise.Law:
         """The law of the noise."""
         return LAWS[self.mechanism.law]
 
@@ -313,8 +306,8 @@ class UserSupplied:
         """Plan the noise; ArgumentError where it is not a plan, or less than is needed."""
         event: GaussianEvent | LaplaceEvent = (
             GaussianEvent(gaussian_multiplier(guarantee))
-            if self.law is GAUSSIAN
-            else LaplaceEvent(laplace_multipliers(guarantee)[0])
+            if self.law is add_noise.GAUSSIAN
+            else LaplaceEvent(add_noise.laplace_multipliers(guarantee)[0])
         )
         try:
             noise = self.mechanism.plan(facts, guarantee)
@@ -331,8 +324,8 @@ class UserSupplied:
             raise ArgumentError(
                 self._fault(f"gives too little noise for {guarantee.describe()}; {short}")
             )
-        lattice = choose_lattice(facts.columns, ROOM * float(np.nanmax(scales)))
-        return Plan(guarantee, (event,), lattice, facts, in_steps(lattice, scales, 0.0))
+        lattice = choose_lattice(facts.columns, add_noise.ROOM * float(np.nanmax(scales)))
+        return Plan(guarantee, (event,), lattice, facts, add_noise.in_steps(lattice, scales, 0.0))
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
         """Compute the exact augmented moments."""
@@ -345,10 +338,10 @@ class UserSupplied:
         noisy = self.released((exact / radius**2).astype(np.float64), plan, entropy)
         unit = radius / steps
         total = None if math.isnan(plan.steps.mean) else noisy[0, 1:] * unit
-        parts = NoisyMoments(
-            float(noisy[0, 0]), total, noisy[1:, 1:] * unit**2, noise_of(plan, self.law)
+        parts = add_noise.NoisyMoments(
+            float(noisy[0, 0]), total, noisy[1:, 1:] * unit**2, add_noise.noise_of(plan, self.law)
         )
-        return hand_over(self.info, plan, parts, n_rows)
+        return add_noise.hand_over(self.info, plan, parts, n_rows)
 
     def planned(self, plan: Plan) -> Floats:
         """Return the planned standard deviations of moments of rows of length 1 at most."""
@@ -405,11 +398,11 @@ class UserSupplied:
         return tuple(float(sd) / self.law.sd for sd in sds.values())
 
 
-def _multiplier(facts: Facts, scales: tuple[float, ...], law: Law) -> float:
+def _multiplier(facts: Facts, scales: tuple[float, ...], law: add_noise.Law) -> float:
     """Return the noise of the moments over their sensitivity."""
     count, mean, diagonal, off = scales
-    scale = min(diagonal, off * (math.sqrt(2) if law is GAUSSIAN else 1.0))
+    scale = min(diagonal, off * (math.sqrt(2) if law is add_noise.GAUSSIAN else 1.0))
     weights = MomentWeights(scale / count, 0.0 if math.isnan(mean) else scale / mean)
-    if law is GAUSSIAN:
+    if law is add_noise.GAUSSIAN:
         return scale / moment_sensitivity(facts.adjacency, weights)
     return scale / absolute_sensitivity(facts.adjacency, facts.columns, weights)

@@ -39,6 +39,7 @@ from dpmodels.mechanisms.protocol import (
     as_gradients,
 )
 from dpmodels.mechanisms.regression.objective import Objective
+from dpmodels.mechanisms.regression.rate_scores import RateScores
 from dpmodels.mechanisms.robust_covariance import ALIKE
 from dpmodels.mechanisms.weighted_scores import ScoreNoise, in_units
 from dpmodels.noise import Entropy
@@ -47,9 +48,8 @@ from dpmodels.privacy import Guarantee
 from dpmodels.released import Ball, BoughtCurvature, CoefficientsRelease, MechanismInfo, UnitCap
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import GradientScore
-from dpmodels.statistics.losses import Logistic, Multinomial, Poisson
-from dpmodels.statistics.predictors import Predictors
-from dpmodels.statistics.unit_scores import UnitScores
+from dpmodels.statistics.losses import Logistic, Multinomial, Poisson, Predictors
+from dpmodels.statistics.score_moments import UnitScores
 from dpmodels.typing import Floats
 
 # Where weights depend on the response the longest scores are of large weights, and mostly have one
@@ -149,7 +149,7 @@ def with_step(
     """Return a mechanism with a step to all weights; as it is if it releases no curvature."""
     if isinstance(facts.loss, Multinomial) or not getattr(base, "inference", False):
         return base
-    if isinstance(base, Objective):
+    if isinstance(base, Objective | RateScores):
         base = replace(base, at_end=True)
     return WeightedGradients(base, levels=levels)
 

@@ -68,8 +68,8 @@ from dpmodels.privacy import (
 from dpmodels.released import Meat, MechanismInfo, MomentsRelease, ScoreCap, UnitCap, UnitScores
 from dpmodels.statistics import Passes, Statistic
 from dpmodels.statistics.passes import Score
+from dpmodels.statistics.score_moments import UnitScores as ExactScores
 from dpmodels.statistics.statistic import measured_as
-from dpmodels.statistics.unit_scores import UnitScores as ExactScores
 from dpmodels.typing import Floats
 
 LENGTHS: Final = "units by length of score"

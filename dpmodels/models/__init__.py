@@ -1,3 +1,3 @@
 """The verbs, one per module, and their shared specification."""
 
-from dpmodels.models import report_loading as report_loading
+from dpmodels.models import replay as replay

@@ -15,11 +15,12 @@ from dpmodels.arguments import lists_values, option, real
 from dpmodels.codebook import Codebook
 from dpmodels.dates import Date
 from dpmodels.design.columns import converted
-from dpmodels.design.parts import Part
+from dpmodels.design.parts import FACES, Part
 from dpmodels.design.rows import Rows, Terms
 from dpmodels.errors import ArgumentError, NotAvailable, quoted
 from dpmodels.frames import concatenated, no_rows, open_rows
 from dpmodels.frames.persons import SECRET_BYTES
+from dpmodels.noise import Entropy
 from dpmodels.typing import Floats, Integers
 from dpmodels.variables import Categorical, Numeric, Variable
 
@@ -69,6 +70,7 @@ class AssumedRows:
     shapes: Mapping[str, object]  # By variable: a distribution, with mean and sd or not, or shares
     usual: str  # Distribution of numbers that are not in shapes
     frame: pd.DataFrame | None = None  # Public rows, instead of distributions
+    unit: str | None = None  # Column of sampling units, of which each has one row
 
     def __repr__(self) -> str:
         return f"<Guess: {self.about}>"
@@ -93,7 +95,8 @@ class AssumedRows:
         rng = np.random.default_rng([SEED, draw])
         if self.frame is not None:
             return _rows_at(self.frame, rng.integers(0, len(self.frame), size=count))
-        return self._from_uniform(rng.random((count, len(self.codebook))))
+        frame = self._from_uniform(rng.random((count, len(self.codebook))))
+        return frame if self.unit is None else frame.assign(**{self.unit: np.arange(count)})
 
     def block(self, count: int) -> pd.DataFrame:
         """Return `count` rows spread evenly over the joint distribution; at most a frame's rows."""
@@ -198,16 +201,12 @@ def _check(name: object, shape: object, codebook: Codebook) -> None:
     if (
         not valid
         or any(math.isnan(real(moment)) for moment in moments)
-        or _is_day(variable, moments)
+        or (isinstance(variable, Date) and moments)
     ):
         raise ArgumentError(
             f"shape[{name!r}]: expected a distribution, with or without a mean and a positive sd, "
             'such as ("normal", 41, 12); dates take no mean and sd'
         )
-
-
-def _is_day(variable: Variable, moments: list[object]) -> bool:
-    return isinstance(variable, Date) and bool(moments)
 
 
 def _check_shares(name: str, shape: object, variable: Categorical) -> None:
@@ -287,6 +286,12 @@ class DrawnRows(Rows):
         """Return the same rows, each counted `times` times as often."""
         places = np.ones(self._part.rows, int) if self._part.places is None else self._part.places
         return DrawnRows(self._part._replace(places=times * places), self.terms)
+
+    def thinned(self, heads: int, entropy: Entropy) -> DrawnRows:
+        """Return as many rows as coins would choose, evenly."""
+        places = np.ones(self._part.rows, int) if self._part.places is None else self._part.places
+        fewer = np.diff(np.cumsum(places) * heads // FACES, prepend=0)
+        return DrawnRows(self._part._replace(places=fewer), self.terms)
 
     def _parts(self, *, count_public: bool) -> Iterator[Part]:
         """Yield all of them as one part."""

@@ -16,13 +16,13 @@ from dpmodels.mechanisms import BOUNDS, LEVELS, CellMechanism, LevelMechanism, c
 from dpmodels.mechanisms.counts.partition import LevelFacts
 from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.models.descriptive_specs import descriptive_call
-from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.request import Request
 from dpmodels.resolve_codebook import codebook_besides
 from dpmodels.results.bounds import BoundsResult, LevelsResult
 from dpmodels.results.call import DescribedCall, TableCall
+from dpmodels.verbs import spec_of
 
 
 @verb

@@ -26,6 +26,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
+from dpmodels import privacy
 from dpmodels.design.bound_rows import BoundRows
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import BudgetError, FrameError
@@ -35,18 +36,6 @@ from dpmodels.mechanisms.counts import Gaussian, Geometric
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.models.verb_spec import Planned, VerbSpec, planned
 from dpmodels.options import current_settings
-from dpmodels.privacy import (
-    ZCDP,
-    ApproxDP,
-    Event,
-    Guarantee,
-    Pufferfish,
-    PureDP,
-    gaussian_eps,
-    gaussian_multiplier,
-    group_events,
-    planned_for_group,
-)
 from dpmodels.privacy.events import all_gaussian
 from dpmodels.released import CountsRelease
 from dpmodels.released.terms import Clipping
@@ -100,26 +89,11 @@ def counted_variables(
     Those of the formula, without those of a condition on the rows. The number of rows has to be
     public, and the rows in one place where they can be read again, or at sites that share noise.
     """
-    request = spec.request
-    pooled = holders.protocol is None or holders.protocol.trust.name == "pooled"
-    exchange = holders.exchange
-    if exchange is None:
-        in_reach = (pooled or holders.joint) and not holders.others
-        is_wanted = current_settings().clipping is not False
-    else:
-        in_reach, is_wanted = holders.joint, bool(exchange.terms["clipping"])
-    if (
-        not is_wanted
-        or request.verb in _WITHOUT
-        or spec.sampling is not None
-        or isinstance(request.guarantee, Pufferfish)
-        or spec.reads is not None
-        or not (request.adjacency.n_public and in_reach)
-        or not all(isinstance(rows, BoundRows) for rows in private)
-    ):
+    is_countable = _is_countable(spec) and _is_counted_by(holders)
+    if not is_countable or not all(isinstance(rows, BoundRows) for rows in private):
         return {}
     if not all(rows.rereadable for rows in private):
-        if exchange is None:
+        if holders.exchange is None:
             return {}
         raise FrameError(
             "values beyond the declared bounds are counted in an exchange, so that rows are read "
@@ -130,6 +104,26 @@ def counted_variables(
         for name, entry in private[0].codebook.items()
         if name in spec.call.codebook and isinstance(entry, Numeric)
     }
+
+
+def _is_countable(spec: VerbSpec[object]) -> bool:
+    """Whether counts can stand beside what is requested."""
+    return (
+        spec.request.verb not in _WITHOUT
+        and spec.sampling is None
+        and spec.reads is None
+        and spec.request.adjacency.n_public
+        and not isinstance(spec.request.guarantee, privacy.Pufferfish)
+    )
+
+
+def _is_counted_by(holders: Parties) -> bool:
+    """Whether the holders of the rows want counts, and can release them together."""
+    if holders.exchange is not None:
+        return holders.joint and bool(holders.exchange.terms["clipping"])
+    pooled = holders.protocol is None or holders.protocol.trust.name == "pooled"
+    in_reach = (pooled or holders.joint) and not holders.others
+    return in_reach and current_settings().clipping is not False
 
 
 def planned_with_counts(
@@ -143,7 +137,7 @@ def planned_with_counts(
     if not variables or not rows:
         return choice, None
 
-    def within(guarantee: Guarantee) -> Planned:
+    def within(guarantee: privacy.Guarantee) -> Planned:
         part = VERBS[request.verb].spec(replace(request, guarantee=guarantee))
         return planned(part, holders, mechanism, private)
 
@@ -155,8 +149,8 @@ def _divided_plans(
     request: Request,
     variables: Mapping[str, Numeric],
     rows: float,
-    release: Sequence[Event],
-    within: Callable[[Guarantee], Planned],
+    release: Sequence[privacy.Event],
+    within: Callable[[privacy.Guarantee], Planned],
 ) -> tuple[Planned, Counting] | None:
     """Plan a release and counts within the guarantee of a request.
 
@@ -177,48 +171,49 @@ def _divided_plans(
     tables = len(variables)
     facts = CountFacts(tables, _PARTS * tables, divided=False, adjacency=request.adjacency)
 
-    def counted(strategy: Strategy, part: Guarantee) -> CountPlan:
-        return planned_for_group(partial(strategy.plan, facts), _events_of, part, places)
+    def counted(strategy: Strategy, part: privacy.Guarantee) -> CountPlan:
+        plan_of = partial(strategy.plan, facts)
+        return privacy.planned_for_group(plan_of, lambda plan: plan.events, part, places)
 
     try:
         strategy, release_part, part = _divided(guarantee, release)
         if counted(strategy, part).noise_sd > MOST_NOISE * rows:
             return None
         choice = within(release_part)
-        if isinstance(guarantee, ApproxDP) and isinstance(part, ZCDP):
-            part = _left(guarantee, group_events(choice.plan.events, places))
+        if isinstance(guarantee, privacy.ApproxDP) and isinstance(part, privacy.ZCDP):
+            part = _left(guarantee, privacy.group_events(choice.plan.events, places))
         return choice, Counting(strategy, counted(strategy, part), variables)
     except BudgetError:  # A part is too small for any noise
         return None
 
 
-def _events_of(plan: CountPlan) -> tuple[Event, ...]:
-    return plan.events
-
-
 def _divided(
-    guarantee: Guarantee, release: Sequence[Event]
-) -> tuple[Strategy, Guarantee, Guarantee]:
+    guarantee: privacy.Guarantee, release: Sequence[privacy.Event]
+) -> tuple[Strategy, privacy.Guarantee, privacy.Guarantee]:
     """Return the mechanism of the counts, and the guarantees of the release and the counts."""
-    if isinstance(guarantee, ZCDP):
+    if isinstance(guarantee, privacy.ZCDP):
         rho = guarantee.rho
-        counts = ZCDP(rho * GAUSSIAN_SHARE * _ROOM)
-        return Gaussian(), ZCDP(rho * (1 - GAUSSIAN_SHARE)), counts
-    if isinstance(guarantee, ApproxDP) and all_gaussian(release):
-        multiplier = gaussian_multiplier(guarantee)
-        eps = gaussian_eps(guarantee.delta, multiplier * NOISE_FACTOR)
-        counts = ZCDP(GAUSSIAN_SHARE / 2 / multiplier**2)
+        counts = privacy.ZCDP(rho * GAUSSIAN_SHARE * _ROOM)
+        return Gaussian(), privacy.ZCDP(rho * (1 - GAUSSIAN_SHARE)), counts
+    if isinstance(guarantee, privacy.ApproxDP) and all_gaussian(release):
+        multiplier = privacy.gaussian_multiplier(guarantee)
+        eps = privacy.gaussian_eps(guarantee.delta, multiplier * NOISE_FACTOR)
+        counts = privacy.ZCDP(GAUSSIAN_SHARE / 2 / multiplier**2)
         return Gaussian(), replace(guarantee, eps=eps), counts
     eps = guarantee.eps * (1 - PURE_SHARE)
-    return Geometric(), replace(guarantee, eps=eps), PureDP(guarantee.eps * PURE_SHARE * _ROOM)
+    return (
+        Geometric(),
+        replace(guarantee, eps=eps),
+        privacy.PureDP(guarantee.eps * PURE_SHARE * _ROOM),
+    )
 
 
-def _left(guarantee: ApproxDP, events: Sequence[Event]) -> ZCDP:
+def _left(guarantee: privacy.ApproxDP, events: Sequence[privacy.Event]) -> privacy.ZCDP:
     """Return what Gaussian events leave of a guarantee; BudgetError unless all are Gaussian."""
     if not all_gaussian(events):
         raise BudgetError("a part of the guarantee is planned without Gaussian noise")
     used = math.fsum(event.count / event.multiplier**2 for event in events)
-    return ZCDP((gaussian_multiplier(guarantee) ** -2 * _ROOM - used) / 2 * _ROOM)
+    return privacy.ZCDP((privacy.gaussian_multiplier(guarantee) ** -2 * _ROOM - used) / 2 * _ROOM)
 
 
 def _tally(name: str, number: Numeric) -> Tally:

@@ -19,7 +19,7 @@ from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.parse import parsed_formula
 from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts
-from dpmodels.mechanisms.choose import Table, auto_moments
+from dpmodels.mechanisms.choose_moments import Table, auto_moments
 from dpmodels.mechanisms.regression import COEFFICIENTS, REGRESSION
 from dpmodels.mechanisms.user_supplied import refuse_superseded, supplied
 from dpmodels.models.glm import glm_by_sums
@@ -29,29 +29,21 @@ from dpmodels.models.mechanism_trials import (
     FitTrial,
     Trial,
     by_shape,
-    contenders,
-    fit_contenders,
     lengths,
     over_shapes,
+    planned_contender,
+    planned_fit_contender,
     run_fit_trials,
     run_trials,
 )
-from dpmodels.models.moments import automatic
-from dpmodels.models.scaled_moments import checked_rule
+from dpmodels.models.moments import automatic, checked_rule
 from dpmodels.models.simulated_rows import Box, box_of, simulate_block
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, resolve_budget
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.request import requested
-from dpmodels.results import MomentsCall
+from dpmodels.results import MomentsCall, comparison
 from dpmodels.results.base import checked_ncomp
-from dpmodels.results.comparison import (
-    Automatic,
-    Comparison,
-    ComparisonRequest,
-    FitComparison,
-    FitRequest,
-)
 from dpmodels.typing import Floats, Option
 
 MOMENTS: Table = {name: kind for name, kind in (COVARIANCE | SUBSPACE).items() if name != "none"}
@@ -78,7 +70,7 @@ def compare_mechanisms(
     denoise: str | None = "auto",
     repeats: int = 3,
     family: str | None = None,
-) -> Comparison | object:
+) -> comparison.Comparison | object:
     """Compare the mechanisms for a formula and a budget; reads no data, spends nothing.
 
     Parameters
@@ -193,7 +185,7 @@ def compare_mechanisms(
     public = design(formula, codebook)
     scaled = scaling(public, scale=scale, center=center, row_norm=row_norm)
     columns, row_lengths = len(public.names), shares_of_norm(row_length)
-    assumptions = ComparisonRequest(
+    assumptions = comparison.ComparisonRequest(
         formula=public.formula,
         columns=columns,
         components=checked_ncomp(ncomp, columns),
@@ -213,8 +205,8 @@ def compare_mechanisms(
     call = _call(public, assumptions, checked_rule(denoise), box)
     trial = Trial(assumptions, call, facts, shares, box)
     rows = assumptions.rows if assumptions.adjacency.n_public else None
-    auto = Automatic(*auto_moments(facts, guarantee, rows, automatic(scale)))
-    entered = contenders(names, MOMENTS, trial)
+    auto = comparison.Automatic(*auto_moments(facts, guarantee, rows, automatic(scale)))
+    entered = [planned_contender(name, MOMENTS, trial) for name in names]
     shapes = lengths(trial) if assumptions.row_length is None else None
     losses = by_shape(run_trials(entered, trial))
     frame = pd.DataFrame(
@@ -224,11 +216,11 @@ def compare_mechanisms(
     frame = frame.sort_values(
         [measure, f"{measure}_worst"], ascending=measure != "energy", kind="stable"
     )
-    return Comparison(assumptions, frame.reset_index(drop=True), losses, shapes, auto)
+    return comparison.Comparison(assumptions, frame.reset_index(drop=True), losses, shapes, auto)
 
 
 def _call(
-    public: Design, assumptions: ComparisonRequest, denoise: str | None, box: Box
+    public: Design, assumptions: comparison.ComparisonRequest, denoise: str | None, box: Box
 ) -> MomentsCall:
     """Return the call for the simulated rows: in the unit ball, without scaling."""
     ones, columns = np.ones(assumptions.columns), assumptions.columns
@@ -344,14 +336,14 @@ class ComparedRows(NamedTuple):
 
 def compared_fits(
     spec: VerbSpec[object], names: list[str], assumed: ComparedRows, shares: Callable[[int], Floats]
-) -> FitComparison:
+) -> comparison.FitComparison:
     """Compare mechanisms of ``dp_lm`` or ``dp_glm``.
 
     `shares` gives the eigenvalues of so many variables as shares of their sum.
     """
     verb_request = spec.request
     equation = two_sided(verb_request.formula, verb_request.codebook)
-    assumptions = FitRequest(
+    assumptions = comparison.FitRequest(
         formula=equation.joint.formula,
         family=verb_request.options.get("family", FAMILIES[0]),
         columns=len(equation.terms.names),
@@ -368,7 +360,7 @@ def compared_fits(
         assumptions, spec, equation, shapes, shares(max(len(equation.terms.codebook), 1))
     )
     strategy, _, reason = trial.planned("auto")
-    entered = fit_contenders(names, trial)
+    entered = [planned_fit_contender(name, trial) for name in names]
     losses = by_shape(run_fit_trials(entered, trial), FIT_MEASURES)
     lines = [
         over_shapes(contender.name, losses, FIT_MEASURES) | contender.details
@@ -378,8 +370,10 @@ def compared_fits(
     descriptions = pd.DataFrame(
         {"shape": list(shapes), "like": [shape.like for shape in shapes.values()]}
     )
-    auto = Automatic(strategy.info.name, reason)
-    return FitComparison(assumptions, frame.reset_index(drop=True), losses, descriptions, auto)
+    auto = comparison.Automatic(strategy.info.name, reason)
+    return comparison.FitComparison(
+        assumptions, frame.reset_index(drop=True), losses, descriptions, auto
+    )
 
 
 def fit_spec(

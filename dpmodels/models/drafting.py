@@ -6,7 +6,7 @@ Theorem
     and call both have Gaussian noise, the multipliers that are fixed compose exactly
     (Theorem 66). The call has Gaussian noise if its plan for assumed declarations has.
 
-What is searched follows from the formula, the declarations and the types that the container
+What is searched follows from the formula, the declarations and the types that a file or a database
 declares, never from a cell.
 """
 
@@ -18,19 +18,10 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
+from dpmodels import errors
 from dpmodels.codebook import Codebook
 from dpmodels.dictionaries.draft import ALL_NAMES
 from dpmodels.dictionaries.private_codebook import LEVELLED, LOGICAL, PrivateCodebook, bounded
-from dpmodels.errors import (
-    BudgetError,
-    CodebookError,
-    DPModelsError,
-    FormulaError,
-    FrameError,
-    LedgerError,
-    quoted,
-    shorten,
-)
 from dpmodels.formula.parse import check_size, parsed_formula, quote, syntax, variables_in
 from dpmodels.formula.sides import marks
 from dpmodels.frames import open_rows, require
@@ -98,7 +89,7 @@ def with_private_codebook(
         expected_spec = _spec(replace(assumed, guarantee=stages.rest))
         charges.append(planned_events(expected_spec, holders, mechanism, ledger))
         if not all(step.fits for step in ledger.forecast(charges)):
-            raise LedgerError(
+            raise errors.LedgerError(
                 "the ledger has less left than the call and the bounds and levels of its private "
                 f"codebook take: {ledger.describe()}; nothing is charged"
             )
@@ -109,7 +100,7 @@ def with_private_codebook(
     last = replace(last, drafted=drafted if spent else None)
     try:
         result = run_release(_spec(last), holders, mechanism, ledger)
-    except DPModelsError as error:
+    except errors.DPModelsError as error:
         error.args = (f"{error}{found_text(book)}",)
         raise
     replayed = replace(result.request, guarantee=request.guarantee, drafted=None)
@@ -130,7 +121,7 @@ def divided(
     if isinstance(total, ApproxDP):
         return _divided_with_delta(total, share, n_bounds, n_levels, gaussian=gaussian)
     if n_levels:
-        raise BudgetError(
+        raise errors.BudgetError(
             f"a private codebook has levels to release, which {total.describe()} does not allow, "
             "as a level may occur in a single row: write delta=1e-6, or declare the levels"
         )
@@ -161,34 +152,19 @@ def unknown_variables(request: Request, private: PrivateCodebook, holders: Parti
     """Return what has to be released; CodebookError where a type is not public."""
     (source,) = holders.bind(open_rows)
     if not source.rereadable:
-        raise FrameError(
+        raise errors.FrameError(
             "a private codebook reads the rows several times, and these can be read only once: "
             "give a DataFrame, a list of them or the path of a Parquet file"
         )
     categories, names = formula_variables(request.formula, private.draft)
-    missing = [name for name in names if name not in request.codebook]
-    require(source, tuple(missing))
+    missing = tuple(name for name in names if name not in request.codebook)
+    require(source, missing)
+    declared = {name: private.draft[name].kind for name in missing if name in private.draft}
+    declared |= dict.fromkeys(categories.intersection(missing), LEVELLED)
     kinds = {
-        name: LEVELLED
-        if name in categories
-        else private.draft[name].kind
-        if name in private.draft
-        else source.kind(name).declares
-        for name in missing
+        name: declared[name] if name in declared else source.kind(name).declares for name in missing
     }
-    untyped = [name for name, kind in kinds.items() if not kind]
-    if untyped:
-        written = ", ".join(
-            f'{name}="numeric"' if name.isidentifier() else f'**{{{name!r}: "numeric"}}'
-            for name in untyped[:6]
-        )
-        raise CodebookError(
-            f"the type of {', '.join(map(quoted, untyped[:6]))} is not public: in pandas, NumPy, "
-            "files of text and queries it may follow from cells. Write "
-            "codebook=dp.private_codebook("
-            f'{written}{", ..." if len(untyped) > 6 else ""}), with "categorical" for levels, or '
-            "C(name) in the formula"
-        )
+    _require_types(kinds)
     bounds = {name: kind for name, kind in kinds.items() if bounded(kind)}
     levels = {
         name: Categorical((0, 1) if source.kind(name).holds is Holds.WHOLE else ("a", "b"))
@@ -197,6 +173,23 @@ def unknown_variables(request: Request, private: PrivateCodebook, holders: Parti
     }
     logical = tuple(name for name, kind in kinds.items() if kind == LOGICAL)
     return Unknown(bounds, levels, logical)
+
+
+def _require_types(kinds: Mapping[str, str]) -> None:
+    """Refuse variables whose types are not public."""
+    untyped = [name for name, kind in kinds.items() if not kind]
+    if untyped:
+        written = ", ".join(
+            f'{name}="numeric"' if name.isidentifier() else f'**{{{name!r}: "numeric"}}'
+            for name in untyped[:6]
+        )
+        raise errors.CodebookError(
+            f"the type of {', '.join(map(errors.quoted, untyped[:6]))} is not public: in tables in "
+            "memory, files of text and queries it may follow from cells. Write "
+            "codebook=dp.private_codebook("
+            f'{written}{", ..." if len(untyped) > 6 else ""}), with "categorical" for levels, or '
+            "C(name) in the formula"
+        )
 
 
 def formula_variables(formula: str, names: Iterable[str]) -> tuple[set[str], tuple[str, ...]]:
@@ -208,9 +201,9 @@ def formula_variables(formula: str, names: Iterable[str]) -> tuple[set[str], tup
     check_size(formula)
     names_of_dot = tuple(names)
     if ALL_NAMES.search(formula) and not names_of_dot:
-        raise FormulaError(
-            f"formula {shorten(formula)!r} names all variables, and a private codebook has none: "
-            'write their names, or their types, dp.private_codebook(age="numeric", ...)'
+        raise errors.FormulaError(
+            f"formula {errors.shorten(formula)!r} names all variables, and a private codebook has "
+            'none: write their names, or their types, dp.private_codebook(age="numeric", ...)'
         )
     ends = [-1, *marks(formula), len(formula)]
     sides = [formula[start + 1 : end] for start, end in pairwise(ends)]
@@ -240,7 +233,7 @@ def one_table(data: object) -> Parties:
     """Return the holder of one table; CodebookError where sites have the rows."""
     holders = parties(data)
     if holders.protocol is not None or holders.others:
-        raise CodebookError(
+        raise errors.CodebookError(
             "a private codebook is released from one table, and here sites have the rows: declare "
             "bounds and levels, or release them first by dp.dp_bounds and dp.dp_levels"
         )
@@ -265,7 +258,7 @@ def _assumed(
 
     Some formulas accept only narrow bounds, and some options only wide ones.
     """
-    last: DPModelsError | None = None
+    last: errors.DPModelsError | None = None
     for ends in ((-private.limit, private.limit), (1.0, 2.0)):
         book: dict[str, Variable] = {
             name: private.wide(name, kind) if kind == "date" else Numeric(*ends)
@@ -274,7 +267,7 @@ def _assumed(
         assumed = replace(request, codebook=request.codebook | book | unknown.levels)
         try:
             return assumed, planned_events(_spec(assumed), holders, mechanism, ledger)
-        except DPModelsError as error:
+        except errors.DPModelsError as error:
             last = error
     assert last is not None
     raise last
@@ -321,12 +314,13 @@ def released(
         for name, levels in result.levels.items():
             try:
                 variables[name] = private.with_levels(name, levels)
-            except CodebookError:  # Fewer than two
+            except errors.CodebookError:  # Fewer than two
                 lacking.append(name)
     identified = {name: variable for name, variable in variables.items() if name not in lacking}
     if lacking:
-        raise BudgetError(
-            f"no bounds or levels of {', '.join(map(quoted, lacking))} were found: the search is "
-            f"charged, and nothing else. Declare them, or give more budget.{found_text(identified)}"
+        raise errors.BudgetError(
+            f"no bounds or levels of {', '.join(map(errors.quoted, lacking))} were found: the "
+            "search is charged, and nothing else. Declare them, or give more budget."
+            f"{found_text(identified)}"
         )
     return declared | identified, results

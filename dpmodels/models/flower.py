@@ -47,8 +47,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from dpmodels.codebook import Codebook
-from dpmodels.entry_point import entry_point
-from dpmodels.errors import ArgumentError, quoted
+from dpmodels.errors import ArgumentError, entry_point, quoted
 from dpmodels.external_files import parse
 
 # The package exports this module itself, and finds it by this name in it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final, Unpack
@@ -10,15 +11,17 @@ from typing import Any, Final, Unpack
 import numpy as np
 
 from dpmodels.arguments import real
+from dpmodels.design.private import PrivateDesign
 from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
-from dpmodels.formula.crossed import MOST_CELLS, Crossed, crossed
 from dpmodels.formula.response import TwoSided
+from dpmodels.formula.tally import MOST_CELLS, Crossed, crossed
 from dpmodels.formula.values import Category
 from dpmodels.formula.values import Real as RealValue
 from dpmodels.mechanisms import RegressionMechanism
-from dpmodels.mechanisms.choose import Choice, auto_counts, two_digits
+from dpmodels.mechanisms.choose import Choice, two_digits
+from dpmodels.mechanisms.choose_counts import auto_counts
 from dpmodels.mechanisms.counts import COUNTS
-from dpmodels.mechanisms.protocol import RegressionFacts
+from dpmodels.mechanisms.protocol import AnyStrategy, RegressionFacts
 from dpmodels.mechanisms.regression import COEFFICIENTS, RATES
 from dpmodels.mechanisms.regression.tabulated import CellCounts, cell_facts
 from dpmodels.models.linear import (
@@ -30,18 +33,18 @@ from dpmodels.models.linear import (
     linear,
     requested_ridge,
 )
-from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.privacy import PureDP
 from dpmodels.released import CountsRelease
 from dpmodels.request import Request
 from dpmodels.results.call import CoefficientsCall
+from dpmodels.results.classifiers import MultinomialResult
 from dpmodels.results.glm import GLMResult
-from dpmodels.results.multinomial import MultinomialResult
 from dpmodels.results.tabulated import CountedGLM, CountedMultinomial, OrdinalResult
 from dpmodels.statistics.losses import Logistic, Multinomial, Poisson
 from dpmodels.typing import Coder
+from dpmodels.verbs import spec_of
 
 # Options that change what is fitted, which counts cannot.
 _OTHERS: Final = ("ridge", "row_norm")
@@ -63,7 +66,7 @@ class Tabulation:
             return {}
         return {"part": self.table.cells + 1}
 
-    def choice(self) -> Choice[Any]:
+    def choice(self) -> Choice[CellCounts]:
         """Return the counts of less noise; refuse what has no table."""
         options = self.request.options
         if isinstance(self.table, str):
@@ -85,7 +88,7 @@ class Tabulation:
         name, reason = auto_counts(cell_facts(tally, self.facts), self.request.private)
         return Choice(CellCounts(COUNTS[name](), tally), reason)
 
-    def best(self, other: Any) -> Choice[Any] | None:
+    def best(self, other: type[RegressionMechanism]) -> Choice[CellCounts] | None:
         """Return counts if their noise in the score is predicted to be less than another's.
 
         That of counts of equal odds, in all gradients of rows at most 1 long together, is that of
@@ -97,26 +100,29 @@ class Tabulation:
         (strategy, _), levels = self.choice(), len(self.table.response.levels)
         if isinstance(self.request.private, PureDP) and levels > 2:
             return Choice(strategy, "it needs no delta.")
-        plan, rival = (
-            mechanism.plan(self.facts, self.request.private) for mechanism in (strategy, other())
-        )
+        plan = strategy.plan(self.facts, self.request.private)
+        rival = other()
+        rival_scales = rival.plan(self.facts, self.request.private).scales
         spread = self.table.cells / levels * (levels - 1 if levels > 2 else 0.5)
         noise = plan.noise_sd * math.sqrt(spread)
-        rival_noise = rival.scales.get("last", rival.scales.get("sd")) * self.facts.columns**0.5
+        rival_sd = rival_scales.get("last", rival_scales.get("sd"))
+        rival_noise = rival_sd * self.facts.columns**0.5
         reason = (
             f"with {self.table.cells:,} cells its noise in the score has an sd of "
-            f"{two_digits(noise)}; that of {other.info.name} would have {two_digits(rival_noise)}."
+            f"{two_digits(noise)}; that of {rival.info.name} would have {two_digits(rival_noise)}."
         )
         return Choice(strategy, reason) if noise <= rival_noise else None
 
 
-def with_counts(spec: VerbSpec[object], tabulation: Tabulation, other: object) -> VerbSpec[object]:
+def with_counts(
+    spec: VerbSpec[Fit], tabulation: Tabulation, other: type[RegressionMechanism] | None
+) -> VerbSpec[Fit]:
     """Return the specification of a regression that counts may serve; `other` if they do not.
 
     Without another mechanism there are only counts.
     """
 
-    def choose(mechanism: object, private: Any) -> tuple[Any, str]:
+    def choose(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[AnyStrategy, str]:
         name = mechanism if isinstance(mechanism, str) else ""
         if name == "counts":
             return Choice(tabulation.choice().strategy, "")
@@ -174,14 +180,18 @@ AUTOMATIC = {
 }
 
 
+Fit = GLMResult | MultinomialResult
 # The results of releases of coefficients, and of counts of cells.
-BY_SUMS: dict[str, Any] = {
+BY_SUMS: dict[str, type[Fit]] = {
     "binomial": GLMResult,
     "poisson": GLMResult,
     "multinomial": MultinomialResult,
     "ordinal": OrdinalResult,
 }
-BY_COUNTS: dict[str, Any] = BY_SUMS | {"binomial": CountedGLM, "multinomial": CountedMultinomial}
+BY_COUNTS: dict[str, type[Fit]] = BY_SUMS | {
+    "binomial": CountedGLM,
+    "multinomial": CountedMultinomial,
+}
 # A choice: parameters, with those of the reference, up to which rounding of squares is proved.
 MOST_COEFFICIENTS = 1_000
 
@@ -354,7 +364,7 @@ def dp_glm(
 
 
 @spec_of("glm", joint="gradients", designs=True)
-def glm_spec(request: Request) -> VerbSpec[GLMResult | MultinomialResult]:
+def glm_spec(request: Request) -> VerbSpec[Fit]:
     """Build the specification of a dp_glm call."""
     if request.codebook.design is not None:
         _check_design(request)
@@ -363,7 +373,7 @@ def glm_spec(request: Request) -> VerbSpec[GLMResult | MultinomialResult]:
     return glm_by_counts(request, spec, terms)
 
 
-def glm_by_sums(request: Request) -> tuple[VerbSpec[Any], Linear]:
+def glm_by_sums(request: Request) -> tuple[VerbSpec[Fit], Linear]:
     """Build the specification of a call without counts of cells, and its terms."""
     family, clip = request.options["family"], request.options["clip"]
     if not isinstance(family, str) or family not in AUTOMATIC:
@@ -380,11 +390,11 @@ def glm_by_sums(request: Request) -> tuple[VerbSpec[Any], Linear]:
     else:
         model = _binomial(terms.equation, family, clip)
 
-    def result(call: CoefficientsCall, release: Any, coder: Coder | None) -> Any:
+    def result(call: CoefficientsCall, release: Any, coder: Coder | None) -> Fit:
         kinds = BY_COUNTS if isinstance(release, CountsRelease) else BY_SUMS
         return kinds[model.family](call, release, coder)
 
-    counts: Any = {} if request.codebook.design is not None else {"counts": CellCounts}
+    counts = {} if request.codebook.design is not None else {"counts": CellCounts}
     further: Any = RATES if model.family == "poisson" else counts
     table = COEFFICIENTS | further
     automatic = AUTOMATIC[model.family]
@@ -405,9 +415,10 @@ def _check_design(request: Request) -> None:
         )
 
 
-def glm_by_counts(request: Request, spec: VerbSpec[Any], terms: Linear) -> VerbSpec[Any]:
+def glm_by_counts(request: Request, spec: VerbSpec[Fit], terms: Linear) -> VerbSpec[Fit]:
     """Let a specification take counts of cells where its terms are categories."""
-    call: Any = spec.call
+    call = spec.call
+    assert isinstance(call, CoefficientsCall)
     family = call.family
     if family == "poisson" or terms.equation.known is not None:
         return spec

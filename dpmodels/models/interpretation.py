@@ -24,7 +24,7 @@ from dpmodels.privacy import (
 from dpmodels.privacy.register import convergence_notes
 from dpmodels.privacy.trade_off import Curve, curve_of
 from dpmodels.results.base import Result
-from dpmodels.results.interpretation import ReadingResult
+from dpmodels.results.comparison import ReadingResult
 from dpmodels.results.release_text import ALPHA, PRIOR, convergence_words, is_local
 
 
@@ -110,14 +110,15 @@ def reading(
                 f"budget={type(budget).__name__} states its guarantee and neighbours: leave out "
                 "eps=, delta=, adjacency=, person= and rows="
             )
-        read = _of_ledger if isinstance(budget, Ledger) else _of_result
-        return read(budget, alpha, prior)
+        if isinstance(budget, Ledger):
+            return _of_ledger(budget, alpha, prior)
+        return _of_result(budget, alpha, prior)
     guarantees = _listed(budget, eps, delta)
     labels = tuple(guarantee.describe() for guarantee in guarantees)
     return ReadingResult("", labels, guarantees, relation or Adjacency("replace"), alpha, prior)
 
 
-def _listed(budget: Any, eps: Any, delta: float) -> tuple[Guarantee, ...]:
+def _listed(budget: object, eps: Any, delta: float) -> tuple[Guarantee, ...]:
     """Return the requested guarantees, one or more."""
     if budget is None:
         guarantees = tuple(resolve_budget(level, delta) for level in _as_list(eps))
@@ -130,7 +131,7 @@ def _listed(budget: Any, eps: Any, delta: float) -> tuple[Guarantee, ...]:
     return guarantees
 
 
-def _differential(guarantee: object) -> Any:
+def _differential(guarantee: Guarantee | Pufferfish) -> Guarantee:
     """Return a guarantee; BudgetError unless it is differentially private."""
     if isinstance(guarantee, Pufferfish):
         raise BudgetError(
@@ -145,7 +146,7 @@ def _as_list(value: object) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _of_ledger(ledger: Any, alpha: float, prior: float) -> ReadingResult:
+def _of_ledger(ledger: Ledger, alpha: float, prior: float) -> ReadingResult:
     """Return the guarantee of a ledger, and that of its charges so far, if any."""
     guarantee = _differential(ledger.guarantee)
     labels, curves = [f"{guarantee.describe()}, in all"], [guarantee]
@@ -154,7 +155,9 @@ def _of_ledger(ledger: Any, alpha: float, prior: float) -> ReadingResult:
         labels.append(f"{spent.describe()}, so far")
         curves.append(_spent(spent))
     return ReadingResult(
-        "; ".join((f"ledger {ledger.place}".strip(), *_ledger_notes(ledger))),
+        "; ".join(
+            (f"ledger {ledger.place}".strip(), *convergence_notes(ledger.register()["mechanism"]))
+        ),
         tuple(labels),
         tuple(curves),
         ledger.adjacency,
@@ -164,21 +167,18 @@ def _of_ledger(ledger: Any, alpha: float, prior: float) -> ReadingResult:
     )
 
 
-def _ledger_notes(ledger: Any) -> tuple[str, ...]:
-    return convergence_notes(ledger.register()["mechanism"])
-
-
 def _spent(spent: Spent) -> Guarantee:
     if spent.unit == "rho":
         return ZCDP(spent.amount)
     return ApproxDP(spent.amount, spent.delta) if spent.delta else PureDP(spent.amount)
 
 
-def _of_result(fit: Any, alpha: float, prior: float) -> ReadingResult:
+def _of_result(fit: Result, alpha: float, prior: float) -> ReadingResult:
     """Return the guarantee of a release, and the curve of its noise where that says more."""
     release = fit.release
     guarantee, caveat = _differential(release.guarantee), convergence_words(release)
-    labels, curves = [guarantee.describe()], [guarantee]
+    labels = [guarantee.describe()]
+    curves: list[Guarantee | GaussianEvent] = [guarantee]
     curve = curve_of(release.events)
     if curve is not None and not isinstance(guarantee, PureDP):
         curves.append(curve)

@@ -14,11 +14,11 @@ from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
 from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
-from dpmodels.formula.sampling import Sampling, sampling_of
+from dpmodels.formula.tally import Sampling, sampling_of
 from dpmodels.formula.values import Category
 from dpmodels.mechanisms.choose import choose_strategy
 from dpmodels.mechanisms.protocol import AnyStrategy, RegressionFacts, RegressionMechanism
-from dpmodels.mechanisms.sampled_rows import of_design, strata_used
+from dpmodels.mechanisms.sampled_rows import Sampled, strata_used
 from dpmodels.mechanisms.tuning import Tuned
 from dpmodels.mechanisms.weighted_gradients import with_step
 from dpmodels.models.predicted_laws import of_outcomes
@@ -26,8 +26,7 @@ from dpmodels.models.verb_spec import VerbSpec, slots_of
 from dpmodels.released import CoefficientsRelease
 from dpmodels.request import Request
 from dpmodels.results.call import INTERCEPT, CoefficientsCall
-from dpmodels.statistics.losses import Multinomial, Poisson
-from dpmodels.statistics.predictors import Predictors
+from dpmodels.statistics.losses import Multinomial, Poisson, Predictors
 from dpmodels.statistics.statistic import Loss
 from dpmodels.typing import Coder, Floats
 
@@ -114,9 +113,10 @@ def levels(equation: TwoSided, verb: str) -> tuple[str, ...]:
         return tuple(map(str, factor.levels))
     name = shorten(equation.response.names[0])
     declare = f'declare {name}=["no", "yes"] or (0, 1) in the codebook, or '
+    instead = ', or write family="poisson" for a count' if "binomial" in verb else ""
     raise FormulaError(
         f"the response {name!r} is a number; {verb} needs two levels or more: "
-        f"{declare if name.isidentifier() else ''}compare it, as in '{name} > 1 ~ ...'"
+        f"{declare if name.isidentifier() else ''}compare it, as in '{name} > 1 ~ ...'{instead}"
     )
 
 
@@ -160,7 +160,7 @@ def coefficients_spec(
         rounded = len(private) > 1 and strategy.info.numerics == "idealised"
         if sampling is not None:
             levels = strata_used(sampling, is_domain=request.subset is not None)
-            strategy = of_design(with_step(strategy, facts, levels), sampling)
+            strategy = Sampled(with_step(strategy, facts, levels), sampling)
         return strategy, f"{reason} {ROUNDED}" if reason and rounded else reason
 
     return VerbSpec(

@@ -6,37 +6,39 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Unpack
+from typing import Unpack, cast
 
 import numpy as np
 
 from dpmodels.arguments import between, option
 from dpmodels.codebook import Codebook
 from dpmodels.design import PrivateDesign, row_coder
+from dpmodels.design.parts import SLOTS
 from dpmodels.design.regression import joint_design
-from dpmodels.design.sampled_rows import SLOTS
 from dpmodels.errors import ArgumentError, FrameError, quoted
 from dpmodels.formula.centring import Centres, centred_sides, product_centres
-from dpmodels.formula.lumping import Merged, level_blocks, lumped_sides, merged_book
-from dpmodels.formula.response import TwoSided, of_blocks, two_sided
-from dpmodels.formula.sampling import sampling_of
+from dpmodels.formula.response import (
+    Merged,
+    TwoSided,
+    level_blocks,
+    lumped_sides,
+    merged_book,
+    of_blocks,
+    two_sided,
+)
+from dpmodels.formula.tally import sampling_of
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose_strategy
 from dpmodels.mechanisms.lumped import Lumped, Recoded
-from dpmodels.mechanisms.protocol import PlanOfStrategy, Registered
+from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy, Registered
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments, Scores
 from dpmodels.mechanisms.robust_covariance import NOBODY, RobustCovariance
 from dpmodels.mechanisms.sampled_rows import Sampled, strata_used
 from dpmodels.mechanisms.user_supplied import UserSupplied
 from dpmodels.mechanisms.weighted_scores import WeightedScores
 from dpmodels.models.linear import sizes_of_scores
-from dpmodels.models.predicted_laws import (
-    Prediction,
-    assumed_variances,
-    predicted_errors,
-    slopes_of_moments,
-)
-from dpmodels.models.replay import spec_of
-from dpmodels.models.scaled_moments import moments_call
+from dpmodels.models.moments import moments_call
+from dpmodels.models.predicted_laws import Prediction, assumed_variances
+from dpmodels.models.predicted_slopes import predicted_errors, slopes_of_moments
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec, slots_of
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, Pufferfish, PureDP
@@ -47,6 +49,7 @@ from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel, layout
 from dpmodels.results.validate import require_law
 from dpmodels.typing import Option
+from dpmodels.verbs import spec_of
 
 # A choice: the bias of coefficients by clipping rows where errors depend on the terms.
 UNEVEN = 1.0
@@ -190,17 +193,22 @@ def lm_spec(request: Request) -> VerbSpec[LMResult]:
         )
     indicators = of_blocks("levels", written.joint.codebook, blocks)
 
-    def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[Any, str]:
+    def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[AnyStrategy, str]:
         strategy, reason = spec.choose(mechanism, private)
-        base: Any = strategy
+        base = cast("CovarianceMechanism", strategy)
 
         def recoded(merged: Merged) -> Recoded:
             of_merged = _spec_of(request, merged)
             # What was charged for, whatever would be chosen for the levels that are left.
             name = base.info.name if mechanism == "auto" else mechanism
-            chosen_again: Any = of_merged.choose(name, private)[0]
+            chosen_again = of_merged.choose(name, private)[0]
             design = of_merged.private
-            return Recoded(chosen_again, of_merged.facts, design.public, design.scaling)
+            return Recoded(
+                cast("CovarianceMechanism", chosen_again),
+                of_merged.facts,
+                design.public,
+                design.scaling,
+            )
 
         return Lumped(base, indicators, float(minimum), recoded), reason
 
@@ -257,7 +265,7 @@ def _spec_of(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
             return "scores", NEAR_LINE
         return _automatic(design, facts, request.guarantee)
 
-    def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[Any, str]:
+    def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[AnyStrategy, str]:
         strategy, reason = choose_strategy(mechanism, REGRESSION, lambda: automatic(private))
         _check_strategy(strategy, weights)
         kind = _kind(vcov, request, private)

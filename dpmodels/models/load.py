@@ -20,7 +20,7 @@ from dpmodels.formula.sides import measured, one_measured, parse_sides
 from dpmodels.formula.survival import parse_survival
 from dpmodels.formula.values import Real
 from dpmodels.models.replay import result_of, specified
-from dpmodels.released import AnyRelease
+from dpmodels.released import AnswersRelease, AnyRelease, CountsRelease
 from dpmodels.request import Request
 from dpmodels.results import open_saved
 from dpmodels.results.call import CoefficientsCall, DescribedCall, MomentsCall, ScreenCall
@@ -84,7 +84,7 @@ FORMAT_1: Final = "dpmodels.result/1"
 
 # Fields of a file of format 1, by name; their content depends on the verb.
 Fields = Mapping[str, Plain]
-Options = Callable[[Any, Any, Fields], Fields]
+Options = Callable[..., Fields]
 _NO_FIELDS: Final[Mapping[str, Shape]] = MappingProxyType({})
 # Ranges are worked out by functions that may differ in their last bits between machines.
 _NEAR: Final = 1e-9
@@ -94,7 +94,7 @@ class Kind(NamedTuple):
     """The verb of a kind of result, the facts of its call, its other fields, and its words."""
 
     verb: str
-    call: type[Any]
+    call: type[object]
     options: Options = lambda call, release, fields: {}
     fields: Mapping[str, Shape] = _NO_FIELDS
 
@@ -167,7 +167,7 @@ def _row_norm(default_norm: float | None, call: Any, release: object) -> float |
 def _scaled(*names: str) -> Options:
     """Return the function from a call on moments to the options of its verb."""
 
-    def named_options(call: MomentsCall, release: Any, fields: Fields) -> Fields:
+    def named_options(call: MomentsCall, release: object, fields: Fields) -> Fields:
         options = {name: getattr(call, name) for name in names}
         return {**options, "row_norm": "unit" if call.unit_rows else None}
 
@@ -194,11 +194,11 @@ def _selected(call: DescribedCall, release: object, fields: Fields) -> Fields:
     return {**rule, "score": score, "values": fields["share"] or False}
 
 
-def _answers(call: object, release: Any, fields: Fields) -> Fields:
+def _answers(call: object, release: AnswersRelease, fields: Fields) -> Fields:
     return {"weights": release.weighted, "strata": release.stratified}
 
 
-def _states(call: DescribedCall, release: Any, fields: Fields) -> Fields:
+def _states(call: DescribedCall, release: CountsRelease, fields: Fields) -> Fields:
     return {"time": fields["time"], "person": release.adjacency.person}
 
 

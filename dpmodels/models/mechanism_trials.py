@@ -14,7 +14,7 @@ from dpmodels.formula.centring import ProductMap, product_map
 from dpmodels.formula.response import TwoSided
 from dpmodels.frames.progress import as_one_of_many, steps
 from dpmodels.mechanisms import Facts, Plan, choose_strategy
-from dpmodels.mechanisms.choose import Mechanism, Table
+from dpmodels.mechanisms.choose_moments import Mechanism, Table
 from dpmodels.mechanisms.regression import COEFFICIENTS, REGRESSION
 from dpmodels.mechanisms.user_supplied import registered_info
 from dpmodels.models.predictor import simulated_fits
@@ -83,11 +83,6 @@ class World(NamedTuple):
     energy: float
 
 
-def contenders(names: Sequence[str], table: Table, trial: Trial) -> list[Contender]:
-    """Plan every strategy for the guarantee."""
-    return [_contender(name, table, trial) for name in names]
-
-
 def run_trials(entered: list[Contender], trial: Trial) -> pd.DataFrame:
     """Release from every world; one row per mechanism, shape and repetition."""
     shapes = _shapes(trial.request)
@@ -107,20 +102,13 @@ def outcomes(
     measures: Iterable[str],
 ) -> pd.DataFrame:
     """Try all with a plan on every world; one row per mechanism, shape and repetition."""
-    planned_contenders, lines = (
-        [contender for contender in entered if contender.plan is not None],
-        [],
-    )
-    for world in steps(
-        worlds if planned_contenders else iter(()),
-        total=total if planned_contenders else 0,
-        label="comparing",
-    ):
+    tried = [contender for contender in entered if contender.plan is not None]
+    worlds, total = (worlds, total) if tried else (iter(()), 0)
+    lines: list[tuple[object, ...]] = []
+    for world in steps(worlds, total=total, label="comparing"):
+        case = world.shape, world.repeat
         with as_one_of_many():
-            for contender in planned_contenders:
-                lines.append(
-                    (contender.name, world.shape, world.repeat, *evaluate(contender, world))
-                )
+            lines.extend((each.name, *case, *evaluate(each, world)) for each in tried)
     return pd.DataFrame(lines, columns=["mechanism", "shape", "repeat", *measures])
 
 
@@ -162,7 +150,8 @@ def lengths(trial: Trial) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["shape", "like", "length_low", "length_high", "spread"])
 
 
-def _contender(name: str, table: Table, trial: Trial) -> Contender:
+def planned_contender(name: str, table: Table, trial: Trial) -> Contender:
+    """Plan a strategy for the guarantee, or say why it is not tried."""
     request = trial.request
     options = {"denoise": trial.call.denoise, "eigenvals": None}
     strategy = choose_strategy(name, table, lambda: (name, ""), options).strategy
@@ -314,17 +303,13 @@ class FitContender(NamedTuple):
     def details(self) -> dict[str, object]:
         """Its facts besides the predicted losses."""
         mechanisms = REGRESSION | COEFFICIENTS
-        info = mechanisms[self.name].info if self.name in mechanisms else registered_info(self.name)
+        strategy = mechanisms.get(self.name)
+        info = registered_info(self.name) if strategy is None else strategy().info
         return {
             "numerics": "" if info is None else info.numerics,
             "fits": self.plan is not None,
             "note": self.note,
         }
-
-
-def fit_contenders(names: list[str], trial: FitTrial) -> list[FitContender]:
-    """Plan every mechanism for the guarantee."""
-    return [_fit_contender(name, trial) for name in names]
 
 
 def run_fit_trials(entered: list[FitContender], trial: FitTrial) -> pd.DataFrame:
@@ -337,7 +322,8 @@ def run_fit_trials(entered: list[FitContender], trial: FitTrial) -> pd.DataFrame
     return outcomes(entered, _fit_worlds(trial), total, evaluate, FIT_MEASURES)
 
 
-def _fit_contender(name: str, trial: FitTrial) -> FitContender:
+def planned_fit_contender(name: str, trial: FitTrial) -> FitContender:
+    """Plan a mechanism for the guarantee, or say why it is not tried."""
     try:
         return FitContender(name, trial.planned(name), "")
     except (BudgetError, ArgumentError) as error:

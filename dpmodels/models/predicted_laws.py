@@ -12,11 +12,9 @@ from dpmodels.design import PrivateDesign
 from dpmodels.formula.coding import Block, Factor
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Category, Real
-from dpmodels.mechanisms import Facts, Plan
+from dpmodels.mechanisms import Plan
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, noise_of
 from dpmodels.mechanisms.protocol import CountPlan, RegressionPlan
-from dpmodels.mechanisms.regression import Moments, Scores
-from dpmodels.mechanisms.regression.scores import column_ranges
 from dpmodels.privacy import (
     ZCDP,
     ApproxDP,
@@ -38,11 +36,6 @@ from dpmodels.typing import Floats
 
 # The variance of a number at both ends of its range over the assumed one, a sixth of the range.
 FILLED = 9.0
-# Of moments: strengths of X'X, and of a component, read off noisy moments.
-LOST_SLOPES, CLEAR_SLOPES = 0.7, 2.0
-# Choices by simulation, of the assumed variance of a number in half-ranges over the noise in it:
-# below the first no slope has a standard error, from the second on most have.
-LOST_LINE, CLEAR_LINE = 0.2, 1.25
 # Choices by simulation, of rows times 0.8 over the noise of the released curvature and d√d: below
 # the first no slope has a standard error, from the second on most have, with an estimated radius
 # and without.
@@ -58,10 +51,6 @@ LOST_ROWS, CLEAR_ROWS = 1.0, 6.0
 
 # A choice: larger multiples of the budget are not suggested.
 LARGEST_FACTOR = 1e4
-
-# Choices: the likely radius of terms, in root mean squares, times that of residuals, in sds; and by
-# how much the noise of one release exceeds that in X'y alone.
-EXPECTED_LIMITS, NOISE_IN_GRAM = 2.5, 1.6
 
 NUMBERS = "numbers have a standard deviation of a sixth of their range"
 EQUAL_GROUPS = "groups are of one size"
@@ -96,38 +85,6 @@ def always(plan: object, rows: int) -> Prediction:
     return Prediction(math.inf, 0.0, 0.0, "", "")
 
 
-def slopes_of_moments(design: PrivateDesign, plan: object, rows: int) -> Prediction | None:
-    """Predict least squares of the last column: the strength of X'X along its widest column."""
-    variances, lacking = assumed_variances(design)[:-1], "no slope will have a standard error"
-    if not len(variances) or not isinstance(plan, Plan):
-        return None
-    if "narrowed" in plan.scales:
-        radius = column_ranges(design.public.blocks, design.scaling).radius
-        strength = rows / FILLED / (plan.scales["powers"] * radius)
-        return Prediction(strength, LOST_LINE, CLEAR_LINE, lacking, NUMBERS)
-    if not _one_release(plan):
-        return None
-    strength = rows * float(variances.max()) / _edge(plan, len(variances))
-    return Prediction(strength, LOST_SLOPES, CLEAR_SLOPES, lacking, NUMBERS)
-
-
-def predicted_errors(design: PrivateDesign, facts: Facts, guarantee: Guarantee) -> dict[str, float]:
-    """Return predicted median noise of slopes times the rows, by mechanism of least squares.
-
-    Of assumed rows, see :func:`assumed_variances`, whose residuals have the variance of the
-    response.
-    """
-    spread = np.sqrt(assumed_variances(design))
-    spread, residual_sd = spread[:-1], float(spread[-1])
-    once, about = Moments().plan(facts, guarantee), Scores().plan(facts, guarantee)
-    noise = 2 * about.scales["final"] / math.sqrt(1 + facts.adjacency.n_public)
-    length = math.sqrt(facts.columns) * EXPECTED_LIMITS * residual_sd
-    return {
-        "moments": float(np.median(NOISE_IN_GRAM * noise_of(once).off / spread**2)),
-        "scores": float(np.median(noise * length / spread)),
-    }
-
-
 def of_outcomes(plan: object, rows: int) -> Prediction | None:
     """Predict a model of outcomes: the released curvature, or else gradient, against its noise.
 
@@ -159,12 +116,12 @@ def covariances(design: PrivateDesign, plan: object, rows: int) -> Prediction:
 
 def components(design: PrivateDesign, plan: object, rows: int) -> Prediction | None:
     """Predict a covariance matrix: all of its variance in one component against the noise."""
-    if not _one_release(plan) or design.scaling.unit:
+    if not is_one_release(plan) or design.scaling.unit:
         return None
     if sum(event.count for event in plan.events) > 1:
         return None
     variances = assumed_variances(design)
-    strength = rows * float(variances.sum()) / _edge(plan, len(variances))
+    strength = rows * float(variances.sum()) / noise_edge(plan, len(variances))
     falling = float((1 / np.arange(1.0, len(variances) + 1)).sum())
     lacking = "no component will stand clear of the noise"
     return Prediction(strength, 1.0, 2 * falling, lacking, f"{NUMBERS} and eigenvalues fall as 1/i")
@@ -208,7 +165,7 @@ def _fills_little(factor: Factor) -> bool:
     return True
 
 
-def _one_release(plan: object) -> TypeGuard[Plan]:
+def is_one_release(plan: object) -> TypeGuard[Plan]:
     """Whether moments of the codebook's ball are released at once, with a known noise law."""
     if not isinstance(plan, Plan) or not plan.events:
         return False
@@ -219,7 +176,7 @@ def _rounds(plan: Plan) -> int:
     return sum(name.startswith(("lengths", "sum", "columns")) for name in plan.scales)
 
 
-def _edge(plan: Plan, columns: int) -> float:
+def noise_edge(plan: Plan, columns: int) -> float:
     """Return the edge of the noise in the eigenvalues of so many columns."""
     law = LAPLACE if isinstance(plan.events[0], LaplaceEvent) else GAUSSIAN
     return 2 * noise_of(plan, law).off * math.sqrt(columns)

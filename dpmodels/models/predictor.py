@@ -18,14 +18,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from dpmodels.errors import (
-    BudgetError,
-    BudgetWarning,
-    DPModelsError,
-    NotAvailable,
-    frames_up,
-    shorten,
-)
+from dpmodels import errors
+from dpmodels.design.parts import SampledPlaces
 from dpmodels.frames.progress import as_one_of_many
 from dpmodels.mechanisms.user_supplied import UserSupplied
 from dpmodels.models.assumed_rows import AssumedRows, DrawnRows, assumed_rows, public_part
@@ -99,7 +93,7 @@ def _label(part: object) -> str:
 
 
 def assumed_private(
-    spec: VerbSpec[object], n_rows: int, assumed: AssumedRows | str = "normal", block: int = BLOCK
+    spec: VerbSpec[object], n_rows: int, assumed: AssumedRows | str = "normal"
 ) -> object:
     """Return a verb's private side, bound to `n_rows` assumed rows.
 
@@ -107,22 +101,28 @@ def assumed_private(
     """
     terms = spec.private._rows.terms
     rows = assumed if isinstance(assumed, AssumedRows) else assumed_rows(terms.codebook, assumed)
-    if terms.sampled is not None:
-        if n_rows > MOST_WEIGHTED:
-            raise NotAvailable(
-                f"regressions under a survey design are predicted for up to {MOST_WEIGHTED:,} rows"
-            )
-        frame, sampling = rows.rows(n_rows), terms.sampled.sampling
-        if sampling.design.weights is not None:
-            # Rows of one weight are read as one block.
-            step = sampling.upper / DISTINCT_WEIGHTS
-            weights = frame[sampling.design.weights].to_numpy(np.float64)
-            weights = np.minimum(step * np.ceil(weights / step - 1e-9), sampling.upper)
-            frame[sampling.design.weights] = weights
-        return spec.private.bind(frame)
-    part = public_part(rows.rows(min(n_rows, block)), terms)
+    if terms.sampled is not None or rows.unit is not None:
+        return spec.private.bind(_assumed_sample(rows, terms.sampled, n_rows))
+    part = public_part(rows.rows(min(n_rows, BLOCK)), terms)
     times = n_rows // part.rows + (np.arange(part.rows) < n_rows % part.rows)
     return spec.private.of(DrawnRows(part._replace(places=times), terms))
+
+
+def _assumed_sample(rows: AssumedRows, sampled: SampledPlaces | None, n_rows: int) -> pd.DataFrame:
+    """Return assumed rows of a survey design, with few distinct weights where they take places."""
+    if n_rows > MOST_WEIGHTED:
+        raise errors.NotAvailable(
+            "regressions and sampling units under a survey design are predicted for up to "
+            f"{MOST_WEIGHTED:,} rows or units"
+        )
+    frame = rows.rows(n_rows)
+    if sampled is not None and sampled.sampling.design.weights is not None:
+        # Rows of one weight are read as one block.
+        name, upper = sampled.sampling.design.weights, sampled.sampling.upper
+        step = upper / DISTINCT_WEIGHTS
+        weights = step * np.ceil(frame[name].to_numpy(np.float64) / step - 1e-9)
+        frame[name] = np.minimum(weights, upper)
+    return frame
 
 
 def simulated_fits(
@@ -173,7 +173,7 @@ def warn_if_futile(
     A law decides where one is known and its answer is clear; else releases of assumed rows do,
     unless sites make the release together or the mechanism is a user's.
     """
-    strategy: Any = choice.strategy
+    strategy = choice.strategy
     prediction = spec.law(choice.plan, n_rows)
     is_clear = prediction is not None and (prediction.lost or prediction.clear)
     if simulate and not is_clear and not isinstance(strategy, UserSupplied):
@@ -247,12 +247,12 @@ def _warn(prediction: Prediction, spec: VerbSpec[object], choice: Planned, n_row
     else:
         hints.append(f"more than {LARGEST_FACTOR:,.0f} times as many rows")
     text = (
-        f"dp_{request.verb}({shorten(request.formula)!r}): very likely {prediction.lacking} at "
-        f"{request.guarantee.describe()} with n = {n_rows:,}: about {', or '.join(hints)} is "
+        f"dp_{request.verb}({errors.shorten(request.formula)!r}): very likely {prediction.lacking} "
+        f"at {request.guarantee.describe()} with n = {n_rows:,}: about {', or '.join(hints)} is "
         f"needed if {prediction.assumption}. Nothing is charged yet: see dp.errors.BudgetWarning "
         "to stop before the charge, or to silence this."
     )
-    warnings.warn(text, BudgetWarning, stacklevel=frames_up())
+    warnings.warn(text, errors.BudgetWarning, stacklevel=errors.frames_up())
 
 
 # What other budgets would buy.
@@ -264,8 +264,9 @@ def predicted_at_budgets(fit: Result) -> pd.DataFrame:
     request, n_rows = fit.request, fit.nobs
     verb = None if request is None or request.parent is not None else VERBS.get(request.verb)
     is_known = verb is not None and verb.charges and n_rows >= 1
-    if request is None or not is_known or request.adjacency.person is not None:
-        raise NotAvailable(
+    is_known &= request is None or request.adjacency.person == _sampling_unit(request)
+    if request is None or not is_known:
+        raise errors.NotAvailable(
             "at_budgets() needs a result of one call, a public number of rows, and one row a "
             "person; dp.plan() predicts others"
         )
@@ -280,6 +281,13 @@ def predicted_at_budgets(fit: Result) -> pd.DataFrame:
     return table.mul(scale.fillna(scale.median()).fillna(1.0), axis=0)
 
 
+def _sampling_unit(request: Request) -> str | None:
+    """Return the column of protected sampling units, None without."""
+    design = request.codebook.design
+    psu = None if design is None else design.psu
+    return psu if psu == request.adjacency.person else None
+
+
 def _other_budgets(guarantee: Guarantee) -> list[Guarantee]:
     if isinstance(guarantee, ZCDP):
         return [ZCDP(guarantee.rho * part) for part in (1, 0.5, 2)]
@@ -291,10 +299,12 @@ def _other_budgets(guarantee: Guarantee) -> list[Guarantee]:
 
 def _noise(spec: VerbSpec[object], mechanism: object, n_rows: int) -> pd.Series[float]:
     try:
-        private = assumed_private(spec, n_rows)
+        codebook = spec.private._rows.terms.codebook
+        assumed = replace(assumed_rows(codebook), unit=_sampling_unit(spec.request))
+        private = assumed_private(spec, n_rows, assumed)
         choice = planned(spec, parties({}), mechanism, [private])
-        return predict(spec, choice, n_rows)["noise_sd"]
-    except BudgetError:  # Too little for this mechanism
+        return predict(spec, choice, n_rows, assumed)["noise_sd"]
+    except errors.BudgetError:  # Too little for this mechanism
         return pd.Series(dtype=np.float64)
-    except DPModelsError as error:
-        raise NotAvailable(f"at_budgets() is not available: {error}") from None
+    except errors.DPModelsError as error:
+        raise errors.NotAvailable(f"at_budgets() is not available: {error}") from None

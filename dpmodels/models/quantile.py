@@ -18,19 +18,18 @@ from dpmodels.formula.values import Category, Columns, Real
 from dpmodels.mechanisms import QUANTILES, QuantileMechanism, choose_strategy
 from dpmodels.mechanisms.quantile_facts import Grid
 from dpmodels.mechanisms.scalar import Exponential, QuantileFacts
-from dpmodels.mechanisms.scalar.tree import FIRST
-from dpmodels.models.descriptive_specs import descriptive_call
-from dpmodels.models.replay import spec_of
-from dpmodels.models.sampled_specs import sampled_spec
+from dpmodels.mechanisms.scalar.refined import FIRST
+from dpmodels.models.descriptive_specs import descriptive_call, sampled_spec
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.released import QuantilesRelease
 from dpmodels.request import Request
 from dpmodels.results.base import checked_level
+from dpmodels.results.bounds import QuantileResult
 from dpmodels.results.call import DescribedCall
-from dpmodels.results.quantile import QuantileResult
 from dpmodels.results.weighted import WeightedQuantileResult
 from dpmodels.typing import Floats
+from dpmodels.verbs import spec_of
 
 # Cells of the grid, a choice: fewer where there are many groups.
 FINEST, COARSEST = 2**16, 1_000

@@ -13,31 +13,27 @@ from typing import Final, TypeGuard
 import numpy as np
 
 from dpmodels.atomic_files import discard
+from dpmodels.design.bound_rows import BoundRows
 from dpmodels.errors import ArgumentError, FrameError, LedgerError, RoundOpen, quoted
 from dpmodels.models.release import run_release
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.options import current_settings
 from dpmodels.privacy import Charge, Event, Ledger, charge, charge_of, charge_once
 from dpmodels.request import difference
-from dpmodels.sites import MessageProtocol, Parties, SecureSum
+from dpmodels.sites import MessageProtocol, OpenRound, Parties, SecureSum, key_file
 from dpmodels.sites.exchange import PAUSE, AggregatorRounds, SiteFiles, SiteRounds
-from dpmodels.sites.exchange_files import (
+from dpmodels.sites.message import (
+    PRESENT,
+    SiteMessage,
     answers_in,
     copy_file,
+    digest,
+    key_claim,
     message_file,
     messages_of,
+    read_message,
     require_answer_to,
 )
-from dpmodels.sites.key_file import (
-    Participant,
-    Used,
-    is_wiped,
-    read_used,
-    use_up,
-    used_record,
-    wipe,
-)
-from dpmodels.sites.message import PRESENT, SiteMessage, digest, key_claim, read_message
 from dpmodels.sites.protocol import Names
 from dpmodels.sites.quorum import Quorum
 from dpmodels.typing import AnyPath, Option, Plain
@@ -68,7 +64,7 @@ class SiteExchange:
     protocol: MessageProtocol
     terms: Terms
     site: str
-    participant: Participant | None  # None once all rounds are answered
+    participant: key_file.Participant | None  # None once all rounds are answered
     key: Path
     ledger: Ledger
     folder: Path
@@ -117,11 +113,11 @@ class SiteExchange:
             if copy_file(self.key, number).exists():
                 files.show(number, answers[-1].sha256 if answers else "")
             elif self.participant is None or self._computed(files, self.participant, until):
-                wipe(self.key, self.site)
+                key_file.wipe(self.key, self.site)
                 return
             awaited = files.answered(number, until)
 
-    def _computed(self, files: SiteFiles, member: Participant, until: float) -> bool:
+    def _computed(self, files: SiteFiles, member: key_file.Participant, until: float) -> bool:
         """Run the mechanism on the answers so far; whether all its rounds are answered."""
         rounds = SiteRounds(files, partial(absent_rows, self.spec), until)
         holders = Parties((self.site,), (self.rows,), self.protocol, member.names, exchange=rounds)
@@ -133,14 +129,16 @@ class SiteExchange:
 
     def _charge(self, ledger: Ledger, events: Iterable[Event], **options: Option) -> Charge:
         """Charge for all rounds at the first, and record what the key is used for."""
-        if os.path.lexists(used_record(self.key)):
+        if os.path.lexists(key_file.used_record(self.key)):
             return charge_once(ledger, events, claims=self.claims, **options)
         _require_same_start(self.folder, self.terms)
-        use_up(self.key, Used(self.site, self.terms["session"], "", digest(self.terms)))
+        key_file.use_up(
+            self.key, key_file.Used(self.site, self.terms["session"], "", digest(self.terms))
+        )
         try:
             return charge(ledger, events, claims=self.claims, **options)
         except LedgerError:
-            discard(used_record(self.key))
+            discard(key_file.used_record(self.key))
             raise
 
     def _claim(self, kind: str, number: int, sha256: str) -> None:
@@ -173,7 +171,7 @@ def site_exchange(
     key: AnyPath | None,
     ledger: Ledger | None,
     folder: AnyPath,
-    participant: Callable[[bool], Participant | None],
+    participant: Callable[[bool], key_file.Participant | None],
 ) -> SiteExchange:
     """Return a site's part of an exchange that starts, goes on or is over.
 
@@ -190,8 +188,8 @@ def site_exchange(
             f"the key {str(key)!r} lies in the folder of the exchange, which all sites read: keep "
             "it in a folder of this site"
         )
-    used = read_used(key)
-    if used is not None and is_wiped(key) and copy_file(key, 1).is_file():
+    used = key_file.read_used(key)
+    if used is not None and key_file.is_wiped(key) and copy_file(key, 1).is_file():
         agreed, member = read_message(copy_file(key, 1)).terms["keys"], None
     else:
         member = participant(used is not None)
@@ -268,14 +266,14 @@ def _given_up(without: Sequence[str], names: Names, quorum: Quorum | None) -> Se
     return without
 
 
-def absent_rows(spec: VerbSpec[object], number: int) -> object:
+def absent_rows(spec: VerbSpec[object], number: int) -> BoundRows:
     """Return the rows of other sites as one incomplete row that counts so many times.
 
     With persons they are places that no row takes.
     """
-    if spec.request.adjacency.person is not None:
-        return spec.private.bind(_incomplete(spec, 0)).beside(number)
-    return spec.private.bind(_incomplete(spec, 1)).standing(number)
+    has_persons = spec.request.adjacency.person is not None
+    rows: BoundRows = spec.private.bind(_incomplete(spec, 0 if has_persons else 1))
+    return rows.beside(number) if has_persons else rows.standing(number)
 
 
 def _incomplete(spec: VerbSpec[object], number: int) -> dict[str, object]:
@@ -306,10 +304,10 @@ def _kept_by_sites(*_: object, **__: object) -> Charge:
     return Charge(note="kept by each site")
 
 
-def repeated(step: Callable[[], object], is_open: Callable[[object], bool], until: float) -> object:
+def repeated(step: Callable[[], object], until: float) -> object:
     """Repeat a step while it leaves a round open, until a time of the monotonic clock."""
     result = step()
-    while is_open(result) and time.monotonic() < until:
+    while isinstance(result, OpenRound) and time.monotonic() < until:
         time.sleep(PAUSE)
         result = step()
     return result

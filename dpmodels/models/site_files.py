@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from dpmodels.codebook import Codebook
-from dpmodels.entry_point import entry_point
-from dpmodels.errors import ArgumentError, FrameError, did_you_mean, quoted
+from dpmodels.errors import ArgumentError, FrameError, did_you_mean, entry_point, quoted
 from dpmodels.external_files import conform
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.frames.delimited import CsvMode
@@ -27,24 +26,9 @@ from dpmodels.models.site_exchange import (
 )
 from dpmodels.models.verb_spec import VerbSpec, of_question, planned
 from dpmodels.options import ledger_of
-from dpmodels.privacy import (
-    WRITE_DELTA,
-    ZCDP,
-    AdjacencyName,
-    ApproxDP,
-    Guarantee,
-    Ledger,
-    charge,
-)
+from dpmodels.privacy import WRITE_DELTA, ZCDP, AdjacencyName, ApproxDP, Guarantee, Ledger, charge
 from dpmodels.request import Request, requested
-from dpmodels.sites import (
-    SENT,
-    MessageProtocol,
-    OpenRound,
-    Parties,
-    SecureSum,
-    named_protocol,
-)
+from dpmodels.sites import SENT, MessageProtocol, Parties, SecureSum, named_protocol
 from dpmodels.sites.key_file import Participant, read_participant
 from dpmodels.sites.message import (
     STATED,
@@ -311,7 +295,7 @@ def combine(
     if is_exchange(files):
         until = time.monotonic() + wait
         step = partial(_combine_rounds, Path(files), until, tuple(without))
-        return repeated(step, _is_open, until)
+        return repeated(step, until)
     if without:
         raise ArgumentError("without= is for the folder of an exchange: leave it out")
     if isinstance(files, str | PathLike) or not files:
@@ -337,10 +321,6 @@ def _combine_rounds(folder: Path, until: float, without: Sequence[str]) -> objec
     terms = terms_in(folder, until)
     request, protocol = read_terms(terms)
     return combine_rounds(folder, terms, _spec(request), protocol, until, without)
-
-
-def _is_open(result: object) -> bool:
-    return isinstance(result, OpenRound)
 
 
 def _spec(request: Request) -> VerbSpec[object]:

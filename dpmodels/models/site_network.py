@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 from urllib.parse import quote
 
 from dpmodels.atomic_files import require_target, write_whole
@@ -20,23 +20,20 @@ from dpmodels.models.site_exchange import OF_ROUNDS, is_exchange, quorum_of
 from dpmodels.models.site_files import combine, keys_of, participant_of, require_key_record
 from dpmodels.privacy import Ledger
 from dpmodels.request import difference
-from dpmodels.sites import SENT, MessageProtocol, OpenRound
-from dpmodels.sites.exchange_files import (
+from dpmodels.sites import SENT, MessageProtocol, OpenRound, key_file
+from dpmodels.sites.message import (
+    PRESENT,
+    STATED,
     answer_file,
     answers_in,
+    finish,
     message_file,
     present_file,
+    read_message,
+    require_places,
     write_answer,
     write_present,
 )
-from dpmodels.sites.key_file import (
-    Participant,
-    public_bytes,
-    read_participant,
-    read_used,
-    write_card,
-)
-from dpmodels.sites.message import PRESENT, STATED, finish, read_message, require_places
 from dpmodels.typing import AnyPath, Plain
 
 TERMS, MESSAGE, OPENING = "terms", "letter", "opening"
@@ -44,8 +41,8 @@ TERMS, MESSAGE, OPENING = "terms", "letter", "opening"
 ANSWERS, SITES_PRESENT = "answers", "present"
 OF_REQUESTS: Final = (ANSWERS, SITES_PRESENT)
 REQUESTS = (TERMS, MESSAGE, OPENING)
-Answer = dict[str, Any]
-Terms = dict[str, Any]
+Answer = dict[str, Plain]
+Terms = dict[str, Plain]
 _LOG: Final = logging.getLogger("dpmodels.sites")
 
 
@@ -62,7 +59,7 @@ class SiteAnswers:
     cards: Sequence[AnyPath] = ()
     sites: tuple[str, ...] = ()
     ledger: Ledger | None = None
-    _alone: Any = field(default_factory=Lock, init=False)
+    _alone: Lock = field(default_factory=Lock, init=False)
 
     def __post_init__(self) -> None:
         keyed, name = self.protocol.keyed, self.protocol.trust.name
@@ -139,9 +136,9 @@ class SiteAnswers:
             return 0
         return write_present(self.path, str(request[SITES_PRESENT]), self.key, quorum)
 
-    def _member(self, cards: Sequence[AnyPath]) -> Participant | None:
+    def _member(self, cards: Sequence[AnyPath]) -> key_file.Participant | None:
         in_rounds = is_exchange(self.path)
-        started = self.key is not None and in_rounds and read_used(self.key) is not None
+        started = self.key is not None and in_rounds and key_file.read_used(self.key) is not None
         return participant_of(
             self.protocol, self.site, self.key, cards, started=started, quorum=in_rounds
         )
@@ -150,17 +147,17 @@ class SiteAnswers:
         if not self.sites:
             return keys_of(self._member(self.cards))
         assert self.key is not None
-        started = is_exchange(self.path) and read_used(self.key) is not None
-        member = read_participant(self.key, self.site, (), started=started)
-        return {self.site: public_bytes(member.private).hex()}
+        started = is_exchange(self.path) and key_file.read_used(self.key) is not None
+        member = key_file.read_participant(self.key, self.site, (), started=started)
+        return {self.site: key_file.public_bytes(member.private).hex()}
 
-    def _cards(self, received_keys: Any, folder: Path) -> Sequence[AnyPath]:
+    def _cards(self, received_keys: Plain, folder: Path) -> Sequence[AnyPath]:
         """Return the site's own copies of the cards, or else those received."""
         if not self.sites:
             return self.cards
         cards = [folder / f"{position}.card" for position in range(len(received_keys))]
         for card, (name, public) in zip(cards, received_keys.items(), strict=True):
-            write_card(card, name, str(public))
+            key_file.write_card(card, name, str(public))
         return cards
 
     def _refusal(self, why: str) -> Answer:
@@ -352,7 +349,7 @@ def _meet(
         silent.update(new)
         for node, answer in transport.arrived():
             silent.discard(node)
-            site: Any = answer.get("site")
+            site: Plain = answer.get("site")
             if "failure" in answer:
                 failure = f" (a node: {_quoted(answer['failure'], 200)})"
             elif site not in sites:

@@ -11,18 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dpmodels import privacy
 from dpmodels.arguments import checked_keywords, integer, option, real
 from dpmodels.errors import ArgumentError, DPModelsError, LedgerError
 from dpmodels.noise import simulation
-from dpmodels.privacy import (
-    Adjacency,
-    AdjacencyName,
-    ApproxDP,
-    Event,
-    Guarantee,
-    Ledger,
-    resolve_budget,
-)
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.privacy.compose import divide
 from dpmodels.privacy.events import all_gaussian
@@ -43,11 +35,11 @@ def split_budget(
     *,
     eps: float | None = None,
     delta: float = 0.0,
-    budget: Guarantee | None = None,
+    budget: privacy.Guarantee | None = None,
     shares: ArrayLike | None = None,
     repeats: int = 10,
     best: str = "largest",
-    adjacency: AdjacencyName | Adjacency = "replace",
+    adjacency: privacy.AdjacencyName | privacy.Adjacency = "replace",
 ) -> SplitResult:
     """Try divisions of a budget between the stages of a recipe, on public rows.
 
@@ -129,7 +121,7 @@ def split_budget(
         SplitRequest(
             recipe=getattr(recipe, "__name__", type(recipe).__name__),
             stages=stages,
-            guarantee=resolve_budget(eps, delta, budget),
+            guarantee=privacy.resolve_budget(eps, delta, budget),
             adjacency=neighbours(adjacency),
             repeats=integer("repeats", repeats, 2, MOST_REPEATS),
             best=option("best", best, ("largest", "smallest")),
@@ -137,7 +129,7 @@ def split_budget(
         _shares(shares, len(stages)),
     )
     gaussian = [False] * len(stages)
-    if isinstance(trial.request.guarantee, ApproxDP):
+    if isinstance(trial.request.guarantee, privacy.ApproxDP):
         gaussian = _run(trial, trial.shares[0], gaussian, 0)[1]
     return _tried(trial, gaussian)
 
@@ -171,7 +163,9 @@ def _run(
     """Run the recipe once; return its score and which stages had only Gaussian noise."""
     request = trial.request
     budgets = divide(request.guarantee, shares.tolist(), gaussian)
-    ledgers = [Ledger(budget=guarantee, adjacency=request.adjacency) for guarantee in budgets]
+    ledgers = [
+        privacy.Ledger(budget=guarantee, adjacency=request.adjacency) for guarantee in budgets
+    ]
     options = {
         stage: {"budget": guarantee, "ledger": ledger}
         for stage, guarantee, ledger in zip(request.stages, budgets, ledgers, strict=True)
@@ -193,7 +187,7 @@ def _run(
     return _score(score, where), observed
 
 
-def _require_spent(stages: Sequence[str], ledgers: Sequence[Ledger], where: str) -> None:
+def _require_spent(stages: Sequence[str], ledgers: Sequence[privacy.Ledger], where: str) -> None:
     for stage, ledger in zip(stages, ledgers, strict=True):
         if not ledger.entries:
             raise ArgumentError(
@@ -202,12 +196,12 @@ def _require_spent(stages: Sequence[str], ledgers: Sequence[Ledger], where: str)
             )
 
 
-def _check_together(request: SplitRequest, events: Sequence[Event], where: str) -> None:
+def _check_together(request: SplitRequest, events: Sequence[privacy.Event], where: str) -> None:
     """Refuse stages that keep to their parts but together cost more than the budget.
 
     A stage of many releases may: at the same delta they cost less than the sum of their eps.
     """
-    ledger = Ledger(budget=request.guarantee, adjacency=request.adjacency)
+    ledger = privacy.Ledger(budget=request.guarantee, adjacency=request.adjacency)
     try:
         ledger.charge(events, adjacency=request.adjacency, label=request.recipe)
     except LedgerError as error:

@@ -11,9 +11,8 @@ import numpy as np
 from dpmodels.arguments import option
 from dpmodels.codebook import Codebook
 from dpmodels.design import row_coder
-from dpmodels.devices.unary import Bit
-from dpmodels.entry_point import entry_point
-from dpmodels.errors import FormulaError, shorten
+from dpmodels.devices.randomized_response import Bit
+from dpmodels.errors import FormulaError, entry_point, shorten
 from dpmodels.formula.parse import parsed_formula
 from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.formula.sides import parse_sides
@@ -21,7 +20,6 @@ from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms.counts.randomized_response import MOST_CELLS
 from dpmodels.models.descriptive_specs import descriptive_call
 from dpmodels.models.linear import levels
-from dpmodels.models.replay import spec_of
 from dpmodels.models.table import counted
 from dpmodels.noise import simulating
 from dpmodels.privacy import PureDP, adjacency
@@ -46,6 +44,7 @@ from dpmodels.surveys.answers import (
     with_levels,
 )
 from dpmodels.variables import Categorical
+from dpmodels.verbs import spec_of
 
 if TYPE_CHECKING:
     from dpmodels.released import Released
@@ -66,7 +65,7 @@ def dp_survey(
     formula: str,
     answers: object,
     *,
-    device: Devices,
+    device: Devices | None = None,
     codebook: Resolved = None,
     weights: str | None = None,
     strata: Strata = None,

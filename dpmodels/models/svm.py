@@ -6,12 +6,12 @@ from typing import Unpack
 
 from dpmodels.mechanisms import NoisyGradients, Objective, Output, RegressionMechanism
 from dpmodels.models.linear import Model, Tune, coefficients_spec, levels, linear, requested_ridge
-from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.request import Request
-from dpmodels.results.svm import SVMResult
+from dpmodels.results.classifiers import SVMResult
 from dpmodels.statistics.losses import Huber
+from dpmodels.verbs import spec_of
 
 TABLE: dict[str, type[RegressionMechanism]] = {
     "objective": Objective,

@@ -13,9 +13,10 @@ from functools import wraps
 from typing import Any, Final, Literal, NamedTuple, ParamSpec, TypedDict, TypeVar, cast
 
 from dpmodels.arguments import known_parameters
+from dpmodels.codebook import Codebook
+from dpmodels.column_roles import SurveyDesign
 from dpmodels.dictionaries.private_codebook import PrivateCodebook, as_private
-from dpmodels.entry_point import entry_point
-from dpmodels.errors import ArgumentError, CodebookError
+from dpmodels.errors import ArgumentError, CodebookError, entry_point
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.models.drafting import with_private_codebook
 from dpmodels.models.release import run_release
@@ -23,8 +24,7 @@ from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Pufferfish
 from dpmodels.request import Request, requested
 from dpmodels.resolve_codebook import Resolved, codebook_of_call
-from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, gathered
-from dpmodels.survey_design import SurveyDesign
+from dpmodels.sites import Parties, SiteProtocol, gathered
 from dpmodels.typing import Option
 from dpmodels.verbs import VERBS
 
@@ -206,7 +206,7 @@ def _with_private_codebook(
 
 def sources_of(data: object, shared: Shared) -> object:
     """Return what a call reads: its table, or the tables of its sites."""
-    return gathered(data, shared.get("sites"), shared.get("protocol"), PROTOCOLS, shared.get("csv"))
+    return gathered(data, shared.get("sites"), shared.get("protocol"), shared.get("csv"))
 
 
 def request_of(
@@ -215,7 +215,7 @@ def request_of(
     data: object,
     shared: Shared,
     *,
-    resolve: Callable[[object, object, object, str], Any] = codebook_of_call,
+    resolve: Callable[[object, object, object, str], Codebook] = codebook_of_call,
     **options: object,
 ) -> Request:
     """Return a verb with its options, before any rows; `resolve` finds the codebook of a call."""

@@ -7,21 +7,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
+from dpmodels.design.parts import SLOTS, SampledPlaces
 from dpmodels.design.rows import requested_of
-from dpmodels.design.sampled_rows import SLOTS, SampledPlaces
 from dpmodels.errors import ArgumentError
-from dpmodels.formula.sampling import Sampling
 from dpmodels.formula.sides import subset
-from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
+from dpmodels.formula.tally import Sampling
+from dpmodels.mechanisms.protocol import AnyStrategy, Calibrated
 from dpmodels.models.predicted_laws import Law, always
 from dpmodels.postprocess.units import in_persons
-from dpmodels.privacy import (
-    ZCDP,
-    Adjacency,
-    gaussian_multiplier,
-    group_events,
-    planned_for_group,
-)
+from dpmodels.privacy import ZCDP, Adjacency, gaussian_multiplier, group_events, planned_for_group
 from dpmodels.privacy.budget import MOST_ROWS
 from dpmodels.released import AnyRelease
 from dpmodels.request import Request
@@ -87,7 +81,7 @@ class Planned(NamedTuple):
     """A strategy, its plan from public facts, and the reason."""
 
     strategy: AnyStrategy
-    plan: PlanOfStrategy
+    plan: Calibrated
     reason: str
 
 
@@ -137,7 +131,7 @@ def planned(
     if getattr(strategy, "passes", "many" if spec.passes else "one") == "many":
         for source in private:
             source.require_passes()
-    plan: PlanOfStrategy = planned_for_group(
+    plan: Calibrated = planned_for_group(
         holders.planning(strategy, partial(strategy.plan, spec.facts)),
         lambda plan: plan.events,
         request.guarantee,

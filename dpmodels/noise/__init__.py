@@ -1,11 +1,7 @@
 """The noise floor: random words and exact integer noise; no budgets, no data."""
 
 from dpmodels.noise.addition import NoiseOfSites, noisy_sums
-from dpmodels.noise.discrete import (
-    discrete_gaussian,
-    discrete_laplace,
-    discrete_laplace_variance,
-)
+from dpmodels.noise.discrete import discrete_gaussian, discrete_laplace, discrete_laplace_variance
 from dpmodels.noise.entropy import derived, secure, seeded, simulating, simulation, source
 from dpmodels.noise.uniform import Entropy
 

@@ -15,11 +15,8 @@ from dpmodels.arguments import checked_keywords, integer, option
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.models.assumed_rows import AssumedRows, assumed_rows
-from dpmodels.planning.analysis import LIKELY, AnalysisPlan, PlanLine, PlanRequest
-from dpmodels.planning.assumptions import MOST_PERSONS, MOST_ROWS, World
-from dpmodels.planning.noise_curve import NoiseCurve, Release, place_of, simulate_call
+from dpmodels.planning import analysis, noise_curve
 from dpmodels.planning.study import Study, target_values
-from dpmodels.planning.targets import named_calls, targets_of, weights_of
 from dpmodels.privacy import (
     Adjacency,
     AdjacencyName,
@@ -52,7 +49,7 @@ _SHRINKAGES: Final = (1.0, 0.999, 0.99, 0.97, 0.9, 0.8, 0.65, 0.5)
 _TOLERANCE: Final = 1.05
 
 
-def divided(study: Study) -> AnalysisPlan:
+def divided(study: Study) -> analysis.AnalysisPlan:
     """Divide the budget, simulate the parts, and divide it again."""
     _require_met(study)
     study = study.refined(_parts(study))
@@ -66,10 +63,10 @@ def divided(study: Study) -> AnalysisPlan:
         frames.append(_figures(curve, release))
         line = _line(curve, release, frames[-1])
         parts = line._replace(share=float(shares[position]), even=float(evenly[position]))
-        needs = amount if line.identified >= LIKELY else _identifying(curve, amount)
+        needs = amount if line.identified >= analysis.LIKELY else _identifying(curve, amount)
         parts = parts._replace(guarantee=curve.simulated_call.form(amount), needs=needs)
         lines.append(_without_unused_delta(parts))
-    return AnalysisPlan(
+    return analysis.AnalysisPlan(
         request=study.request,
         lines=tuple(lines),
         figures=pd.concat(frames, ignore_index=True),
@@ -79,7 +76,7 @@ def divided(study: Study) -> AnalysisPlan:
     )
 
 
-def _without_unused_delta(line: PlanLine) -> PlanLine:
+def _without_unused_delta(line: analysis.PlanLine) -> analysis.PlanLine:
     """Return a line without the delta that its release does not use.
 
     With the delta, a session could choose other noise than was planned.
@@ -92,7 +89,6 @@ def _without_unused_delta(line: PlanLine) -> PlanLine:
 
 
 def _parts(study: Study) -> Floats:
-    """Return the recommended amounts."""
     losses = study.losses
     if losses.is_stated.all():
         return losses.even()
@@ -113,8 +109,7 @@ def _rounded(study: Study, amounts: Floats) -> Floats:
     )
 
 
-def _figures(curve: NoiseCurve, release: Release) -> pd.DataFrame:
-    """Return the figures of a call, one per row."""
+def _figures(curve: noise_curve.NoiseCurve, release: noise_curve.Release) -> pd.DataFrame:
     sampling = curve.simulated_call.sampling
     total = np.hypot(release.noise, sampling)
     columns = {
@@ -130,11 +125,13 @@ def _figures(curve: NoiseCurve, release: Release) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _line(curve: NoiseCurve, release: Release, frame: pd.DataFrame) -> PlanLine:
+def _line(
+    curve: noise_curve.NoiseCurve, release: noise_curve.Release, frame: pd.DataFrame
+) -> analysis.PlanLine:
     """Return the summary of a call, by its representative figure."""
     order = np.argsort(frame["ratio"].to_numpy(), kind="stable")
-    figure = frame.iloc[int(order[place_of(len(frame), curve.over)])]
-    return PlanLine(
+    figure = frame.iloc[int(order[noise_curve.place_of(len(frame), curve.over)])]
+    return analysis.PlanLine(
         name=curve.name,
         call=curve.simulated_call.call,
         guarantee=curve.simulated_call.form(1.0),
@@ -147,10 +144,10 @@ def _line(curve: NoiseCurve, release: Release, frame: pd.DataFrame) -> PlanLine:
     )
 
 
-def _identifying(curve: NoiseCurve, amount: float) -> float:
+def _identifying(curve: noise_curve.NoiseCurve, amount: float) -> float:
     """Return a budget that very likely identifies a call's figures; nan if none tried does."""
     for doubled in amount * 2.0 ** np.arange(1, _DOUBLINGS):
-        if curve.simulated_call.at(float(doubled), _CURVE_RUNS).chance.mean() >= LIKELY:
+        if curve.simulated_call.at(float(doubled), _CURVE_RUNS).chance.mean() >= analysis.LIKELY:
             return float(doubled)
     return math.nan
 
@@ -185,18 +182,20 @@ def _rows_curve(study: Study, amounts: Floats, ratios: Floats) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def _with_rows(study: Study, curve: NoiseCurve, n_rows: int, amount: float) -> float:
+def _with_rows(study: Study, curve: noise_curve.NoiseCurve, n_rows: int, amount: float) -> float:
     """Return a call's ratio with other rows; simulated sampling errors scale with their root."""
     world, base = replace(study.world, n_rows=n_rows), curve.simulated_call
     sampling = base.sampling * math.sqrt(study.world.n_rows / n_rows)
-    simulated = simulate_call(base.call, world, base.form, sampling)
+    simulated = noise_curve.simulate_call(base.call, world, base.form, sampling)
     total = np.hypot(simulated.at(amount, _CURVE_RUNS).noise, simulated.sampling)
     return float(curve.of_all(total / simulated.sampling))
 
 
 def row_limit(study: Study) -> int:
     """Return how many rows can be simulated."""
-    return MOST_ROWS if study.world.adjacency.person is None else MOST_PERSONS
+    return (
+        noise_curve.MOST_ROWS if study.world.adjacency.person is None else noise_curve.MOST_PERSONS
+    )
 
 
 def _require_met(study: Study) -> None:
@@ -287,13 +286,8 @@ def least_rows(study: Study) -> Study:
         low, high = (n_rows, high) if short > 1 else (low, n_rows)
         if high <= low * _ROW_TOLERANCE or low >= limit or 1 / _ROW_TOLERANCE < short <= 1:
             break
-        n_rows = min(
-            max(
-                n_rows * min(max(short, 1 / _MAX_STEP), _MAX_STEP) ** 2 * math.sqrt(_ROW_TOLERANCE),
-                low,
-            ),
-            limit,
-        )
+        step = min(max(short, 1 / _MAX_STEP), _MAX_STEP)
+        n_rows = min(max(n_rows * step**2 * math.sqrt(_ROW_TOLERANCE), low), limit)
         if not low < n_rows < high:
             n_rows = math.sqrt(low * high)
     if not math.isfinite(high):
@@ -341,7 +335,7 @@ def plan(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
-) -> AnalysisPlan:
+) -> analysis.AnalysisPlan:
     """Predict the errors of a whole analysis, and divide its budget; nothing is read or spent.
 
     Each call is simulated on assumed rows at several budgets. Leave out ``n`` or the budget to
@@ -418,24 +412,26 @@ def plan(
     >>> list(plan.budgets), bool((plan.table["identified"] == 1).all())
     (['wages', 'model'], True)
     """
-    calls_by_name = named_calls(calls)
+    calls_by_name = analysis.named_calls(calls)
     book = codebook_of_call(codebook, None, None, "~ .")
     relation = related(book, adjacency, person, rows)
     stated = eps is not None or budget is not None
-    request = PlanRequest(
+    request = analysis.PlanRequest(
         guarantee=resolve_budget(eps, delta, budget) if stated else resolve_budget(1.0, delta),
         adjacency=relation,
         n_rows=_n_rows(n, relation),
         assumed=(assumed := _guess(book, shape, relation)).about,
         subset=subset,
-        targets=targets_of(targets, tuple(calls_by_name)),
-        weights=weights_of(weights, tuple(calls_by_name)),
+        targets=analysis.targets_of(targets, tuple(calls_by_name)),
+        weights=analysis.weights_of(weights, tuple(calls_by_name)),
         best=option("best", best, BEST),
         over=option("over", over, OVER),
         solved="" if stated and n is not None else "n" if stated else "eps",
     )
     _check_solvable(request, stated, n)
-    study = Study(calls_by_name, World(assumed, book, relation, request.n_rows, subset), request)
+    study = Study(
+        calls_by_name, noise_curve.World(assumed, book, relation, request.n_rows, subset), request
+    )
     if request.solved:
         study = (least_rows if request.solved == "n" else least_budget)(study)
     return divided(study)
@@ -444,10 +440,12 @@ def plan(
 def _n_rows(n: int | None, relation: Adjacency) -> int:
     if n is None:
         return 10_000
-    return integer("n", n, 1, MOST_ROWS if relation.person is None else MOST_PERSONS)
+    return integer(
+        "n", n, 1, noise_curve.MOST_ROWS if relation.person is None else noise_curve.MOST_PERSONS
+    )
 
 
-def _check_solvable(request: PlanRequest, stated: bool, n: int | None) -> None:
+def _check_solvable(request: analysis.PlanRequest, stated: bool, n: int | None) -> None:
     """Refuse to solve for two numbers, or for one without a target."""
     if n is None and not stated:
         raise BudgetError(

@@ -1,9 +1,11 @@
-"""Assumed rows as a population, and samples of any size from it."""
+"""Assumed rows as a population, with stated effects where asked for, and samples from it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +16,12 @@ from dpmodels.arguments import real
 from dpmodels.design.parts import Part
 from dpmodels.design.rows import Rows, Terms
 from dpmodels.errors import ArgumentError, did_you_mean, quoted, shorten
+from dpmodels.formula.sides import one_measured, parse_sides
+from dpmodels.formula.tally import Tally
 from dpmodels.models.assumed_rows import DrawnRows, public_part
-from dpmodels.typing import Array, Floats
+from dpmodels.models.table import counted
+from dpmodels.request import Request
+from dpmodels.typing import Array, Floats, Integers
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,3 +157,161 @@ def of_sample(effect: Effect, population: Population) -> bool:
             "frame of public rows"
         )
     return True
+
+
+INDEPENDENCE = "independence"
+
+
+def means(request: Request, assumed: Population, effect: Effect) -> Hypothesis:
+    """Test the mean of each group against a number that is the effect below it."""
+    formula = parse_sides(request.formula, request.codebook)
+    number, factors = one_measured(formula, "dp_mean")
+    tally = Tally(factors, number, 2)
+    population, cells, values = _placed(tally, assumed)
+    terms = _labels(tally) if factors else ("mean",)
+    mean, sd, share = _moments(population, cells, values, len(terms))
+    null = mean - stated_effects(effect, terms)
+    return Hypothesis(population, terms, mean, null, sd / np.sqrt(share))
+
+
+def difference(request: Request, assumed: Population, effect: Effect) -> Hypothesis:
+    """Shift two groups apart by the effect; one mean is tested as in :func:`means`."""
+    formula = parse_sides(request.formula, request.codebook)
+    number, factors = one_measured(formula, "dp_ttest")
+    tally = Tally(factors, number, 2)
+    if not factors:
+        return means(request, assumed, effect)
+    population, cells, values = _placed(tally, assumed)
+    terms = (" - ".join(_labels(tally)),)
+    if not of_sample(effect, assumed):
+        if number.variable is None:
+            raise ArgumentError(
+                f"{number.code!r} is computed from variables, and effect= needs a single one: "
+                "declare it as a variable of the codebook, or write "
+                'effect="sample" with shape= a frame of public rows'
+            )
+        mean, _, share = _moments(population, cells, values, 2)
+        shifts = np.array([share[1], -share[0]]) * float(effects(effect, terms)[0])
+        shifted = values - mean[cells] + float(share @ mean) + shifts[cells]
+        values = np.clip(shifted, number.lower, number.upper)
+        if number.step:
+            population, positions, values = population.on_steps(
+                number.variable, values, number.lower, number.step
+            )
+            cells = cells[positions]
+        else:
+            population = population.having(number.variable, values)
+    mean, sd, share = _moments(population, cells, values, 2)
+    truth = np.array([mean[0] - mean[1]])
+    sampling = np.sqrt(np.array([(sd**2 / share).sum()]))
+    return Hypothesis(population, terms, truth, np.zeros(1), sampling)
+
+
+def shares(request: Request, assumed: Population, effect: Effect) -> Hypothesis:
+    """Test shares of cells against numbers, or make factors depend by Cohen's w."""
+    tally = counted(parse_sides(request.formula, request.codebook))
+    population, cells, _ = _placed(tally, assumed)
+    names = _labels(tally)
+    if len(tally.factors) == 1:
+        share = _summed(cells, population.shares, tally.cells)
+        sampling = np.sqrt(share * (1 - share))
+        return Hypothesis(population, names, share, share - stated_effects(effect, names), sampling)
+    if not of_sample(effect, assumed):
+        w = float(effects(effect, (INDEPENDENCE,))[0])
+        population = _dependent(population, cells, tally, w)
+    share = _summed(cells, population.shares, tally.cells)
+    independent = _independent(share.reshape(tally.shape))
+    w = math.sqrt(float(((share - independent) ** 2 / np.maximum(independent, 1e-300)).sum()))
+    sampling = np.sqrt(share * (1 - share))
+    untested = np.full(len(names), np.nan)
+    freedom = math.prod(tally.shape) - 1 - sum(size - 1 for size in tally.shape)
+    return Hypothesis(
+        population,
+        (INDEPENDENCE, *names),
+        np.append(w, share),
+        np.append(0.0, untested),
+        np.append(np.nan, sampling),
+        freedom,
+    )
+
+
+def stated_effects(effect: Effect, terms: tuple[str, ...]) -> Floats:
+    """Return effects by term, nan for terms that are not tested."""
+    if isinstance(effect, str):
+        raise ArgumentError(
+            f"effect={effect!r}: expected the distance of the mean or share from the tested "
+            "number, in its own unit, such as effect=2.5"
+        )
+    stated = effects(effect, terms)
+    return stated if effect is None else np.where(stated == 0, np.nan, stated)
+
+
+def _placed(tally: Tally, assumed: Population) -> tuple[Population, Integers, Floats]:
+    """Return the complete rows in the subset, their cells and their values."""
+    placed = tally.place(assumed.part.columns)
+    complete = np.flatnonzero((placed.cells >= 0) & assumed.counted)
+    population = assumed.among(complete, assumed.shares[complete])
+    number = tally.measured
+    values = np.zeros(len(complete)) if number is None else number.evaluate(population.part.columns)
+    if number is not None:
+        values = np.clip(values, number.lower, number.upper)
+    cells = placed.cells[complete].astype(np.int64)
+    empty = np.bincount(cells, minlength=tally.cells) == 0
+    if empty.any() and (number is not None or len(tally.factors) > 1):
+        names = [name for name, is_empty in zip(_labels(tally), empty, strict=True) if is_empty]
+        raise ArgumentError(
+            f"shape=: no assumed row is in {names[0] or 'the table'!r}; write shares above 0.001 "
+            "for every level, or give a larger public sample"
+        )
+    return population, cells, np.asarray(values)
+
+
+def _labels(tally: Tally) -> tuple[str, ...]:
+    levels = [[str(level) for level in factor.levels] for factor in tally.factors]
+    return tuple(
+        reduce(lambda left, right: [f"{a}:{b}" for a in left for b in right], levels or [[""]])
+    )
+
+
+def _summed(cells: Integers, weights: Floats, size: int) -> Floats:
+    return np.asarray(np.bincount(cells, weights, size), dtype=np.float64)
+
+
+def _moments(
+    population: Population, cells: Integers, values: Floats, size: int
+) -> tuple[Floats, Floats, Floats]:
+    """Return means, sds and shares of the rows by cell."""
+    share = _summed(cells, population.shares, size)
+    mean = _summed(cells, population.shares * values, size) / share
+    square = _summed(cells, population.shares * (values - mean[cells]) ** 2, size) / share
+    return mean, np.sqrt(square), share
+
+
+def _independent(share: Floats) -> Floats:
+    """Return the products of the margins, flat."""
+    axes = range(share.ndim)
+    margins = [share.sum(axis=tuple(k for k in axes if k != axis)) for axis in axes]
+    return np.asarray(reduce(np.multiply.outer, margins)).ravel()
+
+
+def _dependent(population: Population, cells: Integers, tally: Tally, w: float) -> Population:
+    """Keep the margins, and make the first two factors depend by standardised level scores."""
+    share = _summed(cells, population.shares, tally.cells).reshape(tally.shape)
+    independent = _independent(share).reshape(tally.shape)
+    scores = []
+    for axis in (0, 1):
+        margin = share.sum(axis=tuple(k for k in range(share.ndim) if k != axis))
+        level = np.arange(len(margin)) - float(margin @ np.arange(len(margin)))
+        shape = [-1 if k == axis else 1 for k in range(share.ndim)]
+        scores.append((level / math.sqrt(float(margin @ level**2))).reshape(shape))
+    tilt = 1 + w * scores[0] * scores[1]
+    if tilt.min() < 0:
+        largest = -1 / float((scores[0] * scores[1] * np.sign(w)).min())
+        raise ArgumentError(
+            f"effect={w:g}: with these shares of levels Cohen's w is at most {largest:.3g}; "
+            "write a smaller effect"
+        )
+    tilted = (independent * tilt).ravel()
+    return population.among(
+        np.arange(len(cells)), population.shares * (tilted / share.ravel())[cells]
+    )

@@ -404,7 +404,6 @@ def _target(power: object, alpha: float) -> float:
 
 
 def _listed(value: object) -> list[object]:
-    """Return listed values, or a single value in a list."""
     if not lists_values(value) or isinstance(value, Mapping):
         return [value]
     values = list(value)
@@ -413,7 +412,7 @@ def _listed(value: object) -> list[object]:
     return values
 
 
-def _checked_options(verb: Verb, options: Mapping[str, object]) -> dict[str, Any]:
+def _checked_options(verb: Verb, options: Mapping[str, object]) -> dict[str, object]:
     for name in options:
         if name in ("person", "rows"):
             raise ArgumentError(
@@ -445,7 +444,6 @@ def _solved(asking: PowerInputs, solved: str, inputs: tuple[Any, Any, Any], targ
 
 
 def _table(trial: Trial, cell: Cell, number: int) -> pd.DataFrame:
-    """Return the lines of one cell."""
     expected, posed = trial.expected(), trial.posed
     rows_factor = price(posed, expected, cell.n_rows, trial.alpha)
     lines = {

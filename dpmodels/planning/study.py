@@ -20,15 +20,20 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.planning.analysis import PlanRequest
-from dpmodels.planning.assumptions import World, priced
-from dpmodels.planning.noise_curve import NoiseCurve, SimulatedCall, simulate_call, simulate_curve
-from dpmodels.planning.targets import Budgeting, Target
+from dpmodels.planning.analysis import Budgeting, PlanRequest, Target
+from dpmodels.planning.noise_curve import (
+    NoiseCurve,
+    SimulatedCall,
+    World,
+    priced,
+    simulate_call,
+    simulate_curve,
+)
 from dpmodels.privacy import ZCDP, ApproxDP, Event, Guarantee, Ledger, PureDP, gaussian_multiplier
 from dpmodels.privacy.calibrate import gaussian_eps
 from dpmodels.privacy.spent import capacity, price
@@ -80,9 +85,8 @@ class TotalBudget:
 
     def scaled(self, amount: float) -> TotalBudget:
         """Return the same kind of budget with another amount, and no stated parts."""
-        return TotalBudget(
-            with_amount(self.guarantee, amount), self.gaussian, (None,) * len(self.fixed)
-        )
+        guarantee = with_amount(self.guarantee, amount)
+        return replace(self, guarantee=guarantee, fixed=(None,) * len(self.fixed))
 
     def cost(self, amounts: Floats) -> float:
         """Return the composed amount of all calls."""
@@ -113,7 +117,6 @@ class TotalBudget:
         return np.where(free, amounts * scale, amounts)
 
     def _together(self, amounts: Floats) -> float:
-        """Return the composed eps of Gaussian releases."""
         if len(amounts) < 2 and len(self.gaussian) < 2:
             return float(amounts.sum())
         if not len(amounts):
@@ -141,10 +144,6 @@ class Losses:
     curves: Sequence[NoiseCurve]
     weights: Floats
     floors: Floats  # Smallest amounts allowed, 0 for no limit
-
-    def with_floors(self, floors: Floats) -> Losses:
-        """Return a copy with other floors."""
-        return replace(self, floors=floors)
 
     def fixing(self, place: int, amount: float) -> Losses:
         """Return a copy with one call's amount fixed."""
@@ -186,7 +185,8 @@ class Losses:
         """Minimise the weighted mean of the log ratios."""
         worst = self.least_worst()
         starts = [worst, np.maximum(self.even(), self.floors)]
-        candidates = [worst, *filter(self._fits, map(self._descended, starts))]
+        descended, most = map(self._descended, starts), self.budget.amount * _OVERSPEND
+        candidates = [worst, *(one for one in descended if self.budget.cost(one) <= most)]
         return min(map(self.budget.filled, candidates), key=self._sum)
 
     def _descended(self, start: Floats) -> Floats:
@@ -203,10 +203,9 @@ class Losses:
         def left(logs: Floats) -> float:
             return math.log(self.budget.amount / self.budget.cost(amounts(logs)))
 
-        constraint: Any = {"type": "ineq", "fun": left}
+        constraint = {"type": "ineq", "fun": left}
         log_whole = math.log(self.budget.amount)
-        descend: Any = minimize
-        optimum = descend(
+        optimum = minimize(  # type: ignore[call-overload]
             lambda logs: self._sum(amounts(logs)),
             np.log(start[free]),
             method="SLSQP",
@@ -214,9 +213,6 @@ class Losses:
             constraints=constraint,
         )
         return amounts(optimum.x)
-
-    def _fits(self, amounts: Floats) -> bool:
-        return self.budget.cost(amounts) <= self.budget.amount * _OVERSPEND
 
     def _sum(self, amounts: Floats) -> float:
         pairs = zip(np.log(amounts), self._tables, strict=True)
@@ -331,7 +327,6 @@ class Study:
         return self._identifying(losses, equal)
 
     def _stated_amount(self, curve: NoiseCurve) -> float | None:
-        """Return a call's stated amount."""
         if self.budgeting.stated_budget(curve.name) is None:
             return None
         return price(curve.releases[0].events, self.request.guarantee).amount
@@ -343,8 +338,9 @@ class Study:
         for _ in self.curves:
             floors = np.where(losses.is_stated, 0.0, np.maximum(losses.floors, needs))
             free = ~(losses.is_stated | aimed)
-            if not free.any() or losses.with_floors(floors).least <= losses.budget.amount:
-                return losses.with_floors(np.where(np.isfinite(needs), floors, losses.floors))
+            if not free.any() or replace(losses, floors=floors).least <= losses.budget.amount:
+                floors = np.where(np.isfinite(needs), floors, losses.floors)
+                return replace(losses, floors=floors)
             worst = int(np.argmax(np.where(free, needs, -1.0)))
             losses = losses.fixing(worst, float(equal[worst]))
         return losses

@@ -12,27 +12,23 @@ import pandas as pd
 from scipy.special import expit, ndtri
 from scipy.stats import poisson
 
-from dpmodels.errors import (
-    ArgumentError,
-    FormulaError,
-    NotAvailable,
-    did_you_mean,
-    quoted,
-    shorten,
-)
+from dpmodels.errors import ArgumentError, FormulaError, NotAvailable, did_you_mean, quoted, shorten
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
 from dpmodels.formula.values import Category, Real
 from dpmodels.models.predictor import estimates_of, simulated_fits
 from dpmodels.models.replay import all_verbs, verb_of
 from dpmodels.models.verb_spec import planned
-from dpmodels.planning.group_effects import difference, means, shares, stated_effects
 from dpmodels.planning.population import (
     Effect,
     Hypothesis,
     Population,
+    difference,
     effects,
+    means,
     null_values,
     of_sample,
+    shares,
+    stated_effects,
 )
 from dpmodels.privacy import ApproxDP
 from dpmodels.request import Request
@@ -276,26 +272,27 @@ class Power(NamedTuple):
     tested: str
 
 
-def _linear(result: Any, posed: Hypothesis, alpha: float) -> Reading:
+def _linear(result: LMResult | GLMResult, posed: Hypothesis, alpha: float) -> Reading:
     """Read coefficients after the constant, if there are standard errors."""
     terms = slice(-len(posed.terms), None)
     try:
-        columns = [result.bse, result.bse_noise, result.tvalues]
+        results = (result.bse, result.bse_noise, result.tvalues)
+        columns = [np.asarray(column, dtype=np.float64) for column in results]
     except NotAvailable:
         columns = [np.full(len(posed.terms), np.nan)] * 3
-    se, noise, statistic = (np.asarray(column, dtype=np.float64)[terms] for column in columns)
+    se, noise, statistic = (column[terms] for column in columns)
     se = np.where(np.isfinite(se), se, np.nan)
     return Reading(se, np.where(np.isnan(se), np.nan, noise), statistic, se)
 
 
-def _difference(result: Any, posed: Hypothesis, alpha: float) -> Reading:
+def _difference(result: TTestResult, posed: Hypothesis, alpha: float) -> Reading:
     se = np.array([result.bse if np.isfinite(result.pvalue) else np.nan])
     size = -ndtri(max(result.pvalue, 1e-300) / 2)
     statistic = np.array([size * np.sign(result.tvalue)])
     return Reading(se, np.array([result.bse_noise]), statistic, se)
 
 
-def _means(result: Any, posed: Hypothesis, alpha: float) -> Reading:
+def _means(result: MeanResult, posed: Hypothesis, alpha: float) -> Reading:
     interval, estimate = result.conf_int(1 - alpha), np.asarray(result.params)
     statistic, spread = _by_interval(estimate, interval, posed, alpha)
     return Reading(np.asarray(result.bse), np.asarray(result.bse_noise), statistic, spread)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -19,18 +19,16 @@ from dpmodels.plots.style import (
     VERMILION,
     axes_or_new,
     between,
+    error_bars,
     few_ticks,
     finished,
     legend_above,
     listed,
+    literal,
     number,
     short_names,
 )
-from dpmodels.typing import Floats
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+from dpmodels.typing import Axes, Floats, Picture
 
 # A choice: most bins that are drawn as bars with error bars.
 SEPARATE = 60
@@ -76,10 +74,16 @@ def bars(
     for ax, panel in zip(panel_axes, panels, strict=True):
         _panel(ax, panel, positions, colours)
         ax.set_yticks(positions, short_names(labels) if ax is panel_axes[0] else [""] * len(labels))
-        for tick in ax.get_yticklabels():
-            tick.set_parse_math(False)
-        finished(ax, stamp, caption, _panel_text(panel, labels))
+        literal(ax.get_yticklabels())
+        finished(ax, _panel_text(panel, labels), {"stamp": stamp, "caption": caption})
     return panel_axes
+
+
+def one_panel(panel: Panel, labels: Sequence[str], **picture: Unpack[Picture]) -> Axes:
+    """Draw a panel by itself."""
+    ax, stamp, caption = picture.get("ax"), picture.get("stamp"), picture.get("caption")
+    axes = None if ax is None else [ax]
+    return bars([panel], labels=labels, axes=axes, stamp=stamp, caption=caption)[0]
 
 
 def _axes(n_panels: int, n_bars: int, axes: Sequence[Axes] | None) -> tuple[Axes, ...]:
@@ -128,15 +132,7 @@ def _panel(ax: Axes, panel: Panel, positions: Floats, colours: list[str]) -> Non
         color=[colour for colour, is_drawn in zip(colours, drawable, strict=True) if is_drawn],
     )
     lower = np.minimum(errors, values - start)[drawable]
-    ax.errorbar(
-        values[drawable],
-        positions[drawable],
-        xerr=np.vstack([lower, errors[drawable]]),
-        fmt="none",
-        ecolor=INK,
-        elinewidth=1.2,
-        capsize=2.5,
-    )
+    error_bars(ax, values[drawable], positions[drawable], xerr=np.vstack([lower, errors[drawable]]))
     ax.set_ylim(len(positions) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel(panel.title, parse_math=False)
@@ -155,15 +151,7 @@ def _end(values: Floats, start: float, *, log: bool) -> float:
 def _as_bars(ax: Axes, breaks: Floats, heights: Floats, interval_lengths: Floats) -> None:
     widths = np.diff(breaks)
     ax.bar(breaks[:-1], heights, widths, align="edge", color=BLUE, edgecolor="white", linewidth=0.6)
-    ax.errorbar(
-        breaks[:-1] + widths / 2,
-        heights,
-        yerr=interval_lengths,
-        fmt="none",
-        ecolor=INK,
-        elinewidth=1.2,
-        capsize=2.5,
-    )
+    error_bars(ax, breaks[:-1] + widths / 2, heights, yerr=interval_lengths)
 
 
 def _as_steps(ax: Axes, breaks: Floats, heights: Floats, interval_lengths: Floats) -> None:
@@ -182,15 +170,13 @@ def hist(
     label: str,
     *,
     counted: str = "rows",
-    ax: Axes | None = None,
-    stamp: str | None = None,
-    caption: str | None = None,
+    **picture: Unpack[Picture],
 ) -> Axes:
     """Draw a histogram with intervals `bars`, shape (bins, 2); unequal bins as rows by unit.
 
     Many bins are drawn as steps with a band.
     """
-    ax = axes_or_new(ax, (6.0, 3.6))
+    ax = axes_or_new(picture.get("ax"), (6.0, 3.6))
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -214,7 +200,7 @@ def hist(
         f"{number(breaks[-1])}. Most {counted} from {number(breaks[mode])} to "
         f"{number(breaks[mode + 1])}: {between(counts[mode], *bars[mode])}"
     )
-    return finished(ax, stamp, caption, alt)
+    return finished(ax, alt, picture)
 
 
 # Horizontal bars, the first at the top, with the intervals of their noise.
@@ -232,9 +218,7 @@ def ranked(
     empty: str,
     lower_limit: float | None = None,
     title: str = "",
-    ax: Axes | None = None,
-    stamp: str | None = None,
-    caption: str | None = None,
+    **picture: Unpack[Picture],
 ) -> Axes:
     """Draw bars for the first 40 names, and a line at `lower_limit`.
 
@@ -245,29 +229,20 @@ def ranked(
     first_bars = slice(MOST_RANKED)
     values, (low, high) = values[first_bars], (endpoint[first_bars] for endpoint in ends)
     positions = np.arange(len(values))
-    ax = axes_or_new(ax, (6.0, 1.2 + 0.26 * len(values)))
+    ax = axes_or_new(picture.get("ax"), (6.0, 1.2 + 0.26 * len(values)))
     ax.barh(positions, values, height=0.62, color=BLUE)
-    ax.errorbar(
-        values,
-        positions,
-        xerr=np.maximum([values - low, high - values], 0.0),
-        fmt="none",
-        ecolor=INK,
-        elinewidth=1.2,
-        capsize=2.5,
-    )
+    error_bars(ax, values, positions, xerr=np.maximum([values - low, high - values], 0.0))
     if lower_limit is not None:
         ax.axvline(lower_limit, color=GREY, linewidth=1.2, linestyle="--")
     ax.set_yticks(positions, short_names(names[first_bars]))
-    for tick in ax.get_yticklabels():
-        tick.set_parse_math(False)
+    literal(ax.get_yticklabels())
     ax.set_ylim(len(positions) - 0.4, -0.6)
     if (low >= 0).all():
         ax.set_xlim(left=0)
     ax.set_xlabel(label, parse_math=False)
     ax.set_title(title, fontsize="medium", loc="left", parse_math=False)
     alt = f"Bars, {title or label}: {listed(names[first_bars], map(between, values, low, high))}"
-    return finished(ax, stamp, caption, alt)
+    return finished(ax, alt, picture)
 
 
 # Lines of ratios against one parameter, with its current value.
@@ -306,8 +281,7 @@ def ratios(
     ax.set_xlabel(labels[0], parse_math=False)
     ax.set_ylabel(labels[1], parse_math=False)
     legend = ax.legend(frameon=False, fontsize=FONT, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    literal(legend.get_texts())
     last_values = listed(list(lines), (number(points[-1, 1]) for points in lines.values()))
     return finished(
         ax, alt=f"Lines, {labels[1]} by {labels[0]}. At the last of them: {last_values}"

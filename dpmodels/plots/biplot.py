@@ -1,9 +1,9 @@
-"""The biplot of two components: variables as arrows, never a row."""
+"""Principal components as a biplot and a scree plot, and a graph of names on a circle."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -29,11 +29,9 @@ from dpmodels.plots.style import (
     short_names,
     thinned,
 )
-from dpmodels.typing import Floats
+from dpmodels.typing import Axes, DataArray, Floats, Picture
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
     from matplotlib.transforms import Bbox
 
 
@@ -46,16 +44,14 @@ _TURNS = (0.0, 0.4, -0.4, 0.8, -0.8, 1.2, -1.2)  # radians off the arrow's direc
 
 
 def biplot(
-    table: xr.DataArray,
+    table: DataArray,
     sdev: npt.ArrayLike,
     *,
     components: tuple[int | str, int | str] = (0, 1),
     marked: Collection[int | str] = (),
     spread: npt.ArrayLike | None = None,
     note: str = "",
-    ax: Axes | None = None,
-    stamp: str | None = None,
-    caption: str | None = None,
+    **picture: Unpack[Picture],
 ) -> Axes:
     """Draw each variable as an arrow, loading times standard deviation.
 
@@ -87,7 +83,7 @@ def biplot(
         spreads = np.asarray(spread, dtype=np.float64)[finite]
     limits = _limits(tips, np.sqrt(spreads[:, [0, 1], [0, 1]]))
     width, height = np.diff(limits, axis=1)[:, 0]
-    ax = axes_or_new(ax, (_WIDTH, 1.2 + (_WIDTH - 0.8) * height / width))
+    ax = axes_or_new(picture.get("ax"), (_WIDTH, 1.2 + (_WIDTH - 0.8) * height / width))
     ax.set(xlim=limits[0], ylim=limits[1])
     for axis, j in ((ax.xaxis, chosen[0]), (ax.yaxis, chosen[1])):
         floor = " (below the noise floor)" if j in below_floor else ""
@@ -107,7 +103,7 @@ def biplot(
     )
     points = [f"({number(x)}, {number(y)})" for x, y in tips]
     alt = f"Biplot of {heads[chosen[0]]} and {heads[chosen[1]]}. Arrows: {listed(names, points)}"
-    return finished(ax, stamp, caption, alt)
+    return finished(ax, alt, picture)
 
 
 def _limits(tips: _Tips, radii: _Tips) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -215,9 +211,7 @@ def scree(
     upper: npt.ArrayLike | None = None,
     floor: float | None = None,
     labels: Sequence[str],
-    ax: Axes | None = None,
-    stamp: str | None = None,
-    caption: str | None = None,
+    **picture: Unpack[Picture],
 ) -> Axes:
     """Draw the variance of each component, its noise interval, the noise floor.
 
@@ -232,7 +226,7 @@ def scree(
     ends = None
     if lower is not None and upper is not None:
         ends = (_vector("lower", lower, len(labels)), _vector("upper", upper, len(labels)))
-    ax = axes_or_new(ax, _SIZE)
+    ax = axes_or_new(picture.get("ax"), _SIZE)
     d = len(labels)
     small = d > 60
     positions = np.arange(1.0, d + 1)
@@ -272,7 +266,7 @@ def scree(
     text = listed(labels, map(between, heights, low, high))
     floor_text = "" if floor is None else f". Noise floor: {number(floor)}"
     alt = f"Scree plot, variances of {d} components: {text}{floor_text}"
-    return finished(ax, stamp, caption, alt)
+    return finished(ax, alt, picture)
 
 
 def _vector(name: str, values: npt.ArrayLike, length: int) -> Floats:
@@ -367,3 +361,59 @@ def _names(ax: Axes, labels: Sequence[str]) -> None:
     n_ticks = 72 * box_inches(ax)[0] / (0.55 * FONT * (longest + 1))
     ticks = thinned(len(labels), n_ticks)
     ax.set_xticks([i + 1 for i in ticks], [short[i] for i in ticks], parse_math=False)
+
+
+# A graph of names on a circle, its edges as wide as they are strong.
+
+# Widths of the weakest and of the strongest edge, in points.
+THIN, WIDE = 0.6, 7.0
+
+
+def graph(
+    names: Sequence[str],
+    edges: Sequence[tuple[int, int]],
+    strengths: Floats,
+    **picture: Unpack[Picture],
+) -> Axes:
+    """Draw names around a circle and edges between them; names without an edge are grey.
+
+    `edges` are pairs of positions in `names`, `strengths` theirs, from 0 to 1.
+    """
+    ax = axes_or_new(picture.get("ax"), (6.4, 5.6))
+    angles = np.pi / 2 - 2 * np.pi * np.arange(len(names)) / max(len(names), 1)
+    x, y = np.cos(angles), np.sin(angles)
+    largest = max(float(strengths.max()), 1e-12) if len(strengths) else 1.0
+    for (first, second), strength in zip(edges, strengths, strict=True):
+        ax.plot(
+            x[[first, second]],
+            y[[first, second]],
+            color=BLUE,
+            linewidth=THIN + (WIDE - THIN) * float(strength) / largest,
+            alpha=0.55,
+            solid_capstyle="round",
+            zorder=2,
+        )
+    joined = {i for pair in edges for i in pair}
+    for i, name in enumerate(short_names(names)):
+        color = INK if i in joined else GREY
+        ax.plot(x[i], y[i], "o", color=color, markersize=6, zorder=4)
+        side = "center" if abs(x[i]) < 0.15 else "left" if x[i] > 0 else "right"
+        height = "center" if abs(y[i]) < 0.85 else "bottom" if y[i] > 0 else "top"
+        ax.text(
+            1.08 * x[i],
+            1.08 * y[i],
+            name,
+            ha=side,
+            va=height,
+            fontsize=FONT,
+            color=color,
+            zorder=5,
+            parse_math=False,
+        )
+    ax.set_xlim(-1.9, 1.9)
+    ax.set_ylim(-1.3, 1.3)
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+    pairs = [f"{names[first]} and {names[second]}" for first, second in edges]
+    alt = f"Graph of {len(names)} columns with {len(edges)} edges"
+    return finished(ax, f"{alt}: {listed(pairs, map(number, strengths))}", picture)

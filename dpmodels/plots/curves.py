@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +24,13 @@ from dpmodels.plots.style import (
     few_ticks,
     finished,
     listed,
+    literal,
     number,
     short_names,
 )
-from dpmodels.typing import Floats, Numbers
+from dpmodels.typing import Axes, Floats, Numbers, Picture
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
 
@@ -87,13 +87,10 @@ def band(
     values: Floats,
     ends: Floats,
     labels: tuple[str, str],
-    *,
-    ax: Axes | None = None,
-    stamp: str | None = None,
-    caption: str | None = None,
+    **picture: Unpack[Picture],
 ) -> Axes:
     """Draw values over times from 0, with the band `ends`, shape (times, 2)."""
-    ax = axes_or_new(ax, (6.4, 3.4))
+    ax = axes_or_new(picture.get("ax"), (6.4, 3.4))
     if times.dtype == object:
         times = times.astype(str)
     ax.fill_between(times, ends[:, 0], ends[:, 1], color=BLUE, alpha=0.22, linewidth=0)
@@ -105,7 +102,7 @@ def band(
     ax.set_ylabel(labels[1], parse_math=False)
     texts = map(between, values, *ends.T)
     alt = f"Line with its noise band: {labels[1]} by {labels[0]}: {listed(times.tolist(), texts)}"
-    return finished(ax, stamp, caption, alt)
+    return finished(ax, alt, picture)
 
 
 # A distribution function as steps, with bands for these rows and for the population.
@@ -115,21 +112,14 @@ POINTS = 4_000
 
 
 def distribution(
-    breaks: Floats,
-    shares: Floats,
-    bands: Floats,
-    label: str,
-    *,
-    ax: Axes | None = None,
-    stamp: str | None = None,
-    caption: str | None = None,
+    breaks: Floats, shares: Floats, bands: Floats, label: str, **picture: Unpack[Picture]
 ) -> Axes:
     """Draw shares up to the upper end of each bin, and two bands, shape (4, bins).
 
     The first two lines of `bands` are limits for these rows, the last two for the population. Rows
     of a bin are taken as uniform.
     """
-    ax = axes_or_new(ax, (6.0, 3.6))
+    ax = axes_or_new(picture.get("ax"), (6.0, 3.6))
     points = np.unique(np.linspace(0, len(breaks) - 1, POINTS).astype(int))
     breaks_shown = breaks[points]
     line, *ends = (np.append(0.0, heights)[points] for heights in (shares, *bands))
@@ -150,7 +140,7 @@ def distribution(
         for quarter in quarters
     ]
     text = listed([f"{quarter:.0%} of rows up to" for quarter in quarters], map(number, quantiles))
-    return finished(ax, stamp, caption, f"Distribution function of {label} with bands: {text}")
+    return finished(ax, f"Distribution function of {label} with bands: {text}", picture)
 
 
 # Slopes by penalty.
@@ -166,14 +156,12 @@ def paths(
     labels: tuple[str, str],
     *,
     mark: float = float("nan"),
-    ax: Axes | None = None,
-    stamp: str | None = None,
-    caption: str | None = None,
+    **picture: Unpack[Picture],
 ) -> Axes:
     """Draw slopes, shape (penalties, names), over penalties, and a line at the penalty `mark`."""
     positive = penalties > 0
     penalties, slopes = penalties[positive], slopes[positive]
-    ax = axes_or_new(ax, (6.8, 4.0))
+    ax = axes_or_new(picture.get("ax"), (6.8, 4.0))
     ax.set_xscale("log")
     largest = np.argsort(-np.abs(slopes).max(axis=0, initial=0.0), kind="stable")[:NAMED]
     colours = {int(index): SERIES[i % len(SERIES)] for i, index in enumerate(largest)}
@@ -210,7 +198,7 @@ def paths(
     alt = f"Lines, {labels[1]} by penalty; at the smallest penalty: {listed(names, end_texts)}"
     if np.isfinite(mark):
         alt += f". Below a penalty of {number(mark)} slopes cannot be distinguished from noise"
-    return finished(ax, stamp, caption, alt)
+    return finished(ax, alt, picture)
 
 
 def _name(ax: Axes, lines: list[tuple[str, float, str]]) -> None:
@@ -263,16 +251,10 @@ def square_of_rates(ax: Axes | None) -> tuple[Axes, Line2D]:
 
 
 def trade_offs(
-    curves: Floats,
-    labels: Sequence[str],
-    level: tuple[float, Floats],
-    *,
-    ax: Axes | None = None,
-    stamp: str | None = None,
-    caption: str | None = None,
+    curves: Floats, labels: Sequence[str], level: tuple[float, Floats], **picture: Unpack[Picture]
 ) -> Axes:
     """Draw curves over `RATES`, shape (curves, rates), with the points at one level."""
-    ax, _ = square_of_rates(ax)
+    ax, _ = square_of_rates(picture.get("ax"))
     from matplotlib import colormaps
 
     alpha, points = level
@@ -296,7 +278,7 @@ def trade_offs(
         f"Trade-off curves. Smallest false-negative rate at a false-positive rate of {alpha:g}: "
         f"{text}"
     )
-    return finished(ax, stamp, caption, alt)
+    return finished(ax, alt, picture)
 
 
 # Survival curves with bands for these rows and for the population, and numbers at risk.
@@ -316,14 +298,7 @@ class Drawn(NamedTuple):
 
 
 def survival_curves(
-    curves: Sequence[Drawn],
-    label: str,
-    *,
-    steps: bool,
-    risk: bool,
-    ax: Axes | None = None,
-    stamp: str | None = None,
-    caption: str | None = None,
+    curves: Sequence[Drawn], label: str, *, steps: bool, risk: bool, **picture: Unpack[Picture]
 ) -> Axes:
     """Draw survival, in `steps` or linear between the times.
 
@@ -331,7 +306,7 @@ def survival_curves(
     its last released time.
     """
     risk_inches = 0.22 * (len(curves) + 1.5) * risk
-    ax = axes_or_new(ax, (6.4, 3.8 + risk_inches))
+    ax = axes_or_new(picture.get("ax"), (6.4, 3.8 + risk_inches))
     for index, curve in enumerate(curves):
         colour, line = COLOURS[index % len(COLOURS)], LINES[index % len(LINES)]
         times = np.append(0.0, curve.columns["time"])
@@ -372,7 +347,7 @@ def survival_curves(
     alt = (
         f"Survival curves by {label} with bands. Survival at the last time: {listed(names, texts)}"
     )
-    return finished(ax, stamp, caption, alt)
+    return finished(ax, alt, picture)
 
 
 def _legend(ax: Axes, curves: Sequence[Drawn]) -> None:
@@ -386,8 +361,7 @@ def _legend(ax: Axes, curves: Sequence[Drawn]) -> None:
     legend = ax.legend(
         lines, names, frameon=False, fontsize=8, loc="lower left" if is_high_at_end else "best"
     )
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    literal(legend.get_texts())
 
 
 def _at_risk(ax: Axes, curves: Sequence[Drawn], *, steps: bool) -> None:
@@ -434,16 +408,10 @@ LEAST = 1e-16
 
 
 def step_up(
-    p_values: Floats,
-    rejected: Numbers,
-    cut_offs: Floats,
-    *,
-    ax: Axes | None = None,
-    stamp: str | None = None,
-    caption: str | None = None,
+    p_values: Floats, rejected: Numbers, cut_offs: Floats, **picture: Unpack[Picture]
 ) -> Axes:
     """Draw sorted p-values, smallest first, and the cut-off of each rank."""
-    ax = axes_or_new(ax, (6.4, 4.2))
+    ax = axes_or_new(picture.get("ax"), (6.4, 4.2))
     ranks = np.arange(1, len(p_values) + 1)
     heights = -np.log10(np.maximum(p_values, LEAST))
     lines = -np.log10(cut_offs[: len(ranks)])
@@ -458,4 +426,4 @@ def step_up(
     ax.set_ylim(bottom=0)
     ax.legend(frameon=False, fontsize="small")
     alt = f"Sorted p-values and their cut-offs: {int(rejected.sum())} of {len(ranks)} rejected"
-    return finished(ax, stamp, caption, alt)
+    return finished(ax, alt, picture)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, Unpack
 
 import numpy as np
 
@@ -33,11 +33,9 @@ from dpmodels.plots.style import (
     short_names,
     thinned,
 )
-from dpmodels.typing import Floats
+from dpmodels.typing import Axes, DataArray, Floats, Picture
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
     from matplotlib.image import AxesImage
 
 
@@ -143,13 +141,11 @@ _SIDE = 6.2  # inches of many cells
 
 
 def heat(
-    table: xr.DataArray,
+    table: DataArray,
     *,
     label: str = "Correlation",
     largest: float | None = None,
-    ax: Axes | None = None,
-    stamp: str | None = None,
-    caption: str | None = None,
+    **picture: Unpack[Picture],
 ) -> Axes:
     """Draw a labelled square matrix as coloured cells.
 
@@ -162,11 +158,11 @@ def heat(
     side = _CELL * len(names) if few else _SIDE
     short = short_names(names, max_length=28)
     margin = 0.3 + 0.075 * max(map(len, short))
-    ax = axes_or_new(ax, (margin + side + (0.1 if few else 1.0), margin + side))
+    ax = axes_or_new(picture.get("ax"), (margin + side + (0.1 if few else 1.0), margin + side))
     cells(ax, numbers, largest, label, two_decimals if largest <= 1 else _three_digits)
     row_names(ax, short)
     upright_heads(ax, short)
-    return finished(ax, stamp, caption, _matrix_text(numbers, names, label))
+    return finished(ax, _matrix_text(numbers, names, label), picture)
 
 
 def _matrix_text(numbers: Floats, names: Sequence[str], label: str) -> str:
@@ -180,7 +176,7 @@ def _matrix_text(numbers: Floats, names: Sequence[str], label: str) -> str:
     return f"{label} matrix of {len(names)} columns{largest_text}"
 
 
-def _labels(table: xr.DataArray) -> list[str]:
+def _labels(table: DataArray) -> list[str]:
     if len(table.dims) == 2 and table.size:
         rows, columns = (labels(table, str(dim)) for dim in table.dims)
         if rows == columns:
@@ -203,13 +199,11 @@ MOST_DESCRIBED = 5
 
 
 def loadings(
-    table: xr.DataArray,
+    table: DataArray,
     *,
     components: Sequence[int | str] | None = None,
     note: str = "",
-    ax: Axes | None = None,
-    stamp: str | None = None,
-    caption: str | None = None,
+    **picture: Unpack[Picture],
 ) -> Axes:
     """Draw loadings of components, by position or name: a heat map of several, bars of one.
 
@@ -226,7 +220,7 @@ def loadings(
     variables = short_names(labels(table, "variable"), max_length=28)
     rows, columns = numbers.shape
     width = 2.8 + min(0.62 * columns, 8.0) if columns > 1 else 5.0
-    ax = axes_or_new(ax, (width, max(1.6, min(0.9 + 0.24 * rows, 12.0))))
+    ax = axes_or_new(picture.get("ax"), (width, max(1.6, min(0.9 + 0.24 * rows, 12.0))))
     largest = reach(numbers)
     if columns == 1:
         _bars(ax, numbers[:, 0], largest, component_names[chosen[0]])
@@ -237,10 +231,7 @@ def loadings(
         ax.set_xlabel(note, fontsize=SMALL, color=MUTED, parse_math=False)
     row_names(ax, variables)
     return finished(
-        ax,
-        stamp,
-        caption,
-        _loadings_text(numbers, labels(table, "variable"), component_names, chosen),
+        ax, _loadings_text(numbers, labels(table, "variable"), component_names, chosen), picture
     )
 
 
@@ -283,13 +274,11 @@ def quantiles(
     title: str,
     across: str = "",
     level: float | None = None,
-    ax: Axes | None = None,
-    stamp: str | None = None,
-    caption: str | None = None,
+    **picture: Unpack[Picture],
 ) -> Axes:
     """Draw quantiles of shape (groups, probs), and their intervals (groups, probs, 2)."""
     step = 0.34 if level is None else 0.2 + 0.12 * len(probs)
-    ax = axes_or_new(ax, (6.0, min(1.4 + step * len(groups), _TALLEST)))
+    ax = axes_or_new(picture.get("ax"), (6.0, min(1.4 + step * len(groups), _TALLEST)))
     from matplotlib.lines import Line2D
 
     positions = np.arange(len(groups), dtype=np.float64)
@@ -335,7 +324,7 @@ def quantiles(
         else "too few rows"
         for row, is_available in zip(values, available.tolist(), strict=True)
     ]
-    return finished(ax, stamp, caption, f"Quantiles, {title}: {listed(groups, texts)}")
+    return finished(ax, f"Quantiles, {title}: {listed(groups, texts)}", picture)
 
 
 # Shares by cell as bars, of one factor or of two beside each other, with two intervals each.
@@ -355,9 +344,7 @@ def shares(
     title: str,
     across: str = "",
     level: float = 0.95,
-    ax: Axes | None = None,
-    stamp: str | None = None,
-    caption: str | None = None,
+    **picture: Unpack[Picture],
 ) -> Axes:
     """Draw a bar for each of `values`, shape (rows, series), grouped by row.
 
@@ -365,7 +352,9 @@ def shares(
     may be nan.
     """
     count = len(series)
-    ax = axes_or_new(ax, (6.0, min(1.3 + (0.14 + 0.2 * count) * len(rows), _TALLEST)))
+    ax = axes_or_new(
+        picture.get("ax"), (6.0, min(1.3 + (0.14 + 0.2 * count) * len(rows), _TALLEST))
+    )
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -411,7 +400,7 @@ def shares(
     names = [", ".join(filter(None, (row, name))) for row in rows for name in series]
     ends = np.where(np.isfinite(confidence), confidence, noise).reshape(-1, 2)
     text = listed(names, map(between, values.ravel(), *ends.T))
-    return finished(ax, stamp, caption, f"Bars, {title}: {text}")
+    return finished(ax, f"Bars, {title}: {text}", picture)
 
 
 # What a budget was spent on, one release after the other.
@@ -434,12 +423,10 @@ def spending(
     *,
     labels: Sequence[str],
     unit: str,
-    ax: Axes | None = None,
-    stamp: str | None = None,
-    caption: str | None = None,
+    **picture: Unpack[Picture],
 ) -> Axes:
     """Draw the budget spent before and after each charge, shape (charges, 2), and its total."""
-    ax = axes_or_new(ax, (6.4, min(1.4 + 0.28 * len(labels), _SPENDING_TALLEST)))
+    ax = axes_or_new(picture.get("ax"), (6.4, min(1.4 + 0.28 * len(labels), _SPENDING_TALLEST)))
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -461,7 +448,7 @@ def spending(
     legend_above(ax, keys)
     texts = [f"{state}, {number(end)}" for state, end in zip(states, ends[:, 1], strict=True)]
     alt = f"Bars, {unit} spent after each of {len(labels)} charges, of {number(total)}"
-    return finished(ax, stamp, caption, ": ".join(filter(None, (alt, listed(labels, texts)))))
+    return finished(ax, ": ".join(filter(None, (alt, listed(labels, texts)))), picture)
 
 
 # Scales of noise against the probability that a chain stays.
@@ -475,15 +462,13 @@ def scales(
     *,
     within: tuple[float, float] | None = None,
     mark: tuple[str, float] | None = None,
-    ax: Axes | None = None,
-    stamp: str | None = None,
-    caption: str | None = None,
+    **picture: Unpack[Picture],
 ) -> Axes:
     """Draw a scale against a probability on a logarithmic axis, with named levels beside it.
 
     `within` is shaded, the class that was assumed; `mark` is the scale that was used.
     """
-    ax = axes_or_new(ax, (6.4, 3.8))
+    ax = axes_or_new(picture.get("ax"), (6.4, 3.8))
     if within is not None:
         low, high = within
         ax.axvspan(low - 0.002, high + 0.002, color=PALE, linewidth=0, zorder=0)
@@ -505,7 +490,7 @@ def scales(
     ax.set_ylabel(labels[1], parse_math=False)
     lines = dict([*levels.items(), *([] if mark is None else [mark])])
     alt = f"Line, {labels[1]} by {labels[0]}: {listed(list(lines), map(number, lines.values()))}"
-    return finished(ax, stamp, caption, alt)
+    return finished(ax, alt, picture)
 
 
 def _level_label(

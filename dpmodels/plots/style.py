@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import numpy.typing as npt
 
 from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.typing import Axes, DataArray, Picture
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.patheffects import AbstractPathEffect
+    from matplotlib.text import Text
 
 # Keywords of matplotlib, which checks them.
 Keywords = dict[str, Any]
@@ -98,8 +99,27 @@ def legend_above(ax: Axes, marks: Sequence[Artist]) -> None:
         handletextpad=0.5,
         columnspacing=1.2,
     )
-    for text in legend.get_texts():
+    literal(legend.get_texts())
+
+
+def literal(texts: Iterable[Text]) -> None:
+    """Print dollar signs of names as they are."""
+    for text in texts:
         text.set_parse_math(False)
+
+
+def error_bars(
+    ax: Axes,
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    *,
+    xerr: npt.ArrayLike | None = None,
+    yerr: npt.ArrayLike | None = None,
+    zorder: float = 2.0,
+) -> None:
+    """Draw intervals about points, with caps."""
+    look: Keywords = {"fmt": "none", "ecolor": INK, "elinewidth": 1.2, "capsize": 2.5}
+    ax.errorbar(x, y, yerr, xerr, zorder=zorder, **look)
 
 
 def box_inches(ax: Axes) -> tuple[float, float]:
@@ -143,11 +163,13 @@ def stamp_across(ax: Axes, stamp: str | None) -> Axes:
     return ax
 
 
-def finished(ax: Axes, stamp: str | None = None, caption: str | None = None, alt: str = "") -> Axes:
+def finished(ax: Axes, alt: str = "", picture: Picture | None = None) -> Axes:
     """Stamp a picture, write its caption below it, store its alternative text.
 
     The last step of every picture. The text has only released or public numbers.
     """
+    shown: Picture = picture or {}
+    stamp, caption = shown.get("stamp"), shown.get("caption")
     stamp_across(ax, stamp)
     if caption:
         _under(ax.figure, caption)
@@ -278,7 +300,7 @@ def _distinguished(names: Sequence[str], max_length: int) -> list[str]:
 _DIMS = ("variable", "component")
 
 
-def ordered(table: xr.DataArray) -> xr.DataArray:
+def ordered(table: DataArray) -> DataArray:
     """Transpose the table to ``variable`` by ``component``."""
     if set(table.dims) != set(_DIMS) or 0 in table.shape:
         raise ArgumentError(
@@ -288,7 +310,7 @@ def ordered(table: xr.DataArray) -> xr.DataArray:
     return table.transpose(*_DIMS)
 
 
-def labels(table: xr.DataArray, dim: str) -> list[str]:
+def labels(table: DataArray, dim: str) -> list[str]:
     """List the labels along a dimension; positions from 1 where it has none."""
     if dim in table.coords:
         return [str(value) for value in np.asarray(table.coords[dim])]

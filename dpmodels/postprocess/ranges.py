@@ -1,16 +1,40 @@
-"""The range of the rows of a column, from released counts by cell."""
+"""The range of the rows of a column, from released counts by cell.
+
+Windows about zero, or the bound nearest to it, are copies of the declared range, shrunk about its
+anchor. A draw takes window j with a probability in proportion to ``exp(-ε b_j - c_j)``, b_j the
+rows outside it and c_j a public cost. As the window grows, the mean squared error of the sum of a
+power p grows by the factor ``4**p`` an octave, so that costs rise by `STEEP` times its logarithm:
+the expected error is then at most a small multiple of that of the smallest window with all rows.
+They rise so over the octaves just below the declared range, where an error is largest, and hardly
+below, as rows outside must be worth more than all costs.
+
+*What a released range cut off.* Rows beyond a threshold inside the range are modelled by a
+generalised Pareto distribution [1]_, with the tail ``(1 + s z/w)**(-1/s)`` at the distance z beyond
+the threshold, up to the declared bound. Scales w and shapes s are weighted by the likelihood of the
+released counts of the cells beyond. Shapes go from uniform to one whose variance barely exists; for
+mean distances on to one whose mean barely exists, if the counts before the threshold fall as
+slowly: tails are not assumed to become heavier farther out. The bounds are weighted quantiles. Rows
+that no count detects can be anywhere within the declared bounds, so they hold for rows whose tail
+goes on beyond the range as it falls before it, not for all rows.
+
+.. [1] Pickands, J. (1975). "Statistical inference using extreme order statistics." Annals of
+   Statistics 3(1), 119-131.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
+from dpmodels.external_files import storable_amount
 from dpmodels.noise.sums import half_width
+from dpmodels.released import HeldIn
 from dpmodels.typing import Floats
 
 # Cells per octave of the distance from the anchor, octaves, and the range over the widest cell.
@@ -191,3 +215,333 @@ def _end(counts: Floats, detected: NDArray[np.bool_], faint: float) -> int:
     while top > 1 and counts[top - 2 : top].sum() < faint:
         top -= 1
     return top
+
+
+# Windows per octave, and octaves.
+WINDOWS_PER_OCTAVE, WINDOW_OCTAVES = 4, 20
+# Rise of the costs over the logarithm of the fall of errors, over how many octaves, the least that
+# they rise for each power, and how much an octave below. Choices, as are those that follow.
+STEEP, STEEP_OCTAVES, LEAST_RISE, FLAT = 1.5, 9, 13.0, 0.05
+# By how much rows outside exceed all costs, in the logarithm of probabilities.
+SPARE = 14.0
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The windows of a declared range, and their costs for a power, 1 or 2.
+
+    `worth` is ε times the rows that are surely not at the anchor.
+    """
+
+    lower: float
+    upper: float
+    power: int
+    worth: float
+
+    @cached_property
+    def edges(self) -> Floats:
+        """The edges of the public cells between windows, shape (cells + 1,)."""
+        return range_cells(self.lower, self.upper, WINDOWS_PER_OCTAVE, WINDOW_OCTAVES, 1)
+
+    @cached_property
+    def bounds(self) -> Floats:
+        """Both ends of each window, the declared range first, shape (windows, 2)."""
+        anchor = anchor_of(self.lower, self.upper)
+        fractions = 2.0 ** (
+            -np.arange(WINDOWS_PER_OCTAVE * WINDOW_OCTAVES + 1) / WINDOWS_PER_OCTAVE
+        )
+        return anchor + fractions[:, None] * (np.array([self.lower, self.upper]) - anchor)
+
+    @property
+    def costs(self) -> Floats:
+        """Costs of the windows, shape (windows,), rising from 0 for the smallest."""
+        octaves = np.arange(WINDOWS_PER_OCTAVE * WINDOW_OCTAVES + 1) / WINDOWS_PER_OCTAVE
+        costs = -np.minimum(rise(self.power) * octaves, self.most) - FLAT * octaves
+        return np.asarray(costs - costs[-1])
+
+    @property
+    def most(self) -> float:
+        """By how much costs rise over the octaves just below the declared range."""
+        full = rise(self.power) * STEEP_OCTAVES
+        return min(full, max(self.worth - SPARE, LEAST_RISE * self.power))
+
+    def outside(self, counts: NDArray[np.object_]) -> NDArray[np.object_]:
+        """Return the rows outside each window, from exact counts by cell."""
+        middles = (self.edges[1:] + self.edges[:-1]) / 2
+        low, high = self.bounds[:, :1], self.bounds[:, 1:]
+        return np.asarray(((middles < low) | (middles > high)) @ counts)
+
+    def saved(self, window: int, eps: float) -> float:
+        """Return the rows outside a window that its cost makes up for, beside the declared range.
+
+        More than these are outside a drawn window only by chance.
+        """
+        return float(self.costs[0] - self.costs[window]) / eps
+
+
+def rise(power: int) -> float:
+    """Return by how much costs rise an octave."""
+    return STEEP * power * math.log(4)
+
+
+def needed(power: int) -> float:
+    """Return ε times rows with which costs rise over all octaves that they may."""
+    return rise(power) * STEEP_OCTAVES + SPARE
+
+
+# Shapes that are tried, scales per octave, the numbers of rows beyond the threshold over their
+# estimate, and the quantile: choices.
+SHAPES = np.array([-1.0, 1e-6, 0.2, 0.45])
+TAIL_SCALES_PER_OCTAVE, RATIOS, QUANTILE = 2, np.array([0.7, 0.85, 1.0, 1.15, 1.3]), 0.975
+# Shapes of mean distances besides, where counts allow for them.
+HEAVIER = np.array([0.6, 0.75, 0.9])
+# How far a shape may be above its estimate from the counts before the threshold: a choice.
+HEAVIER_BY = 0.2
+# Rows beyond the innermost of three distances over those beyond the threshold, most and least:
+# choices.
+INNER, LEAST_INNER = 4.0, 1.5
+# The error of a mean of values at the middles of their cells, in widths of the first: a choice.
+WITHIN_CELLS = 0.25
+# Rows beyond the threshold, in noise sds of a cell: a choice.
+CLEAR_COUNT_SDS = 10.0
+# Shapes above which few rows may determine a mean or a variance, the lower one where the allowance
+# for the tail is most of an interval. Choices by simulation: lognormal tails of sd 1 and Student's
+# with 3 degrees of freedom are seldom above them, Pareto tails of index 1.5 seldom below.
+HEAVY_SHAPE, FALLING_SHAPE = 0.4, 0.2
+# Multiples of these rows from which a shape is estimated, and the most of all rows: choices.
+DEPTHS, MOST_ROWS = (1.0, 2.0, 4.0), 0.7
+
+
+def beyond_range(
+    edges: Floats, counts: Floats, noise: CellNoise, low: float, high: float
+) -> tuple[float, float, float, float]:
+    """Return bounds on what was cut below and above: mean distances, then mean squared ones.
+
+    `edges`, shape (cells + 1,), and `counts`, shape (cells,), are those of the declared range.
+    Means are over all complete rows, those inside count 0.
+    """
+    below = _beyond(-edges[::-1], counts[::-1], noise, -low)
+    above = _beyond(edges, counts, noise, high)
+    return below[0], above[0], below[1], above[1]
+
+
+def held_in(edges: Floats, counts: Floats, noise: CellNoise, low: float, high: float) -> HeldIn:
+    """Return a range, the share of rows in cells that extend beyond it, and how far they may be."""
+    touched = (edges[:-1] < low) | (edges[1:] > high)
+    n_rows = max(float(counts.sum()), 1.0)
+    return HeldIn(
+        low,
+        high,
+        float(counts[touched].sum()) / n_rows,
+        noise.sd * math.sqrt(touched.sum()) / n_rows,
+        *beyond_range(edges, counts, noise, low, high),
+        tail_shape(edges, counts, noise, low, high),
+    )
+
+
+class Excess(NamedTuple):
+    """What values above a threshold exceed it by, over all rows and over those above it."""
+
+    total: float
+    mean: float
+    mean_sd: float
+    square: float
+
+
+def excess_above(edges: Floats, counts: Floats, noise: CellNoise, end: float) -> Excess:
+    """Estimate the sum of what values exceed a threshold by, and their mean with its error.
+
+    The mean is that of the laws and that of the cells above the threshold, by their errors. The
+    laws have the error by which they differ from the cells too, beyond the noise of these, and what
+    they would have beyond the last edge, which noise may hide.
+    """
+    if end >= edges[-1]:
+        return Excess(0.0, 0.0, 0.0, 0.0)
+    tail = _tail(edges, counts, noise, end)
+    weights = tail.weights / tail.weights.sum()
+    above = np.maximum(tail.above, 1e-300)
+    means = np.broadcast_to(tail.first / above, weights.shape)
+    mean = float((weights * means).sum())
+    square = float((weights * (tail.second / above)).sum())
+    variance = float((weights * ((means - mean) ** 2 + (tail.hidden / above) ** 2)).sum())
+    mean, mean_sd = _with_cells(mean, variance, edges, counts, noise, end)
+    total = float((weights * (tail.numbers[:, None] * tail.first)).sum())
+    mean, mean_sd = storable_amount(mean), storable_amount(mean_sd)
+    return Excess(total, mean, mean_sd, storable_amount(square))
+
+
+class Beyond(NamedTuple):
+    """What values exceed the end of a range by in all, its sd, sums of squares over sums.
+
+    `rows` is how many there may be.
+    """
+
+    total: float
+    sd: float
+    distance: float
+    rows: float
+
+
+def excess_beyond(edges: Floats, counts: Floats, noise: CellNoise, end: float) -> Beyond:
+    """Estimate what values exceed the end of a range by, beyond which noise hides all rows.
+
+    Posterior medians: means rest on the longest tails.
+    """
+    inside = np.where(edges[:-1] < end, counts, 0.0)
+    tail = _tail(edges, counts, noise, end, SHAPES, inside)
+    totals = tail.numbers[:, None] * tail.first
+    distances = tail.second / np.maximum(tail.first, np.finfo(float).tiny)
+    total = _quantile(totals, tail.weights, 0.5)
+    sd = (_quantile(totals, tail.weights) - total) / float(ndtri(QUANTILE))
+    distance = _quantile(np.broadcast_to(distances, totals.shape), tail.weights, 0.5)
+    rows = _quantile(tail.numbers[:, None] * tail.above, tail.weights)
+    return Beyond(total, sd, max(distance, float(edges[edges > end][0]) - end), rows)
+
+
+def shape_before(edges: Floats, counts: Floats, noise: CellNoise, end: float) -> float:
+    """Estimate the shape of a tail from the counts before the end of a range, at several depths.
+
+    Depths count by their rows. Those of the first cell may be at a bound, and no part of a tail.
+    """
+    depths = _depths(edges, counts, noise, end) or DEPTHS[:1]
+    return _shape_at(depths, edges, counts, noise, end)
+
+
+def tail_shape(edges: Floats, counts: Floats, noise: CellNoise, low: float, high: float) -> float:
+    """Return the shape of the heavier of the tails that a range cuts off, within 0 and 1.
+
+    1, with which there is no mean, where too few rows show it.
+    """
+    shapes = [0.0]
+    for side in ((edges, counts, noise, high), (-edges[::-1], counts[::-1], noise, -low)):
+        if side[-1] < side[0][-1]:
+            depths = _depths(*side)
+            shapes.append(_shape_at(depths, *side) if depths else 1.0)
+    return min(max(shapes), 1.0)
+
+
+def _shape_at(
+    depths: tuple[float, ...], edges: Floats, counts: Floats, noise: CellNoise, end: float
+) -> float:
+    inside = np.where(edges[:-1] < end, counts, 0.0)
+    shapes = [_shape_before(edges, inside, noise, end, depth) for depth in depths]
+    return float(np.average(shapes, weights=depths))
+
+
+def _depths(edges: Floats, counts: Floats, noise: CellNoise, end: float) -> tuple[float, ...]:
+    """Return the depths that leave most rows inside; none where the noise is too large."""
+    inside = np.where(edges[:-1] < end, counts, 0.0)
+    most, rows = MOST_ROWS * float(inside[1:].sum()), CLEAR_COUNT_SDS * noise.sd
+    return tuple(depth for depth in DEPTHS if INNER * rows * depth <= most)
+
+
+def _with_cells(
+    mean: float, variance: float, edges: Floats, counts: Floats, noise: CellNoise, end: float
+) -> tuple[float, float]:
+    """Return a mean excess and its error, from that of laws and from numbers by cell."""
+    above = edges[:-1] >= end * (1 - 1e-9)
+    distances, n_above = (edges[:-1] + edges[1:])[above] / 2 - end, float(counts[above].sum())
+    n_above = max(n_above, noise.sd)
+    by_cell = float(counts[above] @ distances) / n_above
+    cell_sd = noise.sd * float(np.linalg.norm(distances - by_cell)) / n_above
+    variance += max((by_cell - mean) ** 2 - cell_sd**2, 0.0)
+    part = cell_sd**2 / max(variance + cell_sd**2, 1e-300)
+    within = WITHIN_CELLS * float(np.diff(edges)[above][0])
+    return part * mean + (1 - part) * by_cell, math.hypot(math.sqrt(variance * part), within)
+
+
+class _Tail(NamedTuple):
+    """Numbers of rows beyond the threshold, shape (n,), and moments and weights of laws."""
+
+    numbers: Floats
+    above: Floats
+    first: Floats
+    second: Floats
+    hidden: Floats
+    weights: Floats
+
+
+def _beyond(edges: Floats, counts: Floats, noise: CellNoise, end: float) -> tuple[float, float]:
+    """Return the same of the upper side."""
+    if end >= edges[-1]:
+        return 0.0, 0.0
+    heaviest = _shape_before(edges, counts, noise, end) + HEAVIER_BY
+    shapes = np.append(SHAPES, HEAVIER[heaviest >= HEAVIER])
+    heavier, tail = (_tail(edges, counts, noise, end, of) for of in (shapes, SHAPES))
+    shares = tail.numbers[:, None] / max(float(counts.sum()), 1.0)
+    return (
+        storable_amount(_quantile(shares * heavier.first, heavier.weights)),
+        storable_amount(_quantile(shares * tail.second, tail.weights)),
+    )
+
+
+def _threshold(edges: Floats, beyond: Floats, n_rows: float, end: float) -> int:
+    """Return the cell at which the tail begins, the farthest with so many rows from it on."""
+    inside = np.flatnonzero((edges[:-1] < end) & (beyond >= n_rows))
+    return int(inside[-1]) if inside.size else int(np.argmin(edges < end)) - 1
+
+
+def _shape_before(
+    edges: Floats, counts: Floats, noise: CellNoise, end: float, depth: float = 1.0
+) -> float:
+    """Estimate a shape from the distances that k, 2 k and 4 k rows exceed [1]_, or fewer of them.
+
+    k are the rows beyond the threshold; 0 where these are most rows.
+    """
+    beyond = np.cumsum(counts[::-1])[::-1]
+    start = _threshold(edges, beyond, depth * CLEAR_COUNT_SDS * noise.sd, end)
+    rows = max(float(beyond[start]), noise.sd)
+    inward = np.maximum.accumulate(np.maximum(beyond[start::-1], rows)) / rows
+    inner = min(INNER, float(inward[-1]))
+    if inner < LEAST_INNER:
+        return 0.0
+    levels = math.log(inner) * np.array([0.0, 0.5, 1.0])
+    outer, middle, nearest = np.interp(levels, np.log(inward), edges[start::-1])
+    steps = max(outer - middle, 1e-300) / max(middle - nearest, 1e-300)
+    return math.log(steps) * 2 / math.log(inner)
+
+
+def _tail(
+    edges: Floats,
+    counts: Floats,
+    noise: CellNoise,
+    end: float,
+    shapes: Floats = SHAPES,
+    of: Floats | None = None,
+) -> _Tail:
+    """Weigh laws of the values beyond a threshold by the released counts.
+
+    The threshold is one that enough rows exceed by the counts `of`, as those by default.
+    """
+    beyond = np.cumsum((counts if of is None else of)[::-1])[::-1]
+    start = _threshold(edges, beyond, CLEAR_COUNT_SDS * noise.sd, end)
+    rows = max(float(beyond[start]), noise.sd)
+    distances = edges[start:] - edges[start]
+    octaves = math.log2(distances[-1] / distances[1]) + 2
+    scales = distances[1] / 4 * 2.0 ** np.arange(0, octaves, 1 / TAIL_SCALES_PER_OCTAVE)
+    w, s = np.repeat(scales, shapes.size)[:, None], np.tile(shapes, scales.size)[:, None]
+
+    def factor(z: Floats) -> Floats:
+        return np.asarray(np.maximum(1 + s * z / w, 1e-12))
+
+    tails = factor(distances) ** (-1 / s)
+    tails[:, -1] = 0.0
+    cells = -np.diff(tails)
+    numbers = rows * RATIOS
+    gaps = (counts[start:] - numbers[:, None, None] * cells) / noise.sd
+    losses = (math.sqrt(2) * np.abs(gaps) if noise.law == "laplace" else gaps**2 / 2).sum(axis=2)
+    weights = np.exp(losses.min() - losses)
+    ends = np.array([end - edges[start], distances[-1]])
+    firsts = w / (1 - s) * factor(ends) ** (1 - 1 / s)
+    seconds = 2 * w**2 / ((1 - s) * (1 - 2 * s)) * factor(ends) ** (2 - 1 / s)
+    length = ends[1] - ends[0]
+    first = firsts[:, 0] - firsts[:, 1]
+    second = seconds[:, 0] - seconds[:, 1] - 2 * length * firsts[:, 1]
+    above = factor(ends)[:, 0] ** (-1 / s[:, 0])
+    return _Tail(numbers, above, first, second, firsts[:, 1], weights)
+
+
+def _quantile(values: Floats, weights: Floats, prob: float = QUANTILE) -> float:
+    order = np.argsort(values, axis=None)
+    summed = np.cumsum(weights.ravel()[order])
+    return max(float(values.ravel()[order[np.searchsorted(summed, prob * summed[-1])]]), 0.0)

@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -201,7 +201,7 @@ def agreeing(table: Floats, lines: Integers, columns: Integers) -> Integers:
     equations = np.concatenate([line, table.shape[0] + column])
     sums = coo_array((np.ones(2 * left.size), (equations, np.tile(positions, 2)))).tocsr()
     needed = np.concatenate([lines - floor.sum(axis=1), columns - floor.sum(axis=0)])
-    solution: Any = linprog(  # type: ignore[call-overload]
+    solution = linprog(  # type: ignore[call-overload]
         cost,
         A_eq=hstack([sums, sums, -sums]),
         b_eq=needed,

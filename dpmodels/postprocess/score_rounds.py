@@ -165,6 +165,7 @@ class Limits(NamedTuple):
     kept_sd: float  # Its noise
     shift: float  # Allowed for what clipping moves a coordinate of the mean score
     skew: Floats  # The same for what is cut on one side, shape (parameters,), the constant first
+    one_sided: float  # Noisy fraction of rows below the line less that above
 
 
 class SignedCells(NamedTuple):
@@ -235,6 +236,7 @@ def chosen_limits(
         float(counted_sd[to]),
         float(ALLOWED * shift[at, to]),
         ALLOWED * skew[to],
+        one_sided(signed, rows)[0],
     )
 
 
@@ -290,8 +292,7 @@ def _skewness(signed: SignedCells, rows: float) -> Floats:
     """
     above, below = signed.above, signed.below
     body = above.radii <= RESIDUAL_CUT
-    excess = float((below.counts - above.counts)[body].sum()) / rows
-    noise = above.sd * math.sqrt(2 * body.sum()) / rows
+    excess, noise = one_sided(signed, rows)
     share = math.sqrt(max(excess**2 - RESOLVED_SKEW * noise**2, 0.0))
     share = min(UNSEEN * share, 0.9)
     sigma = 2 * float(ndtri((1 + share) / 2))
@@ -305,6 +306,14 @@ def _skewness(signed: SignedCells, rows: float) -> Floats:
     trust = np.where(body, 0.0, prior / (prior + above.sd**2))
     masses = np.maximum(masses + trust * (heavy - masses), 0.0)
     return masses / rows
+
+
+def one_sided(signed: SignedCells, rows: float) -> tuple[float, float]:
+    """Return the fraction of rows below the line less that above, of those near, and its noise."""
+    above, below = signed.above, signed.below
+    body = above.radii <= RESIDUAL_CUT
+    excess = float((below.counts - above.counts)[body].sum()) / rows
+    return excess, above.sd * math.sqrt(2 * body.sum()) / rows
 
 
 def sigma_of_variance(variance: float) -> float:

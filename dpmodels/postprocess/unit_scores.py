@@ -17,21 +17,24 @@ import numpy as np
 from dpmodels.postprocess.identities import BoundNoise
 from dpmodels.postprocess.normal_equations import SEARCHED, NormalEquations, estimate
 from dpmodels.postprocess.small_samples import Added
-from dpmodels.postprocess.strata import CLEAR, noise_of_squares
+from dpmodels.postprocess.weight_caps import CLEAR, noise_of_squares
 from dpmodels.released import CoefficientsRelease, Meat, MomentNoise, MomentsRelease
 from dpmodels.typing import Floats
 
 # How far X'X of capped and clipped rows may be from that of all weights: a choice.
 UNLIKE_GRAM: Final = 0.1
-# The largest fraction of rows that are taken to be shortened, and its noise sd from which on it is
-# unknown: choices.
-MOST_SHORTENED, HIDDEN_SHORTENED = 0.9, 0.5
+# The noise sd of the fraction of shortened rows from which on it is unknown: a choice.
+HIDDEN_SHORTENED = 0.5
+# A choice: the fraction of weight beyond a public cap, where noise hides all weights of units.
+HIDDEN_BEYOND: Final = 0.5
 # Choice: the longest step, in errors of the first estimate.
 FARTHEST: Final = 20.0
 # The part of what clipping cut off scores that may have the direction of one of them: a choice.
-DIRECTED: Final = 0.4
+DIRECTED: Final = 0.3
 # The same of a response with a bounded mean, where long scores mostly have one sign: a choice.
 DIRECTED_RESIDUALS: Final = 0.5
+# Changes of linear predictors below which a curvature is constant, and the largest that counts.
+NO_CHANGE, LONGEST_CHANGE = 1e-6, 0.9
 # A choice: edges of a curvature's noise that damp a step along directions.
 DAMPED: Final = 0.5
 
@@ -96,23 +99,56 @@ def score_at_first(release: MomentsRelease | CoefficientsRelease) -> tuple[Float
     scores = meat.units
     directed = DIRECTED_RESIDUALS if isinstance(release, CoefficientsRelease) else DIRECTED
     size, noise_sd = len(scores.summed), math.hypot(scores.summed_sd, directed * scores.cut)
-    weight = 0.0 if math.isnan(cap.beyond_sd) else cap.beyond_sd / max(1 - cap.beyond, 0.1)
-    relative = math.hypot(UNLIKE_GRAM, weight, _shortened_odds(release))
+    total = meat.root @ scores.summed
+    relative = math.hypot(
+        UNLIKE_GRAM, _weight_error(release), _missing_rows(release), _bend_of_rates(release, total)
+    )
     errors = np.column_stack([np.eye(size) * noise_sd, relative * scores.summed])
-    return meat.root @ scores.summed, meat.root @ errors
+    return total, meat.root @ errors
 
 
-def _shortened_odds(release: MomentsRelease | CoefficientsRelease) -> float:
-    """Return the odds that a row is shortened or left out, the largest where noise hides them.
+def _weight_error(release: MomentsRelease | CoefficientsRelease) -> float:
+    """Return the relative error of the weight that X'X is divided by."""
+    cap = release.units
+    assert cap is not None
+    if math.isnan(cap.beyond_sd):
+        return 0.0 if release.adjacency.person is None else HIDDEN_BEYOND
+    return cap.beyond_sd / max(1 - cap.beyond, 0.1)
 
-    The curvature of all rows may be larger by so much than that of the rows as used.
+
+def _missing_rows(release: MomentsRelease | CoefficientsRelease) -> float:
+    """Return the fraction of X'X of all rows that shortened or omitted rows may be.
+
+    So much of the step is its largest error by them (docs/theory.md, Theorem 91): all of it where
+    noise hides how many they are. Along released axes each may lack the square of the radius.
     """
-    if release.ball is None:
+    ball = release.ball
+    if ball is None:
         return 0.0
-    fraction = max(release.ball.shortened - release.ball.shortened_sd, 0.0)
-    is_hidden = release.ball.shortened_sd > HIDDEN_SHORTENED
-    fraction = MOST_SHORTENED if is_hidden else min(fraction, MOST_SHORTENED)
-    return fraction / (1 - fraction)
+    if ball.shortened_sd > HIDDEN_SHORTENED:
+        return 1.0
+    fraction = min(max(ball.shortened - ball.shortened_sd, 0.0), 1.0)
+    if isinstance(release, CoefficientsRelease) or ball.axes is None:
+        return fraction
+    return 1 - 1 / (1 + fraction * ball.radius**2)
+
+
+def _bend_of_rates(release: MomentsRelease | CoefficientsRelease, score: Floats) -> float:
+    """Return by how much of itself a step of a log-linear model may be too short.
+
+    That is ``-log(1 - n)/n - 1`` where it changes linear predictors by n, the root mean square over
+    the rows of the curvature (docs/theory.md, Theorem 94); 0 of other models.
+    """
+    if not isinstance(release, CoefficientsRelease) or release.clip is None:
+        return 0.0
+    bought, change = release.curvature, LONGEST_CHANGE
+    assert bought is not None
+    rows = float(np.trace(bought.bread))
+    if rows > 0:
+        step = newton_step(bought.bread, bought.bread_noise, -score)
+        change = math.sqrt(max(float(step @ bought.bread @ step), 0.0) / rows)
+    change = min(max(change, NO_CHANGE), LONGEST_CHANGE)
+    return -math.log1p(-change) / change - 1
 
 
 def _residual_last(equations: NormalEquations) -> NormalEquations:

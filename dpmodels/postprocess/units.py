@@ -61,15 +61,9 @@ def in_persons(release: AnyRelease, places: int) -> AnyRelease:
         case CoefficientsRelease(curvature=curvature, tuning=tuning, meat=meat):
             replacements = {"curvature": _curvature(curvature, places)}
             replacements["meat"] = _meat(meat, places)
-            replacements["tuning"] = _tuning(tuning, places)
-        case CellsRelease(noise_sds=(first, second)):
-            replacements = {"noise_sds": (first / places, second / places)}
+            replacements["tuning"] = tuning and _divided(tuning, places)
         case CountsRelease(weights=weights) if weights is not None:
-            replacements = {"weights": _capped(weights, places)}
-        case MarginsRelease(noise_sds=sds) | GraphRelease(noise_sds=sds):
-            replacements = {"noise_sds": tuple(sd / places for sd in sds)}
-        case RunsRelease(noise_sds=noise_sds):
-            replacements = {"noise_sds": tuple(sd / places for sd in noise_sds)}
+            replacements = {"weights": _divided(weights, places)}
     n_rows = None if release.rows is None else release.rows // places
     scaled: AnyRelease = replace(_divided(release, places), rows=n_rows, **replacements)
     return scaled
@@ -81,12 +75,13 @@ _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
     SubspaceRelease: ("count", "variances", "variance_sd", "expected_loss"),
     CoefficientsRelease: ("ridge", "gradient", "gradient_sd"),
     CountsRelease: ("values", "noise_sd", "step"),
-    MarginsRelease: ("values",),
-    GraphRelease: ("values", "histograms", "histogram_sd"),
+    CappedWeights: ("capped", "capped_sd", "by_stratum", "by_stratum_sd"),
+    MarginsRelease: ("values", "noise_sds"),
+    GraphRelease: ("values", "histograms", "histogram_sd", "noise_sds"),
     SumsRelease: ("values", "noise_sd", "step"),
-    RunsRelease: ("values", "noise_sd", "step"),
+    RunsRelease: ("values", "noise_sd", "noise_sds", "step"),
     QuantilesRelease: ("counts", "count_sd", "rank_sd"),
-    CellsRelease: ("values",),
+    CellsRelease: ("values", "noise_sds"),
     ScreenedRelease: (
         *("products", "scatters", "count", "total", "squares"),
         *("product_sd", "scatter_sd", "response_sd"),
@@ -100,7 +95,7 @@ _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
     MomentNoise: ("count", "mean", "diagonal", "off"),
     BoughtCurvature: ("bread", "meat", "first"),
     Tails: ("fourth", "fourth_sd", "beyond", "beyond_sd"),
-    Tuning: ("told_apart",),
+    Tuning: ("told_apart", "ridges"),
 }
 
 
@@ -110,20 +105,14 @@ _NOISES: Final = ("bread_noise", "meat_noise", "first_noise")
 def _divided(release: Any, places: int) -> Any:
     sums = {name: getattr(release, name) for name in _SUMS[type(release)]}
     return replace(
-        release, **{name: values / places for name, values in sums.items() if values is not None}
-    )
-
-
-def _capped(weights: CappedWeights, places: int) -> CappedWeights:
-    capped, by_stratum = (
-        tuple(value / places for value in values) for values in (weights.capped, weights.by_stratum)
-    )
-    return replace(
-        weights,
-        capped=capped,
-        by_stratum=by_stratum,
-        capped_sd=weights.capped_sd / places,
-        by_stratum_sd=weights.by_stratum_sd / places,
+        release,
+        **{
+            name: tuple(value / places for value in values)
+            if isinstance(values, tuple)
+            else values / places
+            for name, values in sums.items()
+            if values is not None
+        },
     )
 
 
@@ -136,13 +125,6 @@ def _meat(meat: Meat | None, places: int) -> Meat | None:
         return None
     divisor = places if meat.person is not None else math.sqrt(places)
     return replace(meat, root=meat.root / divisor)
-
-
-def _tuning(tuning: Tuning | None, places: int) -> Tuning | None:
-    if tuning is None:
-        return None
-    scaled: Tuning = _divided(tuning, places)
-    return replace(scaled, ridges=tuple(ridge / places for ridge in scaled.ridges))
 
 
 def _curvature(curvature: BoughtCurvature | None, places: int) -> BoughtCurvature | None:

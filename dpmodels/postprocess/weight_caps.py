@@ -1,28 +1,65 @@
-"""The cap of sampling weights, from released numbers of units by their weight."""
+"""The cap of sampling weights, from released numbers of units by their weight.
+
+Squared sums of the scores of strata: what errors of means, counts and regressions share.
+
+For n units of a stratum of N the squared scores count ``n/(n - 1) (1 - n/N)`` times, and the square
+of the stratum's sum, over n, is taken off. Where noise hides that square it stays.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from dpmodels.postprocess.ranges import CellNoise
-from dpmodels.postprocess.strata import DETECTED, unit_factors
-from dpmodels.postprocess.tails import Excess, excess_above
+from dpmodels.external_files import storable_amount
+from dpmodels.postprocess.ranges import CellNoise, Excess, excess_above
 from dpmodels.released import ScoreCap, UnitCap
 from dpmodels.typing import Floats
+
+# How far the excess of capped units may be unlike what is put back, as a fraction: a choice.
+UNLIKE: Final = 0.25
+# Strata are used where their noise is below this fraction of the squares, and where the units of
+# each are so many noise sds: choices.
+CLEAR: Final = 0.1
+DETECTED: Final = 4.0
+
+
+def unit_factors(n_units: Floats, sampled: Floats | float) -> Floats:
+    """Return the factors of squared scores, from the fraction of the population that is sampled.
+
+    A noisy fraction of 1 or more has no effect.
+
+    >>> unit_factors(np.array([2.0, 5.0]), np.array([0.5, 1.0]))
+    array([1.  , 1.25])
+    """
+    left = 1 - sampled
+    return np.asarray(n_units / (n_units - 1) * np.where(left > 0, left, 1.0))
+
+
+def noise_of_squares(sums: Floats, variance: Floats | float, n_units: Floats) -> Floats:
+    """Return the noise sd of the squared sums of strata over their units, added up.
+
+    `sums`, shape (strata, scores), have noise of the variance given.
+    """
+    squares = (4 * sums**2 * variance + 2 * variance**2) / n_units**2
+    return np.asarray(np.sqrt(squares.sum(axis=0)))
+
 
 Whole = NDArray[np.intp]
 # Cells per octave of weights, and of totals of units, which vary less: choices.
 PER_OCTAVE, OF_TOTALS = 4, 8
 # Noise sds from which cells are occupied, and how many times as large weights may be as those that
 # are detected: choices.
-CLEAR, BEYOND = 3.0, 4.0
+CLEAR_COUNT_SDS, BEYOND = 3.0, 4.0
 # Expected number of cells that are taken for occupied by noise alone: a choice.
 FALSE_ALARMS = 0.001
+# Of the budget, for the numbers of units by weight, at the least: a choice.
+CAP_SHARE = 0.03
 # The part of what is cut off scores that has one direction: a choice.
 ALIGNED = 0.35
 
@@ -105,7 +142,7 @@ def caps_of_scores(edges: Floats, counts: Floats, noise: CellNoise, cap: WeightC
     """
     edges, counts = _occupied(edges, counts, noise)
     scores, middles = ScoreCap(float(edges[-1])), np.sqrt(edges[1:] * edges[:-1])
-    detected = np.where(counts > CLEAR * noise.sd, counts, 0.0)
+    detected = np.where(counts > CLEAR_COUNT_SDS * noise.sd, counts, 0.0)
     # Of all units whose cells are beyond: noise adds up, with the sign that it has.
     above = edges[:-1] >= cap.cap * (1 - 1e-9)
     n_above, n_sd = max(float(counts[above].sum()), 0.0), noise.sd * math.sqrt(above.sum())
@@ -114,7 +151,8 @@ def caps_of_scores(edges: Floats, counts: Floats, noise: CellNoise, cap: WeightC
     capped = max(float(detected @ np.minimum(middles, cap.cap)), n_above * cap.cap)
     weight = max(capped + excess, noise.sd * cap.cap)
     sd = math.hypot(n_sd * cap.mean_excess, n_above * cap.mean_excess_sd) / weight
-    return UnitCap(cap.cap, excess / weight, sd, scores=scores)
+    beyond = storable_amount(excess / weight)
+    return UnitCap(cap.cap, beyond, storable_amount(sd), scores=scores)
 
 
 def stratum_factors(
@@ -137,6 +175,25 @@ def are_detected(edges: Floats, counts: Floats, noise: CellNoise) -> bool:
     return bool(_detected(edges, counts, noise)[0].size)
 
 
+def share_for_cap(edges: Floats, noise_sd: float, n_units: int, *, adds_up: bool) -> float:
+    """Return the share of a budget for numbers of units by weight, from public facts alone.
+
+    So much that half of the units are detected where they have weights of one size, up to
+    :data:`BEYOND` times another. `noise_sd` is that of a cell for the whole budget, of which parts
+    add up as those of ε, or as those of ρ.
+    """
+    widest = float((_window_ends(edges) - np.arange(len(edges) - 1)).max())
+    sd = n_units / 2 / (ndtri(1 - FALSE_ALARMS / (len(edges) - 1)) * math.sqrt(widest))
+    return float((noise_sd / max(sd, 1e-300)) ** (1 if adds_up else 2))
+
+
+def _window_ends(edges: Floats) -> Whole:
+    """Return for each cell the end of those up to :data:`BEYOND` times its lower edge."""
+    at = np.arange(len(edges) - 1)
+    ends = np.searchsorted(edges, BEYOND * edges[:-1] * (1 - 1e-9))
+    return np.asarray(ends.clip(at + 1, len(at)))
+
+
 def _detected(edges: Floats, counts: Floats, noise: CellNoise) -> tuple[Whole, Whole]:
     """Return cells from which on units are detected, and the end of the cells added up for each.
 
@@ -144,9 +201,11 @@ def _detected(edges: Floats, counts: Floats, noise: CellNoise) -> tuple[Whole, W
     edge would hide units, or be mistaken for some, where there are many.
     """
     sums, at = np.append(0.0, np.cumsum(counts)), np.arange(len(counts))
-    ends = np.searchsorted(edges, BEYOND * edges[:-1] * (1 - 1e-9)).clip(at + 1, len(counts))
-    threshold = ndtri(1 - FALSE_ALARMS / len(counts)) * noise.sd * np.sqrt(ends - at)
-    return np.flatnonzero(sums[ends] - sums[at] > threshold), ends
+    ends = _window_ends(edges)
+    n_cells, position = np.unique(ends - at, return_inverse=True)
+    rare = replace(noise, seldom=FALSE_ALARMS)
+    thresholds = np.array([rare.reach(n, tries=len(counts)) for n in n_cells.tolist()])
+    return np.flatnonzero(sums[ends] - sums[at] > thresholds[position]), ends
 
 
 def _occupied(edges: Floats, counts: Floats, noise: CellNoise) -> tuple[Floats, Floats]:

@@ -170,9 +170,9 @@ def gaussian_multiplier(guarantee: Guarantee) -> float:
     """
     if isinstance(guarantee, PureDP):
         raise BudgetError(
-            f"{guarantee.describe()}, delta = 0 is requested of a Gaussian mechanism, which has no "
-            f"pure guarantee: {WRITE_DELTA}, or budget=dp.ZCDP(rho); mechanism='auto' chooses a "
-            "mechanism without delta if there is one."
+            "delta = 0 is requested of a Gaussian mechanism, which has no pure guarantee: "
+            f"{WRITE_DELTA}, or budget=dp.ZCDP(rho); mechanism='auto' chooses a mechanism without "
+            "delta if there is one."
         )
     if isinstance(guarantee, ApproxDP):
         smallest = _solved(guarantee.eps, guarantee.delta)

@@ -15,7 +15,7 @@ from dpmodels.arguments import integer
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.privacy.budget import positive_number, unit_number
 
-_WRITE_MULTIPLIER: Final = "give the noise scale divided by the sensitivity"
+WRITE_MULTIPLIER: Final = "give the noise scale divided by the sensitivity"
 # Prices are multiplied by counts as floats.
 _MOST: Final = 2**53
 _WRITE_EPS: Final = "give the eps one release satisfies"
@@ -57,7 +57,7 @@ class GaussianEvent:
     count: int = 1
 
     def __post_init__(self) -> None:
-        _check(self, "multiplier", _WRITE_MULTIPLIER)
+        _check(self, "multiplier", WRITE_MULTIPLIER)
 
     def describe(self) -> str:
         """Return the event as reports print it."""
@@ -86,7 +86,7 @@ class LaplaceEvent:
     count: int = 1
 
     def __post_init__(self) -> None:
-        _check(self, "multiplier", _WRITE_MULTIPLIER)
+        _check(self, "multiplier", WRITE_MULTIPLIER)
 
     def describe(self) -> str:
         """Return the event as reports print it."""

@@ -78,7 +78,7 @@ E' the mean over P', since ``w (delta - D) + 1 - w`` decreases with w and is ``d
 D (delta - D)`` at ``w = 1 - D``. If nothing is put outside the share the sum of all
 deltas is at most delta, and the same holds with 0 for ``delta - D``.
 
-*Numerics.* Costs and sums are rounded up (`totals`). The parts of an exact split
+*Numerics.* Costs and sums are rounded up (`compose`). The parts of an exact split
 are rounded, so sums may exceed their limits: of eps by an ulp for each charge, of
 rho by a relative 1e-12, of ``mu**2`` by 2e-10, and a plan's delta by 1e-6.
 `gaussian_multiplier` is certified with an allowance for the 2e-10.
@@ -105,12 +105,11 @@ from dpmodels.errors import ArgumentError, BudgetError, quoted
 from dpmodels.privacy import pufferfish, steps
 from dpmodels.privacy.budget import ZCDP, Adjacency, ApproxDP, Guarantee, PureDP, finite_number
 from dpmodels.privacy.calibrate import gaussian_multiplier
-from dpmodels.privacy.compose import total_eps, zcdp_to_approx
+from dpmodels.privacy.compose import Totals, rounded_up, summed_eps, total_eps, zcdp_to_approx
 from dpmodels.privacy.events import Event, GaussianEvent, PufferfishEvent, failing, unfailing
 from dpmodels.privacy.pufferfish import Pufferfish
 from dpmodels.privacy.spent import Spent, capacity
 from dpmodels.privacy.steps import LEAST_DELTA, SQUARES, ULP, fraction, squares_eps, tolerance
-from dpmodels.privacy.totals import Totals, rounded_up, summed_eps
 
 RULES: Final = ("gaussian", "zcdp", "steps")
 # Relative allowances for rounding: of rho, of messages and of a plan's delta.
@@ -151,6 +150,13 @@ class Filter:
             )
         if self._in_steps:
             return self._plus_in_steps(totals, charge)
+        after = self._plus_in_sums(totals, charge)
+        if totals.charges or not isinstance(self.guarantee, ApproxDP):
+            return after
+        return self._first(self.guarantee, charge, after)
+
+    def _plus_in_sums(self, totals: Totals, charge: tuple[Event, ...]) -> Totals:
+        """Return the totals after a charge by sums of eps, of rho and of ``mu**2``."""
         failed, aside = totals.lost(failing(charge))
         charged = unfailing(charge)
         has_gaussian = any(isinstance(event, GaussianEvent) for event in charged)
@@ -165,10 +171,7 @@ class Filter:
         mixed = isinstance(self.guarantee, ApproxDP)
         in_share = mixed and share <= share_limit * tolerance(totals.charges + 1)
         after = totals.plus(charged, gaussian=gaussian, share_limit=share_limit, in_share=in_share)
-        after = replace(after, failing=failed, aside=aside)
-        if totals.charges or not isinstance(self.guarantee, ApproxDP):
-            return after
-        return self._first(self.guarantee, charge, after)
+        return replace(after, failing=failed, aside=aside)
 
     def own_delta_left(self, totals: Totals) -> float | None:
         """Return what is left for the releases' own deltas; None if their sum is fixed."""

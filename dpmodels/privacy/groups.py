@@ -28,6 +28,7 @@ from typing import Any, Final, TypeVar
 from dpmodels.errors import BudgetError
 from dpmodels.privacy.budget import ZCDP, ApproxDP, Guarantee, PureDP
 from dpmodels.privacy.calibrate import gaussian_multiplier
+from dpmodels.privacy.compose import summed_eps
 from dpmodels.privacy.events import (
     ApproxEvent,
     Event,
@@ -38,7 +39,6 @@ from dpmodels.privacy.events import (
 )
 from dpmodels.privacy.filters import largest_rho
 from dpmodels.privacy.pufferfish import Pufferfish
-from dpmodels.privacy.totals import summed_eps
 
 Planned = TypeVar("Planned")
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn, SupportsIndex
 from dpmodels.atomic_files import write_whole
 from dpmodels.errors import LedgerError, NotAvailable, PrivacyError, quoted
 from dpmodels.privacy.budget import Adjacency, AdjacencyName, Guarantee, protecting
+from dpmodels.privacy.compose import Totals
 from dpmodels.privacy.events import Event, checked_events
 from dpmodels.privacy.filters import Filter, requested_filter
 from dpmodels.privacy.ledger_file import open_store
@@ -49,17 +50,17 @@ from dpmodels.privacy.purses import (
     require_purses,
     require_reserves,
 )
-from dpmodels.privacy.refusal import refusal, refuse_other_neighbours
 from dpmodels.privacy.register import (
     Forecast,
     both,
     convergence_notes,
     forecast,
     printed,
+    refusal,
+    refuse_other_neighbours,
     register_rows,
 )
 from dpmodels.privacy.spent import Spent, capacity
-from dpmodels.privacy.totals import Totals
 from dpmodels.typing import AnyPath
 
 if TYPE_CHECKING:
@@ -401,7 +402,7 @@ class Ledger:
             }
             line = chained(last.hash, body)
             chain.append(line, number, claims, name)
-        return self._entry(line)
+        return self._entry(line if self._part is None else lines_of([line], name)[0])
 
     def released(self, entry: Entry, digest: str) -> None:
         """Record that a charge was released, with a digest of the release.

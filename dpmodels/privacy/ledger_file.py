@@ -1,7 +1,8 @@
 """The lines of a ledger in an SQLite file, shared by processes.
 
 Every read and every write is a transaction on a new connection, so that threads and forked
-processes need no coordination. A writer takes the lock before it reads the totals (``BEGIN
+processes need no coordination, except that a fork waits until no thread is within SQLite: the child
+would inherit a locked mutex. A writer takes the lock before it reads the totals (``BEGIN
 IMMEDIATE``), and a line counts once the file is synced (rollback journal, ``synchronous=EXTRA``): a
 killed process leaves the whole line or nothing. SQLite's pages have no checksums: each transaction
 compares the last line with a separate table and the lines it reads with their hashes before using
@@ -25,23 +26,16 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
+from threading import Condition
 from typing import Final
 from urllib.parse import quote
 
 from dpmodels.arguments import between
 from dpmodels.atomic_files import checked_path, write_whole
 from dpmodels.errors import FrameError, LedgerError
+from dpmodels.privacy import ledger_head
 from dpmodels.privacy.budget import Adjacency, Guarantee
 from dpmodels.privacy.filters import Filter, requested_filter
-from dpmodels.privacy.ledger_head import (
-    Head,
-    HeadFile,
-    locked,
-    refuse_missing,
-    require_local,
-    require_own_journal,
-    require_single,
-)
 from dpmodels.privacy.lines import (
     PURSE,
     RESTORED,
@@ -58,7 +52,7 @@ from dpmodels.privacy.lines import (
     totals_of,
 )
 from dpmodels.privacy.pufferfish import Pufferfish
-from dpmodels.privacy.refusal import require_same
+from dpmodels.privacy.register import require_same
 from dpmodels.typing import AnyPath
 
 # "dplg" in ASCII: how SQLite tells a ledger from other databases.
@@ -94,6 +88,51 @@ _WHY: Final = {
     "SQLITE_NOTADB": "it is not a ledger, or damaged",
 }
 _DAMAGED: Final = "it is damaged; restore a copy that verifies"
+_SECONDS_BEFORE_FORK: Final = 5.0
+
+
+class _OpenConnections:
+    """The number of connections that are open in this process; a fork waits until all are closed.
+
+    It waits for some seconds only: a signal handler may fork in the thread that has a connection.
+    """
+
+    def __init__(self) -> None:
+        self._changed, self._n_open = Condition(), 0
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count a connection."""
+        with self._changed:
+            self._n_open += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._n_open -= 1
+                self._changed.notify_all()
+
+    def before_fork(self) -> None:
+        """Wait until no connection is open, and let no thread open one."""
+        self._changed.acquire()
+        self._changed.wait_for(lambda: self._n_open <= 0, _SECONDS_BEFORE_FORK)
+
+    def in_parent(self) -> None:
+        """Let threads open connections again."""
+        self._changed.release()
+
+    def in_child(self) -> None:
+        """Start anew: the child has no other thread."""
+        self._changed, self._n_open = Condition(), 0
+
+
+_connections: Final = _OpenConnections()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_connections.before_fork,
+        after_in_parent=_connections.in_parent,
+        after_in_child=_connections.in_child,
+    )
 
 
 class LedgerFile:
@@ -106,7 +145,7 @@ class LedgerFile:
         self.path: Final = path
         self.place: Final = path.name
         self._timeout = timeout
-        require_local(path)
+        ledger_head.require_local(path)
 
     @contextmanager
     def reading(self) -> Iterator[_Open]:
@@ -114,7 +153,7 @@ class LedgerFile:
         with self._alone() as head, self._connected() as connection:
             connection.execute("BEGIN")
             chain = self._opened(connection, head)
-            last = Head(*chain.place_and_hash())
+            last = ledger_head.Head(*chain.place_and_hash())
             if head.read() != last:
                 try:
                     head.write(last)
@@ -133,7 +172,7 @@ class LedgerFile:
                 connection.execute("BEGIN IMMEDIATE")
                 chain = self._opened(connection, head)
                 yield chain
-                last = Head(*chain.place_and_hash())
+                last = ledger_head.Head(*chain.place_and_hash())
                 self._commit(connection, chain, head)
             try:
                 head.write(last)
@@ -143,9 +182,9 @@ class LedgerFile:
                     "see ledger.register()"
                 ) from None
 
-    def accept(self) -> Head | None:
+    def accept(self) -> ledger_head.Head | None:
         """Return the head in the lock file and delete it, accepting the file as it is."""
-        with locked(self.path, self._timeout) as head:
+        with ledger_head.locked(self.path, self._timeout) as head:
             recorded = head.read()
             head.forget()
         return recorded
@@ -158,19 +197,21 @@ class LedgerFile:
             return connection.serialize()
 
     @contextmanager
-    def _alone(self) -> Iterator[HeadFile]:
+    def _alone(self) -> Iterator[ledger_head.HeadFile]:
         """Hold the ledger's lock, and refuse unexpected files beside it."""
-        with locked(self.path, self._timeout) as head:
-            require_single(self.path)
-            require_own_journal(self.path, partial(self._require_head, head))
+        with ledger_head.locked(self.path, self._timeout) as head:
+            ledger_head.require_single(self.path)
+            ledger_head.require_own_journal(self.path, partial(self._require_head, head))
             yield head
 
-    def _require_head(self, head: HeadFile, copy: Path) -> None:
+    def _require_head(self, head: ledger_head.HeadFile, copy: Path) -> None:
         with LedgerFile(copy, self._timeout)._connected() as connection:
             connection.execute("BEGIN")
             self._opened(connection, head)
 
-    def _commit(self, connection: sqlite3.Connection, chain: _Open, head: HeadFile) -> None:
+    def _commit(
+        self, connection: sqlite3.Connection, chain: _Open, head: ledger_head.HeadFile
+    ) -> None:
         expected = chain.place_and_hash()
         try:
             connection.execute("COMMIT")
@@ -191,6 +232,11 @@ class LedgerFile:
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
+        with _connections.counted(), self._connection() as connection:
+            yield connection
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
         try:
             connection = sqlite3.connect(
                 f"file:{quote(os.fsencode(self.path))}?mode=rw",
@@ -206,7 +252,7 @@ class LedgerFile:
         except (sqlite3.Error, UnicodeError) as error:
             raise LedgerError(f"{self._why(error)} Nothing was charged") from None
 
-    def _opened(self, connection: sqlite3.Connection, head: HeadFile) -> _Open:
+    def _opened(self, connection: sqlite3.Connection, head: ledger_head.HeadFile) -> _Open:
         """Return the chain after checking that this version can read it."""
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -354,7 +400,7 @@ def ledger_path(path: AnyPath) -> Path:
 
 def create(path: Path, first: Line) -> None:
     """Write a new ledger with its first line; never overwrite a file."""
-    require_local(path)
+    ledger_head.require_local(path)
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(_SCHEMA)
         connection.execute(_ADD, (0, 0, first.text, first.hash))
@@ -380,7 +426,7 @@ def open_store(
     between("timeout", timeout, 0, 1e5, " of seconds; write timeout=30")
     if not os.path.exists(place):
         if guarantee is None or not new:
-            refuse_missing(place)
+            ledger_head.refuse_missing(place)
         neighbours = relation or Adjacency("replace")
         budget_filter = requested_filter(guarantee, neighbours, pure or 0.0, rule)
         _make(LedgerFile(place, timeout), budget_filter, neighbours)
@@ -416,7 +462,7 @@ def _restore(store: LedgerFile) -> None:
             chain.append(chained(last.hash, body), 0)
     except BaseException:
         if recorded is not None:
-            with locked(store.path, 30.0) as head:
+            with ledger_head.locked(store.path, 30.0) as head:
                 head.write(recorded)
         raise
 

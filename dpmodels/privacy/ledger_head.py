@@ -178,6 +178,10 @@ def require_local(path: Path) -> None:
 
 def require_single(path: Path) -> None:
     """Refuse a ledger with a second name, since its journal and lock may lie beside that one."""
+    if path.is_dir():
+        raise LedgerError(
+            f"{path.name} is a folder: write the path of a file in it. Nothing was charged"
+        )
     with suppress(OSError):
         if os.stat(path).st_nlink > 1:
             discard_partials_of(path)
@@ -226,7 +230,8 @@ def refuse_missing(path: Path) -> NoReturn:
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     raise LedgerError(
         f"{str(path)!r} does not exist{hint}: to create a ledger write new=True and its budget, "
-        "dp.Ledger.open(path, eps=2.0, delta=1e-6, new=True)"
+        "dp.Ledger.open(path, eps=2.0, delta=1e-6, new=True), or in the shell "
+        "dpmodels ledger FILE --eps 2 --delta 1e-6"
     )
 
 

@@ -25,11 +25,11 @@ from typing import Final, Protocol, get_args
 from dpmodels.errors import DPModelsError, LedgerError, PrivacyError
 from dpmodels.external_files import conform
 from dpmodels.privacy.budget import Adjacency, Guarantee, adjacency
+from dpmodels.privacy.compose import Totals
 from dpmodels.privacy.events import Event
 from dpmodels.privacy.filters import Filter
 from dpmodels.privacy.pufferfish import Pufferfish
 from dpmodels.privacy.spent import Spent, capacity
-from dpmodels.privacy.totals import Totals
 from dpmodels.typing import Plain
 
 OPENED, CHARGED, RELEASED, VOID = "opened", "charged", "released", "void"
@@ -369,11 +369,15 @@ def require_chain(
             right = False
         if not right:
             raise LedgerError(f"{place}: line {number} states other totals than its charges have")
+    if {claim for claim in claims if claim[0] != PURSE} != _claims_of(bodies):
+        raise LedgerError(f"{place}: its claims differ from those of its charges")
+
+
+def _claims_of(bodies: Sequence[dict[str, Plain]]) -> set[tuple[str, str, int]]:
+    """Return the claims of all charges that are not void."""
     void = {body["charge"] for body in bodies if body["kind"] == VOID}
     charged = [body for body in bodies if body["kind"] == CHARGED and body["charge"] not in void]
-    exclusive = {claim for claim in claims if claim[0] != PURSE}
-    if exclusive != {(*claim, body["charge"]) for body in charged for claim in body["claims"]}:
-        raise LedgerError(f"{place}: its claims differ from those of its charges")
+    return {(*claim, body["charge"]) for body in charged for claim in body["claims"]}
 
 
 def require_short(subject: str, texts: Iterable[object], limit: int = LONGEST_TEXTS) -> None:

@@ -34,9 +34,9 @@ from dpmodels.arguments import option
 from dpmodels.errors import BudgetError
 from dpmodels.privacy.budget import Adjacency, Guarantee, positive_number, resolve_budget
 from dpmodels.privacy.chain import MarkovChain
+from dpmodels.privacy.compose import Totals, rounded_up
 from dpmodels.privacy.events import Event, PufferfishEvent
 from dpmodels.privacy.quilts import Quilt, quilt_scale, trivial_quilt
-from dpmodels.privacy.totals import Totals, rounded_up
 
 QUILTS: Final = ("auto", "trivial")
 

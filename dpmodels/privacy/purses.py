@@ -33,6 +33,7 @@ from typing import Final
 from dpmodels.arguments import real
 from dpmodels.errors import ArgumentError, BudgetError, LedgerError, did_you_mean, quoted
 from dpmodels.privacy.budget import ZCDP, ApproxDP, Guarantee, PureDP
+from dpmodels.privacy.compose import Totals
 from dpmodels.privacy.events import Event
 from dpmodels.privacy.filters import Filter
 from dpmodels.privacy.lines import (
@@ -48,7 +49,6 @@ from dpmodels.privacy.lines import (
 from dpmodels.privacy.pufferfish import Pufferfish
 from dpmodels.privacy.spent import Spent, capacity
 from dpmodels.privacy.steps import ULP
-from dpmodels.privacy.totals import Totals
 from dpmodels.typing import Plain
 
 _LONGEST_NAME: Final = 200

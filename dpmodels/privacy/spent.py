@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from dpmodels.privacy.budget import ApproxDP, Guarantee, PureDP
-from dpmodels.privacy.compose import total_eps, total_rho
+from dpmodels.privacy.compose import Totals, total_eps, total_rho
 from dpmodels.privacy.events import Event
 from dpmodels.privacy.pufferfish import Pufferfish, plus
-from dpmodels.privacy.totals import Totals
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ from typing import Final
 
 from dpmodels.privacy.budget import ApproxDP
 from dpmodels.privacy.calibrate import LATTICE_LOSS, gaussian_eps, gaussian_multiplier
-from dpmodels.privacy.totals import Totals
+from dpmodels.privacy.compose import Totals
 
 # Relative allowances for rounding: of sums of eps for each charge, and of mu**2.
 ULP: Final = 2.0**-51

@@ -22,7 +22,10 @@ class HeldIn:
         Noisy fraction of the complete rows in public cells that extend beyond, and its noise sd.
     below, above, below_square, above_square : float
         Bounds on the mean distance of values beyond each end from it, over all complete rows, and
-        on the mean squared distance; see :mod:`dpmodels.postprocess.tails`.
+        on the mean squared distance; see :mod:`dpmodels.postprocess.ranges`.
+    shape : float
+        Shape of the heavier tail that was cut off, by the counts before it: 0 of an exponential
+        tail, 1/a of a Pareto tail of index a; 1 where too few rows show it.
     """
 
     lower: Quantity
@@ -33,6 +36,7 @@ class HeldIn:
     above: Amount = 0.0
     below_square: Amount = 0.0
     above_square: Amount = 0.0
+    shape: Amount = 0.0
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,11 @@ class CappedWeights:
     by_stratum: tuple[Quantity, ...]
     capped_sd: Amount
     by_stratum_sd: Amount
+
+    @property
+    def has_excess(self) -> bool:
+        """Whether weights may exceed the cap; their estimated mean excess may be 0 by noise."""
+        return self.mean_excess > 0 or self.mean_excess_sd > 0
 
 
 @dataclass(frozen=True, kw_only=True)

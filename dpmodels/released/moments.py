@@ -58,10 +58,12 @@ class Ball:
         What standard errors allow for residuals that are cut on one side more than on the other:
         standard deviations of the mean score, of the constant first, all of which move together,
         in units of the last axis.
+    one_sided : float
+        About a line, the noisy fraction of rows below it less that of rows above it.
     """
 
     later: ClassVar[frozenset[str]] = frozenset(
-        {"axes", "rows", "kept", "kept_sd", "shift", "spread", "skew"}
+        {"axes", "rows", "kept", "kept_sd", "shift", "spread", "skew", "one_sided"}
     )
 
     centre: Annotated[Bounded, "variable"]
@@ -75,6 +77,7 @@ class Ball:
     shift: QuantityOrNan = math.nan
     spread: Annotated[Bounded, "variable"] | None = None
     skew: Annotated[Bounded, "variable"] | None = None
+    one_sided: QuantityOrNan = math.nan
 
 
 @dataclass(frozen=True)
@@ -122,8 +125,8 @@ class Tails:
 
     ``fourth`` are noisy sums of ``y_i² y_j²`` over the rows y clipped to the ball, in units of its
     radius, and ``fourth_sd`` the noise standard deviation on their diagonal, √½ of that off it.
-    ``beyond`` is the noisy sum of :func:`dpmodels.statistics.tails.increments_beyond` with noise of
-    ``beyond_sd``; ``farthest``, in units of the scaled columns, bounds a row's distance from the
+    ``beyond`` is the noisy sum of :func:`dpmodels.statistics.clipped.increments_beyond` with noise
+    of ``beyond_sd``; ``farthest``, in units of the scaled columns, bounds a row's distance from the
     ball's centre. Where ``about``, shape (columns,) and in the units of the coded columns, is
     there, the fourth moments are of all rows about that point, in units of ``farthest``.
     """

@@ -1,16 +1,7 @@
 """Unions of the release types."""
 
+from dpmodels.released import counts
 from dpmodels.released.answers import AnswersFitRelease, AnswersRelease
-from dpmodels.released.counts import (
-    CellsRelease,
-    CountsRelease,
-    GraphRelease,
-    LevelsRelease,
-    MarginsRelease,
-    QuantilesRelease,
-    RunsRelease,
-    SumsRelease,
-)
 from dpmodels.released.moments import CoefficientsRelease, MomentsRelease, SubspaceRelease
 from dpmodels.released.selection import PValuesRelease, ScreenedRelease, SelectionRelease
 
@@ -18,14 +9,14 @@ Release = MomentsRelease | SubspaceRelease
 AnyRelease = (
     Release
     | CoefficientsRelease
-    | CountsRelease
-    | SumsRelease
-    | MarginsRelease
-    | GraphRelease
-    | RunsRelease
-    | QuantilesRelease
-    | CellsRelease
-    | LevelsRelease
+    | counts.CountsRelease
+    | counts.SumsRelease
+    | counts.MarginsRelease
+    | counts.GraphRelease
+    | counts.RunsRelease
+    | counts.QuantilesRelease
+    | counts.CellsRelease
+    | counts.LevelsRelease
     | ScreenedRelease
     | PValuesRelease
     | AnswersRelease

@@ -1,6 +1,6 @@
 """How results print: one report per kind of result, registered with ``results.base.report_of``.
 
-No result imports this package; ``models/report_loading.py`` imports it at the first print, so that
+No result imports this package; ``models/replay.py`` imports it at the first print, so that
 everything that a verb returns or ``load`` reads can be printed.
 """
 
@@ -14,7 +14,6 @@ from dpmodels.reports import hist as hist
 from dpmodels.reports import lm as lm
 from dpmodels.reports import pca as pca
 from dpmodels.reports import plan as plan
-from dpmodels.reports import sampled as sampled
 from dpmodels.reports import select as select
 from dpmodels.reports import survey as survey
 from dpmodels.reports import synth as synth

@@ -22,23 +22,27 @@ from dpmodels.reports.header import (
     opening,
     pvalue,
     row_norm,
+    scores_of_units,
     shared_facts,
+    step_note,
 )
-from dpmodels.reports.sampled import scores_of_units, step_note
 from dpmodels.results.base import report_of
 from dpmodels.results.call import LINKS, CoefficientsCall
+from dpmodels.results.classifiers import MultinomialResult, SVMResult
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.etable_columns import released_noise
 from dpmodels.results.glm import GLMResult
-from dpmodels.results.multinomial import MultinomialResult
 from dpmodels.results.release_text import release_facts
-from dpmodels.results.svm import SVMResult
 from dpmodels.results.tabulated import CountedGLM, CountedMultinomial, OrdinalResult
 from dpmodels.typing import TableLine
 
 # Most coefficients in a printed table: a choice.
 SHOWN = 60
 COLUMNS = ("coef", "std err", "noise", "z", "P>|z|", "95% conf. interval")
+_TWO_ERRORS = (
+    "std err: sampling and privacy noise; noise: privacy noise alone. For the non-private "
+    "estimate on these rows use noise_int()."
+)
 
 
 @report_of.register
@@ -224,8 +228,7 @@ def _error_notes(sandwich: Sandwich, lost: int, release: CoefficientsRelease) ->
             "err and coef / std err."
         )
     notes += [
-        "std err: sampling and privacy noise; noise: privacy noise alone. For the non-private "
-        "estimate on these rows use noise_int().",
+        _TWO_ERRORS,
         *Rank.DETAIL(
             "Coefficients are corrected for known bias, such as the ridge's shrinkage; "
             "params_released has them as released."
@@ -447,12 +450,8 @@ def _notes(fit: CountedGLM | CountedMultinomial) -> tuple[str, ...]:
         f"{subject} not identified: noise hides the counts of their levels. Use a larger eps, "
         "merge rare levels, or declare a frequent level first."
     )
-    errors = (
-        "std err: sampling and privacy noise; noise: privacy noise alone. For the non-private "
-        "estimate on these rows use noise_int()."
-    )
     how = Rank.DETAIL(
         "Coefficients maximise the likelihood of noisy counts of all combinations of levels; "
         "errors are of first order in their noise, sampling errors robust."
     )
-    return (*notes * bool(lost), errors, *how)
+    return (*notes * bool(lost), _TWO_ERRORS, *how)

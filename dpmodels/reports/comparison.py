@@ -10,8 +10,13 @@ from dpmodels.privacy import GaussianEvent, PureDP
 from dpmodels.report import Fact, Report, Row, Section, count, signif, signif_uncertain
 from dpmodels.report.notes import Rank
 from dpmodels.results.base import report_of
-from dpmodels.results.comparison import Comparison, ComparisonRequest, FitComparison
-from dpmodels.results.interpretation import UNITS, ReadingResult
+from dpmodels.results.comparison import (
+    UNITS,
+    Comparison,
+    ComparisonRequest,
+    FitComparison,
+    ReadingResult,
+)
 from dpmodels.typing import TableLine
 
 SIMULATED = (

@@ -19,17 +19,21 @@ from dpmodels.reports.header import (
     LOST,
     SEE,
     SHOWN_GROUPS,
+    WEIGHT,
     closing,
     complete_text,
     counted_as,
+    counted_in,
     described_header,
+    design_facts,
+    in_units,
     omitted,
     opening,
     pvalue,
     shared_facts,
+    weighted_notes,
 )
-from dpmodels.reports.sampled import WEIGHT, counted_in, design_facts, in_units, weighted_notes
-from dpmodels.results.base import report_of, stamp_of
+from dpmodels.results.base import report_of
 from dpmodels.results.call import TableCall
 from dpmodels.results.margin import Margin, ReleasedMargins
 from dpmodels.results.margins import LogLinear, MarginsResult
@@ -355,17 +359,16 @@ def margins_report(fit: MarginsResult) -> Report:
 @report_of.register
 def weighted_margins_report(fit: WeightedMarginsResult) -> Report:
     """List the margins with their noise, then print the first tables."""
-    shown = dict(list(fit._tables.items())[:SHOWN_GROUPS])
+    shown = fit._tables[:SHOWN_GROUPS]
     rows = (
         Row(name, (count(table._facts.cells), signif(table.noise_sd(), 2)))
-        for name, table in shown.items()
+        for name, table in zip(fit.terms, shown, strict=False)
     )
-    printed: dict[str, Section] = {}
-    lines = 0
-    for name, table in shown.items():
+    printed, lines = list[Section](), 0
+    for table in shown:
         lines += min(table._facts.cells, SHOWN_ROWS)
         if not printed or lines <= SHOWN_LINES:
-            printed[name] = _listed(table)
+            printed.append(_listed(table))
     facts = fit.call.tables[0]
     report = Report(
         title="Private weighted margins",
@@ -375,7 +378,7 @@ def weighted_margins_report(fit: WeightedMarginsResult) -> Report:
             *shared_facts(fit.release),
             *design_facts(fit.release, facts),
         ),
-        sections=(Section("Margins", ("cells", "noise sd"), tuple(rows)), *printed.values()),
+        sections=(Section("Margins", ("cells", "noise sd"), tuple(rows)), *printed),
         notes=(
             *omitted(len(printed), len(fit.requested), "tables", "table('a', 'b') and tidy()"),
             *weighted_notes(fit.release),
@@ -406,7 +409,7 @@ def margin_report(margin: Margin) -> Report:
         ),
         sections=(_table(margin), *test),
         notes=(*_margins_notes(fit), *closing(fit.call, fit.release)),
-        stamp=stamp_of(fit.release),
+        stamp=margin.stamp,
     )
 
 
@@ -430,7 +433,7 @@ def loglin_report(fit: LogLinear) -> Report:
             *(SEVERAL if math.isnan(model.deviance) else ONE),
             *closing(result.call, result.release),
         ),
-        stamp=stamp_of(result.release),
+        stamp=fit.stamp,
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from dpmodels.report import (
@@ -24,8 +22,7 @@ from dpmodels.reports.header import (
     UNKNOWN,
     about,
     closing,
-    complete_text,
-    counted_as,
+    complete_rows,
     moments_header,
     omitted,
 )
@@ -33,11 +30,7 @@ from dpmodels.results.base import report_of
 from dpmodels.results.cca import CCAResult
 from dpmodels.results.cov import CovResult
 from dpmodels.results.moments import MomentsResult
-from dpmodels.typing import Floats
-
-if TYPE_CHECKING:
-    import xarray as xr
-
+from dpmodels.typing import DataArray, Floats
 
 # Most columns of a printed matrix: a choice.
 SHOWN_COLUMNS = 10
@@ -65,9 +58,7 @@ def cov_report(fit: CovResult) -> Report:
 
 def _facts(fit: CovResult) -> tuple[Fact, ...]:
     """Return the header of a report on released moments."""
-    complete = complete_text(
-        fit.ncomplete, fit.release.noise.count, fit.release.rows, counted_as(fit.release.adjacency)
-    )
+    complete = complete_rows(fit.release, fit.ncomplete, fit.release.noise.count)
     header = moments_header(fit.call, fit.release, complete)
     return (*header, ("Denoised", _denoised(fit)))
 
@@ -172,7 +163,7 @@ def _noise_notes(fit: CovResult) -> tuple[str, ...]:
     if fit.release.estimate is not None:
         return (
             "The matrix is the mechanism's estimate; noise sds and intervals are those of the "
-            "underlying unbiased release (cov_released), usually the noisier of the two.",
+            "unbiased release (cov_released), usually the noisier of the two.",
         )
     denoised = "" if fit.call.denoise is None else " The matrix is denoised (cov)."
     population = covers = ""
@@ -217,9 +208,7 @@ SHOWN = 6
 @report_of.register
 def cca_report(fit: CCAResult) -> Report:
     """Lay out correlations and loadings as tables of strings."""
-    complete = complete_text(
-        fit.ncomplete, fit.release.noise.count, fit.release.rows, counted_as(fit.release.adjacency)
-    )
+    complete = complete_rows(fit.release, fit.ncomplete, fit.release.noise.count)
     selected = np.flatnonzero(fit.readable.to_numpy())[:SHOWN]
     loadings = (
         _loadings(fit, "Loadings of x", fit.xloadings, selected),
@@ -250,7 +239,7 @@ def _correlations(fit: CCAResult) -> Section:
     return Section("Pairs of variates", heads, tuple(rows))
 
 
-def _loadings(fit: CCAResult, title: str, table: xr.DataArray, selected: np.ndarray) -> Section:
+def _loadings(fit: CCAResult, title: str, table: DataArray, selected: np.ndarray) -> Section:
     names = [str(name) for name in table["variable"].to_numpy()[:SHOWN_VARIABLES]]
     rows = [
         Row(

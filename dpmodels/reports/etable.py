@@ -162,7 +162,7 @@ def _fit_rows(columns: Sequence[Column], look: Look) -> list[Row]:
     return [_heading("Fit", columns), *rows]
 
 
-def _number(name: str, value: Any, sd: float, look: Look) -> str:
+def _number(name: str, value: float | str, sd: float, look: Look) -> str:
     """Print a fit statistic to the digits that its noise leaves."""
     if isinstance(value, str | bool):
         return str(value)
@@ -173,7 +173,7 @@ def _number(name: str, value: Any, sd: float, look: Look) -> str:
     return signif_uncertain(value, sd, look.digits) if _noisy(sd) else signif(value)
 
 
-def _noise(value: Any, sd: float, look: Look) -> str:
+def _noise(value: float, sd: float, look: Look) -> str:
     """Print the noise sd of a fit statistic, if it is requested and known."""
     is_reported = "noise_sd" in look.statistic and _noisy(sd) and math.isfinite(value)
     return f"[{signif(sd, look.digits)}]" if is_reported else ""

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from dpmodels.errors import shorten
 from dpmodels.inference.means import GroupMoments
-from dpmodels.inference.ratios import DETECTION_SDS
+from dpmodels.inference.proportions import DETECTION_SDS
 from dpmodels.report import (
     Report,
     Row,
@@ -25,34 +25,33 @@ from dpmodels.report.notes import Rank
 from dpmodels.reports.header import (
     LOST,
     SHOWN_GROUPS,
+    WEIGHT,
     about,
     bound_text,
+    capped_note,
+    cell_noise_sd,
     closing,
+    complete_rows,
     complete_text,
     counted_as,
+    counted_in,
     day,
     described_header,
+    design_facts,
+    design_notes,
+    in_units,
     omitted,
     opening,
     pvalue,
     range_note,
     shared_facts,
 )
-from dpmodels.reports.sampled import (
-    WEIGHT,
-    capped_note,
-    cell_noise_sd,
-    counted_in,
-    design_facts,
-    design_notes,
-    in_units,
-)
 from dpmodels.results.base import report_of
+from dpmodels.results.bounds import QuantileResult
 from dpmodels.results.call import TableCall
 from dpmodels.results.components import root_sd
 from dpmodels.results.groups import GroupedResult, MeanResult, TotalResult, TTestResult, VarResult
 from dpmodels.results.overview import OverviewResult
-from dpmodels.results.quantile import QuantileResult
 from dpmodels.results.table import TableResult
 from dpmodels.typing import Floats, Integers
 
@@ -63,28 +62,24 @@ FEW = 100
 # Rows per squared skewness from which a mean is approximately normal: Cochran's rule.
 COCHRAN = 25
 _HEADS: Final = ("noise sd", "Std. err.", "95% noise int.", "95% conf. int.")
+_KINDS: Final = (
+    "Noise sd and interval: privacy noise only, for these rows. Std. err. and conf. "
+    "interval: noise and sampling."
+)
 
 
 @report_of.register
 def mean_report(fit: MeanResult) -> Report:
     """Lay out means as a table of strings."""
     heads = (_counted_head(fit), "Mean", *_HEADS)
-    kinds = (
-        "Noise sd and interval: privacy noise only, for these rows. Std. err. and conf. "
-        "interval: noise and sampling."
-    )
-    return _report("Private means", fit, heads, _mean_cells(_lines(fit), fit._facts), kinds)
+    return _report("Private means", fit, heads, _mean_cells(_lines(fit), fit._facts), _KINDS)
 
 
 @report_of.register
 def total_report(fit: TotalResult) -> Report:
     """Lay out totals as a table of strings."""
     heads = (_counted_head(fit), "Total", *_HEADS)
-    kinds = (
-        "Noise sd and interval: privacy noise only, for these rows. Std. err. and conf. "
-        "interval: noise and sampling."
-    )
-    return _report("Private totals", fit, heads, _mean_cells(_lines(fit), fit._facts), kinds)
+    return _report("Private totals", fit, heads, _mean_cells(_lines(fit), fit._facts), _KINDS)
 
 
 def _counted_head(fit: GroupedResult) -> str:
@@ -140,7 +135,7 @@ def _report(
 def _complete(fit: GroupedResult, facts: TableCall, complete: float, sd: float) -> str:
     if facts.sampled is not None:
         return complete_text(complete, sd, None, "units of weight")
-    return complete_text(complete, sd, fit.release.rows, counted_as(fit.release.adjacency))
+    return complete_rows(fit.release, complete, sd)
 
 
 def _lines(fit: GroupedResult) -> list[dict[object, float]]:
@@ -256,11 +251,11 @@ def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
         return (*Rank.DETAIL(note) * unfound, *range_note(facts))
     share = min(max(clipping.outside, 0.0) + ndtri(LEVEL) * clipping.outside_sd, 1.0)
     range_text = f"{bound_text(facts, clipping.lower)} to {bound_text(facts, clipping.upper)}"
-    heavy = "; most of an interval is that, so it may cover less than 95 %"
+    heavy = "; few rows may determine it, so they may cover less than 95 %"
     return Rank.TARGET(
         f"{facts.measured}: clipped to {range_text}, a range released first. At most "
         f"{100 * share:.2g}% of the rows were outside (at 95%); intervals add the tail cut off"
-        f"{heavy * (isinstance(fit, MeanResult) and fit.has_heavy_tail)}."
+        f"{heavy * (isinstance(fit, MeanResult | VarResult) and fit.has_heavy_tail)}."
     )
 
 

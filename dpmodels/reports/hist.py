@@ -24,13 +24,16 @@ from dpmodels.reports.counts import (
 )
 from dpmodels.reports.header import (
     LOST,
+    WEIGHT,
     closing,
+    complete_rows,
     complete_text,
     counted_as,
     described_header,
+    design_facts,
+    in_units,
     omitted,
 )
-from dpmodels.reports.sampled import WEIGHT, design_facts, in_units
 from dpmodels.results.base import report_of
 from dpmodels.results.bins import Ranges
 from dpmodels.results.call import TableCall
@@ -296,7 +299,6 @@ SHOWN_SERIES = 6
 @report_of.register
 def series_report(fit: SeriesResult) -> Report:
     """Lay out counts and running totals as tables of strings, by runs of periods if many."""
-    what = counted_as(fit.release.adjacency)
     groups, public = fit._facts.groups, fit.release.rows is not None
     sds = [float(table["noise_sd"].max()) for table in (fit.window(1), fit.running())]
     all_of = float(fit.running()["noise_sd"].iloc[-1]) * math.sqrt(groups.cells)
@@ -304,9 +306,7 @@ def series_report(fit: SeriesResult) -> Report:
     return Report(
         title="Private counts over time",
         facts=(
-            *described_header(
-                fit.call, fit.release, complete_text(fit.ncomplete, sd, fit.release.rows, what)
-            ),
+            *described_header(fit.call, fit.release, complete_rows(fit.release, fit.ncomplete, sd)),
             ("Protects", protected(fit)),
             ("Time", f"{fit._facts.factors[-1]}{_by(fit)}, {len(fit.periods):,} periods"),
             ("Noise sd", f"{signif(sds[0], 2)} a period, totals up to {signif(sds[1], 2)}"),
@@ -401,8 +401,8 @@ SHOWN_CURVES = 6
 @report_of.register
 def survfit_report(fit: SurvfitResult) -> Report:
     """Lay out a line for each curve, then each curve over time."""
-    counted, what = fit.counted, counted_as(fit.release.adjacency)
-    complete = complete_text(fit.ncomplete, counted.noise_sd, fit.release.rows, what)
+    counted = fit.counted
+    complete = complete_rows(fit.release, fit.ncomplete, counted.noise_sd)
     return Report(
         title="Private survival curves" if fit.strata else "Private survival curve",
         facts=(
@@ -509,30 +509,37 @@ def _ends(fit: SurvfitResult) -> tuple[str, ...]:
     curves = list(zip(fit.strata or ["(all)"], fit.counted.curves, strict=True))
     lost = [name for name, curve in curves if not curve.end]
     notes = [f"Curves not reported, as {why}: {shorten(', '.join(lost), 200)}."] if lost else []
-    for name, curve in curves:
-        if 0 < curve.end < len(curve.times):
-            whose = f" of {name}" if fit.strata else ""
-            notes.append(
-                f"The curve{whose} ends at {curve.identified_times[-1]:,.6g}: beyond, {why}."
-            )
-    return Rank.IDENTIFIED(*notes[:SHOWN_CURVES])
+    ends = [
+        f"{name} at {curve.identified_times[-1]:,.6g}"
+        for name, curve in curves
+        if 0 < curve.end < len(curve.times)
+    ]
+    if ends and fit.strata:
+        notes.append(f"Curves end early ({shorten(', '.join(ends), 200)}): beyond, {why}.")
+    elif ends:
+        notes.append(f"The curve ends{ends[0].removeprefix('(all)')}: beyond, {why}.")
+    return Rank.IDENTIFIED(*notes)
 
 
 def _order(fit: SurvfitResult) -> tuple[str, ...]:
     """Say where the grid is so coarse that the actuarial convention matters."""
-    notes = []
+    coarse = []
     for name, curve in zip(fit.strata or [""], fit.counted.curves, strict=True):
         low, high = curve.counts.unordered
         half_width = (high - low) / 2
         if curve.end and (half_width > curve.survival.std_error).any():
             at = int(np.argmax(half_width))
-            whose = f" of {name}" if name else ""
-            notes.append(
-                f"Coarse grid: depending on the order of times within intervals, survival{whose} "
-                f"at {curve.identified_times[at]:,.6g} is from {low[at]:.3f} to {high[at]:.3f}."
-            )
-    breaks = Rank.DETAIL("Coarse grid: write more breaks where times are frequent.")
-    return (*Rank.IDENTIFIED(*notes[:SHOWN_CURVES]), *breaks * bool(notes))
+            time = f"{curve.identified_times[at]:,.6g}{f' ({name})' if name else ''}"
+            coarse.append(f"{low[at]:.3f} to {high[at]:.3f} at {time}")
+    if not coarse:
+        return ()
+    return (
+        *Rank.IDENTIFIED(
+            "Coarse grid: depending on the order of times within intervals, survival is "
+            f"{', '.join(coarse[:SHOWN_CURVES])}."
+        ),
+        *Rank.DETAIL("Coarse grid: write more breaks where times are frequent."),
+    )
 
 
 def _survfit_notes(fit: SurvfitResult) -> list[str]:

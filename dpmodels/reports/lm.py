@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dpmodels.errors import shorten
-from dpmodels.formula.lumping import COUNTS_SHARE
+from dpmodels.formula.response import COUNTS_SHARE
 from dpmodels.inference.sandwich import DETECTION_SDS
 from dpmodels.privacy import LaplaceEvent
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
@@ -23,9 +23,10 @@ from dpmodels.reports.header import (
     omitted,
     opening,
     pvalue,
+    scores_of_units,
     shared_facts,
+    step_note,
 )
-from dpmodels.reports.sampled import scores_of_units, step_note
 from dpmodels.results.base import report_of
 from dpmodels.results.call import INTERCEPT
 from dpmodels.results.lm import LMResult
@@ -211,6 +212,11 @@ def _notes(fit: LMResult) -> list[str]:
         ),
     ]
     notes += step_note(fit)
+    heavy = (
+        "Intercept: most rows are on one side of the line, and few rows on the other may "
+        "determine it, so it may cover less than 95 %."
+    )
+    notes += Rank.TARGET(heavy) * fit.has_heavy_tail
     if fit.linear.equations.lifted:
         notes += Rank.DETAIL(
             "Intervals allow for slopes along hidden directions of X'X of twice the root mean "
@@ -223,7 +229,7 @@ def _notes(fit: LMResult) -> list[str]:
         )
     if not fit.sampled:
         notes += Rank.IDENTIFIED(
-            "Without the number of rows the residual variance, std err and confidence intervals "
+            "Without the number of rows the residual variance, std err and conf. intervals "
             'are not available; use no weights, adjacency="replace", or vcov="HC".'
         )
     elif fit.model.weights and fit.release.meat is None:
@@ -288,9 +294,8 @@ def _unidentified(fit: LMResult) -> list[str]:
         )
         if fit.release.units is not None and fit.release.info.name != "scores":
             note = (
-                "No coefficient is identified: under a survey design a step from noisy moments may "
-                'not lead to all weights. Write mechanism="scores" with delta=1e-6 or '
-                "budget=dp.ZCDP(rho)."
+                "No coefficient is identified: under a design noisy moments may not lead to all "
+                'weights. Write mechanism="scores" with delta=1e-6 or budget=dp.ZCDP(rho).'
             )
         strength = (
             "X'X over its noise, along its weakest direction (strength): "

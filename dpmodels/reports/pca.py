@@ -26,16 +26,14 @@ from dpmodels.reports.header import (
     SHOWN_VARIABLES,
     about,
     closing,
-    complete_text,
-    counted_as,
+    complete_rows,
     moments_header,
     omitted,
 )
 from dpmodels.results.base import report_of
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import SMALL_LOADING, blank_words, loading_noise, root_sd
-from dpmodels.results.pca import PCAResult
-from dpmodels.results.subspace import SubspaceResult
+from dpmodels.results.pca import PCAResult, SubspaceResult
 from dpmodels.typing import Floats
 
 NONE = "No component is"
@@ -61,9 +59,7 @@ def pca_report(fit: PCAResult) -> Report:
 
 
 def _facts(fit: PCAResult) -> tuple[Fact, ...]:
-    complete = complete_text(
-        fit.ncomplete, fit.release.noise.count, fit.release.rows, counted_as(fit.release.adjacency)
-    )
+    complete = complete_rows(fit.release, fit.ncomplete, fit.release.noise.count)
     return (*moments_header(fit.call, fit.release, complete), ("Variance", _total(fit)))
 
 
@@ -265,12 +261,7 @@ def subspace_report(fit: SubspaceResult) -> Report:
 def _subspace_facts(fit: SubspaceResult) -> tuple[Fact, ...]:
     complete = "not released"
     if fit.bought:
-        complete = complete_text(
-            fit.ncomplete,
-            fit.release.variance_sd,
-            fit.release.rows,
-            counted_as(fit.release.adjacency),
-        )
+        complete = complete_rows(fit.release, fit.ncomplete, fit.release.variance_sd)
     return moments_header(fit.call, fit.release, complete)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Final
 
 import pandas as pd
@@ -48,12 +49,11 @@ def _cells(call: PlannedCall) -> tuple[str, ...]:
 
 
 def noise(events: tuple[Event, ...]) -> str:
-    """Describe the noise, and the number of releases."""
-    kinds = dict.fromkeys(_kind(event) for event in events)
-    n_releases = sum(event.count for event in events)
-    return (
-        " + ".join(kinds) + (f", {n_releases} times" if n_releases > 1 else "") if kinds else "none"
-    )
+    """Describe the noise of each kind, and how many releases have it."""
+    releases: Counter[str] = Counter()
+    for event in events:
+        releases[_kind(event)] += event.count
+    return " + ".join(kind + f", {n} times" * (n > 1) for kind, n in releases.items()) or "none"
 
 
 def _kind(event: Event) -> str:
@@ -101,8 +101,8 @@ def _notes(plan: PlanResult) -> tuple[str, ...]:
 _SHOWN: Final = 12
 _STATES: Final = (
     "charged: no release is recorded, and the budget stays spent; released: digest is the start of "
-    "the release's SHA-256; void: nothing was released, and the budget was returned if no later "
-    "charge followed."
+    "the release's SHA-256.",
+    "void: nothing was released, and the budget was returned if no later charge followed.",
 )
 _CHAIN: Final = (
     "Each hash covers its line and the previous hash: this detects a changed line, but not an "
@@ -158,7 +158,7 @@ def ledger_report(ledger: Ledger) -> Summary:
     sections = (Section("Charge", heads, rows),) if rows else ()
     void = [line for line in lines if line["reason"]]
     reasons = tuple(f"Charge {line['charge']} is void: {line['reason']}." for line in void)
-    notes = (_STATES, _CHAIN) if ledger.place else (_STATES,)
+    notes = (*_STATES, _CHAIN) if ledger.place else _STATES
     notes = (*convergence_notes(line["mechanism"] for line in lines), *notes)
     return Summary(Report(title, facts, sections, (*reasons, *notes)))
 

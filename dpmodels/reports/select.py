@@ -26,8 +26,7 @@ from dpmodels.reports.header import (
 from dpmodels.results.base import report_of
 from dpmodels.results.bounds import FEWEST, BoundsResult, FoundBounds, LevelsResult
 from dpmodels.results.call import TableCall, joined
-from dpmodels.results.fdr import Discoveries, FDRResult
-from dpmodels.results.select import COUNT, GAIN, SelectResult
+from dpmodels.results.discoveries import COUNT, GAIN, Discoveries, FDRResult, SelectResult
 
 
 @report_of.register

@@ -12,6 +12,7 @@ from dpmodels.reports.header import (
     SHOWN_GROUPS,
     closing,
     counted_as,
+    day,
     omitted,
     opening,
     pvalue,
@@ -23,9 +24,9 @@ from dpmodels.results.synth_estimates import SyntheticEstimates
 
 # Most edges and columns in the printed table: a choice.
 SHOWN = 20
-# Noise wins where the graph takes less than this fraction off the error of pairs: a choice.
+# The graph gains nothing if it takes less than this fraction off the error of pairs: a choice.
 LEAST_GAIN = 0.02
-INSTEAD = "structure= of single columns would spend nothing on pairs."
+INSTEAD = "A structure= of single columns would spend nothing on pairs."
 USE = Rank.TARGET(
     "Standard errors from rows() are too small; use lm(), glm(), table(), mean() or quantile()."
 )
@@ -38,6 +39,9 @@ MARGINS = Rank.DETAIL(
     "Expected errors: shares of rows misplaced by the noise, in a release simulated from the "
     "model.",
     "Dependence that the graph leaves out adds to the expected errors.",
+)
+CLIPPED = Rank.TARGET(
+    "Numbers outside their declared bounds were clipped to them; intervals do not account for this."
 )
 
 
@@ -130,14 +134,15 @@ def _noise_wins(fit: SynthResult) -> tuple[str, ...]:
         return Rank.IDENTIFIED("No table of two columns was released: all columns are independent.")
     if not fit.source.tree.edges:
         return Rank.IDENTIFIED(
-            f"Noise hides the dependence of all pairs: all columns are independent. {INSTEAD}"
+            "Noise hides the dependence of all pairs: all columns are independent.", INSTEAD
         )
     errors = fit.expected_errors
     if errors.expected[1] < (1 - LEAST_GAIN) * errors.independent[1]:
         return ()
     return Rank.IDENTIFIED(
-        f"Noise wins: the expected error of two-column tables is {errors.expected[1]:.3f}, of "
-        f"independent columns {errors.independent[1]:.3f}. {INSTEAD}"
+        f"The graph gains less than its noise costs: the expected error of two-column tables is "
+        f"{errors.expected[1]:.3f}, of independent columns {errors.independent[1]:.3f}.",
+        INSTEAD,
     )
 
 
@@ -162,10 +167,19 @@ def _unmeasured(fit: SynthResult, n_outside: int) -> tuple[str, ...]:
     beyond = max(0, n_outside + len(fit.source.tree.edges) - released)
     pairs = "1 pair" if n_outside == 1 else f"{count(n_outside)} pairs"
     modelled = f"Modelled as conditionally independent: {pairs}"
-    why = f"; {count(beyond)} were not measured." if beyond else "; test() checks them."
+    not_measured = f"; {count(beyond)} {'was' if beyond == 1 else 'were'} not measured."
+    why = not_measured if beyond else "; test() checks them."
     return Rank.DETAIL(f"{modelled}{why}")
 
 
+OF_ESTIMATES = Rank.INTERVALS(
+    "std err: sampling and privacy noise; of noise: privacy noise alone. For these rows use "
+    "noise_int()."
+)
+OF_QUANTILES = Rank.INTERVALS(
+    "Noise interval: privacy noise only, for these rows. Conf. interval: noise and sampling."
+)
+DATES = Rank.DETAIL("Dates are the nearest day; standard errors are in days.")
 ASSUMES = "Assumes {}: the released tables alone do not determine these estimates."
 
 
@@ -177,11 +191,10 @@ def synthetic_estimates_report(estimates: SyntheticEstimates) -> Report:
     tested = estimates.is_regression
     names = [" / ".join(map(str, key)) for key in estimates.estimates.keys.to_numpy()]
     lines = table.head(SHOWN_GROUPS).to_dict("records")
-    rows = [
-        Row(name, _numbers(line, tested=tested)) for name, line in zip(names, lines, strict=False)
-    ]
+    rows = [Row(name, _numbers(line, estimates)) for name, line in zip(names, lines, strict=False)]
     tests = ("z", "P>|z|") if tested else ()
-    heads = ("estimate", "std err", "of noise", *tests, "95% noise interval", "95% conf. int.")
+    errors = () if estimates.distributions else ("std err", "of noise")
+    heads = ("estimate", *errors, *tests, "95% noise interval", "95% conf. int.")
     note = Rank.IDENTIFIED(ASSUMES.format(estimates.assumes)) if estimates.assumes else ()
     return Report(
         title=f"{estimates.title}, from a private synthetic table",
@@ -193,10 +206,9 @@ def synthetic_estimates_report(estimates: SyntheticEstimates) -> Report:
         notes=(
             *omitted(SHOWN_GROUPS, len(names), "rows", "tidy()"),
             *note,
-            *Rank.INTERVALS(
-                "std err: sampling and privacy noise; of noise: privacy noise alone. For these "
-                "rows use noise_int()."
-            ),
+            *CLIPPED * (estimates.within != (0.0, 1.0) and not estimates.distributions),
+            *(OF_QUANTILES if estimates.distributions else OF_ESTIMATES),
+            *DATES * estimates.date,
             *CELLS[:1],
             *closing(fit.call, fit.release),
         ),
@@ -204,17 +216,22 @@ def synthetic_estimates_report(estimates: SyntheticEstimates) -> Report:
     )
 
 
-def _numbers(line: dict, *, tested: bool) -> tuple[str, ...]:  # type: ignore[type-arg]
+def _numbers(line: dict, estimates: SyntheticEstimates) -> tuple[str, ...]:  # type: ignore[type-arg]
+    """Print the numbers of an estimate; quantiles have intervals and no standard errors."""
+    tested, has_errors = estimates.is_regression, not estimates.distributions
     if math.isnan(line["estimate"]):
-        return ("not identified", *[""] * (6 if tested else 4))
+        return ("not identified", *[""] * (2 + 2 * has_errors + 2 * tested))
     sd = line["std_error"] if line["std_error"] > 0 else (line["conf_high"] - line["conf_low"]) / 4
     tests = (f"{line['statistic']:.2f}", pvalue(line["p_value"])) if tested else ()
     sds = (line[name] for name in ("std_error", "noise_sd"))
-    errors = ("" if math.isnan(sd_of) else signif(sd_of, 2) for sd_of in sds)
+    errors = ("" if math.isnan(sd_of) else signif(sd_of, 2) for sd_of in sds if has_errors)
+    ends = [(line[f"{kind}_low"], line[f"{kind}_high"]) for kind in ("noise", "conf")]
     return (
-        signif_uncertain(line["estimate"], sd),
+        day(line["estimate"]) if estimates.date else signif_uncertain(line["estimate"], sd),
         *errors,
         *tests,
-        interval(line["noise_low"], line["noise_high"]),
-        interval(line["conf_low"], line["conf_high"]),
+        *(
+            f"[{day(low)}, {day(high)}]" if estimates.date else interval(low, high)
+            for low, high in ends
+        ),
     )

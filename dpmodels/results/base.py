@@ -6,17 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from os import PathLike
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Final,
-    Literal,
-    NamedTuple,
-    NoReturn,
-    TypedDict,
-    TypeVar,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, NoReturn, TypeVar, cast
 
 import pandas as pd
 
@@ -26,7 +16,7 @@ from dpmodels.errors import FrameError, NotAvailable
 from dpmodels.report import Report, Summary
 from dpmodels.report.notes import Rank, glossary, ranked, shortened
 from dpmodels.request import Request
-from dpmodels.results.call import Spec
+from dpmodels.results.call import AnyCall, Spec
 from dpmodels.results.estimate_table import EstimateTable, legend
 from dpmodels.results.release_text import (
     NO_ROW,
@@ -40,11 +30,7 @@ from dpmodels.results.release_text import (
     with_clipping,
 )
 from dpmodels.results.store import replay, result_bytes, saved_of
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-
+from dpmodels.typing import Axes, Dataset, Picture
 
 STAMP: Final = "SIMULATION - NOT PRIVATE"
 
@@ -56,11 +42,6 @@ NO_LLF = (
     "of the private rows was not released; for public rows compare predict(newdata) with their "
     "response"
 )
-
-
-def stamp_of(release: Any) -> str | None:
-    """Return the warning on tables and pictures of a simulation, else None."""
-    return STAMP if release.simulated else None
 
 
 @singledispatch
@@ -99,14 +80,6 @@ def _compared(now: pd.Series[float], other: pd.Series[float]) -> str:
     return f"{ratio:.2g} times as large"
 
 
-class Picture(TypedDict):
-    """Where a picture is drawn, and what stands on it and below it."""
-
-    ax: Axes | None
-    stamp: str | None
-    caption: str | None
-
-
 Derived = TypeVar("Derived")
 
 
@@ -137,20 +110,20 @@ class Printed:
 
     def summary(
         self,
+        notes: Literal["short", "all"] = "short",
         *,
         reading: bool = False,
-        notes: Literal["short", "all"] = "short",
         budgets: bool = False,
     ) -> Summary:
         """Return the printed report, with the labels and units that the codebook has.
 
         Parameters
         ----------
-        reading : bool, default False
-            Whether to add a note that interprets the guarantee; ``dp.reading(fit)`` says more.
         notes : {"short", "all"}, default "short"
             Which notes stand below the table, in the order of their importance: at most four, the
             stamp of a simulation included, or all. Limits of the guarantee are always shown.
+        reading : bool, default False
+            Whether to add a note that interprets the guarantee; ``dp.reading(fit)`` says more.
         budgets : bool, default False
             Whether to add a note on the noise that other budgets would have, predicted from
             public facts; ``fit.at_budgets()`` has the numbers.
@@ -162,7 +135,9 @@ class Printed:
         NotAvailable
             If other budgets are asked for and cannot be predicted.
         """
-        interpreted, extent = boolean("reading", reading), option("notes", notes, ("short", "all"))
+        advice = "; summary().as_latex(), as_html() and as_markdown() return the table as text"
+        extent = option("notes", notes, ("short", "all"), advice)
+        interpreted = boolean("reading", reading)
         report = self._report()
         if interpreted:
             reading_notes = Rank.GUARANTEE(self._reading())
@@ -206,9 +181,9 @@ class Printed:
 class Derivation(NamedTuple):
     """What is computed from another result: its call, its kind, and which part of the release."""
 
-    call: Any
-    result: Callable[[Any, Any], Any]
-    take: Callable[[Any], Any] = lambda release: release
+    call: AnyCall
+    result: Callable[..., object]  # From a call and a release
+    take: Callable[..., object] = lambda release: release
 
 
 class Tabulated(Printed):
@@ -226,6 +201,26 @@ class Tabulated(Printed):
     def _source(self) -> Any:
         """The result with the call and the release that the estimates come from."""
         return self
+
+    @property
+    def simulated(self) -> bool:
+        """True if released inside ``dp.simulation``: then nothing here is private."""
+        return bool(self._source.release.simulated)
+
+    @property
+    def stamp(self) -> str | None:
+        """The warning on tables and pictures of a simulation, else None."""
+        return STAMP if self.simulated else None
+
+    def _caption(self, *, enabled: bool) -> str | None:
+        """Return the caption of a picture, None where it is disabled."""
+        return caption_of(self._source.release) if boolean("caption", enabled) else None
+
+    def _picture(self, ax: Axes | None, caption: bool) -> Picture:
+        return {"ax": ax, "stamp": self.stamp, "caption": self._caption(enabled=caption)}
+
+    def _reading(self) -> str:
+        return reading_line(self._source.release)
 
     def _estimates(self) -> EstimateTable:
         raise NotImplementedError
@@ -252,7 +247,7 @@ class Tabulated(Printed):
         """
         return self.estimates.tidy()
 
-    def to_dataset(self, level: float = 0.95) -> xr.Dataset:
+    def to_dataset(self, level: float = 0.95) -> Dataset:
         """Return the estimates as a labelled dataset, with intervals of a level.
 
         Returns
@@ -299,24 +294,6 @@ class Result(Tabulated):
         @property
         def release(self) -> Any:
             """The released values."""
-
-    @property
-    def simulated(self) -> bool:
-        """True if released inside ``dp.simulation``: then nothing here is private."""
-        simulated: bool = self.release.simulated
-        return simulated
-
-    @property
-    def stamp(self) -> str | None:
-        """The warning on tables and pictures of a simulation, else None."""
-        return stamp_of(self.release)
-
-    def _caption(self, *, enabled: bool) -> str | None:
-        """Return the caption of a picture, None where it is disabled."""
-        return caption_of(self.release) if boolean("caption", enabled) else None
-
-    def _picture(self, ax: Axes | None, caption: bool) -> Picture:
-        return {"ax": ax, "stamp": self.stamp, "caption": self._caption(enabled=caption)}
 
     @property
     def nobs(self) -> float:
@@ -379,7 +356,8 @@ class Result(Tabulated):
 
         Predicted from public facts, the codebook and the number of rows, for rows whose numbers
         have a standard deviation of a sixth of their range. Predictions are scaled so that they
-        agree with this fit where it has noise of its own. No row is read, nothing is charged.
+        agree with this fit where it has noise of its own. Where sampling units are protected
+        each is assumed to have one row. No row is read, nothing is charged.
 
         Returns
         -------
@@ -438,7 +416,8 @@ class Result(Tabulated):
         """Return a result of a kind that is computed from this one, at no cost."""
         part = self.derivations[verb](self, **options)
         request = None if self.request is None else self.request.derive(verb, **options)
-        spec: Spec[Derived] = Spec(request, part.call, part.result)
+        result = cast(Callable[..., Derived], part.result)
+        spec = Spec(request, part.call, result)
         return spec.of(part.take(self.release), self.call.ledger, self.call.reason)
 
     def derived(self, request: Request) -> Spec[object]:
@@ -454,9 +433,6 @@ class Result(Tabulated):
     def _report(self) -> Report:
         report = with_clipping(lay_out(self), self.release, self.call.codebook)
         return replace(report, legend=legend(self.call.codebook))
-
-    def _reading(self) -> str:
-        return reading_line(self.release)
 
     def _noise_int(self, level: float) -> pd.DataFrame:
         raise NotAvailable(f"noise_int() is not available: {self._no_intervals}")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, TypeVar
+from typing import Annotated, Final, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -18,11 +18,7 @@ from dpmodels.formula.tally import sampled_parts, stratum_size
 from dpmodels.levels import Level
 from dpmodels.released import Ball, HeldIn, MomentsRelease
 from dpmodels.request import Request
-from dpmodels.typing import Floats, Numbers
-
-if TYPE_CHECKING:
-    import xarray as xr
-
+from dpmodels.typing import DataArray, Floats, Numbers
 
 INTERCEPT: Final = "Intercept"
 LINKS = {
@@ -222,7 +218,7 @@ class TableCall:
         """The same as text, one string a cell."""
         return joined(self.index)
 
-    def by_cell(self, values: Numbers, name: str) -> xr.DataArray:
+    def by_cell(self, values: Numbers, name: str) -> DataArray:
         """Return values of all cells with their levels."""
         import xarray as xr
 
@@ -292,15 +288,15 @@ class Spec(Generic[Result]):
 
     request: Request | None
     call: AnyCall
-    result: Callable[[Any, Any], Result]  # From a call and a release
+    result: Callable[..., Result]  # From a call and a release
     # Sizes of the release's arrays that its call does not imply.
     sizes: Mapping[str, int] = field(default_factory=dict, kw_only=True)
     # Refuses a release from a file that this request cannot have.
-    check: Callable[[Any], None] = field(default=accept, kw_only=True)
+    check: Callable[..., None] = field(default=accept, kw_only=True)
     # From a release to its specification, where released values determine the columns.
-    adapted: Callable[[Any], Spec[Result]] | None = field(default=None, kw_only=True)
+    adapted: Callable[..., Spec[Result]] | None = field(default=None, kw_only=True)
 
-    def of(self, release: Any, ledger: str = "", reason: str = "") -> Result:
+    def of(self, release: object, ledger: str = "", reason: str = "") -> Result:
         """Return the result of a release, with the ledger's state and the mechanism's reason."""
         if self.adapted is not None:
             return self.adapted(release).of(release, ledger, reason)

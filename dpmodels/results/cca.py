@@ -1,11 +1,10 @@
-"""The result of a private canonical correlation analysis."""
+"""The result of private canonical correlations."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -18,11 +17,8 @@ from dpmodels.released import MomentsRelease
 from dpmodels.results.base import Result, checked_level, per_row
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
-from dpmodels.typing import Floats
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
+from dpmodels.typing import Axes, DataArray, Floats
+from dpmodels.verbs import documented
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,19 +56,19 @@ class CCAResult(Result):
         """Names of the pairs of variates."""
         return tuple(f"CC{number}" for number in range(1, min(self._sizes) + 1))
 
-    def _pairs(self, values: object, name: str) -> xr.DataArray:
+    def _pairs(self, values: object, name: str) -> DataArray:
         return with_labels(np.asarray(values), name, component=self.names)
 
     def _blank_unidentified(self, values: Floats) -> Floats:
         return values if self._canonical.is_identified else np.full_like(values, math.nan)
 
     @property
-    def cor(self) -> xr.DataArray:
+    def cor(self) -> DataArray:
         """Canonical correlations, largest first, in [0, 1]; too large where lost in noise."""
         return self._pairs(self._blank_unidentified(self._canonical.correlations), "cor")
 
     @property
-    def cor_noise_sd(self) -> xr.DataArray:
+    def cor_noise_sd(self) -> DataArray:
         """Noise sd of each correlation, to first order; nan with a ridge."""
         solution = self._canonical
         has_law = solution.is_identified and not solution.ridged
@@ -92,46 +88,45 @@ class CCAResult(Result):
         return first, second
 
     @property
-    def readable(self) -> xr.DataArray:
+    def readable(self) -> DataArray:
         """Whether each correlation is distinguished from 0 and from the others, without a ridge."""
         solution = self._canonical
         clear = solution.noise_ends(0.95)[:, 0] > 0
-        return self._pairs(
-            clear & solution.separated if solution.is_identified else clear, "readable"
-        )
+        is_clear = clear & solution.separated if solution.is_identified else clear
+        return self._pairs(is_clear, "readable")
 
     @property
-    def xcoef(self) -> xr.DataArray:
+    def xcoef(self) -> DataArray:
         """Coefficients of the x variates in the columns' own units, ``variable × component``."""
         return self._coefficients(0)
 
     @property
-    def ycoef(self) -> xr.DataArray:
+    def ycoef(self) -> DataArray:
         """Coefficients of the y variates; as `xcoef`."""
         return self._coefficients(1)
 
     @property
-    def xloadings(self) -> xr.DataArray:
+    def xloadings(self) -> DataArray:
         """Correlations of columns x with the x variates, ``variable × component``."""
         return self._loadings(0)
 
     @property
-    def yloadings(self) -> xr.DataArray:
+    def yloadings(self) -> DataArray:
         """Correlations of columns y with the y variates, ``variable × component``."""
         return self._loadings(1)
 
     @property
-    def xcenter(self) -> xr.DataArray:
+    def xcenter(self) -> DataArray:
         """Released means of columns x."""
         return self._center[: self._sizes[0]]
 
     @property
-    def ycenter(self) -> xr.DataArray:
+    def ycenter(self) -> DataArray:
         """Released means of columns y."""
         return self._center[self._sizes[0] :]
 
     @property
-    def _center(self) -> xr.DataArray:
+    def _center(self) -> DataArray:
         moments = self._canonical.equations.moments
         mean = moments[0, 1:] / max(moments[0, 0], 1.0) * self.call.divisor + self.call.origin
         clipped = np.clip(mean, self.call.lower, self.call.upper)
@@ -159,20 +154,20 @@ class CCAResult(Result):
         largest = np.abs(loadings).argmax(axis=0)
         return np.where(loadings[largest, np.arange(loadings.shape[1])] < 0, -1.0, 1.0)
 
-    def _by_column(self, values: Floats, at: int, name: str) -> xr.DataArray:
+    def _by_column(self, values: Floats, at: int, name: str) -> DataArray:
         cut = self._sizes[0]
         names = (self.call.names[:cut], self.call.names[cut:])[at]
         signed = self._blank_unidentified(values * self._signs)
         return with_labels(signed, name, variable=names, component=self.names)
 
-    def _coefficients(self, at: int) -> xr.DataArray:
+    def _coefficients(self, at: int) -> DataArray:
         coefficients = (self._canonical.left, self._canonical.right)[at]
         cut = self._sizes[0]
         unit = (self.call.divisor[:cut], self.call.divisor[cut:])[at]
         values = coefficients / unit[:, None] * math.sqrt(self._divisor)
         return self._by_column(values, at, ("xcoef", "ycoef")[at])
 
-    def _loadings(self, at: int) -> xr.DataArray:
+    def _loadings(self, at: int) -> DataArray:
         return self._by_column(self._structure[at], at, ("xloadings", "yloadings")[at])
 
     @property
@@ -201,12 +196,9 @@ class CCAResult(Result):
 
     def _estimates(self) -> EstimateTable:
         index = pd.Index(self.names, name="component")
+        sd, identified = self.cor_noise_sd, self.readable
         return table_of_estimates(
-            self,
-            index,
-            estimate=self.cor,
-            noise_sd=self.cor_noise_sd,
-            identified=self.readable,
+            self, index, estimate=self.cor, noise_sd=sd, identified=identified
         )
 
     def _line(self) -> dict[str, object]:
@@ -223,18 +215,9 @@ class CCAResult(Result):
     def _size(self) -> str:
         return f"{self._sizes[0]} and {self._sizes[1]} columns"
 
+    @documented
     def plot(self, level: float = 0.95, ax: Axes | None = None, *, caption: bool = True) -> Axes:
-        """Draw the canonical correlations with their noise intervals.
-
-        Parameters
-        ----------
-        level : float
-            Coverage of the intervals, in (0, 1).
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        caption : bool
-            Whether guarantee, neighbours and noise stand under the picture.
-        """
+        """Draw the canonical correlations with their noise intervals."""
         from dpmodels.plots.coefficients import Intervals, coefficients
 
         ends = self._canonical.noise_ends(checked_level(level))

@@ -18,9 +18,16 @@ from dpmodels.inference.links import IDENTITY, Link
 from dpmodels.inference.screening_tests import ADJUSTMENTS
 from dpmodels.results.base import Refused, checked_level
 from dpmodels.results.call import INTERCEPT
-from dpmodels.results.derived_table import Estimates, exponentiated, ratios_where
-from dpmodels.results.fdr import Tested
-from dpmodels.results.hypotheses import Terms, anova, t_test, wald_test
+from dpmodels.results.derived_table import (
+    Estimates,
+    Terms,
+    anova,
+    exponentiated,
+    ratios_where,
+    t_test,
+    wald_test,
+)
+from dpmodels.results.discoveries import Tested
 from dpmodels.results.marginal_means import (
     NO_ROWS,
     Fitted,
@@ -35,6 +42,7 @@ from dpmodels.results.marginal_means import (
 )
 from dpmodels.results.public_rows import PublicRows, index_of, public_rows, require_coder
 from dpmodels.typing import Coder, Floats
+from dpmodels.verbs import documented
 
 TYPES: Final = {
     2: "Type II: each term given all others except those that contain it (marginality), as in "
@@ -72,6 +80,13 @@ class CoefficientModel(Tested):
             """Return the law about the population's coefficients; NotAvailable without one."""
 
     get_margeff = Refused("is not available: " + NO_ROWS)
+    coef = Refused("is called params here, as in statsmodels")
+    aic, bic = (
+        Refused(
+            "needs the likelihood of the private rows, which was not released; anova() tests terms"
+        )
+        for _ in range(2)
+    )
 
     def tidy(self, *, exponentiate: bool = False) -> pd.DataFrame:
         """Return the estimates, one a row, with the column names of R's broom.
@@ -140,6 +155,7 @@ class CoefficientModel(Tested):
         """The coefficients of each term of the formula, by its name."""
         return dict(self._terms.columns)
 
+    @documented
     def t_test(self, constraints: object, level: float = 0.95) -> pd.DataFrame:
         """Test linear combinations of the coefficients one by one.
 
@@ -150,8 +166,6 @@ class CoefficientModel(Tested):
             or ``"sex"``, for its coefficients being 0; a list of these; a matrix of shape
             (constraints, parameters) for combinations that are 0; or that matrix and the values to
             test.
-        level : float
-            Coverage of the intervals, in (0, 1).
 
         Returns
         -------

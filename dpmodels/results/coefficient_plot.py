@@ -18,11 +18,10 @@ from dpmodels.results.call import INTERCEPT, CoefficientsCall, MomentsCall
 from dpmodels.results.coefficient_model import in_unit
 from dpmodels.results.components import Analysis
 from dpmodels.results.estimate_table import unit_of
-from dpmodels.typing import Floats, TableColumns
+from dpmodels.typing import Axes, Floats, TableColumns
+from dpmodels.verbs import documented
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from dpmodels.results.base import Result
 
 Standard = Literal["range", "sd"] | None
@@ -31,6 +30,7 @@ _SCALES: Final = {"binomial": "log odds", "poisson": "log rate"}
 _OVER: Final = {"range": "over the range of each term", "sd": "by one sd of each term", None: ""}
 
 
+@documented
 def coefplot(
     fits: object,
     *,
@@ -56,12 +56,6 @@ def coefplot(
         (`dp_lm`).
     exponentiate : bool
         Whether exponentials are drawn, odds or rate ratios, on a logarithmic axis.
-    level : float
-        Coverage of the intervals, in (0, 1).
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-    caption : bool
-        Whether guarantee, neighbours and noise stand under the picture.
 
     Returns
     -------
@@ -200,7 +194,7 @@ def _of_moments(fit: Any, call: MomentsCall, over: str | None) -> Floats:
     return np.asarray(np.sqrt(np.where(variance > DETECTION_SDS * noise, variance, np.nan)))
 
 
-def _title(fits: Sequence[Any], over: str | None, *, ratio: bool) -> str:
+def _title(fits: Sequence[Result], over: str | None, *, ratio: bool) -> str:
     """Return the title: quantity and response."""
     calls = [fit.call for fit in fits]
     families = {getattr(call, "family", "") for call in calls}

@@ -42,12 +42,8 @@ from dpmodels.results.call import MomentsCall
 from dpmodels.results.derived_table import DefaultPlot
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.public_rows import index_of, public_rows, require_coder
-from dpmodels.typing import Coder, Floats
+from dpmodels.typing import Coder, DataArray, Floats
 from dpmodels.variables import Numeric
-
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 # Bounds are computed, and rows are mapped, to a few units in the last place of 64 bits.
 ROUNDING = 1e-9
@@ -198,7 +194,7 @@ class Components:
         """Return the components of coded rows, shape (rows, components)."""
         return np.asarray((self.call.scaled(coded) - self.mean[:, None]).T @ self.matrix)
 
-    def labelled(self, newdata: object) -> xr.DataArray:
+    def labelled(self, newdata: object) -> DataArray:
         """Return the same as a labelled array, ``row × component``."""
         import xarray as xr
 
@@ -250,7 +246,7 @@ def loading_noise(spectrum: Spectrum | Unread) -> Floats:
     return np.asarray(np.sqrt(turned / max(len(turned) - 1, 1)))
 
 
-def visible_loadings(loadings: xr.DataArray, noise: Floats) -> xr.DataArray:
+def visible_loadings(loadings: DataArray, noise: Floats) -> DataArray:
     """Return loadings, ``variable × component``, nan where tables leave them blank."""
     threshold = np.maximum(SMALL_LOADING, 2 * noise[: loadings.shape[1]])
     return loadings.where(np.abs(loadings.to_numpy()) >= threshold)
@@ -283,7 +279,7 @@ class Rotation(DefaultPlot):
     if TYPE_CHECKING:
 
         @property
-        def loadings(self) -> xr.DataArray:
+        def loadings(self) -> DataArray:
             """Columns by component."""
 
         @property

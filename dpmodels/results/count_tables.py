@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +15,7 @@ from dpmodels.digest import origin
 from dpmodels.errors import ArgumentError, did_you_mean, quoted
 from dpmodels.formula.tally import CAPPED_PARTS, MIXED_PARTS
 from dpmodels.inference.means import GroupMoments
-from dpmodels.inference.ratios import Noise
+from dpmodels.inference.proportions import Noise
 from dpmodels.inference.sampled import Cut, SampledMoments, StratumSums
 from dpmodels.inference.sampled_cells import SampledCells, UnitMoments, squares_and_products
 from dpmodels.postprocess.protocol import OrderedCounts, balanced
@@ -30,10 +30,7 @@ from dpmodels.results.base import Result
 from dpmodels.results.bins import OrderedGroup
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.release_text import public_rows
-from dpmodels.typing import Floats
-
-if TYPE_CHECKING:
-    import xarray as xr
+from dpmodels.typing import DataArray, Floats
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -60,12 +57,12 @@ class Binned(OneTable):
             """Counts by group and bin as arrays, and the noise in sums of them."""
 
     @property
-    def counts(self) -> xr.DataArray:
+    def counts(self) -> DataArray:
         """Consistent counts, by group and bin: whole, not negative, adding up."""
         return self._facts.by_cell(self.ordered.whole[:-1], "count")
 
     @property
-    def released(self) -> xr.DataArray:
+    def released(self) -> DataArray:
         """Unbiased counts, which may be negative and agree with a public total."""
         return self._facts.by_cell(self.ordered.cells, "released")
 
@@ -131,6 +128,22 @@ class Counted(NamedTuple):
         return self.parts / self.effect, self.noise.divided(self.effect)
 
 
+def require_factors(declared: Sequence[str], names: str | Iterable[str]) -> tuple[str, ...]:
+    """Return factors in the order of the table; ArgumentError if one is not in it."""
+    factors = (names,) if isinstance(names, str) else tuple(names)
+    for name in factors:
+        if name not in declared:
+            options = ", ".join(map(repr, declared))
+            raise ArgumentError(f"factor {quoted(name)} is not in the table; it has {options}")
+    return tuple(name for name in declared if name in factors)
+
+
+def shares_within(counts: DataArray, conditions: Sequence[str] = ()) -> DataArray:
+    """Return shares of all counts, or of those of each level of some factors; nan without any."""
+    total = counts.sum([name for name in counts.dims if name not in conditions])
+    return (counts / total.where(total > 0)).rename("proportion")
+
+
 def counted(call: DescribedCall, release: CountsRelease) -> Counted:
     """Read the one table of a release, made to agree with the number of rows where public."""
     (facts,) = call.tables
@@ -166,7 +179,8 @@ def sampled_cells(
     table, weights, (facts,) = counted(call, release), release.weights, call.tables
     assert weights is not None
     capped = np.array(weights.capped).reshape(facts.cells, -1)
-    sample, products = _sample(facts, weights, _n_units(release)), capped[:, 1:]
+    n_units = float(balanced(release.values, release.rows).sum())
+    sample, products = _sample(facts, weights, n_units), capped[:, 1:]
     if running:
         products, strata = squares_and_products(products), sample.strata
         if strata is not None:
@@ -180,10 +194,6 @@ def sampled_cells(
         running=running,
         **sample._asdict(),
     )
-
-
-def _n_units(release: CountsRelease) -> float:
-    return float(balanced(release.values, release.rows).sum())
 
 
 def _sampled_moments(

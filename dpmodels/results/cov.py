@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -32,11 +32,8 @@ from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import EstimateTable, product_unit, table_of_estimates, unit_of
 from dpmodels.results.pca import PCAResult
 from dpmodels.results.release_text import public_rows, release_facts
-from dpmodels.typing import Coder, Floats
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
+from dpmodels.typing import Axes, Coder, DataArray, Dataset, Floats
+from dpmodels.verbs import documented
 
 # Variables of a dataset of the matrix.
 _PARTS = (
@@ -86,15 +83,15 @@ class CovResult(Result):
         np.fill_diagonal(cor.matrix, 1.0)
         return cor
 
-    def _square(self, matrix: Floats, name: str) -> xr.DataArray:
+    def _square(self, matrix: Floats, name: str) -> DataArray:
         """Label a matrix in released coordinates and bring it to the columns' own units."""
         return square(matrix * np.outer(self._unit, self._unit), self.call.names, name)
 
-    def _by_column(self, values: NDArray[np.generic], name: str) -> xr.DataArray:
+    def _by_column(self, values: NDArray[np.generic], name: str) -> DataArray:
         return with_labels(values, name, variable=self.call.names)
 
     @property
-    def cov(self) -> xr.DataArray:
+    def cov(self) -> DataArray:
         """Denoised covariances, ``variable × variable_``.
 
         By the rule that ``denoise=`` names; positive semidefinite.
@@ -102,7 +99,7 @@ class CovResult(Result):
         return self._square(self._analysis.denoised, "cov")
 
     @property
-    def cov_released(self) -> xr.DataArray:
+    def cov_released(self) -> DataArray:
         """Covariances as released, ``variable × variable_``.
 
         Unbiased where the law of the noise is known; not necessarily positive
@@ -111,7 +108,7 @@ class CovResult(Result):
         return self._square(self._analysis.plain.matrix, "cov_released")
 
     @property
-    def cor(self) -> xr.DataArray:
+    def cor(self) -> DataArray:
         """Correlations, from `cov`; the diagonal is exactly 1.
 
         Those of `weak_variables` are understated.
@@ -119,39 +116,39 @@ class CovResult(Result):
         return square(self._correlation.matrix, self.call.names, "cor")
 
     @property
-    def noise_sd(self) -> xr.DataArray:
+    def noise_sd(self) -> DataArray:
         """Noise sd of each entry of `cov_released`, to first order; nan without a law."""
         return self._square(entry_sd(self._analysis.plain), "noise_sd")
 
     @property
-    def cor_noise_sd(self) -> xr.DataArray:
+    def cor_noise_sd(self) -> DataArray:
         """Noise sd of each correlation, to first order; nan without a law."""
         sd = entry_sd(self._correlation)
         np.fill_diagonal(sd, 0.0)
         return square(sd, self.call.names, "cor_noise_sd")
 
     @property
-    def center(self) -> xr.DataArray | None:
+    def center(self) -> DataArray | None:
         """Released means; None if not centred."""
         if not self.call.center:
             return None
         return self._by_column(self._analysis.best.mean * self._unit + self.call.origin, "center")
 
     @property
-    def center_noise_sd(self) -> xr.DataArray | None:
+    def center_noise_sd(self) -> DataArray | None:
         """Noise sd of the released means; None if not centred."""
         if not self.call.center:
             return None
         return self._by_column(mean_sd(self._analysis.best) * self._unit, "center_noise_sd")
 
     @property
-    def sd(self) -> xr.DataArray:
+    def sd(self) -> DataArray:
         """Standard deviations: roots of the diagonal of `cov`."""
         variances = np.maximum(np.diagonal(self.cov), 0.0)
         return self._by_column(np.sqrt(variances), "sd")
 
     @property
-    def sd_noise_sd(self) -> xr.DataArray:
+    def sd_noise_sd(self) -> DataArray:
         """Noise sd of the standard deviations, to first order; nan without a law."""
         noise = root_sd(self.sd.to_numpy(), np.diagonal(self.noise_sd))
         return self._by_column(noise, "sd_noise_sd")
@@ -173,7 +170,7 @@ class CovResult(Result):
         return self._analysis.best.count
 
     @property
-    def weak(self) -> xr.DataArray:
+    def weak(self) -> DataArray:
         """Whether each column's variance is too noisy to divide by.
 
         For correlations it is divided by the root of four noise sds of its
@@ -261,7 +258,7 @@ class CovResult(Result):
             "nweak": int(self.weak.sum()),
         }
 
-    def to_xarray(self) -> xr.Dataset:
+    def to_xarray(self) -> Dataset:
         """Return the matrices with their noise, means and sds as one labelled dataset."""
         import xarray as xr
 
@@ -274,6 +271,7 @@ class CovResult(Result):
     def _size(self) -> str:
         return f"{len(self.call.names)} columns"
 
+    @documented
     def plot(self, kind: str = "cor", ax: Axes | None = None, *, caption: bool = True) -> Axes:
         """Draw the matrix as a heat map.
 
@@ -281,10 +279,6 @@ class CovResult(Result):
         ----------
         kind : {"cor", "cov"}
             Correlations or covariances.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        caption : bool
-            Whether guarantee, neighbours and noise stand under the picture.
         """
         from dpmodels.plots import heat
 
@@ -346,8 +340,9 @@ def rescaled(call: MomentsCall, ncomp: int | None, scale: str | None) -> Moments
 
 NOTES = (
     "The test of 0 allows for noise and sampling, and is exact for independent columns, as R's "
-    "cor.test. The noise variance is known, so df may exceed the number of rows. The confidence "
-    "interval is Fisher's, which assumes joint normality, widened for the noise.",
+    "cor.test.",
+    "The noise variance is known: df may exceed the number of rows. Conf. intervals are Fisher's, "
+    "for jointly normal columns, widened for the noise.",
     "noise int.: interval for the correlation of these rows, privacy noise only.",
 )
 _NAME: Final = "the name of a column, a text"
@@ -384,7 +379,7 @@ def cor_test(
     return Estimates(fit, title, pd.DataFrame([row]), NOTES, level, test="t")
 
 
-def pcor(call: MomentsCall, release: MomentsRelease, names: Sequence[str]) -> xr.DataArray:
+def pcor(call: MomentsCall, release: MomentsRelease, names: Sequence[str]) -> DataArray:
     """Return the correlation of each pair of columns given all others, nan where not identified."""
     positions = [call.names.index(name) for name in names]
     matrix = np.eye(len(names))

@@ -15,11 +15,10 @@ from dpmodels.formula.parse import quote
 from dpmodels.labels import plain
 from dpmodels.privacy import Adjacency
 from dpmodels.results.call import INTERCEPT
-from dpmodels.typing import Floats
+from dpmodels.typing import Dataset, Floats
 from dpmodels.variables import Variable
 
 if TYPE_CHECKING:
-    import xarray as xr
     from pandas.arrays import BooleanArray
 
 
@@ -92,7 +91,7 @@ class EstimateTable:
         table = self.keys.assign(**columns, identified=self._identified(columns), **further)
         return labelled(table, self.codebook, **self.labels)
 
-    def to_dataset(self, attrs: Mapping[str, object], level: float = 0.95) -> xr.Dataset:
+    def to_dataset(self, attrs: Mapping[str, object], level: float = 0.95) -> Dataset:
         """Return the columns of :meth:`tidy` as variables along one dimension.
 
         It is named after the key, or ``row`` where there are several keys.

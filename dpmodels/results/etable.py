@@ -25,9 +25,8 @@ from dpmodels.results.cov import CovResult
 from dpmodels.results.estimate_table import legend
 from dpmodels.results.etable_columns import LOST, NUMBERS, Column, cells_of, stats_of
 from dpmodels.results.etable_columns import columns_of as columns_of
-from dpmodels.results.pca import PCAResult
+from dpmodels.results.pca import PCAResult, SubspaceResult
 from dpmodels.results.release_text import convergence_words, reading_line
-from dpmodels.results.subspace import SubspaceResult
 from dpmodels.typing import Floats
 from dpmodels.variables import Boolean, Categorical, Variable
 

@@ -15,16 +15,15 @@ import pandas as pd
 from dpmodels.errors import ArgumentError, quoted, shorten
 from dpmodels.released import CoefficientsRelease, CountsRelease
 from dpmodels.results.base import Result
+from dpmodels.results.bounds import QuantileResult
 from dpmodels.results.call import INTERCEPT, CoefficientsCall
+from dpmodels.results.classifiers import MultinomialResult, SVMResult
 from dpmodels.results.derived_table import exponentiated
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.groups import GroupedResult, TTestResult, VarResult
 from dpmodels.results.lm import LMResult
-from dpmodels.results.multinomial import MultinomialResult
-from dpmodels.results.quantile import QuantileResult
 from dpmodels.results.release_text import release_row
 from dpmodels.results.survey import SurveyFitResult, SurveyResult
-from dpmodels.results.svm import SVMResult
 from dpmodels.typing import Floats
 
 # The numbers of a cell, under the names of tidy().
@@ -143,6 +142,12 @@ def stats_of(result: Result, **sds: float) -> dict[str, tuple[object, float]]:
     }
 
 
+def _one_column(
+    fit: Result, kind: str, response: str, part: str, cells: pd.DataFrame, **facts: Any
+) -> tuple[Column, ...]:
+    return (Column(fit, kind, response, part, cells, stats_of(fit), **facts),)
+
+
 def _numbers(fit: Result, level: float) -> Any:
     return fit.estimates.tidy(level)[list(NUMBERS)]
 
@@ -153,16 +158,10 @@ def _linear(fit: LMResult, level: float) -> tuple[Column, ...]:
     sd, rsquared_sd = fit.release.noise.count, fit.linear.rsquared[1]
     is_weighted = fit.model.weights is not None or fit.model.sampled
     count_sd = 0.0 if is_weighted else sd
-    return (
-        Column(
-            fit,
-            "WLS" if is_weighted else "OLS",
-            fit.linear.response,
-            COEFFICIENTS,
-            cells_of(list(table["term"]), _numbers(fit, level), fit.identified),
-            stats_of(fit, nobs=count_sd, r_squared=rsquared_sd, adj_r_squared=rsquared_sd),
-        ),
-    )
+    kind = "WLS" if is_weighted else "OLS"
+    cells = cells_of(list(table["term"]), _numbers(fit, level), fit.identified)
+    stats = stats_of(fit, nobs=count_sd, r_squared=rsquared_sd, adj_r_squared=rsquared_sd)
+    return (Column(fit, kind, fit.linear.response, COEFFICIENTS, cells, stats),)
 
 
 LINKED: Final = {
@@ -190,19 +189,8 @@ def _generalised(fit: GLMResult, level: float) -> tuple[Column, ...]:
             identified, digits = np.ones_like(identified), 1
             note = f"as released, shrunk by a ridge, without standard errors: {note}"
     cells = cells_of(list(table["term"]), numbers, identified)
-    return (
-        Column(
-            fit,
-            kind,
-            _modelled(fit.call),
-            COEFFICIENTS,
-            cells,
-            stats_of(fit),
-            link=link,
-            digits=digits,
-            note=note,
-        ),
-    )
+    facts = {"link": link, "digits": digits, "note": note}
+    return _one_column(fit, kind, _modelled(fit.call), COEFFICIENTS, cells, **facts)
 
 
 @columns_of.register
@@ -258,23 +246,16 @@ def _vectors(fit: SVMResult, level: float) -> tuple[Column, ...]:
     table = fit.tidy()
     cells = cells_of(list(table["term"]), _as_released(fit, table))
     note = "coefficients of a classifier, shrunk towards 0 by a ridge; they have no standard errors"
-    return (
-        Column(
-            fit, "SVM", _modelled(fit.call), COEFFICIENTS, cells, stats_of(fit), digits=1, note=note
-        ),
-    )
+    response = _modelled(fit.call)
+    return _one_column(fit, "SVM", response, COEFFICIENTS, cells, digits=1, note=note)
 
 
 @columns_of.register
 def _answers_fit(fit: SurveyFitResult, level: float) -> tuple[Column, ...]:
     table = fit.tidy()
     cells = cells_of(list(table["term"]), _numbers(fit, level), np.isfinite(fit.bse))
-    kind = "logit of answers"
-    return (
-        Column(
-            fit, kind, _modelled(fit.call), COEFFICIENTS, cells, stats_of(fit), link="odds ratios"
-        ),
-    )
+    kind, response = "logit of answers", _modelled(fit.call)
+    return _one_column(fit, kind, response, COEFFICIENTS, cells, link="odds ratios")
 
 
 def _grouped(fit: GroupedResult) -> str:
@@ -291,14 +272,14 @@ def _means(fit: GroupedResult, level: float) -> tuple[Column, ...]:
     kind = "variance" if isinstance(fit, VarResult) else "mean"
     cells = cells_of(_labels(fit), _numbers(fit, level), why=LOST)
     form = "date" if fit._facts.date and kind == "mean" else "number"
-    return (Column(fit, kind, fit._facts.measured, _grouped(fit), cells, stats_of(fit), form=form),)
+    return _one_column(fit, kind, fit._facts.measured, _grouped(fit), cells, form=form)
 
 
 @columns_of.register
 def _t_test(fit: TTestResult, level: float) -> tuple[Column, ...]:
     cells = cells_of([fit.term], _numbers(fit, level), why=LOST)
     part = f"Differences: {fit._facts.factors[0]}" if fit._facts.factors else "Groups"
-    return (Column(fit, "t-test", fit._facts.measured, part, cells, stats_of(fit)),)
+    return _one_column(fit, "t-test", fit._facts.measured, part, cells)
 
 
 @columns_of.register
@@ -320,20 +301,15 @@ def _quantiles(fit: QuantileResult, level: float) -> tuple[Column, ...]:
     form = "date" if facts.date else "number" if facts.step is None else "step"
     part = f"Quantiles: {', '.join(facts.factors)}" if facts.factors else "Quantiles"
     note = 'quantiles have intervals instead of standard errors: statistic="conf_int"'
-    return (
-        Column(fit, "quantile", facts.measured, part, cells, stats_of(fit), form=form, note=note),
-    )
+    return _one_column(fit, "quantile", facts.measured, part, cells, form=form, note=note)
 
 
 @columns_of.register
 def _shares(fit: SurveyResult, level: float) -> tuple[Column, ...]:
     cells = cells_of(fit._facts.labels, _numbers(fit, level), why=LOST)
-    response = " + ".join(fit._facts.factors)
-    return (
-        Column(
-            fit, "share", response, f"Levels: {', '.join(fit._facts.factors)}", cells, stats_of(fit)
-        ),
-    )
+    factors = fit._facts.factors
+    part = f"Levels: {', '.join(factors)}"
+    return _one_column(fit, "share", " + ".join(factors), part, cells)
 
 
 # Rows of the table: merged in order of appearance, chosen by pattern, and labelled.

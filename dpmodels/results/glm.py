@@ -37,27 +37,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True, repr=False)
-class GLMResult(CoefficientModel):
-    """A private logistic or Poisson regression: released values and public facts only.
-
-    Notes
-    -----
-    Where curvature was bought and exceeds its noise in some direction, known parts of the gradient,
-    such as the ridge's pull, are removed from the coefficients, and identified ones have standard
-    errors: where the curvature is less than five times its noise, intervals and tests invert the
-    score, and are not coefficient ± 1.96 standard errors. Errors and intervals of other
-    coefficients are nan; where none is identified the coefficients are as released, and methods
-    that need more raise ``NotAvailable`` with the reason.
-    """
+class LinearPredictors:
+    """What fits with one linear predictor, or one a level, have in common."""
 
     call: CoefficientsCall
     release: CoefficientsRelease
-    coder: Coder | None = field(default=None, repr=False)
 
     @cached_property
     def linear(self) -> CoefficientsFit:
-        """The coefficients, and the laws of their combinations."""
+        """The coefficients, level by level, and the laws of their combinations."""
         return CoefficientsFit(self.call, self.release)
 
     @property
@@ -69,6 +57,25 @@ class GLMResult(CoefficientModel):
     def why_not(self) -> str:
         """The reason why there are no standard errors; empty where there are."""
         return self.linear.why_not
+
+
+@dataclass(frozen=True, repr=False)
+class GLMResult(LinearPredictors, CoefficientModel):
+    """A private logistic or Poisson regression: released values and public facts only.
+
+    Notes
+    -----
+    Where curvature was bought and exceeds its noise in some direction, known parts of the gradient,
+    such as the ridge's pull, are removed from the coefficients, and identified ones have standard
+    errors: where the curvature is less than ten times its noise, intervals and tests invert the
+    score, and are not coefficient ± 1.96 standard errors. Errors and intervals of other
+    coefficients are nan; where none is identified the coefficients are as released, and methods
+    that need more raise ``NotAvailable`` with the reason.
+    """
+
+    call: CoefficientsCall
+    release: CoefficientsRelease
+    coder: Coder | None = field(default=None, repr=False)
 
     @property
     def identified(self) -> pd.Series[bool]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dpmodels.arguments import option
 from dpmodels.errors import NotAvailable
@@ -16,7 +17,8 @@ from dpmodels.external_files import Quantity
 from dpmodels.inference.means import Difference, GroupMoments, difference, equal_means
 from dpmodels.inference.sampled import SampledMoments, Totals
 from dpmodels.inference.screening_tests import ADJUSTMENTS, adjusted_pvalues, simultaneous
-from dpmodels.released import CountsRelease
+from dpmodels.postprocess.ranges import FALLING_SHAPE, HEAVY_SHAPE
+from dpmodels.released import CountsRelease, HeldIn
 from dpmodels.results.base import Derivation, Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.coefficient_model import in_unit
@@ -28,6 +30,7 @@ from dpmodels.results.count_tables import (
     interval_frame,
 )
 from dpmodels.results.derived_table import Estimates
+from dpmodels.results.discoveries import Tested
 from dpmodels.results.estimate_table import (
     EstimateTable,
     axis_title,
@@ -35,19 +38,13 @@ from dpmodels.results.estimate_table import (
     table_of_estimates,
     unit_of,
 )
-from dpmodels.results.fdr import Tested
-from dpmodels.typing import Floats
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+from dpmodels.typing import Axes, Floats
+from dpmodels.verbs import documented
 
 WELCH: Final = (
     "{}: Welch's test, with unequal variances. It allows for privacy noise, whose variance is "
     "known, so df may exceed the number of rows."
 )
-
-
 NO_DESIGN: Final = "the rows have no survey design: write design=dp.design(weights=..., ...)"
 
 
@@ -166,18 +163,9 @@ class GroupedResult(Result):
     def _unit(self) -> str:
         return unit_of(self.call.codebook, self._facts.variable)
 
+    @documented
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
-        """Draw the estimates by group, with both intervals.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        level : float
-            Coverage of the intervals, in (0, 1).
-        caption : bool
-            Whether guarantee, neighbours and noise stand under the picture.
-        """
+        """Draw the estimates by group, with both intervals."""
         from dpmodels.plots.coefficients import Intervals, coefficients
 
         facts = self._facts
@@ -247,16 +235,13 @@ class MeanResult(GroupedResult):
 
     @property
     def has_heavy_tail(self) -> bool:
-        """Whether what a tail may add is most of the 95 % confidence interval of a mean.
+        """Whether few rows beyond a released range may determine a mean.
 
-        Then few rows may determine the mean, and intervals may cover less than 95 %: from 70 to
-        90 % in simulations of Pareto rows of index 1.3. False where no range was released first.
+        Intervals may cover less than 95 % then. False without a released range.
         """
-        tail = self.release.held
-        if tail is None:
-            return False
         low, high = self._ends(0.95, population=True)
-        return bool(np.any(2 * self._of_group * (tail.below + tail.above) > high - low))
+        added = 0.0 if (tail := self.release.held) is None else tail.below + tail.above
+        return _is_heavy(tail, 2 * self._of_group * added > high - low)
 
     def contrasts(self, *, adjust: str = "holm", level: float = 0.95) -> Estimates:
         """Return the differences of the means of all pairs of groups.
@@ -350,17 +335,35 @@ class VarResult(GroupedResult):
         return square * moments.variance_shift, square * moments.variance_shift_sd
 
     def _ends(self, level: float, *, population: bool) -> tuple[Floats, Floats]:
-        facts, tail = self._facts, self.release.held
-        square = facts.width**2
+        square = self._facts.width**2
         low, high = self._moments.variance_interval(level, population=population)
+        most = np.maximum(self.call.tables[0].width ** 2 / 4, square * high)
+        return square * low, np.minimum(square * high + self._cut_off, most)
+
+    @property
+    def _cut_off(self) -> Floats:
+        """What a tail beyond a released range may add to variances; 0 without such a range."""
+        facts, tail = self._facts, self.release.held
         if tail is None:
-            return square * low, square * high
+            return np.zeros_like(self._of_group)
         # Of x beyond the end h: (x - m)² - (h - m)² = (x - h)² + 2(h - m)(x - h), m the mean.
         means = np.nan_to_num(np.asarray(self.mean), nan=(facts.lower + facts.upper) / 2)
         cut = tail.below_square + 2 * (means - facts.lower) * tail.below
         cut = cut + tail.above_square + 2 * (facts.upper - means) * tail.above
-        most = np.maximum(self.call.tables[0].width ** 2 / 4, square * high)
-        return square * low, np.minimum(square * high + self._of_group * cut, most)
+        return np.asarray(self._of_group * cut)
+
+    @property
+    def has_heavy_tail(self) -> bool:
+        """Whether few rows beyond a released range may determine a variance, as in means."""
+        low, high = self._ends(0.95, population=True)
+        is_most = self._cut_off > np.maximum(self.params, (high - low) / 2)
+        return _is_heavy(self.release.held, is_most)
+
+
+def _is_heavy(tail: HeldIn | None, is_most: NDArray[np.bool_]) -> bool:
+    """Whether a tail is heavy by its shape, or may be where its allowance is most of an error."""
+    limit = FALLING_SHAPE if np.any(is_most) else HEAVY_SHAPE
+    return tail is not None and tail.shape > limit
 
 
 @dataclass(frozen=True, repr=False)

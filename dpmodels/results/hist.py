@@ -1,11 +1,11 @@
-"""The result of a private histogram."""
+"""The result of a private histogram of one number."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -23,11 +23,8 @@ from dpmodels.results.bins import Bins, OrderedGroup, Ranges
 from dpmodels.results.count_tables import Binned, by_group, place_of
 from dpmodels.results.estimate_table import EstimateTable, axis_title, count_table
 from dpmodels.results.table import TableResult
-from dpmodels.typing import Floats
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
+from dpmodels.typing import Axes, DataArray, Floats
+from dpmodels.verbs import documented
 
 # A choice: bars that a picture shows.
 MAX_BARS = 200
@@ -90,7 +87,7 @@ class HistResult(Binned):
         return Bins(self.breaks, number)
 
     @property
-    def density(self) -> xr.DataArray:
+    def density(self) -> DataArray:
         """Share of the group's counted rows by unit of the variable; nan without rows."""
         return self._facts.by_cell(self._density, "density")
 
@@ -107,14 +104,12 @@ class HistResult(Binned):
         return np.asarray((self.breaks[1:] + self.breaks[:-1]) / 2)
 
     def _noise_int(self, level: float) -> pd.DataFrame:
-        if isinstance(self.release, CountsRelease):
-            return self.table.noise_int(level)
-        return super()._noise_int(level)
+        independent = isinstance(self.release, CountsRelease)
+        return self.table.noise_int(level) if independent else super()._noise_int(level)
 
     def _conf_int(self, level: float) -> pd.DataFrame:
-        if isinstance(self.release, CountsRelease):
-            return self.table.conf_int(level)
-        return super()._conf_int(level)
+        independent = isinstance(self.release, CountsRelease)
+        return self.table.conf_int(level) if independent else super()._conf_int(level)
 
     @property
     def noise_sd(self) -> Floats:
@@ -263,12 +258,8 @@ class HistResult(Binned):
     ) -> dict[str, object]:
         places = np.array([counts.quantile(prob) for prob in probs])
         columns: dict[str, object] = {"prob": probs, "estimate": self.bins.inside(places)}
-        intervals = np.array([counts.quantile_ranges(prob, level) for prob in probs]).reshape(
-            -1, 2, 2
-        )
-        for name, (start, stop) in zip(
-            ("noise", "conf"), intervals.transpose(1, 2, 0), strict=True
-        ):
+        ends = np.array([counts.quantile_ranges(prob, level) for prob in probs]).reshape(-1, 2, 2)
+        for name, (start, stop) in zip(("noise", "conf"), ends.transpose(1, 2, 0), strict=True):
             low = np.where(np.isnan(start), np.nan, np.fmin(start, np.floor(places)))
             ranges = Ranges(low, np.where(np.isnan(stop), np.nan, np.fmax(stop, np.ceil(places))))
             columns[f"{name}_low"], columns[f"{name}_high"] = self.bins.written(ranges)
@@ -279,6 +270,7 @@ class HistResult(Binned):
     ) -> pd.DataFrame:
         return by_group(self._facts, group, lambda place: columns(self.group(place)))
 
+    @documented
     def plot(
         self,
         ax: Axes | None = None,
@@ -290,14 +282,10 @@ class HistResult(Binned):
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
         group : level or tuple of levels, optional
             Which group; needed where there are any.
         level : float
             Coverage of the noise bars, in (0, 1).
-        caption : bool
-            Whether guarantee, neighbours and noise stand under the picture.
 
         Raises
         ------
@@ -335,16 +323,8 @@ class HistResult(Binned):
         place_of(self._facts, group)
         cdf = self.cdf(group=group, level=level)
         bands = cdf[["noise_low", "noise_high", "conf_low", "conf_high"]].to_numpy().T
-        shares, name, caption_text = (
-            cdf["cdf"].to_numpy(),
-            self._named(group),
-            self._caption(enabled=caption),
-        )
-        return self._dated(
-            distribution(
-                self.breaks, shares, bands, name, ax=ax, stamp=self.stamp, caption=caption_text
-            )
-        )
+        shares, picture = cdf["cdf"].to_numpy(), self._picture(ax, caption)
+        return self._dated(distribution(self.breaks, shares, bands, self._named(group), **picture))
 
     def _named(self, group: object) -> str:
         title = axis_title(self.variable, self.call.codebook)

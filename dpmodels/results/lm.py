@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -22,14 +22,8 @@ from dpmodels.released import MomentsRelease
 from dpmodels.results.base import checked_level, per_row
 from dpmodels.results.call import INTERCEPT, MomentsCall
 from dpmodels.results.coefficient_model import CoefficientModel, in_unit
-from dpmodels.results.derived_table import Estimates
-from dpmodels.results.estimate_table import (
-    EstimateTable,
-    slope_unit,
-    table_of_estimates,
-    unit_of,
-)
-from dpmodels.results.hypotheses import fixed_rows, tested
+from dpmodels.results.derived_table import Estimates, fixed_rows, tested
+from dpmodels.results.estimate_table import EstimateTable, slope_unit, table_of_estimates, unit_of
 from dpmodels.results.lm_fit import LinearFit, LinearModel, Population
 from dpmodels.results.path import PathResult, path
 from dpmodels.results.public_rows import PublicRows
@@ -38,6 +32,9 @@ from dpmodels.typing import Coder, Floats
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 _ROWS = 4096  # of a prediction, at a time
+# Fractions by which rows on one side of a line exceed those on the other, from which few rows may
+# determine its constant, and up to which they do not: choices by simulation.
+MOST_ONE_SIDED, LEAST_ONE_SIDED = 0.42, 0.2
 FIXED_NOTE = (
     "The first factor: the expected response where all terms are 0. Further factors: differences "
     "from their first level."
@@ -246,6 +243,26 @@ class LMResult(CoefficientModel):
         """
         value, sd = self.linear.scale
         return value if value > DETECTION_SDS * sd else math.nan
+
+    @property
+    def has_heavy_tail(self) -> bool:
+        """Whether few rows far from the line may determine the intercept.
+
+        Many more rows are on one side of the line than on the other, or the allowance for cut
+        residuals of one sign is most of the intercept's variance and they may be. Intervals of
+        Pareto responses of index 1.5 cover from a half to four fifths. False where no residuals
+        were cut, or none by a counted tail.
+        """
+        ball = self.release.ball
+        named = self.sampled and self.linear.names[0] == INTERCEPT
+        if ball is None or ball.skew is None or not named:
+            return False
+        excess = abs(ball.one_sided)
+        if excess > MOST_ONE_SIDED:
+            return True
+        even = replace(self, release=replace(self.release, ball=replace(ball, skew=None)))
+        is_most = bool(2 * even.bse.iloc[0] ** 2 < self.bse.iloc[0] ** 2)
+        return is_most and not excess < LEAST_ONE_SIDED
 
     @property
     def scale_noise_sd(self) -> float:

@@ -26,7 +26,7 @@ from dpmodels.postprocess.normal_equations import (
     solved,
 )
 from dpmodels.postprocess.small_samples import Layout
-from dpmodels.postprocess.unit_scores import cap_shift, squares_of_units, stepped
+from dpmodels.postprocess.unit_scores import cap_shift, squares_of_units, stepped, unclipped
 from dpmodels.released import MomentsRelease
 from dpmodels.results.call import INTERCEPT, MomentsCall
 from dpmodels.typing import Floats
@@ -226,6 +226,7 @@ class LinearFit:
         correction = 1.0 if math.isnan(self.freedom) else self.nobs / self.freedom
         if self.model.sampled:
             meat, correction = squares_of_units(meat, self.release)
+            meat = unclipped(meat)
         equations = self.equations
         noise = equations.noise_in_score(self.theta) + equations.pull
         squares = filling(meat, noise)

@@ -6,13 +6,11 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from dpmodels.arguments import boolean
-from dpmodels.errors import ArgumentError, quoted
+from dpmodels.errors import ArgumentError
 from dpmodels.inference.independence import (
     MANY,
     Independence,
@@ -20,9 +18,7 @@ from dpmodels.inference.independence import (
     independence_within,
     not_identified,
 )
-from dpmodels.inference.independence import (
-    MOST_CELLS as MOST_TESTED_CELLS,
-)
+from dpmodels.inference.independence import MOST_CELLS as MOST_TESTED_CELLS
 from dpmodels.inference.margins import MarginNoise
 from dpmodels.levels import Level
 from dpmodels.postprocess.graphical.measurements import Residuals
@@ -38,16 +34,12 @@ from dpmodels.postprocess.residuals import (
     split,
 )
 from dpmodels.released import MarginsRelease
-from dpmodels.results.base import Tabulated, checked_level, stamp_of
+from dpmodels.results.base import Tabulated, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.count_tables import interval_frame
+from dpmodels.results.count_tables import interval_frame, require_factors, shares_within
 from dpmodels.results.estimate_table import EstimateTable, count_table
-from dpmodels.results.release_text import caption_of, reading_line
-from dpmodels.typing import Array, Floats, Integers
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
+from dpmodels.typing import Array, Axes, DataArray, Floats, Integers
+from dpmodels.verbs import documented
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,12 +186,12 @@ class Margin(Tabulated):
         return values
 
     @property
-    def counts(self) -> xr.DataArray:
+    def counts(self) -> DataArray:
         """Consistent counts: whole, not negative; a dimension a variable."""
         return self.facts.by_cell(self._declared(self._whole), "count")
 
     @property
-    def released(self) -> xr.DataArray:
+    def released(self) -> DataArray:
         """Unbiased counts; sums of them are those of every other margin, with rows that miss it."""
         return self.facts.by_cell(self._unbiased, "released")
 
@@ -228,7 +220,7 @@ class Margin(Tabulated):
         """Weights of the levels of each variable: 1 of those declared."""
         return [np.append(np.ones(size), 0.0) for size in self.facts.shape]
 
-    def proportions(self, within: str | Iterable[str] = ()) -> xr.DataArray:
+    def proportions(self, within: str | Iterable[str] = ()) -> DataArray:
         """Return shares of the complete rows, or of those of each level of some variables.
 
         nan where there are no rows to divide.
@@ -243,17 +235,7 @@ class Margin(Tabulated):
         ArgumentError
             If one is not a variable of the margin.
         """
-        counts, conditions = self.counts, self._require_factors(within)
-        total = counts.sum([name for name in self.factors if name not in conditions])
-        return (counts / total.where(total > 0)).rename("proportion")
-
-    def _require_factors(self, names: str | Iterable[str]) -> tuple[str, ...]:
-        factors = (names,) if isinstance(names, str) else tuple(names)
-        for name in factors:
-            if name not in self.factors:
-                declared = ", ".join(map(repr, self.factors))
-                raise ArgumentError(f"factor {quoted(name)} is not in the table; it has {declared}")
-        return factors
+        return shares_within(self.counts, require_factors(self.factors, within))
 
     def noise_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals of the counts of these rows: privacy noise only.
@@ -304,7 +286,7 @@ class Margin(Tabulated):
         ArgumentError
             If fewer than two variables are left, or one is not of this margin.
         """
-        conditions = self._require_factors(given)
+        conditions = require_factors(self.factors, given)
         axes = tuple(self.factors.index(name) for name in conditions)
         sizes = [size for axis, size in enumerate(self.facts.shape) if axis not in axes]
         if len(sizes) < 2:
@@ -333,36 +315,23 @@ class Margin(Tabulated):
             labels=self.facts.variable,
         )
 
+    @documented
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
         """Draw the counts with their noise intervals.
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
         level : float
             Coverage of the noise bars, in (0, 1).
-        caption : bool
-            Whether guarantee, neighbours and noise stand under the picture.
         """
-        from dpmodels.plots.bars import Panel, bars
+        from dpmodels.plots.bars import Panel, one_panel
 
         width = self.fit.noise.width(self.term, checked_level(level))
         counts = self.counts.to_numpy().ravel()
         unit = "persons" if self.fit.release.adjacency.counts_persons else "rows"
         title = f"{unit} by {self.name}, with {level:.0%} noise intervals"
         panel = Panel(title, counts, np.full(len(counts), width))
-        axes = None if ax is None else [ax]
-        return bars(
-            [panel],
-            labels=self.labels,
-            axes=axes,
-            stamp=stamp_of(self.fit.release),
-            caption=caption_of(self.fit.release) if boolean("caption", caption) else None,
-        )[0]
-
-    def _reading(self) -> str:
-        return reading_line(self.fit.release)
+        return one_panel(panel, self.labels, **self._picture(ax, caption))
 
     def __repr__(self) -> str:
         return f"<Margin {self.name!r} of {self.fit.call.formula!r}: {self.facts.cells} cells>"

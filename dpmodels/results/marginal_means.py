@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,8 +19,7 @@ from dpmodels.formula.parse import quote, variables_in
 from dpmodels.formula.values import Category, Columns, Truth
 from dpmodels.inference.least_squares import CoefficientsLaw
 from dpmodels.inference.links import Link
-from dpmodels.results.derived_table import exponentiated
-from dpmodels.results.hypotheses import Terms, tested
+from dpmodels.results.derived_table import Terms, exponentiated, tested
 from dpmodels.results.public_rows import bounds
 from dpmodels.typing import Floats, TableColumns
 from dpmodels.variables import Categorical, Numeric
@@ -122,9 +121,10 @@ def _at_values(model: Fitted, at: Mapping[str, object] | None) -> dict[str, dict
     for name, value in (at or {}).items():
         (variable,) = variables_named(design, [name])
         arrays = np.ndarray | np.generic | pd.Series
-        plain: Any = value.tolist() if isinstance(value, arrays) else value
-        several = isinstance(plain, Sequence) and not isinstance(plain, str)
-        values = list(plain) if several else [plain]
+        plain: object = value.tolist() if isinstance(value, arrays) else value
+        values = [plain]
+        if isinstance(plain, Sequence) and not isinstance(plain, str):
+            values = list(plain)
         blanks = {column: [None] * len(values) for column in design.variables}
         codes = model.coder.read({**blanks, variable: values})[variable]
         low, high = bounds(design.codebook, variable)

@@ -4,36 +4,29 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
-from dpmodels.arguments import boolean
 from dpmodels.codebook import Codebook
-from dpmodels.errors import (
-    ArgumentError,
-    FormulaError,
-    FrameError,
-    NotAvailable,
-    quoted,
-    shorten,
-)
+from dpmodels.errors import ArgumentError, FormulaError, FrameError, NotAvailable, quoted, shorten
 from dpmodels.formula.expression import as_category, compile_factor
 from dpmodels.formula.parse import parsed_formula
 from dpmodels.formula.tally import MISSING
 from dpmodels.inference.independence import MOST_CELLS, Independence
 from dpmodels.inference.margins import LogLinearFit, from_sums, loglinear
-from dpmodels.inference.ratios import DETECTION_SDS
+from dpmodels.inference.proportions import DETECTION_SDS
 from dpmodels.postprocess.residuals import Term, components, crossed
-from dpmodels.released import MarginsRelease
-from dpmodels.results.base import Derivation, Result, Tabulated, checked_level, stamp_of
-from dpmodels.results.call import INTERCEPT, DescribedCall
+from dpmodels.released import CountsRelease, MarginsRelease
+from dpmodels.results.base import Derivation, Result, Tabulated, checked_level
+from dpmodels.results.call import INTERCEPT, DescribedCall, TableCall, joined
 from dpmodels.results.estimate_table import (
     EstimateTable,
     counted_as,
@@ -41,18 +34,101 @@ from dpmodels.results.estimate_table import (
     table_of_estimates,
 )
 from dpmodels.results.margin import Margin, ReleasedMargins
-from dpmodels.results.release_text import caption_of, public_rows, reading_line
+from dpmodels.results.release_text import public_rows
 from dpmodels.results.synth import table_of_release
 from dpmodels.results.synthetic_source import SyntheticSource, columns_of
-from dpmodels.typing import Floats
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
+from dpmodels.results.table import TableResult
+from dpmodels.typing import Axes, DataArray, Dataset, Floats
+from dpmodels.verbs import documented
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class MarginsResult(Result):
+class MarginTables(Result):
+    """Margins one after another, each a table by itself."""
+
+    further: ClassVar[tuple[str, ...]] = ("released", "proportion")
+
+    @property
+    @abstractmethod
+    def terms(self) -> tuple[str, ...]:
+        """The requested margins, as in a formula."""
+
+    @abstractmethod
+    def table(self, *factors: str) -> Margin | TableResult:
+        """Return one margin."""
+
+    @property
+    @abstractmethod
+    def _requested(self) -> tuple[TableCall, ...]:
+        """Their variables and declared levels."""
+
+    @property
+    @abstractmethod
+    def _tables(self) -> Sequence[Margin | TableResult]:
+        """The margins as tables."""
+
+    def _noise_int(self, level: float) -> pd.DataFrame:
+        return self._joined(margin.noise_int(level) for margin in self._tables)
+
+    def _conf_int(self, level: float) -> pd.DataFrame:
+        return self._joined(margin.conf_int(level) for margin in self._tables)
+
+    def _joined(self, frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
+        relabelled = [
+            frame.set_axis(pd.Index(joined(frame.index), name="level", dtype=object))
+            for frame in frames
+        ]
+        return pd.concat(relabelled, keys=list(self.terms), names=["margin", "level"])
+
+    def _estimates(self) -> EstimateTable:
+        tables = [margin.estimates for margin in self._tables]
+        tidy = pd.concat([table.tidy() for table in tables], ignore_index=True)
+        weighted = isinstance(self.release, CountsRelease)
+        estimates = table_of_estimates(
+            self,
+            self.noise_int().index,
+            further={name: tidy[name] for name in self.further},
+            labels=[table.variable for table in self._requested for _ in range(table.cells)],
+            unit="" if weighted else counted_as(self.release.adjacency),
+            estimate=tidy["estimate"],
+            std_error=tidy["std_error"],
+            noise_sd=tidy["noise_sd"],
+        )
+        shares = {"proportion": joined_ends(tables, "proportion")}
+        return replace(estimates, total=joined_ends(tables, "conf"), further_intervals=shares)
+
+    @documented
+    def plot(
+        self,
+        *factors: str,
+        ax: Axes | None = None,
+        level: float = 0.95,
+        caption: bool = True,
+    ) -> Axes:
+        """Draw one margin: counts with their noise intervals, or shares under a survey design.
+
+        Parameters
+        ----------
+        *factors : str
+            Its variables, as for :meth:`table`; the first requested one by default.
+        level : float
+            Coverage of the bars, in (0, 1).
+
+        Raises
+        ------
+        ArgumentError, FormulaError
+            If there is no such margin.
+        """
+        table = self.table(*factors) if factors else self._tables[0]
+        return table.plot(ax, level, caption=caption)
+
+    @property
+    def _size(self) -> str:
+        return f"{len(self._requested)} margins"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class MarginsResult(MarginTables):
     """Consistent private margins: released values and public facts only.
 
     Notes
@@ -179,16 +255,13 @@ class MarginsResult(Result):
             self._inside(term)
         return loglin(self.source, formula, terms)
 
-    def to_xarray(self) -> xr.Dataset:
+    def to_xarray(self) -> Dataset:
         """Return the requested margins, ``count[a:b]``, and unbiased, ``released[a:b]``."""
         import xarray as xr
 
-        tables = {
-            name: Margin(self.source, term)
-            for name, term in zip(self.terms, self.source.terms, strict=True)
-        }
-        counts = {f"count[{name}]": margin.counts for name, margin in tables.items()}
-        released = {f"released[{name}]": margin.released for name, margin in tables.items()}
+        tables = list(zip(self.terms, self._tables, strict=True))
+        counts = {f"count[{name}]": margin.counts for name, margin in tables}
+        released = {f"released[{name}]": margin.released for name, margin in tables}
         return xr.Dataset({**counts, **released})
 
     def _synth(self, structure: str) -> Derivation:
@@ -199,40 +272,13 @@ class MarginsResult(Result):
 
     derivations: ClassVar = {"synth": _synth}
 
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._joined({margin.name: margin.noise_int(level) for margin in self._tables})
-
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        return self._joined({margin.name: margin.conf_int(level) for margin in self._tables})
+    @property
+    def _requested(self) -> tuple[TableCall, ...]:
+        return self.call.tables
 
     @property
     def _tables(self) -> list[Margin]:
         return [Margin(self.source, term) for term in self.source.terms]
-
-    def _joined(self, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-        labels = [margin.labels for margin in self._tables]
-        relabelled = [
-            frame.set_axis(pd.Index(names, name="level", dtype=object))
-            for frame, names in zip(frames.values(), labels, strict=True)
-        ]
-        return pd.concat(relabelled, keys=list(frames), names=["margin", "level"])
-
-    def _estimates(self) -> EstimateTable:
-        tables = [margin.estimates for margin in self._tables]
-        tidy = pd.concat([table.tidy() for table in tables], ignore_index=True)
-        names = [margin.facts.variable for margin in self._tables for _ in margin.labels]
-        estimates = table_of_estimates(
-            self,
-            self.noise_int().index,
-            further={name: tidy[name] for name in ("released", "proportion")},
-            labels=names,
-            unit=counted_as(self.release.adjacency),
-            estimate=tidy["estimate"],
-            std_error=tidy["std_error"],
-            noise_sd=tidy["noise_sd"],
-        )
-        shares = {"proportion": joined_ends(tables, "proportion")}
-        return replace(estimates, total=joined_ends(tables, "conf"), further_intervals=shares)
 
     def _line(self) -> dict[str, object]:
         n_rows = public_rows(self.release)
@@ -241,38 +287,6 @@ class MarginsResult(Result):
             "nmargins": len(self.source.terms),
             "ncells": sum(table.cells for table in self.call.tables),
         }
-
-    def plot(
-        self,
-        *factors: str,
-        ax: Axes | None = None,
-        level: float = 0.95,
-        caption: bool = True,
-    ) -> Axes:
-        """Draw the counts of one margin with their noise intervals.
-
-        Parameters
-        ----------
-        *factors : str
-            Its variables, as for :meth:`table`; the first requested one by default.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        level : float
-            Coverage of the noise bars, in (0, 1).
-        caption : bool
-            Whether guarantee, neighbours and noise stand under the picture.
-
-        Raises
-        ------
-        ArgumentError, FormulaError
-            If there is no such margin.
-        """
-        margin = self.table(*factors) if factors else self._tables[0]
-        return margin.plot(ax, level, caption=caption)
-
-    @property
-    def _size(self) -> str:
-        return f"{len(self.source.terms)} margins"
 
 
 # Variables and terms of a release of margins, by name or formula.
@@ -425,7 +439,7 @@ class LogLinear(Tabulated):
         return self.model.deviance
 
     @property
-    def fitted(self) -> xr.DataArray:
+    def fitted(self) -> DataArray:
         """Expected counts of the complete rows, by cell."""
         declared = tuple(map(slice, self.margin.facts.shape))
         values = self.model.fitted.reshape(self.shape)[declared]
@@ -456,19 +470,13 @@ class LogLinear(Tabulated):
             interval.loc[params.index].to_numpy()
             for interval in (self.noise_int(level), self.conf_int(level))
         )
-        fit = self.margin.fit
         return coefficients(
             [Intervals("", np.asarray(params, dtype=np.float64), *intervals)],
             labels=[str(name) for name in params.index],
             title="Coefficient (log count)",
             level=level,
-            ax=ax,
-            stamp=stamp_of(fit.release),
-            caption=caption_of(fit.release) if boolean("caption", caption) else None,
+            **self._picture(ax, caption),
         )
-
-    def _reading(self) -> str:
-        return reading_line(self.margin.fit.release)
 
     def __repr__(self) -> str:
         return f"<LogLinear {self.formula!r}: {len(self.names)} coefficients of {self.margin!r}>"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -35,10 +35,8 @@ from dpmodels.results.estimate_table import EstimateTable, table_of_estimates, u
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel
 from dpmodels.results.pca import PCAResult
-from dpmodels.typing import Coder
-
-if TYPE_CHECKING:
-    import xarray as xr
+from dpmodels.typing import Coder, DataArray
+from dpmodels.verbs import documented
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,7 +77,7 @@ class MomentsResult(DefaultPlot):
         """
         return self._derive(CovResult, "cov", formula=formula)
 
-    def cor(self, formula: str | None = None) -> xr.DataArray:
+    def cor(self, formula: str | None = None) -> DataArray:
         """Return the correlations of a formula's columns, ``variable × variable_``; as `cov`."""
         return self.cov(formula).cor
 
@@ -149,6 +147,7 @@ class MomentsResult(DefaultPlot):
         """
         return self._derive(LMResult, "lm", formula=formula)
 
+    @documented
     def cor_test(
         self,
         x: str,
@@ -166,8 +165,6 @@ class MomentsResult(DefaultPlot):
             formula ``"~ x + y"``.
         given : str or sequence of str
             Columns, variables or expressions to condition on.
-        level : float
-            Coverage of the intervals, in (0, 1).
 
         Returns
         -------
@@ -189,7 +186,7 @@ class MomentsResult(DefaultPlot):
         """
         return cor_test(self, x, y, given, checked_level(level))
 
-    def pcor(self, formula: str | None = None) -> xr.DataArray:
+    def pcor(self, formula: str | None = None) -> DataArray:
         """Return partial correlations, each pair given all other columns of the formula.
 
         ``variable × variable_``; nan where one is not identified. The formula is as in `cov`.
@@ -320,7 +317,8 @@ class MomentsResult(DefaultPlot):
 
 NOTES = (
     "F is a Wald statistic that allows for sampling and noise: with noise it is less than the "
-    "ratio of the mean squares. Residuals have equal variances, as in R's aov.",
+    "ratio of the mean squares.",
+    "F assumes equal residual variances, as in R's aov.",
     "Sums of squares are corrected for noise bias; noise sd is that of the sum of squares.",
 )
 

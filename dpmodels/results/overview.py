@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from dpmodels.released import CountsRelease
 from dpmodels.results.base import Derivation
 from dpmodels.results.call import DescribedCall, TableCall, joined
 from dpmodels.results.count_tables import described_line, taken
+from dpmodels.results.discoveries import Tested
 from dpmodels.results.estimate_table import (
     COLUMNS,
     EstimateTable,
@@ -24,14 +25,11 @@ from dpmodels.results.estimate_table import (
     labelled,
     table_of_estimates,
 )
-from dpmodels.results.fdr import Tested
 from dpmodels.results.groups import NO_DESIGN, MeanResult
 from dpmodels.results.table import TableResult
 from dpmodels.results.weighted import WeightedTableResult
-from dpmodels.typing import TableColumns
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from dpmodels.typing import Axes, TableColumns
+from dpmodels.verbs import documented
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -199,6 +197,7 @@ class OverviewResult(Tested):
         """Return one row about the whole release."""
         return super().glance().assign(nvariables=len(self.variables))
 
+    @documented
     def plot(
         self,
         ax: Axes | None = None,
@@ -211,14 +210,8 @@ class OverviewResult(Tested):
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
         variable : str, optional
             Which one; the first by default.
-        level : float
-            Coverage of the intervals, in (0, 1).
-        caption : bool
-            Whether guarantee, neighbours and noise stand under the picture.
 
         Raises
         ------

@@ -6,27 +6,24 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Literal, NoReturn
+from typing import Final, Literal, NoReturn
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpmodels.arguments import boolean, lists_values, real
+from dpmodels.arguments import lists_values, real
 from dpmodels.errors import ArgumentError, NotAvailable, quoted
 from dpmodels.inference.sandwich import DETECTION_SDS
 from dpmodels.inference.screening_tests import largest
 from dpmodels.postprocess.normal_equations import FLOOR
 from dpmodels.postprocess.paths import lasso_path, ridge_path
-from dpmodels.results.base import STAMP, Tabulated
+from dpmodels.results.base import Tabulated
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.lm_fit import LinearFit
-from dpmodels.results.release_text import caption_of, reading_line, release_row
-from dpmodels.typing import Floats
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
+from dpmodels.results.release_text import release_row
+from dpmodels.typing import Axes, DataArray, Floats
+from dpmodels.verbs import documented
 
 Penalty = Literal["ridge", "lasso"]
 _PATHS: Final = {"ridge": ridge_path, "lasso": lasso_path}
@@ -90,16 +87,6 @@ class PathResult(Tabulated):
         """The model."""
         return self.linear.call.formula
 
-    @property
-    def simulated(self) -> bool:
-        """True if released inside ``dp.simulation``: then nothing here is private."""
-        return self.linear.release.simulated
-
-    @property
-    def stamp(self) -> str | None:
-        """The warning on tables and pictures of a simulation, else None."""
-        return STAMP if self.simulated else None
-
     @cached_property
     def standardised(self) -> Standardised:
         """The equations in units of the terms' spreads."""
@@ -111,7 +98,7 @@ class PathResult(Tabulated):
         return _PATHS[self.penalty](equations.gram, equations.cross, self.lambdas)
 
     @property
-    def params(self) -> xr.DataArray:
+    def params(self) -> DataArray:
         """Coefficients in the columns' own units, by penalty and term."""
         import xarray as xr
 
@@ -202,16 +189,9 @@ class PathResult(Tabulated):
         }
         return pd.DataFrame([{**row, **release_row(self.linear.release)}])
 
+    @documented
     def plot(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
-        """Draw the slopes, times the spread of their terms, over the penalty.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        caption : bool
-            Whether guarantee, neighbours and noise stand under the picture.
-        """
+        """Draw the slopes, times the spread of their terms, over the penalty."""
         from dpmodels.plots.curves import paths
 
         return paths(
@@ -220,9 +200,7 @@ class PathResult(Tabulated):
             list(self.linear.call.names[:-1]),
             (f"Penalty of the {self.penalty}", f"Effect of one spread on {self.linear.response}"),
             mark=self.noise_lambda,
-            ax=ax,
-            stamp=self.stamp,
-            caption=caption_of(self.linear.release) if boolean("caption", caption) else None,
+            **self._picture(ax, caption),
         )
 
     def conf_int(self, level: float = 0.95) -> NoReturn:
@@ -232,9 +210,6 @@ class PathResult(Tabulated):
     def noise_int(self, level: float = 0.95) -> NoReturn:
         """Not available: the message gives the reason and an alternative."""
         raise NotAvailable(f"noise_int() is not available: {_NO_INTERVAL}")
-
-    def _reading(self) -> str:
-        return reading_line(self.linear.release)
 
     def __repr__(self) -> str:
         sizes = f"{len(self.lambdas)} penalties, {len(self.linear.names)} coefficients"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,10 +16,8 @@ from dpmodels.errors import NotAvailable
 from dpmodels.privacy import Adjacency, Event, Guarantee, Ledger, Spent, hidden_by, verified
 from dpmodels.privacy.spent import capacity
 from dpmodels.results.base import STAMP, Printed
-from dpmodels.typing import Floats
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from dpmodels.typing import Axes, Floats
+from dpmodels.verbs import documented
 
 
 class PlannedCall(NamedTuple):
@@ -87,13 +85,12 @@ class PlanResult(Printed):
         ]
         return pd.DataFrame(lines)
 
+    @documented
     def plot(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
         """Draw what the calls would spend one after another, against the ledger's budget.
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
         caption : bool
             Whether guarantee and neighbours stand under the picture.
         """
@@ -231,13 +228,9 @@ class PowerResult(Printed):
         }
         return pd.DataFrame([row])
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw power by term against what varies from cell to cell, with that without noise.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
 
         Raises
         ------
@@ -378,19 +371,13 @@ class SplitResult(Printed):
         }
         return pd.DataFrame([row])
 
+    @documented
     def plot(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
         """Draw mean scores with their standard errors against the first stage's share.
 
         With more than two stages the divisions stand side by side.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        caption : bool
-            Whether guarantee, neighbours and noise stand under the picture.
         """
-        from dpmodels.plots.points import divisions
+        from dpmodels.plots.coefficients import divisions
 
         request, table = self.request, self.table
         neighbours = request.adjacency.describe()
@@ -447,6 +434,7 @@ def _mean_and_se(runs: Floats) -> tuple[Floats, Floats]:
 # ``plot_ledger``: what a budget was spent on.
 
 
+@documented
 def plot_ledger(ledger: Ledger, *, ax: Axes | None = None, caption: bool = True) -> Axes:
     """Draw what a ledger was charged by each release, against its budget.
 
@@ -454,8 +442,6 @@ def plot_ledger(ledger: Ledger, *, ax: Axes | None = None, caption: bool = True)
     ----------
     ledger : Ledger
         In memory or in a file; it is verified first.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
     caption : bool
         Whether guarantee and neighbours stand under the picture.
 

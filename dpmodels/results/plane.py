@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, quoted
 from dpmodels.external_files import array
@@ -24,11 +23,8 @@ from dpmodels.results.bins import Bins, Ranges, Rectangles
 from dpmodels.results.call import TableCall
 from dpmodels.results.count_tables import Binned, by_group, place_of
 from dpmodels.results.estimate_table import EstimateTable, count_table
-from dpmodels.typing import Floats
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
+from dpmodels.typing import Axes, DataArray, Floats
+from dpmodels.verbs import documented
 
 # Choices: blocks along an axis, the finest first, and the share of pictures in which noise alone is
 # drawn somewhere.
@@ -82,7 +78,7 @@ class PlaneResult(Binned):
         return Bins(self.along, first), Bins(self.across, second)
 
     @property
-    def noise_sd(self) -> xr.DataArray:
+    def noise_sd(self) -> DataArray:
         """Noise standard deviation of the unbiased count of each cell, the same in all groups."""
         axes_table = TableCall(self._facts.factors[-2:], self._facts.levels[-2:])
         return axes_table.by_cell(self.group(0).noise_sd, "noise_sd")
@@ -172,12 +168,13 @@ class PlaneResult(Binned):
                 further[f"{name}_{end}"] = np.tile(np.repeat(ends, repeats), tiles * n_groups)
         return count_table(
             self,
-            self._facts.index.set_names([*factors, *_columns(self.variables)]),
+            self._facts.index.set_names([*factors, *(f"{name}_bin" for name in self.variables)]),
             self.ordered.whole[:-1],
             noise_sd=np.tile(self.noise_sd.to_numpy().ravel(), n_groups),
             further={**further, "released": self.ordered.cells.ravel()},
         )
 
+    @documented
     def plot(self, ax: Axes | None = None, group: object = None, *, caption: bool = True) -> Axes:
         """Draw counts by cell as a map, as finely as the noise allows.
 
@@ -186,19 +183,15 @@ class PlaneResult(Binned):
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
         group : level or tuple of levels, optional
             Which group; needed where there are any.
-        caption : bool
-            Whether guarantee, neighbours and noise stand under the picture.
 
         Raises
         ------
         ArgumentError
             If the group is not one of the declared ones.
         """
-        from dpmodels.plots.points import plane
+        from dpmodels.plots.coefficients import plane
 
         finest = self.blocks((BLOCKS_PER_AXIS[0],) * 2)
         ends = [
@@ -235,7 +228,10 @@ class PlaneResult(Binned):
         that were released separately, runs of a power of two.
         """
         if not isinstance(self.release, SumsRelease):
-            starts = tuple(map(_even, self.shape, max_blocks))
+            starts = tuple(
+                np.arange(0, bins, 2 ** (-(-bins // limit) - 1).bit_length())
+                for bins, limit in zip(self.shape, max_blocks, strict=True)
+            )
         else:
             side = self.release.fanout
             sizes = block_sizes(self.shape, side)
@@ -282,12 +278,3 @@ class PlaneResult(Binned):
     @property
     def _size(self) -> str:
         return f"{self.shape[0]:,} by {self.shape[1]:,} cells"
-
-
-def _even(bins: int, n_max: int) -> NDArray[np.intp]:
-    """Return where runs of bins start, at most so many, each of a power of two."""
-    return np.arange(0, bins, 2 ** (-(-bins // n_max) - 1).bit_length())
-
-
-def _columns(variables: tuple[str, ...]) -> list[str]:
-    return [f"{name}_bin" for name in variables]

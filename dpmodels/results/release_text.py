@@ -23,7 +23,7 @@ from dpmodels.typing import TableColumns
 _NAMED: Final = 3  # A choice: variables that a note names
 
 
-def clipped_table(release: Released, codebook: Mapping[str, Any]) -> pd.DataFrame:
+def clipped_table(release: Released, codebook: Mapping[str, object]) -> pd.DataFrame:
     """Return shares of values beyond each declared bound, or say why they were not counted."""
     clipping = _of_formula(release, codebook)
     if clipping is None:
@@ -35,8 +35,8 @@ def clipped_table(release: Released, codebook: Mapping[str, Any]) -> pd.DataFram
     lines = [
         {
             "variable": name,
-            "lower": codebook[name].lower,
-            "upper": codebook[name].upper,
+            "lower": getattr(codebook[name], "lower", None),
+            "upper": getattr(codebook[name], "upper", None),
             "below": below,
             "above": above,
             "noise_sd": noise_sd,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpmodels.arguments import integer
 from dpmodels.errors import ArgumentError, quoted
-from dpmodels.formula.periods import Periods, periods
+from dpmodels.formula.survival import Periods, periods
 from dpmodels.inference.proportions import SumNoise, rate_interval, sum_interval
 from dpmodels.postprocess.ordered import ordered, within
 from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, Spread
@@ -20,11 +20,8 @@ from dpmodels.released import SumsRelease
 from dpmodels.results.base import checked_level
 from dpmodels.results.count_tables import OneTable, described_line, place_of
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
-from dpmodels.typing import Floats, Integers, Numbers
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
+from dpmodels.typing import Axes, DataArray, Floats, Integers, Numbers
+from dpmodels.verbs import documented
 
 _ONE: Final[Floats] = np.ones(())
 
@@ -66,22 +63,22 @@ class SeriesResult(OneTable):
         """When each period begins and ends."""
         return periods(self.time, self.by, self.call.codebook)
 
-    def _labelled(self, values: Numbers, name: str) -> xr.DataArray:
+    def _labelled(self, values: Numbers, name: str) -> DataArray:
         array = self._facts.by_cell(values, name)
         return array.assign_coords({self._facts.factors[-1]: self.periods.times})
 
     @property
-    def counts(self) -> xr.DataArray:
+    def counts(self) -> DataArray:
         """Counts by period: whole, not negative; a dimension for each factor, time the last."""
         return self._labelled(self._whole, "count")
 
     @property
-    def totals(self) -> xr.DataArray:
+    def totals(self) -> DataArray:
         """Running totals: of each period and all before it, whole and never falling."""
         return self._labelled(np.cumsum(self._whole, axis=1), "total")
 
     @property
-    def released(self) -> xr.DataArray:
+    def released(self) -> DataArray:
         """Unbiased counts by period."""
         return self._labelled(self._ordered.cells, "released")
 
@@ -235,6 +232,7 @@ class SeriesResult(OneTable):
     def _size(self) -> str:
         return f"{len(self.periods)} periods"
 
+    @documented
     def plot(
         self,
         ax: Axes | None = None,
@@ -248,16 +246,12 @@ class SeriesResult(OneTable):
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
         group : level or tuple of levels, optional
             Which group; needed where there are any.
         periods : int
             How many periods are added up at each.
         level : float
             Coverage of the band, in (0, 1), at each time by itself.
-        caption : bool
-            Whether guarantee, neighbours and noise stand under the picture.
 
         Raises
         ------

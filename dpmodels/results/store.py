@@ -20,11 +20,18 @@ import numpy as np
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FrameError, NotAvailable, shorten
-from dpmodels.external_files import Shape, conform, fields_of, one_of, parse, read_bytes
+from dpmodels.external_files import (
+    Shape,
+    conform,
+    field_names,
+    fields_of,
+    one_of,
+    parse,
+    read_bytes,
+)
 from dpmodels.privacy import Event, Guarantee, Pufferfish
 from dpmodels.released import AnyRelease
 from dpmodels.request import Request
-from dpmodels.stored_names import field_names
 from dpmodels.typing import Array, Floats, Plain
 
 FORMAT: Final = "dpmodels.result/2"
@@ -41,7 +48,7 @@ class Parts(NamedTuple):
     """The content of a file: all that a result is computed from."""
 
     request: Request
-    release: Any
+    release: AnyRelease
     ledger: str
     reason: str
 
@@ -59,10 +66,10 @@ def saved_of(result: Any) -> Saved:
             f"this {type(result).__name__} was not returned by a verb, or was changed since: it "
             "has no request to compute it from again"
         )
-    kind: Any = type(result.release)
+    kind: object = type(result.release)
     facts = {
         "request": result.request.to_saved(),
-        "release": [kind.__name__, _plain(result.release)],
+        "release": [type(result.release).__name__, _plain(result.release)],
         "ledger": result.call.ledger,
         "reason": result.call.reason,
     }
@@ -77,7 +84,7 @@ def result_bytes(result: Any) -> bytes:
     _, facts, arrays = saved_of(result)
     text = json.dumps(facts)
     replay(Saved(FORMAT, json.loads(text), arrays))
-    kind: Any = type(result.release)
+    kind: object = type(result.release)
     dims = {path[-1]: dims for path, dims in arrays_of(kind)}
     return file_bytes(FORMAT, text, {name: (dims[name], values) for name, values in arrays.items()})
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from dpmodels.arguments import real
-from dpmodels.errors import ArgumentError, NotAvailable, quoted
+from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.inference.links import LOGIT, Link
 from dpmodels.inference.response import (
     AnswersTest,
@@ -33,7 +33,7 @@ from dpmodels.released import AnswersFitRelease, AnswersRelease
 from dpmodels.results.base import per_row
 from dpmodels.results.call import CoefficientsCall, TableCall
 from dpmodels.results.coefficient_model import CoefficientModel
-from dpmodels.results.count_tables import OneTable
+from dpmodels.results.count_tables import OneTable, require_factors
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.public_rows import PublicRows
@@ -146,7 +146,7 @@ class SurveyResult(OneTable):
         ArgumentError
             If one is not in the table, or all are.
         """
-        conditions = self._require_factors(factors)
+        conditions = require_factors(self._facts.factors, factors)
         if len(conditions) == len(self._facts.factors):
             raise ArgumentError("within=: all questions are named; leave at least one out")
         base = self._summed(conditions)
@@ -156,22 +156,12 @@ class SurveyResult(OneTable):
 
     def margin(self, factors: str | Iterable[str]) -> pd.DataFrame:
         """Return the shares of some questions alone, as :meth:`tidy`; arguments of `within`."""
-        variables = self._require_factors(factors)
+        variables = require_factors(self._facts.factors, factors)
         dimensions = zip(self._facts.factors, self._facts.levels, strict=True)
         facts = TableCall(
             variables, tuple(levels for name, levels in dimensions if name in variables)
         )
         return self._table(self._shares(self._summed(variables)), facts.index, variables)
-
-    def _require_factors(self, factors: str | Iterable[str]) -> tuple[str, ...]:
-        names = (factors,) if isinstance(factors, str) else tuple(factors)
-        variables = self._facts.factors
-        for name in names:
-            if name not in variables:
-                raise ArgumentError(
-                    f"{quoted(name)} is not in the table; it has {', '.join(map(repr, variables))}"
-                )
-        return tuple(name for name in variables if name in names)
 
     def _summed(self, factors: tuple[str, ...]) -> Floats:
         """Return the matrix that sums cells over other questions, shape (summed cells, cells)."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -22,10 +21,8 @@ from dpmodels.results.count_tables import by_group, described_line, place_of
 from dpmodels.results.derived_table import Estimates, ratios_where
 from dpmodels.results.estimate_table import EstimateTable, axis_title, table_of_estimates
 from dpmodels.results.survival_curve import NUMBERS, Curve, SurvivalCounts, differing
-from dpmodels.typing import Floats, TableColumns
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from dpmodels.typing import Axes, Floats, TableColumns
+from dpmodels.verbs import documented
 
 # A choice: curves that a picture can show distinctly.
 MAX_CURVES = 6
@@ -412,6 +409,7 @@ class SurvfitResult(Result):
         curves = "1 curve" if self.ncurves == 1 else f"{self.ncurves} curves"
         return f"{curves}, {len(self.times)} intervals"
 
+    @documented
     def plot(
         self,
         ax: Axes | None = None,
@@ -425,16 +423,12 @@ class SurvfitResult(Result):
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
         group : level or tuple of levels, optional
             Which group; all of them, at most six, by default.
         level : float
             Coverage of the bands, in (0, 1), at each time by itself.
         risk : bool, default False
             Whether the numbers at risk stand below.
-        caption : bool
-            Whether guarantee, neighbours and noise stand under the picture.
 
         Raises
         ------

@@ -11,13 +11,15 @@ import numpy as np
 from dpmodels.arguments import finite
 from dpmodels.errors import ArgumentError, quoted
 from dpmodels.formula.survival import Survival, last_times, one_value, parse_survival
-from dpmodels.inference.hazards import GroupedTimes, HazardRatios, hazard_ratios
 from dpmodels.inference.proportions import SumNoise
 from dpmodels.inference.survival import (
+    GroupedTimes,
+    HazardRatios,
     LogRank,
     Noise,
     NoisyShares,
     cumulative_interval,
+    hazard_ratios,
     hazard_weights,
     joint_noise,
     log_rank,

@@ -18,8 +18,7 @@ from dpmodels.formula.cut_columns import CutColumn, structure_terms
 from dpmodels.formula.tally import Margins
 from dpmodels.inference.screening_tests import adjusted_pvalues
 from dpmodels.noise import Entropy
-from dpmodels.postprocess.graphical.comparison import compare_unused
-from dpmodels.postprocess.graphical.errors import MarginErrors, expected_errors
+from dpmodels.postprocess.graphical.comparison import MarginErrors, compare_unused, expected_errors
 from dpmodels.postprocess.graphical.sampling import sample, within
 from dpmodels.postprocess.graphical.structure import structure_of
 from dpmodels.postprocess.residuals import Term
@@ -161,7 +160,7 @@ class SynthResult(Result):
         n_rows = integer("n", released if n is None else n, 1, MOST_ROWS, ", of synthetic rows")
         entropy = self.source.random_words("rows", integer("draw", draw, 0, MOST_ROWS))
         model = self.source.model if public is None else self.source.model_near(public)
-        codes = sample(self.source.complete(model), n_rows, entropy)
+        codes = sample(model, n_rows, entropy)
         columns = {
             column.name: _values(column, codes[:, i], within_cells(column, codes[:, i], entropy))
             for i, column in enumerate(self.columns)
@@ -265,7 +264,8 @@ class SynthResult(Result):
         -------
         Estimates
             ``term, statistic, df, p_value``, the smallest first, adjusted by Holm's method. A small
-            p-value speaks against the independence that the model assumes.
+            p-value speaks against the independence that the model assumes. Without `structure=` the
+            graph joins the pairs that differ most, so those of the others are too large.
 
         Raises
         ------
@@ -308,7 +308,7 @@ class SynthResult(Result):
         caption : bool
             Whether guarantee, neighbours and noise stand under the picture.
         """
-        from dpmodels.plots.graph import graph
+        from dpmodels.plots.biplot import graph
 
         edges = self.edges()
         codes = self.source.codes

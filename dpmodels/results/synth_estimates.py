@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from scipy.linalg import block_diag
 from scipy.special import ndtr, ndtri
 
 from dpmodels.arguments import boolean, option
 from dpmodels.errors import ArgumentError, FormulaError, NotAvailable, shorten
 from dpmodels.formula.coding import Block, Design, Factor
 from dpmodels.formula.cut_columns import naming, on_levels
-from dpmodels.formula.parse import parsed_formula
+from dpmodels.formula.parse import parsed_formula, quote
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
 from dpmodels.formula.sides import one_measured, parse_sides
 from dpmodels.formula.values import Real
@@ -36,16 +34,16 @@ from dpmodels.inference.cell_estimates import (
     regression,
     with_hidden,
 )
-from dpmodels.inference.cell_values import Nodes
+from dpmodels.inference.cell_values import ValueNoise, no_noise
 from dpmodels.inference.links import IDENTITY, OF_FAMILY
-from dpmodels.inference.released_cells import MOST_CELLS, ReleasedCells, sampled
+from dpmodels.inference.released_cells import MOST_CELLS, sampled
 from dpmodels.postprocess.graphical.sampling import sample, uniform
 from dpmodels.postprocess.residuals import Term, cells
-from dpmodels.results.base import Tabulated, checked_level, stamp_of
+from dpmodels.results.base import Tabulated, checked_level
 from dpmodels.results.call import INTERCEPT, TableCall, joined
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.release_text import caption_of, reading_line
-from dpmodels.results.synthetic_source import SyntheticSource
+from dpmodels.results.synthetic_source import LevelGrid, SyntheticSource, grid_of
 from dpmodels.typing import Floats, Integers
 
 if TYPE_CHECKING:
@@ -53,13 +51,9 @@ if TYPE_CHECKING:
 
 # Rows that stand for the model where the table of all columns is too large: a choice.
 DRAWN_ROWS = 100_000
-# Points within the cells of a table, two of a number: a choice.
-MOST_POINTS = 400_000
 # Of the range of a number, the step of derivatives by the values of its cells: a choice.
 STEP = 1e-6
 
-INDEPENDENCE = "conditional independence"
-INTERACTION = "no interaction beyond the released tables"
 EVEN = "an even spread of rows within cells"
 LEFT_OUT = "no effect of terms without an estimate"
 
@@ -86,6 +80,8 @@ class SyntheticEstimates(Tabulated):
         What the estimates lie between.
     distributions : tuple of Distribution
         By group, of quantiles.
+    date : bool
+        Whether they are dates, in days since 1970-01-01.
     """
 
     fit: SyntheticSource
@@ -96,6 +92,7 @@ class SyntheticEstimates(Tabulated):
     assumes: str = ""
     within: tuple[float, float] = (-math.inf, math.inf)
     distributions: tuple[Distribution, ...] = ()
+    date: bool = False
 
     @property
     def is_regression(self) -> bool:
@@ -134,6 +131,9 @@ class SyntheticEstimates(Tabulated):
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals of the population's values: noise and sampling.
 
+        They end nearer on the side to which the tail beyond a released range cannot err, as it is
+        not negative; standard errors and P values are those of the other side.
+
         Parameters
         ----------
         level : float
@@ -158,8 +158,8 @@ class SyntheticEstimates(Tabulated):
                 one.interval(prob, level, full=full) for one in self.distributions for prob in probs
             ]
             return pd.DataFrame(ends, self.index, ["lower", "upper"])
-        half = float(ndtri((1 + level) / 2)) * (self.bse if full else self.bse_noise)
-        limits = {"lower": self.params - half, "upper": self.params + half}
+        below, above = self.law.distances(float(ndtri((1 + level) / 2)), full=full)
+        limits = {"lower": self.params - below, "upper": self.params + above}
         return pd.DataFrame(limits).clip(*self.within)
 
     def _series(self, values: object) -> pd.Series[float]:
@@ -168,11 +168,6 @@ class SyntheticEstimates(Tabulated):
     @property
     def _source(self) -> SyntheticSource:
         return self.fit
-
-    @property
-    def stamp(self) -> str | None:
-        """The warning on tables of a simulation, else None."""
-        return stamp_of(self.fit.release)
 
     def _estimates(self) -> EstimateTable:
         labels = list(self.index) if self.is_regression else None
@@ -215,78 +210,6 @@ class SyntheticEstimates(Tabulated):
         )
 
 
-# The table of the columns of a formula.
-
-
-@dataclass(frozen=True, eq=False)
-class LevelGrid:
-    """All cells of the table of some columns, and what formulas read in each."""
-
-    fit: SyntheticSource
-    term: Term
-
-    @cached_property
-    def table(self) -> ReleasedCells:
-        """The model and the released margins of the table."""
-        fit, size = self.fit, cells(self.term, self.fit.sizes)
-        if size > MOST_CELLS:
-            raise NotAvailable(
-                f"the table of {fit.named(self.term)!r} has {size:,} cells; "
-                f"estimates are made of at most {MOST_CELLS:,}: name fewer columns"
-            )
-        effect = fit.release.adjacency.design_effect
-        return ReleasedCells(self.term, fit.model.table(self.term), fit.released, effect)
-
-    @cached_property
-    def codes(self) -> Integers:
-        """The level of each column in each cell, shape (columns, cells)."""
-        shape = tuple(self.fit.sizes[i] for i in self.term)
-        return np.indices(shape).reshape(len(shape), -1)
-
-    @cached_property
-    def columns(self) -> Mapping[str, Floats]:
-        """The values of each column by name, shape (cells,)."""
-        columns = self.fit.columns
-        return {
-            columns[i].name: columns[i].values[codes]
-            for i, codes in zip(self.term, self.codes, strict=True)
-        }
-
-    def sums_by_level(self, codes: Integers, scores: Floats, n_levels: int) -> Floats:
-        """Return sums of scores over the rows of the model by level of a column, but the missing.
-
-        `codes` are its levels, shape (cells,).
-        """
-        counted = scores * self.table.model.reshape(-1, 1)
-        sums = [np.bincount(codes, score, n_levels + 1)[:-1] for score in counted.T]
-        return np.array(sums, dtype=np.float64).T
-
-    @cached_property
-    def points(self) -> tuple[Mapping[str, Floats], Nodes]:
-        """Values within the cells by name, shape (points,), and the points of the table.
-
-        The points are the cells where they would be too many.
-        """
-        columns = [self.fit.columns[i] for i in self.term]
-        nodes = [column.cells.nodes for column in columns]
-        if math.prod(len(values) + 1 for values, _ in nodes) > MOST_POINTS:
-            nodes = [(column.values[:-1], np.eye(len(column.levels))) for column in columns]
-        grid = np.meshgrid(*(np.append(values, np.nan) for values, _ in nodes), indexing="ij")
-        by_name = {column.name: axis.ravel() for column, axis in zip(columns, grid, strict=True)}
-        return by_name, Nodes(tuple(block_diag(operator, np.eye(1)) for _, operator in nodes))
-
-    @cached_property
-    def assumes(self) -> str:
-        """What the model has to be right about for a function of all columns."""
-        if any(set(self.term) <= set(part) for part in self.fit.released.tables):
-            return ""
-        return INTERACTION if self.fit.model.contains(self.term) else INDEPENDENCE
-
-
-def _grid(fit: SyntheticSource, places: Sequence[int]) -> LevelGrid:
-    return LevelGrid(fit, tuple(sorted(set(places))))
-
-
 # Regressions.
 
 
@@ -306,7 +229,7 @@ def regressed(fit: SyntheticSource, formula: str, family: str) -> SyntheticEstim
             )
     terms, places = _read(fit, sides.terms)
     response, last = _read(fit, sides.response)
-    grid = _grid(fit, [*places, *last])
+    grid = grid_of(fit, [*places, *last])
     by_pairs = _scores(fit, terms, response) if family == "gaussian" else None
     law = (
         _joint(grid, terms, response, sides, family)
@@ -316,9 +239,13 @@ def regressed(fit: SyntheticSource, formula: str, family: str) -> SyntheticEstim
     index = pd.Index([INTERCEPT] * sides.intercept + list(terms.names), name="term", dtype=object)
     title = "Linear model" if family == "gaussian" else f"Generalised linear model ({family})"
     is_determined = by_pairs is not None or _is_additive(grid, terms)
-    assumed = ["" if is_determined else grid.assumes, LEFT_OUT * bool(np.isnan(law.sampling).any())]
-    assumes = " and ".join(filter(None, assumed))
+    hides = bool(np.isnan(law.sampling).any())
+    assumes = _assumed("" if is_determined else grid.assumes, LEFT_OUT * hides, grid.assumes_tails)
     return SyntheticEstimates(fit, title, " ".join(formula.split()), index, law, assumes)
+
+
+def _assumed(*assumptions: str) -> str:
+    return " and ".join(filter(None, assumptions))
 
 
 def _read(fit: SyntheticSource, design: Design) -> tuple[Design, list[int]]:
@@ -365,7 +292,7 @@ def _joint(
         x = _with_constant(terms, values, intercept=sides.intercept)
         return x, _coded(response, values)[:, 0]
 
-    def by_values(scores: PointScores) -> Floats:
+    def by_values(scores: PointScores) -> tuple[ValueNoise, Floats]:
         return _value_noise(grid, lambda values: scores(*coded(values)))
 
     return regression(grid.table, *coded(points), link, nodes, by_values)
@@ -398,12 +325,16 @@ def _scores(fit: SyntheticSource, terms: Design, response: Design) -> list[Score
     return scores if pairs <= set(fit.released.tables) and len(scores) > 1 else None
 
 
-def _value_noise(grid: LevelGrid, scores: Callable[[Mapping[str, Floats]], Floats]) -> Floats:
-    """Return the covariance of sums of scores by the noise in the values of cells.
+def _value_noise(
+    grid: LevelGrid, scores: Callable[[Mapping[str, Floats]], Floats]
+) -> tuple[ValueNoise, Floats]:
+    """Return the noise of sums of scores by that in the values of cells.
 
+    And by how much more they move with the rows of each cell than by its values.
     `scores` is a function of the values by column, shape (cells,).
     """
-    total: Floats = np.zeros((1, 1))
+    k = scores(grid.columns).shape[1]
+    total, by_rows = no_noise(k), np.zeros((grid.codes.shape[1], k))
     for place, codes in zip(grid.term, grid.codes, strict=True):
         column = grid.fit.columns[place]
         if column.histogram is None:
@@ -414,22 +345,28 @@ def _value_noise(grid: LevelGrid, scores: Callable[[Mapping[str, Floats]], Float
             for sign in (1, -1)
         )
         slopes = np.nan_to_num(above - below) / (2 * step)
-        changes = column.cells.by_means(grid.sums_by_level(codes, slopes, len(column.levels)))
-        total = total + changes.T @ changes
-    return total
+        sums = grid.sums_by_level(codes, slopes, len(column.levels))
+        total = total + ValueNoise.of(column.cells.by_means(sums), column.cells.largest)
+        by_rows += _at_levels(column.cells.at_ends.by_means(sums), codes)
+    return total, by_rows
+
+
+def _at_levels(by_level: Floats, codes: Integers) -> Floats:
+    """Return numbers by level of a column in each cell, 0 where it is missing."""
+    return np.append(by_level, np.zeros((1, by_level.shape[1])), axis=0)[codes]
 
 
 def _pairwise(
     grid: LevelGrid, terms: Design, response: Design, columns: Sequence[Scores], *, intercept: bool
 ) -> CellLaw:
-    """Fit by pairs; the meat of the sandwich is that of the model."""
+    """Fit by pairs; the meat of the sandwich is that of the model, with their squared residuals."""
     fit = grid.fit
     is_detected = are_detected(fit.released, columns)
     if not is_detected[-1] or not is_detected[:-1].any():
         raise NotAvailable(HIDDEN)
     is_used = np.insert(is_detected[:-1], 0, True) if intercept else is_detected[:-1]
     columns = [one for one, is_used in zip(columns, is_detected, strict=True) if is_used]
-    law, inverse, spread = pair_regression(fit.released, columns, intercept)
+    law, inverse, spread, squares = pair_regression(fit.released, columns, intercept)
     if cells(grid.term, fit.sizes) <= MOST_CELLS:
         points, nodes = grid.points
         counts = np.maximum(nodes.spread(grid.table.model.ravel()), 0.0)
@@ -437,8 +374,11 @@ def _pairwise(
         points = _drawn(fit, grid.term)
         counts = np.full(DRAWN_ROWS, fit.model.n_rows / DRAWN_ROWS)
     design = _with_constant(terms, points, intercept=intercept)[:, is_used]
-    scores = design * (_coded(response, points)[:, 0] - design @ law.params)[:, None]
-    meat = sampled(np.nan_to_num(scores), counts, fit.release.adjacency.design_effect)
+    residuals = np.nan_to_num(_coded(response, points)[:, 0] - design @ law.params)
+    scores = np.nan_to_num(design) * residuals[:, None]
+    meat = sampled(scores, counts, fit.release.adjacency.design_effect)
+    if math.isfinite(squares):
+        meat *= squares / (counts @ residuals**2)
     law = identified(replace(law, sampling=inverse @ meat @ inverse.T), inverse, spread)
     return with_hidden(law, is_used)
 
@@ -464,15 +404,16 @@ def shares(fit: SyntheticSource, formula: str) -> SyntheticEstimates:
     codes = fit.codes
     parsed = parsed_formula(formula, codes)
     named = dict.fromkeys(code for term in parsed.predictors for code in term)
-    unknown = next((code for code in named if code not in codes), None)
+    position = {code: i for i, name in enumerate(codes) for code in (name, quote(name))}
+    unknown = next((code for code in named if code not in position), None)
     if parsed.response or not named or unknown is not None:
         what = "names no column" if unknown is None else f"names {unknown!r}"
         raise FormulaError(
             f"formula {shorten(formula)!r} {what}; write columns of the synthetic table, such as "
-            f"'~ {shorten(' + '.join(codes[:2]))}'"
+            f"'~ {shorten(' + '.join(quote(one.name) for one in fit.columns[:2]))}'"
         )
-    places = [codes.index(code) for code in named]
-    grid = _grid(fit, places)
+    places = list(dict.fromkeys(position[code] for code in named))
+    grid = grid_of(fit, places)
     group, n_groups, is_complete = _groups(grid, places)
     above = _indicators(group, n_groups)
     law = ratios(grid.table, above, np.repeat(is_complete[:, None] * 1.0, n_groups, axis=1))
@@ -486,15 +427,24 @@ def means(fit: SyntheticSource, formula: str) -> SyntheticEstimates:
     grid, y, places, number, at_level = _measured(fit, formula, "mean()")
     group, n_groups, _ = _groups(grid, places, np.isfinite(y))
     below = _indicators(group, n_groups)
-    law = ratios(grid.table, below * np.nan_to_num(y)[:, None], below)
-    law = replace(law, noise=law.noise + _noise_of_means(grid, below, number, at_level))
+    values, by_rows = _noise_of_means(grid, below, number, at_level)
+    law = ratios(grid.table, below * np.nan_to_num(y)[:, None], below, by_rows)
+    law = replace(law, noise=law.noise + values.covariance, values=values)
     title, text = f"Means of {number.code}", " ".join(formula.split())
     ends = (number.lower, number.upper)
-    return SyntheticEstimates(fit, title, text, _index(fit, places), law, grid.assumes, ends)
+    assumes = _assumed(grid.assumes, grid.assumes_tails)
+    return SyntheticEstimates(
+        fit, title, text, _index(fit, places), law, assumes, ends, date=number.date
+    )
 
 
-def _noise_of_means(grid: LevelGrid, below: Floats, number: Real, at_level: Real) -> Floats:
-    """Return the covariance of means by the noise in the values of cells; `below` are groups."""
+def _noise_of_means(
+    grid: LevelGrid, below: Floats, number: Real, at_level: Real
+) -> tuple[ValueNoise, Floats]:
+    """Return the noise of means by that in the values of cells; `below` are groups.
+
+    And by how much more they move with the rows of each cell than by its values.
+    """
     fraction = below / np.maximum(grid.table.model.ravel() @ below, 1.0)
     read = on_levels(number, grid.fit.columns)[1]
     if len(read) > 1:
@@ -503,8 +453,8 @@ def _noise_of_means(grid: LevelGrid, below: Floats, number: Real, at_level: Real
     codes = grid.codes[grid.term.index(read[0])]
     sums = grid.sums_by_level(codes, fraction, len(column.levels))
     values = np.asarray(at_level.evaluate({column.name: column.cells.points}))
-    changes = column.cells.by_noise(values, sums)
-    return np.asarray(changes.T @ changes)
+    noise = ValueNoise.of(column.cells.by_noise(values, sums), column.cells.largest)
+    return noise, _at_levels(column.cells.at_ends.by_noise(values, sums), codes)
 
 
 def quantiles(
@@ -515,7 +465,9 @@ def quantiles(
     if not levels or not all(0 < prob < 1 for prob in levels):
         raise ArgumentError(f"probs={shorten(repr(probs))}: expected numbers in (0, 1)")
     grid, y, places, number, _ = _measured(fit, formula, "quantile()")
-    column = next((one for one in fit.columns if one.category.code == number.code), None)
+    column = next(
+        (one for one in fit.columns if number.code in (one.category.code, one.name)), None
+    )
     if column is None or not column.edges:
         raise FormulaError(
             f"{shorten(number.code)!r} is not a number of the synthetic table; quantiles are of "
@@ -545,6 +497,7 @@ def quantiles(
         CellLaw(params, unknown, unknown),
         grid.assumes or EVEN * bool(is_even),
         distributions=tuple(distributions),
+        date=number.date,
     )
 
 
@@ -564,7 +517,7 @@ def _measured(
             raise FormulaError(f"{shorten(factor.code)!r} is not a column of the synthetic table")
         places.append(fit.codes.index(factor.code))
     assert isinstance(at_level, Real)
-    grid = _grid(fit, [*read, *places])
+    grid = grid_of(fit, [*read, *places])
     y = np.asarray(at_level.evaluate(grid.columns))
     if len(read) == 1:
         column = fit.columns[read[0]]

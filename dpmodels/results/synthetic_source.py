@@ -1,41 +1,53 @@
-"""What a release of a synthetic table determines: released tables, the graph and its model."""
+"""What a release of a synthetic table determines: released tables, the graph and its model.
+
+The table of the columns of a formula: its cells, points in them, and what it assumes.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from dpmodels.codebook import Codebook
 from dpmodels.digest import release_digest
-from dpmodels.entry_point import deferred
-from dpmodels.errors import ArgumentError, FrameError, SyntheticWarning
+from dpmodels.errors import ArgumentError, FrameError, NotAvailable, SyntheticWarning, deferred
 from dpmodels.formula.cut_columns import CutColumn
 from dpmodels.formula.expression import as_category, compile_factor
 from dpmodels.formula.functions import beside, by_whole_numbers
 from dpmodels.formula.parse import quote, variables_in
 from dpmodels.formula.tally import binned, with_missing
 from dpmodels.formula.values import Binned, Columns, Real
-from dpmodels.inference.ratios import DETECTION_SDS
+from dpmodels.inference.cell_values import Nodes
+from dpmodels.inference.released_cells import MOST_CELLS, ReleasedCells
 from dpmodels.noise import Entropy
 from dpmodels.noise.entropy import derived
 from dpmodels.postprocess.graphical.fit import fit_model
+from dpmodels.postprocess.graphical.histograms import FineCells
 from dpmodels.postprocess.graphical.measurements import Residuals, combined, rounds_of
 from dpmodels.postprocess.graphical.model import GraphicalModel
+from dpmodels.postprocess.graphical.selection import choose_structure
 from dpmodels.postprocess.graphical.shrinkage import shrunk
-from dpmodels.postprocess.graphical.structure import (
-    JunctionTree,
-    choose_structure,
-    structure_of,
-)
-from dpmodels.postprocess.residuals import Term
+from dpmodels.postprocess.graphical.structure import JunctionTree, structure_of
+from dpmodels.postprocess.residuals import Term, cells
+from dpmodels.postprocess.small_samples import DETECTION_SDS
 from dpmodels.released import GraphRelease, MarginsRelease
 from dpmodels.results.call import DescribedCall
 from dpmodels.results.margin import ReleasedMargins
 from dpmodels.results.public_rows import bounds
+from dpmodels.typing import Floats, Integers
+
+# Points within the cells of a table, two of a number: a choice.
+MOST_POINTS = 400_000
+
+INDEPENDENCE = "conditional independence"
+INTERACTION = "no interaction beyond the released tables"
+HIDDEN_ROWS = "that rows hidden by noise lie near the others"
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +100,7 @@ class SyntheticSource:
             return structure_of(self.joined, self.sizes)
         if isinstance(self.release, MarginsRelease):
             return choose_structure(self.released)
-        return structure_of(self.release.margins[-1], self.sizes)
+        return structure_of(self.release.margins[-1], self.sizes, most_cells=None)
 
     @cached_property
     def model(self) -> GraphicalModel:
@@ -97,17 +109,32 @@ class SyntheticSource:
 
     def has_missing(self, place: int) -> bool:
         """Whether missing values of a column are detected above the noise."""
-        sd = math.sqrt(self.released.cell_variance((place,)))
-        return float(self.released.table((place,))[-1]) > max(DETECTION_SDS * sd, 0.5)
+        return self.released.has_missing(place)
 
-    def complete(self, model: GraphicalModel) -> GraphicalModel:
-        """Return a model given that columns without detected missing values have none."""
-        tables = [table.copy() for table in model.tables]
-        for clique, table in zip(model.tree.cliques, tables, strict=True):
-            for axis, place in enumerate(clique):
-                if not self.has_missing(place):
-                    np.moveaxis(table, axis, 0)[-1] = 0.0
-        return replace(model, tables=tuple(tables))
+    def has_uncertain_tail(self, place: int) -> bool:
+        """Whether hidden rows of a column may be farther away than estimates allow for.
+
+        By its own counts, or as the uncertain tail of another column has more of its tail's rows
+        than independent columns would, so that hidden rows of both are the same.
+        """
+        column = self.columns[place]
+        return bool(column.uncertain_cells) or any(
+            self._meet(place, tail, other, cell)
+            for tail in column.tail_cells
+            for other, column_of in enumerate(self.columns)
+            for cell in column_of.uncertain_cells
+        )
+
+    def _meet(self, place: int, cell: int, other: int, cell_of_other: int) -> bool:
+        """Whether cells of two columns have more rows in common than independent ones, detected."""
+        pair = (min(place, other), max(place, other))
+        if pair not in self.released.tables:
+            return False
+        table = self.released.table(pair)
+        table = table if place < other else table.T
+        expected = table[cell].sum() * table[:, cell_of_other].sum() / self.released.n_rows
+        sd = math.sqrt(self.released.cell_variance(pair))
+        return float(table[cell, cell_of_other] - expected) > DETECTION_SDS * sd
 
     def model_near(self, public: object) -> GraphicalModel:
         """Return the model of the released tables, shrunk towards those of public rows."""
@@ -132,6 +159,81 @@ class SyntheticSource:
     def random_words(self, purpose: str, number: int) -> Entropy:
         """Return random words that the release determines: drawing discloses nothing further."""
         return derived(f"{purpose} {release_digest(self.release)}".encode(), number)
+
+
+@dataclass(frozen=True, eq=False)
+class LevelGrid:
+    """All cells of the table of some columns, and what formulas read in each."""
+
+    fit: SyntheticSource
+    term: Term
+
+    @cached_property
+    def table(self) -> ReleasedCells:
+        """The model and the released margins of the table."""
+        fit, size = self.fit, cells(self.term, self.fit.sizes)
+        if size > MOST_CELLS:
+            raise NotAvailable(
+                f"the table of {fit.named(self.term)!r} has {size:,} cells; "
+                f"estimates are made of at most {MOST_CELLS:,}: name fewer columns"
+            )
+        effect = fit.release.adjacency.design_effect
+        return ReleasedCells(self.term, fit.model.table(self.term), fit.released, effect)
+
+    @cached_property
+    def codes(self) -> Integers:
+        """The level of each column in each cell, shape (columns, cells)."""
+        shape = tuple(self.fit.sizes[i] for i in self.term)
+        return np.indices(shape).reshape(len(shape), -1)
+
+    @cached_property
+    def columns(self) -> Mapping[str, Floats]:
+        """The values of each column by name, shape (cells,)."""
+        columns = self.fit.columns
+        return {
+            columns[i].name: columns[i].values[codes]
+            for i, codes in zip(self.term, self.codes, strict=True)
+        }
+
+    def sums_by_level(self, codes: Integers, scores: Floats, n_levels: int) -> Floats:
+        """Return sums of scores over the rows of the model by level of a column, but the missing.
+
+        `codes` are its levels, shape (cells,).
+        """
+        counted = scores * self.table.model.reshape(-1, 1)
+        sums = [np.bincount(codes, score, n_levels + 1)[:-1] for score in counted.T]
+        return np.array(sums, dtype=np.float64).T
+
+    @cached_property
+    def points(self) -> tuple[Mapping[str, Floats], Nodes]:
+        """Values within the cells by name, shape (points,), and the points of the table.
+
+        The points are the cells where they would be too many.
+        """
+        columns = [self.fit.columns[i] for i in self.term]
+        nodes = [column.cells.nodes for column in columns]
+        if math.prod(len(values) + 1 for values, _ in nodes) > MOST_POINTS:
+            nodes = [(column.values[:-1], np.eye(len(column.levels))) for column in columns]
+        grid = np.meshgrid(*(np.append(values, np.nan) for values, _ in nodes), indexing="ij")
+        by_name = {column.name: axis.ravel() for column, axis in zip(columns, grid, strict=True)}
+        return by_name, Nodes(tuple(block_diag(operator, np.eye(1)) for _, operator in nodes))
+
+    @cached_property
+    def assumes(self) -> str:
+        """What the model has to be right about for a function of all columns."""
+        if any(set(self.term) <= set(part) for part in self.fit.released.tables):
+            return ""
+        return INTERACTION if self.fit.model.contains(self.term) else INDEPENDENCE
+
+    @property
+    def assumes_tails(self) -> str:
+        """What is assumed of the rows beyond the released ranges."""
+        return HIDDEN_ROWS * any(map(self.fit.has_uncertain_tail, self.term))
+
+
+def grid_of(fit: SyntheticSource, places: Sequence[int]) -> LevelGrid:
+    """Return the table of some columns."""
+    return LevelGrid(fit, tuple(sorted(set(places))))
 
 
 def columns_of(call: DescribedCall) -> tuple[CutColumn, ...]:
@@ -169,27 +271,29 @@ def released_columns(
     histograms = getattr(release, "histograms", None)
     ends = getattr(release, "cells", None) or ()
     sd = getattr(release, "histogram_sd", None)
-    n_sparse = sum(len(column.sparse) for column in columns)
-    if histograms is not None and histograms.shape == (n_sparse,):
-        columns = tuple(column.of_few_rows for column in columns)
-    numbers = [column for column in columns if column.fine]
-    n_counts = sum(len(column.fine) for column in numbers)
+    numbers = _counted_cells(columns, histograms)
+    n_counts = sum(len(number.edges) for number in numbers)
     if histograms is None or sd is None or histograms.shape != (n_counts,):
         raise FrameError(f"array 'histograms': expected {n_counts:,} counts, and their noise")
     if len(ends) != len(numbers) or not all(map(_are_ends, numbers, ends)):
         raise FrameError("release.cells: expected edges of cells of each number, increasing")
-    sections = np.split(histograms, np.cumsum([len(column.fine) for column in numbers])[:-1])
-    by_number = iter(zip(sections, ends, strict=True))
-    result = []
-    for column in columns:
-        if column.fine:
-            counts, of_number = next(by_number)
-            column = column.released(counts[:-1], sd, of_number)
-        result.append(column)
+    sections = np.split(histograms, np.cumsum([len(number.edges) for number in numbers])[:-1])
+    result = list(columns)
+    for number, counts, of_number in zip(numbers, sections, ends, strict=True):
+        column = replace(columns[number.variable], fine=number)
+        result[number.variable] = column.released(counts[:-1], sd, of_number)
     return tuple(result)
 
 
-def _are_ends(column: CutColumn, ends: tuple[int, ...]) -> bool:
+def _counted_cells(columns: Iterable[CutColumn], histograms: Floats | None) -> list[FineCells]:
+    """Return the fine cells of each number, those of few rows if so many counts were released."""
+    numbers = [column.fine for column in columns if column.fine]
+    few = [number.of_few_rows for number in numbers]
+    n_counts = sum(len(number.sparse) for number in numbers)
+    return few if histograms is not None and histograms.shape == (n_counts,) else numbers
+
+
+def _are_ends(number: FineCells, ends: tuple[int, ...]) -> bool:
     whole = list(ends) == sorted(set(ends)) and len(ends) > 1
-    outer = whole and (ends[0], ends[-1]) == (0, len(column.fine) - 1)
-    return outer and (not column.is_declared or ends == column.ends)
+    outer = whole and (ends[0], ends[-1]) == (0, len(number.edges) - 1)
+    return outer and (not number.ends or ends == number.ends)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from dpmodels.errors import ArgumentError, NotAvailable, quoted
-from dpmodels.formula.periods import periods
+from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.formula.survival import periods
 from dpmodels.inference.independence import Independence, independence, share_effects
 from dpmodels.inference.proportions import count_interval, share_interval
 from dpmodels.postprocess.protocol import whole
@@ -20,14 +20,18 @@ from dpmodels.privacy import MarkovChain, Pufferfish, Quilt
 from dpmodels.released import CountsRelease
 from dpmodels.report import signif
 from dpmodels.results.base import checked_level
-from dpmodels.results.count_tables import Counted, OneTable, counted, described_line, interval_frame
+from dpmodels.results.count_tables import (
+    Counted,
+    OneTable,
+    counted,
+    described_line,
+    interval_frame,
+    require_factors,
+    shares_within,
+)
 from dpmodels.results.estimate_table import EstimateTable, count_table
-from dpmodels.typing import Floats, Numbers
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-
+from dpmodels.typing import Axes, DataArray, Floats, Numbers
+from dpmodels.verbs import documented
 
 # What results of one table of counts by declared levels have in common.
 
@@ -40,7 +44,7 @@ class CountedResult(OneTable):
 
     if TYPE_CHECKING:
 
-        def proportions(self) -> xr.DataArray:
+        def proportions(self) -> DataArray:
             """Return shares of the complete, by cell."""
 
     @cached_property
@@ -54,12 +58,12 @@ class CountedResult(OneTable):
         return whole(np.append(counted.parts[:, 0], counted.incomplete), self.release.rows)
 
     @property
-    def counts(self) -> xr.DataArray:
+    def counts(self) -> DataArray:
         """Consistent counts: whole, not negative, adding up; a dimension a factor."""
         return self._facts.by_cell(self._whole[:-1], "count")
 
     @property
-    def released(self) -> xr.DataArray:
+    def released(self) -> DataArray:
         """Unbiased counts with independent noise, except for the public total."""
         return self._facts.by_cell(self._counted.parts[:, 0], "released")
 
@@ -120,7 +124,7 @@ class TableResult(CountedResult):
         """Number of rows with a missing or unlisted level, not negative."""
         return float(self._whole[-1])
 
-    def margins(self, factors: str | Iterable[str]) -> xr.DataArray:
+    def margins(self, factors: str | Iterable[str]) -> DataArray:
         """Return the counts of some of the factors alone.
 
         Parameters
@@ -133,12 +137,10 @@ class TableResult(CountedResult):
         ArgumentError
             If one is not a factor of the table.
         """
-        dropped = [
-            name for name in self._facts.factors if name not in self._require_factors(factors)
-        ]
-        return self.counts.sum(dropped)
+        selected = require_factors(self._facts.factors, factors)
+        return self.counts.sum([name for name in self._facts.factors if name not in selected])
 
-    def proportions(self, within: str | Iterable[str] = ()) -> xr.DataArray:
+    def proportions(self, within: str | Iterable[str] = ()) -> DataArray:
         """Return shares of the complete rows, or of those of each level of some factors.
 
         nan where there are no rows to divide.
@@ -153,23 +155,7 @@ class TableResult(CountedResult):
         ArgumentError
             If one is not a factor of the table.
         """
-        counts = self.counts
-        dropped = [
-            name for name in self._facts.factors if name not in self._require_factors(within)
-        ]
-        total = counts.sum(dropped)
-        return (counts / total.where(total > 0)).rename("proportion")
-
-    def _require_factors(self, factors: str | Iterable[str]) -> tuple[str, ...]:
-        names = (factors,) if isinstance(factors, str) else tuple(factors)
-        declared = self._facts.factors
-        for name in names:
-            if name not in declared:
-                raise ArgumentError(
-                    f"factor {quoted(name)} is not in the table; it has "
-                    f"{', '.join(map(repr, declared))}"
-                )
-        return names
+        return shares_within(self.counts, require_factors(self._facts.factors, within))
 
     def _conf_int(self, level: float) -> pd.DataFrame:
         counted = self._counted
@@ -206,17 +192,9 @@ class TableResult(CountedResult):
         test = self.chi2_test()
         return row.assign(statistic=test.statistic, df=test.df, p_value=test.pvalue)
 
+    @documented
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
         """Draw the share of each cell, with its noise and its confidence interval.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        level : float
-            Coverage of the intervals, in (0, 1).
-        caption : bool
-            Whether guarantee, neighbours and noise stand under the picture.
 
         Notes
         -----
@@ -305,11 +283,9 @@ class StatesResult(CountedResult):
         assert quilt is not None
         return quilt
 
-    def proportions(self) -> xr.DataArray:
+    def proportions(self) -> DataArray:
         """Return shares of the times with a state; nan if no time has one."""
-        counts = self.counts
-        total = counts.sum()
-        return (counts / total.where(total > 0)).rename("proportion")
+        return shares_within(self.counts)
 
     @property
     def scales(self) -> pd.DataFrame:
@@ -350,19 +326,12 @@ class StatesResult(CountedResult):
 
     def plot(self, *, ax: Axes | None = None, caption: bool = True) -> Axes:
         """Draw the count of each state with its noise interval."""
-        from dpmodels.plots.bars import Panel, bars
+        from dpmodels.plots.bars import Panel, one_panel
 
         ends = self.noise_int()
         reach = ((ends["upper"] - ends["lower"]) / 2).to_numpy()
         panel = Panel("times, with 95% noise intervals", self._whole[:-1], reach)
-        (axes,) = bars(
-            [panel],
-            labels=self._facts.labels,
-            axes=None if ax is None else [ax],
-            stamp=self.stamp,
-            caption=self._caption(enabled=caption),
-        )
-        return axes
+        return one_panel(panel, self._facts.labels, **self._picture(ax, caption))
 
     def plot_scale(self, *, ax: Axes | None = None, caption: bool = True) -> Axes:
         """Draw the noise against the probability that a symmetric chain stays in its state.

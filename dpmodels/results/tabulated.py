@@ -14,18 +14,18 @@ from scipy.special import expit, logit, ndtri
 
 from dpmodels.arguments import boolean, option
 from dpmodels.errors import NotAvailable
-from dpmodels.formula.crossed import crossed
 from dpmodels.formula.parse import quote
 from dpmodels.formula.response import two_levels, two_sided
+from dpmodels.formula.tally import crossed
 from dpmodels.inference.count_model import CountEstimate, estimate, of_family
 from dpmodels.inference.links import IDENTITY, LOGIT, Link
 from dpmodels.inference.screening_tests import ADJUSTMENTS
 from dpmodels.released import CountsRelease
 from dpmodels.results.base import Refused, checked_level
 from dpmodels.results.call import CoefficientsCall
-from dpmodels.results.derived_table import Estimates
+from dpmodels.results.classifiers import MultinomialResult
+from dpmodels.results.derived_table import Estimates, Terms, t_test, tested, wald_test
 from dpmodels.results.glm import CoefficientsFit, GLMResult
-from dpmodels.results.hypotheses import Terms, t_test, tested, wald_test
 from dpmodels.results.marginal_means import (
     NO_ROWS,
     STEP,
@@ -39,13 +39,8 @@ from dpmodels.results.marginal_means import (
     levels_of,
     variables_named,
 )
-from dpmodels.results.multinomial import MultinomialResult
 from dpmodels.results.public_rows import PublicRows, bounds, index_of, public_rows, require_coder
 from dpmodels.typing import Coder, Floats
-
-if TYPE_CHECKING:
-    from dpmodels.results.call import CoefficientsCall
-    from dpmodels.results.glm import CoefficientsFit
 
 # Probabilities of levels in rows, shape (rows, K), and derivatives by the coefficients.
 Shares = tuple[Floats, Floats]

@@ -7,9 +7,9 @@ constraints on its numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from dpmodels.external_files import LONGEST, fields_of
 from dpmodels.postprocess.graphical.model import MOST_CELLS
 from dpmodels.postprocess.ordered import numbers
 from dpmodels.postprocess.pooled_counts import Halves
-from dpmodels.postprocess.residuals import cells, components, largest
+from dpmodels.postprocess.residuals import Term, cells, components, largest
 from dpmodels.privacy import Pufferfish
 from dpmodels.released import (
     AnswersFitRelease,
@@ -66,7 +66,7 @@ def require_release(spec: Spec[object], release: object) -> None:
     request, call = spec.request, spec.call
     assert request is not None
     # Nothing of the release is read yet: its class alone determines the class of the result.
-    kind: Any = type(spec.result(call, release))
+    kind: object = type(spec.result(call, release))
     if not isinstance(release, fields_of(kind, "release")["release"]):
         raise FrameError(f"release: {type(release).__name__} is not a release of the request")
     _require_terms(request, release)
@@ -83,7 +83,7 @@ def require_law(release: MomentsRelease) -> None:
 
 def _require_shapes(release: Released, sizes: Mapping[str, int]) -> None:
     """Refuse arrays of other sizes than the public facts imply."""
-    kind: Any = type(release)
+    kind: object = type(release)
     for path, dims in arrays_of(kind):
         values = part_at(release, path)
         if values is None:
@@ -123,25 +123,32 @@ def _table_sizes(call: DescribedCall, release: Released) -> dict[str, int]:
             sizes["count"] = sum(size + 1 for size in steps)
         case LevelsRelease(levels=levels):
             sizes["count"] = sum(map(len, levels))
-        case AnswersRelease(channels=channels, strata=strata, unary=unary):
-            laws = [len(channel.law) for channel in channels]
-            if unary and (laws != [2] or len(first.shape) != 1):
-                raise FrameError("release.channels: expected that of one bit, for one question")
-            sizes["answer"] = 2 * first.cells if unary else math.prod(laws)
+        case AnswersRelease(strata=strata):
+            sizes["answer"] = _n_answers(first, release)
             sizes["stratum"] = len(strata) or 1
         case SelectionRelease(places=places):
             sizes["selected"] = len(places)
         case GraphRelease(margins=rounds):
             shape = _shape_of_graph(call, release)
-            sizes["residual"] = sum(
-                cells(part, shape) for terms in rounds for part in components(terms)
-            )
+            sizes["residual"] = sum(_residual_cells(terms, shape) for terms in rounds)
         case MarginsRelease():
             margins = ReleasedMargins(call, release)
-            sizes["residual"] = sum(
-                cells(part, margins.sizes) for part in components(margins.terms)
-            )
+            sizes["residual"] = _residual_cells(margins.terms, margins.sizes)
     return sizes
+
+
+def _residual_cells(terms: Sequence[Term], shape: Sequence[int]) -> int:
+    return sum(cells(part, shape) for part in components(terms))
+
+
+def _n_answers(facts: TableCall, release: AnswersRelease) -> int:
+    """Return the number of combinations of answers; of a bit for each level, two for each."""
+    laws = [len(channel.law) for channel in release.channels]
+    if not release.unary:
+        return math.prod(laws)
+    if laws != [2] or len(facts.shape) != 1:
+        raise FrameError("release.channels: expected that of one bit, for one question")
+    return 2 * facts.cells
 
 
 def _sums(facts: TableCall, release: SumsRelease) -> int:
@@ -315,6 +322,10 @@ def _require_margins(call: DescribedCall, release: MarginsRelease) -> None:
     terms = ReleasedMargins(call, release).terms
     noised = components(terms)[int(release.rows is not None) :]
     expected = len(noised if release.law == "gaussian" else largest(terms))
+    _require_noise_sds(release, expected)
+
+
+def _require_noise_sds(release: MarginsRelease | GraphRelease, expected: int) -> None:
     if len(release.noise_sds) != expected or not min(release.noise_sds) >= 1 / LONGEST:
         raise FrameError(f"release.noise_sds: expected {expected} numbers from {1 / LONGEST:g} up")
 
@@ -334,9 +345,7 @@ def _shape_of_graph(call: DescribedCall, release: GraphRelease) -> tuple[int, ..
 
 def _require_graph(call: DescribedCall, release: GraphRelease) -> None:
     n_public = int(release.rows is not None)
-    expected = sum(len(components(terms)) - n_public for terms in release.margins)
-    if len(release.noise_sds) != expected or not min(release.noise_sds) >= 1 / LONGEST:
-        raise FrameError(f"release.noise_sds: expected {expected} numbers from {1 / LONGEST:g} up")
+    _require_noise_sds(release, sum(len(components(terms)) - n_public for terms in release.margins))
 
 
 def _require_answers(call: DescribedCall, release: AnswersRelease) -> None:
@@ -374,7 +383,7 @@ def _require_channel(channel: Channel, size: int) -> None:
 
 
 # What each kind of release has to satisfy, with the public facts of its request.
-_OF_KIND: Final[Mapping[type[object], Callable[[Any, Any], None]]] = {
+_OF_KIND: Final[Mapping[type[object], Callable[..., None]]] = {
     MomentsRelease: _require_moments,
     SubspaceRelease: _require_variances,
     CoefficientsRelease: _require_coefficients,

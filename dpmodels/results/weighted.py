@@ -11,8 +11,7 @@ import pandas as pd
 
 from dpmodels.inference.independence import Independence, degrees, not_identified
 from dpmodels.inference.means import Interval
-from dpmodels.inference.proportions import Sums
-from dpmodels.inference.ratios import DETECTION_SDS
+from dpmodels.inference.proportions import DETECTION_SDS, Sums
 from dpmodels.inference.sampled_cells import Runs, SampledCells
 from dpmodels.postprocess.flat_counts import FlatCounts
 from dpmodels.postprocess.protocol import OrderedCounts, consistent, rising
@@ -20,11 +19,11 @@ from dpmodels.released import CountsRelease, QuantilesRelease
 from dpmodels.released.terms import Released
 from dpmodels.results.base import Derivation
 from dpmodels.results.bins import OrderedGroup, Ranges, Rectangles
+from dpmodels.results.bounds import QuantileResult
 from dpmodels.results.call import TableCall
 from dpmodels.results.count_tables import counted, interval_frame, sampled_cells
 from dpmodels.results.estimate_table import EstimateTable
 from dpmodels.results.hist import HistResult
-from dpmodels.results.quantile import QuantileResult
 from dpmodels.results.table import TableResult
 from dpmodels.typing import Floats, Numbers
 
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 NO_TEST = (
     "a table under a survey design has no test of independence; compare shares by dp_mean or "
-    "dp_ttest of a comparison."
+    "dp_ttest of an indicator."
 )
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -15,20 +15,16 @@ from dpmodels.errors import ArgumentError
 from dpmodels.formula.tally import CAPPED_PARTS
 from dpmodels.postprocess.residuals import Term, least_squares, rebuilt
 from dpmodels.released import CappedWeights, CountsRelease
-from dpmodels.results.base import Derivation, Result
-from dpmodels.results.call import DescribedCall, TableCall, joined
+from dpmodels.results.base import Derivation
+from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.count_tables import described_line, taken
-from dpmodels.results.estimate_table import EstimateTable, joined_ends, table_of_estimates
-from dpmodels.results.margins import named_factors
+from dpmodels.results.margins import MarginTables, named_factors
 from dpmodels.results.weighted import WeightedTableResult
 from dpmodels.typing import Floats
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 @dataclass(frozen=True, repr=False, eq=False)
-class WeightedMarginsResult(Result):
+class WeightedMarginsResult(MarginTables):
     """Margins of the population that agree, under a survey design.
 
     Parameters
@@ -170,7 +166,11 @@ class WeightedMarginsResult(Result):
             )
             for kind in (
                 [release.values[:-1] for release in releases],
-                [_capped_shares(release) for release in releases],
+                [
+                    np.array(release.weights.capped)[::CAPPED_PARTS]
+                    for release in releases
+                    if release.weights is not None
+                ],
             )
         )
         counts, capped = fits
@@ -178,80 +178,24 @@ class WeightedMarginsResult(Result):
 
     # ---- all margins -----------------------------------------------------------------------
 
+    further: ClassVar = ("released", "proportion", "deff")
+
+    @property
+    def _requested(self) -> tuple[TableCall, ...]:
+        return self.requested
+
     @cached_property
-    def _tables(self) -> Mapping[str, WeightedTableResult]:
-        return {
-            name: self.table(*table.factors)
-            for name, table in zip(self.terms, self.requested, strict=True)
-        }
+    def _tables(self) -> list[WeightedTableResult]:
+        return [self.table(*table.factors) for table in self.requested]
 
     @property
     def design(self) -> pd.DataFrame:
         """By margin and level: weight, deff, effective n and df of its share, and the cap."""
-        return self._joined({name: table.design for name, table in self._tables.items()})
-
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._joined({name: fit.noise_int(level) for name, fit in self._tables.items()})
-
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        return self._joined({name: fit.conf_int(level) for name, fit in self._tables.items()})
-
-    @staticmethod
-    def _joined(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-        relabelled = {
-            name: frame.set_axis(pd.Index(joined(frame.index), name="level", dtype=object))
-            for name, frame in frames.items()
-        }
-        return pd.concat(relabelled, names=["margin", "level"])
-
-    def _estimates(self) -> EstimateTable:
-        tables = [fit.estimates for fit in self._tables.values()]
-        tidy = pd.concat([table.tidy() for table in tables], ignore_index=True)
-        numbers: dict[str, Any] = {
-            name: tidy[name] for name in ("estimate", "std_error", "noise_sd")
-        }
-        further = {name: tidy[name] for name in ("released", "proportion", "deff")}
-        names = [table.variable for table in self.requested for _ in range(table.cells)]
-        index = self.noise_int().index
-        estimates = table_of_estimates(self, index, further=further, labels=names, **numbers)
-        shares = {"proportion": joined_ends(tables, "proportion")}
-        return replace(estimates, total=joined_ends(tables, "conf"), further_intervals=shares)
+        return self._joined(table.design for table in self._tables)
 
     def _line(self) -> dict[str, object]:
         line = described_line(self.release, np.nan, len(self.requested))
         return {"nobs": line["nobs"], "nmargins": len(self.requested)}
-
-    def plot(
-        self,
-        *factors: str,
-        ax: Axes | None = None,
-        level: float = 0.95,
-        caption: bool = True,
-    ) -> Axes:
-        """Draw the shares of one margin, as of a table.
-
-        Parameters
-        ----------
-        *factors : str
-            Its variables, as for :meth:`table`; the first requested one by default.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        level : float
-            Coverage of the intervals, in (0, 1).
-        caption : bool
-            Whether guarantee, neighbours and noise stand under the picture.
-        """
-        table = self.table(*(factors or self.requested[0].factors))
-        return table.plot(ax, level, caption=caption)
-
-    @property
-    def _size(self) -> str:
-        return f"{len(self.requested)} margins"
-
-
-def _capped_shares(release: CountsRelease) -> Floats:
-    assert release.weights is not None
-    return np.array(release.weights.capped)[::CAPPED_PARTS]
 
 
 def _declared(table: TableCall, is_used: tuple[bool, ...], values: Floats) -> Floats:

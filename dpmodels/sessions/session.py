@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, SupportsIndex
 
 from dpmodels.arguments import checked_keywords, integer
 from dpmodels.codebook import Codebook
+from dpmodels.column_roles import SurveyDesign
 from dpmodels.dictionaries.private_codebook import PrivateCodebook, as_private
-from dpmodels.entry_point import entry_point
 from dpmodels.errors import (
     ArgumentError,
     BudgetError,
     CodebookError,
     FrameError,
     PrivacyError,
+    entry_point,
 )
 from dpmodels.formula.sides import subset as condition
 from dpmodels.frames import open_rows, require
@@ -34,24 +35,22 @@ from dpmodels.privacy import (
     Spent,
     resolve_budget,
 )
-from dpmodels.privacy.refusal import refuse_other_neighbours
-from dpmodels.privacy.register import convergence_notes
+from dpmodels.privacy.register import convergence_notes, refuse_other_neighbours
 from dpmodels.report import Fact, Report, Row, Section, Summary, count, signif
 from dpmodels.request import Request, designed, related
 from dpmodels.resolve_codebook import Resolved, codebook_of_call
 from dpmodels.results.bounds import BoundsResult
 from dpmodels.results.plan import PlanResult
-from dpmodels.sessions.call import Call, Terms
-from dpmodels.sessions.methods import VerbMethods
-from dpmodels.sessions.plan import budget_of, planned
-from dpmodels.sessions.shares import Left, fraction, left_in, whole_of
-from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, gathered, parties, together
-from dpmodels.survey_design import SurveyDesign
+from dpmodels.sessions.call import Call, Terms, VerbMethods
+from dpmodels.sessions.shares import Left, budget_of, fraction, left_in, planned, whole_of
+from dpmodels.sites import Parties, SiteProtocol, gathered, parties, together
 from dpmodels.typing import AnyPath, Option
 from dpmodels.variables import Boolean
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from dpmodels.results.base import Result
 
 
 # Of the session's delta, where the call sets none: a choice.
@@ -64,7 +63,7 @@ def drafted_in_session(
     terms: Terms,
     ledger: Ledger,
     amounts: tuple[float | None, float | None, Guarantee | None],
-) -> tuple[Codebook, list[Any]]:
+) -> tuple[Codebook, list[Result]]:
     """Release what the variables of a formula lack, by eps, delta or a budget."""
     private, budget_of_all, (eps, delta, budget) = as_private(codebook), whole_of(ledger), amounts
     if private is None:
@@ -212,7 +211,7 @@ class Session(VerbMethods):
         subset_condition = condition(subset, book)
         columns = dict.fromkeys(getattr(subset_condition, "codebook", ()))
         columns |= dict.fromkeys(filter(None, (relation.person,)))
-        table = _opened(gathered(data, sites, protocol, PROTOCOLS, csv), tuple(columns))
+        table = _opened(gathered(data, sites, protocol, csv), tuple(columns))
         has_budget = eps is not None or budget is not None or ledger is None
         guarantee = resolve_budget(eps, delta, budget) if has_budget else None
         self._parts, self._share = 0, None if share is None else fraction("share", share)
@@ -302,7 +301,7 @@ class Session(VerbMethods):
         n_rows = None if n is None else integer("n", n, 1, 10**9)
         return planned(requests, self._terms, self._ledger, self._parts, self._share, n_rows)
 
-    def _made(self, call: Call) -> Any:
+    def _made(self, call: Call) -> object:
         if not call.silent or self._parts == 0:
             return self._terms.make(
                 call, budget_of(call, self._terms, self._ledger, self._share), self._ledger
@@ -363,7 +362,7 @@ class Session(VerbMethods):
         self.declare(book)
         return self.codebook
 
-    def declare(self, codebook: Mapping[str, Any]) -> None:
+    def declare(self, codebook: Mapping[str, object]) -> None:
         """Use further declarations from here on, in the place of those of the same name.
 
         Parameters

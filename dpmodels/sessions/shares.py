@@ -1,4 +1,4 @@
-r"""The budget of a call: an amount, or a share of what is left.
+r"""The budget of a call, an amount or a share of what is left, and prices of planned calls.
 
 A share is taken of what the ledger counts, by `Filter.taken`: of eps, of rho, or, with a delta, of
 the ``mu**2`` (or rho) left beside releases without delta, and of eps while all releases are such.
@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dpmodels.arguments import real
-from dpmodels.errors import ArgumentError, BudgetError, quoted
+from dpmodels.design import PrivateDesign
+from dpmodels.design.bound_rows import BoundRows
+from dpmodels.errors import ArgumentError, BudgetError, DPModelsError, quoted
+from dpmodels.models.predictor import identified_share, predict
 from dpmodels.privacy import (
     ZCDP,
     ApproxDP,
@@ -32,8 +35,14 @@ from dpmodels.privacy import (
     gaussian_multiplier,
 )
 from dpmodels.privacy.spent import capacity
-from dpmodels.sessions.call import AMOUNTS
+from dpmodels.results.plan import PlannedCall, PlanResult
+from dpmodels.sessions.call import AMOUNTS, Call, Priced, Terms
+from dpmodels.statistics.moments import is_moments
 from dpmodels.typing import Option
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 _FRACTION: Final = re.compile(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*", flags=re.ASCII)
 _WRITE: Final = 'write a share of what is left, such as "1/5" or 0.2'
@@ -49,6 +58,7 @@ _LITTLE: Final = (
 )
 _STEPS: Final = 12
 _HALVINGS: Final = 40  # To 1e-12 of the budget
+_ROUNDING: Final = 1e-9  # Relative; what sums of floats leave of a budget that is spent
 _STEP: Final = 16.0
 
 
@@ -215,6 +225,8 @@ class Left:
 def left_in(ledger: Ledger) -> Left:
     """Return how much one more call may spend."""
     total, left = ledger.guarantee, ledger.remaining.amount
+    if left <= _ROUNDING * ledger.spent.amount:
+        left = 0.0
     if isinstance(total, ZCDP):
         return Left("rho", 0.0, left, left)
     if not isinstance(total, ApproxDP):
@@ -222,8 +234,8 @@ def left_in(ledger: Ledger) -> Left:
     gaussian = _largest_eps(
         ledger, lambda budget: GaussianEvent(gaussian_multiplier(budget)), total
     )
-    other = _largest_eps(ledger, lambda budget: PureEvent(budget.eps), total)
-    return Left("eps", total.delta, gaussian, other)
+    laplace = _largest_eps(ledger, lambda budget: PureEvent(budget.eps), total)
+    return Left("eps", total.delta, gaussian, laplace)
 
 
 def _rounded_down(amount: float) -> str:
@@ -243,3 +255,104 @@ def _largest_eps(ledger: Ledger, event: Callable[[ApproxDP], Event], total: Appr
         middle = (accepted + refused) / 2
         accepted, refused = (middle, refused) if fits(middle) else (accepted, middle)
     return float(_DIGITS.create_decimal(accepted))
+
+
+def budget_of(
+    call: Call,
+    terms: Terms,
+    ledger: Ledger,
+    share: Fraction | None,
+) -> dict[str, object]:
+    """Return the budget options of a call, given what the ledger has left."""
+
+    def fraction_used(guarantee: Guarantee) -> float:
+        events = terms.price(call, {"budget": guarantee}, ledger).events
+        return ledger.forecast([events])[0].taken
+
+    if call.is_free:
+        return {}
+    total = whole_of(ledger)
+    default_delta = call.options.get("delta") is None and call.options.get("budget") is None
+    if call.spends_delta and default_delta and isinstance(total, ApproxDP):
+        raise BudgetError(
+            f"{call.name} spends its delta, and all {total.delta:.3g} of the session would leave "
+            f"none for Gaussian noise: write delta={total.delta / 100:.3g}, or another part of it"
+        )
+    return budget_options(call.options, total, share, fraction_used)
+
+
+def predicted(priced: Priced, n_rows: int) -> pd.DataFrame | None:
+    """Predict the estimates of a call, one a row; None where rows cannot be assumed."""
+    request = priced.spec.request
+    if request.adjacency.person is not None or request.codebook.design is not None:
+        return None
+    try:
+        return predict(priced.spec, priced.choice, n_rows)
+    except DPModelsError:
+        return None
+
+
+def _identified(priced: Priced, n_rows: int) -> float:
+    """Return the expected share of identified estimates; nan where rows cannot be assumed."""
+    table = predicted(priced, n_rows)
+    return math.nan if table is None else identified_share(table)
+
+
+def _reading(priced: Priced) -> str:
+    """Say where the sums of a call are computed; empty if its rows are not in a database."""
+    rows = priced.private[0]
+    if not isinstance(rows, BoundRows) or rows.is_streamed is None:
+        return ""
+    in_database = not rows.is_streamed
+    if rows.is_streamed and isinstance(rows, PrivateDesign):
+        strategy, plan, _ = priced.choice
+        one_pass = getattr(strategy, "passes", "many" if priced.spec.passes else "one") == "one"
+        in_database = (
+            one_pass and rows.is_summed and is_moments(strategy.measure(rows.unread, plan))
+        )
+    return "sums computed in the database" if in_database else "rows streamed"
+
+
+def planned(
+    calls: Iterable[Call],
+    terms: Terms,
+    ledger: Ledger,
+    parts: int,
+    share: Fraction | None,
+    n_rows: int | None = None,
+) -> PlanResult:
+    """Price calls in order; `parts` of those without a budget share what is left.
+
+    With a number of rows, the share of estimates that will be identified is predicted.
+    """
+    entered, charges, left = [], list[tuple[Event, ...]](), ledger.for_prices()
+    for call in calls:
+        call_share = share
+        if call.silent and parts:
+            call_share, parts = Fraction(1, parts), parts - 1
+        priced = terms.price(call, budget_of(call, terms, left, call_share), left)
+        charges.append(priced.events)
+        left = left.for_prices(priced.events)
+        entered.append((call, priced))
+    lines = [
+        PlannedCall(
+            repr(call),
+            call.name,
+            call.formula,
+            priced.mechanism,
+            priced.events,
+            step.price,
+            step.total,
+            step.fits,
+            math.nan if n_rows is None else _identified(priced, n_rows),
+            _reading(priced),
+        )
+        for (call, priced), step in zip(entered, ledger.forecast(charges), strict=True)
+    ]
+    return PlanResult(
+        guarantee=whole_of(ledger),
+        adjacency=ledger.adjacency,
+        ledger_state=ledger.describe(),
+        calls=tuple(lines),
+        announced=ledger.preview(event for events in charges for event in events),
+    )

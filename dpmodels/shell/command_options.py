@@ -15,26 +15,14 @@ from argparse import SUPPRESS
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from doctest import DocTestParser
 from importlib.util import find_spec
-from typing import (
-    Any,
-    Final,
-    NamedTuple,
-    Self,
-    get_args,
-)
+from typing import Any, Final, NamedTuple, Self, get_args
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, NotAvailable, did_you_mean
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.frames.sql_table import without_password
-from dpmodels.parameter_texts import (
-    ParameterDoc,
-    members,
-    read,
-    signature,
-    written_form,
-)
 from dpmodels.typing import Option
+from dpmodels.verbs import ParameterDoc, members, read, signature, written_form
 
 
 class Command(NamedTuple):
@@ -171,7 +159,7 @@ def function_arguments(options: argparse.Namespace) -> dict[str, Option]:
 
 
 def _reader(allowed: Sequence[object], *, none: bool) -> Callable[[str], object]:
-    def value(text: str) -> Any:
+    def value(text: str) -> object:
         return read(allowed, text, none=none)
 
     value.__name__ = written_form(allowed)  # For argparse's "invalid INT value"
@@ -285,11 +273,17 @@ def add_rows(
 class Source(argparse.Action):
     """Paths or URLs of data, without a password, which the list of processes shows."""
 
-    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option: object = None,
+    ) -> None:
         """Keep the texts, or stop with a message that does not quote them."""
         try:
             for text in values if isinstance(values, list) else [values]:
-                without_password(text)
+                without_password(str(text))
         except ArgumentError as error:
             parser.error(str(error))
         setattr(namespace, self.dest, values)

@@ -1,21 +1,26 @@
-"""The files that a command writes besides what it prints."""
+"""The files that a command writes besides what it prints; results as strict JSON, and CSV."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import os
 import sys
 from collections.abc import Callable, Collection, Mapping
 from glob import glob
-from typing import TYPE_CHECKING, Any
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Final
 
 import dpmodels as dp
 from dpmodels.atomic_files import require_target, write_whole
 from dpmodels.errors import ArgumentError, DPModelsError, FrameError
 
 if TYPE_CHECKING:
-    from dpmodels.report import Summary
+    import pandas as pd
 
+    from dpmodels.report import Summary
+    from dpmodels.results.base import Result
 
 TABLES: Mapping[str, str] = {
     "text": "as plain text",
@@ -80,7 +85,6 @@ def write_outputs(options: argparse.Namespace, summary: Summary, fit: Any = None
 def content(name: str, summary: Summary, fit: Any = None) -> bytes:
     """Return what a file holds, by the name of its option."""
     from dpmodels.disclosures.document import pictures
-    from dpmodels.shell.plain_values import as_csv, as_json
 
     makers: Mapping[str, Callable[[], str]] = {
         "text": lambda: summary.as_text() + "\n",
@@ -134,3 +138,63 @@ def main_job() -> int:
     )
     tell(fit.summary())
     return 0
+
+
+# A result as plain values for other programs: strict JSON, and CSV.
+
+# A spreadsheet reads cells that begin with these, even after white space, as formulas.
+_FORMULA: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+def as_json(fit: Result) -> str:
+    """Return numbers, guarantee and digest as JSON, in which nan and infinity are null."""
+    from dpmodels.digest import release_digest
+    from dpmodels.results.release_text import guarantee_words, neighbours_text
+
+    release = fit.release
+    values = {
+        "result": type(fit).__name__,
+        "formula": fit.call.formula,
+        "guarantee": guarantee_words(release),
+        "neighbours": neighbours_text(release),
+        "simulated": fit.simulated,
+        "digest": release_digest(release),
+        "glance": _records(fit.glance())[0],
+        "tidy": _records(fit.tidy()),
+    }
+    return json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def as_csv(fit: Result) -> str:
+    """Return the tidy table as CSV; an apostrophe keeps text from being run by a spreadsheet."""
+    text: str = fit.tidy().map(_inert).to_csv(index=False)
+    return text
+
+
+def _inert(cell: object) -> object:
+    risky = isinstance(cell, str) and (
+        cell.lstrip().startswith(_FORMULA) or cell.startswith(("\t", "\r", "\n"))
+    )
+    return f"'{cell}" if risky else cell
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, object]]:
+    return [
+        {str(name): _value(value) for name, value in row.items()}
+        for row in frame.to_dict("records")
+    ]
+
+
+def _value(value: object) -> object:
+    import pandas as pd
+
+    if value is pd.NA:
+        return None
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, Real):
+        number = int(value) if isinstance(value, Integral) else float(value)
+        return number if math.isfinite(number) else None
+    if hasattr(value, "item"):  # numpy's truth values
+        return value.item()
+    return str(value)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
-from dpmodels.parameter_texts import ParameterDoc, parameter_docs, signature
 from dpmodels.shell.command_options import (
     Command,
     Parser,
@@ -21,6 +20,7 @@ from dpmodels.shell.command_options import (
 )
 from dpmodels.shell.outputs import DATA, TABLES, add_outputs, require_outputs, show, tell
 from dpmodels.typing import Plain
+from dpmodels.verbs import ParameterDoc, parameter_docs, signature
 
 if TYPE_CHECKING:
     from dpmodels.sites import MessageProtocol
@@ -130,7 +130,6 @@ def _run_site(options: argparse.Namespace) -> int:
 
 
 def _protocol(options: argparse.Namespace) -> str | MessageProtocol:
-    """Return a protocol with its options, or an unknown name unchanged."""
     from dpmodels.sites import SENT
 
     parameters = {

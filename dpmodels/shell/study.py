@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 import dpmodels as dp
+from dpmodels.dictionaries.codebook_class import read
 from dpmodels.errors import (
     ArgumentError,
     BudgetError,
@@ -24,11 +25,11 @@ from dpmodels.errors import (
 from dpmodels.external_files import conform, read_bytes
 from dpmodels.frames.sql_table import located
 from dpmodels.models.etable import look_of
-from dpmodels.parameter_texts import evaluated_signature, members, signature
 from dpmodels.results.etable import columns_of
 from dpmodels.results.etable_columns import ACCEPTED
 from dpmodels.sessions.call import AMOUNTS, Call, signature_of
 from dpmodels.typing import Plain
+from dpmodels.verbs import evaluated_signature, members, signature
 
 _MOST_BYTES: Final = 2**20
 _STUDY: Final[Mapping[str, object]] = {
@@ -104,9 +105,16 @@ class Study:
         """Open the table with these settings; no row is read."""
         option_names = ("codebook", "adjacency", "person", "rows", "subset", "csv", "eps", "delta")
         kwargs = {name: self.settings[name] for name in option_names if name in self.settings}
+        if "codebook" in kwargs:
+            kwargs["codebook"] = self._codebook(str(kwargs["codebook"]))
         if "rho" in self.settings:
             kwargs["budget"] = dp.ZCDP(self.settings["rho"])
         return dp.session(self.settings["data"], ledger=ledger, **kwargs)
+
+    def _codebook(self, path: str) -> dp.Codebook:
+        """Read the codebook; what a draft does not know may be what no release names."""
+        formulas = [release.call.formula for release in self.releases]
+        return read(path).codebook_for("\n".join([*formulas, str(self.settings.get("subset", ""))]))
 
     def preview_session(self) -> dp.session:
         """Open the table with its ledger if that exists; create nothing."""
@@ -116,7 +124,7 @@ class Study:
 def read_study(path: str) -> Study:
     """Read a file; an error names the section and what is allowed there."""
     try:
-        plain = tomllib.loads(read_bytes(path, _MOST_BYTES).decode())
+        plain = tomllib.loads(read_bytes(path, _MOST_BYTES).decode("utf-8-sig"))
     except (FrameError, ValueError) as error:
         raise FrameError(f"{path!r} is not a study in TOML: {error}") from None
     require_known(plain, ("study", "release", "table", "disclosure"), "the file")
@@ -153,7 +161,6 @@ def _sections(plain: Mapping[str, object], section: str) -> list[dict[str, objec
 
 
 def _settings(plain: Mapping[str, object], beside: Path) -> dict[str, object]:
-    """Return section [study], with paths from the file's folder."""
     require_known(plain, _STUDY, "[study]")
     settings = {
         name: conform(_STUDY[name], value, f"[study] {name}") for name, value in plain.items()
@@ -164,6 +171,8 @@ def _settings(plain: Mapping[str, object], beside: Path) -> dict[str, object]:
         raise ArgumentError('[study] person = true: write the column, person = "id", or false')
     for name in ("data", "codebook", "ledger", "out"):
         if name in settings:
+            if not str(settings[name]).strip():
+                raise ArgumentError(f'[study] {name} = "": write a path, or leave the line out')
             settings[name] = located(str(settings[name]), beside)
     return settings
 
@@ -227,7 +236,6 @@ def _table(plain: Mapping[str, object], verbs: Mapping[str, Callable[..., object
 
 
 def _require_column(name: str, verb: Callable[..., object]) -> None:
-    """Refuse a release whose result has no column in a table."""
     kinds = members(evaluated_signature(verb).return_annotation)
     if all(columns_of.dispatch(kind) is columns_of.dispatch(object) for kind in kinds):
         raise ArgumentError(
@@ -238,7 +246,6 @@ def _require_column(name: str, verb: Callable[..., object]) -> None:
 
 @contextmanager
 def _error_location(where: str) -> Iterator[None]:
-    """Prefix errors with their place in the file."""
     try:
         yield
     except DPModelsError as error:
@@ -289,13 +296,11 @@ def _text(plain: Mapping[str, object], key: str, where: str) -> str:
 
 
 def _require_key(plain: Collection[str], key: str, where: str) -> None:
-    """Refuse a section that lacks a key."""
     if key not in plain:
         raise ArgumentError(f'{where} lacks {key!r}: write {key} = "..."')
 
 
 def _require_unique(names: list[str], section: str) -> None:
-    """Refuse duplicate names, which would be one file."""
     lower = [name.lower() for name in names]
     for index, name in enumerate(names):
         if lower.index(name.lower()) < index:

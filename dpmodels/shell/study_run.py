@@ -130,7 +130,6 @@ def _facts(study: Study, session: dp.session) -> dict[str, str]:
 
 
 def _guarantee(session: dp.session) -> str:
-    """Return the guarantee as items of a list."""
     ledger = session.ledger
     sentences = (
         *guaranteed(ledger.guarantee),
@@ -245,10 +244,8 @@ def finished_releases(
         if release.name in again:
             continue
         if release.name in record.releases:
-            paid, request = (
-                record.releases[release.name],
-                request_digest(study, release, session.codebook),
-            )
+            paid = record.releases[release.name]
+            request = request_digest(study, release, session.codebook)
             fits[release.name] = _loaded(study.out, release.name, paid, request, register)
     saved_digests = {release_digest(fit.release) for fit in fits.values()}
     for release in study.releases:
@@ -278,12 +275,9 @@ def _require_unasked(
     release: StudyRelease, register: pd.DataFrame, saved_digests: Collection[str]
 ) -> None:
     """Refuse a release that the ledger charged and whose result is missing."""
-    charges = register[
-        (register["verb"] == f"dp_{release.call.name}") & (register["state"] != "void")
-    ]
-    charges = charges[
-        (charges["formula"] == release.call.formula) & ~charges["digest"].isin(saved_digests)
-    ]
+    is_same = (register["verb"] == f"dp_{release.call.name}") & (register["state"] != "void")
+    is_same &= register["formula"] == release.call.formula
+    charges = register[is_same & ~register["digest"].isin(saved_digests)]
     if len(charges):
         numbers = ", ".join(map(str, charges.index))
         raise LedgerError(
@@ -382,7 +376,6 @@ def require_fits(priced: PlanResult, todo: Sequence[StudyRelease]) -> None:
 
 
 def _require_folder(study: Study) -> None:
-    """Create the output folder."""
     try:
         study.out.mkdir(exist_ok=True)
     except OSError as error:

@@ -1,28 +1,25 @@
-"""Commands of the verbs ``dp_*``, from their signatures and docstrings."""
+"""Commands of verbs and of functions that read no row, from their signatures and docstrings."""
 
 from __future__ import annotations
 
 import argparse
 import ast
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, CodebookError
-from dpmodels.parameter_texts import (
-    evaluated_signature,
-    first_sentence,
-    parameter_docs,
-    read,
-    signature,
-)
+from dpmodels.shell import outputs
 from dpmodels.shell.command_options import (
+    CODEBOOK,
     SHARED_HELP,
     Command,
     Parser,
     add_options,
+    add_privacy,
     add_rows,
     dest,
     example,
@@ -30,8 +27,16 @@ from dpmodels.shell.command_options import (
     function_arguments,
     table_arguments,
 )
-from dpmodels.shell.outputs import DATA, FOUND, TABLES, add_outputs, require_outputs, show
-from dpmodels.verbs import VERBS, exported, verb_names
+from dpmodels.verbs import (
+    VERBS,
+    evaluated_signature,
+    exported,
+    first_sentence,
+    parameter_docs,
+    read,
+    signature,
+    verb_names,
+)
 
 _ROWS: Final = ("formula", "data", "answers", "codebook")
 # Rows at several sites have commands of their own.
@@ -51,7 +56,6 @@ def verbs() -> dict[str, Command]:
 
 @cache
 def _what(name: str) -> str:
-    """Return the first line of a verb's docstring, read in its file."""
     if name in VERBS:
         doc = inspect.getdoc(VERBS[name].function)
     else:
@@ -88,7 +92,9 @@ def _add(name: str, parser: Parser) -> None:
     if devices:
         add_devices(model)
     finds = hasattr(evaluated_signature(verb).return_annotation, "codebook")
-    add_outputs(parser, "report", (*TABLES, *DATA, *(FOUND if finds else ())))
+    outputs.add_outputs(
+        parser, "report", (*outputs.TABLES, *outputs.DATA, *(outputs.FOUND if finds else ()))
+    )
     call_text = example(doc, f"dp_{name}", parameters) + f" --{DEVICE} {EXAMPLE}" * bool(devices)
     lines = ["example:", f"  {parser.prog} {call_text}"] if call_text else []
     left += tuple(word for word in PYTHON_ONLY if word in parameters)
@@ -99,9 +105,8 @@ def _add(name: str, parser: Parser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Run a verb and show its result."""
     verb = _function(options.command)
-    require_outputs(options, *files_read(options))
+    outputs.require_outputs(options, *files_read(options))
     parameters = signature(verb)
     if (
         "eps" in parameters
@@ -119,7 +124,7 @@ def _run(options: argparse.Namespace) -> int:
     except CodebookError as error:
         error.args = (f"{error}{_HERE * (options.codebook is None)}",)
         raise
-    return show(fit, options)
+    return outputs.show(fit, options)
 
 
 # Devices of randomised questions, as options.
@@ -166,3 +171,102 @@ def _device(text: str) -> tuple[str, object]:
     except ValueError as error:
         why = str(error) if isinstance(error, ArgumentError) else f"expected {_FORM}"
         raise ArgumentError(f"--{DEVICE} {text!r}: {why}; write {EXAMPLE}") from None
+
+
+_SAVED: Final = ".nc"
+# A separate page, and the same as Markdown, which is printed if no file is named.
+_PAGES: Final = ("html", "markdown")
+_FILES: Final = "saved results (.nc) or ledgers"
+_COUNTED: Final = "file of a ledger: a note states the total of its charges; nothing is charged"
+
+
+class _Function(NamedTuple):
+    what: str
+    example: str
+    first: str  # The positional argument: a formula, files, or nothing
+    formats: tuple[str, ...] = tuple(outputs.TABLES)
+    printed: str = "table"
+
+
+_FUNCTIONS: Final[Mapping[str, _Function]] = {
+    "etable": _Function(
+        "Set saved results side by side",
+        "dpmodels etable a.nc b.nc --html table.html",
+        "files",
+    ),
+    "disclosure": _Function(
+        "Report what was released under which guarantee, to be signed",
+        'dpmodels disclosure study.ledger a.nc b.nc --title "Wages 2026" --html report.html',
+        "files",
+        _PAGES,
+        "report",
+    ),
+    "power": _Function(
+        "Compute the power of an analysis, before anything is read or spent",
+        'dpmodels power "wage ~ age" --codebook cb.json --eps 1 --delta 1e-6 --n 5000 --effect 0.1',
+        "formula",
+    ),
+    "reading": _Function(
+        "Explain what a guarantee lets an observer infer", "dpmodels reading --eps 0.1,1,5", ""
+    ),
+}
+
+
+def _add_function(name: str, parser: Parser) -> None:
+    """Add the positional argument, then the function's parameters as options."""
+    function, spec = _function_of(name), _FUNCTIONS[name]
+    parameters = signature(function)
+    operands = {"files": "FILE ... ", "formula": "FORMULA "}.get(spec.first, "")
+    parser.usage = f"{parser.prog} {operands}[options]"
+    parser.epilog = (
+        f"example:\n  {spec.example}\nFull documentation: python -m pydoc dpmodels.{name}"
+    )
+    if spec.first == "files":
+        parser.add_argument("files", nargs="+", metavar="FILE", help=_FILES)
+        parameters.pop(next(iter(parameters)))
+        if parameters.pop("ledger", None):
+            parser.add_argument("--ledger", metavar="FILE", help=_COUNTED)
+    elif spec.first:
+        parser.add_argument(spec.first, metavar=spec.first.upper(), help='such as "wage ~ age"')
+        parameters.pop(spec.first)
+    if parameters.pop("codebook", None):
+        parser.add_argument("--codebook", metavar="FILE", help=CODEBOOK)
+    if any(name in SHARED_HELP for name in parameters):
+        add_privacy(parser.add_argument_group("privacy"), function)
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    rest = [
+        parameter
+        for word, parameter in parameters.items()
+        if word not in SHARED_HELP and parameter.kind not in variadic
+    ]
+    add_options(parser, rest, parameter_docs(inspect.getdoc(function) or ""))
+    outputs.add_outputs(parser, spec.printed, spec.formats)
+
+
+def _run_function(name: str, options: argparse.Namespace) -> int:
+    spec, files = _FUNCTIONS[name], getattr(options, "files", [])
+    outputs.require_outputs(options, *files)
+    first = {"files": [_items(files)], "": []}.get(spec.first, [getattr(options, spec.first, None)])
+    result = _function_of(name)(*first, **table_arguments(options), **function_arguments(options))
+    if spec.formats == _PAGES:
+        outputs.write_outputs(options, result)
+        outputs.tell(result if options.html or options.markdown else result.as_markdown())
+    else:
+        outputs.tell(result.summary())
+        outputs.write_outputs(options, result.summary(), result)
+    return 0
+
+
+def _items(files: list[str]) -> list[object]:
+    return [dp.load(file) if file.endswith(_SAVED) else dp.Ledger.open(file) for file in files]
+
+
+def _function_of(name: str) -> Callable[..., Any]:
+    function: Callable[..., object] = getattr(dp, name)
+    return function
+
+
+FUNCTIONS: Final[Mapping[str, Command]] = {
+    name: Command(spec.what, partial(_add_function, name), partial(_run_function, name))
+    for name, spec in _FUNCTIONS.items()
+}

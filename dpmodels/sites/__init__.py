@@ -58,30 +58,6 @@ Keys are assumed authentic: sites must know who hands them out.
 message and, under ``replace``, its number of rows.
 """
 
-from typing import Any
+import lazy_loader as _lazy
 
-from dpmodels.sites.cape import Cape as Cape
-from dpmodels.sites.dpdispca import DPdisPCA as DPdisPCA
-from dpmodels.sites.exchange import OpenRound as OpenRound
-from dpmodels.sites.full import Full as Full
-from dpmodels.sites.parties import Parties as Parties
-from dpmodels.sites.parties import Witness as Witness
-from dpmodels.sites.parties import gathered as gathered
-from dpmodels.sites.parties import named_protocol as named_protocol
-from dpmodels.sites.parties import parties as parties
-from dpmodels.sites.parties import together as together
-from dpmodels.sites.pooled import Local as Local
-from dpmodels.sites.pooled import Pooled as Pooled
-from dpmodels.sites.protocol import MessageProtocol as MessageProtocol
-from dpmodels.sites.protocol import SiteProtocol as SiteProtocol
-from dpmodels.sites.protocol import Trust as Trust
-from dpmodels.sites.secure_sum import SecureSum as SecureSum
-
-# Those whose sites can be different organisations.
-SENT: dict[str, type[Any]] = {
-    "full": Full,
-    "dpdispca": DPdisPCA,
-    "cape": Cape,
-    "secure_sum": SecureSum,
-}
-PROTOCOLS: dict[str, type[Any]] = {"pooled": Pooled, "local": Local, **SENT}
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

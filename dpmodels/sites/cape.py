@@ -39,37 +39,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from dpmodels.errors import ArgumentError, BudgetError, FrameError
+from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.noise import Entropy
-from dpmodels.released import AnyRelease
+from dpmodels.sites import packing, protocol, summing
 from dpmodels.sites.key_file import PairStream, pair_key
-from dpmodels.sites.protocol import (
-    WORD,
-    AnyPlan,
-    Names,
-    Parts,
-    Payload,
-    Statistics,
-    Trust,
-    coalition,
-    draw,
-    multiplier,
-    require_gaussian,
-    scales,
-    shared_by,
-)
-from dpmodels.sites.summing import (
-    MaskedSum,
-    Words,
-    coalition_view,
-    honest_sites,
-    masked,
-    noise_share,
-    pair_masks,
-    summed,
-    to_words,
-)
 from dpmodels.typing import Floats, Integers
 
 if TYPE_CHECKING:
@@ -83,7 +57,7 @@ MOST_LEAK = 0.1  # Of the budget, a choice
 
 
 @dataclass(frozen=True)
-class Cape(MaskedSum):
+class Cape(summing.MaskedSum):
     """Noise shares under correlated noise that cancels at the aggregator.
 
     Parameters
@@ -100,23 +74,24 @@ class Cape(MaskedSum):
 
     colluders: int = 1
 
-    trust: ClassVar[Trust] = Trust(
+    cancels: ClassVar[str] = "the noise of the others does"
+    trust: ClassVar[protocol.Trust] = protocol.Trust(
         name="cape",
         sees="each site's vector under its own and correlated noise, and their sum",
         holds="the aggregator with up to t of the sites, all of whom follow the protocol",
         source="Imtiaz, Mohammadi and Sarwate (2019), correlated noise in pairs",
     )
 
-    def participants(self, names: Names) -> Names:
+    def participants(self, names: protocol.Names) -> protocol.Names:
         """Name all sites; refuse fewer than two."""
-        honest_sites(len(names), self.trust.name, self.colluders)
+        summing.honest_sites(len(names), self.trust.name, self.colluders)
         if len(names) < 2:
             raise ArgumentError("protocol='cape' needs two sites or more for noise to cancel")
         return names
 
-    def check(self, strategy: AnyStrategy, plan: PlanOfStrategy, names: Names) -> None:
+    def check(self, strategy: AnyStrategy, plan: PlanOfStrategy, names: protocol.Names) -> None:
         """Refuse strategies without Gaussian noise on integers, and noise beyond 64 bits."""
-        require_gaussian(strategy, plan, self.trust.name)
+        packing.require_gaussian(strategy, plan, self.trust.name)
         self.share(plan, len(names))
 
     def partners(self, place: int, sites: int) -> tuple[int, ...]:
@@ -125,12 +100,12 @@ class Cape(MaskedSum):
         neighbours = {(place + step) % sites for step in range(-reach, reach + 1)}
         return tuple(sorted(neighbours - {place}))
 
-    def ratio(self, plan: AnyPlan, sites: int) -> float:
+    def ratio(self, plan: packing.AnyPlan, sites: int) -> float:
         """Return the scale of correlated noise over the planned one."""
         target = RATIO * math.sqrt(sites - self.colluders)
-        return min(target, LARGEST_SCALE / float(scales(plan).max()))
+        return min(target, LARGEST_SCALE / float(packing.scales(plan).max()))
 
-    def share(self, plan: AnyPlan, sites: int) -> float:
+    def share(self, plan: packing.AnyPlan, sites: int) -> float:
         """Return the scale of each site's own noise over the planned one.
 
         BudgetError if correlated noise large enough does not fit 64 bits.
@@ -142,52 +117,42 @@ class Cape(MaskedSum):
                 "protocol='cape': the budget asks for noise so large that correlated noise far "
                 "above it does not fit 64 bits; give a larger eps, or write protocol='secure_sum'"
             )
-        return noise_share(honest, multiplier(plan), scales(plan), leak)
+        return summing.noise_share(honest, packing.multiplier(plan), packing.scales(plan), leak)
 
     def view(
-        self, strategy: AnyStrategy, statistics: Statistics, plan: AnyPlan, entropy: Entropy
+        self,
+        strategy: AnyStrategy,
+        statistics: protocol.Statistics,
+        plan: packing.AnyPlan,
+        entropy: Entropy,
     ) -> Floats:
         """Return the honest sum, and each honest vector without the masks that colluders share."""
-        return coalition_view(self, statistics, plan, entropy, self.pair_noise)
+        return summing.coalition_view(self, statistics, plan, entropy, self.pair_noise)
 
     def send(
         self,
-        payload: Payload,
-        plan: AnyPlan,
+        payload: packing.Payload,
+        plan: packing.AnyPlan,
         place: int,
         private: X25519PrivateKey,
         public: Sequence[bytes],
         session: bytes,
         words: int,
         entropy: Entropy,
-    ) -> Words:
+    ) -> summing.Words:
         """Return what a site sends; as of :class:`SecureSum`, with correlated noise for masks."""
         partners = self.partners(place, len(public))
         pairs = {
             partner: PairStream(pair_key(private, public[partner], session)) for partner in partners
         }
 
-        def mask(partner: int) -> Words:
-            return to_words(self.pair_noise(plan, pairs[partner], len(public)), words)
+        def mask(partner: int) -> summing.Words:
+            return summing.to_words(self.pair_noise(plan, pairs[partner], len(public)), words)
 
-        masks = pair_masks(place, partners, mask)
-        return masked(payload, plan, self.share(plan, len(public)), masks, words, entropy)
+        masks = summing.pair_masks(place, partners, mask)
+        return summing.masked(payload, plan, self.share(plan, len(public)), masks, words, entropy)
 
-    def pair_noise(self, plan: AnyPlan, secret: PairStream, sites: int) -> Integers:
+    def pair_noise(self, plan: packing.AnyPlan, secret: PairStream, sites: int) -> Integers:
         """Draw what the first of two sites adds and the second takes off."""
-        _, power = np.frexp(scales(plan) * self.ratio(plan, sites))
-        return draw(np.ldexp(1.0, power), secret)
-
-    def whole(
-        self, strategy: AnyStrategy, parts: Parts, names: Names, rows: Sequence[int], plan: AnyPlan
-    ) -> AnyRelease:
-        """Make the release of what all sites sent; FrameError if one of them did not."""
-        if len(parts) != len(names):
-            raise FrameError(
-                f"{len(names) - len(parts)} of {len(names)} sites did not answer: the noise of the "
-                "others does not cancel, and nothing is released; start again without them"
-            )
-        widening = self.share(plan, len(names)) * math.sqrt(len(names))
-        release = summed(strategy, plan, parts, rows, widening)
-        size, word = len(scales(plan)), WORD * len(parts[0])
-        return shared_by(release, self.trust, names, size, word, coalition(self.colluders))
+        _, power = np.frexp(packing.scales(plan) * self.ratio(plan, sites))
+        return packing.draw(np.ldexp(1.0, power), secret)

@@ -30,21 +30,8 @@ from dpmodels.mechanisms import Gauss
 from dpmodels.mechanisms.protocol import AnyStrategy, Plan, PlanOfStrategy
 from dpmodels.noise import Entropy
 from dpmodels.released import AnyRelease, MomentNoise, MomentsRelease
+from dpmodels.sites import packing, protocol
 from dpmodels.sites.key_file import Participant
-from dpmodels.sites.protocol import (
-    MessageProtocol,
-    Names,
-    Parts,
-    Statistics,
-    Trust,
-    checked_weights,
-    require_gaussian,
-    scales,
-    shared_by,
-    site_weights,
-    unpack,
-    weighted,
-)
 from dpmodels.statistics import Statistic
 from dpmodels.typing import Floats
 
@@ -62,7 +49,7 @@ class Root(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DPdisPCA(MessageProtocol):
+class DPdisPCA(protocol.MessageProtocol):
     """The sum of the sites' leading parts.
 
     Parameters
@@ -83,24 +70,24 @@ class DPdisPCA(MessageProtocol):
     R: int | None = None
     weights: str = "rows"
 
-    trust: ClassVar[Trust] = Trust(
+    trust: ClassVar[protocol.Trust] = protocol.Trust(
         name="dpdispca",
         sees="the root of the leading part of each site's noisy second moment",
-        holds="all but the site itself, whoever of them collude",
+        holds="any coalition without the site itself",
         source="Imtiaz and Sarwate (2018)",
     )
     passes_noise: ClassVar[bool] = True
     lawful: ClassVar[bool] = False
 
-    def check(self, strategy: object, plan: PlanOfStrategy, names: Names) -> None:
+    def check(self, strategy: object, plan: PlanOfStrategy, names: protocol.Names) -> None:
         """Refuse all but the Gaussian mechanism for components, and an R out of range."""
-        require_gaussian(strategy, plan, self.trust.name)
+        packing.require_gaussian(strategy, plan, self.trust.name)
         if not isinstance(strategy, Gauss):
             raise ArgumentError(
                 "protocol='dpdispca' keeps the leading directions of a second moment, which is "
                 "for dp.dp_pca and dp.dp_cov: write protocol='full' or 'secure_sum'"
             )
-        checked_weights(self.weights, plan, self.trust.name)
+        packing.checked_weights(self.weights, plan, self.trust.name)
         low, high = plan.facts.components or plan.facts.columns, plan.facts.columns
         is_integer = isinstance(self.R, int) and not isinstance(self.R, bool)
         if self.R is not None and not (is_integer and low <= self.R <= high):
@@ -112,8 +99,8 @@ class DPdisPCA(MessageProtocol):
     def release(
         self,
         strategy: Any,
-        statistics: Statistics,
-        names: Names,
+        statistics: protocol.Statistics,
+        names: protocol.Names,
         plan: PlanOfStrategy,
         entropy: Entropy,
     ) -> AnyRelease:
@@ -135,7 +122,9 @@ class DPdisPCA(MessageProtocol):
         )
         return Root(release.count, release.total, leading)
 
-    def view(self, strategy: Any, statistics: Statistics, plan: Plan, entropy: Entropy) -> Floats:
+    def view(
+        self, strategy: Any, statistics: protocol.Statistics, plan: Plan, entropy: Entropy
+    ) -> Floats:
         """Return the number of rows and the leading part that the first site sends."""
         sent = self.root(strategy.release(statistics[0], plan, entropy), plan)
         return np.append(sent.root @ sent.root.T, sent.complete)
@@ -160,10 +149,15 @@ class DPdisPCA(MessageProtocol):
         return "floats", (1 + columns * plan.facts.centred + columns * self._kept(plan),)
 
     def whole(
-        self, strategy: AnyStrategy, parts: Parts, names: Names, rows: Sequence[int], plan: Plan
+        self,
+        strategy: AnyStrategy,
+        parts: protocol.Parts,
+        names: protocol.Names,
+        rows: Sequence[int],
+        plan: Plan,
     ) -> AnyRelease:
         """Add what the sites sent."""
-        columns, silent = plan.facts.columns, np.zeros(len(scales(plan)), dtype=object)
+        columns, silent = plan.facts.columns, np.zeros(len(packing.scales(plan)), dtype=object)
         roots, terms = [], []
         for name, numbers, count in zip(names, parts, rows, strict=True):
             if not (np.abs(numbers) <= LONGEST).all():
@@ -171,13 +165,13 @@ class DPdisPCA(MessageProtocol):
             first, last = numbers[1 : 1 + columns * plan.facts.centred], self._kept(plan) * columns
             total = first if plan.facts.centred else None
             roots.append(Root(float(numbers[0]), total, numbers[-last:].reshape(columns, -1)))
-            terms.append(unpack(strategy, silent, plan, count, 1.0))
+            terms.append(packing.unpack(strategy, silent, plan, count, 1.0))
         return self.join(roots, terms, names, plan)
 
     def _kept(self, plan: Plan) -> int:
         return self.R or plan.facts.components or plan.facts.columns
 
-    def join(self, roots: Any, terms: Any, names: Names, plan: Plan) -> AnyRelease:
+    def join(self, roots: Any, terms: Any, names: protocol.Names, plan: Plan) -> AnyRelease:
         """Add ``P_s P_sᵀ``, and what was left out for the means, at no further cost."""
         seconds = [root.root @ root.root.T + _of_mean(root.complete, root.total) for root in roots]
         sent = [
@@ -185,12 +179,12 @@ class DPdisPCA(MessageProtocol):
             for root, release, second in zip(roots, terms, seconds, strict=True)
         ]
         rows = [0 if release.rows is None else release.rows for release in sent]
-        total = weighted(sent, site_weights(self.weights, rows))
+        total = packing.weighted(sent, packing.site_weights(self.weights, rows))
         assert isinstance(total, MomentsRelease)
         noise = MomentNoise(total.noise.count, total.noise.mean, math.nan, math.nan)
         centred = 0 if total.total is None else total.total.size
         numbers = 1 + centred + roots[0].root.size
-        return shared_by(replace(total, noise=noise), self.trust, names, numbers)
+        return packing.shared_by(replace(total, noise=noise), self.trust, names, numbers)
 
 
 def _of_mean(count: float, total: Floats | None) -> Floats | float:

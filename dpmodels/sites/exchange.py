@@ -28,12 +28,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.atomic_files import write_whole
+from dpmodels.design.bound_rows import Bound, BoundRows
 from dpmodels.errors import FrameError, RoundOpen
 from dpmodels.frames.persons import SECRET_BYTES as ROWS_SECRET_BYTES
 from dpmodels.mechanisms.covariance.rounds import Rounds
@@ -43,34 +44,34 @@ from dpmodels.mechanisms.screening import ScreenCentred
 from dpmodels.mechanisms.selection import NoisyCounts
 from dpmodels.noise import NoiseOfSites, source
 from dpmodels.noise.addition import Part
+from dpmodels.privacy.events import GaussianEvent
 from dpmodels.released import AnyRelease
 from dpmodels.request import canonical, difference
-from dpmodels.sites.exchange_files import (
+from dpmodels.sites.joint_rounds import fineness, released
+from dpmodels.sites.key_file import Participant, pair_key
+from dpmodels.sites.message import (
     EVERYBODY,
+    PRESENT,
+    SiteMessage,
     answer_file,
     answers_in,
     copy_file,
+    digest,
     message_file,
     messages_of,
     of_round,
     present_file,
     present_places,
     read_answer,
+    read_message,
     require_answer_to,
     require_terms,
-)
-from dpmodels.sites.joint_rounds import fineness, released
-from dpmodels.sites.key_file import Participant, pair_key
-from dpmodels.sites.message import (
-    PRESENT,
-    SiteMessage,
-    digest,
-    read_message,
     seal,
     site_message,
     values_of,
 )
-from dpmodels.sites.protocol import Names, draw
+from dpmodels.sites.packing import draw
+from dpmodels.sites.protocol import Names
 from dpmodels.sites.quorum import Quorum
 from dpmodels.sites.secure_sum import SecureSum
 from dpmodels.sites.summing import WORDS, MaskedSum, Words, add, from_words, negative, to_words
@@ -78,9 +79,7 @@ from dpmodels.statistics import Statistic
 from dpmodels.typing import Exact, Plain
 
 # Mechanisms whose rounds are sums over rows to which an incomplete row adds nothing.
-BY_FILES: Final[tuple[type[Any], ...]] = (
-    *(Rounds, Ellipsoid, Scores, NoisyGradients, NoisyCounts, ScreenCentred),
-)
+BY_FILES: Final = (Rounds, Ellipsoid, Scores, NoisyGradients, NoisyCounts, ScreenCentred)
 PAUSE: Final = 0.2  # Seconds between two looks for a file, a choice
 
 
@@ -145,7 +144,7 @@ class Exchange(NoiseOfSites):
         """Whether parties exchange the rounds of a strategy."""
         return isinstance(getattr(strategy, "base", strategy), BY_FILES)
 
-    def bound(self, rows: Any) -> Any:
+    def bound(self, rows: Bound) -> Bound:
         """Return bound rows as they are read in every turn."""
         return rows
 
@@ -227,7 +226,7 @@ class Exchange(NoiseOfSites):
         """Return the public number of rows that are not here, as far as it is known."""
 
 
-AbsentRows = Callable[[int], Any]
+AbsentRows = Callable[[int], BoundRows]
 """From a public number to as many incomplete rows, which add nothing to any sum but their number.
 
 Rows of other sites are replaced by these, so that a mechanism knows the number of all.
@@ -239,7 +238,7 @@ class _Rounds(NamedTuple):
 
     protocol: SecureSum
     sites: int
-    events: tuple[Any, ...]
+    events: Sequence[GaussianEvent]
     basis: str
 
     def question(self, parts: Sequence[Part]) -> tuple[Question, int]:
@@ -277,15 +276,16 @@ class SiteRounds(Exchange):
         super().__init__(site.terms, site.folder, absent, until)
         self._site = site
 
-    def bound(self, rows: Any) -> Any:
+    def bound(self, rows: Bound) -> Bound:
         """Return rows of which the same ones of a person count in every turn."""
         member = self._site.participant
         assert member is not None
         session = canonical(self.terms) + b", rows of persons"
         secret = pair_key(member.private, member.public[member.place], session)
+        assert isinstance(rows, BoundRows)
         return rows.drawn_by(secret[:ROWS_SECRET_BYTES])
 
-    def open(self, question: Question, terms: dict[str, Any]) -> None:
+    def open(self, question: Question, terms: dict[str, object]) -> None:
         """Make the message of the round, claim the round in the ledger, and keep a copy."""
         site, number = self._site, self._number
         if not copy_file(site.key, number).exists():

@@ -27,7 +27,6 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 from operator import add
-from typing import Any
 
 import numpy as np
 
@@ -35,9 +34,9 @@ from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE
 from dpmodels.mechanisms.counts import Factorisation, Grid, Tree, Wavelet
 from dpmodels.mechanisms.counts.ranges import Ranges
-from dpmodels.mechanisms.counts.rounds import Rounds as CountRounds
+from dpmodels.mechanisms.counts.ranges import Rounds as CountRounds
+from dpmodels.mechanisms.covariance.adaptive import Shells
 from dpmodels.mechanisms.covariance.rounds import Rounds
-from dpmodels.mechanisms.covariance.shells import Shells
 from dpmodels.mechanisms.ledger_price import gaussian_alone
 from dpmodels.mechanisms.lumped import Lumped
 from dpmodels.mechanisms.margins import Graph, Residual
@@ -51,8 +50,10 @@ from dpmodels.mechanisms.selection import NoisyCounts
 from dpmodels.noise import Entropy, NoiseOfSites, discrete_gaussian
 from dpmodels.noise.addition import Part
 from dpmodels.privacy import ZCDP, Guarantee, gaussian_multiplier
-from dpmodels.privacy.events import all_gaussian
+from dpmodels.privacy.events import GaussianEvent, all_gaussian
+from dpmodels.released import AnyRelease
 from dpmodels.sites.protocol import POOLED
+from dpmodels.statistics import Statistic
 from dpmodels.typing import Exact
 
 # Each of whose rounds is a sum of integers over disjoint rows, with Gaussian noise.
@@ -86,7 +87,7 @@ def widening(sites: int, honest: int) -> float:
 
 
 def planning(
-    plan_of: Callable[[Any], PlanOfStrategy], sites: int, honest: int, protocol: str
+    plan_of: Callable[[Guarantee], PlanOfStrategy], sites: int, honest: int, protocol: str
 ) -> Callable[[Guarantee], PlanOfStrategy]:
     """Return a function that plans for the noise of all sites and charges for the honest ones'.
 
@@ -110,10 +111,13 @@ def planning(
     return plan
 
 
+Events = Sequence[GaussianEvent]
+
+
 class InOneProcess(NoiseOfSites):
     """The noise of all sites, in this process: what masked sums come to, without the masks."""
 
-    def __init__(self, sites: int, honest: int, events: Sequence[Any], entropy: Entropy) -> None:
+    def __init__(self, sites: int, honest: int, events: Events, entropy: Entropy) -> None:
         self.sites = sites
         self.honest = honest
         self.events = events  # Gaussian, planned, for the honest sites' noise
@@ -147,7 +151,7 @@ class InOneProcess(NoiseOfSites):
 class Coalition(InOneProcess):
     """What the aggregator and the last sites see: all answers, less the noise of these sites."""
 
-    def __init__(self, sites: int, honest: int, events: Sequence[Any], entropy: Entropy) -> None:
+    def __init__(self, sites: int, honest: int, events: Events, entropy: Entropy) -> None:
         super().__init__(sites, honest, events, entropy)
         self.seen: list[float] = []
 
@@ -158,7 +162,7 @@ class Coalition(InOneProcess):
         return super().noisy(exact, noise, finer)
 
 
-def fineness(parts: Sequence[Part], sites: int, honest: int, events: Sequence[Any]) -> int:
+def fineness(parts: Sequence[Part], sites: int, honest: int, events: Events) -> int:
     """Return into how many steps each of a round is divided, a power of two; by public facts.
 
     Then a site's noise has 2²⁰ steps, and what `SLACK` is for is covered.
@@ -172,7 +176,10 @@ def fineness(parts: Sequence[Part], sites: int, honest: int, events: Sequence[An
 
 
 def released(
-    strategy: AnyStrategy, statistics: Sequence[Any], plan: PlanOfStrategy, noise: NoiseOfSites
-) -> Any:
+    strategy: AnyStrategy,
+    statistics: Sequence[Statistic],
+    plan: PlanOfStrategy,
+    noise: NoiseOfSites,
+) -> AnyRelease:
     """Run a mechanism on the rows of all sites, with the noise of all sites in every round."""
     return strategy.release(reduce(add, statistics), plan, noise)

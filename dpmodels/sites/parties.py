@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar, cast
 
 from dpmodels.errors import (
     ArgumentError,
@@ -15,22 +15,24 @@ from dpmodels.errors import (
     quoted,
 )
 from dpmodels.frames.delimited import RECORDS, csv_mode
-from dpmodels.frames.files import named_files, require_once
-from dpmodels.frames.open import records_of, with_csv_mode
-from dpmodels.frames.same_table import Tables
+from dpmodels.frames.open import Tables, records_of, with_csv_mode
+from dpmodels.frames.parquet import named_files, require_once
 from dpmodels.frames.sql_table import SqlTable, as_table, is_database
 from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.noise import source
 from dpmodels.options import current_settings as options_chosen
-from dpmodels.privacy import WRITE_DELTA, Event, PureDP
+from dpmodels.privacy import WRITE_DELTA, Event, Guarantee, PureDP
 from dpmodels.released import AnyRelease
 from dpmodels.request import Request
-from dpmodels.sites.exchange import Exchange
-from dpmodels.sites.protocol import GAUSSIAN, POOLED, SiteProtocol
-from dpmodels.sites.summing import MaskedSum
+from dpmodels.sites.protocol import POOLED, SiteProtocol
 from dpmodels.statistics import Statistic
 
+if TYPE_CHECKING:  # Most calls have one table, and need none of what sites exchange.
+    from dpmodels.sites.exchange import Exchange
+    from dpmodels.sites.summing import MaskedSum
+
 Bound = TypeVar("Bound")
+Named = TypeVar("Named", bound="SiteProtocol")
 # A choice: names of more sites do not fit a printed table.
 MOST_SITES: Final = 10_000
 
@@ -38,13 +40,13 @@ MOST_SITES: Final = 10_000
 class Witness:
     """Observes each step of a release; it can stop one by raising, and change none."""
 
-    def requested(self, spec: Any) -> None:
+    def requested(self, spec: object) -> None:
         """See the specification of the call, before a mechanism is chosen."""
 
     def planned(self, strategy: object, private: Sequence[object], plan: PlanOfStrategy) -> None:
         """See what is about to be released: nothing has been read."""
 
-    def specified(self, spec: object, choice: Any, private: Sequence[object]) -> None:
+    def specified(self, spec: object, choice: object, private: Sequence[object]) -> None:
         """See the specification of the call, its mechanism with a plan, and the unread rows."""
 
     def charging(self, mechanism: str, events: Sequence[Event]) -> None:
@@ -53,7 +55,7 @@ class Witness:
     def measured(
         self,
         strategy: AnyStrategy,
-        statistics: Sequence[object],
+        statistics: Sequence[Statistic],
         names: Sequence[str],
         plan: PlanOfStrategy,
     ) -> None:
@@ -152,11 +154,13 @@ class Parties:
 
     def shared(self, strategy: AnyStrategy) -> bool:
         """Whether sites can add the noise of a strategy, in one round or in many."""
+        from dpmodels.sites.packing import GAUSSIAN
+
         return self.in_rounds(strategy) or isinstance(strategy, GAUSSIAN)
 
     def planning(
-        self, strategy: AnyStrategy, plan_of: Callable[[Any], PlanOfStrategy]
-    ) -> Callable[[Any], PlanOfStrategy]:
+        self, strategy: AnyStrategy, plan_of: Callable[[Guarantee], PlanOfStrategy]
+    ) -> Callable[[Guarantee], PlanOfStrategy]:
         """Return a function that plans a strategy, for the noise of all sites if they add it."""
         if self.protocol is None or not self.in_rounds(strategy):
             return plan_of
@@ -176,8 +180,8 @@ class Parties:
             return strategy.release(statistic, plan, source())
         if self.exchange is not None:
             (statistic,) = statistics
-            assert isinstance(self.protocol, MaskedSum)
-            return self.exchange.release(self.protocol, strategy, statistic, plan)
+            protocol = cast("MaskedSum", self.protocol)
+            return self.exchange.release(protocol, strategy, statistic, plan)
         return self.protocol.release(strategy, statistics, self.names, plan, source())
 
 
@@ -209,7 +213,6 @@ def gathered(
     data: object,
     sites: Mapping[str, object] | None,
     protocol: object,
-    table: Mapping[str, type[SiteProtocol]],
     csv: object = None,
 ) -> object:
     """Return what a verb reads: its ``data``, or the rows of its ``sites``.
@@ -234,12 +237,14 @@ def gathered(
     names = tuple(sites)
     if not all(isinstance(name, str) and name for name in names):
         raise ArgumentError("sites=: expected a name of each site, a text that is not empty")
+    from dpmodels.sites.tables import PROTOCOLS
+
     if protocol is None:
-        options = ", ".join(map(repr, table))
+        options = ", ".join(map(repr, PROTOCOLS))
         raise ArgumentError(
             f"sites= needs protocol=, which says who is trusted: write one of {options}"
         )
-    chosen = named_protocol(protocol, table)
+    chosen: SiteProtocol = named_protocol(protocol, PROTOCOLS)
     seated = chosen.participants(names)
     return Parties(seated, with_csv([sites[name] for name in seated], csv), chosen)
 
@@ -256,10 +261,11 @@ def with_csv(tables: Sequence[object], csv: object) -> tuple[object, ...]:
     return tuple(with_csv_mode(table, mode) for table in tables)
 
 
-def named_protocol(protocol: object, table: Mapping[str, type[SiteProtocol]]) -> Any:
+def named_protocol(protocol: object, table: Mapping[str, type[Named]]) -> Named:
     """Return the protocol that a name or an instance selects."""
-    if isinstance(protocol, tuple(table.values())):
-        return protocol
+    for kind in table.values():
+        if isinstance(protocol, kind):
+            return protocol
     if not isinstance(protocol, str) or protocol not in table:
         options = ", ".join(map(repr, table))
         meant = did_you_mean(protocol, table)

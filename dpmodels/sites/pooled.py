@@ -11,7 +11,8 @@ from dpmodels.errors import ArgumentError, quoted
 from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.noise import Entropy
 from dpmodels.released import AnyRelease
-from dpmodels.sites.protocol import Names, SiteProtocol, Statistics, Trust, shared_by
+from dpmodels.sites.packing import shared_by
+from dpmodels.sites.protocol import Names, SiteProtocol, Statistics, Trust
 
 
 @dataclass(frozen=True)

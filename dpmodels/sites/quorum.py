@@ -29,14 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, FrameError
-from dpmodels.sites.key_file import (
-    SECRET_BYTES,
-    KeyShare,
-    PairStream,
-    join_secret,
-    pair_key,
-    split_secret,
-)
+from dpmodels.sites import key_file
 from dpmodels.sites.summing import Words, add, negative
 
 if TYPE_CHECKING:
@@ -71,13 +64,13 @@ class Quorum:
 
     def conceal(self, masked: Words, member: Participant, session: bytes) -> NDArray[np.uint64]:
         """Hide a masked vector under a fresh pad; return it with the shares of all seeds, flat."""
-        seeds = [pair_key(member.private, public, session) for public in member.public]
-        seeds[member.place] = secrets.token_bytes(SECRET_BYTES)
+        seeds = [key_file.pair_key(member.private, public, session) for public in member.public]
+        seeds[member.place] = secrets.token_bytes(key_file.SECRET_BYTES)
         concealed = masked.copy()
         add(concealed, _stream(seeds[member.place], masked.shape))
         shares = np.empty(self.shares_shape, dtype=np.uint64)
         for place, seed in enumerate(seeds):
-            for receiver, share in enumerate(split_secret(seed, self.sites, self.needed)):
+            for receiver, share in enumerate(key_file.split_secret(seed, self.sites, self.needed)):
                 shares[receiver, place] = _words_of(share.value)
         for receiver, public in enumerate(member.public):
             shares[receiver] ^= self._key(member, public, member.place, session)
@@ -119,14 +112,14 @@ class Quorum:
         for at, place in enumerate(present):
             for column, partner in enumerate(self._seeds(place, present)):
                 parts = [
-                    KeyShare(
+                    key_file.KeyShare(
                         giver + 1,
                         int.from_bytes(given[at, column].astype("<u8").tobytes(), "little"),
                     )
                     for giver, given in openings.items()
                 ]
                 try:
-                    stream = _stream(join_secret(parts, self.needed), shape)
+                    stream = _stream(key_file.join_secret(parts, self.needed), shape)
                 except ArgumentError as error:
                     raise FrameError(f"the openings of the round do not fit: {error}") from None
                 add(total, negative(stream) if partner < place else stream)
@@ -140,12 +133,12 @@ class Quorum:
         self, member: Participant, partner: bytes, sender: int, session: bytes
     ) -> NDArray[np.uint64]:
         """Return the keystream over the shares that one site has for another."""
-        key = pair_key(member.private, partner, session + b", shares of site %d" % sender)
+        key = key_file.pair_key(member.private, partner, session + b", shares of site %d" % sender)
         return _stream(key, self.shares_shape[1:])
 
 
 def _stream(seed: bytes, shape: tuple[int, ...]) -> NDArray[np.uint64]:
-    return PairStream(seed).words(int(np.prod(shape))).reshape(shape)
+    return key_file.PairStream(seed).words(int(np.prod(shape))).reshape(shape)
 
 
 def _words_of(value: int) -> NDArray[np.uint64]:

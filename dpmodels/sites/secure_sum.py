@@ -23,34 +23,31 @@ Source
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from dpmodels.errors import ArgumentError, FrameError
+from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.noise import Entropy
 from dpmodels.privacy import Guarantee
+from dpmodels.privacy.events import all_gaussian
 from dpmodels.released import AnyRelease
 from dpmodels.sites.joint_rounds import Coalition, InOneProcess, in_rounds, planning, released
 from dpmodels.sites.key_file import PairStream, pair_key
-from dpmodels.sites.protocol import (
+from dpmodels.sites.packing import (
     WORD,
     AnyPlan,
-    Names,
-    Parts,
     Payload,
-    Statistics,
-    Trust,
     coalition,
     multiplier,
     require_gaussian,
     scales,
     shared_by,
 )
+from dpmodels.sites.protocol import Names, Statistics, Trust
 from dpmodels.sites.quorum import least_honest
 from dpmodels.sites.summing import (
     WORDS,
@@ -61,7 +58,6 @@ from dpmodels.sites.summing import (
     masked,
     noise_share,
     pair_masks,
-    summed,
 )
 from dpmodels.typing import Floats
 
@@ -97,9 +93,10 @@ class SecureSum(MaskedSum):
     dropouts: int = 0
 
     many_rounds: ClassVar[bool] = True
+    cancels: ClassVar[str] = "the masks of the others do"
     trust: ClassVar[Trust] = Trust(
         name="secure_sum",
-        sees="the sum of all noisy vectors; of one site uniform random words",
+        sees="the sum of all noisy vectors; from each site uniform random numbers",
         holds="the aggregator with up to t of the sites, all of whom follow the protocol",
         source="Bonawitz et al. (2017)",
     )
@@ -126,7 +123,7 @@ class SecureSum(MaskedSum):
         return in_rounds(strategy)
 
     def planning(
-        self, plan_of: Callable[[Any], PlanOfStrategy], sites: int
+        self, plan_of: Callable[[Guarantee], PlanOfStrategy], sites: int
     ) -> Callable[[Guarantee], PlanOfStrategy]:
         """Return a function that plans a strategy of rounds for the noise of all sites."""
         return planning(plan_of, sites, self.honest(sites), self.trust.name)
@@ -159,7 +156,7 @@ class SecureSum(MaskedSum):
         sums = "the noisy sum" if rounds == 1 else f"the noisy sums of {rounds} rounds"
         if missed:
             sums += f" (some without {', '.join(map(repr, sorted(missed)))})"
-        sees = f"{sums}, as all sites do; of one site uniform random words"
+        sees = f"{sums}, as all sites do; from each site uniform random numbers"
         trust = replace(self.trust, sees=sees)
         return shared_by(release, trust, names, numbers, WORD * WORDS, coalition(self.colluders))
 
@@ -178,6 +175,7 @@ class SecureSum(MaskedSum):
         if not self.in_rounds(strategy):
             return coalition_view(self, statistics, plan, entropy)
         sites = len(statistics)
+        assert all_gaussian(plan.events)
         noise = Coalition(sites, self.honest(sites), plan.events, entropy)
         released(strategy, statistics, plan, noise)
         seen = np.array(noise.seen)
@@ -198,29 +196,6 @@ class SecureSum(MaskedSum):
         masks = self.masks(place, private, public, session, (words, payload.exact.size))
         share = self.share(plan, len(public))
         return masked(payload, plan, share, masks, words, entropy)
-
-    def whole(
-        self,
-        strategy: AnyStrategy,
-        parts: Parts,
-        names: Names,
-        rows: Sequence[int],
-        plan: AnyPlan,
-        absent: int = 0,
-    ) -> AnyRelease:
-        """Make the release of one vector a site; FrameError if there is none of one.
-
-        Of a round that ended without `absent` sites, `names` are the others.
-        """
-        if len(parts) != len(names):
-            raise FrameError(
-                f"{len(names) - len(parts)} of {len(names)} sites did not answer: the masks of the "
-                "others do not cancel, and nothing is released; start again without them"
-            )
-        widening = self.share(plan, len(names) + absent) * math.sqrt(len(names))
-        release = summed(strategy, plan, parts, rows, widening)
-        size, word = len(scales(plan)), WORD * len(parts[0])
-        return shared_by(release, self.trust, names, size, word, coalition(self.colluders))
 
     def masks(
         self,

@@ -19,19 +19,19 @@ from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.noise import Entropy, seeded
 from dpmodels.released import AnyRelease
 from dpmodels.sites.key_file import PairStream, pair_key, public_bytes
-from dpmodels.sites.protocol import (
+from dpmodels.sites.packing import (
+    WORD,
     AnyPlan,
-    MessageProtocol,
-    Names,
     Payload,
-    Statistics,
-    Summed,
+    coalition,
     draw,
     pack,
     scales,
+    shared_by,
     unit,
     unpack,
 )
+from dpmodels.sites.protocol import MessageProtocol, Names, Parts, Statistics
 from dpmodels.statistics import Statistic
 from dpmodels.typing import Exact, Floats, Integers
 
@@ -154,21 +154,6 @@ def sent_by_all(
     return sent, rows
 
 
-def summed(
-    strategy: AnyStrategy,
-    plan: AnyPlan,
-    sent: Sequence[Words],
-    rows: Sequence[int],
-    widening: float,
-) -> Summed:
-    """Make the release of what all sites sent."""
-    shapes = {vector.shape for vector in sent}
-    if len(shapes) != 1:
-        raise FrameError("the sites sent vectors of different lengths")
-    noisy = from_words(_added(sent))
-    return unpack(strategy, noisy, plan, sum(rows), widening)
-
-
 def coalition_view(
     protocol: Any,
     statistics: Sequence[Statistic],
@@ -222,6 +207,12 @@ class MaskedSum(MessageProtocol):
 
     passes_noise: ClassVar[bool] = True
     keyed: ClassVar[bool] = True
+    cancels: ClassVar[str]  # What a message says does not cancel without all sites
+    colluders: int
+
+    @abstractmethod
+    def share(self, plan: AnyPlan, sites: int) -> float:
+        """Return the scale of each site's noise over the planned one."""
 
     @abstractmethod
     def send(
@@ -264,22 +255,38 @@ class MaskedSum(MessageProtocol):
     ) -> Words:
         """Return what the site sends, as words for any number of rows."""
         assert participant is not None
-        return self.send(
-            pack(statistic, plan),
-            *(
-                plan,
-                participant.place,
-                participant.private,
-                participant.public,
-                session,
-                WORDS,
-                entropy,
-            ),
-        )
+        _, public, place, private = participant
+        payload = pack(statistic, plan)
+        return self.send(payload, plan, place, private, public, session, WORDS, entropy)
 
     def shape(self, plan: AnyPlan) -> tuple[str, tuple[int, ...]]:
         """Return the shape of the integers as words."""
         return "words", (WORDS, len(scales(plan)))
+
+    def whole(
+        self,
+        strategy: AnyStrategy,
+        parts: Parts,
+        names: Names,
+        rows: Sequence[int],
+        plan: AnyPlan,
+        absent: int = 0,
+    ) -> AnyRelease:
+        """Make the release of one vector a site; FrameError if there is none of one.
+
+        Of a round that ended without `absent` sites, `names` are the others.
+        """
+        if len(parts) != len(names):
+            raise FrameError(
+                f"{len(names) - len(parts)} of {len(names)} sites did not answer: {self.cancels} "
+                "not cancel, and nothing is released; start again without them"
+            )
+        widening = self.share(plan, len(names) + absent) * math.sqrt(len(names))
+        if len({vector.shape for vector in parts}) != 1:
+            raise FrameError("the sites sent vectors of different lengths")
+        release = unpack(strategy, from_words(_added(parts)), plan, sum(rows), widening)
+        size, word = len(scales(plan)), WORD * len(parts[0])
+        return shared_by(release, self.trust, names, size, word, coalition(self.colluders))
 
 
 # How much noise each site adds, so that the honest ones hide every row.

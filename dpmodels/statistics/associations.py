@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
-from dpmodels.statistics.scattered import additive
-from dpmodels.statistics.statistic import Statistic, fingerprint
+from dpmodels.statistics.statistic import Statistic, additive, fingerprint
 from dpmodels.typing import Floats, Integers, Numbers
 
 # Bits of a half-range, up to one less: a choice. The noise fits 64 bits for any number of columns.

@@ -1,11 +1,16 @@
-"""Exact counts of rows, or of parts of rows, by cell, margin, level or state."""
+"""Exact counts of rows, or of parts of rows, by cell, margin, level or state.
+
+Repeated counts of rows, with values clipped to released ranges or binned at released edges.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from functools import reduce
 from math import comb
+from operator import add
 from typing import Final
 
 import numpy as np
@@ -20,21 +25,19 @@ from dpmodels.design.cells import (
     in_blocks,
     in_cells,
 )
-from dpmodels.design.columns import FOLDS, placed
+from dpmodels.design.columns import FOLDS, Span, placed
 from dpmodels.design.parts import Part
 from dpmodels.formula.tally import Placed, Tally
-from dpmodels.formula.values import BoundSide
-from dpmodels.frames.identity import Numbering
+from dpmodels.formula.values import BoundSide, Real
+from dpmodels.frames.persons import Numbering
 from dpmodels.postprocess.residuals import Term, cells, largest
 from dpmodels.privacy import Adjacency
-from dpmodels.statistics.scattered import additive
-from dpmodels.statistics.statistic import Statistic, fingerprint
+from dpmodels.statistics.statistic import Statistic, additive, digest_of, fingerprint
 from dpmodels.typing import Floats, Integers, Numbers
 
-# Rows per block where no row is divided, or more of a large table, and cells that a processor's
-# cache holds: choices.
+# Rows per block where no row is divided, or more of a large table: a choice, so that a processor's
+# cache holds a column.
 WHOLE_ROWS = 2**15
-_BLOCK_CELLS: Final = 2**18
 
 
 @additive
@@ -46,6 +49,12 @@ def counts(private: PrivateCells, units_per_row: int, *, count_public: bool) -> 
     result is the same for any chunking or order. For means of persons the rows of each person are
     added up first, and the person adds the units of all its places (:class:`PersonSums`).
     """
+    facts = {**private.facts, "units of a row": str(units_per_row)}
+    basis = fingerprint(facts, count_public=count_public)
+    bounds = _only_bounds(private.tallies)
+    if bounds and (sides := private.by_bounds(bounds)) is not None:
+        exact = sides.ravel().astype(object) * units_per_row
+        return Statistic("counts", exact, int(sides[0].sum()), basis)
     neighbours = private.neighbours
     flags = [by_person(tally, neighbours) for tally in private.tallies]
     coded = private.coded()
@@ -66,8 +75,6 @@ def counts(private: PrivateCells, units_per_row: int, *, count_public: bool) -> 
         for sums in person_sums
     )
     parts = [next(by_persons if is_by_person else by_rows) for is_by_person in flags]
-    facts = {**private.facts, "units of a row": str(units_per_row)}
-    basis = fingerprint(facts, count_public=count_public)
     return Statistic("counts", np.concatenate(parts), n_rows, basis)
 
 
@@ -95,8 +102,7 @@ class RowCounts:
     def add(self, part: Part) -> None:
         """Add the rows of a part, block by block."""
         if self._bounds:
-            block_rows = max(_BLOCK_CELLS // len(self._bounds), 1)
-            for span, _, times in placed(part.places, part.rows, block_rows, FOLDS):
+            for span, _, times in placed(part.places, part.rows, WHOLE_ROWS, FOLDS):
                 self._total += times * by_bounds(self._bounds, part, span)
         elif self._tallies:
             for block, _ in in_blocks(part, self._tallies, self._counted, self._block_rows):
@@ -122,7 +128,7 @@ def _only_bounds(tallies: tuple[Tally, ...]) -> list[BoundSide]:
     return bounds if is_alone and len(bounds) == len(sides) else []
 
 
-def by_bounds(bounds: list[BoundSide], part: Part, span: slice) -> Integers:
+def by_bounds(bounds: list[BoundSide], part: Part, span: Span) -> Integers:
     """Count the rows of a block below, between and above bounds, and the incomplete ones."""
     counts, mask = np.zeros((len(bounds), 4), dtype=np.int64), None
     if part.counted is not None:
@@ -264,7 +270,7 @@ def _margins_counted(term: Term, codes: list[Codes], sizes: tuple[int, ...]) -> 
     return np.bincount(flat, minlength=cells(term, sizes))
 
 
-# Exact counts of states in series of persons, each of whom has one state at a time.
+# Exact counts of states in series of persons; each has one state at a time.
 
 
 @additive
@@ -453,3 +459,102 @@ def summed_by_cell(cells: Integers, parts: Integers, size: int) -> NDArray[np.ge
     halves = parts >> _HALF, parts & (2**_HALF - 1)
     high, low = (np.bincount(cells, half, size).astype(np.int64) for half in halves)
     return np.asarray((high.astype(object) << _HALF) + low.astype(object))
+
+
+class CellPasses(Statistic):
+    """Exact counts of tables with one number each; every count is a pass over the rows.
+
+    The rows are disjoint and can be read more than once.
+    """
+
+    __slots__ = ("_count_public", "_private", "_units_per_row")
+
+    def __init__(
+        self, private: tuple[PrivateCells, ...], units_per_row: int, *, count_public: bool
+    ) -> None:
+        facts = {**private[0].facts, "units of a row": str(units_per_row)}
+        basis = fingerprint(facts, count_public=count_public)
+        super().__init__("passes over counted rows", np.zeros(0, dtype=object), 0, basis)
+        self._private = private
+        self._units_per_row = units_per_row
+        self._count_public = count_public
+
+    def __add__(self, other: Statistic) -> Statistic:
+        """Join passes over disjoint rows; an ArgumentError names the first difference."""
+        if not isinstance(other, CellPasses):
+            return NotImplemented
+        self._require(other)
+        return self._of(self._private + other._private)
+
+    @property
+    def numbers(self) -> tuple[Real, ...]:
+        """The number of each table, with the range it is clipped to."""
+        numbers = (tally.measured for tally in self._private[0].tallies)
+        return tuple(number for number in numbers if number is not None)
+
+    @property
+    def measured(self) -> Real:
+        """The number of the one table."""
+        (number,) = self.numbers
+        return number
+
+    @property
+    def degree(self) -> int:
+        """The highest power of the number that its parts give."""
+        return self._private[0].tallies[0].degree
+
+    def in_units(self, units_per_row: int) -> CellPasses:
+        """Return passes over the same rows, which count so many units of each."""
+        return CellPasses(self._private, units_per_row, count_public=self._count_public)
+
+    def clipped(self, lower: float, upper: float) -> CellPasses:
+        """Return passes over the same rows, with the number clipped to a released range."""
+        return self._of(tuple(private.clipped(lower, upper) for private in self._private))
+
+    def cut(self, edges: tuple[Floats, ...]) -> CellPasses:
+        """Return passes over the same rows, in cells with released or public edges, by table."""
+        return self._of(tuple(private.cut(edges) for private in self._private))
+
+    def counted(self, measure: Callable[..., Statistic], *words: object) -> Statistic:
+        """Measure an additive statistic on all the rows."""
+        public = self._count_public
+        return reduce(
+            add, (measure(private, *words, count_public=public) for private in self._private)
+        )
+
+    def cross(self) -> tuple[NDArray[np.object_], int]:
+        """Return the parts of the rows by cell."""
+        return self.counted(counts, self._units_per_row).cross()
+
+    def _of(self, private: tuple[PrivateCells, ...]) -> CellPasses:
+        return CellPasses(private, self._units_per_row, count_public=self._count_public)
+
+
+# Exact numbers of rows by the place of their number in its public range.
+
+
+@additive
+def place_counts(private: PrivateCells, edges: Floats, *, count_public: bool) -> Statistic:
+    """Count complete rows of one table by the cell of their number, over all groups.
+
+    `edges`, shape (cells + 1,), are in the number's unit and rise from its lower bound to its upper
+    one. Cell k is of numbers above ``edges[k]`` and up to ``edges[k + 1]``; the first includes its
+    lower edge. A complete row adds 1 to one cell, an incomplete one nothing: the L1 sensitivity is
+    2 when a row is replaced, 1 when it is added or removed; the L2 sensitivity √2 and 1.
+    """
+    cells = len(edges) - 1
+    inner = (edges[1:-1] - edges[0]) / (edges[-1] - edges[0])
+    total, n_rows = np.zeros(cells, dtype=np.int64), 0
+
+    def counted(placed: tuple[Placed, ...]) -> Integers:
+        (placement,) = placed
+        assert placement.positions is not None
+        at = np.searchsorted(inner, placement.positions[placement.cells >= 0])
+        return np.bincount(at, minlength=cells)
+
+    for part, count in private.blocks(counted, count_public=count_public):
+        total += part
+        n_rows += count
+    facts = {**private.facts, "ends of cells": digest_of(edges)}
+    basis = fingerprint(facts, count_public=count_public)
+    return Statistic("rows by place", total.astype(object), n_rows, basis)

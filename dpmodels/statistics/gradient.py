@@ -17,12 +17,17 @@ from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import MAX_BITS, Lattice, to_lattice
 from dpmodels.statistics import double_double
 from dpmodels.statistics.double_double import Pair, exact_integers, rounded
-from dpmodels.statistics.losses import Logistic, Multinomial, Poisson, mean_bend
+from dpmodels.statistics.losses import Logistic, Multinomial, Poisson, Predictors, mean_bend
 from dpmodels.statistics.moments import moments
 from dpmodels.statistics.passes import Passes, person_squares
-from dpmodels.statistics.predictors import Predictors
-from dpmodels.statistics.scattered import one_pass
-from dpmodels.statistics.statistic import Fingerprint, Loss, Statistic, digest_of, fingerprint
+from dpmodels.statistics.statistic import (
+    Fingerprint,
+    Loss,
+    Statistic,
+    digest_of,
+    fingerprint,
+    one_pass,
+)
 from dpmodels.typing import Floats, Numbers
 
 # Units of a miss of 1: finer than the sampling error of one row.
@@ -58,7 +63,7 @@ class GradientScore(NamedTuple):
         """Return the function that computes the scores of a block, shape (parameters, rows).
 
         A score is one correctly rounded product of two numbers that are the row's alone
-        (:meth:`dpmodels.statistics.predictors.Predictors.linear_rows`).
+        (:meth:`dpmodels.statistics.losses.Predictors.linear_rows`).
         """
         predictors, matrix = self.predictors, self.regressors * self.loss.length
         without_offset = replace(predictors, known=None)

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
-from dpmodels.statistics.scattered import additive
-from dpmodels.statistics.statistic import Statistic, fingerprint, numbers_by_cell, summed
+from dpmodels.statistics.statistic import Statistic, additive, fingerprint, numbers_by_cell, summed
 from dpmodels.typing import Floats, Integers
 
 # Products of a block, as often as it counts, are below 2**59; 2**3 of them stay below 2**62.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import reduce
 from operator import add
@@ -11,12 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign, Scaling
+from dpmodels.design.parts import FACES
 from dpmodels.formula import Block, Design
+from dpmodels.noise import Entropy
+from dpmodels.noise.addition import NoiseOfSites
 from dpmodels.noise.lattice import Lattice, to_lattice
 from dpmodels.privacy.budget import MOST_ROWS
-from dpmodels.statistics.scattered import additive
 from dpmodels.statistics.statistic import (
     Statistic,
+    additive,
     digest_of,
     fingerprint,
     numbers_by_cell,
@@ -28,6 +32,8 @@ from dpmodels.typing import Exact, Floats, Integers
 FITS_INT64 = 2**62
 # Integers below 2**53 keep all digits beside powers of 2 below this.
 _NORMAL_POWERS: Final = 900
+# A choice: rounds of a quarter of the rows or less take that much less time.
+WORTH_THINNING: Final = 4
 
 
 class Passes(Statistic):
@@ -82,6 +88,29 @@ class Passes(Statistic):
         """Return passes over the same rows, brought into the ball by released values."""
         designs = tuple(design.rescaled(scaling) for design in self._designs)
         return Passes(designs, self._lattice, count_public=self._count_public)
+
+    def thinned(self, fewest: float, entropy: Entropy) -> Passes:
+        """Return passes over rows chosen by coins, `fewest` expected; docs/theory.md, Theorem 96.
+
+        For rounds that only say how the last one reads all rows. Passes over all rows, from public
+        facts, where that is no gain: fewer than :data:`WORTH_THINNING` times as many rows, a
+        number of rows that is not public, persons, several sources, a database or a cluster.
+        """
+        n_rows = self._thinned_from
+        if isinstance(entropy, NoiseOfSites) or n_rows < WORTH_THINNING * fewest:
+            return self
+        heads = math.ceil(FACES * fewest / n_rows)
+        design = self._designs[0].thinned(heads, entropy)
+        design.require_passes()
+        return Passes((design,), self._lattice, count_public=True)
+
+    @property
+    def _thinned_from(self) -> int:
+        """The number of rows where coins may choose among them, else 0; from public facts."""
+        if not (self._count_public and len(self._designs) == 1):
+            return 0
+        (design,) = self._designs
+        return design.nrows or 0 if design.can_be_thinned else 0
 
     def recoded(self, public: Design, scaling: Scaling, lattice: Lattice) -> Passes:
         """Return passes over the same rows, coded by other columns of the same variables."""

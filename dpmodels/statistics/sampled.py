@@ -41,10 +41,8 @@ from dpmodels.design.cells import BLOCK_ROWS, PrivateCells, in_cells
 from dpmodels.design.columns import FOLDS, placed
 from dpmodels.design.parts import Part
 from dpmodels.errors import FrameError
-from dpmodels.formula.sampling import STEPS, Sampling
-from dpmodels.formula.tally import CAPPED_PARTS, MIXED_PARTS, Tally
-from dpmodels.statistics.cell_passes import place_counts
-from dpmodels.statistics.counts import summed_by_cell
+from dpmodels.formula.tally import CAPPED_PARTS, MIXED_PARTS, STEPS, Sampling, Tally
+from dpmodels.statistics.counts import place_counts, summed_by_cell
 from dpmodels.statistics.statistic import Statistic, fingerprint
 from dpmodels.typing import Exact, Floats, Integers, Numbers
 

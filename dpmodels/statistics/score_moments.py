@@ -1,4 +1,4 @@
-"""Exact moments of rows in coordinates in which the terms and the residual are held apart."""
+"""Exact moments of rows in coordinates of terms and residual, and sums of the scores of units."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice, lengths, to_lattice
-from dpmodels.statistics.passes import Turn, turn
-from dpmodels.statistics.scattered import additive
-from dpmodels.statistics.statistic import Statistic, digest_of, numbers_by_cell, summed
-from dpmodels.typing import Floats, Integers
+from dpmodels.statistics import statistic
+from dpmodels.statistics.gradient import GradientScore
+from dpmodels.statistics.passes import PARTS, Score, Turn, person_totals, squares_of_totals, turn
+from dpmodels.typing import Floats, Integers, Numbers
 
 # Halves of the squared unit length, a little less for the rounding of a row to the lattice.
 _HALF = math.sqrt(0.5) * (1 - 2.0**-40)
@@ -33,7 +33,7 @@ class ColumnPowers(NamedTuple):
     middle: Floats
 
 
-@additive
+@statistic.additive
 def power_sums(
     design: PrivateDesign,
     lattice: Lattice,
@@ -41,7 +41,7 @@ def power_sums(
     finer: Lattice,
     *,
     count_public: bool,
-) -> Statistic:
+) -> statistic.Statistic:
     """Sum ``(w 2**bits, w q)`` over rows of weight w, q the row's powers on the lattice `finer`.
 
     The integers of a row are a function of public facts and that row alone, the first at most
@@ -80,11 +80,11 @@ def power_sums(
         count = np.maximum(np.rint(root**2 * finer.radius), np.ceil(norms))
         return np.append(count.sum(), q @ np.ones_like(root)).astype(np.int64)
 
-    words = {"powers": digest_of(np.stack(powers))}
-    return summed("sums of powers", of_block, design, lattice, words, count_public)
+    words = {"powers": statistic.digest_of(np.stack(powers))}
+    return statistic.summed("sums of powers", of_block, design, lattice, words, count_public)
 
 
-@additive
+@statistic.additive
 def score_moments(
     design: PrivateDesign,
     lattice: Lattice,
@@ -92,7 +92,7 @@ def score_moments(
     finer: Lattice,
     *,
     count_public: bool,
-) -> Statistic:
+) -> statistic.Statistic:
     """Sum ``v vᵀ`` over complete rows exactly, v a row's score coordinates on the lattice `finer`.
 
     `transform`, T of shape (columns + 1, columns + 1), is finite and a function of released values
@@ -110,11 +110,11 @@ def score_moments(
         rows = _held(block, matrix, lattice, finer)
         return np.asarray((rows @ rows.T).astype(np.int64))
 
-    words = {"transform": digest_of(transform)}
-    return summed("moments of scores", of_block, design, lattice, words, count_public)
+    words = {"transform": statistic.digest_of(transform)}
+    return statistic.summed("moments of scores", of_block, design, lattice, words, count_public)
 
 
-@additive
+@statistic.additive
 def residual_sizes(
     design: PrivateDesign,
     lattice: Lattice,
@@ -122,7 +122,7 @@ def residual_sizes(
     finer: Lattice,
     *,
     count_public: bool,
-) -> Statistic:
+) -> statistic.Statistic:
     """Sum ``|v_e| v_t`` over complete rows exactly, v a row's score coordinates ``(v_t, v_e)``.
 
     See :func:`score_moments` for v and `transform`. Both parts of v have a squared norm of at most
@@ -136,11 +136,11 @@ def residual_sizes(
         rows = _held(block, matrix, lattice, finer)
         return np.asarray((rows[:-1] @ np.abs(rows[-1])).astype(np.int64))
 
-    words = {"transform": digest_of(transform)}
-    return summed("sizes of residuals", of_block, design, lattice, words, count_public)
+    words = {"transform": statistic.digest_of(transform)}
+    return statistic.summed("sizes of residuals", of_block, design, lattice, words, count_public)
 
 
-@additive
+@statistic.additive
 def score_lengths(
     design: PrivateDesign,
     lattice: Lattice,
@@ -149,7 +149,7 @@ def score_lengths(
     residuals: tuple[float, ...],
     *,
     count_public: bool,
-) -> Statistic:
+) -> statistic.Statistic:
     """Count complete rows by the length of ``t``, and by e and its sign, ``(t, e) = T (1, x)``.
 
     `transform` is as for :func:`score_moments`; `lengths` and `residuals` are limits of cells, the
@@ -165,14 +165,18 @@ def score_lengths(
         rows = matrix.times(block if complete.all() else block[:, complete])
         e = rows[-1]
         tables = ((lengths, _norms(rows[:-1])), (residuals, e[e > 0]), (residuals, -e[e <= 0]))
-        return np.concatenate([numbers_by_cell(sizes, limits) for limits, sizes in tables])
+        return np.concatenate(
+            [statistic.numbers_by_cell(sizes, limits) for limits, sizes in tables]
+        )
 
     words = {
         "lengths": str(lengths),
         "residuals": str(residuals),
-        "transform": digest_of(transform),
+        "transform": statistic.digest_of(transform),
     }
-    return summed("rows by the length of scores", counted, design, lattice, words, count_public)
+    return statistic.summed(
+        "rows by the length of scores", counted, design, lattice, words, count_public
+    )
 
 
 def _norms(rows: Floats) -> Floats:
@@ -206,3 +210,65 @@ def _empty(rows: Floats, complete: NDArray[np.bool_]) -> None:
     """Let incomplete rows be all zeros."""
     if not complete.all():
         rows[:, ~complete] = 0.0
+
+
+class UnitScores(statistic.Statistic):
+    """The score of each unit of capped rows, times the root of its stratum's factor.
+
+    A unit's score is the sum over its places of those of its rows, over the number of places that
+    it may take: a function of released values and of that unit. Factors are released, and those
+    roots at most 1.
+    """
+
+    __slots__ = ("_scores", "_strata", "factors")
+
+    def __init__(
+        self,
+        design: PrivateDesign,
+        lattice: Lattice,
+        score: Score | GradientScore,
+        n_places: int,
+        *,
+        count_public: bool,
+    ) -> None:
+        basis = statistic.fingerprint(design.facts, count_public=count_public)
+        basis = basis.also({"score": score.digest})
+        totals, n_rows = person_totals(
+            *(design, lattice, score.function(lattice), len(score.regressors)),
+            count_public=count_public,
+        )
+        super().__init__("scores of units", np.zeros(0, dtype=object), n_rows, basis)
+        sampled, strata = design.sampled, design.unit_strata()
+        assert sampled is not None
+        roots = np.sqrt(np.array(sampled.factors or (1.0,)))
+        roots /= roots.max()
+        self.factors = roots[strata] if sampled.factors else np.ones(len(strata))
+        scores = np.zeros((len(totals), len(strata)))
+        scores[:, : totals.shape[1]] = totals / (PARTS * n_places)
+        self._scores, self._strata = scores * self.factors, strata
+
+    def by_length(self, limits: Floats) -> Numbers:
+        """Count units by the cell of the length of their score; longer ones are in the last.
+
+        Cells end at `limits`. A unit adds 1 to one cell, so the L2 sensitivity is √2 where it is
+        replaced, 1 where it is added or removed; in absolute values 2 and 1.
+        """
+        # Each operation is on the numbers of one unit.
+        lengths = np.sqrt((self._scores**2).sum(axis=0))
+        cells = np.minimum(np.searchsorted(limits, lengths), len(limits) - 1)
+        return np.bincount(cells, minlength=len(limits)).astype(object)
+
+    def squares(
+        self, longest: float, finer: Lattice, marks: tuple[float, ...], least: float, levels: int
+    ) -> Numbers:
+        """Sum ``z zᵀ`` over units, z of marks and the score clipped to `longest`, on a lattice.
+
+        The first mark is ``marks[0] * least`` of the radius over the unit's factor, `least` being
+        the smallest factor; ``marks[1]``, if there, stands at the place of the unit's stratum.
+        """
+        first = np.floor(marks[0] * least * finer.radius / self.factors)
+        lines = [first]
+        if len(marks) > 1:
+            size = math.floor(marks[1] * finer.radius)
+            lines.extend((self._strata == np.arange(levels)[:, None]) * size)
+        return squares_of_totals(self._scores / longest, finer, np.stack(lines).astype(np.int64))

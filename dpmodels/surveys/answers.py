@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from dpmodels.arguments import real
 from dpmodels.codebook import Codebook
 from dpmodels.design.columns import converted, read_rows
-from dpmodels.devices.device import Device
-from dpmodels.devices.unary import Bit, UnaryDevice
+from dpmodels.devices.randomized_response import Bit, Device, UnaryDevice
 from dpmodels.errors import ArgumentError, CodebookError, FormulaError, quoted, shorten
 from dpmodels.formula.parse import quote, variables_in
 from dpmodels.formula.response import TwoSided
@@ -22,12 +21,7 @@ from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Category, Columns
 from dpmodels.frames import open_rows, require_declared
 from dpmodels.levels import Level
-from dpmodels.postprocess.response_fit import (
-    CorrectedRows,
-    ResponseFit,
-    ResponseRows,
-    fitted,
-)
+from dpmodels.postprocess.response import CorrectedRows, ResponseFit, ResponseRows, fitted
 from dpmodels.released import Channel
 from dpmodels.released.answers import exact
 from dpmodels.typing import Floats

@@ -16,7 +16,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.audit.coupled import CSVFile, coupled, worst_pair
-from dpmodels.audit.run_all import SMALL
+from dpmodels.audit.registry import SMALL
 from dpmodels.audit.verb_recipes import verb_recipe
 from dpmodels.errors import FrameError
 from dpmodels.sites import Parties

@@ -4,9 +4,17 @@ import pytest
 from scipy import stats
 
 import dpmodels as dp
-from dpmodels.audit.run_all import FULL, IN_ROUNDS, JOINT, SITES, SMALL, joint_audited, run_all
-from dpmodels.sites import PROTOCOLS, Cape, SecureSum, SiteProtocol, cape, joint_rounds, secure_sum
-from dpmodels.sites.protocol import pack, scales
+from dpmodels.audit.registry import FULL, IN_ROUNDS, JOINT, SITES, SMALL, joint_audited, run_all
+from dpmodels.sites import (
+    PROTOCOLS,
+    Cape,
+    SecureSum,
+    SiteProtocol,
+    joint_rounds,
+    secure_sum,
+    summing,
+)
+from dpmodels.sites.packing import pack, scales
 
 NAMES = [line.verb.protocol.trust.name for line in JOINT]
 
@@ -63,12 +71,12 @@ def test_a_full_audit_flags_no_protocol(line):
 
 
 @pytest.mark.product
-@pytest.mark.parametrize("module", [cape, secure_sum], ids=["cape", "secure_sum"])
-def test_too_small_a_share_of_the_noise_is_flagged(module, monkeypatch):
+@pytest.mark.parametrize(("name", "module"), [("cape", summing), ("secure_sum", secure_sum)])
+def test_too_small_a_share_of_the_noise_is_flagged(name, module, monkeypatch):
     # At 95 %: the seed is fixed, so that what is found is found again.
     noise_share = module.noise_share
     monkeypatch.setattr(module, "noise_share", lambda *words: noise_share(*words) / 8)
-    line = JOINT[NAMES.index(module.__name__.rpartition(".")[2])]
+    line = JOINT[NAMES.index(name)]
     assert audited(line, runs=150, confidence=0.95).verdict == "VIOLATION"
 
 

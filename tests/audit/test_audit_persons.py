@@ -6,8 +6,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.audit.neighbours import PERSON, Pair, of_persons
-from dpmodels.audit.registry import REGISTRY
-from dpmodels.audit.run_all import FULL, PERSONS, SMALL
+from dpmodels.audit.registry import FULL, PERSONS, REGISTRY, SMALL
 from dpmodels.models import verb_spec
 
 # One of each family in the ordinary run, by both ways of counting a person's rows.

@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 import dpmodels as dp
-from dpmodels.audit.runs import commonest, run
+from dpmodels.audit.verb_recipes import commonest, run
 
 PAIR = dp.audit.Pair(0, 1)
 

@@ -8,27 +8,15 @@ import math
 
 import numpy as np
 import pytest
-from exhibits import (
-    CORRECT,
-    EXHIBITS,
-    exponential,
-    gaussian,
-    persons,
-    steps_from_spectrum,
-    sums,
-)
+from exhibits import CORRECT, EXHIBITS, exponential, gaussian, persons, steps_from_spectrum, sums
 from exhibits.exhibit import STEP
 from folded import each
 from scipy import stats
 
 from dpmodels import mechanisms
+from dpmodels.mechanisms.tables import TABLES
 from dpmodels.noise import simulation
-from dpmodels.privacy import (
-    ApproxDP,
-    gaussian_delta,
-    gaussian_eps,
-    gaussian_multiplier,
-)
+from dpmodels.privacy import ApproxDP, gaussian_delta, gaussian_eps, gaussian_multiplier
 
 ALL = [(book, name) for book in ("faulty", "correct") for name in EXHIBITS]
 MATRICES = [
@@ -122,8 +110,7 @@ def test_the_pair_differs_by_one_row(name):
 
 
 def test_exhibits_are_no_mechanisms():
-    tables = [value for value in vars(mechanisms).values() if isinstance(value, dict)]
-    registered = {key for table in tables for key in table if isinstance(key, str)}
+    registered = {name for table in TABLES.values() for name in table}
     assert not registered & set(EXHIBITS)
     assert not any(name in dir(mechanisms) for name in ("Exhibit", "EXHIBITS", "wishart"))
 

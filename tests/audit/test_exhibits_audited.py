@@ -15,7 +15,7 @@ from scipy import stats
 
 import dpmodels as dp
 from dpmodels import source_tree
-from dpmodels.audit.run_all import exhibits
+from dpmodels.audit.registry import exhibits
 from dpmodels.errors import NotAvailable
 
 # Enough for a small audit where fewer or more are needed than these.

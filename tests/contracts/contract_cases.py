@@ -21,6 +21,7 @@ from dpmodels.mechanisms import Facts, Plan
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP, adjacency
 from dpmodels.sites import Parties, Witness
 from dpmodels.statistics import Statistic
+from tests.mines import Mine, TouchedError
 
 Table = Mapping[str, Any]
 
@@ -301,22 +302,6 @@ def table(rows: int, seed: int = 0) -> dict[str, Any]:
         "sex": rng.choice(["F", "M"], rows),
         "region": rng.choice(["n", "e", "s"], rows),
     }
-
-
-class TouchedError(Exception):
-    """A row was read."""
-
-
-class Mine:
-    """A column that tells its length and nothing else."""
-
-    shape = (7,)
-
-    def _explode(self, *_: object, **__: object) -> NoReturn:
-        raise TouchedError
-
-    __array__ = __getitem__ = __iter__ = __len__ = __eq__ = _explode
-    __hash__ = None
 
 
 def minefield(names: tuple[str, ...] = tuple(BOOK)) -> dict[str, Any]:

@@ -50,9 +50,8 @@ from dpmodels.mechanisms.quantile_facts import Grid
 from dpmodels.mechanisms.scalar import QuantileFacts
 from dpmodels.privacy import Adjacency
 from dpmodels.released import BoughtCurvature
-from dpmodels.statistics.losses import Huber, Logistic, Multinomial
+from dpmodels.statistics.losses import Huber, Logistic, Multinomial, Predictors
 from dpmodels.statistics.losses import Poisson as PoissonLoss
-from dpmodels.statistics.predictors import Predictors
 
 CENTRED = "centred"
 

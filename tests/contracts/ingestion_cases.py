@@ -133,6 +133,32 @@ CELLS: dict[str, Cells] = {
     ),
 }
 
+# Columns of text files whose readers infer types: the cells of two other records decide, with one
+# more cell, whether all are numbers, logical values, dates, times or text. No cell here is text
+# that cannot be recovered from the value of another type: leading zeros, "1.0" beside "1", words
+# for missing, offsets, dates that are not ISO 8601, and "0x1F", "t" and "yes", which some convert.
+_TYPED = ("", "7", "2.5", "1e3", "true", "TRUE", "False", "2020-02-03", "2020-02-03 04:05:06")
+TEXT_CELLS = (*_TYPED, "2020-02-03T04:05", "12:30", "12:50", "x", "99999999999999999999", "inf")
+TEXT_OTHERS = (
+    *(("1", "2"), ("1.5", "3"), ("true", "false"), ("", ""), ("x", "y"), ("1", "x"), ("", "7")),
+    *(("2020-02-03", "2020-03-04"), ("2020-02-03T04:05:06", "2020-03-04 05:06:07")),
+    *(("12:30", "12:45"), ("2020-02-03", "true"), ("99999999999999999999", "1")),
+)
+INFERRED_CELLS: dict[str, Cells] = {
+    name: Cells("text", formula, verb, declared, TEXT_CELLS, TEXT_OTHERS)
+    for name, formula, verb, declared in (
+        ("read number", "cell", "dp_mean", (0, 10)),
+        ("read levels", "~ cell", "dp_table", ["x", "y"]),
+        ("read numbers as levels", "~ cell", "dp_table", [1, 2, 2.5, 7]),
+        ("read texts of numbers", "~ cell", "dp_table", ["1", "2", "2.5", "7", "1000", "x"]),
+        ("read truth values", "~ cell", "dp_table", ["true", "false"]),
+        ("read logical", "~ cell", "dp_table", [False, True]),
+        ("read date", "cell", "dp_mean", dp.Date("2020-01-01", "2020-12-31")),
+        ("read days as levels", "~ cell", "dp_table", ["2020-02-03", "2020-03-04", "12:30"]),
+        ("read times as levels", "~ cell", "dp_table", ["2020-02-03 04:05:06", "12:45", "x"]),
+    )
+}
+
 NOTES: tuple[Any, ...] = (
     *("", None, "a", "a\nb", "\n" * 30, "\r", "a\r", "\r\n", "\n", '"', '""', '"""', 'a"', '"a'),
     *('"a"', '",', ',"', "a,b", 'x"\n', '"\nF', 'x",\n"9",F,"', '\n9,F,\n9,M,"', "\ufeff", "\0"),

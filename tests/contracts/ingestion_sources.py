@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.csv as arrow_csv
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 
@@ -250,6 +251,35 @@ def _on_one_line(cell: Any) -> str:
     return text.replace("\n", " ").replace(",", ";")
 
 
+# --- Text files that other software reads, which infers a type for each column
+
+
+def _read_csv(read: Callable[[str], Any]) -> Callable[[Records, Schema, Path], Any]:
+    def make(records: Records, schema: Schema, folder: Path) -> Any:
+        return read(str(_csv_writer(records, schema, folder, end="\n")))
+
+    return make
+
+
+def _duckdb_csv(path: str) -> Any:
+    import duckdb
+
+    return duckdb.connect().read_csv(path, header=True)
+
+
+READERS: dict[str, Callable[[str], Any]] = {
+    "polars": pl.read_csv,
+    "polars-dates": partial(pl.read_csv, try_parse_dates=True),
+    "polars-scan": partial(pl.scan_csv, try_parse_dates=True),
+    "arrow": arrow_csv.read_csv,
+    "arrow-dictionary": partial(
+        arrow_csv.read_csv, convert_options=arrow_csv.ConvertOptions(auto_dict_encode=True)
+    ),
+    "duckdb": _duckdb_csv,
+    "pandas-arrow": partial(pd.read_csv, engine="pyarrow", dtype_backend="pyarrow"),
+}
+
+
 class Source(NamedTuple):
     """How records become data, and what its writer can say."""
 
@@ -291,4 +321,8 @@ SOURCES: dict[str, Source] = {
     ),
     "csv-unended": Source(_csv_unended, text=True),
     "csv-lines": Source(_csv_lines, text=True),
+}
+
+INFERRING: dict[str, Source] = {
+    name: Source(_read_csv(read), text=True) for name, read in READERS.items()
 }

@@ -15,14 +15,17 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from ingestion_cases import CELLS, IDS, LEVELS, NOTES
+from ingestion_cases import CELLS, IDS, INFERRED_CELLS, LEVELS, NOTES, TEXT_CELLS, TEXT_OTHERS
 from ingestion_sources import Record, Records, Schema, Source
 
 import dpmodels as dp
 from dpmodels.errors import DPModelsError
-from dpmodels.sites import PROTOCOLS, Parties, Witness, gathered
+from dpmodels.frames import open_rows
+from dpmodels.frames.convert import level_names
+from dpmodels.sites import Parties, Witness, gathered
 
 Contribution = Any
+COLUMNS = {**CELLS, **INFERRED_CELLS}
 
 
 class Observed(NamedTuple):
@@ -85,11 +88,11 @@ class Table(NamedTuple):
 
     def observed(self, records: Records) -> Observed:
         """Return the private design of records, or how they are refused."""
-        observer, cells = Observer(), CELLS[self.column]
+        observer, cells = Observer(), COLUMNS[self.column]
         data = self.source.make(records, self.schema, self.folder)
         parties: Any = Parties(("",), (data,))
         if self.source.sites:
-            parties = gathered(None, data, "pooled", PROTOCOLS)
+            parties = gathered(None, data, "pooled")
         book = dp.codebook(cell=cells.declared)
         try:
             # The secret by which rows of a person are drawn is the same for neighbours.
@@ -185,7 +188,7 @@ def one_cell_changes_one_row(
     source: Source, folder: Path, column: str, context: int, *, person: bool = False
 ) -> None:
     """A record takes every cell of an alphabet, at any place among others, or is not there."""
-    cells = CELLS[column]
+    cells = COLUMNS[column]
     first, second = (Record(str(k), k, cell) for k, cell in enumerate(cells.others[context], 2))
     variants = [Record("1", 1, cell) for cell in cells.cells]
     schema = Schema(id="whole", cell=cells.kind)
@@ -265,3 +268,40 @@ def one_id_is_one_person(source: Source, folder: Path, spelling: str) -> None:
             require_neighbours(both_persons, replaced_observation, 2, (persons[who], id, spelling))
         fewer = added.observed(records([*persons[:who], (), *persons[who + 1 :]]))
         require_neighbours(all_added, fewer, 1, (persons[who], spelling))
+
+
+# --- Readers that infer types
+
+
+def no_cell_decides_a_refusal(source: Source, folder: Path, column: str, context: int) -> None:
+    """Whatever type one cell gives its column, the table is read."""
+    for cell in COLUMNS[column].cells:
+        others = COLUMNS[column].others[context]
+        records = [Record(str(k), k, text) for k, text in enumerate((*others, cell))]
+        refusal = Table(source, folder, column, ROWS, Schema()).observed(records).refusal
+        assert not refusal, f"refused for {_shortened(records)}: {refusal}"
+
+
+def no_cell_renames_another(source: Source, folder: Path, context: int) -> None:
+    """The undeclared levels of other records are those of their own texts."""
+    others = TEXT_OTHERS[context]
+    expected = level_names(np.array(others, dtype=object)).tolist()
+    for cell in TEXT_CELLS:
+        records = [Record(str(k), k, text) for k, text in enumerate((*others, cell))]
+        opened = open_rows(source.make(records, Schema(), folder))
+        (chunk,) = opened.chunks(("cell",), 10)
+        names = level_names(chunk["cell"]).tolist()[:-1]
+        assert names == expected, f"{names} instead of {expected} for {_shortened(records)}"
+
+
+def no_id_moves_another(source: Source, folder: Path) -> None:
+    """Persons are the same whatever type one id gives the column of ids."""
+    table = Table(source, folder, "levels", PERSONS, Schema())
+    first = [Record(id, id, LEVELS[k % 2]) for k, id in enumerate(("1", "2", "2", "30"))]
+    observations = [
+        (id, table.observed([*first, Record("new", id, "F")]))
+        for id in ("4", "x", "2.5", "2020-02-03", "99999999999999999999")
+    ]
+    for (id, one), (other, two) in combinations(observations, 2):
+        assert not one.refusal, one.refusal
+        require_neighbours(one, two, 0, (id, other))

@@ -41,26 +41,48 @@ def private_values_show_nothing_and_stay() -> None:
         refuses_to_be_copied([value])
 
 
-def private_types() -> set[str]:
-    """Names of the classes that refuse to be copied, where rows and secrets are."""
-    names = set()
+def classes_with(*methods: str) -> set[type]:
+    """The classes that define one of these methods, where rows and secrets are."""
+    classes: set[type] = set()
     for package in ("design", "statistics", "sites", "sessions", "frames", "mechanisms", "models"):
         root = import_module(f"dpmodels.{package}")
         for _, name, _ in pkgutil.walk_packages(root.__path__, f"{root.__name__}."):
             module = import_module(name)
-            names |= {
-                value.__name__
+            classes |= {
+                value
                 for value in vars(module).values()
                 if isinstance(value, type) and value.__module__ == name
-                if {"__reduce__", "__reduce_ex__"} & {*vars(value)}
+                if {*methods} & {*vars(value)}
             }
-    return names
+    return classes
+
+
+def private_types_refuse_to_be_copied() -> None:
+    """Even without their values, so that the refusal cannot depend on these."""
+    for kind in classes_with("__reduce__", "__reduce_ex__"):
+        value = object.__new__(kind)
+        refuses_to_be_copied(value)
+        refuses_to_be_copied([value])
+
+
+def what_is_not_shown_is_not_read() -> None:
+    """A text that is the same without any value shows none."""
+    values = [object.__new__(kind) for kind in classes_with("__repr__") if _hides(kind)]
+    assert len(values) >= 8
+    for value in values:
+        assert repr(value) == f"<{type(value).__name__.lstrip('_')}, not shown>"
+
+
+def _hides(kind: type) -> bool:
+    texts = map(str, kind.__repr__.__code__.co_consts)
+    return any(re.fullmatch("<.*, not shown>", text) for text in texts)
 
 
 def private_types_are_listed(text: str) -> None:
     """The page that says which types are private names all of them and no other."""
     rule = text.split("\n2. **Types that hold rows")[1].split("\n3. ")[0]
-    assert set(re.findall(r"`([A-Z]\w+)`", rule)) == private_types()
+    private_types = {kind.__name__ for kind in classes_with("__reduce__", "__reduce_ex__")}
+    assert set(re.findall(r"`([A-Z]\w+)`", rule)) == private_types
 
 
 def what_is_about_to_cross_shows_nothing(case: Case) -> None:

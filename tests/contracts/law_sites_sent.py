@@ -20,7 +20,7 @@ from dpmodels.errors import ArgumentError, DPModelsError, FrameError
 from dpmodels.sites import PROTOCOLS, SENT, Parties
 from dpmodels.sites.key_file import KeyShare, PairStream, Participant, public_bytes
 from dpmodels.sites.message import SiteMessage
-from dpmodels.sites.protocol import Payload
+from dpmodels.sites.packing import Payload
 
 Changes = dict[str, Any]
 

@@ -10,7 +10,7 @@ from contract_cases import Case
 from law_canary import LABEL, TRACES, rare
 
 import dpmodels as dp
-from dpmodels import entry_point
+from dpmodels import errors
 from dpmodels.design import rows
 from dpmodels.errors import FrameError, LedgerError
 from dpmodels.statistics import Statistic
@@ -91,7 +91,7 @@ def captured(error: BaseException) -> str:
         texts.append(repr(part))
         frames = list(traceback.walk_tb(part.__traceback__))
         depth = [frame.f_code.co_filename for frame, _ in frames]
-        start = depth.index(entry_point.__file__) if skipped else 0
+        start = depth.index(errors.__file__) if skipped else 0
         summary = traceback.StackSummary.extract(iter(frames[start:]), capture_locals=True)
         texts.extend(
             f"{name} = {text}"

@@ -16,10 +16,9 @@ import pytest
 from scipy import stats
 
 import dpmodels as dp
+from dpmodels.mechanisms import margins, quantile_rounds
 from dpmodels.mechanisms import minimise as minimum
-from dpmodels.mechanisms import quantile_rounds
-from dpmodels.mechanisms.margins import marginals
-from dpmodels.mechanisms.margins.graph import of_few_rows
+from dpmodels.mechanisms.margins import of_few_rows
 from dpmodels.mechanisms.minimise import minimise, tolerance
 from dpmodels.mechanisms.quantile_facts import Grid
 from dpmodels.mechanisms.regression import gradients, scores
@@ -240,7 +239,7 @@ def of_margins(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     facts, plan = crossing.plan.facts, getattr(crossing.plan, "first", crossing.plan)
     exact = crossing.statistic.cross()[0].astype(float)
     if case.mechanism.name == "marginals":
-        with _kept(marginals, "discrete_laplace") as samples:
+        with _kept(margins, "discrete_laplace") as samples:
             releases_of(crossing, releases)
         return {"counts": Noise("gaussian", discrete_laplace(np.array(samples), plan.scales[0]))}
     released = releases_of(crossing, releases)

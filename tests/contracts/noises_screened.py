@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from noises import LAWS, Noise, releases_of
 
-from dpmodels.mechanisms.screening.dp_bh import least_of
+from dpmodels.mechanisms.screening import least_of
 from dpmodels.mechanisms.screening_plan import SIGNS
 from dpmodels.statistics.associations import (
     FINE,

@@ -10,10 +10,10 @@ import dpmodels as dp
 from dpmodels.design import PrivateDesign
 from dpmodels.formula import coding, sides
 from dpmodels.mechanisms import count_noise, quantile_rounds
-from dpmodels.mechanisms.counts import grid, rounds
-from dpmodels.mechanisms.regression import gradients, objective, output
+from dpmodels.mechanisms.counts import ranges, tree
+from dpmodels.mechanisms.regression import gradients, objective
 from dpmodels.mechanisms.scalar import exponential
-from dpmodels.models import hist, quantile
+from dpmodels.models import quantile, table
 from dpmodels.statistics import gradient
 from dpmodels.statistics.losses import Poisson
 
@@ -62,7 +62,7 @@ def the_noise_of_counts_is_halved(patch: pytest.MonkeyPatch) -> None:
 
 
 def each_round_takes_the_whole_budget(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(rounds, "_share", lambda guarantee, share: guarantee)
+    patch.setattr(ranges, "_share", lambda guarantee, share: guarantee)
 
 
 def a_residual_is_not_clipped(patch: pytest.MonkeyPatch) -> None:
@@ -99,8 +99,8 @@ def the_objective_is_tilted_by_half(patch: pytest.MonkeyPatch) -> None:
 
 def the_noise_of_the_minimum_is_halved(patch: pytest.MonkeyPatch) -> None:
     for name in ("spherical", "normals"):
-        original = getattr(output, name)
-        patch.setattr(output, name, lambda *words, draw=original: draw(*words) / 2)
+        original = getattr(objective, name)
+        patch.setattr(objective, name, lambda *words, draw=original: draw(*words) / 2)
 
 
 def quantiles_are_planned_twice_as_close(patch: pytest.MonkeyPatch) -> None:
@@ -141,7 +141,7 @@ def a_tree_is_taken_for_its_cells(patch: pytest.MonkeyPatch) -> None:
 
 
 def blocks_are_taken_for_cells(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(grid, "block_sizes", lambda shape, side: (shape,))
+    patch.setattr(tree, "block_sizes", lambda shape, side: (shape,))
 
 
 def the_noise_of_rounds_is_halved(patch: pytest.MonkeyPatch) -> None:
@@ -162,7 +162,7 @@ def groups_are_no_reason_to_pay_more(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_histogram_forgets_the_ledger(patch: pytest.MonkeyPatch) -> None:
-    original = hist.dp_hist
+    original = table.dp_hist
 
     def free(formula, data, *, ledger=None, **words):
         return original(formula, data, **words)

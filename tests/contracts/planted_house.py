@@ -10,7 +10,7 @@ import dpmodels as dp
 from dpmodels.frames import to_float
 from dpmodels.mechanisms import protocol
 from dpmodels.mechanisms.covariance import gauss
-from dpmodels.models import moments, release, scaled_moments
+from dpmodels.models import moments, release
 from dpmodels.noise import secure, source
 from dpmodels.privacy import PureEvent
 from dpmodels.sites import Parties
@@ -120,7 +120,7 @@ def a_design_shows_its_rows(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_result_holds_the_rows(patch: pytest.MonkeyPatch) -> None:
-    coder, bound = scaled_moments.row_coder, PRIVATE.PrivateDesign.bind
+    coder, bound = moments.row_coder, PRIVATE.PrivateDesign.bind
     values: list[Any] = []
 
     def keeping(self, data):
@@ -132,7 +132,7 @@ def a_result_holds_the_rows(patch: pytest.MonkeyPatch) -> None:
         return lambda public: (code(public), data)[0]
 
     patch.setattr(PRIVATE.PrivateDesign, "bind", keeping)
-    patch.setattr(scaled_moments, "row_coder", holding)
+    patch.setattr(moments, "row_coder", holding)
 
 
 def a_cell_is_quoted_in_an_error(patch: pytest.MonkeyPatch) -> None:

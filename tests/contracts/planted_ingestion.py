@@ -3,17 +3,22 @@
 from importlib import import_module
 
 import numpy as np
+import polars as pl
 import pytest
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FrameError
 from dpmodels.frames import to_float
+from dpmodels.frames.columns import NativeRows
 from dpmodels.frames.delimited import open_delimited
-from dpmodels.frames.identity import Keys, person_keys
-from dpmodels.frames.same_table import Tables
+from dpmodels.frames.open import Tables
+from dpmodels.frames.persons import Keys, person_keys
+from dpmodels.frames.require import kind_of_arrow
 from dpmodels.variables import Categorical
 
 # The packages' re-exports hide modules of the same name.
+COLUMNS = import_module("dpmodels.frames.columns")
+CONVERT = import_module("dpmodels.frames.convert")
 DECLARED = import_module("dpmodels.resolve_codebook")
 DELIMITED = import_module("dpmodels.frames.delimited")
 OPEN = import_module("dpmodels.frames.open")
@@ -118,3 +123,26 @@ def an_attached_codebook_overrules(patch: pytest.MonkeyPatch) -> None:
         return codebook if codebook is not None else DECLARED._attached(data, sites) or Codebook()
 
     patch.setattr(DECLARED, "_codebook_source", first)
+
+
+def columns_are_refused_by_types_in_memory(patch: pytest.MonkeyPatch) -> None:
+    def declared(self, name):
+        import pyarrow as pa
+
+        table = self.frame if isinstance(self.frame, pa.Table) else self.frame.to_arrow()
+        return kind_of_arrow(table.schema.field(name).type)
+
+    patch.setattr(NativeRows, "kind", declared)
+
+
+def dates_are_no_levels(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(CONVERT, "time_texts", lambda times: [""] * len(times))
+
+
+def clocks_are_missing(patch: pytest.MonkeyPatch) -> None:
+    cells = COLUMNS._polars_cells
+
+    def dropped(series):
+        return cells(series.cast(pl.Duration) if series.dtype == pl.Time else series)
+
+    patch.setattr(COLUMNS, "_polars_cells", dropped)

@@ -8,7 +8,7 @@ import pytest
 
 from dpmodels.noise.lattice import lengths
 from dpmodels.statistics import gradient
-from dpmodels.statistics.predictors import LinearRows, Predictors
+from dpmodels.statistics.losses import LinearRows, Predictors
 
 # The package's re-export hides the module of the same name.
 PRIVATE = import_module("dpmodels.design.private")

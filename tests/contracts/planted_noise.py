@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dpmodels.mechanisms import add_noise, clipping_shells
-from dpmodels.mechanisms.covariance import gauss, none, projection, separate
-from dpmodels.mechanisms.subspace import ppca
+from dpmodels.mechanisms.covariance import gauss, none, separate
+from dpmodels.mechanisms.subspace import PPCA
 from dpmodels.noise import seeded
 from dpmodels.released import MomentNoise
 from dpmodels.statistics import MomentWeights, moment_sensitivity, moment_weights
@@ -198,10 +198,8 @@ def eps_is_spent_twice(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_trace_is_capped_at_a_tenth(patch: pytest.MonkeyPatch) -> None:
-    original = projection.trace_cap
-    patch.setattr(
-        projection, "trace_cap", lambda facts, rows: 0.1 * (original(facts, rows) or rows)
-    )
+    original = gauss.trace_cap
+    patch.setattr(gauss, "trace_cap", lambda facts, rows: 0.1 * (original(facts, rows) or rows))
 
 
 def no_noise_is_no_matter(patch: pytest.MonkeyPatch) -> None:
@@ -209,11 +207,11 @@ def no_noise_is_no_matter(patch: pytest.MonkeyPatch) -> None:
 
 
 def directions_are_drawn_twice_as_close(patch: pytest.MonkeyPatch) -> None:
-    plan = ppca.PPCA.plan
+    plan = PPCA.plan
 
     def close(self, facts, guarantee):
         plan_made = plan(self, facts, guarantee)
         scales = {**plan_made.scales, "concentration": 2 * plan_made.scales["concentration"]}
         return dataclasses.replace(plan_made, scales=scales)
 
-    patch.setattr(ppca.PPCA, "plan", close)
+    patch.setattr(PPCA, "plan", close)

@@ -8,11 +8,12 @@ import pytest
 import dpmodels as dp
 from dpmodels.design import PrivateDesign
 from dpmodels.noise import seeded
-from dpmodels.sites import Parties, full, summing
-from dpmodels.sites.protocol import Payload
+from dpmodels.sites import Parties, packing, summing
+from dpmodels.sites.key_file import PairStream
+from dpmodels.sites.packing import Payload
 
-# The package's re-export hides the module of the same name.
-PROTOCOLS = tuple(import_module(f"dpmodels.sites.{name}") for name in ("cape", "secure_sum"))
+# `cape` reads the functions of `summing`; the package's re-export hides the module `secure_sum`.
+PROTOCOLS = (summing, import_module("dpmodels.sites.secure_sum"))
 
 
 def masks_do_not_cancel(patch: pytest.MonkeyPatch) -> None:
@@ -27,22 +28,23 @@ def masks_do_not_cancel(patch: pytest.MonkeyPatch) -> None:
 
 def a_site_adds_no_noise(patch: pytest.MonkeyPatch) -> None:
     """One of every four."""
-    for module in (summing, full):
+    for module in (summing, packing):
         original, turn = module.draw, count()
 
         def drawn(scales, entropy, draw=original, turn=turn):
             noise = draw(scales, entropy)
-            return noise if next(turn) % 4 else 0 * noise
+            return noise if isinstance(entropy, PairStream) or next(turn) % 4 else 0 * noise
 
         patch.setattr(module, "draw", drawn)
 
 
 def all_sites_draw_the_same_noise(patch: pytest.MonkeyPatch) -> None:
-    for module in (summing, full):
-        original = module.draw
-        patch.setattr(
-            module, "draw", lambda scales, entropy, draw=original: draw(scales, seeded(7))
-        )
+    for module in (summing, packing):
+
+        def drawn(scales, entropy, draw=module.draw):
+            return draw(scales, entropy if isinstance(entropy, PairStream) else seeded(7))
+
+        patch.setattr(module, "draw", drawn)
 
 
 def the_noise_is_shared_by_those_who_tell(patch: pytest.MonkeyPatch) -> None:
@@ -57,13 +59,8 @@ def the_noise_is_shared_by_those_who_tell(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_planned_noise_is_stated_for_all(patch: pytest.MonkeyPatch) -> None:
-    for module in PROTOCOLS:
-        original = module.summed
-        patch.setattr(
-            module,
-            "summed",
-            lambda *arguments, sum_function=original: sum_function(*arguments[:-1], 1.0),
-        )
+    original = summing.unpack
+    patch.setattr(summing, "unpack", lambda *arguments: original(*arguments[:-1], 1.0))
 
 
 def a_site_is_counted_twice(patch: pytest.MonkeyPatch) -> None:

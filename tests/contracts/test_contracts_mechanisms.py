@@ -131,6 +131,7 @@ ON_FAMILIES: dict[Law, Where] = {
     ),
 }
 ON_FEWER: dict[Law, Where] = {
+    law_noise.the_noise_is_as_large_as_planned: noisy,
     law_noise.the_noise_is_the_same_for_any_rows: adding_up,
     law_sensitivity.neighbours_are_within_the_declared_sensitivity: one_vector,
     law_sensitivity.no_direction_is_drawn_closer_than_paid_for: directions,
@@ -151,6 +152,8 @@ ON_VERBS: dict[Law, Where] = {
     law_plan.plan_refuses_what_it_cannot_give: everywhere,
     **OF_THE_LEDGER,
 }
+# No law is of what a budget will identify: tests/models/test_models_prediction.py has those.
+PREDICTED_ONCE = True
 FAMILY, VERB = attrgetter("mechanism.family"), attrgetter("verb")
 # What the ordinary run has in a reduced form.
 REDUCED = {law_noise.the_noise_follows_the_plan: law_noise.a_third_of_the_noise_follows_the_plan}

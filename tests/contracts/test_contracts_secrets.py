@@ -7,6 +7,8 @@ import law_secrets
 import pytest
 from contract_cases import BOOK, CASES, EACH_VERB, FEWER, FORMULA, Case, once
 
+# A prediction follows from public facts, so one of each verb and mechanism is enough here.
+PREDICTED_ONCE = True
 MOST = once((*FEWER, *EACH_VERB))
 # Which of the ways to give rows all is asked of: every case another.
 TURNS = {case.values[0]: turn for turn, case in enumerate(MOST)}
@@ -15,6 +17,14 @@ WORDS = [pytest.param(words, id=name) for name, words in law_canary.REFUSED_WORD
 
 def test_private_values_show_nothing_and_stay():
     law_secrets.private_values_show_nothing_and_stay()
+
+
+def test_private_types_refuse_to_be_copied():
+    law_secrets.private_types_refuse_to_be_copied()
+
+
+def test_what_is_not_shown_is_not_read():
+    law_secrets.what_is_not_shown_is_not_read()
 
 
 def test_private_types_are_listed():

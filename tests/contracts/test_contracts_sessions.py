@@ -8,7 +8,7 @@ from contract_cases import BOOK, EACH_VERB, Case, once
 
 import dpmodels as dp
 from dpmodels.errors import DPModelsError
-from dpmodels.sessions.methods import method_name
+from dpmodels.sessions.call import method_name
 
 
 def told(session: dp.session) -> list[str]:

@@ -7,7 +7,9 @@ from contract_cases import EACH_VERB, Case
 from law_canary import TRACES, rare
 
 import dpmodels as dp
-from dpmodels import entry_point
+from dpmodels import errors
+
+PREDICTED_ONCE = True
 
 
 @pytest.mark.parametrize("stage", law_tracebacks.STAGES, ids=lambda stage: stage.__name__)
@@ -22,14 +24,14 @@ def test_the_handled_exception_is_left_alone():
 
 @pytest.mark.parametrize("stage", law_tracebacks.STAGES, ids=lambda stage: stage.__name__)
 def test_frames_that_are_not_cleared_are_convicted(stage, monkeypatch):
-    monkeypatch.setattr(entry_point, "_clear", lambda error, handled: None)
+    monkeypatch.setattr(errors, "_clear", lambda error, handled: None)
     with pytest.raises(AssertionError, match="is shown"):
         law_tracebacks.an_exception_carries_no_cell(EACH_VERB[0], stage, monkeypatch)
 
 
 def test_arguments_that_are_not_deleted_are_convicted(monkeypatch):
     """The frames of a verb hold its data."""
-    monkeypatch.setattr(entry_point.traceback, "clear_frames", lambda frames: None)
+    monkeypatch.setattr(errors.traceback, "clear_frames", lambda frames: None)
     with pytest.raises(AssertionError, match="is shown"):
         law_tracebacks.an_exception_carries_no_cell(
             EACH_VERB[0], law_tracebacks.the_ledger_cannot_record, monkeypatch

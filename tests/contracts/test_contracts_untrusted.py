@@ -153,7 +153,7 @@ def test_what_was_not_changed_can_be_used(saved, sent, tmp_path):
         assert outcome(lambda files=files: untrusted.use(dp.combine(files))) == "loads"
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_first_fault_of_a_saved_file_is_named(saved, tmp_path):
     written, facts, arrays = saved[0][1]
     kind, release = facts["release"]

@@ -5,7 +5,7 @@ import secrets
 import numpy as np
 import pytest
 
-from dpmodels.design.checksum import Checksum, Readings
+from dpmodels.design.parts import Checksum, Readings
 from dpmodels.errors import FrameError
 
 N = 700

@@ -12,10 +12,10 @@ from verb_entry import BOOK, people
 from verbs import forms
 
 import dpmodels as dp
-from dpmodels.design import grouped
 from dpmodels.design import rows as design_rows
+from dpmodels.design import sql
 from dpmodels.design.cells import unbound_cells, unbound_margins
-from dpmodels.design.grouped import as_often, grouping
+from dpmodels.design.sql import as_often, grouping
 from dpmodels.digest import release_digest
 from dpmodels.formula.tally import margins
 from dpmodels.frames import open_rows
@@ -37,7 +37,7 @@ def any_group(monkeypatch):
             "open_rows",
             lambda data: data if isinstance(data, GroupedTable) else opened(data),
         )
-        patch.setattr(grouped, "MOST_GROUPS", np.inf)
+        patch.setattr(sql, "MOST_GROUPS", np.inf)
         yield
 
 

@@ -251,8 +251,13 @@ def test_bins_and_sides_of_bounds_are_those_of_rows(tables):
     bins = binned(compile_factor("real", BOOK), [-3.0, 0.0, 0.5, 2.5, 4.1])[0]
     cuts = compile_factor("cut(other, [-4, 0, 0.5, 4])", BOOK)
     few = compile_factor("few", BOOK)
+    unbound = unbound_cells("~ cells", numbers, sides)
+    bounds = [tally.factors[0].evaluate for tally in sides]
+    in_database = unbound.bind(tables.postgresql).by_bounds(bounds)
+    assert in_database.sum(axis=1).tolist() == [N_ROWS] * len(bounds)
+    assert (in_database.sum(axis=0) > 0).all()
+    same(counts, unbound, tables.postgresql, 2**20)
     for names, tallies in (
-        (tuple(numbers), sides),
         (("real", "few"), (Tally((bins, few)),)),
         (("real", "other"), (Tally((cuts,)), Tally((bins,)))),
     ):
@@ -260,6 +265,36 @@ def test_bins_and_sides_of_bounds_are_those_of_rows(tables):
         private = unbound.bind(tables.postgresql)
         assert private.coded() is not private
         same(counts, unbound, tables.postgresql, 2**20)
+
+
+@pytest.mark.expensive
+def test_postgresql_rounds_adds_and_orders_as_the_proof_says(postgres):
+    import psycopg
+
+    halves = ["-2.5", "-1.5", "-0.5", "0.5", "1.5", "2.5", "4503599627370495.5"]
+    small = ["5e-324", "-1e-80", "-1.0000000000000002e-80", "1e-62", "-2.0000000000000004e-62"]
+    with psycopg.connect(postgres) as connection:
+
+        def answers(texts, expression):
+            cells = ", ".join(expression.format(f"'{text}'::float8") for text in texts)
+            return list(connection.execute(f"SELECT {cells}").fetchone())
+
+        assert answers(halves, "{}::bigint") == [round(float(text)) for text in halves]
+        moved = answers(small, "{} + '1e-80'::float8")
+        assert moved == [float(text) + 1e-80 for text in small]
+        assert moved[3:] == [1e-62, -2.0000000000000004e-62]
+        assert min(abs(x) for x in moved if x) > 9e-97
+        ends = ["NaN", "Infinity", "-Infinity", "1e300"]
+        assert answers(ends, "{} < 'NaN'::float8") == [False, True, True, True]
+
+
+@pytest.mark.expensive
+def test_rows_are_compared_with_the_ball_unless_all_bounds_are_inside(tables):
+    for words, within in (({}, True), ({"row_norm": 0.2}, False), ({"scale": None}, True)):
+        private = unbound_design("~ real + whole", BOOK, **words).bind(tables.postgresql)
+        sums = private._queries(Lattice(20, 2)).sums
+        assert ("WHERE false)" in sums) is within
+        assert ("z0 * z0 + z1 * z1 >" in sums) is not within
 
 
 def test_no_function_of_a_formula_tells_zeros_apart():

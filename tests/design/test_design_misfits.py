@@ -89,5 +89,5 @@ def test_only_the_curators_command_counts_misfits():
         for path in package.rglob("*.py")
         if "design.misfits" in path.read_text("utf-8") or "count_misfits" in path.read_text("utf-8")
     ]
-    assert sorted(users) == ["design/misfits.py", "shell/codebook.py"]
+    assert sorted(users) == ["design/misfits.py", "shell/commands.py"]
     assert not any("misfit" in name for name in dir(dp))

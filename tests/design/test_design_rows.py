@@ -193,6 +193,18 @@ def test_a_block_may_count_so_many_times(places, block, in_order):
         assert blocks <= len(places) // block + len(set(places) - {0})
 
 
+@given(st.lists(st.integers(0, 5_040), min_size=70, max_size=300, unique=True))
+def test_many_numbers_of_places_take_few_blocks(places):
+    counted, blocks = np.zeros(len(places), dtype=int), 0
+    for part, size, times in placed(np.array(places), len(places), 8_192, 64):
+        assert len(counted[part]) == size <= 8_192
+        assert size * times <= 64 * 8_192
+        counted[part] += times
+        blocks += 1
+    assert counted.tolist() == places
+    assert blocks <= 2 * 13
+
+
 def _many(measured):
     """What is measured of a full block of persons, each of one row, and of the same by row."""
     rng = np.random.default_rng(1)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
-from dpmodels.design.coins import Coins
+from dpmodels.design.parts import Coins
 from dpmodels.design.rows import requested_of
 from dpmodels.errors import PrivacyError
 from dpmodels.noise import secure, seeded

@@ -94,7 +94,7 @@ def test_a_document_type_by_name_alone_is_not_looked_up(drafted):
 
 
 def test_a_file_that_is_too_long_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("dpmodels.dictionaries.ddi.MOST_BYTES", 100)
+    monkeypatch.setattr("dpmodels.dictionaries.table.MOST_BYTES", 100)
     (tmp_path / "a.xml").write_text(BODY)
     with pytest.raises(CodebookError, match="longer than 100 bytes"):
         dp.codebook.draft(tmp_path / "a.xml")

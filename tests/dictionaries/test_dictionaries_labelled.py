@@ -5,7 +5,7 @@ import pyreadstat
 import pytest
 
 import dpmodels as dp
-from dpmodels.dictionaries.labelled import READERS
+from dpmodels.dictionaries.table import READERS
 from dpmodels.errors import CodebookError
 
 ROWS = pd.DataFrame(
@@ -96,7 +96,7 @@ def test_a_file_that_brings_the_reader_down_leaves_the_caller_standing(sav, monk
 def test_a_missing_file_and_a_missing_library_are_said(tmp_path, sav, monkeypatch):
     with pytest.raises(CodebookError, match="there is no file"):
         dp.codebook.draft(tmp_path / "none.dta")
-    monkeypatch.setattr("dpmodels.dictionaries.labelled.find_spec", lambda name: None)
+    monkeypatch.setattr("dpmodels.dictionaries.table.find_spec", lambda name: None)
     with pytest.raises(CodebookError, match=r'pip install "dpmodels\[labels\]"'):
         dp.codebook.draft(sav)
 

@@ -6,7 +6,7 @@ import openpyxl
 import pytest
 
 import dpmodels as dp
-from dpmodels.dictionaries.notation import kind_in, levels_in, number_in, range_in
+from dpmodels.dictionaries.entry import kind_in, levels_in, number_in, range_in
 from dpmodels.errors import CodebookError
 
 LINES = [

@@ -7,16 +7,21 @@ import pytest
 
 from dpmodels import mechanisms
 from dpmodels.disclosures.document import bibtex, info_named, source
+from dpmodels.mechanisms.tables import TABLES
 
-TABLES = [var for name, var in vars(mechanisms).items() if name.isupper() and isinstance(var, dict)]
-STRATEGIES = {strategy.__module__: strategy for table in TABLES for strategy in table.values()}
+STRATEGIES = {
+    f"{strategy.__module__}.{strategy.__name__}": strategy
+    for table in TABLES.values()
+    for strategy in table.values()
+}
 
 
 @pytest.mark.parametrize("where", STRATEGIES)
 def test_every_mechanism_tells_its_source(where):
     card = STRATEGIES[where].info
     reported = source(card)
-    plain = re.sub(r":\w+:(?=`)|`", "", inspect.getmodule(STRATEGIES[where]).__doc__)
+    own, of_file = inspect.getdoc(STRATEGIES[where]), inspect.getmodule(STRATEGIES[where]).__doc__
+    plain = re.sub(r":\w+:(?=`)|`", "", own if "\nSource\n" in own else of_file)
     documented = " ".join(plain.split())
     assert reported in documented
     assert len(reported) >= 4
@@ -43,3 +48,9 @@ def test_entries_are_balanced_and_one_a_card():
 def test_sources_are_plain_text():
     for strategy in STRATEGIES.values():
         assert not re.search(r"`|:\w+:", source(strategy.info))
+
+
+def test_mechanisms_of_one_file_have_sources_of_their_own():
+    assert "Ghosh" in source(mechanisms.Laplace.info)
+    assert "Ghosh" not in source(mechanisms.Gauss.info)
+    assert "Sheldon" in source(mechanisms.PermuteAndFlip.info)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import dpmodels as dp
-from dpmodels.evaluation.checks import bias
+from dpmodels.evaluation.recipe import bias
 from dpmodels.evaluation.verb import judged
 
 SHAPES = {"spiky": dp.shapes.standard(32)["spiky"]}

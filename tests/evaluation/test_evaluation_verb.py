@@ -36,6 +36,7 @@ def test_every_cell_is_there_once(study):
     assert study.settings.baselines == ("identity", "uniform")
 
 
+@pytest.mark.product
 def test_an_answer_of_zeros_has_the_error_of_the_table(study):
     table = study.tidy()
     table = table[(table["algorithm"] == "nothing") & (table["table"] == "uniform")]

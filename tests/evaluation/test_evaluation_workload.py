@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpmodels.errors import ArgumentError
-from dpmodels.evaluation.workload import WORKLOADS, margins
+from dpmodels.evaluation.recipe import WORKLOADS, margins
 
 
 def boxes(domain, last=None):

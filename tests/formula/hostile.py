@@ -30,7 +30,7 @@ STATEFUL = [
     ("~ poly(x)", "poly(x)"),
     ("~ poly(x, 2, raw=True)", "poly(x, 2, raw=True)"),
     ("~ cut(x, 4)", "breaks"),
-    ("~ factor(x)", "'factor'"),
+    ("~ factor(x)", "C(x)"),
     ("~ rank(x)", "'rank'"),
     ("~ lag(x)", "'lag'"),
     ("~ cumsum(x)", "'cumsum'"),
@@ -48,7 +48,9 @@ MEANS = [
     ("~ I((x - x.min()) / (x.max() - x.min()))", "x.min"),
     ("~ x.rank()", "x.rank"),
     ("~ np.random.normal(x)", "np.random.normal"),
-    ("~ np.log(x + 1)", "np.log"),
+    ("~ np.log2(x - 2000)", "log2(x - 2000)"),
+    ("~ np.cumsum(x)", "np.cumsum"),
+    ("~ np.linalg.log(x)", "np.linalg.log"),
 ]
 
 PYTHON = [

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from examples import examples
 from hostile import BOOK as WIDE
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -105,7 +106,8 @@ def test_unknown_variables_are_named_with_a_near_match():
 @pytest.mark.parametrize(
     ("formula", "instead"),
     [
-        ("~ np.log(age)", "write log()"),
+        ("~ np.log(age)", "log1p(x)"),
+        ("~ np.tan(age)", "sin(x) and cos(x)"),
         ("~ age.mean()", "subtract a public constant"),
         ("~ center(age)", "I(x - 50)"),
         ("~ scale(age)", "scale="),
@@ -118,10 +120,15 @@ def test_unknown_variables_are_named_with_a_near_match():
         ("~ bs(age, df=4)", "knots=[30, 50]"),
         ("~ I(1 / age)", "(age + 1)"),
         ("~ I(1 / (age - 50))", "(abs(age - 50) + 1)"),
-        ("~ np.where(age > 3, 1, 0)", "ifelse(cond, a, b)"),
         ("~ I(sex == F)", "a level is written in quotes: 'F'"),
         ("age = sex", "'y ~ x' for a response"),
         ("~ I(age ^ 2)", "x ** 2"),
+        ("~ poly(age, 2, raw=True)", "x + I(x ** 2)"),
+        ("~ cut(age, 3)", "a list of at least 3 public numbers"),
+        ("~ relevel(sex, ref='M')", "C(x, Treatment('reference level'))"),
+        ("~ age + (1 | sex)", "dp_lm('y ~ x | group')"),
+        ("~ lag(age)", "compares rows with each other"),
+        ("~ s(age)", "bs(x, knots=[...])"),
     ],
 )
 def test_a_refusal_says_what_to_write_instead(formula, instead):
@@ -174,7 +181,7 @@ def test_whatever_is_written_is_a_design_or_a_refusal(tokens, space, tilde):
 
 
 @pytest.mark.expensive
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.text(max_size=30))
 def test_whatever_text_is_a_design_or_a_refusal(text):
     try:

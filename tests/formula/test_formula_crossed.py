@@ -10,8 +10,8 @@ from folded import each
 
 import dpmodels as dp
 from dpmodels.errors import FormulaError
-from dpmodels.formula.crossed import crossed
 from dpmodels.formula.response import two_sided
+from dpmodels.formula.tally import crossed
 
 BOOK = dp.codebook(
     y=["no", "yes"],

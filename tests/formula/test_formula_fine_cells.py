@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
-from dpmodels.formula.cut_columns import (
-    all_pairs,
-    cut_columns,
-    fine_edges,
-    with_fine_cells,
-)
+from dpmodels.formula.cut_columns import all_pairs, cut_columns, fine_edges, with_fine_cells
 from dpmodels.formula.values import Real
 
 BOUNDS = [(0, 100), (-200, 400), (-7, 0), (3, 1e5), (0, 40)]
@@ -33,13 +28,14 @@ def columns_of(**ranges):
 
 
 def test_a_column_knows_its_cells_for_few_rows():
-    column, few = columns_of(x=(0, 100), k=dp.Integer(0, 30))
-    assert len(column.fine) > 2 * len(column.sparse)
-    assert column.of_few_rows.fine == tuple(column.fine[k] for k in column.sparse)
-    assert few.of_few_rows.fine == few.fine
-    assert len(few.fine) == 32
+    fine, few = (column.fine for column in columns_of(x=(0, 100), k=dp.Integer(0, 30)))
+    assert (fine.variable, few.variable) == (0, 1)
+    assert len(fine.edges) > 2 * len(fine.sparse)
+    assert fine.of_few_rows.edges == tuple(fine.edges[k] for k in fine.sparse)
+    assert few.of_few_rows.edges == few.edges
+    assert len(few.edges) == 32
 
 
 def test_many_columns_have_the_cells_of_few_rows_alone():
     columns = columns_of(**{f"x{k}": (0, 100) for k in range(12)})
-    assert all(column.sparse == tuple(range(len(column.fine))) for column in columns)
+    assert all(c.fine.sparse == tuple(range(len(c.fine.edges))) for c in columns)

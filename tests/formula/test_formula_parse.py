@@ -1,5 +1,6 @@
 """The algebra: R's ``.``, the two sides, names in quotes, limits."""
 
+import ast
 import re
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import FormulaError, UnknownVariable
 from dpmodels.formula import design
-from dpmodels.formula.parse import parsed_formula, quote
+from dpmodels.formula.parse import parsed_formula, quote, syntax
 
 NAMES = ("a", "b", "c", "y")
 
@@ -210,11 +211,20 @@ def test_the_power_of_r_is_pointed_to_that_of_python(formula):
         parsed_formula(formula, ["a", "b"])
 
 
-def test_as_factor_of_r_is_pointed_to_contrasts():
-    with pytest.raises(FormulaError, match=r"as\.factor\(\) is C\(\)"):
-        parsed_formula("y ~ as.factor(a)", ["a"])
+@pytest.mark.parametrize(
+    ("code", "plain"),
+    [
+        ("as.factor(a)", "C(a)"),
+        ("factor(a)", "C(a)"),
+        ("np.log(a + 1)", "log(a + 1)"),
+        ("numpy.where(a > 1, np.maximum(a, 2), 0)", "ifelse(a > 1, pmax(a, 2), 0)"),
+        ("C(a, Treatment('as.factor(b)'))", "C(a, Treatment('as.factor(b)'))"),
+    ],
+)
+def test_names_of_r_and_numpy_are_those_of_formulas(code, plain):
+    assert ast.unparse(syntax(code)) == plain
 
 
 def test_a_formula_of_nothing_says_what_to_write():
-    with pytest.raises(FormulaError, match="names no variable; write '~ a"):
+    with pytest.raises(FormulaError, match="nothing stands right of ~; write '~ a"):
         parsed_formula("~", ["a"])

@@ -6,7 +6,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FormulaError, UnknownVariable
-from dpmodels.formula.periods import periods
+from dpmodels.formula.survival import periods
 
 FIRST, LAST = "2023-11-15", "2025-02-10"
 BOOK = dp.codebook(

@@ -9,9 +9,9 @@ import pytest
 from dpmodels.codebook import codebook
 from dpmodels.design.columns import converted
 from dpmodels.frames import concatenated, open_rows, to_codes, to_days, to_float
-from dpmodels.frames.coded import Coded, coded, decoded
 from dpmodels.frames.convert import arrow_cells, level_names
-from dpmodels.frames.identity import person_keys
+from dpmodels.frames.persons import person_keys
+from dpmodels.frames.protocol import Coded, coded, decoded
 
 SECRET = bytes(range(24))
 HOSTILE = ["", " ", "a\0b", "\ud800", "x" * 100_000, "1", "01", "1.0", "True", "nan", "2001-02-03"]

@@ -145,7 +145,9 @@ def test_every_kind_of_array_that_holds_numbers(values):
 def test_kinds_that_are_neither_numbers_nor_text_are_missing(kind):
     values = np.zeros(3, dtype=kind)
     assert np.isnan(to_float(values)).all()
-    assert (to_codes(values, (0, "0", "1970-01-01")) == -1).all()
+    code = 2 if kind == "M8[D]" else -1  # Days are levels of their text, and never numbers
+    assert (to_codes(values, (0, "0", "1970-01-01")) == code).all()
+    assert (to_codes(values, (0, "0")) == -1).all()
 
 
 def test_float64_is_returned_as_it_is():
@@ -206,8 +208,9 @@ def test_declared_levels_win_over_derived_spellings():
 
 def test_levels_that_nothing_matches():
     cells = _column([None, NAN, pd.NaT, dt.date(2020, 1, 1), "None", "nan", 1.0])
-    levels = (None, NAN, pd.NaT, dt.date(2020, 1, 1))
+    levels = (None, NAN, pd.NaT)
     assert (to_codes(cells, levels) == -1).all()
+    assert to_codes(cells, (*levels, dt.date(2020, 1, 1))).tolist() == [-1, -1, -1, 3, -1, -1, -1]
     assert (to_codes(np.array([NAN, 1.0]), levels) == -1).all()
     assert (to_codes(np.array([NAN, 1.0]), ()) == -1).all()
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
@@ -57,6 +58,7 @@ WHOLE = {
     "polars": pl.DataFrame({"x": [1, 2]}),
     "polars logical": pl.DataFrame({"x": [True, False]}),
     "Arrow": pa.table({"x": [1, 2]}),
+    "Arrow logical": pa.table({"x": [True, False]}),
 }
 # What other rows made of these types, or what is read cell by cell.
 ANYTHING = {
@@ -77,30 +79,40 @@ ANYTHING = {
 }
 
 
-INFERRED = ("numpy", "pandas", "a series")
-DECLARES = [name for name in NEITHER if not name.startswith(INFERRED)]
+DECLARES = [name for name, data in NEITHER.items() if isinstance(data, pa.Table)]
 
 
-@pytest.mark.parametrize("data", [NEITHER[name] for name in DECLARES], ids=DECLARES)
+def _stored(table, folder, suffix):
+    path = folder / f"t.{suffix}"
+    write = pq.write_table if suffix == "parquet" else feather.write_feather
+    write(table, path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather"])
+@pytest.mark.parametrize("table", [NEITHER[name] for name in DECLARES], ids=DECLARES)
 @pytest.mark.parametrize("book", [NUMBER, LEVELS, CODES], ids=["number", "levels", "codes"])
-def test_a_type_that_holds_neither_numbers_nor_text(data, book):
+def test_a_type_that_holds_neither_numbers_nor_text(table, book, suffix, tmp_path):
+    path = _stored(table, tmp_path, suffix)
     with pytest.raises(FrameError, match="neither numbers nor text, and 'x' is declared as"):
-        require_declared(open_rows(data), book)
+        require_declared(open_rows(path), book)
 
 
-def test_no_key_of_a_row_is_told():
+def test_no_key_of_a_row_is_told(tmp_path):
     rows = [{"quokka": 1}, {"rottnest": [2]}]
-    for data in (pa.table({"x": rows}), pl.DataFrame({"x": rows}), pa.table({"x": [rows, rows]})):
-        with pytest.raises(FrameError, match=r"is of type (struct|Struct|list), which") as caught:
-            require_declared(open_rows(data), NUMBER)
+    for table in (pa.table({"x": rows}), pa.table({"x": [rows, rows]})):
+        with pytest.raises(FrameError, match=r"is of type (struct|list), which") as caught:
+            require_declared(open_rows(_stored(table, tmp_path, "parquet")), NUMBER)
         assert "quokka" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", [name for name in NEITHER if name.startswith(INFERRED)])
+@pytest.mark.parametrize("name", NEITHER)
 def test_a_type_that_was_inferred_from_cells_refuses_nothing(name, tmp_path):
     """Another row could have made it another type, and so decided whether there is a release."""
     data = NEITHER[name]
     tables = [data]
+    if isinstance(data, pl.DataFrame):
+        tables += [data.lazy(), {"x": data["x"]}]
     if isinstance(data, pd.DataFrame) and "periods" not in name and "intervals" not in name:
         data.to_parquet(tmp_path / "t.parquet")
         tables += [tmp_path / "t.parquet", pa.Table.from_pandas(data), dd.from_pandas(data)]
@@ -129,12 +141,18 @@ def test_one_cell_never_decides_whether_there_is_a_release(make, book):
             require_declared(open_rows(make([first, first, last])), book)
 
 
-@pytest.mark.parametrize("data", [WHOLE["polars"], WHOLE["polars logical"], WHOLE["Arrow"]])
-def test_whole_numbers_are_no_levels_of_text(data):
+@pytest.mark.parametrize("table", [WHOLE["Arrow"], WHOLE["Arrow logical"]])
+def test_whole_numbers_are_no_levels_of_text(table, tmp_path):
+    path = _stored(table, tmp_path, "parquet")
     with pytest.raises(FrameError, match=r"whole numbers alone, .* levels, F \| M: make"):
-        require_declared(open_rows(data), LEVELS)
+        require_declared(open_rows(path), LEVELS)
+    with pytest.raises(FrameError, match="whole numbers alone, and 'x' is declared as days"):
+        require_declared(open_rows(path), DATES_BOOK)
     for book in (NUMBER, CODES):
-        require_declared(open_rows(data), book)
+        require_declared(open_rows(path), book)
+
+
+ANYTHING |= {f"whole, {name}": data for name, data in WHOLE.items()}
 
 
 @pytest.mark.parametrize("data", ANYTHING.values(), ids=ANYTHING)
@@ -161,7 +179,7 @@ def test_the_ledger_is_not_charged(tmp_path):
     pq.write_table(table, tmp_path / "t.parquet")
     pq.write_table(pa.table({"x": [[1.0]], "y": [1.0]}), tmp_path / "lists.parquet")
     book = NUMBER | {"y": (0, 1)}
-    for data in (pl.from_pandas(frame), tmp_path / "t.parquet", tmp_path / "lists.parquet"):
+    for data in (tmp_path / "t.parquet", tmp_path / "lists.parquet"):
         ledger = dp.Ledger(eps=9.0, delta=1e-6)
         for verb, formula in ((dp.dp_cov, "~ x + y"), (dp.dp_lm, "y ~ x"), (dp.dp_mean, "x ~ 1")):
             with pytest.raises(FrameError, match="'x' is of type"):
@@ -180,16 +198,10 @@ def test_dates_of_every_library_are_the_same_days(data):
     assert to_days(chunk["x"]).tolist() == [18262.0, 18808.0]
 
 
-@pytest.mark.parametrize("name", [name for name in UNDATED if not name.startswith(INFERRED)])
-def test_types_that_hold_no_days(name):
+@pytest.mark.parametrize("name", [name for name in UNDATED if name in DECLARES])
+def test_types_that_hold_no_days(name, tmp_path):
     with pytest.raises(FrameError, match=r"and 'x' is declared as days, 1999-01-01 to .*: make"):
-        require_declared(open_rows(NEITHER[name]), DATES_BOOK)
-
-
-@pytest.mark.parametrize("data", [WHOLE["polars"], WHOLE["Arrow"]])
-def test_whole_numbers_are_no_days(data):
-    with pytest.raises(FrameError, match="whole numbers alone, and 'x' is declared as days"):
-        require_declared(open_rows(data), DATES_BOOK)
+        require_declared(open_rows(_stored(NEITHER[name], tmp_path, "parquet")), DATES_BOOK)
 
 
 def test_days_in_files_and_missing_ones(tmp_path):

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpmodels.frames import open_rows
-from dpmodels.frames.identity import Numbering, canonical_id, cell_bytes, person_keys
+from dpmodels.frames.persons import Numbering, canonical_id, cell_bytes, person_keys
 
 SECRET = bytes(range(24))
 SOME = uuid.UUID(int=2**100 + 17)
@@ -190,6 +190,8 @@ def test_what_cells_say_is_the_same_for_any_blocks_and_never_raises():
         )
     assert cell_bytes(objects([1, 2])) != cell_bytes(objects([1, 3]))
     assert cell_bytes(np.array([2**60])) != cell_bytes(np.array([2**60 + 1]))
+    nested = np.array([(None, 1), ("x", 2)], [("a", object), ("b", int)])
+    assert cell_bytes(nested) == cell_bytes(nested[:1]) + cell_bytes(nested[1:])
 
 
 @given(st.lists(CELLS, max_size=6), st.integers(0, 6))

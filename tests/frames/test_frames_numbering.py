@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from dpmodels.frames import identity
-from dpmodels.frames.identity import Numbering
+from dpmodels.frames import persons
+from dpmodels.frames.persons import Numbering
 
 
 @pytest.mark.expensive
 @pytest.mark.parametrize("block", [1, 7, 200])
 def test_numbers_are_those_of_a_dictionary(block, monkeypatch):
     """Of keys that all look for the first slot: their leading bits are zero."""
-    monkeypatch.setattr(identity, "_LEAST", 8)
+    monkeypatch.setattr(persons, "_LEAST", 8)
     rng = np.random.default_rng(0)
     high, low = rng.integers(0, 20, (2, 200)).astype(np.uint64)
     table, numbers = Numbering(5), {}

@@ -26,6 +26,31 @@ def test_names_that_resemble_nothing_are_not_listed(tmp_path):
     assert "77123" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("line", "encoding", "remedy"),
+    [
+        ("age;sex;income", "utf-8", r'pandas.read_csv(path, sep=";", dtype=str), and make points'),
+        ("age\tsex", "utf-8", r'sep="\t"'),
+        ("age|sex", "utf-8-sig", 'sep="|"'),
+        ("age,gr\u00f6\u00dfe", "latin-1", 'encoding="latin-1"'),
+        ("age,sex", "utf-16", "not UTF-8"),
+    ],
+)
+def test_a_line_that_was_not_read_as_names_is_not_quoted(tmp_path, line, encoding, remedy):
+    path = tmp_path / "export.csv"
+    path.write_text(f"{line}\n", encoding=encoding)
+    with pytest.raises(FrameError) as caught:
+        require(open_rows(path), ("agee", "gr\u00f6\u00dfe"))
+    assert remedy in str(caught.value)
+    assert "did you mean" not in str(caught.value)
+
+
+def test_a_single_column_with_a_semicolon_in_its_name_is_read(tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text('"a;b"\n1\n')
+    require(open_rows(path), ("a;b",))
+
+
 def _duplicated():
     frame = pd.DataFrame([[1.0, 2.0, 3.0]], columns=["a", "a", "b"])
     yield "pandas", frame

@@ -15,7 +15,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import FrameError
 from dpmodels.frames import open_rows
-from dpmodels.frames.same_table import Tables
+from dpmodels.frames.open import Tables
 
 CELLS = {
     "x": np.arange(40.0),

@@ -16,10 +16,9 @@ from urllib.request import HTTPCookieProcessor, build_opener
 from gates import gate
 
 from dpmodels.codebook import Codebook
-from dpmodels.gateway.schedule import Worker
+from dpmodels.gateway.schedule import Worker, _outcome
 from dpmodels.gateway.service import Service
 from dpmodels.gateway.state import FAILED
-from dpmodels.gateway.worker import _outcome
 from dpmodels.privacy import Ledger
 
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)>\u202eage'

@@ -10,10 +10,9 @@ import uvicorn
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import LedgerError
-from dpmodels.gateway.schedule import Worker
+from dpmodels.gateway.schedule import CLAIM, Worker
 from dpmodels.gateway.server import application
 from dpmodels.gateway.settings import gate_of
-from dpmodels.gateway.worker import CLAIM
 from dpmodels.privacy import Ledger, PureEvent
 
 ROWS = 400
@@ -57,7 +56,9 @@ class _Threaded:
         return self._thread.is_alive()
 
     def kill(self):
-        self._connection.close()
+        # The thread may close it at the same time.
+        with suppress(OSError):
+            self._connection.close()
 
     def join(self, timeout=None):
         pass

@@ -8,7 +8,7 @@ import pytest
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, DPModelsError, LedgerError
 from dpmodels.gateway.calls import FORBIDDEN, MOST_BYTES, PublicTable, call_of_sent, read_sent
-from dpmodels.privacy import Ledger, adjacency
+from dpmodels.privacy import GaussianEvent, Ledger, adjacency
 
 BOOK = Codebook.from_dict(
     {"age": {"range": [0, 100]}, "wage": {"range": [0, 10]}, "sex": {"levels": ["F", "M"]}}
@@ -30,6 +30,22 @@ def test_a_call_is_priced_on_simulated_rows():
     assert price.seconds(5, 20, 1_000_000) == 45
     with pytest.raises(LedgerError, match="more than the purse"):
         priced(eps=3.0)
+
+
+def test_a_refusal_states_the_smallest_total_that_suffices():
+    """Above the budget the total of charges in steps is a bound, here three times as large."""
+    ledger = Ledger(eps=1.2, delta=1e-6, rule="steps")
+    for _ in range(3):
+        ledger.charge([GaussianEvent(14.0)], adjacency="replace")
+    call = call_of_sent(sent("mean", "~ wage", eps=3.0, delta=0.0))
+    with pytest.raises(LedgerError, match="total would be eps = ") as refused:
+        TABLE.require_fit(call, ledger)
+    total = float(str(refused.value).split("total would be eps = ")[1].split(",")[0])
+    assert 3 < total < 5
+    larger = Ledger(eps=total * 1.001, delta=1e-6, rule="steps")
+    for _ in range(3):
+        larger.charge([GaussianEvent(14.0)], adjacency="replace")
+    assert TABLE.require_fit(call, larger).fits
 
 
 @pytest.mark.parametrize("word", FORBIDDEN)
@@ -124,8 +140,8 @@ def test_fuzzed_bodies_are_refused_with_errors_of_the_package():
 
 
 WIDE = {
-    "lm": ("y0 ~ y0:(.) + (.)**2", 60),
     "pca": ("~ (. - y1)**2", 60),
+    "lm": ("y0 ~ y0:(.) + (.)**2", 60),
     "fdr": (".**2 ~ y0", 60),
     "glm": ("y0 ~ C(g):(y1 + y2)", 0),
     "cov": ("~ .", 1_001),

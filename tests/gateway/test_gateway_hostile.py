@@ -20,7 +20,7 @@ from test_gateway_service import body, done
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import DPModelsError, GatewayError, LedgerError
-from dpmodels.gateway import worker
+from dpmodels.gateway import schedule
 from dpmodels.gateway.calls import FORBIDDEN
 from dpmodels.gateway.schedule import Clock
 from dpmodels.gateway.service import Service
@@ -69,6 +69,7 @@ def test_fuzzed_bodies_are_refused_and_charge_nothing(hostile, number):
     assert len(messages) > 10
 
 
+@pytest.mark.product
 def test_hostile_formulas_are_refused_and_charge_nothing(hostile):
     assert len(HOSTILE) > 150
     for formula, word in HOSTILE:
@@ -77,6 +78,7 @@ def test_hostile_formulas_are_refused_and_charge_nothing(hostile):
             assert word in message
 
 
+@pytest.mark.product
 def test_enormous_designs_are_refused_before_memory_is_spent(hostile):
     # Products and powers of factors with 3,000 and 900 levels, and lists that are too long.
     repeats = [formula for formula, _ in GIANT]
@@ -158,7 +160,7 @@ def sent_bytes(url, content):
 
 
 def test_a_body_that_arrives_slowly_is_refused(hostile, monkeypatch):
-    monkeypatch.setattr("dpmodels.gateway.turns._BODY_SECONDS", 0.2)
+    monkeypatch.setattr("dpmodels.gateway.pages._BODY_SECONDS", 0.2)
     url, _, token = hostile
     head = f"POST {ASK} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\n"
     assert sent_bytes(url, f"{head}Content-Length: 9\r\n\r\n{{".encode()).startswith(
@@ -166,6 +168,7 @@ def test_a_body_that_arrives_slowly_is_refused(hostile, monkeypatch):
     )
 
 
+@pytest.mark.product
 def test_an_analyst_who_sends_much_at_once_leaves_threads_to_others(small, monkeypatch):
     tokens = {name: small.state.issue_token(name, 1) for name in ("ann", "bob")}
     free, running, limit = Event(), [], []
@@ -189,6 +192,7 @@ def test_an_analyst_who_sends_much_at_once_leaves_threads_to_others(small, monke
     assert max(limit) == 8
 
 
+@pytest.mark.product
 def test_invented_tokens_keep_nobody_from_signing_in(small):
     token = small.state.issue_token("ann", 1)
     identifier = token.split(".")[0]
@@ -257,6 +261,7 @@ def small(tmp_path):
     service.stop()
 
 
+@pytest.mark.product
 def test_a_full_disk_accepts_nothing_until_there_is_room(small):
     token = small.state.issue_token("ann", 1)
     with serving(small) as url:
@@ -295,7 +300,7 @@ def outcome(folder, service, eps=0.1):
     request = {"verb": "mean", "formula": "age ~ sex", "options": {"eps": eps}}
     job = {"id": f"{eps}", "purse": "ann", "path": str(folder / "fit.nc"), "request": request}
     book = Codebook.load(settings.codebook)
-    return worker._outcome(job, settings, book, service.ledgers["visits"])
+    return schedule._outcome(job, settings, book, service.ledgers["visits"])
 
 
 def test_a_table_that_was_taken_away_charges_nothing(small, tmp_path):

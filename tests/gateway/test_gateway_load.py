@@ -22,7 +22,7 @@ from test_gateway_http import status
 import dpmodels as dp
 from dpmodels.codebook import Codebook
 from dpmodels.errors import DPModelsError
-from dpmodels.gateway import worker
+from dpmodels.gateway import schedule
 from dpmodels.gateway.schedule import started_process
 from dpmodels.gateway.service import Service
 from dpmodels.gateway.settings import gate_of
@@ -233,14 +233,14 @@ def require_consistent(state, charged, accepted, answers):
 def leaky(settings, path, connection):
     """The worker, with 0.3 seconds more where the first row is that of one of two neighbours."""
     slow = Path(settings.data).read_text().splitlines()[1].startswith("99")
-    outcome = worker._outcome
+    outcome = schedule._outcome
 
     def slower(*arguments):
         time.sleep(0.3 if slow else 0.0)
         return outcome(*arguments)
 
-    worker._outcome = slower
-    worker.run_worker(settings, path, connection)
+    schedule._outcome = slower
+    schedule.run_worker(settings, path, connection)
 
 
 def response_times(folder, tick, repeats, start, workers):

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import time
 from urllib.request import Request, urlopen
 
 import pytest
@@ -153,6 +154,7 @@ def test_an_analyst_sees_no_job_of_another_purse(gate, ann):
     assert job not in bob.get("/jobs").text
 
 
+@pytest.mark.product
 def test_a_curator_sees_tables_purses_jobs_and_the_register(gate, ann, eve):
     job = ann.run(eps="0.13")
     ann.wait(job)
@@ -178,6 +180,7 @@ def test_a_curator_stops_and_resumes_a_table(gate, ann, eve):
     assert ann.send("/tables/visits/run", request=body).status == 200
 
 
+@pytest.mark.product
 def test_a_curator_approves_a_request(tmp_path):
     service, tokens = started(tmp_path, approval=True)
     with serving(service) as url:
@@ -233,6 +236,7 @@ def test_a_plan_says_what_is_expected_and_charges_nothing(gate, ann):
     assert gate[1].ledgers["visits"].charges == charges
 
 
+@pytest.mark.product
 def test_the_charges_of_a_purse_have_totals(tmp_path):
     service, tokens = started(tmp_path)
     with serving(service) as url:
@@ -267,6 +271,7 @@ def test_an_error_after_the_charge_looks_like_a_time_out(gate, ann):
     assert "it failed or ran out of time" in pages[0]
 
 
+@pytest.mark.product
 def test_an_answer_is_handed_out_by_the_public_clock(tmp_path):
     service, tokens = started(tmp_path, tick=3600.0)
     with serving(service) as url:
@@ -275,7 +280,7 @@ def test_an_answer_is_handed_out_by_the_public_clock(tmp_path):
         job = ann.run()
         identifier = job.rpartition("/")[2]
         while service.state.job(identifier).state == "queued":
-            pass
+            time.sleep(0.05)
         assert service.state.job(identifier).state == "answered"
         for browser in (ann, eve):
             page = browser.get(job)

@@ -6,9 +6,8 @@ import pytest
 from test_gateway_calls import sent
 
 import dpmodels as dp
-from dpmodels.gateway.calls import call_of_sent, read_sent
+from dpmodels.gateway.calls import call_of_sent, read_sent, request_key
 from dpmodels.gateway.client import _sent
-from dpmodels.gateway.request_key import request_key
 from dpmodels.models.replay import all_verbs
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP
 

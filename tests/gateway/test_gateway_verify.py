@@ -7,9 +7,9 @@ from gates import gate, in_thread
 from test_gateway_service import body, done
 
 from dpmodels.errors import LedgerError
+from dpmodels.gateway.schedule import verified
 from dpmodels.gateway.service import Service
 from dpmodels.gateway.state import ANSWERED
-from dpmodels.gateway.worker import verified
 
 pytestmark = pytest.mark.expensive
 

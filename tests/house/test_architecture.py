@@ -1,11 +1,14 @@
 """ARCHITECTURE.md names what is there, and what it names is there."""
 
+import ast
+import inspect
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
-from dpmodels import mechanisms
+from dpmodels.mechanisms.tables import TABLES
 from dpmodels.sites import PROTOCOLS
 
 ROOT = Path(__file__).parents[2]
@@ -32,11 +35,7 @@ def rooms():
 
 def registered():
     """Names in the tables of mechanisms."""
-    tables = [
-        table
-        for name, table in vars(mechanisms).items()
-        if name.isupper() and isinstance(table, dict)
-    ]
+    tables = list(TABLES.values())
     assert len(tables) >= 7
     return {name for table in tables for name in table}
 
@@ -67,3 +66,22 @@ def test_named_files_exist(document):
     paths = set(re.findall(r"`((?:tests|\.ci|dpmodels)/[\w/.]+)`", text))
     assert paths
     assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_mechanisms_of_one_file_do_not_use_each_other():
+    """Import contracts separate the files of a family; inside a file this test does."""
+    # It adds counts on both sides of what the other draws.
+    extended = {"Bracketed": {"Exponential"}}
+    kinds = {kind for table in TABLES.values() for kind in table.values()}
+    homes = {kind.__module__ for kind in kinds}
+    names = {home: {kind.__name__ for kind in kinds if kind.__module__ == home} for home in homes}
+    assert sum(len(group) > 1 for group in names.values()) >= 10
+    users = [
+        f"{home}: {node.name} uses {name}"
+        for home, group in names.items()
+        for node in ast.parse(inspect.getsource(sys.modules[home])).body
+        if isinstance(node, ast.ClassDef) and node.name in group
+        for name in group - {node.name} - extended.get(node.name, set())
+        if any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
+    ]
+    assert users == []

@@ -71,6 +71,56 @@ def test_no_function_body_is_longer_than_60_lines():
     assert long == []
 
 
+MOST_BRANCHES = 15
+
+
+def parts_of(node):
+    """The node and all below it, without the bodies of functions inside."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, FUNCTIONS):
+            yield from parts_of(child)
+
+
+def is_default(pattern):
+    return isinstance(pattern, ast.MatchAs) and pattern.pattern is None
+
+
+def branches(node):
+    """How many branches a node adds to McCabe's measure, with those of conditions."""
+    match node:
+        case ast.If() | ast.IfExp() | ast.Assert():
+            return 1
+        case ast.For() | ast.AsyncFor() | ast.While():
+            return 1 + bool(node.orelse)
+        case ast.comprehension(ifs=conditions):
+            return 1 + len(conditions)
+        case ast.BoolOp(values=values):
+            return len(values) - 1
+        case ast.Try(handlers=handlers, orelse=orelse):
+            return len(handlers) + bool(orelse)
+        case ast.Match(cases=cases):
+            return len([case for case in cases if not is_default(case.pattern)])
+    return 0
+
+
+def complexity(function):
+    return 1 + sum(map(branches, parts_of(function)))
+
+
+@pytest.mark.product
+def test_no_function_has_more_than_15_branches():
+    planted = ast.parse("def f(x):\n    return [y for y in x if y and x] or (1 if x else 2)")
+    assert complexity(planted.body[0]) == 6
+    functions = [
+        (where(path, node.lineno), complexity(node))
+        for path, tree in trees("dpmodels").items()
+        for node in ast.walk(tree)
+        if isinstance(node, FUNCTIONS)
+    ]
+    assert [(place, n) for place, n in functions if n > MOST_BRANCHES] == []
+
+
 def is_table(node):
     return (
         isinstance(node, ast.Assign | ast.AnnAssign)
@@ -168,3 +218,22 @@ def test_public_verbs_and_values_are_documented(name):
     parameters = set(inspect.signature(exported).parameters)
     assert parameters <= described(result.get("Parameters", "") + result.get("Attributes", ""))
     assert inspect.isclass(exported) or {"Returns", "Yields"} & set(result)
+
+
+UNTYPED_LINES = 575
+# `Any` and its aliases, which would hide it from a search for its name.
+UNTYPED = {
+    *("Any", "Numbers", "Exact", "Array", "Plain", "Option"),
+    *("TableColumns", "TableLine", "PlanOfStrategy", "Keywords"),
+}
+
+
+def untyped_lines(tree):
+    """The lines that use `Any`, by its name or by an alias; a line that imports it uses nothing."""
+    names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+    return {node.lineno for node in names if node.id in UNTYPED}
+
+
+def test_lines_that_use_any_become_fewer():
+    assert untyped_lines(ast.parse("from typing import Any\n\nx: Any\ny: list[Plain]\n")) == {3, 4}
+    assert sum(len(untyped_lines(tree)) for tree in trees("dpmodels").values()) <= UNTYPED_LINES

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,14 @@ def test_every_public_name_has_its_place():
     assert {name for name in names if not name.startswith("dp_")} == set(), (
         "add the name under its task in docs/api.md"
     )
+
+
+def test_names_within_modules_are_where_the_reference_says():
+    within = [name for name in listed("api.md") if "." in name]
+    assert within
+    for name in within:
+        module, _, attribute = name.rpartition(".")
+        assert hasattr(import_module(f"dpmodels.{module}"), attribute), name
 
 
 def test_a_verb_under_no_task_stands_at_the_end(monkeypatch):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dpmodels import mechanisms
+from dpmodels.mechanisms.tables import TABLES
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "theory.md"
@@ -21,12 +21,7 @@ LABELS = ("Proof", "Tried by", "Numerics")
 
 def registered():
     """Each mechanism once, with its table's name, in the order of the tables."""
-    tables = [
-        (name, table)
-        for name, table in vars(mechanisms).items()
-        if name.isupper() and isinstance(table, dict)
-    ]
-    return {kind: name.lower() for name, table in tables for kind in table.values()}
+    return {kind: name.lower() for name, table in TABLES.items() for kind in table.values()}
 
 
 def numerics(kind):

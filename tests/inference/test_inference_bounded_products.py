@@ -61,6 +61,48 @@ def test_the_fourth_moment_is_the_largest_there_is(variance):
     assert -best.fun <= stated * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("covariance", [-0.02, 0.0, 0.03])
+def test_no_law_of_two_columns_has_a_larger_product(covariance):
+    """Linear programming over laws on a grid with ends, of mean 0 and the given moments."""
+    from scipy.optimize import linprog
+
+    below, above, variances = (0.3, 0.2), (0.5, 0.9), (0.04, 0.06)
+    grids = [np.linspace(-low, high, 33) for low, high in zip(below, above, strict=True)]
+    x, y = (part.ravel() for part in np.meshgrid(*grids))
+    moments = np.vstack([np.ones_like(x), x, y, x**2, y**2, x * y])
+    best = linprog(-((x * y) ** 2), A_eq=moments, b_eq=[1, 0, 0, *variances, covariance])
+    second = np.diag(variances) + covariance * (1 - np.eye(2))
+    limit, _ = product_spread(second, np.array(below), np.array(above))
+    assert -best.fun - covariance**2 <= limit[0, 1] * (1 + 1e-9)
+
+
+def test_the_least_of_three_bounds_holds_and_slopes_are_derivatives():
+    below, above = np.array([0.3, 0.2, 0.4]), np.array([0.5, 0.9, 0.4])
+    binding = set()
+    for variances in ([0.01, 0.1, 0.05], [0.1, 0.01, 0.05], [0.14, 0.17, 0.15]):
+        second = np.diag(variances) + 0.004 * (1 - np.eye(3))
+        limit, slope = product_spread(second, below, above)
+        for i, j in ((0, 1), (1, 0), (0, 2), (2, 1)):
+            tilt = (above[i] - below[i]) * (above[j] - below[j])
+            bounds = (
+                max(below[i], above[i]) ** 2 * variances[j],
+                max(below[j], above[j]) ** 2 * variances[i],
+                below[i] * above[i] * below[j] * above[j] + tilt * second[i, j],
+            )
+            binding.add(int(np.argmin(bounds)))
+            assert limit[i, j] == pytest.approx(min(bounds) - second[i, j] ** 2, rel=1e-12)
+            # Of the expectation of the squared product, without the square of its mean.
+            squared = (
+                product_spread(second + 1e-6, below, above)[0][i, j] + (second[i, j] + 1e-6) ** 2
+            )
+            change = (squared - limit[i, j] - second[i, j] ** 2) / 1e-6
+            if np.argmin(bounds) == 2:
+                assert slope[i, j] == pytest.approx(change, rel=1e-6)
+            else:
+                assert slope[i, j] == 0
+    assert binding == {0, 1, 2}
+
+
 def test_noise_leaves_it_finite():
     second = np.array([[-0.1, 5.0], [5.0, 9.0]])
     for value in product_spread(second, np.array([0.0, 0.4]), np.array([1.0, 0.6])):

@@ -129,3 +129,18 @@ def test_the_edge_is_that_of_the_mean_square_of_the_noise_in_the_pencil(rho):
         )
         square = square + pencil @ pencil
     assert estimates.edge(rho) == pytest.approx(2 * math.sqrt(np.linalg.eigvalsh(square)[-1]))
+
+
+@pytest.mark.parametrize(("left", "right"), [(1, 3), (3, 1), (2, 2), (2, 3)])
+def test_the_pencil_of_two_sides_has_all_of_its_eigenvectors(left, right):
+    """Also those of eigenvalues of 0, of the columns that the larger side has more."""
+    rng = np.random.default_rng(11)
+    rows = made(rng, left, right, (0.6,))
+    pencil = canonical(released(rows, 0.0, rng), left)
+    values, vectors = pencil._pencil
+    first, second = pencil._whitened
+    block = first.T @ pencil.equations.moments @ second
+    joint = np.block([[np.zeros((left, left)), block], [block.T, np.zeros((right, right))]])
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(left + right), atol=1e-9)
+    np.testing.assert_allclose(joint @ vectors, vectors * values, atol=1e-9)
+    assert np.sum(np.abs(values) < 1e-9) == abs(left - right)

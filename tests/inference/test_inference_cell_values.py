@@ -34,3 +34,10 @@ def test_quantiles_of_whole_numbers_are_whole_numbers():
     values = Distribution(np.array([-0.5, 0.5, 1.5]), np.array([0, 0.7, 1]), *np.zeros((2, 3)), 1.0)
     assert values.quantile(0.69) == 0.0
     assert values.interval(0.9, 0.95, full=True) == (1.0, 1.0)
+
+
+def test_nodes_are_themselves_alone():
+    """Arrays have neither one truth of equality nor a hash."""
+    nodes, others = (Nodes((np.eye(2),)) for _ in range(2))
+    assert len({nodes, others, nodes}) == 2
+    assert nodes != others

@@ -71,6 +71,16 @@ def test_errors_have_the_law_of_noise_and_sampling(model, params):
     assert (totals < 1.05 * chi2.isf(1e-7, df)).all()
 
 
+@pytest.mark.parametrize("size", [1.0, 1e4])
+def test_directions_without_information_have_a_billionth_of_the_largest(size):
+    """A column of zeros says nothing of its parameter, however many rows there are."""
+    model = LevelLogits(np.column_stack([np.ones(3), [0.0, 1.0, 2.0], np.zeros(3)]), 2)
+    counts = size * np.array([[3.0, 2.0], [2.0, 2.0], [1.0, 3.0]])
+    fit = estimate(model, counts, 0.0, 1.0)
+    largest = np.linalg.eigvalsh(model.observed(fit.params, counts)).max()
+    assert fit.inverse[2, 2] == pytest.approx(1e9 / largest, rel=1e-6)
+
+
 @pytest.mark.parametrize(("model", "params"), models())
 def test_counts_of_noise_alone_have_a_finite_estimate(model, params):
     rng = np.random.default_rng(1)

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from dpmodels.inference.means import SMALLEST, GroupMoments, difference
-from dpmodels.inference.ratios import Noise
+from dpmodels.inference.proportions import Noise
 from dpmodels.statistics.counts import shares
 
 NONE = Noise("laplace", 1e-12, 0)

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom, ttest_ind
 
 from dpmodels.inference.means import MOST_GROUPS, GroupMoments, equal_means, power_weights
-from dpmodels.inference.ratios import Noise
+from dpmodels.inference.proportions import Noise
 
 QUIET = Noise("gaussian", 0.0, 0)
 

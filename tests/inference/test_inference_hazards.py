@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from statsmodels.duration.hazard_regression import PHReg
 
-from dpmodels.inference.hazards import GroupedTimes, hazard_ratios
 from dpmodels.inference.proportions import SumNoise
+from dpmodels.inference.survival import GroupedTimes, hazard_ratios
 from dpmodels.postprocess.protocol import Spread
 
 TERMS = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=float)

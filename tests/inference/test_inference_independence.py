@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chi2_contingency
 
 from dpmodels.inference.independence import MOST_CELLS, independence
-from dpmodels.inference.ratios import Noise
+from dpmodels.inference.proportions import Noise
 from dpmodels.postprocess.protocol import balanced
 
 NONE = Noise("gaussian", 0.0, 0)

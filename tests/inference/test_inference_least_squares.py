@@ -156,6 +156,27 @@ def test_constraints_on_all_parameters_need_no_search():
     assert law.distance_to(np.eye(TERMS + 1), at) == pytest.approx(law.distance(at).value)
 
 
+def test_joint_tests_have_the_noise_of_the_values_they_test():
+    """Where X'X is a few of its noise sds, as intervals of single combinations: Theorem 95."""
+    rng = np.random.default_rng(8)
+    law = LeastSquares(released(rows_of(rng, 1_500)[0], rng, 6.0), 1.0, 90 * np.eye(TERMS + 1))
+    assert law.clear
+    conditions, values = np.eye(TERMS + 1)[1:3], np.array([3.0, -4.0])
+    assert law.bends(conditions)
+    # All parameters: the score at these values in the metric of its covariance there.
+    at = np.array([0.1, 3.0, -4.0, 1.0])
+    assert law.distance_to(np.eye(TERMS + 1), at) == pytest.approx(law.distance(at).value)
+    # One condition: the square of its root, at which an interval ends.
+    root = law.roots(conditions[:1], values[:1], np.ones(1, dtype=bool))[0]
+    assert law.distance_to(conditions[:1], values[:1]) == pytest.approx(root**2)
+    # The same conditions in other words, which are not the delta method's.
+    joint, turn = law.distance_to(conditions, values), np.array([[1.0, 1.0], [0.3, -2.0]])
+    assert law.distance_to(turn @ conditions, turn @ values) == pytest.approx(joint)
+    off = conditions @ least_squares(law.equations) - values
+    delta = conditions @ law.root
+    assert joint < 0.9 * float(off @ np.linalg.solve(delta @ delta.T, off))
+
+
 def test_a_search_ends_no_higher_than_it_began():
     rng = np.random.default_rng(2)
     for scale in (0.5, 3.0, 30.0):

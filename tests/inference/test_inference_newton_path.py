@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from differences import derivative
 from scipy.special import expit
 
-from dpmodels.inference.sandwich import newton_path, pooled, sandwich
+from dpmodels.inference.sandwich import NewtonPath, _rate, newton_path, pooled, sandwich
 from dpmodels.privacy import PureDP, PureEvent, adjacency
 from dpmodels.released import BoughtCurvature, CoefficientsRelease, MechanismInfo, MomentNoise
 
@@ -119,3 +120,18 @@ def test_without_a_step_nothing_is_corrected():
         moved_release = replace(still, gradient=gradient_now)
         assert newton_path(moved_release) is None
         assert sandwich(moved_release).is_short
+
+
+@pytest.mark.parametrize("along", [-0.05, -0.4, -1.5])
+@pytest.mark.parametrize("part", [0.3, 0.6])
+def test_what_moves_with_the_gradient_is_a_derivative(along, part):
+    path = NewtonPath(along, along, np.array([1.5]), np.array([-2.0]))
+
+    def end(step):
+        return np.array([path.length(step) * float(step[0])])
+
+    step = np.array([1.5 * part])
+    moved = path.length(step) * float(path.spread(end(step))[0, 0])
+    assert moved == pytest.approx(float(derivative(end, step)[0, 0]), rel=1e-6)
+    rate = _rate(along)
+    assert rate / -math.expm1(-rate) == pytest.approx(1 - along)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.proportion import proportion_confint
 
-from dpmodels.inference.proportions import count_interval, share_interval
-from dpmodels.inference.ratios import Noise
+from dpmodels.inference.proportions import Noise, count_interval, ratio_interval, share_interval
 from dpmodels.postprocess.protocol import balanced
 
 NONE = Noise("gaussian", 0.0, 0)
@@ -19,6 +18,13 @@ def test_without_noise_shares_have_wilsons_intervals():
     expected = proportion_confint(counts, 200, 0.1, "wilson")
     assert lower == pytest.approx(np.maximum(expected[0], 0), abs=1e-9)
     assert upper == pytest.approx(expected[1])
+
+
+def test_without_noise_and_sampling_a_ratio_is_exact():
+    sums, weights = np.array([[3.0, 1.0], [0.0, 4.0]]), np.array([[0.0, 1.0], [0.0, 1.0]])
+    ends = ratio_interval(sums, weights, NONE, np.zeros(2), 0.95)
+    for end in ends:
+        assert end.tolist() == [0.25, 1.0]
 
 
 def test_without_rows_shares_are_anything():
@@ -74,3 +80,19 @@ def test_intervals_cover(law, sd):
     for value in (np.mean(hits, axis=0), np.mean(inside, axis=0)):
         assert (value >= 0.94 - room).all()
         assert (value[1:] <= 0.965 + room).all()
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        Noise("gaussian", 1.0, 0),
+        Noise("gaussian", 1.0, 5),
+        Noise("laplace", 1.0, 0, 1.0, True),
+        Noise("laplace", 1.0, 5, added=(0, 2, 1)),
+    ],
+)
+def test_weights_of_noise_variables_are_those_of_each_row_of_weights(noise):
+    rows = np.random.default_rng(1).normal(size=(2, 4, 3))
+    weights = noise.weights(rows)
+    for at in np.ndindex(2, 4):
+        np.testing.assert_array_equal(weights[at], noise.weights(rows[at]))

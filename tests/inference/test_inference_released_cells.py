@@ -4,9 +4,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
+from scipy.stats import expon, genpareto, halfnorm, lognorm
 
 from dpmodels.errors import NotAvailable
 from dpmodels.inference.cell_estimates import (
+    CellLaw,
     Scores,
     _solved,
     are_detected,
@@ -15,12 +18,14 @@ from dpmodels.inference.cell_estimates import (
     ratios,
     regression,
 )
+from dpmodels.inference.cell_values import ValueNoise
 from dpmodels.inference.links import IDENTITY, LOGIT
 from dpmodels.inference.released_cells import ReleasedCells, noise_of, sampled
 from dpmodels.postprocess.graphical.measurements import Residuals, centred_table
 from dpmodels.postprocess.graphical.values import values_of_levels
 from dpmodels.postprocess.residuals import components, summed
 
+Z_95 = 1.959964
 SIZES = (4, 3, 3)
 TERM = (0, 1, 2)
 PAIRS = tuple(combinations(TERM, 2))
@@ -86,6 +91,46 @@ def scores():
 def test_least_squares_of_pairs_are_those_of_the_rows():
     law, *_ = pair_regression(released(COUNTS, SDS), scores(), intercept=True)
     np.testing.assert_allclose(law.params, weighted(COUNTS), rtol=1e-9)
+
+
+def test_the_released_residual_squares_are_those_of_the_rows():
+    *_, squares = pair_regression(released(COUNTS, SDS), scores(), intercept=True)
+    design, y = columns()
+    residuals = np.nan_to_num(y) - np.nan_to_num(design) @ weighted(COUNTS)
+    assert squares == pytest.approx(float(COUNTS.ravel() @ residuals**2))
+    much = {part: 1e4 * sd for part, sd in SDS.items()}
+    assert np.isnan(pair_regression(released(COUNTS, much), scores(), intercept=True)[-1])
+
+
+def test_intervals_end_where_a_tail_would_be_negative():
+    covariance, once = np.array([[4.0, 0], [0, 2.0]]), np.array([[1.0, 0], [1.0, -1.0]])
+    law = CellLaw(np.zeros(2), covariance, np.eye(2), ValueNoise(covariance, once, np.ones(2)))
+    below, above = law.distances(2.0, full=True)
+    # Two tails together, at most one sd each, beside a variance of 5 - 2; then of 3 - 1.
+    np.testing.assert_allclose(below, [2 * np.sqrt(3 + 1), 2 * np.sqrt(2 + 1)])
+    np.testing.assert_allclose(above, [2 * np.sqrt(3 + 2), 2 * np.sqrt(2 + 0.25)])
+    symmetric = CellLaw(np.zeros(2), covariance, np.eye(2)).distances(2.0, full=True)
+    for ends in (below, above):
+        assert (ends <= symmetric[0] + 1e-12).all()
+    assert (law.distances(2.0, full=False)[0] < below).all()
+
+
+@pytest.mark.parametrize("scale", [0.1, 0.5, 1.0, 3.0, 30.0])
+@pytest.mark.parametrize(
+    "law",
+    [expon(), halfnorm(), lognorm(1.0), lognorm(2.0), genpareto(0.45)],
+    ids=["exponential", "half-normal", "log-normal", "heavy", "Pareto"],
+)
+def test_intervals_with_one_tail_cover_whatever_its_part_is(law, scale):
+    """Theorem 93 (c): noise with an sd of 1 beside a tail with the stated median and quantile."""
+    totals = law.ppf((np.arange(4_000) + 0.5) / 4_000)
+    sd = (law.ppf(0.975) - law.median()) / Z_95
+    tail = ValueNoise(np.array([[scale**2]]), np.array([[scale]]), np.array([law.median() / sd]))
+    estimate = CellLaw(np.zeros(1), 1 + tail.covariance, np.zeros((1, 1)), tail)
+    (below,), (above,) = estimate.distances(Z_95, full=False)
+    errors = scale * (law.median() - totals) / sd
+    coverage = float(np.mean(ndtr(below - errors) - ndtr(-above - errors)))
+    assert 0.935 < coverage < 0.971
 
 
 def test_two_variables_in_one_clique_need_no_model():
@@ -185,6 +230,24 @@ def test_a_step_to_infinity_has_no_estimate():
         _solved(counts, design, np.tile([0.0, 1.0], 3), LOGIT, np.zeros(2))
 
 
+def test_more_columns_than_cells_have_no_estimate():
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        sizes = 10.0 ** rng.integers(-3, 4, 2)
+        design = np.column_stack([np.ones(2), rng.normal(size=(2, 2)) * sizes])
+        with pytest.raises(NotAvailable, match="noise hides the regressors"):
+            _solved(rng.random(2), design, rng.integers(0, 2, 2) * 1.0, LOGIT, np.zeros(3))
+
+
+def test_estimates_do_not_depend_on_the_units_of_columns():
+    x, y = np.array([-2.0, -1.0, 1.0, 2.0]), np.array([0.2, 0.5, 0.4, 0.7])
+    slopes = [
+        _solved(np.ones(4), np.column_stack([np.ones(4), x * unit]), y, LOGIT, np.zeros(2))[0][1]
+        for unit in (1.0, 1e9)
+    ]
+    assert slopes[1] * 1e9 == pytest.approx(slopes[0], rel=1e-6)
+
+
 def test_noise_in_the_values_of_cells_hides_coefficients_as_noise_in_tables_does():
     design, y = columns()
     plain = regression(EXACT, design, y, IDENTITY)
@@ -194,7 +257,8 @@ def test_noise_in_the_values_of_cells_hides_coefficients_as_noise_in_tables_does
 
         def by_values(scores):
             total = np.nan_to_num(np.abs(scores(design, y))).T @ COUNTS.ravel()
-            return np.diag((fraction * total) ** 2)
+            noise = ValueNoise.of(np.diag(fraction * total), np.full(len(total), np.inf))
+            return noise, np.zeros((COUNTS.size, len(total)))
 
         return regression(EXACT, design, y, IDENTITY, by_values=by_values)
 

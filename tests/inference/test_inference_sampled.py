@@ -7,8 +7,8 @@ import pytest
 from differences import derivative
 from scipy.stats import binom
 
-from dpmodels.inference.ratios import Noise
-from dpmodels.inference.sampled import Cut, SampledMoments
+from dpmodels.inference.proportions import Noise
+from dpmodels.inference.sampled import Cut, SampledMoments, StratumSums
 
 UNITS, EXCESS, SD = 400, 0.7, 0.3
 
@@ -90,3 +90,28 @@ def test_what_was_cut_off_has_the_error_of_its_size_and_of_its_positions():
     unsure = replace(result, cut=replace(result.cut, mean_sd=0.1 * EXCESS))
     more = np.hypot(unsure.shift_sd**2 - result.shift_sd**2, 0.0)
     assert np.sqrt(more) == pytest.approx(np.abs(0.1 * result.shift))
+
+
+@pytest.mark.parametrize("population", [np.inf, 90.0])
+def test_clear_strata_leave_the_variance_within_them(population):
+    """Two groups in three strata of 20, 30 and 40 units, of which each stratum has its mean."""
+    rng = np.random.default_rng(3)
+    sizes, means = (20, 30, 40), (1.0, 5.0, -2.0)
+    scores = [rng.normal(mean, 1.0, (size, 2)) for size, mean in zip(sizes, means, strict=True)]
+    n_units, populations = np.array(sizes, dtype=float), np.full(3, population)
+    strata = StratumSums(np.zeros((3, 1, 1)), n_units, 0.0, populations)
+    sums = np.array([score.sum(axis=0) for score in scores])
+    squares = np.array([(score**2).sum(axis=0) for score in scores])
+    squared, simple = squares.sum(axis=0), np.array([7.0, 8.0])
+    expected = sum(
+        (1 - size / population) * size * score.var(axis=0, ddof=1)
+        for size, score in zip(sizes, scores, strict=True)
+    )
+    within = strata.within(sums, np.zeros((3, 2)), squares, squared, simple)
+    np.testing.assert_allclose(within, expected, rtol=1e-12)
+    # Noise in the sums that may be all of the variance leaves that of no strata.
+    noisy = strata.within(sums, np.array([[0.0, 1e6]] * 3), squares, squared, simple)
+    assert noisy == pytest.approx([expected[0], simple[1]])
+    # So do numbers of units that are not clear of their noise.
+    hidden = replace(strata, noise_sd=100.0)
+    assert hidden.within(sums, np.zeros((3, 2)), squares, squared, simple) == pytest.approx(simple)

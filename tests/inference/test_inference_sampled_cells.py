@@ -1,11 +1,15 @@
 """Errors of weighted cells with capped units, against the formulas over the units themselves."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from dpmodels.inference.ratios import Noise
+from dpmodels.inference.proportions import Noise
 from dpmodels.inference.sampled import Cut
 from dpmodels.inference.sampled_cells import Runs, SampledCells
+from dpmodels.postprocess.weight_caps import UNLIKE
 
 CELLS, UNITS, EXCESS = 4, 300, 0.6
 
@@ -56,6 +60,27 @@ def test_a_public_total_takes_the_noise_of_all_cells_off():
     balanced = SampledCells(**(vars_of(errors) | {"noise": Noise("gaussian", 0.5, CELLS)}))
     squares = balanced.errors(run(0, 2), np.array([0.7]), np.array([-0.3])).squares
     assert squares == pytest.approx([2 * 0.7**2 + 2 * 0.3**2 - (2 * 0.7 - 2 * 0.3) ** 2 / CELLS])
+
+
+@pytest.mark.parametrize("mean_sd", [0.0, 0.2])
+@pytest.mark.parametrize("sd", [0.0, 0.5])
+def test_what_is_put_back_has_the_error_of_its_size_and_of_its_unlikeness(sd, mean_sd):
+    """The excess of a run and of the others may each be a quarter larger or smaller."""
+    weights, cells = units()
+    sampled = cells_of(weights, cells, sd)
+    sampled = replace(sampled, cut=replace(sampled.cut, mean_sd=mean_sd))
+    errors = sampled.errors(run(1, 3), np.array([0.7]), np.array([-0.3]))
+    is_capped, is_inside = weights > 1, (cells == 1) | (cells == 2)
+    capped = np.array([0.7 * (is_capped & is_inside).sum(), -0.3 * (is_capped & ~is_inside).sum()])
+    assert errors.shift == pytest.approx([-EXCESS * capped.sum()])
+    squares = (
+        (mean_sd * capped.sum()) ** 2,
+        (UNLIKE * EXCESS) ** 2 * (capped**2).sum(),
+        (EXCESS * sd) ** 2 * (2 * 0.7**2 + 2 * 0.3**2),
+    )
+    assert errors.shift_sd == pytest.approx([math.sqrt(sum(squares))])
+    of_cells = sd**2 * (2 * 0.7**2 + 2 * 0.3**2)
+    assert errors.noise_sd == pytest.approx([math.sqrt(of_cells + sum(squares))])
 
 
 def vars_of(cells):

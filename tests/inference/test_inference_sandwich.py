@@ -140,3 +140,30 @@ def test_variances_are_sums_of_squares():
     )
     lengths = np.linalg.norm(turn[:, 0] @ covariance.noise_root)
     assert lengths == pytest.approx(1e-12, rel=0.1)
+
+
+@pytest.mark.parametrize("strength", [5.0, 9.0, 30.0])
+def test_ends_have_the_variance_of_the_values_they_test(strength):
+    """Noise that raises the curvature shortens step and standard error together: Theorem 92."""
+    curvature = BoughtCurvature(
+        np.array([[strength]]), np.array([[strength]]), noise(math.sqrt(0.5)), QUIET
+    )
+    covariance = sandwich(
+        replace(
+            release(gradient_sd=0.3),
+            coefficients=np.zeros(1),
+            gradient=np.array([-2.0 * strength]),
+            curvature=curvature,
+        )
+    )
+    assert covariance.noise_law.clear
+    z, estimate = 1.959964, 2.0
+    low, high = covariance.interval(np.ones(1), 0.95, full=False)
+    for end in (low, high):
+        variance = 0.3**2 + (end if strength < 10 else estimate) ** 2
+        assert (strength * (estimate - end)) ** 2 == pytest.approx(z**2 * variance, rel=1e-4)
+    half = z * math.hypot(0.3, estimate) / strength
+    assert high - estimate > (1.1 if strength == 5 else 0.999) * half
+    low, high = covariance.interval(np.ones(1), 0.95, full=True)
+    for end, root in ((low, z), (high, -z)):
+        assert covariance.statistic(np.ones(1), end) == pytest.approx(root, rel=1e-3)

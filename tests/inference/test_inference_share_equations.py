@@ -8,8 +8,14 @@ from scipy.stats import norm
 
 import dpmodels as dp
 from dpmodels.inference.margins import MarginNoise
-from dpmodels.inference.proportions import score_interval, share_interval, stepped_width, within
-from dpmodels.inference.ratios import Noise, ratio_interval
+from dpmodels.inference.proportions import (
+    Noise,
+    ratio_interval,
+    score_interval,
+    share_interval,
+    stepped_width,
+    within,
+)
 from dpmodels.results.components import root_sd
 from dpmodels.results.estimate_table import product_unit, slope_unit
 

@@ -8,13 +8,14 @@ from differences import derivative, symmetric_derivative
 
 from dpmodels.inference.correlations import canonical, correlation_of, residuals
 from dpmodels.inference.count_model import CumulativeLogits, LevelLogits, estimate, maximum
-from dpmodels.inference.hazards import GroupedTimes
 from dpmodels.inference.independence import _slope
 from dpmodels.inference.links import IDENTITY, LOG, LOGIT
 from dpmodels.inference.means import GroupMoments, _noise_root, central_weights, difference
-from dpmodels.inference.ratios import Noise
+from dpmodels.inference.proportions import Noise, SumNoise
 from dpmodels.inference.response import independence_of_shares
+from dpmodels.inference.survival import GroupedTimes, hazard_ratios
 from dpmodels.postprocess.normal_equations import NormalEquations
+from dpmodels.postprocess.protocol import Spread
 from dpmodels.postprocess.survival import at_risk
 
 RNG = np.random.default_rng(11)
@@ -261,6 +262,27 @@ def test_the_score_of_hazards_has_its_information_and_its_influence():
     assert influence == pytest.approx(by_difference, rel=1e-5, abs=1e-7)
     # Of all rows they add up to the score.
     assert np.einsum("pgkc,gkc->p", influence, CELLS) == pytest.approx(score, rel=1e-9)
+
+
+def test_ratios_of_hazards_have_the_errors_of_the_delta_method():
+    """Of independent noise in each cell, and of rows that are as likely as their cells say."""
+
+    def spread(weights):
+        squares = weights.reshape(len(weights), -1) ** 2
+        return Spread(squares.sum(axis=1), (squares**2).sum(axis=1))
+
+    def ratios(cells, effect=1):
+        return hazard_ratios(
+            grouped(cells.reshape(CELLS.shape)), spread, SumNoise("gaussian", 0.1, 0.0), effect
+        )
+
+    result = ratios(CELLS)
+    slopes = derivative(lambda cells: ratios(cells).coefficients, CELLS.ravel(), 1e-3)
+    assert result.spread.squares == pytest.approx((slopes**2).sum(axis=1), rel=1e-4)
+    assert result.spread.fourths == pytest.approx((slopes**4).sum(axis=1), rel=1e-4)
+    sampled = np.sqrt(slopes**2 @ CELLS.ravel())
+    assert result.sampling_sd == pytest.approx(sampled, rel=1e-4)
+    assert ratios(CELLS, 4).sampling_sd == pytest.approx(2 * sampled, rel=1e-4)
 
 
 def test_exposure_and_its_derivatives():

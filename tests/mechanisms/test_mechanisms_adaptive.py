@@ -9,10 +9,17 @@ import dpmodels as dp
 from dpmodels.design import private_design
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import Facts
-from dpmodels.mechanisms import clipping_radius as clipping
+from dpmodels.mechanisms import clipping_shells as clipping
 from dpmodels.mechanisms.add_noise import gaussian_count, laplace_count
-from dpmodels.mechanisms.clipping_radius import HALVINGS, NUMBER, THRESHOLD, TRACE, lost
-from dpmodels.mechanisms.clipping_shells import INCREMENTS, shells
+from dpmodels.mechanisms.clipping_shells import (
+    HALVINGS,
+    INCREMENTS,
+    NUMBER,
+    THRESHOLD,
+    TRACE,
+    lost,
+    shells,
+)
 from dpmodels.mechanisms.covariance.adaptive import Adaptive, AdaptivePure, largest_rho
 from dpmodels.noise import seeded, source
 from dpmodels.noise.lattice import Lattice

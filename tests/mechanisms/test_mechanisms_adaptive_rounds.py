@@ -8,9 +8,9 @@ import dpmodels as dp
 from dpmodels.design import private_design
 from dpmodels.digest import release_digest
 from dpmodels.mechanisms import Ellipsoid, Facts, Gauss, Rounds, RoundsPure
+from dpmodels.mechanisms.clipping_shells import BEYOND
 from dpmodels.mechanisms.regression import Moments, Scores
 from dpmodels.mechanisms.robust_covariance import RobustCovariance
-from dpmodels.mechanisms.tails import BEYOND
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, PureDP, adjacency
 from tests.private_rows import private_regression

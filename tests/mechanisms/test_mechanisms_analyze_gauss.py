@@ -26,7 +26,7 @@ from moment_cases import (
 
 import dpmodels as dp
 from dpmodels.mechanisms import Gauss
-from dpmodels.mechanisms.covariance.analyze_gauss import AnalyzeGauss
+from dpmodels.mechanisms.covariance.gauss import AnalyzeGauss
 from dpmodels.privacy import ZCDP, ApproxDP, GaussianEvent, gaussian_multiplier
 
 TAKES = (ApproxDP, ZCDP)

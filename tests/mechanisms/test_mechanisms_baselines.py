@@ -24,7 +24,7 @@ from scipy import stats
 import dpmodels as dp
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.covariance.none import Unprivate, Zero
-from dpmodels.mechanisms.subspace.random import Random
+from dpmodels.mechanisms.subspace import Random
 from dpmodels.noise import seeded, source
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP
 

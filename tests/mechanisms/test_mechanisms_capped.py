@@ -11,17 +11,9 @@ from dpmodels.mechanisms.sampled import Capped
 from dpmodels.models.mean import mean_spec
 from dpmodels.noise import source
 from dpmodels.postprocess import weight_caps
-from dpmodels.postprocess.ranges import CellNoise
-from dpmodels.postprocess.tails import excess_above
+from dpmodels.postprocess.ranges import CellNoise, excess_above
 from dpmodels.postprocess.weight_caps import best_cap, weight_edges
-from dpmodels.privacy import (
-    ZCDP,
-    ApproxDP,
-    GaussianEvent,
-    PureDP,
-    adjacency,
-    gaussian_multiplier,
-)
+from dpmodels.privacy import ZCDP, ApproxDP, GaussianEvent, PureDP, adjacency, gaussian_multiplier
 from dpmodels.request import requested
 
 DESIGN = dp.design(weights="w", bounds=(1, 50), weights_are="design")
@@ -196,6 +188,18 @@ def test_where_noise_hides_all_units_means_have_a_public_cap():
     assert of_units.mean_excess_sd == pytest.approx(150 / math.sqrt(12))
 
 
+def test_laplace_noise_is_seldom_taken_for_units():
+    """Sums of few cells of Laplace noise have longer tails than normal ones."""
+    from dpmodels.postprocess.weight_caps import are_detected
+
+    edges, noise = weight_edges(1, 2**20, 1), CellNoise("laplace", 60.0)
+    samples = np.random.default_rng(7).laplace(scale=60 / math.sqrt(2), size=(1000, len(edges) - 1))
+    # At most 1 is expected: 10 in one of 10^7 runs. With normal quantiles 15 are.
+    assert sum(are_detected(edges, counts, noise) for counts in samples) < 10
+    samples[0, 9] += 600
+    assert are_detected(edges, samples[0], noise)
+
+
 def test_the_error_of_the_mean_excess_has_a_lump_of_hidden_units():
     """Of 1 % of units far above the others, where a fitted law alone had an error of nearly 0."""
     rng, edges = np.random.default_rng(1), weight_edges(1, 200)
@@ -210,3 +214,45 @@ def test_the_error_of_the_mean_excess_has_a_lump_of_hidden_units():
         gaps.append((excess.mean - true) / excess.mean_sd)
     assert np.abs(gaps).max() < 5
     assert np.abs(gaps).max() > 0.01
+
+
+LIMITS = (1.0, 50.0 * 2**16)
+
+
+@pytest.mark.parametrize("guarantee", [ApproxDP(1.0, 1e-6), ZCDP(0.02), PureDP(1.0)])
+def test_few_units_get_a_larger_share_in_wider_cells(guarantee):
+    """So much that half of them are detected, from their public number; the budget is the same."""
+    default, few = Capped(), Capped().for_units(facts(), guarantee, *LIMITS, 500)
+    assert default.for_units(facts(), guarantee, *LIMITS, 20_000) == default
+    assert default.for_units(facts(), guarantee, *LIMITS, 20) == default
+    fewer = default.for_units(facts(), guarantee, *LIMITS, 350)
+    assert (few.per_octave, fewer.per_octave, default.share) == (4, 2, 0.03)
+    assert 0.03 <= few.share <= 0.15
+    assert 0.03 <= fewer.share <= 0.15
+    plan = few.plan(facts(), guarantee)
+    edges, noise = weight_edges(*LIMITS, few.per_octave), plan.first.noise_sd
+    shape = np.zeros(len(edges) - 1)
+    shape[30 : 30 + 2 * few.per_octave] = 1 / (2 * few.per_octave)
+    n_units = 510 if few.share > 0.03 else 500
+    is_detected = weight_caps.are_detected(edges, n_units / 2 * shape, CellNoise("gaussian", noise))
+    assert is_detected
+    costs = [1 / event.multiplier for event in plan.events]
+    if isinstance(guarantee, PureDP):
+        assert sum(costs) == pytest.approx(1.0, rel=1e-6)
+    else:
+        whole = gaussian_multiplier(guarantee)
+        assert math.hypot(*costs) == pytest.approx(1 / whole, rel=1e-6)
+
+
+@pytest.mark.expensive
+def test_totals_of_few_units_have_a_cap_that_was_found():
+    """500 units of ten rows: without a detected weight the cap is 65,536 rows of the largest."""
+    rng = np.random.default_rng(4)
+    unit = np.repeat(np.arange(500), 10)
+    rows = {"y": rng.uniform(0, 1, 5_000), "w": rng.uniform(5, 15, 5_000), "u": unit}
+    design = dp.design(weights="w", psu="u", bounds=(1, 50), weights_are="design")
+    book = dp.codebook(y=(0, 1), design=design)
+    with dp.simulation(seed=1):
+        fit = dp.dp_total("~ y", rows, codebook=book, eps=1.0, delta=1e-6)
+    assert 50 < fit.release.weights.cap < 400
+    assert len({event.multiplier for event in fit.release.events}) == 2

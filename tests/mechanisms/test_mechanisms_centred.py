@@ -9,8 +9,7 @@ import dpmodels as dp
 from dpmodels.design.regression import box_design
 from dpmodels.errors import BudgetError
 from dpmodels.formula.response import two_sided
-from dpmodels.mechanisms import ScreenCentred, ScreenMoments
-from dpmodels.mechanisms.screening import centred
+from dpmodels.mechanisms import ScreenCentred, ScreenMoments, screening
 from dpmodels.mechanisms.screening_plan import ScreenFacts
 from dpmodels.noise import source
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, gaussian_multiplier
@@ -39,7 +38,7 @@ def test_no_neighbours_move_a_round_by_more_than_its_noise_allows(relation, monk
         rounds.append([(np.asarray(exact, dtype=float), scale) for exact, scale in parts])
         return answers if len(rounds) == 1 else [part for part, _ in rounds[-1]]
 
-    monkeypatch.setattr(centred, "add_noises", recorded)
+    monkeypatch.setattr(screening, "add_noises", recorded)
     base = [(1, 1, -1), (-1, 0.5, 1), (0.3, -1, 1)]
     corners = [*product((-1, 1), repeat=3), (0, 0, 0)]
     tables = [[*base, row] for row in corners]
@@ -108,6 +107,6 @@ def test_centres_are_whole_steps_within_the_box():
     plan = ScreenCentred().plan(ScreenFacts(2, 2, "two-sided", adjacency("replace")), ZCDP(0.1))
     exact, _ = statistic([(1, 1, -1), (0.3, -1, 1)], plan).cross()
     centres = np.array([reach(plan.lattice), -3], dtype=object)
-    squares = centred.centred_squares(exact, centres)
+    squares = screening.centred_squares(exact, centres)
     assert all(isinstance(value, int) for value in squares.tolist())
     assert squares[1] == exact[1, 2] + 6 * exact[SUMS, 2] + 9 * exact[SUMS, 0]

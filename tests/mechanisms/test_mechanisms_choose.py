@@ -19,7 +19,7 @@ from dpmodels.mechanisms import (
     Gauss,
     choose_strategy,
 )
-from dpmodels.mechanisms.choose import auto_moments
+from dpmodels.mechanisms.choose_moments import auto_moments
 from dpmodels.privacy import ApproxDP, PureDP, adjacency
 
 ALL = COVARIANCE | SUBSPACE

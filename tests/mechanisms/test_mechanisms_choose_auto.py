@@ -11,7 +11,7 @@ from folded import each
 
 import dpmodels as dp
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts, Rounds, RoundsPure
-from dpmodels.mechanisms.choose import (
+from dpmodels.mechanisms.choose_moments import (
     auto_moments,
     directions_loss,
     noise_loss,

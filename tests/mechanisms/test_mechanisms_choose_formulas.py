@@ -8,23 +8,21 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from dpmodels.mechanisms.choose import (
+from dpmodels.mechanisms.choose_counts import (
     _of_root,
     _of_tree,
     _of_wavelets,
     auto_counts,
-    auto_margins,
     auto_ordered,
     auto_plane,
     auto_running,
-    auto_selection,
-    directions_loss,
-    noise_loss,
 )
+from dpmodels.mechanisms.choose_moments import directions_loss, noise_loss
 from dpmodels.mechanisms.counts import Factorisation, Gaussian, Geometric, Grid, Tree, Wavelet
-from dpmodels.mechanisms.margins import MARGINS
+from dpmodels.mechanisms.margins import MARGINS, auto_margins
 from dpmodels.mechanisms.protocol import CountFacts, Facts, MarginFacts
 from dpmodels.mechanisms.scalar.paired import Paired
+from dpmodels.mechanisms.selection import auto_selection
 from dpmodels.mechanisms.selection_plan import LevelScore, SelectionFacts
 from dpmodels.postprocess.plane import rectangle_counts
 from dpmodels.privacy import ZCDP, Adjacency, ApproxDP, PureDP

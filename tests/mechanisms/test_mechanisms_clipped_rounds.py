@@ -18,7 +18,7 @@ from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.noise import source
 from dpmodels.postprocess.ranges import found_range
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
-from dpmodels.statistics.cell_passes import CellPasses, place_counts
+from dpmodels.statistics.counts import CellPasses, place_counts
 from tests.private_rows import private_cells
 
 BOOK = dp.codebook(y=(0, 2_500), g=["u", "v", "w"])
@@ -101,7 +101,7 @@ def test_the_numbers_by_cell_have_the_noise_that_is_charged(guarantee, monkeypat
         noises.append(counts - statistic.counted(place_counts, ends).cross()[0].astype(float))
         return found_range(ends, counts, noise, *rest)
 
-    monkeypatch.setattr("dpmodels.mechanisms.counts.rounds.found_range", kept)
+    monkeypatch.setattr("dpmodels.mechanisms.counts.ranges.found_range", kept)
     for _ in range(60):
         Rounds().release(statistic, plan, source())
     noise = np.array(noises)

@@ -10,13 +10,9 @@ import pytest
 import dpmodels as dp
 from dpmodels.design.regression import box_design
 from dpmodels.formula.response import two_sided
-from dpmodels.mechanisms.association_score import (
-    AssociationScore,
-    BoughtMoments,
-    released_spreads,
-)
-from dpmodels.mechanisms.choose import auto_selection
-from dpmodels.mechanisms.clipping_radius import sparse_scales
+from dpmodels.mechanisms.association_score import AssociationScore, BoughtMoments, released_spreads
+from dpmodels.mechanisms.clipping_shells import sparse_scales
+from dpmodels.mechanisms.selection import auto_selection
 from dpmodels.mechanisms.selection_plan import SelectionFacts
 from dpmodels.noise import source
 from dpmodels.privacy import ApproxDP, LaplaceEvent, PureDP, adjacency
@@ -203,3 +199,14 @@ def test_a_column_without_spread_has_no_correlation():
     assert math.isnan(fit.values["a"])
     assert fit.noise_int().loc["a"].tolist() == [-1, 1]
     assert "declare narrower bounds" in " ".join(str(fit.summary()).split())
+
+
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+def test_the_width_of_scores_is_that_of_all_changes_of_a_row(relation):
+    """Products x y of ends, by enumeration: from the largest fall to the largest rise."""
+    ends = [*product((-1, 1), repeat=2), (0, 0)]
+    products = [x * y for x, y in ends]
+    without = products if relation == "replace" else [0]
+    changes = [after - before for before in products for after in without]
+    changes += [-change for change in changes]
+    assert SCORE.width(adjacency(relation)) == max(changes) - min(changes)

@@ -12,7 +12,8 @@ import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.formula.sides import grouping, parse_sides
 from dpmodels.formula.tally import Tally
-from dpmodels.mechanisms.choose import auto_counts, choose_strategy
+from dpmodels.mechanisms.choose import choose_strategy
+from dpmodels.mechanisms.choose_counts import auto_counts
 from dpmodels.mechanisms.counts import COUNTS, Gaussian, Geometric
 from dpmodels.mechanisms.protocol import CountFacts, units_of
 from dpmodels.noise import seeded

@@ -9,19 +9,11 @@ import dpmodels as dp
 from dpmodels.design.regression import box_design
 from dpmodels.errors import BudgetError
 from dpmodels.formula.response import two_sided
-from dpmodels.mechanisms.screening import ScreenLogs, dp_bh
-from dpmodels.mechanisms.screening.dp_bh import least_noisy, least_of, z_scale
+from dpmodels.mechanisms import screening
+from dpmodels.mechanisms.screening import ScreenLogs, least_noisy, least_of, z_scale
 from dpmodels.mechanisms.screening_plan import SIGNS, Response, ScreenFacts
 from dpmodels.noise import source
-from dpmodels.privacy import (
-    ZCDP,
-    Adjacency,
-    ApproxDP,
-    PureDP,
-    adjacency,
-    total_eps,
-    total_rho,
-)
+from dpmodels.privacy import ZCDP, Adjacency, ApproxDP, PureDP, adjacency, total_eps, total_rho
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.associations import (
     FINE,
@@ -79,7 +71,7 @@ def test_no_neighbours_differ_in_the_law_of_a_draw_by_more_than_it_costs(
 def test_the_least_noisy_is_drawn_and_ties_go_to_the_first(monkeypatch):
     noises = iter([[3, 0, 1, 9], [3, 2, 9], [0, 0]])
     monkeypatch.setattr(
-        dp_bh, "discrete_laplace", lambda scale, size, entropy: np.array(next(noises)[:size])
+        screening, "discrete_laplace", lambda scale, size, entropy: np.array(next(noises)[:size])
     )
     # 3 5 2 9 ... the noisy levels are 8 5 5 13, then of those left 8 7 13, then 5 4.
     assert least_noisy(np.array([5, 5, 4, 4]), 1.0, 3, None).tolist() == [1, 2, 3]

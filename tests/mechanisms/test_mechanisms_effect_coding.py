@@ -6,8 +6,7 @@ from dpmodels.mechanisms.protocol import RegressionFacts
 from dpmodels.mechanisms.regression.gradients import effect_coding, levelled
 from dpmodels.postprocess.normal_equations import contrasts
 from dpmodels.privacy import adjacency
-from dpmodels.statistics.losses import Logistic, Multinomial
-from dpmodels.statistics.predictors import Predictors
+from dpmodels.statistics.losses import Logistic, Multinomial, Predictors
 
 OWN = Predictors(2, True, 0.9, 0.5, 1.0, responses=3)
 FACTS = RegressionFacts(OWN, Multinomial(4), adjacency("replace"))

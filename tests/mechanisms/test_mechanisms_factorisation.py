@@ -9,8 +9,8 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import Factorisation
-from dpmodels.mechanisms.choose import auto_running
-from dpmodels.mechanisms.counts.factorisation import MOST_CELLS, squared_move
+from dpmodels.mechanisms.choose_counts import auto_running
+from dpmodels.mechanisms.counts.tree import MOST_CELLS, squared_move
 from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.noise import source
 from dpmodels.postprocess.hierarchy import line, prefix_variances

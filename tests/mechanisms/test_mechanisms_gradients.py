@@ -11,10 +11,9 @@ from dpmodels.mechanisms.protocol import RegressionFacts
 from dpmodels.mechanisms.regression import gradients
 from dpmodels.mechanisms.regression.gradients import Start
 from dpmodels.noise import seeded
-from dpmodels.privacy import adjacency
+from dpmodels.privacy import ZCDP, adjacency
 from dpmodels.statistics import Statistic
-from dpmodels.statistics.losses import Logistic
-from dpmodels.statistics.predictors import Predictors
+from dpmodels.statistics.losses import Logistic, Predictors
 
 FACTS = RegressionFacts(Predictors(3, True, 0.9, 0.5, 1.0), Logistic(), adjacency("replace"))
 
@@ -49,3 +48,17 @@ def test_a_moment_that_rounding_made_negative_has_no_root_taken(smallest):
     start = Start(np.zeros(2), np.eye(2), np.diag([smallest, 4.0]))
     assert start.step(np.array([-1.0, 0.0])).tolist() == [1.0, 0.0]
     assert start.step(np.array([0.0, -3.0])).tolist() == [0.0, 0.5]
+
+
+@pytest.mark.parametrize(("relation", "change"), [("replace", 2.0), ("add-remove", 1.0)])
+def test_each_sum_has_the_noise_that_its_event_says_of_what_a_neighbour_changes(relation, change):
+    """A row has a gradient of length 1 at most, so that a replaced one changes a sum by 2."""
+    facts = RegressionFacts(FACTS.predictors, FACTS.loss, adjacency(relation))
+    plan = gradients.NoisyGradients(steps=3).plan(facts, ZCDP(0.5))
+    start, steps, last = plan.events[:3]
+    assert plan.scales["start"] == start.multiplier
+    assert steps.count == 3
+    assert plan.scales["noise"] == pytest.approx(change * steps.multiplier, rel=1e-9)
+    assert plan.scales["noise"] >= change * steps.multiplier
+    assert plan.scales["last"] == pytest.approx(change * last.multiplier, rel=1e-9)
+    assert plan.scales["last"] >= change * last.multiplier

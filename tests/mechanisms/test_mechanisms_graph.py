@@ -10,9 +10,8 @@ from scipy.special import chdtrc
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError
-from dpmodels.mechanisms.component_noise import component_plan
-from dpmodels.mechanisms.margins import Graph, Residual
-from dpmodels.mechanisms.margins.graph import EXCESS, chosen_margins
+from dpmodels.mechanisms.count_noise import component_plan
+from dpmodels.mechanisms.margins import EXCESS, Graph, Residual, chosen_margins
 from dpmodels.mechanisms.protocol import MarginFacts
 from dpmodels.noise import source
 from dpmodels.postprocess.graphical.measurements import centred_table, rounds_of

@@ -9,15 +9,8 @@ import pytest
 from scipy.special import chdtrc
 
 import dpmodels as dp
-from dpmodels.mechanisms.component_noise import component_plan
-from dpmodels.mechanisms.margins import Graph
-from dpmodels.mechanisms.margins.graph import (
-    EXCESS,
-    MANY_ROWS,
-    chosen_cells,
-    merged,
-    of_few_rows,
-)
+from dpmodels.mechanisms.count_noise import component_plan
+from dpmodels.mechanisms.margins import EXCESS, MANY_ROWS, Graph, chosen_cells, merged, of_few_rows
 from dpmodels.mechanisms.protocol import MarginFacts
 from dpmodels.noise import source
 from dpmodels.postprocess.graphical.histograms import FineCells

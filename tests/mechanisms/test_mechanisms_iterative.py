@@ -12,7 +12,7 @@ import dpmodels as dp
 from dpmodels.design import private_design
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import Facts
-from dpmodels.mechanisms.covariance.iterative import Iterative
+from dpmodels.mechanisms.covariance.separate import Iterative
 from dpmodels.noise import seeded
 from dpmodels.privacy import (
     ZCDP,

@@ -8,8 +8,7 @@ from scipy.stats import chi2
 
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import Facts, Gauss, Laplace
-from dpmodels.mechanisms.regression.adassp import CHANCE, SENSITIVITY, SMALLEST, AdaSSP
-from dpmodels.mechanisms.regression.moments import Moments
+from dpmodels.mechanisms.regression.moments import CHANCE, SENSITIVITY, SMALLEST, AdaSSP, Moments
 from dpmodels.noise import source
 from dpmodels.noise.entropy import simulation
 from dpmodels.privacy import (

@@ -8,8 +8,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.design.rows import Terms, rows_of
-from dpmodels.formula.lumping import level_blocks
-from dpmodels.formula.response import of_blocks, two_sided
+from dpmodels.formula.response import level_blocks, of_blocks, two_sided
 from dpmodels.mechanisms import Facts
 from dpmodels.mechanisms.lumped import LEVELS, Lumped
 from dpmodels.mechanisms.regression import AdaSSP, Ellipsoid, Moments, Scores

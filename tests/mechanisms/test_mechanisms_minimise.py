@@ -20,12 +20,7 @@ from dpmodels.mechanisms.minimise import (
 )
 from dpmodels.noise.lattice import MAX_BITS, Lattice
 from dpmodels.statistics.double_double import EXACT_ROWS, Pair
-from dpmodels.statistics.gradient import (
-    Slopes,
-    precise_integers,
-    precise_sums,
-    precise_total,
-)
+from dpmodels.statistics.gradient import Slopes, precise_integers, precise_sums, precise_total
 from dpmodels.statistics.losses import Huber, Logistic
 
 
@@ -144,6 +139,26 @@ def test_accelerated_gradients_take_over_where_newton_steps_run_out(monkeypatch)
     point = minimise(case_rows, Logistic(), 1.0, tilt, tolerance(1.0))
     with mpmath.workdps(60):
         assert true_gradient(case_rows, Logistic(), 1.0, tilt, point) <= 1.5 * tolerance(1.0)
+
+
+@pytest.mark.parametrize("condition", [1.0, 100.0, 1e4])
+def test_accelerated_gradients_have_as_many_passes_as_the_worst_quadratic_needs(condition):
+    """From the minimum's flattest direction, without the ridge's help along the others."""
+    curvature = np.diag([1.0, 1 / condition])
+    passes = []
+
+    def at(point):
+        passes.append(point)
+        gradient = curvature @ point
+        return Slopes(float(point @ gradient) / 2, gradient, curvature, 1.0)
+
+    start, shortest = np.array([0.0, condition]), 1e-9
+    point, last = module._accelerated(at, 1.0, 1 / condition, start, shortest)
+    assert np.linalg.norm(curvature @ point) <= shortest
+    assert np.array_equal(last.gradient, curvature @ point)
+    # The bound of Nesterov's method, 2 sqrt(condition) log(...), and the two passes beside it.
+    most = 2 * math.sqrt(condition) * math.log(math.sqrt(18) * condition / shortest + 1)
+    assert len(passes) <= most + 4
 
 
 @pytest.mark.parametrize("columns", [1, 10, 100])

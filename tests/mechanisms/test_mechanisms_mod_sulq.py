@@ -26,7 +26,7 @@ from moment_cases import (
 )
 
 from dpmodels.mechanisms.add_noise import SMALLEST_SCALE, gaussian_scales
-from dpmodels.mechanisms.covariance.mod_sulq import ModSulq, published_scale
+from dpmodels.mechanisms.covariance.gauss import ModSulq, published_scale
 from dpmodels.privacy import ApproxDP, adjacency, gaussian_multiplier
 from dpmodels.statistics import MomentWeights, moment_sensitivity
 

@@ -13,7 +13,8 @@ from dpmodels.errors import ArgumentError
 from dpmodels.formula.sides import one_measured, parse_sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms import COUNTS, MEANS
-from dpmodels.mechanisms.choose import auto_counts, choose_strategy
+from dpmodels.mechanisms.choose import choose_strategy
+from dpmodels.mechanisms.choose_counts import auto_counts
 from dpmodels.mechanisms.count_noise import one_mean
 from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.mechanisms.scalar.paired import Paired

@@ -11,14 +11,9 @@ from subspace_rows import ADD_REMOVE, RELATIONS, REPLACE, ball, facts, nothing, 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms.second_moment import scatter_of_rows
-from dpmodels.mechanisms.subspace.power import ITERATIONS, Power, _noisy_product, _read_together
+from dpmodels.mechanisms.subspace import ITERATIONS, Power, _noisy_product, _read_together
 from dpmodels.noise import seeded
-from dpmodels.privacy import (
-    ZCDP,
-    ApproxDP,
-    PureDP,
-    gaussian_multiplier,
-)
+from dpmodels.privacy import ZCDP, ApproxDP, PureDP, gaussian_multiplier
 
 USUAL = (ApproxDP(1.0, 1e-6), ApproxDP(8.0, 1e-2), ZCDP(0.1))
 
@@ -214,3 +209,23 @@ def test_without_noise_a_few_products_span_the_whole_space():
     plan = Power().plan(facts(4, 2), ZCDP(1e9))
     frame = Power().release(exact, plan, seeded(8)).frame
     np.testing.assert_allclose(np.abs(frame), np.eye(4)[:, :2], atol=1e-3)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-5])
+def test_products_read_together_give_the_mean_of_the_scatter(scale):
+    """Of normal entries, on the diagonal with twice the variance, by least squares of them all."""
+    rng = np.random.default_rng(3)
+    frames = np.hstack([np.linalg.qr(rng.normal(size=(4, 2)))[0] for _ in range(2)])
+    products, noise = rng.normal(size=(4, 4)) * scale, 0.3 * scale
+    first, second = np.triu_indices(4)
+    entries = np.zeros((len(first), 4, 4))
+    entries[range(len(first)), first, second] = entries[range(len(first)), second, first] = 1
+    design = (entries @ frames).reshape(len(first), -1).T
+    prior = ((products**2).mean() - noise**2) * (1 + (first == second))
+    precision = design.T @ design / noise**2 + np.diag(1 / prior)
+    expected = np.linalg.solve(precision, design.T @ products.ravel() / noise**2)
+    guess = _read_together(frames, products, noise)
+    np.testing.assert_allclose(guess[first, second], expected, rtol=1e-9)
+    np.testing.assert_array_equal(guess, guess.T)
+    # Products that are no larger than their noise say nothing.
+    assert np.abs(_read_together(frames, products, 2 * scale)).max() < 1e-9 * scale

@@ -26,7 +26,7 @@ from subspace_rows import (
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.second_moment import scatter_of_rows
-from dpmodels.mechanisms.subspace.ppca import PPCA
+from dpmodels.mechanisms.subspace import PPCA
 from dpmodels.noise import bingham_frames, seeded
 from dpmodels.privacy import (
     ZCDP,

@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 
 from dpmodels.mechanisms import Facts
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE
-from dpmodels.mechanisms.clipping_radius import TRACE, likely_cap, lost
+from dpmodels.mechanisms.clipping_shells import TRACE, likely_cap, lost
 from dpmodels.mechanisms.count_noise import noised_sums
 from dpmodels.mechanisms.counts import Factorisation, Tree, Wavelet
 from dpmodels.mechanisms.covariance import adaptive

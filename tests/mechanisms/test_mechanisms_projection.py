@@ -27,7 +27,7 @@ from moment_cases import (
 
 from dpmodels.mechanisms import Gauss
 from dpmodels.mechanisms.add_noise import trace_cap
-from dpmodels.mechanisms.covariance.projection import Projection
+from dpmodels.mechanisms.covariance.gauss import Projection
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, ApproxDP
 

@@ -9,7 +9,7 @@ from scipy import stats
 
 import dpmodels as dp
 from dpmodels.errors import BudgetError
-from dpmodels.mechanisms.chains.quilt import MOVED, QuiltCounts, SeriesFacts
+from dpmodels.mechanisms.chains import MOVED, QuiltCounts, SeriesFacts
 from dpmodels.mechanisms.counts import Geometric
 from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.noise import discrete_laplace_variance, source

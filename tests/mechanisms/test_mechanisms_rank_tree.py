@@ -1,16 +1,18 @@
 """Quantiles from two trees of counts: what the second may depend on, what both cost, how near."""
 
+import math
 from itertools import product
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 import dpmodels as dp
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms import quantile_rounds
 from dpmodels.mechanisms.quantile_facts import Grid
-from dpmodels.mechanisms.quantile_rounds import even_ends
-from dpmodels.mechanisms.scalar import QuantileFacts, RankTree, tree
+from dpmodels.mechanisms.quantile_rounds import NOISE_REACH, PIECES, SLACK, even_ends
+from dpmodels.mechanisms.scalar import QuantileFacts, RankTree, refined
 from dpmodels.noise import seeded, source
 from dpmodels.postprocess.hierarchy import Hierarchy, NoisyCells, levels_of, line
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
@@ -48,7 +50,7 @@ def test_neighbours_move_nodes_by_what_is_declared_and_reach_it(relation, cells,
 
 def test_the_second_tree_has_two_levels_however_many_cells_were_cut():
     for cells in range(2, 3_000):
-        assert levels_of(cells, tree.fanout_of_two(cells)) <= 2
+        assert levels_of(cells, refined.fanout_of_two(cells)) <= 2
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
@@ -62,7 +64,7 @@ def test_both_rounds_cost_what_is_granted(guarantee, cells, relation):
     spent = total_eps(plan.events, 0.0) if pure else total_rho(plan.events)
     granted = guarantee.eps if pure else guarantee.rho
     assert granted * (1 - 1e-9) <= spent <= granted
-    assert len(plan.scales) == (1 if cells <= tree.FIRST else 2)
+    assert len(plan.scales) == (1 if cells <= refined.FIRST else 2)
     norm = 1 if pure else 2
     for levels, scale, event in zip(plan.levels, plan.scales, plan.events, strict=True):
         declared = count_sensitivity(plan.facts.adjacency, levels, norm)
@@ -76,7 +78,7 @@ def test_all_that_is_released_comes_from_noisy_counts_alone(monkeypatch, groups,
     """Two tables whose noisy counts are made the same have the same release, bit for bit."""
     tables = np.random.default_rng(3).integers(0, 9, (2, groups, CELLS))
     answers, turn, exact = [], 0, None
-    original = tree.noisy_cells
+    original = refined.noisy_cells
 
     def known(cells, nodes, plan, number, *more):
         nonlocal exact
@@ -93,7 +95,7 @@ def test_all_that_is_released_comes_from_noisy_counts_alone(monkeypatch, groups,
 
         return noise
 
-    monkeypatch.setattr(tree, "noisy_cells", known)
+    monkeypatch.setattr(refined, "noisy_cells", known)
     for name in ("discrete_laplace", "discrete_gaussian"):
         monkeypatch.setattr(quantile_rounds, name, answered(getattr(quantile_rounds, name)))
     counts_of_cells = []
@@ -170,6 +172,19 @@ def test_cells_are_cut_between_the_lowest_quantile_and_the_highest():
     edges = even_ends(np.arange(1_001), noisy_cells, facts((0.01, 0.99), level=None), 10.0)
     assert edges[1] < 20
     assert np.diff(upper[1:-1]).max() < np.diff(edges[1:-1]).min() + 2, "cells there are finer"
+
+
+@pytest.mark.parametrize("level", [None, 0.95])
+def test_cells_are_cut_as_far_as_noise_and_the_interval_may_be(level):
+    """The interval has the rows' sampling, and the last round's noise of its most cells."""
+    noisy_cells = NoisyCells(np.full(1_000, 50.0), "laplace", 1.0, np.inf, 1, Hierarchy(1_000))
+    reach = NOISE_REACH * noisy_cells.rank_sd(0.4) + 0.5
+    if level is not None:
+        variance = 50_000 * 0.4 * 0.6 + PIECES[1] * 10.0**2
+        reach += (ndtri((1 + level) / 2) + SLACK) * math.sqrt(variance)
+    ends = even_ends(np.arange(1_001), noisy_cells, facts((0.4,), level=level), 10.0)
+    assert abs(ends[1] - (400 - reach / 50)) <= 1
+    assert abs(ends[-2] - (400 + reach / 50)) <= 1
 
 
 @pytest.mark.parametrize("sd", [1e-3, 1.0])

@@ -88,7 +88,7 @@ def test_all_that_is_released_comes_from_noisy_counts_alone(monkeypatch, groups)
     monkeypatch.setattr(refined, "_counted", recorded)
     monkeypatch.setattr(quantile_rounds, "discrete_laplace", noise)
     for name in ("first_ends", "next_ends"):
-        monkeypatch.setattr(refined, name, ends_kept(getattr(refined, name)))
+        monkeypatch.setattr(quantile_rounds, name, ends_kept(getattr(quantile_rounds, name)))
     first, second = (released(table, PureDP(0.5), relation="add-remove")[1] for table in tables)
     for name in ("values", "drawn", "counts", "count_sd", "rank_sd"):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name))

@@ -11,12 +11,7 @@ from dpmodels.errors import BudgetError
 from dpmodels.mechanisms import protocol
 from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
 from dpmodels.mechanisms.margins import Residual
-from dpmodels.mechanisms.protocol import (
-    MarginFacts,
-    all_cells,
-    best_variances,
-    squared_sensitivity,
-)
+from dpmodels.mechanisms.protocol import MarginFacts, all_cells, best_variances, squared_sensitivity
 from dpmodels.noise import source
 from dpmodels.postprocess.residuals import cells, split, subsets
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency

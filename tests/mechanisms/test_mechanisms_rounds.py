@@ -12,7 +12,7 @@ import dpmodels as dp
 from dpmodels.datasets.papers import zipf_rows
 from dpmodels.design import Scaling, private_design
 from dpmodels.errors import ArgumentError, BudgetError
-from dpmodels.mechanisms import Facts, Rounds, RoundsPure, tails
+from dpmodels.mechanisms import Facts, Rounds, RoundsPure, clipping_shells
 from dpmodels.mechanisms.add_noise import (
     FRACTIONS,
     LAPLACE,
@@ -22,18 +22,11 @@ from dpmodels.mechanisms.add_noise import (
     Lengths,
     faintest,
 )
+from dpmodels.mechanisms.clipping_shells import BEYOND, FOURTH
 from dpmodels.mechanisms.covariance import rounds
-from dpmodels.mechanisms.tails import BEYOND, FOURTH
 from dpmodels.noise import seeded
 from dpmodels.noise.lattice import Lattice
-from dpmodels.privacy import (
-    ZCDP,
-    ApproxDP,
-    GaussianEvent,
-    PureDP,
-    adjacency,
-    total_eps,
-)
+from dpmodels.privacy import ZCDP, ApproxDP, GaussianEvent, PureDP, adjacency, total_eps
 from dpmodels.statistics import Passes, Statistic, moments
 from dpmodels.statistics.moments import norm_counts, row_sums
 
@@ -105,7 +98,8 @@ def test_bought_tails_have_their_noise():
     plan = strategy.plan(facts(2), ZCDP(0.5))
     statistic = strategy.measure(bound(rows, 4.0), plan)
     ball = statistic.rescaled(Scaling(np.zeros(2), np.full(2, 4.0), 0.6, 2.0))
-    draws = [tails.noised_tails(ball, statistic.scaling, plan, seeded(seed)) for seed in range(400)]
+    noised_tails, scaling = clipping_shells.noised_tails, statistic.scaling
+    draws = [noised_tails(ball, scaling, plan, seeded(seed)) for seed in range(400)]
     clipped = rows / 4.0
     lengths = np.linalg.norm(clipped, axis=1, keepdims=True)
     clipped = clipped * np.minimum(1, 0.6 / lengths) / 0.6
@@ -430,5 +424,5 @@ def test_moments_alone_are_not_what_it_releases_from():
 
 def test_bought_fourth_moments_have_the_noise_of_a_sensitivity_of_the_squared_radius():
     """`square_unit` chooses the unit of squared coordinates so that a row moves them by that."""
-    scale = tails.fourth_scale(3.0, 1e5)
+    scale = clipping_shells.fourth_scale(3.0, 1e5)
     assert 3e10 <= scale <= 3e10 * (1 + 1e-6)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
-from dpmodels.design.sampled_rows import SLOTS
-from dpmodels.formula.sampling import sampling_of
+from dpmodels.design.parts import SLOTS
+from dpmodels.formula.tally import sampling_of
 from dpmodels.mechanisms.protocol import Facts
 from dpmodels.mechanisms.regression import Moments
 from dpmodels.mechanisms.robust_covariance import SQUARES
@@ -188,7 +188,7 @@ def unit_scores(rows, cap, factors, levels):
     from dpmodels.noise.lattice import Lattice
     from dpmodels.request import requested
     from dpmodels.statistics.passes import Score
-    from dpmodels.statistics.unit_scores import UnitScores
+    from dpmodels.statistics.score_moments import UnitScores
 
     book = dp.codebook(x=(0, 1), y=(0, 1), s=["a", "b"])
     words = {"weights": None, "row_norm": None, "vcov": None, "lump": None}
@@ -357,16 +357,58 @@ def test_scores_are_clipped_where_few_are_longer():
 
 
 @pytest.mark.parametrize(
-    ("shortened", "sd", "odds"), [(0.1, 0.2, 0.0), (0.6, 0.1, 1.0), (-3.0, 0.6, 9.0)]
+    ("shortened", "sd", "missing"), [(0.1, 0.2, 0.0), (0.6, 0.1, 0.5), (-3.0, 0.6, 1.0)]
 )
-def test_errors_of_a_step_allow_for_rows_that_moments_shortened(shortened, sd, odds):
+def test_errors_of_a_step_allow_for_rows_that_moments_shortened(shortened, sd, missing):
     """Planted: X'X of half of the rows; and noise that hides how many were shortened."""
     from dpmodels.released import Ball
 
     total, ball = np.array([9.0, -6.0]), Ball(np.zeros(2), 1.0, shortened, sd)
     _, second, root = stepped_equations(total, 0.0, ball=ball)
-    allowed = (0.1**2 + odds**2) * np.outer(root @ total, root @ total)
+    allowed = (0.1**2 + missing**2) * np.outer(root @ total, root @ total)
     assert second.pull == pytest.approx(allowed)
+
+
+def test_a_step_by_part_of_a_gram_matrix_errs_by_that_part():
+    rng = np.random.default_rng(7)
+    for _ in range(200):
+        root, missing = rng.normal(size=(2, 4, 4))
+        whole = root @ root.T + 0.01 * np.eye(4)
+        lacking = missing @ missing.T
+        values = np.linalg.eigvals(np.linalg.solve(whole, lacking)).real
+        fraction = rng.uniform(0.05, 0.95)
+        part, score = whole - fraction / values.max() * lacking, rng.normal(size=4)
+        step = np.linalg.solve(part, score)
+        error = step - np.linalg.solve(whole, score)
+        assert error @ part @ error <= fraction**2 * (step @ part @ step) * (1 + 1e-6)
+
+
+def test_a_shortened_row_may_lack_the_square_of_the_radius_in_one_direction():
+    """Planted: one row of ten is long in the first direction, and X'X has its shortened square."""
+    from types import SimpleNamespace
+
+    from dpmodels.postprocess.unit_scores import _missing_rows
+    from dpmodels.released import Ball
+
+    ball = Ball(np.zeros(2), 3.0, 0.1, 0.0, axes=np.eye(2))
+    missing = _missing_rows(SimpleNamespace(ball=ball))
+    whole, part = 1 + 0.1 * 3.0**2, 1.0
+    assert missing == pytest.approx(1 - part / whole)
+    assert _missing_rows(SimpleNamespace(ball=Ball(np.zeros(2), 3.0, 0.1, 0.0))) == 0.1
+
+
+def test_errors_of_a_step_allow_for_units_beyond_a_public_cap():
+    """Half of the step where noise hides the weights of sampling units, and no more of rows."""
+    from types import SimpleNamespace
+
+    from dpmodels.postprocess.unit_scores import HIDDEN_BEYOND, _weight_error
+    from dpmodels.released import UnitCap
+
+    units = UnitCap(50.4, 0.0, math.nan)
+    of_rows = SimpleNamespace(units=units, adjacency=Adjacency("replace"))
+    of_units = SimpleNamespace(units=units, adjacency=Adjacency("replace", 20, "school"))
+    assert _weight_error(of_rows) == 0
+    assert _weight_error(of_units) == HIDDEN_BEYOND
 
 
 def test_scores_are_not_divided_by_a_weight_that_noise_hides():

@@ -1,6 +1,7 @@
 """A line first, then moments about it: what it costs, what steers it, and what it reports."""
 
 from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -472,8 +473,11 @@ def test_residuals_on_one_side_have_a_longer_cut_and_an_allowance(side):
     even = limits_of(normal, uneven)
     assert even.cut < 3
     assert not even.skew.any()
+    assert abs(even.one_sided) < 0.02
     longer = limits_of(skewed, uneven)
     assert longer.cut > 2 * even.cut
+    # Of a lognormal law of sd .8 as many more are below its mean, less those far above.
+    assert 0.28 <= side * longer.one_sided <= 0.38
     cut_off = np.maximum(side * skewed - longer.cut, 0.0).mean()
     assert 0.5 * cut_off <= longer.skew[0] <= cut_off + 0.02
     assert longer.skew[1] > 0
@@ -565,3 +569,23 @@ def test_the_distance_that_most_rows_are_within_is_that_of_the_rows():
     assert n_rows == pytest.approx(4000, rel=0.01)
     assert (distances >= [0.1, 0.4, 0.1]).all()
     assert (distances <= 2**0.51 * np.array([0.1, 0.4, 0.1])).all()
+
+
+@pytest.mark.parametrize(("neighbours", "changed"), [("replace", 2), ("add-remove", 1)])
+def test_no_round_has_less_noise_than_it_is_charged_for(neighbours, changed):
+    """In fractions, since a product of floats that is rounded down would be charged too little."""
+    facts = Facts(3, adjacency(neighbours), centred=True)
+    plan = Scores().plan(facts, ZCDP(0.5))
+    charged = dict(zip(scores.SHARES, plan.events, strict=True))
+    squared_sensitivities = {
+        "columns": Fraction(3 * changed),
+        "rough": Fraction(changed),
+        "better": Fraction(changed),
+        "final": Fraction(changed),
+        "lengths": Fraction(2 * changed),
+        "sizes": Fraction(changed, 2) ** 2,
+    }
+    for name, squared in squared_sensitivities.items():
+        variance = Fraction(plan.scales[name]) ** 2
+        smallest = squared * Fraction(charged[name].multiplier) ** 2
+        assert smallest < variance < smallest * Fraction(1 + 1e-9)

@@ -11,7 +11,7 @@ from dpmodels.formula.sides import one_measured, parse_sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.count_noise import one_mean
 from dpmodels.mechanisms.counts import Rounds
-from dpmodels.mechanisms.counts.rounds import (
+from dpmodels.mechanisms.counts.ranges import (
     LEAST_DRAWN,
     _cell_counts,
     _cells_plan,
@@ -24,11 +24,9 @@ from dpmodels.mechanisms.counts.rounds import (
 )
 from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.noise import source
-from dpmodels.postprocess.ranges import CellNoise, range_cells
-from dpmodels.postprocess.tails import beyond_range
-from dpmodels.postprocess.windows import Windows
+from dpmodels.postprocess.ranges import CellNoise, Windows, beyond_range, range_cells
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
-from dpmodels.privacy.totals import pure_mu
+from dpmodels.privacy.compose import pure_mu
 from tests.private_rows import private_cells
 
 BOOK = dp.codebook(y=(-900, 900), g=["u", "v"])
@@ -122,7 +120,7 @@ def test_neighbours_are_within_the_range_of_a_draw(guarantee, relation, monkeypa
         laws.append(logs - np.log(np.exp(logs).sum()))
         return 0
 
-    monkeypatch.setattr("dpmodels.mechanisms.counts.rounds.draw_finite", record)
+    monkeypatch.setattr("dpmodels.mechanisms.counts.ranges.draw_finite", record)
     values = (-1e9, -900, -450, -3, 0, 1e-9, 7, 99, 450, 1e9, None)
     base = [0, 5, -700]
     tables = [[*base, value] for value in values] + ([base] if relation == "add-remove" else [])
@@ -174,7 +172,7 @@ def test_neighbours_are_no_farther_than_charged_in_the_look_and_the_search(
         sums.append(exact.astype(float))
         return exact.astype(float), "laplace"
 
-    monkeypatch.setattr("dpmodels.mechanisms.counts.rounds.noised_units", kept)
+    monkeypatch.setattr("dpmodels.mechanisms.counts.ranges.noised_units", kept)
     base = [0, 5, 700]
 
     def exact(rows):

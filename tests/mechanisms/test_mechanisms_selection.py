@@ -11,7 +11,7 @@ from scipy import stats
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms import NoisyCounts, Peeling, PermuteAndFlip
-from dpmodels.mechanisms.choose import auto_selection
+from dpmodels.mechanisms.selection import auto_selection
 from dpmodels.mechanisms.selection_plan import LevelScore, SelectionFacts
 from dpmodels.noise import source
 from dpmodels.privacy import ZCDP, Adjacency, ApproxDP, PureDP, adjacency

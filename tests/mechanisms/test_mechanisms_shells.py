@@ -11,8 +11,8 @@ from dpmodels.design import private_design
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import Facts
 from dpmodels.mechanisms.add_noise import SMALLEST_SCALE, gaussian_count
-from dpmodels.mechanisms.clipping_shells import MOST_BITS, SHARES, shells
-from dpmodels.mechanisms.covariance.shells import Shells
+from dpmodels.mechanisms.clipping_shells import MOST_BITS, SHARES, shell_scales, shells
+from dpmodels.mechanisms.covariance.adaptive import Shells
 from dpmodels.noise import seeded, source
 from dpmodels.noise.lattice import Lattice
 from dpmodels.postprocess import denoise
@@ -175,6 +175,20 @@ def test_the_noise_pays_for_the_whole_release(columns, guarantee, relation, cent
         assert total_eps(plan.events, guarantee.delta) <= guarantee.eps
     shares = np.array(price[: len(SHARES)]) ** 2
     assert shares / shares.sum() == pytest.approx(np.array(SHARES), rel=1e-9)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_the_noise_off_the_diagonal_is_held_to_the_least_scale(relation):
+    """It is the smallest, by the root of two; larger scales are multiples of the sensitivity."""
+    finest = Lattice(BITS, 5)
+    least = shell_scales(facts(5, relation, True), finest, [0.0] * 3)
+    assert [*least.values()] == pytest.approx([math.sqrt(2) * SMALLEST_SCALE] * 3, rel=1e-15)
+    scales = shell_scales(facts(5, relation, True), finest, [3.0, 30.0, 300.0])
+    for multiplier, scale, step in zip(
+        (3.0, 30.0, 300.0), scales.values(), doublings(shells(5)), strict=True
+    ):
+        expected = multiplier * increment_sensitivity(adjacency(relation), finest, step)
+        assert expected <= scale <= expected * (1 + 1e-9)
 
 
 def test_the_scale_in_numbers():

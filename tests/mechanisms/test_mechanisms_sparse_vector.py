@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dpmodels.mechanisms.clipping_radius import SparseScales, first_above, sparse_scales
+from dpmodels.mechanisms.clipping_shells import SparseScales, first_above, sparse_scales
 from dpmodels.noise import seeded
 from dpmodels.privacy import adjacency
 

@@ -3,8 +3,8 @@
 import pytest
 
 import dpmodels as dp
-from dpmodels import mechanisms
 from dpmodels.errors import ArgumentError
+from dpmodels.mechanisms.tables import TABLES
 from dpmodels.mechanisms.user_supplied import SUPERSEDED
 
 BOOK = dp.codebook(a=(0, 1), b=(0, 1))
@@ -24,8 +24,7 @@ def test_a_retired_name_is_answered_with_what_happened_and_what_to_use(name, ver
 
 
 def test_what_is_offered_instead_exists_and_no_retired_name_does():
-    tables = [value for name, value in vars(mechanisms).items() if name.isupper()]
-    current_names = {name for table in tables if isinstance(table, dict) for name in table}
+    current_names = {name for table in TABLES.values() for name in table}
     assert not current_names & set(SUPERSEDED)
     for _, instead in SUPERSEDED.values():
         assert set(instead.split('"')[1::2]) <= current_names

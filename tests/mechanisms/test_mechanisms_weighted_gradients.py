@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -10,8 +11,8 @@ import pytest
 from scipy.special import expit
 
 import dpmodels as dp
-from dpmodels.design.sampled_rows import SLOTS
-from dpmodels.formula.sampling import sampling_of
+from dpmodels.design.parts import SLOTS
+from dpmodels.formula.tally import sampling_of
 from dpmodels.mechanisms.protocol import RegressionFacts, passes
 from dpmodels.mechanisms.regression import COEFFICIENTS, Objective
 from dpmodels.mechanisms.robust_covariance import SQUARES
@@ -22,7 +23,7 @@ from dpmodels.mechanisms.weighted_gradients import (
     _unclipped,
     with_step,
 )
-from dpmodels.mechanisms.weighted_scores import ENDS, MARKS
+from dpmodels.mechanisms.weighted_scores import ENDS, LENGTHS, MARKS
 from dpmodels.models.glm import glm_spec
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import (
@@ -37,7 +38,7 @@ from dpmodels.released import Ball
 from dpmodels.request import requested
 from dpmodels.statistics.gradient import GradientScore
 from dpmodels.statistics.losses import Multinomial, Poisson
-from dpmodels.statistics.unit_scores import UnitScores
+from dpmodels.statistics.score_moments import UnitScores
 
 STRATIFIED = dp.design(weights="w", psu="u", strata="s", bounds=(1, 50), weights_are="design")
 BOOK = dp.codebook(x=(0, 1), y=(0, 1), n=(0, 9), s=["a", "b"])
@@ -174,6 +175,17 @@ def test_strata_and_marks_are_charged():
     assert marked.events == without.events
     assert marked.scales[UNITS] == pytest.approx(math.sqrt(2) * without.scales[UNITS])
     assert marked.scales[SQUARES] == pytest.approx(2.0625 / 2 * without.scales[SQUARES])
+
+
+@pytest.mark.expensive
+def test_lengths_and_squares_have_no_less_noise_than_is_charged():
+    """In fractions: a unit that is replaced moves two cells of lengths, and two scores."""
+    plan = planned_step(ZCDP(0.1), "replace", 0)
+    lengths, squares = (Fraction(event.multiplier) / SLOTS for event in plan.events[-3:-1])
+    square = 1 + Fraction(MARKS[0]) ** 2
+    for name, least in ((LENGTHS, lengths), (SQUARES, square * squares)):
+        variance = Fraction(plan.scales[name]) ** 2
+        assert 2 * least**2 < variance < 2 * least**2 * Fraction(1 + 1e-9)
 
 
 def test_a_step_needs_curvature_and_one_linear_predictor():

@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 import pytest
-from models_samples import Mine
 
 import dpmodels as dp
 from dpmodels.errors import (
@@ -16,6 +15,7 @@ from dpmodels.errors import (
     FrameError,
     LedgerError,
 )
+from tests.mines import Mine
 
 BOOK = dp.codebook(y=(-10, 30), z=(0, 1), g=["u", "v", "w"], h=["p", "q"])
 MINES = {name: Mine() for name in BOOK}

@@ -7,7 +7,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FormulaError, FrameError, NotAvailable
 from dpmodels.models.bounds import dp_bounds
-from dpmodels.plots.points import ranges
+from dpmodels.plots.coefficients import ranges
 
 ROWS = 6_000
 BOOK = dp.codebook(

@@ -123,6 +123,7 @@ def test_a_simulation_around_it_goes_on_where_it_was():
     np.testing.assert_array_equal(first, second)
 
 
+@pytest.mark.product
 def test_a_mechanism_is_predicted_the_same_alone(usual):
     alone = compared(ncomp=2, repeats=1, mechanisms=["gauss"]).table
     table = usual.table[usual.table["mechanism"] == "gauss"].reset_index(drop=True)

@@ -14,7 +14,7 @@ from dpmodels.models.compare import fit_spec
 from dpmodels.models.simulated_rows import SHAPES, SimulatedFit, simulate_block, simulate_fit
 from dpmodels.noise import simulation, source
 from dpmodels.noise.lattice import MAX_BITS, Lattice
-from dpmodels.report.numbers import signif
+from dpmodels.report.layout import signif
 from dpmodels.results.comparison import FitComparison
 
 CODEBOOK = dp.codebook(

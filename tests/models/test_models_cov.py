@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
-from models_samples import Mine
 from scipy.stats import binom
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, CodebookError, LedgerError, NotAvailable
 from dpmodels.models.moments import dp_cov
+from tests.mines import Mine
 
 HUGE = {"eps": 1e9, "delta": 1e-6}
 USUAL = {"eps": 2.0, "delta": 1e-6, "mechanism": "gauss"}

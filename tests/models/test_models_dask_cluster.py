@@ -191,7 +191,7 @@ def test_a_scheduler_that_goes_away_is_told_of(client):
         n_workers=0, processes=False, dashboard_address=":0", silence_logs=50
     )
     lost_client = distributed.Client(lost, set_as_default=False)
-    lost_client.loop.call_later(0.5, lambda: lost_client.loop.add_callback(lost.close))
+    lost_client.loop.call_later(4.0, lambda: lost_client.loop.add_callback(lost.close))
     data = scattered().map_partitions(slow, meta=FRAME[:0])
     lost_connection = pytest.raises(FrameError, match="connection to the Dask scheduler was lost")
     with lost_client.as_current(), dask.config.set(scheduler=lost_client), lost_connection:

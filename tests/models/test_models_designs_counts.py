@@ -170,6 +170,20 @@ def test_a_session_and_a_file_have_weighted_counts(tmp_path):
     assert np.isnan(table.glance()["p_value"].item())
 
 
+def test_a_mean_excess_that_noise_makes_negative_is_stored_as_zero(tmp_path):
+    """Seed 25 is one of about 4 in 250 for which noise makes it negative."""
+    plain = dp.codebook(y=(0, 100), **LEVELS)
+    with dp.simulation(seed=25):
+        session = dp.session(ROWS, plain, eps=9.0, design=book(strata="h").design)
+        fit = session.table("~ g + h", eps=2.0)
+    weights = fit.release.weights
+    assert weights.mean_excess == 0
+    assert weights.has_excess
+    assert "were capped" in str(fit.summary())
+    fit.save(tmp_path / "fit.json")
+    assert dp.load(tmp_path / "fit.json").release.weights == weights
+
+
 def test_histograms_of_units_leave_the_errors_of_ranges_out():
     units = book(psu="psu")
     fit = dp.dp_hist("~ y", ROWS, codebook=units, breaks=4, **HUGE)

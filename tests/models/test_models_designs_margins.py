@@ -78,7 +78,7 @@ def test_a_margin_of_rows_has_the_noise_of_the_smallest_table_that_it_is_a_sum_o
     assert weights.capped_sd / fit.release.weights.capped_sd == pytest.approx(2)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_a_session_a_file_and_a_report_have_the_margins_of_a_design(tmp_path):
     plain = dp.codebook(k=["u", "v"], **LEVELS)
     session = dp.session(incomplete(), plain, eps=9.0, design=book(strata="h").design)

@@ -42,7 +42,9 @@ def test_a_huge_budget_gives_the_summary_of_r(kind):
     np.testing.assert_allclose(estimates, stored["proportions"]["estimate"], rtol=1e-8)
     variances = np.reshape(stored["proportions"]["covariance"], (3, 3)).diagonal()
     np.testing.assert_allclose(errors.sampling / base**2, variances, rtol=1e-8)
-    grouped = dp.dp_summary("y + z ~ group", TABLE, codebook=expected, **HUGE)
+    # A cap has the least error, and with other noise it may exceed what a group weighs.
+    with dp.simulation(seed=1):
+        grouped = dp.dp_summary("y + z ~ group", TABLE, codebook=expected, **HUGE)
     np.testing.assert_allclose(grouped["y"].params, stored["means_by"]["estimate"], rtol=1e-8)
     np.testing.assert_allclose(grouped["y"].bse_sampling, stored["means_by"]["se"], rtol=1e-8)
     counts = grouped["z"].counts.to_numpy().ravel(order="F")

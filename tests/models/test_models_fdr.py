@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm
 
 import dpmodels as dp
-from dpmodels.errors import NotAvailable
+from dpmodels.errors import FormulaError, NotAvailable
 
 NAMES = [f"g{place}" for place in range(30)]
 BOOK = dp.codebook.uniform(NAMES, (0, 2)) | dp.codebook(
@@ -207,3 +207,9 @@ def test_persons_widen_the_tests_of_the_published_procedure(rows):
     # A sum over persons of their mean products, as variable as persons are at most.
     z = abs(g @ (y - y.mean())) / 2 / np.sqrt(10_000)
     assert mean.params["g5"] == pytest.approx(np.log(2 * norm.sf(z)), abs=0.01)
+
+
+@pytest.mark.parametrize("left", ["1", "g0 - g0", "offset(g0) + g1", "offset(g0)"])
+def test_a_left_side_without_columns_or_with_an_offset_is_refused(left):
+    with pytest.raises(FormulaError, match="names no column on its left side that could be tested"):
+        dp.dp_fdr(f"{left} ~ age", {}, **PRIVATE)

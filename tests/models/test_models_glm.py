@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from glm_cases import BOOK, PURE, everything, fit, table
-from models_samples import Mine
 
 import dpmodels as dp
 from dpmodels.errors import (
@@ -26,6 +25,7 @@ from dpmodels.errors import (
 from dpmodels.mechanisms.regression import COEFFICIENTS, NoisyGradients, Objective
 from dpmodels.models.glm import dp_glm
 from dpmodels.privacy import ZCDP
+from tests.mines import Mine, TouchedError
 
 MINES = {name: Mine() for name in BOOK}
 BUDGETS = (PURE, {"eps": 1.0, "delta": 1e-6}, {"budget": ZCDP(0.1)})
@@ -151,7 +151,7 @@ def test_any_budget_passes_or_is_refused_before_a_row_is_read(eps, options, mech
             fit(data=MINES, **words)
         except BudgetError as error:
             assert "larger" in str(error) or "delta" in str(error)  # noqa: PT017
-        except AssertionError:
+        except TouchedError:
             result = fit(data=table(50), **words)
             assert np.isfinite(result.params).all()
             str(result.summary())
@@ -200,3 +200,9 @@ def test_no_release_repeats_and_a_simulation_says_so():
 
 
 # ---- what it finds -------------------------------------------------------------------
+
+
+def test_a_logit_of_a_count_names_the_family_of_counts():
+    book = dp.codebook(visits=(0, 20), age=(18, 90))
+    with pytest.raises(FormulaError, match='write family="poisson" for a count'):
+        dp.dp_glm("visits ~ age", {"visits": [1], "age": [20]}, codebook=book, eps=1.0)

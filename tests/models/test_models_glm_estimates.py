@@ -11,12 +11,7 @@ from scipy import stats
 from scipy.special import expit
 
 import dpmodels as dp
-from dpmodels.errors import (
-    ArgumentError,
-    DPModelsError,
-    NotAvailable,
-    OutsideWarning,
-)
+from dpmodels.errors import ArgumentError, DPModelsError, NotAvailable, OutsideWarning
 from dpmodels.mechanisms.regression import NoisyGradients, Objective, Output
 from dpmodels.models.glm import dp_glm
 from dpmodels.privacy import ZCDP

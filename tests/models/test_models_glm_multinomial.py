@@ -6,15 +6,15 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
-from models_samples import Mine
 from scipy.special import softmax
 from scipy.stats import chi2
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, FormulaError, NotAvailable
+from dpmodels.results.classifiers import MultinomialResult
 from dpmodels.results.estimate_table import COLUMNS
 from dpmodels.results.glm import GLMResult
-from dpmodels.results.multinomial import MultinomialResult
+from tests.mines import Mine
 
 LEVELS = ["low", "mid", "top"]
 BOOK = dp.codebook(

@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from models_samples import Mine
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, CodebookError, FormulaError, LedgerError
 from dpmodels.formula.functions import interval_names
 from dpmodels.formula.tally import _ends
-from dpmodels.models.hist import dp_hist
+from dpmodels.models.table import dp_hist
 from dpmodels.privacy import ZCDP
+from tests.mines import Mine
 
 BOOK = dp.codebook(age=(0, 100), sex=["F", "M"], g=["u", "v", "w"])
 HUGE = 1e9

@@ -6,12 +6,12 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from models_samples import Mine
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, NotAvailable
-from dpmodels.models.hist import dp_hist
+from dpmodels.models.table import dp_hist
 from dpmodels.privacy import ZCDP, GaussianEvent, LaplaceEvent
+from tests.mines import Mine
 
 BOOK = dp.codebook(
     x=(0, 100), k=dp.Integer(0, 999), d=dp.Date("2001-01-01", "2020-12-31"), sex=["F", "M"]

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from models_samples import Mine
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.privacy import Adjacency, GaussianEvent
+from tests.mines import Mine
 
 ROWS = {"y": [1.0, 2.0, 3.0, 4.0] * 50, "g": ["u", "v"] * 100, "id": np.arange(200) // 4}
 WORDS = {"codebook": dp.codebook(y=(0, 5), g=["u", "v"])}

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import dpmodels as dp
@@ -123,9 +125,10 @@ def test_a_ledger_is_charged_its_delta(table):
     assert len(ledger.entries) == 2
 
 
-def test_columns_that_hold_no_levels_are_refused_for_free():
+def test_columns_that_hold_no_levels_are_refused_for_free(tmp_path):
     ledger = dp.Ledger(1.0, 1e-6)
-    dates = np.array([("1990-05-01",)], [("born", "M8[D]")])
+    dates = tmp_path / "dates.parquet"
+    pq.write_table(pa.table({"born": np.array(["1990-05-01"], "M8[D]")}), dates)
     with pytest.raises(FrameError, match="neither numbers nor text"):
         dp_levels("~ born", dates, **WORDS, ledger=ledger)
     with pytest.raises(FrameError, match="no column 'towns'"):

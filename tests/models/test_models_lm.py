@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
-from models_samples import Mine
 
 import dpmodels as dp
 from dpmodels.errors import (
@@ -19,6 +18,7 @@ from dpmodels.errors import (
     LedgerError,
     NotAvailable,
 )
+from tests.mines import Mine
 
 pytestmark = pytest.mark.kernels
 

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
-from models_samples import Mine
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.privacy import Adjacency
+from tests.mines import Mine
 
 BOOK = dp.codebook(y=(-9, 9), x=(-3, 3), z=(-2, 2), w=(0, 2))
 APPROX = {"codebook": BOOK, "eps": 2.0, "delta": 1e-6}

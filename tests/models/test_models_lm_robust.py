@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
-from models_samples import Mine
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, FrameError, NotAvailable
 from dpmodels.mechanisms import Rounds, robust_covariance
 from dpmodels.mechanisms.regression import ellipsoid
 from dpmodels.mechanisms.robust_covariance import solved
+from tests.mines import Mine
 
 BOOK = dp.codebook(y=(-9, 9), x=(0, 4), z=(-2, 2), w=(0, 2))
 APPROX = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6}

@@ -3,19 +3,12 @@ import pickle
 
 import numpy as np
 import pytest
-from models_samples import Mine
 from scipy.stats import binom
 
 import dpmodels as dp
 from dpmodels.design import private_design
 from dpmodels.digest import release_digest
-from dpmodels.errors import (
-    ArgumentError,
-    BudgetError,
-    FormulaError,
-    LedgerError,
-    NotAvailable,
-)
+from dpmodels.errors import ArgumentError, BudgetError, FormulaError, LedgerError, NotAvailable
 from dpmodels.mechanisms import Facts, Gauss
 from dpmodels.models.moments import dp_moments
 from dpmodels.noise import source
@@ -23,6 +16,7 @@ from dpmodels.privacy import ApproxDP
 from dpmodels.results import MomentsResult
 from dpmodels.results.estimate_table import COLUMNS
 from dpmodels.statistics import moments
+from tests.mines import Mine
 
 HUGE = {"eps": 1e9, "delta": 1e-6}
 USUAL = {"eps": 2.0, "delta": 1e-6}

@@ -6,20 +6,14 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from models_samples import Mine
 from scipy.stats import chi2_contingency, ttest_ind
 from statsmodels.stats.oneway import anova_oneway
 
 import dpmodels as dp
-from dpmodels.errors import (
-    ArgumentError,
-    BudgetWarning,
-    FormulaError,
-    LedgerError,
-    NotAvailable,
-)
-from dpmodels.models.summary import dp_summary
+from dpmodels.errors import ArgumentError, BudgetWarning, FormulaError, LedgerError, NotAvailable
+from dpmodels.models.mean import dp_summary
 from dpmodels.privacy import ZCDP
+from tests.mines import Mine
 
 BOOK = dp.codebook(age=(0, 100), income=(0, 250_000), sex=["F", "M"], g=["u", "v", "w"])
 HUGE = 1e9

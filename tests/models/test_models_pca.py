@@ -126,6 +126,7 @@ def test_complete_rows_are_counted(table):
         fit.eigenvals,
         dp.dp_pca(FORMULA, complete_rows, codebook=CODEBOOK, **HUGE).eigenvals,
         rtol=1e-4,
+        atol=1e-5,
     )
 
 

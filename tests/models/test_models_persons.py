@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from dask_cases import dask, dd
 
@@ -121,9 +122,10 @@ def test_nothing_of_a_person_is_in_names_keys_or_errors_of_dask():
     assert SECRET not in str(caught.value)
 
 
-def test_a_column_is_said_before_a_row_is_read():
+def test_a_column_is_said_before_a_row_is_read(tmp_path):
     ledger = dp.Ledger(eps=9, person="id")
-    dates = pa.table({"id": [dt.date(2020, 1, 1)], "x": [0.5], "g": ["a"]})
+    dates = tmp_path / "dates.parquet"
+    pq.write_table(pa.table({"id": [dt.date(2020, 1, 1)], "x": [0.5], "g": ["a"]}), dates)
     for data, words, error, says in (
         (FRAME.drop(columns="id"), {}, FrameError, "no column 'id'"),
         (FRAME.rename(columns={"id": "idd"}), {}, FrameError, "did you mean 'idd'"),

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from models_samples import Mine
 from scipy import stats
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, CodebookError, FormulaError
-from dpmodels.models.hist import MOST_CELLS, dp_hist
+from dpmodels.models.table import MOST_CELLS, dp_hist
 from dpmodels.results.plane import PlaneResult
+from tests.mines import Mine
 
 BOOK = dp.codebook(
     lon=(-10, 10), lat=(0, 8), age=dp.Numeric(0, 9, step=1), sex=["F", "M"], g=["u", "v", "w"]

@@ -284,11 +284,13 @@ def test_other_budgets_are_predicted_from_public_facts_and_agree_with_the_fit(na
 
 
 @pytest.mark.product
+@pytest.mark.parametrize("psu", [None, "unit"])
 @pytest.mark.parametrize("name", ["mean", "lm"])
-def test_other_budgets_are_predicted_under_a_design(monkeypatch, name):
-    """Half of eps about doubles noise, also where rows are assumed one by one."""
-    design = dp.design(weights="w", bounds=(1, 9), weights_are="design")
+def test_other_budgets_are_predicted_under_a_design(monkeypatch, name, psu):
+    """Half of eps about doubles noise, also where rows or units are assumed one by one."""
+    design = dp.design(weights="w", bounds=(1, 9), weights_are="design", psu=psu)
     data = table(rows=3_000).assign(w=np.random.default_rng(2).integers(1, 9, 3_000))
+    data["unit"] = np.arange(3_000)
     with dp.simulation(seed=4):
         fit = FITS[name](data, codebook=BOOK, eps=1.0, delta=1e-6, design=design)
     made = fit.at_budgets()

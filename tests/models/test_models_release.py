@@ -11,6 +11,7 @@ from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.formula import coding, response, sides
 from dpmodels.models.site_files import sent_verbs
 from dpmodels.sites import PROTOCOLS, SENT, Parties, Witness
+from tests.mines import Mine
 
 BOOK = dp.codebook(a=(-1, 1), b=(0, 4), y=["no", "yes"], c=(0, 20))
 ASKED = {
@@ -34,15 +35,6 @@ def rows(count=60, seed=0):
         "y": rng.choice(["no", "yes"], count),
         "c": rng.poisson(3, count).astype(float),
     }
-
-
-class Mine:
-    shape = (7,)
-
-    def __array__(self, *_, **__):
-        raise AssertionError("a row was read")
-
-    __len__ = __iter__ = __getitem__ = __array__
 
 
 MINES = {name: Mine() for name in BOOK}

@@ -6,11 +6,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from models_samples import Mine
 from scipy import stats
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FormulaError, FrameError
+from tests.mines import Mine
 
 FIRST, LAST = "2024-01-01", "2024-04-30"
 BOOK = dp.codebook(

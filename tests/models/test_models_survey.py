@@ -69,6 +69,9 @@ def test_exact_columns_stay_as_they_are():
         rtol=1e-5,
     )
     np.testing.assert_allclose(fit.margin("drug").estimate, asked("~ drug").estimate)
+    assert fit.margin(["drug", "sex"]).equals(fit.margin(["sex", "drug"]))
+    with pytest.raises(ArgumentError, match="factor 'age' is not in the table; it has 'drug', 's"):
+        fit.within(["sex", "age"])
     assert fit.margin("sex").private_share.tolist() == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
@@ -316,3 +319,8 @@ def test_answers_of_a_file_of_lines(tmp_path):
     fit = dp.dp_survey("~ drug", path, csv="lines", **words)
     assert fit.release.rows == 3
     assert "CSV lines" in str(fit.summary())
+
+
+def test_a_survey_without_devices_names_what_to_write():
+    with pytest.raises(ArgumentError, match="device=None: expected the device of each"):
+        dp.dp_survey("~ drug", {"drug": ["no", "yes"] * 50})

@@ -4,12 +4,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from models_samples import Mine
 from scipy import stats
 from statsmodels.duration.survfunc import SurvfuncRight
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FormulaError, NotAvailable
+from tests.mines import Mine
 
 BOOK = dp.codebook(
     week=dp.Integer(0, 30, label="Weeks in the study"),

@@ -5,19 +5,13 @@ import warnings
 
 import numpy as np
 import pytest
-from models_samples import Mine
 
 import dpmodels as dp
-from dpmodels.errors import (
-    ArgumentError,
-    BudgetError,
-    FormulaError,
-    LedgerError,
-    NotAvailable,
-)
+from dpmodels.errors import ArgumentError, BudgetError, FormulaError, LedgerError, NotAvailable
 from dpmodels.models.svm import dp_svm
 from dpmodels.privacy import ZCDP
-from dpmodels.results.svm import SVMResult
+from dpmodels.results.classifiers import SVMResult
+from tests.mines import Mine
 
 BOOK = dp.codebook(x=(-1, 1), z=(0, 4), label=["left", "right"], t=["p", "q", "r"])
 BUDGETS = ({"eps": 1.0}, {"eps": 1.0, "delta": 1e-6}, {"budget": ZCDP(0.5)})

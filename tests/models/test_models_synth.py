@@ -1,5 +1,6 @@
 """Synthetic tables: rows, their stamp, estimates with intervals, and what they refuse."""
 
+import re
 import tracemalloc
 from dataclasses import replace
 from itertools import combinations
@@ -10,13 +11,7 @@ import pytest
 from scipy.stats import binom
 
 import dpmodels as dp
-from dpmodels.errors import (
-    ArgumentError,
-    FormulaError,
-    FrameError,
-    NotAvailable,
-    SyntheticWarning,
-)
+from dpmodels.errors import ArgumentError, FormulaError, FrameError, NotAvailable, SyntheticWarning
 from dpmodels.formula.cut_columns import all_pairs, cut_columns
 from dpmodels.models.replay import specified
 from dpmodels.results.validate import require_release
@@ -186,6 +181,21 @@ def test_terms_that_noise_hides_are_an_assumption_of_the_others():
 
 
 @pytest.mark.expensive
+def test_bounds_that_cut_most_rows_are_an_assumption():
+    wage = np.random.default_rng(0).normal(50, 12, N_ROWS)
+    rows = ROWS[["sex"]].assign(wage=wage)
+    for upper, is_assumed in ((25, True), (100, False)):
+        book = dp.codebook(wage=(0, upper), sex=["F", "M"])
+        with dp.simulation(seed=1):
+            syn = dp.dp_synth("~ .", rows, codebook=book, budget=dp.ZCDP(0.02))
+        text = " ".join(str(syn.mean("wage ~ sex").summary()).split())
+        assert ("Assumes that rows hidden by noise lie near the others" in text) == is_assumed
+        assert "clipped to them; intervals do not account for this" in text
+        assert ("hidden by noise" in syn.lm("wage ~ sex").assumes) == is_assumed
+        assert not syn.table("~ sex").assumes
+
+
+@pytest.mark.expensive
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 def test_many_rows_are_counted_in_finer_cells_which_files_keep(tmp_path, adjacency):
     few, many = (synthetic("~ age + sex", rho=rho, adjacency=adjacency) for rho in (0.002, 5.0))
@@ -221,6 +231,23 @@ def test_margins_of_other_columns_are_refused(syn, margins):
     spec = specified(syn.request, syn.release)
     with pytest.raises(FrameError, match=r"release\.margins"):
         require_release(spec, replace(syn.release, margins=margins))
+
+
+@pytest.mark.expensive
+def test_a_tail_that_another_column_shows_is_assumed():
+    """Far rows of u are far rows of y, under a bulk that hides them; z has a bulk alone."""
+    rng = np.random.default_rng(3)
+    u = np.minimum(10 * rng.random(20_000) ** -1.0, 1e4)
+    bulk = rng.gamma(4, 20, (2, len(u)))
+    rows = pd.DataFrame({"u": u, "y": 0.5 * u + bulk[0], "z": bulk[1]})
+    book = dp.codebook(u=(0, 1e4), y=(0, 1e4), z=(0, 1e4))
+    with dp.simulation(seed=2):
+        syn = dp.dp_synth("~ u + y + z", rows, codebook=book, budget=dp.ZCDP(0.05))
+    source = syn.source
+    assert [bool(column.uncertain_cells) for column in source.columns] == [True, False, False]
+    assert [source.has_uncertain_tail(i) for i in range(3)] == [True, True, False]
+    assert "hidden by noise" in syn.mean("~ y").assumes
+    assert not syn.mean("~ z").assumes
 
 
 @pytest.mark.expensive
@@ -347,3 +374,42 @@ def test_a_layout_keeps_the_variables_that_its_columns_read_and_no_other():
     assert [column.name for column in columns] == ["sex", "cut(age, [0, 30, 80])"]
     everything, _ = cut_columns("~ .", BOOK, 5)
     assert set(everything.codebook) == set(BOOK)
+
+
+def test_columns_whose_names_are_quoted_have_estimates():
+    book = dp.codebook({"size (cm)": (0, 100), "home town": ["a", "b"], "y": (0, 10)})
+    rows = np.random.default_rng(3)
+    data = {
+        "size (cm)": rows.uniform(20, 80, 3_000),
+        "home town": rows.choice(["a", "b"], 3_000),
+        "y": rows.uniform(2, 8, 3_000),
+    }
+    with dp.simulation(seed=4):
+        syn = dp.dp_synth("~ .", data, codebook=book, budget=dp.ZCDP(2.0))
+    assert list(syn.lm("y ~ Q('size (cm)') + Q('home town')").params.index)[1:] == [
+        'Q("home town")[T.b]',
+        'Q("size (cm)")',
+    ]
+    assert len(syn.mean("Q('size (cm)') ~ Q('home town')").params) == 2
+    assert len(syn.quantile("Q('size (cm)')").params) == 3
+    assert abs(syn.table("~ Q('home town')").params.sum() - 1) < 1e-9
+    with pytest.raises(FormulaError, match=re.escape("""'~ Q("size (cm)") + Q("home town")'""")):
+        syn.table("~ town")
+
+
+def test_a_regression_of_columns_without_complete_rows_is_not_available():
+    data = {"empty": np.full(2_000, np.nan), "y": np.linspace(0, 10, 2_000)}
+    with dp.simulation(seed=4):
+        syn = dp.dp_synth(
+            "~ .", data, codebook=dp.codebook(empty=(0, 1), y=(0, 10)), budget=dp.ZCDP(1.0)
+        )
+        with pytest.raises(NotAvailable, match="noise hides"):
+            syn.lm("y ~ empty")
+
+
+def test_means_and_quantiles_of_dates_are_printed_as_dates():
+    syn = synthetic("~ day + sex", ROWS, cuts=4)
+    means, quantiles = str(syn.mean("day ~ sex")), str(syn.quantile("day"))
+    assert re.search(r"F +2020-0\d-\d\d +\d", means)
+    assert re.search(r"0\.5 +2020-0\d-\d\d +\[2020-", quantiles)
+    assert "std err" not in quantiles

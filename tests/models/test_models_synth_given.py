@@ -162,7 +162,7 @@ def test_all_pairs_of_many_columns_have_a_graph_within_the_limit():
     assert max(cells(clique, tree.sizes) for clique in tree.cliques) <= 20_000
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_independent_columns_are_printed_as_such():
     rng = np.random.default_rng(5)
     book = dp.codebook(**{f"v{i}": list(range(4)) for i in range(40)})

@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from models_samples import Mine
 from scipy.stats import chi2_contingency
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FormulaError, LedgerError, NotAvailable
 from dpmodels.models.table import dp_table
 from dpmodels.privacy import ZCDP
+from tests.mines import Mine
 
 BOOK = dp.codebook(
     age=(0, 100),
@@ -117,7 +117,7 @@ def test_numbers_are_cut_and_else_refused_with_what_to_write():
     [
         ("~ 1", {}, FormulaError, "write '~ a . b'"),
         ("~ sex + big + C(big)", {}, FormulaError, "combinations of levels; at most 1,000,000"),
-        ("~ cut(age, [0, 50])", {}, FormulaError, "at least 3, increasing"),
+        ("~ cut(age, [0, 50])", {}, FormulaError, "at least 3 public numbers, increasing"),
         ("~ cut(age, [0, 60, 50])", {}, FormulaError, "increasing"),
         ("~ nope", {}, dp.errors.CodebookError, "nope"),
         ("~ sex", {"mechanism": "moments"}, ArgumentError, "expected one of 'auto'"),

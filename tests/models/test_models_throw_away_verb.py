@@ -31,10 +31,10 @@ from dpmodels.formula.sides import one_measured, parse_sides
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.descriptive_specs import descriptive_spec, mean_tally
 from dpmodels.models.verb_spec import VerbSpec
-from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.request import Request
 from dpmodels.results.groups import MeanResult
+from dpmodels.verbs import spec_of
 
 
 @dataclass(frozen=True, repr=False)

@@ -114,6 +114,7 @@ def test_ten_and_fifty_dimensions_have_the_exact_moments(dimension, scale):
     assert largest_z(draws, moments) < LARGEST_Z
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("dimension", [4, 10, 30])
 def test_the_rule_that_divides_is_rejected_by_the_same_moments(dimension):
     values = 0.1 * spectrum(dimension)

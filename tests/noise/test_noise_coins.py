@@ -45,6 +45,7 @@ def ranked(levels, unit, count):
     return results
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize(("levels", "unit"), CASES)
 @pytest.mark.parametrize("margin", [None, 2.0])
 def test_draws_follow_the_enumerated_law_by_either_path(levels, unit, margin, monkeypatch):

@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from folded import each
+from scipy.stats import norm
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, CodebookError
@@ -31,12 +33,33 @@ def test_rows_lie_where_the_codebook_says(law):
     assert fit.nincomplete == 0
 
 
-@pytest.mark.parametrize("law", list(LAWS))
+@each("law", list(LAWS))
 def test_laws_have_mean_0_and_variance_1(law):
     places = (np.arange(200_000) + 0.5) / 200_000
     quantiles = LAWS[law].quantiles(places)
     assert abs(quantiles.mean()) < 1e-3
     assert abs(quantiles.std() - 1) < 0.02
+
+
+@each(
+    "law, place, share",
+    [
+        ("normal", norm.cdf(-3), 0.0),
+        ("normal", norm.cdf(3), 1.0),
+        ("uniform", 0.0, 0.0),
+        ("uniform", 1.0, 1.0),
+        ("skewed", 0.0, 0.0),
+        ("zeros", 0.0, 0.0),
+        ("zeros", 0.5, 0.0),
+        ("tails", 0.5, 0.5),
+        ("narrow", norm.cdf(-3), 0.45),
+        ("narrow", norm.cdf(3), 0.55),
+    ],
+)
+def test_laws_meet_their_bounds_as_their_descriptions_say(law, place, share):
+    """From 0, the lower bound, to 1, the upper."""
+    quantile = LAWS[law].mean + LAWS[law].sd * LAWS[law].quantiles(np.array(place))
+    assert quantile == pytest.approx(share, abs=1e-9)
 
 
 def test_shares_means_and_sds_are_what_was_said():

@@ -7,7 +7,7 @@ from scipy.special import expit
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FormulaError
-from dpmodels.planning.group_effects import _independent
+from dpmodels.planning.population import _independent
 from dpmodels.planning.power_simulation import Cell, PowerInputs
 from dpmodels.planning.verbs import options_of, verb_with_power
 from tests.planning.test_planning_population import asking

@@ -7,7 +7,7 @@ from verbs import forms
 
 import dpmodels as dp
 from dpmodels.models.assumed_rows import assumed_rows
-from dpmodels.planning.assumptions import BLOCK, Standing, World
+from dpmodels.planning.noise_curve import BLOCK, Standing, World
 from dpmodels.privacy import adjacency
 
 BOOK = dp.codebook(age=(0, 8), wage=(0, 8), sex=["a", "b"], week=dp.Integer(1, 4))

@@ -18,8 +18,7 @@ from dpmodels.errors import (
     NotAvailable,
 )
 from dpmodels.models.assumed_rows import assumed_rows
-from dpmodels.planning.assumptions import World, released
-from dpmodels.planning.noise_curve import figures
+from dpmodels.planning.noise_curve import World, figures, released
 from dpmodels.privacy import adjacency
 
 BOOK = dp.codebook(
@@ -216,6 +215,7 @@ def test_nothing_is_charged_and_no_row_of_a_frame_is_shown():
     assert not any(cell in text for cell in ("77.77", "12.34", "31.31", "44.44"))
 
 
+@pytest.mark.product
 def test_curves_fall_and_are_drawn(both):
     plan = both
     budget, rows = plan.curve(), plan.curve("n")

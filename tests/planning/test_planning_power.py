@@ -1,5 +1,7 @@
 """``dp.power`` as it is used, and what it refuses."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, CodebookError, NotAvailable
 from dpmodels.planning.verbs import POWERS
+from dpmodels.results.plan import PowerResult
 
 BOOK = dp.codebook(wage=(0, 80), age=(18, 80), sex=["F", "M"], edu=["low", "mid", "high"])
 USUAL = {"verb": "ttest", "codebook": BOOK, "n": 2_000, "eps": 1.0, "effect": 2.0}
@@ -70,6 +73,29 @@ def test_several_numbers_of_rows_are_a_curve(plan):
         several.power  # noqa: B018
     with pytest.raises(NotAvailable, match="list several of them"):
         plan.plot()
+
+
+@pytest.mark.parametrize("n_eps", [1, 2])
+def test_each_curve_of_power_is_named_by_its_term_and_what_else_varies(n_eps, monkeypatch):
+    lines = {}
+    monkeypatch.setattr(
+        "dpmodels.plots.curves.curves", lambda labelled, **_: lines.update(labelled)
+    )
+    cells = [
+        (term, n, eps, 0.5, n * eps, n + 1.0, n + 2.0)
+        for term in ("age", "sex[T.M]")
+        for eps in (1.0, 2.0)[:n_eps]
+        for n in (3_000, 1_000)
+    ]
+    names = ["term", "n", "eps", "effect", "power", "without_noise", "identified"]
+    PowerResult.plot(SimpleNamespace(table=pd.DataFrame(cells, columns=names)))
+    labels = {1: ["age", "sex[T.M]"], 2: [f"{term}, eps {eps}" for term in ("age", "sex[T.M]")
+                                         for eps in (1.0, 2.0)]}  # fmt: skip
+    assert list(lines) == labels[n_eps]
+    n_rows = np.array([1_000.0, 3_000.0])
+    for label, line in lines.items():
+        eps = 2.0 if label.endswith("2.0") else 1.0
+        np.testing.assert_array_equal(line, [n_rows, n_rows * eps, n_rows + 1, n_rows + 2])
 
 
 def test_a_public_sample_is_planned_with_and_none_of_it_is_shown():

@@ -5,14 +5,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from dpmodels.errors import ArgumentError
-from dpmodels.planning.power import (
-    MOST_ROWS,
-    _effect_of,
-    _search,
-    effect_for,
-    eps_for,
-    rows_for,
-)
+from dpmodels.planning.power import MOST_ROWS, _effect_of, _search, effect_for, eps_for, rows_for
 from dpmodels.planning.power_simulation import Cell
 from tests.planning.test_planning_population import asking
 

@@ -10,16 +10,20 @@ from scipy.stats import norm
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError
-from dpmodels.planning.analysis import AnalysisPlan, PlanLine, _facts, _notes, _weak
-from dpmodels.planning.noise_curve import Release
-from dpmodels.planning.plan import (
-    _figures,
-    _identifying,
-    _line,
-    _rounded_up,
-    _without_noise,
+from dpmodels.planning.analysis import (
+    AnalysisPlan,
+    Budgeting,
+    PlanLine,
+    Target,
+    _facts,
+    _notes,
+    _weak,
+    named_calls,
+    targets_of,
+    weights_of,
 )
-from dpmodels.planning.targets import Budgeting, Target, named_calls, targets_of, weights_of
+from dpmodels.planning.noise_curve import Release
+from dpmodels.planning.plan import _figures, _identifying, _line, _rounded_up, _without_noise
 from dpmodels.planning.verbs import _shares
 from dpmodels.privacy import ZCDP, ApproxDP, GaussianEvent, LaplaceEvent, PureDP, adjacency
 from dpmodels.report.notes import Rank

@@ -5,6 +5,7 @@ from plots_samples import assert_readable, new_ax
 
 from dpmodels.errors import ArgumentError
 from dpmodels.plots import Panel, bars
+from dpmodels.plots.bars import ranked
 
 LABELS = ["shells", "gauss", "ppca", "zero"]
 ENERGY = Panel("Captured energy", [0.99, 0.95, 0.85, 0.4], [0.001, 0.004, 0.01, 0.02])
@@ -126,3 +127,13 @@ def test_dollar_signs_are_not_mathematics():
 def test_what_does_not_fit_is_refused(panels, extra, reason):
     with pytest.raises(ArgumentError, match=reason):
         bars(panels, **extra)
+
+
+@pytest.mark.parametrize(("lowest", "is_from_zero"), [(0.0, True), (0.2, True), (-0.2, False)])
+def test_ranked_bars_start_at_zero_unless_an_interval_is_below(lowest, is_from_zero):
+    ends = np.array([lowest, 0.3]), np.array([0.6, 0.5])
+    ax = new_ax()
+    # Otherwise bars themselves keep the margin away.
+    ax.use_sticky_edges = False
+    ranked(["a", "b"], np.array([0.5, 0.4]), ends, "gain", empty="none", ax=ax)
+    assert (ax.get_xlim()[0] == 0) == is_from_zero

@@ -5,6 +5,7 @@ from plots_samples import HEALTH, assert_readable, make_table, new_ax
 
 from dpmodels.errors import ArgumentError
 from dpmodels.plots import biplot
+from dpmodels.plots.biplot import THIN, WIDE, graph
 
 SDEV = [0.41, 0.22, 0.16, 0.07]
 
@@ -85,3 +86,13 @@ def test_what_does_not_fit_is_refused():
         biplot(HEALTH, [1.0, 1.0])
     with pytest.raises(ArgumentError, match="two different components"):
         biplot(HEALTH, SDEV, components=(1, "PC2"))
+
+
+@pytest.mark.parametrize("strengths", [[0.2, 0.05], [0.0, 0.0], []])
+def test_edges_of_a_graph_are_as_wide_as_they_are_strong(strengths):
+    """The strongest has the full width; without strength all are thin."""
+    edges = [(0, 1), (1, 3)][: len(strengths)]
+    ax = graph(["a", "b", "c", "d"], edges, np.array(strengths))
+    widths = [line.get_linewidth() for line in ax.lines if len(line.get_xdata()) == 2]
+    shares = np.array(strengths) / max([*strengths, 1e-12])
+    assert widths == pytest.approx(THIN + (WIDE - THIN) * shares)

@@ -4,7 +4,7 @@ from matplotlib import pyplot as plt
 from plots_samples import assert_readable
 
 from dpmodels.errors import ArgumentError
-from dpmodels.plots.coefficients import Intervals, coefficients
+from dpmodels.plots.coefficients import Intervals, coefficients, response
 from dpmodels.plots.style import alt_text
 
 LABELS = ["age", "income", "C(region, Treatment('north west'))[T.south-east]:log(income + 1)"]
@@ -113,3 +113,16 @@ def test_levels_are_not_grouped_where_names_are_thinned():
 def test_what_does_not_fit_is_refused():
     with pytest.raises(ArgumentError, match="3 labels"):
         coefficients([model(values=[1.0])], labels=LABELS, title="")
+
+
+def test_a_device_stands_at_its_lie_with_its_name_on_the_curve_of_the_smallest_eps():
+    eps = np.log((1 - 0.2) * (3 - 1) / 0.2)
+    ax = response(0.2, eps, 3, "dice")
+    (text,) = ax.texts
+    assert text.get_text() == f"dice: lie 0.2, eps {eps:.3g}"
+    assert text.xy == (0.2, eps)
+    curve = ax.lines[0]
+    assert np.interp(0.2, curve.get_xdata(), curve.get_ydata()) == pytest.approx(eps, rel=1e-3)
+    # Answers at random say nothing.
+    assert curve.get_ydata()[-1] == pytest.approx(0, abs=1e-9)
+    plt.close("all")

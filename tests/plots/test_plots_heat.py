@@ -6,6 +6,7 @@ from plots_samples import HEALTH, assert_readable, new_ax
 
 from dpmodels.errors import ArgumentError
 from dpmodels.plots import heat
+from dpmodels.plots.heat import FONT, _fitting
 
 
 @pytest.fixture(autouse=True)
@@ -95,3 +96,15 @@ def test_what_is_not_square_is_refused():
     for table in (HEALTH, make_square(3)[0], make_square(3)[:0, :0], make_square(3)[:, [1, 0, 2]]):
         with pytest.raises(ArgumentError, match="square"):
             heat(table)
+
+
+@pytest.mark.parametrize(
+    ("points", "size", "is_whole"),
+    [(40.0, FONT, True), (7.0, 7 / 1.15, True), (5.0, FONT - 1, False)],
+)
+def test_names_are_smaller_where_there_are_many_and_thinned_where_that_is_unreadable(
+    points, size, is_whole
+):
+    ticks, fontsize = _fitting(30, 30 * points)
+    assert fontsize == pytest.approx(size)
+    assert (len(ticks) == 30) == is_whole

@@ -62,6 +62,18 @@ def test_axes_make_the_spread_of_the_rows_equal():
     assert ratio[2] / ratio[0] == pytest.approx(4)
 
 
+def test_no_column_is_shorter_than_its_spread_says():
+    """A column is as long as the root of its reach, in spreads, and of one spread at the least."""
+    spread, reach = np.array([2.0, 1.0, 0.5]), np.array([0.5, 1.2, 4.0])
+    axes = [
+        shape(1e4, np.zeros(3), np.eye(3), QUIET, Spreads(spread, spread, far), np.ones(3)).axes
+        for far in (spread, reach * spread)
+    ]
+    lengths = np.linalg.norm(axes[1], axis=1) / np.linalg.norm(axes[0], axis=1)
+    expected = np.sqrt([1.0, 1.2, 4.0])
+    assert lengths == pytest.approx(expected / expected.prod() ** (1 / 3))
+
+
 def test_shortening_leaves_the_line_where_symmetric_errors_grow_with_a_term():
     """Each residual stands beside its mirror image, so that only the shortening moves the line."""
     rng = np.random.default_rng(5)

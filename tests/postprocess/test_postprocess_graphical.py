@@ -2,6 +2,7 @@
 
 import math
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from scipy.stats import norm as normal
 
 from dpmodels.errors import ArgumentError
 from dpmodels.noise import seeded
+from dpmodels.postprocess.graphical import comparison
 from dpmodels.postprocess.graphical.comparison import compare_unused
 from dpmodels.postprocess.graphical.fit import Dual, fit_model, one_way_base
 from dpmodels.postprocess.graphical.histograms import Histogram
@@ -20,16 +22,16 @@ from dpmodels.postprocess.graphical.measurements import (
 )
 from dpmodels.postprocess.graphical.model import GraphicalModel, expanded, log_margins
 from dpmodels.postprocess.graphical.sampling import divided, sample, within
-from dpmodels.postprocess.graphical.structure import (
+from dpmodels.postprocess.graphical.selection import (
     MEAN_EXCESS,
     SD_EXCESS,
     THRESHOLD,
+    Limits,
     choose_structure,
-    grown,
-    junction_tree,
-    pair_weights,
-    structure_of,
+    missed_pairs,
+    model_cells,
 )
+from dpmodels.postprocess.graphical.structure import junction_tree, structure_of
 from dpmodels.postprocess.residuals import cells, components, crossed, summed
 
 SIZES = (3, 2, 4, 2, 3, 2)
@@ -236,6 +238,13 @@ def dependent_codes(n_rows=4_000, seed=0):
     return np.column_stack([first, second, third, *generator.integers(0, 3, (2, n_rows))])
 
 
+def mixed_codes(n_rows=4_000, seed=0):
+    """Rows of two classes, in which every column goes with every other."""
+    generator = np.random.default_rng(seed)
+    of = generator.integers(0, 2, (n_rows, 1))
+    return np.where(generator.random((n_rows, 6)) < 0.7, 2 * of, 1)
+
+
 def released_pairs(codes, sd, seed):
     sizes = (4,) * codes.shape[1]
     flat = np.ravel_multi_index(tuple(codes.T), sizes)
@@ -247,8 +256,9 @@ def test_the_graph_joins_what_depends_and_nothing_else():
     released = released_pairs(dependent_codes(), 10.0, seed=1)
     tree = choose_structure(released)
     assert {(0, 1), (1, 2)} <= set(tree.edges)
-    weights = pair_weights(released)
-    np.testing.assert_array_equal(weights, weights.T)
+    assert not missed_pairs(released, fit_model(released, tree))
+    missed = missed_pairs(released, fit_model(released, structure_of((), released.sizes)))
+    assert {(0, 1), (1, 2)} <= set(missed)
 
 
 def test_noise_alone_joins_nothing():
@@ -269,22 +279,16 @@ def test_the_excess_of_noise_is_that_of_normal_variables():
     assert pytest.approx(math.sqrt(square - mean**2), abs=5e-5) == SD_EXCESS
 
 
-@pytest.mark.parametrize("most_cells", [20, 200, 2_000])
-def test_no_clique_exceeds_the_cells(most_cells):
-    generator = np.random.default_rng(0)
-    sizes = tuple(generator.integers(2, 5, 12).tolist())
-    weights = np.abs(generator.normal(size=(12, 12)))
-    tree = grown(weights + weights.T, sizes, most_cells, width=3)
-    assert max(cells(clique, sizes) for clique in tree.cliques) <= most_cells
-    assert max(len(clique) for clique in tree.cliques) <= 4
-    assert {i for clique in tree.cliques for i in clique} == set(range(12))
-
-
-def test_edges_without_weight_are_not_taken():
-    weights = np.zeros((4, 4))
-    weights[0, 1] = weights[1, 0] = weights[1, 2] = weights[2, 1] = 1.0
-    assert grown(weights, (2,) * 4).edges == ((0, 1), (1, 2))
-    assert grown(0 * weights, (2,) * 4).cliques == ((3,), (2,), (1,), (0,))
+@pytest.mark.parametrize("limits", [Limits(20, 10_000), Limits(10_000, 80), Limits()])
+def test_no_clique_exceeds_the_cells(limits):
+    released = released_pairs(mixed_codes(), 5.0, seed=1)
+    tree = choose_structure(released, limits)
+    cells_of = [cells(clique, (3,) * 6) for clique in tree.cliques]
+    assert max(cells_of) <= limits.clique
+    assert sum(cells_of) <= limits.model
+    assert (len(tree.edges) == 15) == (limits == Limits())
+    assert tree.sizes == released.sizes
+    assert model_cells(tree) > sum(cells_of)
 
 
 def test_a_declared_structure_above_the_limit_is_refused():
@@ -361,3 +365,15 @@ def test_pvalues_of_a_model_that_holds_are_not_too_small():
         model = fit_model(released, structure_of([], released.sizes))
         small += compare_unused(released, model)[0].pvalue < 0.05
     assert small < 14
+
+
+def test_expected_errors_are_the_means_of_the_margins_that_are_computed(monkeypatch):
+    """A margin of too many cells is left out of the mean, and all of a size leave no number."""
+    errors = {(0,): (0.1, 0.2), (1,): None, (2,): (0.3, 0.6), (0, 1): (0.4, 0.5)}
+    monkeypatch.setattr(comparison, "fit_model", lambda *_, **__: None)
+    monkeypatch.setattr(comparison, "_simulated", lambda *_: None)
+    monkeypatch.setattr(comparison, "_errors", lambda _, __, term: errors.get(term))
+    model = SimpleNamespace(tree=None)
+    means = comparison.expected_errors(model, SimpleNamespace(sizes=(2, 2, 2)), None)
+    np.testing.assert_allclose(means.expected, (0.2, 0.4, math.nan))
+    np.testing.assert_allclose(means.independent, (0.4, 0.5, math.nan))

@@ -1,10 +1,13 @@
 import math
+from dataclasses import astuple
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from dpmodels.postprocess.ranges import CellNoise, found_range, range_cells
+from dpmodels.external_files import amount
+from dpmodels.postprocess.ranges import CellNoise, excess_above, found_range, held_in, range_cells
+from dpmodels.postprocess.weight_caps import WeightCap, caps_of_scores, weight_edges
 
 ROWS = 20_000
 NOISE = CellNoise("laplace", 20.0)
@@ -114,3 +117,14 @@ def test_a_range_replaces_a_declared_one_that_is_at_least_twice_as_long():
         lengths += [] if range_found is None else [range_found.upper - range_found.lower]
     assert max(lengths) <= 500
     assert max(lengths) > 400
+
+
+def test_estimates_of_what_is_cut_off_can_be_stored():
+    """Tails may underflow beyond the rows that noise does not hide."""
+    noise, edges = CellNoise("laplace", 1e-6), weight_edges(1, 4, 3)
+    counts, end = np.array([134, -29, 0, 0, 0, 0]), float(edges[2])
+    excess = excess_above(edges, counts, noise, end)
+    of_scores = caps_of_scores(edges, counts, noise, WeightCap(end, *excess[1:]))
+    limits = held_in(edges, counts, noise, float(edges[0]), end)
+    estimates = (*excess[1:], of_scores.beyond, of_scores.beyond_sd, *astuple(limits)[4:])
+    assert [amount(value) for value in estimates] == list(estimates)

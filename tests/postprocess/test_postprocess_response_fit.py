@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from dpmodels.postprocess.response_fit import CorrectedRows, ResponseRows, fitted
+from dpmodels.postprocess.response import CorrectedRows, ResponseRows, fitted
 
 RNG = np.random.default_rng(3)
 X = np.column_stack([np.ones(1_500), RNG.uniform(size=1_500), RNG.integers(0, 2, 1_500)])

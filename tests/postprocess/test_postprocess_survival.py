@@ -82,3 +82,9 @@ def test_no_order_within_an_interval_leaves_the_bounds_and_some_reach_them():
     low, high = counts.unordered
     assert (min(curves), max(curves)) == pytest.approx((low[0], high[0]))
     assert low[0] < counts.survival[0] < high[0]
+
+
+def test_where_nobody_is_left_no_order_moves_the_curve():
+    counts = Followed(np.array([4, 0]), np.array([1, 0]), np.array([3, 0]), np.full(2, 0.5))
+    low, high = counts.unordered
+    assert (low.tolist(), high.tolist()) == ([0.0, 0.0], [0.75, 0.75])

@@ -1,11 +1,19 @@
 """What a range cut off: shapes by the counts before the threshold, and bounds that hold."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from dpmodels.postprocess.ranges import CellNoise, range_cells
-from dpmodels.postprocess.tails import _shape_before, beyond_range
+from dpmodels.postprocess.ranges import (
+    CellNoise,
+    _shape_before,
+    beyond_range,
+    range_cells,
+    shape_before,
+    tail_shape,
+)
 
 UPPER = 1e6
 NOISE = CellNoise("laplace", 4.0)
@@ -39,6 +47,41 @@ def test_the_shape_before_the_threshold_is_that_of_the_law(name, low, high):
     law = LAWS[name]
     estimate = _shape_before(EDGES, expected_counts(law), NOISE, float(law.ppf(0.999)))
     assert low <= estimate <= high
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"), [("exponential", -0.2, 0.2), ("pareto", 0.35, 0.65)]
+)
+def test_shapes_at_several_depths_count_by_their_rows(name, low, high):
+    counts, end = expected_counts(LAWS[name], zeros=0.5), float(LAWS[name].ppf(0.999))
+    assert low <= shape_before(EDGES, counts, NOISE, end) <= high
+    noises = np.random.default_rng(3).laplace(0, 4, (50, len(counts)))
+    shapes = [
+        (shape_before(EDGES, counts + noise, NOISE, end), _shape_before(EDGES, noisy, NOISE, end))
+        for noise, noisy in zip(noises, counts + noises, strict=True)
+    ]
+    several, single = np.std(shapes, axis=0)
+    assert several < single
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("normal", 0.0, 0.01),
+        ("exponential", 0.0, 0.2),
+        ("pareto", 0.35, 0.65),
+        ("heavy", 0.75, 1.0),
+    ],
+)
+def test_a_range_has_the_shape_of_the_heavier_tail_that_it_cuts(name, low, high):
+    counts, end = expected_counts(LAWS[name]), float(LAWS[name].ppf(0.999))
+    assert low <= tail_shape(EDGES, counts, NOISE, 0.0, end) <= high
+    mirrored = tail_shape(-EDGES[::-1], counts[::-1], NOISE, -end, 0.0)
+    assert mirrored == tail_shape(EDGES, counts, NOISE, 0.0, end)
+    # No tail is cut, and noise hides which tail there is.
+    assert tail_shape(EDGES, counts, NOISE, 0.0, float(EDGES[-1])) == 0.0
+    loud = replace(NOISE, sd=float(counts.sum()) / 50)
+    assert tail_shape(EDGES, counts, loud, 0.0, end) == 1.0
 
 
 @pytest.mark.parametrize("zeros", [0.0, 0.9])

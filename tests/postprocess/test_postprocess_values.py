@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from dpmodels.postprocess.graphical.histograms import Histogram, coarse_ends
-from dpmodels.postprocess.graphical.values import values_of_histogram, values_of_levels
+from dpmodels.postprocess.graphical.values import (
+    tail_cells,
+    uncertain_cells,
+    values_of_histogram,
+    values_of_levels,
+)
 
 EDGES = np.linspace(-6, 6, 61)
 
@@ -61,7 +66,7 @@ def test_fine_cells_are_read_at_the_mean_of_a_sloping_density():
 
 
 # Of 3,000 releases a variance is within 6 standard errors, 16 %: a false alarm of 1e-8.
-@pytest.mark.expensive
+@pytest.mark.product
 def test_noise_moves_sums_as_stated():
     counts, sd, ends = np.array([900.0, 600, 300, 200, 500, 700]), 3.0, (0, 2, 4, 6)
     edges, rng = np.array([0.0, 1, 2, 4, 5, 6, 8]), np.random.default_rng(5)
@@ -96,6 +101,31 @@ def test_rows_beyond_the_range_are_read_by_the_tail():
     assert np.sum(np.abs(errors) > 3) < 5
 
 
+def test_rows_of_a_cell_are_read_at_the_end_of_its_range_and_no_tail_is_negative():
+    counts = np.array([0.0, 0, 30, 500, 900, 500, 30, 0, 0])
+
+    def values_with(more, cell):
+        rows = np.array([900.0, 1_100.0]) + more * (np.arange(2) == cell)
+        return values_of_histogram(Histogram(np.arange(-0.5, 9), counts, 15.0, (0, 4, 9), rows))
+
+    values = values_with(0.0, 0)
+    for cell, end in enumerate((2.5, 5.5)):
+        more = values_with(1.0, cell)
+        moved = more.rows @ more.means(more.points) - values.rows @ values.means(values.points)
+        beside = values.at_ends.by_noise(values.points, values.rows[:, None])[cell, 0]
+        assert moved == pytest.approx(end)
+        assert moved == pytest.approx(values.means(values.points)[cell] + beside)
+    # Less all of its total a tail has no rows: the sum is as if it ended with the range.
+    changes = values.by_noise(values.points, values.rows[:, None])[:, 0]
+    is_tail = np.isfinite(values.largest)
+    assert is_tail.sum() == 1  # Below, there are more rows beyond the range than laws have.
+    at_end = values.points.copy()
+    for point in np.flatnonzero(np.isin(values.source, np.flatnonzero(is_tail))):
+        at_end[point] = values.points[values.references[point]]
+    less = values.rows @ values.means(values.points) - values.rows @ values.means(at_end)
+    assert less == pytest.approx(float(changes[is_tail] @ values.largest[is_tail]))
+
+
 def test_points_of_tails_are_within_the_bounds():
     counts = np.array([0.0, 0, 30, 500, 900, 500, 30, 0, 0])
     rows = np.array([900.0, 1_100.0])
@@ -107,8 +137,36 @@ def test_points_of_tails_are_within_the_bounds():
     assert values.points.max() <= 8.0
 
 
-def test_noise_alone_has_no_noise_of_values():
+def test_the_mean_of_a_hidden_cell_may_be_anywhere_in_it():
     histogram = Histogram(np.arange(5.0), np.array([0.0, 1, 0, 1]), 1.0, (0, 2, 4))
     values = values_of_histogram(histogram)
     assert histogram.is_hidden.all()
-    assert not values.noise.any()
+    changes = values.by_means(np.eye(2))
+    sds = np.sqrt((changes**2).sum(axis=0))
+    points = values.points.reshape(2, 4)
+    np.testing.assert_allclose(sds, np.ptp(points, axis=1) / np.sqrt(12))
+
+
+RANGE = np.concatenate([[0.0], 1e5 * 2.0 ** (-np.arange(96)[::-1] / 6)])
+
+
+@pytest.mark.parametrize(
+    ("draw", "is_uncertain"),
+    [
+        (lambda rng: rng.gamma(9, 4, 10_000), False),
+        (lambda rng: rng.exponential(20, 10_000), False),
+        (lambda rng: np.where(rng.random(10_000) < 0.6, 0, rng.gamma(2, 20, 10_000)), False),
+        (lambda rng: 10 * rng.random(10_000) ** -1.0, True),
+        (lambda rng: np.exp(rng.normal(3, 2, 10_000)), True),
+        (lambda rng: np.append(rng.gamma(9, 4, 9_500), rng.uniform(200, 1e5, 500)), True),
+        (lambda rng: np.append(np.full(9_000, 1e5), rng.uniform(0, 1e5, 1_000)), True),
+    ],
+    ids=["gamma", "exponential", "zeros", "pareto", "lognormal", "far rows", "at a bound"],
+)
+def test_tails_that_noise_may_hide_are_uncertain(draw, is_uncertain):
+    x = np.clip(draw(np.random.default_rng(4)), 0, 1e5)
+    histogram, cell = histogram_of(x, 30.0, 5, RANGE, seed=5)
+    rows = np.bincount(cell, minlength=len(histogram.ends) - 1).astype(float)
+    histogram = Histogram(RANGE, histogram.counts, 30.0, histogram.ends, rows)
+    assert bool(uncertain_cells(histogram)) == is_uncertain
+    assert set(uncertain_cells(histogram)) <= {*tail_cells(histogram), len(rows) - 1}

@@ -14,7 +14,7 @@ from scipy.signal import fftconvolve
 from scipy.special import expit, ndtr
 
 from dpmodels.privacy import BoundedRangeEvent, GaussianEvent, PureEvent, total_eps
-from dpmodels.privacy.totals import Totals
+from dpmodels.privacy.compose import Totals
 
 POINTS = 6000
 # Places of the upper loss in the range of a release of bounded range.

@@ -6,12 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpmodels.errors import BudgetError
-from dpmodels.privacy import (
-    bounded_range_to_zcdp,
-    gaussian_eps,
-    pure_to_zcdp,
-    zcdp_to_approx,
-)
+from dpmodels.privacy import bounded_range_to_zcdp, gaussian_eps, pure_to_zcdp, zcdp_to_approx
 
 
 def test_conversions_into_zcdp():

@@ -27,8 +27,8 @@ from dpmodels.privacy import (
     total_rho,
 )
 from dpmodels.privacy.calibrate import hockey_stick
+from dpmodels.privacy.compose import Totals
 from dpmodels.privacy.filters import Filter
-from dpmodels.privacy.totals import Totals
 
 OWN = ApproxDP(1.0, 1e-4)
 

@@ -31,8 +31,8 @@ from dpmodels.privacy import (
     total_rho,
 )
 from dpmodels.privacy.calibrate import hockey_stick
+from dpmodels.privacy.compose import Totals, pure_mu
 from dpmodels.privacy.filters import Filter
-from dpmodels.privacy.totals import Totals, pure_mu
 
 GUARANTEES = [ApproxDP(0.5, 0.05), ApproxDP(1.0, 1e-6), ApproxDP(3.0, 1e-6), ApproxDP(0.1, 1e-3)]
 

@@ -4,9 +4,11 @@ import hashlib
 import json
 import multiprocessing
 import os
+import signal
 import sqlite3
 import time
 from contextlib import closing, suppress
+from threading import Event, Thread
 
 import pytest
 
@@ -159,6 +161,32 @@ def test_a_forked_process_spends_from_the_same_file(path):
     assert ledger.spent.amount == 0.25
 
 
+def test_a_fork_waits_until_no_thread_is_within_sqlite(path):
+    ledger = Ledger.open(path, eps=1.0, new=True)
+    inside, entered = [], Event()
+
+    def transaction():
+        with ledger_file.LedgerFile(path, 5.0).reading():
+            inside.append(True)
+            entered.set()
+            time.sleep(0.1)
+            inside.clear()
+
+    thread = Thread(target=transaction)
+    thread.start()
+    entered.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        with suppress(BaseException):
+            spend(ledger, 0.25)
+            os._exit(1 if inside else 0)
+        os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+    thread.join()
+    assert ledger.spent.amount == 0.25
+
+
 # --- bad files
 
 
@@ -201,6 +229,12 @@ def test_a_ledger_that_cannot_be_made(path, tmp_path, monkeypatch):
     monkeypatch.setattr(ledger_file, "write_whole", full)
     with pytest.raises(LedgerError, match=r"cannot be created: 'x' was not written \(no room\)$"):
         Ledger.open(path, eps=1.0, new=True)
+
+
+def test_a_folder_is_not_a_ledger(tmp_path):
+    for new in (False, True):
+        with pytest.raises(LedgerError, match="is a folder: write the path of a file in it"):
+            Ledger.open(tmp_path, eps=1.0, new=new)
 
 
 @pytest.mark.parametrize("content", [b"", b"not a ledger", b"SQLite format 3\0" + bytes(100)])

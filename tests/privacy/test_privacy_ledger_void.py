@@ -64,6 +64,7 @@ def after(losses, mu, eps):
     return -np.expm1(np.minimum(eps - losses, 0))
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("guarantee", [ApproxDP(1.0, 1e-6), ApproxDP(3.0, 1e-6), ApproxDP(1, 1e-3)])
 def test_what_is_void_leaves_no_choice_between_rules(guarantee):
     eps, pure = guarantee.eps, guarantee.eps / 2

@@ -30,6 +30,21 @@ def test_a_charge_counts_in_the_purse_and_in_the_table(terms):
     ledger.verify()
 
 
+@pytest.mark.parametrize("terms", TERMS)
+def test_a_charge_of_a_purse_states_what_the_purse_has_spent(terms, tmp_path):
+    ledger = Ledger.open(tmp_path / "table.ledger", new=True, **terms)
+    for name in ("ann", "bob"):
+        ledger.add_purse(name, 0.4)
+    charge(ledger.purse("bob"), 0.3)
+    purse = ledger.purse("ann")
+    entry = charge(purse, 0.1)
+    assert entry.spent_after == purse.spent
+    assert entry.spent_after.amount < ledger.spent.amount
+    assert entry == purse.entries[0]
+    purse.released(entry, "0" * 64)
+    ledger.verify()
+
+
 def test_a_purse_larger_than_the_table_is_refused():
     ledger = Ledger(eps=1.0)
     with pytest.raises(BudgetError, match=r"at most the table's total, eps = 1"):

@@ -6,15 +6,7 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
-from chain_cases import (
-    counts_of,
-    far_enough,
-    largest_loss,
-    law_of,
-    released_law,
-    series_of,
-    starts,
-)
+from chain_cases import counts_of, far_enough, largest_loss, law_of, released_law, series_of, starts
 
 from dpmodels.privacy import MarkovChain, markov_chain
 from dpmodels.privacy.chain import lazy

@@ -21,9 +21,9 @@ from dpmodels.privacy import (
     gaussian_multiplier,
 )
 from dpmodels.privacy.calibrate import hockey_stick
+from dpmodels.privacy.compose import Totals
 from dpmodels.privacy.filters import Filter
 from dpmodels.privacy.steps import deltas
-from dpmodels.privacy.totals import Totals
 
 GUARANTEES = [ApproxDP(0.5, 0.05), ApproxDP(1.0, 1e-6), ApproxDP(3.0, 1e-6), ApproxDP(0.1, 1e-3)]
 

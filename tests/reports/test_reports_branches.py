@@ -9,18 +9,14 @@ import pytest
 from folded import each
 
 from dpmodels.errors import NotAvailable
-from dpmodels.reports import (
-    coefficients,
-    cov,
-    groups,
-    header,
-    hist,
-    lm,
-    sampled,
-)
+from dpmodels.report.layout import WIDTH, wrap
+from dpmodels.reports import coefficients, cov, groups, header, hist, lm
 
 
 def printed(notes, start):
+    """How many of the notes begin so; whichever branches gave them, each fits two lines."""
+    assert [note for note in notes if len(wrap(note, WIDTH, indent=2)) > 2] == []
+    assert [note for note in notes if "person" in note] == []
     return sum(note.startswith(start) for note in notes)
 
 
@@ -86,6 +82,7 @@ def linear(**fields):
         "scale": 0.25,
         "df_resid": 90.0,
         "request": None,
+        "has_heavy_tail": False,
         "model": Fit(weights=None),
         "release": Fit(meat=None, events=(), lumped=None, lumped_sd=None, units=None),
         "linear": Fit(equations=Fit(lifted=False), scale=(0.25, 0.01), rsquared=(0.4, 0.02)),
@@ -123,6 +120,12 @@ def test_what_a_linear_models_errors_rest_on():
         "scores of units (linearised; one unit: at most 1.2% of a variance; noise: 3%)"
     )
     assert lm._variances(linear()) == "equal residual variances"
+
+
+def test_an_intercept_that_rests_on_few_rows_is_noted():
+    start = "Intercept: most rows are on one side"
+    assert printed(lm._notes(linear()), start) == 0
+    assert printed(lm._notes(linear(has_heavy_tail=True)), start) == 1
 
 
 def test_a_weighted_model_warns_of_incomplete_rows():
@@ -474,20 +477,22 @@ def test_where_curves_end_and_which_are_lost():
     assert note.startswith("Curves not reported, as the number at risk is below five sds")
     lost, ends = hist._ends(curves(curve(0), curve(2), curve(4), strata=("a", "b", "c")))
     assert lost.endswith(": a.")
-    assert ends.startswith("The curve of b ends at 2:")
+    assert ends.startswith("Curves end early (b at 2): beyond,")
+    (note,) = hist._ends(curves(curve(2), curve(3), strata=("a", "b")))
+    assert note.startswith("Curves end early (a at 2, b at 3): beyond,")
 
 
 def test_a_coarse_grid_is_named_at_its_worst_time():
     assert hist._order(curves(curve(4))) == ()
     note, detail = hist._order(curves(curve(4, spread=0.05)))
     assert note == (
-        "Coarse grid: depending on the order of times within intervals, survival at 2 is from "
-        "0.440 to 0.560."
+        "Coarse grid: depending on the order of times within intervals, survival is 0.440 to "
+        "0.560 at 2."
     )
     assert detail.startswith("Coarse grid: write more breaks")
     assert hist._order(curves(curve(4, spread=0.061))) == ()
     note, _ = hist._order(curves(curve(4, spread=0.05), strata=("a",)))
-    assert "survival of a at 2" in note
+    assert note.endswith("0.440 to 0.560 at 2 (a).")
 
 
 def test_times_above_the_declared_range():
@@ -529,9 +534,9 @@ def designed(excess=0.5, cap=12.0, units=False, strata="", **columns):
         design=pd.DataFrame(
             {name: np.atleast_1d(value) for name, value in {**table, **columns}.items()}
         ),
-        release=Fit(weights=Fit(mean_excess=excess, cap=cap)),
+        release=Fit(weights=Fit(has_excess=excess > 0, cap=cap)),
     )
-    return sampled.design_notes(fit, Fit(sampled=Fit(units=units, strata=strata)))
+    return header.design_notes(fit, Fit(sampled=Fit(units=units, strata=strata)))
 
 
 def test_what_a_cap_cut_off_the_weights():
@@ -560,5 +565,5 @@ def test_what_a_design_does_to_the_errors():
 
 
 def test_notes_of_a_design_are_left_out_without_one():
-    assert sampled.design_notes(Fit(release=Fit(weights=None)), Fit(sampled=None)) == ()
-    assert sampled.design_notes(Fit(release=Fit(weights=None)), Fit(sampled=Fit())) == ()
+    assert header.design_notes(Fit(release=Fit(weights=None)), Fit(sampled=None)) == ()
+    assert header.design_notes(Fit(release=Fit(weights=None)), Fit(sampled=Fit())) == ()

@@ -1,12 +1,17 @@
 """At most four notes stand below a table, and all of them where a user asks for them."""
 
+import ast
+import importlib
+import pkgutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from verb_entry import ROWS, fitted
 from verbs import forms
 
 import dpmodels as dp
+from dpmodels import reports, results
 from dpmodels.errors import ArgumentError
 from dpmodels.report import Report
 from dpmodels.report.layout import WIDTH, wrap
@@ -21,6 +26,45 @@ BOOK = dp.codebook(age=(0, 100), sex=[0, 1])
 
 def guarantees(report):
     return [note for note in report.notes if getattr(note, "rank", None) == Rank.GUARANTEE]
+
+
+def texts(module):
+    """The texts of a module but its docstrings, with a short word for each value."""
+    tree = ast.parse(Path(module.__file__).read_text("utf-8"))
+    parts = {
+        id(part)
+        for text in ast.walk(tree)
+        if isinstance(text, ast.JoinedStr)
+        for part in ast.walk(text)
+        if part is not text
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) or id(node) in parts:
+            parts |= {id(part) for part in ast.iter_child_nodes(node)}
+        elif isinstance(node, ast.JoinedStr):
+            words = (getattr(part, "value", None) for part in node.values)
+            yield "".join(word if isinstance(word, str) else "123" for word in words)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def modules(package):
+    names = (module.name for module in pkgutil.iter_modules(package.__path__))
+    return [importlib.import_module(f"{package.__name__}.{name}") for name in names]
+
+
+def is_long(text):
+    return len(wrap(text, WIDTH, indent=2)) > 2
+
+
+@pytest.mark.expensive
+def test_no_note_has_three_lines_whichever_branch_prints_it():
+    notes = [text for module in modules(reports) for text in texts(module)]
+    assert len(notes) > 1_500
+    assert list(filter(is_long, notes)) == []
+    of_tables = [note for module in modules(results) for note in getattr(module, "NOTES", ())]
+    assert len(of_tables) > 5
+    assert list(filter(is_long, of_tables)) == []
 
 
 @pytest.mark.parametrize("stamp", [None, STAMP])
@@ -48,6 +92,9 @@ def test_every_verb_prints_all_notes_where_they_are_asked_for(name):
     assert fit.summary().report == shortened(fit._report())
     text = " ".join(fit.summary(notes="all").as_text().split())
     assert all(" ".join(note.split()) in text for note in full)
+    # States of a series are those of persons, who are not the unit of protection.
+    if fit.release.adjacency.person is None and "person" not in fit.request.options:
+        assert [note for note in full if "person" in note] == []
 
 
 def test_the_stamp_of_a_simulation_stands_above_and_below_in_every_format():

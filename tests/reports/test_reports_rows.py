@@ -1,6 +1,7 @@
 """Numbers of rows and of levels in reports: never more rows than there are, and which are one."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from verbs import forms
 
 import dpmodels as dp
 from dpmodels.report import signif
-from dpmodels.reports.header import complete_text, omitted
+from dpmodels.reports.header import complete_text, omitted, range_note
 
 BOOK = dp.codebook(sex=["F", "M"], g=["a", "b", "c", "d"], x=(0, 1))
 
@@ -70,7 +71,7 @@ def test_an_overview_says_the_noise_of_means_and_names_each_range_once():
     text = flat(fit)
     sd = fit["x"].bse_noise.item()
     assert re.search(rf"noise sd of mean {signif(sd, 2)} ", text)
-    assert "Values outside 0 to 1,000 (x), 0 to 500 (z) were clipped" in text
+    assert "Values outside 0 to 1000 (x), 0 to 500 (z) were clipped" in text
 
 
 def test_a_standard_deviation_has_no_more_digits_than_its_noise_leaves():
@@ -141,3 +142,36 @@ def test_complete_rows_are_printed_up_to_the_public_number(verb, formula):
         text = " ".join(str(fit.summary()).split())
         match = re.search(r"Complete: ([\d,]+)", text)
         assert match is None or int(match[1].replace(",", "")) <= 900
+
+
+def test_a_table_of_three_factors_names_both_levels_of_a_line():
+    rows = {"sex": ["F", "M"] * 30, "g": ["a", "b", "b"] * 20, "s": ["i", "i", "ii", "ii"] * 15}
+    book = dp.codebook(sex=["F", "M"], g=["a", "b"], s=["i", "ii"])
+    with dp.simulation(seed=1):
+        fit = dp.dp_table("~ sex + g + s", rows, codebook=book, eps=100.0)
+    printed = str(fit.summary())
+    lines = [line.split() for line in printed.splitlines()]
+    start = next(at for at, line in enumerate(lines) if line[:4] == ["sex", "/", "g", "by"])
+    assert lines[start][-3:] == ["i", "ii", "Total"]
+    assert lines[start + 1 : start + 6] == [
+        ["F", "/", "a", "5", "5", "10"],
+        ["F", "/", "b", "10", "10", "20"],
+        ["M", "/", "a", "5", "5", "10"],
+        ["M", "/", "b", "10", "10", "20"],
+        ["Total", "30", "30", "60"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "text"),
+    [
+        (1990.0, 2020.0, "1990 to 2020 (x)"),
+        (-9999.5, 0.0, "-9999.5 to 0 (x)"),
+        (0.0, 10_000.0, "0 to 10,000 (x)"),
+        (-1_234_567.0, 0.5, "-1,234,567 to 0.5 (x)"),
+    ],
+)
+def test_a_year_has_no_comma_and_a_larger_bound_has(lower, upper, text):
+    table = SimpleNamespace(lower=lower, upper=upper, measured="x", date=False)
+    (note,) = range_note(table)
+    assert note.startswith(f"Values outside {text} were clipped to the bounds")

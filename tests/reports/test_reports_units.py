@@ -10,6 +10,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.disclosures.document import neighbours
 from dpmodels.privacy import Adjacency, ApproxDP, GaussianEvent, LaplaceEvent
+from dpmodels.report import Report
 from dpmodels.reports import header, hist
 from dpmodels.results.release_text import protected
 
@@ -221,3 +222,17 @@ def test_dependent_series_count_the_times_of_persons():
         )
         assert f"Observations: {text}" in printed(fit)
         assert math.isfinite(fit.noise_sd())
+
+
+@pytest.mark.parametrize("units", ["psu", None])
+def test_the_persons_of_a_design_are_sampling_units(units):
+    """Notes on observations and on what varies between persons are not about a design."""
+    notes = "Missing values count.", "errors treat each observation", "those between persons only"
+    facts = ("Observations", "40 persons (public)"), ("Protects", "one person")
+    report = Report("Title", facts, (), notes, None)
+    named = header.in_units(report, SimpleNamespace(sampled=SimpleNamespace(units=units)))
+    if units is None:
+        assert named is report
+        return
+    assert named.notes == notes[:1]
+    assert [text for _, text in named.facts] == ["40 sampling units (public)", "one sampling unit"]

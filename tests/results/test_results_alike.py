@@ -9,7 +9,7 @@ from verbs import forms
 
 import dpmodels as dp
 from dpmodels.inference.means import GroupMoments, difference
-from dpmodels.inference.ratios import Noise
+from dpmodels.inference.proportions import Noise
 
 BOOK = dp.codebook(wage=(-4, 4), age=(-4, 4), sex=["u", "v"], region=["a", "b", "c"])
 # Noise of no size that shows: what intervals are long by is sampling.

@@ -1,6 +1,8 @@
 """Components of rows: every row's lie in the declared bounds, and the bounds are tight."""
 
+import math
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FrameError, NotAvailable
+from dpmodels.results.components import Analysis
 
 BOOK = dp.codebook(a=(0, 10), b=(-3, 1), c=(18, 100), kind=["u", "v", "w"], label=["no", "yes"])
 SETTINGS = [
@@ -156,3 +159,29 @@ def test_bad_words():
         _ = fitted(mechanism="ppca", delta=0.0).components
     assert "PC1, PC2, PC3" in repr(pcs)
     assert "array" not in repr(pcs)
+
+
+def test_no_row_lies_beyond_a_released_mean_that_noise_moved_out_of_the_box():
+    """Distances below and above the mean (1.5, .25), along both columns and against the first."""
+    box = (np.array([-1.0, 0.5]), np.array([1.0, 2.0]))
+    moments = SimpleNamespace(
+        call=SimpleNamespace(box=box, row_norm=10.0),
+        plain=SimpleNamespace(mean=np.array([1.5, 0.25])),
+    )
+    directions = np.array([[1.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
+    below, above = Analysis.reach(moments, directions)
+    # A row that was shortened lies between the box and the origin.
+    assert below == pytest.approx([2.5, 0.25, 0.0])
+    assert above == pytest.approx([0.0, 1.75, 2.5])
+
+
+@pytest.mark.parametrize("error_sds", [0.0, 1.96])
+def test_what_was_clipped_is_a_share_of_the_rows_with_its_noise(error_sds):
+    tails = SimpleNamespace(beyond=30.0, beyond_sd=4.0)
+    analysis = SimpleNamespace(plain=SimpleNamespace(count=1000.0), cut=(0.25, None, None))
+    lost, error, root = Analysis._clipped_off(analysis, tails, error_sds)
+    assert (lost, error) == pytest.approx((0.03, error_sds * 0.004))
+    # By Cauchy and Schwarz: of the rows that were clipped, and of what was cut off them.
+    assert root == pytest.approx(math.sqrt(0.25 * (0.03 + error_sds * 0.004)))
+    tails.beyond = -30.0
+    assert Analysis._clipped_off(analysis, tails, error_sds)[2] == 0.0

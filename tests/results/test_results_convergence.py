@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
-from dpmodels.shell.plain_values import as_json
+from dpmodels.shell.outputs import as_json
 
 CAVEAT = "if its Markov chain has converged, which is not proved"
 NAMES = tuple(f"x{i}" for i in range(5))

@@ -10,9 +10,9 @@ from verbs import forms
 import dpmodels as dp
 from dpmodels.errors import NotAvailable
 from dpmodels.released import RunsRelease
+from dpmodels.results.bounds import QuantileResult
 from dpmodels.results.cov import CovResult
 from dpmodels.results.estimate_table import COLUMNS
-from dpmodels.results.quantile import QuantileResult
 
 STORED = forms("stored")
 NUMBERS = [name for name in COLUMNS if name != "identified"]

@@ -6,7 +6,7 @@ from statsmodels.stats.multitest import multipletests
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
-from dpmodels.results.fdr import discoveries
+from dpmodels.results.discoveries import discoveries
 
 RNG = np.random.default_rng(1)
 X = RNG.uniform(-1, 1, (4_000, 4))

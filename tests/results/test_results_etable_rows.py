@@ -1,10 +1,16 @@
 """Rows of results side by side: each once, in the order seen, chosen by name, described as text."""
 
+from types import SimpleNamespace as Fit
+
+import numpy as np
+import pandas as pd
 import pytest
+from folded import each
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dpmodels.errors import ArgumentError
+from dpmodels.results import etable_columns
 from dpmodels.results.etable_columns import chosen, factors, merged, worded
 
 PARTS = st.sampled_from(["a", "b", "sex[T.M]", "log(c)", "when[10:30]", 'Q("d:e")'])
@@ -73,3 +79,30 @@ def test_words_reach_interactions_levels_and_functions_and_are_put_in_once():
     assert worded("a:b", words) == "both"
     assert worded("wages", words) == "wages"
     assert worded("sex[T.M]", {}) == "sex[T.M]"
+
+
+@each(
+    "date, step, level, form, ends",
+    [
+        (False, None, 0.95, "number", True),
+        (False, 1.0, 0.95, "step", True),
+        (True, 1.0, 0.95, "date", True),
+        (False, None, 0.9, "number", False),
+        (False, None, None, "number", False),
+    ],
+)
+def test_quantiles_in_a_column_have_the_form_of_their_variable(date, step, level, form, ends):
+    facts = Fit(labels=("u", "v"), factors=("g",), date=date, step=step, measured="x")
+    table = {"estimate": [1.0, -20.0], "conf_low": [0.9, -22.0], "conf_high": [1.1, -14.0]}
+    fit = Fit(
+        _facts=facts, tidy=lambda: pd.DataFrame(table), probs=(0.5,), level=level, request=None
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(etable_columns, "_one_column", lambda *words, **named: (words, named))
+        (_, kind, measured, part, cells), named = etable_columns._quantiles(fit, 0.95)
+    assert (kind, measured, part, named["form"]) == ("quantile", "x", "Quantiles: g", form)
+    assert list(cells.index) == ["u, 50%", "v, 50%"]
+    assert cells["estimate"].to_list() == table["estimate"]
+    assert (np.isfinite(cells[["conf_low", "conf_high"]]) == ends).all(axis=None)
+    # A tenth of a quantile, or the quarter of an interval where that is shorter.
+    assert cells["spread"].to_list() == pytest.approx([0.1, 2.0] if level is None else [0.05, 2.0])

@@ -10,7 +10,7 @@ import dpmodels as dp
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.formula.response import two_sided
 from dpmodels.inference.sandwich import NormalLaw
-from dpmodels.results.hypotheses import Terms, anova, t_test, wald_test
+from dpmodels.results.derived_table import Terms, anova, t_test, wald_test
 
 BOOK = dp.codebook(y=(-20, 20), x=(0, 10), g=["a", "b", "c"], h=["u", "v"], yes=["n", "y"])
 HUGE = {"codebook": BOOK, "eps": 1e13, "delta": 1e-6}

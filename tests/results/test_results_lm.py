@@ -262,7 +262,7 @@ def test_what_is_read_back_is_the_same(table, tmp_path, formula, words):
 
 
 def test_refusals(fit):
-    for name in ("fittedvalues", "resid"):
+    for name in ("fittedvalues", "resid", "coef", "aic", "bic"):
         with pytest.raises(NotAvailable, match=name):
             getattr(fit, name)
         assert not hasattr(fit, name)

@@ -151,6 +151,7 @@ def test_forty_levels_say_what_their_means_say(many):
     assert np.ptp(fit.conf_int().to_numpy()[large[1:]], axis=1).max() < 4 * reference[1:].max()
 
 
+@pytest.mark.product
 def test_a_table_of_many_levels_takes_no_search(many):
     began = time.process_time()
     many[0].summary()

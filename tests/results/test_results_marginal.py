@@ -16,7 +16,7 @@ from dpmodels.formula.response import two_sided
 from dpmodels.inference.links import OF_FAMILY
 from dpmodels.inference.sandwich import NormalLaw
 from dpmodels.results.coefficient_model import predicted
-from dpmodels.results.hypotheses import Terms
+from dpmodels.results.derived_table import Terms
 from dpmodels.results.marginal_means import Fitted, contrasts, grid, margins
 
 BOOK = dp.codebook(

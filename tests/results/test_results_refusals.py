@@ -4,7 +4,7 @@ import pickle
 import pytest
 
 import dpmodels as dp
-from dpmodels.errors import NotAvailable
+from dpmodels.errors import ArgumentError, NotAvailable
 
 
 @pytest.fixture(scope="module")
@@ -80,3 +80,10 @@ def test_loadings_handed_out_are_a_copy(make):
     fit.loadings[:] = 0.0
     fit.center[:] = 9.0
     assert fit.summary().as_text() == before
+
+
+def test_a_format_is_not_an_extent_of_notes(make):
+    fit = make(noise=0.01)
+    with pytest.raises(ArgumentError, match=r"notes='latex': expected .*as_latex\(\)"):
+        fit.summary("latex")
+    assert fit.summary("all").as_text() == fit.summary(notes="all").as_text()

@@ -12,7 +12,7 @@ from differences import derivative
 import dpmodels as dp
 from dpmodels.inference.links import IDENTITY, LOG, LOGIT
 from dpmodels.results.coefficient_model import predicted
-from dpmodels.results.hypotheses import Terms
+from dpmodels.results.derived_table import Terms
 from dpmodels.results.marginal_means import Fitted, _effects, _mean, _rate
 from dpmodels.results.tabulated import ByLevel, OrdinalResult
 

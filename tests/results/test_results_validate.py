@@ -9,12 +9,13 @@ from dataclasses import replace
 import forged
 import numpy as np
 import pytest
+from folded import each
 
 import dpmodels as dp
 from dpmodels.errors import DPModelsError, FrameError, NotAvailable
 from dpmodels.privacy import adjacency
 from dpmodels.released import Ball, MomentNoise
-from dpmodels.results.store import replay, saved_of
+from dpmodels.results.store import saved_of
 
 BOOK = dp.codebook(a=(0, 10), b=(-1, 1), g=["p", "q", "r"], g2=[0, 1])
 RNG = np.random.default_rng(8)
@@ -78,12 +79,10 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "change", "says"), CASES)
+@each("name, change, says", CASES)
 def test_a_contradiction_is_refused_by_its_name(name, change, says):
-    fit = FITS[name]
-    assert replay(saved_of(fit)).summary().as_text() == fit.summary().as_text()
     with pytest.raises(FrameError, match=says):
-        forged.with_release(fit, **change)
+        forged.with_release(FITS[name], **change)
 
 
 REQUESTS = [

@@ -51,6 +51,13 @@ def disagreements(ledger, draw, calls=6):
     return wrong
 
 
+def test_ten_tenths_leave_nothing():
+    session = dp.session(ROWS, BOOK, eps=1.0)
+    for _ in range(10):
+        session.table("~ sex", eps=0.1)
+    assert session.left.describe() == "eps = 0"
+
+
 @pytest.mark.product
 @pytest.mark.parametrize("block", range(8))
 def test_200_random_sessions_accept_what_they_say_is_left(block):
@@ -108,6 +115,7 @@ def test_auto_takes_the_noise_that_still_fits():
     assert session.spent.amount == pytest.approx(2.0)
 
 
+@pytest.mark.product
 def test_a_declared_share_is_kept_for_pure_releases():
     session = dp.session(ROWS, BOOK, eps=3.0, delta=1e-6, pure=1.0)
     session.lm("wage ~ age", eps=session.left.gaussian)

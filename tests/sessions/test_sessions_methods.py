@@ -9,7 +9,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.privacy import Adjacency
-from dpmodels.sessions.methods import method, method_name
+from dpmodels.sessions.call import method, method_name
 from dpmodels.sessions.session import Session
 
 STUB = Path(dp.__file__).with_suffix(".pyi").read_text("utf-8")

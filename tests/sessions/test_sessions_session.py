@@ -22,7 +22,7 @@ from dpmodels.errors import (
     PrivacyError,
 )
 from dpmodels.privacy import Adjacency, PureEvent
-from dpmodels.sessions.methods import method
+from dpmodels.sessions.call import method
 from dpmodels.sessions.session import Session
 from dpmodels.sites import Parties
 

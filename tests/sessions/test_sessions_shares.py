@@ -40,6 +40,7 @@ def test_what_is_no_share_is_refused(written):
         fraction("share", written)
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("calls", FIVE.values(), ids=FIVE)
 @pytest.mark.parametrize("total", WHOLES, ids=str)
 def test_five_fifths_fit_and_spend_all(total, calls):

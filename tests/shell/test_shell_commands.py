@@ -163,15 +163,15 @@ def test_codebook_mistake_names_the_variable(job, capsys):
 @pytest.fixture
 def few_audits(monkeypatch):
     """Audit one verb; note how it was asked."""
-    from dpmodels.audit import run_all
+    from dpmodels.audit import registry
 
-    original, calls = run_all.run_all, []
+    original, calls = registry.run_all, []
 
     def few(*, full):
         calls.append(full)
         return original([line for line in REGISTRY if line.verb.func is dp.dp_table])
 
-    monkeypatch.setattr(run_all, "run_all", few)
+    monkeypatch.setattr(registry, "run_all", few)
     return calls
 
 

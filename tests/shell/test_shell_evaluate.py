@@ -85,3 +85,18 @@ def test_no_page_is_written_over_another(tmp_path, capsys):
     assert main(["evaluate", str(tmp_path / "a.html"), *QUICK]) == 2
     assert "already" in capsys.readouterr().err
     assert (tmp_path / "a.html").read_text() == "kept"
+
+
+@pytest.mark.parametrize("page", ["public.npz", "nowhere/a.html"])
+def test_a_page_that_cannot_be_written_is_refused_before_anything_is_compared(
+    tmp_path, capsys, page
+):
+    np.savez(tmp_path / "public.npz", line=np.ones(4))
+    tables = str(tmp_path / "public.npz")
+    content = (tmp_path / "public.npz").read_bytes()
+    assert main(["evaluate", str(tmp_path / page), "--tables", tables, "--force", *QUICK]) == 2
+    printed = capsys.readouterr()
+    reason = "also read or written here" if page == "public.npz" else "folder does not exist"
+    assert reason in " ".join(printed.err.split())
+    assert printed.out == ""
+    assert (tmp_path / "public.npz").read_bytes() == content

@@ -50,7 +50,7 @@ def test_a_study_from_the_shell(run, tmp_path):
     ("words", "reported"),
     [
         (("ledger", "none.ledger"), "to create a ledger write new=True"),
-        ((*PCA, 1, "--ledger", "none.ledger"), "does not exist"),
+        ((*PCA, 1, "--ledger", "none.ledger"), "in the shell dpmodels ledger FILE --eps 2"),
         (("ledger", "s.ledger", "--eps", 3), "was opened with the guarantee"),
         (("ledger", "s.ledger", "--html", "s.ledger", "--force"), "give another path"),
         (("ledger", "s.ledger", "--export", "s.ledger", "--force"), "give another path"),

@@ -11,7 +11,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.__main__ import main
-from dpmodels.shell.plain_values import as_csv
+from dpmodels.shell.outputs import as_csv
 
 
 @pytest.fixture

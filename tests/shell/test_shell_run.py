@@ -160,6 +160,7 @@ def changed(section, **words):
     ("study_file", "reported"),
     [
         (changed("study", epss=1.0), "[study]: 'epss' is not known (did you mean 'eps'?)"),
+        (changed("study", out=" "), '[study] out = "": write a path'),
         (
             changed("release", vcv="HC"),
             "release 'model': 'vcv' is not known (did you mean 'vcov'?)",
@@ -267,6 +268,7 @@ def test_what_is_charged_between_what_was_judged_and_what_is_asked_stops_a_study
     assert len(ledger(job).entries) == 2
 
 
+@pytest.mark.product
 def test_two_processes_make_no_study_in_one_folder(job):
     (job.folder / "report").mkdir()
     with exclusive_folder(job.folder / "report"):
@@ -328,6 +330,7 @@ def test_the_rows_of_a_parquet_file_are_planned_with_before_the_first_charge(job
     assert "identified" not in printed.split("means:")[0]
 
 
+@pytest.mark.product
 def test_none_and_dates_are_read_where_a_parameter_takes_them(job):
     pca = {"name": "pca", "verb": "pca", "formula": "~ a + b", "scale": "none", "ncomp": 1}
     job(command="plan", release=[pca, {**MODEL, "subset": "a > 0"}])
@@ -343,3 +346,40 @@ def test_a_misspelled_key_is_named_before_the_one_that_is_missing(job):
     assert status == 2
     assert "'fromula' is not known" in error
     assert "did you mean 'formula'" in error
+
+
+def draft_of(job, unknown):
+    """Put a draft in place of the codebook, whose `unknown` variable has no declaration."""
+    declared = json.loads((job.folder / "cb.json").read_text())
+    (job.folder / "cb.json").write_text(json.dumps({**declared, unknown: {"type": "?"}}))
+
+
+def test_a_study_may_leave_open_what_no_release_names(job):
+    draft_of(job, "town")
+    status, printed, error = job(command="plan")
+    assert (status, error) == (0, "")
+    assert "nothing spent" in printed
+
+
+@pytest.mark.parametrize("formula", ["a ~ town", "a ~ ."])
+def test_a_study_needs_the_bounds_of_what_it_names(job, formula):
+    draft_of(job, "town")
+    status, _, error = job(command="plan", release=[{**MODEL, "formula": formula}])
+    assert status == 2
+    assert "does not know the bounds or levels of 'town'" in error
+    assert 'in place of "?"' in error
+
+
+def test_a_subset_needs_its_bounds_too(job):
+    draft_of(job, "town")
+    status, _, error = job(command="plan", study={**STUDY, "subset": "town > 3"})
+    assert status == 2
+    assert "does not know the bounds or levels of 'town'" in error
+
+
+def test_files_with_a_mark_of_their_byte_order_are_read(job):
+    for path in (job.folder / "cb.json", job.folder / "study.toml"):
+        job(command="plan")
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert list(dp.Codebook.load(job.folder / "cb.json")) == ["a", "b", "g"]
+    assert read_study(str(job.folder / "study.toml")).title == STUDY["title"]

@@ -13,9 +13,9 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.__main__ import main
-from dpmodels.parameter_texts import signature
-from dpmodels.shell.command_options import dest
+from dpmodels.shell.command_options import SHARED_HELP, dest
 from dpmodels.shell.commands import commands, parser
+from dpmodels.verbs import signature
 
 VERBS = {name: getattr(dp, f"dp_{name}") for name in (*dir(dp.call), "survey")}
 # By which option a word is said that no option has the name of.
@@ -187,7 +187,7 @@ def test_an_interruption_is_told_without_a_traceback(job, monkeypatch, capsys):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpmodels.shell.verbs.require_outputs", interrupted)
+    monkeypatch.setattr("dpmodels.shell.verbs.outputs.require_outputs", interrupted)
     assert main(words("mean", "~ a")) == 130
     assert "stays spent" in capsys.readouterr().err
 
@@ -211,3 +211,8 @@ def test_what_is_missing_is_said_in_words_of_the_shell(job, capsys):
         assert lacking in capsys.readouterr().err
     assert main(["mean", "~ aa", "data.csv", *book, *budget]) == 2
     assert "In the shell" not in capsys.readouterr().err
+
+
+def test_only_what_is_said_of_persons_names_them():
+    naming = [name for name, text in SHARED_HELP.items() if "person" in text]
+    assert naming == ["person", "rows"]

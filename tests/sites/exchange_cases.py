@@ -10,7 +10,7 @@ import numpy as np
 
 import dpmodels as dp
 from dpmodels.request import canonical
-from dpmodels.sites.exchange_files import answer_file, message_file
+from dpmodels.sites.message import answer_file, message_file
 
 SITES = ("A", "B", "C")
 BOOK = dp.codebook(a=(-10, 10), b=(-10, 10))

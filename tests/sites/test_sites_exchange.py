@@ -9,8 +9,8 @@ from exchange_cases import SITES, rows_of, study
 import dpmodels as dp
 from dpmodels.design.rows import Rows
 from dpmodels.errors import ArgumentError, FrameError, LedgerError
-from dpmodels.sites.exchange_files import copy_file
 from dpmodels.sites.key_file import is_wiped
+from dpmodels.sites.message import copy_file
 
 
 @pytest.fixture
@@ -171,6 +171,7 @@ def test_parties_agree_on_whether_values_beyond_the_bounds_are_counted(three):
     assert three.charges() == [1, 0, 0]
 
 
+@pytest.mark.product
 def test_counts_are_too_noisy_for_few_rows_and_left_out(tmp_path):
     few, site_study = study(tmp_path / "few"), study(tmp_path / "many")
     fits = []

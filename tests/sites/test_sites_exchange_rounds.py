@@ -12,9 +12,8 @@ from exchange_cases import SITES, rewrite, rows_of, sealed, study
 
 import dpmodels as dp
 from dpmodels.errors import FrameError
-from dpmodels.sites.exchange_files import copy_file
 from dpmodels.sites.key_file import PairStream
-from dpmodels.sites.message import read_message, values_of
+from dpmodels.sites.message import copy_file, read_message, values_of
 from dpmodels.sites.summing import from_words
 
 pytestmark = pytest.mark.expensive
@@ -63,7 +62,7 @@ def test_files_give_what_one_process_gives(case, tmp_path, monkeypatch):
     formula, words = CASES[case]
     verb = case.split()[0]
     monkeypatch.setattr("dpmodels.sites.exchange.draw", lambda scales, _: (scales / 3).astype(int))
-    monkeypatch.setattr("dpmodels.sites.protocol.discrete_gaussian", certain)
+    monkeypatch.setattr("dpmodels.sites.packing.discrete_gaussian", certain)
     monkeypatch.setattr("dpmodels.sites.joint_rounds.discrete_gaussian", certain)
     sizes = dict(zip(SITES, (2_000, 900, 100), strict=True))
     rows = {site: table(site, size) for site, size in sizes.items()}
@@ -147,6 +146,7 @@ def test_sites_with_different_answers_send_words_that_do_not_add_up(tmp_path):
     assert max(abs(int(word)) for word in total) > 2**100
 
 
+@pytest.mark.product
 def test_a_round_is_answered_once_whatever_other_answers_say(finished, tmp_path):
     """The aggregator cannot ask the same round of a site again, after another answer."""
     result, states, _ = finished

@@ -195,7 +195,7 @@ def test_bad_input_is_refused_before_a_charge():
 
 
 def test_the_parties_show_no_rows():
-    clipped = dp.sites.gathered(None, SITES, "pooled", PROTOCOLS)
+    clipped = dp.sites.gathered(None, SITES, "pooled")
     assert repr(clipped) == "<Parties: 3, rows not shown>"
 
 

@@ -13,9 +13,8 @@ from scipy.stats import kstest
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.sites import SecureSum, quorum
-from dpmodels.sites.exchange_files import copy_file
 from dpmodels.sites.key_file import PairStream, Participant, public_bytes
-from dpmodels.sites.message import read_message
+from dpmodels.sites.message import copy_file, read_message
 from dpmodels.sites.quorum import Quorum, least_honest
 from dpmodels.sites.summing import add, from_words, negative, to_words
 
@@ -101,6 +100,7 @@ def test_whatever_sites_are_told_no_sum_has_fewer_honest_sites(sites, colluders,
     assert min(smallest - {None}) >= least_honest(sites - colluders, dropouts)
 
 
+@pytest.mark.product
 def test_a_late_message_is_uniform_for_whoever_has_all_openings():
     """False alarms: 1e-6. What is opened of others reveals nothing about a site that is missing."""
     rule, people = Quorum(4, 3), members(4)
@@ -176,6 +176,7 @@ def dropped(tmp_path_factory):
     return site_study, finished(site_study, ("B",), 3, verb="cov")
 
 
+@pytest.mark.product
 def test_an_exchange_ends_without_a_site_that_left(dropped):
     result, fit = dropped
     assert fit.release.info.name == "rounds"
@@ -185,6 +186,7 @@ def test_an_exchange_ends_without_a_site_that_left(dropped):
     np.testing.assert_allclose(fit.cov.to_numpy(), np.diag([0.25, 0.04]), atol=2.0)
 
 
+@pytest.mark.product
 def test_a_site_that_left_comes_back_for_the_next_round(tmp_path):
     site_study = study(tmp_path, FIVE)
     words = {"verb": "cov", **DROPPING}
@@ -217,6 +219,7 @@ def test_a_late_message_of_a_round_opens_nothing(tmp_path):
         site_study.turn("B", **DROPPING, verb="cov")
 
 
+@pytest.mark.product
 def test_one_sum_of_the_sites_that_remain_has_their_rows_and_noise(tmp_path):
     site_study = study(tmp_path, FIVE)
     fit = finished(site_study, ("C",), 1, verb="mean", formula="~ a")
@@ -329,6 +332,7 @@ def test_the_noise_is_that_of_the_least_number_of_honest_sites():
             )
 
 
+@pytest.mark.product
 def test_what_a_key_had_is_removed_when_all_rounds_are_answered(dropped):
     result, _ = dropped
     for site in "ACDE":

@@ -14,8 +14,15 @@ from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.noise import secure, seeded
 from dpmodels.privacy import ZCDP, adjacency
 from dpmodels.sites import Cape, SecureSum
-from dpmodels.sites.key_file import PairStream, join_secret, pair_key, public_bytes, split_secret
-from dpmodels.sites.protocol import Payload, draw, scales, unit
+from dpmodels.sites.key_file import (
+    KeyShare,
+    PairStream,
+    join_secret,
+    pair_key,
+    public_bytes,
+    split_secret,
+)
+from dpmodels.sites.packing import Payload, draw, scales, unit
 from dpmodels.sites.summing import add, from_words, words_needed
 
 FALSE_ALARM = 1e-6
@@ -148,6 +155,17 @@ def test_fewer_shares_than_needed_do_not_give_the_secret():
         shares = split_secret(secret, 6, needed)
         with pytest.raises(ArgumentError, match="not of one secret"):
             join_secret(shares[: needed - 1], needed - 1)
+
+
+def test_the_largest_secret_is_one_and_the_next_number_none():
+    """Of polynomials without a slope, whose shares are all the secret itself."""
+    largest = 2**256 - 1
+    for needed in (1, 2):
+        shares = [KeyShare(place, largest) for place in (1, 2)]
+        assert join_secret(shares, needed) == b"\xff" * 32
+        shares = [KeyShare(place, largest + 1) for place in (1, 2)]
+        with pytest.raises(ArgumentError, match="not of one secret"):
+            join_secret(shares, needed)
 
 
 @settings(max_examples=30, deadline=None)

@@ -7,7 +7,7 @@ import pytest
 from dpmodels.mechanisms import Facts, Gauss
 from dpmodels.privacy import ZCDP, ApproxDP, adjacency
 from dpmodels.sites import Cape, SecureSum
-from dpmodels.sites.protocol import multiplier, pack, scales
+from dpmodels.sites.packing import multiplier, pack, scales
 from dpmodels.sites.summing import least_factor
 from dpmodels.statistics import Statistic
 

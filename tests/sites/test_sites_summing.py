@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmodels.sites.protocol import coalition
+from dpmodels.sites.packing import coalition
 from dpmodels.sites.summing import add, from_words, negative, to_words
 
 

@@ -145,6 +145,7 @@ def test_changed_messages_are_refused(studies, tmp_path):
     tamper(studies, tmp_path, 200)
 
 
+@pytest.mark.product
 def test_changed_files_of_a_quorum_are_refused(quorums, tmp_path):
     assert len(quorums[0].shown()) == 4 + 1 + 4
     tamper(quorums, tmp_path, 100)

@@ -10,8 +10,7 @@ import dpmodels as dp
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.formula.sides import one_measured, parse_sides
 from dpmodels.formula.tally import Tally
-from dpmodels.statistics.cell_passes import CellPasses, place_counts
-from dpmodels.statistics.counts import counts
+from dpmodels.statistics.counts import CellPasses, counts, place_counts
 from tests.private_rows import private_cells
 
 BOOK = dp.codebook(y=(-8, 24), g=["u", "v"])

@@ -8,9 +8,8 @@ import pytest
 import dpmodels as dp
 from dpmodels.design.cells import unbound_cells
 from dpmodels.design.rows import requested_of
-from dpmodels.formula.sampling import STEPS, sampling_of
 from dpmodels.formula.sides import one_measured, parse_sides
-from dpmodels.formula.tally import Tally
+from dpmodels.formula.tally import STEPS, Tally, sampling_of
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.sampled import Amounts, SampledPasses
 

@@ -8,9 +8,8 @@ import pytest
 import dpmodels as dp
 from dpmodels.design.cells import unbound_cells
 from dpmodels.design.rows import requested_of
-from dpmodels.formula.sampling import STEPS, sampling_of
 from dpmodels.formula.sides import grouping, one_measured, parse_sides
-from dpmodels.formula.tally import Tally, with_missing
+from dpmodels.formula.tally import STEPS, Tally, sampling_of, with_missing
 from dpmodels.inference.sampled_cells import squares_and_products
 from dpmodels.models.quantile import _grid, grid_of
 from dpmodels.privacy import Adjacency

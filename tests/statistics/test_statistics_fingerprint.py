@@ -14,8 +14,7 @@ from dpmodels.noise.lattice import Lattice
 from dpmodels.statistics import Passes, Statistic, clipped_moments, moments
 from dpmodels.statistics.counts import counts
 from dpmodels.statistics.gradient import Gradients
-from dpmodels.statistics.losses import Huber, Logistic
-from dpmodels.statistics.predictors import Predictors
+from dpmodels.statistics.losses import Huber, Logistic, Predictors
 from dpmodels.statistics.statistic import Fingerprint
 from tests.private_rows import private_cells, private_regression
 

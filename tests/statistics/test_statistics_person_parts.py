@@ -12,7 +12,7 @@ from dpmodels.design.rows import requested_of
 from dpmodels.formula.sides import grouping, measured, parse_sides
 from dpmodels.formula.tally import Tally
 from dpmodels.inference.means import GroupMoments
-from dpmodels.inference.ratios import Noise
+from dpmodels.inference.proportions import Noise
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.counts import counts, shares
 

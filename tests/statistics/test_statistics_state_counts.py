@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import dpmodels as dp
-from dpmodels.mechanisms.chains.quilt import QuiltCounts
+from dpmodels.mechanisms.chains import QuiltCounts
 from dpmodels.models.table import requested_states, states_spec
 from dpmodels.statistics.counts import state_counts
 

@@ -9,7 +9,7 @@ import dpmodels as dp
 from dpmodels.design import private_design
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import adjacency
-from dpmodels.statistics.tails import fourth_moments, increments_beyond, square_unit
+from dpmodels.statistics.clipped import fourth_moments, increments_beyond, square_unit
 
 BITS, UNITS = 20, 2**24
 RELATIONS = ("replace", "add-remove")

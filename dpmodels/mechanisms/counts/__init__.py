@@ -1,18 +1,16 @@
 """Mechanisms that release counts of rows, or of parts of rows, by cell."""
 
-from dpmodels.mechanisms.counts.factorisation import Factorisation as Factorisation
 from dpmodels.mechanisms.counts.geometric import Gaussian as Gaussian
 from dpmodels.mechanisms.counts.geometric import Geometric as Geometric
-from dpmodels.mechanisms.counts.grid import Grid as Grid
 from dpmodels.mechanisms.counts.partition import Partition as Partition
-from dpmodels.mechanisms.counts.randomized_response import (
-    RandomizedResponse as RandomizedResponse,
-)
+from dpmodels.mechanisms.counts.randomized_response import RandomizedResponse as RandomizedResponse
 from dpmodels.mechanisms.counts.ranges import Ranges as Ranges
-from dpmodels.mechanisms.counts.rounds import Rounds as Rounds
+from dpmodels.mechanisms.counts.ranges import Rounds as Rounds
 from dpmodels.mechanisms.counts.runs import Runs as Runs
+from dpmodels.mechanisms.counts.tree import Factorisation as Factorisation
+from dpmodels.mechanisms.counts.tree import Grid as Grid
 from dpmodels.mechanisms.counts.tree import Tree as Tree
-from dpmodels.mechanisms.counts.wavelet import Wavelet as Wavelet
+from dpmodels.mechanisms.counts.tree import Wavelet as Wavelet
 from dpmodels.mechanisms.protocol import CellMechanism as CellMechanism
 from dpmodels.mechanisms.protocol import CountMechanism as CountMechanism
 from dpmodels.mechanisms.protocol import LevelMechanism as LevelMechanism

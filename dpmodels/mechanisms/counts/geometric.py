@@ -27,18 +27,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpmodels.design.cells import PrivateCells
 from dpmodels.mechanisms.count_noise import gaussian_plan, laplace_plan, noised_counts
+from dpmodels.mechanisms.measures import OfParts
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.noise import Entropy
 from dpmodels.privacy import Guarantee
 from dpmodels.released import CountsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
-from dpmodels.statistics.counts import counts
+
+
+class _NoisyCounts(OfParts):
+    info: ClassVar[MechanismInfo]
+
+    def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
+        """Add the planned noise to the exact counts."""
+        exact, n_rows = statistic.cross()
+        return noised_counts(self.info, plan, exact, n_rows, entropy)
 
 
 @dataclass(frozen=True)
-class Geometric:
+class Geometric(_NoisyCounts):
     """Geometric mechanism for counts.
 
     Examples
@@ -63,18 +71,9 @@ class Geometric:
         """Calibrate the noise; BudgetError if it is beyond what is meaningful."""
         return laplace_plan(facts, guarantee)
 
-    def measure(self, private: PrivateCells, plan: CountPlan) -> Statistic:
-        """Compute the exact counts."""
-        return counts(private, plan.units_per_row, count_public=plan.facts.adjacency.n_public)
-
-    def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
-        """Add the planned noise to the exact counts."""
-        exact, n_rows = statistic.cross()
-        return noised_counts(self.info, plan, exact, n_rows, entropy)
-
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(_NoisyCounts):
     """Gaussian mechanism for counts.
 
     Discrete Gaussian noise on counts.
@@ -122,12 +121,3 @@ class Gaussian:
         beyond what is meaningful.
         """
         return gaussian_plan(facts, guarantee)
-
-    def measure(self, private: PrivateCells, plan: CountPlan) -> Statistic:
-        """Compute the exact counts."""
-        return counts(private, plan.units_per_row, count_public=plan.facts.adjacency.n_public)
-
-    def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
-        """Add the planned noise to the exact counts."""
-        exact, n_rows = statistic.cross()
-        return noised_counts(self.info, plan, exact, n_rows, entropy)

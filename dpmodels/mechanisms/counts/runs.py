@@ -54,10 +54,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
 from dpmodels.mechanisms.count_noise import gaussian_plan, laplace_plan, law_of, noised_units
+from dpmodels.mechanisms.measures import OfCells
 from dpmodels.mechanisms.protocol import LEAST_SCALE, CountFacts, CountPlan, release_terms
 from dpmodels.noise import Entropy, discrete_laplace_variance
 from dpmodels.postprocess.plane import BLOCK, plane
@@ -65,7 +65,6 @@ from dpmodels.postprocess.pooled_counts import Halves
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP, PureEvent
 from dpmodels.released import MechanismInfo, RunsRelease
 from dpmodels.statistics import Statistic
-from dpmodels.statistics.counts import counts
 from dpmodels.typing import Floats, Integers, Numbers
 
 # Noise sds of a count: were all rows of a node in one of its parts, four would show them. A choice.
@@ -82,7 +81,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Runs:
+class Runs(OfCells):
     """Counts of runs of cells, cut finer where there are rows, and pooled where they are even.
 
     Examples
@@ -118,10 +117,6 @@ class Runs:
             plans.append(gaussian_plan(level_facts, guarantee))
         quietest = min(plans, key=lambda plan: plan.noise_sd)
         return replace(quietest, facts=facts, guarantee=guarantee)
-
-    def measure(self, private: PrivateCells, plan: CountPlan) -> Statistic:
-        """Compute the exact counts of the cells."""
-        return counts(private, 1, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> RunsRelease:
         """Count runs of cells with noise, from long ones to those that the counts call for."""

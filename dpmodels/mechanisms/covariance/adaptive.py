@@ -8,7 +8,7 @@ Theorem
 Sensitivity
     The trace changes by at most 1. What clipping to 2⁻ᵗ takes off the sum of squares changes by at
     most 1, for every t, an inequality between integers:
-    :func:`dpmodels.mechanisms.clipping_radius.lost`. Rows magnified by 2ᵗ and held in the ball are
+    :func:`dpmodels.mechanisms.clipping_shells.lost`. Rows magnified by 2ᵗ and held in the ball are
     rows of the ball: the increments between radii inside the one found are those of `Shells`, the
     moments those of `Gauss`, the eigenvalues those of `Separate`.
 Noise
@@ -42,6 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
+from dpmodels.mechanisms import clipping_shells
 from dpmodels.mechanisms.add_noise import (
     COUNT_SHARE,
     EIGENVALUES,
@@ -68,24 +69,7 @@ from dpmodels.mechanisms.add_noise import (
     recombined,
     trace_cap,
 )
-from dpmodels.mechanisms.clipping_radius import (
-    HALVINGS,
-    TRACE,
-    clipping_radius,
-    likely_cap,
-    noised_trace,
-    reach_scales,
-    sparse_scales,
-)
-from dpmodels.mechanisms.clipping_shells import (
-    FEW,
-    MOST_BITS,
-    SHARES,
-    noised_shells,
-    shell_lattice,
-    shell_scales,
-    shells,
-)
+from dpmodels.mechanisms.clipping_shells import accumulated, shell_noise, shells
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
@@ -162,21 +146,23 @@ class Adaptive:
         gaussian, search = events(largest_rho(guarantee, events))
         parts = split_gaussian(gaussian.multiplier * ROUND_UP, (first, of_trace, of_matrix))
         count = gaussian_count(facts, parts[0])
-        widest = ROOM * max(sparse_scales(search.eps, monotone=not facts.adjacency.n_public))
+        widest = ROOM * max(
+            clipping_shells.sparse_scales(search.eps, monotone=not facts.adjacency.n_public)
+        )
         shelled = split_gaussian(parts[2], _shares(facts.columns))
         extra_scales = (count.rows, np.nan_to_num(count.total), parts[1], widest)
-        lattice = shell_lattice(facts, shelled, *extra_scales)
-        scales = reach_scales(facts.adjacency, search.eps, lattice)
-        scales[TRACE] = max(parts[1] * lattice.radius**2, SMALLEST_SCALE)
+        lattice = clipping_shells.shell_lattice(facts, shelled, *extra_scales)
+        scales = clipping_shells.reach_scales(facts.adjacency, search.eps, lattice)
+        scales[clipping_shells.TRACE] = max(parts[1] * lattice.radius**2, SMALLEST_SCALE)
         off = 1.0 if self.denoise is None else math.sqrt(0.5)
         scales |= _matrix_scales(facts, lattice, parts[2], off)
-        scales |= shell_scales(facts, lattice, shelled)
+        scales |= clipping_shells.shell_scales(facts, lattice, shelled)
         steps = in_steps(lattice, (*count, math.nan, math.nan), SMALLEST_SCALE)
         return Plan(guarantee, (gaussian, search), lattice, facts, steps, scales)
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
         """Compute the exact moments clipped to every radius that may be found."""
-        last = HALVINGS + shells(plan.facts.columns)[-1]
+        last = clipping_shells.HALVINGS + clipping_shells.shells(plan.facts.columns)[-1]
         public = plan.facts.adjacency.n_public
         return clipped_moments(design, plan.lattice, last, count_public=public)
 
@@ -184,11 +170,13 @@ class Adaptive:
         """Find the radius, add the planned noise inside it, and estimate the moments."""
 
         def inside(exact: NDArray[np.object_], trace: float, cap: float | None) -> Floats:
-            level = clipping_radius(
+            level = clipping_shells.clipping_radius(
                 exact, partial(denoised_error, plan, trace), plan, entropy, CAUTION
             )
-            noisy = noised_shells(exact, level, plan, entropy)
-            return accumulate(noisy, self.denoise, likely_cap(trace, cap, level, plan))
+            noisy = clipping_shells.noised_shells(exact, level, plan, entropy)
+            return accumulate(
+                noisy, self.denoise, clipping_shells.likely_cap(trace, cap, level, plan)
+            )
 
         estimator = None if self.denoise is None else inside
         return released_inside(self.info, statistic, plan, entropy, estimator)
@@ -222,7 +210,7 @@ def largest_rho(guarantee: Guarantee, events: Callable[[float], tuple[Event, ...
 
 def _shares(columns: int) -> tuple[float, ...]:
     """Return the shares of the increments; their noisy sum is not released here."""
-    return SHARES if columns <= FEW else (1.0, 1.0, 1.0)
+    return clipping_shells.SHARES if columns <= clipping_shells.FEW else (1.0, 1.0, 1.0)
 
 
 def _matrix_scales(
@@ -339,12 +327,12 @@ def released_inside(
     """
     exact, n_rows = statistic.cross()
     count, total = noised_count(exact[0], plan, entropy, law)
-    trace = noised_trace(exact[0], plan, entropy, law)
+    trace = clipping_shells.noised_trace(exact[0], plan, entropy, law)
     cap = trace_cap(plan.facts, n_rows)
     if inside is None:
         info = replace(info, numerics="idealised")
         error = partial(better_error, plan, trace, law=law)
-        level = clipping_radius(exact, error, plan, entropy)
+        level = clipping_shells.clipping_radius(exact, error, plan, entropy)
         estimate = better_of_two(exact[level], level, trace, cap, plan, entropy, law)
     else:
         estimate = inside(exact, trace, cap)
@@ -416,8 +404,8 @@ class AdaptivePure:
         counting, of_trace, searching, of_matrix = laplace_multipliers(guarantee, shares)
         count = laplace_count(facts, 1 / (counting * ROUND_UP))
         lattice = _lattice(facts, count, of_trace, searching, of_matrix)
-        scales = reach_scales(facts.adjacency, 1 / searching, lattice)
-        scales[TRACE] = _steps(of_trace, lattice)
+        scales = clipping_shells.reach_scales(facts.adjacency, 1 / searching, lattice)
+        scales[clipping_shells.TRACE] = _steps(of_trace, lattice)
         scales |= _adaptive_pure_matrix_scales(facts, lattice, of_matrix)
         mean = _steps(count.total, lattice) if facts.centred else math.nan
         steps = MomentNoise(_steps(count.rows, lattice), mean, math.nan, math.nan)
@@ -429,17 +417,17 @@ class AdaptivePure:
     def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
         """Compute the exact moments clipped to every radius that may be found."""
         public = plan.facts.adjacency.n_public
-        return clipped_moments(design, plan.lattice, HALVINGS, count_public=public)
+        return clipped_moments(design, plan.lattice, clipping_shells.HALVINGS, count_public=public)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Find the radius, add the planned noise inside it, and estimate the moments."""
 
         def inside(exact: NDArray[np.object_], trace: float, cap: float | None) -> Floats:
             error = partial(denoised_error, plan, trace, law=LAPLACE)
-            level = clipping_radius(exact, error, plan, entropy)
+            level = clipping_shells.clipping_radius(exact, error, plan, entropy)
             unit, scale = 4.0**level * plan.lattice.steps**2, plan.scales[OFF]
             noisy = noised_symmetric(exact[level, 1:, 1:], scale, scale, entropy, LAPLACE) / unit
-            trace_bound = likely_cap(trace, cap, level, plan, LAPLACE)
+            trace_bound = clipping_shells.likely_cap(trace, cap, level, plan, LAPLACE)
             return denoise(noisy, LAPLACE.sd * scale / unit, self.denoise, trace_bound)
 
         estimator = None if self.denoise is None else inside
@@ -460,11 +448,13 @@ def _lattice(
     facts: Facts, count: CountNoise, trace: float, search: float, matrix: float
 ) -> Lattice:
     """Return a lattice on which all noise fits 64-bit integers."""
-    searching = max(sparse_scales(1 / search, monotone=not facts.adjacency.n_public))
+    searching = max(
+        clipping_shells.sparse_scales(1 / search, monotone=not facts.adjacency.n_public)
+    )
     total = float(np.nan_to_num(count.total))
     widest = max(count.rows, total, trace, searching, 2 * matrix * _alone(facts))
     bits = choose_lattice(facts.columns, ROOM * widest).bits
-    return Lattice(min(bits, MOST_BITS), facts.columns)
+    return Lattice(min(bits, clipping_shells.MOST_BITS), facts.columns)
 
 
 def _adaptive_pure_matrix_scales(
@@ -482,3 +472,84 @@ def _adaptive_pure_matrix_scales(
         HALF_OFF: half,
         EIGENVALUES: values,
     }
+
+
+@dataclass(frozen=True)
+class Shells:
+    """Increments of the second moment between clipping radii.
+
+    Gaussian noise on the increments between public clipping radii, in proportion to each.
+
+    Theorem
+        The release is (ε, δ)-differentially private with the exact trade-off of the Gaussian
+        mechanism, or ρ-zCDP, for either adjacency. The parts, each in units of its own noise, are
+        one vector of L2 sensitivity 1/multiplier; the estimate is post-processing.
+    Sensitivity
+        With S_r the second moment of the rows clipped to radius r, the increments are S_1 - S_½,
+        S_½ - S_¼ and S_¼, or with ⅛ for ¼ beyond 16 columns: what one row adds has norm 1 - ¼, ¼ -
+        1/16 and 1/16 at most. Each has its trace as one more coordinate. The bound, and what
+        rounding adds to it, is proved at :func:`dpmodels.statistics.clipped.increment_sensitivity`,
+        that of the count and the sum of the rows at
+        :func:`dpmodels.mechanisms.add_noise.gaussian_count`.
+    Noise
+        Independent discrete Gaussians on the integers of each increment, of scale σ on the
+        diagonal, σ/√2 off it, σ/w for the trace of weight w, in proportion to its sensitivity. The
+        increments take 0.5, 0.3 and 0.2 of the budget from the outside in, after 2 % for the count,
+        or 15 % for the count and the sum. No scale is below 2²⁰ steps. The released second moment
+        is the sum of the increments: its variance on the diagonal is the sum of theirs, half of
+        that off it.
+    Numerics
+        exact: integer statistic, integer noise of exact law; the division to real numbers and the
+        estimate come after the release.
+    Source
+        This package. Where rows are shorter than the public bound, the inner increments have little
+        noise, and hold the shape of the outer ones, which is predicted from them; only the
+        remainder is denoised. Clipping to a smaller radius for less noise is of Dong, Liang, Yi
+        (2022), "Differentially private covariance revisited", NeurIPS. Canonne, Kamath, Steinke
+        (2020), "The discrete Gaussian for differential privacy", NeurIPS, for the noise.
+
+    Parameters
+    ----------
+    denoise : {"auto", "invariant", "spiked", "psd"} or None, default "auto"
+        How the estimate is made of them; None shrinks nothing.
+
+    Examples
+    --------
+    >>> from dpmodels.mechanisms import Facts
+    >>> from dpmodels.privacy import ZCDP, adjacency
+    >>> plan = Shells().plan(Facts(3, adjacency("replace"), centred=False), ZCDP(0.5))
+    >>> round(plan.steps.diagonal / plan.lattice.radius**2, 2)
+    1.6
+    """
+
+    denoise: str | None = "auto"
+
+    info: ClassVar[MechanismInfo] = MechanismInfo(
+        name="shells",
+        theorem="(eps, delta)-DP or rho-zCDP, exact Gaussian trade-off",
+        sensitivity="L2 in isometric coordinates, sqrt(2)(r^2 - r'^2) for radii r > r'",
+        noise="discrete Gaussian on each increment, in proportion to its sensitivity",
+        numerics="exact lattice",
+        source="increments between clipping radii; this package",
+    )
+
+    def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
+        """Calibrate the noise to a guarantee.
+
+        ArgumentError for an unknown word for `denoise`. BudgetError for a pure guarantee, which
+        Gaussian noise does not give.
+        """
+        denoise_values(np.zeros(1), 0.0, self.denoise)
+        multiplier = gaussian_multiplier(guarantee)
+        lattice, steps, scales = shell_noise(facts, multiplier)
+        return Plan(guarantee, (GaussianEvent(multiplier),), lattice, facts, steps, scales)
+
+    def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
+        """Compute the exact moments clipped to each radius."""
+        public, last = plan.facts.adjacency.n_public, shells(plan.facts.columns)[-1]
+        return clipped_moments(design, plan.lattice, last, count_public=public)
+
+    def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
+        """Add the planned noise to every increment, and sum them up."""
+        moments, estimate, n_rows = accumulated(statistic, plan, entropy, self.denoise)
+        return hand_over(self.info, plan, moments, n_rows, estimate)

@@ -38,7 +38,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.arguments import between, integer
-from dpmodels.design import PrivateDesign
 from dpmodels.mechanisms.add_noise import (
     ROUND_UP,
     SMALLEST_SCALE,
@@ -49,6 +48,7 @@ from dpmodels.mechanisms.add_noise import (
     noised_count,
     noised_symmetric,
 )
+from dpmodels.mechanisms.measures import OfPasses
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
@@ -101,7 +101,7 @@ class Ellipsoid(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CoinPress:
+class CoinPress(OfPasses):
     """Rounds of clipping to an ellipsoid, each learnt from the round before.
 
     Made for few columns of normal-like rows about the public centre; reads the rows once for each
@@ -138,7 +138,6 @@ class CoinPress:
         numerics="exact lattice",
         source="Biswas, Dong, Kamath, Ullman (2020)",
     )
-    passes: ClassVar[str] = "many"
 
     rounds: int = 2
     largest: float = 1.0
@@ -171,10 +170,6 @@ class CoinPress:
             MomentNoise(steps.count, steps.mean, math.nan, math.nan),
             {f"round {number}": sigma for number, sigma in enumerate(sigmas, start=1)},
         )
-
-    def measure(self, design: PrivateDesign, plan: Plan) -> Passes:
-        """Prepare to read the rows once for each round."""
-        return Passes((design,), plan.lattice, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Read, add noise and tighten the ellipsoid, round by round."""

@@ -21,19 +21,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpmodels.design import PrivateDesign
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import NoisyMoments, hand_over
+from dpmodels.mechanisms.measures import OfMoments
 from dpmodels.mechanisms.protocol import SILENT, Facts, Plan
 from dpmodels.noise import Entropy, simulating
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.privacy import Guarantee
 from dpmodels.released import MechanismInfo, MomentNoise, MomentsRelease
-from dpmodels.statistics import Statistic, moments
+from dpmodels.statistics import Statistic
 
 
 @dataclass(frozen=True)
-class Unprivate:
+class Unprivate(OfMoments):
     """The answer itself: a baseline inside ``dp.simulation``.
 
     Examples
@@ -65,10 +65,6 @@ class Unprivate:
         noiseless = MomentNoise(0.0, 0.0 if facts.centred else math.nan, 0.0, 0.0)
         return Plan(guarantee, (), choose_lattice(facts.columns, 1.0), facts, noiseless)
 
-    def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
-        """Compute the exact augmented moments."""
-        return moments(design, plan.lattice, count_public=plan.facts.adjacency.n_public)
-
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Hand over the moments as they are; no entropy is drawn.
 
@@ -93,7 +89,7 @@ def _refuse_a_release() -> None:
 
 
 @dataclass(frozen=True)
-class Zero:
+class Zero(OfMoments):
     """Zeros for every moment: a baseline that costs nothing.
 
     The zero matrix: what is known without spending anything.
@@ -132,10 +128,6 @@ class Zero:
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Accept any guarantee and charge nothing."""
         return Plan(guarantee, (), choose_lattice(facts.columns, 1.0), facts)
-
-    def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
-        """Compute the moments, of which only the number of rows read is used."""
-        return moments(design, plan.lattice, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Hand over zeros; no entropy is drawn."""

@@ -4,7 +4,8 @@ Theorem
     Every round is a Gaussian mechanism, given what the rounds before released; their multipliers
     are fixed beforehand, so together they satisfy (ε, δ) with the exact trade-off of one Gaussian
     mechanism, or ρ-zCDP: ``1/m² = Σ 1/m_j²``. Centre and radius of a round, and whether the last
-    is of moments or of increments, are functions of released values and public facts.
+    is of moments or of increments, are functions of released values and public facts. Rounds that
+    read rows chosen by coins have the same guarantee (docs/theory.md, Theorem 96).
 Sensitivity
     In each round a row is held in the unit ball of that round's centre and radius: an integer
     vector of norm at most ``2**bits`` that depends on that row and released values alone. So sums
@@ -45,8 +46,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from dpmodels import privacy
 from dpmodels.arguments import boolean
-from dpmodels.design import PrivateDesign, Scaling
+from dpmodels.design import Scaling
+from dpmodels.mechanisms import clipping_shells
 from dpmodels.mechanisms.add_noise import (
     FRACTIONS,
     GAUSSIAN,
@@ -68,23 +71,18 @@ from dpmodels.mechanisms.add_noise import (
     noised_rows,
     noisy_mean,
 )
-from dpmodels.mechanisms.clipping_shells import INCREMENTS, accumulated, shell_noise, shells
+from dpmodels.mechanisms.measures import OfPasses
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.tails import FOURTH, TAIL_SHARES, distance_of, noised_tails, tail_scales
 from dpmodels.noise import Entropy
-from dpmodels.privacy import (
-    GaussianEvent,
-    Guarantee,
-    LaplaceEvent,
-    gaussian_multiplier,
-    split_gaussian,
-)
 from dpmodels.released import Ball, MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import Passes, Statistic, clipped_moments, moments
 from dpmodels.statistics.moments import norm_counts
 from dpmodels.statistics.statistic import measured_as
 from dpmodels.typing import Floats
 
+# Choices for turns that read some of the rows: how many they are at least, the noise in their mean
+# in radii of their ball, and that in a count of them, as a fraction of all.
+FEWEST_ROWS, CENTRE_ERROR, COUNT_ERROR = 100_000, 0.02, 0.005
 # Of the budget, turn by turn to the sum and to the lengths; see `shares` for the last. Choices: a
 # tenth at most is lost where nothing is learnt, but for few columns.
 TURNS = ((0.02, 0.01), (0.02, 0.01), (0.02, 0.03))
@@ -96,12 +94,13 @@ COUNT, DIAGONAL = "count", "diagonal"
 
 
 @dataclass(frozen=True)
-class Rounds:
+class Rounds(OfPasses):
     """Centre and radius first, then the moments about the one within the other.
 
     Made for rows that do not fill the box of the codebook: counts at the edge of their bounds, and
     bounds that are too wide. Reads the rows seven times, nine with `inference`; twice where the
-    mean is not taken off.
+    mean is not taken off. Of a large table with a public number of rows, the first five times
+    read one row in k, by coins, about 100,000 or as many as their noise asks for.
 
     Parameters
     ----------
@@ -126,14 +125,13 @@ class Rounds:
         numerics="exact lattice",
         source="moments about a released centre in a ball of released radius; this package",
     )
-    passes: ClassVar[str] = "many"
 
     inference: bool = False
 
     def __post_init__(self) -> None:
         boolean("inference", self.inference)
 
-    def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
+    def plan(self, facts: Facts, guarantee: privacy.Guarantee) -> Plan:
         """Divide a budget between the rounds and calibrate their noise.
 
         Raises
@@ -142,12 +140,12 @@ class Rounds:
             For a pure guarantee, which Gaussian noise does not give.
         """
         buys = self.inference and facts.centred and not facts.unit
-        budget_shares = shares(facts, TURNS, LEAST, TAIL_SHARES if buys else {})
-        total_multiplier = gaussian_multiplier(guarantee) * ROUND_UP
+        budget_shares = shares(facts, TURNS, LEAST, clipping_shells.TAIL_SHARES if buys else {})
+        total_multiplier = privacy.gaussian_multiplier(guarantee) * ROUND_UP
         multipliers = dict(
             zip(
                 budget_shares,
-                split_gaussian(total_multiplier, list(budget_shares.values())),
+                privacy.split_gaussian(total_multiplier, list(budget_shares.values())),
                 strict=True,
             )
         )
@@ -155,20 +153,18 @@ class Rounds:
         scales = turn_scales(multipliers, sensitivity, partial(gaussian_count, facts))
         lattice, steps = gaussian_scales(facts, last)
         if buys:
-            lattice, steps = lattice_for(lattice, steps, multipliers[FOURTH], SMALLEST_SCALE)
-            scales |= tail_scales(multipliers, lattice.radius)
+            lattice, steps = lattice_for(
+                lattice, steps, multipliers[clipping_shells.FOURTH], SMALLEST_SCALE
+            )
+            scales |= clipping_shells.tail_scales(multipliers, lattice.radius)
         if not facts.centred:
-            coarse, increments, shell_scales = shell_noise(facts, last)
+            coarse, increments, shell_scales = clipping_shells.shell_noise(facts, last)
             shrink = (coarse.radius / lattice.radius) ** 2
             steps = MomentNoise(*(max(step * shrink, SMALLEST_SCALE) for step in astuple(steps)))
             lattice, scales = coarse, scales | shell_scales
             scales |= {COUNT: increments.count, DIAGONAL: increments.diagonal}
-        events = tuple(GaussianEvent(multiplier) for multiplier in multipliers.values())
+        events = tuple(privacy.GaussianEvent(multiplier) for multiplier in multipliers.values())
         return Plan(guarantee, events, lattice, facts, steps, scales)
-
-    def measure(self, design: PrivateDesign, plan: Plan) -> Passes:
-        """Prepare to read the rows once for each round."""
-        return Passes((design,), plan.lattice, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Read and add noise, round by round; rows of unit length keep their ball."""
@@ -178,16 +174,20 @@ class Rounds:
             if gain.ratio < WORTH:
                 return self._increments(inner.at(gain.radius), plan, entropy)
         tails = None
-        if FOURTH in plan.scales:
-            tails = noised_tails(inner.passes, inner.public.scaling, plan, entropy)
+        if clipping_shells.FOURTH in plan.scales:
+            tails = clipping_shells.noised_tails(inner.passes, inner.public.scaling, plan, entropy)
         return replace(_moments_within(self.info, inner, plan, entropy, GAUSSIAN), tails=tails)
 
     def _increments(self, inner: RowsInBall, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Release increments within the ball instead of moments."""
-        exact = inner.passes.measured(clipped_moments, shells(plan.facts.columns)[-1])
+        exact = inner.passes.measured(
+            clipped_moments, clipping_shells.shells(plan.facts.columns)[-1]
+        )
         diagonal = plan.scales[DIAGONAL]
         steps = MomentNoise(plan.scales[COUNT], math.nan, diagonal, diagonal / math.sqrt(2))
-        noisy, estimate, n_rows = accumulated(exact, replace(plan, steps=steps), entropy)
+        noisy, estimate, n_rows = clipping_shells.accumulated(
+            exact, replace(plan, steps=steps), entropy
+        )
         return hand_over(self.info, plan, noisy, n_rows, estimate, inner.ball)
 
 
@@ -197,7 +197,7 @@ LEAST_PURE = 1.0
 
 
 @dataclass(frozen=True)
-class RoundsPure:
+class RoundsPure(OfPasses):
     """Centre and radius first, then the moments, with Laplace noise throughout.
 
     Laplace noise on moments about a released centre, in a ball of released radius.
@@ -224,7 +224,8 @@ class RoundsPure:
     Source
         This package; the file's docstring names what it is made after.
 
-    Reads the rows seven times; twice where the mean is not taken off.
+    Reads the rows seven times; twice where the mean is not taken off. Of a large table the first
+    five times read one row in k, as `Rounds` does.
 
     Examples
     --------
@@ -243,9 +244,8 @@ class RoundsPure:
         numerics="exact lattice",
         source="moments about a released centre in a ball of released radius; this package",
     )
-    passes: ClassVar[str] = "many"
 
-    def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
+    def plan(self, facts: Facts, guarantee: privacy.Guarantee) -> Plan:
         """Divide a budget between the rounds and calibrate their noise.
 
         BudgetError if the noise leaves no useful lattice.
@@ -258,12 +258,8 @@ class RoundsPure:
             multipliers, sensitivity, lambda multiplier: laplace_count(facts, 1 / multiplier)
         )
         lattice, steps = laplace_scales(facts, multipliers[MOMENTS])
-        events = tuple(LaplaceEvent(multiplier) for multiplier in multipliers.values())
+        events = tuple(privacy.LaplaceEvent(multiplier) for multiplier in multipliers.values())
         return Plan(guarantee, events, lattice, facts, steps, scales)
-
-    def measure(self, design: PrivateDesign, plan: Plan) -> Passes:
-        """Prepare to read the rows once for each round."""
-        return Passes((design,), plan.lattice, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Read and add noise, round by round; rows of unit length keep their ball."""
@@ -292,10 +288,10 @@ class Gain(NamedTuple):
 
 def increments_gain(lengths: Lengths, plan: Plan) -> Gain:
     """Compare both at the radius that is best for each, by the released lengths."""
-    noise, levels = matrix_noise(plan), shells(plan.facts.columns)
+    noise, levels = matrix_noise(plan), clipping_shells.shells(plan.facts.columns)
     squares = [lengths.squares(2.0**-level) for level in levels]
     parts = [*(outer - inner for outer, inner in pairwise(squares)), squares[-1]]
-    rings = zip(INCREMENTS, (*levels[1:], levels[-1]), parts, strict=True)
+    rings = zip(clipping_shells.INCREMENTS, (*levels[1:], levels[-1]), parts, strict=True)
     errors = [
         noise.error(
             lengths.radii**2 * plan.scales[name] / 4.0**level / plan.steps.diagonal, part, TYPICAL
@@ -393,10 +389,12 @@ def locate(statistic: Passes, plan: Plan, entropy: Entropy, law: Law = GAUSSIAN)
     public, turns = statistic.scaling, sum("lengths" in name for name in plan.scales)
     if public.unit:
         return RowsInBall(statistic, statistic, None, None)
-    passes = statistic
+    passes = statistic if turns == 1 else statistic.thinned(_fewest(plan, law), entropy)
     for turn in range(1, turns + 1):
         if f"sum {turn}" in plan.scales:
             passes = _about_the_mean(passes, turn, plan, entropy, law)
+        if turn == turns:
+            passes = statistic.rescaled(passes.scaling)
         lengths = _lengths(passes, public, turn, plan, entropy, law)
         if turn < turns:
             size = law.sd * math.sqrt(plan.facts.columns)
@@ -405,6 +403,16 @@ def locate(statistic: Passes, plan: Plan, entropy: Entropy, law: Law = GAUSSIAN)
             radius = float(lengths.radii[np.argmin(moments_error(lengths, plan, CAUTIOUS, law))])
         passes = _within(passes, radius)
     return RowsInBall(passes, statistic, None, lengths).at(radius)
+
+
+def _fewest(plan: Plan, law: Law) -> float:
+    """Return how many rows say well enough where the rows lie, by the noise of the turns."""
+    size = law.sd * math.sqrt(plan.facts.columns)
+    sums, lengths = (
+        max(scale for name, scale in plan.scales.items() if name.startswith(what))
+        for what in ("sum ", "lengths ")
+    )
+    return max(FEWEST_ROWS, size * sums / CENTRE_ERROR, law.sd * lengths / COUNT_ERROR)
 
 
 class MatrixNoise(NamedTuple):
@@ -459,7 +467,7 @@ def _lengths(
 ) -> Lengths:
     """Return noisy numbers of rows by their distance from the centre."""
     limits = tuple(int(end) for end in (FRACTIONS[:-1] * plan.lattice.radius) ** 2)
-    farthest = distance_of(passes.scaling, public)
+    farthest = clipping_shells.distance_of(passes.scaling, public)
     exact, _ = _within(passes, farthest).measured(norm_counts, limits).cross()
     counts, scale = noised_rows(exact, plan.scales[f"lengths {turn}"], entropy, law)
     return Lengths(FRACTIONS * farthest, counts, law.sd * scale, faintest(law, scale))

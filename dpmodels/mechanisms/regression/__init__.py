@@ -2,12 +2,12 @@
 
 from dpmodels.mechanisms.protocol import CovarianceMechanism
 from dpmodels.mechanisms.protocol import RegressionMechanism as RegressionMechanism
-from dpmodels.mechanisms.regression.adassp import AdaSSP as AdaSSP
 from dpmodels.mechanisms.regression.ellipsoid import Ellipsoid as Ellipsoid
 from dpmodels.mechanisms.regression.gradients import NoisyGradients as NoisyGradients
+from dpmodels.mechanisms.regression.moments import AdaSSP as AdaSSP
 from dpmodels.mechanisms.regression.moments import Moments as Moments
 from dpmodels.mechanisms.regression.objective import Objective as Objective
-from dpmodels.mechanisms.regression.output import Output as Output
+from dpmodels.mechanisms.regression.objective import Output as Output
 from dpmodels.mechanisms.regression.rate_scores import RateScores as RateScores
 from dpmodels.mechanisms.regression.scores import Scores as Scores
 

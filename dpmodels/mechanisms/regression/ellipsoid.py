@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.arguments import between
-from dpmodels.design import PrivateDesign, Scaling
+from dpmodels.design import Scaling
 from dpmodels.mechanisms.add_noise import (
     ROUND_UP,
     SMALLEST_SCALE,
@@ -55,6 +55,7 @@ from dpmodels.mechanisms.add_noise import (
     noised_rows,
     noisy_mean,
 )
+from dpmodels.mechanisms.measures import OfPasses
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.ellipsoid import (
@@ -104,7 +105,7 @@ class EllipsoidEstimate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ellipsoid:
+class Ellipsoid(OfPasses):
     """Centre, axes and radius first, then the moments of the rows within them.
 
     Made for terms that are alike and for bounds that are too wide. Reads the rows seven times.
@@ -138,7 +139,6 @@ class Ellipsoid:
         numerics="exact lattice",
         source="moments along released axes in an ellipsoid of released radius; this package",
     )
-    passes: ClassVar[str] = "many"
 
     alike: float = 0.25
 
@@ -171,10 +171,6 @@ class Ellipsoid:
         lattice, steps = lattice_for(lattice, steps, largest, SMALLEST_SCALE)
         events = tuple(map(GaussianEvent, multipliers.values()))
         return Plan(guarantee, events, lattice, facts, steps, {**scales, "rough moments": rougher})
-
-    def measure(self, design: PrivateDesign, plan: Plan) -> Passes:
-        """Make ready to read the rows, once for each round."""
-        return Passes((design,), plan.lattice, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Read and add noise, round by round."""

@@ -42,7 +42,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from dpmodels.arguments import between, boolean, integer
-from dpmodels.design import PrivateDesign
 from dpmodels.mechanisms.add_noise import (
     GAUSSIAN,
     ROUND_UP,
@@ -53,6 +52,7 @@ from dpmodels.mechanisms.add_noise import (
     noised_moments,
     shrunk,
 )
+from dpmodels.mechanisms.measures import OfGradients
 from dpmodels.mechanisms.protocol import (
     Facts,
     Plan,
@@ -60,7 +60,6 @@ from dpmodels.mechanisms.protocol import (
     RegressionPlan,
     as_gradients,
     hand_over,
-    passes,
 )
 from dpmodels.mechanisms.quantile_of_norms import (
     RowsWithin,
@@ -77,8 +76,7 @@ from dpmodels.privacy import Event, GaussianEvent, Guarantee, gaussian_multiplie
 from dpmodels.released import CoefficientsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
-from dpmodels.statistics.losses import Huber, Multinomial, Poisson
-from dpmodels.statistics.predictors import Predictors
+from dpmodels.statistics.losses import Huber, Multinomial, Poisson, Predictors
 from dpmodels.statistics.statistic import Loss
 from dpmodels.typing import Floats
 
@@ -122,7 +120,7 @@ class Start(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NoisyGradients:
+class NoisyGradients(OfGradients):
     """Noisy gradients for a logistic, a Poisson or a multinomial regression, or a classifier.
 
     Parameters
@@ -145,7 +143,7 @@ class NoisyGradients:
     >>> from dpmodels.mechanisms.protocol import RegressionFacts
     >>> from dpmodels.privacy import ZCDP, adjacency
     >>> from dpmodels.statistics.losses import Logistic
-    >>> from dpmodels.statistics.predictors import Predictors
+    >>> from dpmodels.statistics.losses import Predictors
     >>> predictors = Predictors(3, True, 0.9, 0.5, 1.0)
     >>> facts = RegressionFacts(predictors, Logistic(), adjacency("replace"))
     >>> plan = NoisyGradients(steps=3, inference=False).plan(facts, ZCDP(0.5))
@@ -196,10 +194,6 @@ class NoisyGradients:
         _lattice(facts, scales["noise"])
         _moments_plan(facts, guarantee, first)
         return RegressionPlan(guarantee, events, facts, scales)
-
-    def measure(self, design: PrivateDesign, plan: RegressionPlan) -> Statistic:
-        """Take the rows for several passes; they are read as the release goes."""
-        return passes(design, plan.facts)
 
     def release(
         self, statistic: Statistic, plan: RegressionPlan, entropy: Entropy

@@ -50,9 +50,13 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+import numpy as np
+
+from dpmodels import privacy
 from dpmodels.arguments import between, boolean
-from dpmodels.design import PrivateDesign
+from dpmodels.mechanisms import protocol, quantile_of_norms
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, ROUND_UP, Law, laplace_multipliers
+from dpmodels.mechanisms.measures import OfGradients
 from dpmodels.mechanisms.minimise import (
     LEAST_RIDGE,
     RIDGE,
@@ -76,29 +80,9 @@ from dpmodels.mechanisms.protocol import (
     as_gradients,
     bounded_loss,
     hand_over,
-    passes,
-)
-from dpmodels.mechanisms.quantile_of_norms import (
-    SHARES,
-    locate_quantile,
-    location_scales,
-    location_shares,
-    steepest,
 )
 from dpmodels.noise import Entropy
 from dpmodels.noise.uniform import normals
-from dpmodels.privacy import (
-    ZCDP,
-    ApproxDP,
-    Event,
-    GaussianEvent,
-    Guarantee,
-    LaplaceEvent,
-    PureDP,
-    PureEvent,
-    gaussian_multiplier,
-    split_gaussian,
-)
 from dpmodels.released import CoefficientsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.losses import Logistic
@@ -114,7 +98,7 @@ ASSUMED = 4.0
 
 
 @dataclass(frozen=True)
-class Objective:
+class Objective(OfGradients):
     """Objective perturbation for a logistic regression or a Huber-loss machine.
 
     Parameters
@@ -144,7 +128,7 @@ class Objective:
     >>> from dpmodels.mechanisms.protocol import RegressionFacts
     >>> from dpmodels.privacy import PureDP, adjacency
     >>> from dpmodels.statistics.losses import Logistic
-    >>> from dpmodels.statistics.predictors import Predictors
+    >>> from dpmodels.statistics.losses import Predictors
     >>> predictors = Predictors(3, True, 0.9, 0.0, 1.0)
     >>> facts = RegressionFacts(predictors, Logistic(), adjacency("replace"))
     >>> plan = Objective(inference=False).plan(facts, PureDP(1.0))
@@ -177,25 +161,21 @@ class Objective:
             units = ", in units of one row's largest gradient, or None"
             between("ridge", self.ridge, 1e-6, 1e12, units)
 
-    def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> RegressionPlan:
+    def plan(self, facts: RegressionFacts, guarantee: privacy.Guarantee) -> RegressionPlan:
         """Divide the budget; the noise is pure where that is asked for, or is less.
 
         Where curvature is bought, Gaussian noise is less in it by far. ArgumentError if the loss
         has gradients without a bound. BudgetError if the ridge is too small for the budget.
         """
         loss = bounded_loss(facts, self.info.name)
-        takes_pure = self.pure and isinstance(guarantee, ApproxDP)
-        if isinstance(guarantee, PureDP) or takes_pure or not loss.bell:
+        takes_pure = self.pure and isinstance(guarantee, privacy.ApproxDP)
+        if isinstance(guarantee, privacy.PureDP) or takes_pure or not loss.bell:
             return self._pure(facts, loss, guarantee)
         gaussian = self._gaussian(facts, guarantee)
         if self.inference:
             return gaussian
         pure = self._pure(facts, loss, guarantee)
         return min(gaussian, pure, key=_expected)
-
-    def measure(self, design: PrivateDesign, plan: RegressionPlan) -> Statistic:
-        """Take the rows for several passes; they are read as the release goes."""
-        return passes(design, plan.facts)
 
     def release(
         self, statistic: Statistic, plan: RegressionPlan, entropy: Entropy
@@ -204,7 +184,7 @@ class Objective:
         rows, facts, scales = as_gradients(statistic), plan.facts, plan.scales
         law = GAUSSIAN if scales["gaussian"] else LAPLACE
         besides = GAUSSIAN if "lengths" in scales else law
-        most = locate_quantile(rows, facts, scales, entropy, besides)
+        most = quantile_of_norms.locate_quantile(rows, facts, scales, entropy, besides)
         near = rows.within(most.inner.predictors)
         tilt: Floats
         if law is GAUSSIAN:
@@ -212,7 +192,7 @@ class Objective:
         else:
             tilt = spherical(facts.columns, scales["tilt"], entropy)
         ridge = scales["ridge"]
-        known = ridge * steepest(facts)
+        known = ridge * quantile_of_norms.steepest(facts)
         shortest = tolerance(scales["tilt"], known)
         loss = bounded_loss(facts, self.info.name)
         offset = facts.predictors.largest_known
@@ -241,7 +221,7 @@ class Objective:
     def _shares(self, facts: RegressionFacts, law: Law) -> dict[str, float]:
         others = {"mask": MASK_SHARE}
         if isinstance(facts.loss, Logistic):
-            others |= location_shares(facts, law)
+            others |= quantile_of_norms.location_shares(facts, law)
         left = 1 - self.share if self.inference else 1.0
         shares = {"tilt": left * (1 - math.fsum(others.values()))}
         shares |= {name: left * share for name, share in others.items()}
@@ -251,34 +231,38 @@ class Objective:
         self, facts: RegressionFacts, multipliers: dict[str, float], law: Law
     ) -> dict[str, float]:
         """Return the noise of what is released besides the minimum, where it is planned."""
-        before = {name: value for name, value in multipliers.items() if name in SHARES}
-        scales = location_scales(facts, before, law)
+        before = {
+            name: value for name, value in multipliers.items() if name in quantile_of_norms.SHARES
+        }
+        scales = quantile_of_norms.location_scales(facts, before, law)
         if "along" in multipliers:
             scales |= path_scales(facts, multipliers, law)
         return scales
 
-    def _pure(self, facts: RegressionFacts, loss: Loss, guarantee: Guarantee) -> RegressionPlan:
+    def _pure(
+        self, facts: RegressionFacts, loss: Loss, guarantee: privacy.Guarantee
+    ) -> RegressionPlan:
         """Take pure noise; where there is a delta, Gaussian noise says where most rows lie."""
         left, gaussian = guarantee, dict[str, float]()
-        if isinstance(guarantee, ApproxDP) and loss.bell and facts.predictors.terms:
+        if isinstance(guarantee, privacy.ApproxDP) and loss.bell and facts.predictors.terms:
             share = self.share if self.inference else 0.0
             part = share + (1 - share) * MOST_SHARE
-            left = PureDP((1 - part) * guarantee.eps)
+            left = privacy.PureDP((1 - part) * guarantee.eps)
             shares = self._shares(facts, GAUSSIAN)
             shares = {name: value for name, value in shares.items() if name not in ("tilt", "mask")}
-            besides = ApproxDP(part * guarantee.eps, guarantee.delta)
-            multiplier = gaussian_multiplier(besides) * ROUND_UP
-            gaussian = _named(shares, split_gaussian(multiplier, list(shares.values())))
+            besides = privacy.ApproxDP(part * guarantee.eps, guarantee.delta)
+            multiplier = privacy.gaussian_multiplier(besides) * ROUND_UP
+            gaussian = _named(shares, privacy.split_gaussian(multiplier, list(shares.values())))
         shares = self._shares(facts, LAPLACE)
         shares = {name: value for name, value in shares.items() if name not in gaussian}
         multipliers = _named(shares, laplace_multipliers(left, list(shares.values())))
         eps, replaced = 1 / multipliers.pop("tilt"), facts.adjacency.n_public
         ridge = self.ridge or pure_ridge(loss, eps, facts.columns, replaced=replaced)
         scale = pure_scale(loss, eps, ridge, replaced=replaced)
-        events: tuple[Event, ...] = (
-            PureEvent(eps),
-            *map(LaplaceEvent, multipliers.values()),
-            *map(GaussianEvent, gaussian.values()),
+        events: tuple[privacy.Event, ...] = (
+            privacy.PureEvent(eps),
+            *map(privacy.LaplaceEvent, multipliers.values()),
+            *map(privacy.GaussianEvent, gaussian.values()),
         )
         scales = {
             "gaussian": 0.0,
@@ -291,10 +275,12 @@ class Objective:
         }
         return RegressionPlan(guarantee, events, facts, scales)
 
-    def _gaussian(self, facts: RegressionFacts, guarantee: ApproxDP | ZCDP) -> RegressionPlan:
+    def _gaussian(
+        self, facts: RegressionFacts, guarantee: privacy.ApproxDP | privacy.ZCDP
+    ) -> RegressionPlan:
         shares = self._shares(facts, GAUSSIAN)
-        multiplier = gaussian_multiplier(guarantee) * ROUND_UP
-        multipliers = _named(shares, split_gaussian(multiplier, list(shares.values())))
+        multiplier = privacy.gaussian_multiplier(guarantee) * ROUND_UP
+        multipliers = _named(shares, privacy.split_gaussian(multiplier, list(shares.values())))
         # Two neighbours of a row more or fewer lie between two that differ in a row.
         tilt = multipliers["tilt"] * (1 + facts.adjacency.n_public) * (1 + 1e-9)
         scale = gaussian_scale(tilt, self.ridge)
@@ -307,7 +293,7 @@ class Objective:
             **_masking(facts, scale, ridge, multipliers["mask"], GAUSSIAN),
             **self._bought(facts, multipliers, GAUSSIAN),
         }
-        events = tuple(GaussianEvent(value) for value in multipliers.values())
+        events = tuple(privacy.GaussianEvent(value) for value in multipliers.values())
         return RegressionPlan(guarantee, events, facts, scales)
 
 
@@ -324,6 +310,125 @@ def _masking(
     facts: RegressionFacts, tilt: float, ridge: float, multiplier: float, law: Law
 ) -> dict[str, float]:
     """Return step and scale of the noise that hides the minimiser's error."""
-    distance = furthest(tilt, ridge, ridge * steepest(facts))
+    distance = furthest(tilt, ridge, ridge * quantile_of_norms.steepest(facts))
     hiding = mask(distance, facts.columns, multiplier, law)
     return {"step": hiding.step, "mask": hiding.scale}
+
+
+@dataclass(frozen=True)
+class Output(OfGradients):
+    """Output perturbation for a logistic regression or a Huber-loss machine.
+
+    Output perturbation: minimise a ridged sum of losses, add noise to the minimum.
+
+    Theorem
+        ε-differentially private, or (ε, δ) with the exact trade-off of the Gaussian mechanism, or
+        ρ-zCDP, for the minimum as it is computed.
+    Sensitivity
+        The sum of losses plus ``(Λ/2)|θ|²`` is Λ-strongly convex and a row's gradient at most 1
+        long: a row more or fewer moves the minimum by at most ``1/Λ``, a row replaced by ``2/Λ``.
+        The computed minimum is within r of the true one
+        (:func:`dpmodels.mechanisms.minimise.furthest`): ``2r`` more.
+    Noise
+        Of density proportional to ``exp(-|v|/s)``, or Gaussian, on the coefficients. The default
+        ridge makes its length about 1 in units of the ball.
+    Numerics
+        idealised: the noise is drawn in floating point. Gradients are computed and added to 100
+        bits, of one table or of several sites, and r allows for their rounding up to a public
+        number of rows, 2⁴⁰ in up to some hundred columns
+        (:func:`dpmodels.mechanisms.minimise.provable_rows`). The theorem is of tables of at most as
+        many; a longer one is refused after the charge.
+    Source
+        Chaudhuri, Monteleoni, Sarwate (2011), "Differentially private empirical risk minimization",
+        JMLR, Algorithm 1, whose Λ is divided by the number of rows; Gaussian noise calibrated by
+        Balle, Wang (2018), "Improving the Gaussian mechanism for differential privacy", ICML.
+
+    Parameters
+    ----------
+    ridge : float, optional
+        Weight of ``|θ|²/2`` beside the sum of the losses, θ in units of the ball: a public number.
+
+    Raises
+    ------
+    ArgumentError
+        If it is not a number above 0.
+
+    Examples
+    --------
+    >>> from dpmodels.mechanisms.protocol import RegressionFacts
+    >>> from dpmodels.privacy import ZCDP, adjacency
+    >>> from dpmodels.statistics.losses import Huber
+    >>> from dpmodels.statistics.losses import Predictors
+    >>> predictors = Predictors(3, True, 0.9, 0.0, 1.0)
+    >>> facts = RegressionFacts(predictors, Huber(), adjacency("replace"))
+    >>> plan = Output().plan(facts, ZCDP(0.5))
+    >>> print(*(event.describe() for event in plan.events))
+    Gaussian, multiplier 1
+    >>> round(plan.scales["ridge"], 3), round(plan.scales["noise"], 3)
+    (4.0, 0.5)
+    """
+
+    info: ClassVar[MechanismInfo] = MechanismInfo(
+        name="output",
+        theorem="eps-DP, (eps, delta)-DP or rho-zCDP for the computed minimum",
+        sensitivity="2/ridge (replace) or 1/ridge, by strong convexity",
+        noise="a length of Gamma law in a uniform direction, or Gaussian, on the coefficients",
+        numerics="idealised",
+        source="Chaudhuri et al. (2011)",
+    )
+
+    ridge: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.ridge is not None:
+            units = ", in units of one row's largest gradient, or None"
+            between("ridge", self.ridge, 1e-6, 1e12, units)
+
+    def plan(
+        self, facts: protocol.RegressionFacts, guarantee: privacy.Guarantee
+    ) -> protocol.RegressionPlan:
+        """Calibrate the noise; the ridge by default to a noise of length about 1.
+
+        ArgumentError if the loss has gradients without a bound.
+        """
+        protocol.bounded_loss(facts, self.info.name)
+        columns = facts.columns
+        pure = isinstance(guarantee, privacy.PureDP)
+        multiplier = (
+            laplace_multipliers(guarantee)[0] if pure else privacy.gaussian_multiplier(guarantee)
+        )
+        event = privacy.PureEvent(1 / multiplier) if pure else privacy.GaussianEvent(multiplier)
+        moved = (1 + facts.adjacency.n_public) * multiplier
+        suits = moved * (columns if pure else math.sqrt(columns))
+        ridge = self.ridge or max(suits, LEAST_RIDGE)
+        apart = (1 + facts.adjacency.n_public) / ridge + 2 * furthest(0.0, ridge)
+        scale = multiplier * apart * (1 + 1e-9)
+        scales = {
+            "gaussian": float(not pure),
+            "noise": scale,
+            "ridge": ridge,
+            "sd": spherical_sd(columns, scale) if pure else scale,
+        }
+        return protocol.RegressionPlan(guarantee, (event,), facts, scales)
+
+    def release(
+        self, statistic: Statistic, plan: protocol.RegressionPlan, entropy: Entropy
+    ) -> CoefficientsRelease:
+        """Minimise, and add the planned noise."""
+        facts, scales, columns = plan.facts, plan.scales, plan.facts.columns
+        loss, start = protocol.bounded_loss(facts, self.info.name), np.zeros(columns)
+        rows, ridge = protocol.as_gradients(statistic), scales["ridge"]
+        offset = facts.predictors.largest_known
+        provable = provable_rows(columns, loss.smoothness, 0.0, ridge, largest_offset=offset)
+        point = minimise(rows, loss, ridge, start, tolerance(0.0), provable)
+        if scales["gaussian"]:
+            noise = normals(columns, entropy) * scales["noise"]
+        else:
+            noise = spherical(columns, scales["noise"], entropy)
+        return protocol.hand_over(
+            self.info,
+            plan,
+            statistic,
+            coefficients=point.high + (point.low + noise),
+            coefficient_sd=scales["sd"],
+        )

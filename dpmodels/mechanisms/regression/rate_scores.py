@@ -30,15 +30,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from dpmodels.arguments import boolean
-from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import ROUND_UP, gaussian_count, noised_rows
+from dpmodels.mechanisms.measures import OfGradients
 from dpmodels.mechanisms.protocol import (
     Facts,
     Plan,
@@ -46,7 +46,6 @@ from dpmodels.mechanisms.protocol import (
     RegressionPlan,
     as_gradients,
     hand_over,
-    passes,
 )
 from dpmodels.mechanisms.quantile_of_norms import (
     Lengths,
@@ -64,8 +63,7 @@ from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, spli
 from dpmodels.released import Ball, CoefficientsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
-from dpmodels.statistics.losses import Poisson
-from dpmodels.statistics.predictors import Predictors
+from dpmodels.statistics.losses import Poisson, Predictors
 from dpmodels.typing import Floats
 
 # Of the budget: choices, by simulated rows of several shapes.
@@ -107,7 +105,7 @@ SQUARES = 0.3
 
 
 @dataclass(frozen=True)
-class RateScores:
+class RateScores(OfGradients):
     """Noisy sums of residuals for a Poisson regression, with a bound on residuals that is bought.
 
     Parameters
@@ -116,6 +114,9 @@ class RateScores:
         Whether a share of the budget buys what intervals need.
     clip : float, optional
         A public bound on residuals, in units of the response; None to buy it.
+    at_end : bool
+        Whether the last step is taken, and the curvature that where it ends: for scores of all
+        weights, which then have no gradient before them.
 
     Raises
     ------
@@ -127,7 +128,7 @@ class RateScores:
     >>> from dpmodels.mechanisms.protocol import RegressionFacts
     >>> from dpmodels.privacy import ZCDP, adjacency
     >>> from dpmodels.statistics.losses import Poisson
-    >>> from dpmodels.statistics.predictors import Predictors
+    >>> from dpmodels.statistics.losses import Predictors
     >>> predictors = Predictors(3, True, 0.9, 15.0, 15.0)
     >>> facts = RegressionFacts(predictors, Poisson(30.0, 11.0), adjacency("replace"))
     >>> plan = RateScores().plan(facts, ZCDP(0.5))
@@ -146,6 +147,7 @@ class RateScores:
 
     inference: bool = True
     clip: float | None = None
+    at_end: bool = field(default=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         boolean("inference", self.inference)
@@ -183,10 +185,6 @@ class RateScores:
         scales["ridge"] = RIDGE * whole * changed
         return RegressionPlan(guarantee, tuple(map(GaussianEvent, multipliers)), facts, scales)
 
-    def measure(self, design: PrivateDesign, plan: RegressionPlan) -> Statistic:
-        """Take the rows for several passes; they are read as the release goes."""
-        return passes(design, plan.facts)
-
     def release(
         self, statistic: Statistic, plan: RegressionPlan, entropy: Entropy
     ) -> CoefficientsRelease:
@@ -208,6 +206,8 @@ class RateScores:
         start, _, _ = _stepped(rows, start, bounded, scales["next"], entropy)
         point = start.point
         start, gradient, sd = _stepped(rows, start, bounded, scales["last"], entropy)
+        if self.at_end:
+            point, gradient = start.point, np.zeros_like(gradient)
         bought = None
         if self.inference:
             noise = scales["both"]

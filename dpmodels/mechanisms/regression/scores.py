@@ -40,7 +40,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.design import PrivateDesign, Scaling
+from dpmodels.design import Scaling
 from dpmodels.formula import Block
 from dpmodels.formula.values import Category
 from dpmodels.mechanisms.add_noise import (
@@ -53,6 +53,7 @@ from dpmodels.mechanisms.add_noise import (
     noised_rows,
     noised_symmetric,
 )
+from dpmodels.mechanisms.measures import OfPasses
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.regression.product_moments import put_products
 from dpmodels.noise import Entropy
@@ -117,7 +118,7 @@ LEAST_SPREAD = 1.5
 
 
 @dataclass(frozen=True)
-class Scores:
+class Scores(OfPasses):
     """A line first, then the moments of terms and residuals about it.
 
     Made for few rows, many terms and factors. Reads the rows eight times. Weighted rows are
@@ -140,7 +141,6 @@ class Scores:
         numerics="exact lattice",
         source="moments about a released line in released axes; this package",
     )
-    passes: ClassVar[str] = "many"
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Divide a budget between the rounds and calibrate their noise.
@@ -165,10 +165,6 @@ class Scores:
         lattice = choose_lattice(facts.columns, max(scales.values()))
         events = tuple(map(GaussianEvent, multipliers))
         return Plan(guarantee, events, lattice, facts, scales=scales)
-
-    def measure(self, design: PrivateDesign, plan: Plan) -> Passes:
-        """Make ready to read the rows, once for each round."""
-        return Passes((design,), plan.lattice, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Read and add noise, round by round."""
@@ -209,6 +205,7 @@ class Scores:
             limits.shift * radius / cut,
             np.append(coordinates.spread, 1.0),
             limits.skew * radius / cut,
+            limits.one_sided,
         )
         noisy = _without_gain(noisy, gain)
         return hand_over(self.info, plan, noisy, n_rows, ball=ball)

@@ -38,7 +38,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from dpmodels.design.cells import PrivateCells
-from dpmodels.formula.sampling import STEPS
+from dpmodels.formula.tally import STEPS
 from dpmodels.mechanisms.count_noise import (
     gaussian_sums,
     laplace_sums,
@@ -48,15 +48,16 @@ from dpmodels.mechanisms.count_noise import (
 )
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.noise import Entropy
-from dpmodels.postprocess.ranges import CellNoise, found_range, range_cells
-from dpmodels.postprocess.tails import held_in
+from dpmodels.postprocess.ranges import CellNoise, found_range, held_in, range_cells
 from dpmodels.postprocess.weight_caps import (
+    CAP_SHARE,
     OF_TOTALS,
     PER_OCTAVE,
     WeightCap,
     are_detected,
     best_cap,
     public_cap,
+    share_for_cap,
     weight_edges,
 )
 from dpmodels.privacy import ZCDP, Guarantee, PureDP, gaussian_multiplier
@@ -65,9 +66,11 @@ from dpmodels.statistics import Statistic
 from dpmodels.statistics.sampled import Amounts, SampledPasses
 from dpmodels.statistics.statistic import measured_as
 
-# Of the budget, for the numbers of units by weight, and where a range is searched, which takes
-# noise below this fraction of the rows: choices.
-CAP_SHARE, RANGED_SHARE, FAINT = 0.03, 0.1, 0.01
+# Of the budget, for the numbers of units by weight where a range is searched, which takes noise
+# below this fraction of the rows: choices.
+RANGED_SHARE, FAINT = 0.1, 0.01
+# The largest share for these numbers, and cells per octave of the weights of few units: choices.
+MOST_SHARE, WIDE = 0.15, 2
 # What a unit adds to the tables of capped units and of strata, by the law of the noise: choices.
 SIDES: Final = {"gaussian": (0.5, 0.25), "laplace": (0.25, 0.125)}
 
@@ -80,6 +83,10 @@ class Capped:
     ----------
     ranged : bool
         Whether a range of the measured number of rows, each a unit, is searched first.
+    share : float
+        Of the budget, for numbers of units by weight.
+    per_octave : int or None
+        Cells per octave of weights; by default 4, and 8 of totals of units of several rows.
 
     Examples
     --------
@@ -99,10 +106,33 @@ class Capped:
     )
     passes: ClassVar[str] = "many"
     ranged: bool = False
+    share: float = CAP_SHARE
+    per_octave: int | None = None
+
+    def for_units(
+        self, facts: CountFacts, guarantee: Guarantee, lower: float, largest: float, n_units: int
+    ) -> Capped:
+        """Return a mechanism that detects so many units, a public number.
+
+        Where they are few it counts them in wider cells, and spends more of the budget on that.
+        """
+        changed = 2 if facts.adjacency.n_public else 1
+        if isinstance(guarantee, PureDP):
+            noise_sd = math.sqrt(2) * changed / guarantee.eps
+        else:
+            noise_sd = math.sqrt(changed) * gaussian_multiplier(guarantee)
+        for cells in (OF_TOTALS, PER_OCTAVE, WIDE):
+            edges = weight_edges(lower, largest, cells)
+            share = share_for_cap(edges, noise_sd, n_units, adds_up=isinstance(guarantee, PureDP))
+            if cells == OF_TOTALS and share <= CAP_SHARE:
+                return self
+            if cells < OF_TOTALS and share <= MOST_SHARE:
+                return replace(self, share=max(share, CAP_SHARE), per_octave=cells)
+        return self
 
     def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
         """Divide a budget between the rounds and calibrate their noise."""
-        share = RANGED_SHARE if self.ranged else CAP_SHARE * facts.capped
+        share = RANGED_SHARE if self.ranged else self.share * facts.capped
         first, second = _divided(guarantee, share)
         pure = isinstance(guarantee, PureDP)
         sums, law = (laplace_sums, "laplace") if pure else (gaussian_sums, "gaussian")
@@ -128,7 +158,7 @@ class Capped:
         """Find a cap, then release the parts of units whose weights are capped at it."""
         passes = measured_as(SampledPasses, statistic, "counts")
         limits = _released_range(passes, plan, entropy) if self.ranged else None
-        cap = _released_cap(passes, plan, entropy)
+        cap = _released_cap(passes, plan, entropy, self.per_octave)
         passes = passes if limits is None else passes.clipped(limits.lower, limits.upper)
         slots, law = plan.facts.adjacency.places, law_of(plan)
         side, by_stratum = SIDES[law]
@@ -173,12 +203,14 @@ def _released_range(passes: SampledPasses, plan: CountPlan, entropy: Entropy) ->
     return limits and held_in(edges, counts, noise, limits.lower, limits.upper)
 
 
-def _released_cap(passes: SampledPasses, plan: CountPlan, entropy: Entropy) -> WeightCap:
+def _released_cap(
+    passes: SampledPasses, plan: CountPlan, entropy: Entropy, per_octave: int | None
+) -> WeightCap:
     """Release the numbers of units by weight, and return the cap that follows."""
     sampling, facts, ladder = passes.sampling, plan.facts, plan.first
     if ladder is None:
         return WeightCap(sampling.upper, 0.0, 0.0, 0.0)
-    per_octave = OF_TOTALS if passes.most_rows > 1 else PER_OCTAVE
+    per_octave = per_octave or (OF_TOTALS if passes.most_rows > 1 else PER_OCTAVE)
     edges = weight_edges(sampling.lower, sampling.upper * passes.most_rows, per_octave)
     steps = np.rint(edges[1:] / sampling.upper * STEPS).astype(np.int64)
     exact, _ = passes.by_weight(steps)

@@ -6,8 +6,8 @@ from dpmodels.mechanisms.quantile_facts import QuantileFacts as QuantileFacts
 from dpmodels.mechanisms.scalar.exponential import Bracketed as Bracketed
 from dpmodels.mechanisms.scalar.exponential import Exponential as Exponential
 from dpmodels.mechanisms.scalar.paired import Paired as Paired
+from dpmodels.mechanisms.scalar.refined import RankTree as RankTree
 from dpmodels.mechanisms.scalar.refined import Refined as Refined
-from dpmodels.mechanisms.scalar.tree import RankTree as RankTree
 
 QUANTILES: dict[str, type[QuantileMechanism]] = {
     "refined": Refined,

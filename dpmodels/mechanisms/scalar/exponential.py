@@ -41,33 +41,18 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.design.cells import PrivateCells
+from dpmodels import privacy
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import ROUND_DOWN
+from dpmodels.mechanisms.measures import OfCells
 from dpmodels.mechanisms.protocol import LEAST_SCALE, release_terms
 from dpmodels.mechanisms.quantile_facts import LARGEST_SCALE, QuantileFacts
-from dpmodels.mechanisms.quantile_rounds import (
-    RoundsPlan,
-    doubling_ends,
-    noisy_cells,
-    rounds_plan,
-)
+from dpmodels.mechanisms.quantile_rounds import RoundsPlan, doubling_ends, noisy_cells, rounds_plan
 from dpmodels.noise import Entropy, discrete_laplace, discrete_laplace_variance
 from dpmodels.noise.finite import draw_finite
 from dpmodels.postprocess.hierarchy import Hierarchy
-from dpmodels.privacy import (
-    ZCDP,
-    ApproxDP,
-    BoundedRangeEvent,
-    Event,
-    Guarantee,
-    LaplaceEvent,
-    PureDP,
-    zcdp_to_approx,
-)
 from dpmodels.released import MechanismInfo, QuantilesRelease
 from dpmodels.statistics import Statistic
-from dpmodels.statistics.counts import counts
 from dpmodels.typing import Floats
 
 # Of the budget: the counts. A choice.
@@ -84,15 +69,15 @@ CONVERSION = 1e-10
 class QuantilePlan:
     """A calibrated release: everything but the data."""
 
-    guarantee: Guarantee
-    events: tuple[Event, ...]
+    guarantee: privacy.Guarantee
+    events: tuple[privacy.Event, ...]
     facts: QuantileFacts
     middle: tuple[float, ...]  # Concentration of the draws of each quantile, by row
     count_scale: float  # Of the Laplace noise in the counts
 
 
 @dataclass(frozen=True)
-class Exponential:
+class Exponential(OfCells):
     """The exponential mechanism for quantiles.
 
     Examples
@@ -115,7 +100,7 @@ class Exponential:
         source="McSherry and Talwar (2007); Smith (2011)",
     )
 
-    def plan(self, facts: QuantileFacts, guarantee: Guarantee) -> QuantilePlan:
+    def plan(self, facts: QuantileFacts, guarantee: privacy.Guarantee) -> QuantilePlan:
         """Calibrate the concentrations to a guarantee.
 
         BudgetError if the noise is beyond what is meaningful.
@@ -123,21 +108,20 @@ class Exponential:
         n_quantiles = len(facts.probs)
         share = (1 - self.count_share) / n_quantiles
         paid = _paid_as(guarantee, share)
-        eps = _bounded_eps(paid, share)
-        multiplier = 1 / _pure_eps(paid, self.count_share)
+        eps = _paid_eps(paid, share, 8)
+        multiplier = 1 / _paid_eps(paid, self.count_share, 2)
         scale = multiplier * count_changes(facts) / ROUND_DOWN
         if scale > LARGEST_SCALE:
             raise BudgetError(
                 f"the budget asks for noise of {scale:.2g} rows in the number of rows, beyond what "
                 "is meaningful; give a larger eps or rho"
             )
-        events: tuple[Event, ...] = (BoundedRangeEvent(eps, n_quantiles), LaplaceEvent(multiplier))
+        events: tuple[privacy.Event, ...] = (
+            privacy.BoundedRangeEvent(eps, n_quantiles),
+            privacy.LaplaceEvent(multiplier),
+        )
         middle = tuple(eps / loss_range(facts, p) * ROUND_DOWN for p in facts.probs)
         return QuantilePlan(guarantee, events, facts, middle, max(scale, LEAST_SCALE))
-
-    def measure(self, private: PrivateCells, plan: QuantilePlan) -> Statistic:
-        """Count the rows of each group in the cells of the grid."""
-        return counts(private, 1, count_public=plan.facts.adjacency.n_public)
 
     def release(
         self, statistic: Statistic, plan: QuantilePlan, entropy: Entropy
@@ -179,13 +163,13 @@ class BracketedPlan(QuantilePlan):
 
 
 @dataclass(frozen=True)
-class Bracketed:
+class Bracketed(OfCells):
     """Drawn quantiles, and counts of cells that double with their distance from them.
 
     Examples
     --------
     >>> from dpmodels.mechanisms.quantile_facts import Grid
-    >>> from dpmodels.privacy import adjacency
+    >>> from dpmodels.privacy import PureDP, adjacency
     >>> facts = QuantileFacts((0.5,), 1, Grid(1000), 0.95, adjacency("replace"))
     >>> plan = Bracketed().plan(facts, PureDP(1.0))
     >>> round(plan.middle[0], 6), [round(scale, 3) for scale in plan.cells.scales]
@@ -201,16 +185,12 @@ class Bracketed:
         source="Smith (2011); Dwork, Rothblum and Vadhan (2010); Woodruff (1952)",
     )
 
-    def plan(self, facts: QuantileFacts, guarantee: Guarantee) -> BracketedPlan:
+    def plan(self, facts: QuantileFacts, guarantee: privacy.Guarantee) -> BracketedPlan:
         """Calibrate draws and counts; BudgetError if noise is beyond what is meaningful."""
         draws = Exponential(COUNT_SHARE / DRAWS).plan(facts, _part(guarantee, DRAWS))
         cells = rounds_plan(facts, _part(guarantee, 1 - DRAWS), (1.0,), (1,))
         events = (*draws.events, *cells.events)
         return BracketedPlan(guarantee, events, facts, draws.middle, draws.count_scale, cells)
-
-    def measure(self, private: PrivateCells, plan: BracketedPlan) -> Statistic:
-        """Count the rows of each group in the cells of the grid."""
-        return counts(private, 1, count_public=plan.facts.adjacency.n_public)
 
     def release(
         self, statistic: Statistic, plan: BracketedPlan, entropy: Entropy
@@ -235,11 +215,11 @@ class Bracketed:
         return replace(drawn, values=values, **release_terms(self.info, plan, n_rows))
 
 
-def _part(guarantee: Guarantee, share: float) -> Guarantee:
+def _part(guarantee: privacy.Guarantee, share: float) -> privacy.Guarantee:
     """Return a share of a budget, of an (eps, delta) guarantee without its delta."""
-    if isinstance(guarantee, ZCDP):
-        return ZCDP(share * guarantee.rho)
-    return PureDP(share * guarantee.eps)
+    if isinstance(guarantee, privacy.ZCDP):
+        return privacy.ZCDP(share * guarantee.rho)
+    return privacy.PureDP(share * guarantee.eps)
 
 
 def loss_range(facts: QuantileFacts, prob: float) -> float:
@@ -258,18 +238,18 @@ def count_changes(facts: QuantileFacts) -> int:
     return 2 if facts.adjacency.n_public and facts.groups > 1 else 1
 
 
-def _paid_as(guarantee: Guarantee, share: float) -> Guarantee:
+def _paid_as(guarantee: privacy.Guarantee, share: float) -> privacy.Guarantee:
     """Return the guarantee by which the draws are paid for.
 
     An (eps, delta) guarantee is met by rho-zCDP of the largest rho, to four digits, where that
     lets a draw of the share given have a larger eps than the sum of all eps does.
     """
-    if not isinstance(guarantee, ApproxDP):
+    if not isinstance(guarantee, privacy.ApproxDP):
         return guarantee
     granted = guarantee.eps * (1 - CONVERSION) - CONVERSION
 
     def met(rho: float) -> bool:
-        return zcdp_to_approx(rho, guarantee.delta) <= granted
+        return privacy.zcdp_to_approx(rho, guarantee.delta) <= granted
 
     low = high = share * guarantee.eps**2 / 8
     if not met(low):
@@ -279,20 +259,16 @@ def _paid_as(guarantee: Guarantee, share: float) -> Guarantee:
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if met(middle) else (low, middle)
-    return ZCDP(low * ROUND_DOWN)
+    return privacy.ZCDP(low * ROUND_DOWN)
 
 
-def _bounded_eps(guarantee: Guarantee, share: float) -> float:
-    """Return the eps of a bounded-range draw that costs a share of the budget."""
-    if isinstance(guarantee, ZCDP):
-        return math.sqrt(8 * share * guarantee.rho) * ROUND_DOWN
-    return share * guarantee.eps * ROUND_DOWN
+def _paid_eps(guarantee: privacy.Guarantee, share: float, squares: int) -> float:
+    """Return the eps of a release that costs a share of the budget.
 
-
-def _pure_eps(guarantee: Guarantee, share: float) -> float:
-    """Return the eps of a pure release that costs a share of the budget."""
-    if isinstance(guarantee, ZCDP):
-        return math.sqrt(2 * share * guarantee.rho) * ROUND_DOWN
+    Its square is so many times its rho: 8 for a draw of bounded range, 2 for a pure release.
+    """
+    if isinstance(guarantee, privacy.ZCDP):
+        return math.sqrt(squares * share * guarantee.rho) * ROUND_DOWN
     return share * guarantee.eps * ROUND_DOWN
 
 

@@ -25,19 +25,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.count_noise import noised_mean, one_mean, paired_plan
+from dpmodels.mechanisms.measures import OfParts
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.noise import Entropy
 from dpmodels.privacy import Guarantee
 from dpmodels.released import CountsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
-from dpmodels.statistics.counts import counts
 
 
 @dataclass(frozen=True)
-class Paired:
+class Paired(OfParts):
     """Laplace mechanism for the mean of all rows, whose number is public.
 
     Examples
@@ -69,10 +68,6 @@ class Paired:
                 "adjacency='replace', of persons with rows='mean'; write mechanism='auto'"
             )
         return paired_plan(facts, guarantee)
-
-    def measure(self, private: PrivateCells, plan: CountPlan) -> Statistic:
-        """Compute the exact parts."""
-        return counts(private, plan.units_per_row, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
         """Add the planned noise to the sum and the counts."""

@@ -33,24 +33,23 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpmodels.design.cells import PrivateCells
+from dpmodels.mechanisms import quantile_rounds
+from dpmodels.mechanisms.measures import OfCells
 from dpmodels.mechanisms.quantile_facts import QuantileFacts
 from dpmodels.mechanisms.quantile_rounds import (
-    FIRST_CELLS,
     Ends,
     RoundsPlan,
-    first_ends,
-    next_ends,
+    equal_ends,
+    even_ends,
     noisy_cells,
     quantiles_released,
     rounds_plan,
 )
 from dpmodels.noise import Entropy
-from dpmodels.postprocess.hierarchy import Hierarchy, NoisyCells
-from dpmodels.privacy import Guarantee
+from dpmodels.postprocess.hierarchy import Hierarchy, NoisyCells, best_fanout, levels_of, line
+from dpmodels.privacy import ZCDP, Guarantee
 from dpmodels.released import MechanismInfo, QuantilesRelease
 from dpmodels.statistics import Statistic
-from dpmodels.statistics.counts import counts
 from dpmodels.typing import Numbers
 
 # Of the budget, by the number of rounds: the last one needs it most. Choices.
@@ -60,7 +59,7 @@ SHORTENED = 11.0
 
 
 @dataclass(frozen=True)
-class Refined:
+class Refined(OfCells):
     """Counts of cells that are cut finer where the quantiles are.
 
     Examples
@@ -81,29 +80,123 @@ class Refined:
         source="Dwork, Rothblum and Vadhan (2010); Woodruff (1952)",
     )
 
-    def plan(self, facts: QuantileFacts, guarantee: Guarantee) -> RoundsPlan:
+    def plan(self, facts: QuantileFacts, guarantee: Guarantee) -> quantile_rounds.RoundsPlan:
         """Calibrate the noise of each round; BudgetError if it is beyond what is meaningful."""
-        further = math.log(max(facts.grid.cells / FIRST_CELLS, 1.0), SHORTENED)
+        further = math.log(max(facts.grid.cells / quantile_rounds.FIRST_CELLS, 1.0), SHORTENED)
         shares = SHARES[min(1 + math.ceil(further), len(SHARES))]
-        return rounds_plan(facts, guarantee, shares, (1,) * len(shares))
+        return quantile_rounds.rounds_plan(facts, guarantee, shares, (1,) * len(shares))
 
-    def measure(self, private: PrivateCells, plan: RoundsPlan) -> Statistic:
-        """Count the rows of each group in the cells of the grid."""
-        return counts(private, 1, count_public=plan.facts.adjacency.n_public)
-
-    def release(self, statistic: Statistic, plan: RoundsPlan, entropy: Entropy) -> QuantilesRelease:
+    def release(
+        self, statistic: Statistic, plan: quantile_rounds.RoundsPlan, entropy: Entropy
+    ) -> QuantilesRelease:
         """Count in cells that are cut finer by what came out before; invert the last counts."""
-        return quantiles_released(self.info, statistic, plan, entropy, _counted)
+        return quantile_rounds.quantiles_released(self.info, statistic, plan, entropy, _counted)
 
 
 def _counted(
-    below: Numbers, plan: RoundsPlan, max_rows: float, entropy: Entropy
-) -> tuple[Ends, NoisyCells]:
+    below: Numbers, plan: quantile_rounds.RoundsPlan, max_rows: float, entropy: Entropy
+) -> tuple[quantile_rounds.Ends, NoisyCells]:
     """Count one group in cells that are cut round by round; return the last of them."""
-    ends, last = first_ends(len(below) - 1), len(plan.scales) - 1
+    ends, last = quantile_rounds.first_ends(len(below) - 1), len(plan.scales) - 1
     for turn in range(last + 1):
         nodes = Hierarchy(len(ends) - 1)
-        noisy = noisy_cells(np.diff(below[ends]), nodes, plan, turn, max_rows, entropy)
+        noisy = quantile_rounds.noisy_cells(
+            np.diff(below[ends]), nodes, plan, turn, max_rows, entropy
+        )
         if turn < last:
-            ends = next_ends(ends, noisy, plan.facts, last - turn, plan.noise_sds[-1])
+            ends = quantile_rounds.next_ends(
+                ends, noisy, plan.facts, last - turn, plan.noise_sds[-1]
+            )
     return ends, noisy
+
+
+# Of the budget, where there are two rounds; of the first one's cells, at most. Choices.
+TREE_SHARES = (0.3, 0.7)
+FIRST = 1024
+
+
+@dataclass(frozen=True)
+class RankTree(OfCells):
+    """Two trees of counts, for many quantiles at once.
+
+    Quantiles from two trees of counts: one over the range, one over cells that the first has cut.
+
+    Theorem
+        Each round counts the complete rows in the nodes of a tree. The nodes of the first are
+        public; those of the second follow from the noisy counts of the first and nothing else of
+        the rows. So the release is what adaptive rounds of counts are: with Laplace noise
+        ε-differentially private, ε the sum over both, and an (ε, δ) guarantee leaves its δ unused;
+        under zCDP the noise is Gaussian and the ρ of both add up.
+    Sensitivity
+        On each of the h levels of a round the nodes are disjoint, those of all groups together too.
+        A row more or fewer changes one count a level by 1, a row replaced two: L1 norm h, or 2h, L2
+        norm √h, or √(2h), whatever cells were cut. The second round has two levels: of K cells at
+        most ⌈√K⌉ stand under a node, and so there are at most as many nodes.
+    Noise
+        Independent discrete Laplace or discrete Gaussian noise on every count of a round. The
+        counts of a round are made to agree by least squares. Those of the second, whose noise is
+        independent of its cells, give all quantiles and their intervals: the noise of a rank is
+        that of a sum over a run of cells, whose variance is exact.
+    Numerics
+        exact: integer counts, integer noise of exact law. Gaussian noise is drawn in units so fine
+        that its scale is 2²⁰ of them or more, as its price by (ε, δ) asks.
+    Source
+        Hay, Rastogi, Miklau, Suciu (2010), "Boosting the accuracy of differentially private
+        histograms through consistency", VLDB. Dwork, Rothblum, Vadhan (2010), "Boosting and
+        differential privacy", FOCS, for adaptive rounds. Woodruff (1952), "Confidence intervals for
+        medians and other position measures", JASA.
+
+    Examples
+    --------
+    >>> from dpmodels.mechanisms.quantile_facts import Grid
+    >>> from dpmodels.privacy import PureDP, adjacency
+    >>> facts = QuantileFacts((0.25, 0.5), 1, Grid(4096), None, adjacency("replace"))
+    >>> plan = RankTree().plan(facts, PureDP(1.0))
+    >>> plan.levels, [round(scale, 3) for scale in plan.scales]
+    ((2, 2), [13.333, 5.714])
+    """
+
+    info: ClassVar[MechanismInfo] = MechanismInfo(
+        name="tree",
+        theorem="eps-DP or rho-zCDP, two adaptive rounds of counts in trees",
+        sensitivity="of each round 2 a level in L1, its root in L2 (a row may change its nodes)",
+        noise="discrete Laplace, under zCDP discrete Gaussian, one scale a round",
+        numerics="exact lattice",
+        source="Hay, Rastogi, Miklau and Suciu (2010); Dwork, Rothblum and Vadhan (2010)",
+    )
+
+    def plan(self, facts: QuantileFacts, guarantee: Guarantee) -> RoundsPlan:
+        """Calibrate the noise of both rounds; BudgetError if it is beyond what is meaningful."""
+        cells = min(facts.grid.cells, FIRST)
+        fanout = best_fanout(cells, squared=not isinstance(guarantee, ZCDP))
+        first = levels_of(cells, fanout)
+        if facts.grid.cells <= FIRST:
+            return rounds_plan(facts, guarantee, (1.0,), (first,))
+        return rounds_plan(facts, guarantee, TREE_SHARES, (first, 2))
+
+    def release(self, statistic: Statistic, plan: RoundsPlan, entropy: Entropy) -> QuantilesRelease:
+        """Count in a tree over the range, then in one over cells it has cut; invert the last."""
+        return quantiles_released(self.info, statistic, plan, entropy, _counted_in_trees)
+
+
+def _counted_in_trees(
+    below: Numbers, plan: RoundsPlan, max_rows: float, entropy: Entropy
+) -> tuple[Ends, NoisyCells]:
+    """Count one group in both trees; return the cells of the last."""
+    ends = equal_ends(len(below) - 1, FIRST)
+    nodes = line(len(ends) - 1, best_fanout(len(ends) - 1, squared=plan.law == "laplace"))
+    noisy = noisy_cells(np.diff(below[ends]), nodes, plan, 0, max_rows, entropy)
+    if len(plan.scales) == 1:
+        return ends, noisy
+    ends = even_ends(ends, noisy, plan.facts, plan.noise_sds[1])
+    nodes = line(len(ends) - 1, fanout_of_two(len(ends) - 1))
+    return ends, noisy_cells(np.diff(below[ends]), nodes, plan, 1, max_rows, entropy)
+
+
+def fanout_of_two(cells: int) -> int:
+    """Return how many children at most the nodes of a tree of two levels have.
+
+    >>> fanout_of_two(100), fanout_of_two(101)
+    (10, 11)
+    """
+    return max(math.isqrt(cells - 1) + 1, 2)

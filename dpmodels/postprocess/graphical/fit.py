@@ -18,14 +18,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import minimize
 
-from dpmodels.postprocess.graphical.measurements import Residuals, centred_table, on_simplex
+from dpmodels.postprocess.graphical.measurements import (
+    Residuals,
+    centred_table,
+    on_simplex,
+    without_missing,
+)
 from dpmodels.postprocess.graphical.model import GraphicalModel, expanded, log_margins
 from dpmodels.postprocess.graphical.structure import JunctionTree
-from dpmodels.postprocess.residuals import cells, summed
+from dpmodels.postprocess.residuals import Term, cells, shape, summed
 from dpmodels.typing import Floats
 
 # Steps of the minimisation, past corrections that it remembers, and the gradient where it ends, in
@@ -53,14 +58,20 @@ def fit_model(
     released : Residuals
         Components of both rounds, combined. Those inside a clique are fitted.
     tree : JunctionTree
-        The graph.
+        The graph. Missing values that are not detected above the noise have counts of 0.
     penalty : float or None
         τ, positive; :func:`strength` by default.
     most_steps : int
         Of the minimisation.
     """
-    problem = Dual(released, tree, penalty)
-    return problem.model(problem.solved(most_steps))
+    complete = without_missing(released)
+    problem = Dual(complete, replace(tree, sizes=complete.sizes), penalty)
+    model = problem.model(problem.solved(most_steps))
+    tables = []
+    for clique, table in zip(tree.cliques, model.tables, strict=True):
+        tables.append(np.zeros(shape(clique, released.sizes)))
+        tables[-1][tuple(map(slice, table.shape))] = table
+    return GraphicalModel(tree, model.n_rows, tuple(tables))
 
 
 def strength(released: Residuals, tree: JunctionTree) -> float:
@@ -126,6 +137,11 @@ class Dual:
         pieces = zip(self._slices, self._shapes, strict=True)
         return [multipliers[at].reshape(shape) for at, shape in pieces]
 
+    def stacked(self, tables: Mapping[Term, Floats]) -> Floats:
+        """Return multipliers of `parts` one after another; 0 for those without a table."""
+        shapes = zip(self.parts, self._shapes, strict=True)
+        return np.concatenate([tables.get(part, np.zeros(of)).ravel() for part, of in shapes])
+
     def margins(self, multipliers: Floats) -> tuple[list[Floats], float]:
         """Return expected counts by clique, and log Z."""
         potentials = list(self._base)
@@ -148,6 +164,8 @@ class Dual:
 
     def solved(self, most_steps: int, start: Floats | None = None) -> Floats:
         """Return the multipliers at the minimum, by L-BFGS."""
+        from scipy.optimize import minimize
+
         result = minimize(
             self.value,
             np.zeros(self.size) if start is None else start,

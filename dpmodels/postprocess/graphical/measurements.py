@@ -26,6 +26,7 @@ from dpmodels.postprocess.residuals import (
     subsets,
     unlike,
 )
+from dpmodels.postprocess.small_samples import DETECTION_SDS, HALF
 from dpmodels.released import GraphRelease
 from dpmodels.typing import Floats
 
@@ -70,6 +71,11 @@ class Residuals:
     def table(self, term: Term) -> Floats:
         """Return the unbiased margin of a term; negative counts are possible."""
         return rebuilt(term, self.tables, self.sizes)
+
+    def has_missing(self, i: int) -> bool:
+        """Whether missing values of a variable, its last level, are detected above the noise."""
+        sd = math.sqrt(self.cell_variance((i,)))
+        return float(self.table((i,))[-1]) > max(DETECTION_SDS * sd, HALF)
 
     def cell_variance(self, term: Term) -> float:
         """Return the noise variance of each cell of :meth:`table`, in squared rows."""
@@ -120,6 +126,25 @@ def combined(first: Residuals, second: Residuals) -> Residuals:
         tables[part] = np.asarray(earlier + fraction * (table - earlier))
         sds[part] = math.sqrt(fraction * right)
     return Residuals(first.sizes, tables, sds)
+
+
+def without_missing(released: Residuals) -> Residuals:
+    """Return the components of rows without missing values, for variables where none are detected.
+
+    *Theorem.* Let y be a component with noise covariance ``σ² ⊗ (I − J/n_i)``. Without the last
+    level of a variable, and centred again, its noise has the same covariance with ``n_i − 1``, and
+    its mean is the component of a table that has no rows in that level. *Proof.* With P the matrix
+    that leaves out the level and C the centring of what remains, ``C P (I − J/n) = C P``, since P
+    takes the vector of ones to ones and C takes these to 0. So the noise has the covariance ``σ² C
+    P Pᵀ C = σ² C``, and the mean is C P times the table.
+    """
+    is_left_out = [n > 1 and not released.has_missing(i) for i, n in enumerate(released.sizes)]
+    sizes = tuple(n - less for n, less in zip(released.sizes, is_left_out, strict=True))
+    tables = {
+        part: centred_table(table[tuple(slice(sizes[i]) for i in part)])
+        for part, table in released.tables.items()
+    }
+    return Residuals(sizes, tables, released.sds)
 
 
 def on_simplex(table: Floats, total: float) -> Floats:

@@ -8,17 +8,23 @@ the first, each over variables that occur nowhere else (Lauritzen and Spiegelhal
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from string import ascii_letters
 
 import numpy as np
 
 from dpmodels.errors import ArgumentError
 from dpmodels.postprocess.graphical.structure import JunctionTree
-from dpmodels.postprocess.residuals import Term, cells, summed
+from dpmodels.postprocess.residuals import Sizes, Term, cells, summed
 from dpmodels.typing import Floats
 
 # Cells of a margin that is made by summing out: a choice.
 MOST_CELLS = 2_000_000
+# A path of einsum: the two tables at once, by a product of matrices.
+PAIRWISE = ("einsum_path", (0, 1))
+
+Factor = tuple[Term, Floats]
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,8 @@ class GraphicalModel:
     n_rows : float
         The sum of all counts.
     tables : tuple of ndarray
-        Expected counts by clique, in rows; positive, and equal where cliques meet.
+        Expected counts by clique, in rows; 0 for missing values that are not
+        detected, positive elsewhere, and equal where cliques meet.
     """
 
     tree: JunctionTree
@@ -46,8 +53,8 @@ class GraphicalModel:
     def table(self, term: Term) -> Floats:
         """Return the expected counts of a margin of increasing variables, in rows.
 
-        If no clique contains the term, other variables are summed out one by one; ArgumentError if
-        that needs a table of more than 2,000,000 cells.
+        If no clique contains the term, other variables are summed out; ArgumentError if that needs
+        a table of more than 2,000,000 cells.
         """
         clique = self.tree.clique_of(term)
         if clique is not None:
@@ -56,54 +63,61 @@ class GraphicalModel:
 
 
 def _summed_out(model: GraphicalModel, term: Term) -> Floats:
-    """Return a margin as a product of conditional tables, summed over all other variables."""
-    tree, sizes = model.tree, model.tree.sizes
-    factors: list[tuple[Term, Floats]] = []
-    for k in _between(tree, term):
-        clique, separator = tree.cliques[k], tree.separators[k]
+    """Return a margin by messages between the cliques that join a term, from the last to the first.
+
+    A message is the distribution, given the separator, of the term's variables beyond it.
+    """
+    tree = model.tree
+    positions = _between(tree, term)
+    messages: dict[int, list[Factor]] = {k: [] for k in positions}
+    for k in reversed(positions):
+        separator = () if k == positions[0] else tree.separators[k]
         table = model.tables[k] / model.n_rows
-        if factors:
-            below = summed(table, clique, separator)
-            table = table / expanded(below, separator, clique)
-        factors.append((clique, table))
-    while True:
-        joined = {i: _scope(i, factors) for factor, _ in factors for i in factor if i not in term}
-        if not joined:
-            return _product(factors, term, sizes) * model.n_rows
-        i = min(joined, key=lambda j: (cells(joined[j], sizes), j))
-        touched = [factor for factor in factors if i in factor[0]]
-        rest = tuple(j for j in joined[i] if j != i)
-        factors = [factor for factor in factors if i not in factor[0]]
-        factors.append((rest, _product(touched, rest, sizes)))
+        factor, waiting = (tree.cliques[k], table), messages.pop(k)
+        while waiting:
+            message = waiting.pop()
+            needed = {*term, *separator}.union(*(part for part, _ in waiting))
+            factor = _contracted(factor, message, needed, tree.sizes)
+        if k == positions[0]:
+            break
+        below = summed(table, tree.cliques[k], separator)
+        scope = tuple(i for i in factor[0] if i in separator or i in term)
+        # Where a separator has no rows, nor has the clique.
+        divisor = expanded(np.where(below > 0, below, 1.0), separator, scope)
+        messages[tree.parents[k]].append((scope, summed(factor[1], factor[0], scope) / divisor))
+    return summed(factor[1], factor[0], term) * model.n_rows
 
 
 def _between(tree: JunctionTree, term: Term) -> list[int]:
-    """Return positions of the cliques that a margin depends on, the first always among them."""
-    needed = {0}
+    """Return positions of the cliques that join those of a term, each after the one it meets."""
+    needed = set()
     for i in term:
         k = tree.clique_of((i,))
-        while k is not None and k > 0 and k not in needed:
+        while k is not None and k >= 0 and k not in needed:
             needed.add(k)
             k = tree.parents[k]
-    return sorted(needed)
+    positions = sorted(needed, reverse=True)
+    n_children = Counter(tree.parents[k] for k in positions)
+    while len(positions) > 1 and n_children[positions[-1]] == 1:
+        beyond = set(tree.cliques[positions[-1]]) - set(tree.separators[positions[-2]])
+        if beyond.intersection(term):
+            break
+        positions.pop()
+    return positions[::-1]
 
 
-def _scope(i: int, factors: list[tuple[Term, Floats]]) -> Term:
-    return tuple(sorted({j for factor, _ in factors if i in factor for j in factor}))
-
-
-def _product(factors: list[tuple[Term, Floats]], term: Term, sizes: tuple[int, ...]) -> Floats:
-    """Return the product of tables, summed to a term."""
-    scope = tuple(sorted({*term, *(j for factor, _ in factors for j in factor)}))
+def _contracted(left: Factor, right: Factor, needed: set[int], sizes: Sizes) -> Factor:
+    """Return the product of two tables, summed over variables that are not needed."""
+    scope = tuple(sorted({i for i in (*left[0], *right[0]) if i in needed}))
     if cells(scope, sizes) > MOST_CELLS:
         raise ArgumentError(
             f"a margin needs a table of {cells(scope, sizes):,} cells; at most {MOST_CELLS:,} are "
             "made. Use fewer variables, or compute from synthetic rows"
         )
-    product = np.ones([sizes[i] for i in scope])
-    for factor, table in factors:
-        product = product * expanded(table, factor, scope)
-    return summed(product, scope, term)
+    letters = dict(zip(sorted({*left[0], *right[0]}), ascii_letters, strict=False))
+    names = ("".join(letters[i] for i in part) for part in (left[0], right[0], scope))
+    product = np.einsum("{},{}->{}".format(*names), left[1], right[1], optimize=PAIRWISE)
+    return scope, np.asarray(product)
 
 
 def expanded(table: Floats, part: Term, term: Term) -> Floats:

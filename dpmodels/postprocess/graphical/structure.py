@@ -1,40 +1,18 @@
-"""Which variables a graphical model joins: chosen from released pairs only.
-
-The weight of a pair is the part of its dependence that stands above the noise: over its k cells
-``Σ max(|D| − 1.5 sd, 0)``, D the released table less the product of its margins over the number of
-rows; less what noise alone gives: its mean and 3 standard deviations, ``(.0586 k + 3 · .2056 √k)
-sd``, or of many pairs what one of them is expected to exceed by noise. Cliques grow greedily: each
-variable joins the part of an earlier clique to which its weights have the largest sum, and edges of
-weight 0 are not taken.
-"""
+"""Chordal graphs of variables as junction trees of their cliques."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import heapify, heappop, heappush
 from itertools import combinations
 
-import numpy as np
-from scipy.special import gammaincinv
-
 from dpmodels.errors import ArgumentError
-from dpmodels.postprocess.graphical.measurements import Residuals
-from dpmodels.postprocess.residuals import Sizes, Term, cells, largest, subsets
-from dpmodels.typing import Floats
+from dpmodels.postprocess.residuals import Sizes, Term, cells, largest
 
-# Cells of a clique, and variables of it that a new one may join: choices.
+# Cells of a declared clique: a choice.
 MOST_CELLS = 20_000
-WIDTH = 4
-# Noise sds that a cell's dependence must exceed, and standard deviations of the sum that the excess
-# must: choices, by simulated tables.
-THRESHOLD, CLEAR_SDS = 1.5, 3.0
-# Edges that noise alone is expected to give if all columns are independent: a choice, by simulated
-# tables (benchmarks/synth.py, "constants").
-FALSE_EDGES = 1.0
-# Mean and standard deviation of max(|z| - 1.5, 0), z standard normal.
-MEAN_EXCESS, SD_EXCESS = 0.0586, 0.2056
 
 
 @dataclass(frozen=True)
@@ -65,111 +43,75 @@ class JunctionTree:
 
     def clique_of(self, term: Term) -> int | None:
         """Return the position of the first clique that contains a term; None if none does."""
-        positions = (k for k, clique in enumerate(self.cliques) if set(term) <= set(clique))
+        if not term:
+            return 0
+        positions = (k for k in self._positions[term[0]] if set(term) <= set(self.cliques[k]))
         return next(positions, None)
 
-
-def pair_weights(released: Residuals) -> Floats:
-    """Return how far each pair is from independence above its noise, in rows.
-
-    A symmetric matrix, shape (variables, variables), with 0 where a pair was not released.
-    """
-    n_variables = len(released.sizes)
-    weights = np.zeros((n_variables, n_variables))
-    for left, right in released.pairs:
-        table = released.table((left, right))
-        sd = math.sqrt(released.cell_variance((left, right)))
-        rows, columns = (np.maximum(table.sum(axis=axis), 0.0) for axis in (1, 0))
-        even = np.outer(rows, columns) / max(float(rows.sum()), 1.0)
-        excess = float(np.maximum(np.abs(table - even) - THRESHOLD * sd, 0.0).sum())
-        by_noise = excess_by_noise(table.size, len(released.pairs)) * sd
-        weights[left, right] = weights[right, left] = max(excess - by_noise, 0.0)
-    return weights
-
-
-def excess_by_noise(n_cells: int, n_pairs: int) -> float:
-    """Return the sum of excesses over cells, in noise sds, that dependence has to exceed.
-
-    The sum has about the gamma distribution with its mean and variance.
-    """
-    mean, sd = MEAN_EXCESS * n_cells, SD_EXCESS * math.sqrt(n_cells)
-    quantile = gammaincinv((mean / sd) ** 2, 1 - min(FALSE_EDGES / n_pairs, 1.0)) * sd**2 / mean
-    return max(mean + CLEAR_SDS * sd, float(quantile))
-
-
-def choose_structure(
-    released: Residuals, most_cells: int = MOST_CELLS, width: int = WIDTH
-) -> JunctionTree:
-    """Choose a graph from released pairs, by :func:`pair_weights`."""
-    return grown(pair_weights(released), released.sizes, most_cells, width)
-
-
-def grown(
-    weights: Floats, sizes: tuple[int, ...], most_cells: int = MOST_CELLS, width: int = WIDTH
-) -> JunctionTree:
-    """Grow a chordal graph greedily: each variable joins a part of an earlier clique.
-
-    A variable without an edge of positive weight is a clique of its own.
-    """
-    cliques: list[Term] = []
-    parts: list[Term] = []
-    gains = np.zeros((0, len(sizes)))
-    is_waiting = np.ones(len(sizes), dtype=bool)
-    while is_waiting.any():
-        candidates = np.where(is_waiting, gains, 0.0)
-        if candidates.size and candidates.max() > 0:
-            at, i = divmod(int(candidates.argmax()), len(sizes))
-            part = parts[at]
-        else:
-            among = np.where(np.outer(is_waiting, is_waiting), weights, 0.0)
-            best = among.max(axis=1) if among.any() else is_waiting
-            i, part = int(best.argmax()), ()
-        is_waiting[i] = False
-        clique = tuple(sorted((*part, i)))
-        cliques.append(clique)
-        new = [subset for subset in subsets(clique)[1:] if i in subset and len(subset) <= width]
-        parts += new
-        gains = np.vstack([gains, *(_gain(subset, weights, sizes, most_cells) for subset in new)])
-    return junction_tree(cliques, sizes)
-
-
-def _gain(part: Term, weights: Floats, sizes: Sizes, most_cells: int) -> Floats:
-    """Return by variable what joining a part would add; 0 where that is not allowed."""
-    joined = weights[list(part)]
-    fits = np.array(sizes) * cells(part, sizes) <= most_cells
-    return np.where(fits & (joined.min(axis=0) > 0), joined.sum(axis=0), 0.0)
+    @cached_property
+    def _positions(self) -> Mapping[int, list[int]]:
+        """Positions of the cliques of each variable, in their order."""
+        positions: dict[int, list[int]] = {i: [] for i in range(len(self.sizes))}
+        for k, clique in enumerate(self.cliques):
+            for i in clique:
+                positions[i].append(k)
+        return positions
 
 
 def structure_of(
-    terms: Iterable[Term], sizes: tuple[int, ...], most_cells: int = MOST_CELLS
+    terms: Iterable[Term], sizes: tuple[int, ...], most_cells: int | None = MOST_CELLS
 ) -> JunctionTree:
     """Return the junction tree of declared terms, with edges added until it is chordal.
 
     Variables that no term mentions are cliques of their own. ArgumentError if a clique has more
-    than `most_cells` cells.
+    than `most_cells` cells; None means no limit.
+    """
+    cliques = _cliques(terms, sizes)
+    size = max(cells(clique, sizes) for clique in cliques)
+    if most_cells is not None and size > most_cells:
+        raise ArgumentError(
+            f"structure= joins variables in a table of {size:,} cells; at most {most_cells:,} are "
+            "fitted. Write fewer terms, or cut numbers into fewer cells"
+        )
+    return junction_tree(cliques, sizes)
+
+
+def _cliques(terms: Iterable[Term], sizes: Sizes) -> list[Term]:
+    """Return cliques of a chordal graph with all terms, by elimination: the last one first.
+
+    Each time the variable is eliminated that adds the fewest edges, then makes the smallest table.
     """
     neighbours: dict[int, set[int]] = {i: set() for i in range(len(sizes))}
     for term in terms:
         for i in term:
             neighbours[i] |= set(term) - {i}
+    fills = {i: _fill(i, neighbours, sizes) for i in neighbours}
+    waiting = list(fills.values())
+    heapify(waiting)
     cliques: list[Term] = []
-    while neighbours:
-        i = min(neighbours, key=lambda j: _fill(j, neighbours, sizes))
+    while waiting:
+        fill = heappop(waiting)
+        i = fill[-1]
+        if fills.get(i) != fill:
+            continue
+        del fills[i]
         joined = neighbours.pop(i)
         cliques.append(tuple(sorted((i, *joined))))
         for j in joined:
+            edges, size, _ = fills[j]
+            # Each edge that would have been added from i is one less.
+            fills[j] = (edges + len(joined) - len(neighbours[j]), size // sizes[i], j)
             neighbours[j] |= joined
             neighbours[j] -= {i, j}
-    size = max(cells(clique, sizes) for clique in cliques)
-    if size > most_cells:
-        raise ArgumentError(
-            f"structure= joins variables in a table of {size:,} cells; at most {most_cells:,} are "
-            "fitted. Write fewer terms, or cut numbers into fewer cells"
-        )
-    return junction_tree(cliques[::-1], sizes)
+        changed = joined.union(*(neighbours[j] for j in joined)) if fill[0] else joined
+        for j in changed:
+            if fill[0]:
+                fills[j] = _fill(j, neighbours, sizes)
+            heappush(waiting, fills[j])
+    return cliques[::-1]
 
 
-def _fill(i: int, neighbours: dict[int, set[int]], sizes: Sizes) -> tuple[int, int, int]:
+def _fill(i: int, neighbours: Mapping[int, set[int]], sizes: Sizes) -> tuple[int, int, int]:
     """Return how many edges eliminating a variable adds, then the cells of the table it makes.
 
     In a chordal graph there is always a variable that adds none.
@@ -184,18 +126,30 @@ def junction_tree(cliques: Iterable[Term], sizes: Sizes) -> JunctionTree:
 
     They are taken by a spanning tree of largest separators, which has this property.
     """
-    waiting = list(largest(cliques))
-    ordered, parents = [waiting.pop(-1)], [-1]
-    separators: list[Term] = [()]
-    closest = {clique: (len(set(clique) & set(ordered[0])), 0) for clique in waiting}
-    while closest:
-        clique = max(closest, key=lambda term: (closest[term][0], cells(term, sizes), term))
-        _, parent = closest.pop(clique)
-        parents.append(parent)
-        separators.append(tuple(sorted(set(clique) & set(ordered[parent]))))
-        for term, (size, _) in closest.items():
-            shared = len(set(term) & set(clique))
-            if shared > size:
-                closest[term] = (shared, len(ordered))
+    terms = largest(cliques)
+    ranked = sorted(terms, key=lambda term: (cells(term, sizes), term))
+    containing: dict[int, list[int]] = {i: [] for i in range(len(sizes))}
+    for rank, term in enumerate(ranked):
+        for i in term:
+            containing[i].append(rank)
+    ordered: list[Term] = []
+    closest = dict.fromkeys(range(len(ranked)), (0, 0))
+    waiting = [(0, -rank) for rank in closest]
+    heapify(waiting)
+    heappush(waiting, (-len(sizes), -ranked.index(terms[-1])))
+    parents, separators = [], []
+    while waiting:
+        rank = -heappop(waiting)[1]
+        if rank not in closest:
+            continue
+        clique, parent = ranked[rank], closest.pop(rank)[1]
+        separator = set(clique).intersection(ordered[parent]) if ordered else set()
+        parents.append(parent if ordered else -1)
+        separators.append(tuple(sorted(separator)))
+        for other in {other for i in clique for other in containing[i] if other in closest}:
+            shared = len(set(ranked[other]).intersection(clique))
+            if shared > closest[other][0]:
+                closest[other] = (shared, len(ordered))
+                heappush(waiting, (-shared, -other))
         ordered.append(clique)
     return JunctionTree(tuple(sizes), tuple(ordered), tuple(parents), tuple(separators))

@@ -11,22 +11,27 @@ cells do not shrink slopes. In integrals a number has two points in each cell, w
 variance and the third moment of the fine cells (Gauss's rule).
 
 Rows beyond the range that is clear of the noise are read as at its end, but for the tail that
-:func:`dpmodels.postprocess.tails.excess_beyond` estimates: a point with the excess and its square.
+:func:`dpmodels.postprocess.ranges.excess_beyond` estimates: a point with the excess and its square.
 The error of the excess is part of the noise.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmodels.postprocess.graphical.histograms import CLEAR_SDS, SMALLEST_SD, Histogram, summed
-from dpmodels.postprocess.ranges import CellNoise
-from dpmodels.postprocess.tails import Beyond, excess_beyond
+from dpmodels.postprocess.ranges import Beyond, CellNoise, excess_beyond, shape_before
 from dpmodels.typing import Floats, Integers
+
+# The shape of a tail, the rows beyond it over their noise sd, and the fraction of rows at a bound,
+# from which the laws of a tail may be wrong: choices, by simulated tables.
+HEAVY_SHAPE, UNEXPLAINED_SDS, AT_BOUND = 0.35, 1.5, 2 / 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +54,11 @@ class CellValues:
         The point that has a row less where this one has a row more; -1 for all of its cell.
     rows : ndarray, shape (cells,)
         Released rows of the cells, positive.
+    largest : ndarray, shape (counts,)
+        By how many noise sds a count may be too large: a tail that the counts before it do not
+        contradict by all of it, others by any number.
+    is_end : ndarray, shape (points,)
+        Whether a row more in the cell is read as this point: the end of the range.
     """
 
     points: Floats
@@ -58,6 +68,8 @@ class CellValues:
     source: Integers
     references: Integers
     rows: Floats
+    largest: Floats
+    is_end: NDArray[np.bool_]
 
     def means(self, function: Floats) -> Floats:
         """Return the means by cell of a function by point, the last axis."""
@@ -139,6 +151,21 @@ class CellValues:
         shifts = self._less_reference(self.points[:, None]) * turned
         return self._by_count(self._less_reference(along) - shifts)
 
+    @cached_property
+    def at_ends(self) -> CellValues:
+        """The same values, whose noise is a row more in each cell, less its mean.
+
+        Released rows of a cell that are not in the range are read as at its end. Values with these
+        rows move by more than the mean of the cell, which the noise of tables counts.
+        """
+        return replace(
+            self,
+            noise=np.where(self.is_end, 1 / self.rows[self.cell], 0.0),
+            source=self.cell,
+            references=np.full(len(self.points), -1),
+            largest=np.full(len(self.rows), np.inf),
+        )
+
     def by_inner_noise(self, function: Floats) -> Floats:
         """Return how sums over all rows of a function, shape (points, k), move by the noise."""
         return self._by_count(self._less_reference(function * self.rows[self.cell][:, None]))
@@ -148,7 +175,7 @@ class CellValues:
         return self._by_count(self._less_reference(self.points[:, None]) * slopes[self.cell])
 
     def _by_count(self, by_point: Floats) -> Floats:
-        total = np.zeros((int(self.source.max()) + 1, by_point.shape[1]))
+        total = np.zeros((len(self.largest), by_point.shape[1]))
         np.add.at(total, self.source, by_point)
         return total
 
@@ -177,7 +204,15 @@ def values_of_levels(levels: Floats) -> CellValues:
     n_cells = len(levels)
     ones, positions = np.ones(n_cells), np.arange(n_cells)
     return CellValues(
-        levels, positions, ones, np.zeros(n_cells), positions, np.full(n_cells, -1), ones
+        points=levels,
+        cell=positions,
+        weights=ones,
+        noise=np.zeros(n_cells),
+        source=positions,
+        references=np.full(n_cells, -1),
+        rows=ones,
+        largest=np.full(n_cells, np.inf),
+        is_end=np.zeros(n_cells, dtype=bool),
     )
 
 
@@ -187,7 +222,8 @@ def values_of_histogram(histogram: Histogram) -> CellValues:
     source, rows = np.tile(np.arange(len(histogram.counts)), 2), np.tile(histogram.weights / 2, 2)
     is_clear = ~histogram.is_hidden[cell]
     sds = np.where(is_clear & np.tile(histogram.is_occupied, 2), histogram.sd / 2, 0.0)
-    references = np.full(len(points), -1)
+    references, largest = np.full(len(points), -1), [np.inf] * len(histogram.counts)
+    is_end = np.zeros(len(points), dtype=bool)
     for end in _ends(histogram):
         if is_clear[end.nearest]:
             outside = histogram.outside[end.nearest]
@@ -195,12 +231,21 @@ def values_of_histogram(histogram: Histogram) -> CellValues:
             rows[[end.nearest, end.nearest + len(histogram.counts)]] -= outside / 2
             at = len(points)
             references = np.where(cell == cell[end.nearest], at, references)
-            references = np.append(references, [-1, at])
+            references, is_end = np.append(references, [-1, at]), np.append(is_end, [True, False])
             points = np.append(points, [end.at, end.at + end.side * end.beyond.distance])
             cell = np.append(cell, [cell[end.nearest]] * 2)
             rows = np.append(rows, [outside - tail_rows, tail_rows])
             sds = np.append(sds, [0.0, end.beyond.sd / end.beyond.distance])
-            source = np.append(source, source.max() + np.array([1, 2]))
+            source = np.append(source, len(largest) + np.array([0, 1]))
+            is_bounded = end.beyond.sd > 0 and not _is_uncertain(histogram, end)
+            largest += [np.inf, end.beyond.total / end.beyond.sd if is_bounded else np.inf]
+    for hidden in np.flatnonzero(histogram.is_hidden):
+        # The mean of a hidden cell may be anywhere in it: an end of it stands for all of its rows.
+        of_cell = np.flatnonzero(cell == hidden)
+        low, high = of_cell[np.argmin(points[of_cell])], of_cell[np.argmax(points[of_cell])]
+        references[high], source[high] = low, len(largest)
+        largest.append(np.inf)
+        sds[high] = rows[of_cell].sum() / math.sqrt(12)
     order = np.argsort(cell, kind="stable")
     position = np.append(np.argsort(order), -1)
     cell, references = cell[order], position[references[order]]
@@ -213,6 +258,8 @@ def values_of_histogram(histogram: Histogram) -> CellValues:
         source[order],
         np.where(references == np.arange(len(order)), -1, references),
         np.maximum(totals, max(CLEAR_SDS * histogram.sd, 1.0)),
+        np.array(largest),
+        is_end[order],
     )
 
 
@@ -223,6 +270,33 @@ class _End(NamedTuple):
     nearest: int
     side: int
     beyond: Beyond
+    shape: float
+
+
+def uncertain_cells(histogram: Histogram) -> tuple[int, ...]:
+    """Return the coarse cells with a tail that may be longer than its stated error allows for.
+
+    Either the counts before the end of the range fall so slowly that heavier tails than those of
+    the laws may follow, or more rows are beyond it than the laws have, or most rows are at a bound.
+    """
+    counts = histogram.counts
+    cells = {int(histogram.cell[k]) for k in (0, -1) if counts[k] > AT_BOUND * counts.sum()}
+    ends = (end for end in _ends(histogram) if _is_uncertain(histogram, end))
+    return tuple(sorted(cells | {int(histogram.cell[end.nearest]) for end in ends}))
+
+
+def _is_uncertain(histogram: Histogram, end: _End) -> bool:
+    """Whether counts contradict the laws of the tail beyond an end of the range."""
+    cell = histogram.cell == histogram.cell[end.nearest]
+    n_inside = int((histogram.is_occupied & cell).sum())
+    noise_sd = max(histogram.sd, SMALLEST_SD) * math.sqrt(n_inside)
+    unexplained = float(histogram.outside[end.nearest]) - end.beyond.rows
+    return end.shape > HEAVY_SHAPE or unexplained > UNEXPLAINED_SDS * noise_sd
+
+
+def tail_cells(histogram: Histogram) -> tuple[int, ...]:
+    """Return the coarse cells with an end of the range inside the bounds."""
+    return tuple(sorted({int(histogram.cell[end.nearest]) for end in _ends(histogram)}))
 
 
 def _ends(histogram: Histogram) -> list[_End]:
@@ -234,9 +308,9 @@ def _ends(histogram: Histogram) -> list[_End]:
     edges, noise = histogram.edges[list(groups)], CellNoise("gaussian", max(sd, SMALLEST_SD))
     ends = []
     if low > 0:
-        beyond = excess_beyond(-edges[::-1], counts[::-1], noise, -at_low)
-        ends.append(_End(at_low, low, -1, beyond))
+        tail = (-edges[::-1], counts[::-1], noise, -at_low)
+        ends.append(_End(at_low, low, -1, excess_beyond(*tail), shape_before(*tail)))
     if high < len(histogram.counts):
-        beyond = excess_beyond(edges, counts, noise, at_high)
-        ends.append(_End(at_high, high - 1, 1, beyond))
+        tail = (edges, counts, noise, at_high)
+        ends.append(_End(at_high, high - 1, 1, excess_beyond(*tail), shape_before(*tail)))
     return ends

@@ -66,6 +66,6 @@ EXHIBITS = {_EXACT.name: _EXACT}
 CORRECT = {
     _EXACT.name: _EXACT.mended(
         Batched(partial(_edge_released, exact=False)),
-        "a graph chosen from the first release: dpmodels.mechanisms.margins.graph",
+        "a graph chosen from the first release: dpmodels.mechanisms.margins",
     )
 }

@@ -93,6 +93,6 @@ CORRECT = {
     ),
     _WAVELET.name: _WAVELET.mended(
         Batched(partial(_released, sums=_wavelets, scale=2 * LEVELS / EPS)),
-        "the sensitivity of `dpmodels.mechanisms.counts.wavelet`, of one group",
+        "the sensitivity of `dpmodels.mechanisms.counts.tree`, of one group",
     ),
 }

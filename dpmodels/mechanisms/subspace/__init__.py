@@ -1,1 +1,0 @@
-"""Strategies that release a subspace: orthonormal directions, and no matrix."""

@@ -1,0 +1,151 @@
+"""Rounds that read rows chosen by coins: which rows, how often, and where all are read."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpmodels as dp
+from dpmodels.design import private_design
+from dpmodels.design.parts import Thinning
+from dpmodels.design.rows import requested_of
+from dpmodels.mechanisms import Facts, Rounds
+from dpmodels.mechanisms.covariance import rounds
+from dpmodels.models.assumed_rows import DrawnRows, public_part
+from dpmodels.noise import secure, seeded
+from dpmodels.noise.addition import NoiseOfSites
+from dpmodels.noise.lattice import Lattice
+from dpmodels.privacy import ApproxDP, adjacency, protecting
+from dpmodels.statistics import Passes, moments
+from dpmodels.statistics.passes import WORTH_THINNING
+
+BOOK = dp.codebook(x=(-1, 1), y=(-1, 1))
+LATTICE = Lattice(12, 2)
+WHOLE = 256
+
+
+class OfTwoSites(NoiseOfSites):
+    def answer(self, parts):
+        raise AssertionError("no round is answered here")
+
+
+def table(size, seed=0):
+    rng = np.random.default_rng(seed)
+    return {"x": rng.uniform(-1, 1, size), "y": rng.uniform(-1, 1, size)}
+
+
+def passes(data, *, count_public=True, designs=1):
+    bound = tuple(private_design("~ .", data, BOOK) for _ in range(designs))
+    return Passes(bound, LATTICE, count_public=count_public)
+
+
+def faces(size, seed):
+    return seeded(seed).words(size // 8 + 1).view(np.uint8)[:size]
+
+
+def sums(private):
+    return moments(private, LATTICE, count_public=True).cross()
+
+
+def test_integers_are_those_of_the_rows_whose_coins_say_so():
+    data, heads = table(3001), 40
+    thinned, size = sums(private_design("~ .", data, BOOK).thinned(heads, seeded(3)))
+    is_chosen = faces(3001, 3) < heads
+    chosen = {name: column[is_chosen] for name, column in data.items()}
+    exact, n_rows = sums(private_design("~ .", chosen, BOOK))
+    assert size == n_rows == is_chosen.sum()
+    assert (thinned == exact).all()
+
+
+def test_with_the_same_coins_neighbours_differ_in_the_replaced_row_or_not_at_all():
+    data, heads, squared = table(12), 100, LATTICE.radius**2
+    exact, _ = sums(private_design("~ .", data, BOOK).thinned(heads, seeded(5)))
+    is_chosen = faces(12, 5) < heads
+    assert 0 < is_chosen.sum() < 12
+    for at in range(12):
+        for corner in ((1.0, -1.0), (np.nan, 0.0)):
+            neighbour = {name: column.copy() for name, column in data.items()}
+            neighbour["x"][at], neighbour["y"][at] = corner
+            moved, _ = sums(private_design("~ .", neighbour, BOOK).thinned(heads, seeded(5)))
+            distance = np.linalg.norm((moved - exact).astype(float))
+            # A row (2**bits, x) has a square of norm at most 2 · 4**bits.
+            assert distance <= 2 * math.sqrt(2) * squared
+            assert (distance > 0) == is_chosen[at]
+
+
+def test_positions_are_chosen_alike():
+    runs, size, heads = 4000, 64, 16
+    coins, counts = Thinning(heads, secure()), np.zeros(size)
+    pairs = 0
+    for _ in range(runs):
+        chosen = coins.of({"x": np.arange(size)})["x"]
+        counts[chosen] += 1
+        pairs += np.count_nonzero(np.diff(chosen) == 1)
+    p = heads / WHOLE
+    # 7 standard deviations, 65 comparisons: false alarms below 2e-10.
+    assert (abs(counts - runs * p) < 7 * math.sqrt(runs * p * (1 - p))).all()
+    expected = runs * (size - 1) * p**2
+    assert abs(pairs - expected) < 7 * math.sqrt(expected * (1 + 4 * p))
+
+
+def test_rows_that_stay_in_memory_are_not_chosen_again():
+    design = private_design("~ .", table(5000), BOOK).thinned(64, secure())
+    assert (sums(design)[0] != sums(design)[0]).any()
+    design.require_passes()
+    assert (sums(design)[0] == sums(design)[0]).all()
+
+
+def test_few_rows_are_all_read_and_no_coin_is_thrown():
+    all_rows = passes(table(1000))
+    assert all_rows.thinned(1000 / WORTH_THINNING + 1, None) is all_rows
+    thinned = all_rows.thinned(1000 / WORTH_THINNING, secure())
+    assert thinned.measured(moments).cross()[1] < 500
+
+
+@pytest.mark.parametrize("words", [{"count_public": False}, {"designs": 2}])
+def test_private_numbers_of_rows_and_several_tables_are_read_whole(words):
+    all_rows = passes(table(1000), **words)
+    assert all_rows.thinned(10, secure()) is all_rows
+
+
+def test_joint_rounds_of_sites_persons_and_sides_are_read_whole():
+    all_rows = passes(table(1000))
+    assert all_rows.thinned(10, OfTwoSites()) is all_rows
+    data = table(1000) | {"who": np.arange(1000) // 2}
+    neighbours = protecting(adjacency("replace"), 2, "who")
+    unbound = private_design("~ x + y", table(1), BOOK).among(
+        lambda terms: requested_of(terms, neighbours, None)
+    )
+    sides = private_design("~ .", table(1000), BOOK).sides(128, secure())
+    for design in (unbound.bind(data), *sides):
+        assert not design.can_be_thinned
+
+
+def test_repeated_rows_of_a_plan_are_repeated_less():
+    design = private_design("~ .", table(100), BOOK)
+    assert sums(design.standing(64).thinned(32, secure()))[1] == 100 * 8
+    terms = design._rows.terms
+    rows = DrawnRows(public_part(pd.DataFrame(table(100)), terms), terms)
+    drawn = rows.standing(3).thinned(64, secure())
+    assert drawn.nrows == 100 * 3 // 4
+
+
+def test_rounds_before_the_last_two_read_some_rows(monkeypatch):
+    sizes, measured = [], Passes.measured
+
+    def spy(self, *words):
+        statistic = measured(self, *words)
+        sizes.append(statistic.cross()[1])
+        return statistic
+
+    monkeypatch.setattr(Passes, "measured", spy)
+    monkeypatch.setattr(rounds, "FEWEST_ROWS", 1024)
+    size, mechanism = 2**14, Rounds()
+    plan = mechanism.plan(Facts(2, adjacency("replace"), centred=True), ApproxDP(1e6, 1e-6))
+    statistic = mechanism.measure(private_design("~ .", table(size), BOOK), plan)
+    mechanism.release(statistic, plan, seeded(1))
+    assert sizes[5:] == [size, size]
+    # Kept in memory, they are the same rows in all five; the coins are seeded.
+    assert len(set(sizes[:5])) == 1
+    assert abs(sizes[0] - 1024) < 200
