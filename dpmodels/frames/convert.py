@@ -231,9 +231,12 @@ def to_codes(values: Cells, levels: tuple[Hashable, ...]) -> NDArray[np.intp]:
 
 
 def _time_cells(values: NDArray[np.generic]) -> Coded:
-    """Return numpy's times as their texts, missing ones as empty text."""
+    """Return numpy's times as their texts, missing ones as None: empty text can be a level."""
     distinct, positions = np.unique(values, return_inverse=True)
-    return Coded(np.array([*time_texts(distinct)], dtype=object), positions)
+    texts: NDArray[np.object_] = np.fromiter(
+        (text or None for text in time_texts(distinct)), object, len(distinct)
+    )
+    return Coded(texts, positions)
 
 
 def plain_cells(values: NDArray[np.generic]) -> list[str | float | None]:

@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpmodels.frames import open_rows, to_codes, to_float
@@ -108,6 +108,7 @@ CONTAINERS = {
 
 @pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
 @given(column=COLUMNS, odd=CELLS)
+@example(column=[None], odd=pd.NaT)  # A column of times, in which "" is a level
 def test_an_odd_row_changes_no_other_row(container, column, odd):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pandas, while the frame is made
