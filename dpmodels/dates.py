@@ -19,6 +19,9 @@ from dpmodels.typing import Floats
 EPOCH: Final = date(1970, 1, 1).toordinal()
 FIRST_DAY: Final = float(date.min.toordinal() - EPOCH)
 LAST_DAY: Final = float(date.max.toordinal() - EPOCH)
+_TICKS_PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_TICKS_PER_MICROSECOND: Final = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
+_DAYS_OF_ZONES: Final = 2  # More than the clocks of a zone are from UTC
 
 
 def day_of_text(text: str) -> float:
@@ -53,8 +56,7 @@ def day_of(cell: object) -> float:
             return day_of_text(str.__str__(value))
         if type.__subclasscheck__(np.datetime64, kind):
             return float(days_of_times(np.asarray(value)))
-        # pandas' missing time is of a class of datetimes, and stands in the year 1.
-        if type.__subclasscheck__(date, kind) and not _is_nat(value):
+        if type.__subclasscheck__(date, kind) and not _is_misread(value):
             return float(date.toordinal(value) - EPOCH)
     except Exception:
         return math.nan
@@ -66,10 +68,40 @@ def days_of_times(times: NDArray[np.generic]) -> Floats:
 
     nan where missing, or outside the years 1 to 9999, which text does not spell.
     """
-    days = times.astype("datetime64[D]")
+    days = _in_microseconds(times).astype("datetime64[D]")
     numbers = days.astype(np.int64).astype(np.float64)
     is_day = ~np.isnat(days) & (numbers >= FIRST_DAY) & (numbers <= LAST_DAY)
     return np.where(is_day, numbers, np.nan)
+
+
+def _unit(times: NDArray[Any]) -> str:
+    return np.datetime_data(times.dtype)[0]
+
+
+def _in_microseconds(times: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Round finer times down to microseconds; leave others.
+
+    numpy overflows at the first times that nanoseconds hold, and refuses some finer units.
+    """
+    unit = _unit(times)
+    if unit not in _TICKS_PER_MICROSECOND:
+        return times
+    ticks = times.astype(f"datetime64[{unit}]").astype(np.int64) // _TICKS_PER_MICROSECOND[unit]
+    return np.where(np.isnat(times), np.datetime64("NaT"), ticks.astype("datetime64[us]"))
+
+
+def is_on_clocks(instants: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """Whether times of UTC are times of the clocks of any zone, near the years 1 to 9999.
+
+    Libraries raise errors, or begin anew in the year 1677, where the time of a zone does not fit in
+    64 bits.
+    """
+    per_day = 86_400 * _TICKS_PER_SECOND[_unit(instants)]
+    ticks = instants.astype(np.int64)
+    days = ticks / per_day
+    fits = np.abs(days) < (2**63 - 1) / per_day - _DAYS_OF_ZONES
+    near = (days > FIRST_DAY - _DAYS_OF_ZONES) & (days < LAST_DAY + _DAYS_OF_ZONES)
+    return np.asarray(fits & near)
 
 
 # Days, times of a day, and times of a clock, as readers of text files recognise them.
@@ -104,7 +136,7 @@ def time_text(cell: object) -> str:
         if type.__subclasscheck__(time, kind):
             return _clock(value)
         if type.__subclasscheck__(datetime, kind):
-            return "" if _is_nat(value) else _moment(value)
+            return "" if _is_misread(value) else _moment(value)
         if type.__subclasscheck__(date, kind):
             return date.isoformat(value)
     except Exception:
@@ -116,7 +148,8 @@ def time_texts(times: NDArray[np.generic]) -> list[str]:
     """Return the texts of numpy's times, shape (n,), empty where missing."""
     is_time = ~np.isnan(days_of_times(times))
     texts = np.full(len(times), "", dtype=object)
-    texts[is_time] = [_moment(value) for value in times[is_time].astype("M8[us]").tolist()]
+    moments = _in_microseconds(times[is_time]).astype("M8[us]").tolist()
+    texts[is_time] = [_moment(value) for value in moments]
     return list(texts)
 
 
@@ -132,9 +165,16 @@ def _clock(value: time) -> str:
     return time(hour, minute, second, microsecond).isoformat("minutes" if is_whole else "auto")
 
 
-def _is_nat(cell: object) -> bool:
+def _is_misread(cell: object) -> bool:
+    """Whether a cell of pandas has fields of a datetime that are not its own.
+
+    A missing time stands in the year 1, and one outside the years 1 to 9999 about the year 1970.
+    """
     pandas = sys.modules.get("pandas")
-    return pandas is not None and cell is pandas.NaT
+    if pandas is None or cell is pandas.NaT:
+        return pandas is not None
+    is_timestamp = type.__subclasscheck__(pandas.Timestamp, type(cell))
+    return is_timestamp and pandas.Timestamp.year.__get__(cell) != date.year.__get__(cell)
 
 
 def text_of_day(day: float) -> str:

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
+from dpmodels.dates import is_on_clocks
 from dpmodels.errors import FrameError
 from dpmodels.frames.convert import MISSING, arrow_cells
 from dpmodels.frames.protocol import ANY, Cells, Chunk, Kind, coded, unfinished
@@ -99,9 +100,9 @@ def _cut_of_pandas(series: "pandas.Series[Any]") -> Cut:
     """How to take rows out of a pandas series.
 
     Views of numpy columns; categories as coded cells; nullable integers and logical values masked,
-    since floats would lose digits of ids; nullable floats with NaN; text and Arrow columns as
-    `arrow_cells` gives them; any other extension type as Python objects, one by one where it is
-    not of pandas.
+    since floats would lose digits of ids; nullable floats with NaN; times in a zone as local ones;
+    text and Arrow columns as `arrow_cells` gives them; any other extension type as Python objects,
+    one by one where it is not of pandas.
     """
     import pandas as pd
 
@@ -121,9 +122,18 @@ def _cut_of_pandas(series: "pandas.Series[Any]") -> Cut:
     if isinstance(array, pd.arrays.IntegerArray | pd.arrays.BooleanArray):
         missing, values = np.asarray(array.isna()), array.to_numpy(dtype.numpy_dtype, na_value=0)
         return lambda start, stop: np.ma.MaskedArray(values[start:stop], missing[start:stop])
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return lambda start, stop: _local_times(array[start:stop])
     if isinstance(array, pd.arrays.FloatingArray):
         return lambda start, stop: array[start:stop].to_numpy("float64", na_value=MISSING)
     return lambda start, stop: np.asarray(array[start:stop], dtype=object)
+
+
+def _local_times(array: Any) -> Array:
+    """Give times in a zone as the zone's own, NaT where they have none."""
+    times = array.copy()
+    times[~is_on_clocks(array.tz_convert(None).to_numpy())] = None
+    return np.asarray(times.tz_localize(None).to_numpy())
 
 
 def _cut_of_categories(array: Any) -> Cut:
@@ -162,10 +172,22 @@ def _polars_cells(series: "polars.Series") -> Cells:
     if kind.is_numeric() or kind in (pl.Boolean, pl.Object):
         return series.to_numpy()
     if kind == pl.Datetime:
-        return series.dt.replace_time_zone(None).to_numpy()
+        return _polars_times(series)
     if kind == pl.Date:
         return series.to_numpy()
     return np.full(len(series), MISSING)
+
+
+def _polars_times(series: "polars.Series") -> Array:
+    """Give times, those in a zone as the zone's own, NaT where they have none."""
+    import polars as pl
+
+    kind = cast("pl.Datetime", series.dtype)
+    if kind.time_zone is None:
+        return series.to_numpy()
+    instants = series.to_physical().cast(pl.Datetime(kind.time_unit)).to_numpy()
+    local = series.set(pl.Series(~is_on_clocks(instants)), None).dt.replace_time_zone(None)
+    return local.to_numpy()
 
 
 @dataclass(frozen=True, slots=True)

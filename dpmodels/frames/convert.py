@@ -18,7 +18,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.dates import day_of, day_of_text, days_of_times, time_text, time_texts
+from dpmodels.dates import day_of, day_of_text, days_of_times, is_on_clocks, time_text, time_texts
 from dpmodels.frames.protocol import Cells, Coded, coded, decoded, joined
 from dpmodels.typing import Array, Floats
 
@@ -442,9 +442,20 @@ def _array_cells(array: pa.Array) -> Cells:
     if is_days(kind):
         return _times(array)
     if types.is_time(kind):
-        cells = array.cast(pa.time64("us"), safe=False).to_pylist()
-        return np.fromiter(cells, object, len(cells))
+        return _clock_times(array)
     return np.full(len(array), MISSING)
+
+
+def _clock_times(array: pa.Array) -> Array:
+    """Give times of a clock as objects; None outside a day, which Python's times do not hold."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    times = array.cast(pa.time64("us"), safe=False)
+    ticks = times.cast(pa.int64())
+    in_day = compute.and_(compute.greater_equal(ticks, 0), compute.less(ticks, 86_400 * 10**6))
+    cells = compute.if_else(in_day, times, pa.scalar(None, times.type)).to_pylist()
+    return np.fromiter(cells, object, len(cells))
 
 
 def _times(array: pa.Array) -> Array:
@@ -453,6 +464,9 @@ def _times(array: pa.Array) -> Array:
     from pyarrow import compute, types
 
     if types.is_timestamp(array.type) and array.type.tz is not None:
+        instants = array.cast(pa.timestamp(array.type.unit)).to_numpy(zero_copy_only=False)
+        missing = pa.scalar(None, array.type)
+        array = compute.if_else(pa.array(is_on_clocks(instants)), array, missing)
         try:
             array = compute.local_timestamp(array)
         except pa.ArrowException:

@@ -1,0 +1,114 @@
+"""Cells at the ends of what types hold: no error, no other row, the same in every container."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from dpmodels.column_roles import canonical_id
+from dpmodels.frames import open_rows, to_codes, to_days, to_float
+from dpmodels.frames.convert import level_names
+
+LARGEST = 2**63 - 1
+LEVELS = ("", "1970-01-01T09:00", "09:00", "1970-01-01")
+
+
+def read(data):
+    """Return what the cells of a table's column mean as number, day, level and name."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        chunks = [chunk["x"] for chunk in open_rows(data).chunks(("x",), 100)]
+        return [
+            np.concatenate([part(cells) for cells in chunks]).tolist()
+            for part in (to_float, to_days, lambda cells: to_codes(cells, LEVELS), level_names)
+        ]
+
+
+# --- Times that are far away
+
+
+def _instants(unit, tick):
+    return np.array([0, tick], dtype=np.int64).view(f"M8[{unit}]")
+
+
+def _pandas(unit, tick):
+    times = pd.Series(_instants(unit, tick)).dt.tz_localize("UTC")
+    return pd.DataFrame({"x": times.dt.tz_convert("Asia/Tokyo")})
+
+
+def _polars(unit, tick):
+    times = pl.Series("x", [0, tick]).cast(pl.Datetime(unit)).dt.replace_time_zone("UTC")
+    return times.dt.convert_time_zone("Asia/Tokyo").to_frame()
+
+
+def _arrow(unit, tick):
+    return pa.table({"x": pa.array([0, tick], pa.timestamp(unit, tz="Asia/Tokyo"))})
+
+
+ZONED = [
+    (make, unit)
+    for make, units in ((_pandas, "s ms us ns"), (_polars, "ms us ns"), (_arrow, "s ms us ns"))
+    for unit in units.split()
+]
+
+
+@pytest.mark.parametrize(("make", "unit"), ZONED)
+@pytest.mark.parametrize("tick", [LARGEST, -LARGEST])
+def test_a_far_time_in_a_zone_is_missing(make, unit, tick):
+    _, days, codes, names = read(make(unit, tick))
+    np.testing.assert_array_equal(days, [0, np.nan])
+    assert codes == [1, -1]
+    assert names == ["1970-01-01T09:00", None]
+
+
+@pytest.mark.parametrize("make", [_pandas, _polars, _arrow])
+def test_a_zone_moves_times_into_the_calendar_and_out_of_it(make):
+    first, last = (np.datetime64(text, "us") for text in ("0001-01-01", "9999-12-31T23"))
+    for time, day in ((first - 3_600_000_000, "0001-01-01"), (last, None)):
+        assert read(make("us", int(time.astype(np.int64))))[3][1] == (day and f"{day}T08:18:59")
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+def test_a_time_of_pandas_beyond_the_calendar_is_missing_in_all_columns(unit):
+    times = pd.Series(np.array(["1970-01-01", "10000-01-01", "NaT"], f"M8[{unit}]"))
+    for cells in (times, times.astype(object), times.astype("category"), times.tolist()):
+        _, days, codes, names = read({"x": cells})
+        np.testing.assert_array_equal(days, [0, np.nan, np.nan])
+        assert (codes, names) == ([3, -1, -1], ["1970-01-01", None, None])
+
+
+@pytest.mark.parametrize("unit", ["ns", "ps", "fs", "as"])
+def test_times_of_the_finest_units_are_read(unit):
+    times = _instants(unit, -1)
+    _, days, _, names = read({"x": times})
+    assert days == [0, -1]
+    assert names == ["1970-01-01", "1969-12-31T23:59:59.999999"]
+    np.testing.assert_equal(read({"x": list(times)}), read({"x": times}))
+
+
+def test_the_first_time_of_nanoseconds_is_in_1677():
+    times = _instants("ns", -LARGEST)
+    first = "1677-09-21T00:12:43.145224"
+    for cells in (times, list(times), pd.Series(times), pd.Series(times).tolist()):
+        assert read({"x": cells})[3] == ["1970-01-01", first]
+    assert canonical_id(times[1]).startswith(first)
+
+
+# --- Times of a clock
+
+
+@pytest.mark.parametrize("tick", [86_400 * 10**6, -1, LARGEST, -LARGEST])
+@pytest.mark.parametrize("unit", ["us", "ns"])
+def test_a_time_beyond_a_day_is_missing(unit, tick):
+    nine = 9 * 3600 * {"us": 10**6, "ns": 10**9}[unit]
+    tick = tick * 1000 if unit == "ns" and abs(tick) < LARGEST else tick
+    times = pa.array([nine, tick, None], pa.int64()).view(pa.time64(unit))
+    for cells in (
+        times,
+        times.dictionary_encode(),
+        pd.Series(times, dtype=pd.ArrowDtype(times.type)),
+    ):
+        assert read({"x": cells})[2:] == [[2, -1, -1], ["09:00", None, None]]
