@@ -20,6 +20,7 @@ from dpmodels.errors import ArgumentError, FrameError, quoted
 from dpmodels.frames.engine import streamed
 from dpmodels.frames.protocol import ANY, Chunk, FileState, Kind
 from dpmodels.frames.require import require
+from dpmodels.typing import Array
 
 if TYPE_CHECKING:
     from _hashlib import HASH
@@ -57,8 +58,8 @@ class DelimitedRows:
     safe for both kinds of files, so the curator says which, and the printed report repeats it.
 
     No record raises. Short records have empty cells at the end, surplus cells are ignored, a blank
-    line is a row of empty cells, undecodable bytes become U+FFFD. What follows a closing quote
-    belongs to the cell. All cells are text: nothing is inferred from a column. Carriage returns
+    line is a row of empty cells. What follows a closing quote belongs to the cell. All cells are
+    text, or bytes where they are not UTF-8: nothing is inferred from a column. Carriage returns
     before a line feed belong to no unquoted cell. A cell of more than 65,536 characters keeps that
     many and a digest of all: no level equals it, and long ids stay distinct. Unused cells are not
     kept.
@@ -99,7 +100,7 @@ class DelimitedRows:
             read = partial(blocks, file, positions, block_rows, lines=lines)
             for block in streamed(read, self._damaged):
                 cells_by_column = zip(columns, zip(*block, strict=True), strict=True)
-                yield {name: np.array(cells, object) for name, cells in cells_by_column}
+                yield {name: _array(cells) for name, cells in cells_by_column}
         if self.state is not None:
             self.state.require_same()
 
@@ -123,7 +124,7 @@ def open_delimited(path: Path, mode: CsvMode = "records") -> DelimitedRows:
     try:
         state = FileState.of(path)
         with _opened(path) as file:
-            names = first_record(file, lines=mode == "lines")
+            names = list(map(_readable, first_record(file, lines=mode == "lines")))
     except (OSError, EOFError, zlib.error):
         raise FrameError(
             f"{str(path)!r} cannot be opened: check its permissions, and whether it is what its "
@@ -144,8 +145,30 @@ def is_delimited(path: Path) -> bool:
 
 def _opened(path: Path) -> TextIO:
     if path.suffix.lower() == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig", errors="replace", newline="\n")
-    return path.open(encoding="utf-8-sig", errors="replace", newline="\n")
+        return gzip.open(path, "rt", encoding="utf-8-sig", errors=_ESCAPED, newline="\n")
+    return path.open(encoding="utf-8-sig", errors=_ESCAPED, newline="\n")
+
+
+# How undecodable bytes are kept while a file is read.
+_ESCAPED: Final = "surrogateescape"
+
+
+def _readable(name: str) -> str:
+    return name.encode("utf-8", _ESCAPED).decode("utf-8", "replace")
+
+
+def _array(cells: tuple[str, ...]) -> Array:
+    """Return cells as objects, as bytes where they are not UTF-8: ids of different bytes differ."""
+    is_text = all(map(str.isascii, cells))
+    return np.array(cells if is_text else list(map(_decoded, cells)), object)
+
+
+def _decoded(cell: str) -> str | bytes:
+    cell_bytes = cell.encode("utf-8", _ESCAPED)
+    try:
+        return cell_bytes.decode()
+    except UnicodeDecodeError:
+        return cell_bytes
 
 
 # CSV text as records: those of RFC 4180, or one a line.
@@ -309,9 +332,9 @@ class _Cell:
     def add(self, text: str) -> None:
         """Append text."""
         if self._digest is None and len(text) > self._room:
-            self._digest = sha256("".join(self._parts).encode())
+            self._digest = sha256("".join(self._parts).encode("utf-8", _ESCAPED))
         if self._digest is not None:
-            self._digest.update(text.encode())
+            self._digest.update(text.encode("utf-8", _ESCAPED))
         if text and self._room:
             self._parts.append(text[: self._room])
             self._room -= len(self._parts[-1])

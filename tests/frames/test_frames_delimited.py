@@ -44,8 +44,8 @@ def _cells(tmp_path, content: bytes, name="b", rows=2, mode="lines"):
         (b'a,b\n1,"x\n3,"4, 5"\n', ["x", "4, 5"]),
         (b'a,b\n1,"x,""y\n3,z"\n', ['x,"y', 'z"']),
         (b'a,b\n1,"x\n3,",5"\n', ["x", ",5"]),
-        (b"a,b\n1,\xff\xfe\n3,4\n", ["\ufffd\ufffd", "4"]),
-        (b"a,b\n1,\xc3\n3,4\n", ["\ufffd", "4"]),
+        (b"a,b\n1,\xff\xfe\n3,4\n", [b"\xff\xfe", "4"]),
+        (b"a,b\n1,\xc3\n3,\xc3\xa9\n", [b"\xc3", "\u00e9"]),
         (b"a,b\n1,x\x00y\n3,4\n", ["x\x00y", "4"]),
         (
             "a,b\n1,x\x0by\x0cz\x1c\x85\u2028\ufeff\n#3,4\n".encode(),
