@@ -159,7 +159,8 @@ def _polars_cells(series: "polars.Series") -> Cells:
     import polars as pl
 
     kind = series.dtype
-    if kind == pl.Time or str(kind) in ("Int128", "UInt128"):  # which older polars lacks
+    # Older polars has no such integers; others end the process over an empty part of objects.
+    if kind in (pl.Time, pl.Object) or str(kind) in ("Int128", "UInt128"):
         return np.fromiter(series.to_list(), object, len(series))
     if series.null_count() and (kind.is_integer() or kind == pl.Boolean):
         filled = series.fill_null(False if kind == pl.Boolean else 0)
@@ -169,7 +170,7 @@ def _polars_cells(series: "polars.Series") -> Cells:
             return arrow_cells(series.to_arrow())
         except ModuleNotFoundError:  # polars works without pyarrow
             return series.to_numpy()
-    if kind.is_numeric() or kind in (pl.Boolean, pl.Object):
+    if kind.is_numeric() or kind == pl.Boolean:
         return series.to_numpy()
     if kind == pl.Datetime:
         return _polars_times(series)
