@@ -278,8 +278,9 @@ class LevelCodes(dict[str | float | None, int]):
         declared = [(plain(level), index) for index, level in enumerate(levels)]
         texts = [(level, index) for level, index in declared if isinstance(level, str)]
         declared_numbers = [(level, k) for level, k in declared if isinstance(level, float)]
-        # "1" before "01": the level that prints as the number before others that spell it.
-        printed_first = sorted(texts, key=lambda pair: not _is_printed(pair[0]))
+        # "1" before "1.0" before "01": the level that prints as the number before others that spell
+        # it. SQLite's reals are whole numbers where a column has other types too.
+        printed_first = sorted(texts, key=lambda pair: _print_rank(pair[0]))
         spelled = [(number(text), index) for text, index in printed_first]
         self._numbers = _first(declared_numbers + spelled)
         self._times = {time_text(text): index for text, index in reversed(texts)}
@@ -332,10 +333,10 @@ def _first(pairs: list[tuple[float, int]]) -> dict[float, int]:
     return table
 
 
-def _is_printed(text: str) -> bool:
-    """Whether Python prints some number, or a logical value, as this text."""
+def _print_rank(text: str) -> int:
+    """Return 0 for the text of a whole number, 1 for that of a float or logical value, else 2."""
     value = number(text)
-    return text in {repr(value), f"{value:.0f}", "True", "False"}
+    return 0 if text == f"{value:.0f}" else 2 - (text in {repr(value), "True", "False"})
 
 
 # Cells as names of undeclared levels.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -20,11 +21,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+def _readable(text: bytes) -> str:
+    return text.decode("utf-8", "replace")
+
+
+def _decoded(text: bytes) -> str | bytes:
+    """Return text, or its bytes where they are not UTF-8: ids of different bytes are different."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return text
+
+
 class SQLiteDriver:
     """Queries of a connection.
 
-    SQLite keeps a type for every cell: a column whose cells in a batch differ arrives as text that
-    stands for the same numbers, levels and ids.
+    SQLite keeps a type for every cell: a column whose cells in a batch differ arrives as bytes of a
+    text that stands for the same numbers, levels and ids.
     """
 
     def __init__(self, connection: sqlite3.Connection, *, is_users: bool) -> None:
@@ -32,9 +45,9 @@ class SQLiteDriver:
         self._is_users = is_users
         self._text_factory = connection.text_factory
 
-    def run(self, sql: str) -> sqlite3.Cursor:
-        """Run a query or a statement; undecodable bytes of a text are replaced."""
-        self._connection.text_factory = _text
+    def run(self, sql: str, text: Callable[[bytes], str | bytes] = _readable) -> sqlite3.Cursor:
+        """Run a query or a statement, whose text is decoded by `text`."""
+        self._connection.text_factory = text
         cursor = self._connection.cursor()
         cursor.row_factory = None
         return cursor.execute(sql)
@@ -43,7 +56,7 @@ class SQLiteDriver:
         """Run a query."""
         import pyarrow as pa
 
-        with closing(self.run(sql)) as cursor:
+        with closing(self.run(sql, _decoded)) as cursor:
             names = [column[0] for column in cursor.description]
             while rows := cursor.fetchmany(batch_rows):
                 columns = [_column(cells) for cells in zip(*rows, strict=True)]
@@ -112,23 +125,25 @@ def _sqlite_engine(driver: SQLiteDriver, table: str, schema: str | None, where: 
         raise
 
 
-def _text(cell: bytes) -> str:
-    return cell.decode("utf-8", "replace")
-
-
 def _column(cells: tuple[object, ...]) -> object:
     import pyarrow as pa
 
-    try:
+    kinds = set(map(type, cells)) - {NoneType}
+    # As floats, whole numbers from here on would be other ids.
+    is_exact = kinds == {int, float} and all(
+        abs(cell) < 2**53 for cell in cells if isinstance(cell, int)
+    )
+    if len(kinds) <= 1 or is_exact:
         return pa.array(cells)
-    except pa.ArrowException:
-        return pa.array(list(map(_as_text, cells)), pa.string())
+    return pa.array(list(map(_as_bytes, cells)), pa.binary())
 
 
-def _as_text(cell: object) -> str | None:
+def _as_bytes(cell: object) -> bytes | None:
+    if cell is None or isinstance(cell, bytes):
+        return cell
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2.0**53:
         cell = int(cell)
-    return _text(cell) if isinstance(cell, bytes) else None if cell is None else str(cell)
+    return str(cell).encode()
 
 
 # DuckDB: a file opened for reading, the user's connection, or a relation.

@@ -88,6 +88,8 @@ class Engine:
     def cell(self, name: str) -> str:
         """Return the expression that reads a column as a number, a date or a text."""
         column = self.quoted(name)
+        if self.dialect == "sqlite":
+            return f"+{column}"  # No column of a declared type, for which Python has a converter
         return column if self.dialect != "postgresql" else _postgres_cell(column, self.kind(name))
 
     def group_key(self, name: str) -> str:

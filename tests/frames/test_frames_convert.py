@@ -201,9 +201,11 @@ def test_spellings_of_a_level(level, takes, leaves):
 def test_declared_levels_win_over_derived_spellings():
     cells = _column(["1", 1, "1.0", True, "True"])
     assert to_codes(cells, (1, "1", True)).tolist() == [1, 0, 0, 0, 0]
-    assert to_codes(cells, ("1.0", "1")).tolist() == [1, 0, 0, 0, 0]
+    assert to_codes(cells, ("1.0", "1")).tolist() == [1, 1, 0, 1, 1]
     assert to_codes(cells, ("01", "1", "True")).tolist() == [1, 1, 1, 1, 2]
     assert to_codes(np.array([1.0]), ("01", "1")).tolist() == [1]
+    for levels in (("1.0", "1"), ("True", "1"), ("01", "1.0", "1")):
+        assert to_codes(np.array([1.0]), levels).tolist() == [levels.index("1")]
 
 
 def test_levels_that_nothing_matches():

@@ -14,7 +14,7 @@ from postgres_server import to_duckdb, to_postgres, to_sqlite
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, CodebookError, FrameError, PrivacyError
-from dpmodels.frames import open_rows, to_float
+from dpmodels.frames import open_rows, to_codes, to_float
 from dpmodels.frames.engine import kind_of_type
 from dpmodels.frames.protocol import ANY, Holds
 
@@ -344,7 +344,8 @@ def test_cells_of_sqlite_are_read_one_by_one(tmp_path):
         connection.execute("INSERT INTO t VALUES (CAST(x'46ff' AS TEXT))")
         connection.commit()
     (chunk,) = open_rows(dp.sql(bad, "t")).chunks(("c",), 3)
-    assert chunk["c"].tolist() == ["F\ufffd"]
+    assert chunk["c"].tolist() == [b"F\xff"]
+    assert to_codes(chunk["c"], ("F\ufffd",)).tolist() == [0]
 
 
 def test_one_table_at_two_sites(tmp_path):

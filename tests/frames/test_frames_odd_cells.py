@@ -1,5 +1,7 @@
 """Cells at the ends of what types hold: no error, no other row, the same in every container."""
 
+import gzip
+import sqlite3
 import warnings
 
 import numpy as np
@@ -8,9 +10,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import dpmodels as dp
 from dpmodels.column_roles import canonical_id
 from dpmodels.frames import open_rows, to_codes, to_days, to_float
 from dpmodels.frames.convert import level_names
+from dpmodels.frames.delimited import CsvFile
+from dpmodels.frames.persons import person_keys
 
 LARGEST = 2**63 - 1
 LEVELS = ("", "1970-01-01T09:00", "09:00", "1970-01-01")
@@ -112,3 +117,107 @@ def test_a_time_beyond_a_day_is_missing(unit, tick):
         pd.Series(times, dtype=pd.ArrowDtype(times.type)),
     ):
         assert read({"x": cells})[2:] == [[2, -1, -1], ["09:00", None, None]]
+
+
+# --- Bytes that are not UTF-8
+
+
+def persons(data):
+    """Return the number of the person of each row, -1 for none."""
+    (cells,) = (chunk["x"] for chunk in open_rows(data).chunks(("x",), 100))
+    keys = person_keys(cells, bytes(range(24)))
+    return pd.factorize(np.where(keys.has_id, keys.high, 0))[0].tolist()
+
+
+def _sqlite(path, cells, type="", **options):
+    path.unlink(missing_ok=True)
+    connection = sqlite3.connect(path, **options)
+    connection.execute(f"CREATE TABLE t (x {type})")
+    connection.executemany("INSERT INTO t VALUES (?)", [(cell,) for cell in cells])
+    connection.commit()
+    return dp.sql(connection, "t")
+
+
+IDS = [b"\xe9", b"\xe8", b"\xff\xe8", b"a", b"\xe9"]
+
+
+def _latin_csv(folder, ids):
+    (folder / "t.csv").write_bytes(b"x,y\n" + b"".join(id + b",1\n" for id in ids))
+    return folder / "t.csv"
+
+
+def _latin_gzip(folder, ids):
+    path = folder / "t.csv.gz"
+    path.write_bytes(gzip.compress(_latin_csv(folder, ids).read_bytes()))
+    return path
+
+
+def _latin_text(folder, ids):
+    table = _sqlite(folder / "t.db", ids)
+    table.connection.execute("UPDATE t SET x = CAST(x AS TEXT)")
+    table.connection.commit()
+    return table
+
+
+UNDECODABLE = {
+    "csv": _latin_csv,
+    "csv lines": lambda folder, ids: CsvFile(_latin_csv(folder, ids), "lines"),
+    "csv.gz": _latin_gzip,
+    "sqlite": lambda folder, ids: _sqlite(folder / "t.db", ids),
+    "sqlite with a number": lambda folder, ids: _sqlite(folder / "t.db", [*ids, 5]),
+    "sqlite text": _latin_text,
+    "arrow": lambda folder, ids: pa.table({"x": pa.array(ids).view(pa.string())}),
+    "bytes": lambda folder, ids: {"x": ids},
+}
+
+
+@pytest.mark.parametrize("write", UNDECODABLE.values(), ids=UNDECODABLE)
+def test_ids_of_other_bytes_are_other_persons(write, tmp_path):
+    data = write(tmp_path, IDS)
+    assert persons(data)[: len(IDS)] == [0, 1, 2, 3, 0]
+    assert read(data)[3][: len(IDS)] == ["\ufffd", "\ufffd", "\ufffd\ufffd", "a", "\ufffd"]
+
+
+def test_a_long_cell_of_undecodable_bytes_is_not_another(tmp_path):
+    long = b"\xe9" * 100_000
+    data = _latin_csv(tmp_path, [long, long + b"\xe8", long, b'"' + long + b'"'])
+    assert persons(data) == [0, 1, 0, 0]
+
+
+# --- SQLite, whose columns have cells of several types
+
+
+@pytest.mark.parametrize("odd", ["x", "", b"\xff", 0.5, None])
+@pytest.mark.parametrize("cells", [[2**53, 2**53, 1], [1.0, -0.0, 1e22, 0.1], ["1", "True"]])
+def test_a_cell_of_another_type_changes_no_row_of_sqlite(cells, odd, tmp_path):
+    plain, disturbed = (
+        (read(data), persons(data))
+        for other in (cells[0], odd)
+        for data in [_sqlite(tmp_path / "t.db", [*cells, other])]
+    )
+    for left, right in zip([*plain[0], plain[1]], [*disturbed[0], disturbed[1]], strict=True):
+        np.testing.assert_array_equal(left[:-1], right[:-1])
+
+
+def test_an_odd_type_does_not_turn_a_level_into_another(tmp_path):
+    levels = ("1.0", "True", "1")
+    for odd in (1.0, "x"):
+        (chunk,) = open_rows(_sqlite(tmp_path / "t.db", [1.0, odd])).chunks(("x",), 9)
+        assert to_codes(chunk["x"], levels)[0] == 2
+
+
+@pytest.mark.parametrize("type", ["DATE", "TIMESTAMP"])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Of Python's converters
+def test_converters_of_a_connection_are_not_called(type, tmp_path):
+    """They raise an error at a cell that is no date."""
+    detects = sqlite3.PARSE_DECLTYPES | sqlite3.PARSE_COLNAMES
+    table = _sqlite(tmp_path / "t.db", ["1970-01-01", "x"], type, detect_types=detects)
+    assert read(table)[3] == ["1970-01-01", "x"]
+
+
+# --- Python objects in polars
+
+
+def test_objects_of_polars_are_read_to_their_end():
+    frame = pl.DataFrame({"x": pl.Series([object(), "", None, 1], dtype=pl.Object)})
+    assert read(frame)[2:] == [[-1, 0, -1, -1], [None, None, None, "1"]]
