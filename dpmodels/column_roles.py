@@ -244,8 +244,9 @@ def _size(size: object) -> float:
 # A canonical id is a text that follows from the cell alone, whichever software read the file:
 #
 # - whole numbers of any type, and floats that are whole and below 2**53, are their decimal digits;
-# - other floats are their ``repr``; logical values are ``"True"`` and ``"False"``; dates and times
-#   are in ISO 8601, a date alone at midnight, in local time where there is a zone;
+# - other floats are their ``repr``, and complex numbers their real part if they have no other;
+#   logical values are ``"True"`` and ``"False"``; dates and times are in ISO 8601, a date alone at
+#   midnight, in local time where there is a zone;
 # - text, and bytes as UTF-8, are in Unicode's normal form C, without white space, byte order marks
 #   and control characters at the ends. Case and leading zeros are kept.
 #
@@ -311,6 +312,10 @@ def _of_float(cell: SupportsFloat) -> str:
     return repr(value) if value == value else ""
 
 
+def _of_complex(cell: complex | np.complexfloating) -> str:
+    return "" if cell.imag else _of_float(cell.real)
+
+
 def _of_decimal(cell: Decimal) -> str:
     if not cell.is_finite():
         return "" if cell.is_nan() else repr(float(cell))
@@ -345,6 +350,8 @@ _READERS: Final[tuple[tuple[type, Callable[[Any], str]], ...]] = (
     (np.timedelta64, lambda _: ""),
     (np.integer, _of_integer),
     (np.floating, _of_float),
+    (complex, _of_complex),
+    (np.complexfloating, _of_complex),
     (np.datetime64, _of_time),
     (Decimal, _of_decimal),
     (Fraction, _of_fraction),

@@ -125,6 +125,8 @@ def _of_column(cells: Array, secret: bytes) -> Keys:
     match cells.dtype.kind:
         case "i" | "u" | "f":
             return _of_numbers(cells, secret)
+        case "c":  # One complex cell gives all numbers of a column this type
+            return _of_numbers(np.where(cells.imag == 0, cells.real, np.nan), secret)
         case "O" | "U" | "S" | "T":
             return _of_objects(cells.tolist(), secret)
         case "b" | "M":

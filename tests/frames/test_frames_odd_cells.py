@@ -215,6 +215,17 @@ def test_converters_of_a_connection_are_not_called(type, tmp_path):
     assert read(table)[3] == ["1970-01-01", "x"]
 
 
+# --- Complex numbers
+
+
+def test_a_complex_number_makes_no_other_id_missing():
+    ids = [1, 0.5, 2**40, 1.0]
+    for odd in (1j, 1 + 0j, np.complex64(0.5)):
+        for cells in (np.array([*ids, odd]), [*ids, odd], pd.Series([*ids, odd])):
+            assert persons({"x": cells})[:4] == [0, 1, 2, 0]
+    assert persons({"x": [1, 1 + 0j, 1j, None, np.complex64(1)]}) == [0, 0, 1, 1, 0]
+
+
 # --- Python objects in polars
 
 
