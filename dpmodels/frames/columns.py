@@ -78,7 +78,9 @@ def _cut_of_library(column: Any) -> Cut | None:
     if pandas is not None:
         if isinstance(column, pandas.Series):
             return _cut_of_pandas(column)
-        if isinstance(column, pandas.Index | pandas.api.extensions.ExtensionArray):
+        if isinstance(column, pandas.Index):  # Of tuples alone it has levels
+            return _cut_of_pandas(pandas.Series(column.to_flat_index()))
+        if isinstance(column, pandas.api.extensions.ExtensionArray):
             return _cut_of_pandas(pandas.Series(column))
     if nw.dependencies.is_polars_series(column):
         return lambda start, stop: _polars_cells(column.slice(start, stop - start))

@@ -232,3 +232,8 @@ def test_a_complex_number_makes_no_other_id_missing():
 def test_objects_of_polars_are_read_to_their_end():
     frame = pl.DataFrame({"x": pl.Series([object(), "", None, 1], dtype=pl.Object)})
     assert read(frame)[2:] == [[-1, 0, -1, -1], [None, None, None, "1"]]
+
+
+def test_an_index_of_tuples_is_read_as_one_of_other_cells():
+    for cells in ([(1,), (2,)], [(1,), "a"]):
+        assert read({"x": pd.Index(cells)})[3] == [None, None if cells[1] == (2,) else "a"]
