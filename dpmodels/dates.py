@@ -74,8 +74,8 @@ def days_of_times(times: NDArray[np.generic]) -> Floats:
     return np.where(is_day, numbers, np.nan)
 
 
-def _unit(times: NDArray[Any]) -> str:
-    return np.datetime_data(times.dtype)[0]
+def _unit(times: NDArray[np.generic]) -> str:
+    return np.datetime_data(times.dtype.str)[0]
 
 
 def _in_microseconds(times: NDArray[np.generic]) -> NDArray[np.generic]:

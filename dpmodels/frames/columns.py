@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmodels.dates import is_on_clocks
 from dpmodels.errors import FrameError
@@ -131,10 +132,10 @@ def _cut_of_pandas(series: "pandas.Series[Any]") -> Cut:
     return lambda start, stop: np.asarray(array[start:stop], dtype=object)
 
 
-def _local_times(array: Any) -> Array:
+def _local_times(array: "pandas.arrays.DatetimeArray") -> NDArray[np.generic]:
     """Give times in a zone as the zone's own, NaT where they have none."""
     times = array.copy()
-    times[~is_on_clocks(array.tz_convert(None).to_numpy())] = None
+    times[np.flatnonzero(~is_on_clocks(array.tz_convert(None).to_numpy())).tolist()] = None
     return np.asarray(times.tz_localize(None).to_numpy())
 
 
@@ -181,7 +182,7 @@ def _polars_cells(series: "polars.Series") -> Cells:
     return np.full(len(series), MISSING)
 
 
-def _polars_times(series: "polars.Series") -> Array:
+def _polars_times(series: "polars.Series") -> NDArray[np.generic]:
     """Give times, those in a zone as the zone's own, NaT where they have none."""
     import polars as pl
 

@@ -447,7 +447,7 @@ def _array_cells(array: pa.Array) -> Cells:
     return np.full(len(array), MISSING)
 
 
-def _clock_times(array: pa.Array) -> Array:
+def _clock_times(array: pa.Array) -> NDArray[np.object_]:
     """Give times of a clock as objects; None outside a day, which Python's times do not hold."""
     import pyarrow as pa
     from pyarrow import compute

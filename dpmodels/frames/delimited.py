@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TextIO, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, FrameError, quoted
 from dpmodels.frames.engine import streamed
 from dpmodels.frames.protocol import ANY, Chunk, FileState, Kind
 from dpmodels.frames.require import require
-from dpmodels.typing import Array
 
 if TYPE_CHECKING:
     from _hashlib import HASH
@@ -157,7 +157,7 @@ def _readable(name: str) -> str:
     return name.encode("utf-8", _ESCAPED).decode("utf-8", "replace")
 
 
-def _array(cells: tuple[str, ...]) -> Array:
+def _array(cells: tuple[str, ...]) -> NDArray[np.object_]:
     """Return cells as objects, as bytes where they are not UTF-8: ids of different bytes differ."""
     is_text = all(map(str.isascii, cells))
     return np.array(cells if is_text else list(map(_decoded, cells)), object)
