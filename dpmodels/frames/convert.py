@@ -150,7 +150,7 @@ def to_float(values: Cells) -> Floats:
 
 def _cells_to_float(values: NDArray[np.generic]) -> Floats:
     cells = values.tolist()
-    if set(map(id, map(type, cells))) <= _PLAIN_NUMBERS:
+    if values.dtype.kind == "O" and set(map(id, map(type, cells))) <= _PLAIN_NUMBERS:
         try:
             return values.astype(np.float64)
         except OverflowError:

@@ -139,8 +139,8 @@ def _of_numbers(cells: Array, secret: bytes) -> Keys:
     """Return the keys of numbers: whole ones are encrypted, the texts of others are hashed."""
     if cells.dtype.kind != "f":
         return _encrypted(_blocks(cells), secret)
-    values = cells.astype(np.float64, copy=False)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = cells.astype(np.float64, copy=False)
         is_whole = (np.abs(values) < EXACT) & (np.trunc(values) == values)
     keys = _nobody(len(values))
     keys.put(is_whole, _encrypted(_blocks(values[is_whole].astype(np.int64)), secret))

@@ -237,3 +237,19 @@ def test_objects_of_polars_are_read_to_their_end():
 def test_an_index_of_tuples_is_read_as_one_of_other_cells():
     for cells in ([(1,), (2,)], [(1,), "a"]):
         assert read({"x": pd.Index(cells)})[3] == [None, None if cells[1] == (2,) else "a"]
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
+@pytest.mark.parametrize("others", [[], ["a"]])
+def test_a_column_of_texts_may_have_no_text(missing, others):
+    cells = np.array([missing, missing, *others], np.dtypes.StringDType(na_object=missing))
+    assert read({"x": cells})[3][:2] == [None, None]
+    assert persons({"x": cells})[:2] == [0, 0]
+
+
+def test_a_number_beyond_double_precision_warns_nobody():
+    cells = np.array(["1e4000", "1", "-1e4000"], dtype=np.longdouble)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert persons({"x": cells}) == [0, 1, 2]
+    assert read({"x": cells})[0] == [np.inf, 1, -np.inf]
