@@ -41,9 +41,9 @@ from dpmodels.mechanisms.protocol import (
 from dpmodels.mechanisms.regression.objective import Objective
 from dpmodels.mechanisms.regression.rate_scores import RateScores
 from dpmodels.mechanisms.robust_covariance import ALIKE
-from dpmodels.mechanisms.weighted_scores import ScoreNoise, in_units
+from dpmodels.mechanisms.weighted_scores import ROUNDS, ScoreNoise, in_units
 from dpmodels.noise import Entropy
-from dpmodels.postprocess.unit_scores import first_point
+from dpmodels.postprocess.unit_scores import first_point, newton_step
 from dpmodels.privacy import Guarantee
 from dpmodels.released import Ball, BoughtCurvature, CoefficientsRelease, MechanismInfo, UnitCap
 from dpmodels.statistics import Statistic
@@ -111,8 +111,22 @@ class WeightedGradients:
         """Release lengths, sums and squares of scores where the curvature of a release leads.
 
         The rows of `statistic` count by weights up to ``cap.scores.cap``; `n_units` is the noisy
-        number of units.
+        number of units. Beside almost no noise a log-linear model has another step before that.
         """
+        for _ in range(int(plan.scales.get(ROUNDS, 1)) - 1):
+            scored = self._scored(statistic, release, cap, plan, entropy, n_units)
+            release = _moved(scored)
+        return self._scored(statistic, release, cap, plan, entropy, n_units)
+
+    def _scored(
+        self,
+        statistic: Statistic,
+        release: CoefficientsRelease,
+        cap: UnitCap,
+        plan: RegressionPlan,
+        entropy: Entropy,
+        n_units: float,
+    ) -> CoefficientsRelease:
         gradients, strata, bought = as_gradients(statistic), cap.scores, release.curvature
         places, person = plan.facts.adjacency.places, plan.facts.adjacency.person
         assert strata is not None
@@ -121,7 +135,10 @@ class WeightedGradients:
         axes, lengths = _whitening(bought, places)
         # Expected of a score; weights count in units of a larger cap than those of the curvature.
         unit = math.sqrt(len(lengths) / n_units) * cap.cap / strata.cap
-        to_units, predictors = _of_all_rows(release, gradients.scaling, plan.facts.predictors)
+        noise = self._noise(plan.facts)
+        lattice = noise.lattice_of_rows(gradients.lattice, plan)
+        predictors = replace(plan.facts.predictors, bits=lattice.bits)
+        to_units, predictors = _of_all_rows(release, gradients.scaling, predictors)
         score = GradientScore(
             (axes / lengths).T * to_units * (places / unit),
             point * to_units,
@@ -130,8 +147,8 @@ class WeightedGradients:
         )
         (design,) = gradients.designs
         public = plan.facts.adjacency.n_public
-        exact = UnitScores(design, gradients.lattice, score, places, count_public=public)
-        meat = self._noise(plan.facts).noised(exact, strata, plan, entropy)
+        exact = UnitScores(design, lattice, score, places, count_public=public)
+        meat = noise.noised(exact, strata, plan, entropy)
         # In units of their mean square, so that every coefficient has a variance of about 1. Of the
         # curvature the part beyond its cap is missing.
         mean = math.sqrt(max(float(np.trace(meat.squares)) / len(lengths), meat.sd))
@@ -140,7 +157,8 @@ class WeightedGradients:
         return replace(release, meat=meat)
 
     def _noise(self, facts: RegressionFacts) -> ScoreNoise:
-        return ScoreNoise(facts.columns, self.levels, ALIGNED)
+        rounds = 1 + isinstance(facts.loss, Poisson)
+        return ScoreNoise(facts.columns, self.levels, ALIGNED, faint_rounds=rounds)
 
 
 def with_step(
@@ -152,6 +170,18 @@ def with_step(
     if isinstance(base, Objective | RateScores):
         base = replace(base, at_end=True)
     return WeightedGradients(base, levels=levels)
+
+
+def _moved(release: CoefficientsRelease) -> CoefficientsRelease:
+    """Return a release at the end of a step by its scores."""
+    bought, meat = release.curvature, release.meat
+    assert bought is not None
+    assert meat is not None
+    assert meat.units is not None
+    step = newton_step(bought.bread, bought.bread_noise, -meat.root @ meat.units.summed)
+    return replace(
+        release, coefficients=first_point(release) + step, gradient=np.zeros(len(step)), meat=None
+    )
 
 
 def _whitening(bought: BoughtCurvature, places: int) -> tuple[Floats, Floats]:

@@ -51,7 +51,7 @@ from dpmodels.mechanisms.add_noise import (
 from dpmodels.mechanisms.protocol import CovarianceMechanism, Facts, Plan, RegressionPlan
 from dpmodels.mechanisms.robust_covariance import SQUARES, solved, whitening
 from dpmodels.noise import Entropy
-from dpmodels.noise.lattice import Lattice, choose_lattice
+from dpmodels.noise.lattice import FINE_BITS, Lattice, choose_lattice
 from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.postprocess.small_samples import Layout
 from dpmodels.postprocess.weight_caps import ALIGNED, longest_score
@@ -82,6 +82,9 @@ ENOUGH, LEAST_MOMENTS = 130.0, 0.2
 MARKS: Final = (1.0, 0.25)
 # Part of the variance of scores that sampling is not taken for less than: a choice.
 LEAST_SAMPLED: Final = 0.03
+# Noise below this, in squares of a score, is less than rounding to the usual lattice.
+FAINT: Final = 2.0**-24
+ROUNDS: Final = "rounds of faint scores"
 # Ends of cells of lengths, in units of what is expected of a score.
 ENDS: Final = 2.0 ** (np.arange(-8, 13) / 2)
 
@@ -161,8 +164,10 @@ class WeightedScores:
             equations.residual(theta) @ to_rows,
             np.eye(len(to_rows) - 1),
         )
+        noise = self._noise(plan.facts)
+        passes = passes.on(noise.lattice_of_rows(plan.lattice, plan))
         exact = passes.measured(ExactScores, score, adjacency.places)
-        scores, noise = measured_as(ExactScores, exact, "scores"), self._noise(plan.facts)
+        scores = measured_as(ExactScores, exact, "scores")
         meat = noise.noised(scores, strata, plan, entropy)
         # In the units of the moments, from which the part beyond their cap is missing.
         meat = in_units(meat, unit * strata.cap / cap.cap * (1 - cap.beyond))
@@ -185,6 +190,7 @@ class ScoreNoise:
     levels: int
     aligned: float = ALIGNED  # The part of what is cut off scores that has one direction
     n_units: int | None = None  # Public: with many units scores get more of the budget
+    faint_rounds: int = 1  # How often scores are released where there is almost no noise
 
     @property
     def marks(self) -> tuple[float, ...]:
@@ -200,21 +206,24 @@ class ScoreNoise:
         """
         is_pure = isinstance(planned(guarantee).events[0], LaplaceEvent | PureEvent)
         shares = self._shares(adjacency, guarantee, is_pure=is_pure)
-        rest, (lengths, squares) = _divided(guarantee, shares, is_pure=is_pure)
+        rest, parts = _divided(guarantee, shares, is_pure=is_pure)
         base_plan: P = planned(rest)
         replaced, n_places = adjacency.n_public, adjacency.places
         square = 1 + math.fsum(mark**2 for mark in self.marks)
-        if isinstance(squares, LaplaceEvent):
+        if isinstance(parts[0], LaplaceEvent):
             absolute = (math.sqrt(self.size) + math.fsum(self.marks)) ** 2
             cell, length = 1.0 + replaced, (absolute + square) / 2 * (1 + replaced)
         else:
             cell, length = math.sqrt(1 + replaced), square * math.sqrt(1 + replaced)
-        scales = {
-            **base_plan.scales,
-            LENGTHS: lengths.multiplier / n_places * cell * ROUND_UP,
-            SQUARES: squares.multiplier / n_places * length * ROUND_UP,
-        }
-        events = (*base_plan.events, lengths, squares)
+        scales, rounds = dict(base_plan.scales), 1
+        if parts[1].multiplier / n_places * length < FAINT:
+            rounds = self.faint_rounds
+            parts = _of_each(parts, rounds)
+            scales[ROUNDS] = float(rounds)
+        lengths, squares = parts
+        scales[LENGTHS] = lengths.multiplier / n_places * cell * ROUND_UP
+        scales[SQUARES] = squares.multiplier / n_places * length * ROUND_UP
+        events = base_plan.events + parts * rounds
         plan = replace(base_plan, guarantee=guarantee, events=events, scales=scales)
         self._lattice(plan)
         return plan
@@ -252,7 +261,11 @@ class ScoreNoise:
         """Return the lattice of the scores."""
         is_laplace = isinstance(plan.events[-1], LaplaceEvent)
         scale = plan.scales[SQUARES] * (ROOM if is_laplace else 1.0)
-        return choose_lattice(self.size, scale)
+        return self.lattice_of_rows(choose_lattice(self.size, scale), plan)
+
+    def lattice_of_rows(self, lattice: Lattice, plan: Plan | RegressionPlan) -> Lattice:
+        """Return a lattice, or a finer one where there is almost no noise."""
+        return replace(lattice, bits=FINE_BITS) if ROUNDS in plan.scales else lattice
 
     def _shares(
         self, adjacency: Adjacency, guarantee: Guarantee, *, is_pure: bool
@@ -278,6 +291,15 @@ def _divided(
     parts = [event.multiplier * math.sqrt(math.fsum(shares) / share) for share in shares]
     lengths, squares = (GaussianEvent(part * ROUND_UP) for part in parts)
     return rest_rho, (lengths, squares)
+
+
+def _of_each(parts: Events, rounds: int) -> Events:
+    """Return the events of each of so many rounds, which together cost what the parts do."""
+    first, second = (part.multiplier * ROUND_UP for part in parts)
+    if isinstance(parts[0], LaplaceEvent):
+        return LaplaceEvent(first * rounds), LaplaceEvent(second * rounds)
+    root = math.sqrt(rounds)
+    return GaussianEvent(first * root), GaussianEvent(second * root)
 
 
 def _least_root(strata: ScoreCap) -> float:
