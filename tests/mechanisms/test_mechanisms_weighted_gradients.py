@@ -18,13 +18,18 @@ from dpmodels.mechanisms.protocol import Facts, Plan, RegressionFacts, passes
 from dpmodels.mechanisms.regression import COEFFICIENTS, Objective
 from dpmodels.mechanisms.robust_covariance import SQUARES
 from dpmodels.mechanisms.sampled_rows import UNITS, Sampled
-from dpmodels.mechanisms.weighted_gradients import (
+from dpmodels.mechanisms.weighted_scores import (
+    ENDS,
+    LENGTHS,
+    MARKS,
+    ROUNDS,
+    SHARES,
+    ScoreNoise,
     WeightedGradients,
     _of_all_rows,
     _unclipped,
     with_step,
 )
-from dpmodels.mechanisms.weighted_scores import ENDS, LENGTHS, MARKS, ROUNDS, SHARES, ScoreNoise
 from dpmodels.models.glm import glm_spec
 from dpmodels.noise.lattice import FINE_BITS, MAX_BITS, Lattice
 from dpmodels.privacy import (
