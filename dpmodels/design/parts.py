@@ -20,11 +20,8 @@ digests of 128 bits are equal with a chance that is negligible beside this.
 The keys follow from a salt, which is drawn once for all passes over some rows. It goes to the
 workers with the public recipe, and is never released.
 
-*Sampling by weight.* A unit is a row, or all rows of a sampling unit, and has :data:`SLOTS` places.
-Let c be a cap. A row of weight w takes ``floor(SLOTS w / max(c, W))`` of them, W the sum of the
-weights of its unit, and so all rows of a unit at most :data:`SLOTS`: what holds of a person with so
-many rows holds of a unit, whatever the weights. With a cap that divides :data:`SLOTS` whole weights
-count exactly.
+*Sampling by weight.* A unit is a row, or all rows of a sampling unit, and has :data:`SLOTS` places,
+which its rows take by their weights under a cap (docs/theory.md, Theorem 73).
 """
 
 from __future__ import annotations

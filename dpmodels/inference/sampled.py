@@ -157,14 +157,6 @@ class SampledMoments(GroupMoments):
         return np.asarray(np.where(self.detected, np.maximum(self.sizes, 1.0), np.nan))
 
     @cached_property
-    def _weight_ratio(self) -> Floats:
-        """Sum of shares over the sum of their squares."""
-        squares = self.parts[:, : self.n_squares].sum(axis=1)
-        floor = np.minimum(self.count_sd, np.maximum(self.counts, 1.0))
-        ratio = np.maximum(self.counts, 1.0) / np.maximum(squares, floor)
-        return np.asarray(np.maximum(ratio, 1.0))
-
-    @cached_property
     def together(self) -> SampledMoments:
         """The moments of all groups combined; of units of several rows with bounds on errors."""
         groups, cut, strata = len(self.parts), self.cut, self.strata

@@ -1,14 +1,10 @@
 """Weighted counts of disjoint cells under a survey design: totals and shares, with their errors.
 
 Totals and shares are sums ``Σ_i Σ_g z_g C_ig`` over units, linear or linearised: z is one number
-in a run of cells, another in the cells that it is a share of, and 0 elsewhere. Their variances need
-sums of products of shares only, those of Theorem 79: of rows, which are in one cell each, for any
-run; of units of several rows for single cells and their shares of all, or, with the products of
-Theorem 82, for the first cells of each group and their shares of it.
-
-Of the rows of a unit let b be the means of the Bernstein polynomials of degree 2. A function of a
-row with the Bernstein coefficients v has the mean ``v·b`` in a unit, with the square
-``Σ v_i v_j b_i b_j``: both are weighted sums of the parts of Theorem 82.
+in a run of cells, another in the cells that it is a share of, and 0 elsewhere. Their variances are
+those of Theorem 79 (2), of rows for any run, of units of several rows for single cells and their
+shares of all or, with running sums, for the first cells of each group; those of the rows of units
+are of Theorem 82 (2).
 """
 
 from __future__ import annotations
