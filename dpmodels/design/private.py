@@ -85,10 +85,7 @@ class PrivateDesign(BoundRows):
         return PrivateDesign(public, scaling, self._rows)
 
     def require_passes(self) -> None:
-        """Refuse rows that can be read only once, before one is read.
-
-        FrameError: the data are an iterable of tables.
-        """
+        """Refuse rows that can be read only once, before one is read: a FrameError."""
         if not self.rereadable:
             raise FrameError(
                 "this mechanism reads the data several times, but an iterable of tables can be "

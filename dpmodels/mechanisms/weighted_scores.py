@@ -271,7 +271,8 @@ class ScoreNoise:
         """Release how long scores are, then sums and squares of those clipped."""
         law = LAPLACE if isinstance(plan.events[-1], LaplaceEvent) else GAUSSIAN
         finer, n_marks = self._lattice(plan), 1 + self.levels
-        least = _least_root(strata)
+        factors = strata.factors or (1.0,)
+        least = math.sqrt(min(factors) / max(factors))
         steps = max(plan.scales[SQUARES] * finer.radius**2, SMALLEST_SCALE)
         off = steps if law is LAPLACE else steps / math.sqrt(2)
         sizes = [math.floor(mark * finer.radius) for mark in self.marks]
@@ -337,12 +338,6 @@ def _of_each(parts: Events, rounds: int) -> Events:
         return LaplaceEvent(first * rounds), LaplaceEvent(second * rounds)
     root = math.sqrt(rounds)
     return GaussianEvent(first * root), GaussianEvent(second * root)
-
-
-def _least_root(strata: ScoreCap) -> float:
-    """Return the root of the smallest factor of a stratum over that of the largest."""
-    factors = np.array(strata.factors or (1.0,))
-    return math.sqrt(factors.min() / factors.max())
 
 
 def in_units(meat: Meat, unit: float) -> Meat:

@@ -323,7 +323,10 @@ class _Lines:
         self._divisor = np.maximum(units.totals, cap).astype(np.float64)
         self._share = units.weights / self._divisor  # C_g
         self._complete = tally.complete[units.cells]
-        self._whole = _by_unit(units, self._complete) / self._divisor  # C
+        at = np.cumsum(units.first) - 1
+        in_complete = np.zeros(int(units.first.sum()), dtype=np.int64)
+        np.add.at(in_complete, at, units.weights * self._complete)
+        self._whole = in_complete[at] / self._divisor  # C
         self._is_capped = units.totals > cap
 
     @cached_property
@@ -410,14 +413,6 @@ class _Lines:
         scaled = (np.floor(part * (amount * _ROUND_DOWN)).astype(np.int64) for part in parts)
         columns = [summed_by_cell(cells, part, n_cells) for part in scaled]
         return np.stack(columns, axis=1)
-
-
-def _by_unit(units: Units, complete: NDArray[np.bool_]) -> Integers:
-    """Return the weight that the unit of each line has in complete cells, exactly."""
-    at = np.cumsum(units.first) - 1
-    sums = np.zeros(int(units.first.sum()), dtype=np.int64)
-    np.add.at(sums, at, units.weights * complete)
-    return np.asarray(sums[at])
 
 
 def bernstein(positions: Floats, degree: int) -> Floats:
