@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ class BoundRows(ABC):
 
     @property
     @abstractmethod
-    def _request(self) -> tuple[Any, ...]:
+    def _request(self) -> tuple[object, ...]:
         """Public facts: what the class takes before the rows."""
 
     def of(self, rows: Rows) -> Self:
@@ -166,7 +166,7 @@ class BoundRows(ABC):
 
 def _bound(
     kind: Callable[..., Bound],
-    request: tuple[Any, ...],
+    request: tuple[object, ...],
     rows: Callable[[RowSource], Rows],
     source: RowSource,
 ) -> Bound:

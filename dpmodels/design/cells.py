@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,7 @@ class PrivateCells(BoundRows):
         raise PrivacyError("rows to be counted cannot be pickled or copied")
 
     @property
-    def _request(self) -> tuple[Any, ...]:
+    def _request(self) -> tuple[object, ...]:
         return self.formula, self.tallies
 
     def require_passes(self) -> None:
@@ -203,7 +203,7 @@ class PrivateLevels(BoundRows):
         raise PrivacyError("rows to be counted cannot be pickled or copied")
 
     @property
-    def _request(self) -> tuple[Any, ...]:
+    def _request(self) -> tuple[object, ...]:
         return (self.formula,)
 
     @property
@@ -261,7 +261,7 @@ class PrivateMargins(BoundRows):
         raise PrivacyError("rows to be counted cannot be pickled or copied")
 
     @property
-    def _request(self) -> tuple[Any, ...]:
+    def _request(self) -> tuple[object, ...]:
         return (self.margins,)
 
     @property

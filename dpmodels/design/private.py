@@ -69,7 +69,7 @@ class PrivateDesign(BoundRows):
         return max(len(self.codebook), len(self.public.names))
 
     @property
-    def _request(self) -> tuple[Any, ...]:
+    def _request(self) -> tuple[object, ...]:
         return self.public, self.scaling
 
     def rescaled(self, scaling: Scaling) -> PrivateDesign:

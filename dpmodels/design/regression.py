@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -40,7 +39,7 @@ class WeightedDesign(PrivateDesign):
         self._declared = declared
 
     @property
-    def _request(self) -> tuple[Any, ...]:
+    def _request(self) -> tuple[object, ...]:
         return self.public, self.scaling, self._weight, self._declared
 
     def rescaled(self, scaling: Scaling) -> WeightedDesign:

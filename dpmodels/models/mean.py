@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar, Unpack
+from typing import TypeVar, Unpack
 
 from dpmodels.arguments import boolean, finite
 from dpmodels.errors import FormulaError, shorten
@@ -15,6 +15,7 @@ from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.descriptive_specs import descriptive_spec, mean_tally, sampled_spec
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec
+from dpmodels.released import CountsRelease
 from dpmodels.request import Request
 from dpmodels.results.call import DescribedCall
 from dpmodels.results.groups import MeanResult, TotalResult, TTestResult, VarResult
@@ -98,7 +99,7 @@ def mean_spec(request: Request) -> VerbSpec[MeanResult]:
 def _of_number(
     request: Request,
     verb_name: str,
-    result: Callable[[DescribedCall, Any], R],
+    result: Callable[[DescribedCall, CountsRelease], R],
     *,
     sampled_degree: int = 1,
     degree: int | None = None,
