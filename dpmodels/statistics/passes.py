@@ -85,6 +85,11 @@ class Passes(Statistic):
         """Whether rows are multiplied by the roots of weights."""
         return any("weights" in design.facts for design in self._designs)
 
+    @property
+    def sampled(self) -> bool:
+        """Whether the rows are of a survey design."""
+        return any(design.sampled is not None for design in self._designs)
+
     def rescaled(self, scaling: Scaling) -> Passes:
         """Return passes over the same rows, brought into the ball by released values."""
         designs = tuple(design.rescaled(scaling) for design in self._designs)

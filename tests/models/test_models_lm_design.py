@@ -212,6 +212,17 @@ def test_a_fit_can_be_saved_and_loaded(tmp_path):
         assert str(dp.load(path).summary()) == str(fit.summary())
 
 
+@pytest.mark.expensive
+def test_lengths_bound_what_shortened_rows_lack_under_a_design_alone():
+    rows = ROWS.sample(3_000, replace=True, random_state=1)
+    words = {"codebook": BOOK, "eps": 3.0, "delta": 1e-6, "mechanism": "scores"}
+    with dp.simulation(seed=1):
+        sampled = dp.dp_lm("y ~ x", rows, design=DESIGNS["weights"], **words)
+        without = dp.dp_lm("y ~ x", rows, **words)
+    assert sampled.release.ball.lacking >= 0
+    assert np.isnan(without.release.ball.lacking)
+
+
 @pytest.mark.parametrize(
     ("budget", "law"), [({"eps": 8.0}, "laplace"), ({"budget": dp.ZCDP(4.0)}, "gaussian")]
 )
