@@ -425,7 +425,7 @@ def _products(vectors: Floats) -> Integers:
     return np.asarray((vectors @ vectors.T).astype(np.int64))
 
 
-def _wide(vectors: Floats) -> Exact:
+def _wide(vectors: Floats) -> NDArray[np.object_]:
     """Return products of integers of up to 40 bits, exactly, from words of 20."""
     word = 2**20
     high = np.floor(vectors / word)
