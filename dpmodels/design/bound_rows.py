@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Self, TypeVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from dpmodels.codebook import Codebook
 from dpmodels.design.parts import Checksum, Readings, SampledPlaces
 from dpmodels.design.rows import Rows, Terms, rows_of
+from dpmodels.frames import RowSource
 from dpmodels.frames.dask_rows import DaskRows
 from dpmodels.noise import Entropy
 from dpmodels.typing import Integers
@@ -27,9 +29,20 @@ class BoundRows(ABC):
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
+    @property
     @abstractmethod
+    def _request(self) -> tuple[object, ...]:
+        """Public facts: what the class takes before the rows."""
+
     def of(self, rows: Rows) -> Self:
         """Return the same request for other rows."""
+        kind: Callable[..., Self] = type(self)
+        return kind(*self._request, rows)
+
+    @property
+    def recipe(self) -> Callable[[RowSource], Self]:
+        """A function, made of public facts, that binds other rows in the same way."""
+        return partial(_bound, type(self), self._request, self._rows.recipe)
 
     def among(self, terms: Callable[[Terms], Terms]) -> Self:
         """Return the same request without rows, with changed terms."""
@@ -149,3 +162,12 @@ class BoundRows(ABC):
     def in_partition(self, number: int, checksum: Checksum | None) -> None:
         """Say which partition the rows are, and what to add them to when they are read."""
         self._rows.in_partition(number, checksum)
+
+
+def _bound(
+    kind: Callable[..., Bound],
+    request: tuple[object, ...],
+    rows: Callable[[RowSource], Rows],
+    source: RowSource,
+) -> Bound:
+    return kind(*request, rows(source))

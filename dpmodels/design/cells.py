@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import NoReturn, Self, TypeVar
+from typing import NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,6 @@ from dpmodels.design.sql import counts_by_bounds, counts_by_cell
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula.tally import Margins, Placed, Tally
 from dpmodels.formula.values import BoundSide, Category, Column
-from dpmodels.frames import RowSource
 from dpmodels.privacy import Adjacency
 from dpmodels.typing import Array, Floats, Integers
 
@@ -45,14 +43,9 @@ class PrivateCells(BoundRows):
     def __reduce__(self) -> NoReturn:
         raise PrivacyError("rows to be counted cannot be pickled or copied")
 
-    def of(self, rows: Rows) -> Self:
-        """Return the same request for other rows."""
-        return type(self)(self.formula, self.tallies, rows)
-
     @property
-    def recipe(self) -> Callable[[RowSource], PrivateCells]:
-        """A function, made of public facts, that binds other rows in the same way."""
-        return partial(_bound, self.formula, self.tallies, self._rows.recipe)
+    def _request(self) -> tuple[object, ...]:
+        return self.formula, self.tallies
 
     def require_passes(self) -> None:
         """Refuse rows that can be read only once, before one is read: a FrameError."""
@@ -171,12 +164,6 @@ def unbound_cells(formula: str, codebook: Codebook, tallies: tuple[Tally, ...]) 
     return PrivateCells(formula, tallies, rows_of(Terms(codebook)))
 
 
-def _bound(
-    formula: str, tallies: tuple[Tally, ...], rows: Callable[[RowSource], Rows], source: RowSource
-) -> PrivateCells:
-    return PrivateCells(formula, tallies, rows(source))
-
-
 def _table_facts(tallies: tuple[Tally, ...]) -> dict[str, str]:
     """Return the facts that identify tables."""
     facts = dict[str, str]()
@@ -215,14 +202,9 @@ class PrivateLevels(BoundRows):
     def __reduce__(self) -> NoReturn:
         raise PrivacyError("rows to be counted cannot be pickled or copied")
 
-    def of(self, rows: Rows) -> Self:
-        """Return the same request for other rows."""
-        return type(self)(self.formula, rows)
-
     @property
-    def recipe(self) -> Callable[[RowSource], PrivateLevels]:
-        """A function, made of public facts, that binds other rows in the same way."""
-        return partial(_levels_bound, self.formula, self._rows.recipe)
+    def _request(self) -> tuple[object, ...]:
+        return (self.formula,)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -258,12 +240,6 @@ def unbound_levels(formula: str, variables: tuple[str, ...]) -> PrivateLevels:
     return PrivateLevels(formula, rows_of(Terms(Codebook(), undeclared=variables)))
 
 
-def _levels_bound(
-    formula: str, rows: Callable[[RowSource], Rows], source: RowSource
-) -> PrivateLevels:
-    return PrivateLevels(formula, rows(source))
-
-
 # Rows to be counted in margins: the level of each variable, block by block.
 
 Codes = NDArray[np.intp]
@@ -284,14 +260,9 @@ class PrivateMargins(BoundRows):
     def __reduce__(self) -> NoReturn:
         raise PrivacyError("rows to be counted cannot be pickled or copied")
 
-    def of(self, rows: Rows) -> Self:
-        """Return the same request for other rows."""
-        return type(self)(self.margins, rows)
-
     @property
-    def recipe(self) -> Callable[[RowSource], PrivateMargins]:
-        """A function, made of public facts, that binds other rows in the same way."""
-        return partial(_margins_bound, self.margins, self._rows.recipe)
+    def _request(self) -> tuple[object, ...]:
+        return (self.margins,)
 
     @property
     def facts(self) -> dict[str, str]:
@@ -331,9 +302,3 @@ def _codes(factor: Category, part: Part, span: Span) -> Codes:
     if part.counted is not None:
         is_counted = is_counted & part.counted[span]
     return np.where(is_counted, codes, len(factor.levels)).astype(np.intp)
-
-
-def _margins_bound(
-    margins: Margins, rows: Callable[[RowSource], Rows], source: RowSource
-) -> PrivateMargins:
-    return PrivateMargins(margins, rows(source))

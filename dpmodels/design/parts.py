@@ -20,11 +20,8 @@ digests of 128 bits are equal with a chance that is negligible beside this.
 The keys follow from a salt, which is drawn once for all passes over some rows. It goes to the
 workers with the public recipe, and is never released.
 
-*Sampling by weight.* A unit is a row, or all rows of a sampling unit, and has :data:`SLOTS` places.
-Let c be a cap. A row of weight w takes ``floor(SLOTS w / max(c, W))`` of them, W the sum of the
-weights of its unit, and so all rows of a unit at most :data:`SLOTS`: what holds of a person with so
-many rows holds of a unit, whatever the weights. With a cap that divides :data:`SLOTS` whole weights
-count exactly.
+*Sampling by weight.* A unit is a row, or all rows of a sampling unit, and has :data:`SLOTS` places,
+which its rows take by their weights under a cap (docs/theory.md, Theorem 73).
 """
 
 from __future__ import annotations
@@ -426,19 +423,6 @@ def unit_totals(parts: Iterator[tuple[Part, Integers]], n_units: int) -> UnitTot
     return UnitTotals(totals)
 
 
-def row_places(weights: Integers, sampled: SampledPlaces) -> Integers:
-    """Return the places of rows that are units."""
-    shares = sampled.shares(weights, weights)
-    return np.asarray(np.minimum(np.floor(shares + _NEARLY), SLOTS).astype(np.int64))
-
-
-def in_places(part: Part, places: Integers) -> Part:
-    """Return the rows that take places, sorted by how many they take."""
-    order = np.argsort(places, kind="stable")
-    order = order[np.count_nonzero(places == 0) :]
-    return part._replace(places=places).at(order)
-
-
 def weighted_parts(parts: Iterator[Part], sampling: Sampling) -> Iterator[tuple[Part, Integers]]:
     """Yield parts of units with their weights in steps, 0 for rows that do not count."""
     for part in parts:
@@ -462,10 +446,12 @@ Weighted = Callable[[], Iterator[tuple[Part, Integers]]]
 def sampled_parts(
     weighted: Weighted, totals: UnitTotals | None, sampled: SampledPlaces
 ) -> Iterator[Part]:
-    """Yield rows with the places that they take under a released cap."""
+    """Yield the rows that take places under a released cap, sorted by how many they take."""
     for part, weights in weighted():
         if totals is None:
-            places = row_places(weights, sampled)
+            shares = np.floor(sampled.shares(weights, weights) + _NEARLY)
+            places = np.minimum(shares, SLOTS).astype(np.int64)
         else:
             places = totals.places(part, weights, sampled)
-        yield in_places(part._replace(counted=None), places)
+        order = np.argsort(places, kind="stable")[np.count_nonzero(places == 0) :]
+        yield part._replace(counted=None, places=places).at(order)

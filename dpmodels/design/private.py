@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NoReturn, Self, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,6 @@ from dpmodels.design.sql import RowSums, summed, sums_of_rows
 from dpmodels.errors import ArgumentError, FrameError, PrivacyError, quoted
 from dpmodels.formula import Block, Design, design
 from dpmodels.formula.tally import Tally
-from dpmodels.frames import RowSource
 from dpmodels.frames.progress import one_of_many
 from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths, multiply_columns, to_lattice
 from dpmodels.noise.threads import one_blas_thread
@@ -69,14 +68,9 @@ class PrivateDesign(BoundRows):
         """How many columns are read or coded, whichever are more."""
         return max(len(self.codebook), len(self.public.names))
 
-    def of(self, rows: Rows) -> Self:
-        """Return the same request for other rows."""
-        return type(self)(self.public, self.scaling, rows)
-
     @property
-    def recipe(self) -> Callable[[RowSource], PrivateDesign]:
-        """A function, made of public facts, that binds other rows in the same way."""
-        return partial(_bound, self.public, self.scaling, self._rows.recipe)
+    def _request(self) -> tuple[object, ...]:
+        return self.public, self.scaling
 
     def rescaled(self, scaling: Scaling) -> PrivateDesign:
         """Return the same rows, scaled by released values instead."""
@@ -91,10 +85,7 @@ class PrivateDesign(BoundRows):
         return PrivateDesign(public, scaling, self._rows)
 
     def require_passes(self) -> None:
-        """Refuse rows that can be read only once, before one is read.
-
-        FrameError: the data are an iterable of tables.
-        """
+        """Refuse rows that can be read only once, before one is read: a FrameError."""
         if not self.rereadable:
             raise FrameError(
                 "this mechanism reads the data several times, but an iterable of tables can be "
@@ -294,12 +285,6 @@ def coded_design(
     """Return the same of coded columns."""
     scaled = scaling(public, scale=scale, center=center, row_norm=row_norm)
     return PrivateDesign(public, scaled, rows_of(Terms(public.codebook)))
-
-
-def _bound(
-    public: Design, scaling: Scaling, rows: Callable[[RowSource], Rows], source: RowSource
-) -> PrivateDesign:
-    return PrivateDesign(public, scaling, rows(source))
 
 
 @contextmanager

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Self
 
 import numpy as np
 
@@ -18,7 +16,6 @@ from dpmodels.errors import ArgumentError, CodebookError, quoted, shorten
 from dpmodels.formula import Design
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.response import TwoSided
-from dpmodels.frames import RowSource
 from dpmodels.noise.lattice import Lattice, lengths, multiply_columns, to_lattice
 from dpmodels.typing import Floats
 from dpmodels.variables import Numeric
@@ -35,25 +32,19 @@ class WeightedDesign(PrivateDesign):
     __slots__ = ("_declared", "_weight")
 
     def __init__(
-        self, public: Design, scaling: Scaling, rows: Rows, weight: str, declared: Numeric
+        self, public: Design, scaling: Scaling, weight: str, declared: Numeric, rows: Rows
     ) -> None:
         super().__init__(public, scaling, rows)
         self._weight = weight
         self._declared = declared
 
-    def of(self, rows: Rows) -> Self:
-        """Return other rows on the same way, their weight included."""
-        return type(self)(self.public, self.scaling, rows, self._weight, self._declared)
+    @property
+    def _request(self) -> tuple[object, ...]:
+        return self.public, self.scaling, self._weight, self._declared
 
     def rescaled(self, scaling: Scaling) -> WeightedDesign:
         """Return the same rows and weights, scaled by released values instead."""
-        return WeightedDesign(self.public, scaling, self._rows, self._weight, self._declared)
-
-    @property
-    def recipe(self) -> Callable[[RowSource], PrivateDesign]:
-        """A function that binds other rows in the same way, their weight included."""
-        args = (self.public, self.scaling, self._rows.recipe, self._weight, self._declared)
-        return partial(_bound, *args)
+        return WeightedDesign(self.public, scaling, self._weight, self._declared, self._rows)
 
     @property
     def facts(self) -> dict[str, str]:
@@ -134,7 +125,7 @@ def joint_design(
     if weights is None or declared is None:
         return PrivateDesign(public, scaled, rows_of(Terms(public.codebook)))
     public = replace(public, codebook=public.codebook | {weights: declared})
-    return WeightedDesign(public, scaled, rows_of(Terms(public.codebook)), weights, declared)
+    return WeightedDesign(public, scaled, weights, declared, rows_of(Terms(public.codebook)))
 
 
 def box_design(regression: TwoSided) -> PrivateDesign:
@@ -155,17 +146,6 @@ def box_design(regression: TwoSided) -> PrivateDesign:
     centre = (public.lower + public.upper) / 2
     box_scaling = Scaling(centre, half, longest, longest)
     return PrivateDesign(public, box_scaling, rows_of(Terms(public.codebook)))
-
-
-def _bound(
-    public: Design,
-    scaling: Scaling,
-    rows: Callable[[RowSource], Rows],
-    weight: str,
-    declared: Numeric,
-    source: RowSource,
-) -> PrivateDesign:
-    return WeightedDesign(public, scaling, rows(source), weight, declared)
 
 
 def _declared(weights: object, book: Codebook) -> Numeric:

@@ -43,6 +43,11 @@ class GroupMoments:
         return 2 if self.clustered else int(self.parts.shape[1]) - 1
 
     @property
+    def n_squares(self) -> int:
+        """How many parts of a group are of squared shares, the first of them; 0 of rows."""
+        return 3 if self.clustered else 0
+
+    @property
     def counts(self) -> Floats:
         """Number of complete rows, shape (groups,); may be negative."""
         return np.asarray(self.parts.sum(axis=1))
@@ -213,10 +218,10 @@ class GroupMoments:
 
     @cached_property
     def _weight_ratio(self) -> Floats:
-        """Sum of persons' shares over the sum of their squares, shape (groups,); 1 for rows."""
-        if not self.clustered:
+        """Sum of shares over the sum of their squares, shape (groups,); 1 for rows."""
+        if not self.n_squares:
             return np.ones(len(self.parts))
-        squares = self.parts[:, :3].sum(axis=1)
+        squares = self.parts[:, : self.n_squares].sum(axis=1)
         floor = np.minimum(self.count_sd, np.maximum(self.counts, 1.0))
         ratio = np.maximum(self.counts, 1.0) / np.maximum(squares, floor)
         return np.asarray(np.maximum(ratio, 1.0))

@@ -1,14 +1,10 @@
 """Weighted counts of disjoint cells under a survey design: totals and shares, with their errors.
 
 Totals and shares are sums ``Σ_i Σ_g z_g C_ig`` over units, linear or linearised: z is one number
-in a run of cells, another in the cells that it is a share of, and 0 elsewhere. Their variances need
-sums of products of shares only, those of Theorem 79: of rows, which are in one cell each, for any
-run; of units of several rows for single cells and their shares of all, or, with the products of
-Theorem 82, for the first cells of each group and their shares of it.
-
-Of the rows of a unit let b be the means of the Bernstein polynomials of degree 2. A function of a
-row with the Bernstein coefficients v has the mean ``v·b`` in a unit, with the square
-``Σ v_i v_j b_i b_j``: both are weighted sums of the parts of Theorem 82.
+in a run of cells, another in the cells that it is a share of, and 0 elsewhere. Their variances are
+those of Theorem 79 (2), of rows for any run, of units of several rows for single cells and their
+shares of all or, with running sums, for the first cells of each group; those of the rows of units
+are of Theorem 82 (2).
 """
 
 from __future__ import annotations
@@ -295,7 +291,7 @@ class UnitMoments(SampledMoments):
 
         Of capped units squared means are a fraction of the mean squares: that of all units.
         """
-        squares = _squares_of(scores)
+        squares = np.asarray(scores[..., _LEFT] * scores[..., _RIGHT])
         squared = (self.parts[:, : self.n_squares] * squares).sum(axis=1) * self._weight_ratio
         of_rows = (self.parts * _sums_of(scores**2)).sum(axis=1)
         fraction = np.clip(squared / np.maximum(of_rows, 1e-300), 0.0, 1.0)
@@ -307,8 +303,3 @@ def _sums_of(coefficients: Floats) -> Floats:
     """Return the weights of the parts in sums of a function, shape (..., parts)."""
     pairs = (coefficients[..., _LEFT] + coefficients[..., _RIGHT]) / 2
     return np.concatenate([pairs, coefficients], axis=-1)
-
-
-def _squares_of(coefficients: Floats) -> Floats:
-    """Return the weights of the products in squares of a function's means."""
-    return np.asarray(coefficients[..., _LEFT] * coefficients[..., _RIGHT])

@@ -45,8 +45,7 @@ from dpmodels.mechanisms.add_noise import (
     noised_rows,
 )
 from dpmodels.mechanisms.protocol import PlanOfStrategy
-from dpmodels.mechanisms.weighted_gradients import WeightedGradients
-from dpmodels.mechanisms.weighted_scores import WeightedScores
+from dpmodels.mechanisms.weighted_scores import WeightedGradients, WeightedScores
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.postprocess.weight_caps import (

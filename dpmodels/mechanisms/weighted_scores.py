@@ -1,11 +1,11 @@
-"""A regression on capped weights, then one step by scores of all weights, clipped by unit.
+"""Rows of capped weights, then one step by scores of all weights, clipped by unit.
 
 Theorem
-    Moments of rows that count by capped weights are released by a mechanism of its own; given them
-    the numbers of units by the length of their score, and given these the sum and the squares of
-    the scores, each clipped to a length. Multipliers are fixed beforehand: together they satisfy
-    (ε, δ) with the exact trade-off of one Gaussian mechanism, ρ-zCDP, or ε (docs/theory.md, Theorem
-    83).
+    Moments of rows that count by capped weights, or coefficients with the curvature at a point near
+    them, are released by a mechanism of its own; given them the numbers of units by the length of
+    their score, and given these the sum and the squares of the scores, each clipped to a length.
+    Multipliers are fixed beforehand: together they satisfy (ε, δ) with the exact trade-off of one
+    Gaussian mechanism, ρ-zCDP, or ε (docs/theory.md, Theorems 83, 86 and 97).
 Sensitivity
     A unit (a row, or all rows of a sampling unit) is in one cell of length: √2 where it is
     replaced, 1 where it is added or removed; 2 and 1 in absolute values. It adds the square of one
@@ -13,17 +13,21 @@ Sensitivity
     at most ``1 + a² + b²`` long, √2 times that apart for two units; in absolute values on and above
     the diagonal half of ``(√p + a + b)² + 1 + a² + b²`` for p parameters, and twice that. Events
     are in units of a place, of which a unit has k: the noise is 1/k of what they say of a place.
+    Of moments, coefficients and curvature, those of their mechanism.
 Noise
     Independent discrete Gaussians, of variance s² on the diagonal and s²/2 off it, or discrete
     Laplace noise of one scale.
 Numerics
-    exact: integer statistics, integer noise; of the moments as their mechanism. Scores are sums of
-    integers by unit; the cell of a length is a floating-point function of one unit.
+    exact: integer statistics, integer noise; of moments and coefficients as their mechanism. Scores
+    are sums of integers by unit, each of a row a correctly rounded product of two numbers that
+    follow from released values and that row alone; the cell of a length is a floating-point
+    function of one unit.
 Source
     One step from a consistent estimate: Le Cam (1956); van der Vaart (1998), "Asymptotic
-    Statistics", 5.7. Clipping and budget: this package. Noise of moments grows with the largest
-    weight times the longest row times the largest residual, that of clipped scores with what such
-    products are in a sample.
+    Statistics", 5.7. Linearised errors: Binder (1983), "On the variances of asymptotically normal
+    estimators from complex surveys", International Statistical Review 51. Clipping and budget: this
+    package. Noise of moments grows with the largest weight times the longest row times the largest
+    residual, that of clipped scores with what such products are in a sample.
 """
 
 from __future__ import annotations
@@ -48,12 +52,23 @@ from dpmodels.mechanisms.add_noise import (
     noised_rows,
     noised_symmetric,
 )
-from dpmodels.mechanisms.protocol import CovarianceMechanism, Facts, Plan, RegressionPlan
-from dpmodels.mechanisms.robust_covariance import SQUARES, solved, whitening
+from dpmodels.mechanisms.protocol import (
+    CovarianceMechanism,
+    Facts,
+    Plan,
+    RegressionFacts,
+    RegressionMechanism,
+    RegressionPlan,
+    as_gradients,
+)
+from dpmodels.mechanisms.regression.objective import Objective
+from dpmodels.mechanisms.regression.rate_scores import RateScores
+from dpmodels.mechanisms.robust_covariance import ALIKE, SQUARES, solved, whitening
 from dpmodels.noise import Entropy
-from dpmodels.noise.lattice import Lattice, choose_lattice
+from dpmodels.noise.lattice import FINE_BITS, Lattice, choose_lattice
 from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.postprocess.small_samples import Layout
+from dpmodels.postprocess.unit_scores import first_point, newton_step
 from dpmodels.postprocess.weight_caps import ALIGNED, longest_score
 from dpmodels.privacy import (
     ZCDP,
@@ -65,8 +80,20 @@ from dpmodels.privacy import (
     PureEvent,
     gaussian_multiplier,
 )
-from dpmodels.released import Meat, MechanismInfo, MomentsRelease, ScoreCap, UnitCap, UnitScores
+from dpmodels.released import (
+    Ball,
+    BoughtCurvature,
+    CoefficientsRelease,
+    Meat,
+    MechanismInfo,
+    MomentsRelease,
+    ScoreCap,
+    UnitCap,
+    UnitScores,
+)
 from dpmodels.statistics import Passes, Statistic
+from dpmodels.statistics.gradient import GradientScore
+from dpmodels.statistics.losses import Logistic, Multinomial, Poisson, Predictors
 from dpmodels.statistics.passes import Score
 from dpmodels.statistics.score_moments import UnitScores as ExactScores
 from dpmodels.statistics.statistic import measured_as
@@ -82,8 +109,21 @@ ENOUGH, LEAST_MOMENTS = 130.0, 0.2
 MARKS: Final = (1.0, 0.25)
 # Part of the variance of scores that sampling is not taken for less than: a choice.
 LEAST_SAMPLED: Final = 0.03
+# Noise below this, in squares of a score, is less than rounding to the usual lattice.
+FAINT: Final = 2.0**-24
+ROUNDS: Final = "rounds of faint scores"
 # Ends of cells of lengths, in units of what is expected of a score.
 ENDS: Final = 2.0 ** (np.arange(-8, 13) / 2)
+
+# Where weights depend on the response the longest scores are of large weights, and mostly have one
+# sign: a choice, above what least squares take.
+ALIGNED_RESIDUALS: Final = 1.0
+# What is left of all weight within a cap, at the least, where noise hides it: a choice.
+LEAST_WITHIN: Final = 0.1
+# Two rows of the joint ball are no farther apart, in shares of its radius.
+FARTHEST: Final = 2.0
+# Times the largest response, above any residual: an expected response is at most e times that.
+UNCLIPPED: Final = 3.0
 
 Events = tuple[GaussianEvent, GaussianEvent] | tuple[LaplaceEvent, LaplaceEvent]
 
@@ -161,8 +201,10 @@ class WeightedScores:
             equations.residual(theta) @ to_rows,
             np.eye(len(to_rows) - 1),
         )
+        noise = self._noise(plan.facts)
+        passes = passes.on(noise.lattice_of_rows(plan.lattice, plan))
         exact = passes.measured(ExactScores, score, adjacency.places)
-        scores, noise = measured_as(ExactScores, exact, "scores"), self._noise(plan.facts)
+        scores = measured_as(ExactScores, exact, "scores")
         meat = noise.noised(scores, strata, plan, entropy)
         # In the units of the moments, from which the part beyond their cap is missing.
         meat = in_units(meat, unit * strata.cap / cap.cap * (1 - cap.beyond))
@@ -185,6 +227,7 @@ class ScoreNoise:
     levels: int
     aligned: float = ALIGNED  # The part of what is cut off scores that has one direction
     n_units: int | None = None  # Public: with many units scores get more of the budget
+    faint_rounds: int = 1  # How often scores are released where there is almost no noise
 
     @property
     def marks(self) -> tuple[float, ...]:
@@ -200,21 +243,24 @@ class ScoreNoise:
         """
         is_pure = isinstance(planned(guarantee).events[0], LaplaceEvent | PureEvent)
         shares = self._shares(adjacency, guarantee, is_pure=is_pure)
-        rest, (lengths, squares) = _divided(guarantee, shares, is_pure=is_pure)
+        rest, parts = _divided(guarantee, shares, is_pure=is_pure)
         base_plan: P = planned(rest)
         replaced, n_places = adjacency.n_public, adjacency.places
         square = 1 + math.fsum(mark**2 for mark in self.marks)
-        if isinstance(squares, LaplaceEvent):
+        if isinstance(parts[0], LaplaceEvent):
             absolute = (math.sqrt(self.size) + math.fsum(self.marks)) ** 2
             cell, length = 1.0 + replaced, (absolute + square) / 2 * (1 + replaced)
         else:
             cell, length = math.sqrt(1 + replaced), square * math.sqrt(1 + replaced)
-        scales = {
-            **base_plan.scales,
-            LENGTHS: lengths.multiplier / n_places * cell * ROUND_UP,
-            SQUARES: squares.multiplier / n_places * length * ROUND_UP,
-        }
-        events = (*base_plan.events, lengths, squares)
+        scales, rounds = dict(base_plan.scales), 1
+        if parts[1].multiplier / n_places * length < FAINT:
+            rounds = self.faint_rounds
+            parts = _of_each(parts, rounds)
+            scales[ROUNDS] = float(rounds)
+        lengths, squares = parts
+        scales[LENGTHS] = lengths.multiplier / n_places * cell * ROUND_UP
+        scales[SQUARES] = squares.multiplier / n_places * length * ROUND_UP
+        events = base_plan.events + parts * rounds
         plan = replace(base_plan, guarantee=guarantee, events=events, scales=scales)
         self._lattice(plan)
         return plan
@@ -225,7 +271,8 @@ class ScoreNoise:
         """Release how long scores are, then sums and squares of those clipped."""
         law = LAPLACE if isinstance(plan.events[-1], LaplaceEvent) else GAUSSIAN
         finer, n_marks = self._lattice(plan), 1 + self.levels
-        least = _least_root(strata)
+        factors = strata.factors or (1.0,)
+        least = math.sqrt(min(factors) / max(factors))
         steps = max(plan.scales[SQUARES] * finer.radius**2, SMALLEST_SCALE)
         off = steps if law is LAPLACE else steps / math.sqrt(2)
         sizes = [math.floor(mark * finer.radius) for mark in self.marks]
@@ -252,7 +299,11 @@ class ScoreNoise:
         """Return the lattice of the scores."""
         is_laplace = isinstance(plan.events[-1], LaplaceEvent)
         scale = plan.scales[SQUARES] * (ROOM if is_laplace else 1.0)
-        return choose_lattice(self.size, scale)
+        return self.lattice_of_rows(choose_lattice(self.size, scale), plan)
+
+    def lattice_of_rows(self, lattice: Lattice, plan: Plan | RegressionPlan) -> Lattice:
+        """Return a lattice, or a finer one where there is almost no noise."""
+        return replace(lattice, bits=FINE_BITS) if ROUNDS in plan.scales else lattice
 
     def _shares(
         self, adjacency: Adjacency, guarantee: Guarantee, *, is_pure: bool
@@ -280,10 +331,13 @@ def _divided(
     return rest_rho, (lengths, squares)
 
 
-def _least_root(strata: ScoreCap) -> float:
-    """Return the root of the smallest factor of a stratum over that of the largest."""
-    factors = np.array(strata.factors or (1.0,))
-    return math.sqrt(factors.min() / factors.max())
+def _of_each(parts: Events, rounds: int) -> Events:
+    """Return the events of each of so many rounds, which together cost what the parts do."""
+    first, second = (part.multiplier * ROUND_UP for part in parts)
+    if isinstance(parts[0], LaplaceEvent):
+        return LaplaceEvent(first * rounds), LaplaceEvent(second * rounds)
+    root = math.sqrt(rounds)
+    return GaussianEvent(first * root), GaussianEvent(second * root)
 
 
 def in_units(meat: Meat, unit: float) -> Meat:
@@ -311,3 +365,152 @@ def _rows_of(release: MomentsRelease, public: Scaling) -> Floats:
     if ball.axes is not None:
         matrix[1:] = np.linalg.solve(ball.axes, matrix[1:])
     return matrix
+
+
+@dataclass(frozen=True)
+class WeightedGradients:
+    """Coefficients of capped weights, then sums and squares of the clipped scores of units.
+
+    Parameters
+    ----------
+    base : RegressionMechanism
+        What releases coefficients with their curvature.
+    levels : int
+        The number of strata whose sums are released too, 0 for none.
+    """
+
+    base: RegressionMechanism
+    levels: int = 0
+
+    passes: ClassVar[str] = "many"
+
+    @property
+    def info(self) -> MechanismInfo:
+        """The promise of the mechanism of the coefficients, which holds of all."""
+        return self.base.info
+
+    def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> RegressionPlan:
+        """Divide the budget. BudgetError as of the base, or if no useful lattice is left."""
+        return self._noise(facts).plan(partial(self.base.plan, facts), facts.adjacency, guarantee)
+
+    def measure(self, design: PrivateDesign, plan: RegressionPlan) -> Statistic:
+        """Prepare to read the rows several times."""
+        return self.base.measure(design, plan)
+
+    def release(
+        self, statistic: Statistic, plan: RegressionPlan, entropy: Entropy
+    ) -> CoefficientsRelease:
+        """Release coefficients of capped weights."""
+        return self.base.release(statistic, plan, entropy)
+
+    def step(
+        self,
+        statistic: Statistic,
+        release: CoefficientsRelease,
+        cap: UnitCap,
+        plan: RegressionPlan,
+        entropy: Entropy,
+        n_units: float,
+    ) -> CoefficientsRelease:
+        """Release lengths, sums and squares of scores where the curvature of a release leads.
+
+        The rows of `statistic` count by weights up to ``cap.scores.cap``; `n_units` is the noisy
+        number of units. Beside almost no noise a log-linear model has another step before that.
+        """
+        gradients, strata = as_gradients(statistic), cap.scores
+        adjacency, noise = plan.facts.adjacency, self._noise(plan.facts)
+        places, bought = adjacency.places, release.curvature
+        assert strata is not None
+        assert bought is not None
+        axes, lengths = _whitening(bought, places)
+        # Expected of a score; weights count in units of a larger cap than those of the curvature.
+        expected = math.sqrt(len(lengths) / n_units) * cap.cap / strata.cap
+        lattice = noise.lattice_of_rows(gradients.lattice, plan)
+        predictors = replace(plan.facts.predictors, bits=lattice.bits)
+        to_units, predictors = _of_all_rows(release, gradients.scaling, predictors)
+        (design,), loss = gradients.designs, _unclipped(plan.facts)
+        regressors = (axes / lengths).T * to_units * (places / expected)
+        for _ in range(int(plan.scales.get(ROUNDS, 1))):
+            release = _moved(release)
+            score = GradientScore(regressors, first_point(release) * to_units, predictors, loss)
+            exact = ExactScores(design, lattice, score, places, count_public=adjacency.n_public)
+            meat = noise.noised(exact, strata, plan, entropy)
+            # In units of their mean square, so that every coefficient has a variance of about 1. Of
+            # the curvature the part beyond its cap is missing.
+            mean = math.sqrt(max(float(np.trace(meat.squares)) / len(lengths), meat.sd))
+            unit = mean * strata.cap / cap.cap * max(1 - cap.beyond, LEAST_WITHIN)
+            root = axes * lengths * (expected * unit)
+            meat = replace(in_units(meat, 1 / mean), root=root, person=adjacency.person)
+            release = replace(release, meat=meat)
+        return release
+
+    def _noise(self, facts: RegressionFacts) -> ScoreNoise:
+        rounds = 1 + isinstance(facts.loss, Poisson)
+        return ScoreNoise(facts.columns, self.levels, ALIGNED_RESIDUALS, faint_rounds=rounds)
+
+
+def with_step(
+    base: RegressionMechanism, facts: RegressionFacts, levels: int
+) -> RegressionMechanism | WeightedGradients:
+    """Return a mechanism with a step to all weights; as it is if it releases no curvature."""
+    if isinstance(facts.loss, Multinomial) or not getattr(base, "inference", False):
+        return base
+    if isinstance(base, Objective | RateScores):
+        base = replace(base, at_end=True)
+    return WeightedGradients(base, levels=levels)
+
+
+def _moved(release: CoefficientsRelease) -> CoefficientsRelease:
+    """Return a release at the end of a step by its scores; as it is before it has any."""
+    bought, meat = release.curvature, release.meat
+    assert bought is not None
+    if meat is None or meat.units is None:
+        return release
+    step = newton_step(bought.bread, bought.bread_noise, -meat.root @ meat.units.summed)
+    point = first_point(release) + step
+    return replace(release, coefficients=point, gradient=np.zeros_like(step))
+
+
+def _whitening(bought: BoughtCurvature, places: int) -> tuple[Floats, Floats]:
+    """Return axes and lengths of a root of the scores' covariance, by the curvature.
+
+    Along directions where noise hides the curvature it counts as that noise.
+    """
+    values, axes = np.linalg.eigh(bought.bread)
+    hidden = 2 * bought.bread_noise.off * math.sqrt(len(values))
+    least = max(hidden, 1e-13 * float(values[-1]), 1e-300)
+    return axes, np.sqrt(np.maximum(values, least) * places**ALIKE)
+
+
+def _of_all_rows(
+    release: CoefficientsRelease, public: Scaling, predictors: Predictors
+) -> tuple[Floats, Predictors]:
+    """Return predictors that leave no row out, and what those of the release are in their units."""
+    ball, ones = release.ball, np.ones(predictors.columns)
+    if ball is None:
+        return ones, predictors
+    centre, radius, axes = _in_joint_ball(ball, public, predictors)
+    if np.linalg.norm(centre) > 1:
+        return ones, predictors.within(centre, radius, axes)
+    farthest = FARTHEST * float(np.linalg.norm(axes, 2))
+    ones[int(predictors.intercept) :] = farthest / radius
+    return ones, predictors.within(centre, farthest, axes)
+
+
+def _in_joint_ball(
+    ball: Ball, public: Scaling, predictors: Predictors
+) -> tuple[Floats, float, Floats]:
+    """Return centre, radius and axes of a released ball in shares of the codebook's."""
+    terms, norm = slice(predictors.terms), public.row_norm
+    centre = (ball.centre - public.centre[terms]) / (norm * public.scale[terms])
+    if ball.axes is None:
+        return centre, ball.radius / norm, np.eye(predictors.terms)
+    return centre, ball.radius, np.asarray(np.linalg.inv(ball.axes / norm), dtype=np.float64)
+
+
+def _unclipped(facts: RegressionFacts) -> Logistic | Poisson:
+    """Return the loss of rows whose residuals are not clipped."""
+    if isinstance(facts.loss, Poisson):
+        return replace(facts.loss, clip=UNCLIPPED * facts.loss.upper)
+    assert isinstance(facts.loss, Logistic)
+    return facts.loss

@@ -20,7 +20,7 @@ from dpmodels.mechanisms.choose import choose_strategy
 from dpmodels.mechanisms.protocol import AnyStrategy, RegressionFacts, RegressionMechanism
 from dpmodels.mechanisms.sampled_rows import Sampled, strata_used
 from dpmodels.mechanisms.tuning import Tuned
-from dpmodels.mechanisms.weighted_gradients import with_step
+from dpmodels.mechanisms.weighted_scores import with_step
 from dpmodels.models.predicted_laws import of_outcomes
 from dpmodels.models.verb_spec import VerbSpec, slots_of
 from dpmodels.released import CoefficientsRelease

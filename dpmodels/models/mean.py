@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Unpack
+from typing import TypeVar, Unpack
 
 from dpmodels.arguments import boolean, finite
 from dpmodels.errors import FormulaError, shorten
@@ -15,10 +15,14 @@ from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.descriptive_specs import descriptive_spec, mean_tally, sampled_spec
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec
+from dpmodels.released import CountsRelease
 from dpmodels.request import Request
+from dpmodels.results.call import DescribedCall
 from dpmodels.results.groups import MeanResult, TotalResult, TTestResult, VarResult
 from dpmodels.results.overview import OverviewResult
 from dpmodels.verbs import spec_of
+
+R = TypeVar("R")
 
 
 @verb
@@ -89,12 +93,27 @@ def dp_mean(
 @spec_of("mean", gaussian="gaussian", designs=True)
 def mean_spec(request: Request) -> VerbSpec[MeanResult]:
     """Build the specification of a dp_mean call."""
+    return _of_number(request, "dp_mean", MeanResult)
+
+
+def _of_number(
+    request: Request,
+    verb_name: str,
+    result: Callable[[DescribedCall, CountsRelease], R],
+    *,
+    sampled_degree: int = 1,
+    degree: int | None = None,
+    total: bool = False,
+) -> VerbSpec[R]:
+    """Build the specification of one number by groups, of the degree of a mean by default."""
     formula_sides = parse_sides(request.formula, request.codebook)
-    number, factors = one_measured(formula_sides, "dp_mean")
+    number, factors = one_measured(formula_sides, verb_name)
     if request.codebook.design is not None:
-        return sampled_spec(request, formula_sides, (Tally(factors, number, 1),), MeanResult)
+        tally = Tally(factors, number, sampled_degree)
+        return sampled_spec(request, formula_sides, (tally,), result, total=total)
     tally = mean_tally(request.adjacency, factors, number)
-    return descriptive_spec(request, formula_sides, (tally,), MeanResult)
+    tally = tally if degree is None else Tally(factors, number, degree)
+    return descriptive_spec(request, formula_sides, (tally,), result)
 
 
 # ``dp_var``: private variances by formula.
@@ -156,11 +175,7 @@ def dp_var(
 @spec_of("var", gaussian="gaussian", audited=("a ~ g", "geometric"), designs=True)
 def var_spec(request: Request) -> VerbSpec[VarResult]:
     """Build the specification of a dp_var call."""
-    formula_sides = parse_sides(request.formula, request.codebook)
-    number, factors = one_measured(formula_sides, "dp_var")
-    if request.codebook.design is not None:
-        return sampled_spec(request, formula_sides, (Tally(factors, number, 2),), VarResult)
-    return descriptive_spec(request, formula_sides, (Tally(factors, number, 4),), VarResult)
+    return _of_number(request, "dp_var", VarResult, sampled_degree=2, degree=4)
 
 
 # ``dp_ttest``: private t-tests by formula.
@@ -225,7 +240,7 @@ def dp_ttest(
 def ttest_spec(request: Request) -> VerbSpec[TTestResult]:
     """Build the specification of a dp_ttest call."""
     formula_sides = parse_sides(request.formula, request.codebook)
-    number, factors = one_measured(formula_sides, "dp_ttest")
+    _, factors = one_measured(formula_sides, "dp_ttest")
     levels = [len(factor.levels) for factor in factors]
     if levels not in ([], [2]):
         raise FormulaError(
@@ -233,10 +248,7 @@ def ttest_spec(request: Request) -> VerbSpec[TTestResult]:
             "group' with a group of two levels, such as (region == \"north\"), or '~ y'"
         )
     result = partial(TTestResult, mu=finite("mu", request.options["mu"]))
-    if request.codebook.design is not None:
-        return sampled_spec(request, formula_sides, (Tally(factors, number, 1),), result)
-    tally = mean_tally(request.adjacency, factors, number)
-    return descriptive_spec(request, formula_sides, (tally,), result)
+    return _of_number(request, "dp_ttest", result)
 
 
 @verb
@@ -293,13 +305,7 @@ def dp_total(
 @spec_of("total", gaussian="gaussian", designs=True)
 def total_spec(request: Request) -> VerbSpec[TotalResult]:
     """Build the specification of a dp_total call."""
-    formula_sides = parse_sides(request.formula, request.codebook)
-    number, factors = one_measured(formula_sides, "dp_total")
-    if request.codebook.design is not None:
-        tally = Tally(factors, number, 1)
-        return sampled_spec(request, formula_sides, (tally,), TotalResult, total=True)
-    tally = mean_tally(request.adjacency, factors, number)
-    return descriptive_spec(request, formula_sides, (tally,), TotalResult)
+    return _of_number(request, "dp_total", TotalResult, total=True)
 
 
 @verb

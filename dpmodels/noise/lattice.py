@@ -20,6 +20,8 @@ from dpmodels.typing import Floats
 
 # So that 8192 rows are a block of exact sums.
 MAX_BITS = 20
+# Of scores beside almost no noise: products are summed in two words of 20 bits.
+FINE_BITS = 40
 # A choice: on a coarser lattice rounding would show beside any row.
 MIN_BITS = 8
 # Cells of numpy's buffer, fewer than twice the rows of most blocks: a choice.
@@ -45,8 +47,8 @@ class Lattice:
 
     @property
     def block_rows(self) -> int:
-        """Most rows whose sum of products stays exact in float64."""
-        return int(min(2 ** (53 - 2 * self.bits), 8192))
+        """Most rows whose sum of products, of words where there are two, is exact in float64."""
+        return int(min(2 ** (53 - 2 * self.bits), 8192)) if self.bits <= MAX_BITS else 2048
 
 
 def choose_lattice(columns: int, sigma: float) -> Lattice:
@@ -86,7 +88,9 @@ def to_lattice(
     is checked again. The integers are a function of the row alone, whatever stands beside it: each
     step is one correctly rounded operation on each number, up to the sum of squares. That is exact
     where it is at most the squared radius, and otherwise larger in any order, which is all it is
-    asked; by how much a longer row is shrunk follows from :func:`lengths`.
+    asked; by how much a longer row is shrunk follows from :func:`lengths`. On a lattice of more
+    than :data:`MAX_BITS` squares are those of :func:`lengths`, and the norm is at most
+    ``(1 + columns 2**-52)`` radii, which the rounding up of a scale of noise covers.
     """
     rows = np.asarray(columns) if out is None else out
     multiply_columns(columns, factor * lattice.steps, rows)
@@ -94,7 +98,7 @@ def to_lattice(
         with unbuffered():
             np.subtract(rows, (shift * lattice.steps)[:, None], out=rows)
     np.rint(rows, out=rows)
-    norms = np.einsum("ij,ij->j", rows, rows, out=squares)
+    norms = _squared_norms(rows, lattice, squares)
     limit = lattice.radius**2
     complete: NDArray[np.bool_] = ~np.isnan(norms)
     if not complete.all():
@@ -104,12 +108,18 @@ def to_lattice(
         clipped = rows[:, longer]
         clipped *= lattice.radius * (1 - 2.0**-40) / lengths(clipped)
         np.trunc(clipped, out=clipped)
-        norms[longer] = np.einsum("ij,ij->j", clipped, clipped)
+        norms[longer] = _squared_norms(clipped, lattice)
         outside = ~(norms[longer] <= limit)
         clipped[:, outside] = 0.0
         norms[longer] = np.where(outside, 0.0, norms[longer])
         rows[:, longer] = clipped
     return complete
+
+
+def _squared_norms(rows: Floats, lattice: Lattice, out: Floats | None = None) -> Floats:
+    if lattice.bits <= MAX_BITS:
+        return np.asarray(np.einsum("ij,ij->j", rows, rows, out=out))
+    return np.asarray(np.square(lengths(rows), out=out))
 
 
 def multiply_columns(columns: Floats | Sequence[Floats], factor: Floats, out: Floats) -> None:

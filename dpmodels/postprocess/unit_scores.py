@@ -120,7 +120,8 @@ def _missing_rows(release: MomentsRelease | CoefficientsRelease) -> float:
     """Return the fraction of X'X of all rows that shortened or omitted rows may be.
 
     So much of the step is its largest error by them (docs/theory.md, Theorem 91): all of it where
-    noise hides how many they are. Along released axes each may lack the square of the radius.
+    noise hides how many they are. Along released axes each may lack the square of the radius, and
+    about a line all lack what numbers of rows by length say.
     """
     ball = release.ball
     if ball is None:
@@ -130,7 +131,8 @@ def _missing_rows(release: MomentsRelease | CoefficientsRelease) -> float:
     fraction = min(max(ball.shortened - ball.shortened_sd, 0.0), 1.0)
     if isinstance(release, CoefficientsRelease) or ball.axes is None:
         return fraction
-    return 1 - 1 / (1 + fraction * ball.radius**2)
+    lacking = fraction * ball.radius**2 if math.isnan(ball.lacking) else ball.lacking
+    return 1 - 1 / (1 + lacking)
 
 
 def _bend_of_rates(release: MomentsRelease | CoefficientsRelease, score: Floats) -> float:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -312,6 +314,7 @@ class Predictors:
     # Lines that turn terms about the centre, in shares of the joint ball, into those whose length
     # `radius` is of; empty where they are the terms themselves.
     axes: tuple[tuple[float, ...], ...] = field(default=(), repr=False)
+    bits: int = field(default=MAX_BITS, repr=False)  # Of the rows' lattice
 
     @property
     def columns(self) -> int:
@@ -348,7 +351,7 @@ class Predictors:
     @property
     def lattice(self) -> Lattice:
         """Integers of the joint rows."""
-        return Lattice(MAX_BITS, self.terms + (self.known is not None) + self.responses)
+        return Lattice(self.bits, self.terms + (self.known is not None) + self.responses)
 
     @property
     def largest_known(self) -> float:
@@ -391,7 +394,7 @@ class Predictors:
         if self.axes:
             steps = self.lattice.steps * self.radius / self.share
             return np.square(lengths(self._turned(terms, self.lattice)) * steps)
-        return np.asarray(np.einsum("ij,ij->j", terms, terms))
+        return np.asarray(reduce(add, np.square(terms), np.zeros(terms.shape[1])))
 
     def _placed(self, block: Floats, lattice: Lattice) -> Placed:
         """Return the rows' integers, zeros where a row is left out, and what they stand for.
@@ -411,8 +414,7 @@ class Predictors:
             ones = np.ones(block.shape[1])
             return Placed(leading * is_inside, shifted * is_inside, ones, turned * is_inside)
         if not self.centre:
-            squares = np.einsum("ij,ij->j", terms, terms)
-            units = unit / np.maximum(np.sqrt(squares) * (unit / self.share), 1.0)
+            units = unit / np.maximum(lengths(terms) * (unit / self.share), 1.0)
             return Placed(leading, terms, np.asarray(units))
         is_inside = (leading > 0) & (self.away(block) <= (lattice.steps * self.radius) ** 2)
         shifted = (terms - np.array(self.centre)[:, None]) * is_inside

@@ -16,8 +16,9 @@ from dpmodels.design.parts import FACES
 from dpmodels.formula import Block, Design
 from dpmodels.noise import Entropy
 from dpmodels.noise.addition import NoiseOfSites
-from dpmodels.noise.lattice import Lattice, to_lattice
+from dpmodels.noise.lattice import MAX_BITS, Lattice, to_lattice
 from dpmodels.privacy.budget import MOST_ROWS
+from dpmodels.statistics.double_double import Pair, dot
 from dpmodels.statistics.statistic import (
     Statistic,
     additive,
@@ -84,10 +85,19 @@ class Passes(Statistic):
         """Whether rows are multiplied by the roots of weights."""
         return any("weights" in design.facts for design in self._designs)
 
+    @property
+    def sampled(self) -> bool:
+        """Whether the rows are of a survey design."""
+        return any(design.sampled is not None for design in self._designs)
+
     def rescaled(self, scaling: Scaling) -> Passes:
         """Return passes over the same rows, brought into the ball by released values."""
         designs = tuple(design.rescaled(scaling) for design in self._designs)
         return Passes(designs, self._lattice, count_public=self._count_public)
+
+    def on(self, lattice: Lattice) -> Passes:
+        """Return passes over the same rows on another lattice."""
+        return Passes(self._designs, lattice, count_public=self._count_public)
 
     def thinned(self, fewest: float, entropy: Entropy) -> Passes:
         """Return passes over rows chosen by coins, `fewest` expected; docs/theory.md, Theorem 96.
@@ -96,21 +106,14 @@ class Passes(Statistic):
         facts, where that is no gain: fewer than :data:`WORTH_THINNING` times as many rows, a
         number of rows that is not public, persons, several sources, a database or a cluster.
         """
-        n_rows = self._thinned_from
+        alone = self._count_public and len(self._designs) == 1
+        is_possible = alone and self._designs[0].can_be_thinned
+        n_rows = self._designs[0].nrows or 0 if is_possible else 0
         if isinstance(entropy, NoiseOfSites) or n_rows < WORTH_THINNING * fewest:
             return self
-        heads = math.ceil(FACES * fewest / n_rows)
-        design = self._designs[0].thinned(heads, entropy)
+        design = self._designs[0].thinned(math.ceil(FACES * fewest / n_rows), entropy)
         design.require_passes()
         return Passes((design,), self._lattice, count_public=True)
-
-    @property
-    def _thinned_from(self) -> int:
-        """The number of rows where coins may choose among them, else 0; from public facts."""
-        if not (self._count_public and len(self._designs) == 1):
-            return 0
-        (design,) = self._designs
-        return design.nrows or 0 if design.can_be_thinned else 0
 
     def recoded(self, public: Design, scaling: Scaling, lattice: Lattice) -> Passes:
         """Return passes over the same rows, coded by other columns of the same variables."""
@@ -192,17 +195,21 @@ def turned(block: Floats, matrix: Turn, lattice: Lattice) -> Floats:
 
 
 class Turn(NamedTuple):
-    """An integer matrix whose line i is scaled by ``2**-powers[i]``."""
+    """An integer matrix whose line i is scaled by ``2**-powers[i]``; the matrix itself if fine."""
 
     integers: Floats  # Shape (lines, columns): whole numbers
     powers: NDArray[np.intp]  # Shape (lines, 1): of two
     scaled: Floats | None  # The integers in that unit, where it loses no digit
+    is_fine: bool = False
 
     def times(self, rows: Floats, out: Floats | None = None) -> Floats:
         """Return the product with integer rows, shape (columns, rows), in the matrix's unit.
 
         Sums of integers times one power of 2 are as exact as sums of integers.
         """
+        if self.is_fine:
+            products = [dot(Pair(line, 0 * line), rows).rounded for line in self.integers]
+            return np.stack(products, out=out)
         if self.scaled is not None:
             return np.asarray(np.matmul(self.scaled, rows, out=out))
         product = np.matmul(self.integers, rows, out=out)
@@ -220,8 +227,12 @@ def turn(transform: Floats, lattice: Lattice, halvings: int = 0) -> Turn:
     A line has a Euclidean norm below ``2**(52 - bits)`` before it is rounded, by at most half the
     root of the number of columns, and a row one of at most ``2**bits``. So the absolute values of
     the terms of a product have a sum below ``2**53``: every partial sum is an integer that float64
-    holds, in any order, fused or not, and the product is that of this row alone.
+    holds, in any order, fused or not, and the product is that of this row alone. On a lattice of
+    more than 20 bits it is a sum in one order, of correctly rounded operations on each number.
     """
+    if lattice.bits > MAX_BITS + 1:
+        fine = np.ldexp(transform, -halvings)
+        return Turn(fine, np.zeros((len(fine), 1), dtype=np.intp), None, is_fine=True)
     _, exponents = np.frexp(np.linalg.norm(transform, axis=1))
     powers = (52 - lattice.bits - exponents)[:, None].astype(np.intp)
     integers, powers = np.rint(np.ldexp(transform, powers)), powers + halvings
@@ -377,6 +388,19 @@ def person_totals(
     return totals[:, :n_persons], n_rows
 
 
+def two_words(vectors: Callable[[Floats], Floats]) -> Callable[[Floats], Floats]:
+    """Return a function that gives vectors, and below them what rounding to steps leaves of them.
+
+    The latter is in steps, of which it is a half at most.
+    """
+
+    def with_rest(block: Floats) -> Floats:
+        steps = np.clip(vectors(block) * PARTS, -MOST, MOST)
+        return np.vstack([steps / PARTS, steps - np.rint(steps)])
+
+    return with_rest
+
+
 def squares_of_totals(totals: Floats, finer: Lattice, marks: Integers | None = None) -> Exact:
     """Sum squares of vectors, each of integers in `marks` and of a total clipped to the ball.
 
@@ -393,8 +417,22 @@ def squares_of_totals(totals: Floats, finer: Lattice, marks: Integers | None = N
         to_lattice(vectors, ones, 0 * ones, finer)
         if marks is not None:
             vectors = np.vstack([marks[:, block], vectors])
-        squares = squares + (vectors @ vectors.T).astype(np.int64)
+        squares = squares + (_products(vectors) if finer.bits <= MAX_BITS else _wide(vectors))
     return squares
+
+
+def _products(vectors: Floats) -> Integers:
+    return np.asarray((vectors @ vectors.T).astype(np.int64))
+
+
+def _wide(vectors: Floats) -> NDArray[np.object_]:
+    """Return products of integers of up to 40 bits, exactly, from words of 20."""
+    word = 2**20
+    high = np.floor(vectors / word)
+    low = vectors - high * word
+    between = (high @ low.T).astype(np.int64).astype(object)
+    squares, rest = (_products(part).astype(object) for part in (high, low))
+    return np.asarray(squares * word**2 + (between + between.T) * word + rest)
 
 
 def _to_integers(vectors: Floats) -> Integers:

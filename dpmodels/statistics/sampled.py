@@ -1,27 +1,9 @@
 """Exact sums of sampled rows or units: capped weights times positions, by cell, in two passes.
 
-Of a unit (a row, or all rows of a sampling unit) let W be the sum of its weights, c a cap, C_g the
-part of ``min(W, c)/c`` that its rows in the cell g have, and t the weighted mean of their positions
-in [0, 1]. Its parts in the cell are
-
-    ``C_g`` times ``C_g B_i(t)`` for the Bernstein polynomials of degree 2d,
-    and ``(1 - C_g) B_i(t)`` for those of degree 2.
-
-*Theorem 71.* They are not negative and have the sum C_g in each cell, so at most 1 over all cells,
-whatever the weights, their number and the cap. With what is left for the rest a unit has parts of
-the sum 1: it is to a table what a row is. Units of weight above the cap are counted once more, and
-all units by stratum, in two tables to which they add a fraction: parts of that sum at most.
-
-*Theorem 79.* A table of counts has one part in each cell, C_g, of the sum C over all cells. Beside
-those of capped units it has the products ``C_g²`` and ``C_g (C - C_g)``, of the sum C² at most 1;
-by stratum they and ``C_g (1 - C)``, of the sum C.
-
-*Theorem 82.* Several tables have one cap, of the sum W over the rows that count in any of them. Of
-a unit of several rows whose mean squares are wanted, b are the weighted means of the Bernstein
-polynomials of degree 2 of its rows; its parts are C_g² times ``b_i²`` and ``2 b_i b_j``, and
-``C_g (1 - C_g)`` times b. Of counts whose running sums are wanted, F up to a cell and F' up to the
-one before, of the sum B in their group, the products are ``C_g (F + F')/2`` and
-``C_g (2 B - F - F')/2``, of the sum B² at most 1; by stratum ``C_g (1 - B)`` beside them.
+Of a unit (a row, or all rows of a sampling unit) let W be the sum of its weights, c a cap, and C_g
+the part of ``min(W, c)/c`` that its rows in the cell g have. Its parts by cell, the products beside
+them and those by stratum are those of Theorems 71, 79 and 82 (docs/theory.md): not negative, and of
+the sum 1 in a table with what is left for the rest, whatever the weights, their number and the cap.
 """
 
 from __future__ import annotations
@@ -341,7 +323,10 @@ class _Lines:
         self._divisor = np.maximum(units.totals, cap).astype(np.float64)
         self._share = units.weights / self._divisor  # C_g
         self._complete = tally.complete[units.cells]
-        self._whole = _by_unit(units, self._complete) / self._divisor  # C
+        at = np.cumsum(units.first) - 1
+        in_complete = np.zeros(int(units.first.sum()), dtype=np.int64)
+        np.add.at(in_complete, at, units.weights * self._complete)
+        self._whole = in_complete[at] / self._divisor  # C
         self._is_capped = units.totals > cap
 
     @cached_property
@@ -428,14 +413,6 @@ class _Lines:
         scaled = (np.floor(part * (amount * _ROUND_DOWN)).astype(np.int64) for part in parts)
         columns = [summed_by_cell(cells, part, n_cells) for part in scaled]
         return np.stack(columns, axis=1)
-
-
-def _by_unit(units: Units, complete: NDArray[np.bool_]) -> Integers:
-    """Return the weight that the unit of each line has in complete cells, exactly."""
-    at = np.cumsum(units.first) - 1
-    sums = np.zeros(int(units.first.sum()), dtype=np.int64)
-    np.add.at(sums, at, units.weights * complete)
-    return np.asarray(sums[at])
 
 
 def bernstein(positions: Floats, degree: int) -> Floats:

@@ -9,10 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
-from dpmodels.noise.lattice import Lattice, lengths, to_lattice
+from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths, to_lattice
 from dpmodels.statistics import statistic
 from dpmodels.statistics.gradient import GradientScore
-from dpmodels.statistics.passes import PARTS, Score, Turn, person_totals, squares_of_totals, turn
+from dpmodels.statistics.passes import (
+    PARTS,
+    Score,
+    Turn,
+    person_totals,
+    squares_of_totals,
+    turn,
+    two_words,
+)
 from dpmodels.typing import Floats, Integers, Numbers
 
 # Halves of the squared unit length, a little less for the rounding of a row to the lattice.
@@ -233,10 +241,14 @@ class UnitScores(statistic.Statistic):
     ) -> None:
         basis = statistic.fingerprint(design.facts, count_public=count_public)
         basis = basis.also({"score": score.digest})
-        totals, n_rows = person_totals(
-            *(design, lattice, score.function(lattice), len(score.regressors)),
-            count_public=count_public,
+        size, words = len(score.regressors), 1 + (lattice.bits > MAX_BITS)
+        vectors = score.function(lattice) if words == 1 else two_words(score.function(lattice))
+        integers, n_rows = person_totals(
+            design, lattice, vectors, size * words, count_public=count_public
         )
+        totals = integers[:size].astype(np.float64)
+        if words == 2:
+            totals += integers[size:] / PARTS
         super().__init__("scores of units", np.zeros(0, dtype=object), n_rows, basis)
         sampled, strata = design.sampled, design.unit_strata()
         assert sampled is not None

@@ -397,6 +397,51 @@ def test_a_shortened_row_may_lack_the_square_of_the_radius_in_one_direction():
     assert _missing_rows(SimpleNamespace(ball=Ball(np.zeros(2), 3.0, 0.1, 0.0))) == 0.1
 
 
+@pytest.mark.parametrize("edge", [11, 14])
+def test_what_rows_lack_by_clipping_follows_from_their_lengths(edge):
+    """Without noise a bound on what X'X of shortened rows (1, z) lacks; noise adds its sd."""
+    from types import SimpleNamespace
+
+    from dpmodels.mechanisms.regression.scores import _lacking
+    from dpmodels.postprocess.ellipsoid import Cells
+    from dpmodels.postprocess.score_rounds import LENGTHS, ScoreCoordinates
+    from dpmodels.postprocess.unit_scores import _missing_rows
+    from dpmodels.released import Ball
+
+    rng, size = np.random.default_rng(8), 500
+    x = np.vstack([rng.standard_t(3, size).clip(-9, 9), rng.uniform(-2.5, 2.5, size)])
+    rows, limits = np.vstack([np.ones(size), x]), LENGTHS * math.sqrt(3)
+    lengths, radius = np.linalg.norm(rows, axis=0), limits[edge]
+    shortened = rows * np.minimum(1.0, radius / lengths)
+    cells = np.minimum(np.searchsorted(limits, lengths), len(limits) - 1)
+    counts = np.bincount(cells, minlength=len(limits)).astype(float)
+    axes = ScoreCoordinates(np.zeros(2), np.eye(2), np.zeros(3), 1.0, np.ones(2))
+    passes = SimpleNamespace(reach=np.array([9.0, 2.5, 1.0]))
+    exact = _lacking(passes, axes, Cells(LENGTHS, counts, 0.0), radius)
+    lacking = np.linalg.eigvalsh(rows @ rows.T - shortened @ shortened.T)[-1] / size
+    assert 0 < lacking <= exact < 3 * lacking
+    noisy = _lacking(passes, axes, Cells(LENGTHS, counts, 2.0), radius)
+    ends = np.append(limits[edge + 1 :][limits[edge + 1 :] < math.hypot(1, 9, 2.5)], math.nan)
+    ends[-1] = math.hypot(1, 9, 2.5)
+    assert noisy - exact == pytest.approx(2 * np.linalg.norm(ends**2 - radius**2) / size)
+    ball = Ball(np.zeros(3), radius * math.sqrt(2), 0.2, 0.0, np.eye(3), rows=5.0, lacking=exact)
+    assert _missing_rows(SimpleNamespace(ball=ball)) == pytest.approx(1 - 1 / (1 + exact))
+
+
+def test_rows_within_the_radius_by_their_public_ranges_lack_nothing():
+    from types import SimpleNamespace
+
+    from dpmodels.mechanisms.regression.scores import _lacking
+    from dpmodels.postprocess.ellipsoid import Cells
+    from dpmodels.postprocess.score_rounds import LENGTHS, ScoreCoordinates
+
+    axes = ScoreCoordinates(np.ones(1), np.eye(1), np.zeros(2), 1.0, np.ones(1))
+    noise = Cells(LENGTHS, np.full(len(LENGTHS), 40.0), 30.0)
+    passes = SimpleNamespace(reach=np.array([1.0, 1.0]))
+    assert _lacking(passes, axes, noise, math.hypot(1.0, 2.0)) == 0.0
+    assert _lacking(passes, axes, noise, 2.0) > 0
+
+
 def test_errors_of_a_step_allow_for_units_beyond_a_public_cap():
     """Half of the step where noise hides the weights of sampling units, and no more of rows."""
     from types import SimpleNamespace

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -13,22 +14,29 @@ from scipy.special import expit
 import dpmodels as dp
 from dpmodels.design.parts import SLOTS
 from dpmodels.formula.tally import sampling_of
-from dpmodels.mechanisms.protocol import RegressionFacts, passes
+from dpmodels.mechanisms.protocol import Facts, Plan, RegressionFacts, passes
 from dpmodels.mechanisms.regression import COEFFICIENTS, Objective
 from dpmodels.mechanisms.robust_covariance import SQUARES
 from dpmodels.mechanisms.sampled_rows import UNITS, Sampled
-from dpmodels.mechanisms.weighted_gradients import (
+from dpmodels.mechanisms.weighted_scores import (
+    ENDS,
+    LENGTHS,
+    MARKS,
+    ROUNDS,
+    SHARES,
+    ScoreNoise,
     WeightedGradients,
     _of_all_rows,
     _unclipped,
     with_step,
 )
-from dpmodels.mechanisms.weighted_scores import ENDS, LENGTHS, MARKS
 from dpmodels.models.glm import glm_spec
-from dpmodels.noise.lattice import Lattice
+from dpmodels.noise.lattice import FINE_BITS, MAX_BITS, Lattice
 from dpmodels.privacy import (
     ZCDP,
     ApproxDP,
+    GaussianEvent,
+    LaplaceEvent,
     PureDP,
     gaussian_multiplier,
     group_events,
@@ -126,11 +134,13 @@ def test_scores_of_units_are_weighted_sums_over_their_rows(family):
     np.testing.assert_allclose(*by_first, rtol=2e-4, atol=2e-3)
 
 
-def test_a_score_is_a_function_of_its_row_alone():
+@pytest.mark.parametrize("bits", [MAX_BITS, FINE_BITS])
+def test_a_score_is_a_function_of_its_row_alone(bits):
     """Bit for bit, whatever stands beside it: privacy rests on it."""
     facts = spec_of("poisson").facts
-    score = GradientScore(AXES, POINT, facts.predictors, _unclipped(facts))
-    lattice, rng = facts.predictors.lattice, np.random.default_rng(5)
+    predictors = replace(facts.predictors, bits=bits)
+    score = GradientScore(AXES, POINT, predictors, _unclipped(facts))
+    lattice, rng = predictors.lattice, np.random.default_rng(5)
     block = np.rint(rng.uniform(-0.7, 0.7, (3, 67)) * lattice.radius)
     block[0] = lattice.radius
     together = score.function(lattice)(block.copy())
@@ -186,6 +196,39 @@ def test_lengths_and_squares_have_no_less_noise_than_is_charged():
     for name, least in ((LENGTHS, lengths), (SQUARES, square * squares)):
         variance = Fraction(plan.scales[name]) ** 2
         assert 2 * least**2 < variance < 2 * least**2 * Fraction(1 + 1e-9)
+
+
+@pytest.mark.parametrize("guarantee", [ZCDP(1e20), PureDP(1e12)])
+def test_faint_scores_are_released_twice_for_what_one_costs(guarantee):
+    adjacency = dp.privacy.Adjacency("replace", SLOTS, "u")
+    plans = [
+        ScoreNoise(2, 0, faint_rounds=rounds).plan(
+            partial(plan_of_one_event, guarantee), adjacency, guarantee
+        )
+        for rounds in (1, 2)
+    ]
+    assert [plan.scales[ROUNDS] for plan in plans] == [1.0, 2.0]
+    once, twice = (plan.events[1:] for plan in plans)
+    assert twice[:2] == twice[2:]
+    power = 2 if isinstance(guarantee, ZCDP) else 1
+    for single, repeated in zip(once, twice[:2], strict=True):
+        cost = 2 * Fraction(repeated.multiplier) ** -power
+        assert abs(cost * Fraction(single.multiplier) ** power - 1) < 1e-9
+    budget = guarantee.eps if power == 1 else 2 * guarantee.rho
+    cost = sum(Fraction(event.multiplier) ** -power for event in twice)
+    assert (1 - 1e-9) * budget < cost / Fraction(math.fsum(SHARES)) <= budget
+    for name, event in zip((LENGTHS, SQUARES), twice[:2], strict=True):
+        growth = plans[1].scales[name] / plans[0].scales[name]
+        assert growth == pytest.approx(2 ** (1 / power), rel=1e-9)
+        assert plans[1].scales[name] >= event.multiplier / SLOTS
+
+
+def plan_of_one_event(first, guarantee):
+    """Return a plan of one event that leaves all else to scores."""
+    pure = isinstance(first, PureDP)
+    event = LaplaceEvent(1.0) if pure else GaussianEvent(1.0)
+    facts = Facts(2, dp.privacy.Adjacency("replace"), centred=True)
+    return Plan(guarantee, (event,), Lattice(MAX_BITS, 2), facts)
 
 
 def test_a_step_needs_curvature_and_one_linear_predictor():

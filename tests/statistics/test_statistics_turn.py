@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpmodels.noise.lattice import MAX_BITS, MIN_BITS, Lattice
-from dpmodels.statistics.passes import turn
+from dpmodels.noise.lattice import FINE_BITS, MAX_BITS, MIN_BITS, Lattice, to_lattice
+from dpmodels.statistics.passes import squares_of_totals, turn
 
 
 def extreme_rows(lattice, rng):
@@ -61,3 +61,31 @@ def test_a_unit_that_is_part_of_the_matrix_changes_no_product():
 def test_a_matrix_of_zeros_and_one_without_columns_give_zeros():
     assert not turn(np.zeros((2, 3)), Lattice(20, 3)).times(np.ones((3, 4))).any()
     assert turn(np.zeros((1, 0)), Lattice(20, 0)).times(np.ones((0, 4))).tolist() == [[0.0] * 4]
+
+
+def test_a_fine_product_is_that_of_its_row_alone_and_loses_no_digit():
+    rng, lattice = np.random.default_rng(5), Lattice(FINE_BITS, 9)
+    rows, lines = extreme_rows(lattice, rng), rng.normal(size=(5, 9)) * 10.0 ** np.arange(-4, 5)
+    matrix = turn(lines, lattice)
+    products = matrix.times(rows)
+    for at in range(rows.shape[1]):
+        assert (matrix.times(rows[:, [at]])[:, 0] == products[:, at]).all()
+    for line, product in zip(lines.tolist(), products.tolist(), strict=True):
+        for row, rounded in zip(rows.T.tolist(), product, strict=True):
+            exact = sum(Fraction(a) * int(b) for a, b in zip(line, row, strict=True))
+            assert abs(exact - Fraction(rounded)) <= abs(exact) * Fraction(2) ** -52
+    assert (turn(lines, lattice, 20).times(rows) == np.ldexp(products, -20)).all()
+
+
+def test_fine_squares_are_exact_integers_of_vectors_no_longer_than_planned():
+    rng, lattice = np.random.default_rng(6), Lattice(FINE_BITS, 3)
+    totals = rng.normal(size=(3, 5_000))
+    totals[:, 0] = 1e9
+    marks = np.full((2, 5_000), 2**FINE_BITS)
+    squares = squares_of_totals(totals, lattice, marks)
+    vectors = totals.copy()
+    to_lattice(vectors, np.ones(3), np.zeros(3), lattice)
+    integers = np.array(np.vstack([marks, vectors]).astype(np.int64).tolist(), dtype=object)
+    assert (squares == integers @ integers.T).all()
+    longest = max(int((integers[2:, at] ** 2).sum()) for at in range(5_000))
+    assert longest <= 4**FINE_BITS * (1 + Fraction(3, 2**51))
