@@ -270,7 +270,6 @@ def _texts(text: str) -> list[str]:
 
 
 def _bounds(pattern: str, text: str, name: str) -> list[Any]:
-    """Return the numbers or days at the end of all matches."""
     matches = re.finditer(pattern, text, re.IGNORECASE)
     ends = [next((group for group in match.groups()[-2:] if group), "") for match in matches]
     return [end_in(end, f"variable {name!r}: CHECK") for end in ends if end]
@@ -358,7 +357,6 @@ def _resolved(plain: Plain, schema: Schema, where: str) -> Schema:
 
 
 def _choices(choice: Schema, schema: Schema, where: str, depth: int = 0) -> Iterator[Schema]:
-    """Yield a schema and its alternatives, except null."""
     if depth > _DEEPEST:
         raise CodebookError(f"{where}: choices are nested more than {_DEEPEST} deep")
     if choice.get("type") == "null":

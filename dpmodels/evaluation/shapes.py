@@ -71,7 +71,6 @@ def _domain(cells: object) -> tuple[int, ...]:
 
 
 def _centres(domain: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return the centres of cells as fractions of each axis, of shape (axes, *domain)."""
     axes = [(np.arange(cells) + 0.5) / cells for cells in domain]
     return np.array(np.meshgrid(*axes, indexing="ij"))
 

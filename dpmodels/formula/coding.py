@@ -112,13 +112,11 @@ def _extremes(factor: Factor, contrast: Floats | None) -> Floats:
 
 
 def _products(left: Floats, right: Floats) -> Floats:
-    """Return Kronecker products of all pairs of rows; the left varies fastest."""
     pairs = right[None, :, :, None] * left[:, None, None, :]
     return pairs.reshape(len(left) * len(right), -1)
 
 
 def _coded(factor: Factor, contrast: Floats | None, columns: Columns) -> Floats:
-    """Return one factor's columns, shape (columns, rows), NaN where missing."""
     values = factor.evaluate(columns)
     match factor:
         case Real():

@@ -223,7 +223,6 @@ def check_cells(n_tables: int, n_cells: int) -> None:
 
 
 def _codes(parsed: ParsedFormula) -> tuple[str, ...]:
-    """Return the columns that a formula names."""
     text = shorten(parsed.text)
     if parsed.response:
         raise FormulaError(

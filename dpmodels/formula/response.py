@@ -58,7 +58,6 @@ def split_fixed(formula: str, book: Mapping[str, Variable]) -> tuple[str, tuple[
 
 
 def _fixed_effects(formula: str, behind: str, book: Mapping[str, Variable]) -> tuple[str, ...]:
-    """Return the factors behind ``|`` in a formula."""
     parsed = parsed_formula(f"~ {behind}" if behind.strip() else "~ 1", ())
     if not parsed.predictors:
         raise FormulaError(
@@ -80,7 +79,6 @@ def _fixed_effects(formula: str, behind: str, book: Mapping[str, Variable]) -> t
 
 
 def _levels(code: str, book: Mapping[str, Variable]) -> tuple[object, ...]:
-    """Return the levels of a fixed effect, or say what to declare."""
     try:
         value = compile_factor(code, book)
     except UnknownVariable as error:
@@ -217,7 +215,6 @@ def two_sided(
 
 
 def _offsets(parsed: ParsedFormula, book: Codebook) -> tuple[ParsedFormula, list[ast.expr], str]:
-    """Take offsets off the terms; return the others, their arguments, and how they are written."""
     offsets = [term for term in parsed.predictors if any(map(_offset, term))]
     arguments = []
     for term in offsets:
@@ -268,7 +265,6 @@ def _less_offset(parsed: ParsedFormula, book: Codebook) -> tuple[ParsedFormula, 
 
 
 def _offset(code: str) -> str | None:
-    """Return the argument of ``offset(...)``, None for other factors."""
     match syntax(code):
         case ast.Call(func=ast.Name(id="offset"), args=[argument], keywords=[]):
             return ast.unparse(argument)

@@ -68,7 +68,6 @@ def parse_sides(formula: str, codebook: Codebook | None) -> Sides:
 
 
 def _parts(formula: str, book: Codebook) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
-    """Return the terms that are described, and those that rows are grouped by."""
     check_size(formula)
     separators = marks(formula)
     start = separators.pop(0) + 1 if separators and not formula[: separators[0]].strip() else 0
@@ -132,7 +131,6 @@ def _codes(terms: Iterable[Term]) -> tuple[str, ...]:
 
 
 def _check(text: str, described: tuple[Varying, ...], groups: tuple[Varying, ...]) -> None:
-    """Refuse factors that are both described and groups, and numbers as groups."""
     repeated = {value.code for value in described} & {value.code for value in groups}
     if repeated:
         raise FormulaError(

@@ -201,7 +201,6 @@ def _ending(code: str, book: Codebook, time: Real) -> Category:
 
 
 def _event_indicator(code: str, book: Codebook) -> Evaluate:
-    """Return a function that is 1 if the event occurred, else 0."""
     match compile_factor(code, book):
         case Truth(evaluate=evaluate):
             return evaluate

@@ -274,7 +274,6 @@ def _whole_ends(
 
 
 def _ends(breaks: object, number: Real, option: str = "breaks") -> tuple[float, ...]:
-    """Return the ends of the bins, or say how to write them."""
     if isinstance(breaks, int | np.integer) and not isinstance(breaks, bool):
         if not 2 <= breaks <= MAX_CELLS:
             raise ArgumentError(
@@ -393,7 +392,6 @@ def _require_levels(factor: Category) -> Category:
 
 
 def _check_size(spec: Margins) -> None:
-    """Refuse margins of more cells than are counted at once."""
     sizes = spec.sizes
     counts = [math.prod(sizes[i] for i in term) for term in spec.terms]
     largest = max(counts)

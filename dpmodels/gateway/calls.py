@@ -277,7 +277,6 @@ def _options(call: Call) -> dict[str, object]:
 
 
 def _plain(value: object) -> object:
-    """Return an option as a value of JSON."""
     if isinstance(value, Mapping):
         return {str(name): _plain(element) for name, element in value.items()}
     return plain_option(value)
@@ -293,7 +292,6 @@ def _unified(plain: object) -> object:
 
 
 def _budget(options: Mapping[str, object], total: Guarantee) -> object:
-    """Return the budget of a call: amounts, a share of what is left, or a guarantee."""
     budget, delta = options.get("budget"), options.get("delta")
     if budget is not None:
         return [type(budget).__name__, repr(budget), delta]
@@ -306,7 +304,6 @@ def _budget(options: Mapping[str, object], total: Guarantee) -> object:
 
 
 def _tokens(formula: object) -> object:
-    """Return the tokens of a formula; the formula if only its reader can tell what they are."""
     if not isinstance(formula, str):
         return formula
     try:

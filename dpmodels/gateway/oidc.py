@@ -72,7 +72,6 @@ class Provider:
         return named[0]
 
     def _subject(self, claims: Mapping[str, object], now: float) -> str:
-        """Return the value of the analyst's claim, once all others are as expected."""
         expected, audience = self.settings, claims.get("aud")
         if _time(claims, "exp") + expected.leeway_seconds <= now:
             _refuse("it has expired: log in again")
@@ -158,7 +157,6 @@ def _public(entry: Mapping[str, object]) -> object:
 
 
 def _key_of(public: object, identifier: str | None) -> Key:
-    """Return the key with its one algorithm."""
     match public:
         case rsa.RSAPublicKey() if public.key_size >= _FEWEST_BITS:
             padded, hashed = padding.PKCS1v15(), SHA256()

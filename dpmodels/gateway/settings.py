@@ -202,7 +202,6 @@ def _table(plain: Mapping[str, object], base: Path, where: str) -> TableSettings
 
 
 def _conform(kind: type[Settings], plain: Mapping[str, Plain], where: str) -> Settings:
-    """Return settings with their defaults, checked against the declared types."""
     defaults = {field.name: field.default for field in fields(kind)}
     _require_names(plain, defaults, where)
     stated = {name: value for name, value in defaults.items() if value is not MISSING}

@@ -181,7 +181,6 @@ def _solved(
 
 
 def _least_eigenvalue(information: Floats) -> float:
-    """Return the least eigenvalue in units of the diagonal."""
     scale = np.sqrt(np.maximum(np.diagonal(information), np.finfo(float).tiny))
     return float(np.linalg.eigvalsh(information / scale[:, None] / scale)[0])
 
@@ -270,7 +269,6 @@ def _noise_of_values(
 
 
 def _sums_by_level(released: Residuals, variable: int, part: Scores) -> Floats:
-    """Return the released sums of a column by level of another variable."""
     table = released.table((min(variable, part.variable), max(variable, part.variable)))
     return np.asarray((table if variable < part.variable else table.T) @ part.values)
 
@@ -295,7 +293,6 @@ def are_detected(released: Residuals, columns: Sequence[Scores]) -> NDArray[np.b
 
 
 def _sum(released: Residuals, left: Scores, right: Scores) -> float:
-    """Return the released sum of the products of two columns."""
     term, weights = _product(left, right)
     return float((weights * released.table(term)).sum())
 

@@ -157,7 +157,6 @@ class GroupMoments:
 
     @cached_property
     def _square_spread(self) -> Floats:
-        """Variance of squared distances from the mean, not below 0; nan for hidden groups."""
         return np.maximum(self._ratio(self._central(4)) - self.variances**2, 0.0)
 
     def mean_interval(self, level: float, *, population: bool) -> Interval:
@@ -213,7 +212,6 @@ class GroupMoments:
 
     @cached_property
     def _weight_ratio(self) -> Floats:
-        """Sum of persons' shares over the sum of their squares, shape (groups,); 1 for rows."""
         if not self.clustered:
             return np.ones(len(self.parts))
         squares = self.parts[:, :3].sum(axis=1)
@@ -348,7 +346,6 @@ class Difference:
         return 2 * tail - pvalue
 
     def _sampling(self, tail: float) -> float:
-        """Return the sampling sd, scaled to Student's tail at a probability."""
         short = min(tail, 0.5 - SMALLEST)
         return self.sampling_sd * float(student_factor(np.asarray(self.freedom), short))
 

@@ -100,7 +100,6 @@ def ratio_interval(
 
 
 def _ratio_factors(score: Floats, noise: Noise, spread: Floats, level: float) -> Floats:
-    """Return the quantile of each score in units of its standard deviation."""
     sds = np.sqrt(noise.sd**2 * (score**2).sum(axis=1) + spread**2)
     pairs = zip(score, spread.tolist(), sds.tolist(), strict=True)
     widths = [
@@ -131,7 +130,6 @@ def within(counts: Floats, width: float) -> tuple[Floats, Floats]:
 
 
 def _count_width(noise: Noise, level: float) -> float:
-    """Return the half-width of an interval for one count."""
     weights = noise.weights(np.ones(1))
     if noise.law != "laplace" or noise.step < SMALL_NOISE * noise.sd:
         return half_width(noise.law, weights, noise.sd, 0.0, level)

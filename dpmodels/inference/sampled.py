@@ -158,7 +158,6 @@ class SampledMoments(GroupMoments):
 
     @cached_property
     def _weight_ratio(self) -> Floats:
-        """Sum of shares over the sum of their squares."""
         squares = self.parts[:, : self.n_squares].sum(axis=1)
         floor = np.minimum(self.count_sd, np.maximum(self.counts, 1.0))
         ratio = np.maximum(self.counts, 1.0) / np.maximum(squares, floor)
@@ -195,14 +194,12 @@ class SampledMoments(GroupMoments):
 
     @property
     def _row_correction(self) -> float:
-        """The factor n/(n - 1) of variances of rows, each a unit."""
         return self._sample_correction
 
     # ---- means -------------------------------------------------------------------------
 
     @cached_property
     def _uncut(self) -> Floats:
-        """Means with what the cap cut off, shape (groups,)."""
         sums = (self.weights * self.parts).sum(axis=1) + self.cut.sums(power_weights(2, 1))
         return np.asarray(sums / self._whole)
 

@@ -69,7 +69,6 @@ class SampledCells:
 
     @cached_property
     def _running(self) -> Floats:
-        """Running sums over cells of counts, capped units, and both kinds of products."""
         rows = [self.counts, self.cut.parts[:, 0], *self.products.T]
         return np.pad(np.cumsum(rows, axis=1), ((0, 0), (1, 0)))
 
@@ -137,7 +136,6 @@ class SampledCells:
 
     @cached_property
     def _kish(self) -> float:
-        """Sum of squared shares over the sum of shares, over all cells."""
         return float(np.clip(self.products[:, 0].sum() / max(self.counts.sum(), 1.0), 0.01, 1.0))
 
     def _meat(self, runs: Runs, inside: Floats, outside: Floats) -> Floats:

@@ -498,7 +498,6 @@ def _solved(values: Floats, vectors: Floats, covariance: Floats) -> Floats:
 
 
 def _times_vector(noise: MomentNoise, vector: Floats) -> Floats:
-    """Return the covariance of a symmetric noise matrix times a vector."""
     off, diagonal = noise.off**2, noise.diagonal**2
     square = float(vector @ vector)
     return np.asarray(

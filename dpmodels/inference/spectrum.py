@@ -295,7 +295,6 @@ class Spectrum:
         return np.divide(1.0, gaps, out=np.zeros_like(gaps), where=~together)
 
     def _push(self) -> Floats:
-        """Return the bias of each eigenvalue from the components of other groups."""
         return np.asarray((self.pair_variance * self._inverse_gaps(self.alike)).sum(axis=1))
 
     def _contracted(self) -> tuple[Floats, Floats]:

@@ -379,7 +379,6 @@ def hazard_ratios(times: GroupedTimes, noise: Noise, sums: SumNoise, effect: int
 
 
 def _root(times: GroupedTimes) -> Floats | None:
-    """Return the root of the score by Newton's method from 0; None without one."""
     coefficients = np.zeros(times.terms.shape[1])
     for _ in range(STEPS):
         score, information = times.score(coefficients)

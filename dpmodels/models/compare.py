@@ -276,7 +276,6 @@ def _registered_name(value: object, available: Mapping[str, type[object]]) -> An
 
 
 def _shares(spectrum: object, columns: int) -> Floats:
-    """Return relative eigenvalues, largest first, with the sum 1."""
     if isinstance(spectrum, str):
         if spectrum not in SPECTRA:
             names = ", ".join(f'"{name}"' for name in SPECTRA)

@@ -145,7 +145,6 @@ def table_call(tally: Tally) -> TableCall:
 
 
 def _sampled(sampling: Sampling) -> SampledTable:
-    """Return the public facts of a design, its population in the order of the strata."""
     design, levels = sampling.design, () if sampling.strata is None else sampling.strata.levels
     sizes = design.population
     population = tuple(sizes.values()) if "" in sizes else _by_level(sizes, levels)

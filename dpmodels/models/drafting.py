@@ -176,7 +176,6 @@ def unknown_variables(request: Request, private: PrivateCodebook, holders: Parti
 
 
 def _require_types(kinds: Mapping[str, str]) -> None:
-    """Refuse variables whose types are not public."""
     untyped = [name for name, kind in kinds.items() if not kind]
     if untyped:
         written = ", ".join(

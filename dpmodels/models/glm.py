@@ -430,13 +430,11 @@ def glm_by_counts(request: Request, spec: VerbSpec[Fit], terms: Linear) -> VerbS
 
 
 def _binomial(equation: TwoSided, family: str, clip: float | None) -> Model:
-    """Return the logistic loss and the two levels."""
     _bounded(clip)
     return Model("binomial", Logistic(), levels(equation, f'family="{family}"'))
 
 
 def _multinomial(terms: Linear, clip: float | None, family: str = "multinomial") -> Model:
-    """Return the loss and levels of a category; check the number of coefficients."""
     _bounded(clip)
     loss = Multinomial(terms.predictors.responses + 1)
     size = terms.predictors.columns * loss.levels

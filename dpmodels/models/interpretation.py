@@ -119,7 +119,6 @@ def reading(
 
 
 def _listed(budget: object, eps: Any, delta: float) -> tuple[Guarantee, ...]:
-    """Return the requested guarantees, one or more."""
     if budget is None:
         guarantees = tuple(resolve_budget(level, delta) for level in _as_list(eps))
     else:
@@ -174,7 +173,6 @@ def _spent(spent: Spent) -> Guarantee:
 
 
 def _of_result(fit: Result, alpha: float, prior: float) -> ReadingResult:
-    """Return the guarantee of a release, and the curve of its noise where that says more."""
     release = fit.release
     guarantee, caveat = _differential(release.guarantee), convergence_words(release)
     labels = [guarantee.describe()]

@@ -215,7 +215,6 @@ def _worst_case(linear: Linear) -> float:
 
 
 def _matrix(linear: Linear) -> Floats:
-    """Return the matrix from coefficients of the ball to those of the coded columns."""
     predictors, scaled = linear.predictors, linear.design.scaling
     first, size = int(predictors.intercept), predictors.columns
     matrix = np.zeros((size, size))

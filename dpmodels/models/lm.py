@@ -219,7 +219,6 @@ def lm_spec(request: Request) -> VerbSpec[LMResult]:
 
 
 def _sides(request: Request, merged: Merged | None) -> tuple[TwoSided, Codebook]:
-    """Code both sides, levels merged or not; return the codebook of the levels too."""
     weights, book = request.options["weights"], request.codebook
     excluded = () if weights is None else (str(weights),)
     written = two_sided(request.formula, book, excluded=excluded, absorb=True)
@@ -231,7 +230,6 @@ def _sides(request: Request, merged: Merged | None) -> tuple[TwoSided, Codebook]
 
 
 def _spec_of(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
-    """Build the specification of least squares, with levels merged or not."""
     weights = request.options["weights"]
     equation, book = _sides(request, merged)
     emphasis = math.sqrt(max(math.sqrt(1 + 2 * len(equation.terms.names)) - 1, 1.0))
@@ -303,7 +301,6 @@ def _public_units(private: PrivateDesign, request: Request) -> int | None:
 def _automatic(
     design: PrivateDesign, facts: Facts, guarantee: Guarantee | Pufferfish
 ) -> tuple[str, str]:
-    """Choose between moments and scores by their predicted errors."""
     if not isinstance(guarantee, (ApproxDP, ZCDP)):
         return "moments", ONCE
     predicted = predicted_errors(design, facts, guarantee)
@@ -339,7 +336,6 @@ def _predicted(
 def _designed(
     equation: TwoSided, book: Codebook, options: Mapping[str, Option], centres: Centres | None
 ) -> tuple[PrivateDesign, MomentsCall]:
-    """Return the design with these numbers centred, and its public facts."""
     design = joint_design(centred_sides(equation, centres or ()), book, **options)
     columns = len(design.public.names)
     settings = {"center": True, "scale": "range", "denoise": None, "ncomp": columns}
@@ -369,7 +365,6 @@ def _check_lump(minimum: object, request: Request) -> None:
 
 
 def _check(vcov: object, request: Request) -> None:
-    """Refuse an unknown vcov, or clusters without persons."""
     if vcov is None:
         return
     option("vcov", vcov, ("iid", "HC", "cluster"))

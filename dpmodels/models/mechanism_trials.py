@@ -171,7 +171,6 @@ def planned_contender(name: str, table: Table, trial: Trial) -> Contender:
 
 
 def _worlds(shapes: list[str], trial: Trial) -> Iterator[World]:
-    """Simulate the rows of each shape and repetition, one after another."""
     request = trial.request
     for shape in shapes:
         for repeat in range(request.repeats):
@@ -331,7 +330,6 @@ def planned_fit_contender(name: str, trial: FitTrial) -> FitContender:
 
 
 def _fit_worlds(trial: FitTrial) -> Iterator[FitWorld]:
-    """Simulate the rows of each shape and repetition, one after another."""
     request = trial.request
     for name, shape in trial.shapes.items():
         for repeat in range(request.repeats):

@@ -231,7 +231,6 @@ def _delta_suffices(spec: VerbSpec[object], choice: Planned, n_rows: int) -> boo
 
 
 def _spec_at(request: Request, guarantee: Guarantee) -> VerbSpec[object]:
-    """Return the specification of the same request at another budget."""
     verb = VERBS[request.verb]
     options = {**verb.options, **request.options}
     spec: VerbSpec[object] = verb.spec(replace(request, guarantee=guarantee, options=options))

@@ -163,7 +163,6 @@ def _weighted_spec(
 
 
 def _auto(probs: tuple[float, ...], level: float | None, grid: Grid) -> tuple[str, str]:
-    """Return the name of a mechanism, and the reason."""
     if level is None and len(probs) <= FEW_PROBS:
         return (
             "exponential",

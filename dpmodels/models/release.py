@@ -120,7 +120,6 @@ def _sized(spec: VerbSpec[Result], holders: Parties) -> VerbSpec[Result]:
 
 
 def _with_clipping(release: AnyRelease, holders: Parties, counted: Counted) -> AnyRelease:
-    """Return a release with noisy counts of values beyond the declared bounds."""
     counting, statistics = counted
     counts = holders.release(counting.strategy, statistics, counting.plan)
     assert isinstance(counts, CountsRelease)

@@ -229,7 +229,6 @@ def _score(request: Request, *scores: str) -> str:
 
 
 def _ranked_by(kind: Any, size: int) -> Score:
-    """Return the score of columns."""
     if kind != GAIN:
         return AssociationScore(size, kind)
     if size > MOST_PAIRED:

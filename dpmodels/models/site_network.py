@@ -266,7 +266,6 @@ class _Rounds:
         return tuple(failed)
 
     def _answers(self) -> list[str]:
-        """Read the texts of all answers."""
         numbers = range(1, 1 + sum(1 for _ in answers_in(self.folder)))
         return [answer_file(self.folder, number).read_text("utf-8") for number in numbers]
 
@@ -385,7 +384,6 @@ def _terms_of(site: str, answer: Mapping[str, Plain], stated: Mapping[str, Terms
 
 
 def _are_terms(plain: object) -> bool:
-    """Whether terms have the expected structure."""
     try:
         if not isinstance(plain, dict):
             raise FrameError("no terms")
@@ -397,7 +395,6 @@ def _are_terms(plain: object) -> bool:
 
 
 def _quoted(text: object, max_length: int) -> str:
-    """Return the printable text of a node."""
     return shorten(printed(str(text)), max_length)
 
 

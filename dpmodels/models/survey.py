@@ -251,7 +251,6 @@ def _result(
     strata: str | None,
     **further: str,
 ) -> object:
-    """Return the result of a release."""
     options = {"weights": weights, "strata": strata, **further}
     relation = release.adjacency
     request = Request("survey", formula, book, release.guarantee, relation, options)
@@ -299,7 +298,6 @@ def fit_call(equation: TwoSided, used: Codebook) -> CoefficientsCall:
 
 
 def _channel(equation: TwoSided, devices: Devices) -> Channel:
-    """Return the channel of the indicator that is modelled."""
     randomized = [name for name in equation.terms.codebook if name in devices]
     if randomized:
         raise FormulaError(

@@ -210,7 +210,6 @@ def requested_states(
 
 
 def _require_columns(time: object, person: object) -> None:
-    """Require the names of both columns."""
     for word, value in (("person", person), ("time", time)):
         if not isinstance(value, str):
             raise ArgumentError(
@@ -404,7 +403,6 @@ def bins(formula_sides: Sides, breaks: object) -> tuple[Tally, tuple[float, ...]
 
 
 def _check_number(formula_sides: Sides) -> None:
-    """Refuse a variable that has levels."""
     described = formula_sides.described
     if len(described) == 1 and isinstance(described[0], Category | Truth):
         code = shorten(described[0].code)

@@ -436,7 +436,6 @@ def _curve(plan: AnalysisPlan) -> Section:
 
 
 def _weak(line: PlanLine) -> str:
-    """Say what would identify a call's figures."""
     unit = capacity(line.guarantee).unit
     if math.isfinite(line.needs):
         return f"{line.name}, which needs about {unit} = {signif(line.needs, 2)}"

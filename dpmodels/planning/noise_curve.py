@@ -53,7 +53,6 @@ class World:
 
     @property
     def _times(self) -> int:
-        """How often each simulated row is repeated."""
         if self.adjacency.person is not None:
             return 1
         n_invented = BLOCK if self.assumed.frame is None else min(BLOCK, len(self.assumed.frame))

@@ -128,7 +128,6 @@ def _figures(curve: noise_curve.NoiseCurve, release: noise_curve.Release) -> pd.
 def _line(
     curve: noise_curve.NoiseCurve, release: noise_curve.Release, frame: pd.DataFrame
 ) -> analysis.PlanLine:
-    """Return the summary of a call, by its representative figure."""
     order = np.argsort(frame["ratio"].to_numpy(), kind="stable")
     figure = frame.iloc[int(order[noise_curve.place_of(len(frame), curve.over)])]
     return analysis.PlanLine(
@@ -221,7 +220,6 @@ def _require_met(study: Study) -> None:
 
 
 def _unmet(study: Study) -> str:
-    """Describe the first target that no budget meets, or the budget that all targets need."""
     amount = study.losses.budget.amount
     for curve, floor in zip(study.curves, study.losses.floors, strict=True):
         if math.isfinite(floor):
@@ -299,7 +297,6 @@ def least_rows(study: Study) -> Study:
 
 
 def _without_noise(study: Study) -> Iterator[str]:
-    """Name the calls whose sampling error alone exceeds a target."""
     for curve in study.curves:
         sampling = curve.of_all(curve.simulated_call.sampling)
         for target in study.request.targets.get(curve.name, ()):
@@ -308,7 +305,6 @@ def _without_noise(study: Study) -> Iterator[str]:
 
 
 def _rounded_up(number: float, digits: int) -> float:
-    """Round up to so many digits."""
     unit: float = 10.0 ** (math.floor(math.log10(number)) - digits + 1)
     return math.ceil(number / unit - 1e-9) * unit
 
@@ -460,7 +456,6 @@ def _check_solvable(request: analysis.PlanRequest, stated: bool, n: int | None) 
 
 
 def _guess(book: Codebook, shape: object, relation: Adjacency) -> AssumedRows:
-    """Read the assumptions; of a frame, for all declared variables that it has."""
     if isinstance(shape, str | Mapping):
         return assumed_rows(book, shape)
     if relation.person is not None:

@@ -223,7 +223,6 @@ class Losses:
         return float(self.weights @ np.minimum(ratios, _LOSSES[1]))
 
     def _needs(self, level: float) -> Floats:
-        """Return the smallest amounts at which no loss exceeds a level."""
         pairs = zip(self.weights, self._tables, strict=True)
         needs = [least_at(fine, ratios, 1 + level / weight) for weight, (fine, ratios) in pairs]
         return self._fixed(np.maximum(needs, self.floors))
@@ -398,7 +397,6 @@ class Study:
 
 
 def _floor(curve: NoiseCurve, targets: tuple[Target, ...]) -> float:
-    """Return the smallest budget that meets a call's targets; infinite if none tried does."""
     floors = [0.0]
     for target in targets:
         falling = target_values(curve, curve.fine, target)

@@ -135,7 +135,6 @@ def _balanced(rows: Floats, residual: Floats, shares: Floats) -> Floats:
 
 
 def _complete(formula: TwoSided, assumed: Population) -> tuple[Population, Floats, Floats]:
-    """Return the complete rows in the subset, the regressors (constant first) and the response."""
     columns = assumed.part.columns
     if not formula.terms.names:
         raise ArgumentError(
@@ -158,7 +157,6 @@ def _complete(formula: TwoSided, assumed: Population) -> tuple[Population, Float
 
 
 def _variable(formula: TwoSided) -> str:
-    """Return the name of the response; ArgumentError if it is computed from variables."""
     factor = formula.response.blocks[0].factors[0]
     name = factor.variable if isinstance(factor, Real) else None
     if isinstance(factor, Category) and factor.code in formula.response.codebook:
@@ -216,7 +214,6 @@ def _centred(
 
 
 def _fitted(rows: Floats, response: Floats, shares: Floats, family: str) -> tuple[Floats, Floats]:
-    """Return the maximum likelihood coefficients of a population, and the curvature."""
     point = np.zeros(len(rows))
     curvature = np.eye(len(rows))
     for _ in range(_NEWTON):
@@ -273,7 +270,6 @@ class Power(NamedTuple):
 
 
 def _linear(result: LMResult | GLMResult, posed: Hypothesis, alpha: float) -> Reading:
-    """Read coefficients after the constant, if there are standard errors."""
     terms = slice(-len(posed.terms), None)
     try:
         results = (result.bse, result.bse_noise, result.tvalues)
@@ -299,7 +295,6 @@ def _means(result: MeanResult, posed: Hypothesis, alpha: float) -> Reading:
 
 
 def _shares(result: object, posed: Hypothesis, alpha: float) -> Reading:
-    """Read shares of the complete rows, and the test of independence of two or more factors."""
     if not isinstance(result, TableResult):
         raise ArgumentError(
             'mechanism="randomized_response": power is available for tables of counts; write '
@@ -326,7 +321,6 @@ def _shares(result: object, posed: Hypothesis, alpha: float) -> Reading:
 def _by_interval(
     estimate: Floats, interval: pd.DataFrame, posed: Hypothesis, alpha: float
 ) -> tuple[Floats, Floats]:
-    """Return statistics that exceed the quantile if an interval excludes the null."""
     below = np.nan_to_num(posed.effect, nan=1.0) >= 0
     arm = np.where(below, estimate - interval["lower"], interval["upper"] - estimate)
     spread = np.where(np.isfinite(arm) & (arm > 0), arm, np.nan) / -ndtri(alpha / 2)
@@ -396,7 +390,6 @@ _CLIPPED: Final = (CovResult, PCAResult, MomentsResult)
 
 
 def _power(verb: Verb) -> Power | None:
-    """Return the power of a verb's kind of result, None where it has no intervals."""
     kinds = verb.result.__mro__
     kinds_of_result = kinds[: kinds.index(Result)]
     tested = any({"conf_int", "_conf_int"} & set(vars(kind)) for kind in kinds_of_result)

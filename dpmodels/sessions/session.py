@@ -444,7 +444,6 @@ session = Session
 
 
 def _opened(data: object, columns: tuple[str, ...]) -> Parties:
-    """Return the sources of rows, which every call can read and which have the columns."""
     sites = parties(data)
     for name, rows in zip(sites.names, sites.data, strict=True):
         site_label = f"site {name!r}: " if name else ""

@@ -87,7 +87,6 @@ def completion(parser: Parser, shell: str) -> str:
 
 
 def _all_of(parser: Parser) -> list[Parser]:
-    """Return a parser and those of its commands, with all options."""
     populated = parser.populate()
     subparsers = [
         subparser for action in populated._actions for subparser in _commands(action.choices)

@@ -354,7 +354,6 @@ def _ledger_add(parser: Parser) -> None:
 
 
 def _ledger_run(options: argparse.Namespace) -> int:
-    """Open a ledger, verify it and print its register."""
     require_outputs(options, options.file)
     if options.export is not None:
         require_target(options.export, overwrite=options.force, never=[options.file])

@@ -112,7 +112,6 @@ class Study:
         return dp.session(self.settings["data"], ledger=ledger, **kwargs)
 
     def _codebook(self, path: str) -> dp.Codebook:
-        """Read the codebook; what a draft does not know may be what no release names."""
         formulas = [release.call.formula for release in self.releases]
         return read(path).codebook_for("\n".join([*formulas, str(self.settings.get("subset", ""))]))
 
@@ -178,7 +177,6 @@ def _settings(plain: Mapping[str, object], beside: Path) -> dict[str, object]:
 
 
 def _release(plain: Mapping[str, Plain]) -> StudyRelease:
-    """Return a release with its call; the verb checks its options when it is priced."""
     name = _checked_name(plain, "release")
     where = f"release {name!r}"
     verb = _text(plain, "verb", where)

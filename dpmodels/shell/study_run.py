@@ -305,7 +305,6 @@ def run_study(path: str, again: Collection[str], *, quiet: bool = False) -> int:
 
 
 def _execute(study: Study, again: Collection[str], *, quiet: bool) -> int:
-    """Make the missing releases and write all files."""
     preview = study.preview_session()
     charged = len(preview.ledger.entries)
     record, fits = finished_releases(study, preview, again)
@@ -353,7 +352,6 @@ def price_releases(
 
 
 def _require_price(session: dp.session, calls: list[Call], name: str) -> None:
-    """Refuse a call that cannot be priced; the error names its release."""
     try:
         session.plan(calls)
     except DPModelsError as error:

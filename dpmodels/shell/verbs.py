@@ -77,7 +77,6 @@ def _function(name: str) -> Callable[..., object]:
 
 
 def _add(name: str, parser: Parser) -> None:
-    """Add the options of a verb; its help lists those that only Python has."""
     verb = _function(name)
     doc, parameters = inspect.getdoc(verb) or "", signature(verb)
     parser.usage = f"{parser.prog} FORMULA FILE [options]"
@@ -135,8 +134,6 @@ _FORM: Final = "NAME=LEVEL,LEVEL:EPS"
 
 
 class _Devices(argparse.Action):
-    """Makes the devices of all questions, each a randomized response."""
-
     def __call__(
         self,
         parser: object,
