@@ -107,11 +107,7 @@ def parse(content: bytes) -> Plain:
     if _depth(content) > _DEEPEST:
         raise FrameError(f"it is nested more than {_DEEPEST} deep")
     try:
-        return json.loads(
-            content.decode("utf-8"),
-            parse_int=_int,
-            object_pairs_hook=_object,
-        )
+        return json.loads(content.decode("utf-8"), parse_int=_int, object_pairs_hook=_object)
     except ValueError as error:
         if isinstance(error, FrameError):
             raise

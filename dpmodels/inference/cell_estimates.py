@@ -201,9 +201,7 @@ class Scores:
 
 
 def pair_regression(
-    released: Residuals,
-    columns: Sequence[Scores],
-    intercept: bool,
+    released: Residuals, columns: Sequence[Scores], intercept: bool
 ) -> tuple[CellLaw, Floats, Floats, float]:
     """Estimate least squares of the last column from released tables of two variables alone.
 

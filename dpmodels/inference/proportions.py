@@ -64,11 +64,7 @@ class Noise(NamedTuple):
 
 
 def ratio_interval(
-    sums: Floats,
-    weights: Floats,
-    noise: Noise,
-    sampling: Floats,
-    level: float,
+    sums: Floats, weights: Floats, noise: Noise, sampling: Floats, level: float
 ) -> tuple[Floats, Floats]:
     """Invert the score of ratios ``r = Σ a_i b_i / Σ b_i``.
 

@@ -159,9 +159,7 @@ class ReadAnswers:
             values = (of @ truths) / base
             residual = (of - values[:, None] * within) / base[:, None]
             plain = np.where(
-                (values > 0) & (values < 1),
-                values * (1 - values) / (base * self.complete),
-                np.nan,
+                (values > 0) & (values < 1), values * (1 - values) / (base * self.complete), np.nan
             )
         lines = residual @ self.turned
         noise = self._coins(lines, residual)

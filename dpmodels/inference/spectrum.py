@@ -55,12 +55,7 @@ def read_spectrum(cov: Covariance, decomposed: Eigen) -> Spectrum:
     if cov.standardised:
         variance = _standardised(variance, cov, decomposed, along)
         by_count = along**2 - values * ((cov.mean / cov.divisor) ** 2 @ vectors**2)
-    return Spectrum(
-        values,
-        variance,
-        np.abs(by_count) * cov.noise.count,
-        _entry_sd(variance, cov),
-    )
+    return Spectrum(values, variance, np.abs(by_count) * cov.noise.count, _entry_sd(variance, cov))
 
 
 def _standardised(variance: Floats, cov: Covariance, decomposed: Eigen, along: Floats) -> Floats:

@@ -401,11 +401,7 @@ def analysis_report(plan: AnalysisPlan) -> Report:
     return Report(
         title="Analysis planned, nothing read, nothing spent",
         facts=_facts(plan),
-        sections=(
-            Section("Call", heads, rows),
-            _curve(plan),
-            Section("Calls as code", (), code),
-        ),
+        sections=(Section("Call", heads, rows), _curve(plan), Section("Calls as code", (), code)),
         notes=_notes(plan),
     )
 

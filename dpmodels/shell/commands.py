@@ -373,9 +373,7 @@ def _ledger_run(options: argparse.Namespace) -> int:
 
 
 LEDGER: Final = Command(
-    "Open, verify and print the ledger of one table's releases",
-    _ledger_add,
-    _ledger_run,
+    "Open, verify and print the ledger of one table's releases", _ledger_add, _ledger_run
 )
 
 
@@ -439,10 +437,7 @@ def commands() -> Mapping[str, Command]:
 def parser() -> Parser:
     """Return the parser of the command line; each command adds its options when it is used."""
     root = Parser(
-        prog="dpmodels",
-        usage="dpmodels COMMAND ...",
-        description=_ABOUT,
-        epilog=_EXAMPLE,
+        prog="dpmodels", usage="dpmodels COMMAND ...", description=_ABOUT, epilog=_EXAMPLE
     )
     root.add_argument("--version", action="version", version=f"dpmodels {dp.__version__}")
     root.add_argument(

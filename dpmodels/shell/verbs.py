@@ -135,11 +135,7 @@ _FORM: Final = "NAME=LEVEL,LEVEL:EPS"
 
 class _Devices(argparse.Action):
     def __call__(
-        self,
-        parser: object,
-        namespace: argparse.Namespace,
-        texts: Any,
-        option: object = None,
+        self, parser: object, namespace: argparse.Namespace, texts: Any, option: object = None
     ) -> None:
         setattr(namespace, self.dest, dict(map(_device, texts)))
 
@@ -187,9 +183,7 @@ class _Function(NamedTuple):
 
 _FUNCTIONS: Final[Mapping[str, _Function]] = {
     "etable": _Function(
-        "Set saved results side by side",
-        "dpmodels etable a.nc b.nc --html table.html",
-        "files",
+        "Set saved results side by side", "dpmodels etable a.nc b.nc --html table.html", "files"
     ),
     "disclosure": _Function(
         "Report what was released under which guarantee, to be signed",
