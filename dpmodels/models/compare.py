@@ -22,20 +22,10 @@ from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts
 from dpmodels.mechanisms.choose_moments import Table, auto_moments
 from dpmodels.mechanisms.regression import COEFFICIENTS, REGRESSION
 from dpmodels.mechanisms.user_supplied import refuse_superseded, supplied
+from dpmodels.models import mechanism_trials
 from dpmodels.models.glm import glm_by_sums
 from dpmodels.models.lm import lm_spec
-from dpmodels.models.mechanism_trials import (
-    FIT_MEASURES,
-    FitTrial,
-    Trial,
-    by_shape,
-    lengths,
-    over_shapes,
-    planned_contender,
-    planned_fit_contender,
-    run_fit_trials,
-    run_trials,
-)
+from dpmodels.models.mechanism_trials import lengths
 from dpmodels.models.moments import automatic, checked_rule
 from dpmodels.models.simulated_rows import Box, box_of, simulate_block
 from dpmodels.models.verb_spec import VerbSpec
@@ -203,14 +193,17 @@ def compare_mechanisms(
     box = box_of(public.lower, public.upper, scaled)
     facts = Facts(columns, assumptions.adjacency, center, assumptions.components, scaled.unit)
     call = _call(public, assumptions, checked_rule(denoise), box)
-    trial = Trial(assumptions, call, facts, shares, box)
+    trial = mechanism_trials.Trial(assumptions, call, facts, shares, box)
     rows = assumptions.rows if assumptions.adjacency.n_public else None
     auto = comparison.Automatic(*auto_moments(facts, guarantee, rows, automatic(scale)))
-    entered = [planned_contender(name, MOMENTS, trial) for name in names]
+    entered = [mechanism_trials.planned_contender(name, MOMENTS, trial) for name in names]
     shapes = lengths(trial) if assumptions.row_length is None else None
-    losses = by_shape(run_trials(entered, trial))
+    losses = mechanism_trials.by_shape(mechanism_trials.run_trials(entered, trial))
     frame = pd.DataFrame(
-        [over_shapes(contender.name, losses) | contender.details for contender in entered]
+        [
+            mechanism_trials.over_shapes(contender.name, losses) | contender.details
+            for contender in entered
+        ]
     )
     measure = assumptions.ranked_by
     frame = frame.sort_values(
@@ -355,14 +348,17 @@ def compared_fits(
         repeats=assumed.repeats,
     )
     shapes = simulate_block(assumed.lengths)
-    trial = FitTrial(
+    trial = mechanism_trials.FitTrial(
         assumptions, spec, equation, shapes, shares(max(len(equation.terms.codebook), 1))
     )
     strategy, _, reason = trial.planned("auto")
-    entered = [planned_fit_contender(name, trial) for name in names]
-    losses = by_shape(run_fit_trials(entered, trial), FIT_MEASURES)
+    entered = [mechanism_trials.planned_fit_contender(name, trial) for name in names]
+    losses = mechanism_trials.by_shape(
+        mechanism_trials.run_fit_trials(entered, trial), mechanism_trials.FIT_MEASURES
+    )
     lines = [
-        over_shapes(contender.name, losses, FIT_MEASURES) | contender.details
+        mechanism_trials.over_shapes(contender.name, losses, mechanism_trials.FIT_MEASURES)
+        | contender.details
         for contender in entered
     ]
     frame = pd.DataFrame(lines).sort_values(["error", "error_worst"], kind="stable")

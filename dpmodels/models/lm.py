@@ -16,16 +16,8 @@ from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.parts import SLOTS
 from dpmodels.design.regression import joint_design
 from dpmodels.errors import ArgumentError, FrameError, quoted
+from dpmodels.formula import response
 from dpmodels.formula.centring import Centres, centred_sides, product_centres
-from dpmodels.formula.response import (
-    Merged,
-    TwoSided,
-    level_blocks,
-    lumped_sides,
-    merged_book,
-    of_blocks,
-    two_sided,
-)
 from dpmodels.formula.tally import sampling_of
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose_strategy
 from dpmodels.mechanisms.lumped import Lumped, Recoded
@@ -185,19 +177,19 @@ def lm_spec(request: Request) -> VerbSpec[LMResult]:
         return spec
     _check_lump(minimum, request)
     written, _ = _sides(request, None)
-    blocks = level_blocks(written)
+    blocks = response.level_blocks(written)
     if not blocks:
         raise ArgumentError(
             f"lump={quoted(minimum)}: the terms name no factor of three levels or more by itself; "
             "leave out lump="
         )
-    indicators = of_blocks("levels", written.joint.codebook, blocks)
+    indicators = response.of_blocks("levels", written.joint.codebook, blocks)
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[AnyStrategy, str]:
         strategy, reason = spec.choose(mechanism, private)
         base = cast("CovarianceMechanism", strategy)
 
-        def recoded(merged: Merged) -> Recoded:
+        def recoded(merged: response.Merged) -> Recoded:
             of_merged = _spec_of(request, merged)
             # What was charged for, whatever would be chosen for the levels that are left.
             name = base.info.name if mechanism == "auto" else mechanism
@@ -218,18 +210,18 @@ def lm_spec(request: Request) -> VerbSpec[LMResult]:
     return replace(spec, choose=chosen, adapted=adapted)
 
 
-def _sides(request: Request, merged: Merged | None) -> tuple[TwoSided, Codebook]:
+def _sides(request: Request, merged: response.Merged | None) -> tuple[response.TwoSided, Codebook]:
     weights, book = request.options["weights"], request.codebook
     excluded = () if weights is None else (str(weights),)
-    written = two_sided(request.formula, book, excluded=excluded, absorb=True)
+    written = response.two_sided(request.formula, book, excluded=excluded, absorb=True)
     if not merged:
         return written, book
-    left = merged_book(book, written, merged)
-    merged_sides = two_sided(request.formula, left, excluded=excluded, absorb=True)
-    return lumped_sides(merged_sides, written, merged), left
+    left = response.merged_book(book, written, merged)
+    merged_sides = response.two_sided(request.formula, left, excluded=excluded, absorb=True)
+    return response.lumped_sides(merged_sides, written, merged), left
 
 
-def _spec_of(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
+def _spec_of(request: Request, merged: response.Merged | None) -> VerbSpec[LMResult]:
     weights = request.options["weights"]
     equation, book = _sides(request, merged)
     emphasis = math.sqrt(max(math.sqrt(1 + 2 * len(equation.terms.names)) - 1, 1.0))
@@ -310,7 +302,7 @@ def _automatic(
 
 
 def _predicted(
-    design: PrivateDesign, equation: TwoSided, plan: PlanOfStrategy, rows: int
+    design: PrivateDesign, equation: response.TwoSided, plan: PlanOfStrategy, rows: int
 ) -> Prediction | None:
     """Predict the slopes, and beside fixed effects how many columns the budget carries."""
     prediction = slopes_of_moments(design, plan, rows)
@@ -334,7 +326,10 @@ def _predicted(
 
 
 def _designed(
-    equation: TwoSided, book: Codebook, options: Mapping[str, Option], centres: Centres | None
+    equation: response.TwoSided,
+    book: Codebook,
+    options: Mapping[str, Option],
+    centres: Centres | None,
 ) -> tuple[PrivateDesign, MomentsCall]:
     design = joint_design(centred_sides(equation, centres or ()), book, **options)
     columns = len(design.public.names)
@@ -343,7 +338,7 @@ def _designed(
     return design, replace(call, codebook=book.select(call.codebook))
 
 
-def _check_centres(stated: Centres, equation: TwoSided) -> None:
+def _check_centres(stated: Centres, equation: response.TwoSided) -> None:
     """Refuse centres of a file that the formula cannot have."""
     if product_centres(equation, stated) != stated:
         raise FrameError(

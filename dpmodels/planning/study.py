@@ -25,15 +25,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmodels.planning import noise_curve
 from dpmodels.planning.analysis import Budgeting, PlanRequest, Target
-from dpmodels.planning.noise_curve import (
-    NoiseCurve,
-    SimulatedCall,
-    World,
-    priced,
-    simulate_call,
-    simulate_curve,
-)
 from dpmodels.privacy import ZCDP, ApproxDP, Event, Guarantee, Ledger, PureDP, gaussian_multiplier
 from dpmodels.privacy.calibrate import gaussian_eps
 from dpmodels.privacy.spent import capacity, price
@@ -141,7 +134,7 @@ class Losses:
     """Losses of the calls by budget, and the smallest budget allowed for each."""
 
     budget: TotalBudget
-    curves: Sequence[NoiseCurve]
+    curves: Sequence[noise_curve.NoiseCurve]
     weights: Floats
     floors: Floats  # Smallest amounts allowed, 0 for no limit
 
@@ -261,10 +254,10 @@ class Study:
     """Calls by name, the assumed rows, and the inputs of the plan."""
 
     calls: Mapping[str, Call]
-    world: World
+    world: noise_curve.World
     request: PlanRequest
     span: tuple[float, float] | None = None  # Of tried budgets, if one is solved for
-    tried_curves: tuple[NoiseCurve, ...] = ()  # Courses simulated before
+    tried_curves: tuple[noise_curve.NoiseCurve, ...] = ()  # Courses simulated before
 
     @cached_property
     def budgeting(self) -> Budgeting:
@@ -279,21 +272,22 @@ class Study:
         return np.geomspace(low, high, _BUDGETS)
 
     @cached_property
-    def simulated_call(self) -> dict[str, SimulatedCall]:
+    def simulated_call(self) -> dict[str, noise_curve.SimulatedCall]:
         """The calls on assumed rows, without noise."""
         if self.tried_curves:
             return {curve.name: curve.simulated_call for curve in self.tried_curves}
         form = self.budgeting.form
         return {
-            name: simulate_call(call, self.world, form(name)) for name, call in self.calls.items()
+            name: noise_curve.simulate_call(call, self.world, form(name))
+            for name, call in self.calls.items()
         }
 
     @cached_property
-    def curves(self) -> tuple[NoiseCurve, ...]:
+    def curves(self) -> tuple[noise_curve.NoiseCurve, ...]:
         """Noise of each call at the tried budgets."""
         over = self.request.over
         return self.tried_curves or tuple(
-            simulate_curve(name, simulated, over, self._tried(name), REPEATS)
+            noise_curve.simulate_curve(name, simulated, over, self._tried(name), REPEATS)
             for name, simulated in self.simulated_call.items()
         )
 
@@ -325,7 +319,7 @@ class Study:
         losses = Losses(budget, self.curves, self.request.weights, floors)
         return self._identifying(losses, equal)
 
-    def _stated_amount(self, curve: NoiseCurve) -> float | None:
+    def _stated_amount(self, curve: noise_curve.NoiseCurve) -> float | None:
         if self.budgeting.stated_budget(curve.name) is None:
             return None
         return price(curve.releases[0].events, self.request.guarantee).amount
@@ -372,7 +366,9 @@ class Study:
         """Return the charge of each call."""
         pairs = zip(self.simulated_call.values(), amounts, strict=True)
         return [
-            priced(simulated.call, simulated.terms, simulated.form(float(amount))).events
+            noise_curve.priced(
+                simulated.call, simulated.terms, simulated.form(float(amount))
+            ).events
             for simulated, amount in pairs
         ]
 
@@ -396,7 +392,7 @@ class Study:
         return all(entry.fits for entry in ledger.forecast(charges[place] for place in order))
 
 
-def _floor(curve: NoiseCurve, targets: tuple[Target, ...]) -> float:
+def _floor(curve: noise_curve.NoiseCurve, targets: tuple[Target, ...]) -> float:
     floors = [0.0]
     for target in targets:
         falling = target_values(curve, curve.fine, target)
@@ -405,7 +401,7 @@ def _floor(curve: NoiseCurve, targets: tuple[Target, ...]) -> float:
     return max(floors)
 
 
-def target_values(curve: NoiseCurve, amounts: Floats, target: Target) -> Floats:
+def target_values(curve: noise_curve.NoiseCurve, amounts: Floats, target: Target) -> Floats:
     """Return the quantity that a target limits, by budget."""
     totals = curve.totals(amounts)
     shares = 1 - (curve.simulated_call.sampling / totals) ** 2
