@@ -364,7 +364,6 @@ def read_excel(path: Path) -> dict[str, Entry]:
 
 
 def _require_plain(content: bytes, where: str) -> None:
-    """Refuse a file that is not an archive, is too large unpacked or declares entities."""
     try:
         with ZipFile(BytesIO(content)) as archive:
             size = sum(part.file_size for part in archive.infolist())

@@ -51,7 +51,8 @@ def standard(cells: int | Sequence[int] = 4096) -> dict[str, Floats]:
     (256,)
     """
     domain = _domain(cells)
-    centres = _centres(domain)
+    axes = [(np.arange(n_cells) + 0.5) / n_cells for n_cells in domain]
+    centres = np.array(np.meshgrid(*axes, indexing="ij"))  # As fractions of each axis
     shapes = {
         "sparse": _few(domain),
         "smooth": np.prod([1.2 + np.sin(5 * place) for place in centres], axis=0),
@@ -68,11 +69,6 @@ def _domain(cells: object) -> tuple[int, ...]:
     if not sizes:
         raise ArgumentError(f"cells={quoted(cells)}: expected a number of cells, such as 4096")
     return tuple(integer("cells", size, LEAST, MOST) for size in sizes)
-
-
-def _centres(domain: tuple[int, ...]) -> NDArray[np.float64]:
-    axes = [(np.arange(cells) + 0.5) / cells for cells in domain]
-    return np.array(np.meshgrid(*axes, indexing="ij"))
 
 
 def _hill(centres: NDArray[np.float64], centre: float, width: float) -> Floats:

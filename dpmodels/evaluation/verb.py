@@ -356,7 +356,6 @@ def _budget(value: object) -> float:
 def _dataset(
     entered: Sequence[Recipe], cells: Sequence[Cell], outcomes: Sequence[Outcomes], seed: int
 ) -> xr.Dataset:
-    """Lay out errors and their statistics by algorithm and cell."""
     verdicts = [judged(outcome.error, outcome.coverage, LEVEL) for outcome in outcomes]
     tests = [
         [

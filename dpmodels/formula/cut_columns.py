@@ -304,7 +304,6 @@ def _n_cells(number: Real, cut: object) -> int:
 
 
 def _require_few(code: str, size: int) -> None:
-    """Refuse a column of more levels than pairs are counted of."""
     if size > MOST_LEVELS:
         raise FormulaError(
             f"{shorten(code)!r} has {size:,} levels; a synthetic table takes at most "

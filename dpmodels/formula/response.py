@@ -310,7 +310,6 @@ def _response(parsed: ParsedFormula) -> str:
 
 
 def _check_response(code: str, book: Codebook, max_levels: int) -> None:
-    """Refuse a response that is neither a number nor a plain category."""
     match compile_factor(code, book):
         case Category(levels=levels) if len(levels) > max_levels:
             fewer = "two" if max_levels == 2 else f"{max_levels} at most"

@@ -407,7 +407,6 @@ def _stepped(value: Real, first: float, width: int) -> Floats:
 
 
 def _names(ends: Floats, by: object, *, dated: bool) -> tuple[Level, ...]:
-    """Name periods: days by the first, months and years as in ISO 8601, numbers by their values."""
     firsts = ends[:-1].tolist()
     if not dated:
         one_each = bool((np.diff(ends) == 1).all())

@@ -143,7 +143,6 @@ def call_of_sent(sent: Sent) -> Call:
 
 
 def _require_size(name: str, value: object) -> None:
-    """Refuse lists and texts that are too long to be read, or repeated in an error."""
     for kind, most, what in ((list, _MOST_VALUES, "values"), (str, _LONGEST_FORMULA, "characters")):
         if isinstance(value, kind) and len(value) > most:
             raise ArgumentError(f"{name}: {len(value):,} {what}; at most {most:,} are read")

@@ -129,8 +129,7 @@ class Gateway:
                     content: bytes = answer.read(_MOST_BYTES)
                     return content
             except HTTPError as error:
-                refused = _typed(error)
-                raise refused from None
+                raise _typed(error) from None
             except (URLError, OSError, HTTPException) as error:
                 if time.monotonic() >= deadline:
                     raise GatewayError(
@@ -180,8 +179,7 @@ class RemoteJob:
         described = self._waited(timeout)
         if described["state"] != "answered":
             error = described.get("error", {})
-            refused = _named(str(error.get("error")), str(error.get("message")))
-            raise refused
+            raise _named(str(error.get("error")), str(error.get("message")))
         content = self.gateway.send("GET", f"/v1/jobs/{quote(self.id, safe='')}/answer")
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "answer.nc"

@@ -440,7 +440,6 @@ def _job(visit: Visit) -> Response:
 
 
 def _answer(visit: Visit) -> Answer:
-    """Lay out an answer; NotAvailable before it is public."""
     visit.service.answer(visit.analyst, visit.place)
     return answer_of(str(visit.service.state.answer_path(visit.place)))
 
@@ -488,8 +487,6 @@ def _run(visit: Visit) -> Response:
 
 
 def _changed(change: Callable[[str, str], object]) -> Answered:
-    """Return a handler that makes a curator's change."""
-
     def answered(visit: Visit) -> Response:
         change(visit.analyst, visit.place)
         return _to("/curator")

@@ -307,7 +307,6 @@ def _products(parts: Sequence[Scores], left: Floats, right: Floats) -> dict[Term
 
 
 def _product(left: Scores, right: Scores) -> tuple[Term, Floats]:
-    """Return a term of one variable or two, and the product of two columns by level."""
     if left.variable == right.variable:
         means = left.cells.means(left.points * right.points)
         return (left.variable,), np.append(means, left.missing * right.missing)

@@ -119,7 +119,7 @@ def count_interval(counts: Floats, noise: Noise, level: float) -> tuple[Floats, 
     return within(counts, _count_width(noise, level))
 
 
-def within(counts: Floats, width: float) -> tuple[Floats, Floats]:
+def within(counts: Floats, width: Floats | float) -> tuple[Floats, Floats]:
     """Return intervals about counts, not below 0; negative counts are taken as 0."""
     feasible = np.maximum(counts, 0.0)
     return np.maximum(feasible - width, 0.0), feasible + width
@@ -260,9 +260,7 @@ def sum_interval(
     sds = noise.sd * np.sqrt(spread.squares)
     seldom = sds**2 <= (1 - level) * noise.step**2
     steps = np.where((noise.step > SMALL_NOISE * sds) & ~seldom, noise.step / 2, 0.0)
-    width = noise.widths(spread, _NONE, level) + steps
-    feasible = np.maximum(sums, 0.0)
-    return np.maximum(feasible - width, 0.0), feasible + width
+    return within(sums, noise.widths(spread, _NONE, level) + steps)
 
 
 def part_interval(

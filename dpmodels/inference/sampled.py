@@ -40,11 +40,6 @@ class StratumSums:
         """Numbers of units in the sample, shape (strata,); at least 2."""
         return np.asarray(np.maximum(self.parts.sum(axis=(1, 2)) + self.rest, 2.0))
 
-    @property
-    def units_sd(self) -> float:
-        """Noise sd of each number of units."""
-        return self.noise_sd * float(np.sqrt(self.parts[0].size + 1))
-
     def within(
         self, sums: Floats, noise: Floats, squares: Floats, squared: Floats, simple: Floats
     ) -> Floats:
@@ -60,7 +55,8 @@ class StratumSums:
         between = (factor * (sums**2 - noise) / n_units).sum(axis=0)
         error = noise_of_squares(sums, noise, n_units)
         within = mean_factor * squared + ((factor - mean_factor) * squares).sum(axis=0) - between
-        is_clear = float(self.units.min()) > DETECTED * self.units_sd
+        units_sd = self.noise_sd * float(np.sqrt(self.parts[0].size + 1))
+        is_clear = float(self.units.min()) > DETECTED * units_sd
         clear = is_clear & (error < CLEAR * squared)
         return np.asarray(np.where(clear, np.maximum(within, 0.0), simple))
 

@@ -194,7 +194,6 @@ class SampledCells:
     # ---- intervals -----------------------------------------------------------------------
 
     def _factor(self, level: float) -> float:
-        """Return Student's quantile over the normal one."""
         df = np.array([max(self.n_units - self.n_strata, 1.0)])
         return float(student_factor(df, (1 - level) / 2)[0])
 
@@ -293,7 +292,7 @@ class UnitMoments(SampledMoments):
 
         Of capped units squared means are a fraction of the mean squares: that of all units.
         """
-        squares = _squares_of(scores)
+        squares = scores[..., _LEFT] * scores[..., _RIGHT]  # Of a function's means
         squared = (self.parts[:, : self.n_squares] * squares).sum(axis=1) * self._weight_ratio
         of_rows = (self.parts * _sums_of(scores**2)).sum(axis=1)
         fraction = np.clip(squared / np.maximum(of_rows, 1e-300), 0.0, 1.0)
@@ -305,8 +304,3 @@ def _sums_of(coefficients: Floats) -> Floats:
     """Return the weights of the parts in sums of a function, shape (..., parts)."""
     pairs = (coefficients[..., _LEFT] + coefficients[..., _RIGHT]) / 2
     return np.concatenate([pairs, coefficients], axis=-1)
-
-
-def _squares_of(coefficients: Floats) -> Floats:
-    """Return the weights of the products in squares of a function's means."""
-    return np.asarray(coefficients[..., _LEFT] * coefficients[..., _RIGHT])

@@ -237,7 +237,6 @@ def _call(
 
 
 def _refuse_moments(**is_default: bool) -> None:
-    """Refuse options of moments, unless at their defaults, for a formula with a response."""
     for name in (name for name, unchanged in is_default.items() if not unchanged):
         raise ArgumentError(f"{name}= goes with '~ a + b': leave it out where there is a response")
 

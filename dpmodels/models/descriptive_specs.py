@@ -223,7 +223,6 @@ def _cap_price(tables: tuple[Tally, ...], *, total: bool) -> _CapPrice:
 
 
 def _check_strata(request: Request, sampling: Sampling, tables: tuple[Tally, ...]) -> None:
-    """Refuse more sums by stratum than are released at once."""
     levels = 0 if sampling.strata is None else len(sampling.strata.levels)
     if sum(table.stratum_size for table in tables) * levels > MAX_CELLS:
         cells = sum(table.cells for table in tables)
@@ -290,7 +289,6 @@ def _chosen(
 
 
 def _require_weights(tables: tuple[Tally, ...], release: CountsRelease) -> None:
-    """Refuse a release from a file without the sums that the design has."""
     sampling, weights = tables[0].sampling, release.weights
     assert sampling is not None
     strata = 0 if sampling.strata is None else len(sampling.strata.levels)

@@ -204,7 +204,6 @@ def _call(request: Request, terms: Linear, model: Model) -> CoefficientsCall:
 
 
 def _worst_case(linear: Linear) -> float:
-    """Return the longest scaled row of the terms that the codebook allows."""
     scaled, predictors = linear.design.scaling, linear.predictors
     if not predictors.terms:
         return 0.0

@@ -194,13 +194,9 @@ def lm_spec(request: Request) -> VerbSpec[LMResult]:
             # What was charged for, whatever would be chosen for the levels that are left.
             name = base.info.name if mechanism == "auto" else mechanism
             chosen_again = of_merged.choose(name, private)[0]
-            design = of_merged.private
-            return Recoded(
-                cast("CovarianceMechanism", chosen_again),
-                of_merged.facts,
-                design.public,
-                design.scaling,
-            )
+            mechanism_again = cast("CovarianceMechanism", chosen_again)
+            public, scaling = of_merged.private.public, of_merged.private.scaling
+            return Recoded(mechanism_again, of_merged.facts, public, scaling)
 
         return Lumped(base, indicators, float(minimum), recoded), reason
 
@@ -267,8 +263,10 @@ def _spec_of(request: Request, merged: response.Merged | None) -> VerbSpec[LMRes
         if sampling is None:
             return RobustCovariance(strategy, equation.intercept, terms, vcov=kind), reason
         levels = strata_used(sampling, is_domain=request.subset is not None)
-        scores = strategy, equation.intercept, terms, levels, _public_units(private[0], request)
-        return Sampled(WeightedScores(*scores), sampling), reason
+        n_slots = private[0].nrows if request.adjacency.n_public else None
+        n_units = None if n_slots is None else n_slots // SLOTS  # None where it is private
+        scores = WeightedScores(strategy, equation.intercept, terms, levels, n_units)
+        return Sampled(scores, sampling), reason
 
     return VerbSpec(
         request,
@@ -282,12 +280,6 @@ def _spec_of(request: Request, merged: response.Merged | None) -> VerbSpec[LMRes
         check=require_law,
         sampling=sampling,
     )
-
-
-def _public_units(private: PrivateDesign, request: Request) -> int | None:
-    """Return the number of sampling units, None where it is private."""
-    n_slots = private.nrows if request.adjacency.n_public else None
-    return None if n_slots is None else n_slots // SLOTS
 
 
 def _automatic(
@@ -339,7 +331,6 @@ def _designed(
 
 
 def _check_centres(stated: Centres, equation: response.TwoSided) -> None:
-    """Refuse centres of a file that the formula cannot have."""
     if product_centres(equation, stated) != stated:
         raise FrameError(
             "release.centres: expected numbers inside products, whose lower-order terms are in "
@@ -348,7 +339,6 @@ def _check_centres(stated: Centres, equation: response.TwoSided) -> None:
 
 
 def _check_lump(minimum: object, request: Request) -> None:
-    """Refuse what is not a number of rows, and what merging has no release for."""
     between("lump", minimum, 1, LARGEST_LUMP, ", the least number of rows of a level")
     if isinstance(request.guarantee, PureDP):
         raise ArgumentError(
@@ -368,7 +358,6 @@ def _check(vcov: object, request: Request) -> None:
 
 
 def _check_design(request: Request) -> None:
-    """Refuse options that a survey design replaces, or has no release for."""
     if request.codebook.design is None:
         return
     for name, reason in (("vcov", "its own standard errors"), ("lump", "no counts of levels")):
@@ -380,7 +369,6 @@ def _check_design(request: Request) -> None:
 
 
 def _check_strategy(strategy: object, weights: object) -> None:
-    """Refuse mechanisms whose moments least squares cannot use."""
     if not isinstance(strategy, LAWFUL):
         raise ArgumentError(
             f"mechanism= is of type {type(strategy).__name__}; least squares needs moments "
@@ -400,18 +388,12 @@ def _kind(vcov: str | None, request: Request, private: Sequence[PrivateDesign]) 
     if vcov is None:
         rereadable = all(rows.rereadable for rows in private)
         return "cluster" if rereadable and request.adjacency.person is not None else "iid"
-    if vcov != "iid":
-        for rows in private:
-            _require_again(rows, vcov)
-    return vcov
-
-
-def _require_again(rows: PrivateDesign, vcov: str) -> None:
-    """Refuse rows that can be read only once, before one is read."""
     try:
-        rows.require_passes()
+        for rows in private if vcov != "iid" else ():
+            rows.require_passes()
     except FrameError as error:
         raise FrameError(
             f'vcov="{vcov}" reads the rows again once there are coefficients: {error}; or leave '
             "out vcov="
         ) from None
+    return vcov

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Unpack
+from typing import Any, TypeVar, Unpack
 
 from dpmodels.arguments import boolean, finite
 from dpmodels.errors import FormulaError, shorten
@@ -16,9 +16,12 @@ from dpmodels.models.descriptive_specs import descriptive_spec, mean_tally, samp
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.request import Request
+from dpmodels.results.call import DescribedCall
 from dpmodels.results.groups import MeanResult, TotalResult, TTestResult, VarResult
 from dpmodels.results.overview import OverviewResult
 from dpmodels.verbs import spec_of
+
+Result = TypeVar("Result")
 
 
 @verb
@@ -89,12 +92,23 @@ def dp_mean(
 @spec_of("mean", gaussian="gaussian", designs=True)
 def mean_spec(request: Request) -> VerbSpec[MeanResult]:
     """Build the specification of a dp_mean call."""
-    formula_sides = parse_sides(request.formula, request.codebook)
-    number, factors = one_measured(formula_sides, "dp_mean")
+    return _of_mean(request, parse_sides(request.formula, request.codebook), MeanResult)
+
+
+def _of_mean(
+    request: Request,
+    formula_sides: Sides,
+    result: Callable[[DescribedCall, Any], Result],
+    *,
+    total: bool = False,
+) -> VerbSpec[Result]:
+    """Build the specification of a verb that releases a mean by groups."""
+    number, factors = one_measured(formula_sides, f"dp_{request.verb}")
     if request.codebook.design is not None:
-        return sampled_spec(request, formula_sides, (Tally(factors, number, 1),), MeanResult)
+        tallies = (Tally(factors, number, 1),)
+        return sampled_spec(request, formula_sides, tallies, result, total=total)
     tally = mean_tally(request.adjacency, factors, number)
-    return descriptive_spec(request, formula_sides, (tally,), MeanResult)
+    return descriptive_spec(request, formula_sides, (tally,), result)
 
 
 # ``dp_var``: private variances by formula.
@@ -225,7 +239,7 @@ def dp_ttest(
 def ttest_spec(request: Request) -> VerbSpec[TTestResult]:
     """Build the specification of a dp_ttest call."""
     formula_sides = parse_sides(request.formula, request.codebook)
-    number, factors = one_measured(formula_sides, "dp_ttest")
+    _, factors = one_measured(formula_sides, "dp_ttest")
     levels = [len(factor.levels) for factor in factors]
     if levels not in ([], [2]):
         raise FormulaError(
@@ -233,10 +247,7 @@ def ttest_spec(request: Request) -> VerbSpec[TTestResult]:
             "group' with a group of two levels, such as (region == \"north\"), or '~ y'"
         )
     result = partial(TTestResult, mu=finite("mu", request.options["mu"]))
-    if request.codebook.design is not None:
-        return sampled_spec(request, formula_sides, (Tally(factors, number, 1),), result)
-    tally = mean_tally(request.adjacency, factors, number)
-    return descriptive_spec(request, formula_sides, (tally,), result)
+    return _of_mean(request, formula_sides, result)
 
 
 @verb
@@ -294,12 +305,7 @@ def dp_total(
 def total_spec(request: Request) -> VerbSpec[TotalResult]:
     """Build the specification of a dp_total call."""
     formula_sides = parse_sides(request.formula, request.codebook)
-    number, factors = one_measured(formula_sides, "dp_total")
-    if request.codebook.design is not None:
-        tally = Tally(factors, number, 1)
-        return sampled_spec(request, formula_sides, (tally,), TotalResult, total=True)
-    tally = mean_tally(request.adjacency, factors, number)
-    return descriptive_spec(request, formula_sides, (tally,), TotalResult)
+    return _of_mean(request, formula_sides, TotalResult, total=True)
 
 
 @verb

@@ -78,26 +78,17 @@ def _also_counted(shared: Shared | None, counts: Shared | None) -> Shared | None
     )
 
 
-class _Whole(NamedTuple):
-    """The plan of a release with counts beside it, its unread rows, and what it will cost."""
-
-    choice: Planned
-    counting: Counting | None
-    private: tuple[BoundRows, ...]
-    events: tuple[Event, ...]
-
-
 def planned_events(
     spec: VerbSpec[object], holders: Parties, mechanism: object, ledger: Ledger | None
 ) -> tuple[Event, ...]:
     """Return what a call would be charged; no row is read."""
-    return _planned(_sized(spec, holders), holders, mechanism, ledger).events
+    return _planned(_sized(spec, holders), holders, mechanism, ledger)[-1]
 
 
 def _planned(
     spec: VerbSpec[object], holders: Parties, mechanism: object, ledger: Ledger | None
-) -> _Whole:
-    """Plan a release and the counts beside it, by the price on the ledger."""
+) -> tuple[Planned, Counting | None, tuple[BoundRows, ...], tuple[Event, ...]]:
+    """Plan a release and the counts beside it; return both, the unread rows and the cost."""
     private, places = holders.bind(spec.private.bind), spec.slots.places
     try:
         with priced_on(None if holders.protocol else ledger, places):
@@ -106,7 +97,7 @@ def _planned(
         raise FrameError(before_charge(error)) from None
     counts = () if counting is None else counting.plan.events
     events = group_events((*choice.plan.events, *counts), places)
-    return _Whole(choice, counting, private, events)
+    return choice, counting, private, events
 
 
 def _sized(spec: VerbSpec[Result], holders: Parties) -> VerbSpec[Result]:
@@ -176,9 +167,8 @@ def _warn_before_charge(
     simulation, nor where other sites have rows.
     """
     relation = spec.reads or spec.request.adjacency
-    if simulating() or not relation.n_public or relation.person is not None or holders.others:
-        return
-    if spec.sampling is not None:
+    is_unknown = not relation.n_public or relation.person is not None or holders.others
+    if simulating() or is_unknown or spec.sampling is not None:
         return
     rows = together(source.nrows for source in private)
     if rows is not None:

@@ -208,7 +208,6 @@ def _way(
 
 
 def _require_selected(score: str, facts: SelectionFacts, release: SelectionRelease) -> None:
-    """Refuse a release of another number of candidates, or without what its score releases."""
     number = len(release.places)
     if number > facts.max_chosen or (facts.threshold is None and number != facts.max_chosen):
         raise FrameError("release.places: not as many as the request asks for")

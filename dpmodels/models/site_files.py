@@ -331,7 +331,6 @@ def _spec(request: Request) -> VerbSpec[object]:
 def _require_all(
     protocol: MessageProtocol, terms: Mapping[str, Plain], sites: tuple[str, ...]
 ) -> None:
-    """Refuse to combine without a site whose masks the others contain."""
     if not protocol.keyed:
         return
     absent = sorted(set(terms["keys"]) - set(sites))
@@ -486,7 +485,6 @@ def _is_sent(verb: Verb, in_rounds: bool) -> bool:
 
 
 def _require_options(verb: Verb, options: Mapping[str, object]) -> None:
-    """Refuse options that a verb does not take here, or that a file cannot represent."""
     strange = [word for word in options if word not in verb.options]
     if strange:
         expected = ", ".join(verb.options) or "none"

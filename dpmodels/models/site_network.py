@@ -152,7 +152,6 @@ class SiteAnswers:
         return {self.site: key_file.public_bytes(member.private).hex()}
 
     def _cards(self, received_keys: Plain, folder: Path) -> Sequence[AnyPath]:
-        """Return the site's own copies of the cards, or else those received."""
         if not self.sites:
             return self.cards
         cards = [folder / f"{position}.card" for position in range(len(received_keys))]
@@ -299,7 +298,6 @@ def _gather(
 
 
 def _missing_site(failed: Mapping[str, str], files: Mapping[str, Path]) -> str:
-    """Say that a site is missing without which nothing can be combined."""
     site, why = next(iter(failed.items()))
     messages = ", ".join(str(file) for name, file in files.items() if name not in failed)
     return (
@@ -343,7 +341,9 @@ def _meet(
     silent: set[int] = set()
     failure = ""
     while len(stated) < len(sites):
-        new = _ask(transport, requested_nodes, session, until)
+        new = [node for node in transport.nodes() if node not in requested_nodes]
+        asked = {node: {"session": session} for node in new}
+        transport.send(TERMS, asked, until - time.monotonic())
         requested_nodes.update(new)
         silent.update(new)
         for node, answer in transport.arrived():
@@ -361,13 +361,6 @@ def _meet(
             raise FrameError(f"site {absent!r} did not answer{failure}; {_UNTOUCHED}")
         time.sleep(0 if len(stated) == len(sites) else _PAUSE)
     return site_of_node, {site: stated[site] for site in sites}
-
-
-def _ask(transport: Transport, requested_nodes: set[int], session: str, until: float) -> list[int]:
-    """Ask the nodes that were not asked before; return them."""
-    new = [node for node in transport.nodes() if node not in requested_nodes]
-    transport.send(TERMS, {node: {"session": session} for node in new}, until - time.monotonic())
-    return new
 
 
 def _terms_of(site: str, answer: Mapping[str, Plain], stated: Mapping[str, Terms]) -> Terms:

@@ -155,7 +155,6 @@ def _result(
 
 
 def _require_full_cross(formula_sides: Sides) -> None:
-    """Refuse some products without that of all: they ask for margins, not one table."""
     for terms in formula_sides.terms:
         every = list(dict.fromkeys(code for term in terms for code in term))
         longest = max(map(len, terms), default=0)
@@ -261,7 +260,9 @@ def states_spec(request: Request) -> VerbSpec[StatesResult]:
         partial(StatesResult, time=time),
         unbound_cells(formula_sides.text, Codebook(book), (placed,)),
         facts,
-        lambda mechanism, _: choose_strategy(mechanism, CHAINS, partial(_only, facts)),
+        lambda mechanism, _: choose_strategy(
+            mechanism, CHAINS, lambda: ("quilt", "it is the mechanism of Pufferfish guarantees.")
+        ),
         lawful=True,
         reads=reads,
         check=check,
@@ -288,10 +289,6 @@ def states_of(formula_sides: Sides) -> Tally:
             "variable, whose levels are the states of the chain; write '~ activity'"
         )
     return Tally((grouping(formula_sides.described[0]),), max_cells=MAX_CELLS)
-
-
-def _only(facts: SeriesFacts) -> tuple[str, str]:
-    return "quilt", "it is the mechanism of Pufferfish guarantees."
 
 
 def _wider(book: Codebook, time: str) -> Variable:

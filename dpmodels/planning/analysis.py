@@ -159,7 +159,6 @@ class Budgeting:
         return resolve_budget(eps, delta, budget)
 
     def _spent(self, name: str) -> float:
-        """Return the delta that a call spends, which is not available for Gaussian noise."""
         call, guarantee = self.calls[name], self.guarantee
         delta = call.options.get("delta")
         if not call.spends_delta:

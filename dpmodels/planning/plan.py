@@ -198,7 +198,6 @@ def row_limit(study: Study) -> int:
 
 
 def _require_met(study: Study) -> None:
-    """Refuse targets that cannot be met, and say what would meet them."""
     budget, request = study.losses.budget, study.request
     stated = np.array(
         [study.budgeting.stated_budget(curve.name) is not None for curve in study.curves]
@@ -442,7 +441,6 @@ def _n_rows(n: int | None, relation: Adjacency) -> int:
 
 
 def _check_solvable(request: analysis.PlanRequest, stated: bool, n: int | None) -> None:
-    """Refuse to solve for two numbers, or for one without a target."""
     if n is None and not stated:
         raise BudgetError(
             "neither n nor a budget is given: write one of them, n=10_000 or eps=1.0, and targets="

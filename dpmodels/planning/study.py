@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from dpmodels.planning import noise_curve
 from dpmodels.planning.analysis import Budgeting, PlanRequest, Target
-from dpmodels.privacy import ZCDP, ApproxDP, Event, Guarantee, Ledger, PureDP, gaussian_multiplier
+from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, Ledger, PureDP, gaussian_multiplier
 from dpmodels.privacy.calibrate import gaussian_eps
 from dpmodels.privacy.spent import capacity, price
 from dpmodels.privacy.steps import GAUSSIAN_PART
@@ -137,12 +137,6 @@ class Losses:
     curves: Sequence[noise_curve.NoiseCurve]
     weights: Floats
     floors: Floats  # Smallest amounts allowed, 0 for no limit
-
-    def fixing(self, place: int, amount: float) -> Losses:
-        """Return a copy with one call's amount fixed."""
-        fixed = list(self.budget.fixed)
-        fixed[place] = amount
-        return replace(self, budget=replace(self.budget, fixed=tuple(fixed)))
 
     @property
     def least(self) -> float:
@@ -294,10 +288,8 @@ class Study:
     def refined(self, amounts: Floats) -> Study:
         """Return a copy with one more tried budget per call."""
         pairs = zip(self.curves, amounts, strict=True)
-        return replace(
-            self,
-            tried_curves=tuple(curve.refined(float(at), _REFINED_REPEATS) for curve, at in pairs),
-        )
+        tried = tuple(curve.refined(float(amount), _REFINED_REPEATS) for curve, amount in pairs)
+        return replace(self, tried_curves=tried)
 
     def _tried(self, name: str) -> Floats:
         budget = self.budgeting.stated_budget(name)
@@ -335,7 +327,9 @@ class Study:
                 floors = np.where(np.isfinite(needs), floors, losses.floors)
                 return replace(losses, floors=floors)
             worst = int(np.argmax(np.where(free, needs, -1.0)))
-            losses = losses.fixing(worst, float(equal[worst]))
+            fixed = list(losses.budget.fixed)
+            fixed[worst] = float(equal[worst])
+            losses = replace(losses, budget=replace(losses.budget, fixed=tuple(fixed)))
         return losses
 
     def _targets(self, name: str) -> tuple[Target, ...]:
@@ -362,16 +356,6 @@ class Study:
         pairs = zip(self.curves, amounts, strict=True)
         return np.array([curve.ratios(np.array([amount]))[0] for curve, amount in pairs])
 
-    def charges(self, amounts: Floats) -> list[tuple[Event, ...]]:
-        """Return the charge of each call."""
-        pairs = zip(self.simulated_call.values(), amounts, strict=True)
-        return [
-            noise_curve.priced(
-                simulated.call, simulated.terms, simulated.form(float(amount))
-            ).events
-            for simulated, amount in pairs
-        ]
-
     def pure(self, amounts: Floats) -> float:
         """Return the eps of calls without Gaussian noise, if others have it."""
         normal = np.array(self.losses.budget.normal)
@@ -387,7 +371,11 @@ class Study:
             pure=self.pure(amounts),
             rule="steps" if has_delta else None,
         )
-        charges = self.charges(amounts)
+        pairs = zip(self.simulated_call.values(), amounts, strict=True)
+        charges = [
+            simulated.terms.price(simulated.call, {"budget": simulated.form(float(amount))}).events
+            for simulated, amount in pairs
+        ]
         order = np.argsort(self.losses.budget.normal, kind="stable")
         return all(entry.fits for entry in ledger.forecast(charges[place] for place in order))
 

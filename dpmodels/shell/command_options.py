@@ -88,14 +88,9 @@ def completion(parser: Parser, shell: str) -> str:
 
 def _all_of(parser: Parser) -> list[Parser]:
     populated = parser.populate()
-    subparsers = [
-        subparser for action in populated._actions for subparser in _commands(action.choices)
-    ]
+    commands = [action.choices for action in populated._actions]
+    subparsers = [each for named in commands if isinstance(named, dict) for each in named.values()]
     return [populated, *(part for subparser in subparsers for part in _all_of(subparser))]
-
-
-def _commands(choices: object) -> list[Parser]:
-    return list(choices.values()) if isinstance(choices, dict) else []
 
 
 # Separates the parameters of a function from other options of a command.

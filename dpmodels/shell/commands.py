@@ -153,7 +153,6 @@ def _serve(gate: Gate, port: int, *, demo: bool) -> int:
 
 
 def _demo(address: str, token: str) -> str:
-    """Return lines that ask the demonstration, to be copied."""
     return (
         f"\nOpen {address} in a browser, with the token {token}\n"
         "\nOr ask from another terminal, as ann:\n"
@@ -204,10 +203,6 @@ def _codebook_add(parser: Parser) -> None:
         action="store_true",
         help="read the rows and count what does not fit, without noise: for the curator only",
     )
-
-
-def _codebook_run(options: argparse.Namespace) -> int:
-    return _draft(options) if options.step == "draft" else _check(options)
 
 
 def _draft(options: argparse.Namespace) -> int:
@@ -294,7 +289,7 @@ def _check_variable(name: str, entry: Entry, source: RowSource) -> tuple[tuple[s
 CODEBOOK: Final = Command(
     "Draft a codebook from data dictionaries, or check one against a table",
     _codebook_add,
-    _codebook_run,
+    lambda options: _draft(options) if options.step == "draft" else _check(options),
 )
 
 

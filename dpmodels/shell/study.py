@@ -106,14 +106,12 @@ class Study:
         option_names = ("codebook", "adjacency", "person", "rows", "subset", "csv", "eps", "delta")
         kwargs = {name: self.settings[name] for name in option_names if name in self.settings}
         if "codebook" in kwargs:
-            kwargs["codebook"] = self._codebook(str(kwargs["codebook"]))
+            formulas = [release.call.formula for release in self.releases]
+            text = "\n".join([*formulas, str(self.settings.get("subset", ""))])
+            kwargs["codebook"] = read(str(kwargs["codebook"])).codebook_for(text)
         if "rho" in self.settings:
             kwargs["budget"] = dp.ZCDP(self.settings["rho"])
         return dp.session(self.settings["data"], ledger=ledger, **kwargs)
-
-    def _codebook(self, path: str) -> dp.Codebook:
-        formulas = [release.call.formula for release in self.releases]
-        return read(path).codebook_for("\n".join([*formulas, str(self.settings.get("subset", ""))]))
 
     def preview_session(self) -> dp.session:
         """Open the table with its ledger if that exists; create nothing."""

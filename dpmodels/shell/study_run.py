@@ -274,7 +274,6 @@ def _loaded(folder: Path, name: str, paid: Paid, request: str, register: pd.Data
 def _require_unasked(
     release: StudyRelease, register: pd.DataFrame, saved_digests: Collection[str]
 ) -> None:
-    """Refuse a release that the ledger charged and whose result is missing."""
     is_same = (register["verb"] == f"dp_{release.call.name}") & (register["state"] != "void")
     is_same &= register["formula"] == release.call.formula
     charges = register[is_same & ~register["digest"].isin(saved_digests)]
