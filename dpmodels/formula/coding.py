@@ -163,6 +163,25 @@ class Design:
             line[:] = column
 
 
+def of_blocks(formula: str, book: Codebook, blocks: tuple[Block, ...]) -> Design:
+    """Return blocks of columns as one design."""
+    empty = [np.empty(0)]
+    return Design(
+        formula,
+        book,
+        tuple(name for block in blocks for name in block.names),
+        np.concatenate([*empty, *(block.lower for block in blocks)]),
+        np.concatenate([*empty, *(block.upper for block in blocks)]),
+        blocks,
+    )
+
+
+def used_codebook(codes: Iterable[str], book: Codebook) -> Codebook:
+    """Return the declarations that factors read, in the order of the codebook."""
+    used = {name for code in codes for name in variables_in(code)}
+    return book.select(name for name in book if name in used)
+
+
 def design(formula: str, codebook: Codebook | None) -> Design:
     """Build the coded design of a one-sided formula from the codebook alone.
 
@@ -186,15 +205,8 @@ def design(formula: str, codebook: Codebook | None) -> Design:
         raise FormulaError("formula has no terms besides the intercept; name at least one variable")
     check_removed(parsed, book)
     blocks = code_terms(parsed, book)
-    used = {name for term in parsed.predictors for code in term for name in variables_in(code)}
-    return Design(
-        parsed.text,
-        book.select(name for name in book if name in used),
-        tuple(name for block in blocks for name in block.names),
-        np.concatenate([block.lower for block in blocks]),
-        np.concatenate([block.upper for block in blocks]),
-        blocks,
-    )
+    codes = (code for term in parsed.predictors for code in term)
+    return of_blocks(parsed.text, used_codebook(codes, book), blocks)
 
 
 def checked_codebook(codebook: object) -> Codebook:

@@ -12,7 +12,15 @@ import numpy as np
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FormulaError, FrameError, UnknownVariable, shorten
-from dpmodels.formula.coding import Block, Design, Factor, checked_codebook, code_terms
+from dpmodels.formula.coding import (
+    Block,
+    Design,
+    Factor,
+    checked_codebook,
+    code_terms,
+    of_blocks,
+    used_codebook,
+)
 from dpmodels.formula.expression import as_category, check_removed, compile_factor
 from dpmodels.formula.parse import (
     ParsedFormula,
@@ -333,22 +341,8 @@ def _check_response(code: str, book: Codebook, max_levels: int) -> None:
 
 def one_side(parsed: ParsedFormula, book: Codebook) -> Design:
     """Code the predictors; there may be none."""
-    used = {name for term in parsed.predictors for code in term for name in variables_in(code)}
-    variables = book.select(name for name in book if name in used)
+    variables = used_codebook((code for term in parsed.predictors for code in term), book)
     return of_blocks(parsed.text, variables, code_terms(parsed, book) if parsed.predictors else ())
-
-
-def of_blocks(formula: str, book: Codebook, blocks: tuple[Block, ...]) -> Design:
-    """Return blocks of columns as one design."""
-    empty = [np.empty(0)]
-    return Design(
-        formula,
-        book,
-        tuple(name for block in blocks for name in block.names),
-        np.concatenate([*empty, *(block.lower for block in blocks)]),
-        np.concatenate([*empty, *(block.upper for block in blocks)]),
-        blocks,
-    )
 
 
 # Formulas of two sets of columns, ``x1 + x2 ~ y1 + y2``.

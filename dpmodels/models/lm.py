@@ -18,6 +18,7 @@ from dpmodels.design.regression import joint_design
 from dpmodels.errors import ArgumentError, FrameError, quoted
 from dpmodels.formula import response
 from dpmodels.formula.centring import Centres, centred_sides, product_centres
+from dpmodels.formula.coding import of_blocks
 from dpmodels.formula.tally import sampling_of
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose_strategy
 from dpmodels.mechanisms.lumped import Lumped, Recoded
@@ -183,7 +184,7 @@ def lm_spec(request: Request) -> VerbSpec[LMResult]:
             f"lump={quoted(minimum)}: the terms name no factor of three levels or more by itself; "
             "leave out lump="
         )
-    indicators = response.of_blocks("levels", written.joint.codebook, blocks)
+    indicators = of_blocks("levels", written.joint.codebook, blocks)
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[AnyStrategy, str]:
         strategy, reason = spec.choose(mechanism, private)
