@@ -310,7 +310,6 @@ def _one_of(parts: tuple[Shape, ...], plain: Plain, where: str) -> Read:
 
 
 def _nearest(kinds: Iterable[Shape], plain: Mapping[str, Plain]) -> Read:
-    """Return the kind that has most fields of an object, the first of several."""
     return max(kinds, key=lambda kind: len(plain.keys() & fields_of(kind).keys()))
 
 

@@ -213,7 +213,6 @@ class Categorical:
 
 
 def _labels_argument(levels: object, labels: object) -> object:
-    """Return the labels where they are written."""
     if not isinstance(levels, Mapping):
         return labels
     if labels:

@@ -329,7 +329,6 @@ def _kind(choices: list[Schema]) -> str:
 
 
 def _is_name(title: str, name: str) -> bool:
-    """Whether a title only repeats the name, as models generate it."""
     return title.casefold().replace(" ", "_") == name.casefold()
 
 

@@ -76,7 +76,6 @@ def _hill(centres: NDArray[np.float64], centre: float, width: float) -> Floats:
 
 
 def _few(domain: tuple[int, ...]) -> Floats:
-    """Return Pareto distributed shares in one cell of fifty, that sum to 1."""
     rng = np.random.default_rng(_SEED)
     cells = math.prod(domain)
     occupied = rng.choice(cells, size=max(cells // _SPARSE, 1), replace=False)

@@ -334,7 +334,6 @@ class Study(Printed):
 
 
 def _all(checks: pd.DataFrame, algorithm: str, name: str) -> bool | None:
-    """Return whether a check holds on all tables where it was possible."""
     results = checks.loc[checks["algorithm"] == algorithm, name]
     tested = [result for result in results if result is not None]
     return all(tested) if tested else None

@@ -239,7 +239,6 @@ def code_terms(parsed: ParsedFormula, book: Codebook) -> tuple[Block, ...]:
 
 
 def _blocks(info: DesignInfo, names: Iterable[str]) -> Iterator[Block]:
-    """Yield the blocks of columns with these names, without the intercept."""
     following = iter(names)
     for term, subterms in info.term_codings.items():
         term_codes = tuple(factor.name() for factor in term.factors)
@@ -259,7 +258,6 @@ def _numbered_from_one(name: str, bases: Sequence[str]) -> str:
 
 
 def _check_sizes(terms: tuple[Term, ...], factors: dict[str, Factor]) -> None:
-    """Refuse what is too large however patsy codes it, before patsy does."""
     columns = 0
     for term in terms:
         shapes = [_smallest_shape(factors[code]) for code in term]

@@ -395,8 +395,6 @@ def _require_day(code: str, day: Real, operand: Constant) -> None:
 
 
 def _comparison_truth(code: str, compare: Callable[..., Floats], *sides: Evaluate) -> Truth:
-    """Return whether a comparison of numbers holds, nan where one of them is missing."""
-
     def holds(columns: Columns) -> Floats:
         numbers = [side(columns) for side in sides]
         missing = reduce(np.logical_or, map(np.isnan, numbers))

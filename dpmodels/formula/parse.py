@@ -63,7 +63,6 @@ _FROM_NUMPY: Final = {
 
 
 def _renamed(function: ast.expr) -> ast.expr:
-    """Write ``np.log`` as ``log`` and ``factor`` as ``C``."""
     match function:
         case ast.Attribute(ast.Name("np" | "numpy"), name) if name in _FROM_NUMPY:
             return ast.copy_location(ast.Name(_FROM_NUMPY[name], ast.Load()), function)

@@ -95,14 +95,12 @@ def _refuse(reason: str) -> NoReturn:
 
 
 def _decoded(part: str) -> bytes:
-    """Decode base64url; a FrameError if it is anything else."""
     if not _BASE64.fullmatch(part):
         raise FrameError("expected base64url")
     return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
 
 
 def _time(claims: Mapping[str, object], name: str) -> float:
-    """Return a time of a token; nan and infinity are refused."""
     value = claims.get(name)
     if isinstance(value, int | float) and value is not True and 0 <= value < 1e12:
         return float(value)

@@ -150,7 +150,6 @@ def verified(gate: Gate, noted: str = "") -> str:
 
 
 def _charged(gate: Gate) -> dict[str, str]:
-    """Verify the ledgers; return the tables of the jobs that they charged."""
     charged = dict[str, str]()
     for table in gate.tables:
         if gate.ledger_path(table).exists():

@@ -219,7 +219,6 @@ def _purses(plain: Mapping[str, object], where: str) -> dict[str, PurseSettings]
 
 
 def _require_purses(settings: TableSettings, purses: Mapping[str, PurseSettings]) -> None:
-    """Refuse purses that the table's ledger would refuse."""
     ledger = Ledger(budget=settings.guarantee)
     for name, purse in purses.items():
         ledger.add_purse(name, purse.amount, reserved=purse.reserved)

@@ -202,7 +202,6 @@ def _pooled(
 
 
 def _slope(shape: tuple[int, ...], margins: list[Floats], expected: Floats, total: float) -> Floats:
-    """Return the derivative of the expected counts by the counts."""
     positions = np.indices(shape).reshape(len(shape), -1)
     slope = np.full((expected.size, expected.size), (1.0 - len(shape)) / total)
     for position, margin in zip(positions, margins, strict=True):

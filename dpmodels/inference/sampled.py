@@ -380,7 +380,6 @@ class Totals:
     scale: float  # the weight of one unit of the parts: the cap, or 1 for rows
 
     def _values(self, weights: Floats) -> Floats:
-        """Return what parts count for, by the weights that give their positions."""
         return self.scale * (self.lower + self.width * weights)
 
     @property

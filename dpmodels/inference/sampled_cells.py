@@ -276,7 +276,6 @@ class UnitMoments(SampledMoments):
         return self._variance_of(power_weights(2, 1) - centre[:, None])
 
     def _both_central(self, centre: Floats) -> Floats:
-        """Return the weights of squared distances of rows from a centre."""
         return _sums_of(central_weights(2, 2, centre))
 
     @cached_property

@@ -166,8 +166,6 @@ _TOTAL: Final = (1.6, 0.15)
 
 
 class _CapPrice(TypedDict):
-    """What a cap is found for, as in CountFacts."""
-
     numerator: float
     moved: float
 

@@ -20,18 +20,19 @@ from dpmodels.formula import response
 from dpmodels.formula.centring import Centres, centred_sides, product_centres
 from dpmodels.formula.coding import of_blocks
 from dpmodels.formula.tally import sampling_of
-from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose_strategy
+from dpmodels.mechanisms import CovarianceMechanism, Gauss, Laplace, Rounds, choose_strategy
+from dpmodels.mechanisms.add_noise import noise_of
 from dpmodels.mechanisms.lumped import Lumped, Recoded
-from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy, Registered
+from dpmodels.mechanisms.protocol import AnyStrategy, Facts, Plan, PlanOfStrategy, Registered
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments, Scores
+from dpmodels.mechanisms.regression.scores import column_ranges
 from dpmodels.mechanisms.robust_covariance import NOBODY, RobustCovariance
 from dpmodels.mechanisms.sampled_rows import Sampled, strata_used
 from dpmodels.mechanisms.user_supplied import UserSupplied
 from dpmodels.mechanisms.weighted_scores import WeightedScores
+from dpmodels.models import predicted_laws as laws
 from dpmodels.models.linear import sizes_of_scores
 from dpmodels.models.moments import moments_call
-from dpmodels.models.predicted_laws import Prediction, assumed_variances
-from dpmodels.models.predicted_slopes import predicted_errors, slopes_of_moments
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec, slots_of
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, Pufferfish, PureDP
@@ -51,6 +52,14 @@ LAWFUL = (Moments, AdaSSP, Ellipsoid, Scores, Gauss, Laplace, Rounds, UserSuppli
 # A choice by simulation, of rows over the noise of X'X in whitened terms, of so many columns: below
 # the first intervals of slopes beside fixed effects cover too rarely or are lost.
 LOST_GRAM, CLEAR_GRAM = 1.5, 3.0
+# Of moments: strengths of X'X, and of a component, read off noisy moments.
+LOST_SLOPES, CLEAR_SLOPES = 0.7, 2.0
+# Choices by simulation, of the assumed variance of a number in half-ranges over the noise in it:
+# below the first no slope has a standard error, from the second on most have.
+LOST_LINE, CLEAR_LINE = 0.2, 1.25
+# Choices: the likely radius of terms, in root mean squares, times that of residuals, in sds; and by
+# how much the noise of one release exceeds that in X'y alone.
+EXPECTED_LIMITS, NOISE_IN_GRAM = 2.5, 1.6
 ONCE = "one release of moments: all intervals follow from the known noise distribution."
 ABOUT_LINE = "its noise is proportional to the residuals about a line that is released first."
 NEAR_LINE = "the step to all weights starts from a line that is released near the rows."
@@ -288,7 +297,7 @@ def _automatic(
 ) -> tuple[str, str]:
     if not isinstance(guarantee, (ApproxDP, ZCDP)):
         return "moments", ONCE
-    predicted = predicted_errors(design, facts, guarantee)
+    predicted = _predicted_errors(design, facts, guarantee)
     if predicted["scores"] < predicted["moments"]:
         return "scores", ABOUT_LINE
     return "moments", ONCE
@@ -296,16 +305,16 @@ def _automatic(
 
 def _predicted(
     design: PrivateDesign, equation: response.TwoSided, plan: PlanOfStrategy, rows: int
-) -> Prediction | None:
+) -> laws.Prediction | None:
     """Predict the slopes, and beside fixed effects how many columns the budget carries."""
-    prediction = slopes_of_moments(design, plan, rows)
+    prediction = _slopes_of_moments(design, plan, rows)
     if not equation.fixed or prediction is None or prediction.strength < prediction.lost_below:
         return prediction
     columns = len(design.public.names)
     if "final" in plan.scales:
         strength = rows / (2 * plan.scales["final"] * columns**1.5)
     else:
-        variances = assumed_variances(design)[:-1]
+        variances = laws.assumed_variances(design)[:-1]
         levels = np.delete(variances, equation.shown)
         strength = prediction.strength * float(levels.min() / variances.max())
     # The noise in X'X of so many columns grows as their root, and the rows of a level shrink.
@@ -315,7 +324,41 @@ def _predicted(
         "intervals that are infinite or too short, where up to about "
         f"{carried} columns have reliable ones"
     )
-    return Prediction(strength, LOST_GRAM, CLEAR_GRAM, lacking, "levels are of one size")
+    return laws.Prediction(strength, LOST_GRAM, CLEAR_GRAM, lacking, "levels are of one size")
+
+
+def _slopes_of_moments(design: PrivateDesign, plan: object, rows: int) -> laws.Prediction | None:
+    """Predict least squares of the last column: the strength of X'X along its widest column."""
+    variances, lacking = laws.assumed_variances(design)[:-1], "no slope will have a standard error"
+    if not len(variances) or not isinstance(plan, Plan):
+        return None
+    if "narrowed" in plan.scales:
+        radius = column_ranges(design.public.blocks, design.scaling).radius
+        strength = rows / laws.FILLED / (plan.scales["powers"] * radius)
+        return laws.Prediction(strength, LOST_LINE, CLEAR_LINE, lacking, laws.NUMBERS)
+    if not laws.is_one_release(plan):
+        return None
+    strength = rows * float(variances.max()) / laws.noise_edge(plan, len(variances))
+    return laws.Prediction(strength, LOST_SLOPES, CLEAR_SLOPES, lacking, laws.NUMBERS)
+
+
+def _predicted_errors(
+    design: PrivateDesign, facts: Facts, guarantee: Guarantee
+) -> dict[str, float]:
+    """Return predicted median noise of slopes times the rows, by mechanism of least squares.
+
+    Of rows as :mod:`dpmodels.models.predicted_laws` assumes them, whose residuals have the variance
+    of the response.
+    """
+    spread = np.sqrt(laws.assumed_variances(design))
+    spread, residual_sd = spread[:-1], float(spread[-1])
+    once, about = Moments().plan(facts, guarantee), Scores().plan(facts, guarantee)
+    noise = 2 * about.scales["final"] / math.sqrt(1 + facts.adjacency.n_public)
+    length = math.sqrt(facts.columns) * EXPECTED_LIMITS * residual_sd
+    return {
+        "moments": float(np.median(NOISE_IN_GRAM * noise_of(once).off / spread**2)),
+        "scores": float(np.median(noise * length / spread)),
+    }
 
 
 def _designed(

@@ -102,7 +102,6 @@ def _of_mean(
     *,
     total: bool = False,
 ) -> VerbSpec[Result]:
-    """Build the specification of a verb that releases a mean by groups."""
     number, factors = one_measured(formula_sides, f"dp_{request.verb}")
     if request.codebook.design is not None:
         tallies = (Tally(factors, number, 1),)
@@ -405,7 +404,6 @@ def _tally(
     groups: tuple[Category, ...],
     of_number: Callable[[tuple[Category, ...], Real], Tally],
 ) -> Tally:
-    """Describe a number by its first two moments, a category by its counts."""
     match value:
         case Real():
             return of_number(groups, value)

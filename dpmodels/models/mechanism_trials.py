@@ -190,7 +190,6 @@ def _rows(shape: str, repeat: int, trial: Trial) -> SimulatedRows:
 
 
 def _shapes(request: ComparisonRequest) -> list[str]:
-    """Return the names of the shapes; a single length of rows is one as well."""
     lengths_listed = [f"length {length:g}" for length in request.row_lengths]
     return (lengths_listed if lengths_listed[1:] else [ONE_LENGTH] * len(lengths_listed)) or list(
         SHAPES

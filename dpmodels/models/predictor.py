@@ -281,7 +281,6 @@ def predicted_at_budgets(fit: Result) -> pd.DataFrame:
 
 
 def _sampling_unit(request: Request) -> str | None:
-    """Return the column of protected sampling units, None without."""
     design = request.codebook.design
     psu = None if design is None else design.psu
     return psu if psu == request.adjacency.person else None

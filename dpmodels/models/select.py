@@ -221,7 +221,6 @@ def _require_selected(score: str, facts: SelectionFacts, release: SelectionRelea
 
 
 def _score(request: Request, *scores: str) -> str:
-    """Return the requested score, the first one by default."""
     score = request.options["score"]
     hint = "; '~ town' ranks levels by count, 'y ~ .' columns by correlation, z or gain"
     return scores[0] if score is None else option("score", score, scores, hint)

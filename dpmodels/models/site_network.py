@@ -21,19 +21,7 @@ from dpmodels.models.site_files import combine, keys_of, participant_of, require
 from dpmodels.privacy import Ledger
 from dpmodels.request import difference
 from dpmodels.sites import SENT, MessageProtocol, OpenRound, key_file
-from dpmodels.sites.message import (
-    PRESENT,
-    STATED,
-    answer_file,
-    answers_in,
-    finish,
-    message_file,
-    present_file,
-    read_message,
-    require_places,
-    write_answer,
-    write_present,
-)
+from dpmodels.sites import message as site_message
 from dpmodels.typing import AnyPath, Plain
 
 TERMS, MESSAGE, OPENING = "terms", "letter", "opening"
@@ -96,14 +84,14 @@ class SiteAnswers:
             return self._refusal(f"its session is {session!r}, not the requested one")
         in_rounds = is_exchange(self.path)
         if self.key is not None and not in_rounds:
-            finish(self.key, self.site, self.path, self.terms, self.ledger)
+            site_message.finish(self.key, self.site, self.path, self.terms, self.ledger)
         if self.path.exists() and not in_rounds:
             return self._refusal(
                 f"it has answered session {session!r} already, and a session is answered once; "
                 "its message is kept at the site, for dp.combine"
             )
         if not in_rounds:
-            require_places(self.path, self.key)
+            site_message.require_places(self.path, self.key)
         if part == TERMS:
             return {"terms": {**self.terms, "keys": self._known_keys()}}
         received_keys = request.get("keys")
@@ -121,7 +109,7 @@ class SiteAnswers:
             number = self._write_public(request, terms)
             message = self.release(key=self.key, cards=cards)
         if number:
-            message = message_file(self.path, number, self.site, OPENING)
+            message = site_message.message_file(self.path, number, self.site, OPENING)
         return {"letter": message.read_text(encoding="utf-8")}
 
     def _write_public(self, request: Mapping[str, object], terms: Terms) -> int:
@@ -130,11 +118,11 @@ class SiteAnswers:
         if self.key is None or not is_exchange(self.path) or not isinstance(answers, list | tuple):
             return 0
         for answer in answers:
-            write_answer(self.path, str(answer), self.key, self.site)
+            site_message.write_answer(self.path, str(answer), self.key, self.site)
         quorum = quorum_of(self.protocol, terms)
         if quorum is None or SITES_PRESENT not in request:
             return 0
-        return write_present(self.path, str(request[SITES_PRESENT]), self.key, quorum)
+        return site_message.write_present(self.path, str(request[SITES_PRESENT]), self.key, quorum)
 
     def _member(self, cards: Sequence[AnyPath]) -> key_file.Participant | None:
         in_rounds = is_exchange(self.path)
@@ -222,7 +210,7 @@ class _Rounds:
 
     def run(self, site_of_node: Mapping[int, str]) -> None:
         """Gather the messages of each round, and send its answer to all sites."""
-        fit = combine(self.folder) if answer_file(self.folder, 1).exists() else None
+        fit = combine(self.folder) if site_message.answer_file(self.folder, 1).exists() else None
         while fit is None or isinstance(fit, OpenRound):
             fit = self._round(site_of_node)
         # By the last answer sites learn that the exchange is over.
@@ -235,13 +223,13 @@ class _Rounds:
     def _round(self, site_of_node: Mapping[int, str]) -> object:
         """Gather one round's messages, and its openings if there is a quorum; combine them."""
         number, dropouts = 1 + len(self._answers()), int(self.terms["protocol"].get("dropouts", 0))
-        closing, missing = present_file(self.folder, number), tuple[str, ...]()
+        closing, missing = site_message.present_file(self.folder, number), tuple[str, ...]()
         if not closing.exists():
             missing = self._gathered(MESSAGE, number, site_of_node, dropouts)
         fit = combine(self.folder, without=missing)
         if not (closing.exists() and isinstance(fit, OpenRound)):
             return fit
-        present = read_message(closing).terms[PRESENT]
+        present = site_message.read_message(closing).terms[site_message.PRESENT]
         counted = {node: site for node, site in site_of_node.items() if site in present}
         away = len(self.terms["keys"]) - len(present)
         self._gathered(OPENING, number, counted, dropouts - away)
@@ -253,10 +241,14 @@ class _Rounds:
         """Request a file of a round; return the sites without one, of which a few may be."""
         kind, questions = "message", self._questions(site_of_node)
         if request == OPENING:
-            kind, text = OPENING, present_file(self.folder, number).read_text(encoding="utf-8")
+            kind, text = (
+                OPENING,
+                site_message.present_file(self.folder, number).read_text(encoding="utf-8"),
+            )
             questions = {node: {**terms, SITES_PRESENT: text} for node, terms in questions.items()}
         files = {
-            site: message_file(self.folder, number, site, kind) for site in site_of_node.values()
+            site: site_message.message_file(self.folder, number, site, kind)
+            for site in site_of_node.values()
         }
         until = min(self.until, time.monotonic() + self.patience) if dropouts else self.until
         failed = _gather(self.transport, (number, request), questions, site_of_node, files, until)
@@ -265,15 +257,16 @@ class _Rounds:
         return tuple(failed)
 
     def _answers(self) -> list[str]:
-        numbers = range(1, 1 + sum(1 for _ in answers_in(self.folder)))
-        return [answer_file(self.folder, number).read_text("utf-8") for number in numbers]
+        numbers = range(1, 1 + sum(1 for _ in site_message.answers_in(self.folder)))
+        return [
+            site_message.answer_file(self.folder, number).read_text("utf-8") for number in numbers
+        ]
 
     def _questions(self, site_of_node: Mapping[int, str]) -> dict[int, Terms]:
-        """Return what each site is asked: the terms, and the answers since its last message."""
         answers, questions = self._answers(), dict[int, Terms]()
         for node, site in site_of_node.items():
             first = len(answers)
-            while first and not message_file(self.folder, first, site).exists():
+            while first and not site_message.message_file(self.folder, first, site).exists():
                 first -= 1
             questions[node] = {**self.terms, ANSWERS: answers[max(first - 1, 0) :]}
         return questions
@@ -381,7 +374,7 @@ def _are_terms(plain: object) -> bool:
         if not isinstance(plain, dict):
             raise FrameError("no terms")
         of_rounds = {"version": str, "clipping": bool} if "version" in plain else {}
-        conform({**STATED, **of_rounds}, plain, "")
+        conform({**site_message.STATED, **of_rounds}, plain, "")
     except FrameError:
         return False
     return plain["protocol"].get("name") in SENT
@@ -434,11 +427,11 @@ def _store(text: str, site: str, question: Terms, file: Path, turn: tuple[int, s
 def _written(text: str, site: str, question: Terms, file: Path, turn: tuple[int, str]) -> str:
     try:
         write_whole(file, text.encode(errors="replace"))
-        message = read_message(file)
+        message = site_message.read_message(file)
     except FrameError as error:
         return str(error)
     number, request = turn
-    of_turn = (message.terms.get("round"), PRESENT in message.terms)
+    of_turn = (message.terms.get("round"), site_message.PRESENT in message.terms)
     if number and of_turn != (number, request == OPENING):
         return _LATE
     terms_sent = {name: value for name, value in message.terms.items() if name not in OF_ROUNDS}

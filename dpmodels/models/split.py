@@ -135,8 +135,6 @@ def split_budget(
 
 
 class _Trial(NamedTuple):
-    """A recipe, its rows, the request and the divisions to try."""
-
     recipe: Callable[..., float]
     data: object
     request: SplitRequest

@@ -247,7 +247,6 @@ class NoiseCurve:
 
     @property
     def _identified(self) -> NDArray[np.bool_]:
-        """Whether the figure that represents the call is identified, by budget."""
         return np.isfinite([float(self.of_all(release.noise)) for release in self.releases])
 
     @property

@@ -144,7 +144,6 @@ def _line(
 
 
 def _identifying(curve: noise_curve.NoiseCurve, amount: float) -> float:
-    """Return a budget that very likely identifies a call's figures; nan if none tried does."""
     for doubled in amount * 2.0 ** np.arange(1, _DOUBLINGS):
         if curve.simulated_call.at(float(doubled), _CURVE_RUNS).chance.mean() >= analysis.LIKELY:
             return float(doubled)

@@ -287,7 +287,6 @@ def _moments(
 
 
 def _independent(share: Floats) -> Floats:
-    """Return the products of the margins, flat."""
     axes = range(share.ndim)
     margins = [share.sum(axis=tuple(k for k in axes if k != axis)) for axis in axes]
     return np.asarray(reduce(np.multiply.outer, margins)).ravel()

@@ -211,7 +211,6 @@ def _search(
 
 
 def _standardised(power: float, alpha: float) -> float:
-    """Return the effect, in standard errors, that has a power."""
     clipped = min(max(power, alpha + 0.005), 1 - 1e-6)
     return float(ndtri(clipped) - ndtri(alpha / 2))
 

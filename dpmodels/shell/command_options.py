@@ -58,7 +58,6 @@ class Parser(argparse.ArgumentParser):
         return parsed, rest
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
-        """Refuse a value that is not among the choices; suggest the nearest one."""
         if action.choices is not None and value not in action.choices:
             choices = [str(choice) for choice in action.choices]
             self.error(

@@ -312,7 +312,6 @@ def _audit_add(parser: Parser) -> None:
 
 
 def _audit_run(options: argparse.Namespace) -> int:
-    """Audit the package or the exhibits; status 1 if a result is not as expected."""
     from dpmodels.audit.registry import run_all, run_exhibits
 
     require_outputs(options)

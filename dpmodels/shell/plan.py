@@ -212,7 +212,6 @@ def _recipes(names: list[str] | None, axes: int, delta: float) -> dict[str, obje
 
 
 def _published(axes: int) -> tuple[dict[str, object], str]:
-    """Return published algorithms for a number of axes, or why they are missing."""
     from dpmodels.evaluation.recipe import published_algorithms
 
     try:

@@ -250,7 +250,6 @@ def _error_location(where: str) -> Iterator[None]:
 
 
 def _disclosure_options(plain: Plain) -> dict[str, object]:
-    """Return options of dp.disclosure, tried on an empty ledger."""
     if not isinstance(plain, dict):
         raise ArgumentError("[disclosure]: expected one section, not a list")
     require_known(plain, keyword_names(dp.disclosure), "[disclosure]")
