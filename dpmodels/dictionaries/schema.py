@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 
@@ -187,27 +187,12 @@ _LOWER: Final = ("greater_than_or_equal_to", "greater_than", "in_range")
 _UPPER: Final = ("less_than_or_equal_to", "less_than", "in_range")
 
 
-class PanderaCheck(Protocol):
-    """What is read of a check; its statistics are the stated bounds and values."""
-
-    name: str
-
-
-class PanderaColumn(Protocol):
-    """What is read of a column."""
-
-    checks: Iterable[PanderaCheck] | PanderaCheck
-    dtype: object
-    title: str | None
-    description: str | None
-
-
-def entries_of_columns(columns: Mapping[str, PanderaColumn]) -> dict[str, Entry]:
+def entries_of_columns(columns: Mapping[str, Any]) -> dict[str, Entry]:
     """Read the types, the bounds and the allowed values that checks state."""
     return {str(name): _entry(str(name), column) for name, column in columns.items()}
 
 
-def _entry(name: str, column: PanderaColumn) -> Entry:
+def _entry(name: str, column: Any) -> Entry:
     checks = list(column.checks if isinstance(column.checks, Iterable) else [column.checks])
     stated = {check.name: getattr(check, "statistics", None) or {} for check in checks if check}
     lowers = [stated[check]["min_value"] for check in _LOWER if check in stated]

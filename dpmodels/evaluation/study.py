@@ -59,27 +59,13 @@ def page(
     report: str,
 ) -> str:
     """Return the file's text; `report` is a fragment of HTML with all other results."""
-    text = files("dpmodels.evaluation").joinpath("page.html").read_text("utf-8")
-    before, after = text.split(_DATA)
-    # A table's name could end the script or begin a comment.
-    plain = json.dumps(_as_json(settings, data, truths, answers, stamp), allow_nan=False)
-    return before.replace(_REPORT, report) + plain.replace("<", "\\u003c") + after
-
-
-def _as_json(
-    settings: StudySettings,
-    data: xr.Dataset,
-    truths: Mapping[int, Floats],
-    answers: Mapping[tuple[str, int], Floats],
-    stamp: str,
-) -> dict[str, object]:
     coordinates = ("table", "domain", "scale", "eps")
     columns = {name: data[name].to_numpy().tolist() for name in coordinates}
     lines = zip(*columns.values(), strict=True)
     cells = [dict(zip(columns, values, strict=True)) for values in lines]
     names = data["algorithm"].to_numpy().tolist()
     measures = ("mean", "se", "p95", "regret", "bias")
-    return {
+    study = {
         "stamp": stamp,
         "about": f"{settings.error}: {settings.about}. {settings.repeats} repeats in each of "
         f"{len(cells)} cells. Rows were drawn from public or simulated shapes; no budget was "
@@ -93,6 +79,11 @@ def _as_json(
         "truths": [_in_parts(truths[at]) for at in range(len(cells))],
         "answers": [[_in_parts(answers[name, at]) for at in range(len(cells))] for name in names],
     }
+    text = files("dpmodels.evaluation").joinpath("page.html").read_text("utf-8")
+    before, after = text.split(_DATA)
+    # A table's name could end the script or begin a comment.
+    plain = json.dumps(study, allow_nan=False).replace("<", "\\u003c")
+    return before.replace(_REPORT, report) + plain + after
 
 
 def _rounded(values: Floats) -> object:

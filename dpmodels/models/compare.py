@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -155,12 +155,12 @@ def compare_mechanisms(
     book = checked_codebook(codebook)
     if parsed_formula(formula, list(book)).response:
         _refuse_moments(ncomp=ncomp is None, center=center is True, denoise=denoise == "auto")
-        assumed = ComparedRows(
-            rows=integer("n", n, 2, 2**40),
-            lengths=shares_of_norm(row_length),
-            spectrum=spectrum if isinstance(spectrum, str) else "as given",
-            repeats=integer("repeats", repeats, 1, 10_000),
-        )
+        assumed = {
+            "rows": integer("n", n, 2, 2**40),
+            "row_lengths": shares_of_norm(row_length),
+            "spectrum": spectrum if isinstance(spectrum, str) else "as given",
+            "repeats": integer("repeats", repeats, 1, 10_000),
+        }
         spec = fit_spec(
             *(formula, book, guarantee, adjacency, "gaussian" if family is None else family),
             *(scale, row_norm),
@@ -316,21 +316,16 @@ def _share(value: object) -> float:
 FAMILIES = ("gaussian", "binomial", "poisson")
 
 
-class ComparedRows(NamedTuple):
-    """Assumptions about rows."""
-
-    rows: int
-    lengths: tuple[float, ...]
-    spectrum: str  # As printed
-    repeats: int
-
-
 def compared_fits(
-    spec: VerbSpec[object], names: list[str], assumed: ComparedRows, shares: Callable[[int], Floats]
+    spec: VerbSpec[object],
+    names: list[str],
+    assumed: Mapping[str, Any],
+    shares: Callable[[int], Floats],
 ) -> comparison.FitComparison:
     """Compare mechanisms of ``dp_lm`` or ``dp_glm``.
 
-    `shares` gives the eigenvalues of so many variables as shares of their sum.
+    `assumed` are facts of its request about the rows; `shares` gives the eigenvalues of so many
+    variables as shares of their sum.
     """
     verb_request = spec.request
     equation = two_sided(verb_request.formula, verb_request.codebook)
@@ -338,15 +333,12 @@ def compared_fits(
         formula=equation.joint.formula,
         family=verb_request.options.get("family", FAMILIES[0]),
         columns=len(equation.terms.names),
-        rows=assumed.rows,
         guarantee=verb_request.private,
         adjacency=verb_request.adjacency,
         row_norm=verb_request.options["row_norm"],
-        row_lengths=assumed.lengths,
-        spectrum=assumed.spectrum,
-        repeats=assumed.repeats,
+        **assumed,
     )
-    shapes = simulate_block(assumed.lengths)
+    shapes = simulate_block(assumptions.row_lengths)
     trial = mechanism_trials.FitTrial(
         assumptions, spec, equation, shapes, shares(max(len(equation.terms.codebook), 1))
     )

@@ -280,14 +280,31 @@ def _gather(
     files: Mapping[str, Path],
     until: float,
 ) -> dict[str, str]:
-    """Request files and keep them; say why one is missing.
+    """Request the files that are not there, and write those that come; say why one is missing.
 
     `turn` is the number of the round, 0 if there are none, and the request.
     """
-    absent = {node: site for node, site in site_of_node.items() if not files[site].exists()}
-    contents = {node: questions[node] for node in absent}
+    waiting = {node: site for node, site in site_of_node.items() if not files[site].exists()}
+    contents = {node: questions[node] for node in waiting}
     transport.send(turn[1], contents, max(until - time.monotonic(), 1.0))
-    return _receive(transport, absent, questions, files, until, turn)
+    failed: dict[str, str] = {}
+    is_over = False
+    while waiting and not is_over:
+        is_over = time.monotonic() > until
+        for node, answer in transport.arrived():
+            if node not in waiting:
+                continue
+            site = waiting[node]
+            mismatch = answer.get("refusal") or answer.get("failure") or "it did not send a letter"
+            if "letter" in answer:
+                mismatch = _store(str(answer["letter"]), site, questions[node], files[site], turn)
+            if mismatch == _LATE:
+                continue
+            del waiting[node]
+            if mismatch:
+                failed[site] = _quoted(mismatch, 300)
+        time.sleep(_PAUSE if waiting and not is_over else 0)
+    return failed | dict.fromkeys(waiting.values(), "it did not answer in time")
 
 
 def _missing_site(failed: Mapping[str, str], files: Mapping[str, Path]) -> str:
@@ -382,35 +399,6 @@ def _are_terms(plain: object) -> bool:
 
 def _quoted(text: object, max_length: int) -> str:
     return shorten(printed(str(text)), max_length)
-
-
-def _receive(
-    transport: Transport,
-    site_of_node: Mapping[int, str],
-    questions: Mapping[int, Terms],
-    files: Mapping[str, Path],
-    until: float,
-    turn: tuple[int, str],
-) -> dict[str, str]:
-    """Write the messages of all sites to files; return the reason for each missing one."""
-    waiting, failed = dict(site_of_node), {}
-    is_over = False
-    while waiting and not is_over:
-        is_over = time.monotonic() > until
-        for node, answer in transport.arrived():
-            if node not in waiting:
-                continue
-            site = waiting[node]
-            mismatch = answer.get("refusal") or answer.get("failure") or "it did not send a letter"
-            if "letter" in answer:
-                mismatch = _store(str(answer["letter"]), site, questions[node], files[site], turn)
-            if mismatch == _LATE:
-                continue
-            del waiting[node]
-            if mismatch:
-                failed[site] = _quoted(mismatch, 300)
-        time.sleep(_PAUSE if waiting and not is_over else 0)
-    return failed | dict.fromkeys(waiting.values(), "it did not answer in time")
 
 
 def _store(text: str, site: str, question: Terms, file: Path, turn: tuple[int, str]) -> str:
