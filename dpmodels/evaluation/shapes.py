@@ -50,7 +50,10 @@ def standard(cells: int | Sequence[int] = 4096) -> dict[str, Floats]:
     >>> {name: shares.shape for name, shares in dp.shapes.standard(256).items()}["smooth"]
     (256,)
     """
-    domain = _domain(cells)
+    sizes = cells if isinstance(cells, tuple | list) else (cells,)
+    if not sizes:
+        raise ArgumentError(f"cells={quoted(cells)}: expected a number of cells, such as 4096")
+    domain = tuple(integer("cells", size, LEAST, MOST) for size in sizes)
     axes = [(np.arange(n_cells) + 0.5) / n_cells for n_cells in domain]
     centres = np.array(np.meshgrid(*axes, indexing="ij"))  # As fractions of each axis
     shapes = {
@@ -62,13 +65,6 @@ def standard(cells: int | Sequence[int] = 4096) -> dict[str, Floats]:
         "heavy-tailed": (1 + 200 * np.linalg.norm(centres, axis=0)) ** -1.5,
     }
     return {name: shares / shares.sum() for name, shares in shapes.items()}
-
-
-def _domain(cells: object) -> tuple[int, ...]:
-    sizes = cells if isinstance(cells, tuple | list) else (cells,)
-    if not sizes:
-        raise ArgumentError(f"cells={quoted(cells)}: expected a number of cells, such as 4096")
-    return tuple(integer("cells", size, LEAST, MOST) for size in sizes)
 
 
 def _hill(centres: NDArray[np.float64], centre: float, width: float) -> Floats:

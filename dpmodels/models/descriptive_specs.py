@@ -146,17 +146,14 @@ def table_call(tally: Tally) -> TableCall:
 
 def _sampled(sampling: Sampling) -> SampledTable:
     design, levels = sampling.design, () if sampling.strata is None else sampling.strata.levels
-    sizes = design.population
-    population = tuple(sizes.values()) if "" in sizes else _by_level(sizes, levels)
-    units = design.psu is not None
+    sizes, units = design.population, design.psu is not None
+    population = tuple(sizes.values())
+    if sizes and "" not in sizes:
+        unknown = [level for level in sizes if level not in map(str, levels)]
+        if unknown:
+            raise CodebookError(f"fpc= names {quoted(unknown[0])}, which is not a level of strata=")
+        population = tuple(sizes.get(str(level), math.inf) for level in levels)
     return SampledTable(design.describe(), len(levels), population, units, sampling.upper)
-
-
-def _by_level(sizes: Mapping[str, float], levels: Sequence[object]) -> tuple[float, ...]:
-    unknown = [level for level in sizes if level not in map(str, levels)]
-    if unknown:
-        raise CodebookError(f"fpc= names {quoted(unknown[0])}, which is not a level of strata=")
-    return tuple(sizes.get(str(level), math.inf) for level in levels) if sizes else ()
 
 
 # The noise of a wanted sum over that of a part, and the error of what a unit of weight that is cut

@@ -159,11 +159,8 @@ def is_one_release(plan: object) -> TypeGuard[Plan]:
     """Whether moments of the codebook's ball are released at once, with a known noise law."""
     if not isinstance(plan, Plan) or not plan.events:
         return False
-    return not math.isnan(plan.steps.off) and _rounds(plan) == 0
-
-
-def _rounds(plan: Plan) -> int:
-    return sum(name.startswith(("lengths", "sum", "columns")) for name in plan.scales)
+    in_rounds = any(name.startswith(("lengths", "sum", "columns")) for name in plan.scales)
+    return not math.isnan(plan.steps.off) and not in_rounds
 
 
 def noise_edge(plan: Plan, columns: int) -> float:

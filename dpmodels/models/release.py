@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from dpmodels.design.bound_rows import BoundRows
 from dpmodels.digest import release_digest
@@ -25,20 +25,8 @@ from dpmodels.statistics import Statistic
 Result = TypeVar("Result", covariant=True)
 
 
-class Counted(NamedTuple):
-    """Exact counts of values beyond the declared bounds, one per holder."""
-
-    counting: Counting
-    statistics: tuple[Statistic, ...]
-
-
-class Measured(NamedTuple):
-    """Exact statistics, one per holder, charged and not yet released."""
-
-    planned: Planned
-    statistics: tuple[Statistic, ...]
-    charged: Charge
-    counted: Counted | None
+# Exact counts of values beyond the declared bounds, one per holder, and their plan.
+Counted = tuple[Counting, tuple[Statistic, ...]]
 
 
 def run_release(
@@ -130,8 +118,11 @@ def measured(
     mechanism: object,
     ledger: Ledger | None,
     charging: Callable[..., Charge] = charge,
-) -> Measured:
-    """Check the call and charge for it, by default anew; only then read the rows."""
+) -> tuple[Planned, tuple[Statistic, ...], Charge, Counted | None]:
+    """Check the call and charge for it, by default anew; only then read the rows.
+
+    Return the plan, exact statistics, one per holder, the charge and the counts beside them.
+    """
     ledger = ledger_of(ledger)
     request, witness = spec.request, holders.witness
     choice, counting, private, events = _planned(spec, holders, mechanism, ledger)
@@ -154,8 +145,8 @@ def measured(
         cells = map(counting.cells, private)
         exact = tuple(counting.strategy.measure(rows, counting.plan) for rows in cells)
         witness.measured(counting.strategy, exact, holders.names, counting.plan)
-        counted = Counted(counting, exact)
-    return Measured(choice, statistics, charged, counted)
+        counted = counting, exact
+    return choice, statistics, charged, counted
 
 
 def _warn_before_charge(

@@ -66,19 +66,16 @@ class World:
         if self.adjacency.person is not None:
             persons = np.arange(count) // self.adjacency.places
             frame = frame.assign(**{self.adjacency.person: persons})
-        parties = Standing(("",), (_encoded(frame),), times=times)
+        # Codes of levels are faster to read.
+        texts = [name for name, kind in frame.dtypes.items() if is_string_dtype(kind)]
+        frame = frame.astype(dict.fromkeys(texts, "category"))
+        parties = Standing(("",), (frame,), times=times)
         return Terms(parties, self.codebook, self.adjacency, self.subset)
 
     @property
     def thinner(self) -> float:
         """Ratio of the sd over draws of simulated rows to that over tables."""
         return math.sqrt(self._times)
-
-
-def _encoded(frame: pd.DataFrame) -> pd.DataFrame:
-    """Store levels as codes, which are faster to read."""
-    texts = [name for name, kind in frame.dtypes.items() if is_string_dtype(kind)]
-    return frame.astype(dict.fromkeys(texts, "category"))
 
 
 def released(
