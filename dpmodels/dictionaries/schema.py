@@ -189,24 +189,24 @@ _UPPER: Final = ("less_than_or_equal_to", "less_than", "in_range")
 
 def entries_of_columns(columns: Mapping[str, Any]) -> dict[str, Entry]:
     """Read the types, the bounds and the allowed values that checks state."""
-    return {str(name): _entry(str(name), column) for name, column in columns.items()}
-
-
-def _entry(name: str, column: Any) -> Entry:
-    checks = list(column.checks if isinstance(column.checks, Iterable) else [column.checks])
-    stated = {check.name: getattr(check, "statistics", None) or {} for check in checks if check}
-    lowers = [stated[check]["min_value"] for check in _LOWER if check in stated]
-    uppers = [stated[check]["max_value"] for check in _UPPER if check in stated]
-    levels = tuple(stated.get("isin", {}).get("allowed_values", ()))
-    dtype = getattr(column.dtype, "type", column.dtype)
-    typed_entry = Entry(
-        kind="categorical" if levels else kind_of_dtype(dtype),
-        lower=max(lowers, default=None),
-        upper=min(uppers, default=None),
-        levels=levels,
-    )
-    entry = typed_entry if levels else entry_of_dtype(name, dtype, typed_entry)
-    return settled(name, replace(entry, label=one_line(column.title or column.description)))
+    entries = {}
+    for name, column in columns.items():
+        checks = list(column.checks if isinstance(column.checks, Iterable) else [column.checks])
+        stated = {check.name: getattr(check, "statistics", None) or {} for check in checks if check}
+        lowers = [stated[check]["min_value"] for check in _LOWER if check in stated]
+        uppers = [stated[check]["max_value"] for check in _UPPER if check in stated]
+        levels = tuple(stated.get("isin", {}).get("allowed_values", ()))
+        dtype = getattr(column.dtype, "type", column.dtype)
+        entry = Entry(
+            kind="categorical" if levels else kind_of_dtype(dtype),
+            lower=max(lowers, default=None),
+            upper=min(uppers, default=None),
+            levels=levels,
+        )
+        entry = entry if levels else entry_of_dtype(str(name), dtype, entry)
+        label = one_line(column.title or column.description)
+        entries[str(name)] = settled(str(name), replace(entry, label=label))
+    return entries
 
 
 _TEXT: Final = r"'((?:[^']|'')*)'"

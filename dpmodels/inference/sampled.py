@@ -257,8 +257,8 @@ class SampledMoments(GroupMoments):
         extra = np.nan_to_num(np.hypot(self.mean_sampling_sd * factor * population, self.shift_sd))
         spread = (extra * np.nan_to_num(self._divisor)) ** 2
         lower, upper = self._invert(self._mean_weights, spread, level)
-        moved = np.nan_to_num(self.means) - np.nan_to_num(self._ratio(self._mean_weights))
-        return np.clip(lower + moved, 0.0, 1.0), np.clip(upper + moved, 0.0, 1.0)
+        shift = np.nan_to_num(self.means) - np.nan_to_num(self._ratio(self._mean_weights))
+        return np.clip(lower + shift, 0.0, 1.0), np.clip(upper + shift, 0.0, 1.0)
 
     # ---- squares -----------------------------------------------------------------------
 

@@ -155,19 +155,20 @@ def compare_mechanisms(
     book = checked_codebook(codebook)
     if parsed_formula(formula, list(book)).response:
         _refuse_moments(ncomp=ncomp is None, center=center is True, denoise=denoise == "auto")
-        assumed = {
-            "rows": integer("n", n, 2, 2**40),
-            "row_lengths": shares_of_norm(row_length),
-            "spectrum": spectrum if isinstance(spectrum, str) else "as given",
-            "repeats": integer("repeats", repeats, 1, 10_000),
-        }
+        assuming = partial(
+            comparison.FitRequest,
+            rows=integer("n", n, 2, 2**40),
+            row_lengths=shares_of_norm(row_length),
+            spectrum=spectrum if isinstance(spectrum, str) else "as given",
+            repeats=integer("repeats", repeats, 1, 10_000),
+        )
         spec = fit_spec(
             *(formula, book, guarantee, adjacency, "gaussian" if family is None else family),
             *(scale, row_norm),
         )
         available = COEFFICIENTS if spec.request.verb == "glm" else REGRESSION
         names = _chosen(mechanisms, available)
-        return compared_fits(spec, names, assumed, partial(_shares, spectrum))
+        return compared_fits(spec, names, assuming, partial(_shares, spectrum))
     if family is not None:
         raise ArgumentError(
             f"family={quoted(family)} goes with a response: write 'y ~ a + b', or leave it out"
@@ -319,24 +320,23 @@ FAMILIES = ("gaussian", "binomial", "poisson")
 def compared_fits(
     spec: VerbSpec[object],
     names: list[str],
-    assumed: Mapping[str, Any],
+    assuming: Callable[..., comparison.FitRequest],
     shares: Callable[[int], Floats],
 ) -> comparison.FitComparison:
     """Compare mechanisms of ``dp_lm`` or ``dp_glm``.
 
-    `assumed` are facts of its request about the rows; `shares` gives the eigenvalues of so many
+    `assuming` makes its request, given all but the rows; `shares` gives the eigenvalues of so many
     variables as shares of their sum.
     """
     verb_request = spec.request
     equation = two_sided(verb_request.formula, verb_request.codebook)
-    assumptions = comparison.FitRequest(
+    assumptions = assuming(
         formula=equation.joint.formula,
         family=verb_request.options.get("family", FAMILIES[0]),
         columns=len(equation.terms.names),
         guarantee=verb_request.private,
         adjacency=verb_request.adjacency,
         row_norm=verb_request.options["row_norm"],
-        **assumed,
     )
     shapes = simulate_block(assumptions.row_lengths)
     trial = mechanism_trials.FitTrial(

@@ -233,15 +233,13 @@ def _spec_of(request: Request, merged: response.Merged | None) -> VerbSpec[LMRes
     emphasis = math.sqrt(max(math.sqrt(1 + 2 * len(equation.terms.names)) - 1, 1.0))
     row_norm, vcov = request.options["row_norm"], request.options.get("vcov", "iid")
     _check(vcov, request)
-    _check_design(request)
     options = {"weights": weights, "row_norm": row_norm, "emphasis": emphasis}
     designed = partial(_designed, equation, book, options)
     centres = product_centres(equation) or None
     design, call = designed(centres)
-    columns, parameters = len(call.names), len(call.names) - 1 + equation.intercept
     sampling = sampling_of(request.codebook)
     slots = request.adjacency if sampling is None else slots_of(request.adjacency)
-    facts = Facts(columns, slots, centred=True, centres=centres)
+    facts = Facts(len(call.names), slots, centred=True, centres=centres)
 
     def fitted(call: MomentsCall, release: MomentsRelease) -> LMResult:
         stated = getattr(release, "centres", None)
@@ -286,7 +284,7 @@ def _spec_of(request: Request, merged: response.Merged | None) -> VerbSpec[LMRes
         facts,
         chosen,
         law=partial(_predicted, design, equation),
-        sizes=sizes_of_scores(parameters, sampling),
+        sizes=sizes_of_scores(len(call.names) - 1 + equation.intercept, sampling),
         check=require_law,
         sampling=sampling,
     )
@@ -394,14 +392,10 @@ def _check_lump(minimum: object, request: Request) -> None:
 
 
 def _check(vcov: object, request: Request) -> None:
-    if vcov is None:
-        return
-    option("vcov", vcov, ("iid", "HC", "cluster"))
+    if vcov is not None:
+        option("vcov", vcov, ("iid", "HC", "cluster"))
     if vcov == "cluster" and request.adjacency.person is None:
         raise ArgumentError(NOBODY)
-
-
-def _check_design(request: Request) -> None:
     if request.codebook.design is None:
         return
     for name, reason in (("vcov", "its own standard errors"), ("lump", "no counts of levels")):

@@ -58,8 +58,8 @@ def identified_share(table: pd.DataFrame) -> float:
     """Return the share of identified estimates, without intercepts; nan if it is not known."""
     is_intercept = [INTERCEPT in str(label) for label in table.index]
     share = table["identified"].to_numpy()[~np.array(is_intercept, dtype=bool)]
-    known = share[np.isfinite(share)]
-    return float(known.mean()) if known.size else math.nan
+    finite = share[np.isfinite(share)]
+    return float(finite.mean()) if finite.size else math.nan
 
 
 def estimates_of(fit: Any, level: float = 0.95) -> pd.DataFrame:

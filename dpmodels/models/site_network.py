@@ -351,7 +351,7 @@ def _meet(
     silent: set[int] = set()
     failure = ""
     while len(stated) < len(sites):
-        new = [node for node in transport.nodes() if node not in requested_nodes]
+        new = sorted({*transport.nodes()} - requested_nodes)
         asked = {node: {"session": session} for node in new}
         transport.send(TERMS, asked, until - time.monotonic())
         requested_nodes.update(new)
