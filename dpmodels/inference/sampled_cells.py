@@ -193,11 +193,13 @@ class SampledCells:
 
     # ---- intervals -----------------------------------------------------------------------
 
+    def _factor(self, level: float) -> float:
+        df = np.array([max(self.n_units - self.n_strata, 1.0)])
+        return float(student_factor(df, (1 - level) / 2)[0])
+
     def widths(self, errors: Errors, level: float, *, population: bool) -> Floats:
         """Return half-widths of intervals of sums, in caps."""
-        df = np.array([max(self.n_units - self.n_strata, 1.0)])
-        factor = float(student_factor(df, (1 - level) / 2)[0])
-        sampling = np.sqrt(errors.sampling) * factor if population else 0.0
+        sampling = np.sqrt(errors.sampling) * self._factor(level) if population else 0.0
         extra, noise = np.hypot(errors.shift_sd, sampling), self.noise
         return half_widths(noise.law, errors.squares, errors.fourths, noise.sd, extra, level)
 
