@@ -184,7 +184,6 @@ def _require_free(place: Path, overwrite: bool) -> None:
 
 
 def _same_or_inside(place: Path, reference: Path) -> bool:
-    """Whether a path is the same file as another, or lies inside it."""
     with suppress(OSError):
         if os.path.samefile(place, reference):
             return True

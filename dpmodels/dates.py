@@ -259,6 +259,5 @@ def _day(side: str, declared: object) -> date:
 
 
 def _iso(code: object) -> object:
-    """Write a date as ISO text, the form of stored codes."""
     day = day_of(code)
     return code if isinstance(code, str) or math.isnan(day) else text_of_day(day)

@@ -62,7 +62,6 @@ def did_you_mean(name: object, options: Iterable[object]) -> str:
 
 
 def _begins(first: str, second: str) -> bool:
-    """Whether one of two names is the beginning of the other."""
     short, long = sorted((first, second), key=len)
     return len(short) > 2 and long.startswith(short)
 

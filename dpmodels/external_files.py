@@ -107,11 +107,7 @@ def parse(content: bytes) -> Plain:
     if _depth(content) > _DEEPEST:
         raise FrameError(f"it is nested more than {_DEEPEST} deep")
     try:
-        return json.loads(
-            content.decode("utf-8"),
-            parse_int=_int,
-            object_pairs_hook=_object,
-        )
+        return json.loads(content.decode("utf-8"), parse_int=_int, object_pairs_hook=_object)
     except ValueError as error:
         if isinstance(error, FrameError):
             raise
@@ -137,7 +133,9 @@ def conform(shape: Shape, plain: Plain, where: str) -> Read:
     if shape in _NAMES or shape is None:
         return _scalar(NoneType if shape is None else shape, plain, where)
     if isinstance(shape, type) and is_dataclass(shape):
-        values = _object_fields(fields_of(shape), plain, where, _optional(shape))
+        # Files of earlier versions may lack the fields with the default None.
+        optional = frozenset(field.name for field in fields(shape) if field.default is None)
+        values = _object_fields(fields_of(shape), plain, where, optional)
         names = field_names(shape)
         arguments = {names[name]: value for name, value in values.items()}
         return _with_location(lambda: shape(**arguments), where)
@@ -153,11 +151,6 @@ def fields_of(shape: type[DataclassInstance], *names: str) -> Mapping[str, Shape
     hints = get_type_hints(shape, include_extras=True)
     stored = field_names(shape)
     return {name: hints[stored[name]] for name in names or stored}
-
-
-def _optional(shape: type[DataclassInstance]) -> frozenset[str]:
-    """Return the fields that a file of an earlier version may lack: those with the default None."""
-    return frozenset(field.name for field in fields(shape) if field.default is None)
 
 
 def require_text(text: str, where: str) -> str:
@@ -314,7 +307,6 @@ def _one_of(parts: tuple[Shape, ...], plain: Plain, where: str) -> Read:
 
 
 def _nearest(kinds: Iterable[Shape], plain: Mapping[str, Plain]) -> Read:
-    """Return the kind that has most fields of an object, the first of several."""
     return max(kinds, key=lambda kind: len(plain.keys() & fields_of(kind).keys()))
 
 

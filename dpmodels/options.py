@@ -39,8 +39,6 @@ class Settings:
 
 @dataclass(eq=False)
 class _Layer:
-    """Values that one block, or the process, has set."""
-
     values: dict[str, Any]
 
 

@@ -51,7 +51,7 @@ def codebook_of_call(codebook: object, data: object, sites: object, formula: obj
     )
 
 
-def codebook_besides(codebook: object, data: object, sites: object) -> Codebook:
+def codebook_besides(codebook: object, data: object, sites: object, formula: object) -> Codebook:
     """Return the codebook as :func:`codebook_of_call` does, or an empty one."""
     source = _codebook_source(codebook, data, sites)
     return Codebook() if source is None else codebook_of_call(source, data, sites, "~ 1")
@@ -79,7 +79,6 @@ def _codebook_source(codebook: object, data: object, sites: object) -> object:
 
 
 def _require_agreement(attached: Codebook, setting: Codebook) -> None:
-    """Refuse an attached codebook that lacks or contradicts what dp.options declares."""
     shared = [name for name in attached if name in setting]
     first = next((name for name in shared if attached[name] != setting[name]), None)
     ids = {**setting.identifiers, **attached.identifiers}

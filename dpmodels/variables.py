@@ -213,7 +213,6 @@ class Categorical:
 
 
 def _labels_argument(levels: object, labels: object) -> object:
-    """Return the labels where they are written."""
     if not isinstance(levels, Mapping):
         return labels
     if labels:
@@ -307,7 +306,8 @@ def as_variable(name: str, declared: object) -> Variable:
                 return Categorical(tuple(declared))
             case dict() if _are_labels(declared):
                 return Categorical(declared)  # type: ignore[arg-type]
-        if _is_dtype(declared):
+        pandas = sys.modules.get("pandas")
+        if pandas is not None and isinstance(declared, pandas.CategoricalDtype):
             return _of_dtype(declared)
     except CodebookError as error:
         raise CodebookError(f"variable {name!r}: {error}") from None
@@ -322,11 +322,6 @@ def _are_labels(declared: dict[object, object]) -> bool:
     """Whether a dict has labels of levels, and is not an entry of a codebook's file."""
     texts = all(isinstance(label, str) for label in declared.values())
     return texts and not {"type", "range", "levels"} & set(declared)
-
-
-def _is_dtype(declared: object) -> bool:
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and isinstance(declared, pandas.CategoricalDtype)
 
 
 def _of_dtype(dtype: Any) -> Categorical:

@@ -293,7 +293,6 @@ def parameter_docs(doc: str) -> dict[str, ParameterDoc]:
 
 
 def _choices(kind: str) -> Iterator[str]:
-    """Yield the options that a type lists in braces."""
     listed = re.search(r"\{(.+?)\}", kind)
     for choice in listed[1].split(",") if listed else ():
         yield "none" if choice.strip() == "None" else choice.strip(' "')

@@ -151,8 +151,7 @@ class Draft(Mapping[str, Entry]):
             name: self.get(name, Entry()).completed(name, declaration)
             for name, declaration in declared.items()
         }
-        entries = {**self._entries, **completed}
-        return Draft(entries, self.source, self.person, self.identifiers, self.design)
+        return self._of({**self._entries, **completed})
 
     def select(self, names: Iterable[str]) -> Draft:
         """Return the draft of some of the variables.
@@ -165,8 +164,10 @@ class Draft(Mapping[str, Entry]):
         selected = list(names)
         for name in selected:
             self._require(name)
-        chosen = {name: self[name] for name in selected}
-        return Draft(chosen, self.source, self.person, self.identifiers, self.design)
+        return self._of({name: self[name] for name in selected})
+
+    def _of(self, entries: Mapping[str, Entry]) -> Draft:
+        return Draft(entries, self.source, self.person, self.identifiers, self.design)
 
     def codebook(self) -> Codebook:
         """Return the codebook.
@@ -177,8 +178,7 @@ class Draft(Mapping[str, Entry]):
             While a variable is incomplete; the message names it.
         """
         self._refuse(self.unknown)
-        variables = {name: entry.variable(name) for name, entry in self.items()}
-        return Codebook({**variables, **self.identifiers}, person=self.person, design=self.design)
+        return self.declared
 
     def codebook_for(self, formula: object) -> Codebook:
         """Return the known declarations, if they are all that a formula needs.
@@ -191,9 +191,12 @@ class Draft(Mapping[str, Entry]):
         text = formula if isinstance(formula, str) else ""
         unknown = [name for name in self.unknown if _names(text, name)]
         self._refuse(self.unknown if not text or ALL_NAMES.search(text) else unknown)
-        variables = {
-            name: entry.variable(name) for name, entry in self.items() if entry.is_complete
-        }
+        return self.declared
+
+    @property
+    def declared(self) -> Codebook:
+        """The complete declarations."""
+        variables = {name: e.variable(name) for name, e in self.items() if e.is_complete}
         return Codebook({**variables, **self.identifiers}, person=self.person, design=self.design)
 
     def to_dict(self) -> dict[str, dict[str, object]]:

@@ -316,7 +316,6 @@ def settled(name: str, entry: Entry) -> Entry:
 
 
 def _without_missing(entry: Entry) -> Entry:
-    """Return an entry without the missing codes among its levels."""
     positions = [
         position for position, level in enumerate(entry.levels) if level not in entry.missing
     ]

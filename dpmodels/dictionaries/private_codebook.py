@@ -44,8 +44,7 @@ class PrivateCodebook:
     @property
     def declared(self) -> Codebook:
         """The complete declarations."""
-        complete = {name: e.variable(name) for name, e in self.draft.items() if e.is_complete}
-        return Codebook({**complete, **self.draft.identifiers}, person=self.draft.person)
+        return self.draft.declared
 
     def wide(self, name: str, kind: str) -> Variable:
         """Return a declaration with public bounds, far too wide, where none are known."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 
@@ -187,41 +187,26 @@ _LOWER: Final = ("greater_than_or_equal_to", "greater_than", "in_range")
 _UPPER: Final = ("less_than_or_equal_to", "less_than", "in_range")
 
 
-class PanderaCheck(Protocol):
-    """What is read of a check; its statistics are the stated bounds and values."""
-
-    name: str
-
-
-class PanderaColumn(Protocol):
-    """What is read of a column."""
-
-    checks: Iterable[PanderaCheck] | PanderaCheck
-    dtype: object
-    title: str | None
-    description: str | None
-
-
-def entries_of_columns(columns: Mapping[str, PanderaColumn]) -> dict[str, Entry]:
+def entries_of_columns(columns: Mapping[str, Any]) -> dict[str, Entry]:
     """Read the types, the bounds and the allowed values that checks state."""
-    return {str(name): _entry(str(name), column) for name, column in columns.items()}
-
-
-def _entry(name: str, column: PanderaColumn) -> Entry:
-    checks = list(column.checks if isinstance(column.checks, Iterable) else [column.checks])
-    stated = {check.name: getattr(check, "statistics", None) or {} for check in checks if check}
-    lowers = [stated[check]["min_value"] for check in _LOWER if check in stated]
-    uppers = [stated[check]["max_value"] for check in _UPPER if check in stated]
-    levels = tuple(stated.get("isin", {}).get("allowed_values", ()))
-    dtype = getattr(column.dtype, "type", column.dtype)
-    typed_entry = Entry(
-        kind="categorical" if levels else kind_of_dtype(dtype),
-        lower=max(lowers, default=None),
-        upper=min(uppers, default=None),
-        levels=levels,
-    )
-    entry = typed_entry if levels else entry_of_dtype(name, dtype, typed_entry)
-    return settled(name, replace(entry, label=one_line(column.title or column.description)))
+    entries = {}
+    for name, column in columns.items():
+        checks = list(column.checks if isinstance(column.checks, Iterable) else [column.checks])
+        stated = {check.name: getattr(check, "statistics", None) or {} for check in checks if check}
+        lowers = [stated[check]["min_value"] for check in _LOWER if check in stated]
+        uppers = [stated[check]["max_value"] for check in _UPPER if check in stated]
+        levels = tuple(stated.get("isin", {}).get("allowed_values", ()))
+        dtype = getattr(column.dtype, "type", column.dtype)
+        entry = Entry(
+            kind="categorical" if levels else kind_of_dtype(dtype),
+            lower=max(lowers, default=None),
+            upper=min(uppers, default=None),
+            levels=levels,
+        )
+        entry = entry if levels else entry_of_dtype(str(name), dtype, entry)
+        label = one_line(column.title or column.description)
+        entries[str(name)] = settled(str(name), replace(entry, label=label))
+    return entries
 
 
 _TEXT: Final = r"'((?:[^']|'')*)'"
@@ -270,7 +255,6 @@ def _texts(text: str) -> list[str]:
 
 
 def _bounds(pattern: str, text: str, name: str) -> list[Any]:
-    """Return the numbers or days at the end of all matches."""
     matches = re.finditer(pattern, text, re.IGNORECASE)
     ends = [next((group for group in match.groups()[-2:] if group), "") for match in matches]
     return [end_in(end, f"variable {name!r}: CHECK") for end in ends if end]
@@ -330,7 +314,6 @@ def _kind(choices: list[Schema]) -> str:
 
 
 def _is_name(title: str, name: str) -> bool:
-    """Whether a title only repeats the name, as models generate it."""
     return title.casefold().replace(" ", "_") == name.casefold()
 
 
@@ -358,7 +341,6 @@ def _resolved(plain: Plain, schema: Schema, where: str) -> Schema:
 
 
 def _choices(choice: Schema, schema: Schema, where: str, depth: int = 0) -> Iterator[Schema]:
-    """Yield a schema and its alternatives, except null."""
     if depth > _DEEPEST:
         raise CodebookError(f"{where}: choices are nested more than {_DEEPEST} deep")
     if choice.get("type") == "null":

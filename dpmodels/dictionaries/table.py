@@ -165,7 +165,6 @@ def _ddi_entry(name: str, element: Element) -> Entry:
 def _categories(
     element: Element, character: bool, where: str
 ) -> tuple[dict[Level, str], list[Level]]:
-    """Return the labels of categories by their codes, and the codes of missing values."""
     groups = [group for group in element.findall("catgry") if group.find("catValu") is not None]
     codes = [_ddi_code(_element_text(group.find("catValu")), character) for group in groups]
     labels = [_element_text(group.find("labl")) for group in groups]
@@ -365,7 +364,6 @@ def read_excel(path: Path) -> dict[str, Entry]:
 
 
 def _require_plain(content: bytes, where: str) -> None:
-    """Refuse a file that is not an archive, is too large unpacked or declares entities."""
     try:
         with ZipFile(BytesIO(content)) as archive:
             size = sum(part.file_size for part in archive.infolist())
@@ -441,7 +439,6 @@ def read_labelled(path: Path) -> dict[str, Entry]:
 
 
 def _metadata_json(path: Path) -> bytes:
-    """Return the metadata that another process prints, as JSON."""
     reader = READERS[path.suffix.lower()]
     script = Path(__file__).with_name("metadata_process.py").read_text("utf-8")
     process = subprocess.run(

@@ -152,7 +152,6 @@ def variables(axes: int) -> list[str]:
 
 
 def _has_margins(answer: object) -> bool:
-    """Whether a result has margins by names of variables, and no table of all cells."""
     return not hasattr(answer, READ[0]) and callable(getattr(answer, "table", None))
 
 

@@ -248,7 +248,6 @@ def _recipe(name: object, recipe: object) -> Recipe:
 
 
 def _options(ask: Callee) -> frozenset[str]:
-    """Return the parameters of a recipe; those of a verb if it takes any keyword."""
     try:
         parameters = inspect.signature(ask).parameters
     except (TypeError, ValueError):
@@ -258,7 +257,6 @@ def _options(ask: Callee) -> frozenset[str]:
 
 
 def _refuse_charged(name: str, ask: Callee) -> None:
-    """Refuse a recipe that sets rows, a budget or a ledger."""
     function = ask.func if isinstance(ask, partial) else ask
     if isinstance(getattr(function, "__self__", None), Session):
         raise ArgumentError(
@@ -482,7 +480,6 @@ def checked(
 def _errors(
     task: Task, recipe: Recipe, cell: Cell, tables: Iterable[object], seed: int
 ) -> Floats | None:
-    """Return errors on given tables; None if the recipe refuses the budget."""
     try:
         scores = [
             run_once(task, recipe, table, cell, seed_of(seed, f"check {recipe.name}", cell, repeat))

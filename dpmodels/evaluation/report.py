@@ -107,7 +107,6 @@ def _by_cell(study: Study) -> tuple[Section, ...]:
 
 
 def _labels(study: Study) -> list[str]:
-    """Name cells by the settings that differ between them."""
     texts: dict[str, Callable[[object], str]] = {
         "table": str,
         "domain": str,

@@ -50,8 +50,12 @@ def standard(cells: int | Sequence[int] = 4096) -> dict[str, Floats]:
     >>> {name: shares.shape for name, shares in dp.shapes.standard(256).items()}["smooth"]
     (256,)
     """
-    domain = _domain(cells)
-    centres = _centres(domain)
+    sizes = cells if isinstance(cells, tuple | list) else (cells,)
+    if not sizes:
+        raise ArgumentError(f"cells={quoted(cells)}: expected a number of cells, such as 4096")
+    domain = tuple(integer("cells", size, LEAST, MOST) for size in sizes)
+    axes = [(np.arange(n_cells) + 0.5) / n_cells for n_cells in domain]
+    centres = np.array(np.meshgrid(*axes, indexing="ij"))  # As fractions of each axis
     shapes = {
         "sparse": _few(domain),
         "smooth": np.prod([1.2 + np.sin(5 * place) for place in centres], axis=0),
@@ -63,25 +67,11 @@ def standard(cells: int | Sequence[int] = 4096) -> dict[str, Floats]:
     return {name: shares / shares.sum() for name, shares in shapes.items()}
 
 
-def _domain(cells: object) -> tuple[int, ...]:
-    sizes = cells if isinstance(cells, tuple | list) else (cells,)
-    if not sizes:
-        raise ArgumentError(f"cells={quoted(cells)}: expected a number of cells, such as 4096")
-    return tuple(integer("cells", size, LEAST, MOST) for size in sizes)
-
-
-def _centres(domain: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return the centres of cells as fractions of each axis, of shape (axes, *domain)."""
-    axes = [(np.arange(cells) + 0.5) / cells for cells in domain]
-    return np.array(np.meshgrid(*axes, indexing="ij"))
-
-
 def _hill(centres: NDArray[np.float64], centre: float, width: float) -> Floats:
     return np.asarray(np.exp(-(((centres - centre) / width) ** 2).sum(axis=0) / 2))
 
 
 def _few(domain: tuple[int, ...]) -> Floats:
-    """Return Pareto distributed shares in one cell of fifty, that sum to 1."""
     rng = np.random.default_rng(_SEED)
     cells = math.prod(domain)
     occupied = rng.choice(cells, size=max(cells // _SPARSE, 1), replace=False)

@@ -59,27 +59,13 @@ def page(
     report: str,
 ) -> str:
     """Return the file's text; `report` is a fragment of HTML with all other results."""
-    text = files("dpmodels.evaluation").joinpath("page.html").read_text("utf-8")
-    before, after = text.split(_DATA)
-    # A table's name could end the script or begin a comment.
-    plain = json.dumps(_as_json(settings, data, truths, answers, stamp), allow_nan=False)
-    return before.replace(_REPORT, report) + plain.replace("<", "\\u003c") + after
-
-
-def _as_json(
-    settings: StudySettings,
-    data: xr.Dataset,
-    truths: Mapping[int, Floats],
-    answers: Mapping[tuple[str, int], Floats],
-    stamp: str,
-) -> dict[str, object]:
     coordinates = ("table", "domain", "scale", "eps")
     columns = {name: data[name].to_numpy().tolist() for name in coordinates}
     lines = zip(*columns.values(), strict=True)
     cells = [dict(zip(columns, values, strict=True)) for values in lines]
     names = data["algorithm"].to_numpy().tolist()
     measures = ("mean", "se", "p95", "regret", "bias")
-    return {
+    study = {
         "stamp": stamp,
         "about": f"{settings.error}: {settings.about}. {settings.repeats} repeats in each of "
         f"{len(cells)} cells. Rows were drawn from public or simulated shapes; no budget was "
@@ -93,6 +79,11 @@ def _as_json(
         "truths": [_in_parts(truths[at]) for at in range(len(cells))],
         "answers": [[_in_parts(answers[name, at]) for at in range(len(cells))] for name in names],
     }
+    text = files("dpmodels.evaluation").joinpath("page.html").read_text("utf-8")
+    before, after = text.split(_DATA)
+    # A table's name could end the script or begin a comment.
+    plain = json.dumps(study, allow_nan=False).replace("<", "\\u003c")
+    return before.replace(_REPORT, report) + plain + after
 
 
 def _rounded(values: Floats) -> object:
@@ -267,10 +258,29 @@ class Study(Printed):
         )
 
     def plot_errors(self, cell: int = 0, ax: Axes | None = None) -> Axes:
-        """Draw errors by algorithm in one cell: means, and every run."""
-        number = self._number(cell)
-        runs = self.data["error"].isel(cell=number).to_numpy()
-        return errors(self.algorithms, runs, self.title(cell), ax=ax, stamp=self.stamp)
+        """Draw errors by algorithm in one cell, smallest mean first: runs, means, 95 %."""
+        names, title = self.algorithms, self.title(cell)
+        runs = self.data["error"].isel(cell=self._number(cell)).to_numpy()
+        ax = axes_or_new(ax, (6.0, 1.1 + 0.3 * len(names)))
+        order = np.argsort(runs.mean(axis=1), kind="stable")
+        for place, at in enumerate(order):
+            positive = runs[at][runs[at] > 0]
+            ax.plot(
+                positive, np.full(positive.size, place), "|", color=PALE, markersize=9, zorder=1
+            )
+            if positive.size:
+                ax.plot(runs[at].mean(), place, "o", color=BLUE, markersize=6, zorder=3)
+                ax.plot(np.quantile(runs[at], 0.95), place, "|", color=INK, markersize=11)
+        ax.set_xscale("log")
+        ax.set_yticks(range(len(names)), [names[at] for at in order])
+        literal(ax.get_yticklabels())
+        ax.set_ylim(len(names) - 0.4, -0.6)
+        ax.set_xlabel("error: mean, 95th percentile, runs")
+        ax.set_title(title, fontsize=FONT + 1, color=INK, parse_math=False)
+        summary = listed([names[at] for at in order], map(number, runs[order].mean(axis=1)))
+        return finished(
+            ax, f"Errors of algorithms, {title}. Means: {summary}", {"stamp": self.stamp}
+        )
 
     def plot_signal(self, cell: int = 0, ax: Axes | None = None) -> Axes:
         """Draw errors against eps times scale, for the table and domain of a cell."""
@@ -280,14 +290,54 @@ class Study(Printed):
             (lines["table"] == setting["table"]) & (lines["domain"] == setting["domain"])
         ]
         title = f"{setting['table']} {setting['domain']}".strip()
-        return signal(same_table, self.algorithms, title, ax=ax, stamp=self.stamp)
+        ax = axes_or_new(ax, (6.0, 4.0))
+        for at, name in enumerate(self.algorithms):
+            line = same_table[same_table["algorithm"] == name]
+            x = (line["eps"] * line["scale"]).to_numpy()
+            order = np.argsort(x, kind="stable")
+            ax.plot(
+                x[order],
+                line["mean"].to_numpy()[order],
+                color=_COLOURS[at % len(_COLOURS)],
+                marker=_MARKS[at % len(_MARKS)],
+                markersize=5,
+                linewidth=1.2,
+                label=name,
+            )
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.set_xlabel("eps x scale")
+        ax.set_ylabel("mean error")
+        ax.set_title(title, fontsize=FONT + 1, color=INK, parse_math=False)
+        _legend(ax)
+        alt = f"Mean errors against eps times scale, {title}, of {', '.join(self.algorithms)}"
+        return finished(ax, alt, {"stamp": self.stamp})
 
     def plot_released(self, algorithm: str, cell: int = 0, ax: Axes | None = None) -> Axes:
-        """Draw the first table in a cell, and an algorithm's answer to it."""
+        """Draw the first table in a cell and an answer to it; for two axes, their difference."""
         name = option("algorithm", algorithm, self.algorithms)
         truth = self.truths[self._number(cell)]
-        answer = self.answers[name, cell]
-        return beside(truth, answer, name, self.title(cell), ax=ax, stamp=self.stamp)
+        answer, title = self.answers[name, cell], self.title(cell)
+        ax = axes_or_new(ax, (6.0, 4.0))
+        if truth.ndim == 2 and truth.shape == answer.shape:
+            limit = float(np.abs(answer - truth).max()) or 1.0
+            image = ax.imshow(
+                (answer - truth).T, origin="lower", cmap="RdBu", vmin=-limit, vmax=limit
+            )
+            ax.figure.colorbar(image, ax=ax, label="released less true")
+        else:
+            ax.plot(truth.ravel(), color=INK, linewidth=1.4, drawstyle="steps-mid", label="true")
+            values = answer.ravel()
+            ax.plot(
+                values, color=VERMILION, linewidth=0.9, drawstyle="steps-mid", label=name, alpha=0.8
+            )
+            _legend(ax)
+            ax.set_xlabel("cell")
+            quiet(ax)
+        ax.set_title(f"{name}, {title}", fontsize=FONT + 1, color=INK, parse_math=False)
+        return finished(
+            ax, f"True table beside that released by {name}, {title}", {"stamp": self.stamp}
+        )
 
     def cell(self, number: int) -> pd.DataFrame:
         """Return the results of one cell, one row per algorithm."""
@@ -334,7 +384,6 @@ class Study(Printed):
 
 
 def _all(checks: pd.DataFrame, algorithm: str, name: str) -> bool | None:
-    """Return whether a check holds on all tables where it was possible."""
     results = checks.loc[checks["algorithm"] == algorithm, name]
     tested = [result for result in results if result is not None]
     return all(tested) if tested else None
@@ -356,94 +405,6 @@ def three_axes(axes: Sequence[Axes] | None) -> tuple[Axes, ...]:
     if len(axes) != 3:
         raise ArgumentError(f"axes has {len(axes)} entries: give three")
     return tuple(axes)
-
-
-def errors(
-    names: Sequence[str],
-    runs: Floats,
-    title: str,
-    *,
-    ax: Axes | None = None,
-    stamp: str | None = None,
-) -> Axes:
-    """Draw errors of shape (names, repeats), smallest mean first: runs, means, 95 %."""
-    ax = axes_or_new(ax, (6.0, 1.1 + 0.3 * len(names)))
-    order = np.argsort(runs.mean(axis=1), kind="stable")
-    for place, at in enumerate(order):
-        positive = runs[at][runs[at] > 0]
-        ax.plot(positive, np.full(positive.size, place), "|", color=PALE, markersize=9, zorder=1)
-        if positive.size:
-            ax.plot(runs[at].mean(), place, "o", color=BLUE, markersize=6, zorder=3)
-            ax.plot(np.quantile(runs[at], 0.95), place, "|", color=INK, markersize=11)
-    ax.set_xscale("log")
-    ax.set_yticks(range(len(names)), [names[at] for at in order])
-    literal(ax.get_yticklabels())
-    ax.set_ylim(len(names) - 0.4, -0.6)
-    ax.set_xlabel("error: mean, 95th percentile, runs")
-    ax.set_title(title, fontsize=FONT + 1, color=INK, parse_math=False)
-    summary = listed([names[at] for at in order], map(number, runs[order].mean(axis=1)))
-    return finished(ax, f"Errors of algorithms, {title}. Means: {summary}", {"stamp": stamp})
-
-
-def signal(
-    lines: pd.DataFrame,
-    names: Sequence[str],
-    title: str,
-    *,
-    ax: Axes | None = None,
-    stamp: str | None = None,
-) -> Axes:
-    """Draw mean errors against eps times scale, one line per algorithm."""
-    ax = axes_or_new(ax, (6.0, 4.0))
-    for at, name in enumerate(names):
-        line = lines[lines["algorithm"] == name]
-        x = (line["eps"] * line["scale"]).to_numpy()
-        order = np.argsort(x, kind="stable")
-        ax.plot(
-            x[order],
-            line["mean"].to_numpy()[order],
-            color=_COLOURS[at % len(_COLOURS)],
-            marker=_MARKS[at % len(_MARKS)],
-            markersize=5,
-            linewidth=1.2,
-            label=name,
-        )
-    ax.set_xscale("log")
-    ax.set_yscale("log")
-    ax.set_xlabel("eps x scale")
-    ax.set_ylabel("mean error")
-    ax.set_title(title, fontsize=FONT + 1, color=INK, parse_math=False)
-    _legend(ax)
-    alt = f"Mean errors against eps times scale, {title}, of {', '.join(names)}"
-    return finished(ax, alt, {"stamp": stamp})
-
-
-def beside(
-    truth: Floats,
-    answer: Floats,
-    name: str,
-    title: str,
-    *,
-    ax: Axes | None = None,
-    stamp: str | None = None,
-) -> Axes:
-    """Draw a true table and an answer; for two axes, their difference."""
-    ax = axes_or_new(ax, (6.0, 4.0))
-    if truth.ndim == 2 and truth.shape == answer.shape:
-        limit = float(np.abs(answer - truth).max()) or 1.0
-        image = ax.imshow((answer - truth).T, origin="lower", cmap="RdBu", vmin=-limit, vmax=limit)
-        ax.figure.colorbar(image, ax=ax, label="released less true")
-    else:
-        ax.plot(truth.ravel(), color=INK, linewidth=1.4, drawstyle="steps-mid", label="true")
-        values = answer.ravel()
-        ax.plot(
-            values, color=VERMILION, linewidth=0.9, drawstyle="steps-mid", label=name, alpha=0.8
-        )
-        _legend(ax)
-        ax.set_xlabel("cell")
-        quiet(ax)
-    ax.set_title(f"{name}, {title}", fontsize=FONT + 1, color=INK, parse_math=False)
-    return finished(ax, f"True table beside that released by {name}, {title}", {"stamp": stamp})
 
 
 def _legend(ax: Axes) -> None:

@@ -146,10 +146,7 @@ def _random(truth: Floats, eps: float, rng: np.random.Generator) -> Floats:
 
 MEASURES: Final[Mapping[str, Measure]] = {
     "frobenius": Measure(
-        "Frobenius norm of the error of a matrix",
-        ("cov",),
-        _distance,
-        {"zero": _zero},
+        "Frobenius norm of the error of a matrix", ("cov",), _distance, {"zero": _zero}
     ),
     "energy": Measure(
         "1 - energy that directions capture over the largest possible",
@@ -359,7 +356,6 @@ def _budget(value: object) -> float:
 def _dataset(
     entered: Sequence[Recipe], cells: Sequence[Cell], outcomes: Sequence[Outcomes], seed: int
 ) -> xr.Dataset:
-    """Lay out errors and their statistics by algorithm and cell."""
     verdicts = [judged(outcome.error, outcome.coverage, LEVEL) for outcome in outcomes]
     tests = [
         [

@@ -14,8 +14,8 @@ from itertools import combinations
 
 import numpy as np
 
-from dpmodels.formula.coding import Block, Design, Factor
-from dpmodels.formula.response import TwoSided, of_blocks
+from dpmodels.formula.coding import Block, Design, Factor, of_blocks
+from dpmodels.formula.response import TwoSided
 from dpmodels.formula.values import Columns, Real
 from dpmodels.typing import Floats
 

@@ -112,13 +112,11 @@ def _extremes(factor: Factor, contrast: Floats | None) -> Floats:
 
 
 def _products(left: Floats, right: Floats) -> Floats:
-    """Return Kronecker products of all pairs of rows; the left varies fastest."""
     pairs = right[None, :, :, None] * left[:, None, None, :]
     return pairs.reshape(len(left) * len(right), -1)
 
 
 def _coded(factor: Factor, contrast: Floats | None, columns: Columns) -> Floats:
-    """Return one factor's columns, shape (columns, rows), NaN where missing."""
     values = factor.evaluate(columns)
     match factor:
         case Real():
@@ -165,6 +163,25 @@ class Design:
             line[:] = column
 
 
+def of_blocks(formula: str, book: Codebook, blocks: tuple[Block, ...]) -> Design:
+    """Return blocks of columns as one design."""
+    empty = [np.empty(0)]
+    return Design(
+        formula,
+        book,
+        tuple(name for block in blocks for name in block.names),
+        np.concatenate([*empty, *(block.lower for block in blocks)]),
+        np.concatenate([*empty, *(block.upper for block in blocks)]),
+        blocks,
+    )
+
+
+def used_codebook(codes: Iterable[str], book: Codebook) -> Codebook:
+    """Return the declarations that factors read, in the order of the codebook."""
+    used = {name for code in codes for name in variables_in(code)}
+    return book.select(name for name in book if name in used)
+
+
 def design(formula: str, codebook: Codebook | None) -> Design:
     """Build the coded design of a one-sided formula from the codebook alone.
 
@@ -188,15 +205,8 @@ def design(formula: str, codebook: Codebook | None) -> Design:
         raise FormulaError("formula has no terms besides the intercept; name at least one variable")
     check_removed(parsed, book)
     blocks = code_terms(parsed, book)
-    used = {name for term in parsed.predictors for code in term for name in variables_in(code)}
-    return Design(
-        parsed.text,
-        book.select(name for name in book if name in used),
-        tuple(name for block in blocks for name in block.names),
-        np.concatenate([block.lower for block in blocks]),
-        np.concatenate([block.upper for block in blocks]),
-        blocks,
-    )
+    codes = (code for term in parsed.predictors for code in term)
+    return of_blocks(parsed.text, used_codebook(codes, book), blocks)
 
 
 def checked_codebook(codebook: object) -> Codebook:
@@ -229,7 +239,6 @@ def code_terms(parsed: ParsedFormula, book: Codebook) -> tuple[Block, ...]:
 
 
 def _blocks(info: DesignInfo, names: Iterable[str]) -> Iterator[Block]:
-    """Yield the blocks of columns with these names, without the intercept."""
     following = iter(names)
     for term, subterms in info.term_codings.items():
         term_codes = tuple(factor.name() for factor in term.factors)
@@ -249,7 +258,6 @@ def _numbered_from_one(name: str, bases: Sequence[str]) -> str:
 
 
 def _check_sizes(terms: tuple[Term, ...], factors: dict[str, Factor]) -> None:
-    """Refuse what is too large however patsy codes it, before patsy does."""
     columns = 0
     for term in terms:
         shapes = [_smallest_shape(factors[code]) for code in term]

@@ -22,7 +22,7 @@ from dpmodels.errors import (
     quoted,
     shorten,
 )
-from dpmodels.formula.coding import Factor, checked_codebook
+from dpmodels.formula.coding import Factor, checked_codebook, used_codebook
 from dpmodels.formula.expression import as_category, check_removed, compile_factor
 from dpmodels.formula.functions import (
     by_whole_numbers,
@@ -195,14 +195,8 @@ def cut_columns(
     codes = _codes(parsed)
     cells = _cells(cuts, codes)
     columns = tuple(_column(compile_factor(code, book), code, cells) for code in codes)
-    used = {name for code in codes for name in variables_in(code)}
-    layout = Margins(
-        parsed.text,
-        book.select(name for name in book if name in used),
-        tuple(column.category for column in columns),
-        (),
-    )
-    return layout, columns
+    categories = tuple(column.category for column in columns)
+    return Margins(parsed.text, used_codebook(codes, book), categories, ()), columns
 
 
 def all_pairs(layout: Margins) -> tuple[tuple[int, ...], ...]:
@@ -223,7 +217,6 @@ def check_cells(n_tables: int, n_cells: int) -> None:
 
 
 def _codes(parsed: ParsedFormula) -> tuple[str, ...]:
-    """Return the columns that a formula names."""
     text = shorten(parsed.text)
     if parsed.response:
         raise FormulaError(
@@ -305,7 +298,6 @@ def _n_cells(number: Real, cut: object) -> int:
 
 
 def _require_few(code: str, size: int) -> None:
-    """Refuse a column of more levels than pairs are counted of."""
     if size > MOST_LEVELS:
         raise FormulaError(
             f"{shorten(code)!r} has {size:,} levels; a synthetic table takes at most "

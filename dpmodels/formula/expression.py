@@ -214,7 +214,6 @@ def _instead(name: str) -> str:
 
 
 def _contrast(node: ast.Call, book: Book) -> Category:
-    """Return a category with its contrast: ``C(x, Treatment("b"))``."""
     code = text_of(node)
     if not 1 <= len(node.args) <= 2 or node.keywords:
         raise FormulaError(
@@ -342,7 +341,6 @@ def _arithmetic(node: ast.BinOp, book: Book) -> Value:
 
 
 def _corner_values(apply: Callable[..., Floats], a: Real, b: Real) -> list[float]:
-    """Return the operation at the corners: its extremes, as it is monotone in each argument."""
     with np.errstate(over="ignore"):
         return [
             float(apply(np.float64(x), np.float64(y)))
@@ -397,8 +395,6 @@ def _require_day(code: str, day: Real, operand: Constant) -> None:
 
 
 def _comparison_truth(code: str, compare: Callable[..., Floats], *sides: Evaluate) -> Truth:
-    """Return whether a comparison of numbers holds, nan where one of them is missing."""
-
     def holds(columns: Columns) -> Floats:
         numbers = [side(columns) for side in sides]
         missing = reduce(np.logical_or, map(np.isnan, numbers))

@@ -73,7 +73,6 @@ def _date(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Rea
 def _cyclic(
     code: str, x: Real, part: Callable[[Floats], Floats], names: tuple[str, ...]
 ) -> Category:
-    """Build a category of the parts that some day of the range has."""
     # Any 12 months have all months and all days of the week.
     days = np.arange(x.lower, min(x.upper, x.lower + 366) + 1)
     indices = np.unique(part(days)).astype(np.intp)
@@ -154,7 +153,6 @@ def _bind(
     names: Sequence[str],
     required: int,
 ) -> dict[str, Value]:
-    """Match positional and named arguments with a signature."""
     bound = dict(zip(names, args, strict=False))
     unknown = [name for name in options if name not in names]
     repeated = [name for name in options if name in bound]
@@ -307,8 +305,6 @@ def _ifelse(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> V
 
 
 def _row_wise(choose: Callable[..., Floats], ends: Callable[..., float]) -> Builder:
-    """Build the smallest or largest of several numbers of a row."""
-
     def build(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
         if len(args) < 2 or options:
             raise FormulaError(f"{code!r}: expected two numbers or more, such as pmin(x, 10)")

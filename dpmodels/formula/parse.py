@@ -63,7 +63,6 @@ _FROM_NUMPY: Final = {
 
 
 def _renamed(function: ast.expr) -> ast.expr:
-    """Write ``np.log`` as ``log`` and ``factor`` as ``C``."""
     match function:
         case ast.Attribute(ast.Name("np" | "numpy"), name) if name in _FROM_NUMPY:
             return ast.copy_location(ast.Name(_FROM_NUMPY[name], ast.Load()), function)
@@ -105,7 +104,6 @@ def spelled_out(text: str) -> str:
 
 
 def _between(first: str, last: str) -> list[str]:
-    """Return the numbered names from the first to before the last."""
     ends = [re.fullmatch(r"(.*?)(\d+)(\D*)", name) for name in (first, last)]
     written = f"{shorten(first)} + ... + {shorten(last)}"
     if ends[0] is None or ends[1] is None or ends[0].group(1, 3) != ends[1].group(1, 3):
@@ -369,7 +367,6 @@ def _sum(node: ParseNode, reading: Reading, depth: int, terms: Terms) -> Terms:
 
 
 def _remove(terms: Terms, key: frozenset[str], term: Term) -> None:
-    """Subtract a term, or refuse if it is absent."""
     if key not in terms and key != INTERCEPT:
         raise FormulaError(
             f"formula subtracts {shorten(':'.join(term))!r}, which is not among the terms before "
@@ -384,7 +381,6 @@ def _intercept(terms: Terms) -> Terms:
 
 
 def _expand(node: ParseNode, reading: Reading, depth: int) -> Terms:
-    """Return the terms of a node, in order of first mention."""
     if depth > MAX_DEPTH:
         raise FormulaError(f"formula chains more than {MAX_DEPTH} operators in one term")
     match node.type:
@@ -408,7 +404,6 @@ def _expand(node: ParseNode, reading: Reading, depth: int) -> Terms:
 
 
 def _factor(code: str, reading: Reading) -> Terms:
-    """Return the one-factor term of a piece of text, or what ``.`` or a wildcard stands for."""
     if code == ".":
         return _terms(*((quote(name),) for name in reading.dot))
     if code == "...":

@@ -12,7 +12,15 @@ import numpy as np
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FormulaError, FrameError, UnknownVariable, shorten
-from dpmodels.formula.coding import Block, Design, Factor, checked_codebook, code_terms
+from dpmodels.formula.coding import (
+    Block,
+    Design,
+    Factor,
+    checked_codebook,
+    code_terms,
+    of_blocks,
+    used_codebook,
+)
 from dpmodels.formula.expression import as_category, check_removed, compile_factor
 from dpmodels.formula.parse import (
     ParsedFormula,
@@ -58,7 +66,6 @@ def split_fixed(formula: str, book: Mapping[str, Variable]) -> tuple[str, tuple[
 
 
 def _fixed_effects(formula: str, behind: str, book: Mapping[str, Variable]) -> tuple[str, ...]:
-    """Return the factors behind ``|`` in a formula."""
     parsed = parsed_formula(f"~ {behind}" if behind.strip() else "~ 1", ())
     if not parsed.predictors:
         raise FormulaError(
@@ -80,7 +87,6 @@ def _fixed_effects(formula: str, behind: str, book: Mapping[str, Variable]) -> t
 
 
 def _levels(code: str, book: Mapping[str, Variable]) -> tuple[object, ...]:
-    """Return the levels of a fixed effect, or say what to declare."""
     try:
         value = compile_factor(code, book)
     except UnknownVariable as error:
@@ -217,7 +223,6 @@ def two_sided(
 
 
 def _offsets(parsed: ParsedFormula, book: Codebook) -> tuple[ParsedFormula, list[ast.expr], str]:
-    """Take offsets off the terms; return the others, their arguments, and how they are written."""
     offsets = [term for term in parsed.predictors if any(map(_offset, term))]
     arguments = []
     for term in offsets:
@@ -268,7 +273,6 @@ def _less_offset(parsed: ParsedFormula, book: Codebook) -> tuple[ParsedFormula, 
 
 
 def _offset(code: str) -> str | None:
-    """Return the argument of ``offset(...)``, None for other factors."""
     match syntax(code):
         case ast.Call(func=ast.Name(id="offset"), args=[argument], keywords=[]):
             return ast.unparse(argument)
@@ -314,7 +318,6 @@ def _response(parsed: ParsedFormula) -> str:
 
 
 def _check_response(code: str, book: Codebook, max_levels: int) -> None:
-    """Refuse a response that is neither a number nor a plain category."""
     match compile_factor(code, book):
         case Category(levels=levels) if len(levels) > max_levels:
             fewer = "two" if max_levels == 2 else f"{max_levels} at most"
@@ -338,22 +341,8 @@ def _check_response(code: str, book: Codebook, max_levels: int) -> None:
 
 def one_side(parsed: ParsedFormula, book: Codebook) -> Design:
     """Code the predictors; there may be none."""
-    used = {name for term in parsed.predictors for code in term for name in variables_in(code)}
-    variables = book.select(name for name in book if name in used)
+    variables = used_codebook((code for term in parsed.predictors for code in term), book)
     return of_blocks(parsed.text, variables, code_terms(parsed, book) if parsed.predictors else ())
-
-
-def of_blocks(formula: str, book: Codebook, blocks: tuple[Block, ...]) -> Design:
-    """Return blocks of columns as one design."""
-    empty = [np.empty(0)]
-    return Design(
-        formula,
-        book,
-        tuple(name for block in blocks for name in block.names),
-        np.concatenate([*empty, *(block.lower for block in blocks)]),
-        np.concatenate([*empty, *(block.upper for block in blocks)]),
-        blocks,
-    )
 
 
 # Formulas of two sets of columns, ``x1 + x2 ~ y1 + y2``.

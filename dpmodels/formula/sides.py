@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
-from dpmodels.formula.coding import checked_codebook
+from dpmodels.formula.coding import checked_codebook, used_codebook
 from dpmodels.formula.expression import as_category, check_removed, compile_factor
 from dpmodels.formula.parse import Term, check_size, parsed_formula, quote, variables_in
 from dpmodels.formula.values import Category, Columns, Evaluate, Real, Truth, Varying
@@ -53,14 +53,13 @@ def parse_sides(formula: str, codebook: Codebook | None) -> Sides:
     book = checked_codebook(codebook)
     terms = _parts(formula, book)
     left, right = map(_codes, terms)
-    used = {name for code in (*left, *right) for name in variables_in(code)}
     described = tuple(compile_factor(code, book) for code in left)
     groups = tuple(compile_factor(code, book) for code in right)
     text = " ".join(formula.split())
     _check(text, described, groups)
     return Sides(
         text,
-        book.select(name for name in book if name in used),
+        used_codebook((*left, *right), book),
         described,
         tuple(map(grouping, groups)),
         terms,
@@ -68,7 +67,6 @@ def parse_sides(formula: str, codebook: Codebook | None) -> Sides:
 
 
 def _parts(formula: str, book: Codebook) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
-    """Return the terms that are described, and those that rows are grouped by."""
     check_size(formula)
     separators = marks(formula)
     start = separators.pop(0) + 1 if separators and not formula[: separators[0]].strip() else 0
@@ -132,7 +130,6 @@ def _codes(terms: Iterable[Term]) -> tuple[str, ...]:
 
 
 def _check(text: str, described: tuple[Varying, ...], groups: tuple[Varying, ...]) -> None:
-    """Refuse factors that are both described and groups, and numbers as groups."""
     repeated = {value.code for value in described} & {value.code for value in groups}
     if repeated:
         raise FormulaError(
@@ -238,13 +235,12 @@ def subset(text: object, codebook: Codebook) -> Subset | None:
         )
     book = checked_codebook(codebook)
     try:
-        value, used = compile_factor(text.strip(), book), variables_in(text.strip())
+        value = compile_factor(text.strip(), book)
     except FormulaError as error:
         raise FormulaError(f"subset={shorten(text)!r}: {error}") from None
     match value:
         case Truth() | Category(levels=(False, True)):
-            declared = book.select(name for name in book if name in used)
-            return Subset(text.strip(), declared, value.evaluate)
+            return Subset(text.strip(), used_codebook((text.strip(),), book), value.evaluate)
     raise FormulaError(
         f"subset={shorten(text)!r} is not a condition on a row: write a comparison, such as "
         'subset="age >= 25" or subset="region == \'north\'"'

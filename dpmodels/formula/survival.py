@@ -14,12 +14,12 @@ from dpmodels.arguments import finite, lists_values
 from dpmodels.codebook import Codebook
 from dpmodels.dates import Date, day_of, text_of_day
 from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
-from dpmodels.formula.coding import Factor, checked_codebook, code_terms
+from dpmodels.formula.coding import checked_codebook, code_terms, used_codebook
 from dpmodels.formula.expression import check_removed, compile_factor
 from dpmodels.formula.functions import by_whole_numbers, whole_names
-from dpmodels.formula.parse import ParsedFormula, parsed_formula, quote, syntax, variables_in
+from dpmodels.formula.parse import ParsedFormula, parsed_formula, quote, syntax
 from dpmodels.formula.sides import Sides, grouping
-from dpmodels.formula.tally import MAX_CELLS, Tally, binned
+from dpmodels.formula.tally import MAX_CELLS, Tally, binned, coded_levels
 from dpmodels.formula.values import Category, Columns, Evaluate, Real, Truth
 from dpmodels.levels import Level
 from dpmodels.typing import Array, Floats
@@ -62,22 +62,9 @@ class Survival:
     def coded_groups(self) -> tuple[tuple[str, ...], Floats]:
         """Return the names of the coded terms, and their values, shape (groups, columns)."""
         parsed = replace(parsed_formula(self.text, self.codebook), intercept=True)
-        sizes = tuple(len(group.levels) for group in self.groups)
-        positions = np.indices(sizes).reshape(len(sizes), -1)
-        codes = {
-            group.code: place.astype(float)
-            for group, place in zip(self.groups, positions, strict=True)
-        }
         blocks = code_terms(parsed, self.codebook)
-        coded = np.empty((positions.shape[1], sum(len(block.names) for block in blocks)), order="F")
-        columns = (
-            column
-            for block in blocks
-            for column in replace(block, factors=tuple(map(_by_group, block.factors))).coded(codes)
-        )
-        for at, column in enumerate(columns):
-            coded[:, at] = column
-        return tuple(name for block in blocks for name in block.names), coded
+        names = tuple(name for block in blocks for name in block.names)
+        return names, coded_levels(blocks, self.groups)
 
     def tally(self, breaks: object) -> tuple[Tally, tuple[float, ...]]:
         """Return the table of groups, endings and intervals of time, and the ends of the latter.
@@ -107,15 +94,6 @@ class Survival:
         return np.array(self.tally((self.time.lower, *ends))[1])
 
 
-def _by_group(factor: Factor) -> Factor:
-    """Return a factor that is evaluated at the positions of its levels, by its code."""
-    code = factor.code
-    if isinstance(factor, Real):
-        origin = factor.lower
-        return replace(factor, variable=None, evaluate=lambda codes: codes[code] + origin)
-    return replace(factor, evaluate=lambda codes: codes[code])
-
-
 def parse_survival(formula: str, codebook: Codebook | None) -> Survival:
     """Compile a formula whose left side is ``Surv(time, event)``.
 
@@ -137,7 +115,6 @@ def parse_survival(formula: str, codebook: Codebook | None) -> Survival:
     when = _time(time, book)
     how = _ending(event, book, when)
     groups = tuple(grouping(compile_factor(code, book)) for code in codes)
-    used = {name for code in (time, event, *codes) for name in variables_in(code)}
     overlap = {when.code, how.code} & {group.code for group in groups}
     if overlap or when.code == how.code:
         repeated = min(overlap) if overlap else when.code
@@ -145,7 +122,7 @@ def parse_survival(formula: str, codebook: Codebook | None) -> Survival:
             f"formula {shorten(parsed.text)!r} names {repeated!r} twice: the time, the event and "
             "the groups are different variables; write each once"
         )
-    variables = book.select(name for name in book if name in used)
+    variables = used_codebook((time, event, *codes), book)
     return Survival(" ".join(formula.split()), variables, when, how, groups)
 
 
@@ -201,7 +178,6 @@ def _ending(code: str, book: Codebook, time: Real) -> Category:
 
 
 def _event_indicator(code: str, book: Codebook) -> Evaluate:
-    """Return a function that is 1 if the event occurred, else 0."""
     match compile_factor(code, book):
         case Truth(evaluate=evaluate):
             return evaluate
@@ -408,7 +384,6 @@ def _stepped(value: Real, first: float, width: int) -> Floats:
 
 
 def _names(ends: Floats, by: object, *, dated: bool) -> tuple[Level, ...]:
-    """Name periods: days by the first, months and years as in ISO 8601, numbers by their values."""
     firsts = ends[:-1].tolist()
     if not dated:
         one_each = bool((np.diff(ends) == 1).all())

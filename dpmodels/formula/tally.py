@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
@@ -17,9 +18,9 @@ from dpmodels.column_roles import SurveyDesign
 from dpmodels.dates import day_of, text_of_day
 from dpmodels.errors import ArgumentError, CodebookError, FormulaError, quoted, shorten
 from dpmodels.formula import functions
-from dpmodels.formula.coding import Design, Factor, checked_codebook
+from dpmodels.formula.coding import Block, Design, Factor, checked_codebook, used_codebook
 from dpmodels.formula.expression import as_category, check_removed, compile_factor
-from dpmodels.formula.parse import parsed_formula, variables_in
+from dpmodels.formula.parse import parsed_formula
 from dpmodels.formula.response import TwoSided
 from dpmodels.formula.sides import positions
 from dpmodels.formula.values import Category, Columns, Real
@@ -274,7 +275,6 @@ def _whole_ends(
 
 
 def _ends(breaks: object, number: Real, option: str = "breaks") -> tuple[float, ...]:
-    """Return the ends of the bins, or say how to write them."""
     if isinstance(breaks, int | np.integer) and not isinstance(breaks, bool):
         if not 2 <= breaks <= MAX_CELLS:
             raise ArgumentError(
@@ -366,10 +366,7 @@ def margins(formula: str, codebook: Codebook | None) -> Margins:
         _require_levels(as_category(compile_factor(code, book), code)) for code in codes
     )
     terms = tuple(tuple(sorted(map(codes.index, term))) for term in parsed.predictors)
-    used = {name for code in codes for name in variables_in(code)}
-    result = Margins(
-        parsed.text, book.select(name for name in book if name in used), factors, terms
-    )
+    result = Margins(parsed.text, used_codebook(codes, book), factors, terms)
     _check_size(result)
     return result
 
@@ -393,7 +390,6 @@ def _require_levels(factor: Category) -> Category:
 
 
 def _check_size(spec: Margins) -> None:
-    """Refuse margins of more cells than are counted at once."""
     sizes = spec.sizes
     counts = [math.prod(sizes[i] for i in term) for term in spec.terms]
     largest = max(counts)
@@ -442,17 +438,22 @@ class Crossed:
     @property
     def rows(self) -> Floats:
         """The coded terms of each combination of levels, shape (combinations, columns)."""
-        sizes = tuple(len(factor.levels) for factor in self.factors)
-        positions = np.indices(sizes, np.float64).reshape(len(sizes), math.prod(sizes))
-        codes = [factor.code for factor in self.factors]
-        blocks = [
-            replace(block, factors=tuple(map(_of_position, block.factors)))
-            for block in self.terms.blocks
-        ]
-        coded = np.empty((len(self.terms.names), math.prod(sizes)))
-        coding = replace(self.terms, blocks=tuple(blocks))
-        coding.evaluate(dict(zip(codes, positions, strict=True)), coded)
-        return coded.T
+        return coded_levels(self.terms.blocks, self.factors)
+
+
+def coded_levels(blocks: Iterable[Block], factors: Sequence[Category]) -> Floats:
+    """Return the columns of blocks at each combination of the levels of their factors.
+
+    Shape (combinations, columns).
+    """
+    sizes = tuple(len(factor.levels) for factor in factors)
+    positions = np.indices(sizes, np.float64).reshape(len(sizes), math.prod(sizes))
+    codes = {factor.code: place for factor, place in zip(factors, positions, strict=True)}
+    by_position = (
+        replace(block, factors=tuple(map(_of_position, block.factors))) for block in blocks
+    )
+    columns = [column for block in by_position for column in block.coded(codes)]
+    return np.reshape(columns, (len(columns), math.prod(sizes))).T
 
 
 def crossed(equation: TwoSided) -> Crossed | str:

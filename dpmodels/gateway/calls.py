@@ -143,7 +143,6 @@ def call_of_sent(sent: Sent) -> Call:
 
 
 def _require_size(name: str, value: object) -> None:
-    """Refuse lists and texts that are too long to be read, or repeated in an error."""
     for kind, most, what in ((list, _MOST_VALUES, "values"), (str, _LONGEST_FORMULA, "characters")):
         if isinstance(value, kind) and len(value) > most:
             raise ArgumentError(f"{name}: {len(value):,} {what}; at most {most:,} are read")
@@ -277,7 +276,6 @@ def _options(call: Call) -> dict[str, object]:
 
 
 def _plain(value: object) -> object:
-    """Return an option as a value of JSON."""
     if isinstance(value, Mapping):
         return {str(name): _plain(element) for name, element in value.items()}
     return plain_option(value)
@@ -293,7 +291,6 @@ def _unified(plain: object) -> object:
 
 
 def _budget(options: Mapping[str, object], total: Guarantee) -> object:
-    """Return the budget of a call: amounts, a share of what is left, or a guarantee."""
     budget, delta = options.get("budget"), options.get("delta")
     if budget is not None:
         return [type(budget).__name__, repr(budget), delta]
@@ -306,7 +303,6 @@ def _budget(options: Mapping[str, object], total: Guarantee) -> object:
 
 
 def _tokens(formula: object) -> object:
-    """Return the tokens of a formula; the formula if only its reader can tell what they are."""
     if not isinstance(formula, str):
         return formula
     try:

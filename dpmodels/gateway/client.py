@@ -142,7 +142,6 @@ class Gateway:
 
 
 def _typed(error: HTTPError) -> DPModelsError:
-    """Return the error that a gateway reports."""
     try:
         plain = conform({"error": str, "message": str}, parse(error.read(_MOST_BYTES)), "answer")
     except FrameError:

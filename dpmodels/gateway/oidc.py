@@ -72,7 +72,6 @@ class Provider:
         return named[0]
 
     def _subject(self, claims: Mapping[str, object], now: float) -> str:
-        """Return the value of the analyst's claim, once all others are as expected."""
         expected, audience = self.settings, claims.get("aud")
         if _time(claims, "exp") + expected.leeway_seconds <= now:
             _refuse("it has expired: log in again")
@@ -96,14 +95,12 @@ def _refuse(reason: str) -> NoReturn:
 
 
 def _decoded(part: str) -> bytes:
-    """Decode base64url; a FrameError if it is anything else."""
     if not _BASE64.fullmatch(part):
         raise FrameError("expected base64url")
     return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
 
 
 def _time(claims: Mapping[str, object], name: str) -> float:
-    """Return a time of a token; nan and infinity are refused."""
     value = claims.get(name)
     if isinstance(value, int | float) and value is not True and 0 <= value < 1e12:
         return float(value)
@@ -158,7 +155,6 @@ def _public(entry: Mapping[str, object]) -> object:
 
 
 def _key_of(public: object, identifier: str | None) -> Key:
-    """Return the key with its one algorithm."""
     match public:
         case rsa.RSAPublicKey() if public.key_size >= _FEWEST_BITS:
             padded, hashed = padding.PKCS1v15(), SHA256()

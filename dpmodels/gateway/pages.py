@@ -119,7 +119,6 @@ def option_fields(form: Mapping[str, str]) -> list[Field]:
 
 
 def _options(verb: str) -> dict[str, tuple[tuple[object, ...], object]]:
-    """Return what a verb's options may be, and their defaults."""
     declared = all_verbs()[verb]
     parameters = signature(declared.function)
     return {
@@ -132,7 +131,6 @@ def _options(verb: str) -> dict[str, tuple[tuple[object, ...], object]]:
 def _choices(
     kinds: tuple[object, ...], documented: Iterable[str], default: object
 ) -> tuple[str, ...]:
-    """Return the choices of an option, empty if it is a text or a number."""
     if {int, float} & set(kinds):
         return ()
     if False in kinds:  # Of design=, whose other values the curator declares
@@ -356,7 +354,6 @@ class Pages:
             return _page(name, visit, status, message=message)
 
     def _form(self, request: Request, body: bytes | None, cookie: str) -> Mapping[str, str]:
-        """Read the form of a request; a GatewayError without the secret of the session."""
         if body is None:
             raise GatewayError("the form is too long", 413)
         form = entries(body) if request.method == "POST" else dict(request.query_params)
@@ -443,7 +440,6 @@ def _job(visit: Visit) -> Response:
 
 
 def _answer(visit: Visit) -> Answer:
-    """Lay out an answer; NotAvailable before it is public."""
     visit.service.answer(visit.analyst, visit.place)
     return answer_of(str(visit.service.state.answer_path(visit.place)))
 
@@ -491,8 +487,6 @@ def _run(visit: Visit) -> Response:
 
 
 def _changed(change: Callable[[str, str], object]) -> Answered:
-    """Return a handler that makes a curator's change."""
-
     def answered(visit: Visit) -> Response:
         change(visit.analyst, visit.place)
         return _to("/curator")

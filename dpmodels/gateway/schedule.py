@@ -96,7 +96,6 @@ def _isolate(memory_gib: float) -> None:
 def _outcome(
     job: Mapping[str, Plain], settings: TableSettings, book: Codebook, ledger: Ledger
 ) -> tuple[str, dict[str, str]]:
-    """Run a job; return its state, and an error if nothing was charged."""
     claim = (CLAIM, job["id"])
     purse = ledger.purse(job["purse"], claims=(claim,))
     try:
@@ -151,7 +150,6 @@ def verified(gate: Gate, noted: str = "") -> str:
 
 
 def _charged(gate: Gate) -> dict[str, str]:
-    """Verify the ledgers; return the tables of the jobs that they charged."""
     charged = dict[str, str]()
     for table in gate.tables:
         if gate.ledger_path(table).exists():
@@ -255,7 +253,6 @@ class TableQueue:
         return None
 
     def _run(self, worker: Worker | None) -> None:
-        """Run jobs, one after the other, in a process that is replaced when it ends."""
         while not self._stopping.is_set():
             job = self._jobs.get()
             if job is None:

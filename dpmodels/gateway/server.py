@@ -95,7 +95,6 @@ def _operation(path: str, what: str) -> dict[str, Plain]:
 
 
 def _verb(verb: Verb) -> dict[str, Plain]:
-    """Return the schema of a request of a verb."""
     shapes = {**verb.shapes, **SHARED}
     properties = {name: _schema(shape) for name, shape in shapes.items() if name not in FORBIDDEN}
     options = {"type": "object", "properties": properties, "additionalProperties": False}
@@ -237,8 +236,6 @@ def application(service: Service) -> Starlette:
 def _handler(
     service: Service, doorkeeper: Doorkeeper, turns: Turns, answer: Callable[..., object]
 ) -> Handler:
-    """Return a handler that identifies the analyst, and turns errors into answers."""
-
     def answered(header: str, place: str, body: bytes) -> Response:
         analyst = ""
         try:
@@ -266,7 +263,6 @@ def _response(value: object) -> Response:
 
 
 def _refusal(service: Service, analyst: str, error: Exception) -> tuple[int, str, str]:
-    """Return the status, the name and the message of an error."""
     if isinstance(error, GatewayError):
         return error.status, "GatewayError", str(error)
     if isinstance(error, DPModelsError):

@@ -106,7 +106,6 @@ class Service:
         return job._replace(state=QUEUED, public_at=self.queues[job.table].public_at(job))
 
     def _queue(self, job: Job) -> Job:
-        """Record the public time of a stored job, and queue it."""
         queued = self._scheduled(job)
         self.state.set_job(job.id, QUEUED, public_at=queued.public_at)
         self.queues[job.table].put(queued)

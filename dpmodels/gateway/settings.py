@@ -174,9 +174,10 @@ def gate_of(plain: Mapping[str, Plain], base: Path) -> Gate:
         _require_purses(tables[name], purses[name])
     if not tables:
         raise ArgumentError('no table is declared: write [tables.visits] with data = "visits.csv"')
-    analysts = {
-        name: _analyst(name, settings) for name, settings in dict(plain.get("analysts", {})).items()
-    }
+    analysts = {}
+    for name, settings in dict(plain.get("analysts", {})).items():
+        entry = {"purse": _require_name(name, "an analyst"), **settings}
+        analysts[name] = _conform(AnalystSettings, entry, f"[analysts.{name}]")
     oidc = _oidc(plain["oidc"], analysts, base) if "oidc" in plain else None
     return Gate(base / server.folder, server, tables, purses, analysts, oidc)
 
@@ -202,7 +203,6 @@ def _table(plain: Mapping[str, object], base: Path, where: str) -> TableSettings
 
 
 def _conform(kind: type[Settings], plain: Mapping[str, Plain], where: str) -> Settings:
-    """Return settings with their defaults, checked against the declared types."""
     defaults = {field.name: field.default for field in fields(kind)}
     _require_names(plain, defaults, where)
     stated = {name: value for name, value in defaults.items() if value is not MISSING}
@@ -219,19 +219,12 @@ def _purses(plain: Mapping[str, object], where: str) -> dict[str, PurseSettings]
 
 
 def _require_purses(settings: TableSettings, purses: Mapping[str, PurseSettings]) -> None:
-    """Refuse purses that the table's ledger would refuse."""
     ledger = Ledger(budget=settings.guarantee)
     for name, purse in purses.items():
         ledger.add_purse(name, purse.amount, reserved=purse.reserved)
 
 
-def _analyst(name: str, plain: Mapping[str, object]) -> AnalystSettings:
-    _require_name(name, "an analyst")
-    return _conform(AnalystSettings, {"purse": name, **plain}, f"[analysts.{name}]")
-
-
 def _require_name(name: str, what: str) -> str:
-    """Refuse a name that cannot be a part of a path or of a token."""
     if not (name.isidentifier() and name.isascii() and len(name) <= 60):
         raise ArgumentError(
             f"{what} named {quoted(name)}: expected letters, digits and underscores, at most 60"

@@ -181,7 +181,6 @@ def _solved(
 
 
 def _least_eigenvalue(information: Floats) -> float:
-    """Return the least eigenvalue in units of the diagonal."""
     scale = np.sqrt(np.maximum(np.diagonal(information), np.finfo(float).tiny))
     return float(np.linalg.eigvalsh(information / scale[:, None] / scale)[0])
 
@@ -202,9 +201,7 @@ class Scores:
 
 
 def pair_regression(
-    released: Residuals,
-    columns: Sequence[Scores],
-    intercept: bool,
+    released: Residuals, columns: Sequence[Scores], intercept: bool
 ) -> tuple[CellLaw, Floats, Floats, float]:
     """Estimate least squares of the last column from released tables of two variables alone.
 
@@ -270,7 +267,6 @@ def _noise_of_values(
 
 
 def _sums_by_level(released: Residuals, variable: int, part: Scores) -> Floats:
-    """Return the released sums of a column by level of another variable."""
     table = released.table((min(variable, part.variable), max(variable, part.variable)))
     return np.asarray((table if variable < part.variable else table.T) @ part.values)
 
@@ -295,7 +291,6 @@ def are_detected(released: Residuals, columns: Sequence[Scores]) -> NDArray[np.b
 
 
 def _sum(released: Residuals, left: Scores, right: Scores) -> float:
-    """Return the released sum of the products of two columns."""
     term, weights = _product(left, right)
     return float((weights * released.table(term)).sum())
 
@@ -312,7 +307,6 @@ def _products(parts: Sequence[Scores], left: Floats, right: Floats) -> dict[Term
 
 
 def _product(left: Scores, right: Scores) -> tuple[Term, Floats]:
-    """Return a term of one variable or two, and the product of two columns by level."""
     if left.variable == right.variable:
         means = left.cells.means(left.points * right.points)
         return (left.variable,), np.append(means, left.missing * right.missing)

@@ -345,7 +345,6 @@ class Canonical:
 
     @cached_property
     def _whitened(self) -> tuple[Floats, Floats]:
-        """Whitened columns, as combinations of a row's entries."""
         left, right = (block.combinations @ block.whitening for block in self.sides)
         return left, right
 
@@ -374,7 +373,6 @@ class Canonical:
 
     @cached_property
     def _pencil(self) -> tuple[Floats, Floats]:
-        """All eigenvalues, and their vectors by columns in whitened coordinates."""
         u, values, v = self._singular
         pairs, p, q = len(values), len(u), len(v)
         vectors = np.zeros((p + q, p + q))

@@ -200,5 +200,4 @@ def estimate(model: CellModel, counts: Floats, sd: float, design_effect: float) 
 
 
 def _root(rows: Floats) -> Floats:
-    """Return a root of ``rowsᵀ rows``, square at most."""
     return np.asarray(np.linalg.qr(rows, mode="r")).T

@@ -140,7 +140,7 @@ def _excess(table: Floats, noise_root: Floats) -> tuple[Floats, Floats, Floats, 
     Then the root of its noise covariance, and the smallest expected count.
     """
     total = float(table.sum())
-    margins = [_margin(table, axis) for axis in range(table.ndim)]
+    margins = margins_of(table)
     shares = reduce(np.multiply.outer, [margin / total for margin in margins]).ravel()
     expected = total * shares
     jacobian = np.eye(table.size) - _slope(table.shape, margins, expected, total)
@@ -149,9 +149,10 @@ def _excess(table: Floats, noise_root: Floats) -> tuple[Floats, Floats, Floats, 
     return table.ravel() - expected, spread, jacobian @ noise_root, float(expected.min())
 
 
-def _margin(table: Floats, axis: int) -> Floats:
-    other_axes = tuple(k for k in range(table.ndim) if k != axis)
-    return np.asarray(table.sum(axis=other_axes))
+def margins_of(table: Floats) -> list[Floats]:
+    """Return the totals of the levels of each factor."""
+    axes = range(table.ndim)
+    return [table.sum(axis=tuple(k for k in axes if k != axis)) for axis in axes]
 
 
 def _pooled(
@@ -164,7 +165,7 @@ def _pooled(
     Last come the numbers whose being positive means this choice, and the root of their noise.
     """
     size = table.shape[axis]
-    margin = _margin(table, axis)
+    margin = margins_of(table)[axis]
     identity = np.eye(size)
     noisy = np.moveaxis(noise_root.reshape(*table.shape, -1), axis, 0).sum(
         axis=tuple(range(1, table.ndim))
@@ -201,7 +202,6 @@ def _pooled(
 
 
 def _slope(shape: tuple[int, ...], margins: list[Floats], expected: Floats, total: float) -> Floats:
-    """Return the derivative of the expected counts by the counts."""
     positions = np.indices(shape).reshape(len(shape), -1)
     slope = np.full((expected.size, expected.size), (1.0 - len(shape)) / total)
     for position, margin in zip(positions, margins, strict=True):

@@ -294,12 +294,10 @@ class LeastSquares:
 
     @cached_property
     def _laws(self) -> dict[bytes, Combinations]:
-        """Cache of the distributions of combinations."""
         return {}
 
     @cached_property
     def _factors(self) -> tuple[Floats, Floats]:
-        """Factors of ``G⁻¹``, with eigenvalues bounded away from 0."""
         values, axes = np.linalg.eigh(self.equations.gram)
         floor = ROUNDING * float(np.abs(values).max()) + _LEAST
         clipped = np.copysign(np.maximum(np.abs(values), floor), values)
@@ -427,7 +425,6 @@ class LeastSquares:
 
     @cached_property
     def _searched(self) -> dict[tuple[bytes, float], tuple[float, float]]:
-        """Cache of searched intervals."""
         return {}
 
     def _search(self, direction: Floats, width: float) -> tuple[float, float]:

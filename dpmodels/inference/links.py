@@ -38,10 +38,6 @@ def _exp(eta: Floats) -> Floats:
     return np.exp(np.minimum(eta, _LARGEST))
 
 
-def _logistic(eta: Floats) -> Floats:
-    return np.asarray(expit(eta))
-
-
 def _logistic_slope(eta: Floats) -> Floats:
     return np.asarray(expit(eta) * expit(-eta))
 
@@ -52,7 +48,7 @@ def _logistic_bend(eta: Floats) -> Floats:
 
 IDENTITY: Final = Link("means", "", "", _identity, np.ones_like, np.zeros_like)
 LOGIT: Final = Link(
-    "log odds", "probability", "Odds ratios", _logistic, _logistic_slope, _logistic_bend
+    "log odds", "probability", "Odds ratios", expit, _logistic_slope, _logistic_bend
 )
 LOG: Final = Link("log rates", "expected count", "Rate ratios", _exp, _exp, _exp)
 OF_FAMILY: Final = {"binomial": LOGIT, "poisson": LOG}

@@ -162,7 +162,6 @@ class GroupMoments:
 
     @cached_property
     def _square_spread(self) -> Floats:
-        """Variance of squared distances from the mean, not below 0; nan for hidden groups."""
         return np.maximum(self._ratio(self._central(4)) - self.variances**2, 0.0)
 
     def mean_interval(self, level: float, *, population: bool) -> Interval:
@@ -353,7 +352,6 @@ class Difference:
         return 2 * tail - pvalue
 
     def _sampling(self, tail: float) -> float:
-        """Return the sampling sd, scaled to Student's tail at a probability."""
         short = min(tail, 0.5 - SMALLEST)
         return self.sampling_sd * float(student_factor(np.asarray(self.freedom), short))
 

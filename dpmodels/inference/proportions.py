@@ -64,11 +64,7 @@ class Noise(NamedTuple):
 
 
 def ratio_interval(
-    sums: Floats,
-    weights: Floats,
-    noise: Noise,
-    sampling: Floats,
-    level: float,
+    sums: Floats, weights: Floats, noise: Noise, sampling: Floats, level: float
 ) -> tuple[Floats, Floats]:
     """Invert the score of ratios ``r = Σ a_i b_i / Σ b_i``.
 
@@ -100,7 +96,6 @@ def ratio_interval(
 
 
 def _ratio_factors(score: Floats, noise: Noise, spread: Floats, level: float) -> Floats:
-    """Return the quantile of each score in units of its standard deviation."""
     sds = np.sqrt(noise.sd**2 * (score**2).sum(axis=1) + spread**2)
     pairs = zip(score, spread.tolist(), sds.tolist(), strict=True)
     widths = [
@@ -124,14 +119,13 @@ def count_interval(counts: Floats, noise: Noise, level: float) -> tuple[Floats, 
     return within(counts, _count_width(noise, level))
 
 
-def within(counts: Floats, width: float) -> tuple[Floats, Floats]:
+def within(counts: Floats, width: Floats | float) -> tuple[Floats, Floats]:
     """Return intervals about counts, not below 0; negative counts are taken as 0."""
     feasible = np.maximum(counts, 0.0)
     return np.maximum(feasible - width, 0.0), feasible + width
 
 
 def _count_width(noise: Noise, level: float) -> float:
-    """Return the half-width of an interval for one count."""
     weights = noise.weights(np.ones(1))
     if noise.law != "laplace" or noise.step < SMALL_NOISE * noise.sd:
         return half_width(noise.law, weights, noise.sd, 0.0, level)
@@ -266,9 +260,7 @@ def sum_interval(
     sds = noise.sd * np.sqrt(spread.squares)
     seldom = sds**2 <= (1 - level) * noise.step**2
     steps = np.where((noise.step > SMALL_NOISE * sds) & ~seldom, noise.step / 2, 0.0)
-    width = noise.widths(spread, _NONE, level) + steps
-    feasible = np.maximum(sums, 0.0)
-    return np.maximum(feasible - width, 0.0), feasible + width
+    return within(sums, noise.widths(spread, _NONE, level) + steps)
 
 
 def part_interval(

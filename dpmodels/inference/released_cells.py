@@ -87,12 +87,10 @@ class ReleasedCells:
 
     @cached_property
     def _weights(self) -> Floats:
-        """V, by cell."""
         return np.asarray(self.model.ravel() + FLOOR * self.model.mean())
 
     @cached_property
     def _factor(self) -> tuple[Floats, bool]:
-        """The Cholesky factor of G' V G, which is singular but for the ridge."""
         gram = (self._sums.T @ (self._sums * self._weights[:, None])).toarray()
         gram[np.diag_indices_from(gram)] += RIDGE * gram.diagonal().max()
         return cho_factor(gram)

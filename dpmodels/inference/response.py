@@ -25,11 +25,13 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc, ndtri
 
-from dpmodels.inference.independence import degrees
+from dpmodels.inference.independence import degrees, margins_of
 from dpmodels.inference.proportions import DETECTION_SDS
 from dpmodels.postprocess.response import inverse, likeliest, matrix
 from dpmodels.released import AnswersRelease, Channel
 from dpmodels.typing import Floats
+
+_HIDDEN_LEVEL = "the proportion of a level is not distinguishable from 0."
 
 
 @dataclass(frozen=True)
@@ -159,9 +161,7 @@ class ReadAnswers:
             values = (of @ truths) / base
             residual = (of - values[:, None] * within) / base[:, None]
             plain = np.where(
-                (values > 0) & (values < 1),
-                values * (1 - values) / (base * self.complete),
-                np.nan,
+                (values > 0) & (values < 1), values * (1 - values) / (base * self.complete), np.nan
             )
         lines = residual @ self.turned
         noise = self._coins(lines, residual)
@@ -199,7 +199,6 @@ class ReadAnswers:
         return variances
 
     def _middle(self, lines: Floats, weights: Floats) -> Floats:
-        """Return a stratum's means if its share of the population is known, else 0."""
         if self.release.shares is None:
             return np.zeros((len(lines), 1))
         return np.asarray(lines @ weights / weights.sum())[:, None]
@@ -295,20 +294,14 @@ def independence_of_answers(
     Pearson's test keeps its size without correction. Levels without answers are left out.
     """
     for axis in range(table.ndim):
-        other_axes = tuple(k for k in range(table.ndim) if k != axis)
-        table = np.compress(table.sum(axis=other_axes) > 0, table, axis)
+        table = np.compress(margins_of(table)[axis] > 0, table, axis)
     information = math.prod(map(kept_information, channels, truths))
     if min(table.shape) < 2:
-        return _untested(table.shape, information)
+        return _untested(degrees(table.shape), information)
     total = table.sum()
-    margins = [
-        table.sum(axis=tuple(k for k in range(table.ndim) if k != axis)) / total
-        for axis in range(table.ndim)
-    ]
-    expected = total * reduce(np.multiply.outer, margins)
+    expected = total * reduce(np.multiply.outer, [margin / total for margin in margins_of(table)])
     statistic = float(((table - expected) ** 2 / expected).sum())
-    df = degrees(table.shape)
-    return AnswersTest(statistic, float(chdtrc(df, statistic)), df, information)
+    return _tested(statistic, degrees(table.shape), information)
 
 
 def independence_of_shares(
@@ -316,12 +309,9 @@ def independence_of_shares(
 ) -> AnswersTest:
     """Test the independence of estimated proportions by Wald's statistic."""
     table = shares.reshape(shape)
-    margins = [
-        table.sum(axis=tuple(k for k in range(len(shape)) if k != axis))
-        for axis in range(len(shape))
-    ]
+    margins = margins_of(table)
     if not min(float(margin.min()) for margin in margins) > 0:
-        return _untested(shape, information)
+        return _untested(degrees(shape), information)
     expected = reduce(np.multiply.outer, margins).ravel()
     positions = np.indices(shape).reshape(len(shape), -1)
     slope = np.zeros((len(shares), len(shares)))
@@ -336,24 +326,21 @@ def independence_of_shares(
 def wald(away: Floats, covariance: Floats, df: int, information: float) -> AnswersTest:
     """Test whether numbers with a covariance of rank df are 0."""
     if not np.isfinite(covariance).all():
-        return AnswersTest(
-            math.nan, math.nan, df, information, "the proportions are not identified."
-        )
+        return _untested(df, information, "the proportions are not identified.")
     values, vectors = np.linalg.eigh(covariance)
     top, axes = values[-df:], vectors[:, -df:]
     if not top.min() > 1e-12 * top.max():
-        return AnswersTest(math.nan, math.nan, df, information, "some answers have no respondents.")
-    statistic = float(((axes.T @ away) ** 2 / top).sum())
-    return AnswersTest(statistic, float(chdtrc(df, statistic)), df, information)
+        return _untested(df, information, "some answers have no respondents.")
+    return _tested(float(((axes.T @ away) ** 2 / top).sum()), df, information)
 
 
 def fit_of_answers(answers: Floats, expected: Floats, information: float) -> AnswersTest:
     """Test counts of answers against expected proportions, by Pearson's statistic."""
     total, df = answers.sum(), len(answers) - 1
     if not total > 0:
-        return AnswersTest(math.nan, math.nan, df, information, "there are no respondents.")
+        return _untested(df, information, "there are no respondents.")
     statistic = float(((answers - total * expected) ** 2 / (total * expected)).sum())
-    return AnswersTest(statistic, float(chdtrc(df, statistic)), df, information)
+    return _tested(statistic, df, information)
 
 
 def kept_information(channel: Channel, truths: Floats) -> float:
@@ -372,6 +359,9 @@ def kept_information(channel: Channel, truths: Floats) -> float:
     return float(min(max(square - 1, 0.0) / (len(truths) - 1), 1.0))
 
 
-def _untested(shape: tuple[int, ...], information: float) -> AnswersTest:
-    reason = "the proportion of a level is not distinguishable from 0."
-    return AnswersTest(math.nan, math.nan, degrees(shape), information, reason)
+def _tested(statistic: float, df: int, information: float) -> AnswersTest:
+    return AnswersTest(statistic, float(chdtrc(df, statistic)), df, information)
+
+
+def _untested(df: int, information: float, reason: str = _HIDDEN_LEVEL) -> AnswersTest:
+    return AnswersTest(math.nan, math.nan, df, information, reason)

@@ -183,14 +183,12 @@ class SampledMoments(GroupMoments):
 
     @property
     def _row_correction(self) -> float:
-        """The factor n/(n - 1) of variances of rows, each a unit."""
         return self._sample_correction
 
     # ---- means -------------------------------------------------------------------------
 
     @cached_property
     def _uncut(self) -> Floats:
-        """Means with what the cap cut off, shape (groups,)."""
         sums = (self.weights * self.parts).sum(axis=1) + self.cut.sums(power_weights(2, 1))
         return np.asarray(sums / self._whole)
 
@@ -252,8 +250,8 @@ class SampledMoments(GroupMoments):
         extra = np.nan_to_num(np.hypot(self.mean_sampling_sd * factor * population, self.shift_sd))
         spread = (extra * np.nan_to_num(self._divisor)) ** 2
         lower, upper = self._invert(self._mean_weights, spread, level)
-        moved = np.nan_to_num(self.means) - np.nan_to_num(self._ratio(self._mean_weights))
-        return np.clip(lower + moved, 0.0, 1.0), np.clip(upper + moved, 0.0, 1.0)
+        shift = np.nan_to_num(self.means) - np.nan_to_num(self._ratio(self._mean_weights))
+        return np.clip(lower + shift, 0.0, 1.0), np.clip(upper + shift, 0.0, 1.0)
 
     # ---- squares -----------------------------------------------------------------------
 
@@ -375,7 +373,6 @@ class Totals:
     scale: float  # the weight of one unit of the parts: the cap, or 1 for rows
 
     def _values(self, weights: Floats) -> Floats:
-        """Return what parts count for, by the weights that give their positions."""
         return self.scale * (self.lower + self.width * weights)
 
     @property

@@ -65,7 +65,6 @@ class SampledCells:
 
     @cached_property
     def _running(self) -> Floats:
-        """Running sums over cells of counts, capped units, and both kinds of products."""
         rows = [self.counts, self.cut.parts[:, 0], *self.products.T]
         return np.pad(np.cumsum(rows, axis=1), ((0, 0), (1, 0)))
 
@@ -133,7 +132,6 @@ class SampledCells:
 
     @cached_property
     def _kish(self) -> float:
-        """Sum of squared shares over the sum of shares, over all cells."""
         return float(np.clip(self.products[:, 0].sum() / max(self.counts.sum(), 1.0), 0.01, 1.0))
 
     def _meat(self, runs: Runs, inside: Floats, outside: Floats) -> Floats:
@@ -192,7 +190,6 @@ class SampledCells:
     # ---- intervals -----------------------------------------------------------------------
 
     def _factor(self, level: float) -> float:
-        """Return Student's quantile over the normal one."""
         df = np.array([max(self.n_units - self.n_strata, 1.0)])
         return float(student_factor(df, (1 - level) / 2)[0])
 
@@ -275,7 +272,6 @@ class UnitMoments(SampledMoments):
         return self._variance_of(power_weights(2, 1) - centre[:, None])
 
     def _both_central(self, centre: Floats) -> Floats:
-        """Return the weights of squared distances of rows from a centre."""
         return _sums_of(central_weights(2, 2, centre))
 
     @cached_property
@@ -291,7 +287,7 @@ class UnitMoments(SampledMoments):
 
         Of capped units squared means are a fraction of the mean squares: that of all units.
         """
-        squares = np.asarray(scores[..., _LEFT] * scores[..., _RIGHT])
+        squares = scores[..., _LEFT] * scores[..., _RIGHT]  # Of a function's means
         squared = (self.parts[:, : self.n_squares] * squares).sum(axis=1) * self._weight_ratio
         of_rows = (self.parts * _sums_of(scores**2)).sum(axis=1)
         fraction = np.clip(squared / np.maximum(of_rows, 1e-300), 0.0, 1.0)

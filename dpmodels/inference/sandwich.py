@@ -34,20 +34,7 @@ from numpy.typing import NDArray
 from scipy.special import lambertw, ndtri
 
 from dpmodels.inference.least_squares import LeastSquares
-from dpmodels.postprocess import nearest_psd
-from dpmodels.postprocess.normal_equations import (
-    RESOLVED,
-    ROUNDING,
-    NormalEquations,
-    contrasts,
-    least_squares,
-)
-from dpmodels.postprocess.unit_scores import (
-    first_point,
-    score_at_first,
-    squares_of_units,
-    unclipped,
-)
+from dpmodels.postprocess import nearest_psd, normal_equations, unit_scores
 from dpmodels.released import BoughtCurvature, CoefficientsRelease, Meat, MomentNoise
 from dpmodels.typing import Floats
 
@@ -309,7 +296,7 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     assert released is not None
     values, vectors = np.linalg.eigh(released.bread)
     edge = 2 * released.bread_noise.off * math.sqrt(columns)
-    is_resolved = values > max(LOST * edge, RESOLVED * float(values[-1]))
+    is_resolved = values > max(LOST * edge, normal_equations.RESOLVED * float(values[-1]))
     if not is_resolved.any():
         return None
     is_pulled = path is not None and not path.is_faint(release.gradient_sd)
@@ -324,7 +311,7 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     if release.meat is not None:
         extra = extra + np.diagonal(axes.T @ score_noise @ axes)
     noise_law, is_short = _law(release, axes, extra), True
-    step = axes @ least_squares(noise_law.equations)
+    step = axes @ normal_equations.least_squares(noise_law.equations)
     if path is not None:
         length, is_short = path.length(step), not is_pulled or path.is_short(step)
         step = length * step
@@ -376,12 +363,12 @@ def _at_start(
 
 def _at_scores(release: CoefficientsRelease) -> tuple[CoefficientsRelease, Floats]:
     """Return a release about the point of the scores of all weights, and their error there."""
-    scores, bought = score_at_first(release), release.curvature
+    scores, bought = unit_scores.score_at_first(release), release.curvature
     assert scores is not None
     assert bought is not None
     about = replace(
         release,
-        coefficients=first_point(release),
+        coefficients=unit_scores.first_point(release),
         gradient=-scores[0],
         gradient_sd=0.0,
         coefficient_sd=0.0,
@@ -408,8 +395,8 @@ def _middle(
     noise in the gradient.
     """
     if release.meat is not None:
-        squares, correction = squares_of_units(release.meat, release)
-        return correction * filling(unclipped(squares), noise), 1.0
+        squares, correction = unit_scores.squares_of_units(release.meat, release)
+        return correction * filling(unit_scores.unclipped(squares), noise), 1.0
     edge = 2 * released.meat_noise.off * math.sqrt(len(released.meat))
     design_effect = release.adjacency.design_effect
     # Squares of persons' gradients include the dependence of their rows.
@@ -463,9 +450,9 @@ def _law(release: CoefficientsRelease, axes: Floats, extra_variance: Floats) -> 
     masked = release.coefficient_sd * np.linalg.norm(moments[:-1, :-1], axis=1)
     variance[-1, :-1] = release.gradient_sd**2 + masked**2 + extra_variance
     variance[:-1, -1], variance[-1, -1] = variance[-1, :-1], 0.0
-    min_variance = (ROUNDING * max(float(np.abs(moments).max()), 1.0)) ** 2
+    min_variance = (normal_equations.ROUNDING * max(float(np.abs(moments).max()), 1.0)) ** 2
     ones = np.eye(size + 1)
-    equations = NormalEquations(
+    equations = normal_equations.NormalEquations(
         moments, np.maximum(variance, min_variance), ones[:, :-1], ones[:, -1], intercept=False
     )
     return LeastSquares(equations)
@@ -498,7 +485,6 @@ def _solved(values: Floats, vectors: Floats, covariance: Floats) -> Floats:
 
 
 def _times_vector(noise: MomentNoise, vector: Floats) -> Floats:
-    """Return the covariance of a symmetric noise matrix times a vector."""
     off, diagonal = noise.off**2, noise.diagonal**2
     square = float(vector @ vector)
     return np.asarray(
@@ -527,7 +513,7 @@ def told_levels(fit: Sandwich, released: BoughtCurvature, levels: int) -> NDArra
     added to the coefficients of all levels.
     """
     size = len(fit.point) // (levels - 1)
-    turn = np.kron(contrasts(levels), np.eye(size))
+    turn = np.kron(normal_equations.contrasts(levels), np.eye(size))
     off = np.column_stack([fit.noise_root, fit.sampling_root, fit.estimate - fit.point])
     curvature, shifts = turn @ released.bread @ turn.T, turn @ released.bread @ off
     detected = []

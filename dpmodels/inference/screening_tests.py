@@ -356,7 +356,6 @@ def _noise_tail(law: str, sds: Floats, away: Floats) -> Floats:
 
 
 def _quantile(law: str, chance: float) -> float:
-    """Return the value that noise of sd 1 exceeds with the probability `chance`."""
     if law == "gaussian":
         return -float(ndtri(chance))
     return -math.log(2 * chance) / math.sqrt(2)

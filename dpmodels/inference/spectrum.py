@@ -55,12 +55,7 @@ def read_spectrum(cov: Covariance, decomposed: Eigen) -> Spectrum:
     if cov.standardised:
         variance = _standardised(variance, cov, decomposed, along)
         by_count = along**2 - values * ((cov.mean / cov.divisor) ** 2 @ vectors**2)
-    return Spectrum(
-        values,
-        variance,
-        np.abs(by_count) * cov.noise.count,
-        _entry_sd(variance, cov),
-    )
+    return Spectrum(values, variance, np.abs(by_count) * cov.noise.count, _entry_sd(variance, cov))
 
 
 def _standardised(variance: Floats, cov: Covariance, decomposed: Eigen, along: Floats) -> Floats:
@@ -295,7 +290,6 @@ class Spectrum:
         return np.divide(1.0, gaps, out=np.zeros_like(gaps), where=~together)
 
     def _push(self) -> Floats:
-        """Return the bias of each eigenvalue from the components of other groups."""
         return np.asarray((self.pair_variance * self._inverse_gaps(self.alike)).sum(axis=1))
 
     def _contracted(self) -> tuple[Floats, Floats]:

@@ -218,7 +218,6 @@ def log_rank(
 
 
 def _expected_bounds(groups: Sequence[Followed], all_events: Floats) -> tuple[Floats, Floats]:
-    """Return bounds on the expected events over all orders within intervals, by group."""
     low, high = (
         np.stack([group.risk - at_start * group.censored for group in groups])
         for at_start in (np.ceil(groups[0].halved), 0.0)
@@ -379,7 +378,6 @@ def hazard_ratios(times: GroupedTimes, noise: Noise, sums: SumNoise, effect: int
 
 
 def _root(times: GroupedTimes) -> Floats | None:
-    """Return the root of the score by Newton's method from 0; None without one."""
     coefficients = np.zeros(times.terms.shape[1])
     for _ in range(STEPS):
         score, information = times.score(coefficients)

@@ -185,7 +185,6 @@ def _rows_at(frame: pd.DataFrame, positions: Integers) -> pd.DataFrame:
 
 
 def _check(name: object, shape: object, codebook: Codebook) -> None:
-    """Refuse an undeclared variable, or a shape that is not valid for it."""
     if name not in codebook:
         raise ArgumentError(
             f"shape= names {quoted(name)}, which the codebook does not declare; it declares "
@@ -220,7 +219,6 @@ def _check_shares(name: str, shape: object, variable: Categorical) -> None:
 
 
 def _describe_shape(shape: Any) -> str:
-    """Describe the shape of one variable."""
     if isinstance(shape, str):
         return LAWS[shape].like
     if isinstance(shape, tuple) and isinstance(shape[0], str):
@@ -230,7 +228,6 @@ def _describe_shape(shape: Any) -> str:
 
 
 def _column(variable: Variable, shape: object, uniform: Floats) -> object:
-    """Return the values of a variable at given probabilities."""
     if isinstance(variable, Categorical):
         levels = len(variable.levels)
         shares = np.full(levels, 1 / levels) if isinstance(shape, str) else np.asarray(shape)
@@ -294,5 +291,4 @@ class DrawnRows(Rows):
         return DrawnRows(self._part._replace(places=fewer), self.terms)
 
     def _parts(self, *, count_public: bool) -> Iterator[Part]:
-        """Yield all of them as one part."""
         yield self._part

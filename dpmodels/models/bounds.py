@@ -181,11 +181,9 @@ def dp_levels(
     >>> list(cb)
     ['age', 'town']
     """
-    return run_verb("levels", levels_spec, formula, data, shared, mechanism, resolve=_besides)
-
-
-def _besides(codebook: object, data: object, sites: object, _: str) -> Codebook:
-    return codebook_besides(codebook, data, sites)
+    return run_verb(
+        "levels", levels_spec, formula, data, shared, mechanism, resolve=codebook_besides
+    )
 
 
 @spec_of(

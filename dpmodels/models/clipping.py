@@ -190,7 +190,6 @@ def _divided_plans(
 def _divided(
     guarantee: privacy.Guarantee, release: Sequence[privacy.Event]
 ) -> tuple[Strategy, privacy.Guarantee, privacy.Guarantee]:
-    """Return the mechanism of the counts, and the guarantees of the release and the counts."""
     if isinstance(guarantee, privacy.ZCDP):
         rho = guarantee.rho
         counts = privacy.ZCDP(rho * GAUSSIAN_SHARE * _ROOM)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,20 +22,10 @@ from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts
 from dpmodels.mechanisms.choose_moments import Table, auto_moments
 from dpmodels.mechanisms.regression import COEFFICIENTS, REGRESSION
 from dpmodels.mechanisms.user_supplied import refuse_superseded, supplied
+from dpmodels.models import mechanism_trials
 from dpmodels.models.glm import glm_by_sums
 from dpmodels.models.lm import lm_spec
-from dpmodels.models.mechanism_trials import (
-    FIT_MEASURES,
-    FitTrial,
-    Trial,
-    by_shape,
-    lengths,
-    over_shapes,
-    planned_contender,
-    planned_fit_contender,
-    run_fit_trials,
-    run_trials,
-)
+from dpmodels.models.mechanism_trials import lengths
 from dpmodels.models.moments import automatic, checked_rule
 from dpmodels.models.simulated_rows import Box, box_of, simulate_block
 from dpmodels.models.verb_spec import VerbSpec
@@ -165,9 +155,10 @@ def compare_mechanisms(
     book = checked_codebook(codebook)
     if parsed_formula(formula, list(book)).response:
         _refuse_moments(ncomp=ncomp is None, center=center is True, denoise=denoise == "auto")
-        assumed = ComparedRows(
+        assuming = partial(
+            comparison.FitRequest,
             rows=integer("n", n, 2, 2**40),
-            lengths=shares_of_norm(row_length),
+            row_lengths=shares_of_norm(row_length),
             spectrum=spectrum if isinstance(spectrum, str) else "as given",
             repeats=integer("repeats", repeats, 1, 10_000),
         )
@@ -177,7 +168,7 @@ def compare_mechanisms(
         )
         available = COEFFICIENTS if spec.request.verb == "glm" else REGRESSION
         names = _chosen(mechanisms, available)
-        return compared_fits(spec, names, assumed, partial(_shares, spectrum))
+        return compared_fits(spec, names, assuming, partial(_shares, spectrum))
     if family is not None:
         raise ArgumentError(
             f"family={quoted(family)} goes with a response: write 'y ~ a + b', or leave it out"
@@ -203,14 +194,17 @@ def compare_mechanisms(
     box = box_of(public.lower, public.upper, scaled)
     facts = Facts(columns, assumptions.adjacency, center, assumptions.components, scaled.unit)
     call = _call(public, assumptions, checked_rule(denoise), box)
-    trial = Trial(assumptions, call, facts, shares, box)
+    trial = mechanism_trials.Trial(assumptions, call, facts, shares, box)
     rows = assumptions.rows if assumptions.adjacency.n_public else None
     auto = comparison.Automatic(*auto_moments(facts, guarantee, rows, automatic(scale)))
-    entered = [planned_contender(name, MOMENTS, trial) for name in names]
+    entered = [mechanism_trials.planned_contender(name, MOMENTS, trial) for name in names]
     shapes = lengths(trial) if assumptions.row_length is None else None
-    losses = by_shape(run_trials(entered, trial))
+    losses = mechanism_trials.by_shape(mechanism_trials.run_trials(entered, trial))
     frame = pd.DataFrame(
-        [over_shapes(contender.name, losses) | contender.details for contender in entered]
+        [
+            mechanism_trials.over_shapes(contender.name, losses) | contender.details
+            for contender in entered
+        ]
     )
     measure = assumptions.ranked_by
     frame = frame.sort_values(
@@ -244,7 +238,6 @@ def _call(
 
 
 def _refuse_moments(**is_default: bool) -> None:
-    """Refuse options of moments, unless at their defaults, for a formula with a response."""
     for name in (name for name, unchanged in is_default.items() if not unchanged):
         raise ArgumentError(f"{name}= goes with '~ a + b': leave it out where there is a response")
 
@@ -276,7 +269,6 @@ def _registered_name(value: object, available: Mapping[str, type[object]]) -> An
 
 
 def _shares(spectrum: object, columns: int) -> Floats:
-    """Return relative eigenvalues, largest first, with the sum 1."""
     if isinstance(spectrum, str):
         if spectrum not in SPECTRA:
             names = ", ".join(f'"{name}"' for name in SPECTRA)
@@ -325,45 +317,39 @@ def _share(value: object) -> float:
 FAMILIES = ("gaussian", "binomial", "poisson")
 
 
-class ComparedRows(NamedTuple):
-    """Assumptions about rows."""
-
-    rows: int
-    lengths: tuple[float, ...]
-    spectrum: str  # As printed
-    repeats: int
-
-
 def compared_fits(
-    spec: VerbSpec[object], names: list[str], assumed: ComparedRows, shares: Callable[[int], Floats]
+    spec: VerbSpec[object],
+    names: list[str],
+    assuming: Callable[..., comparison.FitRequest],
+    shares: Callable[[int], Floats],
 ) -> comparison.FitComparison:
     """Compare mechanisms of ``dp_lm`` or ``dp_glm``.
 
-    `shares` gives the eigenvalues of so many variables as shares of their sum.
+    `assuming` makes its request, given all but the rows; `shares` gives the eigenvalues of so many
+    variables as shares of their sum.
     """
     verb_request = spec.request
     equation = two_sided(verb_request.formula, verb_request.codebook)
-    assumptions = comparison.FitRequest(
+    assumptions = assuming(
         formula=equation.joint.formula,
         family=verb_request.options.get("family", FAMILIES[0]),
         columns=len(equation.terms.names),
-        rows=assumed.rows,
         guarantee=verb_request.private,
         adjacency=verb_request.adjacency,
         row_norm=verb_request.options["row_norm"],
-        row_lengths=assumed.lengths,
-        spectrum=assumed.spectrum,
-        repeats=assumed.repeats,
     )
-    shapes = simulate_block(assumed.lengths)
-    trial = FitTrial(
+    shapes = simulate_block(assumptions.row_lengths)
+    trial = mechanism_trials.FitTrial(
         assumptions, spec, equation, shapes, shares(max(len(equation.terms.codebook), 1))
     )
     strategy, _, reason = trial.planned("auto")
-    entered = [planned_fit_contender(name, trial) for name in names]
-    losses = by_shape(run_fit_trials(entered, trial), FIT_MEASURES)
+    entered = [mechanism_trials.planned_fit_contender(name, trial) for name in names]
+    losses = mechanism_trials.by_shape(
+        mechanism_trials.run_fit_trials(entered, trial), mechanism_trials.FIT_MEASURES
+    )
     lines = [
-        over_shapes(contender.name, losses, FIT_MEASURES) | contender.details
+        mechanism_trials.over_shapes(contender.name, losses, mechanism_trials.FIT_MEASURES)
+        | contender.details
         for contender in entered
     ]
     frame = pd.DataFrame(lines).sort_values(["error", "error_worst"], kind="stable")

@@ -145,19 +145,15 @@ def table_call(tally: Tally) -> TableCall:
 
 
 def _sampled(sampling: Sampling) -> SampledTable:
-    """Return the public facts of a design, its population in the order of the strata."""
     design, levels = sampling.design, () if sampling.strata is None else sampling.strata.levels
-    sizes = design.population
-    population = tuple(sizes.values()) if "" in sizes else _by_level(sizes, levels)
-    units = design.psu is not None
+    sizes, units = design.population, design.psu is not None
+    population = tuple(sizes.values())
+    if sizes and "" not in sizes:
+        unknown = [level for level in sizes if level not in map(str, levels)]
+        if unknown:
+            raise CodebookError(f"fpc= names {quoted(unknown[0])}, which is not a level of strata=")
+        population = tuple(sizes.get(str(level), math.inf) for level in levels)
     return SampledTable(design.describe(), len(levels), population, units, sampling.upper)
-
-
-def _by_level(sizes: Mapping[str, float], levels: Sequence[object]) -> tuple[float, ...]:
-    unknown = [level for level in sizes if level not in map(str, levels)]
-    if unknown:
-        raise CodebookError(f"fpc= names {quoted(unknown[0])}, which is not a level of strata=")
-    return tuple(sizes.get(str(level), math.inf) for level in levels) if sizes else ()
 
 
 # The noise of a wanted sum over that of a part, and the error of what a unit of weight that is cut
@@ -167,8 +163,6 @@ _TOTAL: Final = (1.6, 0.15)
 
 
 class _CapPrice(TypedDict):
-    """What a cap is found for, as in CountFacts."""
-
     numerator: float
     moved: float
 
@@ -224,7 +218,6 @@ def _cap_price(tables: tuple[Tally, ...], *, total: bool) -> _CapPrice:
 
 
 def _check_strata(request: Request, sampling: Sampling, tables: tuple[Tally, ...]) -> None:
-    """Refuse more sums by stratum than are released at once."""
     levels = 0 if sampling.strata is None else len(sampling.strata.levels)
     if sum(table.stratum_size for table in tables) * levels > MAX_CELLS:
         cells = sum(table.cells for table in tables)
@@ -291,7 +284,6 @@ def _chosen(
 
 
 def _require_weights(tables: tuple[Tally, ...], release: CountsRelease) -> None:
-    """Refuse a release from a file without the sums that the design has."""
     sampling, weights = tables[0].sampling, release.weights
     assert sampling is not None
     strata = 0 if sampling.strata is None else len(sampling.strata.levels)

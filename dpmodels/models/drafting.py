@@ -18,7 +18,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-from dpmodels import errors
+from dpmodels import errors, privacy
 from dpmodels.codebook import Codebook
 from dpmodels.dictionaries.draft import ALL_NAMES
 from dpmodels.dictionaries.private_codebook import LEVELLED, LOGICAL, PrivateCodebook, bounded
@@ -29,16 +29,6 @@ from dpmodels.frames.protocol import Holds
 from dpmodels.models.release import planned_events, run_release
 from dpmodels.models.replay import result_of, specified, verb_of
 from dpmodels.options import ledger_of
-from dpmodels.privacy import (
-    ZCDP,
-    ApproxDP,
-    Event,
-    Guarantee,
-    Ledger,
-    PureDP,
-    gaussian_eps,
-    gaussian_multiplier,
-)
 from dpmodels.privacy.events import all_gaussian
 from dpmodels.request import Drafted, Request
 from dpmodels.sites import Parties, parties
@@ -54,9 +44,9 @@ _BOUNDS, _LEVELS = "bounds", "levels"
 class Stages(NamedTuple):
     """The guarantees of bounds, levels and call; None where a stage is left out."""
 
-    bounds: Guarantee | None
-    levels: Guarantee | None
-    rest: Guarantee
+    bounds: privacy.Guarantee | None
+    levels: privacy.Guarantee | None
+    rest: privacy.Guarantee
     gaussian: bool = False  # Whether bounds and call have Gaussian noise only
 
 
@@ -73,7 +63,7 @@ def with_private_codebook(
     private: PrivateCodebook,
     data: object,
     mechanism: object,
-    ledger: Ledger | None,
+    ledger: privacy.Ledger | None,
 ) -> object:
     """Release bounds and levels, then the call with them; charge all stages."""
     holders, ledger = one_table(data), ledger_of(ledger)
@@ -109,7 +99,7 @@ def with_private_codebook(
 
 
 def divided(
-    total: Guarantee, share: float, n_bounds: int, n_levels: int, *, gaussian: bool = True
+    total: privacy.Guarantee, share: float, n_bounds: int, n_levels: int, *, gaussian: bool = True
 ) -> Stages:
     """Divide a budget between bounds, levels and a call, which may have Gaussian noise only.
 
@@ -118,34 +108,36 @@ def divided(
     """
     if not n_bounds + n_levels:
         return Stages(None, None, total)
-    if isinstance(total, ApproxDP):
+    if isinstance(total, privacy.ApproxDP):
         return _divided_with_delta(total, share, n_bounds, n_levels, gaussian=gaussian)
     if n_levels:
         raise errors.BudgetError(
             f"a private codebook has levels to release, which {total.describe()} does not allow, "
             "as a level may occur in a single row: write delta=1e-6, or declare the levels"
         )
-    if isinstance(total, PureDP):
-        return Stages(PureDP(total.eps * share), None, PureDP(total.eps * (1 - share)))
-    return Stages(ZCDP(total.rho * share), None, ZCDP(total.rho * (1 - share)))
+    if isinstance(total, privacy.PureDP):
+        return Stages(
+            privacy.PureDP(total.eps * share), None, privacy.PureDP(total.eps * (1 - share))
+        )
+    return Stages(privacy.ZCDP(total.rho * share), None, privacy.ZCDP(total.rho * (1 - share)))
 
 
 def _divided_with_delta(
-    total: ApproxDP, share: float, n_bounds: int, n_levels: int, *, gaussian: bool
+    total: privacy.ApproxDP, share: float, n_bounds: int, n_levels: int, *, gaussian: bool
 ) -> Stages:
     """Divide eps and delta; Gaussian bounds and call divide ``1/m**2`` of what is left."""
     part, levels, rest = share * n_bounds / (n_bounds + n_levels), None, total
     if n_levels:
-        levels = ApproxDP(total.eps * (share - part), total.delta * LEVELS_DELTA)
-        rest = ApproxDP(total.eps - levels.eps, total.delta - levels.delta)
+        levels = privacy.ApproxDP(total.eps * (share - part), total.delta * LEVELS_DELTA)
+        rest = privacy.ApproxDP(total.eps - levels.eps, total.delta - levels.delta)
     if not n_bounds:
         return Stages(None, levels, rest)
     if not gaussian:
         eps = total.eps * part
-        return Stages(PureDP(eps), levels, replace(rest, eps=rest.eps - eps))
-    rho = 0.5 / gaussian_multiplier(rest) ** 2 * _ROOM
-    eps = gaussian_eps(rest.delta, math.sqrt(0.5 / (rho * (1 - part))))
-    return Stages(ZCDP(rho * part), levels, replace(rest, eps=eps), gaussian=True)
+        return Stages(privacy.PureDP(eps), levels, replace(rest, eps=rest.eps - eps))
+    rho = 0.5 / privacy.gaussian_multiplier(rest) ** 2 * _ROOM
+    eps = privacy.gaussian_eps(rest.delta, math.sqrt(0.5 / (rho * (1 - part))))
+    return Stages(privacy.ZCDP(rho * part), levels, replace(rest, eps=eps), gaussian=True)
 
 
 def unknown_variables(request: Request, private: PrivateCodebook, holders: Parties) -> Unknown:
@@ -176,7 +168,6 @@ def unknown_variables(request: Request, private: PrivateCodebook, holders: Parti
 
 
 def _require_types(kinds: Mapping[str, str]) -> None:
-    """Refuse variables whose types are not public."""
     untyped = [name for name, kind in kinds.items() if not kind]
     if untyped:
         written = ", ".join(
@@ -252,8 +243,8 @@ def _assumed(
     unknown: Unknown,
     holders: Parties,
     mechanism: object,
-    ledger: Ledger | None,
-) -> tuple[Request, tuple[Event, ...]]:
+    ledger: privacy.Ledger | None,
+) -> tuple[Request, tuple[privacy.Event, ...]]:
     """Plan the call with declarations in place of those to be released; raise what it refuses.
 
     Some formulas accept only narrow bounds, and some options only wide ones.
@@ -299,7 +290,7 @@ def released(
     declared: Codebook,
     private: PrivateCodebook,
     holders: Parties,
-    ledger: Ledger | None,
+    ledger: privacy.Ledger | None,
 ) -> tuple[Codebook, list[Any]]:
     """Release bounds and levels; BudgetError, after the charge, where none were found."""
     variables: dict[str, Variable] = {}

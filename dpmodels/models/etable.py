@@ -167,7 +167,6 @@ def look_of(
 
 
 def _columns(models: object, level: float) -> tuple[Column, ...]:
-    """Return the columns of all results, with their headings."""
     results = list(_results_with_names(models))
     if not results:
         raise ArgumentError("models= has no results; write dp.etable([fit, other])")
@@ -207,7 +206,6 @@ def _results_with_names(models: object, group: str = "") -> Iterable[tuple[str, 
 def _lines(
     columns: Sequence[Column], keep: tuple[str, ...], drop: tuple[str, ...]
 ) -> tuple[Line, ...]:
-    """Return the rows, part by part in order of appearance."""
     parts: dict[str, list[list[str]]] = {}
     for column in columns:
         parts.setdefault(column.part, []).append(list(column.cells.index))
@@ -263,7 +261,6 @@ def _words(labels: object, columns: Sequence[Column]) -> Mapping[str, str] | Non
 
 
 def _texts(name: str, value: object) -> tuple[str, ...]:
-    """Return texts: none, one or several."""
     if value is None:
         return ()
     return tuple(text(name, item) for item in (value if lists_values(value) else (value,)))

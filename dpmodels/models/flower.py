@@ -240,8 +240,6 @@ def server_app(
 
 
 class _FlowerTransport:
-    """Questions as Flower's messages."""
-
     def __init__(self, grid: Grid) -> None:
         self._grid = grid
         self._sent: dict[str, int] = {}

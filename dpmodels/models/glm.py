@@ -146,8 +146,7 @@ def ordered_call(call: CoefficientsCall, equation: TwoSided) -> CoefficientsCall
     """
     factor = equation.response.blocks[0].factors[0]
     name = shorten(factor.code)
-    is_ordered = isinstance(factor, Category) and (factor.ordered or name.startswith("cut("))
-    if not is_ordered:
+    if not (isinstance(factor, Category) and (factor.ordered or name.startswith("cut("))):
         raise FormulaError(
             f'the response {name!r} has no ordered levels, which family="ordinal" needs: declare '
             f'{name}=dp.Categorical(["low", "mid", "high"], ordered=True), or cut({name}, [...]) '
@@ -368,9 +367,9 @@ def glm_spec(request: Request) -> VerbSpec[Fit]:
     """Build the specification of a dp_glm call."""
     if request.codebook.design is not None:
         _check_design(request)
-        return glm_by_sums(request)[0]
     spec, terms = glm_by_sums(request)
-    return glm_by_counts(request, spec, terms)
+    is_counted = request.codebook.design is None
+    return glm_by_counts(request, spec, terms) if is_counted else spec
 
 
 def glm_by_sums(request: Request) -> tuple[VerbSpec[Fit], Linear]:
@@ -383,12 +382,7 @@ def glm_by_sums(request: Request) -> tuple[VerbSpec[Fit], Linear]:
             "squares are dp_lm"
         )
     terms = linear(request)
-    if family == "poisson":
-        model = _poisson(terms.equation, clip)
-    elif terms.predictors.responses > 1 or family == "ordinal":
-        model = _multinomial(terms, clip, family)
-    else:
-        model = _binomial(terms.equation, family, clip)
+    model = _poisson(terms.equation, clip) if family == "poisson" else _logit(terms, clip, family)
 
     def result(call: CoefficientsCall, release: Any, coder: Coder | None) -> Fit:
         kinds = BY_COUNTS if isinstance(release, CountsRelease) else BY_SUMS
@@ -429,15 +423,13 @@ def glm_by_counts(request: Request, spec: VerbSpec[Fit], terms: Linear) -> VerbS
     return with_counts(spec, tabulation, COEFFICIENTS[AUTOMATIC[family][0]])
 
 
-def _binomial(equation: TwoSided, family: str, clip: float | None) -> Model:
-    """Return the logistic loss and the two levels."""
-    _bounded(clip)
-    return Model("binomial", Logistic(), levels(equation, f'family="{family}"'))
-
-
-def _multinomial(terms: Linear, clip: float | None, family: str = "multinomial") -> Model:
-    """Return the loss and levels of a category; check the number of coefficients."""
-    _bounded(clip)
+def _logit(terms: Linear, clip: float | None, family: str) -> Model:
+    if clip is not None:
+        raise ArgumentError(
+            f'clip={quoted(clip)} goes with family="poisson"; logistic gradients are bounded'
+        )
+    if terms.predictors.responses == 1 and family != "ordinal":
+        return Model("binomial", Logistic(), levels(terms.equation, f'family="{family}"'))
     loss = Multinomial(terms.predictors.responses + 1)
     size = terms.predictors.columns * loss.levels
     if size > MOST_COEFFICIENTS:
@@ -447,13 +439,6 @@ def _multinomial(terms: Linear, clip: float | None, family: str = "multinomial")
             "levels, as in 'party == \"a\" ~ ...'"
         )
     return Model(family, loss, levels(terms.equation, f'family="{family}"'))
-
-
-def _bounded(clip: float | None) -> None:
-    if clip is not None:
-        raise ArgumentError(
-            f'clip={quoted(clip)} goes with family="poisson"; logistic gradients are bounded'
-        )
 
 
 def _poisson(equation: TwoSided, clip: float | None) -> Model:

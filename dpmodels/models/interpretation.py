@@ -5,22 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
+from dpmodels import privacy
 from dpmodels.arguments import fraction
 from dpmodels.errors import ArgumentError, BudgetError
-from dpmodels.privacy import (
-    ZCDP,
-    Adjacency,
-    AdjacencyName,
-    ApproxDP,
-    GaussianEvent,
-    Guarantee,
-    Ledger,
-    Pufferfish,
-    PureDP,
-    Spent,
-    protecting,
-    resolve_budget,
-)
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Pufferfish
 from dpmodels.privacy.register import convergence_notes
 from dpmodels.privacy.trade_off import Curve, curve_of
 from dpmodels.results.base import Result
@@ -98,7 +86,7 @@ def reading(
     [0.336, 0.798]
     """
     chosen = None if adjacency is person is rows is None else adjacency or "replace"
-    relation = None if chosen is None else protecting(chosen, rows, person)
+    relation = None if chosen is None else privacy.protecting(chosen, rows, person)
     alpha, prior = (
         fraction("alpha", alpha, ", such as 0.05"),
         fraction("prior", prior, ", such as 0.5"),
@@ -119,12 +107,12 @@ def reading(
 
 
 def _listed(budget: object, eps: Any, delta: float) -> tuple[Guarantee, ...]:
-    """Return the requested guarantees, one or more."""
     if budget is None:
-        guarantees = tuple(resolve_budget(level, delta) for level in _as_list(eps))
+        guarantees = tuple(privacy.resolve_budget(level, delta) for level in _as_list(eps))
     else:
         guarantees = tuple(
-            resolve_budget(eps, delta, _differential(guarantee)) for guarantee in _as_list(budget)
+            privacy.resolve_budget(eps, delta, _differential(guarantee))
+            for guarantee in _as_list(budget)
         )
     if not guarantees:
         raise BudgetError("no guarantee is listed: write eps=[0.1, 1.0, 5.0], or eps=1.0")
@@ -167,20 +155,21 @@ def _of_ledger(ledger: Ledger, alpha: float, prior: float) -> ReadingResult:
     )
 
 
-def _spent(spent: Spent) -> Guarantee:
+def _spent(spent: privacy.Spent) -> Guarantee:
     if spent.unit == "rho":
-        return ZCDP(spent.amount)
-    return ApproxDP(spent.amount, spent.delta) if spent.delta else PureDP(spent.amount)
+        return privacy.ZCDP(spent.amount)
+    return (
+        privacy.ApproxDP(spent.amount, spent.delta) if spent.delta else privacy.PureDP(spent.amount)
+    )
 
 
 def _of_result(fit: Result, alpha: float, prior: float) -> ReadingResult:
-    """Return the guarantee of a release, and the curve of its noise where that says more."""
     release = fit.release
     guarantee, caveat = _differential(release.guarantee), convergence_words(release)
     labels = [guarantee.describe()]
-    curves: list[Guarantee | GaussianEvent] = [guarantee]
+    curves: list[Guarantee | privacy.GaussianEvent] = [guarantee]
     curve = curve_of(release.events)
-    if curve is not None and not isinstance(guarantee, PureDP):
+    if curve is not None and not isinstance(guarantee, privacy.PureDP):
         curves.append(curve)
         labels.append(_in_words(curve))
     return ReadingResult(
@@ -196,6 +185,6 @@ def _of_result(fit: Result, alpha: float, prior: float) -> ReadingResult:
 
 
 def _in_words(curve: Curve) -> str:
-    if isinstance(curve, GaussianEvent):
+    if isinstance(curve, privacy.GaussianEvent):
         return f"Gaussian noise, mu = {1 / curve.multiplier:.3g}"
     return f"{curve.describe()}, without delta"

@@ -204,7 +204,6 @@ def _call(request: Request, terms: Linear, model: Model) -> CoefficientsCall:
 
 
 def _worst_case(linear: Linear) -> float:
-    """Return the longest scaled row of the terms that the codebook allows."""
     scaled, predictors = linear.design.scaling, linear.predictors
     if not predictors.terms:
         return 0.0
@@ -215,7 +214,6 @@ def _worst_case(linear: Linear) -> float:
 
 
 def _matrix(linear: Linear) -> Floats:
-    """Return the matrix from coefficients of the ball to those of the coded columns."""
     predictors, scaled = linear.predictors, linear.design.scaling
     first, size = int(predictors.intercept), predictors.columns
     matrix = np.zeros((size, size))

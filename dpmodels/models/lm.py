@@ -16,29 +16,23 @@ from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.parts import SLOTS
 from dpmodels.design.regression import joint_design
 from dpmodels.errors import ArgumentError, FrameError, quoted
+from dpmodels.formula import response
 from dpmodels.formula.centring import Centres, centred_sides, product_centres
-from dpmodels.formula.response import (
-    Merged,
-    TwoSided,
-    level_blocks,
-    lumped_sides,
-    merged_book,
-    of_blocks,
-    two_sided,
-)
+from dpmodels.formula.coding import of_blocks
 from dpmodels.formula.tally import sampling_of
-from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose_strategy
+from dpmodels.mechanisms import CovarianceMechanism, Gauss, Laplace, Rounds, choose_strategy
+from dpmodels.mechanisms.add_noise import noise_of
 from dpmodels.mechanisms.lumped import Lumped, Recoded
-from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy, Registered
+from dpmodels.mechanisms.protocol import AnyStrategy, Facts, Plan, PlanOfStrategy, Registered
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments, Scores
+from dpmodels.mechanisms.regression.scores import column_ranges
 from dpmodels.mechanisms.robust_covariance import NOBODY, RobustCovariance
 from dpmodels.mechanisms.sampled_rows import Sampled, strata_used
 from dpmodels.mechanisms.user_supplied import UserSupplied
 from dpmodels.mechanisms.weighted_scores import WeightedScores
+from dpmodels.models import predicted_laws as laws
 from dpmodels.models.linear import sizes_of_scores
 from dpmodels.models.moments import moments_call
-from dpmodels.models.predicted_laws import Prediction, assumed_variances
-from dpmodels.models.predicted_slopes import predicted_errors, slopes_of_moments
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec, slots_of
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, Pufferfish, PureDP
@@ -58,6 +52,14 @@ LAWFUL = (Moments, AdaSSP, Ellipsoid, Scores, Gauss, Laplace, Rounds, UserSuppli
 # A choice by simulation, of rows over the noise of X'X in whitened terms, of so many columns: below
 # the first intervals of slopes beside fixed effects cover too rarely or are lost.
 LOST_GRAM, CLEAR_GRAM = 1.5, 3.0
+# Of moments: strengths of X'X, and of a component, read off noisy moments.
+LOST_SLOPES, CLEAR_SLOPES = 0.7, 2.0
+# Choices by simulation, of the assumed variance of a number in half-ranges over the noise in it:
+# below the first no slope has a standard error, from the second on most have.
+LOST_LINE, CLEAR_LINE = 0.2, 1.25
+# Choices: the likely radius of terms, in root mean squares, times that of residuals, in sds; and by
+# how much the noise of one release exceeds that in X'y alone.
+EXPECTED_LIMITS, NOISE_IN_GRAM = 2.5, 1.6
 ONCE = "one release of moments: all intervals follow from the known noise distribution."
 ABOUT_LINE = "its noise is proportional to the residuals about a line that is released first."
 NEAR_LINE = "the step to all weights starts from a line that is released near the rows."
@@ -185,7 +187,7 @@ def lm_spec(request: Request) -> VerbSpec[LMResult]:
         return spec
     _check_lump(minimum, request)
     written, _ = _sides(request, None)
-    blocks = level_blocks(written)
+    blocks = response.level_blocks(written)
     if not blocks:
         raise ArgumentError(
             f"lump={quoted(minimum)}: the terms name no factor of three levels or more by itself; "
@@ -197,18 +199,14 @@ def lm_spec(request: Request) -> VerbSpec[LMResult]:
         strategy, reason = spec.choose(mechanism, private)
         base = cast("CovarianceMechanism", strategy)
 
-        def recoded(merged: Merged) -> Recoded:
+        def recoded(merged: response.Merged) -> Recoded:
             of_merged = _spec_of(request, merged)
             # What was charged for, whatever would be chosen for the levels that are left.
             name = base.info.name if mechanism == "auto" else mechanism
             chosen_again = of_merged.choose(name, private)[0]
-            design = of_merged.private
-            return Recoded(
-                cast("CovarianceMechanism", chosen_again),
-                of_merged.facts,
-                design.public,
-                design.scaling,
-            )
+            mechanism_again = cast("CovarianceMechanism", chosen_again)
+            public, scaling = of_merged.private.public, of_merged.private.scaling
+            return Recoded(mechanism_again, of_merged.facts, public, scaling)
 
         return Lumped(base, indicators, float(minimum), recoded), reason
 
@@ -218,34 +216,30 @@ def lm_spec(request: Request) -> VerbSpec[LMResult]:
     return replace(spec, choose=chosen, adapted=adapted)
 
 
-def _sides(request: Request, merged: Merged | None) -> tuple[TwoSided, Codebook]:
-    """Code both sides, levels merged or not; return the codebook of the levels too."""
+def _sides(request: Request, merged: response.Merged | None) -> tuple[response.TwoSided, Codebook]:
     weights, book = request.options["weights"], request.codebook
     excluded = () if weights is None else (str(weights),)
-    written = two_sided(request.formula, book, excluded=excluded, absorb=True)
+    written = response.two_sided(request.formula, book, excluded=excluded, absorb=True)
     if not merged:
         return written, book
-    left = merged_book(book, written, merged)
-    merged_sides = two_sided(request.formula, left, excluded=excluded, absorb=True)
-    return lumped_sides(merged_sides, written, merged), left
+    left = response.merged_book(book, written, merged)
+    merged_sides = response.two_sided(request.formula, left, excluded=excluded, absorb=True)
+    return response.lumped_sides(merged_sides, written, merged), left
 
 
-def _spec_of(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
-    """Build the specification of least squares, with levels merged or not."""
+def _spec_of(request: Request, merged: response.Merged | None) -> VerbSpec[LMResult]:
     weights = request.options["weights"]
     equation, book = _sides(request, merged)
     emphasis = math.sqrt(max(math.sqrt(1 + 2 * len(equation.terms.names)) - 1, 1.0))
     row_norm, vcov = request.options["row_norm"], request.options.get("vcov", "iid")
     _check(vcov, request)
-    _check_design(request)
     options = {"weights": weights, "row_norm": row_norm, "emphasis": emphasis}
     designed = partial(_designed, equation, book, options)
     centres = product_centres(equation) or None
     design, call = designed(centres)
-    columns, parameters = len(call.names), len(call.names) - 1 + equation.intercept
     sampling = sampling_of(request.codebook)
     slots = request.adjacency if sampling is None else slots_of(request.adjacency)
-    facts = Facts(columns, slots, centred=True, centres=centres)
+    facts = Facts(len(call.names), slots, centred=True, centres=centres)
 
     def fitted(call: MomentsCall, release: MomentsRelease) -> LMResult:
         stated = getattr(release, "centres", None)
@@ -277,8 +271,10 @@ def _spec_of(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
         if sampling is None:
             return RobustCovariance(strategy, equation.intercept, terms, vcov=kind), reason
         levels = strata_used(sampling, is_domain=request.subset is not None)
-        scores = strategy, equation.intercept, terms, levels, _public_units(private[0], request)
-        return Sampled(WeightedScores(*scores), sampling), reason
+        n_slots = private[0].nrows if request.adjacency.n_public else None
+        n_units = None if n_slots is None else n_slots // SLOTS  # None where it is private
+        scores = WeightedScores(strategy, equation.intercept, terms, levels, n_units)
+        return Sampled(scores, sampling), reason
 
     return VerbSpec(
         request,
@@ -288,42 +284,35 @@ def _spec_of(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
         facts,
         chosen,
         law=partial(_predicted, design, equation),
-        sizes=sizes_of_scores(parameters, sampling),
+        sizes=sizes_of_scores(len(call.names) - 1 + equation.intercept, sampling),
         check=require_law,
         sampling=sampling,
     )
 
 
-def _public_units(private: PrivateDesign, request: Request) -> int | None:
-    """Return the number of sampling units, None where it is private."""
-    n_slots = private.nrows if request.adjacency.n_public else None
-    return None if n_slots is None else n_slots // SLOTS
-
-
 def _automatic(
     design: PrivateDesign, facts: Facts, guarantee: Guarantee | Pufferfish
 ) -> tuple[str, str]:
-    """Choose between moments and scores by their predicted errors."""
     if not isinstance(guarantee, (ApproxDP, ZCDP)):
         return "moments", ONCE
-    predicted = predicted_errors(design, facts, guarantee)
+    predicted = _predicted_errors(design, facts, guarantee)
     if predicted["scores"] < predicted["moments"]:
         return "scores", ABOUT_LINE
     return "moments", ONCE
 
 
 def _predicted(
-    design: PrivateDesign, equation: TwoSided, plan: PlanOfStrategy, rows: int
-) -> Prediction | None:
+    design: PrivateDesign, equation: response.TwoSided, plan: PlanOfStrategy, rows: int
+) -> laws.Prediction | None:
     """Predict the slopes, and beside fixed effects how many columns the budget carries."""
-    prediction = slopes_of_moments(design, plan, rows)
+    prediction = _slopes_of_moments(design, plan, rows)
     if not equation.fixed or prediction is None or prediction.strength < prediction.lost_below:
         return prediction
     columns = len(design.public.names)
     if "final" in plan.scales:
         strength = rows / (2 * plan.scales["final"] * columns**1.5)
     else:
-        variances = assumed_variances(design)[:-1]
+        variances = laws.assumed_variances(design)[:-1]
         levels = np.delete(variances, equation.shown)
         strength = prediction.strength * float(levels.min() / variances.max())
     # The noise in X'X of so many columns grows as their root, and the rows of a level shrink.
@@ -333,13 +322,49 @@ def _predicted(
         "intervals that are infinite or too short, where up to about "
         f"{carried} columns have reliable ones"
     )
-    return Prediction(strength, LOST_GRAM, CLEAR_GRAM, lacking, "levels are of one size")
+    return laws.Prediction(strength, LOST_GRAM, CLEAR_GRAM, lacking, "levels are of one size")
+
+
+def _slopes_of_moments(design: PrivateDesign, plan: object, rows: int) -> laws.Prediction | None:
+    """Predict least squares of the last column: the strength of X'X along its widest column."""
+    variances, lacking = laws.assumed_variances(design)[:-1], "no slope will have a standard error"
+    if not len(variances) or not isinstance(plan, Plan):
+        return None
+    if "narrowed" in plan.scales:
+        radius = column_ranges(design.public.blocks, design.scaling).radius
+        strength = rows / laws.FILLED / (plan.scales["powers"] * radius)
+        return laws.Prediction(strength, LOST_LINE, CLEAR_LINE, lacking, laws.NUMBERS)
+    if not laws.is_one_release(plan):
+        return None
+    strength = rows * float(variances.max()) / laws.noise_edge(plan, len(variances))
+    return laws.Prediction(strength, LOST_SLOPES, CLEAR_SLOPES, lacking, laws.NUMBERS)
+
+
+def _predicted_errors(
+    design: PrivateDesign, facts: Facts, guarantee: Guarantee
+) -> dict[str, float]:
+    """Return predicted median noise of slopes times the rows, by mechanism of least squares.
+
+    Of rows as :mod:`dpmodels.models.predicted_laws` assumes them, whose residuals have the variance
+    of the response.
+    """
+    spread = np.sqrt(laws.assumed_variances(design))
+    spread, residual_sd = spread[:-1], float(spread[-1])
+    once, about = Moments().plan(facts, guarantee), Scores().plan(facts, guarantee)
+    noise = 2 * about.scales["final"] / math.sqrt(1 + facts.adjacency.n_public)
+    length = math.sqrt(facts.columns) * EXPECTED_LIMITS * residual_sd
+    return {
+        "moments": float(np.median(NOISE_IN_GRAM * noise_of(once).off / spread**2)),
+        "scores": float(np.median(noise * length / spread)),
+    }
 
 
 def _designed(
-    equation: TwoSided, book: Codebook, options: Mapping[str, Option], centres: Centres | None
+    equation: response.TwoSided,
+    book: Codebook,
+    options: Mapping[str, Option],
+    centres: Centres | None,
 ) -> tuple[PrivateDesign, MomentsCall]:
-    """Return the design with these numbers centred, and its public facts."""
     design = joint_design(centred_sides(equation, centres or ()), book, **options)
     columns = len(design.public.names)
     settings = {"center": True, "scale": "range", "denoise": None, "ncomp": columns}
@@ -347,8 +372,7 @@ def _designed(
     return design, replace(call, codebook=book.select(call.codebook))
 
 
-def _check_centres(stated: Centres, equation: TwoSided) -> None:
-    """Refuse centres of a file that the formula cannot have."""
+def _check_centres(stated: Centres, equation: response.TwoSided) -> None:
     if product_centres(equation, stated) != stated:
         raise FrameError(
             "release.centres: expected numbers inside products, whose lower-order terms are in "
@@ -357,7 +381,6 @@ def _check_centres(stated: Centres, equation: TwoSided) -> None:
 
 
 def _check_lump(minimum: object, request: Request) -> None:
-    """Refuse what is not a number of rows, and what merging has no release for."""
     between("lump", minimum, 1, LARGEST_LUMP, ", the least number of rows of a level")
     if isinstance(request.guarantee, PureDP):
         raise ArgumentError(
@@ -369,16 +392,10 @@ def _check_lump(minimum: object, request: Request) -> None:
 
 
 def _check(vcov: object, request: Request) -> None:
-    """Refuse an unknown vcov, or clusters without persons."""
-    if vcov is None:
-        return
-    option("vcov", vcov, ("iid", "HC", "cluster"))
+    if vcov is not None:
+        option("vcov", vcov, ("iid", "HC", "cluster"))
     if vcov == "cluster" and request.adjacency.person is None:
         raise ArgumentError(NOBODY)
-
-
-def _check_design(request: Request) -> None:
-    """Refuse options that a survey design replaces, or has no release for."""
     if request.codebook.design is None:
         return
     for name, reason in (("vcov", "its own standard errors"), ("lump", "no counts of levels")):
@@ -390,7 +407,6 @@ def _check_design(request: Request) -> None:
 
 
 def _check_strategy(strategy: object, weights: object) -> None:
-    """Refuse mechanisms whose moments least squares cannot use."""
     if not isinstance(strategy, LAWFUL):
         raise ArgumentError(
             f"mechanism= is of type {type(strategy).__name__}; least squares needs moments "
@@ -410,18 +426,12 @@ def _kind(vcov: str | None, request: Request, private: Sequence[PrivateDesign]) 
     if vcov is None:
         rereadable = all(rows.rereadable for rows in private)
         return "cluster" if rereadable and request.adjacency.person is not None else "iid"
-    if vcov != "iid":
-        for rows in private:
-            _require_again(rows, vcov)
-    return vcov
-
-
-def _require_again(rows: PrivateDesign, vcov: str) -> None:
-    """Refuse rows that can be read only once, before one is read."""
     try:
-        rows.require_passes()
+        for rows in private if vcov != "iid" else ():
+            rows.require_passes()
     except FrameError as error:
         raise FrameError(
             f'vcov="{vcov}" reads the rows again once there are coefficients: {error}; or leave '
             "out vcov="
         ) from None
+    return vcov

@@ -121,7 +121,6 @@ def result_of_format_1(saved: Saved) -> object:
 
 
 def _read(saved: Saved) -> tuple[Any, Any, Kind, Fields]:
-    """Return the call, the release and the other fields of a file, and their kind."""
     plain: dict[str, object] = dict(saved.facts) if isinstance(saved.facts, dict) else {}
     kind = KINDS[conform(one_of(*KINDS), plain.pop("kind", None), "kind")]
     arrays, facts = dict(saved.arrays), plain.pop("release", None)
@@ -165,8 +164,6 @@ def _row_norm(default_norm: float | None, call: Any, release: object) -> float |
 
 
 def _scaled(*names: str) -> Options:
-    """Return the function from a call on moments to the options of its verb."""
-
     def named_options(call: MomentsCall, release: object, fields: Fields) -> Fields:
         options = {name: getattr(call, name) for name in names}
         return {**options, "row_norm": "unit" if call.unit_rows else None}

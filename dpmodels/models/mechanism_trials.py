@@ -171,7 +171,6 @@ def planned_contender(name: str, table: Table, trial: Trial) -> Contender:
 
 
 def _worlds(shapes: list[str], trial: Trial) -> Iterator[World]:
-    """Simulate the rows of each shape and repetition, one after another."""
     request = trial.request
     for shape in shapes:
         for repeat in range(request.repeats):
@@ -191,7 +190,6 @@ def _rows(shape: str, repeat: int, trial: Trial) -> SimulatedRows:
 
 
 def _shapes(request: ComparisonRequest) -> list[str]:
-    """Return the names of the shapes; a single length of rows is one as well."""
     lengths_listed = [f"length {length:g}" for length in request.row_lengths]
     return (lengths_listed if lengths_listed[1:] else [ONE_LENGTH] * len(lengths_listed)) or list(
         SHAPES
@@ -331,7 +329,6 @@ def planned_fit_contender(name: str, trial: FitTrial) -> FitContender:
 
 
 def _fit_worlds(trial: FitTrial) -> Iterator[FitWorld]:
-    """Simulate the rows of each shape and repetition, one after another."""
     request = trial.request
     for name, shape in trial.shapes.items():
         for repeat in range(request.repeats):

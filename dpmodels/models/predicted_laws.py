@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
+from dpmodels import privacy
 from dpmodels.design import PrivateDesign
 from dpmodels.formula.coding import Block, Factor
 from dpmodels.formula.tally import Tally
@@ -15,17 +16,6 @@ from dpmodels.formula.values import Category, Real
 from dpmodels.mechanisms import Plan
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, noise_of
 from dpmodels.mechanisms.protocol import CountPlan, RegressionPlan
-from dpmodels.privacy import (
-    ZCDP,
-    ApproxDP,
-    Event,
-    GaussianEvent,
-    Guarantee,
-    LaplaceEvent,
-    PureDP,
-    gaussian_eps,
-    gaussian_multiplier,
-)
 from dpmodels.statistics.losses import Multinomial, Poisson
 from dpmodels.typing import Floats
 
@@ -169,35 +159,34 @@ def is_one_release(plan: object) -> TypeGuard[Plan]:
     """Whether moments of the codebook's ball are released at once, with a known noise law."""
     if not isinstance(plan, Plan) or not plan.events:
         return False
-    return not math.isnan(plan.steps.off) and _rounds(plan) == 0
-
-
-def _rounds(plan: Plan) -> int:
-    return sum(name.startswith(("lengths", "sum", "columns")) for name in plan.scales)
+    in_rounds = any(name.startswith(("lengths", "sum", "columns")) for name in plan.scales)
+    return not math.isnan(plan.steps.off) and not in_rounds
 
 
 def noise_edge(plan: Plan, columns: int) -> float:
     """Return the edge of the noise in the eigenvalues of so many columns."""
-    law = LAPLACE if isinstance(plan.events[0], LaplaceEvent) else GAUSSIAN
+    law = LAPLACE if isinstance(plan.events[0], privacy.LaplaceEvent) else GAUSSIAN
     return 2 * noise_of(plan, law).off * math.sqrt(columns)
 
 
-def enlarged(guarantee: Guarantee, events: Sequence[Event], factor: float) -> Guarantee:
+def enlarged(
+    guarantee: privacy.Guarantee, events: Sequence[privacy.Event], factor: float
+) -> privacy.Guarantee:
     """Return the guarantee under which noise is smaller by a factor, rounded to two digits.
 
     >>> enlarged(PureDP(0.5), (), 3.1), enlarged(ZCDP(0.01), (), 10)
     (PureDP(eps=1.6), ZCDP(rho=1.0))
     """
     match guarantee:
-        case ZCDP(rho=rho):
-            return ZCDP(two_digits(rho * factor**2))
-        case ApproxDP(eps=eps, delta=delta):
-            if any(isinstance(event, GaussianEvent) for event in events):
-                eps = gaussian_eps(delta, gaussian_multiplier(guarantee) / factor)
-                return ApproxDP(two_digits(eps), delta)
-            return ApproxDP(two_digits(eps * factor), delta)
-        case PureDP(eps=eps):
-            return PureDP(two_digits(eps * factor))
+        case privacy.ZCDP(rho=rho):
+            return privacy.ZCDP(two_digits(rho * factor**2))
+        case privacy.ApproxDP(eps=eps, delta=delta):
+            if any(isinstance(event, privacy.GaussianEvent) for event in events):
+                eps = privacy.gaussian_eps(delta, privacy.gaussian_multiplier(guarantee) / factor)
+                return privacy.ApproxDP(two_digits(eps), delta)
+            return privacy.ApproxDP(two_digits(eps * factor), delta)
+        case privacy.PureDP(eps=eps):
+            return privacy.PureDP(two_digits(eps * factor))
 
 
 def two_digits(value: float) -> float:

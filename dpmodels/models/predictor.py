@@ -58,8 +58,8 @@ def identified_share(table: pd.DataFrame) -> float:
     """Return the share of identified estimates, without intercepts; nan if it is not known."""
     is_intercept = [INTERCEPT in str(label) for label in table.index]
     share = table["identified"].to_numpy()[~np.array(is_intercept, dtype=bool)]
-    known = share[np.isfinite(share)]
-    return float(known.mean()) if known.size else math.nan
+    finite = share[np.isfinite(share)]
+    return float(finite.mean()) if finite.size else math.nan
 
 
 def estimates_of(fit: Any, level: float = 0.95) -> pd.DataFrame:
@@ -231,7 +231,6 @@ def _delta_suffices(spec: VerbSpec[object], choice: Planned, n_rows: int) -> boo
 
 
 def _spec_at(request: Request, guarantee: Guarantee) -> VerbSpec[object]:
-    """Return the specification of the same request at another budget."""
     verb = VERBS[request.verb]
     options = {**verb.options, **request.options}
     spec: VerbSpec[object] = verb.spec(replace(request, guarantee=guarantee, options=options))
@@ -282,7 +281,6 @@ def predicted_at_budgets(fit: Result) -> pd.DataFrame:
 
 
 def _sampling_unit(request: Request) -> str | None:
-    """Return the column of protected sampling units, None without."""
     design = request.codebook.design
     psu = None if design is None else design.psu
     return psu if psu == request.adjacency.person else None

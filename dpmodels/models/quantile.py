@@ -151,7 +151,6 @@ def quantile_spec(request: Request) -> VerbSpec[QuantileResult]:
 def _weighted_spec(
     request: Request, formula_sides: Sides, probs: tuple[float, ...]
 ) -> VerbSpec[QuantileResult]:
-    """Build the specification under a survey design: weighted counts of cells of the range."""
     design, level = request.codebook.design, request.options["level"]
     units = design is not None and design.psu is not None
     number, factors = one_measured(formula_sides, "dp_quantile")
@@ -163,19 +162,16 @@ def _weighted_spec(
 
 
 def _auto(probs: tuple[float, ...], level: float | None, grid: Grid) -> tuple[str, str]:
-    """Return the name of a mechanism, and the reason."""
     if level is None and len(probs) <= FEW_PROBS:
-        return (
-            "exponential",
-            "it draws few quantiles with less noise, and no interval is requested.",
-        )
+        reason = "it draws few quantiles with less noise, and no interval is requested."
+        return "exponential", reason
     if len(probs) >= MANY_PROBS and grid.cells > FIRST:
         return "tree", f"one tree of counts serves all {len(probs)} quantiles."
     if level is not None and len(probs) == 1:
-        return (
-            "bracketed",
-            "it draws the quantile with less noise, and counts rows around it for the interval.",
+        reason = (
+            "it draws the quantile with less noise, and counts rows around it for the interval."
         )
+        return "bracketed", reason
     if level is None:
         return "refined", "its counts serve all quantiles."
     return "refined", "it gives intervals, also for values that many rows share."
@@ -194,8 +190,6 @@ def grid_of(grouped: Tally, finest: int = FINEST) -> Grid:
 
 
 def _grid(number: Real, grid: Grid) -> Category:
-    """Cut a number's public range into cells."""
-
     def cells(columns: Columns) -> Floats:
         return grid.cell(positions(number, columns))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from dpmodels.design.bound_rows import BoundRows
 from dpmodels.digest import release_digest
@@ -25,20 +25,8 @@ from dpmodels.statistics import Statistic
 Result = TypeVar("Result", covariant=True)
 
 
-class Counted(NamedTuple):
-    """Exact counts of values beyond the declared bounds, one per holder."""
-
-    counting: Counting
-    statistics: tuple[Statistic, ...]
-
-
-class Measured(NamedTuple):
-    """Exact statistics, one per holder, charged and not yet released."""
-
-    planned: Planned
-    statistics: tuple[Statistic, ...]
-    charged: Charge
-    counted: Counted | None
+# Exact counts of values beyond the declared bounds, one per holder, and their plan.
+Counted = tuple[Counting, tuple[Statistic, ...]]
 
 
 def run_release(
@@ -78,26 +66,17 @@ def _also_counted(shared: Shared | None, counts: Shared | None) -> Shared | None
     )
 
 
-class _Whole(NamedTuple):
-    """The plan of a release with counts beside it, its unread rows, and what it will cost."""
-
-    choice: Planned
-    counting: Counting | None
-    private: tuple[BoundRows, ...]
-    events: tuple[Event, ...]
-
-
 def planned_events(
     spec: VerbSpec[object], holders: Parties, mechanism: object, ledger: Ledger | None
 ) -> tuple[Event, ...]:
     """Return what a call would be charged; no row is read."""
-    return _planned(_sized(spec, holders), holders, mechanism, ledger).events
+    return _planned(_sized(spec, holders), holders, mechanism, ledger)[-1]
 
 
 def _planned(
     spec: VerbSpec[object], holders: Parties, mechanism: object, ledger: Ledger | None
-) -> _Whole:
-    """Plan a release and the counts beside it, by the price on the ledger."""
+) -> tuple[Planned, Counting | None, tuple[BoundRows, ...], tuple[Event, ...]]:
+    """Plan a release and the counts beside it; return both, the unread rows and the cost."""
     private, places = holders.bind(spec.private.bind), spec.slots.places
     try:
         with priced_on(None if holders.protocol else ledger, places):
@@ -106,7 +85,7 @@ def _planned(
         raise FrameError(before_charge(error)) from None
     counts = () if counting is None else counting.plan.events
     events = group_events((*choice.plan.events, *counts), places)
-    return _Whole(choice, counting, private, events)
+    return choice, counting, private, events
 
 
 def _sized(spec: VerbSpec[Result], holders: Parties) -> VerbSpec[Result]:
@@ -120,7 +99,6 @@ def _sized(spec: VerbSpec[Result], holders: Parties) -> VerbSpec[Result]:
 
 
 def _with_clipping(release: AnyRelease, holders: Parties, counted: Counted) -> AnyRelease:
-    """Return a release with noisy counts of values beyond the declared bounds."""
     counting, statistics = counted
     counts = holders.release(counting.strategy, statistics, counting.plan)
     assert isinstance(counts, CountsRelease)
@@ -140,8 +118,11 @@ def measured(
     mechanism: object,
     ledger: Ledger | None,
     charging: Callable[..., Charge] = charge,
-) -> Measured:
-    """Check the call and charge for it, by default anew; only then read the rows."""
+) -> tuple[Planned, tuple[Statistic, ...], Charge, Counted | None]:
+    """Check the call and charge for it, by default anew; only then read the rows.
+
+    Return the plan, exact statistics, one per holder, the charge and the counts beside them.
+    """
     ledger = ledger_of(ledger)
     request, witness = spec.request, holders.witness
     choice, counting, private, events = _planned(spec, holders, mechanism, ledger)
@@ -164,8 +145,8 @@ def measured(
         cells = map(counting.cells, private)
         exact = tuple(counting.strategy.measure(rows, counting.plan) for rows in cells)
         witness.measured(counting.strategy, exact, holders.names, counting.plan)
-        counted = Counted(counting, exact)
-    return Measured(choice, statistics, charged, counted)
+        counted = counting, exact
+    return choice, statistics, charged, counted
 
 
 def _warn_before_charge(
@@ -177,9 +158,8 @@ def _warn_before_charge(
     simulation, nor where other sites have rows.
     """
     relation = spec.reads or spec.request.adjacency
-    if simulating() or not relation.n_public or relation.person is not None or holders.others:
-        return
-    if spec.sampling is not None:
+    is_unknown = not relation.n_public or relation.person is not None or holders.others
+    if simulating() or is_unknown or spec.sampling is not None:
         return
     rows = together(source.nrows for source in private)
     if rows is not None:

@@ -208,7 +208,6 @@ def _way(
 
 
 def _require_selected(score: str, facts: SelectionFacts, release: SelectionRelease) -> None:
-    """Refuse a release of another number of candidates, or without what its score releases."""
     number = len(release.places)
     if number > facts.max_chosen or (facts.threshold is None and number != facts.max_chosen):
         raise FrameError("release.places: not as many as the request asks for")
@@ -222,14 +221,12 @@ def _require_selected(score: str, facts: SelectionFacts, release: SelectionRelea
 
 
 def _score(request: Request, *scores: str) -> str:
-    """Return the requested score, the first one by default."""
     score = request.options["score"]
     hint = "; '~ town' ranks levels by count, 'y ~ .' columns by correlation, z or gain"
     return scores[0] if score is None else option("score", score, scores, hint)
 
 
 def _ranked_by(kind: Any, size: int) -> Score:
-    """Return the score of columns."""
     if kind != GAIN:
         return AssociationScore(size, kind)
     if size > MOST_PAIRED:

@@ -128,7 +128,6 @@ def series_spec(request: Request) -> VerbSpec[SeriesResult]:
 
 
 def _require_running(release: SumsRelease) -> None:
-    """Refuse sums of a mechanism that is not for counts over time."""
     if release.sums not in RUNNING:
         raise FrameError("release.sums: not sums of counts over time")
 

@@ -323,7 +323,6 @@ def _levels(variable: Categorical, evenly: Floats) -> Array:
 
 
 def _numbers(variable: Numeric | Date, within: Floats) -> Array:
-    """Return numbers or dates between their bounds for numbers from -1 to 1."""
     lower, upper = variable.days if isinstance(variable, Date) else (variable.lower, variable.upper)
     values = np.clip(lower + (within + 1) / 2 * (upper - lower), lower, upper)
     if isinstance(variable, Date):

@@ -237,7 +237,9 @@ def combine_rounds(
     )
     holders = Parties(("",), (_incomplete(spec, 0),), protocol, names, exchange=rounds)
     try:
-        return run_release(spec, holders, "auto", None, _kept_by_sites)
+        return run_release(
+            spec, holders, "auto", None, lambda *_, **__: Charge(note="kept by each site")
+        )
     except RoundOpen as error:
         return error.args[0]
     except FrameError as error:
@@ -298,10 +300,6 @@ def terms_in(folder: Path, until: float) -> Terms:
     if "round" not in messages[0].terms:
         raise FrameError(f"the folder {str(folder)!r} has messages that are of no exchange")
     return {word: value for word, value in messages[0].terms.items() if word not in OF_ROUNDS}
-
-
-def _kept_by_sites(*_: object, **__: object) -> Charge:
-    return Charge(note="kept by each site")
 
 
 def repeated(step: Callable[[], object], until: float) -> object:

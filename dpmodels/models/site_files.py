@@ -29,19 +29,9 @@ from dpmodels.options import ledger_of
 from dpmodels.privacy import WRITE_DELTA, ZCDP, AdjacencyName, ApproxDP, Guarantee, Ledger, charge
 from dpmodels.request import Request, requested
 from dpmodels.sites import SENT, MessageProtocol, Parties, SecureSum, named_protocol
+from dpmodels.sites import message as site_message
 from dpmodels.sites.key_file import Participant, read_participant
-from dpmodels.sites.message import (
-    STATED,
-    finish,
-    join_parts,
-    key_claim,
-    protocol_terms,
-    read_message,
-    require_places,
-    require_same_terms,
-    write_message,
-    write_part,
-)
+from dpmodels.sites.message import protocol_terms
 from dpmodels.sites.parties import with_csv
 from dpmodels.typing import AnyPath, Plain
 from dpmodels.verbs import VERBS, Verb
@@ -182,21 +172,24 @@ def site_release(
     if is_exchange(path):
         (table,) = with_csv((data,), csv)
         return _take_turns(stated, table, site, path, key, cards, ledger, wait)
-    if key is not None and finish(key, site, path, terms, ledger):
+    if key is not None and site_message.finish(key, site, path, terms, ledger):
         return Path(path)
-    require_places(path, key)
+    site_message.require_places(path, key)
     participant = participant_of(chosen, site, key, cards)
     terms["keys"] = keys_of(participant)
     # What a ledger lets a site use once: its name in a session, and its key.
     claims = [("session", f"{session}, site {site}")]
-    claims += [] if participant is None else [key_claim(terms, site)]
+    claims += [] if participant is None else [site_message.key_claim(terms, site)]
     other_sites = () if participant is None else participant.names
     holders = Parties((site,), with_csv((data,), csv), chosen, other_sites)
     (strategy, plan, _), (statistic,), charged, _ = measured(
         _spec(stated.request), holders, "auto", ledger, partial(charge, claims=tuple(claims))
     )
-    write_message(
-        write_part(chosen, strategy, statistic, plan, terms, site, participant), path, key, charged
+    site_message.write_message(
+        site_message.write_part(chosen, strategy, statistic, plan, terms, site, participant),
+        path,
+        key,
+        charged,
     )
     return Path(path)
 
@@ -302,8 +295,8 @@ def combine(
         raise ArgumentError(
             "files=: expected a list of files, one of each site, or the folder of an exchange"
         )
-    messages = [read_message(file) for file in files]
-    require_same_terms(messages, [str(file) for file in files])
+    messages = [site_message.read_message(file) for file in files]
+    site_message.require_same_terms(messages, [str(file) for file in files])
     messages.sort(key=lambda message: message.site)
     terms = messages[0].terms
     request, protocol = read_terms(terms)
@@ -313,7 +306,9 @@ def combine(
     strategy, plan, reason = planned(spec, holders, "auto", (spec.private,))
     # The rows lie at the sites: without any, the statistic has the lattice and its public facts.
     basis = strategy.measure(spec.private, plan).fingerprint.digest
-    release = of_question(join_parts(protocol, strategy, messages, plan, basis), request)
+    release = of_question(
+        site_message.join_parts(protocol, strategy, messages, plan, basis), request
+    )
     return spec.of(release, "kept by each site", reason)
 
 
@@ -331,7 +326,6 @@ def _spec(request: Request) -> VerbSpec[object]:
 def _require_all(
     protocol: MessageProtocol, terms: Mapping[str, Plain], sites: tuple[str, ...]
 ) -> None:
-    """Refuse to combine without a site whose masks the others contain."""
     if not protocol.keyed:
         return
     absent = sorted(set(terms["keys"]) - set(sites))
@@ -401,7 +395,7 @@ def state(
     terms = {**request.plain(), "protocol": protocol_terms(chosen), "session": session}
     # Refuse here, before the charge, what other sites could not read.
     read = json.loads(json.dumps({**terms, "keys": {site: ""}}))
-    conform(STATED, read, "what the site states")
+    conform(site_message.STATED, read, "what the site states")
     return Stated(request, chosen, terms)
 
 
@@ -486,7 +480,6 @@ def _is_sent(verb: Verb, in_rounds: bool) -> bool:
 
 
 def _require_options(verb: Verb, options: Mapping[str, object]) -> None:
-    """Refuse options that a verb does not take here, or that a file cannot represent."""
     strange = [word for word in options if word not in verb.options]
     if strange:
         expected = ", ".join(verb.options) or "none"

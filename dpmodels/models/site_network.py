@@ -21,19 +21,7 @@ from dpmodels.models.site_files import combine, keys_of, participant_of, require
 from dpmodels.privacy import Ledger
 from dpmodels.request import difference
 from dpmodels.sites import SENT, MessageProtocol, OpenRound, key_file
-from dpmodels.sites.message import (
-    PRESENT,
-    STATED,
-    answer_file,
-    answers_in,
-    finish,
-    message_file,
-    present_file,
-    read_message,
-    require_places,
-    write_answer,
-    write_present,
-)
+from dpmodels.sites import message as site_message
 from dpmodels.typing import AnyPath, Plain
 
 TERMS, MESSAGE, OPENING = "terms", "letter", "opening"
@@ -96,14 +84,14 @@ class SiteAnswers:
             return self._refusal(f"its session is {session!r}, not the requested one")
         in_rounds = is_exchange(self.path)
         if self.key is not None and not in_rounds:
-            finish(self.key, self.site, self.path, self.terms, self.ledger)
+            site_message.finish(self.key, self.site, self.path, self.terms, self.ledger)
         if self.path.exists() and not in_rounds:
             return self._refusal(
                 f"it has answered session {session!r} already, and a session is answered once; "
                 "its message is kept at the site, for dp.combine"
             )
         if not in_rounds:
-            require_places(self.path, self.key)
+            site_message.require_places(self.path, self.key)
         if part == TERMS:
             return {"terms": {**self.terms, "keys": self._known_keys()}}
         received_keys = request.get("keys")
@@ -121,7 +109,7 @@ class SiteAnswers:
             number = self._write_public(request, terms)
             message = self.release(key=self.key, cards=cards)
         if number:
-            message = message_file(self.path, number, self.site, OPENING)
+            message = site_message.message_file(self.path, number, self.site, OPENING)
         return {"letter": message.read_text(encoding="utf-8")}
 
     def _write_public(self, request: Mapping[str, object], terms: Terms) -> int:
@@ -130,11 +118,11 @@ class SiteAnswers:
         if self.key is None or not is_exchange(self.path) or not isinstance(answers, list | tuple):
             return 0
         for answer in answers:
-            write_answer(self.path, str(answer), self.key, self.site)
+            site_message.write_answer(self.path, str(answer), self.key, self.site)
         quorum = quorum_of(self.protocol, terms)
         if quorum is None or SITES_PRESENT not in request:
             return 0
-        return write_present(self.path, str(request[SITES_PRESENT]), self.key, quorum)
+        return site_message.write_present(self.path, str(request[SITES_PRESENT]), self.key, quorum)
 
     def _member(self, cards: Sequence[AnyPath]) -> key_file.Participant | None:
         in_rounds = is_exchange(self.path)
@@ -152,7 +140,6 @@ class SiteAnswers:
         return {self.site: key_file.public_bytes(member.private).hex()}
 
     def _cards(self, received_keys: Plain, folder: Path) -> Sequence[AnyPath]:
-        """Return the site's own copies of the cards, or else those received."""
         if not self.sites:
             return self.cards
         cards = [folder / f"{position}.card" for position in range(len(received_keys))]
@@ -223,7 +210,7 @@ class _Rounds:
 
     def run(self, site_of_node: Mapping[int, str]) -> None:
         """Gather the messages of each round, and send its answer to all sites."""
-        fit = combine(self.folder) if answer_file(self.folder, 1).exists() else None
+        fit = combine(self.folder) if site_message.answer_file(self.folder, 1).exists() else None
         while fit is None or isinstance(fit, OpenRound):
             fit = self._round(site_of_node)
         # By the last answer sites learn that the exchange is over.
@@ -236,13 +223,13 @@ class _Rounds:
     def _round(self, site_of_node: Mapping[int, str]) -> object:
         """Gather one round's messages, and its openings if there is a quorum; combine them."""
         number, dropouts = 1 + len(self._answers()), int(self.terms["protocol"].get("dropouts", 0))
-        closing, missing = present_file(self.folder, number), tuple[str, ...]()
+        closing, missing = site_message.present_file(self.folder, number), tuple[str, ...]()
         if not closing.exists():
             missing = self._gathered(MESSAGE, number, site_of_node, dropouts)
         fit = combine(self.folder, without=missing)
         if not (closing.exists() and isinstance(fit, OpenRound)):
             return fit
-        present = read_message(closing).terms[PRESENT]
+        present = site_message.read_message(closing).terms[site_message.PRESENT]
         counted = {node: site for node, site in site_of_node.items() if site in present}
         away = len(self.terms["keys"]) - len(present)
         self._gathered(OPENING, number, counted, dropouts - away)
@@ -254,10 +241,14 @@ class _Rounds:
         """Request a file of a round; return the sites without one, of which a few may be."""
         kind, questions = "message", self._questions(site_of_node)
         if request == OPENING:
-            kind, text = OPENING, present_file(self.folder, number).read_text(encoding="utf-8")
+            kind, text = (
+                OPENING,
+                site_message.present_file(self.folder, number).read_text(encoding="utf-8"),
+            )
             questions = {node: {**terms, SITES_PRESENT: text} for node, terms in questions.items()}
         files = {
-            site: message_file(self.folder, number, site, kind) for site in site_of_node.values()
+            site: site_message.message_file(self.folder, number, site, kind)
+            for site in site_of_node.values()
         }
         until = min(self.until, time.monotonic() + self.patience) if dropouts else self.until
         failed = _gather(self.transport, (number, request), questions, site_of_node, files, until)
@@ -266,16 +257,16 @@ class _Rounds:
         return tuple(failed)
 
     def _answers(self) -> list[str]:
-        """Read the texts of all answers."""
-        numbers = range(1, 1 + sum(1 for _ in answers_in(self.folder)))
-        return [answer_file(self.folder, number).read_text("utf-8") for number in numbers]
+        numbers = range(1, 1 + sum(1 for _ in site_message.answers_in(self.folder)))
+        return [
+            site_message.answer_file(self.folder, number).read_text("utf-8") for number in numbers
+        ]
 
     def _questions(self, site_of_node: Mapping[int, str]) -> dict[int, Terms]:
-        """Return what each site is asked: the terms, and the answers since its last message."""
         answers, questions = self._answers(), dict[int, Terms]()
         for node, site in site_of_node.items():
             first = len(answers)
-            while first and not message_file(self.folder, first, site).exists():
+            while first and not site_message.message_file(self.folder, first, site).exists():
                 first -= 1
             questions[node] = {**self.terms, ANSWERS: answers[max(first - 1, 0) :]}
         return questions
@@ -289,18 +280,34 @@ def _gather(
     files: Mapping[str, Path],
     until: float,
 ) -> dict[str, str]:
-    """Request files and keep them; say why one is missing.
+    """Request the files that are not there, and write those that come; say why one is missing.
 
     `turn` is the number of the round, 0 if there are none, and the request.
     """
-    absent = {node: site for node, site in site_of_node.items() if not files[site].exists()}
-    contents = {node: questions[node] for node in absent}
+    waiting = {node: site for node, site in site_of_node.items() if not files[site].exists()}
+    contents = {node: questions[node] for node in waiting}
     transport.send(turn[1], contents, max(until - time.monotonic(), 1.0))
-    return _receive(transport, absent, questions, files, until, turn)
+    failed: dict[str, str] = {}
+    is_over = False
+    while waiting and not is_over:
+        is_over = time.monotonic() > until
+        for node, answer in transport.arrived():
+            if node not in waiting:
+                continue
+            site = waiting[node]
+            mismatch = answer.get("refusal") or answer.get("failure") or "it did not send a letter"
+            if "letter" in answer:
+                mismatch = _store(str(answer["letter"]), site, questions[node], files[site], turn)
+            if mismatch == _LATE:
+                continue
+            del waiting[node]
+            if mismatch:
+                failed[site] = _quoted(mismatch, 300)
+        time.sleep(_PAUSE if waiting and not is_over else 0)
+    return failed | dict.fromkeys(waiting.values(), "it did not answer in time")
 
 
 def _missing_site(failed: Mapping[str, str], files: Mapping[str, Path]) -> str:
-    """Say that a site is missing without which nothing can be combined."""
     site, why = next(iter(failed.items()))
     messages = ", ".join(str(file) for name, file in files.items() if name not in failed)
     return (
@@ -344,7 +351,9 @@ def _meet(
     silent: set[int] = set()
     failure = ""
     while len(stated) < len(sites):
-        new = _ask(transport, requested_nodes, session, until)
+        new = sorted({*transport.nodes()} - requested_nodes)
+        asked = {node: {"session": session} for node in new}
+        transport.send(TERMS, asked, until - time.monotonic())
         requested_nodes.update(new)
         silent.update(new)
         for node, answer in transport.arrived():
@@ -364,13 +373,6 @@ def _meet(
     return site_of_node, {site: stated[site] for site in sites}
 
 
-def _ask(transport: Transport, requested_nodes: set[int], session: str, until: float) -> list[int]:
-    """Ask the nodes that were not asked before; return them."""
-    new = [node for node in transport.nodes() if node not in requested_nodes]
-    transport.send(TERMS, {node: {"session": session} for node in new}, until - time.monotonic())
-    return new
-
-
 def _terms_of(site: str, answer: Mapping[str, Plain], stated: Mapping[str, Terms]) -> Terms:
     """Return the terms in a site's answer, which is its only one."""
     if "terms" not in answer:
@@ -385,49 +387,18 @@ def _terms_of(site: str, answer: Mapping[str, Plain], stated: Mapping[str, Terms
 
 
 def _are_terms(plain: object) -> bool:
-    """Whether terms have the expected structure."""
     try:
         if not isinstance(plain, dict):
             raise FrameError("no terms")
         of_rounds = {"version": str, "clipping": bool} if "version" in plain else {}
-        conform({**STATED, **of_rounds}, plain, "")
+        conform({**site_message.STATED, **of_rounds}, plain, "")
     except FrameError:
         return False
     return plain["protocol"].get("name") in SENT
 
 
 def _quoted(text: object, max_length: int) -> str:
-    """Return the printable text of a node."""
     return shorten(printed(str(text)), max_length)
-
-
-def _receive(
-    transport: Transport,
-    site_of_node: Mapping[int, str],
-    questions: Mapping[int, Terms],
-    files: Mapping[str, Path],
-    until: float,
-    turn: tuple[int, str],
-) -> dict[str, str]:
-    """Write the messages of all sites to files; return the reason for each missing one."""
-    waiting, failed = dict(site_of_node), {}
-    is_over = False
-    while waiting and not is_over:
-        is_over = time.monotonic() > until
-        for node, answer in transport.arrived():
-            if node not in waiting:
-                continue
-            site = waiting[node]
-            mismatch = answer.get("refusal") or answer.get("failure") or "it did not send a letter"
-            if "letter" in answer:
-                mismatch = _store(str(answer["letter"]), site, questions[node], files[site], turn)
-            if mismatch == _LATE:
-                continue
-            del waiting[node]
-            if mismatch:
-                failed[site] = _quoted(mismatch, 300)
-        time.sleep(_PAUSE if waiting and not is_over else 0)
-    return failed | dict.fromkeys(waiting.values(), "it did not answer in time")
 
 
 def _store(text: str, site: str, question: Terms, file: Path, turn: tuple[int, str]) -> str:
@@ -444,11 +415,11 @@ def _store(text: str, site: str, question: Terms, file: Path, turn: tuple[int, s
 def _written(text: str, site: str, question: Terms, file: Path, turn: tuple[int, str]) -> str:
     try:
         write_whole(file, text.encode(errors="replace"))
-        message = read_message(file)
+        message = site_message.read_message(file)
     except FrameError as error:
         return str(error)
     number, request = turn
-    of_turn = (message.terms.get("round"), PRESENT in message.terms)
+    of_turn = (message.terms.get("round"), site_message.PRESENT in message.terms)
     if number and of_turn != (number, request == OPENING):
         return _LATE
     terms_sent = {name: value for name, value in message.terms.items() if name not in OF_ROUNDS}

@@ -135,8 +135,6 @@ def split_budget(
 
 
 class _Trial(NamedTuple):
-    """A recipe, its rows, the request and the divisions to try."""
-
     recipe: Callable[..., float]
     data: object
     request: SplitRequest
@@ -253,7 +251,6 @@ def _stages(recipe: object) -> tuple[str, ...]:
 
 
 def _shares(shares: ArrayLike | None, stages: int) -> Floats:
-    """Return one row of shares for each division."""
     if shares is None and stages > 2:
         raise ArgumentError(
             f"shares=None: with {stages} stages say which divisions to try, one row of {stages} "

@@ -29,20 +29,8 @@ from dpmodels.resolve_codebook import Resolved, codebook_of_call
 from dpmodels.results.call import INTERCEPT, CoefficientsCall, Spec
 from dpmodels.results.survey import SurveyFitResult, SurveyResult
 from dpmodels.sites.parties import parties, with_csv
-from dpmodels.surveys.answers import (
-    Devices,
-    Respondents,
-    Strata,
-    channel_of,
-    channels_of,
-    checked_devices,
-    counted_answers,
-    counted_bits,
-    fitted_answers,
-    respondents,
-    unary_question,
-    with_levels,
-)
+from dpmodels.surveys import answers as survey_answers
+from dpmodels.surveys.answers import Devices, Strata
 from dpmodels.variables import Categorical
 from dpmodels.verbs import spec_of
 
@@ -152,12 +140,12 @@ def dp_survey(
     >>> list(dp_survey("drug ~ sex", answers, codebook=cb, device={"drug": device}).params.index)
     ['Intercept', 'sex[T.M]']
     """
-    devices = checked_devices(device)
+    devices = survey_answers.checked_devices(device)
     method = option("method", method, ("score", "likelihood"))
     declarations = (
         Codebook() if codebook is None else codebook_of_call(codebook, answers, None, formula)
     )
-    book = with_levels(declarations, devices)
+    book = survey_answers.with_levels(declarations, devices)
     (answers,) = with_csv((answers,), csv)
     if parsed_formula(formula, book).response:
         return _modelled(formula, answers, book, devices, weights, strata, method)
@@ -179,18 +167,18 @@ def _tabulated(
             f"formula {shorten(formula_sides.text)!r} has {tally.cells:,} combinations of answers; "
             f"at most {MOST_CELLS:,} are estimated. Use fewer questions or levels"
         )
-    unary = unary_question(tally.factors, devices)
+    unary = survey_answers.unary_question(tally.factors, devices)
     if unary is None:
         used = formula_sides.codebook
-        channels = channels_of(formula_sides.text, tally.factors, used, devices)
-        who = respondents(answers, used, book, weights, strata)
-        numbers = counted_answers(who, tally)
+        channels = survey_answers.channels_of(formula_sides.text, tally.factors, used, devices)
+        who = survey_answers.respondents(answers, used, book, weights, strata)
+        numbers = survey_answers.counted_answers(who, tally)
     else:
         channels = (Bit(unary.eps).channel,)
         names = [str(level) for level in tally.factors[0].levels]
         used = Codebook(dict.fromkeys(names, Categorical((0, 1))))
-        who = respondents(answers, used, book, weights, strata)
-        numbers = counted_bits(who, names)
+        who = survey_answers.respondents(answers, used, book, weights, strata)
+        numbers = survey_answers.counted_bits(who, names)
     release = AnswersRelease(
         values=numbers.values,
         weights=None if weights is None else numbers.weights,
@@ -220,13 +208,13 @@ def _modelled(
     channel = _channel(equation, devices)
     used = Codebook({**equation.terms.codebook, **equation.response.codebook})
     levels(equation, "dp_survey")
-    who = respondents(answers, used, book, weights, strata)
+    who = survey_answers.respondents(answers, used, book, weights, strata)
     if who.shares is not None:
         raise FormulaError(
             f"formula {shorten(formula)!r} is a regression, which is not weighted by a "
             f"population's shares; write strata={who.stratified!r}, and weights= of the respondents"
         )
-    fit, null, complete, incomplete = fitted_answers(
+    fit, null, complete, incomplete = survey_answers.fitted_answers(
         who, equation, channel.truth, (1 - channel.truth) * channel.law[1], method
     )
     release = AnswersFitRelease(
@@ -251,7 +239,6 @@ def _result(
     strata: str | None,
     **further: str,
 ) -> object:
-    """Return the result of a release."""
     options = {"weights": weights, "strata": strata, **further}
     relation = release.adjacency
     request = Request("survey", formula, book, release.guarantee, relation, options)
@@ -299,7 +286,6 @@ def fit_call(equation: TwoSided, used: Codebook) -> CoefficientsCall:
 
 
 def _channel(equation: TwoSided, devices: Devices) -> Channel:
-    """Return the channel of the indicator that is modelled."""
     randomized = [name for name in equation.terms.codebook if name in devices]
     if randomized:
         raise FormulaError(
@@ -315,7 +301,7 @@ def _channel(equation: TwoSided, devices: Devices) -> Channel:
             "question of device=, or use dp_glm, which charges a budget"
         )
     (name,) = names
-    channel = channel_of(name, equation.response.codebook, devices[name])
+    channel = survey_answers.channel_of(name, equation.response.codebook, devices[name])
     indicator = np.asarray(response.evaluate({name: np.arange(float(len(channel.law)))}))
     if not 0 < indicator.sum() < len(indicator):
         raise FormulaError(
@@ -326,7 +312,9 @@ def _channel(equation: TwoSided, devices: Devices) -> Channel:
     return Channel(channel.truth, (1 - probability, probability), channel.eps, channel.how)
 
 
-def _terms(who: Respondents, channels: Iterable[Channel], rows: int) -> dict[str, Any]:
+def _terms(
+    who: survey_answers.Respondents, channels: Iterable[Channel], rows: int
+) -> dict[str, Any]:
     """Return the fields that all releases of a survey have; a respondent is one row."""
     return {
         "rows": rows,

@@ -155,7 +155,6 @@ def _result(
 
 
 def _require_full_cross(formula_sides: Sides) -> None:
-    """Refuse some products without that of all: they ask for margins, not one table."""
     for terms in formula_sides.terms:
         every = list(dict.fromkeys(code for term in terms for code in term))
         longest = max(map(len, terms), default=0)
@@ -210,7 +209,6 @@ def requested_states(
 
 
 def _require_columns(time: object, person: object) -> None:
-    """Require the names of both columns."""
     for word, value in (("person", person), ("time", time)):
         if not isinstance(value, str):
             raise ArgumentError(
@@ -262,7 +260,9 @@ def states_spec(request: Request) -> VerbSpec[StatesResult]:
         partial(StatesResult, time=time),
         unbound_cells(formula_sides.text, Codebook(book), (placed,)),
         facts,
-        lambda mechanism, _: choose_strategy(mechanism, CHAINS, partial(_only, facts)),
+        lambda mechanism, _: choose_strategy(
+            mechanism, CHAINS, lambda: ("quilt", "it is the mechanism of Pufferfish guarantees.")
+        ),
         lawful=True,
         reads=reads,
         check=check,
@@ -289,10 +289,6 @@ def states_of(formula_sides: Sides) -> Tally:
             "variable, whose levels are the states of the chain; write '~ activity'"
         )
     return Tally((grouping(formula_sides.described[0]),), max_cells=MAX_CELLS)
-
-
-def _only(facts: SeriesFacts) -> tuple[str, str]:
-    return "quilt", "it is the mechanism of Pufferfish guarantees."
 
 
 def _wider(book: Codebook, time: str) -> Variable:
@@ -404,7 +400,6 @@ def bins(formula_sides: Sides, breaks: object) -> tuple[Tally, tuple[float, ...]
 
 
 def _check_number(formula_sides: Sides) -> None:
-    """Refuse a variable that has levels."""
     described = formula_sides.described
     if len(described) == 1 and isinstance(described[0], Category | Truth):
         code = shorten(described[0].code)

@@ -10,12 +10,12 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
-from typing import Any, Final, Literal, NamedTuple, ParamSpec, TypedDict, TypeVar, cast
+from typing import Final, Literal, NamedTuple, ParamSpec, TypedDict, TypeVar, cast
 
 from dpmodels.arguments import known_parameters
 from dpmodels.codebook import Codebook
 from dpmodels.column_roles import SurveyDesign
-from dpmodels.dictionaries.private_codebook import PrivateCodebook, as_private
+from dpmodels.dictionaries.private_codebook import as_private
 from dpmodels.errors import ArgumentError, CodebookError, entry_point
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.models.drafting import with_private_codebook
@@ -125,8 +125,6 @@ BudgetWarning
 
 
 class _Entry(NamedTuple):
-    """An entry of a numpydoc section: the names it describes, its head and its text."""
-
     names: tuple[str, ...]
     head: str
     text: str
@@ -174,34 +172,19 @@ def run_verb(
     sources = sources_of(data, shared)
     if isinstance(sources, Parties) and sources.sends:
         options = VERBS[name].sent(options)
-    private = as_private(shared.get("codebook"))
-    if private is not None:
-        drafted: Result = _with_private_codebook(
-            name, formula, sources, shared, private, mechanism, options
-        )
-        return drafted
-    request = request_of(name, formula, data, shared, **options)
-    return run_release(spec(request), sources, mechanism, shared.get("ledger"))
-
-
-def _with_private_codebook(
-    name: str,
-    formula: str,
-    sources: object,
-    shared: Shared,
-    private: PrivateCodebook,
-    mechanism: object,
-    options: Mapping[str, Option],
-) -> Any:
-    """Release bounds and levels from a share of the budget, then the call by the rest."""
+    ledger, private = shared.get("ledger"), as_private(shared.get("codebook"))
+    if private is None:
+        request = request_of(name, formula, data, shared, **options)
+        return run_release(spec(request), sources, mechanism, ledger)
     if name in _OF_CODEBOOKS:
         raise CodebookError(
             f"dp_{name} releases what a private codebook would: declare bounds that may be far too "
             "wide, as in codebook=dp.codebook(age=(-1e9, 1e9)); levels need no declaration"
         )
+    # Bounds and levels come from a share of the budget, the call from the rest.
     declared = cast("Shared", {**shared, "codebook": private.declared})
     request = request_of(name, formula, sources, declared, **options)
-    return with_private_codebook(request, private, sources, mechanism, shared.get("ledger"))
+    return cast("Result", with_private_codebook(request, private, sources, mechanism, ledger))
 
 
 def sources_of(data: object, shared: Shared) -> object:

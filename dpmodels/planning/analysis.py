@@ -159,7 +159,6 @@ class Budgeting:
         return resolve_budget(eps, delta, budget)
 
     def _spent(self, name: str) -> float:
-        """Return the delta that a call spends, which is not available for Gaussian noise."""
         call, guarantee = self.calls[name], self.guarantee
         delta = call.options.get("delta")
         if not call.spends_delta:
@@ -401,11 +400,7 @@ def analysis_report(plan: AnalysisPlan) -> Report:
     return Report(
         title="Analysis planned, nothing read, nothing spent",
         facts=_facts(plan),
-        sections=(
-            Section("Call", heads, rows),
-            _curve(plan),
-            Section("Calls as code", (), code),
-        ),
+        sections=(Section("Call", heads, rows), _curve(plan), Section("Calls as code", (), code)),
         notes=_notes(plan),
     )
 
@@ -436,7 +431,6 @@ def _curve(plan: AnalysisPlan) -> Section:
 
 
 def _weak(line: PlanLine) -> str:
-    """Say what would identify a call's figures."""
     unit = capacity(line.guarantee).unit
     if math.isfinite(line.needs):
         return f"{line.name}, which needs about {unit} = {signif(line.needs, 2)}"

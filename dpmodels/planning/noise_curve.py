@@ -18,7 +18,7 @@ from dpmodels.models.assumed_rows import AssumedRows
 from dpmodels.models.predictor import estimates_of, simulated_fits
 from dpmodels.privacy import ZCDP, Adjacency, Event, Guarantee
 from dpmodels.privacy.events import all_gaussian
-from dpmodels.sessions.call import Call, Priced, Terms
+from dpmodels.sessions.call import Call, Terms
 from dpmodels.sites import Parties
 from dpmodels.typing import Floats
 
@@ -53,7 +53,6 @@ class World:
 
     @property
     def _times(self) -> int:
-        """How often each simulated row is repeated."""
         if self.adjacency.person is not None:
             return 1
         n_invented = BLOCK if self.assumed.frame is None else min(BLOCK, len(self.assumed.frame))
@@ -67,7 +66,10 @@ class World:
         if self.adjacency.person is not None:
             persons = np.arange(count) // self.adjacency.places
             frame = frame.assign(**{self.adjacency.person: persons})
-        parties = Standing(("",), (_encoded(frame),), times=times)
+        # Codes of levels are faster to read.
+        texts = [name for name, kind in frame.dtypes.items() if is_string_dtype(kind)]
+        frame = frame.astype(dict.fromkeys(texts, "category"))
+        parties = Standing(("",), (frame,), times=times)
         return Terms(parties, self.codebook, self.adjacency, self.subset)
 
     @property
@@ -76,24 +78,13 @@ class World:
         return math.sqrt(self._times)
 
 
-def _encoded(frame: pd.DataFrame) -> pd.DataFrame:
-    """Store levels as codes, which are faster to read."""
-    texts = [name for name, kind in frame.dtypes.items() if is_string_dtype(kind)]
-    return frame.astype(dict.fromkeys(texts, "category"))
-
-
 def released(
     call: Call, terms: Terms, guarantee: Guarantee, times: int, *, seed: int = PLAN_SEED
 ) -> list[object]:
     """Run a call `times` times with independent noise, the same in every plan."""
-    planned_call = priced(call, terms, guarantee)
+    planned_call = terms.price(call, {"budget": guarantee})
     (private,) = planned_call.private
     return list(simulated_fits(planned_call.spec, planned_call.choice, private, times, seed))
-
-
-def priced(call: Call, terms: Terms, guarantee: Guarantee) -> Priced:
-    """Return the charge of a call, and its mechanism."""
-    return terms.price(call, {"budget": guarantee})
 
 
 # Budgets with negligible noise: the first one that a call accepts is used.
@@ -155,10 +146,10 @@ class SimulatedCall:
         guarantee = self.form(amount)
         repeats = max(repeats, _COMPARED) if self.compared else repeats
         try:
-            pricing = priced(self.call, self.terms, guarantee)
+            pricing = self.terms.price(self.call, {"budget": guarantee})
         except BudgetError:  # The verb refuses so small a budget
-            unidentified = np.full(len(self.exact), np.inf)
-            return Release("", (), unidentified, np.zeros(len(self.exact)))
+            size = len(self.exact)
+            return Release("", (), np.full(size, np.inf), np.zeros(size))
         fits = released(self.call, self.terms, guarantee, repeats)
         noises = np.stack([self._noise(figures(fit).reindex(self.exact.index)) for fit in fits])
         identified = np.isfinite(noises)
@@ -229,7 +220,7 @@ def _plenty(call: Call, terms: Terms, form: Form) -> Guarantee:
         guarantee = form(eps)
         guarantee = ZCDP(eps**2) if isinstance(guarantee, ZCDP) else guarantee
         try:
-            priced(call, terms, guarantee)
+            terms.price(call, {"budget": guarantee})
         except BudgetError:
             continue
         return guarantee
@@ -253,7 +244,6 @@ class NoiseCurve:
 
     @property
     def _identified(self) -> NDArray[np.bool_]:
-        """Whether the figure that represents the call is identified, by budget."""
         return np.isfinite([float(self.of_all(release.noise)) for release in self.releases])
 
     @property
@@ -294,8 +284,8 @@ class NoiseCurve:
         return self.of_all(self.totals(amounts) / self.simulated_call.sampling)
 
     def of_all(self, values: Floats) -> Floats:
-        """Return the representative of all figures, along the last axis."""
-        return of_all(values, self.over)
+        """Return the lower median or the worst of all figures, along the last axis."""
+        return np.asarray(np.sort(values, axis=-1)[..., place_of(values.shape[-1], self.over)])
 
     def refined(self, amount: float, repeats: int) -> NoiseCurve:
         """Return a copy with one more simulated budget."""
@@ -315,11 +305,6 @@ class NoiseCurve:
 def place_of(figures: int, over: str) -> int:
     """Return the rank of the representative figure."""
     return (figures - 1) // 2 if over == "median" else figures - 1
-
-
-def of_all(values: Floats, over: str) -> Floats:
-    """Return the lower median or the worst figure, along the last axis."""
-    return np.asarray(np.sort(values, axis=-1)[..., place_of(values.shape[-1], over)])
 
 
 def _power_law(points: Floats, log_amounts: Floats, log_noise: Floats) -> Floats:

@@ -128,7 +128,6 @@ def _figures(curve: noise_curve.NoiseCurve, release: noise_curve.Release) -> pd.
 def _line(
     curve: noise_curve.NoiseCurve, release: noise_curve.Release, frame: pd.DataFrame
 ) -> analysis.PlanLine:
-    """Return the summary of a call, by its representative figure."""
     order = np.argsort(frame["ratio"].to_numpy(), kind="stable")
     figure = frame.iloc[int(order[noise_curve.place_of(len(frame), curve.over)])]
     return analysis.PlanLine(
@@ -145,7 +144,6 @@ def _line(
 
 
 def _identifying(curve: noise_curve.NoiseCurve, amount: float) -> float:
-    """Return a budget that very likely identifies a call's figures; nan if none tried does."""
     for doubled in amount * 2.0 ** np.arange(1, _DOUBLINGS):
         if curve.simulated_call.at(float(doubled), _CURVE_RUNS).chance.mean() >= analysis.LIKELY:
             return float(doubled)
@@ -199,7 +197,6 @@ def row_limit(study: Study) -> int:
 
 
 def _require_met(study: Study) -> None:
-    """Refuse targets that cannot be met, and say what would meet them."""
     budget, request = study.losses.budget, study.request
     stated = np.array(
         [study.budgeting.stated_budget(curve.name) is not None for curve in study.curves]
@@ -221,7 +218,6 @@ def _require_met(study: Study) -> None:
 
 
 def _unmet(study: Study) -> str:
-    """Describe the first target that no budget meets, or the budget that all targets need."""
     amount = study.losses.budget.amount
     for curve, floor in zip(study.curves, study.losses.floors, strict=True):
         if math.isfinite(floor):
@@ -299,7 +295,6 @@ def least_rows(study: Study) -> Study:
 
 
 def _without_noise(study: Study) -> Iterator[str]:
-    """Name the calls whose sampling error alone exceeds a target."""
     for curve in study.curves:
         sampling = curve.of_all(curve.simulated_call.sampling)
         for target in study.request.targets.get(curve.name, ()):
@@ -308,7 +303,6 @@ def _without_noise(study: Study) -> Iterator[str]:
 
 
 def _rounded_up(number: float, digits: int) -> float:
-    """Round up to so many digits."""
     unit: float = 10.0 ** (math.floor(math.log10(number)) - digits + 1)
     return math.ceil(number / unit - 1e-9) * unit
 
@@ -446,7 +440,6 @@ def _n_rows(n: int | None, relation: Adjacency) -> int:
 
 
 def _check_solvable(request: analysis.PlanRequest, stated: bool, n: int | None) -> None:
-    """Refuse to solve for two numbers, or for one without a target."""
     if n is None and not stated:
         raise BudgetError(
             "neither n nor a budget is given: write one of them, n=10_000 or eps=1.0, and targets="
@@ -460,7 +453,6 @@ def _check_solvable(request: analysis.PlanRequest, stated: bool, n: int | None) 
 
 
 def _guess(book: Codebook, shape: object, relation: Adjacency) -> AssumedRows:
-    """Read the assumptions; of a frame, for all declared variables that it has."""
     if isinstance(shape, str | Mapping):
         return assumed_rows(book, shape)
     if relation.person is not None:

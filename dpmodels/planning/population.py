@@ -280,7 +280,6 @@ def _summed(cells: Integers, weights: Floats, size: int) -> Floats:
 def _moments(
     population: Population, cells: Integers, values: Floats, size: int
 ) -> tuple[Floats, Floats, Floats]:
-    """Return means, sds and shares of the rows by cell."""
     share = _summed(cells, population.shares, size)
     mean = _summed(cells, population.shares * values, size) / share
     square = _summed(cells, population.shares * (values - mean[cells]) ** 2, size) / share
@@ -288,7 +287,6 @@ def _moments(
 
 
 def _independent(share: Floats) -> Floats:
-    """Return the products of the margins, flat."""
     axes = range(share.ndim)
     margins = [share.sum(axis=tuple(k for k in axes if k != axis)) for axis in axes]
     return np.asarray(reduce(np.multiply.outer, margins)).ravel()

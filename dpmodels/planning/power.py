@@ -94,7 +94,6 @@ def identifying_eps(asking: PowerInputs, cell: Cell) -> float:
 
 
 def _identified_fraction(asking: PowerInputs, cell: Cell) -> float:
-    """Return the share of a few releases that identify the least identified term."""
     expected = asking.trial(cell).expected(max(2, asking.power.runs // FEW_RUNS_DIVISOR))
     return float(expected.identified.min())
 
@@ -119,7 +118,6 @@ def effect_for(asking: PowerInputs, n_rows: int, eps: float | None, target: floa
 
 
 def _corrected(asking: PowerInputs, cell: Cell, target: float) -> Effect:
-    """Rescale effects whose simulated power differs from the target."""
     stated = cell.effect
     assert isinstance(stated, dict)
     try:
@@ -174,7 +172,6 @@ def _effect_of(spread: Floats, target: float, alpha: float) -> float:
 
 
 def _least(trial: Trial) -> float:
-    """Return the smallest power of the tested terms."""
     return float(np.nanmin(trial.expected(RUNS_DIVISOR).power))
 
 
@@ -214,7 +211,6 @@ def _search(
 
 
 def _standardised(power: float, alpha: float) -> float:
-    """Return the effect, in standard errors, that has a power."""
     clipped = min(max(power, alpha + 0.005), 1 - 1e-6)
     return float(ndtri(clipped) - ndtri(alpha / 2))
 
@@ -380,7 +376,6 @@ def power(
 
 
 def _left_out(n: object, eps: object, budget: object, effect: object, power: object) -> str:
-    """Return the one of four that is solved for."""
     arguments = {"n": n, "eps": eps if budget is None else budget, "effect": effect, "power": power}
     absent = [name for name, value in arguments.items() if value is None]
     if len(absent) != 1:
@@ -475,7 +470,6 @@ def _mechanism(trial: Trial) -> str:
 
 
 def _guarantee(delta: float, budget: Guarantee | None) -> str:
-    """Describe the guarantee; its eps is printed with each cell."""
     if budget is not None:
         return budget.describe()
     return f"(eps, delta)-DP, delta = {delta:g}" if delta else "pure eps-DP"

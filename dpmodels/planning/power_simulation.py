@@ -145,7 +145,6 @@ def _shrunk(value: float, variance: float) -> float:
 
 
 def _upper(statistic: Floats, quantile: float) -> tuple[float, float]:
-    """Return the normal probability that a statistic exceeds the quantile, and its error."""
     scale = max(float(statistic.std()), 1e-9)
     at = (float(statistic.mean()) - quantile) / scale
     slope = np.exp(-(at**2) / 2) / np.sqrt(2 * np.pi)
@@ -153,7 +152,6 @@ def _upper(statistic: Floats, quantile: float) -> tuple[float, float]:
 
 
 def _quantile(values: Floats, level: float = 0.5) -> Floats:
-    """Return quantiles of finite values, shape (terms,); nan without any."""
     columns = [column[np.isfinite(column)] for column in values.T]
     return np.array([np.quantile(column, level) if len(column) else np.nan for column in columns])
 

@@ -25,16 +25,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmodels.planning import noise_curve
 from dpmodels.planning.analysis import Budgeting, PlanRequest, Target
-from dpmodels.planning.noise_curve import (
-    NoiseCurve,
-    SimulatedCall,
-    World,
-    priced,
-    simulate_call,
-    simulate_curve,
-)
-from dpmodels.privacy import ZCDP, ApproxDP, Event, Guarantee, Ledger, PureDP, gaussian_multiplier
+from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, Ledger, PureDP, gaussian_multiplier
 from dpmodels.privacy.calibrate import gaussian_eps
 from dpmodels.privacy.spent import capacity, price
 from dpmodels.privacy.steps import GAUSSIAN_PART
@@ -141,15 +134,9 @@ class Losses:
     """Losses of the calls by budget, and the smallest budget allowed for each."""
 
     budget: TotalBudget
-    curves: Sequence[NoiseCurve]
+    curves: Sequence[noise_curve.NoiseCurve]
     weights: Floats
     floors: Floats  # Smallest amounts allowed, 0 for no limit
-
-    def fixing(self, place: int, amount: float) -> Losses:
-        """Return a copy with one call's amount fixed."""
-        fixed = list(self.budget.fixed)
-        fixed[place] = amount
-        return replace(self, budget=replace(self.budget, fixed=tuple(fixed)))
 
     @property
     def least(self) -> float:
@@ -223,7 +210,6 @@ class Losses:
         return float(self.weights @ np.minimum(ratios, _LOSSES[1]))
 
     def _needs(self, level: float) -> Floats:
-        """Return the smallest amounts at which no loss exceeds a level."""
         pairs = zip(self.weights, self._tables, strict=True)
         needs = [least_at(fine, ratios, 1 + level / weight) for weight, (fine, ratios) in pairs]
         return self._fixed(np.maximum(needs, self.floors))
@@ -262,10 +248,10 @@ class Study:
     """Calls by name, the assumed rows, and the inputs of the plan."""
 
     calls: Mapping[str, Call]
-    world: World
+    world: noise_curve.World
     request: PlanRequest
     span: tuple[float, float] | None = None  # Of tried budgets, if one is solved for
-    tried_curves: tuple[NoiseCurve, ...] = ()  # Courses simulated before
+    tried_curves: tuple[noise_curve.NoiseCurve, ...] = ()  # Courses simulated before
 
     @cached_property
     def budgeting(self) -> Budgeting:
@@ -280,31 +266,30 @@ class Study:
         return np.geomspace(low, high, _BUDGETS)
 
     @cached_property
-    def simulated_call(self) -> dict[str, SimulatedCall]:
+    def simulated_call(self) -> dict[str, noise_curve.SimulatedCall]:
         """The calls on assumed rows, without noise."""
         if self.tried_curves:
             return {curve.name: curve.simulated_call for curve in self.tried_curves}
         form = self.budgeting.form
         return {
-            name: simulate_call(call, self.world, form(name)) for name, call in self.calls.items()
+            name: noise_curve.simulate_call(call, self.world, form(name))
+            for name, call in self.calls.items()
         }
 
     @cached_property
-    def curves(self) -> tuple[NoiseCurve, ...]:
+    def curves(self) -> tuple[noise_curve.NoiseCurve, ...]:
         """Noise of each call at the tried budgets."""
         over = self.request.over
         return self.tried_curves or tuple(
-            simulate_curve(name, simulated, over, self._tried(name), REPEATS)
+            noise_curve.simulate_curve(name, simulated, over, self._tried(name), REPEATS)
             for name, simulated in self.simulated_call.items()
         )
 
     def refined(self, amounts: Floats) -> Study:
         """Return a copy with one more tried budget per call."""
         pairs = zip(self.curves, amounts, strict=True)
-        return replace(
-            self,
-            tried_curves=tuple(curve.refined(float(at), _REFINED_REPEATS) for curve, at in pairs),
-        )
+        tried = tuple(curve.refined(float(amount), _REFINED_REPEATS) for curve, amount in pairs)
+        return replace(self, tried_curves=tried)
 
     def _tried(self, name: str) -> Floats:
         budget = self.budgeting.stated_budget(name)
@@ -326,7 +311,7 @@ class Study:
         losses = Losses(budget, self.curves, self.request.weights, floors)
         return self._identifying(losses, equal)
 
-    def _stated_amount(self, curve: NoiseCurve) -> float | None:
+    def _stated_amount(self, curve: noise_curve.NoiseCurve) -> float | None:
         if self.budgeting.stated_budget(curve.name) is None:
             return None
         return price(curve.releases[0].events, self.request.guarantee).amount
@@ -342,7 +327,9 @@ class Study:
                 floors = np.where(np.isfinite(needs), floors, losses.floors)
                 return replace(losses, floors=floors)
             worst = int(np.argmax(np.where(free, needs, -1.0)))
-            losses = losses.fixing(worst, float(equal[worst]))
+            fixed = list(losses.budget.fixed)
+            fixed[worst] = float(equal[worst])
+            losses = replace(losses, budget=replace(losses.budget, fixed=tuple(fixed)))
         return losses
 
     def _targets(self, name: str) -> tuple[Target, ...]:
@@ -369,14 +356,6 @@ class Study:
         pairs = zip(self.curves, amounts, strict=True)
         return np.array([curve.ratios(np.array([amount]))[0] for curve, amount in pairs])
 
-    def charges(self, amounts: Floats) -> list[tuple[Event, ...]]:
-        """Return the charge of each call."""
-        pairs = zip(self.simulated_call.values(), amounts, strict=True)
-        return [
-            priced(simulated.call, simulated.terms, simulated.form(float(amount))).events
-            for simulated, amount in pairs
-        ]
-
     def pure(self, amounts: Floats) -> float:
         """Return the eps of calls without Gaussian noise, if others have it."""
         normal = np.array(self.losses.budget.normal)
@@ -392,13 +371,16 @@ class Study:
             pure=self.pure(amounts),
             rule="steps" if has_delta else None,
         )
-        charges = self.charges(amounts)
+        pairs = zip(self.simulated_call.values(), amounts, strict=True)
+        charges = [
+            simulated.terms.price(simulated.call, {"budget": simulated.form(float(amount))}).events
+            for simulated, amount in pairs
+        ]
         order = np.argsort(self.losses.budget.normal, kind="stable")
         return all(entry.fits for entry in ledger.forecast(charges[place] for place in order))
 
 
-def _floor(curve: NoiseCurve, targets: tuple[Target, ...]) -> float:
-    """Return the smallest budget that meets a call's targets; infinite if none tried does."""
+def _floor(curve: noise_curve.NoiseCurve, targets: tuple[Target, ...]) -> float:
     floors = [0.0]
     for target in targets:
         falling = target_values(curve, curve.fine, target)
@@ -407,7 +389,7 @@ def _floor(curve: NoiseCurve, targets: tuple[Target, ...]) -> float:
     return max(floors)
 
 
-def target_values(curve: NoiseCurve, amounts: Floats, target: Target) -> Floats:
+def target_values(curve: noise_curve.NoiseCurve, amounts: Floats, target: Target) -> Floats:
     """Return the quantity that a target limits, by budget."""
     totals = curve.totals(amounts)
     shares = 1 - (curve.simulated_call.sampling / totals) ** 2

@@ -18,18 +18,8 @@ from dpmodels.formula.values import Category, Real
 from dpmodels.models.predictor import estimates_of, simulated_fits
 from dpmodels.models.replay import all_verbs, verb_of
 from dpmodels.models.verb_spec import planned
-from dpmodels.planning.population import (
-    Effect,
-    Hypothesis,
-    Population,
-    difference,
-    effects,
-    means,
-    null_values,
-    of_sample,
-    shares,
-    stated_effects,
-)
+from dpmodels.planning import population as populations
+from dpmodels.planning.population import Effect, Hypothesis, Population, shares
 from dpmodels.privacy import ApproxDP
 from dpmodels.request import Request
 from dpmodels.results.base import Result
@@ -57,9 +47,9 @@ def least_squares(request: Request, assumed: Population, effect: Effect) -> Hypo
     excluded = () if weights is None else (str(weights),)
     formula = two_sided(request.formula, request.codebook, excluded=excluded, absorb=True)
     population, rows, response = _complete(formula, assumed)
-    if not of_sample(effect, assumed):
+    if not populations.of_sample(effect, assumed):
         name = _variable(formula)
-        stated = effects(effect, formula.terms.names)
+        stated = populations.effects(effect, formula.terms.names)
         declared = formula.response
         shifted = _with_slopes(rows, response, stated, formula)
         step = cast("Real", declared.blocks[0].factors[0]).step
@@ -83,8 +73,8 @@ def logistic(request: Request, assumed: Population, effect: Effect) -> Hypothesi
     """Give the log odds of the second level the stated slopes, and keep its assumed share."""
     formula = two_levels(_without_offset(request))
     population, rows, response = _complete(formula, assumed)
-    if not of_sample(effect, assumed):
-        name, stated = _variable(formula), effects(effect, formula.terms.names)
+    if not populations.of_sample(effect, assumed):
+        name, stated = _variable(formula), populations.effects(effect, formula.terms.names)
         mean = float(population.shares @ response)
         chance = expit(_centred(stated, rows, population, mean, formula, expit))
         indices = np.arange(population.part.rows)
@@ -100,8 +90,8 @@ def counted(request: Request, assumed: Population, effect: Effect) -> Hypothesis
     """Give the logarithm of a mean count the stated slopes, and keep its assumed mean."""
     formula = _without_offset(request)
     population, rows, response = _complete(formula, assumed)
-    if not of_sample(effect, assumed):
-        name, stated = _variable(formula), effects(effect, formula.terms.names)
+    if not populations.of_sample(effect, assumed):
+        name, stated = _variable(formula), populations.effects(effect, formula.terms.names)
         mean = float(population.shares @ response)
         expected = np.exp(_centred(stated, rows, population, mean, formula, np.exp))
         indices = np.tile(np.arange(population.part.rows), QUANTILES)
@@ -117,7 +107,6 @@ def counted(request: Request, assumed: Population, effect: Effect) -> Hypothesis
 
 
 def _without_offset(request: Request) -> TwoSided:
-    """Code a formula with a link; FormulaError if it has an offset."""
     formula = two_sided(request.formula, request.codebook, linked=True)
     if formula.offset:
         raise FormulaError(
@@ -135,7 +124,6 @@ def _balanced(rows: Floats, residual: Floats, shares: Floats) -> Floats:
 
 
 def _complete(formula: TwoSided, assumed: Population) -> tuple[Population, Floats, Floats]:
-    """Return the complete rows in the subset, the regressors (constant first) and the response."""
     columns = assumed.part.columns
     if not formula.terms.names:
         raise ArgumentError(
@@ -158,7 +146,6 @@ def _complete(formula: TwoSided, assumed: Population) -> tuple[Population, Float
 
 
 def _variable(formula: TwoSided) -> str:
-    """Return the name of the response; ArgumentError if it is computed from variables."""
     factor = formula.response.blocks[0].factors[0]
     name = factor.variable if isinstance(factor, Real) else None
     if isinstance(factor, Category) and factor.code in formula.response.codebook:
@@ -216,7 +203,6 @@ def _centred(
 
 
 def _fitted(rows: Floats, response: Floats, shares: Floats, family: str) -> tuple[Floats, Floats]:
-    """Return the maximum likelihood coefficients of a population, and the curvature."""
     point = np.zeros(len(rows))
     curvature = np.eye(len(rows))
     for _ in range(_NEWTON):
@@ -244,7 +230,7 @@ def _posed(
         population,
         tuple(names[position] for position in shown),
         coefficients[first:][shown],
-        null_values(effect, names)[shown],
+        populations.null_values(effect, names)[shown],
         np.sqrt(np.maximum(np.diag(covariance), 0.0))[first:][shown],
     )
 
@@ -273,7 +259,6 @@ class Power(NamedTuple):
 
 
 def _linear(result: LMResult | GLMResult, posed: Hypothesis, alpha: float) -> Reading:
-    """Read coefficients after the constant, if there are standard errors."""
     terms = slice(-len(posed.terms), None)
     try:
         results = (result.bse, result.bse_noise, result.tvalues)
@@ -299,7 +284,6 @@ def _means(result: MeanResult, posed: Hypothesis, alpha: float) -> Reading:
 
 
 def _shares(result: object, posed: Hypothesis, alpha: float) -> Reading:
-    """Read shares of the complete rows, and the test of independence of two or more factors."""
     if not isinstance(result, TableResult):
         raise ArgumentError(
             'mechanism="randomized_response": power is available for tables of counts; write '
@@ -326,7 +310,6 @@ def _shares(result: object, posed: Hypothesis, alpha: float) -> Reading:
 def _by_interval(
     estimate: Floats, interval: pd.DataFrame, posed: Hypothesis, alpha: float
 ) -> tuple[Floats, Floats]:
-    """Return statistics that exceed the quantile if an interval excludes the null."""
     below = np.nan_to_num(posed.effect, nan=1.0) >= 0
     arm = np.where(below, estimate - interval["lower"], interval["upper"] - estimate)
     spread = np.where(np.isfinite(arm) & (arm > 0), arm, np.nan) / -ndtri(alpha / 2)
@@ -349,9 +332,9 @@ _COEFFICIENTS: Final = "each coefficient against 0"
 _OFFSET: Final = "interval excludes a number an effect away"
 # The kinds of result with known power.
 POWERS: Final[dict[type, Power]] = {
-    MeanResult: Power(means, _means, 300, 0, f"whether a mean's {_OFFSET}"),
+    MeanResult: Power(populations.means, _means, 300, 0, f"whether a mean's {_OFFSET}"),
     TTestResult: Power(
-        difference, _difference, 300, 0, "the t-test of the difference, or of one mean"
+        populations.difference, _difference, 300, 0, "the t-test of the difference, or of one mean"
     ),
     TableResult: Power(shares, _shares, 600, 0, f"whether a share's {_OFFSET}"),
     LMResult: Power(least_squares, _linear, 200, 200, _COEFFICIENTS),
@@ -372,7 +355,9 @@ def any_estimates(request: Request, assumed: Population, effect: Effect) -> Hypo
     table = _shares_of_counts(estimates_of(fit))
     truth, names = table["estimate"].to_numpy(), tuple(map(str, table.index))
     sampling = table["std_error"].to_numpy() * math.sqrt(LARGE)
-    return Hypothesis(assumed, names, truth, truth - stated_effects(effect, names), sampling)
+    return Hypothesis(
+        assumed, names, truth, truth - populations.stated_effects(effect, names), sampling
+    )
 
 
 def _any_estimates(result: object, posed: Hypothesis, alpha: float) -> Reading:
@@ -396,7 +381,6 @@ _CLIPPED: Final = (CovResult, PCAResult, MomentsResult)
 
 
 def _power(verb: Verb) -> Power | None:
-    """Return the power of a verb's kind of result, None where it has no intervals."""
     kinds = verb.result.__mro__
     kinds_of_result = kinds[: kinds.index(Result)]
     tested = any({"conf_int", "_conf_int"} & set(vars(kind)) for kind in kinds_of_result)

@@ -113,7 +113,6 @@ def call_of(verb: Verb, arguments: tuple[Any, ...], options: Mapping[str, Option
 
 
 def _require_parameter(name: str, word: str, expected: Sequence[str]) -> None:
-    """Refuse a parameter that the session sets, or that the verb does not have."""
     if word in SETTINGS or word == "ledger":
         raise ArgumentError(
             f"{name}: the session sets {word}=: leave it out, or open another one, dp.session(..., "

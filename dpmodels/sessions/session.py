@@ -10,31 +10,16 @@ from os.path import exists
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, SupportsIndex
 
+from dpmodels import errors, privacy
 from dpmodels.arguments import checked_keywords, integer
 from dpmodels.codebook import Codebook
 from dpmodels.column_roles import SurveyDesign
 from dpmodels.dictionaries.private_codebook import PrivateCodebook, as_private
-from dpmodels.errors import (
-    ArgumentError,
-    BudgetError,
-    CodebookError,
-    FrameError,
-    PrivacyError,
-    entry_point,
-)
 from dpmodels.formula.sides import subset as condition
 from dpmodels.frames import open_rows, require
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.models.drafting import Stages, draft_calls, one_table, released, unknown_variables
-from dpmodels.privacy import (
-    Adjacency,
-    AdjacencyName,
-    ApproxDP,
-    Guarantee,
-    Ledger,
-    Spent,
-    resolve_budget,
-)
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Spent
 from dpmodels.privacy.register import convergence_notes, refuse_other_neighbours
 from dpmodels.report import Fact, Report, Row, Section, Summary, count, signif
 from dpmodels.request import Request, designed, related
@@ -67,22 +52,22 @@ def drafted_in_session(
     """Release what the variables of a formula lack, by eps, delta or a budget."""
     private, budget_of_all, (eps, delta, budget) = as_private(codebook), whole_of(ledger), amounts
     if private is None:
-        raise CodebookError(
+        raise errors.CodebookError(
             f'codebook= is of type {type(codebook).__name__}: expected "private" or '
             'dp.private_codebook(age="numeric", ...)'
         )
     if delta is None:
-        spends = budget is None and isinstance(budget_of_all, ApproxDP)
+        spends = budget is None and isinstance(budget_of_all, privacy.ApproxDP)
         delta = getattr(budget_of_all, "delta", 0.0) * DELTA_SHARE * spends
-    total, book = resolve_budget(eps, delta, budget), terms.codebook | private.declared
+    total, book = privacy.resolve_budget(eps, delta, budget), terms.codebook | private.declared
     request = Request("bounds", formula, book, total, terms.adjacency, {}, terms.subset)
     holders = one_table(terms.parties)
     unknown = unknown_variables(request, private, holders)
     declared = book | dict.fromkeys(unknown.logical, Boolean())
     part = len(unknown.bounds) / max(len(unknown.bounds) + len(unknown.levels), 1)
     parts = [total, total]
-    if 0 < part < 1 and isinstance(total, ApproxDP):
-        parts = [ApproxDP(total.eps * of, total.delta / 2) for of in (part, 1 - part)]
+    if 0 < part < 1 and isinstance(total, privacy.ApproxDP):
+        parts = [privacy.ApproxDP(total.eps * of, total.delta / 2) for of in (part, 1 - part)]
     stages = Stages(parts[0] if part > 0 else None, parts[1] if part < 1 else None, total)
     calls = draft_calls(replace(request, codebook=declared), private, unknown, stages)
     return released(calls, declared, private, holders, ledger)
@@ -182,7 +167,7 @@ class Session(VerbMethods):
     _share: Fraction | None
     _terms: Terms
 
-    @entry_point
+    @errors.entry_point
     @checked_keywords("dp.session")
     def __init__(
         self,
@@ -213,7 +198,7 @@ class Session(VerbMethods):
         columns |= dict.fromkeys(filter(None, (relation.person,)))
         table = _opened(gathered(data, sites, protocol, csv), tuple(columns))
         has_budget = eps is not None or budget is not None or ledger is None
-        guarantee = resolve_budget(eps, delta, budget) if has_budget else None
+        guarantee = privacy.resolve_budget(eps, delta, budget) if has_budget else None
         self._parts, self._share = 0, None if share is None else fraction("share", share)
         self._taking_parts, self._fits = RLock(), []
         self._ledger = _opened_ledger(
@@ -293,7 +278,7 @@ class Session(VerbMethods):
             Those of the call; nothing is made.
         """
         if isinstance(calls, str | Call) or not isinstance(calls, Iterable):
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"calls of type {type(calls).__name__}: expected a list of them, "
                 '[("lm", "y ~ x", dict(eps=0.2)), session.call.pca("~ .", eps=0.3)]'
             )
@@ -376,13 +361,13 @@ class Session(VerbMethods):
             If a declaration cannot be used; then all are rejected.
         """
         if not isinstance(codebook, Mapping):
-            raise CodebookError(
+            raise errors.CodebookError(
                 f"declarations of type {type(codebook).__name__}: expected a codebook, or a "
                 'mapping such as {"age": (0, 100)}'
             )
         merged = self._terms.codebook | codebook
         if merged.person not in (self._terms.codebook.person, self._terms.adjacency.person):
-            raise CodebookError(
+            raise errors.CodebookError(
                 f"the declarations name persons, person={merged.person!r}, and this session "
                 f"protects {self._terms.adjacency.unit}: open another one, "
                 f"dp.session(..., codebook, person={merged.person!r})"
@@ -398,7 +383,7 @@ class Session(VerbMethods):
             If anything is given: ``table_one(formula)`` is :func:`dp_summary` of the table.
         """
         if formula is not None or options:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 "session.summary() reports the session and takes no formula; the table of "
                 "descriptive statistics is session.table_one(formula, ...)"
             )
@@ -434,7 +419,7 @@ class Session(VerbMethods):
         return Report("Session", facts, sections, notes)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        raise PrivacyError(
+        raise errors.PrivacyError(
             "a session holds its rows and its budget and cannot be copied or pickled: open "
             "another one with the same ledger's file, dp.session(..., ledger='study.ledger')"
         )
@@ -444,20 +429,19 @@ session = Session
 
 
 def _opened(data: object, columns: tuple[str, ...]) -> Parties:
-    """Return the sources of rows, which every call can read and which have the columns."""
     sites = parties(data)
     for name, rows in zip(sites.names, sites.data, strict=True):
         site_label = f"site {name!r}: " if name else ""
         if isinstance(rows, Iterator):
-            raise FrameError(
+            raise errors.FrameError(
                 f"{site_label}each call of a session reads the data, but an iterator of tables can "
                 "be read only once: write the tables to a Parquet file and give its path, or give "
                 "a list of them"
             )
         try:
             require(open_rows(rows), columns)
-        except FrameError as error:
-            raise FrameError(f"{site_label}{error}") from None
+        except errors.FrameError as error:
+            raise errors.FrameError(f"{site_label}{error}") from None
     return sites
 
 
@@ -470,20 +454,22 @@ def _opened_ledger(
     """Return the ledger of a session; `relation` holds its neighbours, None if not set."""
     if isinstance(source, Ledger):
         if budget is not None and budget != source.guarantee:
-            raise BudgetError(
+            raise errors.BudgetError(
                 f"the ledger has the budget {source.guarantee.describe()}, and the session states "
                 f"{budget.describe()}: leave out eps, delta and budget"
             )
         if pure is not None:
-            raise BudgetError("pure= is a term of the ledger: write dp.Ledger(..., pure=...)")
+            raise errors.BudgetError(
+                "pure= is a term of the ledger: write dp.Ledger(..., pure=...)"
+            )
         whole_of(source)
         refuse_other_neighbours(source.adjacency, relation or source.adjacency)
         return source
-    rule = "steps" if isinstance(budget, ApproxDP) else None
+    rule = "steps" if isinstance(budget, privacy.ApproxDP) else None
     if source is None:
         return Ledger(budget=budget, adjacency=relation or "replace", pure=pure or 0.0, rule=rule)
     if not isinstance(source, str | PathLike):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"ledger of type {type(source).__name__}: expected a dp.Ledger, the path of a file, or "
             "none for one in memory"
         )

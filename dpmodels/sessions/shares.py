@@ -258,10 +258,7 @@ def _largest_eps(ledger: Ledger, event: Callable[[ApproxDP], Event], total: Appr
 
 
 def budget_of(
-    call: Call,
-    terms: Terms,
-    ledger: Ledger,
-    share: Fraction | None,
+    call: Call, terms: Terms, ledger: Ledger, share: Fraction | None
 ) -> dict[str, object]:
     """Return the budget options of a call, given what the ledger has left."""
 

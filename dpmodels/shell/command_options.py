@@ -58,7 +58,6 @@ class Parser(argparse.ArgumentParser):
         return parsed, rest
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
-        """Refuse a value that is not among the choices; suggest the nearest one."""
         if action.choices is not None and value not in action.choices:
             choices = [str(choice) for choice in action.choices]
             self.error(
@@ -87,16 +86,10 @@ def completion(parser: Parser, shell: str) -> str:
 
 
 def _all_of(parser: Parser) -> list[Parser]:
-    """Return a parser and those of its commands, with all options."""
     populated = parser.populate()
-    subparsers = [
-        subparser for action in populated._actions for subparser in _commands(action.choices)
-    ]
+    commands = [action.choices for action in populated._actions]
+    subparsers = [each for named in commands if isinstance(named, dict) for each in named.values()]
     return [populated, *(part for subparser in subparsers for part in _all_of(subparser))]
-
-
-def _commands(choices: object) -> list[Parser]:
-    return list(choices.values()) if isinstance(choices, dict) else []
 
 
 # Separates the parameters of a function from other options of a command.

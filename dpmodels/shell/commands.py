@@ -153,7 +153,6 @@ def _serve(gate: Gate, port: int, *, demo: bool) -> int:
 
 
 def _demo(address: str, token: str) -> str:
-    """Return lines that ask the demonstration, to be copied."""
     return (
         f"\nOpen {address} in a browser, with the token {token}\n"
         "\nOr ask from another terminal, as ann:\n"
@@ -204,10 +203,6 @@ def _codebook_add(parser: Parser) -> None:
         action="store_true",
         help="read the rows and count what does not fit, without noise: for the curator only",
     )
-
-
-def _codebook_run(options: argparse.Namespace) -> int:
-    return _draft(options) if options.step == "draft" else _check(options)
 
 
 def _draft(options: argparse.Namespace) -> int:
@@ -294,7 +289,7 @@ def _check_variable(name: str, entry: Entry, source: RowSource) -> tuple[tuple[s
 CODEBOOK: Final = Command(
     "Draft a codebook from data dictionaries, or check one against a table",
     _codebook_add,
-    _codebook_run,
+    lambda options: _draft(options) if options.step == "draft" else _check(options),
 )
 
 
@@ -317,7 +312,6 @@ def _audit_add(parser: Parser) -> None:
 
 
 def _audit_run(options: argparse.Namespace) -> int:
-    """Audit the package or the exhibits; status 1 if a result is not as expected."""
     from dpmodels.audit.registry import run_all, run_exhibits
 
     require_outputs(options)
@@ -354,7 +348,6 @@ def _ledger_add(parser: Parser) -> None:
 
 
 def _ledger_run(options: argparse.Namespace) -> int:
-    """Open a ledger, verify it and print its register."""
     require_outputs(options, options.file)
     if options.export is not None:
         require_target(options.export, overwrite=options.force, never=[options.file])
@@ -374,9 +367,7 @@ def _ledger_run(options: argparse.Namespace) -> int:
 
 
 LEDGER: Final = Command(
-    "Open, verify and print the ledger of one table's releases",
-    _ledger_add,
-    _ledger_run,
+    "Open, verify and print the ledger of one table's releases", _ledger_add, _ledger_run
 )
 
 
@@ -440,10 +431,7 @@ def commands() -> Mapping[str, Command]:
 def parser() -> Parser:
     """Return the parser of the command line; each command adds its options when it is used."""
     root = Parser(
-        prog="dpmodels",
-        usage="dpmodels COMMAND ...",
-        description=_ABOUT,
-        epilog=_EXAMPLE,
+        prog="dpmodels", usage="dpmodels COMMAND ...", description=_ABOUT, epilog=_EXAMPLE
     )
     root.add_argument("--version", action="version", version=f"dpmodels {dp.__version__}")
     root.add_argument(

@@ -38,7 +38,6 @@ def _add(parser: Parser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Print prices and simulated errors; status 1 if the budget does not pay for all."""
     from dpmodels.shell.study import read_study
     from dpmodels.shell.study_run import finished_releases, in_order, price_releases
 
@@ -154,7 +153,6 @@ _MOST_BYTES: Final = 2**30
 
 
 def _add_evaluate(parser: Parser) -> None:
-    """Add the options of the command; the verb has their defaults."""
     parser.epilog = _EXAMPLE
     unset = argparse.SUPPRESS
     parser.add_argument("page", metavar="FILE", help="the page, as .html")
@@ -173,7 +171,6 @@ def _add_evaluate(parser: Parser) -> None:
 
 
 def _run_evaluate(options: argparse.Namespace) -> int:
-    """Compare, print the table, write the page and return the exit status."""
     from dpmodels.evaluation.shapes import standard
     from dpmodels.evaluation.verb import evaluate
 
@@ -215,7 +212,6 @@ def _recipes(names: list[str] | None, axes: int, delta: float) -> dict[str, obje
 
 
 def _published(axes: int) -> tuple[dict[str, object], str]:
-    """Return published algorithms for a number of axes, or why they are missing."""
     from dpmodels.evaluation.recipe import published_algorithms
 
     try:
@@ -244,7 +240,6 @@ def _takes(recipe: Callable[..., object], axes: int) -> bool:
 
 
 def _public_tables(path: str) -> Mapping[str, NDArray[np.generic]]:
-    """Read public histograms from a file of numpy arrays."""
     import numpy as np
 
     try:

@@ -106,15 +106,12 @@ class Study:
         option_names = ("codebook", "adjacency", "person", "rows", "subset", "csv", "eps", "delta")
         kwargs = {name: self.settings[name] for name in option_names if name in self.settings}
         if "codebook" in kwargs:
-            kwargs["codebook"] = self._codebook(str(kwargs["codebook"]))
+            formulas = [release.call.formula for release in self.releases]
+            text = "\n".join([*formulas, str(self.settings.get("subset", ""))])
+            kwargs["codebook"] = read(str(kwargs["codebook"])).codebook_for(text)
         if "rho" in self.settings:
             kwargs["budget"] = dp.ZCDP(self.settings["rho"])
         return dp.session(self.settings["data"], ledger=ledger, **kwargs)
-
-    def _codebook(self, path: str) -> dp.Codebook:
-        """Read the codebook; what a draft does not know may be what no release names."""
-        formulas = [release.call.formula for release in self.releases]
-        return read(path).codebook_for("\n".join([*formulas, str(self.settings.get("subset", ""))]))
 
     def preview_session(self) -> dp.session:
         """Open the table with its ledger if that exists; create nothing."""
@@ -178,7 +175,6 @@ def _settings(plain: Mapping[str, object], beside: Path) -> dict[str, object]:
 
 
 def _release(plain: Mapping[str, Plain]) -> StudyRelease:
-    """Return a release with its call; the verb checks its options when it is priced."""
     name = _checked_name(plain, "release")
     where = f"release {name!r}"
     verb = _text(plain, "verb", where)
@@ -254,7 +250,6 @@ def _error_location(where: str) -> Iterator[None]:
 
 
 def _disclosure_options(plain: Plain) -> dict[str, object]:
-    """Return options of dp.disclosure, tried on an empty ledger."""
     if not isinstance(plain, dict):
         raise ArgumentError("[disclosure]: expected one section, not a list")
     require_known(plain, keyword_names(dp.disclosure), "[disclosure]")

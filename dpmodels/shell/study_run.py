@@ -274,7 +274,6 @@ def _loaded(folder: Path, name: str, paid: Paid, request: str, register: pd.Data
 def _require_unasked(
     release: StudyRelease, register: pd.DataFrame, saved_digests: Collection[str]
 ) -> None:
-    """Refuse a release that the ledger charged and whose result is missing."""
     is_same = (register["verb"] == f"dp_{release.call.name}") & (register["state"] != "void")
     is_same &= register["formula"] == release.call.formula
     charges = register[is_same & ~register["digest"].isin(saved_digests)]
@@ -305,7 +304,6 @@ def run_study(path: str, again: Collection[str], *, quiet: bool = False) -> int:
 
 
 def _execute(study: Study, again: Collection[str], *, quiet: bool) -> int:
-    """Make the missing releases and write all files."""
     preview = study.preview_session()
     charged = len(preview.ledger.entries)
     record, fits = finished_releases(study, preview, again)
@@ -353,7 +351,6 @@ def price_releases(
 
 
 def _require_price(session: dp.session, calls: list[Call], name: str) -> None:
-    """Refuse a call that cannot be priced; the error names its release."""
     try:
         session.plan(calls)
     except DPModelsError as error:

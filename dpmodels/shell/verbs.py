@@ -77,7 +77,6 @@ def _function(name: str) -> Callable[..., object]:
 
 
 def _add(name: str, parser: Parser) -> None:
-    """Add the options of a verb; its help lists those that only Python has."""
     verb = _function(name)
     doc, parameters = inspect.getdoc(verb) or "", signature(verb)
     parser.usage = f"{parser.prog} FORMULA FILE [options]"
@@ -135,14 +134,8 @@ _FORM: Final = "NAME=LEVEL,LEVEL:EPS"
 
 
 class _Devices(argparse.Action):
-    """Makes the devices of all questions, each a randomized response."""
-
     def __call__(
-        self,
-        parser: object,
-        namespace: argparse.Namespace,
-        texts: Any,
-        option: object = None,
+        self, parser: object, namespace: argparse.Namespace, texts: Any, option: object = None
     ) -> None:
         setattr(namespace, self.dest, dict(map(_device, texts)))
 
@@ -190,9 +183,7 @@ class _Function(NamedTuple):
 
 _FUNCTIONS: Final[Mapping[str, _Function]] = {
     "etable": _Function(
-        "Set saved results side by side",
-        "dpmodels etable a.nc b.nc --html table.html",
-        "files",
+        "Set saved results side by side", "dpmodels etable a.nc b.nc --html table.html", "files"
     ),
     "disclosure": _Function(
         "Report what was released under which guarantee, to be signed",
