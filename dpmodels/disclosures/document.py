@@ -119,7 +119,6 @@ class About:
 
 
 def _versions() -> Report:
-    """Return the versions of the software."""
     versions = (
         ("dpmodels", __version__),
         ("Python", platform.python_version()),
@@ -157,7 +156,6 @@ def document(contents: Gathered, about: About, pictured: bool) -> Iterator[Block
 
 
 def _results(contents: Gathered, pictured: bool) -> Iterator[Block]:
-    """Return the printed tables and pictures of all results."""
     if contents.releases:
         yield Heading("Results")
     fits = [fit for released in contents.releases for fit in released.fits]
@@ -187,7 +185,6 @@ def _in_short(contents: Gathered) -> Iterator[Block]:
 
 
 def _guarantees(contents: Gathered) -> Iterator[Block]:
-    """Return each guarantee with its interpretation, then what no guarantee covers."""
     holders: dict[tuple[Guarantee | Pufferfish, str], Ledger | Result] = {}
     for account in contents.accounts:
         ledger = account.ledger
@@ -229,7 +226,6 @@ def _names_under(contents: Gathered, guarantee: Guarantee | Pufferfish) -> Itera
 
 
 def _mechanism_infos(contents: Gathered) -> tuple[MechanismInfo, ...]:
-    """Return the infos of all mechanisms that are known, each once."""
     infos: list[MechanismInfo | None] = [released.release.info for released in contents.releases]
     charges = [
         charge
@@ -266,7 +262,6 @@ def _mechanisms(contents: Gathered, infos: tuple[MechanismInfo, ...]) -> Iterato
 
 
 def _numerics(infos: tuple[MechanismInfo, ...]) -> Iterator[Block]:
-    """Say how the numerics of the mechanisms differ."""
     supplied = [info.name for info in infos if info.numerics in (CHECKED, NOT_CHECKED)]
     rest = [info for info in infos if info.name not in supplied]
     ideal = [info.name for info in rest if not info.numerics.startswith("exact")]
@@ -289,7 +284,6 @@ def _numerics(infos: tuple[MechanismInfo, ...]) -> Iterator[Block]:
 
 
 def _methods(contents: Gathered) -> str:
-    """Write a draft of the methods section of an article."""
     sentences = [f"Statistics were released with noise by dpmodels {__version__} (see below)."]
     for account in contents.accounts:
         hidden = hidden_by(account.ledger.guarantee, account.ledger.adjacency)

@@ -245,7 +245,6 @@ def _ends(ax: Axes, endpoints: tuple[Floats, Floats], positions: Floats, colour:
 
 
 def _ratio_ticks(ax: Axes, width: float) -> None:
-    """Label powers of ten and simple numbers between them; equal steps on a short axis."""
     from matplotlib.ticker import FormatStrFormatter, LogLocator, MaxNLocator, NullLocator
 
     long = width > np.log(8)
@@ -256,7 +255,6 @@ def _ratio_ticks(ax: Axes, width: float) -> None:
 
 
 def _keys(models: Sequence[Intervals], level: float) -> list[Artist]:
-    """Return the entries of the legend."""
     from matplotlib.lines import Line2D
 
     is_single = len(models) == 1
@@ -280,7 +278,6 @@ def _keys(models: Sequence[Intervals], level: float) -> list[Artist]:
 
 
 def _only_noise(models: Sequence[Intervals]) -> bool:
-    """Whether there are only noise intervals."""
     return all(np.isnan(model.confidence).all() for model in models)
 
 

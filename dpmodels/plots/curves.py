@@ -351,7 +351,6 @@ def survival_curves(
 
 
 def _legend(ax: Axes, curves: Sequence[Drawn]) -> None:
-    """Name the curves, and both bands in the colour of the first."""
     from matplotlib.patches import Patch
 
     lines, names = ax.get_legend_handles_labels()

@@ -166,7 +166,6 @@ def heat(
 
 
 def _matrix_text(numbers: Floats, names: Sequence[str], label: str) -> str:
-    """Describe the largest entries off the diagonal."""
     first, second = np.triu_indices(len(names), 1)
     sizes = np.nan_to_num(np.abs(numbers[first, second]))
     largest = np.argsort(-sizes, kind="stable")[:MOST]
@@ -238,7 +237,6 @@ def loadings(
 def _loadings_text(
     numbers: Floats, variables: Sequence[str], component_names: Sequence[str], chosen: Sequence[int]
 ) -> str:
-    """Describe the largest loadings of each component."""
     parts = []
     for column, index in zip(numbers.T, chosen, strict=True):
         order = np.argsort(-np.nan_to_num(np.abs(column)), kind="stable")[:MOST_DESCRIBED]
@@ -496,7 +494,6 @@ def scales(
 def _level_label(
     ax: Axes, name: str, level: float, color: str, side: Literal["left", "right"]
 ) -> None:
-    """Write a name above a level, at one side."""
     anchor = (0.01 if side == "left" else 0.99, level)
     annotation = ax.annotate(
         name, anchor, (0, 3), ("axes fraction", "data"), "offset points", color=color, ha=side

@@ -120,7 +120,6 @@ def terms_box(reports: Sequence[Report]) -> list[str]:
 
 
 def _facts(facts: Sequence[tuple[str, str]]) -> list[str]:
-    """Two pairs a row, as in the printed header."""
     if not facts:
         return []
     pairs = [f'<th scope="row">{escaped(a)}</th><td>{escaped(b)}</td>' for a, b in facts]
@@ -129,7 +128,6 @@ def _facts(facts: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _table(section: Section, panel: range, number: int) -> list[str]:
-    """One panel; words beside labels stand in the first."""
     title = escaped(section.title) + (" (continued)" if number else "")
     kinds = {j: _kind(section, j) for j in panel}
     tails = {j: _tails(section, j) for j in panel}
@@ -156,7 +154,6 @@ def _table(section: Section, panel: range, number: int) -> list[str]:
 
 
 def _above(section: Section, panel: range) -> str:
-    """Set what stands above several columns in a row of its own."""
     cells = [
         f'<th scope="colgroup" class="spanner" colspan="{columns}">{escaped(text)}</th>'
         if text
@@ -167,7 +164,6 @@ def _above(section: Section, panel: range) -> str:
 
 
 def _kind(section: Section, column: int) -> str:
-    """Return the class of a column that is not numeric, else an empty string."""
     if any(isinstance(row.cells[column], Bar) for row in section.rows):
         return "bars"
     return "words" if is_words(section, column) else ""

@@ -65,7 +65,6 @@ def as_text(report: Report) -> str:
 
 
 def _stamp(stamp: str | None, columns: int) -> list[str]:
-    """Set the warning between asterisks from edge to edge."""
     if stamp is None:
         return []
     lines = [f" {line} " for line in wrap(stamp, columns - 8)]
@@ -82,7 +81,6 @@ def _shares_line(section: Section, layout: Layout) -> bool:
 
 
 def _table(section: Section, layout: Layout) -> list[str]:
-    """Heads and rows, one panel after another."""
     title = plain(section.title) if _shares_line(section, layout) else ""
     aligns = ["<" if is_words(section, j) else ">" for j in range(len(section.columns))]
     lines: list[str] = []
@@ -116,7 +114,6 @@ def _spanned(spans: Sequence[tuple[str, int]], panel: range, layout: Layout) -> 
 
 
 def _row(row: Row, panel: range, layout: Layout, aligns: list[str]) -> list[str]:
-    """Set one row; its cells stand beside the last line of a long label."""
     if row.heading:
         blank = row.blank(panel)
         columns = max(layout.width(panel[:blank]), 0 if panel[blank:] else WIDTH)
@@ -134,7 +131,6 @@ def _lines(
     layout: Layout,
     aligns: list[str],
 ) -> list[str]:
-    """Blocks of lines side by side, each padded to its column."""
     height = max(map(len, [label, *cells]))
     lines = [pad(part, layout.label, "<") for part in _filled(label, height)]
     for j, cell in zip(panel, cells, strict=True):
@@ -174,7 +170,6 @@ def shorten(formula: str, max_width: int) -> str:
 
 
 def _terms(formula: str) -> list[str]:
-    """Split a formula at the plus signs that stand outside brackets."""
     terms, depth = [""], 0
     for character in formula:
         depth += (character in "([{") - (character in ")]}")

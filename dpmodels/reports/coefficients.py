@@ -103,7 +103,6 @@ def _ridge(release: CoefficientsRelease) -> str:
 
 
 def _tuning_notes(release: CoefficientsRelease) -> tuple[str, ...]:
-    """Describe the ridges tried, their cost, and the resolution of the choice."""
     tuned = release.tuning
     if tuned is None:
         return ()
@@ -156,7 +155,6 @@ def _unidentified(fit: GLMResult) -> Section:
 
 
 def _as_released(call: CoefficientsCall, release: CoefficientsRelease) -> Section:
-    """Lay out coefficients as released, with their noise if it is known."""
     values = (call.matrix @ release.coefficients)[:SHOWN].tolist()
     noise = released_noise(call, release)
     if noise is None:
@@ -173,7 +171,6 @@ def _as_released(call: CoefficientsCall, release: CoefficientsRelease) -> Sectio
 
 
 def _pull_note(release: CoefficientsRelease) -> str:
-    """Describe coefficients without standard errors."""
     pulled = "Coefficients are as released, shrunk by a ridge towards a constant model"
     if release.gradient is None and not math.isnan(release.coefficient_sd):
         return f"{pulled}; noise: sd of the noise about the ridge estimate of these rows."
@@ -209,7 +206,6 @@ def fit_notes(fit: GLMResult | MultinomialResult) -> tuple[str, ...]:
 
 
 def _error_notes(sandwich: Sandwich, lost: int, release: CoefficientsRelease) -> list[str]:
-    """Describe standard errors, and count the coefficients without one."""
     notes, bought = list[str](), release.curvature
     if lost:
         subject = "1 coefficient is" if lost == 1 else f"{lost} coefficients are"
@@ -270,7 +266,6 @@ def multinomial_report(fit: MultinomialResult) -> Report:
 
 
 def _panels(fit: MultinomialResult) -> tuple[Section, ...]:
-    """Return a section for each level, of the first coefficients."""
     call = fit.call
     size, identified = len(call.names), not fit.why_not
     heads = COLUMNS if identified else ("coef",)
@@ -348,7 +343,6 @@ FREE = Rank.SOURCE("Computed from the released fit: no data are read, and no bud
 
 
 def _heads(estimates: Estimates) -> dict[str, str]:
-    """Return the head of each printed column."""
     labels = {
         "estimate": "ratio" if estimates.ratio else "estimate",
         "std_error": "std err (log)" if estimates.ratio else "std err",
@@ -429,7 +423,6 @@ def _tabulated_response(fit: CountedGLM | CountedMultinomial) -> str:
 
 
 def _sections(fit: CountedGLM | CountedMultinomial, rows: list[Row]) -> list[Section]:
-    """Return the coefficients in panels: by level, or slopes and thresholds."""
     levels, size = fit.call.levels, len(fit.call.names)
     heads, stops = ["Coefficients"], [size]
     if isinstance(fit, OrdinalResult):
@@ -443,7 +436,6 @@ def _sections(fit: CountedGLM | CountedMultinomial, rows: list[Row]) -> list[Sec
 
 
 def _notes(fit: CountedGLM | CountedMultinomial) -> tuple[str, ...]:
-    """Count the coefficients without an error, and describe errors."""
     lost = int((~fit.linear.identified).sum())
     subject = "1 coefficient is" if lost == 1 else f"{lost} coefficients are"
     notes = Rank.IDENTIFIED(

@@ -64,7 +64,6 @@ def table_report(fit: TableResult) -> Report:
 def _counts_report(
     fit: TableResult, title: str, sections: tuple[Section, ...], notes: tuple[str, ...]
 ) -> Report:
-    """Add the facts and notes of every report of counts to its sections."""
     facts = fit.call.tables[0]
     is_public = fit.release.rows is not None and facts.sampled is None
     sd = fit._counted.incomplete_sd if is_public else fit.noise_sd(facts.cells)
@@ -95,7 +94,6 @@ def _half(fit: TableResult) -> float:
 
 
 def _lost_note(fit: TableResult) -> tuple[str, ...]:
-    """Say which counts may be noise."""
     some_at_zero = bool((fit.noise_int()["lower"] == 0).any())
     note = f"Counts up to {_half(fit):.0f} may be noise alone."
     return Rank.IDENTIFIED(note) * some_at_zero
@@ -220,7 +218,6 @@ def _test_notes(fit: TableResult) -> tuple[str, ...]:
 
 
 def _pooled(fit: TableResult, pooled_levels: tuple[tuple[int, ...], ...]) -> list[str]:
-    """Say which levels the test pools."""
     facts, notes = fit.call.tables[0], []
     for factor, levels, pooled in zip(facts.factors, facts.levels, pooled_levels, strict=True):
         if pooled:
@@ -265,7 +262,6 @@ def states_report(fit: StatesResult) -> Report:
 
 
 def _scales(fit: StatesResult) -> Section:
-    """Lay out the noise, and what it would be under weaker and stronger assumptions."""
     rows = tuple(
         Row(str(name), (signif(scale, 4), signif(ratio, 4)))
         for name, scale, ratio in fit.scales.itertuples()
@@ -307,7 +303,6 @@ def _notes(fit: StatesResult) -> tuple[str, ...]:
 
 
 def _doubts(fit: StatesResult) -> tuple[str, ...]:
-    """Say whether released shares contradict the class."""
     if fit.kept is None:
         return ()
     intervals = fit.conf_int(_SURE)
@@ -465,7 +460,6 @@ def _coefficients(fit: LogLinear) -> Section:
 
 
 def _fitted(fit: LogLinear) -> tuple[Section, ...]:
-    """Test the fit, if it has degrees of freedom."""
     model = fit.model
     if not model.df:
         return ()
@@ -475,7 +469,6 @@ def _fitted(fit: LogLinear) -> tuple[Section, ...]:
 
 
 def _printed(tables: Sequence[Margin]) -> list[Margin]:
-    """Return the first tables, at least one, of about SHOWN_LINES lines."""
     printed: list[Margin] = []
     lines = 0
     for margin in tables:
@@ -493,7 +486,6 @@ def _lines(margin: Margin) -> int:
 
 
 def _wide(margin: Margin) -> bool:
-    """Whether the last variable has the columns."""
     return len(margin.term) > 1 and margin.facts.shape[-1] <= SHOWN_COLUMNS
 
 

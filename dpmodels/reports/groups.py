@@ -106,7 +106,6 @@ def _report(
     cells: list[tuple[str, ...]],
     kinds: str,
 ) -> Report:
-    """Lay out a table; `kinds` is the note on its errors and intervals."""
     facts = fit._facts
     complete = float(fit.counts.sum())
     summed = fit.count_noise_sd * float(np.sqrt(facts.cells))
@@ -139,7 +138,6 @@ def _complete(fit: GroupedResult, facts: TableCall, complete: float, sd: float) 
 
 
 def _lines(fit: GroupedResult) -> list[dict[object, float]]:
-    """Return the printed rows of each group, with counts of at most n."""
     table = fit.tidy().head(SHOWN_GROUPS)
     most = None if fit._facts.sampled is not None else fit.release.rows
     return table.assign(count=table["count"].clip(upper=most)).to_dict("records")
@@ -243,7 +241,6 @@ def _skewed_note(fit: MeanResult, facts: TableCall) -> tuple[str, ...]:
 
 
 def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
-    """Describe the range to which values were clipped, and the share outside."""
     clipping = fit.release.held
     if clipping is None:
         unfound = fit.release.info.name == "rounds"
@@ -321,7 +318,6 @@ def quantile_report(fit: QuantileResult) -> Report:
 
 
 def _section(fit: QuantileResult) -> Section:
-    """One line per group and prob, with the rank drawn and the interval if there is one."""
     facts = fit._facts
     values, ranks = fit.params.to_numpy(), fit.drawn.to_numpy()
     intervals = _quantile_intervals(fit)
@@ -343,14 +339,12 @@ def _section(fit: QuantileResult) -> Section:
 
 
 def _quantile_intervals(fit: QuantileResult) -> Floats:
-    """Return both bounds of each interval, or zeros without intervals."""
     if fit.level is None:
         return np.zeros((*fit.params.shape, 2))
     return fit.conf_int().to_numpy().reshape(*fit.params.shape, 2)
 
 
 def _shifted(fit: QuantileResult) -> bool:
-    """Whether a quantile was drawn at another rank than requested."""
     return bool((np.abs(fit.drawn.to_numpy() - np.array(fit.probs)) > 0).any())
 
 
@@ -438,7 +432,6 @@ def overview_report(fit: OverviewResult) -> Report:
 def _variable(
     fit: OverviewResult, name: str, test: tuple[str, ...], blank: tuple[str, ...]
 ) -> list[Row]:
-    """Head the lines of a variable with its name."""
     result = fit[name]
     lines = _mean_lines(result) if isinstance(result, MeanResult) else _level_lines(result)
     title = name if isinstance(result, MeanResult) else f"{name}, {counted_in(fit.release)} (%)"
@@ -449,12 +442,10 @@ def _variable(
 
 
 def _displayed(cells: list[str]) -> list[str]:
-    """Return the cells of printed groups, and that of all groups."""
     return [*cells[: min(len(cells) - 1, SHOWN_COLUMNS)], cells[-1]]
 
 
 def _mean_lines(result: MeanResult) -> list[tuple[str, list[str]]]:
-    """Lay out mean and sd to the digits that noise leaves, the noise sd and complete rows."""
     moments = result._moments
     cells = _overview_mean_cells(result, moments, result.counts.tolist())
     if result._facts.factors:

@@ -169,7 +169,6 @@ def closing(
 
 
 def _shortened(release: AnyRelease) -> tuple[str, ...]:
-    """Say which rows were shortened."""
     ball = release.ball if isinstance(release, MomentsRelease) else None
     if ball is not None and not math.isnan(ball.rows):
         return (
@@ -195,7 +194,6 @@ def _shortened(release: AnyRelease) -> tuple[str, ...]:
 
 
 def _shared_notes(release: AnyRelease) -> tuple[str, ...]:
-    """Say what the aggregator sees, and against whom the guarantee holds."""
     shared = release.shared
     if shared is None:
         return ()
@@ -215,7 +213,6 @@ def _shared_notes(release: AnyRelease) -> tuple[str, ...]:
 
 
 def _unused_delta(release: AnyRelease) -> tuple[str, ...]:
-    """Say that the mechanism does not use the delta."""
     guarantee, events = release.guarantee, release.events
     if not isinstance(guarantee, ApproxDP) or any(isinstance(e, GaussianEvent) for e in events):
         return ()
@@ -228,7 +225,6 @@ def _unused_delta(release: AnyRelease) -> tuple[str, ...]:
 
 
 def _rounds_notes(release: AnyRelease) -> tuple[str, ...]:
-    """Describe the first rounds of a release, if the ball does not show their result."""
     if not isinstance(release, MomentsRelease) or not release.info.name.startswith("rounds"):
         return ()
     notes = []

@@ -97,7 +97,6 @@ def _complete(fit: HistResult) -> str:
 
 
 def _noise(fit: HistResult, half: float) -> tuple[tuple[str, str], ...]:
-    """Give the noise of a bin, and of ranges of bins if there are many."""
     if fit.ordered.unlawful:
         return ()
     bins = fit._shape[1]
@@ -124,7 +123,6 @@ def _one_group(fit: HistResult, runs: Ranges) -> tuple[Section, ...]:
 
 
 def _lines(fit: HistResult, runs: Ranges, group: int) -> pd.DataFrame:
-    """Return a tidy table of the lines of one group."""
     bins = fit._shape[1]
     if len(runs.start) == bins and not fit.ordered.unlawful:
         table = with_shares(fit.tidy())
@@ -156,7 +154,6 @@ def _reading(fit: HistResult) -> tuple[str, ...]:
 
 
 def _bars(heights: Floats) -> list[Bar]:
-    """Draw bars, the highest of full length."""
     highest = float(heights.max())
     shares = np.maximum(heights, 0.0) / highest if highest > 0 else np.zeros(len(heights))
     return [Bar(share) for share in shares.tolist()]
@@ -199,7 +196,6 @@ def _value(value: object) -> str:
 
 
 def _lost_note(fit: HistResult, half: float) -> tuple[str, ...]:
-    """Say which counts may be noise."""
     if fit.ordered.unlawful:
         return Rank.IDENTIFIED(RUNS_NOTE)
     some_small = bool((fit.ordered.cells <= half).any())
@@ -265,7 +261,6 @@ def _section(fit: PlaneResult, runs: tuple[Ranges, Ranges], place: int, name: st
 
 
 def _plane_noise(fit: PlaneResult, runs: tuple[Ranges, Ranges]) -> tuple[tuple[str, str], ...]:
-    """Give the noise of a cell, and of the printed blocks of cells."""
     if fit.ordered.unlawful:
         return ()
     cells = tuple(axis_bins.runs(bins) for axis_bins, bins in zip(fit.bins, fit.shape, strict=True))
@@ -440,7 +435,6 @@ def _test(fit: SurvfitResult) -> tuple[Fact, ...]:
 
 
 def _overview(fit: SurvfitResult) -> Section:
-    """Lay out the columns of R's print of a survfit."""
     table = fit.table(LEVEL)
     upto = table["upto"].max()
     mean = "mean" if np.isnan(upto) else f"mean to {upto:,.6g}"
@@ -504,7 +498,6 @@ def _interval(low: float, high: float, digits: int) -> str:
 
 
 def _ends(fit: SurvfitResult) -> tuple[str, ...]:
-    """Say where the curves end."""
     why = "the number at risk is below five sds of its noise"
     curves = list(zip(fit.strata or ["(all)"], fit.counted.curves, strict=True))
     lost = [name for name, curve in curves if not curve.end]
@@ -522,7 +515,6 @@ def _ends(fit: SurvfitResult) -> tuple[str, ...]:
 
 
 def _order(fit: SurvfitResult) -> tuple[str, ...]:
-    """Say where the grid is so coarse that the actuarial convention matters."""
     coarse = []
     for name, curve in zip(fit.strata or [""], fit.counted.curves, strict=True):
         low, high = curve.counts.unordered
@@ -563,7 +555,6 @@ def _survfit_notes(fit: SurvfitResult) -> list[str]:
 
 
 def _above(fit: SurvfitResult) -> str:
-    """Describe the treatment of times above the declared range."""
     time = fit.counted.spec.time
     if not time.step:
         return "Times above the declared range are censored at its end."

@@ -86,7 +86,6 @@ def _model(fit: LMResult) -> str:
 
 
 def _weight(fit: LMResult) -> str:
-    """Return the noisy sum of capped weights, and its noise."""
     release = fit.release
     cap = 1.0 if release.units is None else release.units.cap
     noise = signif(cap * release.noise.count, 2)
@@ -94,14 +93,12 @@ def _weight(fit: LMResult) -> str:
 
 
 def _fixed_effects(fit: LMResult) -> tuple[Fact, ...]:
-    """Name the fixed effects, and count their levels."""
     sizes = [(code, len(fit.terms[code]) + 1) for code in fit.model.fixed]
     text = ", ".join(f"{code} ({size:,} levels)" for code, size in sizes)
     return (("Fixed effects", text),) if sizes else ()
 
 
 def _covariance_type(fit: LMResult) -> tuple[Fact, ...]:
-    """Give the kind of standard errors, if budget was spent on them."""
     meat = fit.release.meat
     if meat is None:
         return ()
@@ -164,7 +161,6 @@ def _coefficients(fit: LMResult) -> Section:
 
 
 def _noise(fit: LMResult) -> Section:
-    """Lay out the noise of each coefficient."""
     ends = fit.noise_int()
     sds = fit.bse_noise.to_numpy().tolist()
     shares = _shares(fit)
@@ -182,7 +178,6 @@ def _noise(fit: LMResult) -> Section:
 
 
 def _shares(fit: LMResult) -> list[str]:
-    """Return the share of noise in each coefficient's variance."""
     if not fit.sampled:
         return ["-"] * len(fit.params)
     total = fit.bse.to_numpy()
@@ -246,7 +241,6 @@ def _notes(fit: LMResult) -> list[str]:
 
 
 def _lumped(fit: LMResult) -> list[str]:
-    """Say which levels were merged, and by what."""
     release = fit.release
     if release.lumped is None or release.lumped_sd is None or fit.request is None:
         return []
@@ -266,7 +260,6 @@ def _lumped(fit: LMResult) -> list[str]:
 
 
 def _variances(fit: LMResult) -> str:
-    """Describe the assumption about residual variances."""
     meat = fit.release.meat
     if meat is None:
         return "equal residual variances"
@@ -280,7 +273,6 @@ def _variances(fit: LMResult) -> str:
 
 
 def _unidentified(fit: LMResult) -> list[str]:
-    """Say which coefficients are not identified, why, and what to do."""
     identified = fit.identified.to_numpy()
     lost = [
         str(name)
@@ -340,7 +332,6 @@ def _listed(names: list[str]) -> str:
 
 
 def _weakest(fit: LMResult) -> str:
-    """Name the terms about which X'X has least information."""
     equations = fit.linear.equations
     names = fit.call.names[:-1]
     if not names:
@@ -387,7 +378,6 @@ def _path_facts(path: PathResult) -> tuple[Fact, ...]:
 
 
 def _column_penalties(path: PathResult) -> Floats:
-    """Return the printed penalties: some of the path, and that of the noise."""
     positions = np.linspace(0, len(path.lambdas) - 1, min(STEPS, len(path.lambdas))).round()
     selected = path.lambdas[np.unique(positions.astype(int))].tolist()
     noise = [] if math.isnan(path.noise_lambda) else [path.noise_lambda]

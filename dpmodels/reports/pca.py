@@ -188,7 +188,6 @@ def _notes(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
 
 
 def _unread(spectrum: Unread) -> tuple[str, ...]:
-    """Say what is not known of an estimate, and what its unbiased release identifies."""
     if spectrum.source is None:
         return Rank.IDENTIFIED(
             "The error distribution of this mechanism is not known: there are no noise floor and "
@@ -214,7 +213,6 @@ def _unread(spectrum: Unread) -> tuple[str, ...]:
 
 
 def _floor_notes(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
-    """Name the components that noise hides or does not separate."""
     distinct = fit.spectrum.distinct
     notes = []
     if isinstance(fit.spectrum, Unread):
@@ -284,7 +282,6 @@ def _directions(fit: SubspaceResult, columns: tuple[str, ...]) -> Section:
 
 
 def _subspace_noise(fit: SubspaceResult) -> Section:
-    """Lay out the expected loss, and how directions were drawn."""
     end = "end of a chain" if fit.release.limit else "no chain"
     rows = (
         Row("Expected loss of captured variance", (signif(fit.expected_loss, 2),)),
@@ -320,7 +317,6 @@ def _subspace_notes(fit: SubspaceResult, n_shown: int) -> tuple[str, ...]:
 
 
 def _accuracy_notes(fit: SubspaceResult) -> list[str]:
-    """Describe the conditions of the guarantee, and the accuracy of the directions."""
     release, notes = fit.release, list[str]()
     if release.limit:
         notes += Rank.GUARANTEE(f"The guarantee is {release.limit}.")

@@ -75,7 +75,6 @@ def _facts(plan: PlanResult) -> tuple[Fact, ...]:
 
 
 def _together(plan: PlanResult) -> str:
-    """Return the cost of all calls if they are charged as one."""
     limit = capacity(plan.guarantee).amount
     fits = plan.announced.amount <= limit * (1 + TOLERANCE)
     return signif(plan.announced.amount, 3) + ("" if fits else ", does not fit")
@@ -342,7 +341,6 @@ def _all_near(split: SplitResult) -> bool:
 
 
 def _composition(split: SplitResult) -> str:
-    """Say how the stages' eps compose to the total."""
     total = capacity(split.request.guarantee).amount
     if sum(capacity(budget).amount for budget in split.divisions[0]) <= total * (1 + 1e-6):
         return (

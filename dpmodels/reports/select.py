@@ -54,7 +54,6 @@ def select_report(fit: SelectResult) -> Report:
 
 
 def _scale(fit: SelectResult, what: str) -> str:
-    """Give the noise of the ranking: of counts in rows, of columns in the unit of values."""
     release = fit.release
     if fit.score == COUNT:
         return f"{signif(release.scale, 2)} {what}"
@@ -70,7 +69,6 @@ def _complete(fit: SelectResult, what: str) -> str:
 
 
 def _section(fit: SelectResult, what: str, name: str) -> Section:
-    """One line per selected candidate."""
     names = joined(fit.index)[:SHOWN_GROUPS]
     labels = [f"{place}. {candidate}" for place, candidate in enumerate(names, start=1)]
     if not labels:
@@ -115,7 +113,6 @@ def _chance(probability: float) -> str:
 
 
 def _shown_of_others(fit: SelectResult) -> str:
-    """Say what anybody saw of candidates that were not selected."""
     shared = fit.release.shared
     if shared is None or shared.protocol != "secure_sum":
         return "nothing else about other candidates was released"
@@ -230,7 +227,6 @@ def _small(value: float) -> str:
 
 
 def _spent(fit: FDRResult) -> str:
-    """Give the cost of the choice and of the values, each alone."""
     events = fit.release.events
     if not fit.release.choice:
         return "Budget: all for values."
@@ -351,7 +347,6 @@ def bounds_report(fit: BoundsResult) -> Report:
 
 
 def _bounds_section(fit: BoundsResult) -> Section:
-    """One line per variable: released and declared range, and the share outside with its noise."""
     heads = ("Found", "Declared", "% beyond", "95% noise int.")
     intervals = fit.noise_int().to_numpy()
     rows = []
@@ -431,7 +426,6 @@ def _threshold(fit: LevelsResult) -> str:
 
 
 def _levels_section(name: str, table: pd.DataFrame, what: str) -> Section:
-    """One line per level."""
     columns = ["level", "estimate", "noise_low", "noise_high"]
     rows = tuple(
         Row(str(level), (count(noisy), f"[{count(low)}, {count(high)}]"))

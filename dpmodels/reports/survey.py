@@ -52,7 +52,6 @@ def survey_report(fit: SurveyResult) -> Report:
 
 
 def _opening(fit: SurveyResult | SurveyFitResult, release: Any) -> tuple[Fact, ...]:
-    """Return the facts of every report on randomised responses."""
     charged = bool(release.events)
     guarantee = release.guarantee.describe()
     whose = f"each {release.adjacency.unit.removeprefix('one ')}" if charged else "each respondent"
@@ -77,7 +76,6 @@ def _opening(fit: SurveyResult | SurveyFitResult, release: Any) -> tuple[Fact, .
 
 
 def _devices(fit: SurveyResult) -> tuple[Fact, ...]:
-    """Give the device of each question."""
     if fit.rowwise:
         (channel,) = fit.release.channels
         return (
@@ -106,7 +104,6 @@ def _sampling(release: AnswersRelease | AnswersFitRelease) -> tuple[Fact, ...]:
 
 
 def _sections(fit: SurveyResult) -> tuple[Section, ...]:
-    """Lay out each randomised question, then all together within the exact ones."""
     facts = fit.call.tables[0]
     if len(facts.factors) == 1:
         return (_section(facts.variable, facts.labels, fit.tidy()),)
@@ -146,7 +143,6 @@ def _cells(line: TableLine) -> tuple[str, ...]:
 
 
 def _test(fit: SurveyResult) -> tuple[Section, ...]:
-    """Lay out the test of independence, if there are several factors."""
     if len(fit.call.tables[0].factors) < 2:
         return ()
     test = fit.independence()
@@ -194,7 +190,6 @@ def _notes(fit: SurveyResult) -> tuple[str, ...]:
 
 
 def _closing(fit: SurveyResult | SurveyFitResult) -> tuple[str, ...]:
-    """Return the notes on the guarantee and its source."""
     release: Any = fit.release
     if release.events:
         return (

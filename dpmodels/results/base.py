@@ -73,7 +73,6 @@ def other_budgets(fit: object) -> str:
 
 
 def _compared(now: pd.Series[float], other: pd.Series[float]) -> str:
-    """Compare the noise of two budgets, at the median estimate."""
     ratio = float((other / now).median())
     if not ratio > 0:
         return f"{int(other.notna().sum())} of {len(other)} estimates identified"

@@ -209,7 +209,6 @@ def _found(
 
 
 def _together(*rounds: tuple[CellCounts, float]) -> float:
-    """Average the numbers of rows of both rounds, weighted by their precision."""
     numbers = [rows for _, rows in rounds]
     return float(np.average(numbers, weights=[cells.noise.sd**-2 for cells, _ in rounds]))
 
@@ -361,7 +360,6 @@ class LevelsResult(Result):
 
 
 def _typed(names: tuple[str, ...]) -> tuple[Level, ...]:
-    """Return levels as whole numbers where all of them are."""
     if names and all(name.removeprefix("-").isdecimal() for name in names):
         return tuple(sorted(map(int, names)))
     return names

@@ -199,7 +199,6 @@ def sampled_cells(
 def _sampled_moments(
     facts: TableCall, weights: CappedWeights, n_units: float, parts: Floats, noise: Noise
 ) -> SampledMoments:
-    """Return the moments by group of sampled units."""
     kind = UnitMoments if facts.parts == MIXED_PARTS else SampledMoments
     return kind(
         parts,
@@ -261,7 +260,6 @@ def taken(call: DescribedCall, release: CountsRelease, number: int) -> CountsRel
 def _weights_of(
     tables: tuple[TableCall, ...], weights: CappedWeights, number: int
 ) -> CappedWeights:
-    """Return the sums of capped units, and of strata, that belong to one table."""
     first = CAPPED_PARTS * sum(table.cells for table in tables[:number])
     last = first + CAPPED_PARTS * tables[number].cells
     start = sum(table.stratum_parts for table in tables[:number])

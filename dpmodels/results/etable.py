@@ -94,7 +94,6 @@ def differences(columns: Sequence[Column]) -> tuple[str, ...]:
 
 
 def _numbers(columns: Sequence[Column]) -> list[str]:
-    """Compare public numbers of rows, or of persons."""
     models: dict[tuple[object, str], dict[int, dict[str, None]]] = {}
     for column in columns:
         release = column.result.release
@@ -113,7 +112,6 @@ def _numbers(columns: Sequence[Column]) -> list[str]:
 
 
 def _declarations(columns: Sequence[Column]) -> list[str]:
-    """Compare declared ranges and levels of variables of the same name."""
     models: dict[str, dict[str, dict[str, None]]] = {}
     for column in columns:
         for name, variable in column.result.call.codebook.items():
@@ -132,7 +130,6 @@ def _declarations(columns: Sequence[Column]) -> list[str]:
 
 
 def _declared(variable: Variable) -> str:
-    """Return the public range or levels as text."""
     if isinstance(variable, Categorical | Boolean):
         return f"levels {shorten(', '.join(map(str, variable.levels)))}"
     return f"declared {variable.lower} to {variable.upper}"

@@ -172,7 +172,6 @@ LINKED: Final = {
 
 
 def _bought(release: object) -> bool:
-    """Whether errors could be had from a release: of curvature, or of counts."""
     return getattr(release, "curvature", ()) is not None
 
 
@@ -195,7 +194,6 @@ def _generalised(fit: GLMResult, level: float) -> tuple[Column, ...]:
 
 @columns_of.register
 def _by_level(fit: MultinomialResult, level: float) -> tuple[Column, ...]:
-    """Return a column for each level against the reference."""
     table, identified, note = fit.tidy(), fit.linear.identified, fit.why_not
     numbers = _numbers(fit, level)
     has_errors = identified.any() or _bought(fit.release)
@@ -233,7 +231,6 @@ def _as_released(fit: GLMResult | SVMResult, table: pd.DataFrame) -> dict[str, o
 
 
 def _modelled(call: CoefficientsCall) -> str:
-    """Return the response, with the modelled level unless the levels are 0 and 1."""
     level = LEVEL.fullmatch(call.response)
     if level is None or not call.levels:
         return str(call.response)

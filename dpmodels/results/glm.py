@@ -346,7 +346,6 @@ class CoefficientsFit:
 
     @cached_property
     def _searched(self) -> dict[tuple[bytes, float, bool], tuple[float, float]]:
-        """Cache of the ends of intervals."""
         return {}
 
     @cached_property
@@ -366,7 +365,6 @@ class CoefficientsFit:
 
     @property
     def _lawful(self) -> bool:
-        """Whether standard errors are available."""
         fit = self.sandwich
         return fit is not None and fit.far <= FAR and fit.is_short and not self._open
 
@@ -493,5 +491,4 @@ class CoefficientsFit:
 
 
 def _is_number(name: str) -> bool:
-    """Whether a coefficient is of a number, possibly within levels, by its name."""
     return any("[" not in part for part in name.split(":"))

@@ -460,7 +460,6 @@ class LMResult(CoefficientModel):
 
 
 def _require_identified(identified: NDArray[np.bool_]) -> None:
-    """Raise NotAvailable unless every coefficient is identified."""
     if not identified.all():
         raise NotAvailable(
             "cov_params() and get_prediction() are not available: not all coefficients are "

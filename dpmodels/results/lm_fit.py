@@ -286,7 +286,6 @@ class LinearFit:
 
     @cached_property
     def _interval_cache(self) -> dict[tuple[str, float], Floats]:
-        """Cache of the ends of intervals."""
         return {}
 
     def roots(self, law: LeastSquares, directions: Floats, values: Floats) -> Floats:

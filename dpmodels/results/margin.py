@@ -117,7 +117,6 @@ class ReleasedMargins:
 
     @cached_property
     def _whole_tables(self) -> dict[Term, Integers]:
-        """Cache of whole tables."""
         return {}
 
     def whole(self, term: Term) -> Integers:

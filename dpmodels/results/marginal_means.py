@@ -80,7 +80,6 @@ def grid(model: Fitted, factors: str | Sequence[str], at: Mapping[str, object] |
 def _require_values(
     design: Design, factors: Sequence[str], at_values: Mapping[str, object]
 ) -> None:
-    """Refuse numbers for which no values are given."""
     for name in factors:
         if name not in at_values and levels_of(design, name) is None:
             ends = ", ".join(
@@ -109,12 +108,10 @@ def _usual(model: Fitted, name: str) -> dict[object, float]:
 
 
 def _said(variable: object, value: float, form: str = "g") -> str:
-    """Return a number, or a day in quotes, as users write it."""
     return repr(text_of_day(value)) if isinstance(variable, Date) else f"{value:{form}}"
 
 
 def _at_values(model: Fitted, at: Mapping[str, object] | None) -> dict[str, dict[object, float]]:
-    """Return the values that a user fixes variables at."""
     if at is not None and not isinstance(at, Mapping):
         raise ArgumentError(f"at={quoted(at)}: expected a mapping such as at={{'age': 40}}")
     design, at_values = model.coder.design, {}
@@ -228,7 +225,6 @@ def _effects(model: Fitted, columns: Columns, name: str) -> Iterator[Effect]:
 
 
 def _mean(model: Fitted, columns: Columns, name: str, code: float) -> tuple[float, Floats]:
-    """Return the mean response were all rows of one level, and its derivatives."""
     rows = model.rows({**columns, name: np.full_like(columns[name], code)})
     eta = rows @ model.law.params + model.coder.offset(columns)
     return float(model.link.mean(eta).mean()), model.link.slope(eta) @ rows / len(rows)
@@ -278,7 +274,6 @@ def in_steps(design: Design, name: str) -> bool:
 
 
 def _factors(design: Design, name: str) -> TableColumns:
-    """Return the factors that a variable is in, by their code."""
     codes = dict.fromkeys(code for block in design.blocks for code in block.term)
     return {
         code: compile_factor(code, design.codebook) for code in codes if name in variables_in(code)
@@ -286,7 +281,6 @@ def _factors(design: Design, name: str) -> TableColumns:
 
 
 def _are_whole(factor: Category) -> bool:
-    """Whether levels are a variable's whole numbers."""
     return all(type(level) is int for level in factor.levels)
 
 

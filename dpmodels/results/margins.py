@@ -516,7 +516,6 @@ def loglin(source: ReleasedMargins, formula: str, terms: tuple[tuple[str, ...], 
 
 
 def _n_levels(source: ReleasedMargins, variable: int) -> int:
-    """Return how many levels of a variable have rows, with that of missing values the last."""
     missing = float(source.unbiased((variable,))[-1])
     return source.sizes[variable] - (missing < DETECTION_SDS * source.noise.cell_sd((variable,)))
 
@@ -542,6 +541,5 @@ def _coded(
 
 
 def _coefficient_names(margin: Margin, place: int, n_levels: tuple[int, ...]) -> list[str]:
-    """Name the coefficients of a variable."""
     factor, levels = margin.facts.factors[place], margin.facts.levels[place]
     return [f"{factor}[T.{level}]" for level in (*levels, MISSING)[1 : n_levels[place]]]

@@ -231,7 +231,6 @@ class OverviewResult(Tested):
 
 
 def _mean(result: MeanResult) -> dict[str, object]:
-    """Return the mean of all groups together."""
     facts, moments = result._facts, result._moments.together
     noise, sampling = moments.mean_noise_sd[0], moments.mean_sampling_sd[0]
     return {
@@ -244,7 +243,6 @@ def _mean(result: MeanResult) -> dict[str, object]:
 
 
 def _levels(result: TableResult) -> list[dict[str, object]]:
-    """Return the count of each level in all groups together."""
     counts, levels = result.by_level, result._facts.levels[-1]
     total, noise = max(counts.sum(), 1), result.noise_sd(len(counts))
     return [
@@ -254,7 +252,6 @@ def _levels(result: TableResult) -> list[dict[str, object]]:
 
 
 def _test(result: MeanResult | TableResult) -> dict[str, object]:
-    """Compare the groups of a variable."""
     test: Independence | EqualMeans
     if isinstance(result, TableResult):
         name, test = "chi-square", result._tested(result.by_level.shape)
@@ -277,5 +274,4 @@ def _codes(names: Iterable[str]) -> list[str]:
 
 
 def _flat(frame: pd.DataFrame) -> pd.DataFrame:
-    """Join the levels of a cell, so that tables of all shapes stand in one index."""
     return frame.set_axis(pd.Index(joined(frame.index), name="cell"))

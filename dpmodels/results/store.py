@@ -101,7 +101,6 @@ def read_parts(saved: Saved) -> Parts:
 
 
 def _release(arrays: Mapping[str, object]) -> object:
-    """Return the shape of a release whose arrays stand beside its fields."""
 
     def read(plain: Plain) -> Plain:
         name, facts = plain if isinstance(plain, list | tuple) and len(plain) == 2 else (None, None)
@@ -253,7 +252,6 @@ def digest(version: str, text: str, arrays: Mapping[str, tuple[tuple[str, ...], 
 
 
 def _read(content: bytes) -> tuple[dict[str, str], dict[str, tuple[tuple[str, ...], Array]]]:
-    """Return texts and arrays of a netCDF file."""
     from scipy.io import netcdf_file
 
     try:

@@ -80,7 +80,6 @@ class SurveyResult(OneTable):
         return np.eye(self._facts.cells, len(self._read.truths))
 
     def _shares(self, of: Floats, within: Floats | None = None) -> Shares:
-        """Return shares of sets of cells, within all cells or within other sets."""
         base = np.ones_like(of) if within is None else within
         return self._read.shares(of @ self._complete_cells, base @ self._complete_cells)
 
@@ -194,7 +193,6 @@ class SurveyResult(OneTable):
         factors: tuple[str, ...],
         conditions: tuple[str, ...] = (),
     ) -> pd.DataFrame:
-        """Lay out shares with their errors."""
         noise, interval = (
             shares.noise_interval(0.95),
             self._interval(shares, 0.95, factors, conditions),
@@ -254,7 +252,6 @@ class SurveyResult(OneTable):
 
     @property
     def _likeliest_margins(self) -> list[Floats]:
-        """The maximum-likelihood shares of each question."""
         shares = self.likeliest
         return [
             shares.sum([dim for dim in shares.dims if dim != question]).to_numpy()

@@ -191,7 +191,6 @@ class Curve:
 
     @property
     def _spans(self) -> Floats:
-        """Where intervals begin and end, the first at 0."""
         return np.append(0.0, self.times)
 
     def _reached(self, low: Floats, high: Floats, left: float) -> tuple[float, float]:

@@ -77,7 +77,6 @@ class ByLevel:
 
     @property
     def _outcome(self) -> str:
-        """The name of the response, without a level."""
         return str(self.call.response.rpartition("[T.")[0] or self.call.response)
 
     @property

@@ -82,7 +82,6 @@ def require_law(release: MomentsRelease) -> None:
 
 
 def _require_shapes(release: Released, sizes: Mapping[str, int]) -> None:
-    """Refuse arrays of other sizes than the public facts imply."""
     kind: object = type(release)
     for path, dims in arrays_of(kind):
         values = part_at(release, path)
@@ -152,7 +151,6 @@ def _n_answers(facts: TableCall, release: AnswersRelease) -> int:
 
 
 def _sums(facts: TableCall, release: SumsRelease) -> int:
-    """Return how many sums of the cells of a table there are."""
     groups, *sides = release.shape or (0,)
     table_shape = facts.shape[-len(sides) :] if sides else ()
     if (

@@ -57,7 +57,6 @@ class WeightedTableResult(TableResult):
 
     @property
     def _totals(self) -> Floats:
-        """Unbiased totals by cell."""
         return self._cap * self._cells.sizes
 
     @cached_property
@@ -189,7 +188,6 @@ class WeightedGroup(OrderedGroup):
 
     @property
     def _running(self) -> Runs:
-        """The first 1, 2, ... bins."""
         return self._runs(Ranges(np.zeros(len(self.cells)), self._each_bin.stop))
 
     def _running_ends(self, sums: Floats, of: Sums, level: float) -> tuple[Interval, Interval]:
@@ -276,7 +274,6 @@ class WeightedQuantileResult(QuantileResult):
 
     @cached_property
     def _groups(self) -> list[WeightedGroup]:
-        """The totals of the cells of each group."""
         release, shape = self.release, (self._facts.cells, self.grid)
         sampled = self.call.tables[0].sampled
         is_running = sampled is not None and sampled.units
@@ -308,7 +305,6 @@ class WeightedQuantileResult(QuantileResult):
         )
 
     def _quantile(self, group: WeightedGroup, prob: float) -> tuple[float, float, float]:
-        """Return a quantile and the ends of its interval, on the range from 0 to 1."""
         lower, upper = self.ends
         place = group.quantile(prob)
         if np.isnan(place):
