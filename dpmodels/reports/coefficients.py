@@ -12,20 +12,7 @@ from dpmodels.inference.sandwich import SIZE, Sandwich, dispersion
 from dpmodels.released import CoefficientsRelease
 from dpmodels.report import Fact, Report, Row, Section, interval, signif, signif_uncertain
 from dpmodels.report.notes import Rank
-from dpmodels.reports.header import (
-    SEE,
-    UNKNOWN,
-    about,
-    closing,
-    counted_as,
-    omitted,
-    opening,
-    pvalue,
-    row_norm,
-    scores_of_units,
-    shared_facts,
-    step_note,
-)
+from dpmodels.reports import header
 from dpmodels.results.base import report_of
 from dpmodels.results.call import LINKS, CoefficientsCall
 from dpmodels.results.classifiers import MultinomialResult, SVMResult
@@ -50,7 +37,7 @@ def glm_report(fit: GLMResult) -> Report:
     """Lay out a fit as tables of strings."""
     model = f"{fit.call.family}, {LINKS[fit.call.family]}"
     section = _coefficients(fit) if fit.identified.any() else _unidentified(fit)
-    notes = (*omitted(SHOWN, len(fit.call.names), "coefficients", "params and tidy()"),)
+    notes = (*header.omitted(SHOWN, len(fit.call.names), "coefficients", "params and tidy()"),)
     title = "Private generalised linear model"
     return fit_report(fit, title, model, _response(fit.call), (section,), (*notes, *fit_notes(fit)))
 
@@ -62,7 +49,7 @@ def svm_report(fit: SVMResult) -> Report:
         "A positive margin predicts the second level. There are no intervals; measure accuracy "
         "on public rows with predict(newdata).",
         _pull_note(fit.release),
-        *omitted(SHOWN, len(fit.params), "coefficients", "params and tidy()"),
+        *header.omitted(SHOWN, len(fit.params), "coefficients", "params and tidy()"),
     )
     title, model = "Private linear support vector machine", "Huber loss, linear"
     section = _as_released(fit.call, fit.release)
@@ -84,20 +71,20 @@ def fit_report(
     """Add the facts and notes of every report of coefficients to its tables."""
     call, release = fit.call, fit.release
     facts: tuple[Fact, ...] = (
-        *opening(call, release),
+        *header.opening(call, release),
         ("Model", model),
-        ("Row norm", row_norm(call, release)),
+        ("Row norm", header.row_norm(call, release)),
         ("Response", response),
         ("Ridge", _ridge(release)),
-        *shared_facts(release),
+        *header.shared_facts(release),
     )
     notes = (*notes, *_tuning_notes(release))
-    closed = closing(call, release, f"{SEE}.regression")
+    closed = header.closing(call, release, f"{header.SEE}.regression")
     return Report(title, facts, sections, (*notes, *closed), fit.stamp)
 
 
 def _ridge(release: CoefficientsRelease) -> str:
-    text = f"{signif(release.ridge, 3)} {counted_as(release.adjacency)}"
+    text = f"{signif(release.ridge, 3)} {header.counted_as(release.adjacency)}"
     tuned = release.tuning
     return text if tuned is None else f"{text}, chosen of {len(tuned.ridges)} privately"
 
@@ -125,7 +112,7 @@ def _coefficients(fit: GLMResult) -> Section:
     columns = (fit.params, fit.bse, fit.bse_noise, fit.tvalues, fit.pvalues)
     numbers = np.column_stack([*columns, fit.conf_int()]).tolist()
     rows = [
-        Row(name, coefficient_cells(*line), about=about(fit.call, name))
+        Row(name, coefficient_cells(*line), about=header.about(fit.call, name))
         for name, line in zip(fit.call.names, numbers, strict=True)
     ]
     return Section("Coefficients", COLUMNS, tuple(rows[:SHOWN]))
@@ -136,9 +123,9 @@ def coefficient_cells(
 ) -> tuple[str, ...]:
     """Return the cells of one coefficient under :data:`COLUMNS`."""
     if not math.isfinite(bse):
-        return (UNKNOWN,) + ("",) * (len(COLUMNS) - 1)
+        return (header.UNKNOWN,) + ("",) * (len(COLUMNS) - 1)
     sds, ends = (signif(bse, 2), signif(noise, 2)), interval(low, high)
-    return (signif_uncertain(value, bse), *sds, f"{test:.2f}", pvalue(p), ends)
+    return (signif_uncertain(value, bse), *sds, f"{test:.2f}", header.pvalue(p), ends)
 
 
 def _unidentified(fit: GLMResult) -> Section:
@@ -148,7 +135,7 @@ def _unidentified(fit: GLMResult) -> Section:
         return _as_released(fit.linear.scaled_call, fit.release)
     pairs = list(zip(fit.params, smallest_noise, strict=True))[:SHOWN]
     rows = [
-        Row(name, (signif_uncertain(value, sd), signif(sd, 2)), about=about(fit.call, name))
+        Row(name, (signif_uncertain(value, sd), signif(sd, 2)), about=header.about(fit.call, name))
         for name, (value, sd) in zip(fit.call.names, pairs, strict=False)
     ]
     return Section("Coefficients", ("coef", "noise, at least"), tuple(rows))
@@ -159,12 +146,12 @@ def _as_released(call: CoefficientsCall, release: CoefficientsRelease) -> Sectio
     noise = released_noise(call, release)
     if noise is None:
         rows = [
-            Row(name, (signif(v, 1),), about=about(call, name))
+            Row(name, (signif(v, 1),), about=header.about(call, name))
             for name, v in zip(call.names, values, strict=False)
         ]
         return Section("Coefficients", ("coef",), tuple(rows))
     rows = [
-        Row(name, (signif_uncertain(v, sd), signif(sd, 2)), about=about(call, name))
+        Row(name, (signif_uncertain(v, sd), signif(sd, 2)), about=header.about(call, name))
         for name, v, sd in zip(call.names, values, noise.tolist(), strict=False)
     ]
     return Section("Coefficients", ("coef", "noise"), tuple(rows))
@@ -189,7 +176,7 @@ def fit_notes(fit: GLMResult | MultinomialResult) -> tuple[str, ...]:
     else:
         notes += _error_notes(sandwich, int((~identified).sum()), fit.release)
     if isinstance(fit, GLMResult) and fit.release.meat is not None:
-        return (*notes, *(step_note(fit) if identified.any() else ()))
+        return (*notes, *(header.step_note(fit) if identified.any() else ()))
     if fit.release.ball is not None:
         notes += Rank.TARGET(
             "Rows farther than the row norm from a released centre were left out: results describe "
@@ -231,7 +218,7 @@ def _error_notes(sandwich: Sandwich, lost: int, release: CoefficientsRelease) ->
         ),
     ]
     if release.meat is not None:
-        sampling = scores_of_units(release.meat)
+        sampling = header.scores_of_units(release.meat)
         return [*notes, *Rank.DETAIL(f"std err: sampling with {sampling}.")]
     gradients, rest = "squared gradients", "which is the same if the model is correct"
     if bought is not None and bought.person is not None:
@@ -257,7 +244,7 @@ def multinomial_report(fit: MultinomialResult) -> Report:
     """Lay out a fit as tables of strings."""
     call = fit.call
     notes = (
-        *omitted(SHOWN, len(fit.linear.matrix), "coefficients", "params and tidy()"),
+        *header.omitted(SHOWN, len(fit.linear.matrix), "coefficients", "params and tidy()"),
         *fit_notes(fit),
     )
     response = f"{len(call.levels)} levels, against {call.levels[0]}"
@@ -273,7 +260,7 @@ def _panels(fit: MultinomialResult) -> tuple[Section, ...]:
     sections = []
     for index, level in enumerate(call.levels[1:]):
         pairs = zip(call.names, cells[index * size : min((index + 1) * size, SHOWN)], strict=False)
-        rows = tuple(Row(name, line, about=about(call, name)) for name, line in pairs)
+        rows = tuple(Row(name, line, about=header.about(call, name)) for name, line in pairs)
         if rows:
             sections.append(Section(f"{level} against {call.levels[0]}", heads, rows))
     return tuple(sections)
@@ -308,12 +295,12 @@ def estimates_report(estimates: Estimates) -> Report:
     lines = table.head(SHOWN_ESTIMATES).to_dict("records")
     rows: list[Row] = []
     for term, group in groupby(lines, lambda line: str(line[keys[0]])):
-        group_lines, description = list(group), about(estimates.fit.call, term)
+        group_lines, description = list(group), header.about(estimates.fit.call, term)
         headed = len(keys) > 1 and len(group_lines) > 1
         if headed:
             rows.append(Row(term, ("",) * len(heads), heading=True, about=description))
         for line in group_lines:
-            cells = (UNKNOWN,) + ("",) * (len(heads) - 1)
+            cells = (header.UNKNOWN,) + ("",) * (len(heads) - 1)
             if line.get("identified", math.isfinite(line[first])):
                 cells = tuple(_cell(estimates, line, name) for name in heads)
             label = ", ".join(str(line[name]) for name in keys[headed:])
@@ -329,7 +316,7 @@ def estimates_report(estimates: Estimates) -> Report:
         ),
         sections=(Section(title, tuple(heads.values()), tuple(rows)),),
         notes=(
-            *omitted(SHOWN_ESTIMATES, len(table), "rows", "tidy()"),
+            *header.omitted(SHOWN_ESTIMATES, len(table), "rows", "tidy()"),
             *estimates.notes,
             *lost,
             *FREE,
@@ -376,7 +363,7 @@ def _cell(estimates: Estimates, line: TableLine, name: str) -> str:
         case "df" | "df_resid":
             return signif(value, 4) if value % 1 and value < 1e4 else f"{value:,.0f}"
         case "p_value":
-            return "" if math.isnan(value) else pvalue(value)
+            return "" if math.isnan(value) else header.pvalue(value)
         case "conf_low" | "noise_low":
             return interval(value, line[name.replace("low", "high")])
     return "" if math.isnan(value) else f"{value:.2f}"
@@ -397,18 +384,18 @@ def counted_report(fit: CountedGLM | CountedMultinomial) -> Report:
     numbers = table[["estimate", "std_error", "noise_sd", "statistic", "p_value"]]
     cells = np.column_stack([numbers, table[["conf_low", "conf_high"]]]).tolist()
     rows = [
-        Row(name, coefficient_cells(*line), about=about(call, name))
+        Row(name, coefficient_cells(*line), about=header.about(call, name))
         for name, line in zip(table["term"], cells, strict=True)
     ][:SHOWN]
     facts = (
-        *opening(call, release),
+        *header.opening(call, release),
         ("Model", f"{call.family}, {LINKS[call.family]}"),
         ("Response", _tabulated_response(fit)),
         ("Cells", f"{len(release.values) - 1:,}, noise sd {signif(release.noise_sd, 3)} each"),
-        *shared_facts(release),
+        *header.shared_facts(release),
     )
-    notes = (*omitted(SHOWN, len(table), "coefficients", "params and tidy()"), *_notes(fit))
-    closed = closing(call, release, f"{SEE}.regression")
+    notes = (*header.omitted(SHOWN, len(table), "coefficients", "params and tidy()"), *_notes(fit))
+    closed = header.closing(call, release, f"{header.SEE}.regression")
     sections = tuple(_sections(fit, rows))
     return Report(TITLES[call.family], facts, sections, (*notes, *closed), fit.stamp)
 

@@ -58,8 +58,8 @@ def cov_report(fit: CovResult) -> Report:
 
 def _facts(fit: CovResult) -> tuple[Fact, ...]:
     complete = complete_rows(fit.release, fit.ncomplete, fit.release.noise.count)
-    header = moments_header(fit.call, fit.release, complete)
-    return (*header, ("Denoised", _denoised(fit)))
+    opened = moments_header(fit.call, fit.release, complete)
+    return (*opened, ("Denoised", _denoised(fit)))
 
 
 def _denoised(fit: CovResult) -> str:

@@ -58,8 +58,8 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
         complete = complete_text(
             fit.nobs, fit.release.noise.count, fit.release.rows, counted_as(fit.release.adjacency)
         )
-    header = moments_header(fit.call, fit.release, complete)
-    shared = tuple((label, value) for label, value in header if label != "Variables")
+    lines = moments_header(fit.call, fit.release, complete)
+    shared = tuple((label, value) for label, value in lines if label != "Variables")
     statistic, slopes, chance = fit.slopes_test
     tested = not math.isnan(statistic)
     kind = "" if fit.model.intercept else " (uncentred)"

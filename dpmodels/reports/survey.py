@@ -13,17 +13,7 @@ from dpmodels.inference.response import AnswersTest
 from dpmodels.released import AnswersFitRelease, AnswersRelease, Channel
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.report.notes import Rank
-from dpmodels.reports.header import (
-    LOST,
-    SEE,
-    about,
-    closing,
-    counted_as,
-    observations,
-    omitted,
-    pvalue,
-    shared_facts,
-)
+from dpmodels.reports import header
 from dpmodels.results.base import report_of
 from dpmodels.results.release_text import release_facts
 from dpmodels.results.survey import SurveyFitResult, SurveyResult
@@ -55,9 +45,9 @@ def _opening(fit: SurveyResult | SurveyFitResult, release: Any) -> tuple[Fact, .
     charged = bool(release.events)
     guarantee = release.guarantee.describe()
     whose = f"each {release.adjacency.unit.removeprefix('one ')}" if charged else "each respondent"
-    counted = counted_as(release.adjacency) if charged else "answers"
+    counted = header.counted_as(release.adjacency) if charged else "answers"
     complete = f"{count(fit.ncomplete)} {counted}"
-    observed = observations(release) if charged else f"{count(release.rows)} respondents"
+    observed = header.observations(release) if charged else f"{count(release.rows)} respondents"
     subset = () if release.subset is None else (("Subset", release.subset),)
     return (
         ("Formula", fit.call.formula),
@@ -71,7 +61,7 @@ def _opening(fit: SurveyResult | SurveyFitResult, release: Any) -> tuple[Fact, .
         ("Observations", observed),
         ("Complete", f"{complete} (estimated)" if charged else complete),
         ("Ledger" if charged else "Budget", fit.call.ledger or "none"),
-        *shared_facts(release),
+        *header.shared_facts(release),
     )
 
 
@@ -128,17 +118,17 @@ def _section(title: str, labels: Iterable[str], table: pd.DataFrame) -> Section:
 
 def _cells(line: TableLine) -> tuple[str, ...]:
     if not math.isfinite(line["estimate"]):
-        return (LOST,) * len(HEADS)
+        return (header.LOST,) * len(HEADS)
     error = 100 * line["std_error"]
     private = line["private_share"]
     return (
         signif(100 * line["answers"], 3),
         signif_uncertain(100 * line["estimate"], max(error, 1e-3)),
         signif(error, 2),
-        LOST if math.isnan(private) else f"{100 * private:.0f}%",
+        header.LOST if math.isnan(private) else f"{100 * private:.0f}%",
         interval(100 * line["noise_low"], 100 * line["noise_high"]),
         interval(100 * line["conf_low"], 100 * line["conf_high"]),
-        LOST if math.isnan(line["design_effect"]) else signif(line["design_effect"], 3),
+        header.LOST if math.isnan(line["design_effect"]) else signif(line["design_effect"], 3),
     )
 
 
@@ -148,7 +138,9 @@ def _test(fit: SurveyResult) -> tuple[Section, ...]:
     test = fit.independence()
     pearson = not fit.rowwise and fit._read.simple
     name = "chi-square of the answers" if pearson else "Wald, noise and weights counted in"
-    row = Row(name, (signif(test.statistic), str(test.df), pvalue(test.pvalue), _information(test)))
+    row = Row(
+        name, (signif(test.statistic), str(test.df), header.pvalue(test.pvalue), _information(test))
+    )
     heads = ("statistic", "df", "p-value", "information kept")
     return (Section("Independence", heads, (row,)),)
 
@@ -159,7 +151,7 @@ def _information(test: AnswersTest) -> str:
 
 def _notes(fit: SurveyResult) -> tuple[str, ...]:
     facts = fit.call.tables[0]
-    notes = [*omitted(SHOWN, facts.cells, "lines", "tidy()")]
+    notes = [*header.omitted(SHOWN, facts.cells, "lines", "tidy()")]
     if len(facts.factors) > 1:
         test = fit.independence()
         if test.reason:
@@ -198,7 +190,7 @@ def _closing(fit: SurveyResult | SurveyFitResult) -> tuple[str, ...]:
                 "are those of respondents who randomise themselves.",
                 "If the holder of the rows is trusted, mechanism='auto' has much less noise.",
             ),
-            *closing(fit.call, release, SEE),
+            *header.closing(fit.call, release, header.SEE),
         )
     channels = (release.channel,) if isinstance(fit, SurveyFitResult) else release.channels
     randomised = [channel for channel in channels if channel.how]
@@ -232,7 +224,7 @@ def fit_report(fit: SurveyFitResult) -> Report:
         ("LL-null", signif(fit.llnull, 6)),
     )
     notes = (
-        *omitted(SHOWN, len(call.names), "coefficients", "params and tidy()"),
+        *header.omitted(SHOWN, len(call.names), "coefficients", "params and tidy()"),
         "std err: sampling and randomisation (sandwich). noise: randomisation only, for the true "
         "answers of these respondents.",
         *Rank.DETAIL(_method(release)),
@@ -275,6 +267,6 @@ def _coefficients(fit: SurveyFitResult) -> Section:
         if math.isfinite(bse):
             sds = signif(bse, 2), signif(noise, 2)
             ends = interval(low, high)
-            cells = (signif_uncertain(value, bse), *sds, f"{test:.2f}", pvalue(p), ends)
-        rows.append(Row(name, cells, about=about(fit.call, name)))
+            cells = (signif_uncertain(value, bse), *sds, f"{test:.2f}", header.pvalue(p), ends)
+        rows.append(Row(name, cells, about=header.about(fit.call, name)))
     return Section("Coefficients", heads, tuple(rows))

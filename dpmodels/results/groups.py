@@ -19,16 +19,10 @@ from dpmodels.inference.sampled import SampledMoments, Totals
 from dpmodels.inference.screening_tests import ADJUSTMENTS, adjusted_pvalues, simultaneous
 from dpmodels.postprocess.ranges import FALLING_SHAPE, HEAVY_SHAPE
 from dpmodels.released import CountsRelease, HeldIn
+from dpmodels.results import count_tables
 from dpmodels.results.base import Derivation, Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.coefficient_model import in_unit
-from dpmodels.results.count_tables import (
-    Counted,
-    counted,
-    described_line,
-    design_frame,
-    interval_frame,
-)
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.discoveries import Tested
 from dpmodels.results.estimate_table import (
@@ -65,8 +59,8 @@ class GroupedResult(Result):
         return self.call.tables[0].held_in(self.release.held)
 
     @cached_property
-    def _counted(self) -> Counted:
-        return counted(self.call, self.release)
+    def _counted(self) -> count_tables.Counted:
+        return count_tables.counted(self.call, self.release)
 
     @cached_property
     def _moments(self) -> GroupMoments:
@@ -138,7 +132,7 @@ class GroupedResult(Result):
         moments = self._moments
         if not isinstance(moments, SampledMoments):
             raise NotAvailable(NO_DESIGN)
-        return design_frame(moments, self._shifts(), self._counted.cap, self._facts)
+        return count_tables.design_frame(moments, self._shifts(), self._counted.cap, self._facts)
 
     def _shifts(self) -> tuple[Floats, Floats]:
         """Return what the cap moved the estimates by, and the errors of that."""
@@ -147,10 +141,10 @@ class GroupedResult(Result):
         return width * moments.shift, width * moments.shift_sd
 
     def _noise_int(self, level: float) -> pd.DataFrame:
-        return interval_frame(self._facts, self._ends(level, population=False))
+        return count_tables.interval_frame(self._facts, self._ends(level, population=False))
 
     def _conf_int(self, level: float) -> pd.DataFrame:
-        return interval_frame(self._facts, self._ends(level, population=True))
+        return count_tables.interval_frame(self._facts, self._ends(level, population=True))
 
     def _estimates(self) -> EstimateTable:
         facts = self._facts
@@ -190,7 +184,7 @@ class GroupedResult(Result):
 
     def _line(self) -> dict[str, object]:
         complete = float(self.counts.sum())
-        return described_line(self.release, complete, self._facts.cells)
+        return count_tables.described_line(self.release, complete, self._facts.cells)
 
     @property
     def _size(self) -> str:

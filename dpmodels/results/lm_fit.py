@@ -17,14 +17,8 @@ from dpmodels.formula.coding import NONE, cells
 from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.inference.least_squares import LeastSquares
 from dpmodels.inference.sandwich import DETECTION_SDS, filling
+from dpmodels.postprocess import normal_equations
 from dpmodels.postprocess.identities import Identities
-from dpmodels.postprocess.normal_equations import (
-    NormalEquations,
-    even,
-    least_squares,
-    released_equations,
-    solved,
-)
 from dpmodels.postprocess.small_samples import Layout
 from dpmodels.postprocess.unit_scores import cap_shift, squares_of_units, stepped, unclipped
 from dpmodels.released import MomentsRelease
@@ -62,10 +56,10 @@ class LinearFit:
         return self.call.names[-1]
 
     @cached_property
-    def equations(self) -> NormalEquations:
+    def equations(self) -> normal_equations.NormalEquations:
         """The equations as released, with their noise, subject to public facts of the columns."""
         release, call = self.release, self.call
-        equations = released_equations(
+        equations = normal_equations.released_equations(
             release,
             row_norm=call.row_norm,
             shift=None if self.model.intercept else call.origin / call.divisor,
@@ -81,15 +75,15 @@ class LinearFit:
     @cached_property
     def theta(self) -> Floats:
         """The estimate in scaled units."""
-        return least_squares(self.solved)
+        return normal_equations.least_squares(self.solved)
 
     @cached_property
-    def solved(self) -> NormalEquations:
+    def solved(self) -> normal_equations.NormalEquations:
         """The equations that the estimate solves, with what was added to the moments, if anything.
 
         What a mechanism adds, or else a ridge on the directions that noise hides.
         """
-        return solved(self.equations, self.release, self.call.row_norm)
+        return normal_equations.solved(self.equations, self.release, self.call.row_norm)
 
     @cached_property
     def to_units(self) -> tuple[Floats, Floats]:
@@ -132,7 +126,9 @@ class LinearFit:
         """What scaled columns are multiplied by in the equations."""
         ball = self.release.ball
         return (
-            np.eye(len(self.call.names)) if ball is None or ball.axes is None else even(ball.axes)
+            np.eye(len(self.call.names))
+            if ball is None or ball.axes is None
+            else normal_equations.even(ball.axes)
         )
 
     @property

@@ -14,17 +14,11 @@ from dpmodels.errors import ArgumentError, NotAvailable, did_you_mean, quoted
 from dpmodels.inference.independence import Independence
 from dpmodels.inference.means import EqualMeans, equal_means
 from dpmodels.released import CountsRelease
+from dpmodels.results import estimate_table
 from dpmodels.results.base import Derivation
 from dpmodels.results.call import DescribedCall, TableCall, joined
 from dpmodels.results.count_tables import described_line, taken
 from dpmodels.results.discoveries import Tested
-from dpmodels.results.estimate_table import (
-    COLUMNS,
-    EstimateTable,
-    joined_ends,
-    labelled,
-    table_of_estimates,
-)
 from dpmodels.results.groups import NO_DESIGN, MeanResult
 from dpmodels.results.table import TableResult
 from dpmodels.results.weighted import WeightedTableResult
@@ -140,7 +134,7 @@ class OverviewResult(Tested):
             else:
                 lines.append({"variable": name, **_mean(result)})
         table = pd.DataFrame(lines)
-        return labelled(table, self.call.codebook, label=_codes(table["variable"]))
+        return estimate_table.labelled(table, self.call.codebook, label=_codes(table["variable"]))
 
     def tests(self) -> pd.DataFrame:
         """Return one row a variable: whether the groups differ, allowing for the noise.
@@ -165,7 +159,7 @@ class OverviewResult(Tested):
         """P-values of :meth:`tests`, by variable."""
         return self.tests().set_index("variable")["p_value"].rename("pvalues")
 
-    def _estimates(self) -> EstimateTable:
+    def _estimates(self) -> estimate_table.EstimateTable:
         parts = []
         for name in self.variables:
             rows = self[name].tidy().rename(columns={name: "level"}).assign(variable=name)
@@ -173,12 +167,12 @@ class OverviewResult(Tested):
         table = pd.concat(parts, ignore_index=True)
         table["level"] = table.get("level", pd.Series(np.nan, table.index, dtype=object))
         keys = ["variable", *self.groups.factors, "level"]
-        columns = {*keys, *COLUMNS, "proportion_low", "proportion_high"}
+        columns = {*keys, *estimate_table.COLUMNS, "proportion_low", "proportion_high"}
         names = ("estimate", "std_error", "noise_sd")
         numbers: TableColumns = {name: table[name] for name in names}
         tables = [self[name].estimates for name in self.variables]
         counts = {"proportion"} & set(table)
-        estimates = table_of_estimates(
+        estimates = estimate_table.table_of_estimates(
             self,
             pd.MultiIndex.from_frame(table[keys]),
             further={name: table[name] for name in map(str, table) if name not in columns},
@@ -189,8 +183,8 @@ class OverviewResult(Tested):
         )
         return replace(
             estimates,
-            total=joined_ends(tables, "conf"),
-            further_intervals={name: joined_ends(tables, name) for name in counts},
+            total=estimate_table.joined_ends(tables, "conf"),
+            further_intervals={name: estimate_table.joined_ends(tables, name) for name in counts},
         )
 
     def glance(self) -> pd.DataFrame:

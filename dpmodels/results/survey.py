@@ -15,18 +15,8 @@ from scipy.special import ndtr, ndtri
 
 from dpmodels.arguments import real
 from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.inference import response
 from dpmodels.inference.links import LOGIT, Link
-from dpmodels.inference.response import (
-    AnswersTest,
-    ReadAnswers,
-    ReadBits,
-    Shares,
-    fit_of_answers,
-    independence_of_answers,
-    independence_of_shares,
-    kept_information,
-    wald,
-)
 from dpmodels.inference.sandwich import NormalLaw
 from dpmodels.postprocess.protocol import whole
 from dpmodels.released import AnswersFitRelease, AnswersRelease
@@ -70,8 +60,8 @@ class SurveyResult(OneTable):
         return len(self.release.channels[0].law) > self._facts.cells
 
     @cached_property
-    def _read(self) -> ReadAnswers:
-        kind = ReadBits if self.release.unary else ReadAnswers
+    def _read(self) -> response.ReadAnswers:
+        kind = response.ReadBits if self.release.unary else response.ReadAnswers
         return kind(self.release, self.release.adjacency.design_effect)
 
     @cached_property
@@ -79,12 +69,12 @@ class SurveyResult(OneTable):
         """The selector of complete answers' cells among all, shape (cells, truths)."""
         return np.eye(self._facts.cells, len(self._read.truths))
 
-    def _shares(self, of: Floats, within: Floats | None = None) -> Shares:
+    def _shares(self, of: Floats, within: Floats | None = None) -> response.Shares:
         base = np.ones_like(of) if within is None else within
         return self._read.shares(of @ self._complete_cells, base @ self._complete_cells)
 
     @cached_property
-    def _cells(self) -> Shares:
+    def _cells(self) -> response.Shares:
         return self._shares(np.eye(self._facts.cells))
 
     @property
@@ -173,7 +163,7 @@ class SurveyResult(OneTable):
 
     def _interval(
         self,
-        shares: Shares,
+        shares: response.Shares,
         level: float,
         factors: tuple[str, ...],
         conditions: tuple[str, ...] = (),
@@ -188,7 +178,7 @@ class SurveyResult(OneTable):
 
     def _table(
         self,
-        shares: Shares,
+        shares: response.Shares,
         index: pd.Index,
         factors: tuple[str, ...],
         conditions: tuple[str, ...] = (),
@@ -220,7 +210,7 @@ class SurveyResult(OneTable):
     def _frame(self, ends: tuple[Floats, Floats]) -> pd.DataFrame:
         return pd.DataFrame({"lower": ends[0], "upper": ends[1]}, index=self._facts.index)
 
-    def independence(self) -> AnswersTest:
+    def independence(self) -> response.AnswersTest:
         """Test whether the true answers of two questions or more are independent.
 
         For equal weights, Pearson's chi-square on the randomised answers: independent devices
@@ -239,16 +229,20 @@ class SurveyResult(OneTable):
         return self._independence
 
     @cached_property
-    def _independence(self) -> AnswersTest:
+    def _independence(self) -> response.AnswersTest:
         facts, read = self._facts, self._read
         if self.rowwise or not read.simple:
             channels = self.release.channels
             truths = [read.likeliest] if self.rowwise else self._likeliest_margins
-            efficiency = math.prod(map(kept_information, channels, truths))
+            efficiency = math.prod(map(response.kept_information, channels, truths))
             covariance = read.covariance(self._cells.lines)
-            return independence_of_shares(self._cells.values, covariance, facts.shape, efficiency)
+            return response.independence_of_shares(
+                self._cells.values, covariance, facts.shape, efficiency
+            )
         table = self.release.values.reshape(facts.shape)
-        return independence_of_answers(table, self.release.channels, self._likeliest_margins)
+        return response.independence_of_answers(
+            table, self.release.channels, self._likeliest_margins
+        )
 
     @property
     def _likeliest_margins(self) -> list[Floats]:
@@ -258,7 +252,9 @@ class SurveyResult(OneTable):
             for question in shares.dims
         ]
 
-    def goodness_of_fit(self, shares: Mapping[object, float] | Iterable[float]) -> AnswersTest:
+    def goodness_of_fit(
+        self, shares: Mapping[object, float] | Iterable[float]
+    ) -> response.AnswersTest:
         """Test whether the true answers have given public shares.
 
         Parameters
@@ -287,13 +283,13 @@ class SurveyResult(OneTable):
                 "joint distribution is not in the table"
             )
         expected = _public_shares(shares, facts.levels[0])
-        efficiency = kept_information(self.release.channels[0], read.likeliest)
+        efficiency = response.kept_information(self.release.channels[0], read.likeliest)
         if self.rowwise or not read.simple:
             difference = self._cells.values - expected
-            return wald(
+            return response.wald(
                 difference, read.covariance(self._cells.lines), len(expected) - 1, efficiency
             )
-        return fit_of_answers(self.release.values[0], read.given @ expected, efficiency)
+        return response.fit_of_answers(self.release.values[0], read.given @ expected, efficiency)
 
     def _estimates(self) -> EstimateTable:
         facts = self._facts
