@@ -20,11 +20,18 @@ from dpmodels.results.derived_table import Estimates
 from dpmodels.results.etable_columns import released_noise
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.release_text import release_facts
+from dpmodels.results.survey import SurveyFitResult
 from dpmodels.results.tabulated import CountedGLM, CountedMultinomial, OrdinalResult
 from dpmodels.typing import TableLine
 
 # Most coefficients in a printed table: a choice.
 SHOWN = 60
+TITLES = {
+    "binomial": "Private generalised linear model",
+    "poisson": "Private generalised linear model",
+    "multinomial": "Private multinomial logit",
+    "ordinal": "Private ordinal logit (proportional odds)",
+}
 COLUMNS = ("coef", "std err", "noise", "z", "P>|z|", "95% conf. interval")
 _TWO_ERRORS = (
     "std err: sampling and privacy noise; noise: privacy noise alone. For the non-private "
@@ -32,14 +39,16 @@ _TWO_ERRORS = (
 )
 
 
+# The heads of a table of coefficients, and its cells.
+Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
+
+
 @report_of.register
-def glm_report(fit: GLMResult) -> Report:
+def glm_report(fit: GLMResult | MultinomialResult) -> Report:
     """Lay out a fit as tables of strings."""
-    model = f"{fit.call.family}, {LINKS[fit.call.family]}"
-    section = _coefficients(fit) if fit.identified.any() else _unidentified(fit)
-    notes = (*header.omitted(SHOWN, len(fit.call.names), "coefficients", "params and tidy()"),)
-    title = "Private generalised linear model"
-    return fit_report(fit, title, model, _response(fit.call), (section,), (*notes, *fit_notes(fit)))
+    table = (COLUMNS, inference(fit)) if fit.linear.identified.any() else _unidentified(fit)
+    family = fit.call.family
+    return _report(fit, TITLES[family], f"{family}, {LINKS[family]}", table, fit_notes(fit))
 
 
 @report_of.register
@@ -49,37 +58,64 @@ def svm_report(fit: SVMResult) -> Report:
         "A positive margin predicts the second level. There are no intervals; measure accuracy "
         "on public rows with predict(newdata).",
         _pull_note(fit.release),
-        *header.omitted(SHOWN, len(fit.params), "coefficients", "params and tidy()"),
     )
-    title, model = "Private linear support vector machine", "Huber loss, linear"
-    section = _as_released(fit.call, fit.release)
-    return fit_report(fit, title, model, _response(fit.call), (section,), notes)
+    title = "Private linear support vector machine"
+    return _report(fit, title, "Huber loss, linear", _as_released(fit.call, fit.release), notes)
+
+
+@report_of.register
+def counted_report(fit: CountedGLM | CountedMultinomial) -> Report:
+    """Lay out a fit as tables of strings."""
+    call, release = fit.call, fit.release
+    names = ["estimate", "std_error", "noise_sd", "statistic", "p_value", "conf_low", "conf_high"]
+    lines = fit.tidy()[names].to_numpy(np.float64)
+    facts = (
+        *header.opening(call, release),
+        ("Model", f"{call.family}, {LINKS[call.family]}"),
+        ("Response", _response(call)),
+        ("Cells", f"{len(release.values) - 1:,}, noise sd {signif(release.noise_sd, 3)} each"),
+        *header.shared_facts(release),
+    )
+    sections = panels(fit, COLUMNS, [coefficient_cells(*line) for line in lines.tolist()][:SHOWN])
+    notes = (*_omitted(call), *_count_notes(fit))
+    closed = header.closing(call, release, f"{header.SEE}.regression")
+    return Report(TITLES[call.family], facts, sections, (*notes, *closed), fit.stamp)
 
 
 def _response(call: CoefficientsCall) -> str:
-    return f"{call.levels[1]} against {call.levels[0]}" if call.levels else call.response
+    levels = call.levels
+    if call.family == "ordinal":
+        return f"{len(levels)} levels, {levels[0]} to {levels[-1]}"
+    if call.family == "multinomial":
+        return f"{len(levels)} levels, against {levels[0]}"
+    return f"{levels[1]} against {levels[0]}" if levels else call.response
 
 
-def fit_report(
+def _omitted(call: CoefficientsCall) -> tuple[str, ...]:
+    total = len(call.names) * call.blocks
+    return header.omitted(SHOWN, total, "coefficients", "params and tidy()")
+
+
+def _report(
     fit: GLMResult | MultinomialResult | SVMResult,
     title: str,
     model: str,
-    response: str,
-    sections: tuple[Section, ...],
+    table: Table,
     notes: tuple[str, ...],
 ) -> Report:
-    """Add the facts and notes of every report of coefficients to its tables."""
     call, release = fit.call, fit.release
     facts: tuple[Fact, ...] = (
         *header.opening(call, release),
         ("Model", model),
         ("Row norm", header.row_norm(call, release)),
-        ("Response", response),
+        ("Response", _response(call)),
         ("Ridge", _ridge(release)),
         *header.shared_facts(release),
     )
-    notes = (*notes, *_tuning_notes(release))
+    notes = (*_omitted(call), *notes, *_tuning_notes(release))
+    heads, cells = table
     closed = header.closing(call, release, f"{header.SEE}.regression")
+    sections = panels(fit, heads, cells[:SHOWN])
     return Report(title, facts, sections, (*notes, *closed), fit.stamp)
 
 
@@ -108,14 +144,26 @@ def _tuning_notes(release: CoefficientsRelease) -> tuple[str, ...]:
     )
 
 
-def _coefficients(fit: GLMResult) -> Section:
-    columns = (fit.params, fit.bse, fit.bse_noise, fit.tvalues, fit.pvalues)
-    numbers = np.column_stack([*columns, fit.conf_int()]).tolist()
+def panels(
+    fit: GLMResult | MultinomialResult | SVMResult | SurveyFitResult,
+    heads: tuple[str, ...],
+    cells: list[tuple[str, ...]],
+) -> tuple[Section, ...]:
+    """Lay out the first coefficients: all together, by level, or slopes and thresholds."""
+    call, levels, size = fit.call, fit.call.levels, len(fit.call.names)
+    titles, stops = ["Coefficients"], [size]
+    if isinstance(fit, OrdinalResult):
+        titles, stops = ["Coefficients", "Thresholds"], [len(fit.slopes), size]
+    elif isinstance(fit, MultinomialResult):
+        titles = [f"{level} against {levels[0]}" for level in levels[1:]]
+        stops = [size * (at + 1) for at in range(len(titles))]
     rows = [
-        Row(name, coefficient_cells(*line), about=header.about(fit.call, name))
-        for name, line in zip(fit.call.names, numbers, strict=True)
+        Row(name, line, about=header.about(call, name))
+        for name, line in zip(call.names * call.blocks, cells, strict=False)
     ]
-    return Section("Coefficients", COLUMNS, tuple(rows[:SHOWN]))
+    spans = zip(titles, [0, *stops], stops, strict=False)
+    sections = (Section(title, heads, tuple(rows[low:high])) for title, low, high in spans)
+    return tuple(section for section in sections if section.rows)
 
 
 def coefficient_cells(
@@ -128,33 +176,38 @@ def coefficient_cells(
     return (signif_uncertain(value, bse), *sds, f"{test:.2f}", header.pvalue(p), ends)
 
 
-def _unidentified(fit: GLMResult) -> Section:
+def inference(
+    fit: GLMResult | MultinomialResult | SurveyFitResult,
+) -> list[tuple[str, ...]]:
+    """Return the cells of all coefficients under :data:`COLUMNS`."""
+    parts = (fit.params, fit.bse, fit.bse_noise, fit.tvalues, fit.pvalues)
+    columns = [part.to_numpy(np.float64).T.ravel() for part in parts]
+    numbers = np.column_stack([*columns, fit.conf_int()])
+    return [coefficient_cells(*line) for line in numbers.tolist()]
+
+
+def _unidentified(fit: GLMResult | MultinomialResult) -> Table:
     """Lay out coefficients without standard errors, to the digits that the noise leaves."""
+    if isinstance(fit, MultinomialResult):
+        values = fit.params_released.to_numpy(np.float64).T.ravel().tolist()
+        return ("coef",), [(signif(value, 1),) for value in values]
     smallest_noise = fit.noise_least
     if smallest_noise.isna().any():
         return _as_released(fit.linear.scaled_call, fit.release)
-    pairs = list(zip(fit.params, smallest_noise, strict=True))[:SHOWN]
-    rows = [
-        Row(name, (signif_uncertain(value, sd), signif(sd, 2)), about=header.about(fit.call, name))
-        for name, (value, sd) in zip(fit.call.names, pairs, strict=False)
-    ]
-    return Section("Coefficients", ("coef", "noise, at least"), tuple(rows))
+    pairs = zip(fit.params, smallest_noise, strict=True)
+    return ("coef", "noise, at least"), [_with_noise(value, sd) for value, sd in pairs]
 
 
-def _as_released(call: CoefficientsCall, release: CoefficientsRelease) -> Section:
-    values = (call.matrix @ release.coefficients)[:SHOWN].tolist()
-    noise = released_noise(call, release)
+def _as_released(call: CoefficientsCall, release: CoefficientsRelease) -> Table:
+    values, noise = (call.matrix @ release.coefficients).tolist(), released_noise(call, release)
     if noise is None:
-        rows = [
-            Row(name, (signif(v, 1),), about=header.about(call, name))
-            for name, v in zip(call.names, values, strict=False)
-        ]
-        return Section("Coefficients", ("coef",), tuple(rows))
-    rows = [
-        Row(name, (signif_uncertain(v, sd), signif(sd, 2)), about=header.about(call, name))
-        for name, v, sd in zip(call.names, values, noise.tolist(), strict=False)
-    ]
-    return Section("Coefficients", ("coef", "noise"), tuple(rows))
+        return ("coef",), [(signif(value, 1),) for value in values]
+    pairs = zip(values, noise.tolist(), strict=True)
+    return ("coef", "noise"), [_with_noise(value, sd) for value, sd in pairs]
+
+
+def _with_noise(value: float, sd: float) -> tuple[str, ...]:
+    return signif_uncertain(value, sd), signif(sd, 2)
 
 
 def _pull_note(release: CoefficientsRelease) -> str:
@@ -234,48 +287,6 @@ def _error_notes(sandwich: Sandwich, lost: int, release: CoefficientsRelease) ->
         f"(robust), the rest curvature, {rest}."
     )
     return [*notes, *Rank.DETAIL(covariance)]
-
-
-# The printed report of a multinomial logit: a panel for each level against the reference.
-
-
-@report_of.register
-def multinomial_report(fit: MultinomialResult) -> Report:
-    """Lay out a fit as tables of strings."""
-    call = fit.call
-    notes = (
-        *header.omitted(SHOWN, len(fit.linear.matrix), "coefficients", "params and tidy()"),
-        *fit_notes(fit),
-    )
-    response = f"{len(call.levels)} levels, against {call.levels[0]}"
-    title, model = "Private multinomial logit", "multinomial, logit link"
-    return fit_report(fit, title, model, response, _panels(fit), notes)
-
-
-def _panels(fit: MultinomialResult) -> tuple[Section, ...]:
-    call = fit.call
-    size, identified = len(call.names), not fit.why_not
-    heads = COLUMNS if identified else ("coef",)
-    cells = _inference_cells(fit) if identified else _multinomial_as_released(fit)
-    sections = []
-    for index, level in enumerate(call.levels[1:]):
-        pairs = zip(call.names, cells[index * size : min((index + 1) * size, SHOWN)], strict=False)
-        rows = tuple(Row(name, line, about=header.about(call, name)) for name, line in pairs)
-        if rows:
-            sections.append(Section(f"{level} against {call.levels[0]}", heads, rows))
-    return tuple(sections)
-
-
-def _inference_cells(fit: MultinomialResult) -> list[tuple[str, ...]]:
-    parts = (fit.params, fit.bse, fit.bse_noise, fit.tvalues, fit.pvalues)
-    columns = [part.to_numpy(np.float64).T.ravel() for part in parts]
-    numbers = np.column_stack([*columns, fit.conf_int()])
-    return [coefficient_cells(*line) for line in numbers.tolist()]
-
-
-def _multinomial_as_released(fit: MultinomialResult) -> list[tuple[str, ...]]:
-    values = fit.params_released.to_numpy(np.float64).T.ravel().tolist()
-    return [(signif(value, 1),) for value in values]
 
 
 # Most rows of a table: a choice.
@@ -369,60 +380,7 @@ def _cell(estimates: Estimates, line: TableLine, name: str) -> str:
     return "" if math.isnan(value) else f"{value:.2f}"
 
 
-TITLES = {
-    "binomial": "Private generalised linear model",
-    "multinomial": "Private multinomial logit",
-    "ordinal": "Private ordinal logit (proportional odds)",
-}
-
-
-@report_of.register
-def counted_report(fit: CountedGLM | CountedMultinomial) -> Report:
-    """Lay out a fit as tables of strings."""
-    call, release = fit.call, fit.release
-    table = fit.tidy()
-    numbers = table[["estimate", "std_error", "noise_sd", "statistic", "p_value"]]
-    cells = np.column_stack([numbers, table[["conf_low", "conf_high"]]]).tolist()
-    rows = [
-        Row(name, coefficient_cells(*line), about=header.about(call, name))
-        for name, line in zip(table["term"], cells, strict=True)
-    ][:SHOWN]
-    facts = (
-        *header.opening(call, release),
-        ("Model", f"{call.family}, {LINKS[call.family]}"),
-        ("Response", _tabulated_response(fit)),
-        ("Cells", f"{len(release.values) - 1:,}, noise sd {signif(release.noise_sd, 3)} each"),
-        *header.shared_facts(release),
-    )
-    notes = (*header.omitted(SHOWN, len(table), "coefficients", "params and tidy()"), *_notes(fit))
-    closed = header.closing(call, release, f"{header.SEE}.regression")
-    sections = tuple(_sections(fit, rows))
-    return Report(TITLES[call.family], facts, sections, (*notes, *closed), fit.stamp)
-
-
-def _tabulated_response(fit: CountedGLM | CountedMultinomial) -> str:
-    levels = fit.call.levels
-    if isinstance(fit, OrdinalResult):
-        return f"{len(levels)} levels, {levels[0]} to {levels[-1]}"
-    if isinstance(fit, CountedMultinomial):
-        return f"{len(levels)} levels, against {levels[0]}"
-    return f"{levels[1]} against {levels[0]}"
-
-
-def _sections(fit: CountedGLM | CountedMultinomial, rows: list[Row]) -> list[Section]:
-    levels, size = fit.call.levels, len(fit.call.names)
-    heads, stops = ["Coefficients"], [size]
-    if isinstance(fit, OrdinalResult):
-        heads, stops = ["Coefficients", "Thresholds"], [len(fit.slopes), size]
-    elif isinstance(fit, CountedMultinomial):
-        heads = [f"{level} against {levels[0]}" for level in levels[1:]]
-        stops = [size * (at + 1) for at in range(len(heads))]
-    spans = zip(heads, [0, *stops], stops, strict=False)
-    sections = [Section(head, COLUMNS, tuple(rows[low:high])) for head, low, high in spans]
-    return [section for section in sections if section.rows]
-
-
-def _notes(fit: CountedGLM | CountedMultinomial) -> tuple[str, ...]:
+def _count_notes(fit: CountedGLM | CountedMultinomial) -> tuple[str, ...]:
     lost = int((~fit.linear.identified).sum())
     subject = "1 coefficient is" if lost == 1 else f"{lost} coefficients are"
     notes = Rank.IDENTIFIED(

@@ -14,6 +14,7 @@ from dpmodels.released import AnswersFitRelease, AnswersRelease, Channel
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.report.notes import Rank
 from dpmodels.reports import header
+from dpmodels.reports.coefficients import COLUMNS, inference, panels
 from dpmodels.results.base import report_of
 from dpmodels.results.release_text import release_facts
 from dpmodels.results.survey import SurveyFitResult, SurveyResult
@@ -235,11 +236,11 @@ def fit_report(fit: SurveyFitResult) -> Report:
             "fewer terms, or levels that the terms do not separate."
         )
         notes = (*notes, *Rank.IDENTIFIED(unknown))
-    section = _coefficients(fit)
+    sections = panels(fit, COLUMNS, inference(fit)[:SHOWN])
     return Report(
         "Logistic regression of randomized responses",
         facts,
-        (section,),
+        sections,
         (*notes, *_closing(fit)),
         fit.stamp,
     )
@@ -255,18 +256,3 @@ def _method(release: AnswersFitRelease) -> str:
         "noise assumes that the model is correct; otherwise the two fits weigh respondents "
         "differently. The likelihood is that of the randomised answers."
     )
-
-
-def _coefficients(fit: SurveyFitResult) -> Section:
-    heads = ("coef", "std err", "noise", "z", "P>|z|", "95% conf. interval")
-    columns = (fit.params, fit.bse, fit.bse_noise, fit.tvalues, fit.pvalues)
-    lines = np.column_stack([*columns, fit.conf_int()])[:SHOWN].tolist()
-    rows = []
-    for name, (value, bse, noise, test, p, low, high) in zip(fit.call.names, lines, strict=False):
-        cells = ("not identified", *("",) * 5)
-        if math.isfinite(bse):
-            sds = signif(bse, 2), signif(noise, 2)
-            ends = interval(low, high)
-            cells = (signif_uncertain(value, bse), *sds, f"{test:.2f}", header.pvalue(p), ends)
-        rows.append(Row(name, cells, about=header.about(fit.call, name)))
-    return Section("Coefficients", heads, tuple(rows))
