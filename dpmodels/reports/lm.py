@@ -386,7 +386,8 @@ def _column_penalties(path: PathResult) -> Floats:
 
 def _path_coefficients(path: PathResult) -> Section:
     fit, penalties = path.linear, _column_penalties(path)
-    sds = fit.errors(fit.full_law if fit.sampled else fit.noise_law, np.eye(len(fit.names)))
+    law = fit.about_population if fit.sampled else fit.about_rows
+    sds = law.errors(np.eye(len(fit.names)))
     columns = np.column_stack([path.at(float(penalty)).to_numpy() for penalty in penalties])
     rows = []
     for name, sd, line in zip(

@@ -15,7 +15,6 @@ from scipy.special import ndtr
 
 from dpmodels.errors import NotAvailable
 from dpmodels.formula.parse import quote, variables_in
-from dpmodels.inference.least_squares import LeastSquares
 from dpmodels.inference.links import IDENTITY, Link
 from dpmodels.inference.sandwich import DETECTION_SDS, normal_width
 from dpmodels.released import MomentsRelease
@@ -24,7 +23,7 @@ from dpmodels.results.call import INTERCEPT, MomentsCall
 from dpmodels.results.coefficient_model import CoefficientModel, in_unit
 from dpmodels.results.derived_table import Estimates, fixed_rows, tested
 from dpmodels.results.estimate_table import EstimateTable, slope_unit, table_of_estimates, unit_of
-from dpmodels.results.lm_fit import LinearFit, LinearModel, Population
+from dpmodels.results.lm_fit import LinearFit, LinearModel, ParametersLaw
 from dpmodels.results.path import PathResult, path
 from dpmodels.results.public_rows import PublicRows
 from dpmodels.typing import Coder, Floats
@@ -124,22 +123,22 @@ class LMResult(CoefficientModel):
         Where intervals are searched for, at a :attr:`strength` below 2, the
         half length of the 95 % interval over 1.96.
         """
-        return self._bse(self._sds(self.linear.full_law), "bse")
+        return self._bse(self._sds(self.linear.about_population), "bse")
 
     @property
     def bse_noise(self) -> pd.Series[float]:
         """Standard deviations of the privacy noise alone; infinite where not identified."""
-        return self._bse(self._sds(self.linear.noise_law), "bse_noise")
+        return self._bse(self._sds(self.linear.about_rows), "bse_noise")
 
     @property
     def bse_sampling(self) -> pd.Series[float]:
         """Standard errors without the privacy noise; infinite where not identified."""
-        total_sd, noise = self._sds(self.linear.full_law), self._sds(self.linear.noise_law)
+        total_sd, noise = self._sds(self.linear.about_population), self._sds(self.linear.about_rows)
         noise_sd = np.where(self.linear.identified, noise, 0.0)
         return self._bse(np.sqrt(np.maximum(total_sd**2 - noise_sd**2, 0.0)), "bse_sampling")
 
-    def _sds(self, law: LeastSquares) -> Floats:
-        return self.linear.errors(law, np.eye(len(self.linear.names)))
+    def _sds(self, law: ParametersLaw) -> Floats:
+        return law.errors(np.eye(len(law.names)))
 
     def _bse(self, sds: Floats, name: str) -> pd.Series[float]:
         return self._series(np.where(self.linear.identified, sds, np.inf), name)
@@ -151,8 +150,8 @@ class LMResult(CoefficientModel):
         ``params / bse`` where a coefficient's own sum of squares is ten of its
         noise sds or more; nan where the coefficient is not identified.
         """
-        fit, ones = self.linear, np.eye(len(self.linear.names))
-        return self._series(fit.roots(fit.full_law, ones, 0 * ones[0]), "tvalues")
+        ones = np.eye(len(self.linear.names))
+        return self._series(self.linear.about_population.roots(ones, 0 * ones[0]), "tvalues")
 
     @property
     def pvalues(self) -> pd.Series[float]:
@@ -169,7 +168,7 @@ class LMResult(CoefficientModel):
             If a coefficient is not identified.
         """
         _require_identified(self.identified.to_numpy())
-        covariance, names = self.linear.covariance(self.linear.full_law), list(self._names)
+        covariance, names = self.linear.about_population.covariance(), list(self._names)
         shown = covariance[np.ix_(self._shown, self._shown)]
         return pd.DataFrame(shown, index=names, columns=names)
 
@@ -216,8 +215,8 @@ class LMResult(CoefficientModel):
     def _extra_variables(self) -> tuple[str, ...]:
         return () if self.model.weights is None else (self.model.weights,)
 
-    def _law(self, method: str) -> Population:
-        return Population(self.linear)
+    def _law(self, method: str) -> ParametersLaw:
+        return self.linear.about_population
 
     @property
     def _cap_shift(self) -> tuple[Floats, Floats]:
