@@ -209,17 +209,17 @@ def cca_report(fit: CCAResult) -> Report:
         _loadings(fit, "Loadings of x", fit.xloadings, selected),
         _loadings(fit, "Loadings of y", fit.yloadings, selected),
     )
+    sides = f"x of {len(fit.xcenter)}, y of {len(fit.ycenter)}"
     return Report(
         title="Private canonical correlations",
-        facts=(*moments_header(fit.call, fit.release, complete), ("Sides", _sides(fit))),
+        facts=(
+            *moments_header(fit.call, fit.release, complete),
+            ("Sides", sides),
+        ),
         sections=(_correlations(fit), *(loadings if len(selected) else ())),
         notes=(*_cca_notes(fit), *closing(fit.call, fit.release, SEE, fit.nobs)),
         stamp=fit.stamp,
     )
-
-
-def _sides(fit: CCAResult) -> str:
-    return f"x of {len(fit.xcenter)}, y of {len(fit.ycenter)}"
 
 
 def _correlations(fit: CCAResult) -> Section:

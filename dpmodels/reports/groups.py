@@ -320,7 +320,9 @@ def quantile_report(fit: QuantileResult) -> Report:
 def _section(fit: QuantileResult) -> Section:
     facts = fit._facts
     values, ranks = fit.params.to_numpy(), fit.drawn.to_numpy()
-    intervals = _quantile_intervals(fit)
+    intervals = np.zeros((*values.shape, 2))
+    if fit.level is not None:
+        intervals = fit.conf_int().to_numpy().reshape(intervals.shape)
     shifted = _shifted(fit)
     heads = [*(["Drawn at"] if shifted else []), "Quantile"]
     if fit.level is not None:
@@ -330,7 +332,8 @@ def _section(fit: QuantileResult) -> Section:
         for j, prob in enumerate(fit.probs):
             name = f"{label}, {100 * prob:g}%" if facts.factors else f"{100 * prob:g}%"
             low, high = intervals[i, j].tolist()
-            at = [_share(float(ranks[i, j]))] if shifted else []
+            rank = LOST if np.isnan(ranks[i, j]) else f"{100 * ranks[i, j]:.3g}%"
+            at = [rank] if shifted else []
             cells = [*at, _printed(fit, float(values[i, j]), high - low)]
             if fit.level is not None:
                 cells.append(LOST if cells[-1] == LOST else _interval(fit, low, high))
@@ -338,18 +341,8 @@ def _section(fit: QuantileResult) -> Section:
     return Section(" / ".join(facts.factors) or facts.measured, tuple(heads), tuple(rows))
 
 
-def _quantile_intervals(fit: QuantileResult) -> Floats:
-    if fit.level is None:
-        return np.zeros((*fit.params.shape, 2))
-    return fit.conf_int().to_numpy().reshape(*fit.params.shape, 2)
-
-
 def _shifted(fit: QuantileResult) -> bool:
     return bool((np.abs(fit.drawn.to_numpy() - np.array(fit.probs)) > 0).any())
-
-
-def _share(rank: float) -> str:
-    return LOST if np.isnan(rank) else f"{100 * rank:.3g}%"
 
 
 def _printed(fit: QuantileResult, value: float, width: float) -> str:

@@ -43,7 +43,7 @@ from dpmodels.results.series import SeriesResult
 from dpmodels.results.survfit import SurvfitResult
 from dpmodels.results.survival_curve import Curve
 from dpmodels.results.weighted import WeightedHistResult
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats
 
 # Lines for runs of many bins: a choice.
 RUNS = 32
@@ -342,7 +342,8 @@ def _series_section(fit: SeriesResult, place: int) -> Section:
     width = -(-size // SHOWN_LINES)
     stops = np.append(np.arange(width, size, width), size)
     starts = np.append(0, stops[:-1])
-    inside, totals = (_of_group(fit, first, stops, place) for first in (starts, 0 * starts))
+    group = slice(place * len(stops), (place + 1) * len(stops))
+    inside, totals = (fit._summed(first, stops, 0.95)[group] for first in (starts, 0 * starts))
     rows = tuple(
         Row(_period(fit, *run), (*_cells(row), *_cells(total_row)))
         for run, row, total_row in zip(
@@ -355,10 +356,6 @@ def _series_section(fit: SeriesResult, place: int) -> Section:
     label = fit._facts.groups.labels[place] if fit._facts.groups.factors else fit._facts.factors[-1]
     what = counted_as(fit.release.adjacency).capitalize()
     return Section(label, (what, "95% noise int.", "Total", "95% noise int."), rows)
-
-
-def _of_group(fit: SeriesResult, starts: Integers, stops: Integers, place: int) -> pd.DataFrame:
-    return fit._summed(starts, stops, 0.95).iloc[place * len(stops) : (place + 1) * len(stops)]
 
 
 def _period(fit: SeriesResult, start: int, stop: int) -> str:
@@ -398,12 +395,13 @@ def survfit_report(fit: SurvfitResult) -> Report:
     """Lay out a line for each curve, then each curve over time."""
     counted = fit.counted
     complete = complete_rows(fit.release, fit.ncomplete, counted.noise_sd)
+    last = f"{fit.times[-1]:,.6g}"
     return Report(
         title="Private survival curves" if fit.strata else "Private survival curve",
         facts=(
             *described_header(fit.call, fit.release, complete),
             ("Event", counted.spec.event.code),
-            ("Grid", f"{counted.spec.time.code}, {_grid(fit)}"),
+            ("Grid", f"{counted.spec.time.code}, {len(fit.times):,} intervals up to {last}"),
             ("Count noise", f"sd {signif(fit.release.noise_sd, 2)} a released count"),
             *_test(fit),
         ),
@@ -417,10 +415,6 @@ def survfit_report(fit: SurvfitResult) -> Report:
         ),
         stamp=fit.stamp,
     )
-
-
-def _grid(fit: SurvfitResult) -> str:
-    return f"{len(fit.times):,} intervals up to {fit.times[-1]:,.6g}"
 
 
 def _test(fit: SurvfitResult) -> tuple[Fact, ...]:

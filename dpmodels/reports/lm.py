@@ -63,26 +63,23 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
     statistic, slopes, chance = fit.slopes_test
     tested = not math.isnan(statistic)
     kind = "" if fit.model.intercept else " (uncentred)"
+    model = f"WLS, weights {weighted}" if weighted else "OLS"
+    freedom = "unknown" if math.isnan(fit.df_resid) else count(fit.df_resid)
+    n_slopes = sum(str(name) != INTERCEPT for name in fit.params.index)
+    of = "all slopes" if slopes == n_slopes else f"{slopes:.0f} of {n_slopes} slopes"
     return (
         ("Dep. variable", fit.call.names[-1]),
         (f"R-squared{kind}", _rsquared(fit, fit.rsquared)),
-        ("Model", _model(fit)),
+        ("Model", "WLS, sampling weights" if fit.model.sampled else model),
         ("Adj. R-squared", _rsquared(fit, fit.rsquared_adj)),
         ("Residual sd", _sigma(fit)),
-        ("Wald chi2", f"{signif(statistic, 4)} ({_tested(fit, slopes)} 0)" if tested else "-"),
-        ("Df", f"{slopes:.0f} model, {_freedom(fit)} residuals"),
+        ("Wald chi2", f"{signif(statistic, 4)} ({of} 0)" if tested else "-"),
+        ("Df", f"{slopes:.0f} model, {freedom} residuals"),
         ("Prob (chi2)", pvalue(chance) if tested else "-"),
         *_fixed_effects(fit),
         *_covariance_type(fit),
         *shared,
     )
-
-
-def _model(fit: LMResult) -> str:
-    weighted = fit.model.weights
-    if fit.model.sampled:
-        return "WLS, sampling weights"
-    return f"WLS, weights {weighted}" if weighted else "OLS"
 
 
 def _weight(fit: LMResult) -> str:
@@ -105,15 +102,6 @@ def _covariance_type(fit: LMResult) -> tuple[Fact, ...]:
     kind = "HC" if meat.person is None else f"cluster ({shorten(meat.person, 40)})"
     kind = kind if fit.release.units is None else "survey design"
     return (("Covariance type", f"{kind}, bought with {meat.share:.0%} of the budget"),)
-
-
-def _tested(fit: LMResult, slopes: float) -> str:
-    total = sum(str(name) != INTERCEPT for name in fit.params.index)
-    return "all slopes" if slopes == total else f"{slopes:.0f} of {total} slopes"
-
-
-def _freedom(fit: LMResult) -> str:
-    return "unknown" if math.isnan(fit.df_resid) else count(fit.df_resid)
 
 
 def _rsquared(fit: LMResult, value: float) -> str:
@@ -396,18 +384,14 @@ def _path_coefficients(path: PathResult) -> Section:
         last = signif(sd, 2) if math.isfinite(sd) else UNKNOWN
         cells = (*(_cell(value, sd) for value in line), last)
         rows.append(Row(name, cells, about=about(fit.call, name)))
-    heads = (*(_head(path, float(penalty)) for penalty in penalties), _error(path))
+    marked = [("noise " * (at == path.noise_lambda) + signif(at, 2)) for at in penalties.tolist()]
+    heads = (*marked, _error(path))
     above = (*("penalty",) * len(penalties), "")
     return Section("Coefficients", heads, tuple(rows), above)
 
 
 def _error(path: PathResult) -> str:
     return "std err" if path.linear.sampled else "noise sd"
-
-
-def _head(path: PathResult, penalty: float) -> str:
-    noise = penalty == path.noise_lambda
-    return f"noise {signif(penalty, 2)}" if noise else signif(penalty, 2)
 
 
 def _cell(value: float, sd: float) -> str:

@@ -51,13 +51,9 @@ def pca_report(fit: PCAResult) -> Report:
 
 def _facts(fit: PCAResult) -> tuple[Fact, ...]:
     complete = header.complete_rows(fit.release, fit.ncomplete, fit.release.noise.count)
-    return (*header.moments_header(fit.call, fit.release, complete), ("Variance", _total(fit)))
-
-
-def _total(fit: PCAResult) -> str:
-    if math.isnan(fit.total_variance_noise_sd):
-        return signif(fit.total_variance, 3)
-    return signif_uncertain(fit.total_variance, fit.total_variance_noise_sd)
+    total, noise = fit.total_variance, fit.total_variance_noise_sd
+    variance = signif(total, 3) if math.isnan(noise) else signif_uncertain(total, noise)
+    return (*header.moments_header(fit.call, fit.release, complete), ("Variance", variance))
 
 
 def _importance(fit: PCAResult, columns: tuple[str, ...]) -> Section:

@@ -24,7 +24,7 @@ from dpmodels.reports.header import (
     shared_facts,
 )
 from dpmodels.results.base import report_of
-from dpmodels.results.bounds import FEWEST, BoundsResult, FoundBounds, LevelsResult
+from dpmodels.results.bounds import FEWEST, BoundsResult, LevelsResult
 from dpmodels.results.call import TableCall, joined
 from dpmodels.results.discoveries import COUNT, GAIN, Discoveries, FDRResult, SelectResult
 
@@ -356,17 +356,12 @@ def _bounds_section(fit: BoundsResult) -> Section:
         if bounds.cells:
             share = 100 * min(max(bounds.outside / max(bounds.rows, 1.0), 0.0), 1.0)
             shares = (f"{share:.1f}", f"[{100 * low:.1f}, {100 * high:.1f}]")
-        rows.append(Row(facts.measured, (_found_range(facts, bounds), _range(facts), *shares)))
+        found = _range_text(facts, bounds.lower, bounds.upper)
+        declared = _range_text(facts, facts.lower, facts.upper)
+        declared += f" by {facts.step:,.10g}" if facts.step and not facts.date else ""
+        ranges = (found if bounds.is_narrowed else "as declared", declared)
+        rows.append(Row(facts.measured, (*ranges, *shares)))
     return Section("Bounds", heads, tuple(rows))
-
-
-def _found_range(facts: TableCall, bounds: FoundBounds) -> str:
-    return _range_text(facts, bounds.lower, bounds.upper) if bounds.is_narrowed else "as declared"
-
-
-def _range(facts: TableCall) -> str:
-    steps = f" by {facts.step:,.10g}" if facts.step and not facts.date else ""
-    return _range_text(facts, facts.lower, facts.upper) + steps
 
 
 def _range_text(facts: TableCall, lower: float, upper: float) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpmodels.inference.response import AnswersTest
 from dpmodels.released import AnswersFitRelease, AnswersRelease, Channel
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.report.notes import Rank
@@ -138,16 +137,19 @@ def _test(fit: SurveyResult) -> tuple[Section, ...]:
         return ()
     test = fit.independence()
     pearson = not fit.rowwise and fit._read.simple
+    kept = f"{signif(100 * test.kept, 2)}%"
     name = "chi-square of the answers" if pearson else "Wald, noise and weights counted in"
     row = Row(
-        name, (signif(test.statistic), str(test.df), header.pvalue(test.pvalue), _information(test))
+        name,
+        (
+            signif(test.statistic),
+            str(test.df),
+            header.pvalue(test.pvalue),
+            kept,
+        ),
     )
     heads = ("statistic", "df", "p-value", "information kept")
     return (Section("Independence", heads, (row,)),)
-
-
-def _information(test: AnswersTest) -> str:
-    return f"{signif(100 * test.kept, 2)}%"
 
 
 def _notes(fit: SurveyResult) -> tuple[str, ...]:
