@@ -8,7 +8,9 @@ from functools import singledispatch
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, NoReturn, TypeVar, cast
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dpmodels.arguments import boolean, fraction, integer, option
 from dpmodels.atomic_files import write_whole
@@ -209,6 +211,24 @@ class Tabulated(Printed):
 
     def _picture(self, ax: Axes | None, caption: bool) -> Picture:
         return {"ax": ax, "stamp": self.stamp, "caption": self._caption(enabled=caption)}
+
+    def _draw_intervals(
+        self,
+        values: object,
+        ax: Axes | None,
+        level: float,
+        caption: bool,
+        *,
+        shown: slice | NDArray[np.bool_] = slice(None),
+        **look: Any,
+    ) -> Axes:
+        """Draw estimates, or some of them, with both of their intervals."""
+        from dpmodels.plots.coefficients import Intervals, coefficients
+
+        both = (self.noise_int(level), self.conf_int(level))
+        ends = (interval.to_numpy()[shown] for interval in both)
+        model = Intervals("", np.asarray(values, dtype=np.float64)[shown], *ends)
+        return coefficients([model], level=level, **look, **self._picture(ax, caption))
 
     def _reading(self) -> str:
         return release_text.reading_line(self._source.release)
@@ -428,12 +448,16 @@ class Result(Tabulated):
         return replace(report, legend=legend(self.call.codebook))
 
     def _noise_int(self, level: float) -> pd.DataFrame:
-        raise NotAvailable(f"noise_int() is not available: {self._no_intervals}")
+        return self._interval(level, population=False)
 
     def _conf_int(self, level: float) -> pd.DataFrame:
-        raise NotAvailable(f"conf_int() is not available: {self._no_intervals}")
+        return self._interval(level, population=True)
 
-    # The reason, where a subclass does not override one of the two methods above.
+    def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
+        """Return the intervals of one of both kinds, for results that have both."""
+        raise NotAvailable(f"{interval_method(population)} is not available: {self._no_intervals}")
+
+    # The reason, where a subclass does not override one of the methods above.
     _no_intervals: ClassVar[str]
 
     @property
@@ -453,6 +477,11 @@ def per_row(instead: str) -> tuple[Refused, Refused, Refused]:
         f"rows use {instead}"
     )
     return Refused(why), Refused(why), Refused(why)
+
+
+def interval_method(population: bool) -> str:
+    """Return the name of the method with intervals for the population, or for these rows."""
+    return "conf_int()" if population else "noise_int()"
 
 
 def checked_level(level: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -80,17 +80,12 @@ class Binned(OneTable):
         """Return the counts of one group, by its place among the levels."""
         return OrderedGroup(self.ordered, self.release, place)
 
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._ends(group.noise_interval(level) for group in self._by_place)
-
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        return self._ends(group.share_interval(level) for group in self._by_place)
-
-    @property
-    def _by_place(self) -> Iterator[OrderedGroup]:
-        return map(self.group, range(len(self.ordered.cells)))
-
-    def _ends(self, intervals: Iterable[tuple[Floats, Floats]]) -> pd.DataFrame:
+    def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
+        groups = map(self.group, range(len(self.ordered.cells)))
+        intervals = (
+            group.share_interval(level) if population else group.noise_interval(level)
+            for group in groups
+        )
         lower, upper = (np.concatenate(ends) for ends in zip(*intervals, strict=True))
         return interval_frame(self._facts, (lower, upper))
 

@@ -140,11 +140,8 @@ class GroupedResult(Result):
         assert isinstance(moments, SampledMoments)
         return width * moments.shift, width * moments.shift_sd
 
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        return count_tables.interval_frame(self._facts, self._ends(level, population=False))
-
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        return count_tables.interval_frame(self._facts, self._ends(level, population=True))
+    def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
+        return count_tables.interval_frame(self._facts, self._ends(level, population=population))
 
     def _estimates(self) -> EstimateTable:
         facts = self._facts
@@ -160,19 +157,17 @@ class GroupedResult(Result):
     @documented
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
         """Draw the estimates by group, with both intervals."""
-        from dpmodels.plots.coefficients import Intervals, coefficients
-
         facts = self._facts
-        ends = (interval.to_numpy() for interval in (self.noise_int(level), self.conf_int(level)))
-        axes = coefficients(
-            [Intervals("", np.asarray(self.params, dtype=np.float64), *ends)],
+        axes = self._draw_intervals(
+            self.params,
+            ax,
+            level,
+            caption,
             labels=facts.labels,
             title=axis_title(f"{self._called} of {facts.measured}", self.call.codebook),
-            level=checked_level(level),
             at=None,
             lost="too few rows",
             across=" / ".join(facts.factors),
-            **self._picture(ax, caption),
         )
         if facts.date and self._dated:
             axes.xaxis_date()
@@ -535,12 +530,6 @@ class TTestResult(Tested):
         """The same, under the name of what is tested."""
         return pd.Series([self.pvalue], pd.Index([self.term], name="term"), name="pvalues")
 
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._interval(level, population=False)
-
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        return self._interval(level, population=True)
-
     def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
         facts = self._facts
         ends = np.array(self._difference.interval(level, population=population))
@@ -559,19 +548,17 @@ class TTestResult(Tested):
 
         Parameters are those of :meth:`MeanResult.plot`; ``means.plot()`` draws the means.
         """
-        from dpmodels.plots.coefficients import Intervals, coefficients
-
-        ends = (interval.to_numpy() for interval in (self.noise_int(level), self.conf_int(level)))
         named = "Difference in means" if self._facts.factors else "Mean"
-        return coefficients(
-            [Intervals("", np.array([self.params]), *ends)],
+        return self._draw_intervals(
+            [self.params],
+            ax,
+            level,
+            caption,
             labels=[self.term],
             title=axis_title(f"{named} of {self._facts.measured}", self.call.codebook),
-            level=checked_level(level),
             at=self.mu,
             lost="too few rows",
             across=" / ".join(self._facts.factors),
-            **self._picture(ax, caption),
         )
 
     def glance(self) -> pd.DataFrame:

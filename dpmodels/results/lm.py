@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -26,10 +26,8 @@ from dpmodels.results.estimate_table import EstimateTable, slope_unit, table_of_
 from dpmodels.results.lm_fit import LinearFit, LinearModel, ParametersLaw
 from dpmodels.results.path import PathResult, path
 from dpmodels.results.public_rows import PublicRows
-from dpmodels.typing import Coder, Floats
+from dpmodels.typing import Axes, Coder, Floats
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 _ROWS = 4096  # of a prediction, at a time
 # Fractions by which rows on one side of a line exceed those on the other, from which few rows may
 # determine its constant, and up to which they do not: choices by simulation.
@@ -205,11 +203,9 @@ class LMResult(CoefficientModel):
         title = f"Fixed effects of {self._expected}{in_unit(self._unit)}"
         return Estimates(self, title, table, (FIXED_NOTE,), coverage)
 
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        return self._ends(self.linear.full_ends(level))
-
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._ends(self.linear.noise_ends(level))
+    def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
+        fit = self.linear
+        return self._ends(fit.full_ends(level) if population else fit.noise_ends(level))
 
     @property
     def _extra_variables(self) -> tuple[str, ...]:

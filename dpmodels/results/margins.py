@@ -67,11 +67,11 @@ class MarginTables(Result):
     def _tables(self) -> Sequence[Margin | TableResult]:
         """The margins as tables."""
 
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._joined(margin.noise_int(level) for margin in self._tables)
-
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        return self._joined(margin.conf_int(level) for margin in self._tables)
+    def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
+        return self._joined(
+            table.conf_int(level) if population else table.noise_int(level)
+            for table in self._tables
+        )
 
     def _joined(self, frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
         relabelled = [
@@ -463,19 +463,10 @@ class LogLinear(Tabulated):
 
         Parameters are those of :meth:`MeanResult.plot`.
         """
-        from dpmodels.plots.coefficients import Intervals, coefficients
-
-        params = self.params.drop(index=INTERCEPT, errors="ignore")
-        intervals = (
-            interval.loc[params.index].to_numpy()
-            for interval in (self.noise_int(level), self.conf_int(level))
-        )
-        return coefficients(
-            [Intervals("", np.asarray(params, dtype=np.float64), *intervals)],
-            labels=[str(name) for name in params.index],
-            title="Coefficient (log count)",
-            level=level,
-            **self._picture(ax, caption),
+        shown = np.array(self.names) != INTERCEPT
+        names, title = [name for name in self.names if name != INTERCEPT], "Coefficient (log count)"
+        return self._draw_intervals(
+            self.params, ax, level, caption, shown=shown, labels=names, title=title
         )
 
     def __repr__(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from dpmodels.results import cov
 from dpmodels.results.base import Derivation, checked_level, per_row
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.cca import CCAResult
+from dpmodels.results.cov import Part
 from dpmodels.results.derived_table import DefaultPlot, Estimates
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates, unit_of
 from dpmodels.results.lm import LMResult
@@ -258,14 +259,20 @@ class MomentsResult(DefaultPlot):
     def _size(self) -> str:
         return f"{len(self.call.names)} columns"
 
+    def _part(
+        self, columns: Part, result: Callable[[MomentsCall, MomentsRelease], object]
+    ) -> Derivation:
+        """Return the derivation of a result of some columns, with a note on the joint release."""
+        return Derivation(
+            columns.call,
+            lambda call, release: result(columns.named(call, release), release),
+            columns.take,
+        )
+
     def _cov(self, formula: str | None) -> Derivation:
         coded = cov.columns_of(self.call, formula)
-        columns = cov.part(self.call, coded)
-
-        def result(call: MomentsCall, release: MomentsRelease) -> cov.CovResult:
-            return cov.CovResult(columns.named(call, release), release, self._coder(coded))
-
-        return Derivation(columns.call, result, columns.take)
+        coder = self._coder(coded)
+        return self._part(cov.part(self.call, coded), partial(cov.CovResult, coder=coder))
 
     def _pca(
         self, formula: str | None, ncomp: int | None, center: bool, scale: str | None
@@ -273,32 +280,21 @@ class MomentsResult(DefaultPlot):
         centred = boolean("center", center)
         coded = cov.columns_of(self.call, formula)
         columns = cov.part(replace(self.call, center=centred), coded)
-
-        def result(call: MomentsCall, release: MomentsRelease) -> PCAResult:
-            return PCAResult(columns.named(call, release), release, self._coder(coded))
-
-        return Derivation(cov.rescaled(columns.call, ncomp, scale), result, columns.take)
+        part = self._part(columns, partial(PCAResult, coder=self._coder(coded)))
+        return part._replace(call=cov.rescaled(columns.call, ncomp, scale))
 
     def _lm(self, formula: str) -> Derivation:
         cov.check_variables(formula, self.call)
         sides = two_sided(formula, self.call.codebook, absorb=True)
-        columns = cov.part(self.call, sides.joint)
-
-        def result(call: MomentsCall, release: MomentsRelease) -> LMResult:
-            coder = self._coder(sides.terms) if sides.terms.names else None
-            model = LinearModel(sides.intercept, fixed=sides.fixed)
-            return LMResult(columns.named(call, release), release, model, coder)
-
-        return Derivation(columns.call, result, columns.take)
+        coder = self._coder(sides.terms) if sides.terms.names else None
+        model = LinearModel(sides.intercept, fixed=sides.fixed)
+        result = partial(LMResult, model=model, coder=coder)
+        return self._part(cov.part(self.call, sides.joint), result)
 
     def _cca(self, formula: str) -> Derivation:
         cov.check_variables(formula, self.call)
         columns = cov.part(self.call, two_sets(formula, self.call.codebook).joint)
-
-        def result(call: MomentsCall, release: MomentsRelease) -> CCAResult:
-            return CCAResult(columns.named(call, release), release)
-
-        return Derivation(columns.call, result, columns.take)
+        return self._part(columns, CCAResult)
 
     derivations: ClassVar = {"cov": _cov, "pca": _pca, "lm": _lm, "cca": _cca}
     _no_intervals = "write .cov(formula).conf_int(), .lm(formula).conf_int(), or .mean(formula)"

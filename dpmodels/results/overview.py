@@ -108,11 +108,14 @@ class OverviewResult(Tested):
             raise NotAvailable(NO_DESIGN)
         return self._joined(designs)
 
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._joined({name: self[name].noise_int(level) for name in self.variables})
-
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        return self._joined({name: self[name].conf_int(level) for name in self.variables})
+    def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
+        results = {name: self[name] for name in self.variables}
+        return self._joined(
+            {
+                name: result.conf_int(level) if population else result.noise_int(level)
+                for name, result in results.items()
+            }
+        )
 
     @staticmethod
     def _joined(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

@@ -195,16 +195,10 @@ class SeriesResult(OneTable):
             [*levels, times], names=[*(groups.factors or ["group"]), time]
         )
 
-    def _intervals(self, kind: str, level: float) -> pd.DataFrame:
-        table = self.window(1, level)
+    def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
+        table, kind = self.window(1, level), "conf" if population else "noise"
         columns = {f"{kind}_low": "lower", f"{kind}_high": "upper"}
         return table[list(columns)].rename(columns=columns)
-
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._intervals("noise", level)
-
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        return self._intervals("conf", level)
 
     def _estimates(self) -> EstimateTable:
         table = self.window(1)

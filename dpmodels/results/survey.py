@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -23,15 +23,11 @@ from dpmodels.released import AnswersFitRelease, AnswersRelease
 from dpmodels.results.base import per_row
 from dpmodels.results.call import CoefficientsCall, TableCall
 from dpmodels.results.coefficient_model import CoefficientModel
-from dpmodels.results.count_tables import OneTable, require_factors
+from dpmodels.results.count_tables import OneTable, interval_frame, require_factors
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.public_rows import PublicRows
-from dpmodels.typing import Coder, Floats, TableColumns
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
+from dpmodels.typing import Axes, Coder, DataArray, Floats, TableColumns
 
 # How far from 1 the sum of a user's shares may be, for rounding.
 DIGITS = 1e-6
@@ -78,12 +74,12 @@ class SurveyResult(OneTable):
         return self._shares(np.eye(self._facts.cells))
 
     @property
-    def estimate(self) -> xr.DataArray:
+    def estimate(self) -> DataArray:
         """Unbiased shares of complete answers; a dimension a question."""
         return self._facts.by_cell(self._cells.values, "estimate")
 
     @property
-    def likeliest(self) -> xr.DataArray:
+    def likeliest(self) -> DataArray:
         """Maximum-likelihood shares: not negative, with the sum 1; of bits the nearest ones.
 
         nan if the iteration for more than two levels did not converge, and where no answer is
@@ -94,7 +90,7 @@ class SurveyResult(OneTable):
         return self._facts.by_cell(shares / (total if total > 0 else np.nan), "likeliest")
 
     @property
-    def counts(self) -> xr.DataArray:
+    def counts(self) -> DataArray:
         """Estimated numbers of respondents: whole, not negative, adding up."""
         read = self._read
         truths = read.truths * read.complete
@@ -161,7 +157,7 @@ class SurveyResult(OneTable):
         ]
         return reduce(lambda left, right: np.asarray(np.kron(left, right)), matrices)
 
-    def _interval(
+    def _share_interval(
         self,
         shares: response.Shares,
         level: float,
@@ -185,7 +181,7 @@ class SurveyResult(OneTable):
     ) -> pd.DataFrame:
         noise, interval = (
             shares.noise_interval(0.95),
-            self._interval(shares, 0.95, factors, conditions),
+            self._share_interval(shares, 0.95, factors, conditions),
         )
         values = {
             "answers": shares.answers,
@@ -201,14 +197,12 @@ class SurveyResult(OneTable):
         }
         return pd.DataFrame(values, index=index).reset_index()
 
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._frame(self._cells.noise_interval(level))
-
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        return self._frame(self._interval(self._cells, level, self._facts.factors))
-
-    def _frame(self, ends: tuple[Floats, Floats]) -> pd.DataFrame:
-        return pd.DataFrame({"lower": ends[0], "upper": ends[1]}, index=self._facts.index)
+    def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
+        cells, factors = self._cells, self._facts.factors
+        ends = cells.noise_interval(level)
+        if population:
+            ends = self._share_interval(cells, level, factors)
+        return interval_frame(self._facts, ends)
 
     def independence(self) -> response.AnswersTest:
         """Test whether the true answers of two questions or more are independent.
@@ -329,15 +323,9 @@ class SurveyResult(OneTable):
         caption : bool
             Whether guarantee, neighbours and noise stand under the picture.
         """
-        from dpmodels.plots.coefficients import Intervals, coefficients
-
-        ends = (interval.to_numpy() for interval in (self.noise_int(level), self.conf_int(level)))
-        return coefficients(
-            [Intervals("", self._cells.values, *ends)],
-            labels=self._facts.labels,
-            title="Share of complete answers",
-            level=level,
-            **self._picture(ax, caption),
+        labels, title = self._facts.labels, "Share of complete answers"
+        return self._draw_intervals(
+            self._cells.values, ax, level, caption, labels=labels, title=title
         )
 
     @property
@@ -441,13 +429,8 @@ class SurveyFitResult(CoefficientModel):
         index = pd.Index(names, name="term")
         return pd.DataFrame(self.release.covariance, index=index, columns=names)
 
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._ends(self.bse_noise, level)
-
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        return self._ends(self.bse, level)
-
-    def _ends(self, sds: pd.Series[float], level: float) -> pd.DataFrame:
+    def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
+        sds = self.bse if population else self.bse_noise
         half = float(ndtri((1 + level) / 2)) * sds
         return pd.DataFrame({"lower": self.params - half, "upper": self.params + half})
 

@@ -364,7 +364,9 @@ class CountedGLM(GLMResult):
     @property
     def noise_least(self) -> pd.Series[float]:
         """Noise standard deviations to first order, of all coefficients."""
-        return self._series(np.linalg.norm(self.linear.ball_law.noise_root, axis=1), "noise_least")
+        return self._labelled(
+            np.linalg.norm(self.linear.ball_law.noise_root, axis=1), "noise_least"
+        )
 
     def decision_function(self, newdata: object, *, clip: bool = False) -> Floats:
         """Return the linear predictor of public rows, as :meth:`GLMResult.decision_function`."""

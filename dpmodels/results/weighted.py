@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -25,10 +25,7 @@ from dpmodels.results.count_tables import counted, interval_frame, sampled_cells
 from dpmodels.results.estimate_table import EstimateTable
 from dpmodels.results.hist import HistResult
 from dpmodels.results.table import TableResult
-from dpmodels.typing import Floats, Numbers
-
-if TYPE_CHECKING:
-    import xarray as xr
+from dpmodels.typing import DataArray, Floats, Numbers
 
 NO_TEST = (
     "a table under a survey design has no test of independence; compare shares by dp_mean or "
@@ -64,7 +61,7 @@ class WeightedTableResult(TableResult):
         return np.append(consistent(self._totals), np.nan)
 
     @property
-    def released(self) -> xr.DataArray:
+    def released(self) -> DataArray:
         """Unbiased totals, which may be negative."""
         return self._facts.by_cell(self._totals, "released")
 
