@@ -109,16 +109,6 @@ class About:
         return tuple((name, value) for name, value in author_facts if value)
 
 
-def _versions() -> Report:
-    versions = (
-        ("dpmodels", __version__),
-        ("Python", platform.python_version()),
-        ("numpy", np.__version__),
-        ("scipy", scipy.__version__),
-    )
-    return Report("Versions", versions, (), ())
-
-
 def document(contents: Gathered, about: About, pictured: bool) -> Iterator[blocks.Block]:
     """Return all blocks: results, what is guaranteed, charges, and digests in an annex."""
     yield blocks.Heading("About this report")
@@ -143,7 +133,13 @@ def document(contents: Gathered, about: About, pictured: bool) -> Iterator[block
     yield blocks.Blanks(("Name", "Function", "Place", "Date", "Signature"))
     yield blocks.Heading("Annex: digests and versions")
     yield from digests(contents)
-    yield blocks.Tables(_versions())
+    versions = (
+        ("dpmodels", __version__),
+        ("Python", platform.python_version()),
+        ("numpy", np.__version__),
+        ("scipy", scipy.__version__),
+    )
+    yield blocks.Tables(Report("Versions", versions, (), ()))
 
 
 def _results(contents: Gathered, pictured: bool) -> Iterator[blocks.Block]:
@@ -218,12 +214,7 @@ def _names_under(contents: Gathered, guarantee: Guarantee | Pufferfish) -> Itera
 
 def _mechanism_infos(contents: Gathered) -> tuple[MechanismInfo, ...]:
     infos: list[MechanismInfo | None] = [released.release.info for released in contents.releases]
-    charges = [
-        charge
-        for account in contents.accounts
-        for charge in account.charges
-        if charge.released is None
-    ]
+    charges = (charge for _, charge in contents.charges if charge.released is None)
     infos += [info_named(charge.line["mechanism"]) for charge in charges]
     return tuple(dict.fromkeys(info for info in infos if info is not None))
 
@@ -240,10 +231,7 @@ def _mechanisms(contents: Gathered, infos: tuple[MechanismInfo, ...]) -> Iterato
         notes = (f"Source: {source(info)}",)
         yield blocks.Tables(Report(f"Mechanism {info.name}", facts, (), notes))
     names = {info.name for info in infos}
-    charged_names = [
-        charge.line["mechanism"] for account in contents.accounts for charge in account.charges
-    ]
-    for name in dict.fromkeys(charged_names):
+    for name in dict.fromkeys(charge.line["mechanism"] for _, charge in contents.charges):
         if name and name not in names:
             yield blocks.Paragraph(
                 f"Mechanism {name}: no details, since the ledger records only its name and no "

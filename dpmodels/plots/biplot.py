@@ -277,13 +277,7 @@ def _vector(name: str, values: npt.ArrayLike, length: int) -> Floats:
     return vector
 
 
-def _intervals(
-    ax: Axes,
-    positions: Floats,
-    lower: Floats,
-    upper: Floats,
-    width: float,
-) -> None:
+def _intervals(ax: Axes, positions: Floats, lower: Floats, upper: Floats, width: float) -> None:
     """Draw intervals over the points and wider than them, so that short ones are visible."""
     finite = np.isfinite(lower) & np.isfinite(upper)
     ax.vlines(

@@ -259,9 +259,7 @@ def _keys(models: Sequence[Intervals], level: float) -> list[Artist]:
 
     is_single = len(models) == 1
     colour = BLUE if is_single else MUTED
-    marks = [
-        Line2D([], [], color=colour, linewidth=6, alpha=0.45, label=f"{level:.0%} noise"),
-    ]
+    marks = [Line2D([], [], color=colour, linewidth=6, alpha=0.45, label=f"{level:.0%} noise")]
     if not _only_noise(models):
         label = f"{level:.0%} noise and sampling"
         marks.append(Line2D([], [], color=INK, linewidth=1.3, label=label))

@@ -39,11 +39,7 @@ _MARKS = "os^DvP"
 
 
 def curves(
-    lines: Sequence[tuple[str, Floats]],
-    *,
-    across: str,
-    logarithmic: bool,
-    ax: Axes | None = None,
+    lines: Sequence[tuple[str, Floats]], *, across: str, logarithmic: bool, ax: Axes | None = None
 ) -> Axes:
     """Draw curves of a label and positions, power, power without noise, and fraction identified.
 

@@ -176,9 +176,7 @@ def coefficient_cells(
     return (signif_uncertain(value, bse), *sds, f"{test:.2f}", header.pvalue(p), ends)
 
 
-def inference(
-    fit: GLMResult | MultinomialResult | SurveyFitResult,
-) -> list[tuple[str, ...]]:
+def inference(fit: GLMResult | MultinomialResult | SurveyFitResult) -> list[tuple[str, ...]]:
     """Return the cells of all coefficients under :data:`COLUMNS`."""
     parts = (fit.params, fit.bse, fit.bse_noise, fit.tvalues, fit.pvalues)
     columns = [part.to_numpy(np.float64).T.ravel() for part in parts]

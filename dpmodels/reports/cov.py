@@ -212,10 +212,7 @@ def cca_report(fit: CCAResult) -> Report:
     sides = f"x of {len(fit.xcenter)}, y of {len(fit.ycenter)}"
     return Report(
         title="Private canonical correlations",
-        facts=(
-            *moments_header(fit.call, fit.release, complete),
-            ("Sides", sides),
-        ),
+        facts=(*moments_header(fit.call, fit.release, complete), ("Sides", sides)),
         sections=(_correlations(fit), *(loadings if len(selected) else ())),
         notes=(*_cca_notes(fit), *closing(fit.call, fit.release, SEE, fit.nobs)),
         stamp=fit.stamp,

@@ -100,11 +100,7 @@ def var_report(fit: VarResult) -> Report:
 
 
 def _report(
-    title: str,
-    fit: GroupedResult,
-    heads: tuple[str, ...],
-    cells: list[tuple[str, ...]],
-    kinds: str,
+    title: str, fit: GroupedResult, heads: tuple[str, ...], cells: list[tuple[str, ...]], kinds: str
 ) -> Report:
     facts = fit._facts
     complete = float(fit.counts.sum())
@@ -116,11 +112,7 @@ def _report(
     report = Report(
         title=title if facts.factors else title.removesuffix("s"),
         facts=(
-            *described_header(
-                fit.call,
-                fit.release,
-                _complete(fit, facts, complete, sd),
-            ),
+            *described_header(fit.call, fit.release, _complete(fit, facts, complete, sd)),
             ("Variable", facts.measured),
             *design_facts(fit.release, facts),
         ),
@@ -307,11 +299,7 @@ def quantile_report(fit: QuantileResult) -> Report:
             ("Rank noise sd", f"{signif(float(fit.rank_noise_sd.to_numpy().max()), 2)} {what}"),
         ),
         sections=(_section(fit),),
-        notes=(
-            *capped_note(fit.release),
-            *_quantile_notes(fit),
-            *closing(fit.call, fit.release),
-        ),
+        notes=(*capped_note(fit.release), *_quantile_notes(fit), *closing(fit.call, fit.release)),
         stamp=fit.stamp,
     )
     return in_units(report, fit.call.tables[0])
@@ -410,10 +398,7 @@ def overview_report(fit: OverviewResult) -> Report:
             *opening(fit.call, fit.release),
             *shared_facts(fit.release),
             *design_facts(fit.release, fit.call.tables[0]),
-            (
-                "Cell noise",
-                f"sd {signif(cell_noise_sd(fit.release), 2)} {what}",
-            ),
+            ("Cell noise", f"sd {signif(cell_noise_sd(fit.release), 2)} {what}"),
         ),
         sections=(Section(title, (*heads, *["p-value"] * fit.tested), tuple(rows)),),
         notes=(*_overview_notes(fit, lost=lost), *closing(fit.call, fit.release)),

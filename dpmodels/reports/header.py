@@ -96,10 +96,7 @@ def shared_facts(release: AnyRelease) -> tuple[tuple[str, str], ...]:
     if shared is None:
         return ()
     sent = f"{shared.numbers:,} numbers ({shared.size:,} bytes)" if shared.numbers else "-"
-    return (
-        ("Sites", f"{len(shared.sites):,}, protocol {shared.protocol}"),
-        ("Sent by each", sent),
-    )
+    return (("Sites", f"{len(shared.sites):,}, protocol {shared.protocol}"), ("Sent by each", sent))
 
 
 def row_norm(call: MomentsCall | CoefficientsCall, release: AnyRelease | None = None) -> str:

@@ -232,22 +232,18 @@ def _floor_notes(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
 def subspace_report(fit: SubspaceResult) -> Report:
     """Lay out a fit as tables of strings."""
     columns = tuple(component_names(min(fit.ncomp, header.SHOWN_COMPONENTS)))
+    complete = "not released"
+    if fit.bought:
+        complete = header.complete_rows(fit.release, fit.ncomplete, fit.release.variance_sd)
     importance = (_subspace_importance(fit, columns),) if fit.bought else ()
     loadings = () if fit.lost else (_directions(fit, columns),)
     return Report(
         title="Private principal subspace",
-        facts=_subspace_facts(fit),
+        facts=header.moments_header(fit.call, fit.release, complete),
         sections=(*importance, *loadings, _subspace_noise(fit)),
         notes=_subspace_notes(fit, len(columns)),
         stamp=fit.stamp,
     )
-
-
-def _subspace_facts(fit: SubspaceResult) -> tuple[Fact, ...]:
-    complete = "not released"
-    if fit.bought:
-        complete = header.complete_rows(fit.release, fit.ncomplete, fit.release.variance_sd)
-    return header.moments_header(fit.call, fit.release, complete)
 
 
 def _subspace_importance(fit: SubspaceResult, columns: tuple[str, ...]) -> Section:

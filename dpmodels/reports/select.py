@@ -195,10 +195,7 @@ def fdr_report(fit: FDRResult) -> Report:
         title="Private tests at a false discovery rate",
         facts=(
             *opening(call, release),
-            (
-                "Complete",
-                complete_text(release.count, release.response_sd, release.rows, whose),
-            ),
+            ("Complete", complete_text(release.count, release.response_sd, release.rows, whose)),
             *shared_facts(release),
             ("Columns", f"{count(fit.hypotheses)}, looked at {count(len(fit.names))}"),
             ("Alternative", call.alternative),

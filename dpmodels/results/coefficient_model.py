@@ -198,10 +198,7 @@ class CoefficientModel(Tested):
         if not self._terms.factors:
             raise NotAvailable("anova() is not available: the formula has no terms")
         table = derived_table.anova(law, self._terms, kind)
-        notes = (
-            TYPES[kind],
-            "Wald chi2 allows for sampling and privacy noise.",
-        )
+        notes = (TYPES[kind], "Wald chi2 allows for sampling and privacy noise.")
         return derived_table.Estimates(self, "Tests of terms", table, notes, test="chi2")
 
     @property
@@ -471,7 +468,8 @@ class CoefficientModel(Tested):
         averaged = marginal_means.grid_notes(cells, IDENTITY)
         notes = tuple(filter(None, (pairs, *averaged)))
         scale = f"differences of {model.link.name}{in_unit(self._unit * (not model.link.ratio))}"
-        title = f"Contrasts of {self._expected}: {_ratio_name(model.link) if ratio else scale}"
+        scale = (model.link.ratio or "Ratios").lower() if ratio else scale
+        title = f"Contrasts of {self._expected}: {scale}"
         return derived_table.Estimates(
             self, title, table, notes, coverage, ratio, facts=marginal_means.grid_facts(cells)
         )
@@ -496,10 +494,6 @@ class CoefficientModel(Tested):
 def in_unit(unit: str) -> str:
     """Return a unit in brackets, to follow what it is of; empty without one."""
     return f" ({unit})" if unit else ""
-
-
-def _ratio_name(link: Link) -> str:
-    return (link.ratio or "Ratios").lower()
 
 
 # The response that a model expects of public rows, with intervals.

@@ -37,16 +37,11 @@ if TYPE_CHECKING:
 # Notes on results that share a release, on budgets, and on different data.
 
 
-def release_of(fit: Result) -> str:
-    """Return the shortened digest of the release of a result."""
-    return origin(fit.release)[:SHOWN]
-
-
 def together(columns: Sequence[Column]) -> dict[str, list[str]]:
     """Return the names of the results by their release."""
     models: dict[str, dict[str, None]] = {}
     for column in columns:
-        models.setdefault(release_of(column.result), {})[column.model] = None
+        models.setdefault(origin(column.result.release)[:SHOWN], {})[column.model] = None
     return {digest: list(names) for digest, names in models.items()}
 
 

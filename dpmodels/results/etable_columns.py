@@ -255,21 +255,15 @@ def _answers_fit(fit: SurveyFitResult, level: float) -> tuple[Column, ...]:
     return _one_column(fit, kind, response, COEFFICIENTS, cells, link="odds ratios")
 
 
-def _grouped(fit: GroupedResult) -> str:
-    by = ", ".join(fit._facts.factors)
-    return f"Groups: {by}" if by else "Groups"
-
-
-def _labels(fit: GroupedResult) -> list[str]:
-    return list(fit._facts.labels) if fit._facts.factors else ["all rows"]
-
-
 @columns_of.register
 def _means(fit: GroupedResult, level: float) -> tuple[Column, ...]:
     kind = "variance" if isinstance(fit, VarResult) else "mean"
-    cells = cells_of(_labels(fit), _numbers(fit, level), why=LOST)
-    form = "date" if fit._facts.date and kind == "mean" else "number"
-    return _one_column(fit, kind, fit._facts.measured, _grouped(fit), cells, form=form)
+    facts = fit._facts
+    labels, by = (facts.labels if facts.factors else ["all rows"]), ", ".join(facts.factors)
+    cells = cells_of(labels, _numbers(fit, level), why=LOST)
+    form = "date" if facts.date and kind == "mean" else "number"
+    part = f"Groups: {by}" if by else "Groups"
+    return _one_column(fit, kind, facts.measured, part, cells, form=form)
 
 
 @columns_of.register

@@ -371,7 +371,11 @@ class CoefficientsFit:
             self.names, self.sandwich.swamped.reshape(self.call.blocks, -1).T, strict=True
         )
         swamped = [name for name, is_swamped in swamped_by_name if is_swamped.any()]
-        return [name for name in swamped if name != INTERCEPT and _is_number(name)]
+        return [
+            name
+            for name in swamped
+            if name != INTERCEPT and any("[" not in part for part in name.split(":"))
+        ]
 
     @property
     def _lawful(self) -> bool:
@@ -498,7 +502,3 @@ class CoefficientsFit:
             f'mechanism="{self.release.info.name}" has no intervals with known coverage: fit with '
             'mechanism="objective" or "gradients"'
         )
-
-
-def _is_number(name: str) -> bool:
-    return any("[" not in part for part in name.split(":"))

@@ -286,8 +286,17 @@ class MeanResult(GroupedResult):
         return Estimates(self, title, table, notes, test=test)
 
 
+class WithMeans(GroupedResult):
+    """Numbers by group that stand beside the means."""
+
+    @property
+    def mean(self) -> pd.Series[float]:
+        """Means, from the same release."""
+        return self._series(self._facts.lower + self._facts.width * self._moments.means, "mean")
+
+
 @dataclass(frozen=True, repr=False)
-class VarResult(GroupedResult):
+class VarResult(WithMeans):
     """Private variances by group: released values and public facts only.
 
     Notes
@@ -308,11 +317,6 @@ class VarResult(GroupedResult):
     def params(self) -> pd.Series[float]:
         """Variances, not below 0."""
         return self._series(self._facts.width**2 * self._moments.variances, "variance")
-
-    @property
-    def mean(self) -> pd.Series[float]:
-        """Means, from the same release."""
-        return self._series(self._facts.lower + self._facts.width * self._moments.means, "mean")
 
     def _sds(self) -> tuple[Floats, Floats]:
         square, moments = self._facts.width**2, self._moments
@@ -356,7 +360,7 @@ def _is_heavy(tail: HeldIn | None, is_most: NDArray[np.bool_]) -> bool:
 
 
 @dataclass(frozen=True, repr=False)
-class TotalResult(GroupedResult):
+class TotalResult(WithMeans):
     """Private totals by group: released values and public facts only.
 
     Notes
@@ -377,11 +381,6 @@ class TotalResult(GroupedResult):
     def params(self) -> pd.Series[float]:
         """Totals."""
         return self._series(self._totals.estimates, "total")
-
-    @property
-    def mean(self) -> pd.Series[float]:
-        """Means, from the same release."""
-        return self._series(self._facts.lower + self._facts.width * self._moments.means, "mean")
 
     def _sds(self) -> tuple[Floats, Floats]:
         return self._totals.noise_sd, self._totals.sampling_sd

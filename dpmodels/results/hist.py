@@ -193,8 +193,7 @@ class HistResult(Binned):
         ranges = self.bins.ranges(lo, hi)
         low, high = self.bins.written(ranges)
         return self._by_group(
-            group,
-            lambda counts: {"low": low, "high": high, **counts.ranges(ranges, level)},
+            group, lambda counts: {"low": low, "high": high, **counts.ranges(ranges, level)}
         )
 
     def cdf(self, *, group: object = None, level: float = 0.95) -> pd.DataFrame:

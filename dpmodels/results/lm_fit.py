@@ -168,17 +168,13 @@ class LinearFit:
         n_public = math.inf if self.release.rows is None else float(self.release.rows)
         if self.model.weights is not None or self.model.sampled:
             return n_public if math.isfinite(n_public) else math.nan
-        ball = self.release.ball
-        about_line = ball is not None and not math.isnan(ball.rows)
-        count = ball.rows if ball is not None and about_line else self.release.count
-        return max(min(count, n_public), 1.0)
+        return max(min(self.weight, n_public), 1.0)
 
     @property
     def weight(self) -> float:
         """The noisy sum of the rows' weights: of a survey design in units of the cap."""
         ball = self.release.ball
-        is_about_line = ball is not None and not math.isnan(ball.rows)
-        return ball.rows if ball is not None and is_about_line else self.release.count
+        return self.release.count if ball is None or math.isnan(ball.rows) else ball.rows
 
     @property
     def freedom(self) -> float:

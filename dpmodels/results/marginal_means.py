@@ -260,7 +260,7 @@ def levels_of(design: Design, name: str) -> dict[object, float] | None:
         return {level: float(code) for code, level in enumerate(declared.shown_levels)}
     factors = _factors(design, name)
     category_factors = [factor for code, factor in factors.items() if code.startswith("C(")]
-    levels = [factor for factor in category_factors if _are_whole(factor)]
+    levels = [of for of in category_factors if all(type(level) is int for level in of.levels)]
     if not isinstance(declared, Numeric) or len(levels) < len(factors):
         return None
     return {level: float(level) for level in levels[0].levels}
@@ -280,23 +280,17 @@ def _factors(design: Design, name: str) -> TableColumns:
     }
 
 
-def _are_whole(factor: Category) -> bool:
-    return all(type(level) is int for level in factor.levels)
-
-
 def variables_named(design: Design, names: str | Sequence[str]) -> list[str]:
     """Return the variables that names refer to: by name, in a factor, or in ``a:b``."""
     if not isinstance(names, str | Sequence):
         raise ArgumentError(f"{quoted(names)}: expected names of variables, such as 'sex'")
-    parts = _parts(design, names) if isinstance(names, str) else list(names)
+    parts = list(names)
+    if isinstance(names, str):
+        parts = [names] if names in design.variables else names.split(":")
     variables = [_variable(design, part) for part in parts]
     if not variables or len(set(variables)) < len(variables):
         raise ArgumentError(f"{quoted(names)}: expected each variable once, such as 'sex'")
     return variables
-
-
-def _parts(design: Design, names: str) -> list[str]:
-    return [names] if names in design.variables else names.split(":")
 
 
 def _variable(design: Design, part: object) -> str:

@@ -99,11 +99,7 @@ class MarginTables(Result):
 
     @documented
     def plot(
-        self,
-        *factors: str,
-        ax: Axes | None = None,
-        level: float = 0.95,
-        caption: bool = True,
+        self, *factors: str, ax: Axes | None = None, level: float = 0.95, caption: bool = True
     ) -> Axes:
         """Draw one margin: counts with their noise intervals, or shares under a survey design.
 

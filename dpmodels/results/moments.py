@@ -142,12 +142,7 @@ class MomentsResult(DefaultPlot):
 
     @documented
     def cor_test(
-        self,
-        x: str,
-        y: str | None = None,
-        *,
-        given: str | Sequence[str] = (),
-        level: float = 0.95,
+        self, x: str, y: str | None = None, *, given: str | Sequence[str] = (), level: float = 0.95
     ) -> Estimates:
         """Test a correlation of two columns, or a partial one, as R's ``cor.test``.
 

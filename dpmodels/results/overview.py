@@ -119,7 +119,11 @@ class OverviewResult(Tested):
 
     @staticmethod
     def _joined(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-        names = {name: _flat(frame) for name, frame in frames.items()}
+        # The levels of a cell are joined, so that tables of all shapes stand in one index.
+        names = {
+            name: frame.set_axis(pd.Index(joined(frame.index), name="cell"))
+            for name, frame in frames.items()
+        }
         return pd.concat(names, names=["variable", "cell"])
 
     def overall(self) -> pd.DataFrame:
@@ -268,7 +272,3 @@ def _test(result: MeanResult | TableResult) -> dict[str, object]:
 def _codes(names: Iterable[str]) -> list[str]:
     """Return the names of variables without the counted level."""
     return [name.partition(" = ")[0] for name in names]
-
-
-def _flat(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.set_axis(pd.Index(joined(frame.index), name="cell"))

@@ -348,10 +348,6 @@ def _require_answers(call: DescribedCall, release: released.AnswersRelease) -> N
         raise FrameError("release.incomplete: expected a number of respondents")
 
 
-def _require_answers_fit(call: CoefficientsCall, release: released.AnswersFitRelease) -> None:
-    _require_channel(release.channel, 2)
-
-
 def _require_channel(channel: released.Channel, size: int) -> None:
     """Refuse what is not the channel of a question with so many levels."""
     total = math.fsum(channel.law)
@@ -382,5 +378,5 @@ _OF_KIND: Final[Mapping[type[object], Callable[..., None]]] = {
     released.MarginsRelease: _require_margins,
     released.GraphRelease: _require_graph,
     released.AnswersRelease: _require_answers,
-    released.AnswersFitRelease: _require_answers_fit,
+    released.AnswersFitRelease: lambda call, release: _require_channel(release.channel, 2),
 }
