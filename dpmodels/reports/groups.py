@@ -131,8 +131,8 @@ def _complete(fit: GroupedResult, facts: TableCall, complete: float, sd: float) 
 
 def _lines(fit: GroupedResult) -> list[dict[object, float]]:
     table = fit.tidy().head(SHOWN_GROUPS)
-    most = None if fit._facts.sampled is not None else fit.release.rows
-    return table.assign(count=table["count"].clip(upper=most)).to_dict("records")
+    n_public = None if fit._facts.sampled is not None else fit.release.rows
+    return table.assign(count=table["count"].clip(upper=n_public)).to_dict("records")
 
 
 def _mean_cells(lines: list[dict[object, float]], of: TableCall) -> list[tuple[str, ...]]:
@@ -439,8 +439,8 @@ def _overview_mean_cells(
     facts = result._facts
     means = (facts.lower + facts.width * moments.means).tolist()
     noise = (facts.width * moments.mean_noise_sd).tolist()
-    most = None if facts.sampled is not None else result.release.rows
-    rows = map(count, np.clip(counts, 0.0, most).tolist())
+    n_public = None if facts.sampled is not None else result.release.rows
+    rows = map(count, np.clip(counts, 0.0, n_public).tolist())
     return [
         (f"{mean_text(facts, mean, sd)} ({spread})", signif(sd, 2), number)
         if np.isfinite(mean)

@@ -494,8 +494,8 @@ def in_units(report: Report, facts: TableCall) -> Report:
     """Return a report that names the persons of a release as sampling units, if it has any."""
     if facts.sampled is None or not facts.sampled.units:
         return report
-    named = (text.replace("person", "sampling unit") for _, text in report.facts)
-    header = tuple((head, text) for (head, _), text in zip(report.facts, named, strict=True))
+    texts = (text.replace("person", "sampling unit") for _, text in report.facts)
+    header = tuple((head, text) for (head, _), text in zip(report.facts, texts, strict=True))
     notes = tuple(
         note for note in report.notes if "observation" not in note and "between persons" not in note
     )

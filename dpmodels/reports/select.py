@@ -353,10 +353,10 @@ def _bounds_section(fit: BoundsResult) -> Section:
         if bounds.cells:
             share = 100 * min(max(bounds.outside / max(bounds.rows, 1.0), 0.0), 1.0)
             shares = (f"{share:.1f}", f"[{100 * low:.1f}, {100 * high:.1f}]")
-        found = _range_text(facts, bounds.lower, bounds.upper)
+        narrowed = _range_text(facts, bounds.lower, bounds.upper)
         declared = _range_text(facts, facts.lower, facts.upper)
         declared += f" by {facts.step:,.10g}" if facts.step and not facts.date else ""
-        ranges = (found if bounds.is_narrowed else "as declared", declared)
+        ranges = (narrowed if bounds.is_narrowed else "as declared", declared)
         rows.append(Row(facts.measured, (*ranges, *shares)))
     return Section("Bounds", heads, tuple(rows))
 

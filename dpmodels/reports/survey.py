@@ -137,9 +137,9 @@ def _test(fit: SurveyResult) -> tuple[Section, ...]:
         return ()
     test = fit.independence()
     pearson = not fit.rowwise and fit._read.simple
-    kept = f"{signif(100 * test.kept, 2)}%"
+    information = f"{signif(100 * test.kept, 2)}%"
     name = "chi-square of the answers" if pearson else "Wald, noise and weights counted in"
-    row = Row(name, (signif(test.statistic), str(test.df), header.pvalue(test.pvalue), kept))
+    row = Row(name, (signif(test.statistic), str(test.df), header.pvalue(test.pvalue), information))
     heads = ("statistic", "df", "p-value", "information kept")
     return (Section("Independence", heads, (row,)),)
 

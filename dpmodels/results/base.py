@@ -219,15 +219,15 @@ class Tabulated(Printed):
         level: float,
         caption: bool,
         *,
-        shown: slice | NDArray[np.bool_] = slice(None),
+        rows: slice | NDArray[np.bool_] = slice(None),
         **look: Any,
     ) -> Axes:
         """Draw estimates, or some of them, with both of their intervals."""
         from dpmodels.plots.coefficients import Intervals, coefficients
 
-        both = (self.noise_int(level), self.conf_int(level))
-        ends = (interval.to_numpy()[shown] for interval in both)
-        model = Intervals("", np.asarray(values, dtype=np.float64)[shown], *ends)
+        intervals = (self.noise_int(level), self.conf_int(level))
+        ends = (interval.to_numpy()[rows] for interval in intervals)
+        model = Intervals("", np.asarray(values, dtype=np.float64)[rows], *ends)
         return coefficients([model], level=level, **look, **self._picture(ax, caption))
 
     def _reading(self) -> str:

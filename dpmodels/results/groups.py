@@ -330,8 +330,8 @@ class VarResult(WithMeans):
     def _ends(self, level: float, *, population: bool) -> tuple[Floats, Floats]:
         square = self._facts.width**2
         low, high = self._moments.variance_interval(level, population=population)
-        most = np.maximum(self.call.tables[0].width ** 2 / 4, square * high)
-        return square * low, np.minimum(square * high + self._cut_off, most)
+        largest = np.maximum(self.call.tables[0].width ** 2 / 4, square * high)
+        return square * low, np.minimum(square * high + self._cut_off, largest)
 
     @property
     def _cut_off(self) -> Floats:

@@ -167,8 +167,8 @@ class LMResult(CoefficientModel):
         """
         _require_identified(self.identified.to_numpy())
         covariance, names = self.linear.about_population.covariance(), list(self._names)
-        shown = covariance[np.ix_(self._shown, self._shown)]
-        return pd.DataFrame(shown, index=names, columns=names)
+        covariance = covariance[np.ix_(self._shown, self._shown)]
+        return pd.DataFrame(covariance, index=names, columns=names)
 
     def fixed_effects(self, level: float = 0.95) -> Estimates:
         """Return the fixed effects of ``y ~ x | firm + year`` by level, as fixest's ``fixef``.

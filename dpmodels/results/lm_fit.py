@@ -337,8 +337,8 @@ class LinearFit:
         # What the line that was released first adds along directions that noise hides.
         hidden = 0.0
         if equations.hidden is not None:
-            known = response - equations.hidden @ (equations.hidden.T @ response)
-            hidden = total - float(known @ equations.moments @ known)
+            visible = response - equations.hidden @ (equations.hidden.T @ response)
+            hidden = total - float(visible @ equations.moments @ visible)
         if total <= DETECTION_SDS * math.hypot(equations.form_sd(form), hidden):
             return math.nan, math.nan
         value = min(max(1 - rest / total, 0.0), 1.0)

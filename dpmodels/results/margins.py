@@ -459,10 +459,10 @@ class LogLinear(Tabulated):
 
         Parameters are those of :meth:`MeanResult.plot`.
         """
-        shown = np.array(self.names) != INTERCEPT
+        is_term = np.array(self.names) != INTERCEPT
         names, title = [name for name in self.names if name != INTERCEPT], "Coefficient (log count)"
         return self._draw_intervals(
-            self.params, ax, level, caption, shown=shown, labels=names, title=title
+            self.params, ax, level, caption, rows=is_term, labels=names, title=title
         )
 
     def __repr__(self) -> str:

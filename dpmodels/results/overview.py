@@ -74,9 +74,9 @@ class OverviewResult(Tested):
     def _variable(self, name: str) -> Derivation:
         if name not in self.variables:
             options = ", ".join(map(repr, self.variables))
-            near = did_you_mean(name, self.variables)
+            hint = did_you_mean(name, self.variables)
             raise ArgumentError(
-                f"variable {quoted(name)} is not described{near}; those are {options}"
+                f"variable {quoted(name)} is not described{hint}; those are {options}"
             )
         number = self.variables.index(name)
         table = self.call.tables[number]
