@@ -85,12 +85,11 @@ class Account:
     @property
     def simulated(self) -> tuple[int, ...]:
         """Numbers of the charges whose results are simulations."""
-        charges = (
-            charge
+        return tuple(
+            charge.entry.number
             for charge in self.charges
             if charge.released is not None and charge.released.simulated
         )
-        return tuple(charge.entry.number for charge in charges)
 
 
 @dataclass(frozen=True)
@@ -105,26 +104,32 @@ class Gathered:
     @property
     def private(self) -> tuple[Released, ...]:
         """Private releases without a ledger, under the central model."""
-        return tuple(
-            released
-            for released in self.without_ledger
-            if not released.simulated and not is_local(released.release)
-        )
+        return self._without_ledger(local=False)
 
     @property
     def local(self) -> tuple[Released, ...]:
         """Answers that respondents randomised, without a ledger."""
+        return self._without_ledger(local=True)
+
+    def _without_ledger(self, *, local: bool) -> tuple[Released, ...]:
         return tuple(
             released
             for released in self.without_ledger
-            if not released.simulated and is_local(released.release)
+            if not released.simulated and is_local(released.release) == local
         )
+
+    @property
+    def charges(self) -> Iterator[tuple[Account, Charged]]:
+        """All charges, with their ledgers."""
+        for account in self.accounts:
+            for charge in account.charges:
+                yield account, charge
 
     @property
     def releases(self) -> tuple[Released, ...]:
         """All releases with results."""
-        charged = [charge.released for account in self.accounts for charge in account.charges]
-        return (*(released for released in charged if released is not None), *self.without_ledger)
+        charged = (charge.released for _, charge in self.charges if charge.released is not None)
+        return (*charged, *self.without_ledger)
 
 
 def gathered(of: object) -> Gathered:
@@ -490,10 +495,9 @@ def declarations(contents: Gathered, provenance: str) -> Iterator[Block]:
 
 
 def _bought(contents: Gathered) -> Iterator[str]:
-    for account in contents.accounts:
-        for charge in account.charges:
-            if charge.line["verb"] in _BUYERS and charge.line["state"] != "void":
-                yield f"charge {charge.entry.number} of the {account.name}, {charge.entry.label}"
+    for account, charge in contents.charges:
+        if charge.line["verb"] in _BUYERS and charge.line["state"] != "void":
+            yield f"charge {charge.entry.number} of the {account.name}, {charge.entry.label}"
     for released in contents.without_ledger:
         if isinstance(released.fits[0], BoundsResult | LevelsResult):
             fit = released.fits[0]

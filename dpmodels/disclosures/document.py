@@ -19,6 +19,7 @@ import numpy as np
 import scipy
 
 from dpmodels.citation import citation
+from dpmodels.disclosures import blocks
 from dpmodels.disclosures.accounts import (
     Charged,
     Gathered,
@@ -31,16 +32,6 @@ from dpmodels.disclosures.accounts import (
     stated,
     warnings,
     without_ledger_blocks,
-)
-from dpmodels.disclosures.blocks import (
-    Blanks,
-    Block,
-    Bullets,
-    Code,
-    Heading,
-    Paragraph,
-    Picture,
-    Tables,
 )
 from dpmodels.errors import DPModelsError
 from dpmodels.mechanisms.tables import TABLES
@@ -118,23 +109,12 @@ class About:
         return tuple((name, value) for name, value in author_facts if value)
 
 
-def _versions() -> Report:
-    """Return the versions of the software."""
-    versions = (
-        ("dpmodels", __version__),
-        ("Python", platform.python_version()),
-        ("numpy", np.__version__),
-        ("scipy", scipy.__version__),
-    )
-    return Report("Versions", versions, (), ())
-
-
-def document(contents: Gathered, about: About, pictured: bool) -> Iterator[Block]:
+def document(contents: Gathered, about: About, pictured: bool) -> Iterator[blocks.Block]:
     """Return all blocks: results, what is guaranteed, charges, and digests in an annex."""
-    yield Heading("About this report")
-    yield Tables(Report("Author", about.facts, (), ()))
+    yield blocks.Heading("About this report")
+    yield blocks.Tables(Report("Author", about.facts, (), ()))
     if contents.simulated:
-        yield Paragraph(_SIMULATED)
+        yield blocks.Paragraph(_SIMULATED)
     yield from _results(contents, pictured)
     yield from _in_short(contents)
     yield from _guarantees(contents)
@@ -142,52 +122,56 @@ def document(contents: Gathered, about: About, pictured: bool) -> Iterator[Block
     infos = _mechanism_infos(contents)
     yield from _mechanisms(contents, infos)
     yield from declarations(contents, about.provenance)
-    yield Heading("Paragraph for a methods section")
-    yield Paragraph(_methods(contents))
-    yield Heading("What can be reproduced")
-    yield Paragraph(_REPEATED)
-    yield Heading("References")
-    yield Code(bibtex(infos))
-    yield Heading("Signature")
-    yield Paragraph(_SIGNED)
-    yield Blanks(("Name", "Function", "Place", "Date", "Signature"))
-    yield Heading("Annex: digests and versions")
+    yield blocks.Heading("Paragraph for a methods section")
+    yield blocks.Paragraph(_methods(contents))
+    yield blocks.Heading("What can be reproduced")
+    yield blocks.Paragraph(_REPEATED)
+    yield blocks.Heading("References")
+    yield blocks.Code(bibtex(infos))
+    yield blocks.Heading("Signature")
+    yield blocks.Paragraph(_SIGNED)
+    yield blocks.Blanks(("Name", "Function", "Place", "Date", "Signature"))
+    yield blocks.Heading("Annex: digests and versions")
     yield from digests(contents)
-    yield Tables(_versions())
+    versions = (
+        ("dpmodels", __version__),
+        ("Python", platform.python_version()),
+        ("numpy", np.__version__),
+        ("scipy", scipy.__version__),
+    )
+    yield blocks.Tables(Report("Versions", versions, (), ()))
 
 
-def _results(contents: Gathered, pictured: bool) -> Iterator[Block]:
-    """Return the printed tables and pictures of all results."""
+def _results(contents: Gathered, pictured: bool) -> Iterator[blocks.Block]:
     if contents.releases:
-        yield Heading("Results")
+        yield blocks.Heading("Results")
     fits = [fit for released in contents.releases for fit in released.fits]
     reports, common = separated([lines for each in contents.releases for lines in each.reports])
     for fit, report in zip(fits, reports, strict=True):
-        yield Tables(report)
-        yield from (Picture(*picture) for picture in pictures(fit)) if pictured else ()
+        yield blocks.Tables(report)
+        yield from (blocks.Picture(*picture) for picture in pictures(fit)) if pictured else ()
     if common:
-        yield Paragraph("Notes of several results:")
-        yield Bullets(common)
+        yield blocks.Paragraph("Notes of several results:")
+        yield blocks.Bullets(common)
 
 
-def _in_short(contents: Gathered) -> Iterator[Block]:
-    yield Heading("Guarantee of all releases")
+def _in_short(contents: Gathered) -> Iterator[blocks.Block]:
+    yield blocks.Heading("Guarantee of all releases")
     if contents.accounts:
-        yield Bullets(tuple(stated(account) for account in contents.accounts))
-        yield Paragraph(_SO_FAR)
+        yield blocks.Bullets(tuple(stated(account) for account in contents.accounts))
+        yield blocks.Paragraph(_SO_FAR)
         yield from purses(contents)
     yield from without_ledger_blocks(contents)
     simulations = sum(released.simulated for released in contents.without_ledger)
     if simulations:
-        yield Paragraph(f"Simulations without a ledger or guarantee: {count(simulations)}.")
+        yield blocks.Paragraph(f"Simulations without a ledger or guarantee: {count(simulations)}.")
     cautions = [text for account in contents.accounts for text in warnings(account)]
     cautions += [_APART] if len(contents.accounts) > 1 else []
     if cautions:
-        yield Bullets(tuple(cautions))
+        yield blocks.Bullets(tuple(cautions))
 
 
-def _guarantees(contents: Gathered) -> Iterator[Block]:
-    """Return each guarantee with its interpretation, then what no guarantee covers."""
+def _guarantees(contents: Gathered) -> Iterator[blocks.Block]:
     holders: dict[tuple[Guarantee | Pufferfish, str], Ledger | Result] = {}
     for account in contents.accounts:
         ledger = account.ledger
@@ -201,19 +185,19 @@ def _guarantees(contents: Gathered) -> Iterator[Block]:
     for released in contents.local:
         holders.setdefault((released.release.guarantee, TRUTHS), released.fits[0])
     if holders:
-        yield Heading("What is guaranteed")
+        yield blocks.Heading("What is guaranteed")
     interpreted = [key for key in holders if not isinstance(key[0], Pufferfish)]
     reports, common = separated([lay_out(reading(holders[key])) for key in interpreted])
     tables = dict(zip(interpreted, reports, strict=True))
     for guarantee, unit in holders:
         notes = convergence_notes(_names_under(contents, guarantee))
-        yield Bullets((*guaranteed(guarantee), *((unit,) if unit else ()), *notes))
+        yield blocks.Bullets((*guaranteed(guarantee), *((unit,) if unit else ()), *notes))
         if (guarantee, unit) in tables:
-            yield Tables(tables[guarantee, unit])
+            yield blocks.Tables(tables[guarantee, unit])
     if common:
-        yield Bullets(common)
-    yield Heading("What is not guaranteed")
-    yield Bullets(NOT)
+        yield blocks.Bullets(common)
+    yield blocks.Heading("What is not guaranteed")
+    yield blocks.Bullets(NOT)
 
 
 def _names_under(contents: Gathered, guarantee: Guarantee | Pufferfish) -> Iterator[str]:
@@ -229,20 +213,14 @@ def _names_under(contents: Gathered, guarantee: Guarantee | Pufferfish) -> Itera
 
 
 def _mechanism_infos(contents: Gathered) -> tuple[MechanismInfo, ...]:
-    """Return the infos of all mechanisms that are known, each once."""
     infos: list[MechanismInfo | None] = [released.release.info for released in contents.releases]
-    charges = [
-        charge
-        for account in contents.accounts
-        for charge in account.charges
-        if charge.released is None
-    ]
+    charges = (charge for _, charge in contents.charges if charge.released is None)
     infos += [info_named(charge.line["mechanism"]) for charge in charges]
     return tuple(dict.fromkeys(info for info in infos if info is not None))
 
 
-def _mechanisms(contents: Gathered, infos: tuple[MechanismInfo, ...]) -> Iterator[Block]:
-    yield Heading("Mechanisms")
+def _mechanisms(contents: Gathered, infos: tuple[MechanismInfo, ...]) -> Iterator[blocks.Block]:
+    yield blocks.Heading("Mechanisms")
     for info in infos:
         facts = (
             ("Theorem", info.theorem),
@@ -251,33 +229,29 @@ def _mechanisms(contents: Gathered, infos: tuple[MechanismInfo, ...]) -> Iterato
             ("Numerics", info.numerics),
         )
         notes = (f"Source: {source(info)}",)
-        yield Tables(Report(f"Mechanism {info.name}", facts, (), notes))
+        yield blocks.Tables(Report(f"Mechanism {info.name}", facts, (), notes))
     names = {info.name for info in infos}
-    charged_names = [
-        charge.line["mechanism"] for account in contents.accounts for charge in account.charges
-    ]
-    for name in dict.fromkeys(charged_names):
+    for name in dict.fromkeys(charge.line["mechanism"] for _, charge in contents.charges):
         if name and name not in names:
-            yield Paragraph(
+            yield blocks.Paragraph(
                 f"Mechanism {name}: no details, since the ledger records only its name and no "
                 "result of it was given."
             )
     yield from _numerics(infos)
 
 
-def _numerics(infos: tuple[MechanismInfo, ...]) -> Iterator[Block]:
-    """Say how the numerics of the mechanisms differ."""
+def _numerics(infos: tuple[MechanismInfo, ...]) -> Iterator[blocks.Block]:
     supplied = [info.name for info in infos if info.numerics in (CHECKED, NOT_CHECKED)]
     rest = [info for info in infos if info.name not in supplied]
     ideal = [info.name for info in rest if not info.numerics.startswith("exact")]
     if supplied:
-        yield Paragraph(
+        yield blocks.Paragraph(
             f"User-supplied mechanisms ({', '.join(supplied)}): code from outside the package "
             "read exact moments of the rows. The package checked that the planned noise suffices "
             "for the guarantee, but not that this code adds it and discards the moments; a "
             "mechanism marked as checked passed tests on artificial rows, which prove no guarantee."
         )
-    yield Paragraph(
+    yield blocks.Paragraph(
         "Exact numerics: the theorem covers the integer arithmetic that was run."
         + (
             f" Idealised ({', '.join(ideal)}): it assumes real numbers, which floating-point "
@@ -289,7 +263,6 @@ def _numerics(infos: tuple[MechanismInfo, ...]) -> Iterator[Block]:
 
 
 def _methods(contents: Gathered) -> str:
-    """Write a draft of the methods section of an article."""
     sentences = [f"Statistics were released with noise by dpmodels {__version__} (see below)."]
     for account in contents.accounts:
         hidden = hidden_by(account.ledger.guarantee, account.ledger.adjacency)

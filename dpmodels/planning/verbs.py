@@ -383,7 +383,9 @@ _CLIPPED: Final = (CovResult, PCAResult, MomentsResult)
 def _power(verb: Verb) -> Power | None:
     kinds = verb.result.__mro__
     kinds_of_result = kinds[: kinds.index(Result)]
-    tested = any({"conf_int", "_conf_int"} & set(vars(kind)) for kind in kinds_of_result)
+    tested = any(
+        {"conf_int", "_conf_int", "_interval"} & set(vars(kind)) for kind in kinds_of_result
+    )
     if not tested or issubclass(verb.result, _CLIPPED):
         return None
     return next((POWERS[kind] for kind in kinds if kind in POWERS), OTHERS)

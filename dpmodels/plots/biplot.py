@@ -117,7 +117,6 @@ def _limits(tips: _Tips, radii: _Tips) -> tuple[tuple[float, float], tuple[float
 
 
 def _ellipses(ax: Axes, tips: _Tips, spreads: Floats) -> None:
-    """Draw the ellipse of each tip's noise."""
     from matplotlib.patches import Ellipse
 
     for tip, spread in zip(tips, spreads, strict=True):
@@ -186,7 +185,6 @@ def _write(ax: Axes, tip: _Tip, name: str, obstacle_lists: Iterable[Sequence[Bbo
 
 
 def _offsets(tip: _Tip) -> Iterator[tuple[float, float]]:
-    """Places for a name, in points from the tip: outwards first, then aside."""
     along = float(np.arctan2(tip[1], tip[0]))
     for distance in _OFFSETS:
         for turn in _TURNS:
@@ -279,13 +277,7 @@ def _vector(name: str, values: npt.ArrayLike, length: int) -> Floats:
     return vector
 
 
-def _intervals(
-    ax: Axes,
-    positions: Floats,
-    lower: Floats,
-    upper: Floats,
-    width: float,
-) -> None:
+def _intervals(ax: Axes, positions: Floats, lower: Floats, upper: Floats, width: float) -> None:
     """Draw intervals over the points and wider than them, so that short ones are visible."""
     finite = np.isfinite(lower) & np.isfinite(upper)
     ax.vlines(
@@ -314,7 +306,6 @@ def _height_limits(
 
 
 def _floor(ax: Axes, floor: float) -> None:
-    """Shade a band from the bottom to the floor and name it beyond its right end."""
     ax.axhspan(ax.get_ylim()[0], floor, color=PALE, alpha=0.6, linewidth=0, zorder=0)
     ax.axhline(floor, color=GREY, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1)
     ax.annotate(
@@ -331,7 +322,6 @@ def _floor(ax: Axes, floor: float) -> None:
 
 
 def _legend(ax: Axes, *, intervals: bool, under: bool) -> None:
-    """Draw the legend above the axes."""
     from matplotlib.lines import Line2D
 
     marks = []

@@ -245,7 +245,6 @@ def _ends(ax: Axes, endpoints: tuple[Floats, Floats], positions: Floats, colour:
 
 
 def _ratio_ticks(ax: Axes, width: float) -> None:
-    """Label powers of ten and simple numbers between them; equal steps on a short axis."""
     from matplotlib.ticker import FormatStrFormatter, LogLocator, MaxNLocator, NullLocator
 
     long = width > np.log(8)
@@ -256,14 +255,11 @@ def _ratio_ticks(ax: Axes, width: float) -> None:
 
 
 def _keys(models: Sequence[Intervals], level: float) -> list[Artist]:
-    """Return the entries of the legend."""
     from matplotlib.lines import Line2D
 
     is_single = len(models) == 1
     colour = BLUE if is_single else MUTED
-    marks = [
-        Line2D([], [], color=colour, linewidth=6, alpha=0.45, label=f"{level:.0%} noise"),
-    ]
+    marks = [Line2D([], [], color=colour, linewidth=6, alpha=0.45, label=f"{level:.0%} noise")]
     if not _only_noise(models):
         label = f"{level:.0%} noise and sampling"
         marks.append(Line2D([], [], color=INK, linewidth=1.3, label=label))
@@ -280,7 +276,6 @@ def _keys(models: Sequence[Intervals], level: float) -> list[Artist]:
 
 
 def _only_noise(models: Sequence[Intervals]) -> bool:
-    """Whether there are only noise intervals."""
     return all(np.isnan(model.confidence).all() for model in models)
 
 

@@ -39,11 +39,7 @@ _MARKS = "os^DvP"
 
 
 def curves(
-    lines: Sequence[tuple[str, Floats]],
-    *,
-    across: str,
-    logarithmic: bool,
-    ax: Axes | None = None,
+    lines: Sequence[tuple[str, Floats]], *, across: str, logarithmic: bool, ax: Axes | None = None
 ) -> Axes:
     """Draw curves of a label and positions, power, power without noise, and fraction identified.
 
@@ -351,7 +347,6 @@ def survival_curves(
 
 
 def _legend(ax: Axes, curves: Sequence[Drawn]) -> None:
-    """Name the curves, and both bands in the colour of the first."""
     from matplotlib.patches import Patch
 
     lines, names = ax.get_legend_handles_labels()

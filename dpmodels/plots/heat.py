@@ -116,13 +116,6 @@ def heads(ax: Axes, names: Sequence[str]) -> None:
     ax.set_xticks(list(ticks), [names[j] for j in ticks], parse_math=False)
 
 
-def upright_heads(ax: Axes, names: Sequence[str]) -> None:
-    """Write names over the columns from bottom to top, smaller or thinned where many."""
-    ticks, size = _fitting(len(names), 72 * box_inches(ax)[0])
-    shown_names = [names[j] for j in ticks]
-    ax.set_xticks(list(ticks), shown_names, rotation=90, fontsize=size, parse_math=False)
-
-
 def row_names(ax: Axes, names: Sequence[str]) -> None:
     """Write names at the rows, smaller where many, thinned where too many."""
     ticks, size = _fitting(len(names), 72 * box_inches(ax)[1])
@@ -161,12 +154,13 @@ def heat(
     ax = axes_or_new(picture.get("ax"), (margin + side + (0.1 if few else 1.0), margin + side))
     cells(ax, numbers, largest, label, two_decimals if largest <= 1 else _three_digits)
     row_names(ax, short)
-    upright_heads(ax, short)
+    ticks, size = _fitting(len(short), 72 * box_inches(ax)[0])
+    heads_shown = [short[j] for j in ticks]
+    ax.set_xticks(list(ticks), heads_shown, rotation=90, fontsize=size, parse_math=False)
     return finished(ax, _matrix_text(numbers, names, label), picture)
 
 
 def _matrix_text(numbers: Floats, names: Sequence[str], label: str) -> str:
-    """Describe the largest entries off the diagonal."""
     first, second = np.triu_indices(len(names), 1)
     sizes = np.nan_to_num(np.abs(numbers[first, second]))
     largest = np.argsort(-sizes, kind="stable")[:MOST]
@@ -238,7 +232,6 @@ def loadings(
 def _loadings_text(
     numbers: Floats, variables: Sequence[str], component_names: Sequence[str], chosen: Sequence[int]
 ) -> str:
-    """Describe the largest loadings of each component."""
     parts = []
     for column, index in zip(numbers.T, chosen, strict=True):
         order = np.argsort(-np.nan_to_num(np.abs(column)), kind="stable")[:MOST_DESCRIBED]
@@ -291,11 +284,7 @@ def quantiles(
         offset = 0.0 if level is None else (index - (len(probs) - 1) / 2) * 0.7 / len(probs)
         low, high = ends[available, index].T
         ax.hlines(positions[available] + offset, low, high, color=INK, linewidth=1.2, zorder=2)
-        look: Keywords = {
-            "marker": _MARKS[index % len(_MARKS)],
-            "color": BLUE,
-            "linestyle": "",
-        }
+        look: Keywords = {"marker": _MARKS[index % len(_MARKS)], "color": BLUE, "linestyle": ""}
         look |= {"markeredgecolor": "white", "markersize": 6.5}
         if available.any():
             ax.plot(values[available, index], positions[available] + offset, **look, zorder=3)
@@ -362,12 +351,7 @@ def shares(
     for index in range(count):
         positions = np.arange(len(rows)) + (index - (count - 1) / 2) * bar_height
         colour, hatch = SERIES[index % len(SERIES)], _HATCHES[index % len(_HATCHES)]
-        look: Keywords = {
-            "facecolor": colour,
-            "alpha": 0.55,
-            "hatch": hatch,
-            "edgecolor": "white",
-        }
+        look: Keywords = {"facecolor": colour, "alpha": 0.55, "hatch": hatch, "edgecolor": "white"}
         ax.barh(positions, values[:, index], 0.92 * bar_height, linewidth=0.0, zorder=1, **look)
         for ends, linewidth, shade in ((noise, 4.5, GREY), (confidence, 1.2, INK)):
             low, up = np.maximum(ends[:, index], 0.0).T
@@ -496,7 +480,6 @@ def scales(
 def _level_label(
     ax: Axes, name: str, level: float, color: str, side: Literal["left", "right"]
 ) -> None:
-    """Write a name above a level, at one side."""
     anchor = (0.01 if side == "left" else 0.99, level)
     annotation = ax.annotate(
         name, anchor, (0, 3), ("axes fraction", "data"), "offset points", color=color, ha=side

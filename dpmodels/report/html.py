@@ -8,17 +8,7 @@ from typing import Final
 
 from dpmodels.errors import ArgumentError
 from dpmodels.labels import plain
-from dpmodels.report.layout import (
-    WIDEST,
-    Bar,
-    Report,
-    Row,
-    Section,
-    is_words,
-    panels,
-    placed,
-    words_width,
-)
+from dpmodels.report import layout
 from dpmodels.report.notes import terms_in
 
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -28,7 +18,7 @@ _NUMBER = re.compile(r"(?:< ?)?[-+−]?[\d,]+((?:\.\d+)?(?:e[-+]\d+)?(?: ?[*†�
 _WHOLE = re.compile(rf"{_NUMBER.pattern}|\w+ [*†‡]")
 
 
-def as_html(report: Report) -> str:
+def as_html(report: layout.Report) -> str:
     """Write the report as one self-contained fragment of HTML.
 
     All strings are escaped. Its style applies to nothing outside, and MathJax ignores it, since a
@@ -37,12 +27,12 @@ def as_html(report: Report) -> str:
     return _fragment(report, "h3", STYLE, terms=terms_box([report]))
 
 
-def as_part(report: Report) -> str:
+def as_part(report: layout.Report) -> str:
     """Write the report as a part of a page that has the style once."""
     return _fragment(report, "h3", "")
 
 
-def as_page(report: Report, pictures: Sequence[tuple[str, bytes]] = ()) -> str:
+def as_page(report: layout.Report, pictures: Sequence[tuple[str, bytes]] = ()) -> str:
     """Write the report as a complete document in one file.
 
     Pictures are pairs of the text that stands for one where it cannot be seen,
@@ -90,26 +80,26 @@ def picture(text: str, png: bytes) -> str:
 
 
 def _fragment(
-    report: Report,
+    report: layout.Report,
     heading: str,
     style: str,
     figures: Sequence[str] = (),
     terms: Sequence[str] = (),
 ) -> str:
-    report = placed(report)
+    report = layout.placed(report)
     stamp = [] if report.stamp is None else [f'<p class="stamp">{escaped(report.stamp)}</p>']
     lines = ['<div class="dpmodels-report tex2jax_ignore mathjax_ignore">', style, *stamp]
     lines += [f'<{heading} class="title">{escaped(report.title)}</{heading}>']
     lines += _facts(report.facts)
     for section in report.sections:
-        for number, panel in enumerate(panels(section, WIDEST)):
+        for number, panel in enumerate(layout.panels(section, layout.WIDEST)):
             lines += _table(section, panel, number)
     if report.notes:
         lines += ['<ul class="notes">', *(f"<li>{escaped(n)}</li>" for n in report.notes), "</ul>"]
     return "\n".join([*lines, *figures, *terms, *stamp, "</div>"])
 
 
-def terms_box(reports: Sequence[Report]) -> list[str]:
+def terms_box(reports: Sequence[layout.Report]) -> list[str]:
     """Return a box that a reader opens, with the definitions of the terms that reports use."""
     definitions = [
         f"<dt>{escaped(term.name)}</dt><dd>{escaped(term.meaning)}</dd>"
@@ -120,7 +110,6 @@ def terms_box(reports: Sequence[Report]) -> list[str]:
 
 
 def _facts(facts: Sequence[tuple[str, str]]) -> list[str]:
-    """Two pairs a row, as in the printed header."""
     if not facts:
         return []
     pairs = [f'<th scope="row">{escaped(a)}</th><td>{escaped(b)}</td>' for a, b in facts]
@@ -128,13 +117,12 @@ def _facts(facts: Sequence[tuple[str, str]]) -> list[str]:
     return ['<table class="facts">', "<tbody>", *rows, "</tbody>", "</table>"]
 
 
-def _table(section: Section, panel: range, number: int) -> list[str]:
-    """One panel; words beside labels stand in the first."""
+def _table(section: layout.Section, panel: range, number: int) -> list[str]:
     title = escaped(section.title) + (" (continued)" if number else "")
     kinds = {j: _kind(section, j) for j in panel}
     tails = {j: _tails(section, j) for j in panel}
-    wide = words_width(section, panel)
-    step = min(-(-wide // STEP) * STEP, WIDEST + STEP)
+    wide = layout.words_width(section, panel)
+    step = min(-(-wide // STEP) * STEP, layout.WIDEST + STEP)
     names = {j: section.columns[j] for j in panel}
     heads = [f'<th scope="col"{_class(names[j], kinds[j])}>{escaped(names[j])}</th>' for j in panel]
     # A box that scrolls must take the keyboard's focus to be readable without a mouse.
@@ -155,8 +143,7 @@ def _table(section: Section, panel: range, number: int) -> list[str]:
     return [*lines, "</tbody>", "</table>", "</div>"]
 
 
-def _above(section: Section, panel: range) -> str:
-    """Set what stands above several columns in a row of its own."""
+def _above(section: layout.Section, panel: range) -> str:
     cells = [
         f'<th scope="colgroup" class="spanner" colspan="{columns}">{escaped(text)}</th>'
         if text
@@ -166,11 +153,10 @@ def _above(section: Section, panel: range) -> str:
     return f"<tr><td></td>{''.join(cells)}</tr>" if cells else ""
 
 
-def _kind(section: Section, column: int) -> str:
-    """Return the class of a column that is not numeric, else an empty string."""
-    if any(isinstance(row.cells[column], Bar) for row in section.rows):
+def _kind(section: layout.Section, column: int) -> str:
+    if any(isinstance(row.cells[column], layout.Bar) for row in section.rows):
         return "bars"
-    return "words" if is_words(section, column) else ""
+    return "words" if layout.is_words(section, column) else ""
 
 
 def _class(text: str, kind: str) -> str:
@@ -181,14 +167,14 @@ def _class(text: str, kind: str) -> str:
 
 
 def _cell(cell: str, kind: str) -> str:
-    if not isinstance(cell, Bar):
+    if not isinstance(cell, layout.Bar):
         return f"<td{_class(cell, kind)}>{escaped(cell)}</td>"
     description = f"{100 * cell.share:.3g}% of the longest bar"
     bar = f'<div class="bar" role="img" title="{description}" aria-label="{description}"'
     return f'<td{_class(cell, kind)}>{bar} style="width: {100 * cell.share:.4g}%"></div></td>'
 
 
-def _tails(section: Section, column: int) -> list[int]:
+def _tails(section: layout.Section, column: int) -> list[int]:
     """Return how many halves of a digit each number lacks, from its point on, of the longest."""
     matches = [_NUMBER.fullmatch(plain(row.cells[column])) for row in section.rows]
     tails = [
@@ -202,7 +188,7 @@ def _tails(section: Section, column: int) -> list[int]:
     return [longest - tail if is_aligned and tail is not None else 0 for tail in tails]
 
 
-def _label(row: Row, blank: int) -> str:
+def _label(row: layout.Row, blank: int) -> str:
     """Set the words for a label behind it; levels below a heading stand further in."""
     shift = f' style="padding-left: {0.75 + 1.5 * row.indent}em"' if row.indent else ""
     words = f" &emsp;<em>{escaped(row.about[1])}</em>" if row.about else ""
@@ -223,7 +209,7 @@ HALVES: Final = 14
 _LETTERS: Final = "100cqi / (var(--dpm-wide) * .6)"
 _WIDTHS: Final = "\n".join(
     f".dpmodels-report .w{wide} {{--dpm-wide: {wide}}}"
-    for wide in range(STEP, WIDEST + 2 * STEP, STEP)
+    for wide in range(STEP, layout.WIDEST + 2 * STEP, STEP)
 )
 _DECIMALS: Final = "\n".join(
     f".dpmodels-report .d{half} {{padding-right: calc(.6em + {half / 2:g}ch)}}"

@@ -90,7 +90,6 @@ def _line(*cells: str) -> str:
 
 
 def _facts(facts: Sequence[tuple[str, str]]) -> list[str]:
-    """Two pairs a row; long values wrap."""
     if not facts:
         return []
     cells = [(escaped(label) + ":", escaped(value)) for label, value in facts]
@@ -111,7 +110,6 @@ def _stack(lines: Sequence[str], align: str, level: str) -> str:
 
 
 def _table(section: Section, layout: Layout, panel: range) -> list[str]:
-    """One panel; its head repeats on every page."""
     rows = [row for row in section.rows if not row.heading]
     long = any(width(plain(row.label)) > LABEL for row in rows) or not section.columns
     aligns = {j: "l" if is_words(section, j) else "r" for j in panel}
@@ -133,7 +131,6 @@ def _table(section: Section, layout: Layout, panel: range) -> list[str]:
 
 
 def _above(section: Section, panel: range) -> list[str]:
-    """Set what stands above several columns, with a rule below."""
     spans, start = section.spans(panel), 2
     cells, rules = [""], ""
     for text, columns in spans:
@@ -150,7 +147,6 @@ def _cell(cell: str, layout: Layout, align: str) -> str:
 
 
 def _row(row: Row, layout: Layout, panel: range, aligns: dict[int, str], long: bool) -> str:
-    """Set one row; its label wraps in a column of long labels."""
     if row.heading:
         return _line(*_heading(row, panel))
     broken = long and not row.about

@@ -195,11 +195,7 @@ TERMS: Final = (
         "The expected effect of the noise is removed from the released matrix, which is then "
         "positive semidefinite.",
     ),
-    Term(
-        "Debiased",
-        r"debias",
-        "Corrected for the part that noise adds to it on average.",
-    ),
+    Term("Debiased", r"debias", "Corrected for the part that noise adds to it on average."),
     Term(
         "Expected cos2",
         r"cos2",

@@ -65,7 +65,6 @@ def as_text(report: Report) -> str:
 
 
 def _stamp(stamp: str | None, columns: int) -> list[str]:
-    """Set the warning between asterisks from edge to edge."""
     if stamp is None:
         return []
     lines = [f" {line} " for line in wrap(stamp, columns - 8)]
@@ -82,7 +81,6 @@ def _shares_line(section: Section, layout: Layout) -> bool:
 
 
 def _table(section: Section, layout: Layout) -> list[str]:
-    """Heads and rows, one panel after another."""
     title = plain(section.title) if _shares_line(section, layout) else ""
     aligns = ["<" if is_words(section, j) else ">" for j in range(len(section.columns))]
     lines: list[str] = []
@@ -116,7 +114,6 @@ def _spanned(spans: Sequence[tuple[str, int]], panel: range, layout: Layout) -> 
 
 
 def _row(row: Row, panel: range, layout: Layout, aligns: list[str]) -> list[str]:
-    """Set one row; its cells stand beside the last line of a long label."""
     if row.heading:
         blank = row.blank(panel)
         columns = max(layout.width(panel[:blank]), 0 if panel[blank:] else WIDTH)
@@ -134,17 +131,12 @@ def _lines(
     layout: Layout,
     aligns: list[str],
 ) -> list[str]:
-    """Blocks of lines side by side, each padded to its column."""
-    height = max(map(len, [label, *cells]))
-    lines = [pad(part, layout.label, "<") for part in _filled(label, height)]
-    for j, cell in zip(panel, cells, strict=True):
-        parts = [pad(x, layout.widths[j], aligns[j]) for x in _filled(cell, height)]
-        lines = [line + " " * GAP + part for line, part in zip(lines, parts, strict=True)]
-    return lines
-
-
-def _filled(lines: tuple[str, ...], height: int) -> tuple[str, ...]:
-    return lines + ("",) * (height - len(lines))
+    widths = [layout.label, *(layout.widths[j] for j in panel)]
+    sides = ["<", *(aligns[j] for j in panel)]
+    return [
+        (" " * GAP).join(map(pad, parts, widths, sides))
+        for parts in zip_longest(label, *cells, fillvalue="")
+    ]
 
 
 def fact_lines(facts: Sequence[Fact]) -> list[str]:
@@ -174,7 +166,6 @@ def shorten(formula: str, max_width: int) -> str:
 
 
 def _terms(formula: str) -> list[str]:
-    """Split a formula at the plus signs that stand outside brackets."""
     terms, depth = [""], 0
     for character in formula:
         depth += (character in "([{") - (character in ")]}")
@@ -188,7 +179,9 @@ def _terms(formula: str) -> list[str]:
 def _block(facts: Sequence[Fact], max_width: int, gap: int) -> list[tuple[str, ...]]:
     """One column of the header: each pair as lines of equal width."""
     labels = [wrap(label + ":", _LABEL, indent=2) for label, _ in facts]
-    values = [_value_lines(plain(value), max_width) for _, value in facts]
+    texts = [plain(value) for _, value in facts]
+    texts = [shorten(text, max_width) if "~" in text else text for text in texts]
+    values = [wrap(text, max_width) for text in texts]
     label_width = max((width(line) for lines in labels for line in lines), default=0) + gap
     value_width = max((width(line) for lines in values for line in lines), default=0)
     return [
@@ -198,10 +191,6 @@ def _block(facts: Sequence[Fact], max_width: int, gap: int) -> list[tuple[str, .
         )
         for pair in zip(labels, values, strict=True)
     ]
-
-
-def _value_lines(value: str, max_width: int) -> tuple[str, ...]:
-    return wrap(shorten(value, max_width) if "~" in value else value, max_width)
 
 
 def _two_columns(facts: Sequence[Fact], max_width: int) -> list[str]:

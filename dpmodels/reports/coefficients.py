@@ -12,20 +12,7 @@ from dpmodels.inference.sandwich import SIZE, Sandwich, dispersion
 from dpmodels.released import CoefficientsRelease
 from dpmodels.report import Fact, Report, Row, Section, interval, signif, signif_uncertain
 from dpmodels.report.notes import Rank
-from dpmodels.reports.header import (
-    SEE,
-    UNKNOWN,
-    about,
-    closing,
-    counted_as,
-    omitted,
-    opening,
-    pvalue,
-    row_norm,
-    scores_of_units,
-    shared_facts,
-    step_note,
-)
+from dpmodels.reports import header
 from dpmodels.results.base import report_of
 from dpmodels.results.call import LINKS, CoefficientsCall
 from dpmodels.results.classifiers import MultinomialResult, SVMResult
@@ -33,11 +20,18 @@ from dpmodels.results.derived_table import Estimates
 from dpmodels.results.etable_columns import released_noise
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.release_text import release_facts
+from dpmodels.results.survey import SurveyFitResult
 from dpmodels.results.tabulated import CountedGLM, CountedMultinomial, OrdinalResult
 from dpmodels.typing import TableLine
 
 # Most coefficients in a printed table: a choice.
 SHOWN = 60
+TITLES = {
+    "binomial": "Private generalised linear model",
+    "poisson": "Private generalised linear model",
+    "multinomial": "Private multinomial logit",
+    "ordinal": "Private ordinal logit (proportional odds)",
+}
 COLUMNS = ("coef", "std err", "noise", "z", "P>|z|", "95% conf. interval")
 _TWO_ERRORS = (
     "std err: sampling and privacy noise; noise: privacy noise alone. For the non-private "
@@ -45,14 +39,16 @@ _TWO_ERRORS = (
 )
 
 
+# The heads of a table of coefficients, and its cells.
+Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
+
+
 @report_of.register
-def glm_report(fit: GLMResult) -> Report:
+def glm_report(fit: GLMResult | MultinomialResult) -> Report:
     """Lay out a fit as tables of strings."""
-    model = f"{fit.call.family}, {LINKS[fit.call.family]}"
-    section = _coefficients(fit) if fit.identified.any() else _unidentified(fit)
-    notes = (*omitted(SHOWN, len(fit.call.names), "coefficients", "params and tidy()"),)
-    title = "Private generalised linear model"
-    return fit_report(fit, title, model, _response(fit.call), (section,), (*notes, *fit_notes(fit)))
+    table = (COLUMNS, inference(fit)) if fit.linear.identified.any() else _unidentified(fit)
+    family = fit.call.family
+    return _report(fit, TITLES[family], f"{family}, {LINKS[family]}", table, fit_notes(fit))
 
 
 @report_of.register
@@ -62,48 +58,74 @@ def svm_report(fit: SVMResult) -> Report:
         "A positive margin predicts the second level. There are no intervals; measure accuracy "
         "on public rows with predict(newdata).",
         _pull_note(fit.release),
-        *omitted(SHOWN, len(fit.params), "coefficients", "params and tidy()"),
     )
-    title, model = "Private linear support vector machine", "Huber loss, linear"
-    section = _as_released(fit.call, fit.release)
-    return fit_report(fit, title, model, _response(fit.call), (section,), notes)
+    title = "Private linear support vector machine"
+    return _report(fit, title, "Huber loss, linear", _as_released(fit.call, fit.release), notes)
+
+
+@report_of.register
+def counted_report(fit: CountedGLM | CountedMultinomial) -> Report:
+    """Lay out a fit as tables of strings."""
+    call, release = fit.call, fit.release
+    names = ["estimate", "std_error", "noise_sd", "statistic", "p_value", "conf_low", "conf_high"]
+    lines = fit.tidy()[names].to_numpy(np.float64)
+    facts = (
+        *header.opening(call, release),
+        ("Model", f"{call.family}, {LINKS[call.family]}"),
+        ("Response", _response(call)),
+        ("Cells", f"{len(release.values) - 1:,}, noise sd {signif(release.noise_sd, 3)} each"),
+        *header.shared_facts(release),
+    )
+    sections = panels(fit, COLUMNS, [coefficient_cells(*line) for line in lines.tolist()][:SHOWN])
+    notes = (*_omitted(call), *_count_notes(fit))
+    closed = header.closing(call, release, f"{header.SEE}.regression")
+    return Report(TITLES[call.family], facts, sections, (*notes, *closed), fit.stamp)
 
 
 def _response(call: CoefficientsCall) -> str:
-    return f"{call.levels[1]} against {call.levels[0]}" if call.levels else call.response
+    levels = call.levels
+    if call.family == "ordinal":
+        return f"{len(levels)} levels, {levels[0]} to {levels[-1]}"
+    if call.family == "multinomial":
+        return f"{len(levels)} levels, against {levels[0]}"
+    return f"{levels[1]} against {levels[0]}" if levels else call.response
 
 
-def fit_report(
+def _omitted(call: CoefficientsCall) -> tuple[str, ...]:
+    total = len(call.names) * call.blocks
+    return header.omitted(SHOWN, total, "coefficients", "params and tidy()")
+
+
+def _report(
     fit: GLMResult | MultinomialResult | SVMResult,
     title: str,
     model: str,
-    response: str,
-    sections: tuple[Section, ...],
+    table: Table,
     notes: tuple[str, ...],
 ) -> Report:
-    """Add the facts and notes of every report of coefficients to its tables."""
     call, release = fit.call, fit.release
     facts: tuple[Fact, ...] = (
-        *opening(call, release),
+        *header.opening(call, release),
         ("Model", model),
-        ("Row norm", row_norm(call, release)),
-        ("Response", response),
+        ("Row norm", header.row_norm(call, release)),
+        ("Response", _response(call)),
         ("Ridge", _ridge(release)),
-        *shared_facts(release),
+        *header.shared_facts(release),
     )
-    notes = (*notes, *_tuning_notes(release))
-    closed = closing(call, release, f"{SEE}.regression")
+    notes = (*_omitted(call), *notes, *_tuning_notes(release))
+    heads, cells = table
+    closed = header.closing(call, release, f"{header.SEE}.regression")
+    sections = panels(fit, heads, cells[:SHOWN])
     return Report(title, facts, sections, (*notes, *closed), fit.stamp)
 
 
 def _ridge(release: CoefficientsRelease) -> str:
-    text = f"{signif(release.ridge, 3)} {counted_as(release.adjacency)}"
+    text = f"{signif(release.ridge, 3)} {header.counted_as(release.adjacency)}"
     tuned = release.tuning
     return text if tuned is None else f"{text}, chosen of {len(tuned.ridges)} privately"
 
 
 def _tuning_notes(release: CoefficientsRelease) -> tuple[str, ...]:
-    """Describe the ridges tried, their cost, and the resolution of the choice."""
     tuned = release.tuning
     if tuned is None:
         return ()
@@ -122,14 +144,26 @@ def _tuning_notes(release: CoefficientsRelease) -> tuple[str, ...]:
     )
 
 
-def _coefficients(fit: GLMResult) -> Section:
-    columns = (fit.params, fit.bse, fit.bse_noise, fit.tvalues, fit.pvalues)
-    numbers = np.column_stack([*columns, fit.conf_int()]).tolist()
+def panels(
+    fit: GLMResult | MultinomialResult | SVMResult | SurveyFitResult,
+    heads: tuple[str, ...],
+    cells: list[tuple[str, ...]],
+) -> tuple[Section, ...]:
+    """Lay out the first coefficients: all together, by level, or slopes and thresholds."""
+    call, levels, size = fit.call, fit.call.levels, len(fit.call.names)
+    titles, stops = ["Coefficients"], [size]
+    if isinstance(fit, OrdinalResult):
+        titles, stops = ["Coefficients", "Thresholds"], [len(fit.slopes), size]
+    elif isinstance(fit, MultinomialResult):
+        titles = [f"{level} against {levels[0]}" for level in levels[1:]]
+        stops = [size * (at + 1) for at in range(len(titles))]
     rows = [
-        Row(name, coefficient_cells(*line), about=about(fit.call, name))
-        for name, line in zip(fit.call.names, numbers, strict=True)
+        Row(name, line, about=header.about(call, name))
+        for name, line in zip(call.names * call.blocks, cells, strict=False)
     ]
-    return Section("Coefficients", COLUMNS, tuple(rows[:SHOWN]))
+    spans = zip(titles, [0, *stops], stops, strict=False)
+    sections = (Section(title, heads, tuple(rows[low:high])) for title, low, high in spans)
+    return tuple(section for section in sections if section.rows)
 
 
 def coefficient_cells(
@@ -137,43 +171,44 @@ def coefficient_cells(
 ) -> tuple[str, ...]:
     """Return the cells of one coefficient under :data:`COLUMNS`."""
     if not math.isfinite(bse):
-        return (UNKNOWN,) + ("",) * (len(COLUMNS) - 1)
+        return (header.UNKNOWN,) + ("",) * (len(COLUMNS) - 1)
     sds, ends = (signif(bse, 2), signif(noise, 2)), interval(low, high)
-    return (signif_uncertain(value, bse), *sds, f"{test:.2f}", pvalue(p), ends)
+    return (signif_uncertain(value, bse), *sds, f"{test:.2f}", header.pvalue(p), ends)
 
 
-def _unidentified(fit: GLMResult) -> Section:
+def inference(fit: GLMResult | MultinomialResult | SurveyFitResult) -> list[tuple[str, ...]]:
+    """Return the cells of all coefficients under :data:`COLUMNS`."""
+    parts = (fit.params, fit.bse, fit.bse_noise, fit.tvalues, fit.pvalues)
+    columns = [part.to_numpy(np.float64).T.ravel() for part in parts]
+    numbers = np.column_stack([*columns, fit.conf_int()])
+    return [coefficient_cells(*line) for line in numbers.tolist()]
+
+
+def _unidentified(fit: GLMResult | MultinomialResult) -> Table:
     """Lay out coefficients without standard errors, to the digits that the noise leaves."""
+    if isinstance(fit, MultinomialResult):
+        values = fit.params_released.to_numpy(np.float64).T.ravel().tolist()
+        return ("coef",), [(signif(value, 1),) for value in values]
     smallest_noise = fit.noise_least
     if smallest_noise.isna().any():
         return _as_released(fit.linear.scaled_call, fit.release)
-    pairs = list(zip(fit.params, smallest_noise, strict=True))[:SHOWN]
-    rows = [
-        Row(name, (signif_uncertain(value, sd), signif(sd, 2)), about=about(fit.call, name))
-        for name, (value, sd) in zip(fit.call.names, pairs, strict=False)
-    ]
-    return Section("Coefficients", ("coef", "noise, at least"), tuple(rows))
+    pairs = zip(fit.params, smallest_noise, strict=True)
+    return ("coef", "noise, at least"), [_with_noise(value, sd) for value, sd in pairs]
 
 
-def _as_released(call: CoefficientsCall, release: CoefficientsRelease) -> Section:
-    """Lay out coefficients as released, with their noise if it is known."""
-    values = (call.matrix @ release.coefficients)[:SHOWN].tolist()
-    noise = released_noise(call, release)
+def _as_released(call: CoefficientsCall, release: CoefficientsRelease) -> Table:
+    values, noise = (call.matrix @ release.coefficients).tolist(), released_noise(call, release)
     if noise is None:
-        rows = [
-            Row(name, (signif(v, 1),), about=about(call, name))
-            for name, v in zip(call.names, values, strict=False)
-        ]
-        return Section("Coefficients", ("coef",), tuple(rows))
-    rows = [
-        Row(name, (signif_uncertain(v, sd), signif(sd, 2)), about=about(call, name))
-        for name, v, sd in zip(call.names, values, noise.tolist(), strict=False)
-    ]
-    return Section("Coefficients", ("coef", "noise"), tuple(rows))
+        return ("coef",), [(signif(value, 1),) for value in values]
+    pairs = zip(values, noise.tolist(), strict=True)
+    return ("coef", "noise"), [_with_noise(value, sd) for value, sd in pairs]
+
+
+def _with_noise(value: float, sd: float) -> tuple[str, ...]:
+    return signif_uncertain(value, sd), signif(sd, 2)
 
 
 def _pull_note(release: CoefficientsRelease) -> str:
-    """Describe coefficients without standard errors."""
     pulled = "Coefficients are as released, shrunk by a ridge towards a constant model"
     if release.gradient is None and not math.isnan(release.coefficient_sd):
         return f"{pulled}; noise: sd of the noise about the ridge estimate of these rows."
@@ -192,7 +227,7 @@ def fit_notes(fit: GLMResult | MultinomialResult) -> tuple[str, ...]:
     else:
         notes += _error_notes(sandwich, int((~identified).sum()), fit.release)
     if isinstance(fit, GLMResult) and fit.release.meat is not None:
-        return (*notes, *(step_note(fit) if identified.any() else ()))
+        return (*notes, *(header.step_note(fit) if identified.any() else ()))
     if fit.release.ball is not None:
         notes += Rank.TARGET(
             "Rows farther than the row norm from a released centre were left out: results describe "
@@ -209,7 +244,6 @@ def fit_notes(fit: GLMResult | MultinomialResult) -> tuple[str, ...]:
 
 
 def _error_notes(sandwich: Sandwich, lost: int, release: CoefficientsRelease) -> list[str]:
-    """Describe standard errors, and count the coefficients without one."""
     notes, bought = list[str](), release.curvature
     if lost:
         subject = "1 coefficient is" if lost == 1 else f"{lost} coefficients are"
@@ -235,7 +269,7 @@ def _error_notes(sandwich: Sandwich, lost: int, release: CoefficientsRelease) ->
         ),
     ]
     if release.meat is not None:
-        sampling = scores_of_units(release.meat)
+        sampling = header.scores_of_units(release.meat)
         return [*notes, *Rank.DETAIL(f"std err: sampling with {sampling}.")]
     gradients, rest = "squared gradients", "which is the same if the model is correct"
     if bought is not None and bought.person is not None:
@@ -251,49 +285,6 @@ def _error_notes(sandwich: Sandwich, lost: int, release: CoefficientsRelease) ->
         f"(robust), the rest curvature, {rest}."
     )
     return [*notes, *Rank.DETAIL(covariance)]
-
-
-# The printed report of a multinomial logit: a panel for each level against the reference.
-
-
-@report_of.register
-def multinomial_report(fit: MultinomialResult) -> Report:
-    """Lay out a fit as tables of strings."""
-    call = fit.call
-    notes = (
-        *omitted(SHOWN, len(fit.linear.matrix), "coefficients", "params and tidy()"),
-        *fit_notes(fit),
-    )
-    response = f"{len(call.levels)} levels, against {call.levels[0]}"
-    title, model = "Private multinomial logit", "multinomial, logit link"
-    return fit_report(fit, title, model, response, _panels(fit), notes)
-
-
-def _panels(fit: MultinomialResult) -> tuple[Section, ...]:
-    """Return a section for each level, of the first coefficients."""
-    call = fit.call
-    size, identified = len(call.names), not fit.why_not
-    heads = COLUMNS if identified else ("coef",)
-    cells = _inference_cells(fit) if identified else _multinomial_as_released(fit)
-    sections = []
-    for index, level in enumerate(call.levels[1:]):
-        pairs = zip(call.names, cells[index * size : min((index + 1) * size, SHOWN)], strict=False)
-        rows = tuple(Row(name, line, about=about(call, name)) for name, line in pairs)
-        if rows:
-            sections.append(Section(f"{level} against {call.levels[0]}", heads, rows))
-    return tuple(sections)
-
-
-def _inference_cells(fit: MultinomialResult) -> list[tuple[str, ...]]:
-    parts = (fit.params, fit.bse, fit.bse_noise, fit.tvalues, fit.pvalues)
-    columns = [part.to_numpy(np.float64).T.ravel() for part in parts]
-    numbers = np.column_stack([*columns, fit.conf_int()])
-    return [coefficient_cells(*line) for line in numbers.tolist()]
-
-
-def _multinomial_as_released(fit: MultinomialResult) -> list[tuple[str, ...]]:
-    values = fit.params_released.to_numpy(np.float64).T.ravel().tolist()
-    return [(signif(value, 1),) for value in values]
 
 
 # Most rows of a table: a choice.
@@ -313,12 +304,12 @@ def estimates_report(estimates: Estimates) -> Report:
     lines = table.head(SHOWN_ESTIMATES).to_dict("records")
     rows: list[Row] = []
     for term, group in groupby(lines, lambda line: str(line[keys[0]])):
-        group_lines, description = list(group), about(estimates.fit.call, term)
+        group_lines, description = list(group), header.about(estimates.fit.call, term)
         headed = len(keys) > 1 and len(group_lines) > 1
         if headed:
             rows.append(Row(term, ("",) * len(heads), heading=True, about=description))
         for line in group_lines:
-            cells = (UNKNOWN,) + ("",) * (len(heads) - 1)
+            cells = (header.UNKNOWN,) + ("",) * (len(heads) - 1)
             if line.get("identified", math.isfinite(line[first])):
                 cells = tuple(_cell(estimates, line, name) for name in heads)
             label = ", ".join(str(line[name]) for name in keys[headed:])
@@ -334,7 +325,7 @@ def estimates_report(estimates: Estimates) -> Report:
         ),
         sections=(Section(title, tuple(heads.values()), tuple(rows)),),
         notes=(
-            *omitted(SHOWN_ESTIMATES, len(table), "rows", "tidy()"),
+            *header.omitted(SHOWN_ESTIMATES, len(table), "rows", "tidy()"),
             *estimates.notes,
             *lost,
             *FREE,
@@ -348,7 +339,6 @@ FREE = Rank.SOURCE("Computed from the released fit: no data are read, and no bud
 
 
 def _heads(estimates: Estimates) -> dict[str, str]:
-    """Return the head of each printed column."""
     labels = {
         "estimate": "ratio" if estimates.ratio else "estimate",
         "std_error": "std err (log)" if estimates.ratio else "std err",
@@ -382,68 +372,13 @@ def _cell(estimates: Estimates, line: TableLine, name: str) -> str:
         case "df" | "df_resid":
             return signif(value, 4) if value % 1 and value < 1e4 else f"{value:,.0f}"
         case "p_value":
-            return "" if math.isnan(value) else pvalue(value)
+            return "" if math.isnan(value) else header.pvalue(value)
         case "conf_low" | "noise_low":
             return interval(value, line[name.replace("low", "high")])
     return "" if math.isnan(value) else f"{value:.2f}"
 
 
-TITLES = {
-    "binomial": "Private generalised linear model",
-    "multinomial": "Private multinomial logit",
-    "ordinal": "Private ordinal logit (proportional odds)",
-}
-
-
-@report_of.register
-def counted_report(fit: CountedGLM | CountedMultinomial) -> Report:
-    """Lay out a fit as tables of strings."""
-    call, release = fit.call, fit.release
-    table = fit.tidy()
-    numbers = table[["estimate", "std_error", "noise_sd", "statistic", "p_value"]]
-    cells = np.column_stack([numbers, table[["conf_low", "conf_high"]]]).tolist()
-    rows = [
-        Row(name, coefficient_cells(*line), about=about(call, name))
-        for name, line in zip(table["term"], cells, strict=True)
-    ][:SHOWN]
-    facts = (
-        *opening(call, release),
-        ("Model", f"{call.family}, {LINKS[call.family]}"),
-        ("Response", _tabulated_response(fit)),
-        ("Cells", f"{len(release.values) - 1:,}, noise sd {signif(release.noise_sd, 3)} each"),
-        *shared_facts(release),
-    )
-    notes = (*omitted(SHOWN, len(table), "coefficients", "params and tidy()"), *_notes(fit))
-    closed = closing(call, release, f"{SEE}.regression")
-    sections = tuple(_sections(fit, rows))
-    return Report(TITLES[call.family], facts, sections, (*notes, *closed), fit.stamp)
-
-
-def _tabulated_response(fit: CountedGLM | CountedMultinomial) -> str:
-    levels = fit.call.levels
-    if isinstance(fit, OrdinalResult):
-        return f"{len(levels)} levels, {levels[0]} to {levels[-1]}"
-    if isinstance(fit, CountedMultinomial):
-        return f"{len(levels)} levels, against {levels[0]}"
-    return f"{levels[1]} against {levels[0]}"
-
-
-def _sections(fit: CountedGLM | CountedMultinomial, rows: list[Row]) -> list[Section]:
-    """Return the coefficients in panels: by level, or slopes and thresholds."""
-    levels, size = fit.call.levels, len(fit.call.names)
-    heads, stops = ["Coefficients"], [size]
-    if isinstance(fit, OrdinalResult):
-        heads, stops = ["Coefficients", "Thresholds"], [len(fit.slopes), size]
-    elif isinstance(fit, CountedMultinomial):
-        heads = [f"{level} against {levels[0]}" for level in levels[1:]]
-        stops = [size * (at + 1) for at in range(len(heads))]
-    spans = zip(heads, [0, *stops], stops, strict=False)
-    sections = [Section(head, COLUMNS, tuple(rows[low:high])) for head, low, high in spans]
-    return [section for section in sections if section.rows]
-
-
-def _notes(fit: CountedGLM | CountedMultinomial) -> tuple[str, ...]:
-    """Count the coefficients without an error, and describe errors."""
+def _count_notes(fit: CountedGLM | CountedMultinomial) -> tuple[str, ...]:
     lost = int((~fit.linear.identified).sum())
     subject = "1 coefficient is" if lost == 1 else f"{lost} coefficients are"
     notes = Rank.IDENTIFIED(

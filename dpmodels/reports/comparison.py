@@ -48,12 +48,10 @@ def comparison_report(comparison: Comparison) -> Report:
 
 
 def _measures(comparison: Comparison) -> tuple[tuple[str, str], ...]:
-    """Return columns and their heads; without energy if all components are kept."""
     return (ENERGY, ERROR) if comparison.request.ranked_by == "energy" else (ERROR,)
 
 
 def _row(comparison: Comparison, line: TableLine) -> Row:
-    """Lay out the predictions of one mechanism."""
     cells = []
     for name, _ in _measures(comparison):
         cells.append(_uncertain(line[name], line[f"{name}_se"]))
@@ -68,7 +66,6 @@ def _label(comparison: Comparison, name: str) -> str:
 
 
 def _by_shape(comparison: Comparison) -> Section:
-    """Lay out the sorting measure by shape."""
     by = comparison.request.ranked_by
     wide = comparison.by_shape.pivot_table(by, "mechanism", "shape", sort=False)
     names = [name for name in comparison.predicted["mechanism"] if name in wide.index]

@@ -64,7 +64,6 @@ def table_report(fit: TableResult) -> Report:
 def _counts_report(
     fit: TableResult, title: str, sections: tuple[Section, ...], notes: tuple[str, ...]
 ) -> Report:
-    """Add the facts and notes of every report of counts to its sections."""
     facts = fit.call.tables[0]
     is_public = fit.release.rows is not None and facts.sampled is None
     sd = fit._counted.incomplete_sd if is_public else fit.noise_sd(facts.cells)
@@ -95,7 +94,6 @@ def _half(fit: TableResult) -> float:
 
 
 def _lost_note(fit: TableResult) -> tuple[str, ...]:
-    """Say which counts may be noise."""
     some_at_zero = bool((fit.noise_int()["lower"] == 0).any())
     note = f"Counts up to {_half(fit):.0f} may be noise alone."
     return Rank.IDENTIFIED(note) * some_at_zero
@@ -178,23 +176,15 @@ def with_shares(table: pd.DataFrame) -> pd.DataFrame:
 def _cells(row: dict[Hashable, float]) -> tuple[str, ...]:
     low, high = 100 * row["conf_low"], 100 * row["conf_high"]
     if not low <= high:
-        return count(row["count"]), LOST, _tenth(row["proportion"]), LOST
+        # The share has an unknown error: to a tenth.
+        share = f"{100 * row['proportion']:.1f}" if row["proportion"] >= 0 else LOST
+        return count(row["count"]), LOST, share, LOST
     return (
         count(row["count"]),
         f"[{count(row['noise_low'])}, {count(row['noise_high'])}]",
-        _percent(row["proportion"], (high - low) / 4),
+        signif_uncertain(100 * row["proportion"], max((high - low) / 4, 0.01)),
         interval(low, high),
     )
-
-
-def _tenth(share: float) -> str:
-    """Print a share of unknown error as a percentage to a tenth."""
-    return f"{100 * share:.1f}" if share >= 0 else LOST
-
-
-def _percent(share: float, sd: float) -> str:
-    """Print a share as a percentage to the digits that its sd, in percent, leaves."""
-    return signif_uncertain(100 * share, max(sd, 0.01))
 
 
 def _test(fit: TableResult) -> tuple[Section, ...]:
@@ -204,9 +194,12 @@ def _test(fit: TableResult) -> tuple[Section, ...]:
         return ()
     test = fit.chi2_test()
     cells = (signif(test.statistic), LOST if test.reason else str(test.df), pvalue(test.pvalue))
+    return (_tested("Independence" if len(factors) == 2 else "Mutual independence", cells),)
+
+
+def _tested(title: str, cells: tuple[str, ...]) -> Section:
     row = Row("chi-square, noise counted in", cells)
-    title = "Independence" if len(factors) == 2 else "Mutual independence"
-    return (Section(title, ("statistic", "df", "p-value"), (row,)),)
+    return Section(title, ("statistic", "df", "p-value"), (row,))
 
 
 def _test_notes(fit: TableResult) -> tuple[str, ...]:
@@ -220,7 +213,6 @@ def _test_notes(fit: TableResult) -> tuple[str, ...]:
 
 
 def _pooled(fit: TableResult, pooled_levels: tuple[tuple[int, ...], ...]) -> list[str]:
-    """Say which levels the test pools."""
     facts, notes = fit.call.tables[0], []
     for factor, levels, pooled in zip(facts.factors, facts.levels, pooled_levels, strict=True):
         if pooled:
@@ -265,7 +257,6 @@ def states_report(fit: StatesResult) -> Report:
 
 
 def _scales(fit: StatesResult) -> Section:
-    """Lay out the noise, and what it would be under weaker and stronger assumptions."""
     rows = tuple(
         Row(str(name), (signif(scale, 4), signif(ratio, 4)))
         for name, scale, ratio in fit.scales.itertuples()
@@ -307,7 +298,6 @@ def _notes(fit: StatesResult) -> tuple[str, ...]:
 
 
 def _doubts(fit: StatesResult) -> tuple[str, ...]:
-    """Say whether released shares contradict the class."""
     if fit.kept is None:
         return ()
     intervals = fit.conf_int(_SURE)
@@ -397,8 +387,10 @@ def margin_report(margin: Margin) -> Report:
     """Lay out one margin, and the test of independence if there is one."""
     fit = margin.fit
     what = counted_as(fit.release.adjacency)
-    test = (_margins_test(margin.chi2_test()),) if len(margin.term) > 1 else ()
     half = signif(fit.noise.width(margin.term, 0.95), 2)
+    test: tuple[Section, ...] = ()
+    if len(margin.term) > 1:
+        test = (_tested("Mutual independence", _test_cells(margin.chi2_test())),)
     return Report(
         title=f"Private margin of {margin.name}",
         facts=(
@@ -465,17 +457,14 @@ def _coefficients(fit: LogLinear) -> Section:
 
 
 def _fitted(fit: LogLinear) -> tuple[Section, ...]:
-    """Test the fit, if it has degrees of freedom."""
     model = fit.model
     if not model.df:
         return ()
     cells = (signif(model.statistic), str(model.df), pvalue(model.pvalue))
-    row = Row("chi-square, noise counted in", cells)
-    return (Section("Fit of the model", ("statistic", "df", "p-value"), (row,)),)
+    return (_tested("Fit of the model", cells),)
 
 
 def _printed(tables: Sequence[Margin]) -> list[Margin]:
-    """Return the first tables, at least one, of about SHOWN_LINES lines."""
     printed: list[Margin] = []
     lines = 0
     for margin in tables:
@@ -493,7 +482,6 @@ def _lines(margin: Margin) -> int:
 
 
 def _wide(margin: Margin) -> bool:
-    """Whether the last variable has the columns."""
     return len(margin.term) > 1 and margin.facts.shape[-1] <= SHOWN_COLUMNS
 
 
@@ -512,11 +500,6 @@ def _test_cells(test: Independence) -> tuple[str, str, str]:
     if math.isnan(test.statistic):
         return (LOST,) * 3
     return signif(test.statistic), str(test.df), pvalue(test.pvalue)
-
-
-def _margins_test(test: Independence) -> Section:
-    row = Row("chi-square, noise counted in", _test_cells(test))
-    return Section("Mutual independence", ("statistic", "df", "p-value"), (row,))
 
 
 def _table(margin: Margin) -> Section:

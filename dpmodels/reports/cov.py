@@ -57,10 +57,9 @@ def cov_report(fit: CovResult) -> Report:
 
 
 def _facts(fit: CovResult) -> tuple[Fact, ...]:
-    """Return the header of a report on released moments."""
     complete = complete_rows(fit.release, fit.ncomplete, fit.release.noise.count)
-    header = moments_header(fit.call, fit.release, complete)
-    return (*header, ("Denoised", _denoised(fit)))
+    opened = moments_header(fit.call, fit.release, complete)
+    return (*opened, ("Denoised", _denoised(fit)))
 
 
 def _denoised(fit: CovResult) -> str:
@@ -71,7 +70,6 @@ def _denoised(fit: CovResult) -> str:
 
 
 def _variables(fit: CovResult) -> Section:
-    """Lay out the mean and the standard deviation of each column, with their noise."""
     first = slice(0, SHOWN_VARIABLES)
     names = _labels(fit)[first]
     spread, spread_noise = fit.sd.to_numpy()[first], fit.sd_noise_sd.to_numpy()[first]
@@ -108,7 +106,6 @@ def _triangle(fit: CovResult, title: str, matrix: Floats, noise: Floats) -> Sect
 
 
 def _reported_correlations(fit: CovResult) -> Floats:
-    """Return correlations, nan off the diagonal for columns of unknown variance."""
     cor = fit.cor.to_numpy().copy()
     weak = fit.weak.to_numpy()
     cor[(weak[:, None] | weak) & ~np.eye(len(cor), dtype=bool)] = np.nan
@@ -133,7 +130,6 @@ def _sds(noise: Floats) -> tuple[str, ...]:
 
 
 def _weak_note(fit: CovResult) -> tuple[str, ...]:
-    """Say which columns have understated correlations."""
     weak = int(fit.weak.sum())
     if not weak:
         return ()
@@ -154,7 +150,6 @@ def _notes(fit: CovResult) -> list[str]:
 
 
 def _noise_notes(fit: CovResult) -> tuple[str, ...]:
-    """Describe the noise of the printed numbers."""
     if not fit.lawful:
         return Rank.IDENTIFIED(
             "The error distribution of this mechanism is not known: there are no noise sds and no "
@@ -214,17 +209,14 @@ def cca_report(fit: CCAResult) -> Report:
         _loadings(fit, "Loadings of x", fit.xloadings, selected),
         _loadings(fit, "Loadings of y", fit.yloadings, selected),
     )
+    sides = f"x of {len(fit.xcenter)}, y of {len(fit.ycenter)}"
     return Report(
         title="Private canonical correlations",
-        facts=(*moments_header(fit.call, fit.release, complete), ("Sides", _sides(fit))),
+        facts=(*moments_header(fit.call, fit.release, complete), ("Sides", sides)),
         sections=(_correlations(fit), *(loadings if len(selected) else ())),
         notes=(*_cca_notes(fit), *closing(fit.call, fit.release, SEE, fit.nobs)),
         stamp=fit.stamp,
     )
-
-
-def _sides(fit: CCAResult) -> str:
-    return f"x of {len(fit.xcenter)}, y of {len(fit.ycenter)}"
 
 
 def _correlations(fit: CCAResult) -> Section:

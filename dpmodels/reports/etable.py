@@ -64,7 +64,6 @@ def etable_report(table: ETable) -> Report:
 
 
 def _estimates(table: ETable) -> list[Row]:
-    """Lay out estimates, with the requested statistics below them."""
     look, columns = table.look, table.columns
     cells = [
         dict(zip(column.cells.index, column.cells.to_dict("records"), strict=True))
@@ -96,7 +95,6 @@ def _heading(text: str, columns: Sequence[Column]) -> Row:
 
 
 def _cell(line: Line, column: Column, cells: dict[str, Cell]) -> Cell | None:
-    """Return the cell of a row, or None."""
     if column.part != line.part:
         return None
     return next((cells[name] for name in line.spellings if name in cells), None)
@@ -147,7 +145,6 @@ def _below(name: str, cell: Cell, look: Look) -> str:
 
 
 def _fit_rows(columns: Sequence[Column], look: Look) -> list[Row]:
-    """Lay out the fit statistics of each result."""
     rows = [Row("Model", tuple(column.kind for column in columns))]
     fixed = [getattr(getattr(column.result, "model", None), "fixed", ()) for column in columns]
     for code in dict.fromkeys(code for codes in fixed for code in codes):
@@ -240,7 +237,6 @@ def _neighbours(release: AnyRelease) -> str:
 
 
 def _law(release: AnyRelease) -> str:
-    """Name the distributions of the noise."""
     if is_local(release) and not release.events:
         return "randomised answers"
     return ", ".join(
@@ -300,7 +296,6 @@ def privacy_rows(columns: Sequence[Column]) -> list[Row]:
 
 
 def _release_row(columns: Sequence[Column]) -> list[Row]:
-    """Label the releases by letters if two columns share one."""
     groups = together(columns)
     models = {name: at for at, names in enumerate(groups.values()) for name in names}
     indices = [models[column.model] for column in columns]

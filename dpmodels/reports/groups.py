@@ -100,13 +100,8 @@ def var_report(fit: VarResult) -> Report:
 
 
 def _report(
-    title: str,
-    fit: GroupedResult,
-    heads: tuple[str, ...],
-    cells: list[tuple[str, ...]],
-    kinds: str,
+    title: str, fit: GroupedResult, heads: tuple[str, ...], cells: list[tuple[str, ...]], kinds: str
 ) -> Report:
-    """Lay out a table; `kinds` is the note on its errors and intervals."""
     facts = fit._facts
     complete = float(fit.counts.sum())
     summed = fit.count_noise_sd * float(np.sqrt(facts.cells))
@@ -117,11 +112,7 @@ def _report(
     report = Report(
         title=title if facts.factors else title.removesuffix("s"),
         facts=(
-            *described_header(
-                fit.call,
-                fit.release,
-                _complete(fit, facts, complete, sd),
-            ),
+            *described_header(fit.call, fit.release, _complete(fit, facts, complete, sd)),
             ("Variable", facts.measured),
             *design_facts(fit.release, facts),
         ),
@@ -139,10 +130,9 @@ def _complete(fit: GroupedResult, facts: TableCall, complete: float, sd: float) 
 
 
 def _lines(fit: GroupedResult) -> list[dict[object, float]]:
-    """Return the printed rows of each group, with counts of at most n."""
     table = fit.tidy().head(SHOWN_GROUPS)
-    most = None if fit._facts.sampled is not None else fit.release.rows
-    return table.assign(count=table["count"].clip(upper=most)).to_dict("records")
+    n_public = None if fit._facts.sampled is not None else fit.release.rows
+    return table.assign(count=table["count"].clip(upper=n_public)).to_dict("records")
 
 
 def _mean_cells(lines: list[dict[object, float]], of: TableCall) -> list[tuple[str, ...]]:
@@ -243,7 +233,6 @@ def _skewed_note(fit: MeanResult, facts: TableCall) -> tuple[str, ...]:
 
 
 def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
-    """Describe the range to which values were clipped, and the share outside."""
     clipping = fit.release.held
     if clipping is None:
         unfound = fit.release.info.name == "rounds"
@@ -310,21 +299,18 @@ def quantile_report(fit: QuantileResult) -> Report:
             ("Rank noise sd", f"{signif(float(fit.rank_noise_sd.to_numpy().max()), 2)} {what}"),
         ),
         sections=(_section(fit),),
-        notes=(
-            *capped_note(fit.release),
-            *_quantile_notes(fit),
-            *closing(fit.call, fit.release),
-        ),
+        notes=(*capped_note(fit.release), *_quantile_notes(fit), *closing(fit.call, fit.release)),
         stamp=fit.stamp,
     )
     return in_units(report, fit.call.tables[0])
 
 
 def _section(fit: QuantileResult) -> Section:
-    """One line per group and prob, with the rank drawn and the interval if there is one."""
     facts = fit._facts
     values, ranks = fit.params.to_numpy(), fit.drawn.to_numpy()
-    intervals = _quantile_intervals(fit)
+    intervals = np.zeros((*values.shape, 2))
+    if fit.level is not None:
+        intervals = fit.conf_int().to_numpy().reshape(intervals.shape)
     shifted = _shifted(fit)
     heads = [*(["Drawn at"] if shifted else []), "Quantile"]
     if fit.level is not None:
@@ -334,7 +320,8 @@ def _section(fit: QuantileResult) -> Section:
         for j, prob in enumerate(fit.probs):
             name = f"{label}, {100 * prob:g}%" if facts.factors else f"{100 * prob:g}%"
             low, high = intervals[i, j].tolist()
-            at = [_share(float(ranks[i, j]))] if shifted else []
+            rank = LOST if np.isnan(ranks[i, j]) else f"{100 * ranks[i, j]:.3g}%"
+            at = [rank] if shifted else []
             cells = [*at, _printed(fit, float(values[i, j]), high - low)]
             if fit.level is not None:
                 cells.append(LOST if cells[-1] == LOST else _interval(fit, low, high))
@@ -342,20 +329,8 @@ def _section(fit: QuantileResult) -> Section:
     return Section(" / ".join(facts.factors) or facts.measured, tuple(heads), tuple(rows))
 
 
-def _quantile_intervals(fit: QuantileResult) -> Floats:
-    """Return both bounds of each interval, or zeros without intervals."""
-    if fit.level is None:
-        return np.zeros((*fit.params.shape, 2))
-    return fit.conf_int().to_numpy().reshape(*fit.params.shape, 2)
-
-
 def _shifted(fit: QuantileResult) -> bool:
-    """Whether a quantile was drawn at another rank than requested."""
     return bool((np.abs(fit.drawn.to_numpy() - np.array(fit.probs)) > 0).any())
-
-
-def _share(rank: float) -> str:
-    return LOST if np.isnan(rank) else f"{100 * rank:.3g}%"
 
 
 def _printed(fit: QuantileResult, value: float, width: float) -> str:
@@ -423,10 +398,7 @@ def overview_report(fit: OverviewResult) -> Report:
             *opening(fit.call, fit.release),
             *shared_facts(fit.release),
             *design_facts(fit.release, fit.call.tables[0]),
-            (
-                "Cell noise",
-                f"sd {signif(cell_noise_sd(fit.release), 2)} {what}",
-            ),
+            ("Cell noise", f"sd {signif(cell_noise_sd(fit.release), 2)} {what}"),
         ),
         sections=(Section(title, (*heads, *["p-value"] * fit.tested), tuple(rows)),),
         notes=(*_overview_notes(fit, lost=lost), *closing(fit.call, fit.release)),
@@ -438,7 +410,6 @@ def overview_report(fit: OverviewResult) -> Report:
 def _variable(
     fit: OverviewResult, name: str, test: tuple[str, ...], blank: tuple[str, ...]
 ) -> list[Row]:
-    """Head the lines of a variable with its name."""
     result = fit[name]
     lines = _mean_lines(result) if isinstance(result, MeanResult) else _level_lines(result)
     title = name if isinstance(result, MeanResult) else f"{name}, {counted_in(fit.release)} (%)"
@@ -449,12 +420,10 @@ def _variable(
 
 
 def _displayed(cells: list[str]) -> list[str]:
-    """Return the cells of printed groups, and that of all groups."""
     return [*cells[: min(len(cells) - 1, SHOWN_COLUMNS)], cells[-1]]
 
 
 def _mean_lines(result: MeanResult) -> list[tuple[str, list[str]]]:
-    """Lay out mean and sd to the digits that noise leaves, the noise sd and complete rows."""
     moments = result._moments
     cells = _overview_mean_cells(result, moments, result.counts.tolist())
     if result._facts.factors:
@@ -470,8 +439,8 @@ def _overview_mean_cells(
     facts = result._facts
     means = (facts.lower + facts.width * moments.means).tolist()
     noise = (facts.width * moments.mean_noise_sd).tolist()
-    most = None if facts.sampled is not None else result.release.rows
-    rows = map(count, np.clip(counts, 0.0, most).tolist())
+    n_public = None if facts.sampled is not None else result.release.rows
+    rows = map(count, np.clip(counts, 0.0, n_public).tolist())
     return [
         (f"{mean_text(facts, mean, sd)} ({spread})", signif(sd, 2), number)
         if np.isfinite(mean)

@@ -96,10 +96,7 @@ def shared_facts(release: AnyRelease) -> tuple[tuple[str, str], ...]:
     if shared is None:
         return ()
     sent = f"{shared.numbers:,} numbers ({shared.size:,} bytes)" if shared.numbers else "-"
-    return (
-        ("Sites", f"{len(shared.sites):,}, protocol {shared.protocol}"),
-        ("Sent by each", sent),
-    )
+    return (("Sites", f"{len(shared.sites):,}, protocol {shared.protocol}"), ("Sent by each", sent))
 
 
 def row_norm(call: MomentsCall | CoefficientsCall, release: AnyRelease | None = None) -> str:
@@ -169,7 +166,6 @@ def closing(
 
 
 def _shortened(release: AnyRelease) -> tuple[str, ...]:
-    """Say which rows were shortened."""
     ball = release.ball if isinstance(release, MomentsRelease) else None
     if ball is not None and not math.isnan(ball.rows):
         return (
@@ -195,7 +191,6 @@ def _shortened(release: AnyRelease) -> tuple[str, ...]:
 
 
 def _shared_notes(release: AnyRelease) -> tuple[str, ...]:
-    """Say what the aggregator sees, and against whom the guarantee holds."""
     shared = release.shared
     if shared is None:
         return ()
@@ -215,7 +210,6 @@ def _shared_notes(release: AnyRelease) -> tuple[str, ...]:
 
 
 def _unused_delta(release: AnyRelease) -> tuple[str, ...]:
-    """Say that the mechanism does not use the delta."""
     guarantee, events = release.guarantee, release.events
     if not isinstance(guarantee, ApproxDP) or any(isinstance(e, GaussianEvent) for e in events):
         return ()
@@ -228,7 +222,6 @@ def _unused_delta(release: AnyRelease) -> tuple[str, ...]:
 
 
 def _rounds_notes(release: AnyRelease) -> tuple[str, ...]:
-    """Describe the first rounds of a release, if the ball does not show their result."""
     if not isinstance(release, MomentsRelease) or not release.info.name.startswith("rounds"):
         return ()
     notes = []
@@ -501,12 +494,9 @@ def in_units(report: Report, facts: TableCall) -> Report:
     """Return a report that names the persons of a release as sampling units, if it has any."""
     if facts.sampled is None or not facts.sampled.units:
         return report
-    header = tuple((head, _named(text)) for head, text in report.facts)
+    texts = (text.replace("person", "sampling unit") for _, text in report.facts)
+    header = tuple((head, text) for (head, _), text in zip(report.facts, texts, strict=True))
     notes = tuple(
         note for note in report.notes if "observation" not in note and "between persons" not in note
     )
     return replace(report, facts=header, notes=notes)
-
-
-def _named(text: str) -> str:
-    return text.replace("persons", "sampling units").replace("person", "sampling unit")

@@ -43,7 +43,7 @@ from dpmodels.results.series import SeriesResult
 from dpmodels.results.survfit import SurvfitResult
 from dpmodels.results.survival_curve import Curve
 from dpmodels.results.weighted import WeightedHistResult
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats
 
 # Lines for runs of many bins: a choice.
 RUNS = 32
@@ -97,7 +97,6 @@ def _complete(fit: HistResult) -> str:
 
 
 def _noise(fit: HistResult, half: float) -> tuple[tuple[str, str], ...]:
-    """Give the noise of a bin, and of ranges of bins if there are many."""
     if fit.ordered.unlawful:
         return ()
     bins = fit._shape[1]
@@ -124,7 +123,6 @@ def _one_group(fit: HistResult, runs: Ranges) -> tuple[Section, ...]:
 
 
 def _lines(fit: HistResult, runs: Ranges, group: int) -> pd.DataFrame:
-    """Return a tidy table of the lines of one group."""
     bins = fit._shape[1]
     if len(runs.start) == bins and not fit.ordered.unlawful:
         table = with_shares(fit.tidy())
@@ -156,7 +154,6 @@ def _reading(fit: HistResult) -> tuple[str, ...]:
 
 
 def _bars(heights: Floats) -> list[Bar]:
-    """Draw bars, the highest of full length."""
     highest = float(heights.max())
     shares = np.maximum(heights, 0.0) / highest if highest > 0 else np.zeros(len(heights))
     return [Bar(share) for share in shares.tolist()]
@@ -199,7 +196,6 @@ def _value(value: object) -> str:
 
 
 def _lost_note(fit: HistResult, half: float) -> tuple[str, ...]:
-    """Say which counts may be noise."""
     if fit.ordered.unlawful:
         return Rank.IDENTIFIED(RUNS_NOTE)
     some_small = bool((fit.ordered.cells <= half).any())
@@ -265,7 +261,6 @@ def _section(fit: PlaneResult, runs: tuple[Ranges, Ranges], place: int, name: st
 
 
 def _plane_noise(fit: PlaneResult, runs: tuple[Ranges, Ranges]) -> tuple[tuple[str, str], ...]:
-    """Give the noise of a cell, and of the printed blocks of cells."""
     if fit.ordered.unlawful:
         return ()
     cells = tuple(axis_bins.runs(bins) for axis_bins, bins in zip(fit.bins, fit.shape, strict=True))
@@ -347,7 +342,8 @@ def _series_section(fit: SeriesResult, place: int) -> Section:
     width = -(-size // SHOWN_LINES)
     stops = np.append(np.arange(width, size, width), size)
     starts = np.append(0, stops[:-1])
-    inside, totals = (_of_group(fit, first, stops, place) for first in (starts, 0 * starts))
+    group = slice(place * len(stops), (place + 1) * len(stops))
+    inside, totals = (fit._summed(first, stops, 0.95)[group] for first in (starts, 0 * starts))
     rows = tuple(
         Row(_period(fit, *run), (*_cells(row), *_cells(total_row)))
         for run, row, total_row in zip(
@@ -360,10 +356,6 @@ def _series_section(fit: SeriesResult, place: int) -> Section:
     label = fit._facts.groups.labels[place] if fit._facts.groups.factors else fit._facts.factors[-1]
     what = counted_as(fit.release.adjacency).capitalize()
     return Section(label, (what, "95% noise int.", "Total", "95% noise int."), rows)
-
-
-def _of_group(fit: SeriesResult, starts: Integers, stops: Integers, place: int) -> pd.DataFrame:
-    return fit._summed(starts, stops, 0.95).iloc[place * len(stops) : (place + 1) * len(stops)]
 
 
 def _period(fit: SeriesResult, start: int, stop: int) -> str:
@@ -403,12 +395,13 @@ def survfit_report(fit: SurvfitResult) -> Report:
     """Lay out a line for each curve, then each curve over time."""
     counted = fit.counted
     complete = complete_rows(fit.release, fit.ncomplete, counted.noise_sd)
+    last = f"{fit.times[-1]:,.6g}"
     return Report(
         title="Private survival curves" if fit.strata else "Private survival curve",
         facts=(
             *described_header(fit.call, fit.release, complete),
             ("Event", counted.spec.event.code),
-            ("Grid", f"{counted.spec.time.code}, {_grid(fit)}"),
+            ("Grid", f"{counted.spec.time.code}, {len(fit.times):,} intervals up to {last}"),
             ("Count noise", f"sd {signif(fit.release.noise_sd, 2)} a released count"),
             *_test(fit),
         ),
@@ -424,10 +417,6 @@ def survfit_report(fit: SurvfitResult) -> Report:
     )
 
 
-def _grid(fit: SurvfitResult) -> str:
-    return f"{len(fit.times):,} intervals up to {fit.times[-1]:,.6g}"
-
-
 def _test(fit: SurvfitResult) -> tuple[Fact, ...]:
     if fit.ncurves < 2:
         return ()
@@ -440,7 +429,6 @@ def _test(fit: SurvfitResult) -> tuple[Fact, ...]:
 
 
 def _overview(fit: SurvfitResult) -> Section:
-    """Lay out the columns of R's print of a survfit."""
     table = fit.table(LEVEL)
     upto = table["upto"].max()
     mean = "mean" if np.isnan(upto) else f"mean to {upto:,.6g}"
@@ -504,7 +492,6 @@ def _interval(low: float, high: float, digits: int) -> str:
 
 
 def _ends(fit: SurvfitResult) -> tuple[str, ...]:
-    """Say where the curves end."""
     why = "the number at risk is below five sds of its noise"
     curves = list(zip(fit.strata or ["(all)"], fit.counted.curves, strict=True))
     lost = [name for name, curve in curves if not curve.end]
@@ -522,7 +509,6 @@ def _ends(fit: SurvfitResult) -> tuple[str, ...]:
 
 
 def _order(fit: SurvfitResult) -> tuple[str, ...]:
-    """Say where the grid is so coarse that the actuarial convention matters."""
     coarse = []
     for name, curve in zip(fit.strata or [""], fit.counted.curves, strict=True):
         low, high = curve.counts.unordered
@@ -563,7 +549,6 @@ def _survfit_notes(fit: SurvfitResult) -> list[str]:
 
 
 def _above(fit: SurvfitResult) -> str:
-    """Describe the treatment of times above the declared range."""
     time = fit.counted.spec.time
     if not time.step:
         return "Times above the declared range are censored at its end."

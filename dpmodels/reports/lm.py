@@ -58,19 +58,23 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
         complete = complete_text(
             fit.nobs, fit.release.noise.count, fit.release.rows, counted_as(fit.release.adjacency)
         )
-    header = moments_header(fit.call, fit.release, complete)
-    shared = tuple((label, value) for label, value in header if label != "Variables")
+    lines = moments_header(fit.call, fit.release, complete)
+    shared = tuple((label, value) for label, value in lines if label != "Variables")
     statistic, slopes, chance = fit.slopes_test
     tested = not math.isnan(statistic)
     kind = "" if fit.model.intercept else " (uncentred)"
+    model = f"WLS, weights {weighted}" if weighted else "OLS"
+    freedom = "unknown" if math.isnan(fit.df_resid) else count(fit.df_resid)
+    n_slopes = sum(str(name) != INTERCEPT for name in fit.params.index)
+    of = "all slopes" if slopes == n_slopes else f"{slopes:.0f} of {n_slopes} slopes"
     return (
         ("Dep. variable", fit.call.names[-1]),
         (f"R-squared{kind}", _rsquared(fit, fit.rsquared)),
-        ("Model", _model(fit)),
+        ("Model", "WLS, sampling weights" if fit.model.sampled else model),
         ("Adj. R-squared", _rsquared(fit, fit.rsquared_adj)),
         ("Residual sd", _sigma(fit)),
-        ("Wald chi2", f"{signif(statistic, 4)} ({_tested(fit, slopes)} 0)" if tested else "-"),
-        ("Df", f"{slopes:.0f} model, {_freedom(fit)} residuals"),
+        ("Wald chi2", f"{signif(statistic, 4)} ({of} 0)" if tested else "-"),
+        ("Df", f"{slopes:.0f} model, {freedom} residuals"),
         ("Prob (chi2)", pvalue(chance) if tested else "-"),
         *_fixed_effects(fit),
         *_covariance_type(fit),
@@ -78,15 +82,7 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
     )
 
 
-def _model(fit: LMResult) -> str:
-    weighted = fit.model.weights
-    if fit.model.sampled:
-        return "WLS, sampling weights"
-    return f"WLS, weights {weighted}" if weighted else "OLS"
-
-
 def _weight(fit: LMResult) -> str:
-    """Return the noisy sum of capped weights, and its noise."""
     release = fit.release
     cap = 1.0 if release.units is None else release.units.cap
     noise = signif(cap * release.noise.count, 2)
@@ -94,29 +90,18 @@ def _weight(fit: LMResult) -> str:
 
 
 def _fixed_effects(fit: LMResult) -> tuple[Fact, ...]:
-    """Name the fixed effects, and count their levels."""
     sizes = [(code, len(fit.terms[code]) + 1) for code in fit.model.fixed]
     text = ", ".join(f"{code} ({size:,} levels)" for code, size in sizes)
     return (("Fixed effects", text),) if sizes else ()
 
 
 def _covariance_type(fit: LMResult) -> tuple[Fact, ...]:
-    """Give the kind of standard errors, if budget was spent on them."""
     meat = fit.release.meat
     if meat is None:
         return ()
     kind = "HC" if meat.person is None else f"cluster ({shorten(meat.person, 40)})"
     kind = kind if fit.release.units is None else "survey design"
     return (("Covariance type", f"{kind}, bought with {meat.share:.0%} of the budget"),)
-
-
-def _tested(fit: LMResult, slopes: float) -> str:
-    total = sum(str(name) != INTERCEPT for name in fit.params.index)
-    return "all slopes" if slopes == total else f"{slopes:.0f} of {total} slopes"
-
-
-def _freedom(fit: LMResult) -> str:
-    return "unknown" if math.isnan(fit.df_resid) else count(fit.df_resid)
 
 
 def _rsquared(fit: LMResult, value: float) -> str:
@@ -164,7 +149,6 @@ def _coefficients(fit: LMResult) -> Section:
 
 
 def _noise(fit: LMResult) -> Section:
-    """Lay out the noise of each coefficient."""
     ends = fit.noise_int()
     sds = fit.bse_noise.to_numpy().tolist()
     shares = _shares(fit)
@@ -182,7 +166,6 @@ def _noise(fit: LMResult) -> Section:
 
 
 def _shares(fit: LMResult) -> list[str]:
-    """Return the share of noise in each coefficient's variance."""
     if not fit.sampled:
         return ["-"] * len(fit.params)
     total = fit.bse.to_numpy()
@@ -246,7 +229,6 @@ def _notes(fit: LMResult) -> list[str]:
 
 
 def _lumped(fit: LMResult) -> list[str]:
-    """Say which levels were merged, and by what."""
     release = fit.release
     if release.lumped is None or release.lumped_sd is None or fit.request is None:
         return []
@@ -266,7 +248,6 @@ def _lumped(fit: LMResult) -> list[str]:
 
 
 def _variances(fit: LMResult) -> str:
-    """Describe the assumption about residual variances."""
     meat = fit.release.meat
     if meat is None:
         return "equal residual variances"
@@ -280,7 +261,6 @@ def _variances(fit: LMResult) -> str:
 
 
 def _unidentified(fit: LMResult) -> list[str]:
-    """Say which coefficients are not identified, why, and what to do."""
     identified = fit.identified.to_numpy()
     lost = [
         str(name)
@@ -340,7 +320,6 @@ def _listed(names: list[str]) -> str:
 
 
 def _weakest(fit: LMResult) -> str:
-    """Name the terms about which X'X has least information."""
     equations = fit.linear.equations
     names = fit.call.names[:-1]
     if not names:
@@ -387,7 +366,6 @@ def _path_facts(path: PathResult) -> tuple[Fact, ...]:
 
 
 def _column_penalties(path: PathResult) -> Floats:
-    """Return the printed penalties: some of the path, and that of the noise."""
     positions = np.linspace(0, len(path.lambdas) - 1, min(STEPS, len(path.lambdas))).round()
     selected = path.lambdas[np.unique(positions.astype(int))].tolist()
     noise = [] if math.isnan(path.noise_lambda) else [path.noise_lambda]
@@ -396,7 +374,8 @@ def _column_penalties(path: PathResult) -> Floats:
 
 def _path_coefficients(path: PathResult) -> Section:
     fit, penalties = path.linear, _column_penalties(path)
-    sds = fit.errors(fit.full_law if fit.sampled else fit.noise_law, np.eye(len(fit.names)))
+    law = fit.about_population if fit.sampled else fit.about_rows
+    sds = law.errors(np.eye(len(fit.names)))
     columns = np.column_stack([path.at(float(penalty)).to_numpy() for penalty in penalties])
     rows = []
     for name, sd, line in zip(
@@ -405,18 +384,14 @@ def _path_coefficients(path: PathResult) -> Section:
         last = signif(sd, 2) if math.isfinite(sd) else UNKNOWN
         cells = (*(_cell(value, sd) for value in line), last)
         rows.append(Row(name, cells, about=about(fit.call, name)))
-    heads = (*(_head(path, float(penalty)) for penalty in penalties), _error(path))
+    marked = [("noise " * (at == path.noise_lambda) + signif(at, 2)) for at in penalties.tolist()]
+    heads = (*marked, _error(path))
     above = (*("penalty",) * len(penalties), "")
     return Section("Coefficients", heads, tuple(rows), above)
 
 
 def _error(path: PathResult) -> str:
     return "std err" if path.linear.sampled else "noise sd"
-
-
-def _head(path: PathResult, penalty: float) -> str:
-    noise = penalty == path.noise_lambda
-    return f"noise {signif(penalty, 2)}" if noise else signif(penalty, 2)
 
 
 def _cell(value: float, sd: float) -> str:

@@ -20,16 +20,7 @@ from dpmodels.report import (
     uncertain,
 )
 from dpmodels.report.notes import Rank
-from dpmodels.reports.header import (
-    SEE,
-    SHOWN_COMPONENTS,
-    SHOWN_VARIABLES,
-    about,
-    closing,
-    complete_rows,
-    moments_header,
-    omitted,
-)
+from dpmodels.reports import header
 from dpmodels.results.base import report_of
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import SMALL_LOADING, blank_words, loading_noise, root_sd
@@ -42,7 +33,7 @@ NONE = "No component is"
 @report_of.register
 def pca_report(fit: PCAResult) -> Report:
     """Lay out a fit as tables of strings."""
-    n_shown = min(fit.ncomp, SHOWN_COMPONENTS)
+    n_shown = min(fit.ncomp, header.SHOWN_COMPONENTS)
     distinct = fit.spectrum.distinct[:n_shown]
     columns = tuple(
         name if is_distinct else f"{name} *"
@@ -59,14 +50,10 @@ def pca_report(fit: PCAResult) -> Report:
 
 
 def _facts(fit: PCAResult) -> tuple[Fact, ...]:
-    complete = complete_rows(fit.release, fit.ncomplete, fit.release.noise.count)
-    return (*moments_header(fit.call, fit.release, complete), ("Variance", _total(fit)))
-
-
-def _total(fit: PCAResult) -> str:
-    if math.isnan(fit.total_variance_noise_sd):
-        return signif(fit.total_variance, 3)
-    return signif_uncertain(fit.total_variance, fit.total_variance_noise_sd)
+    complete = header.complete_rows(fit.release, fit.ncomplete, fit.release.noise.count)
+    total, noise = fit.total_variance, fit.total_variance_noise_sd
+    variance = signif(total, 3) if math.isnan(noise) else signif_uncertain(total, noise)
+    return (*header.moments_header(fit.call, fit.release, complete), ("Variance", variance))
 
 
 def _importance(fit: PCAResult, columns: tuple[str, ...]) -> Section:
@@ -127,9 +114,9 @@ def _loading_rows(call: MomentsCall, table: Floats, noise: Floats) -> tuple[Row,
         Row(
             call.names[i],
             tuple(map(_loading, table[i].tolist(), noise.tolist())),
-            about=about(call, call.names[i]),
+            about=header.about(call, call.names[i]),
         )
-        for i in np.sort(order[:SHOWN_VARIABLES])
+        for i in np.sort(order[: header.SHOWN_VARIABLES])
     )
 
 
@@ -155,7 +142,7 @@ def _signs(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
 
 def _notes(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
     notes = [*_floor_notes(fit, n_shown)]
-    notes += omitted(n_shown, fit.ncomp, "components", "noise() and loadings")
+    notes += header.omitted(n_shown, fit.ncomp, "components", "noise() and loadings")
     unread = np.flatnonzero((fit.spectrum.distinct & ~fit.spectrum.readable)[:n_shown])
     if unread.size:
         listed = ", ".join(component_names(n_shown)[i] for i in unread)
@@ -163,8 +150,8 @@ def _notes(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
     notes += _signs(fit, n_shown)
     if fit.spectrum.readable[:n_shown].any():
         n_variables = len(fit.call.names)
-        notes += omitted(
-            SHOWN_VARIABLES, n_variables, "variables with smaller loadings", "loadings"
+        notes += header.omitted(
+            header.SHOWN_VARIABLES, n_variables, "variables with smaller loadings", "loadings"
         )
     if fit.weak_variables:
         notes += Rank.IDENTIFIED(
@@ -184,11 +171,10 @@ def _notes(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
         notes += Rank.DETAIL(
             f"Noise sd of an entry of the analysed matrix: {signif(fit.noise_sd, 3)}.{covers}"
         )
-    return (*notes, *closing(fit.call, fit.release, SEE, fit.nobs))
+    return (*notes, *header.closing(fit.call, fit.release, header.SEE, fit.nobs))
 
 
 def _unread(spectrum: Unread) -> tuple[str, ...]:
-    """Say what is not known of an estimate, and what its unbiased release identifies."""
     if spectrum.source is None:
         return Rank.IDENTIFIED(
             "The error distribution of this mechanism is not known: there are no noise floor and "
@@ -214,7 +200,6 @@ def _unread(spectrum: Unread) -> tuple[str, ...]:
 
 
 def _floor_notes(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
-    """Name the components that noise hides or does not separate."""
     distinct = fit.spectrum.distinct
     notes = []
     if isinstance(fit.spectrum, Unread):
@@ -246,23 +231,19 @@ def _floor_notes(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
 @report_of.register
 def subspace_report(fit: SubspaceResult) -> Report:
     """Lay out a fit as tables of strings."""
-    columns = tuple(component_names(min(fit.ncomp, SHOWN_COMPONENTS)))
+    columns = tuple(component_names(min(fit.ncomp, header.SHOWN_COMPONENTS)))
+    complete = "not released"
+    if fit.bought:
+        complete = header.complete_rows(fit.release, fit.ncomplete, fit.release.variance_sd)
     importance = (_subspace_importance(fit, columns),) if fit.bought else ()
     loadings = () if fit.lost else (_directions(fit, columns),)
     return Report(
         title="Private principal subspace",
-        facts=_subspace_facts(fit),
+        facts=header.moments_header(fit.call, fit.release, complete),
         sections=(*importance, *loadings, _subspace_noise(fit)),
         notes=_subspace_notes(fit, len(columns)),
         stamp=fit.stamp,
     )
-
-
-def _subspace_facts(fit: SubspaceResult) -> tuple[Fact, ...]:
-    complete = "not released"
-    if fit.bought:
-        complete = complete_rows(fit.release, fit.ncomplete, fit.release.variance_sd)
-    return moments_header(fit.call, fit.release, complete)
 
 
 def _subspace_importance(fit: SubspaceResult, columns: tuple[str, ...]) -> Section:
@@ -284,7 +265,6 @@ def _directions(fit: SubspaceResult, columns: tuple[str, ...]) -> Section:
 
 
 def _subspace_noise(fit: SubspaceResult) -> Section:
-    """Lay out the expected loss, and how directions were drawn."""
     end = "end of a chain" if fit.release.limit else "no chain"
     rows = (
         Row("Expected loss of captured variance", (signif(fit.expected_loss, 2),)),
@@ -314,13 +294,14 @@ def _subspace_notes(fit: SubspaceResult, n_shown: int) -> tuple[str, ...]:
             "The expected loss is as large as the variance of rows of half the row norm."
         )
     notes += _accuracy_notes(fit)
-    notes += omitted(n_shown, fit.ncomp, "components", "loadings")
-    notes += omitted(SHOWN_VARIABLES, columns, "variables with smaller loadings", "loadings")
-    return (*notes, *closing(fit.call, release, SEE, fit.nobs))
+    notes += header.omitted(n_shown, fit.ncomp, "components", "loadings")
+    notes += header.omitted(
+        header.SHOWN_VARIABLES, columns, "variables with smaller loadings", "loadings"
+    )
+    return (*notes, *header.closing(fit.call, release, header.SEE, fit.nobs))
 
 
 def _accuracy_notes(fit: SubspaceResult) -> list[str]:
-    """Describe the conditions of the guarantee, and the accuracy of the directions."""
     release, notes = fit.release, list[str]()
     if release.limit:
         notes += Rank.GUARANTEE(f"The guarantee is {release.limit}.")

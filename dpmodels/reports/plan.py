@@ -52,13 +52,9 @@ def noise(events: tuple[Event, ...]) -> str:
     """Describe the noise of each kind, and how many releases have it."""
     releases: Counter[str] = Counter()
     for event in events:
-        releases[_kind(event)] += event.count
+        law = event.describe().partition(",")[0]
+        releases[law] += event.count
     return " + ".join(kind + f", {n} times" * (n > 1) for kind, n in releases.items()) or "none"
-
-
-def _kind(event: Event) -> str:
-    """Return the distribution of the noise, the first part of its description."""
-    return event.describe().partition(",")[0]
 
 
 def _facts(plan: PlanResult) -> tuple[Fact, ...]:
@@ -75,7 +71,6 @@ def _facts(plan: PlanResult) -> tuple[Fact, ...]:
 
 
 def _together(plan: PlanResult) -> str:
-    """Return the cost of all calls if they are charged as one."""
     limit = capacity(plan.guarantee).amount
     fits = plan.announced.amount <= limit * (1 + TOLERANCE)
     return signif(plan.announced.amount, 3) + ("" if fits else ", does not fit")
@@ -184,21 +179,17 @@ _SOLVED = {"n": "rows", "eps": "eps", "effect": "smallest effects", "power": "po
 def power_report(result: PowerResult) -> Report:
     """Lay out the expected results as tables of strings."""
     cells = result.table.groupby("cell", sort=False)
-    sections = tuple(
-        Section(_title(lines), _HEADS, tuple(map(_row, lines.to_dict("records"))))
-        for _, lines in cells
-    )
+    sections = []
+    for _, lines in cells:
+        n_rows, eps = int(lines["n"].iloc[0]), float(lines["eps"].iloc[0])
+        title = f"n = {count(n_rows)}" + ("" if math.isnan(eps) else f", eps = {eps:.3g}")
+        sections.append(Section(title, _HEADS, tuple(map(_row, lines.to_dict("records")))))
     return Report(
         title=f"Expected results of dp_{result.request.verb}, nothing read or spent",
         facts=_power_facts(result),
-        sections=sections,
+        sections=tuple(sections),
         notes=_power_notes(result),
     )
-
-
-def _title(cell: pd.DataFrame) -> str:
-    rows, eps = int(cell["n"].iloc[0]), float(cell["eps"].iloc[0])
-    return f"n = {count(rows)}" + ("" if math.isnan(eps) else f", eps = {eps:.3g}")
 
 
 def _row(line: TableLine) -> Row:
@@ -330,19 +321,14 @@ def _split_notes(split: SplitResult) -> tuple[str, ...]:
         "it was selected.",
         *Rank.DETAIL("se: over runs on these rows; other rows differ by more."),
     ]
-    if _all_near(split):
+    if len(split.shares) > 1 and split.table["near"].all():
         notes += Rank.IDENTIFIED("The runs separate no divisions.")
     if isinstance(request.guarantee, ApproxDP):
         notes += Rank.DETAIL("Every stage has the whole delta.", _composition(split))
     return tuple(notes)
 
 
-def _all_near(split: SplitResult) -> bool:
-    return len(split.shares) > 1 and bool(split.table["near"].all())
-
-
 def _composition(split: SplitResult) -> str:
-    """Say how the stages' eps compose to the total."""
     total = capacity(split.request.guarantee).amount
     if sum(capacity(budget).amount for budget in split.divisions[0]) <= total * (1 + 1e-6):
         return (

@@ -24,7 +24,7 @@ from dpmodels.reports.header import (
     shared_facts,
 )
 from dpmodels.results.base import report_of
-from dpmodels.results.bounds import FEWEST, BoundsResult, FoundBounds, LevelsResult
+from dpmodels.results.bounds import FEWEST, BoundsResult, LevelsResult
 from dpmodels.results.call import TableCall, joined
 from dpmodels.results.discoveries import COUNT, GAIN, Discoveries, FDRResult, SelectResult
 
@@ -54,7 +54,6 @@ def select_report(fit: SelectResult) -> Report:
 
 
 def _scale(fit: SelectResult, what: str) -> str:
-    """Give the noise of the ranking: of counts in rows, of columns in the unit of values."""
     release = fit.release
     if fit.score == COUNT:
         return f"{signif(release.scale, 2)} {what}"
@@ -70,7 +69,6 @@ def _complete(fit: SelectResult, what: str) -> str:
 
 
 def _section(fit: SelectResult, what: str, name: str) -> Section:
-    """One line per selected candidate."""
     names = joined(fit.index)[:SHOWN_GROUPS]
     labels = [f"{place}. {candidate}" for place, candidate in enumerate(names, start=1)]
     if not labels:
@@ -115,7 +113,6 @@ def _chance(probability: float) -> str:
 
 
 def _shown_of_others(fit: SelectResult) -> str:
-    """Say what anybody saw of candidates that were not selected."""
     shared = fit.release.shared
     if shared is None or shared.protocol != "secure_sum":
         return "nothing else about other candidates was released"
@@ -198,10 +195,7 @@ def fdr_report(fit: FDRResult) -> Report:
         title="Private tests at a false discovery rate",
         facts=(
             *opening(call, release),
-            (
-                "Complete",
-                complete_text(release.count, release.response_sd, release.rows, whose),
-            ),
+            ("Complete", complete_text(release.count, release.response_sd, release.rows, whose)),
             *shared_facts(release),
             ("Columns", f"{count(fit.hypotheses)}, looked at {count(len(fit.names))}"),
             ("Alternative", call.alternative),
@@ -230,7 +224,6 @@ def _small(value: float) -> str:
 
 
 def _spent(fit: FDRResult) -> str:
-    """Give the cost of the choice and of the values, each alone."""
     events = fit.release.events
     if not fit.release.choice:
         return "Budget: all for values."
@@ -351,7 +344,6 @@ def bounds_report(fit: BoundsResult) -> Report:
 
 
 def _bounds_section(fit: BoundsResult) -> Section:
-    """One line per variable: released and declared range, and the share outside with its noise."""
     heads = ("Found", "Declared", "% beyond", "95% noise int.")
     intervals = fit.noise_int().to_numpy()
     rows = []
@@ -361,17 +353,12 @@ def _bounds_section(fit: BoundsResult) -> Section:
         if bounds.cells:
             share = 100 * min(max(bounds.outside / max(bounds.rows, 1.0), 0.0), 1.0)
             shares = (f"{share:.1f}", f"[{100 * low:.1f}, {100 * high:.1f}]")
-        rows.append(Row(facts.measured, (_found_range(facts, bounds), _range(facts), *shares)))
+        narrowed = _range_text(facts, bounds.lower, bounds.upper)
+        declared = _range_text(facts, facts.lower, facts.upper)
+        declared += f" by {facts.step:,.10g}" if facts.step and not facts.date else ""
+        ranges = (narrowed if bounds.is_narrowed else "as declared", declared)
+        rows.append(Row(facts.measured, (*ranges, *shares)))
     return Section("Bounds", heads, tuple(rows))
-
-
-def _found_range(facts: TableCall, bounds: FoundBounds) -> str:
-    return _range_text(facts, bounds.lower, bounds.upper) if bounds.is_narrowed else "as declared"
-
-
-def _range(facts: TableCall) -> str:
-    steps = f" by {facts.step:,.10g}" if facts.step and not facts.date else ""
-    return _range_text(facts, facts.lower, facts.upper) + steps
 
 
 def _range_text(facts: TableCall, lower: float, upper: float) -> str:
@@ -431,7 +418,6 @@ def _threshold(fit: LevelsResult) -> str:
 
 
 def _levels_section(name: str, table: pd.DataFrame, what: str) -> Section:
-    """One line per level."""
     columns = ["level", "estimate", "noise_low", "noise_high"]
     rows = tuple(
         Row(str(level), (count(noisy), f"[{count(low)}, {count(high)}]"))

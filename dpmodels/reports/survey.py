@@ -9,21 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpmodels.inference.response import AnswersTest
 from dpmodels.released import AnswersFitRelease, AnswersRelease, Channel
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.report.notes import Rank
-from dpmodels.reports.header import (
-    LOST,
-    SEE,
-    about,
-    closing,
-    counted_as,
-    observations,
-    omitted,
-    pvalue,
-    shared_facts,
-)
+from dpmodels.reports import header
+from dpmodels.reports.coefficients import COLUMNS, inference, panels
 from dpmodels.results.base import report_of
 from dpmodels.results.release_text import release_facts
 from dpmodels.results.survey import SurveyFitResult, SurveyResult
@@ -52,13 +42,12 @@ def survey_report(fit: SurveyResult) -> Report:
 
 
 def _opening(fit: SurveyResult | SurveyFitResult, release: Any) -> tuple[Fact, ...]:
-    """Return the facts of every report on randomised responses."""
     charged = bool(release.events)
     guarantee = release.guarantee.describe()
     whose = f"each {release.adjacency.unit.removeprefix('one ')}" if charged else "each respondent"
-    counted = counted_as(release.adjacency) if charged else "answers"
+    counted = header.counted_as(release.adjacency) if charged else "answers"
     complete = f"{count(fit.ncomplete)} {counted}"
-    observed = observations(release) if charged else f"{count(release.rows)} respondents"
+    observed = header.observations(release) if charged else f"{count(release.rows)} respondents"
     subset = () if release.subset is None else (("Subset", release.subset),)
     return (
         ("Formula", fit.call.formula),
@@ -72,12 +61,11 @@ def _opening(fit: SurveyResult | SurveyFitResult, release: Any) -> tuple[Fact, .
         ("Observations", observed),
         ("Complete", f"{complete} (estimated)" if charged else complete),
         ("Ledger" if charged else "Budget", fit.call.ledger or "none"),
-        *shared_facts(release),
+        *header.shared_facts(release),
     )
 
 
 def _devices(fit: SurveyResult) -> tuple[Fact, ...]:
-    """Give the device of each question."""
     if fit.rowwise:
         (channel,) = fit.release.channels
         return (
@@ -106,7 +94,6 @@ def _sampling(release: AnswersRelease | AnswersFitRelease) -> tuple[Fact, ...]:
 
 
 def _sections(fit: SurveyResult) -> tuple[Section, ...]:
-    """Lay out each randomised question, then all together within the exact ones."""
     facts = fit.call.tables[0]
     if len(facts.factors) == 1:
         return (_section(facts.variable, facts.labels, fit.tidy()),)
@@ -131,39 +118,35 @@ def _section(title: str, labels: Iterable[str], table: pd.DataFrame) -> Section:
 
 def _cells(line: TableLine) -> tuple[str, ...]:
     if not math.isfinite(line["estimate"]):
-        return (LOST,) * len(HEADS)
+        return (header.LOST,) * len(HEADS)
     error = 100 * line["std_error"]
     private = line["private_share"]
     return (
         signif(100 * line["answers"], 3),
         signif_uncertain(100 * line["estimate"], max(error, 1e-3)),
         signif(error, 2),
-        LOST if math.isnan(private) else f"{100 * private:.0f}%",
+        header.LOST if math.isnan(private) else f"{100 * private:.0f}%",
         interval(100 * line["noise_low"], 100 * line["noise_high"]),
         interval(100 * line["conf_low"], 100 * line["conf_high"]),
-        LOST if math.isnan(line["design_effect"]) else signif(line["design_effect"], 3),
+        header.LOST if math.isnan(line["design_effect"]) else signif(line["design_effect"], 3),
     )
 
 
 def _test(fit: SurveyResult) -> tuple[Section, ...]:
-    """Lay out the test of independence, if there are several factors."""
     if len(fit.call.tables[0].factors) < 2:
         return ()
     test = fit.independence()
     pearson = not fit.rowwise and fit._read.simple
+    information = f"{signif(100 * test.kept, 2)}%"
     name = "chi-square of the answers" if pearson else "Wald, noise and weights counted in"
-    row = Row(name, (signif(test.statistic), str(test.df), pvalue(test.pvalue), _information(test)))
+    row = Row(name, (signif(test.statistic), str(test.df), header.pvalue(test.pvalue), information))
     heads = ("statistic", "df", "p-value", "information kept")
     return (Section("Independence", heads, (row,)),)
 
 
-def _information(test: AnswersTest) -> str:
-    return f"{signif(100 * test.kept, 2)}%"
-
-
 def _notes(fit: SurveyResult) -> tuple[str, ...]:
     facts = fit.call.tables[0]
-    notes = [*omitted(SHOWN, facts.cells, "lines", "tidy()")]
+    notes = [*header.omitted(SHOWN, facts.cells, "lines", "tidy()")]
     if len(facts.factors) > 1:
         test = fit.independence()
         if test.reason:
@@ -194,7 +177,6 @@ def _notes(fit: SurveyResult) -> tuple[str, ...]:
 
 
 def _closing(fit: SurveyResult | SurveyFitResult) -> tuple[str, ...]:
-    """Return the notes on the guarantee and its source."""
     release: Any = fit.release
     if release.events:
         return (
@@ -203,7 +185,7 @@ def _closing(fit: SurveyResult | SurveyFitResult) -> tuple[str, ...]:
                 "are those of respondents who randomise themselves.",
                 "If the holder of the rows is trusted, mechanism='auto' has much less noise.",
             ),
-            *closing(fit.call, release, SEE),
+            *header.closing(fit.call, release, header.SEE),
         )
     channels = (release.channel,) if isinstance(fit, SurveyFitResult) else release.channels
     randomised = [channel for channel in channels if channel.how]
@@ -237,7 +219,7 @@ def fit_report(fit: SurveyFitResult) -> Report:
         ("LL-null", signif(fit.llnull, 6)),
     )
     notes = (
-        *omitted(SHOWN, len(call.names), "coefficients", "params and tidy()"),
+        *header.omitted(SHOWN, len(call.names), "coefficients", "params and tidy()"),
         "std err: sampling and randomisation (sandwich). noise: randomisation only, for the true "
         "answers of these respondents.",
         *Rank.DETAIL(_method(release)),
@@ -248,11 +230,11 @@ def fit_report(fit: SurveyFitResult) -> Report:
             "fewer terms, or levels that the terms do not separate."
         )
         notes = (*notes, *Rank.IDENTIFIED(unknown))
-    section = _coefficients(fit)
+    sections = panels(fit, COLUMNS, inference(fit)[:SHOWN])
     return Report(
         "Logistic regression of randomized responses",
         facts,
-        (section,),
+        sections,
         (*notes, *_closing(fit)),
         fit.stamp,
     )
@@ -268,18 +250,3 @@ def _method(release: AnswersFitRelease) -> str:
         "noise assumes that the model is correct; otherwise the two fits weigh respondents "
         "differently. The likelihood is that of the randomised answers."
     )
-
-
-def _coefficients(fit: SurveyFitResult) -> Section:
-    heads = ("coef", "std err", "noise", "z", "P>|z|", "95% conf. interval")
-    columns = (fit.params, fit.bse, fit.bse_noise, fit.tvalues, fit.pvalues)
-    lines = np.column_stack([*columns, fit.conf_int()])[:SHOWN].tolist()
-    rows = []
-    for name, (value, bse, noise, test, p, low, high) in zip(fit.call.names, lines, strict=False):
-        cells = ("not identified", *("",) * 5)
-        if math.isfinite(bse):
-            sds = signif(bse, 2), signif(noise, 2)
-            ends = interval(low, high)
-            cells = (signif_uncertain(value, bse), *sds, f"{test:.2f}", pvalue(p), ends)
-        rows.append(Row(name, cells, about=about(fit.call, name)))
-    return Section("Coefficients", heads, tuple(rows))

@@ -8,7 +8,9 @@ from functools import singledispatch
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, NoReturn, TypeVar, cast
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dpmodels.arguments import boolean, fraction, integer, option
 from dpmodels.atomic_files import write_whole
@@ -16,19 +18,9 @@ from dpmodels.errors import FrameError, NotAvailable
 from dpmodels.report import Report, Summary
 from dpmodels.report.notes import Rank, glossary, ranked, shortened
 from dpmodels.request import Request
+from dpmodels.results import release_text
 from dpmodels.results.call import AnyCall, Spec
 from dpmodels.results.estimate_table import EstimateTable, legend
-from dpmodels.results.release_text import (
-    NO_ROW,
-    caption_of,
-    clipped_table,
-    guarantee_words,
-    public_rows,
-    reading_line,
-    release_facts,
-    release_row,
-    with_clipping,
-)
 from dpmodels.results.store import replay, result_bytes, saved_of
 from dpmodels.typing import Axes, Dataset, Picture
 
@@ -73,7 +65,6 @@ def other_budgets(fit: object) -> str:
 
 
 def _compared(now: pd.Series[float], other: pd.Series[float]) -> str:
-    """Compare the noise of two budgets, at the median estimate."""
     ratio = float((other / now).median())
     if not ratio > 0:
         return f"{int(other.notna().sum())} of {len(other)} estimates identified"
@@ -175,7 +166,7 @@ class Printed:
         return lay_out(self)
 
     def _reading(self) -> str:
-        return NO_ROW
+        return release_text.NO_ROW
 
 
 class Derivation(NamedTuple):
@@ -214,13 +205,33 @@ class Tabulated(Printed):
 
     def _caption(self, *, enabled: bool) -> str | None:
         """Return the caption of a picture, None where it is disabled."""
-        return caption_of(self._source.release) if boolean("caption", enabled) else None
+        return (
+            release_text.caption_of(self._source.release) if boolean("caption", enabled) else None
+        )
 
     def _picture(self, ax: Axes | None, caption: bool) -> Picture:
         return {"ax": ax, "stamp": self.stamp, "caption": self._caption(enabled=caption)}
 
+    def _draw_intervals(
+        self,
+        values: object,
+        ax: Axes | None,
+        level: float,
+        caption: bool,
+        *,
+        rows: slice | NDArray[np.bool_] = slice(None),
+        **look: Any,
+    ) -> Axes:
+        """Draw estimates, or some of them, with both of their intervals."""
+        from dpmodels.plots.coefficients import Intervals, coefficients
+
+        intervals = (self.noise_int(level), self.conf_int(level))
+        ends = (interval.to_numpy()[rows] for interval in intervals)
+        model = Intervals("", np.asarray(values, dtype=np.float64)[rows], *ends)
+        return coefficients([model], level=level, **look, **self._picture(ax, caption))
+
     def _reading(self) -> str:
-        return reading_line(self._source.release)
+        return release_text.reading_line(self._source.release)
 
     def _estimates(self) -> EstimateTable:
         raise NotImplementedError
@@ -259,7 +270,9 @@ class Tabulated(Printed):
             ``units`` and ``long_name``, where the codebook has them.
         """
         source = self._source
-        facts = {name.lower(): text for name, text in release_facts(source.release).items()}
+        facts = {
+            name.lower(): text for name, text in release_text.release_facts(source.release).items()
+        }
         attrs = {"formula": source.call.formula, **facts, "noise": source.release.info.noise}
         attrs["simulated"] = int(source.release.simulated)
         return self.estimates.to_dataset(attrs, checked_level(level))
@@ -298,12 +311,12 @@ class Result(Tabulated):
     @property
     def nobs(self) -> float:
         """Number of rows, or of persons who count as one each; nan where it is private."""
-        n_rows = public_rows(self.release)
+        n_rows = release_text.public_rows(self.release)
         return float("nan") if n_rows is None else float(n_rows)
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole result: its own numbers, then those of the release."""
-        return pd.DataFrame([{**self._line(), **release_row(self.release)}])
+        return pd.DataFrame([{**self._line(), **release_text.release_row(self.release)}])
 
     def clipped(self) -> pd.DataFrame:
         """Return the shares of values that lie beyond the declared bounds and were clipped.
@@ -321,7 +334,7 @@ class Result(Tabulated):
             If they were not counted: the number of rows is private or small beside the noise, or
             ``dp.options(clipping=False)``.
         """
-        return clipped_table(self.release, self.call.codebook)
+        return release_text.clipped_table(self.release, self.call.codebook)
 
     def noise_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals for the non-private values of these rows: privacy noise only.
@@ -405,7 +418,7 @@ class Result(Tabulated):
         write_whole(path, result_bytes(self), overwrite=overwrite)
 
     def __repr__(self) -> str:
-        facts = ", ".join(filter(None, (self._size, guarantee_words(self.release))))
+        facts = ", ".join(filter(None, (self._size, release_text.guarantee_words(self.release))))
         return f"<{type(self).__name__} {self.call.formula!r}: {facts}>"
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -431,16 +444,20 @@ class Result(Tabulated):
         return Spec(request, part.call, part.result)
 
     def _report(self) -> Report:
-        report = with_clipping(lay_out(self), self.release, self.call.codebook)
+        report = release_text.with_clipping(lay_out(self), self.release, self.call.codebook)
         return replace(report, legend=legend(self.call.codebook))
 
     def _noise_int(self, level: float) -> pd.DataFrame:
-        raise NotAvailable(f"noise_int() is not available: {self._no_intervals}")
+        return self._interval(level, population=False)
 
     def _conf_int(self, level: float) -> pd.DataFrame:
-        raise NotAvailable(f"conf_int() is not available: {self._no_intervals}")
+        return self._interval(level, population=True)
 
-    # The reason, where a subclass does not override one of the two methods above.
+    def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
+        """Return the intervals of one of both kinds, for results that have both."""
+        raise NotAvailable(f"{interval_method(population)} is not available: {self._no_intervals}")
+
+    # The reason, where a subclass does not override one of the methods above.
     _no_intervals: ClassVar[str]
 
     @property
@@ -460,6 +477,11 @@ def per_row(instead: str) -> tuple[Refused, Refused, Refused]:
         f"rows use {instead}"
     )
     return Refused(why), Refused(why), Refused(why)
+
+
+def interval_method(population: bool) -> str:
+    """Return the name of the method with intervals for the population, or for these rows."""
+    return "conf_int()" if population else "noise_int()"
 
 
 def checked_level(level: float) -> float:

@@ -359,7 +359,6 @@ class OrderedGroup:
 
     @cached_property
     def _single(self) -> Spread:
-        """The noise of each cell."""
         return self.counts.along(NO_WEIGHT, np.ones(()), NO_WEIGHT)
 
     @property
@@ -433,7 +432,6 @@ class OrderedGroup:
         return columns | {"noise_sd": high[0]} | ends
 
     def _bounds(self, ranges: Ranges | Rectangles, level: float) -> tuple[Floats, ...]:
-        """Return noise sds, and ends of the intervals of sums and of the population's shares."""
 
         def of(inside: Floats, outside: Floats) -> Spread:
             return ranges.spread(self.counts, inside, outside)
@@ -465,7 +463,6 @@ class OrderedGroup:
         return final_runs(self.release, self.group)
 
     def _shares(self, sums: Floats, total: float, of: Sums, level: float) -> tuple[Floats, Floats]:
-        """Return confidence intervals, allowing for several rows of one person."""
         effect = self.release.adjacency.design_effect
         noise = self._noise.divided(effect)
         return part_interval(sums / effect, total / effect, of, noise, level, sampling=True)

@@ -149,11 +149,7 @@ class BoundsResult(Result):
         }
         identified = [bounds.is_narrowed for bounds in self.found.values()]
         return table_of_estimates(
-            self,
-            self.params.index,
-            further=further,
-            estimate=self.outside,
-            identified=identified,
+            self, self.params.index, further=further, estimate=self.outside, identified=identified
         )
 
     def _line(self) -> dict[str, object]:
@@ -201,17 +197,13 @@ def _found(
     column: Column, first: tuple[CellCounts, float], second: tuple[CellCounts, float]
 ) -> FoundBounds:
     """Return the bounds of one variable; the declared ones where none are identified."""
-    rows = _together(first, second)
+    # Both rounds, weighted by their precision.
+    weights = [cells.noise.sd**-2 for cells, _ in (first, second)]
+    rows = float(np.average([first[1], second[1]], weights=weights))
     estimate = found_bounds((first[0], second[0]), rows, column)
     low, high = column[:2] if estimate is None else estimate
     beyond, cells = outside(second[0], low, high)
     return FoundBounds(low, high, estimate is not None, rows, beyond, cells)
-
-
-def _together(*rounds: tuple[CellCounts, float]) -> float:
-    """Average the numbers of rows of both rounds, weighted by their precision."""
-    numbers = [rows for _, rows in rounds]
-    return float(np.average(numbers, weights=[cells.noise.sd**-2 for cells, _ in rounds]))
 
 
 # The smallest number of levels of a category.
@@ -361,7 +353,6 @@ class LevelsResult(Result):
 
 
 def _typed(names: tuple[str, ...]) -> tuple[Level, ...]:
-    """Return levels as whole numbers where all of them are."""
     if names and all(name.removeprefix("-").isdecimal() for name in names):
         return tuple(sorted(map(int, names)))
     return names

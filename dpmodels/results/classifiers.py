@@ -8,20 +8,20 @@ from typing import Final, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import ndtr, softmax
+from scipy.special import softmax
 
 from dpmodels.arguments import boolean, integer, option
 from dpmodels.errors import ArgumentError, shorten
 from dpmodels.formula.response import two_sided
 from dpmodels.released import CoefficientsRelease
-from dpmodels.results.base import NO_LLF, NO_SCORE, Refused, Result, per_row
+from dpmodels.results.base import NO_SCORE, Refused, Result, per_row
 from dpmodels.results.call import INTERCEPT, CoefficientsCall
 from dpmodels.results.coefficient_model import TYPES
 from dpmodels.results.derived_table import DefaultPlot, Estimates, Terms, anova, ratios_where
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
-from dpmodels.results.glm import CoefficientsFit, LinearPredictors
+from dpmodels.results.glm import LinearPredictors
 from dpmodels.results.public_rows import index_of, public_rows, require_coder
-from dpmodels.typing import Axes, Coder, Floats, Numbers
+from dpmodels.typing import Axes, Coder, Floats
 
 NO_LAW = (
     "is not available: coefficients of a support vector machine are those of a penalised "
@@ -116,7 +116,7 @@ _BY_LEVEL: Final = (
 
 
 @dataclass(frozen=True, repr=False)
-class MultinomialResult(LinearPredictors, Result):
+class MultinomialResult(LinearPredictors[pd.DataFrame], Result):
     """A private multinomial logit: released values and public facts only.
 
     Notes
@@ -143,57 +143,29 @@ class MultinomialResult(LinearPredictors, Result):
     @property
     def identified(self) -> pd.DataFrame:
         """Which coefficients have finite 95 % intervals."""
-        return self._frame(self.linear.identified)
+        return self._labelled(self.linear.identified, "identified")
 
     @property
     def params(self) -> pd.DataFrame:
         """Coefficients of the coded columns in their own units, by term and level."""
-        return self._frame(self.linear.params)
+        return self._labelled(self.linear.params, "")
 
     @property
     def params_released(self) -> pd.DataFrame:
         """Coefficients as released, shrunk by the ridge towards equal odds."""
-        return self._frame(self.linear.matrix @ self.release.coefficients)
+        return self._labelled(self.linear.matrix @ self.release.coefficients, "")
 
     @property
     def bse(self) -> pd.DataFrame:
         """Standard errors for the population: sampling and privacy noise."""
         law = self._law("bse")
-        return self._frame(law.errors(np.eye(len(law.matrix))))
-
-    @property
-    def bse_noise(self) -> pd.DataFrame:
-        """Standard deviations of the privacy noise alone."""
-        return self._sds(self._law("bse_noise").ball_law.noise_root)
-
-    @property
-    def bse_sampling(self) -> pd.DataFrame:
-        """Standard errors without privacy noise."""
-        return self._sds(self._law("bse_sampling").ball_law.sampling_root)
-
-    @property
-    def tvalues(self) -> pd.DataFrame:
-        """Distances from 0 in standard errors, normally distributed about the truth."""
-        law = self._law("tvalues")
-        ones = np.eye(len(law.matrix))
-        return self._frame(law.roots(ones, 0 * ones[0]))
-
-    @property
-    def pvalues(self) -> pd.DataFrame:
-        """Two-sided p-values for a coefficient of 0."""
-        return self.tvalues.map(lambda root: 2 * ndtr(-abs(root)))
+        return self._labelled(law.errors(np.eye(len(law.matrix))), "")
 
     def cov_params(self) -> pd.DataFrame:
         """Return the covariance of the coefficients about the population's, if there is one."""
         law, index = self._law("cov_params()"), self._index
         mask = np.where(law.identified, 1.0, np.nan)
         return pd.DataFrame(law.covariance() * np.outer(mask, mask), index, index)
-
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        return self._interval("conf_int()", level, full=True)
-
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._interval("noise_int()", level, full=False)
 
     def anova(self, typ: Literal[2, 3] = 2) -> Estimates:
         """Test each term of the formula for all levels together by Wald's χ².
@@ -227,7 +199,9 @@ class MultinomialResult(LinearPredictors, Result):
     def _estimates(self) -> EstimateTable:
         available = table_of_estimates(self, self._index, identified=self.linear.identified)
         stacked = {
-            name: self._stacked(values) if isinstance(values, pd.DataFrame) else values
+            name: values.to_numpy(np.float64).T.ravel()
+            if isinstance(values, pd.DataFrame)
+            else values
             for name, values in available.numbers.items()
         }
         labels = {"label": self.call.names * self.call.blocks}
@@ -334,32 +308,13 @@ class MultinomialResult(LinearPredictors, Result):
     t_test, wald_test, get_prediction, margins, get_margeff, emmeans, contrasts, ratios, augment = (
         Refused(_BY_LEVEL) for _ in range(9)
     )
-    scores, fittedvalues, resid = per_row("predict(newdata)")
-    score = Refused(NO_SCORE)
-    llf = Refused(NO_LLF)
 
-    def _law(self, method: str) -> CoefficientsFit:
-        return self.linear.require_law(method)
-
-    def _sds(self, root: Floats) -> pd.DataFrame:
-        sds = np.linalg.norm(self.linear.matrix @ root, axis=1)
-        return self._frame(np.where(self.linear.identified, sds, np.nan))
-
-    def _frame(self, values: Numbers) -> pd.DataFrame:
+    def _labelled(self, values: NDArray[np.generic], name: str) -> pd.DataFrame:
         index = pd.Index(self.call.names, name="term")
         columns = pd.Index(self.call.levels[1:], name="y_level")
         return pd.DataFrame(values.reshape(len(columns), -1).T, index=index, columns=columns)
-
-    @staticmethod
-    def _stacked(frame: pd.DataFrame) -> Floats:
-        return np.asarray(frame.to_numpy(np.float64).T.ravel())
 
     @property
     def _index(self) -> pd.MultiIndex:
         keys = (self.call.levels[1:], self.call.names)
         return pd.MultiIndex.from_product(keys, names=["y_level", "term"])
-
-    def _interval(self, method: str, level: float, *, full: bool) -> pd.DataFrame:
-        law, columns = self._law(method), ["lower", "upper"]
-        ends = law.ends(np.eye(len(law.matrix)), level, full=full)
-        return pd.DataFrame(ends, index=self._index, columns=columns)

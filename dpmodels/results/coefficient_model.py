@@ -16,30 +16,10 @@ from dpmodels.formula.response import two_sided
 from dpmodels.inference.least_squares import CoefficientsLaw
 from dpmodels.inference.links import IDENTITY, Link
 from dpmodels.inference.screening_tests import ADJUSTMENTS
+from dpmodels.results import derived_table, marginal_means
 from dpmodels.results.base import Refused, checked_level
 from dpmodels.results.call import INTERCEPT
-from dpmodels.results.derived_table import (
-    Estimates,
-    Terms,
-    anova,
-    exponentiated,
-    ratios_where,
-    t_test,
-    wald_test,
-)
 from dpmodels.results.discoveries import Tested
-from dpmodels.results.marginal_means import (
-    NO_ROWS,
-    Fitted,
-    compared,
-    contrasts,
-    grid,
-    grid_facts,
-    grid_notes,
-    in_steps,
-    margins,
-    variables_named,
-)
 from dpmodels.results.public_rows import PublicRows, index_of, public_rows, require_coder
 from dpmodels.typing import Coder, Floats
 from dpmodels.verbs import documented
@@ -79,7 +59,7 @@ class CoefficientModel(Tested):
         def _law(self, method: str) -> CoefficientsLaw:
             """Return the law about the population's coefficients; NotAvailable without one."""
 
-    get_margeff = Refused("is not available: " + NO_ROWS)
+    get_margeff = Refused("is not available: " + marginal_means.NO_ROWS)
     coef = Refused("is called params here, as in statsmodels")
     aic, bic = (
         Refused(
@@ -102,7 +82,7 @@ class CoefficientModel(Tested):
         DataFrame
             ``term``, then the columns that :meth:`Result.tidy` lists.
         """
-        return ratios_where(exponentiate, super().tidy())
+        return derived_table.ratios_where(exponentiate, super().tidy())
 
     @property
     def design(self) -> pd.DataFrame:
@@ -142,13 +122,13 @@ class CoefficientModel(Tested):
         return tuple(map(str, self.params.index))
 
     @cached_property
-    def _terms(self) -> Terms:
+    def _terms(self) -> derived_table.Terms:
         names = self._coefficients
         if isinstance(self.coder, RowCoder):
-            return Terms(self.coder.design, names)
+            return derived_table.Terms(self.coder.design, names)
         book, extra = self.call.codebook, self._extra_variables
         sides = two_sided(self.call.formula, book, excluded=extra, absorb=True)
-        return Terms(sides.terms, names)
+        return derived_table.Terms(sides.terms, names)
 
     @property
     def terms(self) -> dict[str, tuple[str, ...]]:
@@ -181,7 +161,7 @@ class CoefficientModel(Tested):
             Where there are no standard errors.
         """
         law = self._law("t_test()")
-        return t_test(law, self._terms, constraints, checked_level(level))
+        return derived_table.t_test(law, self._terms, constraints, checked_level(level))
 
     def wald_test(self, constraints: object) -> pd.Series[float]:
         """Test linearly independent constraints, as for :meth:`t_test`, together.
@@ -189,9 +169,9 @@ class CoefficientModel(Tested):
         ``statistic, df, p_value``, against the χ² with `df` degrees of freedom;
         nan where a combination is not identified.
         """
-        return wald_test(self._law("wald_test()"), self._terms, constraints)
+        return derived_table.wald_test(self._law("wald_test()"), self._terms, constraints)
 
-    def anova(self, typ: Literal[2, 3] = 2) -> Estimates:
+    def anova(self, typ: Literal[2, 3] = 2) -> derived_table.Estimates:
         """Test each term of the formula by Wald's χ², which allows for noise and sampling.
 
         Parameters
@@ -217,12 +197,9 @@ class CoefficientModel(Tested):
         law = self._law("anova()")
         if not self._terms.factors:
             raise NotAvailable("anova() is not available: the formula has no terms")
-        table = anova(law, self._terms, kind)
-        notes = (
-            TYPES[kind],
-            "Wald chi2 allows for sampling and privacy noise.",
-        )
-        return Estimates(self, "Tests of terms", table, notes, test="chi2")
+        table = derived_table.anova(law, self._terms, kind)
+        notes = (TYPES[kind], "Wald chi2 allows for sampling and privacy noise.")
+        return derived_table.Estimates(self, "Tests of terms", table, notes, test="chi2")
 
     @property
     def _absorbed(self) -> set[str]:
@@ -239,9 +216,9 @@ class CoefficientModel(Tested):
         """The unit of the expected response; empty without one."""
         return self._link.unit
 
-    def _fitted(self, method: str) -> Fitted:
+    def _fitted(self, method: str) -> marginal_means.Fitted:
         coder = require_coder(self.coder)
-        return Fitted(self._law(method), self._link, self._terms, coder, self._means)
+        return marginal_means.Fitted(self._law(method), self._link, self._terms, coder, self._means)
 
     def get_prediction(
         self, newdata: object, level: float = 0.95, *, clip: bool = False
@@ -346,7 +323,7 @@ class CoefficientModel(Tested):
         level: float = 0.95,
         *,
         clip: bool = False,
-    ) -> Estimates:
+    ) -> derived_table.Estimates:
         """Return average effects of variables on the expected response of public rows.
 
         Of a number the mean slope dY/dX, of a category the mean difference of the
@@ -378,27 +355,27 @@ class CoefficientModel(Tested):
             Without `newdata`, and where there are no standard errors, or no terms.
         """
         if newdata is None:
-            raise NotAvailable(NO_ROWS)
+            raise NotAvailable(marginal_means.NO_ROWS)
         model, coverage = self._fitted("margins()"), checked_level(level)
         rows = public_rows(self.coder, newdata, clip=clip)
         design = model.coder.design
         if variables is None:
             candidates = (name for name in design.variables if name not in self._absorbed)
-            names = [name for name in candidates if not in_steps(design, name)]
+            names = [name for name in candidates if not marginal_means.in_steps(design, name)]
             if not names:
                 raise NotAvailable(
                     "margins() is not available: all numbers of the formula enter in steps, "
                     "whose slopes are 0; compare predict() of rows"
                 )
         else:
-            names = variables_named(design, variables)
-        table = margins(model, rows.columns, names, coverage)
+            names = marginal_means.variables_named(design, variables)
+        table = marginal_means.margins(model, rows.columns, names, coverage)
         notes = (
             f"Averages over {rows.counted}, treated as fixed; delta-method errors of sampling and "
             "privacy noise. dY/dX: for one unit of the number.",
         )
         title = f"Average marginal effects on {self._expected}{in_unit(self._unit)}"
-        return Estimates(self, title, table, notes, coverage)
+        return derived_table.Estimates(self, title, table, notes, coverage)
 
     def emmeans(
         self,
@@ -406,7 +383,7 @@ class CoefficientModel(Tested):
         *,
         at: Mapping[str, object] | None = None,
         level: float = 0.95,
-    ) -> Estimates:
+    ) -> derived_table.Estimates:
         """Return the expected response at each level of factors, as R's package emmeans does.
 
         Parameters
@@ -436,13 +413,16 @@ class CoefficientModel(Tested):
             Where there are no standard errors, or no terms.
         """
         model, coverage = self._fitted("emmeans()"), checked_level(level)
-        cells = grid(model, factors, at)
+        cells = marginal_means.grid(model, factors, at)
         numbers = predicted(model.law, model.link, cells.rows, coverage)
         numbers.columns = pd.Index(["estimate", "std_error", "conf_low", "conf_high"])
         table = pd.concat([cells.keys, numbers], axis=1)
         title = f"Estimated marginal means of {self._expected}{in_unit(self._unit)}"
-        notes, facts = grid_notes(cells, model.link), grid_facts(cells)
-        return Estimates(self, title, table, notes, coverage, facts=facts)
+        notes, facts = (
+            marginal_means.grid_notes(cells, model.link),
+            marginal_means.grid_facts(cells),
+        )
+        return derived_table.Estimates(self, title, table, notes, coverage, facts=facts)
 
     def contrasts(
         self,
@@ -452,7 +432,7 @@ class CoefficientModel(Tested):
         adjust: str = "holm",
         level: float = 0.95,
         exponentiate: bool = False,
-    ) -> Estimates:
+    ) -> derived_table.Estimates:
         """Return the differences of all pairs of levels of factors, of the linear predictor.
 
         Parameters
@@ -481,17 +461,20 @@ class CoefficientModel(Tested):
         """
         how = option("adjust", adjust, tuple(ADJUSTMENTS))
         model, coverage = self._fitted("contrasts()"), checked_level(level)
-        cells = compared(model, factors, at)
+        cells = marginal_means.compared(model, factors, at)
         ratio = boolean("exponentiate", exponentiate)
-        table = contrasts(model, cells, how, coverage, ratio=ratio)
+        table = marginal_means.contrasts(model, cells, how, coverage, ratio=ratio)
         pairs = f"{len(table)} pairs: {ADJUSTMENTS[how]}." if len(table) > 1 else ""
-        averaged = grid_notes(cells, IDENTITY)
+        averaged = marginal_means.grid_notes(cells, IDENTITY)
         notes = tuple(filter(None, (pairs, *averaged)))
         scale = f"differences of {model.link.name}{in_unit(self._unit * (not model.link.ratio))}"
-        title = f"Contrasts of {self._expected}: {_ratio_name(model.link) if ratio else scale}"
-        return Estimates(self, title, table, notes, coverage, ratio, facts=grid_facts(cells))
+        scale = (model.link.ratio or "Ratios").lower() if ratio else scale
+        title = f"Contrasts of {self._expected}: {scale}"
+        return derived_table.Estimates(
+            self, title, table, notes, coverage, ratio, facts=marginal_means.grid_facts(cells)
+        )
 
-    def _ratios(self, level: float) -> Estimates:
+    def _ratios(self, level: float) -> derived_table.Estimates:
         """Return exponentiated coefficients but the intercept's."""
         coverage = checked_level(level)
         self._law("ratios()")
@@ -503,16 +486,14 @@ class CoefficientModel(Tested):
         table = table.drop(INTERCEPT, errors="ignore").reset_index()
         table.loc[table["std_error"].isna(), "estimate"] = np.nan
         notes = ("Standard errors are of the logarithm; intervals allow for sampling and noise.",)
-        return Estimates(self, self._link.ratio, exponentiated(table), notes, coverage, ratio=True)
+        return derived_table.Estimates(
+            self, self._link.ratio, derived_table.exponentiated(table), notes, coverage, ratio=True
+        )
 
 
 def in_unit(unit: str) -> str:
     """Return a unit in brackets, to follow what it is of; empty without one."""
     return f" ({unit})" if unit else ""
-
-
-def _ratio_name(link: Link) -> str:
-    return (link.ratio or "Ratios").lower()
 
 
 # The response that a model expects of public rows, with intervals.

@@ -115,7 +115,6 @@ def coefplot(
 
 
 def _fits(fits: Any, labels: Sequence[str] | None) -> TableColumns:
-    """Return the fits by name."""
     if isinstance(fits, Mapping):
         labels, fits = [str(name) for name in fits], list(fits.values())
     several = isinstance(fits, Sequence)
@@ -195,7 +194,6 @@ def _of_moments(fit: Any, call: MomentsCall, over: str | None) -> Floats:
 
 
 def _title(fits: Sequence[Result], over: str | None, *, ratio: bool) -> str:
-    """Return the title: quantity and response."""
     calls = [fit.call for fit in fits]
     families = {getattr(call, "family", "") for call in calls}
     family = families.pop() if len(families) == 1 else ""

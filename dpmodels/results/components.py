@@ -206,7 +206,6 @@ class Components:
 
     @cached_property
     def _middle(self) -> Floats:
-        """The image of the centre of the ball."""
         return np.asarray(-self.mean @ self.matrix)
 
     @cached_property

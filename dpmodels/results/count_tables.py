@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -80,17 +80,12 @@ class Binned(OneTable):
         """Return the counts of one group, by its place among the levels."""
         return OrderedGroup(self.ordered, self.release, place)
 
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._ends(group.noise_interval(level) for group in self._by_place)
-
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        return self._ends(group.share_interval(level) for group in self._by_place)
-
-    @property
-    def _by_place(self) -> Iterator[OrderedGroup]:
-        return map(self.group, range(len(self.ordered.cells)))
-
-    def _ends(self, intervals: Iterable[tuple[Floats, Floats]]) -> pd.DataFrame:
+    def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
+        groups = map(self.group, range(len(self.ordered.cells)))
+        intervals = (
+            group.share_interval(level) if population else group.noise_interval(level)
+            for group in groups
+        )
         lower, upper = (np.concatenate(ends) for ends in zip(*intervals, strict=True))
         return interval_frame(self._facts, (lower, upper))
 
@@ -199,7 +194,6 @@ def sampled_cells(
 def _sampled_moments(
     facts: TableCall, weights: CappedWeights, n_units: float, parts: Floats, noise: Noise
 ) -> SampledMoments:
-    """Return the moments by group of sampled units."""
     kind = UnitMoments if facts.parts == MIXED_PARTS else SampledMoments
     return kind(
         parts,
@@ -261,7 +255,6 @@ def taken(call: DescribedCall, release: CountsRelease, number: int) -> CountsRel
 def _weights_of(
     tables: tuple[TableCall, ...], weights: CappedWeights, number: int
 ) -> CappedWeights:
-    """Return the sums of capped units, and of strata, that belong to one table."""
     first = CAPPED_PARTS * sum(table.cells for table in tables[:number])
     last = first + CAPPED_PARTS * tables[number].cells
     start = sum(table.stratum_parts for table in tables[:number])

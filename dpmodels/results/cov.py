@@ -283,18 +283,9 @@ class CovResult(Result):
         from dpmodels.plots import heat
 
         if kind == "cor":
-            return heat(
-                self.cor,
-                label="Correlation",
-                largest=1.0,
-                **self._picture(ax, caption),
-            )
+            return heat(self.cor, label="Correlation", largest=1.0, **self._picture(ax, caption))
         if kind == "cov":
-            return heat(
-                self.cov,
-                label="Covariance",
-                **self._picture(ax, caption),
-            )
+            return heat(self.cov, label="Covariance", **self._picture(ax, caption))
         raise ArgumentError(f'kind={quoted(kind)}: expected "cor" or "cov"')
 
     def pca(self, ncomp: int | None = None, scale: str | None = "range") -> PCAResult:

@@ -275,7 +275,6 @@ def _require_constraints(matrix: Floats, values: Floats, names: list[str]) -> No
 
 
 def _label(names: list[str], row: Floats) -> str:
-    """Write a combination as it would be typed."""
     parts = [
         f"{'-' if c < 0 else '+'} {'' if abs(c) == 1 else f'{abs(c):g}*'}{name}"
         for c, name in zip(row.tolist(), names, strict=True)

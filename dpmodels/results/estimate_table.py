@@ -109,7 +109,6 @@ class EstimateTable:
         return xr.Dataset(columns, coords, dict(attrs))
 
     def _about(self, name: str) -> dict[str, str]:
-        """Return the attributes of a column: unit and label."""
         variable = self.codebook.get(name)
         if variable is None:
             of_estimate = name in COLUMNS[: COLUMNS.index("statistic")] and self.unit

@@ -37,16 +37,11 @@ if TYPE_CHECKING:
 # Notes on results that share a release, on budgets, and on different data.
 
 
-def release_of(fit: Result) -> str:
-    """Return the shortened digest of the release of a result."""
-    return origin(fit.release)[:SHOWN]
-
-
 def together(columns: Sequence[Column]) -> dict[str, list[str]]:
     """Return the names of the results by their release."""
     models: dict[str, dict[str, None]] = {}
     for column in columns:
-        models.setdefault(release_of(column.result), {})[column.model] = None
+        models.setdefault(origin(column.result.release)[:SHOWN], {})[column.model] = None
     return {digest: list(names) for digest, names in models.items()}
 
 
@@ -94,7 +89,6 @@ def differences(columns: Sequence[Column]) -> tuple[str, ...]:
 
 
 def _numbers(columns: Sequence[Column]) -> list[str]:
-    """Compare public numbers of rows, or of persons."""
     models: dict[tuple[object, str], dict[int, dict[str, None]]] = {}
     for column in columns:
         release = column.result.release
@@ -113,7 +107,6 @@ def _numbers(columns: Sequence[Column]) -> list[str]:
 
 
 def _declarations(columns: Sequence[Column]) -> list[str]:
-    """Compare declared ranges and levels of variables of the same name."""
     models: dict[str, dict[str, dict[str, None]]] = {}
     for column in columns:
         for name, variable in column.result.call.codebook.items():
@@ -132,7 +125,6 @@ def _declarations(columns: Sequence[Column]) -> list[str]:
 
 
 def _declared(variable: Variable) -> str:
-    """Return the public range or levels as text."""
     if isinstance(variable, Categorical | Boolean):
         return f"levels {shorten(', '.join(map(str, variable.levels)))}"
     return f"declared {variable.lower} to {variable.upper}"

@@ -172,7 +172,6 @@ LINKED: Final = {
 
 
 def _bought(release: object) -> bool:
-    """Whether errors could be had from a release: of curvature, or of counts."""
     return getattr(release, "curvature", ()) is not None
 
 
@@ -195,7 +194,6 @@ def _generalised(fit: GLMResult, level: float) -> tuple[Column, ...]:
 
 @columns_of.register
 def _by_level(fit: MultinomialResult, level: float) -> tuple[Column, ...]:
-    """Return a column for each level against the reference."""
     table, identified, note = fit.tidy(), fit.linear.identified, fit.why_not
     numbers = _numbers(fit, level)
     has_errors = identified.any() or _bought(fit.release)
@@ -233,7 +231,6 @@ def _as_released(fit: GLMResult | SVMResult, table: pd.DataFrame) -> dict[str, o
 
 
 def _modelled(call: CoefficientsCall) -> str:
-    """Return the response, with the modelled level unless the levels are 0 and 1."""
     level = LEVEL.fullmatch(call.response)
     if level is None or not call.levels:
         return str(call.response)
@@ -258,21 +255,15 @@ def _answers_fit(fit: SurveyFitResult, level: float) -> tuple[Column, ...]:
     return _one_column(fit, kind, response, COEFFICIENTS, cells, link="odds ratios")
 
 
-def _grouped(fit: GroupedResult) -> str:
-    by = ", ".join(fit._facts.factors)
-    return f"Groups: {by}" if by else "Groups"
-
-
-def _labels(fit: GroupedResult) -> list[str]:
-    return list(fit._facts.labels) if fit._facts.factors else ["all rows"]
-
-
 @columns_of.register
 def _means(fit: GroupedResult, level: float) -> tuple[Column, ...]:
     kind = "variance" if isinstance(fit, VarResult) else "mean"
-    cells = cells_of(_labels(fit), _numbers(fit, level), why=LOST)
-    form = "date" if fit._facts.date and kind == "mean" else "number"
-    return _one_column(fit, kind, fit._facts.measured, _grouped(fit), cells, form=form)
+    facts = fit._facts
+    labels, by = (facts.labels if facts.factors else ["all rows"]), ", ".join(facts.factors)
+    cells = cells_of(labels, _numbers(fit, level), why=LOST)
+    form = "date" if facts.date and kind == "mean" else "number"
+    part = f"Groups: {by}" if by else "Groups"
+    return _one_column(fit, kind, facts.measured, part, cells, form=form)
 
 
 @columns_of.register

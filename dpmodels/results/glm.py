@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -25,19 +25,18 @@ from dpmodels.inference.sandwich import (
 from dpmodels.postprocess.normal_equations import against_first
 from dpmodels.postprocess.unit_scores import cap_shift
 from dpmodels.released import CoefficientsRelease
-from dpmodels.results.base import NO_LLF, NO_SCORE, Refused, per_row
+from dpmodels.results.base import NO_LLF, NO_SCORE, Refused, interval_method, per_row
 from dpmodels.results.call import INTERCEPT, CoefficientsCall
 from dpmodels.results.coefficient_model import CoefficientModel
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.public_rows import PublicRows, public_rows
-from dpmodels.typing import Coder, Floats
+from dpmodels.typing import Axes, Coder, Floats
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+Labelled = TypeVar("Labelled", "pd.Series[float]", pd.DataFrame)
 
 
-class LinearPredictors:
+class LinearPredictors(Generic[Labelled]):
     """What fits with one linear predictor, or one a level, have in common."""
 
     call: CoefficientsCall
@@ -58,9 +57,64 @@ class LinearPredictors:
         """The reason why there are no standard errors; empty where there are."""
         return self.linear.why_not
 
+    if TYPE_CHECKING:
+
+        @property
+        def params(self) -> Labelled:
+            """Coefficients."""
+
+        @property
+        def _index(self) -> pd.Index:
+            """The levels and terms of all coefficients."""
+
+        def _labelled(self, values: NDArray[np.generic], name: str) -> Labelled:
+            """Return a number for each coefficient under its term, and its level."""
+
+    @property
+    def bse_noise(self) -> Labelled:
+        """Standard deviations of the privacy noise alone."""
+        return self._sds(self._law("bse_noise").ball_law.noise_root, "bse_noise")
+
+    @property
+    def bse_sampling(self) -> Labelled:
+        """Standard errors without privacy noise."""
+        return self._sds(self._law("bse_sampling").ball_law.sampling_root, "bse_sampling")
+
+    @property
+    def tvalues(self) -> Labelled:
+        """Distances from 0 in standard errors, normally distributed about the truth."""
+        return self._labelled(self._roots, "tvalues")
+
+    @property
+    def pvalues(self) -> Labelled:
+        """Two-sided p-values for a coefficient of 0."""
+        return self._labelled(2 * ndtr(-np.abs(self._roots)), "pvalues")
+
+    @property
+    def _roots(self) -> Floats:
+        law = self._law("tvalues")
+        ones = np.eye(len(law.matrix))
+        return law.roots(ones, 0 * ones[0])
+
+    def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
+        law = self._law(interval_method(population))
+        ends = law.ends(np.eye(len(law.matrix)), level, full=population)
+        return pd.DataFrame(ends, index=self._index, columns=["lower", "upper"])
+
+    def _law(self, method: str) -> CoefficientsFit:
+        return self.linear.require_law(method)
+
+    def _sds(self, root: Floats, name: str) -> Labelled:
+        sds = np.linalg.norm(self.linear.matrix @ root, axis=1)
+        return self._labelled(np.where(self.linear.identified, sds, np.nan), name)
+
+    scores, fittedvalues, resid = per_row("predict(newdata)")
+    score = Refused(NO_SCORE)
+    llf = Refused(NO_LLF)
+
 
 @dataclass(frozen=True, repr=False)
-class GLMResult(LinearPredictors, CoefficientModel):
+class GLMResult(LinearPredictors["pd.Series[float]"], CoefficientModel):
     """A private logistic or Poisson regression: released values and public facts only.
 
     Notes
@@ -80,19 +134,18 @@ class GLMResult(LinearPredictors, CoefficientModel):
     @property
     def identified(self) -> pd.Series[bool]:
         """Which coefficients have finite 95 % intervals."""
-        index = pd.Index(self.call.names, name="term")
-        return pd.Series(self.linear.identified, index=index, name="identified")
+        return pd.Series(self.linear.identified, self._index, name="identified")
 
     @property
     def params(self) -> pd.Series[float]:
         """Coefficients of the coded columns in their own units."""
-        return self._series(self.linear.params, "params")
+        return self._labelled(self.linear.params, "params")
 
     @property
     def params_released(self) -> pd.Series[float]:
         """Coefficients as released, shrunk by the ridge towards the constant-only model."""
         matrix = self.linear.scaled_call.matrix
-        return self._series(matrix @ self.release.coefficients, "params_released")
+        return self._labelled(matrix @ self.release.coefficients, "params_released")
 
     @property
     def _cap_shift(self) -> tuple[Floats, Floats]:
@@ -107,28 +160,7 @@ class GLMResult(LinearPredictors, CoefficientModel):
     @property
     def bse(self) -> pd.Series[float]:
         """Standard errors for the population: sampling and privacy noise."""
-        return self._series(np.hypot(self.bse_noise, self.bse_sampling), "bse")
-
-    @property
-    def bse_noise(self) -> pd.Series[float]:
-        """Standard deviations of the privacy noise alone."""
-        return self._sds(self._law("bse_noise").ball_law.noise_root, "bse_noise")
-
-    @property
-    def bse_sampling(self) -> pd.Series[float]:
-        """Standard errors without privacy noise."""
-        return self._sds(self._law("bse_sampling").ball_law.sampling_root, "bse_sampling")
-
-    @property
-    def tvalues(self) -> pd.Series[float]:
-        """Distances from 0 in standard errors, normally distributed about the truth."""
-        law, ones = self._law("tvalues"), np.eye(len(self.call.names))
-        return self._series(law.roots(ones, 0 * ones[0]), "tvalues")
-
-    @property
-    def pvalues(self) -> pd.Series[float]:
-        """Two-sided p-values for a coefficient of 0."""
-        return self._series(2 * ndtr(-np.abs(self.tvalues.to_numpy())), "pvalues")
+        return self._labelled(np.hypot(self.bse_noise, self.bse_sampling), "bse")
 
     @property
     def dispersion(self) -> float:
@@ -156,8 +188,8 @@ class GLMResult(LinearPredictors, CoefficientModel):
         )
         root = least_noise(self.release, max_curvature)
         if root is None:
-            return self._series(np.full(len(self.call.names), np.nan), "noise_least")
-        return self._series(
+            return self._labelled(np.full(len(self.call.names), np.nan), "noise_least")
+        return self._labelled(
             np.linalg.norm(self.linear.scaled_call.matrix @ root, axis=1), "noise_least"
         )
 
@@ -169,17 +201,11 @@ class GLMResult(LinearPredictors, CoefficientModel):
     def cov_params(self) -> pd.DataFrame:
         """Return the covariance of the coefficients about the population's, if there is one."""
         mask = np.where(self.identified, 1.0, np.nan)
-        return self._frame(self._law("cov_params()").covariance() * np.outer(mask, mask))
-
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        return self._interval("conf_int()", level, full=True)
-
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._interval("noise_int()", level, full=False)
+        covariance = self._law("cov_params()").covariance() * np.outer(mask, mask)
+        return pd.DataFrame(covariance, index=self._index, columns=list(self.call.names))
 
     def _estimates(self) -> EstimateTable:
-        names = self.call.names
-        return table_of_estimates(self, pd.Index(names, name="term"), labels=names)
+        return table_of_estimates(self, self._index, labels=self.call.names)
 
     def ratios(self, level: float = 0.95) -> Estimates:
         """Return odds ratios, or rate ratios, with their intervals: coefficients exponentiated.
@@ -272,28 +298,12 @@ class GLMResult(LinearPredictors, CoefficientModel):
             return f"P({response.removesuffix('[T.True]')})"
         return f"P({levels[1]})" if levels else response
 
-    scores, fittedvalues, resid = per_row("predict(newdata)")
-    score = Refused(NO_SCORE)
-    llf = Refused(NO_LLF)
+    @property
+    def _index(self) -> pd.Index:
+        return pd.Index(self.call.names, name="term")
 
-    def _law(self, method: str) -> CoefficientsFit:
-        return self.linear.require_law(method)
-
-    def _sds(self, root: Floats, name: str) -> pd.Series[float]:
-        sds = np.linalg.norm(self.linear.scaled_call.matrix @ root, axis=1)
-        return self._series(np.where(self.identified, sds, np.nan), name)
-
-    def _series(self, values: NDArray[np.floating], name: str) -> pd.Series[float]:
-        return pd.Series(values, index=pd.Index(self.call.names, name="term"), name=name)
-
-    def _frame(self, values: Floats) -> pd.DataFrame:
-        names = list(self.call.names)
-        return pd.DataFrame(values, index=pd.Index(names, name="term"), columns=names)
-
-    def _interval(self, method: str, level: float, *, full: bool) -> pd.DataFrame:
-        names = pd.Index(self.call.names, name="term")
-        ends = self._law(method).ends(np.eye(len(names)), level, full=full)
-        return pd.DataFrame(ends, index=names, columns=["lower", "upper"])
+    def _labelled(self, values: NDArray[np.generic], name: str) -> pd.Series[float]:
+        return pd.Series(values, index=self._index, name=name)
 
 
 # A generalised linear model read from a release: estimates and laws in the columns' own units.
@@ -346,7 +356,6 @@ class CoefficientsFit:
 
     @cached_property
     def _searched(self) -> dict[tuple[bytes, float, bool], tuple[float, float]]:
-        """Cache of the ends of intervals."""
         return {}
 
     @cached_property
@@ -362,11 +371,14 @@ class CoefficientsFit:
             self.names, self.sandwich.swamped.reshape(self.call.blocks, -1).T, strict=True
         )
         swamped = [name for name, is_swamped in swamped_by_name if is_swamped.any()]
-        return [name for name in swamped if name != INTERCEPT and _is_number(name)]
+        return [
+            name
+            for name in swamped
+            if name != INTERCEPT and any("[" not in part for part in name.split(":"))
+        ]
 
     @property
     def _lawful(self) -> bool:
-        """Whether standard errors are available."""
         fit = self.sandwich
         return fit is not None and fit.far <= FAR and fit.is_short and not self._open
 
@@ -490,8 +502,3 @@ class CoefficientsFit:
             f'mechanism="{self.release.info.name}" has no intervals with known coverage: fit with '
             'mechanism="objective" or "gradients"'
         )
-
-
-def _is_number(name: str) -> bool:
-    """Whether a coefficient is of a number, possibly within levels, by its name."""
-    return any("[" not in part for part in name.split(":"))

@@ -19,16 +19,10 @@ from dpmodels.inference.sampled import SampledMoments, Totals
 from dpmodels.inference.screening_tests import ADJUSTMENTS, adjusted_pvalues, simultaneous
 from dpmodels.postprocess.ranges import FALLING_SHAPE, HEAVY_SHAPE
 from dpmodels.released import CountsRelease, HeldIn
+from dpmodels.results import count_tables
 from dpmodels.results.base import Derivation, Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.coefficient_model import in_unit
-from dpmodels.results.count_tables import (
-    Counted,
-    counted,
-    described_line,
-    design_frame,
-    interval_frame,
-)
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.discoveries import Tested
 from dpmodels.results.estimate_table import (
@@ -65,8 +59,8 @@ class GroupedResult(Result):
         return self.call.tables[0].held_in(self.release.held)
 
     @cached_property
-    def _counted(self) -> Counted:
-        return counted(self.call, self.release)
+    def _counted(self) -> count_tables.Counted:
+        return count_tables.counted(self.call, self.release)
 
     @cached_property
     def _moments(self) -> GroupMoments:
@@ -138,7 +132,7 @@ class GroupedResult(Result):
         moments = self._moments
         if not isinstance(moments, SampledMoments):
             raise NotAvailable(NO_DESIGN)
-        return design_frame(moments, self._shifts(), self._counted.cap, self._facts)
+        return count_tables.design_frame(moments, self._shifts(), self._counted.cap, self._facts)
 
     def _shifts(self) -> tuple[Floats, Floats]:
         """Return what the cap moved the estimates by, and the errors of that."""
@@ -146,11 +140,8 @@ class GroupedResult(Result):
         assert isinstance(moments, SampledMoments)
         return width * moments.shift, width * moments.shift_sd
 
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        return interval_frame(self._facts, self._ends(level, population=False))
-
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        return interval_frame(self._facts, self._ends(level, population=True))
+    def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
+        return count_tables.interval_frame(self._facts, self._ends(level, population=population))
 
     def _estimates(self) -> EstimateTable:
         facts = self._facts
@@ -166,19 +157,17 @@ class GroupedResult(Result):
     @documented
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
         """Draw the estimates by group, with both intervals."""
-        from dpmodels.plots.coefficients import Intervals, coefficients
-
         facts = self._facts
-        ends = (interval.to_numpy() for interval in (self.noise_int(level), self.conf_int(level)))
-        axes = coefficients(
-            [Intervals("", np.asarray(self.params, dtype=np.float64), *ends)],
+        axes = self._draw_intervals(
+            self.params,
+            ax,
+            level,
+            caption,
             labels=facts.labels,
             title=axis_title(f"{self._called} of {facts.measured}", self.call.codebook),
-            level=checked_level(level),
             at=None,
             lost="too few rows",
             across=" / ".join(facts.factors),
-            **self._picture(ax, caption),
         )
         if facts.date and self._dated:
             axes.xaxis_date()
@@ -190,7 +179,7 @@ class GroupedResult(Result):
 
     def _line(self) -> dict[str, object]:
         complete = float(self.counts.sum())
-        return described_line(self.release, complete, self._facts.cells)
+        return count_tables.described_line(self.release, complete, self._facts.cells)
 
     @property
     def _size(self) -> str:
@@ -297,8 +286,17 @@ class MeanResult(GroupedResult):
         return Estimates(self, title, table, notes, test=test)
 
 
+class WithMeans(GroupedResult):
+    """Numbers by group that stand beside the means."""
+
+    @property
+    def mean(self) -> pd.Series[float]:
+        """Means, from the same release."""
+        return self._series(self._facts.lower + self._facts.width * self._moments.means, "mean")
+
+
 @dataclass(frozen=True, repr=False)
-class VarResult(GroupedResult):
+class VarResult(WithMeans):
     """Private variances by group: released values and public facts only.
 
     Notes
@@ -320,11 +318,6 @@ class VarResult(GroupedResult):
         """Variances, not below 0."""
         return self._series(self._facts.width**2 * self._moments.variances, "variance")
 
-    @property
-    def mean(self) -> pd.Series[float]:
-        """Means, from the same release."""
-        return self._series(self._facts.lower + self._facts.width * self._moments.means, "mean")
-
     def _sds(self) -> tuple[Floats, Floats]:
         square, moments = self._facts.width**2, self._moments
         return square * moments.variance_noise_sd, square * moments.variance_sampling_sd
@@ -337,8 +330,8 @@ class VarResult(GroupedResult):
     def _ends(self, level: float, *, population: bool) -> tuple[Floats, Floats]:
         square = self._facts.width**2
         low, high = self._moments.variance_interval(level, population=population)
-        most = np.maximum(self.call.tables[0].width ** 2 / 4, square * high)
-        return square * low, np.minimum(square * high + self._cut_off, most)
+        largest = np.maximum(self.call.tables[0].width ** 2 / 4, square * high)
+        return square * low, np.minimum(square * high + self._cut_off, largest)
 
     @property
     def _cut_off(self) -> Floats:
@@ -367,7 +360,7 @@ def _is_heavy(tail: HeldIn | None, is_most: NDArray[np.bool_]) -> bool:
 
 
 @dataclass(frozen=True, repr=False)
-class TotalResult(GroupedResult):
+class TotalResult(WithMeans):
     """Private totals by group: released values and public facts only.
 
     Notes
@@ -388,11 +381,6 @@ class TotalResult(GroupedResult):
     def params(self) -> pd.Series[float]:
         """Totals."""
         return self._series(self._totals.estimates, "total")
-
-    @property
-    def mean(self) -> pd.Series[float]:
-        """Means, from the same release."""
-        return self._series(self._facts.lower + self._facts.width * self._moments.means, "mean")
 
     def _sds(self) -> tuple[Floats, Floats]:
         return self._totals.noise_sd, self._totals.sampling_sd
@@ -541,12 +529,6 @@ class TTestResult(Tested):
         """The same, under the name of what is tested."""
         return pd.Series([self.pvalue], pd.Index([self.term], name="term"), name="pvalues")
 
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._interval(level, population=False)
-
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        return self._interval(level, population=True)
-
     def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
         facts = self._facts
         ends = np.array(self._difference.interval(level, population=population))
@@ -565,19 +547,17 @@ class TTestResult(Tested):
 
         Parameters are those of :meth:`MeanResult.plot`; ``means.plot()`` draws the means.
         """
-        from dpmodels.plots.coefficients import Intervals, coefficients
-
-        ends = (interval.to_numpy() for interval in (self.noise_int(level), self.conf_int(level)))
         named = "Difference in means" if self._facts.factors else "Mean"
-        return coefficients(
-            [Intervals("", np.array([self.params]), *ends)],
+        return self._draw_intervals(
+            [self.params],
+            ax,
+            level,
+            caption,
             labels=[self.term],
             title=axis_title(f"{named} of {self._facts.measured}", self.call.codebook),
-            level=checked_level(level),
             at=self.mu,
             lost="too few rows",
             across=" / ".join(self._facts.factors),
-            **self._picture(ax, caption),
         )
 
     def glance(self) -> pd.DataFrame:

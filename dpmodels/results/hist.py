@@ -103,13 +103,10 @@ class HistResult(Binned):
         """Middles of the bins."""
         return np.asarray((self.breaks[1:] + self.breaks[:-1]) / 2)
 
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        independent = isinstance(self.release, CountsRelease)
-        return self.table.noise_int(level) if independent else super()._noise_int(level)
-
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        independent = isinstance(self.release, CountsRelease)
-        return self.table.conf_int(level) if independent else super()._conf_int(level)
+    def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
+        if not isinstance(self.release, CountsRelease):
+            return super()._interval(level, population=population)
+        return self.table.conf_int(level) if population else self.table.noise_int(level)
 
     @property
     def noise_sd(self) -> Floats:
@@ -196,8 +193,7 @@ class HistResult(Binned):
         ranges = self.bins.ranges(lo, hi)
         low, high = self.bins.written(ranges)
         return self._by_group(
-            group,
-            lambda counts: {"low": low, "high": high, **counts.ranges(ranges, level)},
+            group, lambda counts: {"low": low, "high": high, **counts.ranges(ranges, level)}
         )
 
     def cdf(self, *, group: object = None, level: float = 0.95) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,6 @@ from scipy.special import ndtr
 
 from dpmodels.errors import NotAvailable
 from dpmodels.formula.parse import quote, variables_in
-from dpmodels.inference.least_squares import LeastSquares
 from dpmodels.inference.links import IDENTITY, Link
 from dpmodels.inference.sandwich import DETECTION_SDS, normal_width
 from dpmodels.released import MomentsRelease
@@ -24,13 +23,11 @@ from dpmodels.results.call import INTERCEPT, MomentsCall
 from dpmodels.results.coefficient_model import CoefficientModel, in_unit
 from dpmodels.results.derived_table import Estimates, fixed_rows, tested
 from dpmodels.results.estimate_table import EstimateTable, slope_unit, table_of_estimates, unit_of
-from dpmodels.results.lm_fit import LinearFit, LinearModel, Population
+from dpmodels.results.lm_fit import LinearFit, LinearModel, ParametersLaw
 from dpmodels.results.path import PathResult, path
 from dpmodels.results.public_rows import PublicRows
-from dpmodels.typing import Coder, Floats
+from dpmodels.typing import Axes, Coder, Floats
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 _ROWS = 4096  # of a prediction, at a time
 # Fractions by which rows on one side of a line exceed those on the other, from which few rows may
 # determine its constant, and up to which they do not: choices by simulation.
@@ -124,22 +121,22 @@ class LMResult(CoefficientModel):
         Where intervals are searched for, at a :attr:`strength` below 2, the
         half length of the 95 % interval over 1.96.
         """
-        return self._bse(self._sds(self.linear.full_law), "bse")
+        return self._bse(self._sds(self.linear.about_population), "bse")
 
     @property
     def bse_noise(self) -> pd.Series[float]:
         """Standard deviations of the privacy noise alone; infinite where not identified."""
-        return self._bse(self._sds(self.linear.noise_law), "bse_noise")
+        return self._bse(self._sds(self.linear.about_rows), "bse_noise")
 
     @property
     def bse_sampling(self) -> pd.Series[float]:
         """Standard errors without the privacy noise; infinite where not identified."""
-        total_sd, noise = self._sds(self.linear.full_law), self._sds(self.linear.noise_law)
+        total_sd, noise = self._sds(self.linear.about_population), self._sds(self.linear.about_rows)
         noise_sd = np.where(self.linear.identified, noise, 0.0)
         return self._bse(np.sqrt(np.maximum(total_sd**2 - noise_sd**2, 0.0)), "bse_sampling")
 
-    def _sds(self, law: LeastSquares) -> Floats:
-        return self.linear.errors(law, np.eye(len(self.linear.names)))
+    def _sds(self, law: ParametersLaw) -> Floats:
+        return law.errors(np.eye(len(law.names)))
 
     def _bse(self, sds: Floats, name: str) -> pd.Series[float]:
         return self._series(np.where(self.linear.identified, sds, np.inf), name)
@@ -151,8 +148,8 @@ class LMResult(CoefficientModel):
         ``params / bse`` where a coefficient's own sum of squares is ten of its
         noise sds or more; nan where the coefficient is not identified.
         """
-        fit, ones = self.linear, np.eye(len(self.linear.names))
-        return self._series(fit.roots(fit.full_law, ones, 0 * ones[0]), "tvalues")
+        ones = np.eye(len(self.linear.names))
+        return self._series(self.linear.about_population.roots(ones, 0 * ones[0]), "tvalues")
 
     @property
     def pvalues(self) -> pd.Series[float]:
@@ -169,9 +166,9 @@ class LMResult(CoefficientModel):
             If a coefficient is not identified.
         """
         _require_identified(self.identified.to_numpy())
-        covariance, names = self.linear.covariance(self.linear.full_law), list(self._names)
-        shown = covariance[np.ix_(self._shown, self._shown)]
-        return pd.DataFrame(shown, index=names, columns=names)
+        covariance, names = self.linear.about_population.covariance(), list(self._names)
+        covariance = covariance[np.ix_(self._shown, self._shown)]
+        return pd.DataFrame(covariance, index=names, columns=names)
 
     def fixed_effects(self, level: float = 0.95) -> Estimates:
         """Return the fixed effects of ``y ~ x | firm + year`` by level, as fixest's ``fixef``.
@@ -206,18 +203,16 @@ class LMResult(CoefficientModel):
         title = f"Fixed effects of {self._expected}{in_unit(self._unit)}"
         return Estimates(self, title, table, (FIXED_NOTE,), coverage)
 
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        return self._ends(self.linear.full_ends(level))
-
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._ends(self.linear.noise_ends(level))
+    def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
+        fit = self.linear
+        return self._ends(fit.full_ends(level) if population else fit.noise_ends(level))
 
     @property
     def _extra_variables(self) -> tuple[str, ...]:
         return () if self.model.weights is None else (self.model.weights,)
 
-    def _law(self, method: str) -> Population:
-        return Population(self.linear)
+    def _law(self, method: str) -> ParametersLaw:
+        return self.linear.about_population
 
     @property
     def _cap_shift(self) -> tuple[Floats, Floats]:
@@ -460,7 +455,6 @@ class LMResult(CoefficientModel):
 
 
 def _require_identified(identified: NDArray[np.bool_]) -> None:
-    """Raise NotAvailable unless every coefficient is identified."""
     if not identified.all():
         raise NotAvailable(
             "cov_params() and get_prediction() are not available: not all coefficients are "

@@ -17,14 +17,8 @@ from dpmodels.formula.coding import NONE, cells
 from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.inference.least_squares import LeastSquares
 from dpmodels.inference.sandwich import DETECTION_SDS, filling
+from dpmodels.postprocess import normal_equations
 from dpmodels.postprocess.identities import Identities
-from dpmodels.postprocess.normal_equations import (
-    NormalEquations,
-    even,
-    least_squares,
-    released_equations,
-    solved,
-)
 from dpmodels.postprocess.small_samples import Layout
 from dpmodels.postprocess.unit_scores import cap_shift, squares_of_units, stepped, unclipped
 from dpmodels.released import MomentsRelease
@@ -62,10 +56,10 @@ class LinearFit:
         return self.call.names[-1]
 
     @cached_property
-    def equations(self) -> NormalEquations:
+    def equations(self) -> normal_equations.NormalEquations:
         """The equations as released, with their noise, subject to public facts of the columns."""
         release, call = self.release, self.call
-        equations = released_equations(
+        equations = normal_equations.released_equations(
             release,
             row_norm=call.row_norm,
             shift=None if self.model.intercept else call.origin / call.divisor,
@@ -81,15 +75,15 @@ class LinearFit:
     @cached_property
     def theta(self) -> Floats:
         """The estimate in scaled units."""
-        return least_squares(self.solved)
+        return normal_equations.least_squares(self.solved)
 
     @cached_property
-    def solved(self) -> NormalEquations:
+    def solved(self) -> normal_equations.NormalEquations:
         """The equations that the estimate solves, with what was added to the moments, if anything.
 
         What a mechanism adds, or else a ridge on the directions that noise hides.
         """
-        return solved(self.equations, self.release, self.call.row_norm)
+        return normal_equations.solved(self.equations, self.release, self.call.row_norm)
 
     @cached_property
     def to_units(self) -> tuple[Floats, Floats]:
@@ -132,7 +126,9 @@ class LinearFit:
         """What scaled columns are multiplied by in the equations."""
         ball = self.release.ball
         return (
-            np.eye(len(self.call.names)) if ball is None or ball.axes is None else even(ball.axes)
+            np.eye(len(self.call.names))
+            if ball is None or ball.axes is None
+            else normal_equations.even(ball.axes)
         )
 
     @property
@@ -172,17 +168,13 @@ class LinearFit:
         n_public = math.inf if self.release.rows is None else float(self.release.rows)
         if self.model.weights is not None or self.model.sampled:
             return n_public if math.isfinite(n_public) else math.nan
-        ball = self.release.ball
-        about_line = ball is not None and not math.isnan(ball.rows)
-        count = ball.rows if ball is not None and about_line else self.release.count
-        return max(min(count, n_public), 1.0)
+        return max(min(self.weight, n_public), 1.0)
 
     @property
     def weight(self) -> float:
         """The noisy sum of the rows' weights: of a survey design in units of the cap."""
         ball = self.release.ball
-        is_about_line = ball is not None and not math.isnan(ball.rows)
-        return ball.rows if ball is not None and is_about_line else self.release.count
+        return self.release.count if ball is None or math.isnan(ball.rows) else ball.rows
 
     @property
     def freedom(self) -> float:
@@ -235,37 +227,32 @@ class LinearFit:
         return LeastSquares(self.equations.shown, 1.0, correction * squares)
 
     @property
+    def about_population(self) -> ParametersLaw:
+        """The law about the population's parameters, of combinations in own units."""
+        return ParametersLaw(self, full=True)
+
+    @property
+    def about_rows(self) -> ParametersLaw:
+        """The law about the non-private estimate, of combinations in own units."""
+        return ParametersLaw(self, full=False)
+
+    @property
     def hidden_directions(self) -> int:
         """Along how many directions of X'X, hidden by noise, a ridge holds the slopes."""
         if self.equations.hidden is not None:
             return int(self.equations.hidden.shape[1])
         return len(self.equations.lacking[0]) if self.equations.lifted else 0
 
-    def covariance(self, law: LeastSquares) -> Floats:
-        """Return the delta form in own units, shape (parameters, parameters)."""
-        root = self.to_units[0] @ law.root
-        return np.asarray(root @ root.T)
-
-    def sds(self, law: LeastSquares, directions: Floats) -> Floats:
-        """Return the sds of combinations of the parameters, one a row, in the delta form."""
-        return law.sds(directions @ self.to_units[0])
-
     def identifies(self, directions: Floats) -> NDArray[np.bool_]:
         """Return which combinations of the parameters, one a row, are identified."""
         law = self.full_law if self.sampled else self.noise_law
         return law.identifies(directions @ self.to_units[0])
 
-    def intervals(self, law: LeastSquares, directions: Floats, level: float) -> Floats:
-        """Return intervals of combinations, shape (combinations, 2); infinite if not identified."""
-        matrix, shift = self.to_units
-        ends = law.intervals(directions @ matrix, level, self.identifies(directions))
-        return np.asarray(ends + (directions @ shift)[:, None])
-
     def noise_ends(self, level: float) -> Floats:
         """Return the noise interval of each parameter, shape (parameters, 2)."""
         if ("noise", level) not in self._interval_cache:
             ones = np.eye(len(self.names))
-            self._interval_cache["noise", level] = self.intervals(self.noise_law, ones, level)
+            self._interval_cache["noise", level] = self.about_rows.intervals(ones, level)
         return self._interval_cache["noise", level]
 
     def full_ends(self, level: float) -> Floats:
@@ -273,12 +260,13 @@ class LinearFit:
 
         It contains the noise interval, and is infinite where that is.
         """
-        law = self.full_law
         if ("full", level) not in self._interval_cache:
             noise_interval = self.noise_ends(level)
             is_finite = np.isfinite(noise_interval).all(axis=1)
             ends = noise_interval.copy()
-            full_interval = self.intervals(law, np.eye(len(noise_interval))[is_finite], level)
+            full_interval = self.about_population.intervals(
+                np.eye(len(noise_interval))[is_finite], level
+            )
             ends[is_finite, 0] = np.minimum(full_interval[:, 0], noise_interval[is_finite, 0])
             ends[is_finite, 1] = np.maximum(full_interval[:, 1], noise_interval[is_finite, 1])
             self._interval_cache["full", level] = ends
@@ -286,35 +274,7 @@ class LinearFit:
 
     @cached_property
     def _interval_cache(self) -> dict[tuple[str, float], Floats]:
-        """Cache of the ends of intervals."""
         return {}
-
-    def roots(self, law: LeastSquares, directions: Floats, values: Floats) -> Floats:
-        """Return signed roots of the statistics of combinations that are `values`.
-
-        nan where a combination is not identified.
-        """
-        matrix, shift = self.to_units
-        targets = values - directions @ shift
-        return law.roots(directions @ matrix, targets, self.identifies(directions))
-
-    def errors(self, law: LeastSquares, directions: Floats) -> Floats:
-        """Return standard errors of combinations; infinite where they are not identified.
-
-        Where intervals are searched for, their half length over 1.96.
-        """
-        if law.clear:
-            return np.where(self.identifies(directions), self.sds(law, directions), math.inf)
-        low, high = self.intervals(law, directions, 0.95).T
-        is_finite = np.isfinite(low)
-        return np.where(
-            is_finite, (high - np.where(is_finite, low, 0.0)) / 2 / ndtri(0.975), math.inf
-        )
-
-    def distance(self, law: LeastSquares, conditions: Floats, values: Floats) -> float:
-        """Return how far ``conditions · params = values`` is from the data, to compare with χ²."""
-        matrix, shift = self.to_units
-        return law.distance_to(conditions @ matrix, values - conditions @ shift)
 
     @cached_property
     def identified(self) -> NDArray[np.bool_]:
@@ -333,7 +293,7 @@ class LinearFit:
         if not n_slopes or not self.sampled:
             return math.nan, float(n_slopes), math.nan
         conditions = np.eye(len(self.names))[identified]
-        statistic = max(self.distance(self.full_law, conditions, np.zeros(n_slopes)), 0.0)
+        statistic = max(self.about_population.distance(conditions, np.zeros(n_slopes)), 0.0)
         return statistic, float(n_slopes), float(chdtrc(n_slopes, statistic))
 
     @property
@@ -377,8 +337,8 @@ class LinearFit:
         # What the line that was released first adds along directions that noise hides.
         hidden = 0.0
         if equations.hidden is not None:
-            known = response - equations.hidden @ (equations.hidden.T @ response)
-            hidden = total - float(known @ equations.moments @ known)
+            visible = response - equations.hidden @ (equations.hidden.T @ response)
+            hidden = total - float(visible @ equations.moments @ visible)
         if total <= DETECTION_SDS * math.hypot(equations.form_sd(form), hidden):
             return math.nan, math.nan
         value = min(max(1 - rest / total, 0.0), 1.0)
@@ -388,14 +348,20 @@ class LinearFit:
 
 
 @dataclass(frozen=True)
-class Population:
-    """The law of a fit's coefficients about the population's."""
+class ParametersLaw:
+    """The law of a fit's parameters, about the population's or about those without noise."""
 
     fit: LinearFit
+    full: bool
+
+    @property
+    def law(self) -> LeastSquares:
+        """The law in scaled units; NotAvailable without one."""
+        return self.fit.full_law if self.full else self.fit.noise_law
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the coefficients."""
+        """Names of the parameters."""
         return self.fit.names
 
     @property
@@ -404,28 +370,47 @@ class Population:
         return self.fit.params
 
     def covariance(self) -> Floats:
-        """Return the covariance in the delta form."""
-        return self.fit.covariance(self.fit.full_law)
+        """Return the delta form in own units, shape (parameters, parameters)."""
+        root = self.fit.to_units[0] @ self.law.root
+        return np.asarray(root @ root.T)
 
     def identifies(self, directions: Floats) -> NDArray[np.bool_]:
-        """Return which combinations are identified."""
+        """Return which combinations of the parameters, one a row, are identified."""
         return self.fit.identifies(directions)
 
-    def errors(self, directions: Floats) -> Floats:
-        """Return standard errors of combinations."""
-        return self.fit.errors(self.fit.full_law, directions)
-
     def intervals(self, directions: Floats, level: float) -> Floats:
-        """Return intervals of combinations."""
-        return self.fit.intervals(self.fit.full_law, directions, level)
+        """Return intervals of combinations, shape (combinations, 2); infinite if not identified."""
+        matrix, shift = self.fit.to_units
+        ends = self.law.intervals(directions @ matrix, level, self.identifies(directions))
+        return np.asarray(ends + (directions @ shift)[:, None])
 
     def roots(self, directions: Floats, values: Floats) -> Floats:
-        """Return signed roots of the statistics of combinations that are `values`."""
-        return self.fit.roots(self.fit.full_law, directions, values)
+        """Return signed roots of the statistics of combinations that are `values`.
+
+        nan where a combination is not identified.
+        """
+        matrix, shift = self.fit.to_units
+        targets = values - directions @ shift
+        return self.law.roots(directions @ matrix, targets, self.identifies(directions))
+
+    def errors(self, directions: Floats) -> Floats:
+        """Return standard errors of combinations; infinite where they are not identified.
+
+        Where intervals are searched for, their half length over 1.96.
+        """
+        if self.law.clear:
+            sds = self.law.sds(directions @ self.fit.to_units[0])
+            return np.where(self.identifies(directions), sds, math.inf)
+        low, high = self.intervals(directions, 0.95).T
+        is_finite = np.isfinite(low)
+        return np.where(
+            is_finite, (high - np.where(is_finite, low, 0.0)) / 2 / ndtri(0.975), math.inf
+        )
 
     def distance(self, conditions: Floats, values: Floats) -> float:
-        """Return how far conditions are, to compare with χ²."""
-        return self.fit.distance(self.fit.full_law, conditions, values)
+        """Return how far ``conditions · params = values`` is from the data, to compare with χ²."""
+        matrix, shift = self.fit.to_units
+        return self.law.distance_to(conditions @ matrix, values - conditions @ shift)
 
 
 def sides_of(call: MomentsCall, weights: str | None) -> TwoSided:

@@ -11,13 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.errors import ArgumentError
-from dpmodels.inference.independence import (
-    MANY,
-    Independence,
-    degrees,
-    independence_within,
-    not_identified,
-)
+from dpmodels.inference import independence
 from dpmodels.inference.independence import MOST_CELLS as MOST_TESTED_CELLS
 from dpmodels.inference.margins import MarginNoise
 from dpmodels.levels import Level
@@ -117,7 +111,6 @@ class ReleasedMargins:
 
     @cached_property
     def _whole_tables(self) -> dict[Term, Integers]:
-        """Cache of whole tables."""
         return {}
 
     def whole(self, term: Term) -> Integers:
@@ -273,7 +266,7 @@ class Margin(Tabulated):
         cells = np.arange(self.facts.cells).reshape(self.facts.shape)
         return columns[np.moveaxis(cells, first, range(len(first))).ravel()], cumulants
 
-    def chi2_test(self, given: str | Iterable[str] = ()) -> Independence:
+    def chi2_test(self, given: str | Iterable[str] = ()) -> independence.Independence:
         """Test whether the variables are independent, allowing for the noise.
 
         Parameters
@@ -298,8 +291,10 @@ class Margin(Tabulated):
         effect = self.fit.effect
         strata = np.moveaxis(self._unbiased / effect, axes, range(len(axes))).reshape(-1, *sizes)
         if strata.size > MOST_TESTED_CELLS:
-            return not_identified(len(strata) * degrees(tuple(sizes)), MANY)
-        return independence_within(strata, *self.drawn(axes))
+            return independence.not_identified(
+                len(strata) * independence.degrees(tuple(sizes)), independence.MANY
+            )
+        return independence.independence_within(strata, *self.drawn(axes))
 
     @property
     def _source(self) -> ReleasedMargins:

@@ -80,7 +80,6 @@ def grid(model: Fitted, factors: str | Sequence[str], at: Mapping[str, object] |
 def _require_values(
     design: Design, factors: Sequence[str], at_values: Mapping[str, object]
 ) -> None:
-    """Refuse numbers for which no values are given."""
     for name in factors:
         if name not in at_values and levels_of(design, name) is None:
             ends = ", ".join(
@@ -109,12 +108,10 @@ def _usual(model: Fitted, name: str) -> dict[object, float]:
 
 
 def _said(variable: object, value: float, form: str = "g") -> str:
-    """Return a number, or a day in quotes, as users write it."""
     return repr(text_of_day(value)) if isinstance(variable, Date) else f"{value:{form}}"
 
 
 def _at_values(model: Fitted, at: Mapping[str, object] | None) -> dict[str, dict[object, float]]:
-    """Return the values that a user fixes variables at."""
     if at is not None and not isinstance(at, Mapping):
         raise ArgumentError(f"at={quoted(at)}: expected a mapping such as at={{'age': 40}}")
     design, at_values = model.coder.design, {}
@@ -228,7 +225,6 @@ def _effects(model: Fitted, columns: Columns, name: str) -> Iterator[Effect]:
 
 
 def _mean(model: Fitted, columns: Columns, name: str, code: float) -> tuple[float, Floats]:
-    """Return the mean response were all rows of one level, and its derivatives."""
     rows = model.rows({**columns, name: np.full_like(columns[name], code)})
     eta = rows @ model.law.params + model.coder.offset(columns)
     return float(model.link.mean(eta).mean()), model.link.slope(eta) @ rows / len(rows)
@@ -264,7 +260,7 @@ def levels_of(design: Design, name: str) -> dict[object, float] | None:
         return {level: float(code) for code, level in enumerate(declared.shown_levels)}
     factors = _factors(design, name)
     category_factors = [factor for code, factor in factors.items() if code.startswith("C(")]
-    levels = [factor for factor in category_factors if _are_whole(factor)]
+    levels = [of for of in category_factors if all(type(level) is int for level in of.levels)]
     if not isinstance(declared, Numeric) or len(levels) < len(factors):
         return None
     return {level: float(level) for level in levels[0].levels}
@@ -278,31 +274,23 @@ def in_steps(design: Design, name: str) -> bool:
 
 
 def _factors(design: Design, name: str) -> TableColumns:
-    """Return the factors that a variable is in, by their code."""
     codes = dict.fromkeys(code for block in design.blocks for code in block.term)
     return {
         code: compile_factor(code, design.codebook) for code in codes if name in variables_in(code)
     }
 
 
-def _are_whole(factor: Category) -> bool:
-    """Whether levels are a variable's whole numbers."""
-    return all(type(level) is int for level in factor.levels)
-
-
 def variables_named(design: Design, names: str | Sequence[str]) -> list[str]:
     """Return the variables that names refer to: by name, in a factor, or in ``a:b``."""
     if not isinstance(names, str | Sequence):
         raise ArgumentError(f"{quoted(names)}: expected names of variables, such as 'sex'")
-    parts = _parts(design, names) if isinstance(names, str) else list(names)
+    parts = list(names)
+    if isinstance(names, str):
+        parts = [names] if names in design.variables else names.split(":")
     variables = [_variable(design, part) for part in parts]
     if not variables or len(set(variables)) < len(variables):
         raise ArgumentError(f"{quoted(names)}: expected each variable once, such as 'sex'")
     return variables
-
-
-def _parts(design: Design, names: str) -> list[str]:
-    return [names] if names in design.variables else names.split(":")
 
 
 def _variable(design: Design, part: object) -> str:

@@ -67,11 +67,11 @@ class MarginTables(Result):
     def _tables(self) -> Sequence[Margin | TableResult]:
         """The margins as tables."""
 
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._joined(margin.noise_int(level) for margin in self._tables)
-
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        return self._joined(margin.conf_int(level) for margin in self._tables)
+    def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
+        return self._joined(
+            table.conf_int(level) if population else table.noise_int(level)
+            for table in self._tables
+        )
 
     def _joined(self, frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
         relabelled = [
@@ -99,11 +99,7 @@ class MarginTables(Result):
 
     @documented
     def plot(
-        self,
-        *factors: str,
-        ax: Axes | None = None,
-        level: float = 0.95,
-        caption: bool = True,
+        self, *factors: str, ax: Axes | None = None, level: float = 0.95, caption: bool = True
     ) -> Axes:
         """Draw one margin: counts with their noise intervals, or shares under a survey design.
 
@@ -463,19 +459,10 @@ class LogLinear(Tabulated):
 
         Parameters are those of :meth:`MeanResult.plot`.
         """
-        from dpmodels.plots.coefficients import Intervals, coefficients
-
-        params = self.params.drop(index=INTERCEPT, errors="ignore")
-        intervals = (
-            interval.loc[params.index].to_numpy()
-            for interval in (self.noise_int(level), self.conf_int(level))
-        )
-        return coefficients(
-            [Intervals("", np.asarray(params, dtype=np.float64), *intervals)],
-            labels=[str(name) for name in params.index],
-            title="Coefficient (log count)",
-            level=level,
-            **self._picture(ax, caption),
+        is_term = np.array(self.names) != INTERCEPT
+        names, title = [name for name in self.names if name != INTERCEPT], "Coefficient (log count)"
+        return self._draw_intervals(
+            self.params, ax, level, caption, rows=is_term, labels=names, title=title
         )
 
     def __repr__(self) -> str:
@@ -516,7 +503,6 @@ def loglin(source: ReleasedMargins, formula: str, terms: tuple[tuple[str, ...], 
 
 
 def _n_levels(source: ReleasedMargins, variable: int) -> int:
-    """Return how many levels of a variable have rows, with that of missing values the last."""
     missing = float(source.unbiased((variable,))[-1])
     return source.sizes[variable] - (missing < DETECTION_SDS * source.noise.cell_sd((variable,)))
 
@@ -542,6 +528,5 @@ def _coded(
 
 
 def _coefficient_names(margin: Margin, place: int, n_levels: tuple[int, ...]) -> list[str]:
-    """Name the coefficients of a variable."""
     factor, levels = margin.facts.factors[place], margin.facts.levels[place]
     return [f"{factor}[T.{level}]" for level in (*levels, MISSING)[1 : n_levels[place]]]

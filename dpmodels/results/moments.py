@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
@@ -18,18 +18,11 @@ from dpmodels.formula import Design
 from dpmodels.formula.response import two_sets, two_sided
 from dpmodels.postprocess.normal_equations import least_squares
 from dpmodels.released import MomentsRelease
+from dpmodels.results import cov
 from dpmodels.results.base import Derivation, checked_level, per_row
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.cca import CCAResult
-from dpmodels.results.cov import (
-    CovResult,
-    check_variables,
-    columns_of,
-    cor_test,
-    part,
-    pcor,
-    rescaled,
-)
+from dpmodels.results.cov import Part
 from dpmodels.results.derived_table import DefaultPlot, Estimates
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates, unit_of
 from dpmodels.results.lm import LMResult
@@ -58,11 +51,11 @@ class MomentsResult(DefaultPlot):
         return None if self.coders is None else self.coders(design)
 
     @cached_property
-    def whole(self) -> CovResult:
+    def whole(self) -> cov.CovResult:
         """All released columns."""
         return self.cov()
 
-    def cov(self, formula: str | None = None) -> CovResult:
+    def cov(self, formula: str | None = None) -> cov.CovResult:
         """Return the covariance matrix of a formula's columns.
 
         Parameters
@@ -75,7 +68,7 @@ class MomentsResult(DefaultPlot):
         FormulaError
             If it codes to a column that was not released.
         """
-        return self._derive(CovResult, "cov", formula=formula)
+        return self._derive(cov.CovResult, "cov", formula=formula)
 
     def cor(self, formula: str | None = None) -> DataArray:
         """Return the correlations of a formula's columns, ``variable × variable_``; as `cov`."""
@@ -149,12 +142,7 @@ class MomentsResult(DefaultPlot):
 
     @documented
     def cor_test(
-        self,
-        x: str,
-        y: str | None = None,
-        *,
-        given: str | Sequence[str] = (),
-        level: float = 0.95,
+        self, x: str, y: str | None = None, *, given: str | Sequence[str] = (), level: float = 0.95
     ) -> Estimates:
         """Test a correlation of two columns, or a partial one, as R's ``cor.test``.
 
@@ -184,14 +172,14 @@ class MomentsResult(DefaultPlot):
         Student's with the noise in its variance, the confidence interval Fisher's widened for the
         noise: as in R, the former assumes independent columns, the latter joint normality.
         """
-        return cor_test(self, x, y, given, checked_level(level))
+        return cov.cor_test(self, x, y, given, checked_level(level))
 
     def pcor(self, formula: str | None = None) -> DataArray:
         """Return partial correlations, each pair given all other columns of the formula.
 
         ``variable × variable_``; nan where one is not identified. The formula is as in `cov`.
         """
-        return pcor(self.call, self.release, columns_of(self.call, formula).names)
+        return cov.pcor(self.call, self.release, cov.columns_of(self.call, formula).names)
 
     def cca(self, formula: str) -> CCAResult:
         """Return the canonical correlations of two sets of released columns.
@@ -266,47 +254,42 @@ class MomentsResult(DefaultPlot):
     def _size(self) -> str:
         return f"{len(self.call.names)} columns"
 
+    def _part(
+        self, columns: Part, result: Callable[[MomentsCall, MomentsRelease], object]
+    ) -> Derivation:
+        """Return the derivation of a result of some columns, with a note on the joint release."""
+        return Derivation(
+            columns.call,
+            lambda call, release: result(columns.named(call, release), release),
+            columns.take,
+        )
+
     def _cov(self, formula: str | None) -> Derivation:
-        coded = columns_of(self.call, formula)
-        columns = part(self.call, coded)
-
-        def result(call: MomentsCall, release: MomentsRelease) -> CovResult:
-            return CovResult(columns.named(call, release), release, self._coder(coded))
-
-        return Derivation(columns.call, result, columns.take)
+        coded = cov.columns_of(self.call, formula)
+        coder = self._coder(coded)
+        return self._part(cov.part(self.call, coded), partial(cov.CovResult, coder=coder))
 
     def _pca(
         self, formula: str | None, ncomp: int | None, center: bool, scale: str | None
     ) -> Derivation:
         centred = boolean("center", center)
-        coded = columns_of(self.call, formula)
-        columns = part(replace(self.call, center=centred), coded)
-
-        def result(call: MomentsCall, release: MomentsRelease) -> PCAResult:
-            return PCAResult(columns.named(call, release), release, self._coder(coded))
-
-        return Derivation(rescaled(columns.call, ncomp, scale), result, columns.take)
+        coded = cov.columns_of(self.call, formula)
+        columns = cov.part(replace(self.call, center=centred), coded)
+        part = self._part(columns, partial(PCAResult, coder=self._coder(coded)))
+        return part._replace(call=cov.rescaled(columns.call, ncomp, scale))
 
     def _lm(self, formula: str) -> Derivation:
-        check_variables(formula, self.call)
+        cov.check_variables(formula, self.call)
         sides = two_sided(formula, self.call.codebook, absorb=True)
-        columns = part(self.call, sides.joint)
-
-        def result(call: MomentsCall, release: MomentsRelease) -> LMResult:
-            coder = self._coder(sides.terms) if sides.terms.names else None
-            model = LinearModel(sides.intercept, fixed=sides.fixed)
-            return LMResult(columns.named(call, release), release, model, coder)
-
-        return Derivation(columns.call, result, columns.take)
+        coder = self._coder(sides.terms) if sides.terms.names else None
+        model = LinearModel(sides.intercept, fixed=sides.fixed)
+        result = partial(LMResult, model=model, coder=coder)
+        return self._part(cov.part(self.call, sides.joint), result)
 
     def _cca(self, formula: str) -> Derivation:
-        check_variables(formula, self.call)
-        columns = part(self.call, two_sets(formula, self.call.codebook).joint)
-
-        def result(call: MomentsCall, release: MomentsRelease) -> CCAResult:
-            return CCAResult(columns.named(call, release), release)
-
-        return Derivation(columns.call, result, columns.take)
+        cov.check_variables(formula, self.call)
+        columns = cov.part(self.call, two_sets(formula, self.call.codebook).joint)
+        return self._part(columns, CCAResult)
 
     derivations: ClassVar = {"cov": _cov, "pca": _pca, "lm": _lm, "cca": _cca}
     _no_intervals = "write .cov(formula).conf_int(), .lm(formula).conf_int(), or .mean(formula)"

@@ -14,17 +14,11 @@ from dpmodels.errors import ArgumentError, NotAvailable, did_you_mean, quoted
 from dpmodels.inference.independence import Independence
 from dpmodels.inference.means import EqualMeans, equal_means
 from dpmodels.released import CountsRelease
+from dpmodels.results import estimate_table
 from dpmodels.results.base import Derivation
 from dpmodels.results.call import DescribedCall, TableCall, joined
 from dpmodels.results.count_tables import described_line, taken
 from dpmodels.results.discoveries import Tested
-from dpmodels.results.estimate_table import (
-    COLUMNS,
-    EstimateTable,
-    joined_ends,
-    labelled,
-    table_of_estimates,
-)
 from dpmodels.results.groups import NO_DESIGN, MeanResult
 from dpmodels.results.table import TableResult
 from dpmodels.results.weighted import WeightedTableResult
@@ -80,9 +74,9 @@ class OverviewResult(Tested):
     def _variable(self, name: str) -> Derivation:
         if name not in self.variables:
             options = ", ".join(map(repr, self.variables))
-            near = did_you_mean(name, self.variables)
+            hint = did_you_mean(name, self.variables)
             raise ArgumentError(
-                f"variable {quoted(name)} is not described{near}; those are {options}"
+                f"variable {quoted(name)} is not described{hint}; those are {options}"
             )
         number = self.variables.index(name)
         table = self.call.tables[number]
@@ -114,15 +108,22 @@ class OverviewResult(Tested):
             raise NotAvailable(NO_DESIGN)
         return self._joined(designs)
 
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._joined({name: self[name].noise_int(level) for name in self.variables})
-
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        return self._joined({name: self[name].conf_int(level) for name in self.variables})
+    def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
+        results = {name: self[name] for name in self.variables}
+        return self._joined(
+            {
+                name: result.conf_int(level) if population else result.noise_int(level)
+                for name, result in results.items()
+            }
+        )
 
     @staticmethod
     def _joined(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-        names = {name: _flat(frame) for name, frame in frames.items()}
+        # The levels of a cell are joined, so that tables of all shapes stand in one index.
+        names = {
+            name: frame.set_axis(pd.Index(joined(frame.index), name="cell"))
+            for name, frame in frames.items()
+        }
         return pd.concat(names, names=["variable", "cell"])
 
     def overall(self) -> pd.DataFrame:
@@ -140,7 +141,7 @@ class OverviewResult(Tested):
             else:
                 lines.append({"variable": name, **_mean(result)})
         table = pd.DataFrame(lines)
-        return labelled(table, self.call.codebook, label=_codes(table["variable"]))
+        return estimate_table.labelled(table, self.call.codebook, label=_codes(table["variable"]))
 
     def tests(self) -> pd.DataFrame:
         """Return one row a variable: whether the groups differ, allowing for the noise.
@@ -165,7 +166,7 @@ class OverviewResult(Tested):
         """P-values of :meth:`tests`, by variable."""
         return self.tests().set_index("variable")["p_value"].rename("pvalues")
 
-    def _estimates(self) -> EstimateTable:
+    def _estimates(self) -> estimate_table.EstimateTable:
         parts = []
         for name in self.variables:
             rows = self[name].tidy().rename(columns={name: "level"}).assign(variable=name)
@@ -173,12 +174,12 @@ class OverviewResult(Tested):
         table = pd.concat(parts, ignore_index=True)
         table["level"] = table.get("level", pd.Series(np.nan, table.index, dtype=object))
         keys = ["variable", *self.groups.factors, "level"]
-        columns = {*keys, *COLUMNS, "proportion_low", "proportion_high"}
+        columns = {*keys, *estimate_table.COLUMNS, "proportion_low", "proportion_high"}
         names = ("estimate", "std_error", "noise_sd")
         numbers: TableColumns = {name: table[name] for name in names}
         tables = [self[name].estimates for name in self.variables]
         counts = {"proportion"} & set(table)
-        estimates = table_of_estimates(
+        estimates = estimate_table.table_of_estimates(
             self,
             pd.MultiIndex.from_frame(table[keys]),
             further={name: table[name] for name in map(str, table) if name not in columns},
@@ -189,8 +190,8 @@ class OverviewResult(Tested):
         )
         return replace(
             estimates,
-            total=joined_ends(tables, "conf"),
-            further_intervals={name: joined_ends(tables, name) for name in counts},
+            total=estimate_table.joined_ends(tables, "conf"),
+            further_intervals={name: estimate_table.joined_ends(tables, name) for name in counts},
         )
 
     def glance(self) -> pd.DataFrame:
@@ -231,7 +232,6 @@ class OverviewResult(Tested):
 
 
 def _mean(result: MeanResult) -> dict[str, object]:
-    """Return the mean of all groups together."""
     facts, moments = result._facts, result._moments.together
     noise, sampling = moments.mean_noise_sd[0], moments.mean_sampling_sd[0]
     return {
@@ -244,7 +244,6 @@ def _mean(result: MeanResult) -> dict[str, object]:
 
 
 def _levels(result: TableResult) -> list[dict[str, object]]:
-    """Return the count of each level in all groups together."""
     counts, levels = result.by_level, result._facts.levels[-1]
     total, noise = max(counts.sum(), 1), result.noise_sd(len(counts))
     return [
@@ -254,7 +253,6 @@ def _levels(result: TableResult) -> list[dict[str, object]]:
 
 
 def _test(result: MeanResult | TableResult) -> dict[str, object]:
-    """Compare the groups of a variable."""
     test: Independence | EqualMeans
     if isinstance(result, TableResult):
         name, test = "chi-square", result._tested(result.by_level.shape)
@@ -274,8 +272,3 @@ def _test(result: MeanResult | TableResult) -> dict[str, object]:
 def _codes(names: Iterable[str]) -> list[str]:
     """Return the names of variables without the counted level."""
     return [name.partition(" = ")[0] for name in names]
-
-
-def _flat(frame: pd.DataFrame) -> pd.DataFrame:
-    """Join the levels of a cell, so that tables of all shapes stand in one index."""
-    return frame.set_axis(pd.Index(joined(frame.index), name="cell"))

@@ -426,7 +426,6 @@ def ratio(shares: Floats) -> str:
 
 
 def _mean_and_se(runs: Floats) -> tuple[Floats, Floats]:
-    """Return means over runs and their standard errors."""
     count = runs.shape[1]
     return runs.mean(axis=1), runs.std(axis=1, ddof=1) / math.sqrt(count)
 

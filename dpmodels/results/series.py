@@ -165,7 +165,6 @@ class SeriesResult(OneTable):
         return self._summed(np.zeros_like(stops), stops, level)
 
     def _summed(self, starts: Integers, stops: Integers, level: float) -> pd.DataFrame:
-        """Return sums over periods from `starts` up to `stops` with their errors."""
         checked_level(level)
         spread = within(self._ordered, starts, stops, _ONE, NO_WEIGHT)
         released, counts = (
@@ -190,23 +189,16 @@ class SeriesResult(OneTable):
         return pd.DataFrame(columns, index=self._index(self.periods.times[stops - 1]))
 
     def _index(self, times: NDArray[np.generic]) -> pd.MultiIndex:
-        """Label groups, or all rows, and times."""
         groups, time = self._facts.groups, self._facts.factors[-1]
         levels = groups.levels or (("(all)",),)
         return pd.MultiIndex.from_product(
             [*levels, times], names=[*(groups.factors or ["group"]), time]
         )
 
-    def _intervals(self, kind: str, level: float) -> pd.DataFrame:
-        table = self.window(1, level)
+    def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
+        table, kind = self.window(1, level), "conf" if population else "noise"
         columns = {f"{kind}_low": "lower", f"{kind}_high": "upper"}
         return table[list(columns)].rename(columns=columns)
-
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._intervals("noise", level)
-
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        return self._intervals("conf", level)
 
     def _estimates(self) -> EstimateTable:
         table = self.window(1)

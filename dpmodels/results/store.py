@@ -18,17 +18,9 @@ from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
 
 import numpy as np
 
+from dpmodels import external_files
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FrameError, NotAvailable, shorten
-from dpmodels.external_files import (
-    Shape,
-    conform,
-    field_names,
-    fields_of,
-    one_of,
-    parse,
-    read_bytes,
-)
 from dpmodels.privacy import Event, Guarantee, Pufferfish
 from dpmodels.released import AnyRelease
 from dpmodels.request import Request
@@ -97,15 +89,14 @@ def read_parts(saved: Saved) -> Parts:
         "ledger": str,
         "reason": str,
     }
-    return Parts(**conform(shape, saved.facts, ""))
+    return Parts(**external_files.conform(shape, saved.facts, ""))
 
 
 def _release(arrays: Mapping[str, object]) -> object:
-    """Return the shape of a release whose arrays stand beside its fields."""
 
     def read(plain: Plain) -> Plain:
         name, facts = plain if isinstance(plain, list | tuple) and len(plain) == 2 else (None, None)
-        kind = _RELEASES[conform(one_of(*_RELEASES), name, "name")]
+        kind = _RELEASES[external_files.conform(external_files.one_of(*_RELEASES), name, "name")]
         return read_release(kind, facts, arrays)
 
     return read
@@ -113,7 +104,7 @@ def _release(arrays: Mapping[str, object]) -> object:
 
 def read_release(kind: object, facts: object, arrays: Mapping[str, object]) -> object:
     """Read a release of a kind; FrameError for other fields or arrays than it has."""
-    release = conform(kind, with_arrays(kind, facts, arrays), "release")
+    release = external_files.conform(kind, with_arrays(kind, facts, arrays), "release")
     expected = {path[-1] for path, _ in arrays_of(kind) if part_at(release, path) is not None}
     for strange in sorted(arrays.keys() - expected):
         raise FrameError(f"array {strange!a} is not of such a result")
@@ -131,16 +122,18 @@ def with_arrays(kind: object, facts: object, arrays: Mapping[str, object]) -> ob
 @cache
 def arrays_of(kind: object) -> tuple[tuple[Path, tuple[str, ...]], ...]:
     """Return the places of all arrays in a kind of release, with the names of their dimensions."""
-    return tuple(dict.fromkeys(_arrays_under(fields_of(kind), ())))
+    return tuple(dict.fromkeys(_arrays_under(external_files.fields_of(kind), ())))
 
 
-def _arrays_under(shape: Mapping[str, Shape], path: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
+def _arrays_under(
+    shape: Mapping[str, external_files.Shape], path: Path
+) -> Iterator[tuple[Path, tuple[str, ...]]]:
     for name, annotation in shape.items():
         for part in (annotation, *get_args(annotation)):
             if get_origin(part) is Annotated and get_args(part)[2:]:
                 yield (*path, name), get_args(part)[2:]
             elif isinstance(part, type) and is_dataclass(part):
-                yield from _arrays_under(fields_of(part), (*path, name))
+                yield from _arrays_under(external_files.fields_of(part), (*path, name))
 
 
 def _plain(value: Plain) -> Plain:
@@ -155,7 +148,8 @@ def _plain(value: Plain) -> Plain:
     if not is_dataclass(value):
         return value
     plain = {
-        stored: _plain(getattr(value, name)) for stored, name in field_names(type(value)).items()
+        stored: _plain(getattr(value, name))
+        for stored, name in external_files.field_names(type(value)).items()
     }
     return [type(value).__name__, plain] if isinstance(value, _NAMED) else plain
 
@@ -213,7 +207,7 @@ def open_saved(path: str | PathLike[str], *formats: str) -> Saved:
     """Open a file that ``save`` wrote, and check its digest."""
     name = repr(str(path))
     try:
-        texts, arrays = _read(read_bytes(path, MOST_BYTES))
+        texts, arrays = _read(external_files.read_bytes(path, MOST_BYTES))
     except FrameError as error:
         raise FrameError(
             f"{name} cannot be read as a saved result ({error}); expected a file written by "
@@ -233,7 +227,7 @@ def open_saved(path: str | PathLike[str], *formats: str) -> Saved:
     if texts["sha256"] != digest(version, texts["facts"], arrays):
         raise FrameError(f"{name} was changed after it was written: its digest does not fit")
     try:
-        facts = parse(texts["facts"].encode())
+        facts = external_files.parse(texts["facts"].encode())
     except FrameError as error:
         raise FrameError(f"{name}: {error}") from None
     values = {name: array.astype(np.float64) for name, (_, array) in arrays.items()}
@@ -253,7 +247,6 @@ def digest(version: str, text: str, arrays: Mapping[str, tuple[tuple[str, ...], 
 
 
 def _read(content: bytes) -> tuple[dict[str, str], dict[str, tuple[tuple[str, ...], Array]]]:
-    """Return texts and arrays of a netCDF file."""
     from scipy.io import netcdf_file
 
     try:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -15,33 +15,19 @@ from scipy.special import ndtr, ndtri
 
 from dpmodels.arguments import real
 from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.inference import response
 from dpmodels.inference.links import LOGIT, Link
-from dpmodels.inference.response import (
-    AnswersTest,
-    ReadAnswers,
-    ReadBits,
-    Shares,
-    fit_of_answers,
-    independence_of_answers,
-    independence_of_shares,
-    kept_information,
-    wald,
-)
 from dpmodels.inference.sandwich import NormalLaw
 from dpmodels.postprocess.protocol import whole
 from dpmodels.released import AnswersFitRelease, AnswersRelease
 from dpmodels.results.base import per_row
 from dpmodels.results.call import CoefficientsCall, TableCall
 from dpmodels.results.coefficient_model import CoefficientModel
-from dpmodels.results.count_tables import OneTable, require_factors
+from dpmodels.results.count_tables import OneTable, interval_frame, require_factors
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.public_rows import PublicRows
-from dpmodels.typing import Coder, Floats, TableColumns
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
+from dpmodels.typing import Axes, Coder, DataArray, Floats, TableColumns
 
 # How far from 1 the sum of a user's shares may be, for rounding.
 DIGITS = 1e-6
@@ -70,8 +56,8 @@ class SurveyResult(OneTable):
         return len(self.release.channels[0].law) > self._facts.cells
 
     @cached_property
-    def _read(self) -> ReadAnswers:
-        kind = ReadBits if self.release.unary else ReadAnswers
+    def _read(self) -> response.ReadAnswers:
+        kind = response.ReadBits if self.release.unary else response.ReadAnswers
         return kind(self.release, self.release.adjacency.design_effect)
 
     @cached_property
@@ -79,22 +65,21 @@ class SurveyResult(OneTable):
         """The selector of complete answers' cells among all, shape (cells, truths)."""
         return np.eye(self._facts.cells, len(self._read.truths))
 
-    def _shares(self, of: Floats, within: Floats | None = None) -> Shares:
-        """Return shares of sets of cells, within all cells or within other sets."""
+    def _shares(self, of: Floats, within: Floats | None = None) -> response.Shares:
         base = np.ones_like(of) if within is None else within
         return self._read.shares(of @ self._complete_cells, base @ self._complete_cells)
 
     @cached_property
-    def _cells(self) -> Shares:
+    def _cells(self) -> response.Shares:
         return self._shares(np.eye(self._facts.cells))
 
     @property
-    def estimate(self) -> xr.DataArray:
+    def estimate(self) -> DataArray:
         """Unbiased shares of complete answers; a dimension a question."""
         return self._facts.by_cell(self._cells.values, "estimate")
 
     @property
-    def likeliest(self) -> xr.DataArray:
+    def likeliest(self) -> DataArray:
         """Maximum-likelihood shares: not negative, with the sum 1; of bits the nearest ones.
 
         nan if the iteration for more than two levels did not converge, and where no answer is
@@ -105,7 +90,7 @@ class SurveyResult(OneTable):
         return self._facts.by_cell(shares / (total if total > 0 else np.nan), "likeliest")
 
     @property
-    def counts(self) -> xr.DataArray:
+    def counts(self) -> DataArray:
         """Estimated numbers of respondents: whole, not negative, adding up."""
         read = self._read
         truths = read.truths * read.complete
@@ -172,9 +157,9 @@ class SurveyResult(OneTable):
         ]
         return reduce(lambda left, right: np.asarray(np.kron(left, right)), matrices)
 
-    def _interval(
+    def _share_interval(
         self,
-        shares: Shares,
+        shares: response.Shares,
         level: float,
         factors: tuple[str, ...],
         conditions: tuple[str, ...] = (),
@@ -189,15 +174,14 @@ class SurveyResult(OneTable):
 
     def _table(
         self,
-        shares: Shares,
+        shares: response.Shares,
         index: pd.Index,
         factors: tuple[str, ...],
         conditions: tuple[str, ...] = (),
     ) -> pd.DataFrame:
-        """Lay out shares with their errors."""
         noise, interval = (
             shares.noise_interval(0.95),
-            self._interval(shares, 0.95, factors, conditions),
+            self._share_interval(shares, 0.95, factors, conditions),
         )
         values = {
             "answers": shares.answers,
@@ -213,16 +197,14 @@ class SurveyResult(OneTable):
         }
         return pd.DataFrame(values, index=index).reset_index()
 
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._frame(self._cells.noise_interval(level))
+    def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
+        cells, factors = self._cells, self._facts.factors
+        ends = cells.noise_interval(level)
+        if population:
+            ends = self._share_interval(cells, level, factors)
+        return interval_frame(self._facts, ends)
 
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        return self._frame(self._interval(self._cells, level, self._facts.factors))
-
-    def _frame(self, ends: tuple[Floats, Floats]) -> pd.DataFrame:
-        return pd.DataFrame({"lower": ends[0], "upper": ends[1]}, index=self._facts.index)
-
-    def independence(self) -> AnswersTest:
+    def independence(self) -> response.AnswersTest:
         """Test whether the true answers of two questions or more are independent.
 
         For equal weights, Pearson's chi-square on the randomised answers: independent devices
@@ -241,27 +223,32 @@ class SurveyResult(OneTable):
         return self._independence
 
     @cached_property
-    def _independence(self) -> AnswersTest:
+    def _independence(self) -> response.AnswersTest:
         facts, read = self._facts, self._read
         if self.rowwise or not read.simple:
             channels = self.release.channels
             truths = [read.likeliest] if self.rowwise else self._likeliest_margins
-            efficiency = math.prod(map(kept_information, channels, truths))
+            efficiency = math.prod(map(response.kept_information, channels, truths))
             covariance = read.covariance(self._cells.lines)
-            return independence_of_shares(self._cells.values, covariance, facts.shape, efficiency)
+            return response.independence_of_shares(
+                self._cells.values, covariance, facts.shape, efficiency
+            )
         table = self.release.values.reshape(facts.shape)
-        return independence_of_answers(table, self.release.channels, self._likeliest_margins)
+        return response.independence_of_answers(
+            table, self.release.channels, self._likeliest_margins
+        )
 
     @property
     def _likeliest_margins(self) -> list[Floats]:
-        """The maximum-likelihood shares of each question."""
         shares = self.likeliest
         return [
             shares.sum([dim for dim in shares.dims if dim != question]).to_numpy()
             for question in shares.dims
         ]
 
-    def goodness_of_fit(self, shares: Mapping[object, float] | Iterable[float]) -> AnswersTest:
+    def goodness_of_fit(
+        self, shares: Mapping[object, float] | Iterable[float]
+    ) -> response.AnswersTest:
         """Test whether the true answers have given public shares.
 
         Parameters
@@ -290,13 +277,13 @@ class SurveyResult(OneTable):
                 "joint distribution is not in the table"
             )
         expected = _public_shares(shares, facts.levels[0])
-        efficiency = kept_information(self.release.channels[0], read.likeliest)
+        efficiency = response.kept_information(self.release.channels[0], read.likeliest)
         if self.rowwise or not read.simple:
             difference = self._cells.values - expected
-            return wald(
+            return response.wald(
                 difference, read.covariance(self._cells.lines), len(expected) - 1, efficiency
             )
-        return fit_of_answers(self.release.values[0], read.given @ expected, efficiency)
+        return response.fit_of_answers(self.release.values[0], read.given @ expected, efficiency)
 
     def _estimates(self) -> EstimateTable:
         facts = self._facts
@@ -336,15 +323,9 @@ class SurveyResult(OneTable):
         caption : bool
             Whether guarantee, neighbours and noise stand under the picture.
         """
-        from dpmodels.plots.coefficients import Intervals, coefficients
-
-        ends = (interval.to_numpy() for interval in (self.noise_int(level), self.conf_int(level)))
-        return coefficients(
-            [Intervals("", self._cells.values, *ends)],
-            labels=self._facts.labels,
-            title="Share of complete answers",
-            level=level,
-            **self._picture(ax, caption),
+        labels, title = self._facts.labels, "Share of complete answers"
+        return self._draw_intervals(
+            self._cells.values, ax, level, caption, labels=labels, title=title
         )
 
     @property
@@ -448,13 +429,8 @@ class SurveyFitResult(CoefficientModel):
         index = pd.Index(names, name="term")
         return pd.DataFrame(self.release.covariance, index=index, columns=names)
 
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._ends(self.bse_noise, level)
-
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        return self._ends(self.bse, level)
-
-    def _ends(self, sds: pd.Series[float], level: float) -> pd.DataFrame:
+    def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
+        sds = self.bse if population else self.bse_noise
         half = float(ndtri((1 + level) / 2)) * sds
         return pd.DataFrame({"lower": self.params - half, "upper": self.params + half})
 

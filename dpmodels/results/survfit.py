@@ -355,17 +355,11 @@ class SurvfitResult(Result):
         labelled = zip(frames, self.strata, strict=True)
         return pd.concat([frame.assign(strata=name) for frame, name in labelled], ignore_index=True)
 
-    def _ends(self, kind: str, level: float) -> pd.DataFrame:
-        table = self._table(level)
+    def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
+        table, kind = self._table(level), "conf" if population else "noise"
         index = ["strata", "time"] if self.strata else ["time"]
         names = {f"{kind}_low": "lower", f"{kind}_high": "upper"}
         return table.set_index(index)[list(names)].rename(columns=names)
-
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._ends("noise", level)
-
-    def _conf_int(self, level: float) -> pd.DataFrame:
-        return self._ends("conf", level)
 
     def table(self, level: float = 0.95) -> pd.DataFrame:
         """Return one row a curve: rows, events, the median and the restricted mean.

@@ -11,21 +11,8 @@ import numpy as np
 from dpmodels.arguments import finite
 from dpmodels.errors import ArgumentError, quoted
 from dpmodels.formula.survival import Survival, last_times, one_value, parse_survival
+from dpmodels.inference import survival
 from dpmodels.inference.proportions import SumNoise
-from dpmodels.inference.survival import (
-    GroupedTimes,
-    HazardRatios,
-    LogRank,
-    Noise,
-    NoisyShares,
-    cumulative_interval,
-    hazard_ratios,
-    hazard_weights,
-    joint_noise,
-    log_rank,
-    risk_weights,
-    survival_weights,
-)
 from dpmodels.postprocess.ordered import ordered
 from dpmodels.postprocess.survival import Followed, at_risk, followed, identified
 from dpmodels.released import CountsRelease, SumsRelease
@@ -58,14 +45,14 @@ class Curve:
     cells: Floats
     times: Floats
     halved: Floats
-    noise: Noise
+    noise: survival.Noise
     sums: SumNoise
     effect: int
 
     @cached_property
     def risk_sds(self) -> Floats:
         """Noise standard deviation of the rows at risk, shape (intervals + 1,)."""
-        squares = self.noise(risk_weights(self.cells.shape[1])).squares
+        squares = self.noise(survival.risk_weights(self.cells.shape[1])).squares
         return np.asarray(self.sums.sd * np.sqrt(squares))
 
     @cached_property
@@ -90,14 +77,14 @@ class Curve:
     @cached_property
     def weights(self) -> Floats:
         """Derivatives of the curve by the counts."""
-        return survival_weights(self.counts, self.cells.shape[1])
+        return survival.survival_weights(self.counts, self.cells.shape[1])
 
     @cached_property
-    def survival(self) -> NoisyShares:
+    def survival(self) -> survival.NoisyShares:
         """The curve at the ends of the identified intervals."""
         counts = self.counts
         effective = counts.effective / self.effect
-        return NoisyShares(counts.survival, self.noise(self.weights), self.sums, effective)
+        return survival.NoisyShares(counts.survival, self.noise(self.weights), self.sums, effective)
 
     @cached_property
     def orders(self) -> tuple[Curve, Curve]:
@@ -138,7 +125,7 @@ class Curve:
     def hazards(self, level: float) -> TableColumns:
         """Return hazards by interval and their running sums, Nelson and Aalen's."""
         counts = self.counts
-        weights = hazard_weights(counts, self.cells.shape[1])
+        weights = survival.hazard_weights(counts, self.cells.shape[1])
         lowest, highest = (curve.cumulative(level) for curve in reversed(self.orders))
         return {
             "time": self.identified_times,
@@ -158,11 +145,11 @@ class Curve:
         exposed, total = np.maximum(counts.exposed, 0.5), np.cumsum(counts.hazard)
         squares = np.cumsum(counts.hazard / exposed)
         effective = np.divide(total, squares, out=exposed.copy(), where=squares > 0) / self.effect
-        weights = np.cumsum(hazard_weights(counts, self.cells.shape[1]), axis=0)
+        weights = np.cumsum(survival.hazard_weights(counts, self.cells.shape[1]), axis=0)
         spread = self.noise(weights)
         width = self.sums.widths(spread, np.zeros(()), level)
         return {
-            "conf": cumulative_interval(total, spread, self.sums, effective, level),
+            "conf": survival.cumulative_interval(total, spread, self.sums, effective, level),
             "noise": (np.maximum(total - width, 0.0), total + width),
         }
 
@@ -191,7 +178,6 @@ class Curve:
 
     @property
     def _spans(self) -> Floats:
-        """Where intervals begin and end, the first at 0."""
         return np.append(0.0, self.times)
 
     def _reached(self, low: Floats, high: Floats, left: float) -> tuple[float, float]:
@@ -371,10 +357,12 @@ class SurvivalCounts:
         return ordered(self.release, self.shape).cells.reshape(-1, 2, self.shape[1])
 
     @cached_property
-    def noise(self) -> Noise:
+    def noise(self) -> survival.Noise:
         """The noise in sums of cells of any groups."""
         unadjusted = ordered(replace(self.release, rows=None), self.shape)
-        return joint_noise(unadjusted.spread, *self.shape, public=self.release.rows is not None)
+        return survival.joint_noise(
+            unadjusted.spread, *self.shape, public=self.release.rows is not None
+        )
 
     @property
     def sums(self) -> SumNoise:
@@ -396,13 +384,13 @@ class SurvivalCounts:
         common = (self.times, self.halved, self.noise, self.sums, effect)
         return tuple(Curve(cells, *common) for cells in self.cells)
 
-    def proportional(self) -> tuple[tuple[str, ...], HazardRatios]:
+    def proportional(self) -> tuple[tuple[str, ...], survival.HazardRatios]:
         """Return the names of the terms, and a model of proportional hazards by them."""
         names, terms = self.spec.coded_groups()
         ends = np.array([curve.end for curve in self.curves])
-        times = GroupedTimes(terms, self.cells, self.halved, ends)
+        times = survival.GroupedTimes(terms, self.cells, self.halved, ends)
         effect = self.release.adjacency.design_effect
-        return names, hazard_ratios(times, self.noise, self.sums, effect)
+        return names, survival.hazard_ratios(times, self.noise, self.sums, effect)
 
     @property
     def strata(self) -> list[str]:
@@ -416,13 +404,13 @@ class SurvivalCounts:
             for key in keys
         ]
 
-    def log_rank(self) -> LogRank | None:
+    def log_rank(self) -> survival.LogRank | None:
         """Test that all curves are equal, as long as all rows at risk exceed their noise."""
         n_groups, n_cells = self.shape[0] // 2, self.shape[1]
-        sds = self._sds(np.tile(risk_weights(n_cells), (1, n_groups, 1)))
+        sds = self._sds(np.tile(survival.risk_weights(n_cells), (1, n_groups, 1)))
         end = identified(at_risk(self.cells.sum(axis=0))[:-1], sds[:-1])
         if not end:
             return None
         effect = self.release.adjacency.design_effect
         fitted = [curve.upto(end) for curve in self.curves]
-        return log_rank(self.cells[:, 1], fitted, self.noise, self.sums.sd, effect)
+        return survival.log_rank(self.cells[:, 1], fitted, self.noise, self.sums.sd, effect)

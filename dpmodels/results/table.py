@@ -180,7 +180,6 @@ class TableResult(CountedResult):
         return self._tested(self._facts.shape)
 
     def _tested(self, shape: tuple[int, ...]) -> Independence:
-        """Test independence in the table reshaped, with some of its factors merged."""
         parts, noise = self._counted.sampled
         return independence(parts[:, 0].reshape(shape), noise)
 

@@ -54,9 +54,9 @@ class LevelTerms(Terms):
 
     def matrix(self, *terms: str) -> Floats:
         """Return selectors of terms' coefficients for all levels, one a row."""
-        wanted = [name for term in terms for name in self.columns[term]]
+        selected = [name for term in terms for name in self.columns[term]]
         rest = [name.partition(":")[2] for name in self.names]
-        return np.eye(len(self.names))[[at for at, name in enumerate(rest) if name in wanted]]
+        return np.eye(len(self.names))[[at for at, name in enumerate(rest) if name in selected]]
 
 
 class ByLevel:
@@ -77,7 +77,6 @@ class ByLevel:
 
     @property
     def _outcome(self) -> str:
-        """The name of the response, without a level."""
         return str(self.call.response.rpartition("[T.")[0] or self.call.response)
 
     @property
@@ -107,8 +106,8 @@ class ByLevel:
         error, *ends = (
             columns[name].reshape(shares.shape) for name in ("std_error", "conf_low", "conf_high")
         )
-        known = np.where(np.isnan(error), np.nan, shares)
-        table[complete] = np.stack([known, error * bend, *map(expit, ends)], axis=2)
+        shares = np.where(np.isnan(error), np.nan, shares)
+        table[complete] = np.stack([shares, error * bend, *map(expit, ends)], axis=2)
         return pd.DataFrame(table.reshape(-1, 4), columns=names)
 
     def predict(self, newdata: object, *, clip: bool = False) -> pd.DataFrame:
@@ -365,7 +364,9 @@ class CountedGLM(GLMResult):
     @property
     def noise_least(self) -> pd.Series[float]:
         """Noise standard deviations to first order, of all coefficients."""
-        return self._series(np.linalg.norm(self.linear.ball_law.noise_root, axis=1), "noise_least")
+        return self._labelled(
+            np.linalg.norm(self.linear.ball_law.noise_root, axis=1), "noise_least"
+        )
 
     def decision_function(self, newdata: object, *, clip: bool = False) -> Floats:
         """Return the linear predictor of public rows, as :meth:`GLMResult.decision_function`."""
@@ -378,8 +379,8 @@ class CountedGLM(GLMResult):
         """Return linear predictors, nan where they are not identified."""
         model = self._fitted_rows
         regressors = model.regressors(rows.coded)
-        known = model.law.identifies(np.nan_to_num(regressors))
-        return np.where(known, regressors @ model.law.params, np.nan)
+        identified = model.law.identifies(np.nan_to_num(regressors))
+        return np.where(identified, regressors @ model.law.params, np.nan)
 
     @property
     def _fitted_rows(self) -> Fitted:

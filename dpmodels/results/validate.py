@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from dpmodels import released
 from dpmodels.errors import FrameError
 from dpmodels.external_files import LONGEST, fields_of
 from dpmodels.postprocess.graphical.model import MOST_CELLS
@@ -20,27 +21,6 @@ from dpmodels.postprocess.ordered import numbers
 from dpmodels.postprocess.pooled_counts import Halves
 from dpmodels.postprocess.residuals import Term, cells, components, largest
 from dpmodels.privacy import Pufferfish
-from dpmodels.released import (
-    AnswersFitRelease,
-    AnswersRelease,
-    AnyRelease,
-    BoughtCurvature,
-    CellsRelease,
-    Channel,
-    CoefficientsRelease,
-    CountsRelease,
-    GraphRelease,
-    LevelsRelease,
-    MarginsRelease,
-    MomentsRelease,
-    PValuesRelease,
-    QuantilesRelease,
-    RunsRelease,
-    ScreenedRelease,
-    SelectionRelease,
-    SubspaceRelease,
-    SumsRelease,
-)
 from dpmodels.request import Request
 from dpmodels.results.call import (
     AnyCall,
@@ -75,14 +55,13 @@ def require_release(spec: Spec[object], release: object) -> None:
     spec.check(release)
 
 
-def require_law(release: MomentsRelease) -> None:
+def require_law(release: released.MomentsRelease) -> None:
     """Refuse moments without a known law of their noise."""
     if release.total is None or not all(map(math.isfinite, astuple(release.noise))):
         raise FrameError("array 'total', release.noise: expected both, without nan")
 
 
 def _require_shapes(release: Released, sizes: Mapping[str, int]) -> None:
-    """Refuse arrays of other sizes than the public facts imply."""
     kind: object = type(release)
     for path, dims in arrays_of(kind):
         values = part_at(release, path)
@@ -115,23 +94,23 @@ def _table_sizes(call: DescribedCall, release: Released) -> dict[str, int]:
     first = call.tables[0]
     sizes = {"group": first.cells, "place": 3, "part": sum(table.size for table in call.tables)}
     match release:
-        case SumsRelease():
+        case released.SumsRelease():
             sizes["part"] = _sums(first, release)
-        case RunsRelease(sizes=steps):
+        case released.RunsRelease(sizes=steps):
             sizes["part"] = sum(steps)
-        case CellsRelease(sizes=steps):
+        case released.CellsRelease(sizes=steps):
             sizes["count"] = sum(size + 1 for size in steps)
-        case LevelsRelease(levels=levels):
+        case released.LevelsRelease(levels=levels):
             sizes["count"] = sum(map(len, levels))
-        case AnswersRelease(strata=strata):
+        case released.AnswersRelease(strata=strata):
             sizes["answer"] = _n_answers(first, release)
             sizes["stratum"] = len(strata) or 1
-        case SelectionRelease(places=places):
+        case released.SelectionRelease(places=places):
             sizes["selected"] = len(places)
-        case GraphRelease(margins=rounds):
+        case released.GraphRelease(margins=rounds):
             shape = _shape_of_graph(call, release)
             sizes["residual"] = sum(_residual_cells(terms, shape) for terms in rounds)
-        case MarginsRelease():
+        case released.MarginsRelease():
             margins = ReleasedMargins(call, release)
             sizes["residual"] = _residual_cells(margins.terms, margins.sizes)
     return sizes
@@ -141,7 +120,7 @@ def _residual_cells(terms: Sequence[Term], shape: Sequence[int]) -> int:
     return sum(cells(part, shape) for part in components(terms))
 
 
-def _n_answers(facts: TableCall, release: AnswersRelease) -> int:
+def _n_answers(facts: TableCall, release: released.AnswersRelease) -> int:
     """Return the number of combinations of answers; of a bit for each level, two for each."""
     laws = [len(channel.law) for channel in release.channels]
     if not release.unary:
@@ -151,8 +130,7 @@ def _n_answers(facts: TableCall, release: AnswersRelease) -> int:
     return 2 * facts.cells
 
 
-def _sums(facts: TableCall, release: SumsRelease) -> int:
-    """Return how many sums of the cells of a table there are."""
+def _sums(facts: TableCall, release: released.SumsRelease) -> int:
     groups, *sides = release.shape or (0,)
     table_shape = facts.shape[-len(sides) :] if sides else ()
     if (
@@ -164,7 +142,7 @@ def _sums(facts: TableCall, release: SumsRelease) -> int:
     return numbers(release)
 
 
-def _require_terms(request: Request, release: AnyRelease) -> None:
+def _require_terms(request: Request, release: released.AnyRelease) -> None:
     stated = ["guarantee"]
     # For a chain of states, adjacency only has the number of a person's rows.
     if not isinstance(request.guarantee, Pufferfish):
@@ -181,12 +159,12 @@ def _require_terms(request: Request, release: AnyRelease) -> None:
     if joint is not None and min(joint.numbers, joint.size) < 0:
         raise FrameError("release.shared: expected numbers that are not negative")
     # Selections without values of their own have no noise.
-    noised = not isinstance(release, SelectionRelease)
+    noised = not isinstance(release, released.SelectionRelease)
     if noised and getattr(release, "noise_sd", None) == 0:
         raise FrameError("release.noise_sd: expected a positive number")
 
 
-def _require_moments(call: MomentsCall, release: MomentsRelease) -> None:
+def _require_moments(call: MomentsCall, release: released.MomentsRelease) -> None:
     box = call.held_in(release.ball).box
     if not (np.abs(box) <= LONGEST).all():
         raise FrameError(f"release.ball: columns are not scaled within {LONGEST:g}")
@@ -199,7 +177,7 @@ def _require_moments(call: MomentsCall, release: MomentsRelease) -> None:
         raise FrameError("release.noise: expected a law of all that was released, or of none")
 
 
-def _require_coefficients(call: CoefficientsCall, release: CoefficientsRelease) -> None:
+def _require_coefficients(call: CoefficientsCall, release: released.CoefficientsRelease) -> None:
     if release.gradient is not None and math.isnan(release.gradient_sd + release.coefficient_sd):
         raise FrameError("release: array 'gradient' is there, and a noise sd is nan")
     curvature = release.curvature
@@ -218,7 +196,7 @@ def _require_coefficients(call: CoefficientsCall, release: CoefficientsRelease) 
         raise FrameError("release.tuning: the ridge is not the one that was chosen")
 
 
-def _require_path(curvature: BoughtCurvature) -> None:
+def _require_path(curvature: released.BoughtCurvature) -> None:
     parts = (curvature.first, curvature.first_noise, curvature.end)
     if any(part is None for part in parts) and any(part is not None for part in parts):
         raise FrameError("release.curvature: expected first, first_noise and end, or none of them")
@@ -227,20 +205,21 @@ def _require_path(curvature: BoughtCurvature) -> None:
         raise FrameError("release.curvature: first was bought, and a noise sd is nan")
 
 
-def _require_variances(call: MomentsCall, release: SubspaceRelease) -> None:
+def _require_variances(call: MomentsCall, release: released.SubspaceRelease) -> None:
     unknown = math.isnan(release.variance_sd) or math.isnan(release.count)
     if release.variances is not None and unknown:
         raise FrameError("release: variances were bought, without a number of rows or noise")
 
 
 def _require_counts(
-    call: DescribedCall, release: CountsRelease | SumsRelease | RunsRelease
+    call: DescribedCall,
+    release: released.CountsRelease | released.SumsRelease | released.RunsRelease,
 ) -> None:
     if release.step > 1:
         raise FrameError("release.step: expected a part of a row, at most 1")
-    if isinstance(release, RunsRelease):
+    if isinstance(release, released.RunsRelease):
         _require_runs(call.tables[0], release)
-    if not isinstance(release, CountsRelease):
+    if not isinstance(release, released.CountsRelease):
         return
     if release.paired and len(release.values) != 4:
         raise FrameError("release.paired: expected false but for the mean of one number")
@@ -249,7 +228,7 @@ def _require_counts(
         raise FrameError("release.held: expected a range, its lower end first")
 
 
-def _require_runs(facts: TableCall, release: RunsRelease) -> None:
+def _require_runs(facts: TableCall, release: released.RunsRelease) -> None:
     sides = facts.shape[1 - len(release.shape) :] if len(release.shape) in (2, 3) else ()
     n_bins = math.prod(sides)
     if release.shape != (facts.cells // n_bins, *sides):
@@ -271,12 +250,12 @@ def _require_runs(facts: TableCall, release: RunsRelease) -> None:
         raise FrameError("array 'starts': expected the incomplete rows last")
 
 
-def _require_quantiles(call: DescribedCall, release: QuantilesRelease) -> None:
+def _require_quantiles(call: DescribedCall, release: released.QuantilesRelease) -> None:
     if not (release.rank_sd > 0).all() or not (release.count_sd > 0).all():
         raise FrameError("arrays 'rank_sd', 'count_sd': expected positive numbers")
 
 
-def _require_cells(call: DescribedCall, release: CellsRelease) -> None:
+def _require_cells(call: DescribedCall, release: released.CellsRelease) -> None:
     if len(release.sizes) != 2 * len(call.tables) or min(release.sizes) < 1:
         raise FrameError("release.sizes: expected cells of each number in two rounds")
     if not min(release.noise_sds) >= 1 / LONGEST:
@@ -289,7 +268,7 @@ def _require_cells(call: DescribedCall, release: CellsRelease) -> None:
             raise FrameError("array 'ends': not rising from one declared bound to the other")
 
 
-def _require_levels(call: DescribedCall, release: LevelsRelease) -> None:
+def _require_levels(call: DescribedCall, release: released.LevelsRelease) -> None:
     if len(release.levels) != len(call.tables) or release.most < 1:
         raise FrameError("release.levels: expected those of each variable")
     if any(list(levels) != sorted(set(levels)) for levels in release.levels):
@@ -298,7 +277,7 @@ def _require_levels(call: DescribedCall, release: LevelsRelease) -> None:
         raise FrameError("array 'values': expected numbers above release.most")
 
 
-def _require_selected(call: DescribedCall, release: SelectionRelease) -> None:
+def _require_selected(call: DescribedCall, release: released.SelectionRelease) -> None:
     places = release.places
     if len(set(places)) != len(places) or not all(0 <= at < call.tables[0].cells for at in places):
         raise FrameError("release.places: expected candidates, each once")
@@ -306,7 +285,9 @@ def _require_selected(call: DescribedCall, release: SelectionRelease) -> None:
         raise FrameError("release.noise_sd, release.step: expected a law of the values' noise")
 
 
-def _require_screened(call: ScreenCall, release: ScreenedRelease | PValuesRelease) -> None:
+def _require_screened(
+    call: ScreenCall, release: released.ScreenedRelease | released.PValuesRelease
+) -> None:
     chosen = release.chosen.tolist()
     if (
         not chosen
@@ -318,19 +299,21 @@ def _require_screened(call: ScreenCall, release: ScreenedRelease | PValuesReleas
         raise FrameError("release.centre: expected a number from -1 to 1")
 
 
-def _require_margins(call: DescribedCall, release: MarginsRelease) -> None:
+def _require_margins(call: DescribedCall, release: released.MarginsRelease) -> None:
     terms = ReleasedMargins(call, release).terms
     noised = components(terms)[int(release.rows is not None) :]
     expected = len(noised if release.law == "gaussian" else largest(terms))
     _require_noise_sds(release, expected)
 
 
-def _require_noise_sds(release: MarginsRelease | GraphRelease, expected: int) -> None:
+def _require_noise_sds(
+    release: released.MarginsRelease | released.GraphRelease, expected: int
+) -> None:
     if len(release.noise_sds) != expected or not min(release.noise_sds) >= 1 / LONGEST:
         raise FrameError(f"release.noise_sds: expected {expected} numbers from {1 / LONGEST:g} up")
 
 
-def _shape_of_graph(call: DescribedCall, release: GraphRelease) -> tuple[int, ...]:
+def _shape_of_graph(call: DescribedCall, release: released.GraphRelease) -> tuple[int, ...]:
     """Return the levels of each column; FrameError if a margin is not one of some columns."""
     shape = tuple(len(table.levels[0]) + 1 for table in call.tables)
     terms = [term for terms in release.margins for term in terms]
@@ -343,12 +326,12 @@ def _shape_of_graph(call: DescribedCall, release: GraphRelease) -> tuple[int, ..
     return shape
 
 
-def _require_graph(call: DescribedCall, release: GraphRelease) -> None:
+def _require_graph(call: DescribedCall, release: released.GraphRelease) -> None:
     n_public = int(release.rows is not None)
     _require_noise_sds(release, sum(len(components(terms)) - n_public for terms in release.margins))
 
 
-def _require_answers(call: DescribedCall, release: AnswersRelease) -> None:
+def _require_answers(call: DescribedCall, release: released.AnswersRelease) -> None:
     facts = call.tables[0]
     row_channels = [channel for channel in release.channels[:1] if len(channel.law) > facts.cells]
     sizes = (facts.cells + 1,) if row_channels else (2,) if release.unary else facts.shape
@@ -365,11 +348,7 @@ def _require_answers(call: DescribedCall, release: AnswersRelease) -> None:
         raise FrameError("release.incomplete: expected a number of respondents")
 
 
-def _require_answers_fit(call: CoefficientsCall, release: AnswersFitRelease) -> None:
-    _require_channel(release.channel, 2)
-
-
-def _require_channel(channel: Channel, size: int) -> None:
+def _require_channel(channel: released.Channel, size: int) -> None:
     """Refuse what is not the channel of a question with so many levels."""
     total = math.fsum(channel.law)
     is_valid = abs(total - 1) < _TOLERANCE if channel.how else channel.truth == 1
@@ -384,20 +363,20 @@ def _require_channel(channel: Channel, size: int) -> None:
 
 # What each kind of release has to satisfy, with the public facts of its request.
 _OF_KIND: Final[Mapping[type[object], Callable[..., None]]] = {
-    MomentsRelease: _require_moments,
-    SubspaceRelease: _require_variances,
-    CoefficientsRelease: _require_coefficients,
-    CountsRelease: _require_counts,
-    SumsRelease: _require_counts,
-    RunsRelease: _require_counts,
-    QuantilesRelease: _require_quantiles,
-    CellsRelease: _require_cells,
-    LevelsRelease: _require_levels,
-    SelectionRelease: _require_selected,
-    ScreenedRelease: _require_screened,
-    PValuesRelease: _require_screened,
-    MarginsRelease: _require_margins,
-    GraphRelease: _require_graph,
-    AnswersRelease: _require_answers,
-    AnswersFitRelease: _require_answers_fit,
+    released.MomentsRelease: _require_moments,
+    released.SubspaceRelease: _require_variances,
+    released.CoefficientsRelease: _require_coefficients,
+    released.CountsRelease: _require_counts,
+    released.SumsRelease: _require_counts,
+    released.RunsRelease: _require_counts,
+    released.QuantilesRelease: _require_quantiles,
+    released.CellsRelease: _require_cells,
+    released.LevelsRelease: _require_levels,
+    released.SelectionRelease: _require_selected,
+    released.ScreenedRelease: _require_screened,
+    released.PValuesRelease: _require_screened,
+    released.MarginsRelease: _require_margins,
+    released.GraphRelease: _require_graph,
+    released.AnswersRelease: _require_answers,
+    released.AnswersFitRelease: lambda call, release: _require_channel(release.channel, 2),
 }

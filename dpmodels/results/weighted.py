@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -25,10 +25,7 @@ from dpmodels.results.count_tables import counted, interval_frame, sampled_cells
 from dpmodels.results.estimate_table import EstimateTable
 from dpmodels.results.hist import HistResult
 from dpmodels.results.table import TableResult
-from dpmodels.typing import Floats, Numbers
-
-if TYPE_CHECKING:
-    import xarray as xr
+from dpmodels.typing import DataArray, Floats, Numbers
 
 NO_TEST = (
     "a table under a survey design has no test of independence; compare shares by dp_mean or "
@@ -57,7 +54,6 @@ class WeightedTableResult(TableResult):
 
     @property
     def _totals(self) -> Floats:
-        """Unbiased totals by cell."""
         return self._cap * self._cells.sizes
 
     @cached_property
@@ -65,7 +61,7 @@ class WeightedTableResult(TableResult):
         return np.append(consistent(self._totals), np.nan)
 
     @property
-    def released(self) -> xr.DataArray:
+    def released(self) -> DataArray:
         """Unbiased totals, which may be negative."""
         return self._facts.by_cell(self._totals, "released")
 
@@ -189,7 +185,6 @@ class WeightedGroup(OrderedGroup):
 
     @property
     def _running(self) -> Runs:
-        """The first 1, 2, ... bins."""
         return self._runs(Ranges(np.zeros(len(self.cells)), self._each_bin.stop))
 
     def _running_ends(self, sums: Floats, of: Sums, level: float) -> tuple[Interval, Interval]:
@@ -276,7 +271,6 @@ class WeightedQuantileResult(QuantileResult):
 
     @cached_property
     def _groups(self) -> list[WeightedGroup]:
-        """The totals of the cells of each group."""
         release, shape = self.release, (self._facts.cells, self.grid)
         sampled = self.call.tables[0].sampled
         is_running = sampled is not None and sampled.units
@@ -308,7 +302,6 @@ class WeightedQuantileResult(QuantileResult):
         )
 
     def _quantile(self, group: WeightedGroup, prob: float) -> tuple[float, float, float]:
-        """Return a quantile and the ends of its interval, on the range from 0 to 1."""
         lower, upper = self.ends
         place = group.quantile(prob)
         if np.isnan(place):

@@ -199,7 +199,6 @@ class WeightedMarginsResult(MarginTables):
 
 
 def _declared(table: TableCall, is_used: tuple[bool, ...], values: Floats) -> Floats:
-    """Return sums over the other variables of a table, in cells of declared levels."""
     axes = tuple(axis for axis, is_in in enumerate(is_used) if not is_in)
     return np.ravel(values.reshape(table.shape).sum(axis=axes)[(slice(-1),) * sum(is_used)])
 

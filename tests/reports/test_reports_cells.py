@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from folded import each
 
-from dpmodels.report import Row
 from dpmodels.reports import coefficients
+from dpmodels.results.classifiers import MultinomialResult
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.tabulated import CountedGLM, CountedMultinomial, OrdinalResult
@@ -29,7 +29,7 @@ def cells(section):
 
 
 def call(names=("Intercept", "x"), **fields):
-    of = {"names": list(names), "codebook": {}, "matrix": np.eye(len(names)), "levels": ()}
+    of = {"names": tuple(names), "codebook": {}, "matrix": np.eye(len(names)), "levels": ()}
     return Fit(**{**of, **fields})
 
 
@@ -37,22 +37,24 @@ def call(names=("Intercept", "x"), **fields):
 def test_a_fit_without_any_error_has_a_table_of_its_own(is_identified, head):
     fit = Fit(
         call=call(family="poisson", response="y"),
-        identified=pd.Series(is_identified),
+        linear=Fit(identified=np.array(is_identified)),
         why_not="not bought",
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coefficients, "_coefficients", lambda _: "full")
+        patch.setattr(coefficients, "inference", lambda _: "full")
         patch.setattr(coefficients, "_unidentified", lambda _: "least")
         patch.setattr(coefficients, "fit_notes", lambda _: ())
-        patch.setattr(coefficients, "fit_report", lambda *words: words)
-        _, _, model, response, sections, notes = coefficients.glm_report(fit)
-    assert sections == (head,)
-    assert (model, response, notes) == ("poisson, log link", "y", ())
+        patch.setattr(coefficients, "_report", lambda *words: words)
+        _, title, model, table, notes = coefficients.glm_report(fit)
+    assert table == ((coefficients.COLUMNS, "full") if head == "full" else "least")
+    assert title == "Private generalised linear model"
+    assert (model, notes) == ("poisson, log link", ())
 
 
 def test_a_response_of_two_levels_is_one_against_the_other():
-    assert coefficients._response(Fit(levels=("no", "yes"), response="y")) == "yes against no"
-    assert coefficients._response(Fit(levels=(), response="y")) == "y"
+    of = {"family": "binomial", "response": "y"}
+    assert coefficients._response(Fit(levels=("no", "yes"), **of)) == "yes against no"
+    assert coefficients._response(Fit(levels=(), **of)) == "y"
 
 
 def test_a_ridge_says_where_it_was_chosen():
@@ -68,12 +70,13 @@ def released(**fields):
 
 
 def test_released_coefficients_have_the_digits_that_their_noise_leaves():
-    section = coefficients._as_released(call(), released())
-    assert section.columns == ("coef", "noise")
-    assert cells(section) == {"Intercept": ("1.235", "0.020"), "x": ("-0.500", "0.020")}
-    section = coefficients._as_released(call(), released(gradient=0.1))
-    assert section.columns == ("coef",)
-    assert cells(section) == {"Intercept": ("1",), "x": ("-0.5",)}
+    heads, lines = coefficients._as_released(call(), released())
+    assert heads == ("coef", "noise")
+    assert lines == [("1.235", "0.020"), ("-0.500", "0.020")]
+    assert coefficients._as_released(call(), released(gradient=0.1)) == (
+        ("coef",),
+        [("1",), ("-0.5",)],
+    )
 
 
 @each("least, columns", [((0.02, 0.1), ("coef", "noise, at least")), ((0.02, math.nan), ("coef",))])
@@ -85,10 +88,13 @@ def test_coefficients_without_errors_have_the_least_noise_where_it_is_known(leas
         release=released(coefficient_sd=math.nan),
         linear=Fit(scaled_call=call()),
     )
-    section = coefficients._unidentified(fit)
-    assert section.columns == columns
+    heads, lines = coefficients._unidentified(fit)
+    assert heads == columns
     if len(columns) == 2:
-        assert cells(section) == {"Intercept": ("1.235", "0.020"), "x": ("-0.50", "0.10")}
+        assert lines == [("1.235", "0.020"), ("-0.50", "0.10")]
+
+
+LEVELS = {"b against a": 2, "c against a": 2}
 
 
 def weighted(*identified):
@@ -104,7 +110,7 @@ def weighted(*identified):
 
 def test_errors_that_are_all_hidden_are_none(monkeypatch):
     """A model of weighted rows describes its step to all weights, where anything is identified."""
-    monkeypatch.setattr(coefficients, "step_note", lambda _: ("the step",))
+    monkeypatch.setattr(coefficients.header, "step_note", lambda _: ("the step",))
     monkeypatch.setattr(coefficients, "_error_notes", lambda _, lost, __: [f"{lost} lost"])
     assert coefficients.fit_notes(weighted(True, False, False)) == ("2 lost", "the step")
     reason, _, advice = coefficients.fit_notes(weighted(False, False))
@@ -137,55 +143,45 @@ def test_the_middle_of_a_covariance_is_of_rows_persons_or_units(
     assert f"the rest curvature, {rest}" in note
 
 
-def multinomial(why_not=""):
-    linear = Fit(matrix=np.eye(4))
-    return Fit(call=call(levels=("a", "b", "c")), why_not=why_not, linear=linear)
-
-
-def test_panels_of_levels_end_where_no_more_is_printed(monkeypatch):
-    width = len(coefficients.COLUMNS)
-    lines = [(str(number),) * width for number in range(4)]
-    monkeypatch.setattr(coefficients, "_inference_cells", lambda _: lines)
-    monkeypatch.setattr(
-        coefficients, "_multinomial_as_released", lambda _: [line[:1] for line in lines[::-1]]
-    )
-    first, second = coefficients._panels(multinomial())
-    assert (first.title, second.title) == ("b against a", "c against a")
-    assert first.columns == second.columns == coefficients.COLUMNS
-    assert cells(second) == {"Intercept": lines[2], "x": lines[3]}
-    first, _ = coefficients._panels(multinomial("not bought"))
-    assert first.columns == ("coef",)
-    assert cells(first) == {"Intercept": ("3",), "x": ("2",)}
-    monkeypatch.setattr(coefficients, "SHOWN", 2)
-    assert [section.title for section in coefficients._panels(multinomial())] == ["b against a"]
-
-
-def counted(result):
-    return of_class(result, call=call(levels=("a", "b", "c")), slopes=pd.Series([0.5]))
+def of_levels(result, family):
+    blocks = 2 if family == "multinomial" else 1
+    fields = {"names": ("Intercept", "x"), "levels": ("a", "b", "c")}
+    called = call(**fields, family=family, blocks=blocks)
+    return of_class(result, call=called, slopes=pd.Series([0.5]))
 
 
 @each(
-    "result, response, heads",
+    "result, family, response, heads",
     [
-        (CountedGLM, "b against a", {"Coefficients": 2}),
-        (CountedMultinomial, "3 levels, against a", {"b against a": 2, "c against a": 2}),
-        (OrdinalResult, "3 levels, a to c", {"Coefficients": 1, "Thresholds": 1}),
+        (CountedGLM, "binomial", "b against a", {"Coefficients": 2}),
+        (CountedMultinomial, "multinomial", "3 levels, against a", LEVELS),
+        (MultinomialResult, "multinomial", "3 levels, against a", LEVELS),
+        (OrdinalResult, "ordinal", "3 levels, a to c", {"Coefficients": 1, "Thresholds": 1}),
     ],
 )
-def test_coefficients_of_counts_stand_in_panels(result, response, heads):
-    fit = counted(result)
-    assert coefficients._tabulated_response(fit) == response
-    rows = [Row("x", ("",) * len(coefficients.COLUMNS)) for _ in range(sum(heads.values()))]
-    sections = coefficients._sections(fit, rows)
+def test_coefficients_of_levels_stand_in_panels(result, family, response, heads):
+    fit = of_levels(result, family)
+    assert coefficients._response(fit.call) == response
+    width = len(coefficients.COLUMNS)
+    lines = [(str(number),) * width for number in range(sum(heads.values()))]
+    sections = coefficients.panels(fit, coefficients.COLUMNS, lines)
     assert {section.title: len(section.rows) for section in sections} == heads
-    (only,) = coefficients._sections(fit, rows[:1])
-    assert (only.title, len(only.rows)) == (next(iter(heads)), 1)
+    assert [row.cells for section in sections for row in section.rows] == lines
+    (only,) = coefficients.panels(fit, ("coef",), [("3",)])
+    assert (only.title, only.columns) == (next(iter(heads)), ("coef",))
+    assert cells(only) == {"Intercept": ("3",)}
+
+
+def test_coefficients_of_levels_without_errors_are_as_released():
+    table = pd.DataFrame({"b": [1.0, 2.0], "c": [3.0, 4.0]})
+    fit = of_class(MultinomialResult, params_released=table)
+    assert coefficients._unidentified(fit) == (("coef",), [("1",), ("2",), ("3",), ("4",)])
 
 
 @each("n_lost, subject", [(0, None), (1, "1 coefficient is"), (3, "3 coefficients are")])
 def test_coefficients_that_counts_hide_are_counted(n_lost, subject):
     identified = np.arange(5) >= n_lost
-    notes = coefficients._notes(Fit(linear=Fit(identified=identified)))
+    notes = coefficients._count_notes(Fit(linear=Fit(identified=identified)))
     assert len(notes) == 2 + (subject is not None)
     if subject is not None:
         assert notes[0].startswith(f"{subject} not identified: noise hides the counts")
@@ -211,7 +207,7 @@ LINES = {
 
 def test_estimates_of_one_term_stand_below_its_name(monkeypatch):
     monkeypatch.setattr(coefficients, "release_facts", lambda _: {})
-    monkeypatch.setattr(coefficients, "about", lambda _, name: ("of", name))
+    monkeypatch.setattr(coefficients.header, "about", lambda _, name: ("of", name))
     report = coefficients.estimates_report(derived(LINES))
     (section,) = report.sections
     assert section.title == "Term, level"
@@ -220,7 +216,7 @@ def test_estimates_of_one_term_stand_below_its_name(monkeypatch):
     assert texts == [
         ("x", ("", "", ""), True, 0),
         ("a", ("1.23", "0.10", "0.0300"), False, 1),
-        ("b", (coefficients.UNKNOWN, "", ""), False, 1),
+        ("b", (coefficients.header.UNKNOWN, "", ""), False, 1),
         ("z, c", ("-0.50", "0.40", "0.2000"), False, 0),
     ]
     # A variable is described once, at its first line.
@@ -239,7 +235,7 @@ def test_tests_without_an_estimate_are_lost_where_their_statistic_is(monkeypatch
     report = coefficients.estimates_report(derived(table, test="chi2"))
     (section,) = report.sections
     assert section.columns == ("chi2", "df")
-    assert cells(section) == {"x": ("3.46", "2"), "z": (coefficients.UNKNOWN, "")}
+    assert cells(section) == {"x": ("3.46", "2"), "z": (coefficients.header.UNKNOWN, "")}
     assert report.notes[1:] == (*coefficients.LOST, *coefficients.FREE)
 
 

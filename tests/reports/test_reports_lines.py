@@ -35,7 +35,7 @@ def test_a_coefficient_is_printed_to_the_digits_of_its_error():
     assert cells == ("1.235", "0.032", "0.020", "38.46", "0.2000", "[1.17, 1.30]")
     for bse in (math.nan, math.inf):
         unknown = coefficients.coefficient_cells(1.2, bse, 0.02, 38.0, 0.2, 1.0, 1.3)
-        assert unknown == (coefficients.UNKNOWN, "", "", "", "", "")
+        assert unknown == (coefficients.header.UNKNOWN, "", "", "", "", "")
 
 
 @pytest.mark.parametrize("lost", [1, 2])
@@ -251,9 +251,9 @@ def answers(**fields):
 def test_what_the_answers_do_not_determine_is_lost():
     printed = ("40.0", "31.2", "2.0", "70%", "[28.0, 34.0]", "[27.0, 35.0]", "3.46")
     assert answers() == printed
-    assert answers(estimate=math.nan) == (survey.LOST,) * 7
-    assert answers(private_share=math.nan) == (*printed[:3], survey.LOST, *printed[4:])
-    assert answers(design_effect=math.nan) == (*printed[:6], survey.LOST)
+    assert answers(estimate=math.nan) == (survey.header.LOST,) * 7
+    assert answers(private_share=math.nan) == (*printed[:3], survey.header.LOST, *printed[4:])
+    assert answers(design_effect=math.nan) == (*printed[:6], survey.header.LOST)
 
 
 def test_the_likelihood_of_a_survey_model_is_of_the_randomised_answers():
