@@ -31,16 +31,10 @@ from dpmodels.mechanisms.protocol import (
     release_terms,
 )
 from dpmodels.noise import Entropy, discrete_laplace, discrete_laplace_variance
+from dpmodels.postprocess import residuals
 from dpmodels.postprocess.graphical.measurements import residuals_from
 from dpmodels.postprocess.graphical.selection import choose_structure
-from dpmodels.postprocess.residuals import (
-    Term,
-    cells,
-    fitted_variances,
-    least_squares,
-    split,
-    summed,
-)
+from dpmodels.postprocess.residuals import cells
 from dpmodels.privacy import (
     Event,
     GaussianEvent,
@@ -219,8 +213,8 @@ def _fitted(noisy: Floats, plan: protocol.MarginPlan, n_rows: int | None) -> Flo
     """Return the components of least squares, one after another."""
     sizes = plan.facts.sizes
     sds = dict(zip(plan.measured, plan.noise_sds, strict=True))
-    tables = split(noisy, plan.measured, sizes)
-    components = least_squares(tables, sds, sizes)
+    tables = residuals.split(noisy, plan.measured, sizes)
+    components = residuals.least_squares(tables, sds, sizes)
     if n_rows is not None:
         components[()] = np.array(float(n_rows))
     return np.concatenate([np.ravel(component) for component in components.values()])
@@ -403,7 +397,7 @@ def _has_few_rows(
     limit = MANY_ROWS * plan.noise_sd
     if plan.first is None:
         return facts.adjacency.n_public and n_rows < limit
-    total = split(exact, facts.largest, facts.sizes)[facts.largest[0]].sum()
+    total = residuals.split(exact, facts.largest, facts.sizes)[facts.largest[0]].sum()
     return bool(noised_units(plan.first, np.array([total]), entropy)[0][0] < limit)
 
 
@@ -416,11 +410,11 @@ def of_few_rows(exact: Exact, facts: MarginFacts) -> tuple[Exact, MarginFacts]:
 
 def _histograms(exact: Exact, facts: MarginFacts) -> Exact:
     """Return the counts of the fine cells of all numbers, the missing values of each last."""
-    tables: dict[Term, Exact] = split(exact, facts.largest, facts.sizes)
+    tables: dict[residuals.Term, Exact] = residuals.split(exact, facts.largest, facts.sizes)
     counts = []
     for i in (number.variable for number in facts.numbers):
         term = next(term for term in facts.largest if i in term)
-        counts.append(summed(tables[term], term, (i,)))
+        counts.append(residuals.summed(tables[term], term, (i,)))
     return np.concatenate(counts)
 
 
@@ -436,7 +430,7 @@ def merged(
 ) -> tuple[Exact, MarginFacts]:
     """Return the counts of margins in coarse cells, and their facts."""
     ends = {number.variable: of for number, of in zip(facts.numbers, cells_of, strict=True)}
-    tables: dict[Term, Exact] = split(exact, facts.largest, facts.sizes)
+    tables: dict[residuals.Term, Exact] = residuals.split(exact, facts.largest, facts.sizes)
     coarse = []
     for term, counts in tables.items():
         for axis, i in enumerate(term):
@@ -448,7 +442,7 @@ def merged(
     return np.concatenate(coarse), replace(facts, sizes=sizes, numbers=())
 
 
-def chosen_margins(values: Floats, plan: MarginPlan) -> tuple[Term, ...]:
+def chosen_margins(values: Floats, plan: MarginPlan) -> tuple[residuals.Term, ...]:
     """Return the edges of the graph chosen from a first round, and variables without an edge."""
     sds = dict(zip(plan.measured, plan.noise_sds, strict=True))
     public_rows = plan.facts.adjacency.n_public
@@ -472,7 +466,7 @@ def auto_margins(facts: protocol.MarginFacts, guarantee: Guarantee) -> tuple[str
         sds = dict(zip(plan.measured, plan.noise_sds, strict=True))
         variances = {term: sd**2 for term, sd in sds.items()}
         if name == "marginals":
-            variances = fitted_variances(sds, sizes)
+            variances = residuals.fitted_variances(sds, sizes)
         cells = sum(math.prod(sizes[i] for i in term) for term in facts.terms)
         spread[name] = unit_rows * math.sqrt(protocol.all_cells(facts, variances) / cells)
     noises = list(spread.values())

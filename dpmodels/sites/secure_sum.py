@@ -35,18 +35,9 @@ from dpmodels.noise import Entropy
 from dpmodels.privacy import Guarantee
 from dpmodels.privacy.events import all_gaussian
 from dpmodels.released import AnyRelease
+from dpmodels.sites import packing
 from dpmodels.sites.joint_rounds import Coalition, InOneProcess, in_rounds, planning, released
 from dpmodels.sites.key_file import PairStream, pair_key
-from dpmodels.sites.packing import (
-    WORD,
-    AnyPlan,
-    Payload,
-    coalition,
-    multiplier,
-    require_gaussian,
-    scales,
-    shared_by,
-)
 from dpmodels.sites.protocol import Names, Statistics, Trust
 from dpmodels.sites.quorum import least_honest
 from dpmodels.sites.summing import (
@@ -116,7 +107,7 @@ class SecureSum(MaskedSum):
     def check(self, strategy: AnyStrategy, plan: PlanOfStrategy, names: Names) -> None:
         """Refuse strategies without Gaussian noise on integers."""
         if not self.in_rounds(strategy):
-            require_gaussian(strategy, plan, self.trust.name)
+            packing.require_gaussian(strategy, plan, self.trust.name)
 
     def in_rounds(self, strategy: AnyStrategy) -> bool:
         """Whether a strategy asks for several sums, or for a transform of them."""
@@ -158,18 +149,20 @@ class SecureSum(MaskedSum):
             sums += f" (some without {', '.join(map(repr, sorted(missed)))})"
         sees = f"{sums}, as all sites do; from each site uniform random numbers"
         trust = replace(self.trust, sees=sees)
-        return shared_by(release, trust, names, numbers, WORD * WORDS, coalition(self.colluders))
+        return packing.shared_by(
+            release, trust, names, numbers, packing.WORD * WORDS, packing.coalition(self.colluders)
+        )
 
-    def share(self, plan: AnyPlan, sites: int) -> float:
+    def share(self, plan: packing.AnyPlan, sites: int) -> float:
         """Return the scale of each site's noise over the planned one."""
-        return noise_share(self.honest(sites), multiplier(plan), scales(plan))
+        return noise_share(self.honest(sites), packing.multiplier(plan), packing.scales(plan))
 
     def honest(self, sites: int) -> int:
         """Return the least number of sites in a sum that do not collude."""
         return least_honest(sites - self.colluders, self.dropouts)
 
     def view(
-        self, strategy: AnyStrategy, statistics: Statistics, plan: AnyPlan, entropy: Entropy
+        self, strategy: AnyStrategy, statistics: Statistics, plan: packing.AnyPlan, entropy: Entropy
     ) -> Floats:
         """Return the honest sums, of rounds padded by zeros; single vectors are uniform."""
         if not self.in_rounds(strategy):
@@ -183,8 +176,8 @@ class SecureSum(MaskedSum):
 
     def send(
         self,
-        payload: Payload,
-        plan: AnyPlan,
+        payload: packing.Payload,
+        plan: packing.AnyPlan,
         place: int,
         private: X25519PrivateKey,
         public: Sequence[bytes],

@@ -50,16 +50,8 @@ from dpmodels.mechanisms.count_noise import (
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan, release_terms
 from dpmodels.noise import Entropy
 from dpmodels.noise.finite import draw_finite
-from dpmodels.postprocess import spreads
-from dpmodels.postprocess.ranges import (
-    CellNoise,
-    Windows,
-    anchor_of,
-    found_range,
-    held_in,
-    needed,
-    range_cells,
-)
+from dpmodels.postprocess import ranges, spreads
+from dpmodels.postprocess.ranges import found_range
 from dpmodels.privacy import ApproxDP, Guarantee, PureDP
 from dpmodels.privacy.compose import divide
 from dpmodels.released import CellsRelease, CountsRelease, HeldIn, MechanismInfo
@@ -125,7 +117,7 @@ class Ranges:
         ends = [spreads.first_cells(column) for column in columns]
         first, n_rows = _counted(statistic, ends, plan.first, entropy)
         counts_by_column = _by_column(first, ends)
-        noise = CellNoise(law_of(plan), plan.first.noise_sd, spreads.SELDOM)
+        noise = ranges.CellNoise(law_of(plan), plan.first.noise_sd, spreads.SELDOM)
         public_rows = float(n_rows) if plan.facts.adjacency.n_public else None
         finer = []
         for column, edges, counts in zip(columns, ends, counts_by_column, strict=True):
@@ -311,7 +303,7 @@ class Rounds:
         apart = n_rows - spreads.rows_at_anchor(cells, column) - math.sqrt(2) * cells.noise.sd
         share = _draw_share(plan, max(apart, 1.0), most, _power(statistic))
         eps = _draw_eps(plan.guarantee, share)
-        windows = Windows(number.lower, number.upper, _power(statistic), eps * apart)
+        windows = ranges.Windows(number.lower, number.upper, _power(statistic), eps * apart)
         window = _drawn(statistic, windows, eps, entropy)
         at_anchor = spreads.most_at_anchor(cells, n_rows, column)
         hidden = windows.saved(window, eps) * at_anchor
@@ -372,7 +364,7 @@ def _inner_rows(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> flo
     """Release rows in the inner part of the range, about its anchor, less those elsewhere."""
     number, first = statistic.measured, plan.first
     assert first is not None
-    anchor = anchor_of(number.lower, number.upper)
+    anchor = ranges.anchor_of(number.lower, number.upper)
     inner = [anchor + (end - anchor) / INNER for end in (number.lower, number.upper)]
     edges = np.unique([number.lower, *inner, number.upper])
     cells, _ = statistic.counted(place_counts, edges).cross()
@@ -392,7 +384,7 @@ def _cell_counts(
     exact, n_rows = statistic.counted(place_counts, ends).cross()
     values, law = noised_units(cells_plan, np.append(exact, n_rows - exact.sum()), entropy)
     cells = spreads.CellCounts(
-        ends, values[:-1], CellNoise(law, cells_plan.noise_sd, spreads.SELDOM)
+        ends, values[:-1], ranges.CellNoise(law, cells_plan.noise_sd, spreads.SELDOM)
     )
     return cells, spreads.complete_rows(
         values, float(n_rows) if plan.facts.adjacency.n_public else None
@@ -415,12 +407,12 @@ def _draw_eps(guarantee: privacy.Guarantee, share: float) -> float:
 
 def _draw_share(plan: CountPlan, apart: float, most: float, power: int) -> float:
     """Return the share of the budget with which a draw detects so many rows outside a window."""
-    short = needed(power) / (apart * _draw_eps(plan.guarantee, LEAST_DRAWN))
+    short = ranges.needed(power) / (apart * _draw_eps(plan.guarantee, LEAST_DRAWN))
     grows = 2 if isinstance(plan.guarantee, privacy.ZCDP) else 1
     return min(LEAST_DRAWN * max(short, 1.0) ** grows, most)
 
 
-def _drawn(statistic: CellPasses, windows: Windows, eps: float, entropy: Entropy) -> int:
+def _drawn(statistic: CellPasses, windows: ranges.Windows, eps: float, entropy: Entropy) -> int:
     """Draw a window, with a privacy loss in an interval of length `eps` for one row."""
     exact, _ = statistic.counted(place_counts, windows.edges).cross()
     costs = np.rint(windows.costs * (COST_STEPS / eps)).astype(np.int64).astype(object)
@@ -429,7 +421,7 @@ def _drawn(statistic: CellPasses, windows: Windows, eps: float, entropy: Entropy
 
 
 def _held_in_window(
-    windows: Windows, window: int, cells: spreads.CellCounts, hidden: float
+    windows: ranges.Windows, window: int, cells: spreads.CellCounts, hidden: float
 ) -> HeldIn | None:
     """Return a drawn window, and what may lie beyond; `hidden` rows may be as far away again."""
     low, high = windows.bounds[window].tolist()
@@ -437,9 +429,9 @@ def _held_in_window(
     if window == 0 or not high - low > COARSE * max(abs(low), abs(high)):
         return None
     low, high = spreads.rounded_range(low, high, spreads.Column(windows.lower, windows.upper, 0.0))
-    limits = held_in(cells.ends, cells.counts, cells.noise, low, high)
+    limits = ranges.held_in(cells.ends, cells.counts, cells.noise, low, high)
     share = hidden / max(float(cells.counts.sum()), 1.0)
-    anchor = anchor_of(windows.lower, windows.upper)
+    anchor = ranges.anchor_of(windows.lower, windows.upper)
     below, above = min(anchor - low, low - windows.lower), min(high - anchor, windows.upper - high)
     return replace(
         limits,
@@ -459,19 +451,19 @@ def _release_range(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> 
     number, first = statistic.measured, plan.first
     if first is None or not number.lower < number.upper:
         return None
-    ends = range_cells(number.lower, number.upper)
+    ends = ranges.range_cells(number.lower, number.upper)
     exact, n_rows = statistic.counted(place_counts, ends).cross()
     cells = noised_counts(Rounds.info, first, exact * first.units_per_row, n_rows, entropy)
-    noise = CellNoise(cells.law, first.noise_sd)
+    noise = ranges.CellNoise(cells.law, first.noise_sd)
     # Of the sum of places about the middle: half of one noise variable, or the difference of two.
     price = plan.noise_sd / (2 if _paired(plan) else math.sqrt(2))
     found = found_range(ends, cells.values, noise, price, _power(statistic))
     counts = spreads.CellCounts(ends, cells.values, noise)
     if found is not None:
-        return held_in(ends, cells.values, noise, found.lower, found.upper)
+        return ranges.held_in(ends, cells.values, noise, found.lower, found.upper)
     column = spreads.Column(number.lower, number.upper, 0.0)
     n_complete = float(cells.values.sum())
     if not spreads.most_at_anchor(counts, n_complete, column):
         return None
     bounds = spreads.bounds_beside_anchor((counts,), n_complete, column)
-    return bounds and held_in(ends, cells.values, noise, *bounds)
+    return bounds and ranges.held_in(ends, cells.values, noise, *bounds)
