@@ -54,12 +54,33 @@ import numpy as np
 
 from dpmodels import privacy
 from dpmodels.arguments import between, boolean
-from dpmodels.mechanisms import minimise, protocol, quantile_of_norms
+from dpmodels.mechanisms import protocol, quantile_of_norms
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, ROUND_UP, Law, laplace_multipliers
 from dpmodels.mechanisms.measures import OfGradients
-from dpmodels.mechanisms.minimise import masked
+from dpmodels.mechanisms.minimise import (
+    LEAST_RIDGE,
+    RIDGE,
+    Mask,
+    furthest,
+    gaussian_scale,
+    mask,
+    masked,
+    minimise,
+    provable_rows,
+    pure_ridge,
+    pure_scale,
+    spherical,
+    spherical_sd,
+    tolerance,
+)
 from dpmodels.mechanisms.path_curvature import path_matrices, path_scales, path_shares
-from dpmodels.mechanisms.protocol import RegressionFacts
+from dpmodels.mechanisms.protocol import (
+    RegressionFacts,
+    RegressionPlan,
+    as_gradients,
+    bounded_loss,
+    hand_over,
+)
 from dpmodels.noise import Entropy
 from dpmodels.noise.uniform import normals
 from dpmodels.released import CoefficientsRelease, MechanismInfo
@@ -140,13 +161,13 @@ class Objective(OfGradients):
             units = ", in units of one row's largest gradient, or None"
             between("ridge", self.ridge, 1e-6, 1e12, units)
 
-    def plan(self, facts: RegressionFacts, guarantee: privacy.Guarantee) -> protocol.RegressionPlan:
+    def plan(self, facts: RegressionFacts, guarantee: privacy.Guarantee) -> RegressionPlan:
         """Divide the budget; the noise is pure where that is asked for, or is less.
 
         Where curvature is bought, Gaussian noise is less in it by far. ArgumentError if the loss
         has gradients without a bound. BudgetError if the ridge is too small for the budget.
         """
-        loss = protocol.bounded_loss(facts, self.info.name)
+        loss = bounded_loss(facts, self.info.name)
         takes_pure = self.pure and isinstance(guarantee, privacy.ApproxDP)
         if isinstance(guarantee, privacy.PureDP) or takes_pure or not loss.bell:
             return self._pure(facts, loss, guarantee)
@@ -157,10 +178,10 @@ class Objective(OfGradients):
         return min(gaussian, pure, key=_expected)
 
     def release(
-        self, statistic: Statistic, plan: protocol.RegressionPlan, entropy: Entropy
+        self, statistic: Statistic, plan: RegressionPlan, entropy: Entropy
     ) -> CoefficientsRelease:
         """Find most rows, draw the linear term, minimise, mask the error, buy what is planned."""
-        rows, facts, scales = protocol.as_gradients(statistic), plan.facts, plan.scales
+        rows, facts, scales = as_gradients(statistic), plan.facts, plan.scales
         law = GAUSSIAN if scales["gaussian"] else LAPLACE
         besides = GAUSSIAN if "lengths" in scales else law
         most = quantile_of_norms.locate_quantile(rows, facts, scales, entropy, besides)
@@ -169,25 +190,23 @@ class Objective(OfGradients):
         if law is GAUSSIAN:
             tilt = normals(facts.columns, entropy) * scales["tilt"]
         else:
-            tilt = minimise.spherical(facts.columns, scales["tilt"], entropy)
+            tilt = spherical(facts.columns, scales["tilt"], entropy)
         ridge = scales["ridge"]
         known = ridge * quantile_of_norms.steepest(facts)
-        shortest = minimise.tolerance(scales["tilt"], known)
-        loss = protocol.bounded_loss(facts, self.info.name)
+        shortest = tolerance(scales["tilt"], known)
+        loss = bounded_loss(facts, self.info.name)
         offset = facts.predictors.largest_known
-        provable = minimise.provable_rows(
+        provable = provable_rows(
             facts.columns, loss.smoothness, scales["tilt"], ridge, known, offset
         )
-        minimum = minimise.minimise(
-            near, loss, ridge, tilt - ridge * most.start, shortest, provable
-        )
-        hiding = minimise.Mask(scales["step"], scales["mask"])
+        minimum = minimise(near, loss, ridge, tilt - ridge * most.start, shortest, provable)
+        hiding = Mask(scales["step"], scales["mask"])
         point = masked(minimum, hiding, entropy, law)
         gradient, curvature = ridge * (most.start - point), None
         if self.inference:
             released = near, point, gradient, facts, scales, entropy, besides
             curvature = path_matrices(*released, at_end=self.at_end)
-        return protocol.hand_over(
+        return hand_over(
             self.info,
             plan,
             statistic,
@@ -222,7 +241,7 @@ class Objective(OfGradients):
 
     def _pure(
         self, facts: RegressionFacts, loss: Loss, guarantee: privacy.Guarantee
-    ) -> protocol.RegressionPlan:
+    ) -> RegressionPlan:
         """Take pure noise; where there is a delta, Gaussian noise says where most rows lie."""
         left, gaussian = guarantee, dict[str, float]()
         if isinstance(guarantee, privacy.ApproxDP) and loss.bell and facts.predictors.terms:
@@ -238,8 +257,8 @@ class Objective(OfGradients):
         shares = {name: value for name, value in shares.items() if name not in gaussian}
         multipliers = _named(shares, laplace_multipliers(left, list(shares.values())))
         eps, replaced = 1 / multipliers.pop("tilt"), facts.adjacency.n_public
-        ridge = self.ridge or minimise.pure_ridge(loss, eps, facts.columns, replaced=replaced)
-        scale = minimise.pure_scale(loss, eps, ridge, replaced=replaced)
+        ridge = self.ridge or pure_ridge(loss, eps, facts.columns, replaced=replaced)
+        scale = pure_scale(loss, eps, ridge, replaced=replaced)
         events: tuple[privacy.Event, ...] = (
             privacy.PureEvent(eps),
             *map(privacy.LaplaceEvent, multipliers.values()),
@@ -249,23 +268,23 @@ class Objective(OfGradients):
             "gaussian": 0.0,
             "tilt": scale,
             "ridge": ridge,
-            "sd": minimise.spherical_sd(facts.columns, scale),
+            "sd": spherical_sd(facts.columns, scale),
             **_masking(facts, scale, ridge, multipliers["mask"], LAPLACE),
             **self._bought(facts, multipliers, LAPLACE),
             **self._bought(facts, gaussian, GAUSSIAN),
         }
-        return protocol.RegressionPlan(guarantee, events, facts, scales)
+        return RegressionPlan(guarantee, events, facts, scales)
 
     def _gaussian(
         self, facts: RegressionFacts, guarantee: privacy.ApproxDP | privacy.ZCDP
-    ) -> protocol.RegressionPlan:
+    ) -> RegressionPlan:
         shares = self._shares(facts, GAUSSIAN)
         multiplier = privacy.gaussian_multiplier(guarantee) * ROUND_UP
         multipliers = _named(shares, privacy.split_gaussian(multiplier, list(shares.values())))
         # Two neighbours of a row more or fewer lie between two that differ in a row.
         tilt = multipliers["tilt"] * (1 + facts.adjacency.n_public) * (1 + 1e-9)
-        scale = minimise.gaussian_scale(tilt, self.ridge)
-        ridge = self.ridge or max(minimise.RIDGE * scale, minimise.LEAST_RIDGE)
+        scale = gaussian_scale(tilt, self.ridge)
+        ridge = self.ridge or max(RIDGE * scale, LEAST_RIDGE)
         scales = {
             "gaussian": 1.0,
             "tilt": scale,
@@ -275,14 +294,14 @@ class Objective(OfGradients):
             **self._bought(facts, multipliers, GAUSSIAN),
         }
         events = tuple(privacy.GaussianEvent(value) for value in multipliers.values())
-        return protocol.RegressionPlan(guarantee, events, facts, scales)
+        return RegressionPlan(guarantee, events, facts, scales)
 
 
 def _named(shares: dict[str, float], values: tuple[float, ...]) -> dict[str, float]:
     return dict(zip(shares, values, strict=True))
 
 
-def _expected(plan: protocol.RegressionPlan) -> float:
+def _expected(plan: RegressionPlan) -> float:
     """Return the gradient's expected squared error, with the ridge's pull on the coefficients."""
     return plan.scales["sd"] ** 2 + (ASSUMED * plan.scales["ridge"]) ** 2
 
@@ -291,8 +310,8 @@ def _masking(
     facts: RegressionFacts, tilt: float, ridge: float, multiplier: float, law: Law
 ) -> dict[str, float]:
     """Return step and scale of the noise that hides the minimiser's error."""
-    distance = minimise.furthest(tilt, ridge, ridge * quantile_of_norms.steepest(facts))
-    hiding = minimise.mask(distance, facts.columns, multiplier, law)
+    distance = furthest(tilt, ridge, ridge * quantile_of_norms.steepest(facts))
+    hiding = mask(distance, facts.columns, multiplier, law)
     return {"step": hiding.step, "mask": hiding.scale}
 
 
@@ -381,14 +400,14 @@ class Output(OfGradients):
         event = privacy.PureEvent(1 / multiplier) if pure else privacy.GaussianEvent(multiplier)
         moved = (1 + facts.adjacency.n_public) * multiplier
         suits = moved * (columns if pure else math.sqrt(columns))
-        ridge = self.ridge or max(suits, minimise.LEAST_RIDGE)
-        apart = (1 + facts.adjacency.n_public) / ridge + 2 * minimise.furthest(0.0, ridge)
+        ridge = self.ridge or max(suits, LEAST_RIDGE)
+        apart = (1 + facts.adjacency.n_public) / ridge + 2 * furthest(0.0, ridge)
         scale = multiplier * apart * (1 + 1e-9)
         scales = {
             "gaussian": float(not pure),
             "noise": scale,
             "ridge": ridge,
-            "sd": minimise.spherical_sd(columns, scale) if pure else scale,
+            "sd": spherical_sd(columns, scale) if pure else scale,
         }
         return protocol.RegressionPlan(guarantee, (event,), facts, scales)
 
@@ -400,14 +419,12 @@ class Output(OfGradients):
         loss, start = protocol.bounded_loss(facts, self.info.name), np.zeros(columns)
         rows, ridge = protocol.as_gradients(statistic), scales["ridge"]
         offset = facts.predictors.largest_known
-        provable = minimise.provable_rows(
-            columns, loss.smoothness, 0.0, ridge, largest_offset=offset
-        )
-        point = minimise.minimise(rows, loss, ridge, start, minimise.tolerance(0.0), provable)
+        provable = provable_rows(columns, loss.smoothness, 0.0, ridge, largest_offset=offset)
+        point = minimise(rows, loss, ridge, start, tolerance(0.0), provable)
         if scales["gaussian"]:
             noise = normals(columns, entropy) * scales["noise"]
         else:
-            noise = minimise.spherical(columns, scales["noise"], entropy)
+            noise = spherical(columns, scales["noise"], entropy)
         return protocol.hand_over(
             self.info,
             plan,
