@@ -19,6 +19,9 @@ else:
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+# Positions in another array, and which of its entries are meant.
+Indices = NDArray[np.intp]
+Flags = NDArray[np.bool_]
 # Integers or floats, which functions treat alike.
 Numbers = NDArray[Any]
 # Exact sums: integers of 64 bits where those suffice, else objects, integers of Python.

@@ -177,10 +177,7 @@ _MORE: Final[tuple[tuple[str, ...], ...]] = (
 
 
 def neighbouring_tables(
-    formula: str,
-    codebook: Codebook,
-    adjacency: AdjacencyName = "replace",
-    n_rows: int = 48,
+    formula: str, codebook: Codebook, adjacency: AdjacencyName = "replace", n_rows: int = 48
 ) -> tuple[Pair, ...]:
     """Construct many pairs for coupled runs, with each table in several of them.
 

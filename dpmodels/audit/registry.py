@@ -207,11 +207,7 @@ THREE: Final = {
     "family": "multinomial",
 }
 
-COUNTED: Final = {
-    **GAUSSIAN,
-    "codebook": codebook(a=(-1, 1), b=(0, 9)),
-    "family": "poisson",
-}
+COUNTED: Final = {**GAUSSIAN, "codebook": codebook(a=(-1, 1), b=(0, 9)), "family": "poisson"}
 
 # More bins than a node has children.
 FINE: Final = {**PURE, "breaks": 8}

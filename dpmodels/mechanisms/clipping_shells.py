@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.design import Scaling
 from dpmodels.mechanisms import add_noise
@@ -23,7 +22,7 @@ from dpmodels.postprocess.denoise import Increment, accumulate
 from dpmodels.privacy import Adjacency, split_gaussian
 from dpmodels.released import MomentNoise, Tails
 from dpmodels.statistics import Passes, Statistic, clipped
-from dpmodels.typing import Floats
+from dpmodels.typing import Exact, Floats, Numbers
 
 # Of the budget, from the outside in: a choice.
 SHARES = (0.5, 0.3, 0.2)
@@ -77,9 +76,7 @@ def shell_lattice(facts: Facts, multipliers: Sequence[float], *extra_scales: flo
     return Lattice(min(choose_lattice(facts.columns, sigma).bits, MOST_BITS), facts.columns)
 
 
-def noised_shells(
-    exact: NDArray[np.generic], outermost: int, plan: Plan, entropy: Entropy
-) -> list[Increment]:
+def noised_shells(exact: Numbers, outermost: int, plan: Plan, entropy: Entropy) -> list[Increment]:
     """Release increments and their traces, in units of the ball.
 
     `exact`, shape (levels, columns + 1, columns + 1), is as from
@@ -92,7 +89,7 @@ def noised_shells(
         sigma = plan.scales[name]
         off = sigma / math.sqrt(2)
         matrix = noised_symmetric(part, sigma, off, entropy) / unit
-        trace: NDArray[np.generic] = np.array([sum(np.diagonal(part).tolist())], dtype=object)
+        trace: Numbers = np.array([sum(np.diagonal(part).tolist())], dtype=object)
         noisy = add_noise.add_noise(trace, sigma / weight, entropy) / unit
         released.append(Increment(matrix, float(noisy[0]), off / unit))
     return released
@@ -223,7 +220,7 @@ def reach_scales(adjacency: Adjacency, eps: float, lattice: Lattice) -> dict[str
     }
 
 
-def lost(exact: NDArray[np.object_]) -> list[int]:
+def lost(exact: Exact) -> list[int]:
     """Return what clipping to ``2**-t``, t = 1, 2, ..., takes off the sum of squares.
 
     `exact`, shape (levels, columns + 1, columns + 1), is as from
@@ -241,7 +238,7 @@ def lost(exact: NDArray[np.object_]) -> list[int]:
 
 
 def clipping_radius(
-    exact: NDArray[np.object_],
+    exact: Exact,
     error: Callable[[float], float],
     plan: Plan,
     entropy: Entropy,
@@ -261,16 +258,13 @@ def clipping_radius(
 
 
 def noised_trace(
-    exact: NDArray[np.generic],
-    plan: Plan,
-    entropy: Entropy,
-    law: add_noise.Law = add_noise.GAUSSIAN,
+    exact: Numbers, plan: Plan, entropy: Entropy, law: add_noise.Law = add_noise.GAUSSIAN
 ) -> float:
     """Release the trace of the second moment, in units of the ball; at least its noise.
 
     One row changes it by at most the squared radius of the ball, for either adjacency.
     """
-    trace: NDArray[np.generic] = np.array([sum(np.diagonal(exact)[1:].tolist())], dtype=object)
+    trace: Numbers = np.array([sum(np.diagonal(exact)[1:].tolist())], dtype=object)
     scale = plan.scales[TRACE]
     released = float(add_noise.add_noise(trace, scale, entropy, law)[0])
     return max(released, law.sd * scale) / plan.lattice.steps**2

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE, laplace_multipliers
@@ -118,9 +117,7 @@ def law_of(plan: CountPlan) -> str:
     return "gaussian" if isinstance(plan.events[-1], GaussianEvent) else "laplace"
 
 
-def noised_units(
-    plan: CountPlan, exact: NDArray[np.generic], entropy: Entropy
-) -> tuple[Floats, str]:
+def noised_units(plan: CountPlan, exact: Numbers, entropy: Entropy) -> tuple[Floats, str]:
     """Add the planned noise to whole rows, and return them in rows again, with its law."""
     noisy = _noisy(plan, exact.astype(object) * plan.units_per_row, entropy)
     return noisy.astype(np.float64) / plan.units_per_row, law_of(plan)
@@ -134,7 +131,7 @@ def _noisy(plan: CountPlan, exact: Numbers, entropy: Entropy) -> Numbers:
 def noised_sums(
     info: MechanismInfo,
     plan: CountPlan,
-    exact: NDArray[np.generic],
+    exact: Numbers,
     n_rows: int,
     entropy: Entropy,
     *,
@@ -161,14 +158,14 @@ def noised_sums(
 
 
 def noised_counts(
-    info: MechanismInfo, plan: CountPlan, exact: NDArray[np.generic], n_rows: int, entropy: Entropy
+    info: MechanismInfo, plan: CountPlan, exact: Numbers, n_rows: int, entropy: Entropy
 ) -> CountsRelease:
     """Add the planned noise to exact counts."""
     return counts_released(info, plan, _noisy(plan, exact, entropy), n_rows, law_of(plan))
 
 
 def noised_mean(
-    info: MechanismInfo, plan: CountPlan, exact: NDArray[np.generic], n_rows: int, entropy: Entropy
+    info: MechanismInfo, plan: CountPlan, exact: Numbers, n_rows: int, entropy: Entropy
 ) -> CountsRelease:
     """Add the planned noise to the sum and the counts that one mean of all rows is made of.
 

@@ -8,19 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpmodels import privacy
 from dpmodels.arguments import integer
 from dpmodels.design.cells import PrivateMargins
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms import protocol
+from dpmodels.mechanisms import count_noise, protocol
 from dpmodels.mechanisms.add_noise import ROUND_UP, laplace_multipliers
 from dpmodels.mechanisms.choose import rows_of_one, two_digits
-from dpmodels.mechanisms.count_noise import (
-    LARGEST_SCALE,
-    component_plan,
-    gaussian_plan,
-    noised_units,
-    noisy_components,
-)
 from dpmodels.mechanisms.ledger_price import at_equal_price, price_reason
 from dpmodels.mechanisms.protocol import (
     CountFacts,
@@ -35,14 +29,7 @@ from dpmodels.postprocess import residuals
 from dpmodels.postprocess.graphical.measurements import residuals_from
 from dpmodels.postprocess.graphical.selection import choose_structure
 from dpmodels.postprocess.residuals import cells
-from dpmodels.privacy import (
-    Event,
-    GaussianEvent,
-    Guarantee,
-    LaplaceEvent,
-    PureDP,
-    gaussian_multiplier,
-)
+from dpmodels.privacy import PureDP
 from dpmodels.privacy.compose import divide
 from dpmodels.released import GraphRelease, MarginsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
@@ -108,19 +95,19 @@ class Residual(_Margins):
         source="Xiao, He, Zhang and Kifer (2023)",
     )
 
-    def plan(self, facts: MarginFacts, guarantee: Guarantee) -> MarginPlan:
+    def plan(self, facts: MarginFacts, guarantee: privacy.Guarantee) -> MarginPlan:
         """Calibrate the noise to a guarantee.
 
         BudgetError for a pure guarantee, which Gaussian noise does not give, or if the noise is
         beyond what is meaningful.
         """
-        return component_plan(facts, guarantee)
+        return count_noise.component_plan(facts, guarantee)
 
     def release(self, statistic: Statistic, plan: MarginPlan, entropy: Entropy) -> MarginsRelease:
         """Release the components of the counts with the planned noise."""
         exact, n_rows = statistic.cross()
         return MarginsRelease(
-            values=noisy_components(exact, n_rows, plan.facts, plan, entropy),
+            values=count_noise.noisy_components(exact, n_rows, plan.facts, plan, entropy),
             law="gaussian",
             noise_sds=plan.noise_sds,
             **release_terms(self.info, plan, n_rows),
@@ -175,7 +162,9 @@ class Marginals(_Margins):
         source="Ghosh, Roughgarden and Sundararajan (2009)",
     )
 
-    def plan(self, facts: protocol.MarginFacts, guarantee: Guarantee) -> protocol.MarginPlan:
+    def plan(
+        self, facts: protocol.MarginFacts, guarantee: privacy.Guarantee
+    ) -> protocol.MarginPlan:
         """Calibrate the noise; BudgetError if it is beyond what is meaningful."""
         changed = len(facts.largest) * (2 if facts.adjacency.n_public else 1)
         multiplier = laplace_multipliers(guarantee, (1.0,) * changed)[0]
@@ -183,7 +172,7 @@ class Marginals(_Margins):
         scale = max(multiplier * ROUND_UP, protocol.LEAST_SCALE)
         sd = math.sqrt(discrete_laplace_variance(scale))
         n_margins = len(facts.largest)
-        events = (LaplaceEvent(multiplier, count=changed),)
+        events = (privacy.LaplaceEvent(multiplier, count=changed),)
         return protocol.MarginPlan(
             guarantee,
             events,
@@ -238,11 +227,11 @@ EXCESS = 2.0**17
 class GraphPlan:
     """A calibrated release: everything but the data."""
 
-    guarantee: Guarantee  # Guarantee of all rounds together
-    events: tuple[Event, ...]  # What the ledger is charged, one for each round
+    guarantee: privacy.Guarantee  # Guarantee of all rounds together
+    events: tuple[privacy.Event, ...]  # What the ledger is charged, one for each round
     facts: MarginFacts  # What the plan was made for
     first: MarginPlan  # Of the first round of margins, in fine cells where numbers have them
-    second: Guarantee | None  # Of the second round of margins; None if there is only one
+    second: privacy.Guarantee | None  # Of the second round of margins; None if there is only one
     histograms: CountPlan | None = None  # Of the counts of fine cells, and before them of all rows
 
 
@@ -309,7 +298,7 @@ class Graph(_Margins):
     def __post_init__(self) -> None:
         integer("rounds", self.rounds, 1, 2)
 
-    def plan(self, facts: MarginFacts, guarantee: Guarantee) -> GraphPlan:
+    def plan(self, facts: MarginFacts, guarantee: privacy.Guarantee) -> GraphPlan:
         """Divide the budget and calibrate the rounds that nothing is chosen for.
 
         ArgumentError if the margins have more than 2,000,000 cells; BudgetError for a pure
@@ -324,9 +313,11 @@ class Graph(_Margins):
         histograms, parts = _divided(guarantee, len(facts.numbers), self.rounds)
         counts = None if histograms is None else _histogram_plan(facts, histograms)
         is_alone = counts is None and self.rounds == 1
-        first = component_plan(facts, parts[0], LARGEST_SCALE / (1.0 if is_alone else EXCESS))
+        first = count_noise.component_plan(
+            facts, parts[0], count_noise.LARGEST_SCALE / (1.0 if is_alone else EXCESS)
+        )
         events = [*([] if counts is None else counts.events), *first.events]
-        events += [GaussianEvent(gaussian_multiplier(part)) for part in parts[1:]]
+        events += [privacy.GaussianEvent(privacy.gaussian_multiplier(part)) for part in parts[1:]]
         second = parts[1] if self.rounds == 2 else None
         return GraphPlan(guarantee, tuple(events), facts, first, second, counts)
 
@@ -337,16 +328,18 @@ class Graph(_Margins):
         if plan.histograms is not None:
             if _has_few_rows(plan.histograms, exact, facts, n_rows, entropy):
                 exact, facts = of_few_rows(exact, facts)
-            counts = noised_units(plan.histograms, _histograms(exact, facts), entropy)[0]
+            counts = count_noise.noised_units(plan.histograms, _histograms(exact, facts), entropy)[
+                0
+            ]
             ends = chosen_cells(counts, plan.histograms.noise_sd, facts)
             exact, facts = merged(exact, facts, ends)
-            first = component_plan(facts, first.guarantee)
+            first = count_noise.component_plan(facts, first.guarantee)
         plans = [first]
-        values = [noisy_components(exact, n_rows, facts, first, entropy)]
+        values = [count_noise.noisy_components(exact, n_rows, facts, first, entropy)]
         if plan.second is not None:
             chosen = replace(facts, terms=chosen_margins(values[0], first))
-            plans.append(component_plan(chosen, plan.second))
-            values.append(noisy_components(exact, n_rows, facts, plans[1], entropy))
+            plans.append(count_noise.component_plan(chosen, plan.second))
+            values.append(count_noise.noisy_components(exact, n_rows, facts, plans[1], entropy))
         return GraphRelease(
             values=np.concatenate(values),
             margins=tuple(part.facts.terms for part in plans),
@@ -359,8 +352,8 @@ class Graph(_Margins):
 
 
 def _divided(
-    guarantee: Guarantee, n_numbers: int, n_rounds: int
-) -> tuple[Guarantee | None, tuple[Guarantee, ...]]:
+    guarantee: privacy.Guarantee, n_numbers: int, n_rounds: int
+) -> tuple[privacy.Guarantee | None, tuple[privacy.Guarantee, ...]]:
     """Return the guarantee of the counts of fine cells, None without numbers, then of each round.
 
     A single one is the guarantee itself.
@@ -375,7 +368,7 @@ def _divided(
     return first, tuple(others)
 
 
-def _histogram_plan(facts: MarginFacts, guarantee: Guarantee) -> CountPlan:
+def _histogram_plan(facts: MarginFacts, guarantee: privacy.Guarantee) -> CountPlan:
     """Return the plan of the counts of fine cells; its first round is the number of rows.
 
     There is none where the number is public, or would change nothing.
@@ -383,10 +376,10 @@ def _histogram_plan(facts: MarginFacts, guarantee: Guarantee) -> CountPlan:
     n_counts = sum(facts.sizes[number.variable] for number in facts.numbers)
     counted = CountFacts(len(facts.numbers), n_counts, False, facts.adjacency)
     if facts.adjacency.n_public or all(n.of_few_rows.edges == n.edges for n in facts.numbers):
-        return gaussian_plan(counted, guarantee)
+        return count_noise.gaussian_plan(counted, guarantee)
     of_number, of_cells = divide(guarantee, (NUMBER, 1 - NUMBER), (True, True))
-    first = gaussian_plan(CountFacts(1, 1, False, facts.adjacency), of_number)
-    counts = gaussian_plan(counted, of_cells)
+    first = count_noise.gaussian_plan(CountFacts(1, 1, False, facts.adjacency), of_number)
+    counts = count_noise.gaussian_plan(counted, of_cells)
     return replace(counts, events=first.events + counts.events, first=first)
 
 
@@ -398,7 +391,7 @@ def _has_few_rows(
     if plan.first is None:
         return facts.adjacency.n_public and n_rows < limit
     total = residuals.split(exact, facts.largest, facts.sizes)[facts.largest[0]].sum()
-    return bool(noised_units(plan.first, np.array([total]), entropy)[0][0] < limit)
+    return bool(count_noise.noised_units(plan.first, np.array([total]), entropy)[0][0] < limit)
 
 
 def of_few_rows(exact: Exact, facts: MarginFacts) -> tuple[Exact, MarginFacts]:
@@ -455,7 +448,7 @@ MARGINS: dict[str, type[MarginMechanism]] = {"residual": Residual, "marginals": 
 GRAPHS: dict[str, type[Graph]] = {"graph": Graph}
 
 
-def auto_margins(facts: protocol.MarginFacts, guarantee: Guarantee) -> tuple[str, str]:
+def auto_margins(facts: protocol.MarginFacts, guarantee: privacy.Guarantee) -> tuple[str, str]:
     """Return the name of a mechanism for margins, and the reason."""
     if isinstance(guarantee, PureDP):
         return "marginals", "it needs no delta."

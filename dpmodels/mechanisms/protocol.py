@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypedDict, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels import released
 from dpmodels.design import PrivateDesign
@@ -25,7 +24,7 @@ from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Multinomial, Poisson, Predictors
 from dpmodels.statistics.statistic import Loss
-from dpmodels.typing import Exact, Floats
+from dpmodels.typing import Exact, Floats, Integers, Numbers
 
 # What a release of margins is planned from, and how far one row moves their components.
 
@@ -329,11 +328,7 @@ def units_of(scale: float) -> int:
 
 
 def counts_released(
-    info: released.MechanismInfo,
-    plan: CountPlan,
-    noisy: NDArray[np.generic],
-    n_rows: int,
-    law: str,
+    info: released.MechanismInfo, plan: CountPlan, noisy: Numbers, n_rows: int, law: str
 ) -> released.CountsRelease:
     """Make the release of noisy counts, with the number of rows if that is public."""
     return released.CountsRelease(
@@ -510,13 +505,7 @@ class Score(Protocol):
         """Return the exact scores."""
 
     def valued(
-        self,
-        exact: NDArray[np.object_],
-        ranked: Ranked,
-        places: NDArray[np.int64],
-        bought: Any,
-        entropy: Entropy,
-        /,
+        self, exact: Exact, ranked: Ranked, places: Integers, bought: Any, entropy: Entropy, /
     ) -> dict[str, Any]:
         """Release values of what was named with fresh noise, as fields of a release."""
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpmodels import privacy
@@ -29,7 +28,7 @@ from dpmodels.postprocess.hierarchy import Hierarchy, NoisyCells, agreeing, risi
 from dpmodels.released import MechanismInfo, QuantilesRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import count_sensitivity
-from dpmodels.typing import Floats
+from dpmodels.typing import Exact, Floats, Indices, Numbers
 
 # Where the cells of the next round are cut: by noisy counts of this one alone.
 
@@ -52,7 +51,7 @@ NOISE_REACH, SLACK = 2.5, 0.3
 # Cells on both sides of a drawn value double, from so many halvings of the range on: a choice.
 HALVINGS = 20
 
-Ends = NDArray[np.intp]
+Ends = Indices
 
 
 def first_ends(cells: int) -> Ends:
@@ -65,7 +64,7 @@ def equal_ends(cells: int, max_cells: int) -> Ends:
     return _whole_cells(np.linspace(0, cells, min(cells, max_cells) + 1))
 
 
-def doubling_ends(grid: Grid, drawn: NDArray[np.intp]) -> Ends:
+def doubling_ends(grid: Grid, drawn: Indices) -> Ends:
     """Return the ends of cells of a grid that double with their distance from drawn ones."""
     middles = (grid.lower[drawn] + grid.upper[drawn]) / 2
     away = 0.5 ** np.arange(HALVINGS)
@@ -199,7 +198,7 @@ class RoundsPlan:
 
 # Counts one group, whose rows below each end of the grid's cells are given, with noise: the ends
 # of the last round's cells, and their counts.
-Counted = Callable[[NDArray[np.generic], RoundsPlan, float, Entropy], tuple[Ends, NoisyCells]]
+Counted = Callable[[Numbers, RoundsPlan, float, Entropy], tuple[Ends, NoisyCells]]
 
 
 def rounds_plan(
@@ -250,7 +249,7 @@ def _priced(
 
 
 def noisy_cells(
-    cells: NDArray[np.object_],
+    cells: Exact,
     hierarchy: Hierarchy,
     plan: RoundsPlan,
     turn: int,

@@ -48,14 +48,14 @@ from dpmodels.design import Scaling
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms import add_noise
 from dpmodels.mechanisms.add_noise import noised_symmetric
-from dpmodels.mechanisms.measures import OfPasses
+from dpmodels.mechanisms.measures import OfBase, OfPasses
 from dpmodels.mechanisms.protocol import CovarianceMechanism, Facts, Plan
 from dpmodels.mechanisms.regression.ellipsoid import rows_within
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess.normal_equations import NormalEquations, estimate, released_equations
 from dpmodels.postprocess.small_samples import Layout
-from dpmodels.released import Ball, Meat, MechanismInfo, MomentsRelease
+from dpmodels.released import Ball, Meat, MomentsRelease
 from dpmodels.statistics import Passes, Statistic
 from dpmodels.statistics.passes import Score, person_score_squares, score_squares
 from dpmodels.statistics.statistic import measured_as
@@ -80,7 +80,7 @@ NOBODY = (
 
 
 @dataclass(frozen=True)
-class RobustCovariance(OfPasses):
+class RobustCovariance(OfBase, OfPasses):
     """Moments, and the filling of the sandwich for least squares of the last column.
 
     Parameters
@@ -111,11 +111,6 @@ class RobustCovariance(OfPasses):
     def __post_init__(self) -> None:
         between("share", self.share, 0.001, 0.9, ", such as 0.05")
         option("vcov", self.vcov, ("HC", "cluster"))
-
-    @property
-    def info(self) -> MechanismInfo:
-        """The promise of the mechanism of the moments, which holds of both."""
-        return self.base.info
 
     def plan(self, facts: Facts, guarantee: privacy.Guarantee) -> Plan:
         """Divide the budget. BudgetError as of the base, or if no useful lattice is left."""

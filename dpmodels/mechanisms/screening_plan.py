@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels import privacy
 from dpmodels.errors import BudgetError
@@ -31,7 +30,7 @@ from dpmodels.statistics.associations import (
     scatters,
     spread_change,
 )
-from dpmodels.typing import Floats, Numbers
+from dpmodels.typing import Floats, Integers, Numbers
 
 # Of the budget for the choice of columns; for the scatters of the chosen, as a part of that of
 # their products; and for the response, as a part of that of the products where one is chosen.
@@ -165,16 +164,16 @@ class Response(NamedTuple):
     centre: int  # What it is counted from, in parts of lattice steps: `centred_products`
 
 
-def noised_response(exact: NDArray[np.generic], plan: ScreenPlan, entropy: Entropy) -> Response:
+def noised_response(exact: Numbers, plan: ScreenPlan, entropy: Entropy) -> Response:
     """Release the number of complete rows, the response's sum and its sum of squares."""
     sums, scale = response_sums(exact, plan)
     return response_of(add_noise(sums, scale, entropy, LAWS[plan.law]), plan)
 
 
-def response_sums(exact: NDArray[np.generic], plan: ScreenPlan) -> Part:
+def response_sums(exact: Numbers, plan: ScreenPlan) -> Part:
     """Return what is released of the response, in squared half-ranges, and its scale of noise."""
     limit = reach(plan.lattice)
-    sums: NDArray[np.generic] = np.array(
+    sums: Numbers = np.array(
         [limit**2 * exact[0, 0], limit * exact[0, -1], exact[1, -1]], dtype=object
     )
     return sums, _response_scale(plan)
@@ -212,7 +211,7 @@ def valued(
     n_rows: int,
     plan: ScreenPlan,
     response: Response,
-    chosen: NDArray[np.int64],
+    chosen: Integers,
     entropy: Entropy,
 ) -> ScreenedRelease:
     """Release the products and the scatters of the chosen columns, with fresh noise."""
@@ -236,7 +235,7 @@ def screened(
     n_rows: int,
     plan: ScreenPlan,
     response: Response,
-    chosen: NDArray[np.int64],
+    chosen: Integers,
     noisy: Sequence[tuple[Floats, float]],
 ) -> ScreenedRelease:
     """Hand over noisy products and scatters of the chosen columns, each with its scale of noise."""

@@ -405,8 +405,4 @@ class Random(OfMoments):
         return hand_over_frame(self.info, plan, frame, exact, entropy, ordered=False)
 
 
-SUBSPACE: dict[str, type[SubspaceMechanism]] = {
-    "ppca": PPCA,
-    "power": Power,
-    "random": Random,
-}
+SUBSPACE: dict[str, type[SubspaceMechanism]] = {"ppca": PPCA, "power": Power, "random": Random}

@@ -32,12 +32,8 @@ from typing import ClassVar, Final
 import numpy as np
 
 from dpmodels.design import PrivateDesign, Scaling
-from dpmodels.mechanisms.protocol import (
-    RegressionFacts,
-    RegressionMechanism,
-    RegressionPlan,
-    as_gradients,
-)
+from dpmodels.mechanisms import protocol
+from dpmodels.mechanisms.measures import OfBase
 from dpmodels.mechanisms.regression.objective import Objective
 from dpmodels.mechanisms.regression.rate_scores import RateScores
 from dpmodels.mechanisms.robust_covariance import ALIKE
@@ -45,7 +41,7 @@ from dpmodels.mechanisms.weighted_scores import ScoreNoise, in_units
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.unit_scores import first_point
 from dpmodels.privacy import Guarantee
-from dpmodels.released import Ball, BoughtCurvature, CoefficientsRelease, MechanismInfo, UnitCap
+from dpmodels.released import Ball, BoughtCurvature, CoefficientsRelease, UnitCap
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import GradientScore
 from dpmodels.statistics.losses import Logistic, Multinomial, Poisson, Predictors
@@ -64,7 +60,7 @@ UNCLIPPED: Final = 3.0
 
 
 @dataclass(frozen=True)
-class WeightedGradients:
+class WeightedGradients(OfBase):
     """Coefficients of capped weights, then sums and squares of the clipped scores of units.
 
     Parameters
@@ -75,26 +71,23 @@ class WeightedGradients:
         The number of strata whose sums are released too, 0 for none.
     """
 
-    base: RegressionMechanism
+    base: protocol.RegressionMechanism
     levels: int = 0
 
     passes: ClassVar[str] = "many"
 
-    @property
-    def info(self) -> MechanismInfo:
-        """The promise of the mechanism of the coefficients, which holds of all."""
-        return self.base.info
-
-    def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> RegressionPlan:
+    def plan(
+        self, facts: protocol.RegressionFacts, guarantee: Guarantee
+    ) -> protocol.RegressionPlan:
         """Divide the budget. BudgetError as of the base, or if no useful lattice is left."""
         return self._noise(facts).plan(partial(self.base.plan, facts), facts.adjacency, guarantee)
 
-    def measure(self, design: PrivateDesign, plan: RegressionPlan) -> Statistic:
+    def measure(self, design: PrivateDesign, plan: protocol.RegressionPlan) -> Statistic:
         """Prepare to read the rows several times."""
         return self.base.measure(design, plan)
 
     def release(
-        self, statistic: Statistic, plan: RegressionPlan, entropy: Entropy
+        self, statistic: Statistic, plan: protocol.RegressionPlan, entropy: Entropy
     ) -> CoefficientsRelease:
         """Release coefficients of capped weights."""
         return self.base.release(statistic, plan, entropy)
@@ -104,7 +97,7 @@ class WeightedGradients:
         statistic: Statistic,
         release: CoefficientsRelease,
         cap: UnitCap,
-        plan: RegressionPlan,
+        plan: protocol.RegressionPlan,
         entropy: Entropy,
         n_units: float,
     ) -> CoefficientsRelease:
@@ -113,7 +106,7 @@ class WeightedGradients:
         The rows of `statistic` count by weights up to ``cap.scores.cap``; `n_units` is the noisy
         number of units.
         """
-        gradients, strata, bought = as_gradients(statistic), cap.scores, release.curvature
+        gradients, strata, bought = protocol.as_gradients(statistic), cap.scores, release.curvature
         places, person = plan.facts.adjacency.places, plan.facts.adjacency.person
         assert strata is not None
         assert bought is not None
@@ -139,13 +132,13 @@ class WeightedGradients:
         meat = replace(in_units(meat, 1 / mean), root=axes * lengths * unit, person=person)
         return replace(release, meat=meat)
 
-    def _noise(self, facts: RegressionFacts) -> ScoreNoise:
+    def _noise(self, facts: protocol.RegressionFacts) -> ScoreNoise:
         return ScoreNoise(facts.columns, self.levels, ALIGNED)
 
 
 def with_step(
-    base: RegressionMechanism, facts: RegressionFacts, levels: int
-) -> RegressionMechanism | WeightedGradients:
+    base: protocol.RegressionMechanism, facts: protocol.RegressionFacts, levels: int
+) -> protocol.RegressionMechanism | WeightedGradients:
     """Return a mechanism with a step to all weights; as it is if it releases no curvature."""
     if isinstance(facts.loss, Multinomial) or not getattr(base, "inference", False):
         return base
@@ -191,7 +184,7 @@ def _in_joint_ball(
     return centre, ball.radius, np.asarray(np.linalg.inv(ball.axes / norm), dtype=np.float64)
 
 
-def _unclipped(facts: RegressionFacts) -> Logistic | Poisson:
+def _unclipped(facts: protocol.RegressionFacts) -> Logistic | Poisson:
     """Return the loss of rows whose residuals are not clipped."""
     if isinstance(facts.loss, Poisson):
         return replace(facts.loss, clip=UNCLIPPED * facts.loss.upper)

@@ -32,12 +32,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar, Final, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 
-from dpmodels.design import PrivateDesign, Scaling
+from dpmodels.design import Scaling
 from dpmodels.mechanisms import add_noise
+from dpmodels.mechanisms.measures import OfBase, OfPasses
 from dpmodels.mechanisms.protocol import CovarianceMechanism, Facts, Plan, RegressionPlan
 from dpmodels.mechanisms.robust_covariance import SQUARES, solved, whitening
 from dpmodels.noise import Entropy
@@ -55,7 +56,7 @@ from dpmodels.privacy import (
     PureEvent,
     gaussian_multiplier,
 )
-from dpmodels.released import Meat, MechanismInfo, MomentsRelease, ScoreCap, UnitCap, UnitScores
+from dpmodels.released import Meat, MomentsRelease, ScoreCap, UnitCap, UnitScores
 from dpmodels.statistics import Passes, Statistic
 from dpmodels.statistics.passes import Score
 from dpmodels.statistics.score_moments import UnitScores as ExactScores
@@ -79,7 +80,7 @@ Events = tuple[GaussianEvent, GaussianEvent] | tuple[LaplaceEvent, LaplaceEvent]
 
 
 @dataclass(frozen=True)
-class WeightedScores:
+class WeightedScores(OfBase, OfPasses):
     """Moments of capped weights, then sums and squares of the clipped scores of units.
 
     Parameters
@@ -103,20 +104,9 @@ class WeightedScores:
     levels: int = 0
     n_units: int | None = None
 
-    passes: ClassVar[str] = "many"
-
-    @property
-    def info(self) -> MechanismInfo:
-        """The promise of the mechanism of the moments, which holds of all."""
-        return self.base.info
-
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Divide the budget. BudgetError as of the base, or if no useful lattice is left."""
         return self._noise(facts).plan(partial(self.base.plan, facts), facts.adjacency, guarantee)
-
-    def measure(self, design: PrivateDesign, plan: Plan) -> Passes:
-        """Prepare to read the rows several times."""
-        return Passes((design,), plan.lattice, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Release the moments of capped weights."""

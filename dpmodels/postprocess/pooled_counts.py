@@ -25,11 +25,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.postprocess.protocol import NO_WEIGHT, Spread, whole
 from dpmodels.released import RunsRelease
-from dpmodels.typing import Floats, Integers, Numbers
+from dpmodels.typing import Flags, Floats, Integers, Numbers
 
 # Penalty of a cut in squared noise sds: halves differ if by more than two sds. A choice.
 PENALTY = 4.0
@@ -54,7 +53,7 @@ class PooledCounts:
         return Halves(self.release.shape[1])
 
     @cached_property
-    def _best(self) -> tuple[tuple[Fit, ...], tuple[NDArray[np.bool_], ...]]:
+    def _best(self) -> tuple[tuple[Fit, ...], tuple[Flags, ...]]:
         """Best fits of all nodes, level by level, shape (groups, nodes), and which were cut."""
         *above, (precisions, counts) = zip(*by_node(self.release, self._halves), strict=True)
         pooled = best = Fit(np.zeros_like(counts), precisions, counts)
@@ -212,7 +211,7 @@ def _over(numerator: Floats, denominator: Floats) -> Floats:
     return np.divide(numerator, denominator, out=quotient, where=denominator > 0)
 
 
-def _halves(values: NDArray[np.generic]) -> Floats:
+def _halves(values: Numbers) -> Floats:
     """Return the halves of every node on a new last axis."""
     return values.reshape(*values.shape[:-1], -1, 2).astype(float)
 

@@ -29,13 +29,12 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpmodels.external_files import storable_amount
 from dpmodels.noise.sums import half_width
 from dpmodels.released import HeldIn
-from dpmodels.typing import Floats
+from dpmodels.typing import Exact, Flags, Floats
 
 # Cells per octave of the distance from the anchor, octaves, and the range over the widest cell.
 # Choices: declared bounds may be a million times too wide.
@@ -159,7 +158,7 @@ def found_range(
     return FoundRange(low, high)
 
 
-def cells_with_rows(counts: Floats, noise: CellNoise) -> NDArray[np.bool_]:
+def cells_with_rows(counts: Floats, noise: CellNoise) -> Flags:
     """Detect which cells have rows, by tests of runs of one to eight cells.
 
     Cells detected in shorter runs are removed first, so a full cell does not make its empty
@@ -177,12 +176,7 @@ def cells_with_rows(counts: Floats, noise: CellNoise) -> NDArray[np.bool_]:
 
 
 def _reached(
-    radii: Floats,
-    counts: Floats,
-    detected: NDArray[np.bool_],
-    noise: CellNoise,
-    price: float,
-    power: int,
+    radii: Floats, counts: Floats, detected: Flags, noise: CellNoise, price: float, power: int
 ) -> float:
     """Return the distance to one side with the smallest error.
 
@@ -207,7 +201,7 @@ def _reached(
     return last * float(max(ratio, 1.0) ** (1 / fall))
 
 
-def _end(counts: Floats, detected: NDArray[np.bool_], faint: float) -> int:
+def _end(counts: Floats, detected: Flags, faint: float) -> int:
     """Return the number of cells up to the last pair of cells whose sum exceeds `faint`."""
     top = int(np.flatnonzero(detected)[-1]) + 1 if detected.any() else 1
     while top < counts.size and counts[top : top + 2].sum() > faint:
@@ -265,7 +259,7 @@ class Windows:
         full = rise(self.power) * STEEP_OCTAVES
         return min(full, max(self.worth - SPARE, LEAST_RISE * self.power))
 
-    def outside(self, counts: NDArray[np.object_]) -> NDArray[np.object_]:
+    def outside(self, counts: Exact) -> Exact:
         """Return the rows outside each window, from exact counts by cell."""
         middles = (self.edges[1:] + self.edges[:-1]) / 2
         low, high = self.bounds[:, :1], self.bounds[:, 1:]

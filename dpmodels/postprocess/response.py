@@ -33,11 +33,10 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from dpmodels.released import Channel
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Indices
 
 # Most Newton steps, halvings of one, and the largest violation of the conditions of a maximum at
 # which they end: choices.
@@ -173,7 +172,7 @@ class ResponseRows:
     coded: Floats
     answers: Floats
     weights: Floats
-    strata: NDArray[np.intp]
+    strata: Indices
     truth: float
     spoken: float  # Probability of a drawn answer of 1
 

@@ -20,10 +20,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.postprocess.ranges import CellNoise, anchor_of, cells_with_rows, range_cells
-from dpmodels.typing import Floats
+from dpmodels.typing import Flags, Floats
 
 # Shapes of the tails that are tried: a choice, as are all constants below.
 SHAPES = np.array([-1.0, 1e-6, 0.15])
@@ -118,7 +117,8 @@ def found_bounds(
     last = rounds[-1]
     low, high = fitted.reach(TAIL, CAREFUL)
     high = _as_counted(high, last, rows)
-    low = -_as_counted(-low, _reflected(last), rows)
+    reflected = CellCounts(-last.ends[::-1], last.counts[::-1], last.noise)
+    low = -_as_counted(-low, reflected, rows)
     low, high = rounded_range(low, high, column)
     if not low < high or (high - low) * SHORTER > column.upper - column.lower:
         return None
@@ -160,7 +160,7 @@ def rows_at_anchor(cells: CellCounts, column: Column) -> float:
     return float(cells.counts[_at(anchor_of(column.lower, column.upper), cells)].sum())
 
 
-def _at(anchor: float, cells: CellCounts) -> NDArray[np.bool_]:
+def _at(anchor: float, cells: CellCounts) -> Flags:
     return np.asarray((cells.ends[:-1] <= anchor) & (cells.ends[1:] >= anchor))
 
 
@@ -284,10 +284,6 @@ def _has_rows_elsewhere(rounds: tuple[CellCounts, ...], rows: float, column: Col
         (detected_cells & away_cells).any()
         for detected_cells, away_cells in zip(detected, away, strict=True)
     )
-
-
-def _reflected(cells: CellCounts) -> CellCounts:
-    return CellCounts(-cells.ends[::-1], cells.counts[::-1], cells.noise)
 
 
 def _at_steps(ends: Floats, column: Column) -> Floats:

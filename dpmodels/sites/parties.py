@@ -205,10 +205,7 @@ def together(counts: Iterable[int | None], places: int = 1) -> int | None:
 
 
 def gathered(
-    data: object,
-    sites: Mapping[str, object] | None,
-    protocol: object,
-    csv: object = None,
+    data: object, sites: Mapping[str, object] | None, protocol: object, csv: object = None
 ) -> object:
     """Return what a verb reads: its ``data``, or the rows of its ``sites``.
 

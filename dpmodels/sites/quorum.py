@@ -42,8 +42,6 @@ SHARE_WORDS = 9
 def least_honest(honest: int, dropouts: int) -> int:
     """Return the least number of honest sites in a sum, if not all were told who is missing alike.
 
-    Examples
-    --------
     >>> least_honest(9, 1), least_honest(9, 3), least_honest(9, 0)
     (8, 5, 9)
     """

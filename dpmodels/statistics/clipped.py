@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice
@@ -19,7 +18,7 @@ from dpmodels.typing import Floats, Integers, Numbers
 # Increments between clipped moments, and how far one row moves them.
 
 
-def increments(levels: NDArray[np.generic], chosen: Sequence[int]) -> list[NDArray[np.generic]]:
+def increments(levels: Numbers, chosen: Sequence[int]) -> list[Numbers]:
     """Return what each radius adds to the second moment of the next smaller one.
 
     Of levels a < b that follow each other in `chosen` it is ``G = 4**(b - a) L_a - L_b``, shape

@@ -9,7 +9,6 @@ from operator import add
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.design.parts import FACES
@@ -26,7 +25,7 @@ from dpmodels.statistics.statistic import (
     numbers_by_cell,
     summed,
 )
-from dpmodels.typing import Exact, Floats, Integers
+from dpmodels.typing import Exact, Floats, Indices, Integers
 
 # Sums of so many rows times the squared radius fit 64-bit integers.
 FITS_INT64 = 2**62
@@ -195,7 +194,7 @@ class Turn(NamedTuple):
     """An integer matrix whose line i is scaled by ``2**-powers[i]``."""
 
     integers: Floats  # Shape (lines, columns): whole numbers
-    powers: NDArray[np.intp]  # Shape (lines, 1): of two
+    powers: Indices  # Shape (lines, 1): of two
     scaled: Floats | None  # The integers in that unit, where it loses no digit
 
     def times(self, rows: Floats, out: Floats | None = None) -> Floats:
@@ -268,7 +267,8 @@ def column_counts(
             columns = np.abs(columns) * (lattice.radius / np.maximum(leading, 1.0))
             columns = np.minimum(columns, lattice.radius)
         # A whole number is at most a power of 2 where half less is below it.
-        exponents = _exponents(np.square(columns) - 0.5)
+        # Exponents from the bits, as np.frexp has them of numbers that are not subnormal.
+        exponents = ((np.square(columns) - 0.5).view(np.int64) >> 52 & 2047) - 1022
         cells = np.maximum(exponents + (halvings - 2 * lattice.bits), 0) + starts
         by_cell = np.bincount(cells.ravel(), minlength=starts.size * size)
         by_cell = by_cell.reshape(starts.size, size)
@@ -277,11 +277,6 @@ def column_counts(
 
     facts = {"halvings": str(halvings)}
     return summed("rows by column", counted, design, lattice, facts, count_public)
-
-
-def _exponents(numbers: Floats) -> Integers:
-    """Return what np.frexp does of numbers that are neither 0 nor subnormal, from their bits."""
-    return (numbers.view(np.int64) >> 52 & 2047) - 1022
 
 
 @additive

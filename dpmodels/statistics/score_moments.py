@@ -6,14 +6,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice, lengths, to_lattice
 from dpmodels.statistics import statistic
 from dpmodels.statistics.gradient import GradientScore
 from dpmodels.statistics.passes import PARTS, Score, Turn, person_totals, squares_of_totals, turn
-from dpmodels.typing import Floats, Integers, Numbers
+from dpmodels.typing import Flags, Floats, Integers, Numbers
 
 # Halves of the squared unit length, a little less for the rounding of a row to the lattice.
 _HALF = math.sqrt(0.5) * (1 - 2.0**-40)
@@ -206,7 +205,7 @@ def _held(block: Floats, matrix: Turn, lattice: Lattice, finer: Lattice) -> Floa
     return rows
 
 
-def _empty(rows: Floats, complete: NDArray[np.bool_]) -> None:
+def _empty(rows: Floats, complete: Flags) -> None:
     """Let incomplete rows be all zeros."""
     if not complete.all():
         rows[:, ~complete] = 0.0

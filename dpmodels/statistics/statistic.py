@@ -17,7 +17,6 @@ from operator import add
 from typing import Any, Concatenate, NoReturn, ParamSpec, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.design.cells import PrivateCells, PrivateLevels, PrivateMargins
@@ -81,7 +80,7 @@ def fingerprint(facts: Mapping[str, str], *, count_public: bool) -> Fingerprint:
     return Fingerprint(tuple(facts.items())).also({"adjacency": relation.describe()})
 
 
-def digest_of(numbers: NDArray[np.generic]) -> str:
+def digest_of(numbers: Numbers) -> str:
     """Name an array of released values or public facts by its shape and SHA-256."""
     contiguous = np.ascontiguousarray(numbers, dtype="<f8")
     return f"{numbers.shape} {sha256(contiguous.tobytes()).hexdigest()}"

@@ -116,7 +116,7 @@ class Ranges:
         ]
         ends = [spreads.first_cells(column) for column in columns]
         first, n_rows = _counted(statistic, ends, plan.first, entropy)
-        counts_by_column = _by_column(first, ends)
+        counts_by_column = np.split(first, np.cumsum([len(edges) for edges in ends])[:-1])
         noise = ranges.CellNoise(law_of(plan), plan.first.noise_sd, spreads.SELDOM)
         public_rows = float(n_rows) if plan.facts.adjacency.n_public else None
         finer = []
@@ -143,10 +143,6 @@ def _counted(
     return noised_counts(
         Ranges.info, plan, exact * plan.units_per_row, n_rows, entropy
     ).values, n_rows
-
-
-def _by_column(values: Floats, ends: list[Floats]) -> list[Floats]:
-    return np.split(values, np.cumsum([len(edges) for edges in ends])[:-1])
 
 
 # Of the budget, for the range: a choice. Where nothing is gained, Laplace noise is 18 % larger.
@@ -258,7 +254,9 @@ class Rounds:
         else:
             sums = gaussian_sums if isinstance(guarantee, privacy.ZCDP) else laplace_sums
             part = _share(guarantee, self.shares[0])
-            first = sums(facts, part, _look_sensitivity(facts))
+            # Of rows in the inner part less a multiple of the others.
+            moved = float(1 + TIMES if facts.adjacency.n_public else max(1, TIMES))
+            first = sums(facts, part, moved)
         parts_plan = _parts_plan(facts, guarantee, self.shares[0])
         parts = parts_plan.events if len(self.shares) == 1 else _as_one(parts_plan.events)
         events = (*first.events, *parts)
@@ -353,11 +351,6 @@ def _as_one(events: tuple[privacy.Event, ...]) -> tuple[privacy.Event, ...]:
         else event
         for event in events
     )
-
-
-def _look_sensitivity(facts: CountFacts) -> float:
-    """Return the sensitivity of rows in the inner part less a multiple of the others."""
-    return float(1 + TIMES if facts.adjacency.n_public else max(1, TIMES))
 
 
 def _inner_rows(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> float:

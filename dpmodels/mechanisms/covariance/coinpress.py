@@ -35,7 +35,6 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.arguments import between, integer
 from dpmodels.mechanisms import add_noise
@@ -48,7 +47,7 @@ from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, spli
 from dpmodels.released import MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import MomentWeights, Passes, Statistic, moment_sensitivity
 from dpmodels.statistics.statistic import measured_as
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Numbers
 
 # The last round's share of the budget, and the chance beta of a longer row: choices.
 LAST = 0.75
@@ -200,7 +199,7 @@ def normal_radius(columns: int) -> float:
 
 
 def _noised_round(
-    exact: NDArray[np.generic], sigma: float, radius: float, lattice: Lattice, entropy: Entropy
+    exact: Numbers, sigma: float, radius: float, lattice: Lattice, entropy: Entropy
 ) -> Round:
     """Add noise to integers and bring them to the units of rows brought inward."""
     unit = (radius / lattice.steps) ** 2

@@ -130,8 +130,18 @@ class Gauss:
         return replace(hand_over(self.info, plan, noisy, n_rows), tails=tails)
 
 
+class _OneRelease(OfMoments):
+    info: ClassVar[MechanismInfo]
+    law: ClassVar[add_noise.Law] = add_noise.GAUSSIAN
+
+    def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
+        """Add the planned noise to the exact moments."""
+        exact, n_rows = statistic.cross()
+        return hand_over(self.info, plan, noised_moments(exact, plan, entropy, self.law), n_rows)
+
+
 @dataclass(frozen=True)
-class Laplace(OfMoments):
+class Laplace(_OneRelease):
     """Laplace mechanism for a covariance, second moment and mean.
 
     Laplace noise on the augmented moments, the second moment on and above the diagonal.
@@ -176,17 +186,13 @@ class Laplace(OfMoments):
         numerics="exact lattice",
         source="Dwork et al. (2006)",
     )
+    law = LAPLACE
 
     def plan(self, facts: Facts, guarantee: privacy.Guarantee) -> Plan:
         """Calibrate the noise to a guarantee. BudgetError if the noise leaves no useful lattice."""
         (multiplier,) = laplace_multipliers(guarantee)
         lattice, steps = laplace_scales(facts, multiplier)
         return Plan(guarantee, (privacy.LaplaceEvent(multiplier),), lattice, facts, steps)
-
-    def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
-        """Add the planned noise to the exact moments."""
-        exact, n_rows = statistic.cross()
-        return hand_over(self.info, plan, noised_moments(exact, plan, entropy, LAPLACE), n_rows)
 
 
 @dataclass(frozen=True)
@@ -247,7 +253,7 @@ class Projection(OfMoments):
 
 
 @dataclass(frozen=True)
-class AnalyzeGauss(OfMoments):
+class AnalyzeGauss(_OneRelease):
     """Analyze Gauss: one noise scale for all entries of the second moment.
 
     Independent equal Gaussian noise on and above the diagonal, as published.
@@ -299,11 +305,6 @@ class AnalyzeGauss(OfMoments):
         steps = replace(steps, off=steps.diagonal)
         return Plan(guarantee, (GaussianEvent(multiplier),), lattice, facts, steps)
 
-    def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
-        """Add the planned noise to the exact moments."""
-        exact, n_rows = statistic.cross()
-        return hand_over(self.info, plan, noised_moments(exact, plan, entropy), n_rows)
-
 
 def published_scale(columns: int, guarantee: ApproxDP) -> float:
     """Return nβ, the published noise scale of the sum of ``x xᵀ`` over rows in the unit ball.
@@ -316,7 +317,7 @@ def published_scale(columns: int, guarantee: ApproxDP) -> float:
 
 
 @dataclass(frozen=True)
-class ModSulq(OfMoments):
+class ModSulq(_OneRelease):
     """MOD-SULQ as published, for comparison; `Gauss` needs far less noise.
 
     Gaussian noise on and above the diagonal with the calibration of MOD-SULQ.
@@ -384,13 +385,6 @@ class ModSulq(OfMoments):
         steps = replace(riders, diagonal=scale, off=scale)
         event = GaussianEvent(_joint(facts, lattice, steps))
         return Plan(guarantee, (event,), lattice, facts, steps)
-
-    def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
-        """Add the planned noise to the exact moments."""
-        exact, n_rows = statistic.cross()
-        return add_noise.hand_over(
-            self.info, plan, add_noise.noised_moments(exact, plan, entropy), n_rows
-        )
 
 
 def _joint(facts: Facts, lattice: Lattice, steps: MomentNoise) -> float:

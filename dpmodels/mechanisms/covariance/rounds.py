@@ -112,13 +112,7 @@ class Rounds(OfPasses):
         boolean("inference", self.inference)
 
     def plan(self, facts: Facts, guarantee: privacy.Guarantee) -> Plan:
-        """Divide a budget between the rounds and calibrate their noise.
-
-        Raises
-        ------
-        BudgetError
-            For a pure guarantee, which Gaussian noise does not give.
-        """
+        """Divide a budget between the rounds; BudgetError for a pure guarantee."""
         buys = self.inference and facts.centred and not facts.unit
         budget_shares = shares(facts, TURNS, LEAST, clipping_shells.TAIL_SHARES if buys else {})
         total_multiplier = privacy.gaussian_multiplier(guarantee) * add_noise.ROUND_UP

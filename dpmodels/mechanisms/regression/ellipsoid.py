@@ -38,7 +38,6 @@ from dataclasses import astuple, dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.arguments import between
 from dpmodels.design import Scaling
@@ -61,7 +60,7 @@ from dpmodels.released import Ball, MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import Passes, Statistic, moments
 from dpmodels.statistics.passes import column_counts, turned_counts
 from dpmodels.statistics.statistic import measured_as
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Numbers
 
 # Of the budget. A choice: where nothing is gained, noise is 10 % larger than without rounds.
 SHARES = {
@@ -135,13 +134,7 @@ class Ellipsoid(OfPasses):
         between("alike", self.alike, 0.001, 1000.0, ", such as 0.25")
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
-        """Divide a budget between the rounds and calibrate their noise.
-
-        Raises
-        ------
-        BudgetError
-            For a pure guarantee, which Gaussian noise does not give.
-        """
+        """Divide a budget between the rounds; BudgetError for a pure guarantee."""
         multiplier = gaussian_multiplier(guarantee) * add_noise.ROUND_UP
         multipliers = dict(
             zip(SHARES, split_gaussian(multiplier, list(SHARES.values())), strict=True)
@@ -296,7 +289,7 @@ def _fractions(octave: int) -> Floats:
     return np.asarray(2.0 ** (-np.arange(octave * OCTAVES, -1, -1) / octave))
 
 
-def _noisy(exact: NDArray[np.generic], radii: Floats, sd: float, entropy: Entropy) -> Cells:
+def _noisy(exact: Numbers, radii: Floats, sd: float, entropy: Entropy) -> Cells:
     """Add noise to numbers of rows."""
     counts, _ = add_noise.noised_rows(exact.ravel(), sd, entropy)
     return Cells(radii, counts.reshape(exact.shape), sd)

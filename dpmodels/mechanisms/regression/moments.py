@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.mechanisms import add_noise
 from dpmodels.mechanisms.measures import OfMoments
@@ -45,7 +44,7 @@ from dpmodels.privacy import (
 )
 from dpmodels.released import MechanismInfo, MomentsRelease
 from dpmodels.statistics import Statistic
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Numbers
 
 
 @dataclass(frozen=True)
@@ -183,7 +182,7 @@ class AdaSSP(OfMoments):
         return add_noise.hand_over(self.info, plan, noisy, rows, _with_ridge(noisy, smallest, plan))
 
 
-def _noised_smallest(exact: NDArray[np.generic], plan: Plan, entropy: Entropy) -> float:
+def _noised_smallest(exact: Numbers, plan: Plan, entropy: Entropy) -> float:
     """Release the smallest eigenvalue of the moments of the constant and the terms."""
     value = float(np.linalg.eigvalsh(exact[:-1, :-1].astype(np.float64))[0])
     whole = np.array([round(value)], dtype=object)

@@ -39,7 +39,6 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels import privacy
 from dpmodels.errors import BudgetError
@@ -53,7 +52,7 @@ from dpmodels.noise.finite import draw_finite
 from dpmodels.postprocess.hierarchy import Hierarchy
 from dpmodels.released import MechanismInfo, QuantilesRelease
 from dpmodels.statistics import Statistic
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Numbers
 
 # Of the budget: the counts. A choice.
 COUNT_SHARE = 0.05
@@ -273,7 +272,7 @@ def _paid_eps(guarantee: privacy.Guarantee, share: float, squares: int) -> float
 
 
 def _group(
-    ranks: NDArray[np.generic], plan: QuantilePlan, n_rows: float, entropy: Entropy
+    ranks: Numbers, plan: QuantilePlan, n_rows: float, entropy: Entropy
 ) -> tuple[Floats, Floats]:
     """Draw the quantiles of one group; return them with the probabilities they are drawn at."""
     facts = plan.facts
@@ -335,9 +334,7 @@ class Drawing:
         return min(max(self.prob, reach), 1 - reach)
 
 
-def draw_cell(
-    ranks: NDArray[np.generic], prob: Fraction, concentration: float, entropy: Entropy
-) -> int:
+def draw_cell(ranks: Numbers, prob: Fraction, concentration: float, entropy: Entropy) -> int:
     """Draw a cell of the grid by the rank errors of all.
 
     `ranks`, shape (cells + 1,), are the rows below each cell's lower end, last all rows; the
@@ -347,7 +344,7 @@ def draw_cell(
     return draw_finite(rank_errors(ranks, prob), unit, entropy)
 
 
-def rank_errors(ranks: NDArray[np.generic], prob: Fraction) -> NDArray[np.generic]:
+def rank_errors(ranks: Numbers, prob: Fraction) -> Numbers:
     """Return how far the wanted rank is from those of each cell, times the denominator of prob."""
     n_rows = int(ranks[-1])
     wide = n_rows * prob.denominator < MACHINE
