@@ -254,7 +254,6 @@ def _extremes(variable: Variable) -> tuple[Any, Any]:
 
 
 def _random_value(variable: Variable, rng: np.random.Generator) -> object:
-    """Draw a bound or a value between the bounds."""
     if isinstance(variable, Categorical):
         return variable.levels[int(rng.integers(len(variable.levels)))]
     if isinstance(variable, Date):

@@ -176,7 +176,6 @@ def _of(verb: str, formula: str, mechanism: str, options: dict[str, object], *re
 
 
 def _sampled(options: dict[str, object]) -> dict[str, object]:
-    """Return options with a design whose weights are the column b."""
     return {**options, "design": SurveyDesign("b", bounds=(0.5, 1), weights_are="design")}
 
 

@@ -266,7 +266,6 @@ def trade_off(
 
 
 def _points(ax: Axes, rates: Sequence[Rates], boxes: Sequence[tuple[Rates, Rates]]) -> None:
-    """Draw the points of the best score with simultaneous confidence boxes."""
     from matplotlib.patches import Rectangle
 
     for (left, right), (low, high) in boxes:

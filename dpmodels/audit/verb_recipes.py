@@ -142,7 +142,6 @@ class VerbRecipe:
         return " ".join((self.formula, *texts))
 
     def _run(self, data: object) -> object:
-        """Run the verb without its warnings about few rows."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", BudgetWarning)
             return self.verb(self.formula, data, **self.kwargs)

@@ -211,7 +211,6 @@ def _triangle(exact: Numbers, diagonal: float, off: float) -> list[Part]:
 
 
 def _symmetric(above: Floats, diagonal: Floats) -> Floats:
-    """Make a matrix of both."""
     matrix = np.diag(diagonal)
     upper = np.triu_indices(len(diagonal), 1)
     matrix[upper] = matrix.T[upper] = above

@@ -103,8 +103,6 @@ class Spread:
 
 @dataclass(frozen=True)
 class _ColumnScore:
-    """What scores of columns share."""
-
     size: int
 
     @property

@@ -150,7 +150,6 @@ def _wanted(facts: protocol.Facts) -> int:
 
 
 def _eigenvalues(facts: protocol.Facts) -> Floats:
-    """Return the reference spectrum of rows of the unit sphere."""
     values = 1 / np.arange(1.0, facts.columns + 1)
     return np.asarray(values / values.sum())
 

@@ -402,7 +402,6 @@ def of_few_rows(exact: Exact, facts: MarginFacts) -> tuple[Exact, MarginFacts]:
 
 
 def _histograms(exact: Exact, facts: MarginFacts) -> Exact:
-    """Return the counts of the fine cells of all numbers, the missing values of each last."""
     tables: dict[residuals.Term, Exact] = residuals.split(exact, facts.largest, facts.sizes)
     counts = []
     for i in (number.variable for number in facts.numbers):

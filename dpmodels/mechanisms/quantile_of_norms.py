@@ -231,7 +231,6 @@ def _noisy(exact: Numbers, scale: float, entropy: Entropy, law: Law) -> Floats:
 
 
 def _beyond(counts: Floats) -> Floats:
-    """Return what is in all cells after each."""
     return np.asarray(counts[::-1].cumsum()[::-1] - counts)
 
 

@@ -96,7 +96,6 @@ def even_ends(ends: Ends, noisy: NoisyCells, facts: QuantileFacts, last_sd: floa
 
 
 def _mass(noisy: NoisyCells) -> Floats:
-    """Return counts of cells that are not negative."""
     return np.diff(rising(np.concatenate([[0.0], np.cumsum(noisy.counts)])))
 
 

@@ -158,7 +158,6 @@ class RobustCovariance(OfBase, OfPasses):
     def _squares(
         self, passes: Passes, release: MomentsRelease, plan: Plan, entropy: Entropy
     ) -> Meat:
-        """Release the squares of the scores in units of a root of Ω."""
         event, scale, places = plan.events[-1], plan.scales[SQUARES], self._places(plan.facts)
         law = add_noise.LAPLACE if isinstance(event, privacy.LaplaceEvent) else add_noise.GAUSSIAN
         # Off the diagonal Laplace noise is no quieter: along a direction it is at most √2 of that.
@@ -251,7 +250,6 @@ def _farthest(score: Score) -> float:
 
 
 def _lattice(columns: int, scale: float, event: privacy.Event) -> Lattice:
-    """Return the lattice of the scores."""
     return choose_lattice(
         columns, scale * (add_noise.ROOM if isinstance(event, privacy.LaplaceEvent) else 1.0)
     )

@@ -260,7 +260,6 @@ def screened(
 
 
 def _response_scale(plan: ScreenPlan) -> float:
-    """Return the scale of the noise in what is released of the response."""
     norm = 2 if plan.law == "gaussian" else 1
     change = spread_change(plan.facts.adjacency, reach(plan.lattice), norm)
     return wide(plan.response * change, plan)

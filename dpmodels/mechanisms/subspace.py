@@ -192,7 +192,6 @@ def _eps_of_each(guarantee: privacy.Guarantee, draws: int) -> float:
 
 
 def _purchase(guarantee: privacy.Guarantee) -> privacy.GaussianEvent | privacy.LaplaceEvent:
-    """Return the event of the noise that bought axes carry."""
     if isinstance(guarantee, privacy.PureDP):
         return privacy.LaplaceEvent(1 / (guarantee.eps * ROUND_DOWN))
     return privacy.GaussianEvent(privacy.gaussian_multiplier(guarantee) / ROUND_DOWN)

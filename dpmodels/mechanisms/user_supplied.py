@@ -395,7 +395,6 @@ class UserSupplied(OfMoments):
 
 
 def _multiplier(facts: Facts, scales: tuple[float, ...], law: add_noise.Law) -> float:
-    """Return the noise of the moments over their sensitivity."""
     count, mean, diagonal, off = scales
     scale = min(diagonal, off * (math.sqrt(2) if law is add_noise.GAUSSIAN else 1.0))
     weights = MomentWeights(scale / count, 0.0 if math.isnan(mean) else scale / mean)

@@ -185,7 +185,6 @@ def _in_joint_ball(
 
 
 def _unclipped(facts: protocol.RegressionFacts) -> Logistic | Poisson:
-    """Return the loss of rows whose residuals are not clipped."""
     if isinstance(facts.loss, Poisson):
         return replace(facts.loss, clip=UNCLIPPED * facts.loss.upper)
     assert isinstance(facts.loss, Logistic)

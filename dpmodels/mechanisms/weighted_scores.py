@@ -234,7 +234,6 @@ class ScoreNoise:
         return Meat(squares, np.eye(finer.columns), sd, longest**2, budget_part, units=units)
 
     def _lattice(self, plan: Plan | RegressionPlan) -> Lattice:
-        """Return the lattice of the scores."""
         is_laplace = isinstance(plan.events[-1], LaplaceEvent)
         scale = plan.scales[SQUARES] * (add_noise.ROOM if is_laplace else 1.0)
         return choose_lattice(self.size, scale)
@@ -242,7 +241,6 @@ class ScoreNoise:
     def _shares(
         self, adjacency: Adjacency, guarantee: Guarantee, *, is_pure: bool
     ) -> tuple[float, float]:
-        """Return the parts of the budget for lengths and for scores."""
         for_lengths, for_scores = SHARES
         if is_pure or self.n_units is None:
             return SHARES
@@ -266,7 +264,6 @@ def _divided(
 
 
 def _least_root(strata: ScoreCap) -> float:
-    """Return the root of the smallest factor of a stratum over that of the largest."""
     factors = np.array(strata.factors or (1.0,))
     return math.sqrt(factors.min() / factors.max())
 

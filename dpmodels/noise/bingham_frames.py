@@ -128,7 +128,6 @@ def uniform_frames(dimension: int, chains: int, k: int, entropy: Entropy) -> Flo
 
 
 def _chain_end(matrix: Floats, k: int, entropy: Entropy) -> Floats:
-    """Run the chain from a uniform frame and give the frame it ends at."""
     values, vectors = np.linalg.eigh(matrix)
     frames = uniform_frames(len(matrix), 1, k, entropy)
     schedule = rounds(len(matrix))
@@ -138,7 +137,6 @@ def _chain_end(matrix: Floats, k: int, entropy: Entropy) -> Floats:
 
 
 def _orthogonal_frame(direction: Floats, entropy: Entropy) -> Floats:
-    """Draw a uniform basis of the hyperplane orthogonal to a unit vector."""
     dimension = direction.size
     frame = uniform_frames(dimension - 1, 1, dimension - 1, entropy)[:, 0]
     return _straightened(_complement(direction) @ frame)

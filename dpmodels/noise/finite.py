@@ -49,7 +49,6 @@ def draw_finite(levels: Numbers, unit: Fraction, entropy: Entropy) -> int:
 
 
 def _decided(uniform: Uniform, values: list[int], times: list[int], unit: Fraction) -> int:
-    """Find the first cumulative probability above a uniform number, by exact comparisons."""
     enclosures: dict[int, list[tuple[int, int]]] = {}
 
     def sums(bits: int) -> list[tuple[int, int]]:

@@ -265,7 +265,6 @@ def mixture(spectrum: Stein) -> Floats:
 
 
 def _before(terms: Floats) -> Floats:
-    """Return the sum of the terms before each index."""
     return np.asarray(np.cumsum(terms) - terms)
 
 

@@ -365,7 +365,6 @@ class NoisyCells:
         return float(self.excess_sd(prob)[self._under(prob)])
 
     def _under(self, prob: float) -> int:
-        """Return roughly how many cells lie below a quantile."""
         return min(max(round(prob * len(self.counts)), 1), len(self.counts) - 1)
 
     def quantile(self, prob: float) -> tuple[int, float]:

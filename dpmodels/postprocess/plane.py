@@ -103,7 +103,6 @@ def block_starts(shape: Sizes, side: int, level: int) -> tuple[Indices, ...]:
 
 
 def _blocks(above: int, below: int) -> tuple[Indices, Indices]:
-    """Return the first child of each block of an axis, and the number of children."""
     starts = np.arange(above, dtype=np.intp) * below // above
     return starts, np.diff(starts, append=below)
 

@@ -206,13 +206,11 @@ def by_node(release: RunsRelease, halves: Halves) -> tuple[list[Floats], list[Fl
 
 
 def _over(numerator: Floats, denominator: Floats) -> Floats:
-    """Divide where the denominator is positive; 0 elsewhere."""
     quotient: Floats = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
     return np.divide(numerator, denominator, out=quotient, where=denominator > 0)
 
 
 def _halves(values: Numbers) -> Floats:
-    """Return the halves of every node on a new last axis."""
     return values.reshape(*values.shape[:-1], -1, 2).astype(float)
 
 

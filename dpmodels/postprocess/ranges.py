@@ -456,7 +456,6 @@ class _Tail(NamedTuple):
 
 
 def _beyond(edges: Floats, counts: Floats, noise: CellNoise, end: float) -> tuple[float, float]:
-    """Return the same of the upper side."""
     if end >= edges[-1]:
         return 0.0, 0.0
     heaviest = _shape_before(edges, counts, noise, end) + HEAVIER_BY

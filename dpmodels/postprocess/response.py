@@ -290,7 +290,6 @@ def _meat(rows: ResponseRows, scores: Floats) -> Floats:
 
 
 def _inverse_if_regular(square: Floats) -> Floats | None:
-    """Return the inverse of a positive matrix; None if it is numerically singular."""
     scale = np.sqrt(np.diagonal(square))
     if not (np.isfinite(square).all() and (scale > 0).all()):
         return None

@@ -245,13 +245,11 @@ def _losses(cells: CellCounts, middles: Floats, falls: _Falls, rows: float) -> F
 
 
 def _loss(noise: Floats, law: CellNoise) -> Floats:
-    """Return the negative log-density of noise, up to a constant."""
     scaled = noise / law.sd
     return np.asarray(math.sqrt(2) * np.abs(scaled) if law.law == "laplace" else scaled**2 / 2)
 
 
 def _middle(values: Floats, weights: Floats, fraction: float) -> float:
-    """Return a weighted quantile of values."""
     order = np.argsort(values, axis=None)
     summed = np.cumsum(weights.ravel()[order])
     return float(values.ravel()[order[int(np.searchsorted(summed, fraction * summed[-1]))]])

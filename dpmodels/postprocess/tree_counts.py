@@ -32,8 +32,6 @@ from dpmodels.typing import Floats, Indices, Integers
 
 
 class _Level(NamedTuple):
-    """The ancestor of every cell at one level, with weights."""
-
     at: Indices  # index of the node
     weight: Floats  # of its best estimate
     before: Floats  # sum of the variances of the siblings before it
@@ -194,7 +192,6 @@ class TreeCounts:
 
 
 def _added(noise: Spread, weights: Floats) -> Spread:
-    """Add noise of independent variables, on the last axis."""
     squares = np.square(weights)
     return Spread(
         noise.squares + squares.sum(axis=-1), noise.fourths + (squares * squares).sum(axis=-1)

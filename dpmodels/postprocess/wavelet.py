@@ -159,7 +159,6 @@ class WaveletCounts:
         return self._with_totals(noise, weights[0], other_groups)
 
     def _with_totals(self, noise: Spread, weight: Floats, other_groups: Floats) -> Spread:
-        """Add the noise of the group totals, adjusted to a public total."""
         n_others = self.release.shape[0] - 1
         adjustment = (weight + n_others * other_groups) / (n_others + 2)
         if self.release.rows is None:

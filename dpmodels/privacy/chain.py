@@ -365,7 +365,6 @@ def _states(names: object) -> tuple[State, ...]:
 
 
 def _communicating(matrix: Floats) -> tuple[int, Numbers]:
-    """Return the number of communicating classes, and the class of each state."""
     from scipy.sparse.csgraph import connected_components
 
     classes: tuple[int, Numbers] = connected_components(matrix > 0, connection="strong")

@@ -415,7 +415,6 @@ def wasserstein_sensitivity(
 
 
 def _listed(pairs: object) -> list[object]:
-    """Return a nonempty list of pairs: without pairs every number would be private."""
     listed = list(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, str) else []
     if not listed:
         raise ArgumentError(

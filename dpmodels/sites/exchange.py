@@ -347,7 +347,6 @@ class SiteFiles:
         return True
 
     def _show_opening(self, quorum: Quorum, number: int) -> None:
-        """Give this site's shares of the seeds that end a round, once, if it is counted there."""
         file, copy = present_file(self.folder, number), copy_file(self.key, number, "opening")
         if not copy.exists():
             closing, sent = read_message(file), read_message(copy_file(self.key, number))
@@ -472,7 +471,6 @@ class AggregatorRounds(Exchange):
             time.sleep(PAUSE)
 
     def _suffice(self, kind: str, number: int, missing: Sequence[str]) -> bool:
-        """Whether a round ends without messages, or openings, of sites that are missing."""
         if self._quorum is None or number < self._quorum.needed:
             return False
         return kind == "opening" or set(missing) <= set(self._without)

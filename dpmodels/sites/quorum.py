@@ -130,7 +130,6 @@ class Quorum:
     def _key(
         self, member: Participant, partner: bytes, sender: int, session: bytes
     ) -> NDArray[np.uint64]:
-        """Return the keystream over the shares that one site has for another."""
         key = key_file.pair_key(member.private, partner, session + b", shares of site %d" % sender)
         return _stream(key, self.shares_shape[1:])
 

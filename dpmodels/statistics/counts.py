@@ -304,7 +304,6 @@ def state_counts(private: PrivateCells, *, count_public: bool = True) -> Statist
 
 
 def _grown(recorded: Flags, n_persons: int) -> Flags:
-    """Extend the array to hold twice as many persons as needed."""
     n_extra = max(2 * n_persons - len(recorded), 0) if n_persons > len(recorded) else 0
     return (
         np.concatenate([recorded, np.zeros((n_extra, recorded.shape[1]), dtype=bool)])
@@ -408,7 +407,6 @@ class PersonSums:
     def _block(
         self, rows: Integers, steps: Integers, n_sharing: Integers, cells: Integers, units: int
     ) -> Numbers:
-        """Return the sums over some persons and cells."""
         cell_units = _share(np.full(len(rows), units), rows, n_sharing)
         places = steps / (rows * float(STEPS))
         if self._tally.clustered:

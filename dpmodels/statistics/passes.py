@@ -399,7 +399,6 @@ def _to_integers(vectors: Floats) -> Integers:
 
 
 def _roomy(totals: Integers, persons: int) -> Integers:
-    """Extend totals to at least so many persons."""
     lacking = persons - totals.shape[1]
     if lacking <= 0:
         return totals

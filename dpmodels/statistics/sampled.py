@@ -179,15 +179,12 @@ class SampledPasses(Statistic):
             yield self._kept
 
     def _of_rows(self, part: Part) -> Iterator[Block]:
-        """Return the rows of a part that count, each a unit."""
         for span, _, times in placed(part.places, part.rows, BLOCK_ROWS, FOLDS):
             lines = rows_that_count(self.tallies, self.sampling, part.at(span))
             yield Block(_totals(lines), tuple(map(_single_rows, lines)), times)
 
 
 class _TableSums:
-    """Exact sums of the parts of one table."""
-
     def __init__(self, tally: Tally, levels: int) -> None:
         self.tally, self._levels = tally, levels
         self.table: Exact = np.zeros((tally.cells, tally.parts), dtype=object)
@@ -333,8 +330,6 @@ class _CellSums:
 
 
 class _Lines:
-    """The parts of some units, under a cap."""
-
     def __init__(self, units: Units, cap: int, tally: Tally) -> None:
         self._units, self._tally = units, tally
         self._divisor = np.maximum(units.totals, cap).astype(np.float64)

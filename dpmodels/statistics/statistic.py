@@ -277,7 +277,6 @@ class Scattered(Statistic):
 
 
 def _measure(private: Private) -> None:
-    """Measure all statistics that wait for the same rows."""
     source, readings = private.scattered, private.readings
     assert source is not None
     waiting: list[Scattered] = readings.waiting

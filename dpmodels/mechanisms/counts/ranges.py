@@ -321,7 +321,6 @@ def range_shares(
 
 
 def _share(guarantee: privacy.Guarantee, share: float) -> privacy.Guarantee:
-    """Return a share of a guarantee; of an (eps, delta) one that of its eps alone."""
     match guarantee:
         case privacy.ZCDP(rho):
             return privacy.ZCDP(share * rho)
@@ -330,7 +329,6 @@ def _share(guarantee: privacy.Guarantee, share: float) -> privacy.Guarantee:
 
 
 def _cells_plan(facts: CountFacts, guarantee: privacy.Guarantee, share: float) -> CountPlan:
-    """Calibrate the noise of the numbers of rows by cell to a share of the budget."""
     calibrated = gaussian_plan if isinstance(guarantee, privacy.ZCDP) else laplace_plan
     return calibrated(replace(facts, divided=False), _share(guarantee, share))
 
@@ -385,7 +383,6 @@ def _cell_counts(
 
 
 def _power(statistic: CellPasses) -> int:
-    """Return the highest power of the number whose mean is wanted."""
     return max(statistic.degree // 2, 1)
 
 
@@ -440,7 +437,6 @@ def _paired(plan: CountPlan) -> bool:
 
 
 def _release_range(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> HeldIn | None:
-    """Release the numbers of rows by cell, and return the range that follows."""
     number, first = statistic.measured, plan.first
     if first is None or not number.lower < number.upper:
         return None

@@ -446,7 +446,6 @@ def _alone(facts: Facts) -> float:
 def _lattice(
     facts: Facts, count: CountNoise, trace: float, search: float, matrix: float
 ) -> Lattice:
-    """Return a lattice on which all noise fits 64-bit integers."""
     searching = max(
         clipping_shells.sparse_scales(1 / search, monotone=not facts.adjacency.n_public)
     )

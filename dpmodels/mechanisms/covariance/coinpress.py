@@ -201,7 +201,6 @@ def normal_radius(columns: int) -> float:
 def _noised_round(
     exact: Numbers, sigma: float, radius: float, lattice: Lattice, entropy: Entropy
 ) -> Round:
-    """Add noise to integers and bring them to the units of rows brought inward."""
     unit = (radius / lattice.steps) ** 2
     noisy = noised_symmetric(exact[1:, 1:], sigma, sigma / math.sqrt(2), entropy)
     return Round(noisy * unit, sigma * unit)

@@ -155,7 +155,6 @@ class Rounds(OfPasses):
         return replace(_moments_within(self.info, inner, plan, entropy, GAUSSIAN), tails=tails)
 
     def _increments(self, inner: RowsInBall, plan: Plan, entropy: Entropy) -> MomentsRelease:
-        """Release increments within the ball instead of moments."""
         exact = inner.passes.measured(
             clipped_moments, clipping_shells.shells(plan.facts.columns)[-1]
         )
@@ -248,7 +247,6 @@ class RoundsPure(OfPasses):
 def _moments_within(
     info: MechanismInfo, inner: RowsInBall, plan: Plan, entropy: Entropy, law: add_noise.Law
 ) -> MomentsRelease:
-    """Release the moments of the rows in the ball that was found."""
     exact, n_rows = inner.passes.measured(moments).cross()
     noisy = add_noise.noised_moments(exact, plan, entropy, law)
     return add_noise.hand_over(info, plan, noisy, n_rows, ball=inner.ball)

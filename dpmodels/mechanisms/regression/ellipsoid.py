@@ -224,7 +224,6 @@ def _farthest(public: Scaling, centre: Floats) -> float:
 
 
 def _mean(passes: Passes, name: str, plan: Plan, entropy: Entropy) -> tuple[Floats, float]:
-    """Return the noisy mean of the rows in their ball, and their number."""
     scale, unit = plan.scales[name], add_noise.gaussian_count(plan.facts, 1.0)
     noise = add_noise.CountNoise(scale * (unit.rows / unit.total), scale)
     return add_noise.noisy_mean(passes, plan.lattice, noise, entropy)
@@ -247,7 +246,6 @@ def _columns(
 def _shape(
     clipped: Passes, centre: Floats, columns: Spreads, plan: Plan, entropy: Entropy
 ) -> Shape:
-    """Return the axes of rough moments."""
     rougher = plan.scales["rough moments"]
     steps = MomentNoise(*(rougher * step for step in astuple(plan.steps)))
     exact, _ = clipped.measured(moments).cross()
@@ -290,6 +288,5 @@ def _fractions(octave: int) -> Floats:
 
 
 def _noisy(exact: Numbers, radii: Floats, sd: float, entropy: Entropy) -> Cells:
-    """Add noise to numbers of rows."""
     counts, _ = add_noise.noised_rows(exact.ravel(), sd, entropy)
     return Cells(radii, counts.reshape(exact.shape), sd)

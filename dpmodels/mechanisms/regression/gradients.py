@@ -228,7 +228,6 @@ def _lattice(facts: RegressionFacts, noise: float) -> Lattice:
 
 
 def _moments_plan(facts: RegressionFacts, guarantee: Guarantee, multiplier: float) -> protocol.Plan:
-    """Plan the release of the moments of the joint rows (x, y)."""
     joint = protocol.Facts(facts.predictors.lattice.columns, facts.adjacency, centred=True)
     lattice, steps = gaussian_scales(joint, multiplier)
     return protocol.Plan(guarantee, (GaussianEvent(multiplier),), lattice, joint, steps)

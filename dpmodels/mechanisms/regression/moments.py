@@ -183,7 +183,6 @@ class AdaSSP(OfMoments):
 
 
 def _noised_smallest(exact: Numbers, plan: Plan, entropy: Entropy) -> float:
-    """Release the smallest eigenvalue of the moments of the constant and the terms."""
     value = float(np.linalg.eigvalsh(exact[:-1, :-1].astype(np.float64))[0])
     whole = np.array([round(value)], dtype=object)
     released = add_noise.add_noise(whole, plan.scales[SMALLEST], entropy)
@@ -191,7 +190,6 @@ def _noised_smallest(exact: Numbers, plan: Plan, entropy: Entropy) -> float:
 
 
 def _with_ridge(noisy: add_noise.NoisyMoments, smallest: float, plan: Plan) -> Floats:
-    """Return the released second moment with the ridge on its terms."""
     terms = len(noisy.second) - 1
     if not terms:
         return noisy.second

@@ -182,7 +182,6 @@ def _divided(guarantee: Guarantee, share: float) -> tuple[Guarantee | None, Guar
 
 
 def _released_range(passes: SampledPasses, plan: CountPlan, entropy: Entropy) -> HeldIn | None:
-    """Release the numbers of rows by cell of the number, and return the range that follows."""
     number, ladder = passes.tallies[0].measured, plan.first
     if number is None or ladder is None or not number.lower < number.upper:
         return None
@@ -198,7 +197,6 @@ def _released_range(passes: SampledPasses, plan: CountPlan, entropy: Entropy) ->
 def _released_cap(
     passes: SampledPasses, plan: CountPlan, entropy: Entropy, per_octave: int | None
 ) -> weight_caps.WeightCap:
-    """Release the numbers of units by weight, and return the cap that follows."""
     sampling, facts, ladder = passes.sampling, plan.facts, plan.first
     if ladder is None:
         return weight_caps.WeightCap(sampling.upper, 0.0, 0.0, 0.0)

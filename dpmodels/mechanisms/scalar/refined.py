@@ -178,7 +178,6 @@ class RankTree(OfCells):
 def _counted_in_trees(
     below: Numbers, plan: quantile_rounds.RoundsPlan, max_rows: float, entropy: Entropy
 ) -> tuple[quantile_rounds.Ends, NoisyCells]:
-    """Count one group in both trees; return the cells of the last."""
     ends = quantile_rounds.equal_ends(len(below) - 1, FIRST)
     nodes = line(len(ends) - 1, best_fanout(len(ends) - 1, squared=plan.law == "laplace"))
     noisy = noisy_cells(np.diff(below[ends]), nodes, plan, 0, max_rows, entropy)
