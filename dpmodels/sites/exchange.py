@@ -31,7 +31,6 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.atomic_files import write_whole
 from dpmodels.design.bound_rows import Bound, BoundRows
@@ -433,7 +432,7 @@ class AggregatorRounds(Exchange):
         file: Path,
         terms: dict[str, Plain],
         rows: int,
-        values: NDArray[np.uint64],
+        values: Words,
         messages: Sequence[SiteMessage],
     ) -> None:
         """Write a file to all sites: the same messages give the same one, whoever adds them."""

@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.sites import key_file
@@ -60,7 +59,7 @@ class Quorum:
         """Return the shape of a site's shares: by who receives it, and by seed."""
         return self.sites, self.sites, SHARE_WORDS
 
-    def conceal(self, masked: Words, member: Participant, session: bytes) -> NDArray[np.uint64]:
+    def conceal(self, masked: Words, member: Participant, session: bytes) -> Words:
         """Hide a masked vector under a fresh pad; return it with the shares of all seeds, flat."""
         seeds = [key_file.pair_key(member.private, public, session) for public in member.public]
         seeds[member.place] = secrets.token_bytes(key_file.SECRET_BYTES)
@@ -75,12 +74,8 @@ class Quorum:
         return np.concatenate([concealed.ravel(), shares.ravel()])
 
     def opened(
-        self,
-        shares: NDArray[np.uint64],
-        present: Sequence[int],
-        member: Participant,
-        session: bytes,
-    ) -> NDArray[np.uint64]:
+        self, shares: Words, present: Sequence[int], member: Participant, session: bytes
+    ) -> Words:
         """Return a site's shares of the seeds that end a round.
 
         `shares` are those of the sites at the places `present`, shape (present, sites, sites, 9).
@@ -97,10 +92,7 @@ class Quorum:
         return len(present), 1 + self.sites - len(present), SHARE_WORDS
 
     def pads(
-        self,
-        openings: Mapping[int, NDArray[np.uint64]],
-        present: Sequence[int],
-        shape: tuple[int, int],
+        self, openings: Mapping[int, Words], present: Sequence[int], shape: tuple[int, int]
     ) -> Words:
         """Return what lies on the sum of the present sites: their pads, and masks of the missing.
 
@@ -127,16 +119,14 @@ class Quorum:
         """Return which seeds of a present site are opened: its pad, its pairs with the missing."""
         return [place, *(site for site in range(self.sites) if site not in present)]
 
-    def _key(
-        self, member: Participant, partner: bytes, sender: int, session: bytes
-    ) -> NDArray[np.uint64]:
+    def _key(self, member: Participant, partner: bytes, sender: int, session: bytes) -> Words:
         key = key_file.pair_key(member.private, partner, session + b", shares of site %d" % sender)
         return _stream(key, self.shares_shape[1:])
 
 
-def _stream(seed: bytes, shape: tuple[int, ...]) -> NDArray[np.uint64]:
+def _stream(seed: bytes, shape: tuple[int, ...]) -> Words:
     return key_file.PairStream(seed).words(int(np.prod(shape))).reshape(shape)
 
 
-def _words_of(value: int) -> NDArray[np.uint64]:
+def _words_of(value: int) -> Words:
     return np.frombuffer(value.to_bytes(8 * SHARE_WORDS, "little"), dtype="<u8").astype(np.uint64)
