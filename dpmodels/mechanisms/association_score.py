@@ -19,9 +19,9 @@ import numpy as np
 
 from dpmodels import privacy
 from dpmodels.design import PrivateDesign
-from dpmodels.errors import ArgumentError, BudgetError
+from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, ROUND_UP, Law, add_noise
-from dpmodels.mechanisms.protocol import LEAST_SCALE, Ranked
+from dpmodels.mechanisms.protocol import LEAST_SCALE, Ranked, too_much_noise
 from dpmodels.mechanisms.selection_plan import Paid, SelectionFacts
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
@@ -235,10 +235,7 @@ def bought_noise(
 def require_meaningful(scale: float, limit: int) -> None:
     """Refuse noise of a scale that does not fit 64 bits."""
     if scale > LARGEST_SCALE:
-        raise BudgetError(
-            f"the budget asks for noise of {scale / limit**2:.2g} rows in a product, "
-            "beyond what is meaningful; give a larger eps, delta or rho"
-        )
+        raise too_much_noise(scale / limit**2, "rows in a product")
 
 
 def released_spreads(

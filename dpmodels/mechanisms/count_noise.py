@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE, laplace_multipliers
 from dpmodels.mechanisms.ledger_price import at_equal_price
 from dpmodels.mechanisms.protocol import (
@@ -24,6 +23,7 @@ from dpmodels.mechanisms.protocol import (
     counts_released,
     release_terms,
     squared_sensitivity,
+    too_much_noise,
     units_of,
 )
 from dpmodels.noise import (
@@ -206,10 +206,7 @@ def component_plan(
 def _units(sd: float, size: int, largest_scale: float) -> int:
     """Return the units of a row: a multiple of the cells, with 2²⁰ of them in the noise's sd."""
     if not sd * size < largest_scale:
-        raise BudgetError(
-            f"the budget asks for noise of {sd:.2g} rows in each count, beyond what is "
-            "meaningful; give a larger eps, delta or rho"
-        )
+        raise too_much_noise(sd, "rows in each count")
     return size << max(0, math.frexp(SMALLEST_SCALE / (sd * size))[1])
 
 

@@ -315,15 +315,20 @@ class CountPlan:
     first: CountPlan | None = None  # Of an earlier round of the same release
 
 
+def too_much_noise(scale: float, of: str, larger: str = "eps, delta or rho") -> BudgetError:
+    """Return the error that refuses noise of a scale, which says what it is of."""
+    return BudgetError(
+        f"the budget asks for noise of {scale:.2g} {of}, beyond what is meaningful; give a larger "
+        f"{larger}"
+    )
+
+
 def units_of(scale: float) -> int:
     """Return how many units a row may have beside noise of a scale; BudgetError if too few."""
     spare = HELD_BITS - ROOM_BITS - math.log2(max(scale, 1.0))
     bits = min(MOST_BITS, math.floor(spare))
     if bits < LEAST_BITS:
-        raise BudgetError(
-            f"the budget asks for noise of {scale:.2g} rows in each count, beyond what is "
-            "meaningful; give a larger eps, delta or rho"
-        )
+        raise too_much_noise(scale, "rows in each count")
     return int(2**bits)
 
 

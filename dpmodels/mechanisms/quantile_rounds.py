@@ -13,9 +13,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from dpmodels import privacy
-from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE, laplace_multipliers
-from dpmodels.mechanisms.protocol import LEAST_SCALE, release_terms
+from dpmodels.mechanisms.protocol import LEAST_SCALE, release_terms, too_much_noise
 from dpmodels.mechanisms.quantile_facts import LARGEST_SCALE, Grid, QuantileFacts
 from dpmodels.noise import (
     Entropy,
@@ -212,10 +211,7 @@ def rounds_plan(
     """
     law, scales, events = _priced(shares, levels, facts.adjacency, guarantee)
     if max(scales) > LARGEST_SCALE:
-        raise BudgetError(
-            f"the budget asks for noise of {max(scales):.2g} rows in each count, beyond what "
-            "is meaningful; give a larger eps or rho"
-        )
+        raise too_much_noise(max(scales), "rows in each count", "eps or rho")
     smallest = LEAST_SCALE if law == "laplace" else LEAST_SD
     floored = tuple(max(scale, smallest) for scale in scales)
     return RoundsPlan(guarantee, events, facts, law, levels, floored)

@@ -12,7 +12,7 @@ from dpmodels import privacy
 from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms.add_noise import LAPLACE, ROUND_UP, add_noises
-from dpmodels.mechanisms.protocol import ScreeningMechanism, release_terms
+from dpmodels.mechanisms.protocol import ScreeningMechanism, release_terms, too_much_noise
 from dpmodels.mechanisms.screening_plan import (
     SIGNS,
     Response,
@@ -416,9 +416,10 @@ class ScreenLogs(_Screening):
             scales.append((math.sqrt(parts[0] / 2 / rho), math.sqrt(parts[1] / 2 / rho)))
         times, response = (scale * ROUND_UP for scale in min(scales))
         if times * (associations.STEPS * -math.log(least_of(facts)) + 2) > WIDEST:
-            raise BudgetError(
-                f"the budget asks for noise of {times:.2g} times the sensitivity of a log p-value, "
-                "beyond what is meaningful; give a larger eps, delta or rho, or a smaller most"
+            raise too_much_noise(
+                times,
+                "times the sensitivity of a log p-value",
+                "eps, delta or rho, or a smaller most",
             )
         draw = 2 / times
         events = (

@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmodels import privacy
-from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, ROUND_DOWN, ROUND_UP, add_noise
-from dpmodels.mechanisms.protocol import release_terms
+from dpmodels.mechanisms.protocol import release_terms, too_much_noise
 from dpmodels.noise import Entropy
 from dpmodels.noise.addition import Part
 from dpmodels.noise.finite import draw_ranked
@@ -40,6 +39,7 @@ CHOICE_SHARE, SCATTER_PART, RESPONSE_PART = 0.35, 0.1, 0.5
 ROOM = 1 - 1e-9
 # The widest scale of noise: what the sampler takes, and 63 bits hold.
 WIDEST = 2.0**56
+OR_LESS = "eps, delta or rho, or a smaller most"
 LAWS = {"gaussian": GAUSSIAN, "laplace": LAPLACE}
 SIGNS = {"two-sided": np.abs, "larger": np.positive, "smaller": np.negative}
 
@@ -104,9 +104,8 @@ def screen_plan(
     limit = reach(plan.lattice)
     widest = 4 * limit**2 * max(FINE * plan.products, plan.scatters, plan.response)
     if widest > WIDEST:
-        raise BudgetError(
-            f"the budget asks for noise of {plan.products:.2g} rows in each sum, beyond what is "
-            "meaningful; give a larger eps, delta or rho, or a smaller most"
+        raise too_much_noise(
+            plan.products, "rows in each sum", "eps, delta or rho, or a smaller most"
         )
     return plan
 

@@ -72,6 +72,11 @@ class CellNoise:
         """
         return self.sd * _reach(self.law, cells, self.seldom / tries)
 
+    def loss(self, noise: Floats) -> Floats:
+        """Return the negative log-density of noise, up to a constant."""
+        scaled = noise / self.sd
+        return np.asarray(math.sqrt(2) * np.abs(scaled) if self.law == "laplace" else scaled**2 / 2)
+
 
 @lru_cache(maxsize=1024)
 def _reach(law: str, cells: int, seldom: float) -> float:
@@ -521,8 +526,7 @@ def _tail(
     tails[:, -1] = 0.0
     cells = -np.diff(tails)
     numbers = rows * RATIOS
-    gaps = (counts[start:] - numbers[:, None, None] * cells) / noise.sd
-    losses = (math.sqrt(2) * np.abs(gaps) if noise.law == "laplace" else gaps**2 / 2).sum(axis=2)
+    losses = noise.loss(counts[start:] - numbers[:, None, None] * cells).sum(axis=2)
     weights = np.exp(losses.min() - losses)
     ends = np.array([end - edges[start], distances[-1]])
     firsts = w / (1 - s) * factor(ends) ** (1 - 1 / s)
@@ -534,7 +538,12 @@ def _tail(
     return _Tail(numbers, above, first, second, firsts[:, 1], weights)
 
 
-def _quantile(values: Floats, weights: Floats, prob: float = QUANTILE) -> float:
+def weighted_quantile(values: Floats, weights: Floats, prob: float) -> float:
+    """Return a quantile of weighted values."""
     order = np.argsort(values, axis=None)
     summed = np.cumsum(weights.ravel()[order])
-    return max(float(values.ravel()[order[np.searchsorted(summed, prob * summed[-1])]]), 0.0)
+    return float(values.ravel()[order[int(np.searchsorted(summed, prob * summed[-1]))]])
+
+
+def _quantile(values: Floats, weights: Floats, prob: float = QUANTILE) -> float:
+    return max(weighted_quantile(values, weights, prob), 0.0)

@@ -41,10 +41,9 @@ from typing import ClassVar
 import numpy as np
 
 from dpmodels import privacy
-from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import ROUND_DOWN
 from dpmodels.mechanisms.measures import OfCells
-from dpmodels.mechanisms.protocol import LEAST_SCALE, release_terms
+from dpmodels.mechanisms.protocol import LEAST_SCALE, release_terms, too_much_noise
 from dpmodels.mechanisms.quantile_facts import LARGEST_SCALE, QuantileFacts
 from dpmodels.mechanisms.quantile_rounds import RoundsPlan, doubling_ends, noisy_cells, rounds_plan
 from dpmodels.noise import Entropy, discrete_laplace, discrete_laplace_variance
@@ -111,10 +110,7 @@ class Exponential(OfCells):
         multiplier = 1 / _paid_eps(paid, self.count_share, 2)
         scale = multiplier * count_changes(facts) / ROUND_DOWN
         if scale > LARGEST_SCALE:
-            raise BudgetError(
-                f"the budget asks for noise of {scale:.2g} rows in the number of rows, beyond what "
-                "is meaningful; give a larger eps or rho"
-            )
+            raise too_much_noise(scale, "rows in the number of rows", "eps or rho")
         events: tuple[privacy.Event, ...] = (
             privacy.BoundedRangeEvent(eps, n_quantiles),
             privacy.LaplaceEvent(multiplier),
