@@ -205,7 +205,8 @@ class ScoreNoise:
         """Release how long scores are, then sums and squares of those clipped."""
         law = add_noise.LAPLACE if isinstance(plan.events[-1], LaplaceEvent) else add_noise.GAUSSIAN
         finer, n_marks = self._lattice(plan), 1 + self.levels
-        least = _least_root(strata)
+        factors = np.array(strata.factors or (1.0,))
+        least = math.sqrt(factors.min() / factors.max())
         steps = max(plan.scales[SQUARES] * finer.radius**2, add_noise.SMALLEST_SCALE)
         off = steps if law is add_noise.LAPLACE else steps / math.sqrt(2)
         sizes = [math.floor(mark * finer.radius) for mark in self.marks]
@@ -261,11 +262,6 @@ def _divided(
     parts = [event.multiplier * math.sqrt(math.fsum(shares) / share) for share in shares]
     lengths, squares = (GaussianEvent(part * add_noise.ROUND_UP) for part in parts)
     return rest_rho, (lengths, squares)
-
-
-def _least_root(strata: ScoreCap) -> float:
-    factors = np.array(strata.factors or (1.0,))
-    return math.sqrt(factors.min() / factors.max())
 
 
 def in_units(meat: Meat, unit: float) -> Meat:

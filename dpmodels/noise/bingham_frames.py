@@ -82,7 +82,9 @@ def matrix_bingham(concentration: Floats, k: int, entropy: Entropy) -> tuple[Flo
         if count == dimension:
             return uniform_frames(dimension, 1, count, entropy)[:, 0], Convergence(0, 0)
         if count == dimension - 1:
-            return _orthogonal_frame(bingham_vector(-matrix, entropy), entropy), Convergence(0, 0)
+            direction = bingham_vector(-matrix, entropy)
+            frame = uniform_frames(count, 1, count, entropy)[:, 0]
+            return _straightened(_complement(direction) @ frame), Convergence(0, 0)
         frame = _chain_end(matrix, count, entropy)
     return frame, Convergence(SWEEPS, SWEEPS * dimension * (dimension - 1) // 2)
 
@@ -134,12 +136,6 @@ def _chain_end(matrix: Floats, k: int, entropy: Entropy) -> Floats:
     for _ in range(SWEEPS):
         sweep(frames, values[::-1], schedule, entropy)
     return _straightened(vectors[:, ::-1] @ frames[:, 0])
-
-
-def _orthogonal_frame(direction: Floats, entropy: Entropy) -> Floats:
-    dimension = direction.size
-    frame = uniform_frames(dimension - 1, 1, dimension - 1, entropy)[:, 0]
-    return _straightened(_complement(direction) @ frame)
 
 
 def _oriented(cloud: Floats) -> Floats:

@@ -89,9 +89,8 @@ class PooledCounts:
         for best, is_cut, widths in zip(fits[1:], cuts[:-1], self._halves.widths[1:], strict=True):
             pools += int((split & ~is_cut).sum())
             split = split & is_cut
-            sums = np.where(
-                np.repeat(split, 2, axis=1), _shared_out(sums, best), _evenly(sums, widths)
-            )
+            evenly = (sums[..., None] * _shares(widths)).reshape(len(sums), -1)
+            sums = np.where(np.repeat(split, 2, axis=1), _shared_out(sums, best), evenly)
             split = np.repeat(split, 2, axis=1) & (widths > 0)
         return sums[:, self._halves.places], pools + int(split.sum())
 
@@ -254,11 +253,6 @@ def _shared_out(sums: Floats, below: Fit) -> Floats:
     first = counts[..., 0] + gap * _over(precisions[..., 1], precisions.sum(axis=-1))
     first = np.minimum(np.maximum(first, 0.0), sums)
     return np.stack([first, sums - first], axis=-1).reshape(len(sums), -1)
-
-
-def _evenly(sums: Floats, widths: Integers) -> Floats:
-    """Distribute sums of nodes over their halves, in proportion to their numbers of cells."""
-    return np.asarray((sums[..., None] * _shares(widths)).reshape(len(sums), -1))
 
 
 # The nodes of repeated halving of cells in a row.

@@ -68,7 +68,8 @@ class Quorum:
         shares = np.empty(self.shares_shape, dtype=np.uint64)
         for place, seed in enumerate(seeds):
             for receiver, share in enumerate(key_file.split_secret(seed, self.sites, self.needed)):
-                shares[receiver, place] = _words_of(share.value)
+                content = share.value.to_bytes(8 * SHARE_WORDS, "little")
+                shares[receiver, place] = np.frombuffer(content, dtype="<u8")
         for receiver, public in enumerate(member.public):
             shares[receiver] ^= self._key(member, public, member.place, session)
         return np.concatenate([concealed.ravel(), shares.ravel()])
@@ -126,7 +127,3 @@ class Quorum:
 
 def _stream(seed: bytes, shape: tuple[int, ...]) -> Words:
     return key_file.PairStream(seed).words(int(np.prod(shape))).reshape(shape)
-
-
-def _words_of(value: int) -> Words:
-    return np.frombuffer(value.to_bytes(8 * SHARE_WORDS, "little"), dtype="<u8").astype(np.uint64)

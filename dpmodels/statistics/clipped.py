@@ -175,17 +175,13 @@ def _levels(sums: dict[Band, Numbers], halvings: int, size: int, kind: np.dtype)
         if not band.at_surface:
             inside += exact
     for level in range(halvings + 1):
-        levels[level] = inside * _magnified(level, size) + outside
+        # What each product grows by when the rows are doubled so many times.
+        factor = np.full(size, 2**level, dtype=np.int64)
+        factor[0] = 1
+        levels[level] = inside * np.multiply.outer(factor, factor) + outside
         inside -= sums.get(Band(level, at_surface=False), 0)
         outside += sums.get(Band(level, at_surface=True), 0)
     return levels
-
-
-def _magnified(level: int, size: int) -> Integers:
-    """Return what each product grows by when the rows are doubled so many times."""
-    factor = np.full(size, 2**level, dtype=np.int64)
-    factor[0] = 1
-    return np.asarray(np.multiply.outer(factor, factor))
 
 
 # Covers the rounding of a few products of floats.

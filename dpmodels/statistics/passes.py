@@ -95,21 +95,15 @@ class Passes(Statistic):
         facts, where that is no gain: fewer than :data:`WORTH_THINNING` times as many rows, a
         number of rows that is not public, persons, several sources, a database or a cluster.
         """
-        n_rows = self._thinned_from
+        can_be_thinned = self._count_public and len(self._designs) == 1
+        can_be_thinned = can_be_thinned and self._designs[0].can_be_thinned
+        n_rows = self._designs[0].nrows or 0 if can_be_thinned else 0
         if isinstance(entropy, NoiseOfSites) or n_rows < WORTH_THINNING * fewest:
             return self
         heads = math.ceil(FACES * fewest / n_rows)
         design = self._designs[0].thinned(heads, entropy)
         design.require_passes()
         return Passes((design,), self._lattice, count_public=True)
-
-    @property
-    def _thinned_from(self) -> int:
-        """The number of rows where coins may choose among them, else 0; from public facts."""
-        if not (self._count_public and len(self._designs) == 1):
-            return 0
-        (design,) = self._designs
-        return design.nrows or 0 if design.can_be_thinned else 0
 
     def recoded(self, public: Design, scaling: Scaling, lattice: Lattice) -> Passes:
         """Return passes over the same rows, coded by other columns of the same variables."""

@@ -44,7 +44,7 @@ from dpmodels.privacy import (
 )
 from dpmodels.released import MechanismInfo, MomentsRelease
 from dpmodels.statistics import Statistic
-from dpmodels.typing import Floats, Numbers
+from dpmodels.typing import Floats
 
 
 @dataclass(frozen=True)
@@ -178,15 +178,11 @@ class AdaSSP(OfMoments):
         """Add noise to the moments and to the smallest eigenvalue; put the ridge on."""
         exact, rows = statistic.cross()
         noisy = add_noise.noised_moments(exact, plan, entropy)
-        smallest = _noised_smallest(exact, plan, entropy)
+        value = float(np.linalg.eigvalsh(exact[:-1, :-1].astype(np.float64))[0])
+        whole = np.array([round(value)], dtype=object)
+        (released,) = add_noise.add_noise(whole, plan.scales[SMALLEST], entropy)
+        smallest = float(released) / plan.lattice.radius**2
         return add_noise.hand_over(self.info, plan, noisy, rows, _with_ridge(noisy, smallest, plan))
-
-
-def _noised_smallest(exact: Numbers, plan: Plan, entropy: Entropy) -> float:
-    value = float(np.linalg.eigvalsh(exact[:-1, :-1].astype(np.float64))[0])
-    whole = np.array([round(value)], dtype=object)
-    released = add_noise.add_noise(whole, plan.scales[SMALLEST], entropy)
-    return float(released[0]) / plan.lattice.radius**2
 
 
 def _with_ridge(noisy: add_noise.NoisyMoments, smallest: float, plan: Plan) -> Floats:
