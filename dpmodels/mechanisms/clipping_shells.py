@@ -287,12 +287,6 @@ FOURTH, BEYOND = "fourth moments", "beyond"
 TAIL_SHARES: Final = {FOURTH: 0.07, BEYOND: 0.25}
 
 
-def tail_scales(multipliers: dict[str, float], radius: float) -> dict[str, float]:
-    """Return the scales of the noise: of fourth moments in lattice steps, of increments in rows."""
-    fourth = fourth_scale(multipliers[FOURTH], radius)
-    return {FOURTH: fourth, BEYOND: multipliers[BEYOND] * add_noise.ROUND_UP}
-
-
 def fourth_scale(multiplier: float, radius: float) -> float:
     """Return the scale of the noise in fourth moments, in lattice steps."""
     return max(multiplier * add_noise.ROUND_UP * radius**2, math.sqrt(2) * add_noise.SMALLEST_SCALE)

@@ -171,17 +171,9 @@ class Marginals(_Margins):
         protocol.units_of(multiplier)
         scale = max(multiplier * ROUND_UP, protocol.LEAST_SCALE)
         sd = math.sqrt(discrete_laplace_variance(scale))
-        n_margins = len(facts.largest)
         events = (privacy.LaplaceEvent(multiplier, count=changed),)
-        return protocol.MarginPlan(
-            guarantee,
-            events,
-            facts,
-            facts.largest,
-            (1,) * n_margins,
-            (scale,) * n_margins,
-            (sd,) * n_margins,
-        )
+        numbers = ((number,) * len(facts.largest) for number in (1, scale, sd))
+        return protocol.MarginPlan(guarantee, events, facts, facts.largest, *numbers)
 
     def release(
         self, statistic: Statistic, plan: protocol.MarginPlan, entropy: Entropy
@@ -328,9 +320,8 @@ class Graph(_Margins):
         if plan.histograms is not None:
             if _has_few_rows(plan.histograms, exact, facts, n_rows, entropy):
                 exact, facts = of_few_rows(exact, facts)
-            counts = count_noise.noised_units(plan.histograms, _histograms(exact, facts), entropy)[
-                0
-            ]
+            histograms = _histograms(exact, facts)
+            counts, _ = count_noise.noised_units(plan.histograms, histograms, entropy)
             ends = chosen_cells(counts, plan.histograms.noise_sd, facts)
             exact, facts = merged(exact, facts, ends)
             first = count_noise.component_plan(facts, first.guarantee)

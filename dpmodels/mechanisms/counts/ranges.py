@@ -52,7 +52,7 @@ from dpmodels.noise import Entropy
 from dpmodels.noise.finite import draw_finite
 from dpmodels.postprocess import ranges, spreads
 from dpmodels.postprocess.ranges import found_range
-from dpmodels.privacy import ApproxDP, Guarantee, PureDP
+from dpmodels.privacy import ZCDP, Guarantee, PureDP
 from dpmodels.privacy.compose import divide
 from dpmodels.released import CellsRelease, CountsRelease, HeldIn, MechanismInfo
 from dpmodels.statistics import Statistic
@@ -89,16 +89,12 @@ class Ranges:
     def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
         """Divide a budget between the rounds; BudgetError if noise is beyond what is meaningful."""
         plans = []
-        if not isinstance(guarantee, ApproxDP):
-            law = laplace_plan if isinstance(guarantee, PureDP) else gaussian_plan
-            plans = [[law(facts, part) for part in divide(guarantee, SHARES, (False, False))]]
-        else:
-            pure = divide(PureDP(guarantee.eps), SHARES, (False, False))
-            normal = divide(guarantee, SHARES, (True, True))
-            plans = [
-                [laplace_plan(facts, part) for part in pure],
-                [gaussian_plan(facts, part) for part in normal],
-            ]
+        if not isinstance(guarantee, ZCDP):
+            parts = divide(PureDP(guarantee.eps), SHARES, (False, False))
+            plans.append([laplace_plan(facts, part) for part in parts])
+        if not isinstance(guarantee, PureDP):
+            parts = divide(guarantee, SHARES, (True, True))
+            plans.append([gaussian_plan(facts, part) for part in parts])
         first, second = min(plans, key=lambda rounds: rounds[1].noise_sd)
         events = (*first.events, *second.events)
         return replace(second, guarantee=guarantee, events=events, first=first)

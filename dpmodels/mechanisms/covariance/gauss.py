@@ -52,10 +52,9 @@ from dpmodels.mechanisms.clipping_shells import FOURTH, TAIL_SHARES, fourth_scal
 from dpmodels.mechanisms.measures import OfMoments
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
-from dpmodels.noise.lattice import Lattice
 from dpmodels.postprocess.denoise import nearest_psd
 from dpmodels.privacy import ApproxDP, GaussianEvent, Guarantee, gaussian_multiplier
-from dpmodels.released import MechanismInfo, MomentNoise, MomentsRelease
+from dpmodels.released import MechanismInfo, MomentsRelease
 from dpmodels.statistics import MomentWeights, Passes, Statistic, moment_sensitivity, moments
 from dpmodels.statistics.statistic import measured_as
 
@@ -383,13 +382,9 @@ class ModSulq(_OneRelease):
         lattice, riders = add_noise.lattice_for(*fine, sigma, add_noise.SMALLEST_SCALE)
         scale = max(sigma * lattice.radius**2, add_noise.SMALLEST_SCALE)
         steps = replace(riders, diagonal=scale, off=scale)
-        event = GaussianEvent(_joint(facts, lattice, steps))
-        return Plan(guarantee, (event,), lattice, facts, steps)
-
-
-def _joint(facts: Facts, lattice: Lattice, steps: MomentNoise) -> float:
-    """Return the multiplier of all parts together, rounded down."""
-    mean = steps.diagonal / steps.mean if facts.centred else 0.0
-    weights = MomentWeights(steps.diagonal / steps.count, mean)
-    sigma = steps.diagonal / lattice.radius**2
-    return sigma / moment_sensitivity(facts.adjacency, weights) * (1 - 1e-13)
+        # The multiplier of all parts together, rounded down.
+        mean = steps.diagonal / steps.mean if facts.centred else 0.0
+        weights = MomentWeights(steps.diagonal / steps.count, mean)
+        sigma = steps.diagonal / lattice.radius**2
+        joint = sigma / moment_sensitivity(facts.adjacency, weights) * (1 - 1e-13)
+        return Plan(guarantee, (GaussianEvent(joint),), lattice, facts, steps)

@@ -130,7 +130,10 @@ class Rounds(OfPasses):
             lattice, steps = add_noise.lattice_for(
                 lattice, steps, multipliers[clipping_shells.FOURTH], add_noise.SMALLEST_SCALE
             )
-            scales |= clipping_shells.tail_scales(multipliers, lattice.radius)
+            fourth = multipliers[clipping_shells.FOURTH]
+            scales[clipping_shells.FOURTH] = clipping_shells.fourth_scale(fourth, lattice.radius)
+            beyond = multipliers[clipping_shells.BEYOND]
+            scales[clipping_shells.BEYOND] = beyond * add_noise.ROUND_UP
         if not facts.centred:
             coarse, increments, shell_scales = clipping_shells.shell_noise(facts, last)
             shrink = (coarse.radius / lattice.radius) ** 2
