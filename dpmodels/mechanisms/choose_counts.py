@@ -114,11 +114,9 @@ def auto_ordered(
     if _few_rows(facts, noise, n_rows):
         return "partition", _reason_of_runs(facts)
     first = _Predicted(noise**2 * range_counts(cells, cells), noise**2)
-    wavelets = _of_plan(counts.Wavelet().plan(facts, guarantee), mean_variances(cells))
-    candidates = {"tree": _of_tree(facts, guarantee), "wavelet": wavelets}
+    candidates = {"tree": _of_tree(facts, guarantee), "wavelet": _of_wavelets(facts, guarantee)}
     if cells <= MOST_CELLS and not isinstance(guarantee, PureDP):
-        plan, root = counts.Factorisation().plan(facts, guarantee), SquareRoot(cells)
-        candidates["factorisation"] = _of_plan(plan, root.mean_variances)
+        candidates["factorisation"] = _of_root(facts, guarantee)
     name = min(candidates, key=lambda candidate: candidates[candidate].weighed)
     best = candidates[name]
     if first.weighed <= best.weighed:
@@ -159,8 +157,14 @@ def _of_tree(facts: protocol.CountFacts, guarantee: Guarantee) -> _Predicted:
     return _Predicted(noise * range_counts(facts.shape[1], fanout), noise * cell_factor)
 
 
-def _of_plan(plan: protocol.CountPlan, variances: tuple[float, float]) -> _Predicted:
-    return _Predicted(*(plan.noise_sd**2 * variance for variance in variances))
+def _of_wavelets(facts: protocol.CountFacts, guarantee: Guarantee) -> _Predicted:
+    noise = counts.Wavelet().plan(facts, guarantee).noise_sd ** 2
+    return _Predicted(*(noise * variance for variance in mean_variances(facts.shape[1])))
+
+
+def _of_root(facts: protocol.CountFacts, guarantee: Guarantee) -> _Predicted:
+    noise = counts.Factorisation().plan(facts, guarantee).noise_sd ** 2
+    return _Predicted(*(noise * variance for variance in SquareRoot(facts.shape[1]).mean_variances))
 
 
 # Which mechanism counts the cells of a plane, by public facts alone.

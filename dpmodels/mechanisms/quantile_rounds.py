@@ -53,6 +53,11 @@ HALVINGS = 20
 Ends = Indices
 
 
+def first_ends(cells: int) -> Ends:
+    """Return the ends of the first round's cells, in cells of the grid."""
+    return equal_ends(cells, FIRST_CELLS)
+
+
 def equal_ends(cells: int, max_cells: int) -> Ends:
     """Return the ends of at most so many equal runs of the grid's cells."""
     return _whole_cells(np.linspace(0, cells, min(cells, max_cells) + 1))

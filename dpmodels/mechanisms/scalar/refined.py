@@ -89,8 +89,7 @@ def _counted(
     below: Numbers, plan: quantile_rounds.RoundsPlan, max_rows: float, entropy: Entropy
 ) -> tuple[quantile_rounds.Ends, NoisyCells]:
     """Count one group in cells that are cut round by round; return the last of them."""
-    ends = quantile_rounds.equal_ends(len(below) - 1, quantile_rounds.FIRST_CELLS)
-    last = len(plan.scales) - 1
+    ends, last = quantile_rounds.first_ends(len(below) - 1), len(plan.scales) - 1
     for turn in range(last + 1):
         nodes = Hierarchy(len(ends) - 1)
         noisy = quantile_rounds.noisy_cells(
