@@ -172,7 +172,8 @@ class Marginals(_Margins):
         scale = max(multiplier * ROUND_UP, protocol.LEAST_SCALE)
         sd = math.sqrt(discrete_laplace_variance(scale))
         events = (privacy.LaplaceEvent(multiplier, count=changed),)
-        numbers = ((number,) * len(facts.largest) for number in (1, scale, sd))
+        n_margins = len(facts.largest)
+        numbers = (1,) * n_margins, (scale,) * n_margins, (sd,) * n_margins
         return protocol.MarginPlan(guarantee, events, facts, facts.largest, *numbers)
 
     def release(
