@@ -39,7 +39,7 @@ from dpmodels.released import AnyRelease
 from dpmodels.request import Request, requested
 from dpmodels.sites import Parties, Witness
 from dpmodels.statistics import Statistic
-from dpmodels.typing import Flags, Floats, Indices, Numbers, Option
+from dpmodels.typing import Flags, Floats, Indices, Option, Scalars
 
 _ROUNDING = 1 + 1e-6
 
@@ -236,7 +236,7 @@ def numbers(release: object) -> Floats:
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def _once(value: Numbers) -> Floats:
+def _once(value: Scalars) -> Floats:
     square = value.ndim == 2 and value.shape[0] == value.shape[1]
     if square and np.array_equal(value, value.T):
         value = value[np.triu_indices(len(value))]
@@ -429,7 +429,7 @@ def _joined(parts: list[Floats]) -> Floats:
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def _flat(array: Numbers) -> Floats:
+def _flat(array: Scalars) -> Floats:
     if array.dtype.kind == "c":
         array = np.stack([array.real, array.imag], axis=-1)
     if array.dtype.kind in "biuf":

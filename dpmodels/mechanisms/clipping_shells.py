@@ -22,7 +22,7 @@ from dpmodels.postprocess.denoise import Increment, accumulate
 from dpmodels.privacy import Adjacency, split_gaussian
 from dpmodels.released import MomentNoise, Tails
 from dpmodels.statistics import Passes, Statistic, clipped
-from dpmodels.typing import Exact, Floats, Numbers
+from dpmodels.typing import Floats, Objects, Scalars
 
 # Of the budget, from the outside in: a choice.
 SHARES = (0.5, 0.3, 0.2)
@@ -76,7 +76,7 @@ def shell_lattice(facts: Facts, multipliers: Sequence[float], *extra_scales: flo
     return Lattice(min(choose_lattice(facts.columns, sigma).bits, MOST_BITS), facts.columns)
 
 
-def noised_shells(exact: Numbers, outermost: int, plan: Plan, entropy: Entropy) -> list[Increment]:
+def noised_shells(exact: Scalars, outermost: int, plan: Plan, entropy: Entropy) -> list[Increment]:
     """Release increments and their traces, in units of the ball.
 
     `exact`, shape (levels, columns + 1, columns + 1), is as from
@@ -89,7 +89,7 @@ def noised_shells(exact: Numbers, outermost: int, plan: Plan, entropy: Entropy) 
         sigma = plan.scales[name]
         off = sigma / math.sqrt(2)
         matrix = noised_symmetric(part, sigma, off, entropy) / unit
-        trace: Numbers = np.array([sum(np.diagonal(part).tolist())], dtype=object)
+        trace: Scalars = np.array([sum(np.diagonal(part).tolist())], dtype=object)
         noisy = add_noise.add_noise(trace, sigma / weight, entropy) / unit
         released.append(Increment(matrix, float(noisy[0]), off / unit))
     return released
@@ -220,7 +220,7 @@ def reach_scales(adjacency: Adjacency, eps: float, lattice: Lattice) -> dict[str
     }
 
 
-def lost(exact: Exact) -> list[int]:
+def lost(exact: Objects) -> list[int]:
     """Return what clipping to ``2**-t``, t = 1, 2, ..., takes off the sum of squares.
 
     `exact`, shape (levels, columns + 1, columns + 1), is as from
@@ -238,7 +238,7 @@ def lost(exact: Exact) -> list[int]:
 
 
 def clipping_radius(
-    exact: Exact,
+    exact: Objects,
     error: Callable[[float], float],
     plan: Plan,
     entropy: Entropy,
@@ -258,13 +258,13 @@ def clipping_radius(
 
 
 def noised_trace(
-    exact: Numbers, plan: Plan, entropy: Entropy, law: add_noise.Law = add_noise.GAUSSIAN
+    exact: Scalars, plan: Plan, entropy: Entropy, law: add_noise.Law = add_noise.GAUSSIAN
 ) -> float:
     """Release the trace of the second moment, in units of the ball; at least its noise.
 
     One row changes it by at most the squared radius of the ball, for either adjacency.
     """
-    trace: Numbers = np.array([sum(np.diagonal(exact)[1:].tolist())], dtype=object)
+    trace: Scalars = np.array([sum(np.diagonal(exact)[1:].tolist())], dtype=object)
     scale = plan.scales[TRACE]
     released = float(add_noise.add_noise(trace, scale, entropy, law)[0])
     return max(released, law.sd * scale) / plan.lattice.steps**2

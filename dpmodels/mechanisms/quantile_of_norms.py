@@ -41,7 +41,7 @@ from dpmodels.released import Ball, BoughtCurvature, MomentNoise
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Logistic, Multinomial, Predictors
-from dpmodels.typing import Floats, Numbers
+from dpmodels.typing import Floats, Scalars
 
 # Of the budget: choices.
 SHARES = {"outcomes": 0.03, "sum": 0.03, "lengths": 0.04}
@@ -225,7 +225,7 @@ class Lengths(NamedTuple):
         return int(np.argmin(np.where(is_admissible, square, math.inf)))
 
 
-def _noisy(exact: Numbers, scale: float, entropy: Entropy, law: Law) -> Floats:
+def _noisy(exact: Scalars, scale: float, entropy: Entropy, law: Law) -> Floats:
     """Release integers of which a row is :data:`UNITS`."""
     return add_noise(exact, max(scale * UNITS, law.smallest), entropy, law) / UNITS
 

@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from dpmodels import privacy
 from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE, laplace_multipliers
-from dpmodels.mechanisms.protocol import LEAST_SCALE, release_terms, too_much_noise
+from dpmodels.mechanisms.protocol import LEAST_SCALE, refuse_noise, release_terms
 from dpmodels.mechanisms.quantile_facts import LARGEST_SCALE, Grid, QuantileFacts
 from dpmodels.noise import (
     Entropy,
@@ -27,7 +27,7 @@ from dpmodels.postprocess.hierarchy import Hierarchy, NoisyCells, agreeing, risi
 from dpmodels.released import MechanismInfo, QuantilesRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import count_sensitivity
-from dpmodels.typing import Exact, Floats, Indices, Numbers
+from dpmodels.typing import Floats, Indices, Objects, Scalars
 
 # Where the cells of the next round are cut: by noisy counts of this one alone.
 
@@ -196,7 +196,7 @@ class RoundsPlan:
 
 # Counts one group, whose rows below each end of the grid's cells are given, with noise: the ends
 # of the last round's cells, and their counts.
-Counted = Callable[[Numbers, RoundsPlan, float, Entropy], tuple[Ends, NoisyCells]]
+Counted = Callable[[Scalars, RoundsPlan, float, Entropy], tuple[Ends, NoisyCells]]
 
 
 def rounds_plan(
@@ -211,7 +211,7 @@ def rounds_plan(
     """
     law, scales, events = _priced(shares, levels, facts.adjacency, guarantee)
     if max(scales) > LARGEST_SCALE:
-        raise too_much_noise(max(scales), "rows in each count", "eps or rho")
+        refuse_noise(max(scales), "rows in each count", "eps or rho")
     smallest = LEAST_SCALE if law == "laplace" else LEAST_SD
     floored = tuple(max(scale, smallest) for scale in scales)
     return RoundsPlan(guarantee, events, facts, law, levels, floored)
@@ -244,7 +244,7 @@ def _priced(
 
 
 def noisy_cells(
-    cells: Exact,
+    cells: Objects,
     hierarchy: Hierarchy,
     plan: RoundsPlan,
     turn: int,

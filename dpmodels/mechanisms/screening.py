@@ -12,7 +12,7 @@ from dpmodels import privacy
 from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms.add_noise import LAPLACE, ROUND_UP, add_noises
-from dpmodels.mechanisms.protocol import ScreeningMechanism, release_terms, too_much_noise
+from dpmodels.mechanisms.protocol import ScreeningMechanism, refuse_noise, release_terms
 from dpmodels.mechanisms.screening_plan import (
     SIGNS,
     Response,
@@ -416,7 +416,7 @@ class ScreenLogs(_Screening):
             scales.append((math.sqrt(parts[0] / 2 / rho), math.sqrt(parts[1] / 2 / rho)))
         times, response = (scale * ROUND_UP for scale in min(scales))
         if times * (associations.STEPS * -math.log(least_of(facts)) + 2) > WIDEST:
-            raise too_much_noise(
+            refuse_noise(
                 times,
                 "times the sensitivity of a log p-value",
                 "eps, delta or rho, or a smaller most",

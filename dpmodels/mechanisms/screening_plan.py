@@ -12,7 +12,7 @@ import numpy as np
 
 from dpmodels import privacy
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, ROUND_DOWN, ROUND_UP, add_noise
-from dpmodels.mechanisms.protocol import release_terms, too_much_noise
+from dpmodels.mechanisms.protocol import refuse_noise, release_terms
 from dpmodels.noise import Entropy
 from dpmodels.noise.addition import Part
 from dpmodels.noise.finite import draw_ranked
@@ -29,7 +29,7 @@ from dpmodels.statistics.associations import (
     scatters,
     spread_change,
 )
-from dpmodels.typing import Floats, Integers, Numbers
+from dpmodels.typing import Floats, Integers, Numbers, Scalars
 
 # Of the budget for the choice of columns; for the scatters of the chosen, as a part of that of
 # their products; and for the response, as a part of that of the products where one is chosen.
@@ -104,9 +104,7 @@ def screen_plan(
     limit = reach(plan.lattice)
     widest = 4 * limit**2 * max(FINE * plan.products, plan.scatters, plan.response)
     if widest > WIDEST:
-        raise too_much_noise(
-            plan.products, "rows in each sum", "eps, delta or rho, or a smaller most"
-        )
+        refuse_noise(plan.products, "rows in each sum", "eps, delta or rho, or a smaller most")
     return plan
 
 
@@ -163,16 +161,16 @@ class Response(NamedTuple):
     centre: int  # What it is counted from, in parts of lattice steps: `centred_products`
 
 
-def noised_response(exact: Numbers, plan: ScreenPlan, entropy: Entropy) -> Response:
+def noised_response(exact: Scalars, plan: ScreenPlan, entropy: Entropy) -> Response:
     """Release the number of complete rows, the response's sum and its sum of squares."""
     sums, scale = response_sums(exact, plan)
     return response_of(add_noise(sums, scale, entropy, LAWS[plan.law]), plan)
 
 
-def response_sums(exact: Numbers, plan: ScreenPlan) -> Part:
+def response_sums(exact: Scalars, plan: ScreenPlan) -> Part:
     """Return what is released of the response, in squared half-ranges, and its scale of noise."""
     limit = reach(plan.lattice)
-    sums: Numbers = np.array(
+    sums: Scalars = np.array(
         [limit**2 * exact[0, 0], limit * exact[0, -1], exact[1, -1]], dtype=object
     )
     return sums, _response_scale(plan)

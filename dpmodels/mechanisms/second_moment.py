@@ -43,7 +43,7 @@ from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.privacy import GaussianEvent, LaplaceEvent
 from dpmodels.released import MechanismInfo, MomentNoise, SubspaceRelease
 from dpmodels.statistics import Statistic
-from dpmodels.typing import Floats, Numbers
+from dpmodels.typing import Floats, Scalars
 
 
 class Scatter(NamedTuple):
@@ -63,7 +63,7 @@ def scatter_of_rows(statistic: Statistic, lattice: Lattice, *, centred: bool) ->
     exact, n_rows = statistic.cross()
     unit = int(lattice.radius)
     complete = int(exact[0, 0]) // unit**2
-    second: Numbers = exact[1:, 1:]
+    second: Scalars = exact[1:, 1:]
     if centred:
         total = exact[0, 1:] // unit
         second = (complete * second - np.multiply.outer(total, total)) / max(complete, 1)
@@ -189,11 +189,11 @@ def hand_over_frame(
     )
 
 
-def _inside(exact: Scatter, frame: Floats, lattice: Lattice) -> Numbers:
+def _inside(exact: Scatter, frame: Floats, lattice: Lattice) -> Scalars:
     """Round count and scatter inside the space to integers, as moments are."""
     unit = lattice.radius**2
     compressed = frame.T @ exact.matrix @ frame
-    integers: Numbers = np.zeros((len(compressed) + 1,) * 2, dtype=object)
+    integers: Scalars = np.zeros((len(compressed) + 1,) * 2, dtype=object)
     integers[0, 0] = exact.complete * int(unit)
     rounded = [[round(value) for value in row] for row in (compressed * unit).tolist()]
     integers[1:, 1:] = np.array(rounded, dtype=object)

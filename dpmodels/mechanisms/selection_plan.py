@@ -22,7 +22,7 @@ from dpmodels.privacy.filters import largest_rho
 from dpmodels.released import MechanismInfo, SelectionRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
-from dpmodels.typing import Exact, Integers, Numbers
+from dpmodels.typing import Integers, Numbers, Objects, Scalars
 
 # The rounding of a conversion of rho, of eps and beside it.
 CONVERSION = 1e-10
@@ -31,7 +31,7 @@ DELTA_ERROR = 1e-8
 # From a share of a budget to what that guarantees.
 Paid = Callable[[float], privacy.Guarantee]
 # From levels, a unit and a number to indices, best first.
-Draw = Callable[[Numbers, Fraction, int, Entropy], Integers]
+Draw = Callable[[Scalars, Fraction, int, Entropy], Integers]
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,12 @@ class LevelScore:
         return Ranked(exact[:-1], self.width(adjacency), not adjacency.n_public, threshold)
 
     def valued(
-        self, exact: Exact, ranked: Ranked, places: Integers, bought: BoughtCounts, entropy: Entropy
+        self,
+        exact: Objects,
+        ranked: Ranked,
+        places: Integers,
+        bought: BoughtCounts,
+        entropy: Entropy,
     ) -> dict[str, object]:
         """Release the counts of what was named, with noise of their own."""
         if bought.noise is None:

@@ -10,7 +10,7 @@ from itertools import accumulate
 import numpy as np
 
 from dpmodels.noise.uniform import Entropy, Uniform, ceil_divide, exp_enclosure, uniform_integer
-from dpmodels.typing import Flags, Integers, Numbers
+from dpmodels.typing import Flags, Integers, Numbers, Scalars
 
 # Cumulative probabilities in float64 are this close to the true ones: for up to 2**20 terms
 # sums err by less than 2**-33 of themselves, exponentials of what counts by far less.
@@ -21,7 +21,7 @@ _WORD = 64
 _LARGEST = 2**63
 
 
-def draw_finite(levels: Numbers, unit: Fraction, entropy: Entropy) -> int:
+def draw_finite(levels: Scalars, unit: Fraction, entropy: Entropy) -> int:
     """Draw an index with probability proportional to ``exp(-unit * levels[index])``.
 
     Where a uniform number is farther from the cumulative probabilities in float64 than these can
@@ -101,7 +101,7 @@ def draw_ranked(levels: Numbers, unit: Fraction, count: int, entropy: Entropy) -
 _COINS_MARGIN = 2.0**-40
 
 
-def exp_coins(levels: Numbers, unit: Fraction, entropy: Entropy) -> Flags:
+def exp_coins(levels: Scalars, unit: Fraction, entropy: Entropy) -> Flags:
     """Toss a coin a level, which shows heads with probability ``exp(-unit * level)``.
 
     Where a uniform number is farther from that in float64 than the two can err, it decides; else
@@ -120,7 +120,7 @@ def exp_coins(levels: Numbers, unit: Fraction, entropy: Entropy) -> Flags:
     return np.asarray(heads)
 
 
-def draw_flipped(levels: Numbers, unit: Fraction, count: int, entropy: Entropy) -> Integers:
+def draw_flipped(levels: Scalars, unit: Fraction, count: int, entropy: Entropy) -> Integers:
     """Draw `count` different indices by permute-and-flip, each among those that are left.
 
     Candidates take turns in a random order; the first whose coin shows heads is drawn. That of the

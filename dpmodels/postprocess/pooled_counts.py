@@ -28,7 +28,7 @@ import numpy as np
 
 from dpmodels.postprocess.protocol import NO_WEIGHT, Spread, whole
 from dpmodels.released import RunsRelease
-from dpmodels.typing import Flags, Floats, Integers, Numbers
+from dpmodels.typing import Flags, Floats, Integers, Numbers, Scalars
 
 # Penalty of a cut in squared noise sds: halves differ if by more than two sds. A choice.
 PENALTY = 4.0
@@ -209,7 +209,7 @@ def _over(numerator: Floats, denominator: Floats) -> Floats:
     return np.divide(numerator, denominator, out=quotient, where=denominator > 0)
 
 
-def _halves(values: Numbers) -> Floats:
+def _halves(values: Scalars) -> Floats:
     return values.reshape(*values.shape[:-1], -1, 2).astype(float)
 
 

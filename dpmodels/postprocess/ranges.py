@@ -34,7 +34,7 @@ from scipy.special import ndtri
 from dpmodels.external_files import storable_amount
 from dpmodels.noise.sums import half_width
 from dpmodels.released import HeldIn
-from dpmodels.typing import Exact, Flags, Floats
+from dpmodels.typing import Flags, Floats, Objects
 
 # Cells per octave of the distance from the anchor, octaves, and the range over the widest cell.
 # Choices: declared bounds may be a million times too wide.
@@ -264,7 +264,7 @@ class Windows:
         full = rise(self.power) * STEEP_OCTAVES
         return min(full, max(self.worth - SPARE, LEAST_RISE * self.power))
 
-    def outside(self, counts: Exact) -> Exact:
+    def outside(self, counts: Objects) -> Objects:
         """Return the rows outside each window, from exact counts by cell."""
         middles = (self.edges[1:] + self.edges[:-1]) / 2
         low, high = self.bounds[:, :1], self.bounds[:, 1:]

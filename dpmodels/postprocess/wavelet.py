@@ -19,7 +19,7 @@ import numpy as np
 from dpmodels.postprocess.hierarchy import Hierarchy, line, whole_cells
 from dpmodels.postprocess.protocol import NO_WEIGHT, Spread, whole
 from dpmodels.released import SumsRelease
-from dpmodels.typing import Flags, Floats, Indices, Integers, Numbers
+from dpmodels.typing import Flags, Floats, Indices, Integers, Numbers, Scalars
 
 # Children per node in the tree used to round counts to integers: a choice.
 CHILDREN = 4
@@ -31,7 +31,7 @@ def pairs(cells: int) -> tuple[Hierarchy, tuple[Indices, ...]]:
     return hierarchy, (np.zeros(1, dtype=np.intp), *hierarchy.starts)
 
 
-def wavelets(cells: Numbers) -> Numbers:
+def wavelets(cells: Numbers) -> Scalars:
     """Return the total, then differences level by level; cells are on the last axis.
 
     >>> wavelets(np.array([5, 1, 2, 0])).tolist()

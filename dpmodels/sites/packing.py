@@ -19,7 +19,7 @@ from dpmodels.privacy import GaussianEvent
 from dpmodels.released import AnyRelease, CountsRelease, MomentNoise, MomentsRelease, Shared
 from dpmodels.sites.protocol import POOLED, Trust
 from dpmodels.statistics import Statistic
-from dpmodels.typing import Exact, Floats, Indices, Integers
+from dpmodels.typing import Exact, Floats, Indices, Integers, Objects
 
 WEIGHTS = ("rows", "sites")
 # Bytes of a number that travels.
@@ -103,7 +103,7 @@ def unpack(
         return replace(release, noise_sd=release.noise_sd * widening)
     line, column = _places(plan)
     size = plan.lattice.columns + 1
-    matrix: Exact = np.zeros((size, size), dtype=object)
+    matrix: Objects = np.zeros((size, size), dtype=object)
     matrix[line, column] = matrix[column, line] = noisy
     law = Law(_silent, widening)
     return hand_over(strategy.info, plan, noised_moments(matrix, plan, source(), law), rows)

@@ -13,12 +13,12 @@ from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.statistic import Statistic, additive, fingerprint, summed
-from dpmodels.typing import Floats, Integers, Numbers
+from dpmodels.typing import Floats, Integers, Numbers, Scalars
 
 # Increments between clipped moments, and how far one row moves them.
 
 
-def increments(levels: Numbers, chosen: Sequence[int]) -> list[Numbers]:
+def increments(levels: Scalars, chosen: Sequence[int]) -> list[Scalars]:
     """Return what each radius adds to the second moment of the next smaller one.
 
     Of levels a < b that follow each other in `chosen` it is ``G = 4**(b - a) L_a - L_b``, shape

@@ -32,7 +32,7 @@ from dpmodels.frames.persons import Numbering
 from dpmodels.postprocess.residuals import Term, cells, largest
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.statistic import Statistic, additive, digest_of, fingerprint
-from dpmodels.typing import Exact, Flags, Floats, Indices, Integers, Numbers
+from dpmodels.typing import Flags, Floats, Indices, Integers, Numbers, Objects, Scalars
 
 # Rows per block where no row is divided, or more of a large table: a choice, so that a processor's
 # cache holds a column.
@@ -218,7 +218,7 @@ def counted_levels(private: PrivateLevels, *, count_public: bool) -> Statistic:
     most one level of each variable. So adding or removing a row changes one count per variable by
     1, and replacing a row changes at most two. A level takes about 250 bytes of memory.
     """
-    total: Exact = _columns([Counter() for _ in private.names])
+    total: Objects = _columns([Counter() for _ in private.names])
     n_rows = 0
 
     def counted(columns: tuple[Numbers, ...]) -> tuple[Counter[str], ...]:
@@ -396,7 +396,7 @@ class PersonSums:
         persons, cells = np.divmod(keys, self._tally.cells)
         rows, steps = self._rows[occupied], self._steps[occupied]
         n_sharing = self._shared_by(persons, rows)
-        total: Exact = np.zeros((self._tally.cells, self._tally.parts), dtype=object)
+        total: Objects = np.zeros((self._tally.cells, self._tally.parts), dtype=object)
         for at in range(0, len(occupied), _BLOCK):
             block = slice(at, at + _BLOCK)
             total = total + self._block(
@@ -406,7 +406,7 @@ class PersonSums:
 
     def _block(
         self, rows: Integers, steps: Integers, n_sharing: Integers, cells: Integers, units: int
-    ) -> Numbers:
+    ) -> Scalars:
         cell_units = _share(np.full(len(rows), units), rows, n_sharing)
         places = steps / (rows * float(STEPS))
         if self._tally.clustered:
@@ -451,7 +451,7 @@ def _divided(positions: Floats, degree: int, units: Integers) -> Integers:
     return np.stack([*parts, left])
 
 
-def summed_by_cell(cells: Integers, parts: Integers, size: int) -> Numbers:
+def summed_by_cell(cells: Integers, parts: Integers, size: int) -> Scalars:
     """Add parts by cell, of a block, as Python integers."""
     halves = parts >> _HALF, parts & (2**_HALF - 1)
     high, low = (np.bincount(cells, half, size).astype(np.int64) for half in halves)
@@ -519,7 +519,7 @@ class CellPasses(Statistic):
             add, (measure(private, *words, count_public=public) for private in self._private)
         )
 
-    def cross(self) -> tuple[Exact, int]:
+    def cross(self) -> tuple[Objects, int]:
         """Return the parts of the rows by cell."""
         return self.counted(counts, self._units_per_row).cross()
 

@@ -27,7 +27,7 @@ from dpmodels.statistics.statistic import (
     fingerprint,
     one_pass,
 )
-from dpmodels.typing import Exact, Floats, Numbers
+from dpmodels.typing import Floats, Numbers, Objects
 
 # Units of a miss of 1: finer than the sampling error of one row.
 MISS = 2**20
@@ -112,7 +112,7 @@ class Gradients(Statistic):
         self._require(other)
         return self._of(self.designs + other.designs)
 
-    def cross(self) -> tuple[Exact, int]:
+    def cross(self) -> tuple[Objects, int]:
         """Return the exact gradient at zero."""
         columns = self.columns
         return self.gradient(np.zeros(columns), Lattice(MAX_BITS, columns)).cross()
@@ -470,7 +470,7 @@ class Gradients(Statistic):
         shape: tuple[int, ...],
         basis: Fingerprint,
     ) -> Statistic:
-        total: Exact = np.zeros(shape, dtype=object)
+        total: Objects = np.zeros(shape, dtype=object)
         n_rows = 0
         for part, count in self._each(lambda block: function(block).astype(np.int64)):
             total = total + part
@@ -508,12 +508,14 @@ def precise_sums(
     return _PreciseSums(*parts, curvature, float((z * z).sum()))
 
 
-def precise_integers(parts: Iterable[tuple[_PreciseSums, int]], columns: int) -> tuple[Exact, int]:
+def precise_integers(
+    parts: Iterable[tuple[_PreciseSums, int]], columns: int
+) -> tuple[Objects, int]:
     """Add the sums of blocks, each with its number of rows, as integers that stand for floats.
 
     First the squared lengths, then the gradient and the curvature.
     """
-    coarse: Exact = np.zeros(columns, dtype=object)
+    coarse: Objects = np.zeros(columns, dtype=object)
     fine, curvature, energy, n_rows = 0 * coarse, np.zeros((columns, columns)), 0.0, 0
     for part, count in parts:
         coarse = coarse + part.coarse
@@ -525,7 +527,7 @@ def precise_integers(parts: Iterable[tuple[_PreciseSums, int]], columns: int) ->
     return np.concatenate(sums), n_rows
 
 
-def precise_total(exact: Exact, linear: tuple[Floats, ...]) -> Slopes:
+def precise_total(exact: Objects, linear: tuple[Floats, ...]) -> Slopes:
     """Return the slopes of such sums, with vectors added to the gradient before it is rounded."""
     size = math.isqrt(len(exact))
     energy, gradient, curvature = np.split(exact, [1, 1 + size])

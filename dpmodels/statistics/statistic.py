@@ -27,7 +27,7 @@ from dpmodels.frames.dask_rows import Sums
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.double_double import Pair
-from dpmodels.typing import Exact, Floats, Integers, Numbers
+from dpmodels.typing import Exact, Floats, Integers, Numbers, Scalars
 
 # Characters of a statement that an error shows: a choice.
 WIDTH = 200
@@ -80,7 +80,7 @@ def fingerprint(facts: Mapping[str, str], *, count_public: bool) -> Fingerprint:
     return Fingerprint(tuple(facts.items())).also({"adjacency": relation.describe()})
 
 
-def digest_of(numbers: Numbers) -> str:
+def digest_of(numbers: Scalars) -> str:
     """Name an array of released values or public facts by its shape and SHA-256."""
     contiguous = np.ascontiguousarray(numbers, dtype="<f8")
     return f"{numbers.shape} {sha256(contiguous.tobytes()).hexdigest()}"

@@ -43,7 +43,7 @@ import numpy as np
 from dpmodels.design.cells import PrivateLevels
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import ROUND_UP
-from dpmodels.mechanisms.protocol import LEAST_SCALE, release_terms, too_much_noise
+from dpmodels.mechanisms.protocol import LEAST_SCALE, refuse_noise, release_terms
 from dpmodels.noise import Entropy
 from dpmodels.noise.discrete import least_bound, truncated_laplace
 from dpmodels.privacy import Adjacency, ApproxDP, ApproxEvent, Event, Guarantee
@@ -110,7 +110,7 @@ class Partition:
         eps, delta = guarantee.eps / changed, guarantee.delta / changed
         scale = max(ROUND_UP / eps, LEAST_SCALE)
         if scale > LARGEST_SCALE:
-            raise too_much_noise(scale, "rows in each count", "eps")
+            refuse_noise(scale, "rows in each count", "eps")
         events = (ApproxEvent(eps, delta, count=changed),)
         return LevelPlan(guarantee, events, facts, scale, least_bound(scale, delta))
 

@@ -89,7 +89,7 @@ from dpmodels.privacy import (
 from dpmodels.released import MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import MomentWeights, Statistic, clipped_moments
 from dpmodels.statistics.moments import absolute_sensitivity, eigenvalue_sensitivity
-from dpmodels.typing import Exact, Floats, Numbers
+from dpmodels.typing import Floats, Objects, Scalars
 
 # The search stops at a relative width of 2**-30.
 STEPS = 36
@@ -168,7 +168,7 @@ class Adaptive:
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Find the radius, add the planned noise inside it, and estimate the moments."""
 
-        def inside(exact: Exact, trace: float, cap: float | None) -> Floats:
+        def inside(exact: Objects, trace: float, cap: float | None) -> Floats:
             level = clipping_shells.clipping_radius(
                 exact, partial(denoised_error, plan, trace), plan, entropy, CAUTION
             )
@@ -287,7 +287,7 @@ def better_error(plan: Plan, trace: float, radius: float, law: Law = GAUSSIAN) -
 
 
 def better_of_two(
-    exact: Numbers,
+    exact: Scalars,
     level: int,
     trace: float,
     cap: float | None,
@@ -316,7 +316,7 @@ def released_inside(
     statistic: Statistic,
     plan: Plan,
     entropy: Entropy,
-    inside: Callable[[Exact, float, float | None], Floats] | None,
+    inside: Callable[[Objects, float, float | None], Floats] | None,
     law: Law = GAUSSIAN,
 ) -> MomentsRelease:
     """Release count, sum, trace and what stands `inside` of the radius that clipping allows.
@@ -421,7 +421,7 @@ class AdaptivePure:
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Find the radius, add the planned noise inside it, and estimate the moments."""
 
-        def inside(exact: Exact, trace: float, cap: float | None) -> Floats:
+        def inside(exact: Objects, trace: float, cap: float | None) -> Floats:
             error = partial(denoised_error, plan, trace, law=LAPLACE)
             level = clipping_shells.clipping_radius(exact, error, plan, entropy)
             unit, scale = 4.0**level * plan.lattice.steps**2, plan.scales[OFF]

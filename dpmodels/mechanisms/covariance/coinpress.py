@@ -47,7 +47,7 @@ from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, spli
 from dpmodels.released import MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import MomentWeights, Passes, Statistic, moment_sensitivity
 from dpmodels.statistics.statistic import measured_as
-from dpmodels.typing import Floats, Numbers
+from dpmodels.typing import Floats, Scalars
 
 # The last round's share of the budget, and the chance beta of a longer row: choices.
 LAST = 0.75
@@ -199,7 +199,7 @@ def normal_radius(columns: int) -> float:
 
 
 def _noised_round(
-    exact: Numbers, sigma: float, radius: float, lattice: Lattice, entropy: Entropy
+    exact: Scalars, sigma: float, radius: float, lattice: Lattice, entropy: Entropy
 ) -> Round:
     unit = (radius / lattice.steps) ** 2
     noisy = noised_symmetric(exact[1:, 1:], sigma, sigma / math.sqrt(2), entropy)

@@ -60,7 +60,7 @@ from dpmodels.released import Ball, MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import Passes, Statistic, moments
 from dpmodels.statistics.passes import column_counts, turned_counts
 from dpmodels.statistics.statistic import measured_as
-from dpmodels.typing import Floats, Numbers
+from dpmodels.typing import Floats, Scalars
 
 # Of the budget. A choice: where nothing is gained, noise is 10 % larger than without rounds.
 SHARES = {
@@ -287,6 +287,6 @@ def _fractions(octave: int) -> Floats:
     return np.asarray(2.0 ** (-np.arange(octave * OCTAVES, -1, -1) / octave))
 
 
-def _noisy(exact: Numbers, radii: Floats, sd: float, entropy: Entropy) -> Cells:
+def _noisy(exact: Scalars, radii: Floats, sd: float, entropy: Entropy) -> Cells:
     counts, _ = add_noise.noised_rows(exact.ravel(), sd, entropy)
     return Cells(radii, counts.reshape(exact.shape), sd)
