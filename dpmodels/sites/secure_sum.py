@@ -40,7 +40,7 @@ from dpmodels.sites.joint_rounds import Coalition, InOneProcess, in_rounds, plan
 from dpmodels.sites.key_file import PairStream, pair_key
 from dpmodels.sites.protocol import Names, Statistics, Trust
 from dpmodels.sites.quorum import least_honest
-from dpmodels.sites.summing import noise_share
+from dpmodels.sites.summing import noise_share, pair_masks
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -201,4 +201,4 @@ class SecureSum(summing.MaskedSum):
             return stream.words(shape[0] * shape[1]).reshape(shape)
 
         partners = [site for site in range(len(public)) if site != place]
-        return summing.pair_masks(place, partners, mask)
+        return pair_masks(place, partners, mask)
