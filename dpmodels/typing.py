@@ -19,6 +19,12 @@ else:
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+# Numbers of one type, whichever it is; and integers of Python, of any size.
+Scalars = NDArray[np.generic]
+Objects = NDArray[np.object_]
+# Positions in another array, and which of its entries are meant.
+Indices = NDArray[np.intp]
+Flags = NDArray[np.bool_]
 # Integers or floats, which functions treat alike.
 Numbers = NDArray[Any]
 # Exact sums: integers of 64 bits where those suffice, else objects, integers of Python.

@@ -171,7 +171,6 @@ def _given(recipe: Recipe, seed: int, sensitivity: float, distance: Distance) ->
 
 
 def _parameters(recipe: Recipe) -> int:
-    """Count the required arguments of a function."""
     try:
         parameters = inspect.signature(recipe).parameters.values()
     except (TypeError, ValueError):

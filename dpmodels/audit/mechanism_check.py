@@ -109,7 +109,6 @@ def noise(strategy: UserSupplied) -> str:
 
 
 def _noise_at(strategy: UserSupplied, exact: Floats) -> str:
-    """Test that the noise has the planned standard deviations and is independent."""
     planned, stream = strategy.plan(_FACTS, _supported(strategy)[0]), source()
     first, second = (strategy.released(exact, planned, seeded(1)) for _ in range(2))
     if not np.array_equal(first, second):

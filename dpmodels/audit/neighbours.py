@@ -177,10 +177,7 @@ _MORE: Final[tuple[tuple[str, ...], ...]] = (
 
 
 def neighbouring_tables(
-    formula: str,
-    codebook: Codebook,
-    adjacency: AdjacencyName = "replace",
-    n_rows: int = 48,
+    formula: str, codebook: Codebook, adjacency: AdjacencyName = "replace", n_rows: int = 48
 ) -> tuple[Pair, ...]:
     """Construct many pairs for coupled runs, with each table in several of them.
 
@@ -257,7 +254,6 @@ def _extremes(variable: Variable) -> tuple[Any, Any]:
 
 
 def _random_value(variable: Variable, rng: np.random.Generator) -> object:
-    """Draw a bound or a value between the bounds."""
     if isinstance(variable, Categorical):
         return variable.levels[int(rng.integers(len(variable.levels)))]
     if isinstance(variable, Date):

@@ -176,7 +176,6 @@ def _of(verb: str, formula: str, mechanism: str, options: dict[str, object], *re
 
 
 def _sampled(options: dict[str, object]) -> dict[str, object]:
-    """Return options with a design whose weights are the column b."""
     return {**options, "design": SurveyDesign("b", bounds=(0.5, 1), weights_are="design")}
 
 
@@ -207,11 +206,7 @@ THREE: Final = {
     "family": "multinomial",
 }
 
-COUNTED: Final = {
-    **GAUSSIAN,
-    "codebook": codebook(a=(-1, 1), b=(0, 9)),
-    "family": "poisson",
-}
+COUNTED: Final = {**GAUSSIAN, "codebook": codebook(a=(-1, 1), b=(0, 9)), "family": "poisson"}
 
 # More bins than a node has children.
 FINE: Final = {**PURE, "breaks": 8}

@@ -142,9 +142,7 @@ class AuditResult(Printed):
         NotAvailable
             For any other claim.
         """
-        if self.claim.unit != "mu":
-            raise NotAvailable('mu_lower needs a Gaussian claim: dp.audit(..., law="gaussian")')
-        return self._bound("mu")
+        return self._bound_of("mu", 'a Gaussian claim: dp.audit(..., law="gaussian")')
 
     @property
     def rho_lower(self) -> float:
@@ -155,9 +153,7 @@ class AuditResult(Printed):
         NotAvailable
             For any other claim.
         """
-        if self.claim.unit != "rho":
-            raise NotAvailable("rho_lower needs a zCDP claim: budget=dp.ZCDP(rho)")
-        return self._bound("rho")
+        return self._bound_of("rho", "a zCDP claim: budget=dp.ZCDP(rho)")
 
     @property
     def eps_gaussian(self) -> float:
@@ -170,6 +166,11 @@ class AuditResult(Printed):
         """
         mu = self.mu_lower
         return gaussian_eps(self.claim.delta, 1 / mu) if mu > 0 else 0.0
+
+    def _bound_of(self, unit: str, needed: str) -> float:
+        if self.claim.unit != unit:
+            raise NotAvailable(f"{unit}_lower needs {needed}")
+        return self._bound(unit)
 
     def _bound(self, unit: str) -> float:
         return max((event.bound for event in self.events if event.claim.unit == unit), default=0.0)
@@ -265,7 +266,6 @@ def trade_off(
 
 
 def _points(ax: Axes, rates: Sequence[Rates], boxes: Sequence[tuple[Rates, Rates]]) -> None:
-    """Draw the points of the best score with simultaneous confidence boxes."""
     from matplotlib.patches import Rectangle
 
     for (left, right), (low, high) in boxes:

@@ -94,7 +94,6 @@ def _whole(values: Floats) -> Cells:
 
 
 def _bits(column: Floats) -> Cells:
-    """Return a number for the binade and the lowest bit."""
     _, binade = np.frexp(column)
     pattern = column.view(np.int64) & (2**52 - 1) | 2**52
     lowest = pattern & -pattern
@@ -245,7 +244,6 @@ def coordinate(rows: Floats, neighbour: Floats) -> Score:
 
 
 def _gap(left: Floats, right: Floats) -> float:
-    """Return the largest difference of two distribution functions, above zero to the right."""
     left, right = np.sort(left), np.sort(right)
     points = np.concatenate([left, right])
     below = np.searchsorted(left, points, side="right") / len(left)

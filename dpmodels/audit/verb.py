@@ -187,7 +187,6 @@ def audit(
 
 
 def _callable(recipe: Recipe) -> Recipe:
-    """Return a callable recipe; a verb with its arguments is converted to one."""
     if isinstance(recipe, functools.partial) and "codebook" in recipe.keywords:
         recipe = verb_recipe(recipe)
     if not callable(recipe):
@@ -220,7 +219,6 @@ def _goals(claimed: Claim, error: float) -> tuple[Goal, ...]:
 def _events(
     cut: Split, goals: tuple[Goal, ...], fitted: Mapping[str, Scorer]
 ) -> tuple[CountedEvent, ...]:
-    """Choose and count one event for each goal."""
     events = []
     for goal in goals:
         best = choose(cut.choosing, fitted, goal, len(cut.counting.rows))

@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple, cast
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpmodels.audit.neighbours import Pair
 from dpmodels.codebook import Codebook
@@ -39,7 +39,7 @@ from dpmodels.released import AnyRelease
 from dpmodels.request import Request, requested
 from dpmodels.sites import Parties, Witness
 from dpmodels.statistics import Statistic
-from dpmodels.typing import Floats, Option
+from dpmodels.typing import Flags, Floats, Indices, Option, Scalars
 
 _ROUNDING = 1 + 1e-6
 
@@ -142,7 +142,6 @@ class VerbRecipe:
         return " ".join((self.formula, *texts))
 
     def _run(self, data: object) -> object:
-        """Run the verb without its warnings about few rows."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", BudgetWarning)
             return self.verb(self.formula, data, **self.kwargs)
@@ -237,7 +236,7 @@ def numbers(release: object) -> Floats:
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def _once(value: NDArray[np.generic]) -> Floats:
+def _once(value: Scalars) -> Floats:
     square = value.ndim == 2 and value.shape[0] == value.shape[1]
     if square and np.array_equal(value, value.T):
         value = value[np.triu_indices(len(value))]
@@ -263,7 +262,7 @@ class Runs:
 
     values: tuple[Floats, ...]
     kinds: tuple[str, ...]
-    codes: NDArray[np.intp]
+    codes: Indices
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -328,7 +327,7 @@ def _run_once(recipe: Recipe, rows: object) -> tuple[str, Floats]:
     return _kind(finite), value[finite]
 
 
-def _kind(finite: NDArray[np.bool_]) -> str:
+def _kind(finite: Flags) -> str:
     numbers = f"{finite.size} number{'s' if finite.size != 1 else ''}"
     if finite.all():
         return numbers
@@ -430,7 +429,7 @@ def _joined(parts: list[Floats]) -> Floats:
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def _flat(array: NDArray[np.generic]) -> Floats:
+def _flat(array: Scalars) -> Floats:
     if array.dtype.kind == "c":
         array = np.stack([array.real, array.imag], axis=-1)
     if array.dtype.kind in "biuf":

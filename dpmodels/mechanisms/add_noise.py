@@ -8,7 +8,6 @@ from dataclasses import astuple, dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpmodels import arguments, privacy
@@ -25,7 +24,7 @@ from dpmodels.statistics.moments import (
     eigenvalue_sensitivity,
     row_sums,
 )
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats, Integers, Scalars
 
 # From this scale on discrete Gaussian noise is as private as continuous noise of a multiplier
 # smaller by 2**-35 (docs/theory.md, lemma of Theorem 10), which the calibration allows for.
@@ -174,9 +173,7 @@ class NoisyMoments:
     noise: MomentNoise
 
 
-def add_noise(
-    exact: NDArray[np.generic], scale: float, entropy: Entropy, law: Law = GAUSSIAN
-) -> Floats:
+def add_noise(exact: Scalars, scale: float, entropy: Entropy, law: Law = GAUSSIAN) -> Floats:
     """Add noise to Python integers; float only after the sum."""
     return add_noises([(exact, scale)], entropy, law)[0]
 
@@ -192,7 +189,7 @@ def row_units(scale: float) -> int:
 
 
 def noised_rows(
-    exact: NDArray[np.generic], scale: float, entropy: Entropy, law: Law = GAUSSIAN
+    exact: Scalars, scale: float, entropy: Entropy, law: Law = GAUSSIAN
 ) -> tuple[Floats, float]:
     """Return noisy numbers of rows and the scale of their noise, in rows."""
     units = row_units(scale)
@@ -201,20 +198,19 @@ def noised_rows(
 
 
 def noised_symmetric(
-    exact: NDArray[np.generic], diagonal: float, off: float, entropy: Entropy, law: Law = GAUSSIAN
+    exact: Scalars, diagonal: float, off: float, entropy: Entropy, law: Law = GAUSSIAN
 ) -> Floats:
     """Add independent noise on and above the diagonal of a symmetric integer matrix."""
     upper, on = add_noises(_triangle(exact, diagonal, off), entropy, law)
     return _symmetric(upper, on)
 
 
-def _triangle(exact: NDArray[np.generic], diagonal: float, off: float) -> list[Part]:
+def _triangle(exact: Scalars, diagonal: float, off: float) -> list[Part]:
     """Divide a symmetric matrix into what is above the diagonal and what is on it."""
     return [(exact[np.triu_indices(len(exact), 1)], off), (np.diagonal(exact), diagonal)]
 
 
 def _symmetric(above: Floats, diagonal: Floats) -> Floats:
-    """Make a matrix of both."""
     matrix = np.diag(diagonal)
     upper = np.triu_indices(len(diagonal), 1)
     matrix[upper] = matrix.T[upper] = above
@@ -222,7 +218,7 @@ def _symmetric(above: Floats, diagonal: Floats) -> Floats:
 
 
 def noised_moments(
-    exact: NDArray[np.generic], plan: Plan, entropy: Entropy, law: Law = GAUSSIAN
+    exact: Scalars, plan: Plan, entropy: Entropy, law: Law = GAUSSIAN
 ) -> NoisyMoments:
     """Release the augmented moments with noise of the plan's steps.
 
@@ -236,7 +232,7 @@ def noised_moments(
 
 
 def noised_count(
-    exact: NDArray[np.generic], plan: Plan, entropy: Entropy, law: Law = GAUSSIAN
+    exact: Scalars, plan: Plan, entropy: Entropy, law: Law = GAUSSIAN
 ) -> tuple[float, Floats | None]:
     """Release the number of rows and, where the plan has noise for it, their sum.
 
@@ -246,7 +242,7 @@ def noised_count(
     return _count_and_total(add_noises(_first_line(exact, plan), entropy, law), plan)
 
 
-def _first_line(exact: NDArray[np.generic], plan: Plan) -> list[Part]:
+def _first_line(exact: Scalars, plan: Plan) -> list[Part]:
     """Return the number of rows and, where the plan has noise for it, their sum, exact."""
     count, total = (exact[:1, 0], plan.steps.count), (exact[0, 1:], plan.steps.mean)
     return [count] if math.isnan(plan.steps.mean) else [count, total]
@@ -448,9 +444,7 @@ def eigenvalue_scale(
     return float(max(multiplier * rounded * ROUND_UP, smallest))
 
 
-def noised_eigenvalues(
-    exact: NDArray[np.generic], plan: Plan, entropy: Entropy, law: Law = GAUSSIAN
-) -> Floats:
+def noised_eigenvalues(exact: Scalars, plan: Plan, entropy: Entropy, law: Law = GAUSSIAN) -> Floats:
     """Release the eigenvalues of the second moment, in units of the ball, largest first.
 
     `exact`, shape (columns + 1, columns + 1), is as from :func:`dpmodels.statistics.moments`.

@@ -16,13 +16,12 @@ from functools import partial
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels import privacy
 from dpmodels.design import PrivateDesign
-from dpmodels.errors import ArgumentError, BudgetError
+from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, ROUND_UP, Law, add_noise
-from dpmodels.mechanisms.protocol import LEAST_SCALE, Ranked
+from dpmodels.mechanisms.protocol import LEAST_SCALE, Ranked, refuse_noise
 from dpmodels.mechanisms.selection_plan import Paid, SelectionFacts
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
@@ -45,7 +44,7 @@ from dpmodels.statistics.associations import (
     residual_scatter,
     scatters,
 )
-from dpmodels.typing import Floats, Numbers
+from dpmodels.typing import Floats, Integers, Numbers, Objects, Scalars
 
 # Of the budget: the mean of the response, its spread, and those of all columns. Choices.
 OWN_SHARES = (0.1, 0.05, 0.1)
@@ -104,8 +103,6 @@ class Spread:
 
 @dataclass(frozen=True)
 class _ColumnScore:
-    """What scores of columns share."""
-
     size: int
 
     @property
@@ -161,7 +158,7 @@ class AssociationScore(_ColumnScore):
         adjacency, limit = facts.adjacency, self.limit
         about = released_spreads(exact, limit, facts, bought, entropy)
         products = np.abs(centred_products(exact, about.centre))
-        scores: NDArray[np.object_] = products * about.weights // WEIGHTS
+        scores: Objects = products * about.weights // WEIGHTS
         change = product_change(adjacency, limit, about.centre)
         unit, count = FINE * limit**2 * about.n_rows * about.response * about.floor, about.n_rows
         unlike = 1.0 if self.kind == "correlation" else math.sqrt(count / adjacency.places)
@@ -170,9 +167,9 @@ class AssociationScore(_ColumnScore):
 
     def valued(
         self,
-        exact: NDArray[np.object_],
+        exact: Objects,
         ranked: Ranked,
-        places: NDArray[np.int64],
+        places: Integers,
         bought: BoughtMoments,
         entropy: Entropy,
     ) -> dict[str, object]:
@@ -238,22 +235,15 @@ def bought_noise(
 def require_meaningful(scale: float, limit: int) -> None:
     """Refuse noise of a scale that does not fit 64 bits."""
     if scale > LARGEST_SCALE:
-        raise BudgetError(
-            f"the budget asks for noise of {scale / limit**2:.2g} rows in a product, "
-            "beyond what is meaningful; give a larger eps, delta or rho"
-        )
+        refuse_noise(scale / limit**2, "rows in a product")
 
 
 def released_spreads(
-    exact: NDArray[np.generic],
-    limit: int,
-    facts: SelectionFacts,
-    bought: BoughtMoments,
-    entropy: Entropy,
+    exact: Scalars, limit: int, facts: SelectionFacts, bought: BoughtMoments, entropy: Entropy
 ) -> Spread:
     """Release the mean and the spread of the response, and the spreads of all columns."""
     law = bought.law
-    sums: NDArray[np.generic] = np.array([exact[SUMS, -1], limit * exact[SUMS, 0]], dtype=object)
+    sums: Scalars = np.array([exact[SUMS, -1], limit * exact[SUMS, 0]], dtype=object)
     total, reached = add_noise(sums, bought.centre, entropy, law).tolist()
     count = max(reached / limit, 1.0)
     centre = round(FINE * max(-limit, min(limit, total / count)))
@@ -385,16 +375,14 @@ class GainScore(_ColumnScore):
 
     def _ranked(
         self,
-        exact: NDArray[np.object_],
+        exact: Objects,
         facts: SelectionFacts,
         bought: BoughtFits,
         entropy: Entropy,
         about: FittedSoFar,
     ) -> Ranked:
         spread, fit = about.spread, about.fits[-1]
-        scores: NDArray[np.object_] = (
-            np.abs(residual_products(exact, fit)) * spread.weights // WEIGHTS
-        )
+        scores: Objects = np.abs(residual_products(exact, fit)) * spread.weights // WEIGHTS
         width = 2 * residual_change(facts.adjacency, self.limit, fit)
         unit = PARTS * self.limit**2 * spread.response * spread.floor
         after = partial(self._after, exact, facts, bought, entropy, about)
@@ -402,7 +390,7 @@ class GainScore(_ColumnScore):
 
     def _after(
         self,
-        exact: NDArray[np.object_],
+        exact: Objects,
         facts: SelectionFacts,
         bought: BoughtFits,
         entropy: Entropy,
@@ -414,7 +402,7 @@ class GainScore(_ColumnScore):
         longest = -(-fit.longest(limit) // PARTS)
         product = int(residual_products(exact, fit)[place]) // PARTS
         total, square = exact[0, place + 1], exact[place + 1, place + 1]
-        sums: NDArray[np.generic] = np.array(
+        sums: Scalars = np.array(
             [product, longest * total, longest * square // limit], dtype=object
         )
         scale = max(bought.multiplier * self._moved(facts, bought, longest), LEAST_SCALE)
@@ -436,12 +424,7 @@ class GainScore(_ColumnScore):
         return alone * (2 if facts.adjacency.n_public else 1)
 
     def valued(
-        self,
-        exact: Numbers,
-        ranked: Ranked,
-        places: NDArray[np.int64],
-        bought: BoughtFits,
-        entropy: Entropy,
+        self, exact: Numbers, ranked: Ranked, places: Integers, bought: BoughtFits, entropy: Entropy
     ) -> dict[str, object]:
         """Release moments of what was named, with noise of their own."""
         unit, (spread, fits) = self.limit**2, ranked.about
@@ -455,8 +438,6 @@ class GainScore(_ColumnScore):
             residual_scatter(exact, fit, place)
             for fit, place in zip(fits[:-1], places.tolist(), strict=True)
         ]
-        moments: NDArray[np.generic] = np.concatenate(
-            [np.array(shared, dtype=object), scatters(selected)]
-        )
+        moments: Scalars = np.concatenate([np.array(shared, dtype=object), scatters(selected)])
         noisy = add_noise(moments, bought.moments, entropy, bought.law) / unit
         return {**fields, **_moment_fields(noisy, len(places), bought, unit)}

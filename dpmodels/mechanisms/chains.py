@@ -9,9 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from dpmodels.design.cells import PrivateCells
-from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import ROUND_UP
-from dpmodels.mechanisms.protocol import LEAST_SCALE, ChainMechanism, release_terms
+from dpmodels.mechanisms.protocol import LEAST_SCALE, ChainMechanism, refuse_noise, release_terms
 from dpmodels.noise import Entropy, discrete_laplace, discrete_laplace_variance
 from dpmodels.privacy import Adjacency, Event, Pufferfish, PufferfishEvent, Quilt
 from dpmodels.released import CountsRelease, MechanismInfo
@@ -99,10 +98,7 @@ class QuiltCounts:
         quilt = guarantee.active(facts.steps)
         scale = max(MOVED * quilt.scale * ROUND_UP, LEAST_SCALE)
         if scale > MOST_SCALE:
-            raise BudgetError(
-                f"the budget asks for noise of {scale:.2g} rows in each count, beyond what is "
-                "meaningful; give a larger eps"
-            )
+            refuse_noise(scale, "rows in each count", "eps")
         event = PufferfishEvent(guarantee.eps, guarantee.model.digest, facts.series)
         sd = math.sqrt(discrete_laplace_variance(scale))
         return QuiltPlan(guarantee, (event,), facts, quilt, scale, sd)

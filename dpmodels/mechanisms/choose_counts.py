@@ -91,8 +91,6 @@ FEW_TO_POOL, POOLED_BELOW = 100, 1.75
 
 
 class _Predicted(NamedTuple):
-    """Noise variances of a way to count."""
-
     mean_range: float
     cell: float
 

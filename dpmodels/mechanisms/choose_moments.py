@@ -23,7 +23,7 @@ import numpy as np
 from dpmodels.mechanisms import protocol
 from dpmodels.mechanisms.choose import printed_rows, rows_of_one, two_digits
 from dpmodels.mechanisms.covariance.rounds import Rounds, RoundsPure
-from dpmodels.mechanisms.second_moment import scatter_range
+from dpmodels.mechanisms.second_moment import scatter_range, wanted
 from dpmodels.privacy import Guarantee, PureDP
 from dpmodels.statistics.moments import absolute_sensitivity, absolute_weights
 from dpmodels.typing import Floats
@@ -56,7 +56,7 @@ def auto_moments(
             isinstance(guarantee, PureDP)
             and n_rows
             and "ppca" in available
-            and _wanted(facts) < facts.columns
+            and wanted(facts) < facts.columns
         ):
             return _directions(facts, guarantee.eps, n_rows, plain)
         return plain, "all rows have the same norm, so that no radius has to be estimated."
@@ -131,7 +131,7 @@ def directions_loss(facts: protocol.Facts, concentration: float) -> float:
     1. Newton's steps find b from below.
     """
     gaps, captured = _gaps(facts)
-    components = float(_wanted(facts))
+    components = float(wanted(facts))
     b = np.full((len(gaps), 1), components)
     for _ in range(12):
         cosines = 1 / (b + 2 * concentration * gaps)
@@ -145,17 +145,9 @@ def _corrected(loss: float, gaps: Floats) -> float:
     return loss * (1 + LATE * (1 - loss * sum(gaps.shape) / float(gaps.sum())))
 
 
-def _wanted(facts: protocol.Facts) -> int:
-    return facts.components or facts.columns
-
-
-def _eigenvalues(facts: protocol.Facts) -> Floats:
-    """Return the reference spectrum of rows of the unit sphere."""
-    values = 1 / np.arange(1.0, facts.columns + 1)
-    return np.asarray(values / values.sum())
-
-
 def _gaps(facts: protocol.Facts) -> tuple[Floats, float]:
     """Return gaps between eigenvalues kept and left out, and the sum of those kept."""
-    values, n_kept = _eigenvalues(facts), _wanted(facts)
+    # The reference spectrum of rows of the unit sphere.
+    values, n_kept = 1 / np.arange(1.0, facts.columns + 1), wanted(facts)
+    values /= values.sum()
     return values[:n_kept, None] - values[None, n_kept:], float(values[:n_kept].sum())

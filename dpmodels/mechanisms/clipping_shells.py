@@ -11,27 +11,10 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.design import Scaling
-from dpmodels.mechanisms.add_noise import (
-    COUNT_SHARE,
-    GAUSSIAN,
-    ROUND_UP,
-    SMALLEST_LAPLACE,
-    SMALLEST_SCALE,
-    Law,
-    NoisyMoments,
-    add_noise,
-    gaussian_count,
-    in_steps,
-    noise_of,
-    noised_count,
-    noised_symmetric,
-    row_units,
-    shrunk,
-    trace_cap,
-)
+from dpmodels.mechanisms import add_noise
+from dpmodels.mechanisms.add_noise import noised_symmetric
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy, discrete_laplace
 from dpmodels.noise.lattice import Lattice, choose_lattice
@@ -39,7 +22,7 @@ from dpmodels.postprocess.denoise import Increment, accumulate
 from dpmodels.privacy import Adjacency, split_gaussian
 from dpmodels.released import MomentNoise, Tails
 from dpmodels.statistics import Passes, Statistic, clipped
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Objects, Scalars
 
 # Of the budget, from the outside in: a choice.
 SHARES = (0.5, 0.3, 0.2)
@@ -72,7 +55,9 @@ def shell_scales(facts: Facts, lattice: Lattice, multipliers: Sequence[float]) -
     ):
         sensitivity = clipped.increment_sensitivity(facts.adjacency, lattice, step)
         # The noise off the diagonal, the smallest, is held to the least scale.
-        scales[name] = max(multiplier * ROUND_UP * sensitivity, math.sqrt(2) * SMALLEST_SCALE)
+        scales[name] = max(
+            multiplier * add_noise.ROUND_UP * sensitivity, math.sqrt(2) * add_noise.SMALLEST_SCALE
+        )
     return scales
 
 
@@ -91,9 +76,7 @@ def shell_lattice(facts: Facts, multipliers: Sequence[float], *extra_scales: flo
     return Lattice(min(choose_lattice(facts.columns, sigma).bits, MOST_BITS), facts.columns)
 
 
-def noised_shells(
-    exact: NDArray[np.generic], outermost: int, plan: Plan, entropy: Entropy
-) -> list[Increment]:
+def noised_shells(exact: Scalars, outermost: int, plan: Plan, entropy: Entropy) -> list[Increment]:
     """Release increments and their traces, in units of the ball.
 
     `exact`, shape (levels, columns + 1, columns + 1), is as from
@@ -106,8 +89,8 @@ def noised_shells(
         sigma = plan.scales[name]
         off = sigma / math.sqrt(2)
         matrix = noised_symmetric(part, sigma, off, entropy) / unit
-        trace: NDArray[np.generic] = np.array([sum(np.diagonal(part).tolist())], dtype=object)
-        noisy = add_noise(trace, sigma / weight, entropy) / unit
+        trace: Scalars = np.array([sum(np.diagonal(part).tolist())], dtype=object)
+        noisy = add_noise.add_noise(trace, sigma / weight, entropy) / unit
         released.append(Increment(matrix, float(noisy[0]), off / unit))
     return released
 
@@ -126,17 +109,17 @@ def shell_noise(facts: Facts, multiplier: float) -> ShellNoise:
     `multiplier` is the noise scale over the L2 sensitivity of all of them. BudgetError if the
     noise leaves no useful lattice.
     """
-    first = COUNT_SHARE[facts.centred]
+    first = add_noise.COUNT_SHARE[facts.centred]
     shares = (first, *((1 - first) * share for share in SHARES))
     counting, *shell_multipliers = split_gaussian(multiplier, shares)
-    count = gaussian_count(facts, counting * ROUND_UP)
+    count = add_noise.gaussian_count(facts, counting * add_noise.ROUND_UP)
     lattice = shell_lattice(facts, shell_multipliers, count.rows, np.nan_to_num(count.total))
     scales = shell_scales(facts, lattice, shell_multipliers)
     levels = shells(facts.columns)
     diagonal = math.hypot(
         *(s / 4.0**at for s, at in zip(scales.values(), (*levels[1:], levels[-1]), strict=True))
     )
-    steps = in_steps(lattice, (*count, math.nan, math.nan), SMALLEST_SCALE)
+    steps = add_noise.in_steps(lattice, (*count, math.nan, math.nan), add_noise.SMALLEST_SCALE)
     steps = replace(steps, diagonal=diagonal, off=diagonal / math.sqrt(2))
     return ShellNoise(lattice, steps, scales)
 
@@ -144,7 +127,7 @@ def shell_noise(facts: Facts, multiplier: float) -> ShellNoise:
 class Accumulated(NamedTuple):
     """Noisy moments, the second the sum of increments; and an estimate that is closer."""
 
-    moments: NoisyMoments
+    moments: add_noise.NoisyMoments
     estimate: Floats
     rows: int
 
@@ -154,11 +137,13 @@ def accumulated(
 ) -> Accumulated:
     """Release count, sum and increments of clipped moments with the noise of a plan."""
     exact, n_rows = statistic.cross()
-    count, total = noised_count(exact[0], plan, entropy)
+    count, total = add_noise.noised_count(exact[0], plan, entropy)
     noisy = noised_shells(exact, 0, plan, entropy)
     second = sum((part.matrix for part in noisy[1:]), noisy[0].matrix)
-    estimate = accumulate(noisy, rule, trace_cap(plan.facts, n_rows))
-    return Accumulated(NoisyMoments(count, total, second, noise_of(plan)), estimate, n_rows)
+    estimate = accumulate(noisy, rule, add_noise.trace_cap(plan.facts, n_rows))
+    return Accumulated(
+        add_noise.NoisyMoments(count, total, second, add_noise.noise_of(plan)), estimate, n_rows
+    )
 
 
 # The smallest radius is 2**-8: below it too little is left of a lattice of 2**16.
@@ -200,7 +185,8 @@ def sparse_scales(eps: float, *, monotone: bool, answers: int = 1) -> SparseScal
     ratio = factor ** (2 / 3)
     # One part in 10^12 covers the rounding.
     return SparseScales(
-        (1 + ratio) / eps * ROUND_UP, factor * (1 + ratio) / (ratio * eps) * ROUND_UP
+        (1 + ratio) / eps * add_noise.ROUND_UP,
+        factor * (1 + ratio) / (ratio * eps) * add_noise.ROUND_UP,
     )
 
 
@@ -229,12 +215,12 @@ def reach_scales(adjacency: Adjacency, eps: float, lattice: Lattice) -> dict[str
     unit = lattice.radius**2
     scales = sparse_scales(eps, monotone=not adjacency.n_public)
     return {
-        THRESHOLD: max(scales.threshold * unit, SMALLEST_LAPLACE),
-        NUMBER: max(scales.number * unit, SMALLEST_LAPLACE),
+        THRESHOLD: max(scales.threshold * unit, add_noise.SMALLEST_LAPLACE),
+        NUMBER: max(scales.number * unit, add_noise.SMALLEST_LAPLACE),
     }
 
 
-def lost(exact: NDArray[np.object_]) -> list[int]:
+def lost(exact: Objects) -> list[int]:
     """Return what clipping to ``2**-t``, t = 1, 2, ..., takes off the sum of squares.
 
     `exact`, shape (levels, columns + 1, columns + 1), is as from
@@ -252,7 +238,7 @@ def lost(exact: NDArray[np.object_]) -> list[int]:
 
 
 def clipping_radius(
-    exact: NDArray[np.object_],
+    exact: Objects,
     error: Callable[[float], float],
     plan: Plan,
     entropy: Entropy,
@@ -272,20 +258,20 @@ def clipping_radius(
 
 
 def noised_trace(
-    exact: NDArray[np.generic], plan: Plan, entropy: Entropy, law: Law = GAUSSIAN
+    exact: Scalars, plan: Plan, entropy: Entropy, law: add_noise.Law = add_noise.GAUSSIAN
 ) -> float:
     """Release the trace of the second moment, in units of the ball; at least its noise.
 
     One row changes it by at most the squared radius of the ball, for either adjacency.
     """
-    trace: NDArray[np.generic] = np.array([sum(np.diagonal(exact)[1:].tolist())], dtype=object)
+    trace: Scalars = np.array([sum(np.diagonal(exact)[1:].tolist())], dtype=object)
     scale = plan.scales[TRACE]
-    released = float(add_noise(trace, scale, entropy, law)[0])
+    released = float(add_noise.add_noise(trace, scale, entropy, law)[0])
     return max(released, law.sd * scale) / plan.lattice.steps**2
 
 
 def likely_cap(
-    trace: float, cap: float | None, level: int, plan: Plan, law: Law = GAUSSIAN
+    trace: float, cap: float | None, level: int, plan: Plan, law: add_noise.Law = add_noise.GAUSSIAN
 ) -> float:
     """Return a bound on the trace of rows clipped to ``2**-level``, in units of the ball.
 
@@ -301,15 +287,9 @@ FOURTH, BEYOND = "fourth moments", "beyond"
 TAIL_SHARES: Final = {FOURTH: 0.07, BEYOND: 0.25}
 
 
-def tail_scales(multipliers: dict[str, float], radius: float) -> dict[str, float]:
-    """Return the scales of the noise: of fourth moments in lattice steps, of increments in rows."""
-    fourth = fourth_scale(multipliers[FOURTH], radius)
-    return {FOURTH: fourth, BEYOND: multipliers[BEYOND] * ROUND_UP}
-
-
 def fourth_scale(multiplier: float, radius: float) -> float:
     """Return the scale of the noise in fourth moments, in lattice steps."""
-    return max(multiplier * ROUND_UP * radius**2, math.sqrt(2) * SMALLEST_SCALE)
+    return max(multiplier * add_noise.ROUND_UP * radius**2, math.sqrt(2) * add_noise.SMALLEST_SCALE)
 
 
 def noised_tails(passes: Passes, public: Scaling, plan: Plan, entropy: Entropy) -> Tails:
@@ -325,20 +305,22 @@ def noised_tails(passes: Passes, public: Scaling, plan: Plan, entropy: Entropy) 
     length = (unit * plan.lattice.steps**2) ** 2
     squares = noised_symmetric(exact, scale, scale / math.sqrt(2), entropy) / length
     farthest = distance_of(scaling, public)
-    if farthest <= scaling.row_norm * ROUND_UP:
+    if farthest <= scaling.row_norm * add_noise.ROUND_UP:
         return Tails(squares, scale / length, 0.0, 0.0, scaling.row_norm)
     beyond, sd = _beyond(passes, farthest, plan, entropy)
     return Tails(squares, scale / length, beyond, sd, farthest)
 
 
-def tails_about_mean(passes: Passes, noisy: NoisyMoments, plan: Plan, entropy: Entropy) -> Tails:
+def tails_about_mean(
+    passes: Passes, noisy: add_noise.NoisyMoments, plan: Plan, entropy: Entropy
+) -> Tails:
     """Read all rows once more, for their fourth moments about the released mean.
 
     The ball about that mean contains every row, so that none is clipped.
     """
     public, count = passes.scaling, max(noisy.count, 1.0)
     assert noisy.total is not None
-    mean = shrunk(noisy.total / count, noisy.noise.mean / count)
+    mean = add_noise.shrunk(noisy.total / count, noisy.noise.mean / count)
     centred = replace(public, centre=public.centre + mean * public.row_norm * public.scale)
     centred = replace(centred, row_norm=distance_of(centred, public))
     tails = noised_tails(passes.rescaled(centred), public, plan, entropy)
@@ -354,9 +336,9 @@ def distance_of(scaling: Scaling, public: Scaling) -> float:
 def _beyond(passes: Passes, farthest: float, plan: Plan, entropy: Entropy) -> tuple[float, float]:
     """Return the noisy sum of the increments of rows beyond their ball, and its noise."""
     limits = tuple(np.minimum(passes.reach / farthest, 1.0).tolist())
-    units = row_units(plan.scales[BEYOND])
-    scale = max(plan.scales[BEYOND] * units, SMALLEST_SCALE)
+    units = add_noise.row_units(plan.scales[BEYOND])
+    scale = max(plan.scales[BEYOND] * units, add_noise.SMALLEST_SCALE)
     inner = passes.scaling.row_norm / farthest
     outer = passes.rescaled(replace(passes.scaling, row_norm=farthest))
     exact, _ = outer.measured(clipped.increments_beyond, inner, limits, units).cross()
-    return float(add_noise(exact, scale, entropy)[0]) / units, scale / units
+    return float(add_noise.add_noise(exact, scale, entropy)[0]) / units, scale / units

@@ -10,9 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE, laplace_multipliers
 from dpmodels.mechanisms.ledger_price import at_equal_price
 from dpmodels.mechanisms.protocol import (
@@ -23,6 +21,7 @@ from dpmodels.mechanisms.protocol import (
     MarginPlan,
     best_variances,
     counts_released,
+    refuse_noise,
     release_terms,
     squared_sensitivity,
     units_of,
@@ -38,7 +37,7 @@ from dpmodels.postprocess.residuals import Term, cells, centred, split, subsets,
 from dpmodels.privacy import GaussianEvent, Guarantee, LaplaceEvent, PureDP, gaussian_multiplier
 from dpmodels.released import CountsRelease, MechanismInfo, SumsRelease
 from dpmodels.statistics.counts import count_sensitivity
-from dpmodels.typing import Exact, Floats, Numbers
+from dpmodels.typing import Exact, Floats, Numbers, Scalars
 
 # Three parts and the incomplete rows.
 PARTS = 4
@@ -118,9 +117,7 @@ def law_of(plan: CountPlan) -> str:
     return "gaussian" if isinstance(plan.events[-1], GaussianEvent) else "laplace"
 
 
-def noised_units(
-    plan: CountPlan, exact: NDArray[np.generic], entropy: Entropy
-) -> tuple[Floats, str]:
+def noised_units(plan: CountPlan, exact: Scalars, entropy: Entropy) -> tuple[Floats, str]:
     """Add the planned noise to whole rows, and return them in rows again, with its law."""
     noisy = _noisy(plan, exact.astype(object) * plan.units_per_row, entropy)
     return noisy.astype(np.float64) / plan.units_per_row, law_of(plan)
@@ -134,7 +131,7 @@ def _noisy(plan: CountPlan, exact: Numbers, entropy: Entropy) -> Numbers:
 def noised_sums(
     info: MechanismInfo,
     plan: CountPlan,
-    exact: NDArray[np.generic],
+    exact: Scalars,
     n_rows: int,
     entropy: Entropy,
     *,
@@ -161,14 +158,14 @@ def noised_sums(
 
 
 def noised_counts(
-    info: MechanismInfo, plan: CountPlan, exact: NDArray[np.generic], n_rows: int, entropy: Entropy
+    info: MechanismInfo, plan: CountPlan, exact: Scalars, n_rows: int, entropy: Entropy
 ) -> CountsRelease:
     """Add the planned noise to exact counts."""
     return counts_released(info, plan, _noisy(plan, exact, entropy), n_rows, law_of(plan))
 
 
 def noised_mean(
-    info: MechanismInfo, plan: CountPlan, exact: NDArray[np.generic], n_rows: int, entropy: Entropy
+    info: MechanismInfo, plan: CountPlan, exact: Scalars, n_rows: int, entropy: Entropy
 ) -> CountsRelease:
     """Add the planned noise to the sum and the counts that one mean of all rows is made of.
 
@@ -209,10 +206,7 @@ def component_plan(
 def _units(sd: float, size: int, largest_scale: float) -> int:
     """Return the units of a row: a multiple of the cells, with 2²⁰ of them in the noise's sd."""
     if not sd * size < largest_scale:
-        raise BudgetError(
-            f"the budget asks for noise of {sd:.2g} rows in each count, beyond what is "
-            "meaningful; give a larger eps, delta or rho"
-        )
+        refuse_noise(sd, "rows in each count")
     return size << max(0, math.frexp(SMALLEST_SCALE / (sd * size))[1])
 
 

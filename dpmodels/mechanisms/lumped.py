@@ -29,12 +29,12 @@ from dpmodels.design import Scaling
 from dpmodels.formula import Block, Design
 from dpmodels.formula.response import COUNTS_SHARE, Merged, small_levels
 from dpmodels.mechanisms.add_noise import ROUND_UP, divided_gaussian, noised_rows
-from dpmodels.mechanisms.measures import OfPasses
+from dpmodels.mechanisms.measures import OfBase, OfPasses
 from dpmodels.mechanisms.protocol import CovarianceMechanism, Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.privacy import Guarantee
-from dpmodels.released import MechanismInfo, MomentsRelease
+from dpmodels.released import MomentsRelease
 from dpmodels.statistics import Passes, Statistic
 from dpmodels.statistics.passes import level_counts
 from dpmodels.statistics.statistic import measured_as
@@ -53,7 +53,7 @@ class Recoded(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Lumped(OfPasses):
+class Lumped(OfBase, OfPasses):
     """Merge levels of few rows, then release moments.
 
     Parameters
@@ -72,11 +72,6 @@ class Lumped(OfPasses):
     levels: Design = field(repr=False)
     minimum: float
     recoded: Callable[[Merged], Recoded] = field(repr=False, compare=False)
-
-    @property
-    def info(self) -> MechanismInfo:
-        """The promise of the mechanism of the moments, which holds of both."""
-        return self.base.info
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Divide the budget. BudgetError as of the base."""

@@ -8,19 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpmodels import privacy
 from dpmodels.arguments import integer
 from dpmodels.design.cells import PrivateMargins
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms import protocol
+from dpmodels.mechanisms import count_noise, protocol
 from dpmodels.mechanisms.add_noise import ROUND_UP, laplace_multipliers
 from dpmodels.mechanisms.choose import rows_of_one, two_digits
-from dpmodels.mechanisms.count_noise import (
-    LARGEST_SCALE,
-    component_plan,
-    gaussian_plan,
-    noised_units,
-    noisy_components,
-)
 from dpmodels.mechanisms.ledger_price import at_equal_price, price_reason
 from dpmodels.mechanisms.protocol import (
     CountFacts,
@@ -31,24 +25,11 @@ from dpmodels.mechanisms.protocol import (
     release_terms,
 )
 from dpmodels.noise import Entropy, discrete_laplace, discrete_laplace_variance
+from dpmodels.postprocess import residuals
 from dpmodels.postprocess.graphical.measurements import residuals_from
 from dpmodels.postprocess.graphical.selection import choose_structure
-from dpmodels.postprocess.residuals import (
-    Term,
-    cells,
-    fitted_variances,
-    least_squares,
-    split,
-    summed,
-)
-from dpmodels.privacy import (
-    Event,
-    GaussianEvent,
-    Guarantee,
-    LaplaceEvent,
-    PureDP,
-    gaussian_multiplier,
-)
+from dpmodels.postprocess.residuals import cells
+from dpmodels.privacy import PureDP
 from dpmodels.privacy.compose import divide
 from dpmodels.released import GraphRelease, MarginsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
@@ -114,19 +95,19 @@ class Residual(_Margins):
         source="Xiao, He, Zhang and Kifer (2023)",
     )
 
-    def plan(self, facts: MarginFacts, guarantee: Guarantee) -> MarginPlan:
+    def plan(self, facts: MarginFacts, guarantee: privacy.Guarantee) -> MarginPlan:
         """Calibrate the noise to a guarantee.
 
         BudgetError for a pure guarantee, which Gaussian noise does not give, or if the noise is
         beyond what is meaningful.
         """
-        return component_plan(facts, guarantee)
+        return count_noise.component_plan(facts, guarantee)
 
     def release(self, statistic: Statistic, plan: MarginPlan, entropy: Entropy) -> MarginsRelease:
         """Release the components of the counts with the planned noise."""
         exact, n_rows = statistic.cross()
         return MarginsRelease(
-            values=noisy_components(exact, n_rows, plan.facts, plan, entropy),
+            values=count_noise.noisy_components(exact, n_rows, plan.facts, plan, entropy),
             law="gaussian",
             noise_sds=plan.noise_sds,
             **release_terms(self.info, plan, n_rows),
@@ -181,24 +162,19 @@ class Marginals(_Margins):
         source="Ghosh, Roughgarden and Sundararajan (2009)",
     )
 
-    def plan(self, facts: protocol.MarginFacts, guarantee: Guarantee) -> protocol.MarginPlan:
+    def plan(
+        self, facts: protocol.MarginFacts, guarantee: privacy.Guarantee
+    ) -> protocol.MarginPlan:
         """Calibrate the noise; BudgetError if it is beyond what is meaningful."""
         changed = len(facts.largest) * (2 if facts.adjacency.n_public else 1)
         multiplier = laplace_multipliers(guarantee, (1.0,) * changed)[0]
         protocol.units_of(multiplier)
         scale = max(multiplier * ROUND_UP, protocol.LEAST_SCALE)
         sd = math.sqrt(discrete_laplace_variance(scale))
+        events = (privacy.LaplaceEvent(multiplier, count=changed),)
         n_margins = len(facts.largest)
-        events = (LaplaceEvent(multiplier, count=changed),)
-        return protocol.MarginPlan(
-            guarantee,
-            events,
-            facts,
-            facts.largest,
-            (1,) * n_margins,
-            (scale,) * n_margins,
-            (sd,) * n_margins,
-        )
+        numbers = (1,) * n_margins, (scale,) * n_margins, (sd,) * n_margins
+        return protocol.MarginPlan(guarantee, events, facts, facts.largest, *numbers)
 
     def release(
         self, statistic: Statistic, plan: protocol.MarginPlan, entropy: Entropy
@@ -219,8 +195,8 @@ def _fitted(noisy: Floats, plan: protocol.MarginPlan, n_rows: int | None) -> Flo
     """Return the components of least squares, one after another."""
     sizes = plan.facts.sizes
     sds = dict(zip(plan.measured, plan.noise_sds, strict=True))
-    tables = split(noisy, plan.measured, sizes)
-    components = least_squares(tables, sds, sizes)
+    tables = residuals.split(noisy, plan.measured, sizes)
+    components = residuals.least_squares(tables, sds, sizes)
     if n_rows is not None:
         components[()] = np.array(float(n_rows))
     return np.concatenate([np.ravel(component) for component in components.values()])
@@ -244,11 +220,11 @@ EXCESS = 2.0**17
 class GraphPlan:
     """A calibrated release: everything but the data."""
 
-    guarantee: Guarantee  # Guarantee of all rounds together
-    events: tuple[Event, ...]  # What the ledger is charged, one for each round
+    guarantee: privacy.Guarantee  # Guarantee of all rounds together
+    events: tuple[privacy.Event, ...]  # What the ledger is charged, one for each round
     facts: MarginFacts  # What the plan was made for
     first: MarginPlan  # Of the first round of margins, in fine cells where numbers have them
-    second: Guarantee | None  # Of the second round of margins; None if there is only one
+    second: privacy.Guarantee | None  # Of the second round of margins; None if there is only one
     histograms: CountPlan | None = None  # Of the counts of fine cells, and before them of all rows
 
 
@@ -315,7 +291,7 @@ class Graph(_Margins):
     def __post_init__(self) -> None:
         integer("rounds", self.rounds, 1, 2)
 
-    def plan(self, facts: MarginFacts, guarantee: Guarantee) -> GraphPlan:
+    def plan(self, facts: MarginFacts, guarantee: privacy.Guarantee) -> GraphPlan:
         """Divide the budget and calibrate the rounds that nothing is chosen for.
 
         ArgumentError if the margins have more than 2,000,000 cells; BudgetError for a pure
@@ -330,9 +306,11 @@ class Graph(_Margins):
         histograms, parts = _divided(guarantee, len(facts.numbers), self.rounds)
         counts = None if histograms is None else _histogram_plan(facts, histograms)
         is_alone = counts is None and self.rounds == 1
-        first = component_plan(facts, parts[0], LARGEST_SCALE / (1.0 if is_alone else EXCESS))
+        first = count_noise.component_plan(
+            facts, parts[0], count_noise.LARGEST_SCALE / (1.0 if is_alone else EXCESS)
+        )
         events = [*([] if counts is None else counts.events), *first.events]
-        events += [GaussianEvent(gaussian_multiplier(part)) for part in parts[1:]]
+        events += [privacy.GaussianEvent(privacy.gaussian_multiplier(part)) for part in parts[1:]]
         second = parts[1] if self.rounds == 2 else None
         return GraphPlan(guarantee, tuple(events), facts, first, second, counts)
 
@@ -343,16 +321,17 @@ class Graph(_Margins):
         if plan.histograms is not None:
             if _has_few_rows(plan.histograms, exact, facts, n_rows, entropy):
                 exact, facts = of_few_rows(exact, facts)
-            counts = noised_units(plan.histograms, _histograms(exact, facts), entropy)[0]
+            histograms = _histograms(exact, facts)
+            counts, _ = count_noise.noised_units(plan.histograms, histograms, entropy)
             ends = chosen_cells(counts, plan.histograms.noise_sd, facts)
             exact, facts = merged(exact, facts, ends)
-            first = component_plan(facts, first.guarantee)
+            first = count_noise.component_plan(facts, first.guarantee)
         plans = [first]
-        values = [noisy_components(exact, n_rows, facts, first, entropy)]
+        values = [count_noise.noisy_components(exact, n_rows, facts, first, entropy)]
         if plan.second is not None:
             chosen = replace(facts, terms=chosen_margins(values[0], first))
-            plans.append(component_plan(chosen, plan.second))
-            values.append(noisy_components(exact, n_rows, facts, plans[1], entropy))
+            plans.append(count_noise.component_plan(chosen, plan.second))
+            values.append(count_noise.noisy_components(exact, n_rows, facts, plans[1], entropy))
         return GraphRelease(
             values=np.concatenate(values),
             margins=tuple(part.facts.terms for part in plans),
@@ -365,8 +344,8 @@ class Graph(_Margins):
 
 
 def _divided(
-    guarantee: Guarantee, n_numbers: int, n_rounds: int
-) -> tuple[Guarantee | None, tuple[Guarantee, ...]]:
+    guarantee: privacy.Guarantee, n_numbers: int, n_rounds: int
+) -> tuple[privacy.Guarantee | None, tuple[privacy.Guarantee, ...]]:
     """Return the guarantee of the counts of fine cells, None without numbers, then of each round.
 
     A single one is the guarantee itself.
@@ -381,7 +360,7 @@ def _divided(
     return first, tuple(others)
 
 
-def _histogram_plan(facts: MarginFacts, guarantee: Guarantee) -> CountPlan:
+def _histogram_plan(facts: MarginFacts, guarantee: privacy.Guarantee) -> CountPlan:
     """Return the plan of the counts of fine cells; its first round is the number of rows.
 
     There is none where the number is public, or would change nothing.
@@ -389,10 +368,10 @@ def _histogram_plan(facts: MarginFacts, guarantee: Guarantee) -> CountPlan:
     n_counts = sum(facts.sizes[number.variable] for number in facts.numbers)
     counted = CountFacts(len(facts.numbers), n_counts, False, facts.adjacency)
     if facts.adjacency.n_public or all(n.of_few_rows.edges == n.edges for n in facts.numbers):
-        return gaussian_plan(counted, guarantee)
+        return count_noise.gaussian_plan(counted, guarantee)
     of_number, of_cells = divide(guarantee, (NUMBER, 1 - NUMBER), (True, True))
-    first = gaussian_plan(CountFacts(1, 1, False, facts.adjacency), of_number)
-    counts = gaussian_plan(counted, of_cells)
+    first = count_noise.gaussian_plan(CountFacts(1, 1, False, facts.adjacency), of_number)
+    counts = count_noise.gaussian_plan(counted, of_cells)
     return replace(counts, events=first.events + counts.events, first=first)
 
 
@@ -403,8 +382,8 @@ def _has_few_rows(
     limit = MANY_ROWS * plan.noise_sd
     if plan.first is None:
         return facts.adjacency.n_public and n_rows < limit
-    total = split(exact, facts.largest, facts.sizes)[facts.largest[0]].sum()
-    return bool(noised_units(plan.first, np.array([total]), entropy)[0][0] < limit)
+    total = residuals.split(exact, facts.largest, facts.sizes)[facts.largest[0]].sum()
+    return bool(count_noise.noised_units(plan.first, np.array([total]), entropy)[0][0] < limit)
 
 
 def of_few_rows(exact: Exact, facts: MarginFacts) -> tuple[Exact, MarginFacts]:
@@ -415,12 +394,11 @@ def of_few_rows(exact: Exact, facts: MarginFacts) -> tuple[Exact, MarginFacts]:
 
 
 def _histograms(exact: Exact, facts: MarginFacts) -> Exact:
-    """Return the counts of the fine cells of all numbers, the missing values of each last."""
-    tables: dict[Term, Exact] = split(exact, facts.largest, facts.sizes)
+    tables: dict[residuals.Term, Exact] = residuals.split(exact, facts.largest, facts.sizes)
     counts = []
     for i in (number.variable for number in facts.numbers):
         term = next(term for term in facts.largest if i in term)
-        counts.append(summed(tables[term], term, (i,)))
+        counts.append(residuals.summed(tables[term], term, (i,)))
     return np.concatenate(counts)
 
 
@@ -436,7 +414,7 @@ def merged(
 ) -> tuple[Exact, MarginFacts]:
     """Return the counts of margins in coarse cells, and their facts."""
     ends = {number.variable: of for number, of in zip(facts.numbers, cells_of, strict=True)}
-    tables: dict[Term, Exact] = split(exact, facts.largest, facts.sizes)
+    tables: dict[residuals.Term, Exact] = residuals.split(exact, facts.largest, facts.sizes)
     coarse = []
     for term, counts in tables.items():
         for axis, i in enumerate(term):
@@ -448,7 +426,7 @@ def merged(
     return np.concatenate(coarse), replace(facts, sizes=sizes, numbers=())
 
 
-def chosen_margins(values: Floats, plan: MarginPlan) -> tuple[Term, ...]:
+def chosen_margins(values: Floats, plan: MarginPlan) -> tuple[residuals.Term, ...]:
     """Return the edges of the graph chosen from a first round, and variables without an edge."""
     sds = dict(zip(plan.measured, plan.noise_sds, strict=True))
     public_rows = plan.facts.adjacency.n_public
@@ -461,7 +439,7 @@ MARGINS: dict[str, type[MarginMechanism]] = {"residual": Residual, "marginals": 
 GRAPHS: dict[str, type[Graph]] = {"graph": Graph}
 
 
-def auto_margins(facts: protocol.MarginFacts, guarantee: Guarantee) -> tuple[str, str]:
+def auto_margins(facts: protocol.MarginFacts, guarantee: privacy.Guarantee) -> tuple[str, str]:
     """Return the name of a mechanism for margins, and the reason."""
     if isinstance(guarantee, PureDP):
         return "marginals", "it needs no delta."
@@ -472,7 +450,7 @@ def auto_margins(facts: protocol.MarginFacts, guarantee: Guarantee) -> tuple[str
         sds = dict(zip(plan.measured, plan.noise_sds, strict=True))
         variances = {term: sd**2 for term, sd in sds.items()}
         if name == "marginals":
-            variances = fitted_variances(sds, sizes)
+            variances = residuals.fitted_variances(sds, sizes)
         cells = sum(math.prod(sizes[i] for i in term) for term in facts.terms)
         spread[name] = unit_rows * math.sqrt(protocol.all_cells(facts, variances) / cells)
     noises = list(spread.values())

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from dpmodels.design import PrivateDesign
 from dpmodels.design.cells import PrivateCells
 from dpmodels.mechanisms.protocol import Calibrated, CountPlan, Plan, RegressionPlan, passes
+from dpmodels.released import MechanismInfo
 from dpmodels.statistics import Passes, Statistic, moments
 from dpmodels.statistics.counts import counts
 from dpmodels.statistics.gradient import Gradients
+
+
+class OfBase:
+    """A mechanism whose promise is that of the mechanism it is made of."""
+
+    base: Any
+
+    @property
+    def info(self) -> MechanismInfo:
+        """The promise of that mechanism."""
+        promise: MechanismInfo = self.base.info
+        return promise
 
 
 class OfMoments:

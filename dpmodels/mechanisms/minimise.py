@@ -9,7 +9,6 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from dpmodels.errors import BudgetError, FrameError
@@ -21,7 +20,7 @@ from dpmodels.privacy.calibrate import hockey_stick
 from dpmodels.statistics.double_double import Pair, two_product, two_sum
 from dpmodels.statistics.gradient import Gradients, Slopes
 from dpmodels.statistics.statistic import Loss
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Scalars
 
 # Scale in steps before rounding is allowed for: far above 2^20, where the discrete laws are as
 # private as the continuous ones, and far below what the samplers take.
@@ -260,9 +259,7 @@ def mask(distance: float, columns: int, multiplier: float, law: Law) -> Mask:
 def masked(point: Pair, noise: Mask, entropy: Entropy, law: Law) -> Floats:
     """Round an exact point to the nearest of the mask's lattice and add its noise."""
     exact = (Fraction(high) + Fraction(low) for high, low in np.transpose(point).tolist())
-    multiples: NDArray[np.generic] = np.array(
-        [round(x / Fraction(noise.step)) for x in exact], dtype=object
-    )
+    multiples: Scalars = np.array([round(x / Fraction(noise.step)) for x in exact], dtype=object)
     return add_noise(multiples, noise.scale, entropy, law) * noise.step
 
 

@@ -30,15 +30,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from dpmodels.mechanisms import quantile_of_norms
 from dpmodels.mechanisms.add_noise import Law
 from dpmodels.mechanisms.protocol import RegressionFacts
-from dpmodels.mechanisms.quantile_of_norms import (
-    APART,
-    Longest,
-    bought_scale,
-    requested_matrix,
-    squared_gradients,
-)
+from dpmodels.mechanisms.quantile_of_norms import requested_matrix
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.unit_scores import newton_step
 from dpmodels.released import BoughtCurvature
@@ -49,9 +44,9 @@ from dpmodels.typing import Floats
 # Of the budget for both: a choice by simulation.
 FIRST_SHARE = 0.3
 # How far a row moves mean curvature and squared gradients together, proved above.
-ALONG = Longest(1.14, 1.61)
+ALONG = quantile_of_norms.Longest(1.14, 1.61)
 # A row's curvature alone, of norm 1: (d + 1)/2 in sums of absolute values.
-ALONE = Longest(1.0, 1.0)
+ALONE = quantile_of_norms.Longest(1.0, 1.0)
 
 
 def path_shares(share: float) -> dict[str, float]:
@@ -63,10 +58,10 @@ def path_scales(
     facts: RegressionFacts, multipliers: Mapping[str, float], law: Law
 ) -> dict[str, float]:
     """Return the noise of the two releases, as :func:`bought_scale`."""
-    along = ALONG if isinstance(facts.loss, Logistic) else APART
+    along = ALONG if isinstance(facts.loss, Logistic) else quantile_of_norms.APART
     return {
-        "first": bought_scale(facts, multipliers["first"], law, ALONE),
-        "along": bought_scale(facts, multipliers["along"], law, along),
+        "first": quantile_of_norms.bought_scale(facts, multipliers["first"], law, ALONE),
+        "along": quantile_of_norms.bought_scale(facts, multipliers["along"], law, along),
     }
 
 
@@ -92,7 +87,7 @@ def path_matrices(
     end = point + newton_step(*first, gradient)
     along = rows.curvature if at_end else partial(rows.mean_curvature, point)
     requested = requested_matrix(along, end, facts, scales["along"], law, unit)
-    requested_meat = squared_gradients(rows, end, facts, scales["along"], law)
+    requested_meat = quantile_of_norms.squared_gradients(rows, end, facts, scales["along"], law)
     bread, meat = requested(entropy), requested_meat(entropy)
     return BoughtCurvature(
         bread[0], meat[0], bread[1], meat[1], facts.adjacency.person, first[0], first[1], end

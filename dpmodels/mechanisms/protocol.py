@@ -6,10 +6,9 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, TypedDict, TypeVar
+from typing import Any, NamedTuple, NoReturn, Protocol, TypedDict, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels import released
 from dpmodels.design import PrivateDesign
@@ -25,7 +24,7 @@ from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Multinomial, Poisson, Predictors
 from dpmodels.statistics.statistic import Loss
-from dpmodels.typing import Exact, Floats
+from dpmodels.typing import Exact, Floats, Integers, Objects, Scalars
 
 # What a release of margins is planned from, and how far one row moves their components.
 
@@ -316,24 +315,25 @@ class CountPlan:
     first: CountPlan | None = None  # Of an earlier round of the same release
 
 
+def refuse_noise(scale: float, of: str, larger: str = "eps, delta or rho") -> NoReturn:
+    """Refuse noise of a scale, and say what it is of."""
+    raise BudgetError(
+        f"the budget asks for noise of {scale:.2g} {of}, beyond what is meaningful; give a larger "
+        f"{larger}"
+    )
+
+
 def units_of(scale: float) -> int:
     """Return how many units a row may have beside noise of a scale; BudgetError if too few."""
     spare = HELD_BITS - ROOM_BITS - math.log2(max(scale, 1.0))
     bits = min(MOST_BITS, math.floor(spare))
     if bits < LEAST_BITS:
-        raise BudgetError(
-            f"the budget asks for noise of {scale:.2g} rows in each count, beyond what is "
-            "meaningful; give a larger eps, delta or rho"
-        )
+        refuse_noise(scale, "rows in each count")
     return int(2**bits)
 
 
 def counts_released(
-    info: released.MechanismInfo,
-    plan: CountPlan,
-    noisy: NDArray[np.generic],
-    n_rows: int,
-    law: str,
+    info: released.MechanismInfo, plan: CountPlan, noisy: Scalars, n_rows: int, law: str
 ) -> released.CountsRelease:
     """Make the release of noisy counts, with the number of rows if that is public."""
     return released.CountsRelease(
@@ -510,13 +510,7 @@ class Score(Protocol):
         """Return the exact scores."""
 
     def valued(
-        self,
-        exact: NDArray[np.object_],
-        ranked: Ranked,
-        places: NDArray[np.int64],
-        bought: Any,
-        entropy: Entropy,
-        /,
+        self, exact: Objects, ranked: Ranked, places: Integers, bought: Any, entropy: Entropy, /
     ) -> dict[str, Any]:
         """Release values of what was named with fresh noise, as fields of a release."""
 

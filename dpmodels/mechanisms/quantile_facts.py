@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.privacy import Adjacency
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Indices
 
 # The public cells of a range in which rows are counted for quantiles.
 
@@ -52,7 +51,7 @@ class Grid:
         cell = np.searchsorted(_ends(self.size, self.pole)[1:-1], places, side="right")
         return np.where(np.isnan(places), np.nan, cell)
 
-    def within(self, first: NDArray[np.intp], last: NDArray[np.intp], share: Floats) -> Floats:
+    def within(self, first: Indices, last: Indices, share: Floats) -> Floats:
         """Return the places that lie in shares of runs of cells, `last` excluded; steps if any."""
         if self.pole is None:
             cell = np.minimum(first + np.floor(share * (last - first)), last - 1)

@@ -19,7 +19,6 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import (
@@ -42,7 +41,7 @@ from dpmodels.released import Ball, BoughtCurvature, MomentNoise
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Logistic, Multinomial, Predictors
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Scalars
 
 # Of the budget: choices.
 SHARES = {"outcomes": 0.03, "sum": 0.03, "lengths": 0.04}
@@ -161,7 +160,8 @@ def rows_within_quantile(
     `shortest` is chosen.
     """
     recentred = predictors.within(centre, predictors.radius)
-    ends = _radii(predictors.radius + float(np.linalg.norm(centre)))
+    octaves = np.arange(PER_OCTAVE * OCTAVES, -1, -1) / PER_OCTAVE
+    ends = (predictors.radius + float(np.linalg.norm(centre))) * 2.0**-octaves
     exact, _ = rows.within(recentred).lengths(ends).cross()
     lengths = Lengths(ends, _noisy(exact * UNITS, scale, entropy, GAUSSIAN), scale)
     at = lengths.chosen(noise / predictors.share, weight, predictors.terms)
@@ -225,17 +225,12 @@ class Lengths(NamedTuple):
         return int(np.argmin(np.where(is_admissible, square, math.inf)))
 
 
-def _noisy(exact: NDArray[np.generic], scale: float, entropy: Entropy, law: Law) -> Floats:
+def _noisy(exact: Scalars, scale: float, entropy: Entropy, law: Law) -> Floats:
     """Release integers of which a row is :data:`UNITS`."""
     return add_noise(exact, max(scale * UNITS, law.smallest), entropy, law) / UNITS
 
 
-def _radii(farthest: float) -> Floats:
-    return np.asarray(farthest * 2.0 ** (-np.arange(PER_OCTAVE * OCTAVES, -1, -1) / PER_OCTAVE))
-
-
 def _beyond(counts: Floats) -> Floats:
-    """Return what is in all cells after each."""
     return np.asarray(counts[::-1].cumsum()[::-1] - counts)
 
 

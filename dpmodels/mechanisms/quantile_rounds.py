@@ -10,13 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpmodels import privacy
-from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE, laplace_multipliers
-from dpmodels.mechanisms.protocol import LEAST_SCALE, release_terms
+from dpmodels.mechanisms.protocol import LEAST_SCALE, refuse_noise, release_terms
 from dpmodels.mechanisms.quantile_facts import LARGEST_SCALE, Grid, QuantileFacts
 from dpmodels.noise import (
     Entropy,
@@ -29,7 +27,7 @@ from dpmodels.postprocess.hierarchy import Hierarchy, NoisyCells, agreeing, risi
 from dpmodels.released import MechanismInfo, QuantilesRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import count_sensitivity
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Indices, Objects, Scalars
 
 # Where the cells of the next round are cut: by noisy counts of this one alone.
 
@@ -52,7 +50,7 @@ NOISE_REACH, SLACK = 2.5, 0.3
 # Cells on both sides of a drawn value double, from so many halvings of the range on: a choice.
 HALVINGS = 20
 
-Ends = NDArray[np.intp]
+Ends = Indices
 
 
 def first_ends(cells: int) -> Ends:
@@ -65,7 +63,7 @@ def equal_ends(cells: int, max_cells: int) -> Ends:
     return _whole_cells(np.linspace(0, cells, min(cells, max_cells) + 1))
 
 
-def doubling_ends(grid: Grid, drawn: NDArray[np.intp]) -> Ends:
+def doubling_ends(grid: Grid, drawn: Indices) -> Ends:
     """Return the ends of cells of a grid that double with their distance from drawn ones."""
     middles = (grid.lower[drawn] + grid.upper[drawn]) / 2
     away = 0.5 ** np.arange(HALVINGS)
@@ -97,7 +95,6 @@ def even_ends(ends: Ends, noisy: NoisyCells, facts: QuantileFacts, last_sd: floa
 
 
 def _mass(noisy: NoisyCells) -> Floats:
-    """Return counts of cells that are not negative."""
     return np.diff(rising(np.concatenate([[0.0], np.cumsum(noisy.counts)])))
 
 
@@ -199,7 +196,7 @@ class RoundsPlan:
 
 # Counts one group, whose rows below each end of the grid's cells are given, with noise: the ends
 # of the last round's cells, and their counts.
-Counted = Callable[[NDArray[np.generic], RoundsPlan, float, Entropy], tuple[Ends, NoisyCells]]
+Counted = Callable[[Scalars, RoundsPlan, float, Entropy], tuple[Ends, NoisyCells]]
 
 
 def rounds_plan(
@@ -214,10 +211,7 @@ def rounds_plan(
     """
     law, scales, events = _priced(shares, levels, facts.adjacency, guarantee)
     if max(scales) > LARGEST_SCALE:
-        raise BudgetError(
-            f"the budget asks for noise of {max(scales):.2g} rows in each count, beyond what "
-            "is meaningful; give a larger eps or rho"
-        )
+        refuse_noise(max(scales), "rows in each count", "eps or rho")
     smallest = LEAST_SCALE if law == "laplace" else LEAST_SD
     floored = tuple(max(scale, smallest) for scale in scales)
     return RoundsPlan(guarantee, events, facts, law, levels, floored)
@@ -250,7 +244,7 @@ def _priced(
 
 
 def noisy_cells(
-    cells: NDArray[np.object_],
+    cells: Objects,
     hierarchy: Hierarchy,
     plan: RoundsPlan,
     turn: int,

@@ -46,24 +46,16 @@ from dpmodels import privacy
 from dpmodels.arguments import between, option
 from dpmodels.design import Scaling
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms.add_noise import (
-    GAUSSIAN,
-    LAPLACE,
-    ROOM,
-    ROUND_UP,
-    SMALLEST_SCALE,
-    divided_gaussian,
-    divided_laplace,
-    noised_symmetric,
-)
-from dpmodels.mechanisms.measures import OfPasses
+from dpmodels.mechanisms import add_noise
+from dpmodels.mechanisms.add_noise import noised_symmetric
+from dpmodels.mechanisms.measures import OfBase, OfPasses
 from dpmodels.mechanisms.protocol import CovarianceMechanism, Facts, Plan
 from dpmodels.mechanisms.regression.ellipsoid import rows_within
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess.normal_equations import NormalEquations, estimate, released_equations
 from dpmodels.postprocess.small_samples import Layout
-from dpmodels.released import Ball, Meat, MechanismInfo, MomentsRelease
+from dpmodels.released import Ball, Meat, MomentsRelease
 from dpmodels.statistics import Passes, Statistic
 from dpmodels.statistics.passes import Score, person_score_squares, score_squares
 from dpmodels.statistics.statistic import measured_as
@@ -73,7 +65,7 @@ from dpmodels.typing import Floats
 # square of the longest score in units of the mean one. Of Laplace noise there is so much more that
 # a smaller part would cut more than it saves; sums of rows have fewer that are very long.
 LEAST, LONGER = 0.03, {"HC": 200.0, "cluster": 100.0}
-MOST = {GAUSSIAN: 0.1, LAPLACE: 0.3}
+MOST = {add_noise.GAUSSIAN: 0.1, add_noise.LAPLACE: 0.3}
 # Of the largest eigenvalue of Ω: less cannot be distinguished from 0.
 _RESOLVED = 1e-13
 SQUARES = "squares of scores"
@@ -88,7 +80,7 @@ NOBODY = (
 
 
 @dataclass(frozen=True)
-class RobustCovariance(OfPasses):
+class RobustCovariance(OfBase, OfPasses):
     """Moments, and the filling of the sandwich for least squares of the last column.
 
     Parameters
@@ -120,11 +112,6 @@ class RobustCovariance(OfPasses):
         between("share", self.share, 0.001, 0.9, ", such as 0.05")
         option("vcov", self.vcov, ("HC", "cluster"))
 
-    @property
-    def info(self) -> MechanismInfo:
-        """The promise of the mechanism of the moments, which holds of both."""
-        return self.base.info
-
     def plan(self, facts: Facts, guarantee: privacy.Guarantee) -> Plan:
         """Divide the budget. BudgetError as of the base, or if no useful lattice is left."""
         rest, event = self._divided(facts, guarantee)
@@ -132,9 +119,9 @@ class RobustCovariance(OfPasses):
         size, replaced = self._parameters(facts), facts.adjacency.n_public
         multiplier = event.multiplier / self._places(facts)
         if isinstance(event, privacy.LaplaceEvent):
-            scale = multiplier * (size + 1) / 2 * (1 + replaced) * ROUND_UP
+            scale = multiplier * (size + 1) / 2 * (1 + replaced) * add_noise.ROUND_UP
         else:
-            scale = multiplier * math.sqrt(1 + replaced) * ROUND_UP
+            scale = multiplier * math.sqrt(1 + replaced) * add_noise.ROUND_UP
         _lattice(size, scale, event)
         events, scales = (*base_plan.events, event), {**base_plan.scales, SQUARES: scale}
         return replace(base_plan, guarantee=guarantee, events=events, scales=scales)
@@ -164,18 +151,17 @@ class RobustCovariance(OfPasses):
             pure = (
                 guarantee if isinstance(guarantee, privacy.ZCDP) else privacy.PureDP(guarantee.eps)
             )
-            rest, (event,) = divided_laplace(pure, self.share)
+            rest, (event,) = add_noise.divided_laplace(pure, self.share)
             return rest, event
-        return divided_gaussian(guarantee, self.share)
+        return add_noise.divided_gaussian(guarantee, self.share)
 
     def _squares(
         self, passes: Passes, release: MomentsRelease, plan: Plan, entropy: Entropy
     ) -> Meat:
-        """Release the squares of the scores in units of a root of Ω."""
         event, scale, places = plan.events[-1], plan.scales[SQUARES], self._places(plan.facts)
-        law = LAPLACE if isinstance(event, privacy.LaplaceEvent) else GAUSSIAN
+        law = add_noise.LAPLACE if isinstance(event, privacy.LaplaceEvent) else add_noise.GAUSSIAN
         # Off the diagonal Laplace noise is no quieter: along a direction it is at most √2 of that.
-        widest = law.sd * (math.sqrt(2) if law is LAPLACE else 1.0)
+        widest = law.sd * (math.sqrt(2) if law is add_noise.LAPLACE else 1.0)
         clipped, transform = _clipped_passes(passes, release.ball)
         equations, theta = solved(release, passes.scaling, self.layout, intercept=self.intercept)
         axes, lengths, sampled = whitening(equations, theta, places)
@@ -194,8 +180,8 @@ class RobustCovariance(OfPasses):
         else:
             statistic = clipped.measured(person_score_squares, scaled_score, finer, places)
         exact, _ = statistic.cross()
-        steps = max(scale * finer.radius**2, SMALLEST_SCALE)
-        off = steps if law is LAPLACE else steps / math.sqrt(2)
+        steps = max(scale * finer.radius**2, add_noise.SMALLEST_SCALE)
+        off = steps if law is add_noise.LAPLACE else steps / math.sqrt(2)
         unit = (longest / finer.steps) ** 2
         squares = noised_symmetric(exact, steps, off, entropy, law) * unit
         person = plan.facts.adjacency.person if self.vcov == "cluster" else None
@@ -264,7 +250,6 @@ def _farthest(score: Score) -> float:
 
 
 def _lattice(columns: int, scale: float, event: privacy.Event) -> Lattice:
-    """Return the lattice of the scores."""
     return choose_lattice(
-        columns, scale * (ROOM if isinstance(event, privacy.LaplaceEvent) else 1.0)
+        columns, scale * (add_noise.ROOM if isinstance(event, privacy.LaplaceEvent) else 1.0)
     )

@@ -44,20 +44,16 @@ from dpmodels.mechanisms.add_noise import (
     divided_laplace,
     noised_rows,
 )
+from dpmodels.mechanisms.measures import OfBase
 from dpmodels.mechanisms.protocol import PlanOfStrategy
 from dpmodels.mechanisms.weighted_scores import WeightedGradients, WeightedScores
 from dpmodels.noise import Entropy
+from dpmodels.postprocess import weight_caps
 from dpmodels.postprocess.ranges import CellNoise
-from dpmodels.postprocess.weight_caps import (
-    CAP_SHARE,
-    are_detected,
-    caps_of_scores,
-    stratum_factors,
-)
 from dpmodels.postprocess.weight_caps import best_cap as least_error
 from dpmodels.privacy import GaussianEvent, Guarantee, LaplaceEvent, PureDP
 from dpmodels.privacy.events import all_gaussian
-from dpmodels.released import MechanismInfo, ScoreCap, UnitCap
+from dpmodels.released import ScoreCap, UnitCap
 from dpmodels.statistics.sampled import UnitWeights
 from dpmodels.statistics.statistic import Statistic, measured_as
 from dpmodels.typing import Floats
@@ -72,19 +68,13 @@ NOISE_OF_SCORE, MOVED_BACK = 4.0, 0.08
 
 
 @dataclass(frozen=True)
-class Sampled:
+class Sampled(OfBase):
     """A cap of weights, then what the mechanism `base` releases of rows that take places."""
 
     base: Any
     sampling: Sampling = field(repr=False)
 
     passes: ClassVar[str] = "many"
-
-    @property
-    def info(self) -> MechanismInfo:
-        """The promise of the mechanism, which holds of both."""
-        promise: MechanismInfo = self.base.info
-        return promise
 
     def plan(self, facts: Any, guarantee: Guarantee) -> Any:
         """Divide the budget. BudgetError as of the base."""
@@ -137,7 +127,7 @@ class Sampled:
     ) -> UnitCap:
         """Return the cap that follows from numbers of units; without any the public one."""
         takes_step, edges = self._takes_step, np.append(ends[0] / 2, ends)
-        if not are_detected(edges, counts, noise):
+        if not weight_caps.are_detected(edges, counts, noise):
             public = float(ends[np.searchsorted(ends, self.sampling.upper * (1 - 1e-9))])
             scores = ScoreCap(public) if takes_step else None
             return UnitCap(public, 0.0, math.nan, scores=scores)
@@ -145,7 +135,7 @@ class Sampled:
             return best_cap(ends, counts, noise.sd, price)
         of_score = price * NOISE_OF_SCORE * (2 + math.sqrt(columns))
         cap = least_error(edges, counts, noise, of_score, MOVED_BACK, 0.0)
-        return caps_of_scores(edges, counts, noise, cap)
+        return weight_caps.caps_of_scores(edges, counts, noise, cap)
 
     def _with_strata(
         self, cap: UnitCap, units: UnitWeights, plan: PlanOfStrategy, entropy: Entropy, law: Law
@@ -160,7 +150,9 @@ class Sampled:
         counts = np.rint(noisy)
         population = self.sampling.design.population
         sizes = np.array([population.get(level, math.inf) for level in levels])
-        factors = stratum_factors(counts, law.sd * scale, sizes, population.get("", math.inf))
+        factors = weight_caps.stratum_factors(
+            counts, law.sd * scale, sizes, population.get("", math.inf)
+        )
         if not factors:
             return cap
         scores = replace(cap.scores, strata=tuple(counts.tolist()), factors=factors)
@@ -173,9 +165,9 @@ class Sampled:
         if isinstance(guarantee, PureDP) or not all_gaussian(
             self.base.plan(facts, guarantee).events
         ):
-            rest, (event,) = divided_laplace(guarantee, CAP_SHARE)
+            rest, (event,) = divided_laplace(guarantee, weight_caps.CAP_SHARE)
             return rest, event
-        return divided_gaussian(guarantee, CAP_SHARE)
+        return divided_gaussian(guarantee, weight_caps.CAP_SHARE)
 
 
 def strata_used(sampling: Sampling, *, is_domain: bool) -> int:

@@ -8,10 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpmodels import privacy
 from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms.add_noise import LAPLACE, ROUND_UP, add_noises
-from dpmodels.mechanisms.protocol import ScreeningMechanism, release_terms
+from dpmodels.mechanisms.protocol import ScreeningMechanism, refuse_noise, release_terms
 from dpmodels.mechanisms.screening_plan import (
     SIGNS,
     Response,
@@ -29,39 +30,19 @@ from dpmodels.mechanisms.screening_plan import (
     wide,
 )
 from dpmodels.noise import Entropy, discrete_laplace
-from dpmodels.privacy import (
-    ZCDP,
-    ApproxDP,
-    GaussianEvent,
-    Guarantee,
-    LaplaceEvent,
-    PureDP,
-    PureEvent,
-    gaussian_multiplier,
-)
+from dpmodels.privacy import ZCDP, PureDP
 from dpmodels.released import MechanismInfo, PValuesRelease, ScreenedRelease
-from dpmodels.statistics import Statistic
-from dpmodels.statistics.associations import (
-    FINE,
-    STEPS,
-    SUMS,
-    associations,
-    box_lattice,
-    centred_products,
-    centred_squares,
-    log_change,
-    log_levels,
-    product_change,
-    reach,
-    spread_change,
-)
+from dpmodels.statistics import Statistic, associations
+from dpmodels.statistics.associations import centred_squares
 from dpmodels.typing import Integers
 
 
 class _Screening:
     def measure(self, design: PrivateDesign, plan: ScreenPlan) -> Statistic:
         """Sum columns and their products with the response."""
-        return associations(design, plan.lattice, count_public=plan.facts.adjacency.n_public)
+        return associations.associations(
+            design, plan.lattice, count_public=plan.facts.adjacency.n_public
+        )
 
 
 @dataclass(frozen=True)
@@ -127,7 +108,7 @@ class ScreenPeeling(_Screening):
         source="Dwork, Su and Zhang (2018); Durfee and Rogers (2019)",
     )
 
-    def plan(self, facts: ScreenFacts, guarantee: Guarantee) -> ScreenPlan:
+    def plan(self, facts: ScreenFacts, guarantee: privacy.Guarantee) -> ScreenPlan:
         """Calibrate draws and noise to a guarantee; BudgetError where noise is beyond meaning."""
         return screen_plan(facts, guarantee, with_draws=True)
 
@@ -176,7 +157,7 @@ class ScreenMoments(_Screening):
         source="Dwork, McSherry, Nissim and Smith (2006); Bun and Steinke (2016)",
     )
 
-    def plan(self, facts: ScreenFacts, guarantee: Guarantee) -> ScreenPlan:
+    def plan(self, facts: ScreenFacts, guarantee: privacy.Guarantee) -> ScreenPlan:
         """Calibrate the noise to a guarantee; BudgetError where it is beyond meaning."""
         return screen_plan(facts, guarantee, with_draws=False)
 
@@ -238,7 +219,7 @@ class ScreenAdapt(_Screening):
         source="Xia and Cai (2023); Barber and Candes (2015)",
     )
 
-    def plan(self, facts: ScreenFacts, guarantee: Guarantee) -> ScreenPlan:
+    def plan(self, facts: ScreenFacts, guarantee: privacy.Guarantee) -> ScreenPlan:
         """Calibrate draws and noise to a guarantee.
 
         ArgumentError where both sides are asked for. BudgetError for a pure guarantee, and where
@@ -254,7 +235,7 @@ class ScreenAdapt(_Screening):
                 "mechanism='adapt' adds Gaussian noise, which gives no pure eps guarantee; add "
                 "delta=1e-6, or write mechanism='peeling'"
             )
-        if isinstance(guarantee, ApproxDP):
+        if isinstance(guarantee, privacy.ApproxDP):
             zcdp_plan = screen_plan(facts, ZCDP(rho_of(guarantee)), with_draws=True)
             return replace(zcdp_plan, guarantee=guarantee)
         return screen_plan(facts, guarantee, with_draws=True)
@@ -308,7 +289,7 @@ class ScreenCentred(_Screening):
         source="Bun and Steinke (2016); two rounds ours",
     )
 
-    def plan(self, facts: ScreenFacts, guarantee: Guarantee) -> ScreenPlan:
+    def plan(self, facts: ScreenFacts, guarantee: privacy.Guarantee) -> ScreenPlan:
         """Calibrate as `moments`, with a tenth of the budget of scatters for the columns' sums.
 
         BudgetError for a pure guarantee, and where noise is beyond meaning.
@@ -318,21 +299,21 @@ class ScreenCentred(_Screening):
                 "mechanism='centred' adds Gaussian noise, which gives no pure eps guarantee; add "
                 "delta=1e-6, or write mechanism='moments'"
             )
-        budget = ZCDP(0.5 / gaussian_multiplier(guarantee) ** 2)
+        budget = ZCDP(0.5 / privacy.gaussian_multiplier(guarantee) ** 2)
         plan = screen_plan(facts, budget, with_draws=False)
         scatters = plan.scatters * math.sqrt(1 + SUMS_FACTOR**-2) * ROUND_UP
         response, products, _ = plan.events
-        sums = GaussianEvent(SUMS_FACTOR * scatters, facts.columns)
-        events = (response, sums, products, GaussianEvent(scatters, facts.columns))
+        sums = privacy.GaussianEvent(SUMS_FACTOR * scatters, facts.columns)
+        events = (response, sums, products, privacy.GaussianEvent(scatters, facts.columns))
         return replace(plan, guarantee=guarantee, events=events, scatters=scatters)
 
     def release(self, statistic: Statistic, plan: ScreenPlan, entropy: Entropy) -> ScreenedRelease:
         """Release the response and the columns' sums, then products and squares about them."""
         exact, n_rows = statistic.cross()
-        limit, facts = reach(plan.lattice), plan.facts
+        limit, facts = associations.reach(plan.lattice), plan.facts
         half_ranges = SUMS_FACTOR * (2 if facts.adjacency.n_public else 1)
         sums_scale = wide(plan.scatters * half_ranges * limit**2, plan)
-        sums = limit * exact[SUMS, 1:-1], sums_scale
+        sums = limit * exact[associations.SUMS, 1:-1], sums_scale
         described, totals = add_noises([response_sums(exact, plan), sums], entropy)
         response = response_of(described, plan)
         n_complete = max(response.complete, 1.0)
@@ -340,7 +321,7 @@ class ScreenCentred(_Screening):
         centres = np.rint(np.clip(means, -limit, limit)).astype(np.int64).astype(object)
         change = (limit + int(np.abs(centres).max())) ** 2
         values = (
-            (centred_products(exact, response.centre), products_scale(plan, response)),
+            (associations.centred_products(exact, response.centre), products_scale(plan, response)),
             (centred_squares(exact, centres), wide(plan.scatters * change, plan)),
         )
         products, squares = add_noises(values, entropy)
@@ -421,31 +402,32 @@ class ScreenLogs(_Screening):
         source="Dwork, Su and Zhang (2018); constants ours",
     )
 
-    def plan(self, facts: ScreenFacts, guarantee: Guarantee) -> ScreenPlan:
+    def plan(self, facts: ScreenFacts, guarantee: privacy.Guarantee) -> ScreenPlan:
         """Calibrate the noise to a guarantee; BudgetError where it is beyond meaning."""
         scales = []
-        if isinstance(guarantee, PureDP | ApproxDP):
+        if isinstance(guarantee, PureDP | privacy.ApproxDP):
             eps = guarantee.eps
             scales.append(
                 (3 * facts.max_chosen / (1 - RESPONSE_SHARE) / eps, 1 / RESPONSE_SHARE / eps)
             )
-        if isinstance(guarantee, ZCDP | ApproxDP):
+        if isinstance(guarantee, ZCDP | privacy.ApproxDP):
             rho = guarantee.rho if isinstance(guarantee, ZCDP) else rho_of(guarantee)
             parts = 5 * facts.max_chosen / (1 - RESPONSE_SHARE), 1 / RESPONSE_SHARE
             scales.append((math.sqrt(parts[0] / 2 / rho), math.sqrt(parts[1] / 2 / rho)))
         times, response = (scale * ROUND_UP for scale in min(scales))
-        if times * (STEPS * -math.log(least_of(facts)) + 2) > WIDEST:
-            raise BudgetError(
-                f"the budget asks for noise of {times:.2g} times the sensitivity of a log p-value, "
-                "beyond what is meaningful; give a larger eps, delta or rho, or a smaller most"
+        if times * (associations.STEPS * -math.log(least_of(facts)) + 2) > WIDEST:
+            refuse_noise(
+                times,
+                "times the sensitivity of a log p-value",
+                "eps, delta or rho, or a smaller most",
             )
         draw = 2 / times
         events = (
-            PureEvent(draw, facts.max_chosen),
-            LaplaceEvent(times, facts.max_chosen),
-            LaplaceEvent(response),
+            privacy.PureEvent(draw, facts.max_chosen),
+            privacy.LaplaceEvent(times, facts.max_chosen),
+            privacy.LaplaceEvent(response),
         )
-        lattice = box_lattice(facts.columns + 1)
+        lattice = associations.box_lattice(facts.columns + 1)
         return ScreenPlan(
             guarantee, events, facts, lattice, "laplace", draw, response, times, scatters=0.0
         )
@@ -454,22 +436,24 @@ class ScreenLogs(_Screening):
         """Release the response, draw columns by noisy p-values, and release those."""
         exact, n_rows = statistic.cross()
         response = noised_response(exact, plan, entropy)
-        facts, limit = plan.facts, reach(plan.lattice)
-        part, centre = FINE * limit**2, response.centre / (FINE * limit)
-        spread = spread_change(facts.adjacency, limit, 1) / limit**2
+        facts, limit = plan.facts, associations.reach(plan.lattice)
+        part, centre = associations.FINE * limit**2, response.centre / (associations.FINE * limit)
+        spread = associations.spread_change(facts.adjacency, limit, 1) / limit**2
         response_sd = LAPLACE.sd * plan.response * spread
         scale = z_scale(response, response_sd, centre, plan)
         test = scale * part, least_of(facts), 1 + (facts.alternative == "two-sided")
-        sums = SIGNS[facts.alternative](centred_products(exact, response.centre))
-        levels = log_levels(sums, *test)
-        change = log_change(product_change(facts.adjacency, limit, response.centre), *test)
+        sums = SIGNS[facts.alternative](associations.centred_products(exact, response.centre))
+        levels = associations.log_levels(sums, *test)
+        change = associations.log_change(
+            associations.product_change(facts.adjacency, limit, response.centre), *test
+        )
         wide = max(plan.products * change * ROUND_UP, LAPLACE.smallest)
         chosen = least_noisy(levels, wide, facts.max_chosen, entropy)
         noisy = levels[chosen] + discrete_laplace(wide, len(chosen), entropy)
         return PValuesRelease(
             chosen=chosen.astype(np.float64),
-            logs=noisy / STEPS,
-            log_sd=LAPLACE.sd * wide / STEPS,
+            logs=noisy / associations.STEPS,
+            log_sd=LAPLACE.sd * wide / associations.STEPS,
             count=response.complete,
             total=response.total,
             squares=response.squares,

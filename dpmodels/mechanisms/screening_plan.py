@@ -9,12 +9,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels import privacy
-from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, ROUND_DOWN, ROUND_UP, add_noise
-from dpmodels.mechanisms.protocol import release_terms
+from dpmodels.mechanisms.protocol import refuse_noise, release_terms
 from dpmodels.noise import Entropy
 from dpmodels.noise.addition import Part
 from dpmodels.noise.finite import draw_ranked
@@ -31,7 +29,7 @@ from dpmodels.statistics.associations import (
     scatters,
     spread_change,
 )
-from dpmodels.typing import Floats, Numbers
+from dpmodels.typing import Floats, Integers, Numbers, Scalars
 
 # Of the budget for the choice of columns; for the scatters of the chosen, as a part of that of
 # their products; and for the response, as a part of that of the products where one is chosen.
@@ -41,6 +39,7 @@ CHOICE_SHARE, SCATTER_PART, RESPONSE_PART = 0.35, 0.1, 0.5
 ROOM = 1 - 1e-9
 # The widest scale of noise: what the sampler takes, and 63 bits hold.
 WIDEST = 2.0**56
+OR_LESS = "eps, delta or rho, or a smaller most"
 LAWS = {"gaussian": GAUSSIAN, "laplace": LAPLACE}
 SIGNS = {"two-sided": np.abs, "larger": np.positive, "smaller": np.negative}
 
@@ -105,10 +104,7 @@ def screen_plan(
     limit = reach(plan.lattice)
     widest = 4 * limit**2 * max(FINE * plan.products, plan.scatters, plan.response)
     if widest > WIDEST:
-        raise BudgetError(
-            f"the budget asks for noise of {plan.products:.2g} rows in each sum, beyond what is "
-            "meaningful; give a larger eps, delta or rho, or a smaller most"
-        )
+        refuse_noise(plan.products, "rows in each sum", "eps, delta or rho, or a smaller most")
     return plan
 
 
@@ -165,16 +161,16 @@ class Response(NamedTuple):
     centre: int  # What it is counted from, in parts of lattice steps: `centred_products`
 
 
-def noised_response(exact: NDArray[np.generic], plan: ScreenPlan, entropy: Entropy) -> Response:
+def noised_response(exact: Scalars, plan: ScreenPlan, entropy: Entropy) -> Response:
     """Release the number of complete rows, the response's sum and its sum of squares."""
     sums, scale = response_sums(exact, plan)
     return response_of(add_noise(sums, scale, entropy, LAWS[plan.law]), plan)
 
 
-def response_sums(exact: NDArray[np.generic], plan: ScreenPlan) -> Part:
+def response_sums(exact: Scalars, plan: ScreenPlan) -> Part:
     """Return what is released of the response, in squared half-ranges, and its scale of noise."""
     limit = reach(plan.lattice)
-    sums: NDArray[np.generic] = np.array(
+    sums: Scalars = np.array(
         [limit**2 * exact[0, 0], limit * exact[0, -1], exact[1, -1]], dtype=object
     )
     return sums, _response_scale(plan)
@@ -212,7 +208,7 @@ def valued(
     n_rows: int,
     plan: ScreenPlan,
     response: Response,
-    chosen: NDArray[np.int64],
+    chosen: Integers,
     entropy: Entropy,
 ) -> ScreenedRelease:
     """Release the products and the scatters of the chosen columns, with fresh noise."""
@@ -236,7 +232,7 @@ def screened(
     n_rows: int,
     plan: ScreenPlan,
     response: Response,
-    chosen: NDArray[np.int64],
+    chosen: Integers,
     noisy: Sequence[tuple[Floats, float]],
 ) -> ScreenedRelease:
     """Hand over noisy products and scatters of the chosen columns, each with its scale of noise."""
@@ -261,7 +257,6 @@ def screened(
 
 
 def _response_scale(plan: ScreenPlan) -> float:
-    """Return the scale of the noise in what is released of the response."""
     norm = 2 if plan.law == "gaussian" else 1
     change = spread_change(plan.facts.adjacency, reach(plan.lattice), norm)
     return wide(plan.response * change, plan)

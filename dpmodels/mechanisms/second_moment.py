@@ -34,7 +34,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels import arguments
 from dpmodels.mechanisms import add_noise
@@ -44,7 +43,7 @@ from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.privacy import GaussianEvent, LaplaceEvent
 from dpmodels.released import MechanismInfo, MomentNoise, SubspaceRelease
 from dpmodels.statistics import Statistic
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Scalars
 
 
 class Scatter(NamedTuple):
@@ -64,7 +63,7 @@ def scatter_of_rows(statistic: Statistic, lattice: Lattice, *, centred: bool) ->
     exact, n_rows = statistic.cross()
     unit = int(lattice.radius)
     complete = int(exact[0, 0]) // unit**2
-    second: NDArray[np.generic] = exact[1:, 1:]
+    second: Scalars = exact[1:, 1:]
     if centred:
         total = exact[0, 1:] // unit
         second = (complete * second - np.multiply.outer(total, total)) / max(complete, 1)
@@ -110,13 +109,6 @@ def wanted(facts: Facts) -> int:
 # Cauchy and Schwarz ``Σ_{i≤j} |M_ij| ≤ ‖M‖_F √(k + k(k - 1)/4)``.
 
 
-class AxesNoise(NamedTuple):
-    """A lattice, and the scales of the noise on it in lattice steps."""
-
-    lattice: Lattice
-    steps: MomentNoise
-
-
 def axes_sensitivity(facts: Facts, norm: int) -> float:
     """Return how far a row moves the scatter inside a released space and the count.
 
@@ -132,7 +124,7 @@ def axes_sensitivity(facts: Facts, norm: int) -> float:
 
 def axes_noise(
     facts: Facts, event: GaussianEvent | LaplaceEvent, extra_scale: float = 0.0
-) -> AxesNoise:
+) -> add_noise.Scaled:
     """Return the noise that an event stands for.
 
     `extra_scale` is a further scale that the lattice is to hold, in units of the ball.
@@ -148,7 +140,7 @@ def axes_noise(
     steps = event.multiplier * (sensitivity * lattice.radius**2 + rounding) * add_noise.ROUND_UP
     diagonal = max(steps, add_noise.SMALLEST_SCALE)
     off = max(steps if laplace else steps / math.sqrt(2), add_noise.SMALLEST_SCALE)
-    return AxesNoise(lattice, MomentNoise(diagonal, math.nan, diagonal, off))
+    return add_noise.Scaled(lattice, MomentNoise(diagonal, math.nan, diagonal, off))
 
 
 def checked_eigenvals(eigenvals: object) -> None:
@@ -197,11 +189,11 @@ def hand_over_frame(
     )
 
 
-def _inside(exact: Scatter, frame: Floats, lattice: Lattice) -> NDArray[np.generic]:
+def _inside(exact: Scatter, frame: Floats, lattice: Lattice) -> Scalars:
     """Round count and scatter inside the space to integers, as moments are."""
     unit = lattice.radius**2
     compressed = frame.T @ exact.matrix @ frame
-    integers: NDArray[np.generic] = np.zeros((len(compressed) + 1,) * 2, dtype=object)
+    integers: Scalars = np.zeros((len(compressed) + 1,) * 2, dtype=object)
     integers[0, 0] = exact.complete * int(unit)
     rounded = [[round(value) for value in row] for row in (compressed * unit).tolist()]
     integers[1:, 1:] = np.array(rounded, dtype=object)

@@ -10,22 +10,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from dpmodels.errors import ArgumentError, BudgetError
+from dpmodels.mechanisms import selection_plan
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE
 from dpmodels.mechanisms.clipping_shells import sparse_scales
 from dpmodels.mechanisms.count_noise import gaussian_plan, laplace_plan, law_of, noised_units
 from dpmodels.mechanisms.ledger_price import at_equal_price
 from dpmodels.mechanisms.protocol import LEAST_SCALE, CountFacts, CountPlan, SelectionMechanism
-from dpmodels.mechanisms.selection_plan import (
-    BoughtCounts,
-    Draw,
-    LevelScore,
-    SelectionFacts,
-    SelectionPlan,
-    drawing_plan,
-    drawn,
-    require_number,
-    selected,
-)
+from dpmodels.mechanisms.selection_plan import LevelScore, SelectionFacts
 from dpmodels.noise import Entropy, discrete_laplace
 from dpmodels.noise.finite import draw_flipped, draw_ranked
 from dpmodels.privacy import ZCDP, BoundedRangeEvent, Guarantee, PureDP, PureEvent
@@ -35,7 +26,7 @@ from dpmodels.statistics import Statistic
 
 
 class _Selection:
-    def measure(self, private: object, plan: SelectionPlan) -> Statistic:
+    def measure(self, private: object, plan: selection_plan.SelectionPlan) -> Statistic:
         """Compute the exact scores."""
         return plan.facts.score.measure(private, plan.facts)
 
@@ -43,7 +34,7 @@ class _Selection:
 class DrawLaw(NamedTuple):
     """How candidates are drawn, and what a draw is charged as."""
 
-    draw: Draw
+    draw: selection_plan.Draw
     event: type[PureEvent] | type[BoundedRangeEvent]
 
 
@@ -51,16 +42,16 @@ class _Drawn(_Selection):
     info: ClassVar[MechanismInfo]
     law: ClassVar[DrawLaw]
 
-    def plan(self, facts: SelectionFacts, guarantee: Guarantee) -> SelectionPlan:
+    def plan(self, facts: SelectionFacts, guarantee: Guarantee) -> selection_plan.SelectionPlan:
         """Divide the budget; ArgumentError with a threshold."""
-        require_number(self.info.name, facts)
-        return drawing_plan(facts, guarantee, facts.max_chosen, self.law.event)
+        selection_plan.require_number(self.info.name, facts)
+        return selection_plan.drawing_plan(facts, guarantee, facts.max_chosen, self.law.event)
 
     def release(
-        self, statistic: Statistic, plan: SelectionPlan, entropy: Entropy
+        self, statistic: Statistic, plan: selection_plan.SelectionPlan, entropy: Entropy
     ) -> SelectionRelease:
         """Draw the candidates, one after the other."""
-        return drawn(self.info, plan, statistic, self.law.draw, entropy)
+        return selection_plan.drawn(self.info, plan, statistic, self.law.draw, entropy)
 
 
 @dataclass(frozen=True)
@@ -208,7 +199,7 @@ class NoisyCounts(_Selection):
         source="Dwork and Roth (2014), Section 3.3",
     )
 
-    def plan(self, facts: SelectionFacts, guarantee: Guarantee) -> SelectionPlan:
+    def plan(self, facts: SelectionFacts, guarantee: Guarantee) -> selection_plan.SelectionPlan:
         """Calibrate the noise of all counts; ArgumentError unless scores are counts of levels."""
         score = facts.score
         if not isinstance(score, LevelScore):
@@ -223,7 +214,7 @@ class NoisyCounts(_Selection):
         return plans[priced.index(min(priced))]
 
     def release(
-        self, statistic: Statistic, plan: SelectionPlan, entropy: Entropy
+        self, statistic: Statistic, plan: selection_plan.SelectionPlan, entropy: Entropy
     ) -> SelectionRelease:
         """Add noise to all counts, and name the largest of them."""
         exact, n_rows = statistic.cross()
@@ -235,12 +226,14 @@ class NoisyCounts(_Selection):
         if ranked.threshold is not None:
             places = places[noisy[places] >= ranked.threshold]
         scale = noise.scale / noise.units_per_row
-        return selected(self.info, plan, exact, n_rows, ranked, places, scale, entropy)
+        return selection_plan.selected(
+            self.info, plan, exact, n_rows, ranked, places, scale, entropy
+        )
 
 
 def _planned(
     facts: SelectionFacts, guarantee: Guarantee, score: LevelScore, law: Law
-) -> SelectionPlan:
+) -> selection_plan.SelectionPlan:
     """Divide a budget between all counts and those of what is named, all with noise of one law."""
     gaussian = law is gaussian_plan
     total = guarantee if gaussian or isinstance(guarantee, ZCDP) else PureDP(guarantee.eps)
@@ -248,14 +241,18 @@ def _planned(
     all_facts = CountFacts(1, score.size, False, facts.adjacency)
     if valued is None:
         noise = law(all_facts, total)
-        return SelectionPlan(guarantee, noise.events, facts, 0.0, BoughtCounts(None), noise)
+        return selection_plan.SelectionPlan(
+            guarantee, noise.events, facts, 0.0, selection_plan.BoughtCounts(None), noise
+        )
     ranking, values = divide(total, (1 - facts.share, facts.share), (gaussian, gaussian))
     noise, value_noise = law(all_facts, ranking), law(valued, values)
     events = (*noise.events, *value_noise.events)
-    return SelectionPlan(guarantee, events, facts, 0.0, BoughtCounts(value_noise), noise)
+    return selection_plan.SelectionPlan(
+        guarantee, events, facts, 0.0, selection_plan.BoughtCounts(value_noise), noise
+    )
 
 
-def reach(plan: SelectionPlan) -> float:
+def reach(plan: selection_plan.SelectionPlan) -> float:
     """Return what the noise of one of all counts exceeds once, on average, in rows."""
     noise = plan.noise
     assert noise is not None
@@ -309,14 +306,14 @@ class SparseVector(_Selection):
         source="Lyu, Su and Li (2017), Algorithm 1",
     )
 
-    def plan(self, facts: SelectionFacts, guarantee: Guarantee) -> SelectionPlan:
+    def plan(self, facts: SelectionFacts, guarantee: Guarantee) -> selection_plan.SelectionPlan:
         """Divide the budget; ArgumentError without a threshold, BudgetError if it is too small."""
         if facts.threshold is None:
             raise ArgumentError(
                 "mechanism='sparse_vector' names the candidates above a threshold; write "
                 "threshold= instead of k=, or mechanism='auto'"
             )
-        selection = drawing_plan(facts, guarantee, 1, PureEvent)
+        selection = selection_plan.drawing_plan(facts, guarantee, 1, PureEvent)
         if selection.eps < LEAST_EPS * facts.max_chosen:
             raise BudgetError(
                 f"the budget leaves eps = {selection.eps:.2g} for a search for "
@@ -326,7 +323,7 @@ class SparseVector(_Selection):
         return selection
 
     def release(
-        self, statistic: Statistic, plan: SelectionPlan, entropy: Entropy
+        self, statistic: Statistic, plan: selection_plan.SelectionPlan, entropy: Entropy
     ) -> SelectionRelease:
         """Name the first candidates above the threshold."""
         exact, n_rows = statistic.cross()
@@ -339,7 +336,7 @@ class SparseVector(_Selection):
         threshold = ranked.threshold + int(discrete_laplace(threshold_scale, 1, entropy)[0])
         noise = discrete_laplace(score_scale, len(ranked.scores), entropy).astype(object)
         places = np.flatnonzero(ranked.scores + noise >= threshold)[: facts.max_chosen]
-        return selected(
+        return selection_plan.selected(
             self.info, plan, exact, n_rows, ranked, places, score_scale / ranked.unit, entropy
         )
 

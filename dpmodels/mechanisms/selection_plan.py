@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels import privacy
 from dpmodels.design.cells import PrivateCells
@@ -23,7 +22,7 @@ from dpmodels.privacy.filters import largest_rho
 from dpmodels.released import MechanismInfo, SelectionRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
-from dpmodels.typing import Numbers
+from dpmodels.typing import Integers, Numbers, Objects, Scalars
 
 # The rounding of a conversion of rho, of eps and beside it.
 CONVERSION = 1e-10
@@ -32,7 +31,7 @@ DELTA_ERROR = 1e-8
 # From a share of a budget to what that guarantees.
 Paid = Callable[[float], privacy.Guarantee]
 # From levels, a unit and a number to indices, best first.
-Draw = Callable[[NDArray[np.generic], Fraction, int, Entropy], NDArray[np.int64]]
+Draw = Callable[[Scalars, Fraction, int, Entropy], Integers]
 
 
 @dataclass(frozen=True)
@@ -122,17 +121,12 @@ def drawing_plan(
         eps = (
             draw_budget.eps
             if isinstance(draw_budget, privacy.PureDP)
-            else _eps_of(draw_budget.rho, event)
+            else math.sqrt((2 if event is privacy.PureEvent else 8) * draw_budget.rho) * ROUND_DOWN
         )
         bought = facts.score.bought(facts, paid, eps)
         events = (event(eps, draws), *bought.events)
         plans.append(SelectionPlan(guarantee, events, facts, eps, bought))
     return max(plans, key=lambda plan: (plan.eps, -plan.bought.noise_sd))
-
-
-def _eps_of(rho: float, event: type[privacy.PureEvent] | type[privacy.BoundedRangeEvent]) -> float:
-    """Return the eps of a release of a kind that costs rho."""
-    return math.sqrt((2 if event is privacy.PureEvent else 8) * rho) * ROUND_DOWN
 
 
 def drawn(
@@ -153,7 +147,7 @@ def drawn(
 
 def _drawn_in_turn(
     ranked: Ranked, plan: SelectionPlan, draw: Draw, entropy: Entropy
-) -> tuple[Ranked, NDArray[np.int64], float]:
+) -> tuple[Ranked, Integers, float]:
     """Draw one candidate, rank those that are left anew, and so on; the scale is the largest."""
     left, scale = np.arange(len(ranked.scores)), 0.0
     places = np.empty(plan.facts.max_chosen, dtype=np.int64)
@@ -173,7 +167,7 @@ def selected(
     exact: Numbers,
     n_rows: int,
     ranked: Ranked,
-    places: NDArray[np.int64],
+    places: Integers,
     scale: float,
     entropy: Entropy,
 ) -> SelectionRelease:
@@ -260,9 +254,9 @@ class LevelScore:
 
     def valued(
         self,
-        exact: NDArray[np.object_],
+        exact: Objects,
         ranked: Ranked,
-        places: NDArray[np.int64],
+        places: Integers,
         bought: BoughtCounts,
         entropy: Entropy,
     ) -> dict[str, object]:

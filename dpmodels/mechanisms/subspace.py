@@ -192,7 +192,6 @@ def _eps_of_each(guarantee: privacy.Guarantee, draws: int) -> float:
 
 
 def _purchase(guarantee: privacy.Guarantee) -> privacy.GaussianEvent | privacy.LaplaceEvent:
-    """Return the event of the noise that bought axes carry."""
     if isinstance(guarantee, privacy.PureDP):
         return privacy.LaplaceEvent(1 / (guarantee.eps * ROUND_DOWN))
     return privacy.GaussianEvent(privacy.gaussian_multiplier(guarantee) / ROUND_DOWN)
@@ -405,8 +404,4 @@ class Random(OfMoments):
         return hand_over_frame(self.info, plan, frame, exact, entropy, ordered=False)
 
 
-SUBSPACE: dict[str, type[SubspaceMechanism]] = {
-    "ppca": PPCA,
-    "power": Power,
-    "random": Random,
-}
+SUBSPACE: dict[str, type[SubspaceMechanism]] = {"ppca": PPCA, "power": Power, "random": Random}

@@ -243,7 +243,6 @@ def spread(points: Floats, public: Predictors) -> float:
 
 
 def _part(guarantee: privacy.Guarantee, part: float) -> privacy.Guarantee:
-    """Return a part of a guarantee: parts of eps, delta and rho add up."""
     fraction = part * ROOM
     match guarantee:
         case privacy.PureDP(eps):

@@ -25,16 +25,16 @@ from typing import Any, ClassVar, Final, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError, DPModelsError, MechanismError, deferred, quoted
 from dpmodels.mechanisms import add_noise
+from dpmodels.mechanisms.measures import OfMoments
 from dpmodels.mechanisms.protocol import Facts, MomentMechanism, Plan
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.privacy import GaussianEvent, Guarantee, LaplaceEvent, gaussian_multiplier
 from dpmodels.released import MechanismInfo, MomentsRelease
 from dpmodels.released import MomentNoise as MomentNoise
-from dpmodels.statistics import MomentWeights, Statistic, moment_sensitivity, moments
+from dpmodels.statistics import MomentWeights, Statistic, moment_sensitivity
 from dpmodels.statistics.moments import absolute_sensitivity
 from dpmodels.typing import Floats
 
@@ -277,7 +277,7 @@ def _checked_parts(mechanism: MomentMechanism) -> tuple[object, ...]:
 
 
 @dataclass(frozen=True)
-class UserSupplied:
+class UserSupplied(OfMoments):
     """The strategy that runs a user-supplied mechanism."""
 
     mechanism: MomentMechanism
@@ -326,10 +326,6 @@ class UserSupplied:
             )
         lattice = choose_lattice(facts.columns, add_noise.ROOM * float(np.nanmax(scales)))
         return Plan(guarantee, (event,), lattice, facts, add_noise.in_steps(lattice, scales, 0.0))
-
-    def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
-        """Compute the exact augmented moments."""
-        return moments(design, plan.lattice, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Run the mechanism's release; MechanismError, with a fixed text, where it fails."""
@@ -399,7 +395,6 @@ class UserSupplied:
 
 
 def _multiplier(facts: Facts, scales: tuple[float, ...], law: add_noise.Law) -> float:
-    """Return the noise of the moments over their sensitivity."""
     count, mean, diagonal, off = scales
     scale = min(diagonal, off * (math.sqrt(2) if law is add_noise.GAUSSIAN else 1.0))
     weights = MomentWeights(scale / count, 0.0 if math.isnan(mean) else scale / mean)

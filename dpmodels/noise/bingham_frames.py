@@ -12,12 +12,11 @@ from math import isqrt
 from typing import SupportsIndex
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError
 from dpmodels.noise.threads import one_blas_thread
 from dpmodels.noise.uniform import Entropy, normals, uniforms
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Indices
 
 # Public, and the same for every matrix. `benchmarks/bingham_mixing.py` measures what it buys.
 SWEEPS = 128
@@ -83,7 +82,9 @@ def matrix_bingham(concentration: Floats, k: int, entropy: Entropy) -> tuple[Flo
         if count == dimension:
             return uniform_frames(dimension, 1, count, entropy)[:, 0], Convergence(0, 0)
         if count == dimension - 1:
-            return _orthogonal_frame(bingham_vector(-matrix, entropy), entropy), Convergence(0, 0)
+            direction = bingham_vector(-matrix, entropy)
+            frame = uniform_frames(count, 1, count, entropy)[:, 0]
+            return _straightened(_complement(direction) @ frame), Convergence(0, 0)
         frame = _chain_end(matrix, count, entropy)
     return frame, Convergence(SWEEPS, SWEEPS * dimension * (dimension - 1) // 2)
 
@@ -129,20 +130,12 @@ def uniform_frames(dimension: int, chains: int, k: int, entropy: Entropy) -> Flo
 
 
 def _chain_end(matrix: Floats, k: int, entropy: Entropy) -> Floats:
-    """Run the chain from a uniform frame and give the frame it ends at."""
     values, vectors = np.linalg.eigh(matrix)
     frames = uniform_frames(len(matrix), 1, k, entropy)
     schedule = rounds(len(matrix))
     for _ in range(SWEEPS):
         sweep(frames, values[::-1], schedule, entropy)
     return _straightened(vectors[:, ::-1] @ frames[:, 0])
-
-
-def _orthogonal_frame(direction: Floats, entropy: Entropy) -> Floats:
-    """Draw a uniform basis of the hyperplane orthogonal to a unit vector."""
-    dimension = direction.size
-    frame = uniform_frames(dimension - 1, 1, dimension - 1, entropy)[:, 0]
-    return _straightened(_complement(direction) @ frame)
 
 
 def _oriented(cloud: Floats) -> Floats:
@@ -177,7 +170,7 @@ def _checked_count(k: SupportsIndex, dimension: int) -> int:
     return count
 
 
-def rounds(dimension: int) -> NDArray[np.intp]:
+def rounds(dimension: int) -> Indices:
     """Arrange all pairs of coordinates in rounds of disjoint pairs, as in a tournament.
 
     Shape (rounds, 2, pairs): d - 1 rounds of d/2 pairs for an even d, d rounds of (d - 1)/2 for an
@@ -193,12 +186,7 @@ def rounds(dimension: int) -> NDArray[np.intp]:
     return np.concatenate([pairs, last], axis=2)
 
 
-def sweep(
-    frames: Floats,
-    values: Floats,
-    schedule: NDArray[np.intp],
-    entropy: Entropy,
-) -> None:
+def sweep(frames: Floats, values: Floats, schedule: Indices, entropy: Entropy) -> None:
     """Rotate frames once in every plane of two eigenvectors, in place.
 
     In the coordinates of the eigenvectors of A, rotating V in the plane of eigenvectors i and j by
@@ -235,13 +223,7 @@ def sweep(
         frames[j] = cosine * y - sine * x
 
 
-def _turn(
-    x: Floats,
-    y: Floats,
-    gap: Floats,
-    tangent: Floats,
-    level: Floats,
-) -> Floats:
+def _turn(x: Floats, y: Floats, gap: Floats, tangent: Floats, level: Floats) -> Floats:
     """Draw the angles by which pairs of rows turn; 0 where the proposal is refused."""
     along = np.einsum("...k,...k->...", x, x) - np.einsum("...k,...k->...", y, y)
     across = 2 * np.einsum("...k,...k->...", x, y)

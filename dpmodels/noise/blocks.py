@@ -214,10 +214,7 @@ def tabulate(envelope: Envelope) -> Table:
 
 
 def _certain_block(
-    floors: Integers,
-    ceilings: Integers,
-    first: NDArray[np.integer],
-    last: NDArray[np.integer],
+    floors: Integers, ceilings: Integers, first: NDArray[np.integer], last: NDArray[np.integer]
 ) -> Integers:
     """Give the block of every uniform with leading bits from first to last, if it is one block."""
     first_block = np.searchsorted(ceilings, first, side="right")

@@ -8,10 +8,9 @@ from functools import partial
 from itertools import accumulate
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.noise.uniform import Entropy, Uniform, ceil_divide, exp_enclosure, uniform_integer
-from dpmodels.typing import Integers, Numbers
+from dpmodels.typing import Flags, Integers, Numbers, Scalars
 
 # Cumulative probabilities in float64 are this close to the true ones: for up to 2**20 terms
 # sums err by less than 2**-33 of themselves, exponentials of what counts by far less.
@@ -22,7 +21,7 @@ _WORD = 64
 _LARGEST = 2**63
 
 
-def draw_finite(levels: NDArray[np.generic], unit: Fraction, entropy: Entropy) -> int:
+def draw_finite(levels: Scalars, unit: Fraction, entropy: Entropy) -> int:
     """Draw an index with probability proportional to ``exp(-unit * levels[index])``.
 
     Where a uniform number is farther from the cumulative probabilities in float64 than these can
@@ -50,7 +49,6 @@ def draw_finite(levels: NDArray[np.generic], unit: Fraction, entropy: Entropy) -
 
 
 def _decided(uniform: Uniform, values: list[int], times: list[int], unit: Fraction) -> int:
-    """Find the first cumulative probability above a uniform number, by exact comparisons."""
     enclosures: dict[int, list[tuple[int, int]]] = {}
 
     def sums(bits: int) -> list[tuple[int, int]]:
@@ -80,7 +78,7 @@ def _decided(uniform: Uniform, values: list[int], times: list[int], unit: Fracti
     return first
 
 
-def draw_ranked(levels: Numbers, unit: Fraction, count: int, entropy: Entropy) -> NDArray[np.int64]:
+def draw_ranked(levels: Numbers, unit: Fraction, count: int, entropy: Entropy) -> Integers:
     """Draw `count` different indices, best first, each as `draw_finite` draws of those left.
 
     The same law as the `count` smallest of ``unit * levels`` less standard Gumbel noise, in their
@@ -103,7 +101,7 @@ def draw_ranked(levels: Numbers, unit: Fraction, count: int, entropy: Entropy) -
 _COINS_MARGIN = 2.0**-40
 
 
-def exp_coins(levels: NDArray[np.generic], unit: Fraction, entropy: Entropy) -> NDArray[np.bool_]:
+def exp_coins(levels: Scalars, unit: Fraction, entropy: Entropy) -> Flags:
     """Toss a coin a level, which shows heads with probability ``exp(-unit * level)``.
 
     Where a uniform number is farther from that in float64 than the two can err, it decides; else
@@ -122,9 +120,7 @@ def exp_coins(levels: NDArray[np.generic], unit: Fraction, entropy: Entropy) -> 
     return np.asarray(heads)
 
 
-def draw_flipped(
-    levels: NDArray[np.generic], unit: Fraction, count: int, entropy: Entropy
-) -> NDArray[np.int64]:
+def draw_flipped(levels: Scalars, unit: Fraction, count: int, entropy: Entropy) -> Integers:
     """Draw `count` different indices by permute-and-flip, each among those that are left.
 
     Candidates take turns in a random order; the first whose coin shows heads is drawn. That of the
@@ -183,7 +179,7 @@ def lying(eps: Fraction, bits: int) -> tuple[int, int]:
     return (low << bits) // (unit + low), ceil_divide(high << bits, unit + high)
 
 
-def coins(share: Threshold, size: int, entropy: Entropy) -> NDArray[np.bool_]:
+def coins(share: Threshold, size: int, entropy: Entropy) -> Flags:
     """Throw coins that show True with a probability, exactly; shape (size,)."""
     words = entropy.words(size)
     low, high = share(_WORD)

@@ -13,10 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import BudgetError
-from dpmodels.typing import Floats
+from dpmodels.typing import Flags, Floats
 
 # So that 8192 rows are a block of exact sums.
 MAX_BITS = 20
@@ -74,7 +73,7 @@ def to_lattice(
     lattice: Lattice,
     out: Floats | None = None,
     squares: Floats | None = None,
-) -> NDArray[np.bool_]:
+) -> Flags:
     """Round ``factor * columns - shift``, in units of the ball's radius, to the lattice.
 
     `columns`, each of shape (rows,), are any numbers; the integers go to `out`, shape (columns,
@@ -100,7 +99,7 @@ def to_lattice(
     np.rint(rows, out=rows)
     norms = _squared_norms(rows, lattice, squares)
     limit = lattice.radius**2
-    complete: NDArray[np.bool_] = ~np.isnan(norms)
+    complete: Flags = ~np.isnan(norms)
     if not complete.all():
         rows[:, ~complete] = norms[~complete] = 0.0
     longer = norms > limit

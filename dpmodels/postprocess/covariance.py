@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.released import MomentNoise
-from dpmodels.typing import Floats
+from dpmodels.typing import Flags, Floats
 
 # Noise sds that a variance must reach to be divided by: a choice.
 WEAK = 4.0
@@ -38,7 +37,7 @@ class Covariance:
     count: float
     noise: MomentNoise
     divisor: Floats
-    weak: NDArray[np.bool_]
+    weak: Flags
     standardised: bool = False
 
     @property

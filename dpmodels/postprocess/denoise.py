@@ -106,28 +106,14 @@ def denoise_values(
     return result
 
 
-def _spiked(values: Floats) -> Floats:
-    return np.sqrt(np.where(values > 0, np.maximum(values**2 - 4 * len(values), 0), 0))
-
-
-def _invariant(values: Floats) -> Floats:
-    return isotonic(stein(values)).values
-
-
-def _auto(values: Floats) -> Floats:
-    return mixture(stein(values))
-
-
-def _psd(values: Floats) -> Floats:
-    return values
-
-
 # Functions of eigenvalues in units of the noise, in decreasing order.
 RULES: dict[str, Callable[[Floats], Floats]] = {
-    "auto": _auto,
-    "invariant": _invariant,
-    "spiked": _spiked,
-    "psd": _psd,
+    "auto": lambda values: mixture(stein(values)),
+    "invariant": lambda values: isotonic(stein(values)).values,
+    "spiked": lambda values: np.sqrt(
+        np.where(values > 0, np.maximum(values**2 - 4 * len(values), 0), 0)
+    ),
+    "psd": lambda values: values,
 }
 
 
@@ -279,7 +265,6 @@ def mixture(spectrum: Stein) -> Floats:
 
 
 def _before(terms: Floats) -> Floats:
-    """Return the sum of the terms before each index."""
     return np.asarray(np.cumsum(terms) - terms)
 
 
@@ -339,19 +324,11 @@ def _signed_auto(values: Floats) -> Floats:
     return np.concatenate([np.full(b - a, mixed[a:b].mean()) for a, b in pool(mixed)])
 
 
-def _signed_invariant(values: Floats) -> Floats:
-    return isotonic(stein(values), -math.inf).values
-
-
-def _signed_spiked(values: Floats) -> Floats:
-    return np.sign(values) * np.sqrt(np.maximum(values**2 - 4 * len(values), 0))
-
-
 # Functions of eigenvalues in units of the noise, in decreasing order.
 SIGNED_RULES: dict[str, Callable[[Floats], Floats]] = {
     "auto": _signed_auto,
-    "invariant": _signed_invariant,
-    "spiked": _signed_spiked,
+    "invariant": lambda values: isotonic(stein(values), -math.inf).values,
+    "spiked": lambda values: np.sign(values) * np.sqrt(np.maximum(values**2 - 4 * len(values), 0)),
 }
 
 

@@ -27,10 +27,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.noise.sums import half_width
-from dpmodels.typing import Floats, Integers, Numbers
+from dpmodels.typing import Floats, Indices, Integers, Numbers
 
 # Factor of range variance accepted in exchange for fewer levels: a choice.
 WIDER = 1.1
@@ -45,7 +44,7 @@ class Hierarchy:
     """
 
     cells: int
-    starts: tuple[NDArray[np.intp], ...] = ()
+    starts: tuple[Indices, ...] = ()
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -127,7 +126,7 @@ def line(cells: int, fanout: int) -> Hierarchy:
     >>> line(10, 4).sizes, [starts.tolist() for starts in line(10, 4).starts]
     ((3, 10), [[0, 3, 6]])
     """
-    starts: list[NDArray[np.intp]] = []
+    starts: list[Indices] = []
     below = cells
     while below > fanout:
         nodes = -(-below // fanout)
@@ -235,16 +234,14 @@ def whole_cells(hierarchy: Hierarchy, levels: Sequence[Floats], totals: Integers
     return distribute(above, (first, *hierarchy.starts), levels)
 
 
-def distribute(
-    above: Integers, starts: Sequence[NDArray[np.intp]], levels: Sequence[Floats]
-) -> Integers:
+def distribute(above: Integers, starts: Sequence[Indices], levels: Sequence[Floats]) -> Integers:
     """Distribute integer counts of the nodes of one level down the levels below it."""
     for first, counts in zip(starts, levels, strict=True):
         above = _distribute_level(np.asarray(counts), above, first)
     return above
 
 
-def _distribute_level(counts: Floats, above: Integers, starts: NDArray[np.intp]) -> Integers:
+def _distribute_level(counts: Floats, above: Integers, starts: Indices) -> Integers:
     """Distribute integer counts of nodes over their children."""
     groups, size = counts.shape
     children = np.diff(starts, append=size)
@@ -368,7 +365,6 @@ class NoisyCells:
         return float(self.excess_sd(prob)[self._under(prob)])
 
     def _under(self, prob: float) -> int:
-        """Return roughly how many cells lie below a quantile."""
         return min(max(round(prob * len(self.counts)), 1), len(self.counts) - 1)
 
     def quantile(self, prob: float) -> tuple[int, float]:

@@ -262,14 +262,6 @@ class NormalEquations:
         mean = float(np.clip((slopes**2 * squares).mean(), *SQUARED_SLOPE))
         return np.asarray(HIDDEN_SLOPES**2 * mean / np.maximum(squares, _LEAST))
 
-    @property
-    def _count(self) -> float:
-        return float(self.moments[0, 0])
-
-    @property
-    def _count_edge(self) -> float:
-        return 2 * math.sqrt(self.variance[0, 0])
-
     def lift(self, floor: float) -> Floats:
         """Return the smallest ridge that leaves X'X `floor` edges above 0, shape (parameters,).
 
@@ -284,7 +276,8 @@ class NormalEquations:
             slopes = max(0.0, floor * self.edge - float(np.linalg.eigvalsh(self.scatter)[0]))
         ridge = np.full(len(self.gram), slopes)
         if self.intercept:
-            ridge[0] = max(0.0, floor * self._count_edge - self._count)
+            count, edge = float(self.moments[0, 0]), 2 * math.sqrt(self.variance[0, 0])
+            ridge[0] = max(0.0, floor * edge - count)
         return ridge
 
 

@@ -24,7 +24,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.postprocess.flat_counts import FlatCounts
 from dpmodels.postprocess.hierarchy import Hierarchy
@@ -32,7 +31,7 @@ from dpmodels.postprocess.pooled_counts import PooledCounts
 from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, Spread
 from dpmodels.postprocess.tree_counts import TreeCounts
 from dpmodels.released import CountsRelease, RunsRelease, SumsRelease
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats, Indices, Integers
 
 Sizes = tuple[int, ...]
 
@@ -42,10 +41,10 @@ class Plane:
     """The nodes above cells in rows and columns; `place` is the position of each cell."""
 
     hierarchy: Hierarchy
-    place: NDArray[np.intp]  # shape (rows, columns)
+    place: Indices  # shape (rows, columns)
 
     @property
-    def order(self) -> NDArray[np.intp]:
+    def order(self) -> Indices:
         """The cell, counted row by row, at each position."""
         return np.argsort(self.place.ravel())
 
@@ -58,7 +57,7 @@ def plane(shape: Sizes, side: int) -> Plane:
     """
     levels = block_sizes(shape, side)
     place = np.arange(math.prod(levels[0]), dtype=np.intp).reshape(levels[0])
-    starts: list[NDArray[np.intp]] = []
+    starts: list[Indices] = []
     for above, below in pairwise(levels):
         first, width = zip(*map(_blocks, above, below), strict=True)
         children = np.empty(place.size, dtype=np.intp)
@@ -87,7 +86,7 @@ def block_sizes(shape: Sizes, side: int) -> tuple[Sizes, ...]:
     return tuple(reversed(levels))
 
 
-def block_starts(shape: Sizes, side: int, level: int) -> tuple[NDArray[np.intp], ...]:
+def block_starts(shape: Sizes, side: int, level: int) -> tuple[Indices, ...]:
     """Return the cell of each axis at which the blocks of a level start.
 
     >>> [starts.tolist() for starts in block_starts((16, 6), 4, 0)]
@@ -103,8 +102,7 @@ def block_starts(shape: Sizes, side: int, level: int) -> tuple[NDArray[np.intp],
     return starts
 
 
-def _blocks(above: int, below: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the first child of each block of an axis, and the number of children."""
+def _blocks(above: int, below: int) -> tuple[Indices, Indices]:
     starts = np.arange(above, dtype=np.intp) * below // above
     return starts, np.diff(starts, append=below)
 
@@ -185,11 +183,11 @@ class PlaneCounts:
         return self.block_counts.unlawful
 
     @cached_property
-    def _place(self) -> NDArray[np.intp]:
+    def _place(self) -> Indices:
         return self.blocks.place.ravel()
 
     @cached_property
-    def _order(self) -> NDArray[np.intp]:
+    def _order(self) -> Indices:
         return self.blocks.order
 
     @cached_property
@@ -256,7 +254,7 @@ def plane_counts(
 class Blocks(NamedTuple):
     """Blocks of a plane, as groups of its finest blocks."""
 
-    starts: tuple[NDArray[np.intp], ...]  # first finest block of each, along both axes
+    starts: tuple[Indices, ...]  # first finest block of each, along both axes
     finest: tuple[int, ...]  # number of finest blocks along each axis
     width: float  # bound on the noise in the count of one block
 

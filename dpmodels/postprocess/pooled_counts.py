@@ -25,11 +25,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.postprocess.protocol import NO_WEIGHT, Spread, whole
 from dpmodels.released import RunsRelease
-from dpmodels.typing import Floats, Integers, Numbers
+from dpmodels.typing import Flags, Floats, Integers, Numbers, Scalars
 
 # Penalty of a cut in squared noise sds: halves differ if by more than two sds. A choice.
 PENALTY = 4.0
@@ -54,7 +53,7 @@ class PooledCounts:
         return Halves(self.release.shape[1])
 
     @cached_property
-    def _best(self) -> tuple[tuple[Fit, ...], tuple[NDArray[np.bool_], ...]]:
+    def _best(self) -> tuple[tuple[Fit, ...], tuple[Flags, ...]]:
         """Best fits of all nodes, level by level, shape (groups, nodes), and which were cut."""
         *above, (precisions, counts) = zip(*by_node(self.release, self._halves), strict=True)
         pooled = best = Fit(np.zeros_like(counts), precisions, counts)
@@ -90,9 +89,8 @@ class PooledCounts:
         for best, is_cut, widths in zip(fits[1:], cuts[:-1], self._halves.widths[1:], strict=True):
             pools += int((split & ~is_cut).sum())
             split = split & is_cut
-            sums = np.where(
-                np.repeat(split, 2, axis=1), _shared_out(sums, best), _evenly(sums, widths)
-            )
+            evenly = (sums[..., None] * _shares(widths)).reshape(len(sums), -1)
+            sums = np.where(np.repeat(split, 2, axis=1), _shared_out(sums, best), evenly)
             split = np.repeat(split, 2, axis=1) & (widths > 0)
         return sums[:, self._halves.places], pools + int(split.sum())
 
@@ -207,13 +205,11 @@ def by_node(release: RunsRelease, halves: Halves) -> tuple[list[Floats], list[Fl
 
 
 def _over(numerator: Floats, denominator: Floats) -> Floats:
-    """Divide where the denominator is positive; 0 elsewhere."""
     quotient: Floats = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
     return np.divide(numerator, denominator, out=quotient, where=denominator > 0)
 
 
-def _halves(values: NDArray[np.generic]) -> Floats:
-    """Return the halves of every node on a new last axis."""
+def _halves(values: Scalars) -> Floats:
     return values.reshape(*values.shape[:-1], -1, 2).astype(float)
 
 
@@ -257,11 +253,6 @@ def _shared_out(sums: Floats, below: Fit) -> Floats:
     first = counts[..., 0] + gap * _over(precisions[..., 1], precisions.sum(axis=-1))
     first = np.minimum(np.maximum(first, 0.0), sums)
     return np.stack([first, sums - first], axis=-1).reshape(len(sums), -1)
-
-
-def _evenly(sums: Floats, widths: Integers) -> Floats:
-    """Distribute sums of nodes over their halves, in proportion to their numbers of cells."""
-    return np.asarray((sums[..., None] * _shares(widths)).reshape(len(sums), -1))
 
 
 # The nodes of repeated halving of cells in a row.

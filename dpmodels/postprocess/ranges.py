@@ -29,13 +29,12 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpmodels.external_files import storable_amount
 from dpmodels.noise.sums import half_width
 from dpmodels.released import HeldIn
-from dpmodels.typing import Floats
+from dpmodels.typing import Flags, Floats, Objects
 
 # Cells per octave of the distance from the anchor, octaves, and the range over the widest cell.
 # Choices: declared bounds may be a million times too wide.
@@ -72,6 +71,11 @@ class CellNoise:
         That is the probability that any of `tries` sums exceeds it.
         """
         return self.sd * _reach(self.law, cells, self.seldom / tries)
+
+    def loss(self, noise: Floats) -> Floats:
+        """Return the negative log-density of noise, up to a constant."""
+        scaled = noise / self.sd
+        return np.asarray(math.sqrt(2) * np.abs(scaled) if self.law == "laplace" else scaled**2 / 2)
 
 
 @lru_cache(maxsize=1024)
@@ -159,7 +163,7 @@ def found_range(
     return FoundRange(low, high)
 
 
-def cells_with_rows(counts: Floats, noise: CellNoise) -> NDArray[np.bool_]:
+def cells_with_rows(counts: Floats, noise: CellNoise) -> Flags:
     """Detect which cells have rows, by tests of runs of one to eight cells.
 
     Cells detected in shorter runs are removed first, so a full cell does not make its empty
@@ -177,12 +181,7 @@ def cells_with_rows(counts: Floats, noise: CellNoise) -> NDArray[np.bool_]:
 
 
 def _reached(
-    radii: Floats,
-    counts: Floats,
-    detected: NDArray[np.bool_],
-    noise: CellNoise,
-    price: float,
-    power: int,
+    radii: Floats, counts: Floats, detected: Flags, noise: CellNoise, price: float, power: int
 ) -> float:
     """Return the distance to one side with the smallest error.
 
@@ -207,7 +206,7 @@ def _reached(
     return last * float(max(ratio, 1.0) ** (1 / fall))
 
 
-def _end(counts: Floats, detected: NDArray[np.bool_], faint: float) -> int:
+def _end(counts: Floats, detected: Flags, faint: float) -> int:
     """Return the number of cells up to the last pair of cells whose sum exceeds `faint`."""
     top = int(np.flatnonzero(detected)[-1]) + 1 if detected.any() else 1
     while top < counts.size and counts[top : top + 2].sum() > faint:
@@ -265,7 +264,7 @@ class Windows:
         full = rise(self.power) * STEEP_OCTAVES
         return min(full, max(self.worth - SPARE, LEAST_RISE * self.power))
 
-    def outside(self, counts: NDArray[np.object_]) -> NDArray[np.object_]:
+    def outside(self, counts: Objects) -> Objects:
         """Return the rows outside each window, from exact counts by cell."""
         middles = (self.edges[1:] + self.edges[:-1]) / 2
         low, high = self.bounds[:, :1], self.bounds[:, 1:]
@@ -462,7 +461,6 @@ class _Tail(NamedTuple):
 
 
 def _beyond(edges: Floats, counts: Floats, noise: CellNoise, end: float) -> tuple[float, float]:
-    """Return the same of the upper side."""
     if end >= edges[-1]:
         return 0.0, 0.0
     heaviest = _shape_before(edges, counts, noise, end) + HEAVIER_BY
@@ -528,8 +526,7 @@ def _tail(
     tails[:, -1] = 0.0
     cells = -np.diff(tails)
     numbers = rows * RATIOS
-    gaps = (counts[start:] - numbers[:, None, None] * cells) / noise.sd
-    losses = (math.sqrt(2) * np.abs(gaps) if noise.law == "laplace" else gaps**2 / 2).sum(axis=2)
+    losses = noise.loss(counts[start:] - numbers[:, None, None] * cells).sum(axis=2)
     weights = np.exp(losses.min() - losses)
     ends = np.array([end - edges[start], distances[-1]])
     firsts = w / (1 - s) * factor(ends) ** (1 - 1 / s)
@@ -541,7 +538,12 @@ def _tail(
     return _Tail(numbers, above, first, second, firsts[:, 1], weights)
 
 
-def _quantile(values: Floats, weights: Floats, prob: float = QUANTILE) -> float:
+def weighted_quantile(values: Floats, weights: Floats, prob: float) -> float:
+    """Return a quantile of weighted values."""
     order = np.argsort(values, axis=None)
     summed = np.cumsum(weights.ravel()[order])
-    return max(float(values.ravel()[order[np.searchsorted(summed, prob * summed[-1])]]), 0.0)
+    return float(values.ravel()[order[int(np.searchsorted(summed, prob * summed[-1]))]])
+
+
+def _quantile(values: Floats, weights: Floats, prob: float = QUANTILE) -> float:
+    return max(weighted_quantile(values, weights, prob), 0.0)

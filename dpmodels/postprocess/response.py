@@ -33,11 +33,10 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from dpmodels.released import Channel
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Indices
 
 # Most Newton steps, halvings of one, and the largest violation of the conditions of a maximum at
 # which they end: choices.
@@ -65,26 +64,20 @@ def matrix(channels: Sequence[Channel]) -> Floats:
     array([[0.75, 0.25],
            [0.25, 0.75]])
     """
-    return _product(map(_matrix, channels))
+    return _product(c.truth * np.eye(len(c.law)) + _drawn(c) for c in channels)
 
 
 def inverse(channels: Sequence[Channel]) -> Floats:
     """Return the matrix from proportions of answers to those of truths, shape (truths, answers)."""
-    return _product(map(_inverse, channels))
+    return _product((np.eye(len(c.law)) - _drawn(c)) / c.truth for c in channels)
 
 
 def _product(matrices: Iterable[Floats]) -> Floats:
     return reduce(lambda left, right: np.asarray(np.kron(left, right)), matrices)
 
 
-def _matrix(channel: Channel) -> Floats:
-    spoken = (1 - channel.truth) * np.array(channel.law)
-    return channel.truth * np.eye(len(spoken)) + spoken[:, None]
-
-
-def _inverse(channel: Channel) -> Floats:
-    spoken = (1 - channel.truth) * np.array(channel.law)
-    return np.asarray((np.eye(len(spoken)) - spoken[:, None]) / channel.truth)
+def _drawn(channel: Channel) -> Floats:
+    return np.asarray((1 - channel.truth) * np.array(channel.law)[:, None])
 
 
 def likeliest(answers: Floats, channels: Sequence[Channel]) -> Floats:
@@ -173,7 +166,7 @@ class ResponseRows:
     coded: Floats
     answers: Floats
     weights: Floats
-    strata: NDArray[np.intp]
+    strata: Indices
     truth: float
     spoken: float  # Probability of a drawn answer of 1
 
@@ -291,7 +284,6 @@ def _meat(rows: ResponseRows, scores: Floats) -> Floats:
 
 
 def _inverse_if_regular(square: Floats) -> Floats | None:
-    """Return the inverse of a positive matrix; None if it is numerically singular."""
     scale = np.sqrt(np.diagonal(square))
     if not (np.isfinite(square).all() and (scale > 0).all()):
         return None

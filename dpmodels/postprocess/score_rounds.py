@@ -553,7 +553,6 @@ def _residual_variance(moments: ScoreMoments, step: Floats, explained: float, ga
 
 
 def _centred(gram: Floats) -> tuple[Floats, Floats]:
-    """Return the mean and the covariance of z from the moments of (1, z)."""
     weight = max(float(gram[0, 0]), 0.5)
     shift = gram[0, 1:] / weight
     return shift, gram[1:, 1:] / weight - np.outer(shift, shift)

@@ -20,10 +20,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpmodels.postprocess.ranges import CellNoise, anchor_of, cells_with_rows, range_cells
-from dpmodels.typing import Floats
+from dpmodels.postprocess.ranges import (
+    CellNoise,
+    anchor_of,
+    cells_with_rows,
+    range_cells,
+    weighted_quantile,
+)
+from dpmodels.typing import Flags, Floats
 
 # Shapes of the tails that are tried: a choice, as are all constants below.
 SHAPES = np.array([-1.0, 1e-6, 0.15])
@@ -118,7 +123,8 @@ def found_bounds(
     last = rounds[-1]
     low, high = fitted.reach(TAIL, CAREFUL)
     high = _as_counted(high, last, rows)
-    low = -_as_counted(-low, _reflected(last), rows)
+    reflected = CellCounts(-last.ends[::-1], last.counts[::-1], last.noise)
+    low = -_as_counted(-low, reflected, rows)
     low, high = rounded_range(low, high, column)
     if not low < high or (high - low) * SHORTER > column.upper - column.lower:
         return None
@@ -160,7 +166,7 @@ def rows_at_anchor(cells: CellCounts, column: Column) -> float:
     return float(cells.counts[_at(anchor_of(column.lower, column.upper), cells)].sum())
 
 
-def _at(anchor: float, cells: CellCounts) -> NDArray[np.bool_]:
+def _at(anchor: float, cells: CellCounts) -> Flags:
     return np.asarray((cells.ends[:-1] <= anchor) & (cells.ends[1:] >= anchor))
 
 
@@ -209,7 +215,7 @@ class _Fit:
         widths = narrowest * 2.0 ** np.arange(0, math.log2(length / narrowest) + 1, 1 / WIDTHS)
         falls = _Falls(np.repeat(widths, SHAPES.size), np.tile(SHAPES, widths.size))
         losses = sum(_losses(cells, middles, falls, rows) for cells in rounds)
-        without = sum(float(_loss(cells.counts, cells.noise).sum()) for cells in rounds)
+        without = sum(float(cells.noise.loss(cells.counts).sum()) for cells in rounds)
         best = float(np.min(losses))
         if not without - best > gain:
             return None
@@ -224,7 +230,7 @@ class _Fit:
         low = np.minimum(self.middles[:, None] - away, self.ends[:-1, None])
         high = np.maximum(self.middles[:, None] + away, self.ends[1:, None])
         below, above = self.weights.sum(axis=2), self.weights.sum(axis=1)
-        return -_middle(-low, below, weight), _middle(high, above, weight)
+        return -weighted_quantile(-low, below, weight), weighted_quantile(high, above, weight)
 
 
 def _losses(cells: CellCounts, middles: Floats, falls: _Falls, rows: float) -> Floats:
@@ -236,25 +242,12 @@ def _losses(cells: CellCounts, middles: Floats, falls: _Falls, rows: float) -> F
         above = rows * falls.beyond(cells.ends[at + 1 :] - middle)
         below[:, 0], above[:, -1] = 0.0, 0.0
         sides = (
-            _loss(cells.counts[:at] - np.diff(below), cells.noise).sum(axis=1),
-            _loss(cells.counts[at + 1 :] + np.diff(above), cells.noise).sum(axis=1),
+            cells.noise.loss(cells.counts[:at] - np.diff(below)).sum(axis=1),
+            cells.noise.loss(cells.counts[at + 1 :] + np.diff(above)).sum(axis=1),
         )
         inside = rows - below[:, -1:] - above[:, 0]
-        losses[row] = sides[0][:, None] + sides[1] + _loss(cells.counts[at] - inside, cells.noise)
+        losses[row] = sides[0][:, None] + sides[1] + cells.noise.loss(cells.counts[at] - inside)
     return losses
-
-
-def _loss(noise: Floats, law: CellNoise) -> Floats:
-    """Return the negative log-density of noise, up to a constant."""
-    scaled = noise / law.sd
-    return np.asarray(math.sqrt(2) * np.abs(scaled) if law.law == "laplace" else scaled**2 / 2)
-
-
-def _middle(values: Floats, weights: Floats, fraction: float) -> float:
-    """Return a weighted quantile of values."""
-    order = np.argsort(values, axis=None)
-    summed = np.cumsum(weights.ravel()[order])
-    return float(values.ravel()[order[int(np.searchsorted(summed, fraction * summed[-1]))]])
 
 
 def _as_counted(high: float, last_round: CellCounts, rows: float) -> float:
@@ -284,10 +277,6 @@ def _has_rows_elsewhere(rounds: tuple[CellCounts, ...], rows: float, column: Col
         (detected_cells & away_cells).any()
         for detected_cells, away_cells in zip(detected, away, strict=True)
     )
-
-
-def _reflected(cells: CellCounts) -> CellCounts:
-    return CellCounts(-cells.ends[::-1], cells.counts[::-1], cells.noise)
 
 
 def _at_steps(ends: Floats, column: Column) -> Floats:

@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.postprocess.hierarchy import (
     ConsistentCounts,
@@ -29,13 +28,11 @@ from dpmodels.postprocess.hierarchy import (
 )
 from dpmodels.postprocess.protocol import NO_WEIGHT, Spread, whole
 from dpmodels.released import SumsRelease
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats, Indices, Integers
 
 
 class _Level(NamedTuple):
-    """The ancestor of every cell at one level, with weights."""
-
-    at: NDArray[np.intp]  # index of the node
+    at: Indices  # index of the node
     weight: Floats  # of its best estimate
     before: Floats  # sum of the variances of the siblings before it
     after: Floats
@@ -195,16 +192,13 @@ class TreeCounts:
 
 
 def _added(noise: Spread, weights: Floats) -> Spread:
-    """Add noise of independent variables, on the last axis."""
     squares = np.square(weights)
     return Spread(
         noise.squares + squares.sum(axis=-1), noise.fourths + (squares * squares).sum(axis=-1)
     )
 
 
-def _beside(
-    values: Floats, starts: NDArray[np.intp], parent: NDArray[np.intp], at: NDArray[np.intp]
-) -> tuple[Floats, Floats]:
+def _beside(values: Floats, starts: Indices, parent: Indices, at: Indices) -> tuple[Floats, Floats]:
     """Return sums over the siblings before a node, and over those after it."""
     running = np.concatenate([[0.0], np.cumsum(values)])
     edges = np.append(starts[1:], len(values))
@@ -230,8 +224,8 @@ class Beside(NamedTuple):
 class Ends(NamedTuple):
     """The end nodes of runs at one level, and the weights there."""
 
-    first: NDArray[np.intp]
-    last: NDArray[np.intp]
+    first: Indices
+    last: Indices
     weight: Floats  # Of the best estimate of the first
     weight_last: Floats
     beside: Beside  # Sums of variances
@@ -310,10 +304,7 @@ def downward(
 
 
 def _tree_runs_beside(
-    values: Floats,
-    begin: NDArray[np.intp],
-    nodes: tuple[NDArray[np.intp], NDArray[np.intp]],
-    above: tuple[NDArray[np.intp], NDArray[np.intp]],
+    values: Floats, begin: Indices, nodes: tuple[Indices, Indices], above: tuple[Indices, Indices]
 ) -> Beside:
     running = np.concatenate([[0.0], np.cumsum(values)])
     edges = np.append(begin[1:], len(values))

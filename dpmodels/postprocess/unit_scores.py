@@ -50,8 +50,13 @@ def stepped(
     step = score_at_first(release)
     if step is None:
         return equations
+    assert release.meat is not None
+    assert release.meat.units is not None
+    # Longer than noise and a cap can make it.
+    scores = release.meat.units
+    is_far = bool(np.abs(scores.summed).max() > FARTHEST + 5 * scores.summed_sd)
     is_strong = equations.near_zero or equations.strength >= SEARCHED
-    if not is_strong or _is_far(release):
+    if not is_strong or is_far:
         return replace(equations, hidden=np.linalg.qr(equations.regressors)[0])
     total, errors = step
     about = _about(_residual_last(equations), estimate(equations, release, row_norm))
@@ -67,14 +72,6 @@ def stepped(
     return replace(
         about, moments=moments, added_rows=Added(added.moments, added.pull + pull @ pull.T)
     )
-
-
-def _is_far(release: MomentsRelease) -> bool:
-    """Return whether the step is longer than noise and a cap can make it."""
-    assert release.meat is not None
-    assert release.meat.units is not None
-    scores = release.meat.units
-    return bool(np.abs(scores.summed).max() > FARTHEST + 5 * scores.summed_sd)
 
 
 def cap_shift(

@@ -17,33 +17,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from dpmodels.released import (
-    AnswersRelease,
-    AnyRelease,
-    BoughtCurvature,
-    CappedWeights,
-    CellsRelease,
-    CoefficientsRelease,
-    CountsRelease,
-    GraphRelease,
-    LevelsRelease,
-    MarginsRelease,
-    Meat,
-    MomentNoise,
-    MomentsRelease,
-    PValuesRelease,
-    QuantilesRelease,
-    RunsRelease,
-    ScreenedRelease,
-    SelectionRelease,
-    SubspaceRelease,
-    SumsRelease,
-    Tails,
-    Tuning,
-)
+from dpmodels import released
 
 
-def in_persons(release: AnyRelease, places: int) -> AnyRelease:
+def in_persons(release: released.AnyRelease, places: int) -> released.AnyRelease:
     """Return a release with `places` slots per person, in units of persons.
 
     >>> import dpmodels as dp
@@ -53,49 +30,57 @@ def in_persons(release: AnyRelease, places: int) -> AnyRelease:
     """
     replacements: dict[str, object] = {}
     match release:
-        case MomentsRelease(noise=noise, meat=meat, tails=tails, ball=ball):
+        case released.MomentsRelease(noise=noise, meat=meat, tails=tails, ball=ball):
             replacements = {"noise": _divided(noise, places), "meat": _meat(meat, places)}
             if ball is not None:
                 replacements["ball"] = replace(ball, rows=ball.rows / places)
             replacements["tails"] = None if tails is None else _divided(tails, places)
-        case CoefficientsRelease(curvature=curvature, tuning=tuning, meat=meat):
+        case released.CoefficientsRelease(curvature=curvature, tuning=tuning, meat=meat):
             replacements = {"curvature": _curvature(curvature, places)}
             replacements["meat"] = _meat(meat, places)
             replacements["tuning"] = tuning and _divided(tuning, places)
-        case CountsRelease(weights=weights) if weights is not None:
+        case released.CountsRelease(weights=weights) if weights is not None:
             replacements = {"weights": _divided(weights, places)}
     n_rows = None if release.rows is None else release.rows // places
-    scaled: AnyRelease = replace(_divided(release, places), rows=n_rows, **replacements)
+    scaled: released.AnyRelease = replace(_divided(release, places), rows=n_rows, **replacements)
     return scaled
 
 
 # By kind of release the fields that are sums over rows, or in units of such sums.
 _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
-    MomentsRelease: ("count", "total", "second", "estimate"),
-    SubspaceRelease: ("count", "variances", "variance_sd", "expected_loss"),
-    CoefficientsRelease: ("ridge", "gradient", "gradient_sd"),
-    CountsRelease: ("values", "noise_sd", "step"),
-    CappedWeights: ("capped", "capped_sd", "by_stratum", "by_stratum_sd"),
-    MarginsRelease: ("values", "noise_sds"),
-    GraphRelease: ("values", "histograms", "histogram_sd", "noise_sds"),
-    SumsRelease: ("values", "noise_sd", "step"),
-    RunsRelease: ("values", "noise_sd", "noise_sds", "step"),
-    QuantilesRelease: ("counts", "count_sd", "rank_sd"),
-    CellsRelease: ("values", "noise_sds"),
-    ScreenedRelease: (
+    released.MomentsRelease: ("count", "total", "second", "estimate"),
+    released.SubspaceRelease: ("count", "variances", "variance_sd", "expected_loss"),
+    released.CoefficientsRelease: ("ridge", "gradient", "gradient_sd"),
+    released.CountsRelease: ("values", "noise_sd", "step"),
+    released.CappedWeights: ("capped", "capped_sd", "by_stratum", "by_stratum_sd"),
+    released.MarginsRelease: ("values", "noise_sds"),
+    released.GraphRelease: ("values", "histograms", "histogram_sd", "noise_sds"),
+    released.SumsRelease: ("values", "noise_sd", "step"),
+    released.RunsRelease: ("values", "noise_sd", "noise_sds", "step"),
+    released.QuantilesRelease: ("counts", "count_sd", "rank_sd"),
+    released.CellsRelease: ("values", "noise_sds"),
+    released.ScreenedRelease: (
         *("products", "scatters", "count", "total", "squares"),
         *("product_sd", "scatter_sd", "response_sd"),
     ),
-    PValuesRelease: ("count", "total", "squares", "response_sd", "scale"),
+    released.PValuesRelease: ("count", "total", "squares", "response_sd", "scale"),
     # Integers, whose noise has steps of one slot: the result class divides them.
-    LevelsRelease: (),
+    released.LevelsRelease: (),
     # One answer per slot: the result class divides them.
-    AnswersRelease: (),
-    SelectionRelease: ("values", "scatters", "response", "noise_sd", "step", "scale", "count"),
-    MomentNoise: ("count", "mean", "diagonal", "off"),
-    BoughtCurvature: ("bread", "meat", "first"),
-    Tails: ("fourth", "fourth_sd", "beyond", "beyond_sd"),
-    Tuning: ("told_apart", "ridges"),
+    released.AnswersRelease: (),
+    released.SelectionRelease: (
+        "values",
+        "scatters",
+        "response",
+        "noise_sd",
+        "step",
+        "scale",
+        "count",
+    ),
+    released.MomentNoise: ("count", "mean", "diagonal", "off"),
+    released.BoughtCurvature: ("bread", "meat", "first"),
+    released.Tails: ("fourth", "fourth_sd", "beyond", "beyond_sd"),
+    released.Tuning: ("told_apart", "ridges"),
 }
 
 
@@ -116,7 +101,7 @@ def _divided(release: Any, places: int) -> Any:
     )
 
 
-def _meat(meat: Meat | None, places: int) -> Meat | None:
+def _meat(meat: released.Meat | None, places: int) -> released.Meat | None:
     """Divide the covariance of the sum of scores, through its root.
 
     For rows it is that of independent rows; a person's score is itself a sum.
@@ -127,12 +112,14 @@ def _meat(meat: Meat | None, places: int) -> Meat | None:
     return replace(meat, root=meat.root / divisor)
 
 
-def _curvature(curvature: BoughtCurvature | None, places: int) -> BoughtCurvature | None:
+def _curvature(
+    curvature: released.BoughtCurvature | None, places: int
+) -> released.BoughtCurvature | None:
     if curvature is None:
         return None
     laws = {name: getattr(curvature, name) for name in _NOISES}
     noises = {name: _divided(law, places) for name, law in laws.items() if law is not None}
-    scaled: BoughtCurvature = replace(_divided(curvature, places), **noises)
+    scaled: released.BoughtCurvature = replace(_divided(curvature, places), **noises)
     if curvature.person is None:
         return scaled
     # Squares of sums over slots are divided twice.

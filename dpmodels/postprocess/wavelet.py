@@ -15,24 +15,23 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.postprocess.hierarchy import Hierarchy, line, whole_cells
 from dpmodels.postprocess.protocol import NO_WEIGHT, Spread, whole
 from dpmodels.released import SumsRelease
-from dpmodels.typing import Floats, Integers, Numbers
+from dpmodels.typing import Flags, Floats, Indices, Integers, Numbers, Scalars
 
 # Children per node in the tree used to round counts to integers: a choice.
 CHILDREN = 4
 
 
-def pairs(cells: int) -> tuple[Hierarchy, tuple[NDArray[np.intp], ...]]:
+def pairs(cells: int) -> tuple[Hierarchy, tuple[Indices, ...]]:
     """Return the nodes above cells, and by level the first child of each pair or single child."""
     hierarchy = line(cells, 2)
     return hierarchy, (np.zeros(1, dtype=np.intp), *hierarchy.starts)
 
 
-def wavelets(cells: Numbers) -> NDArray[np.generic]:
+def wavelets(cells: Numbers) -> Scalars:
     """Return the total, then differences level by level; cells are on the last axis.
 
     >>> wavelets(np.array([5, 1, 2, 0])).tolist()
@@ -62,7 +61,7 @@ def from_wavelets(values: Floats, total: Floats) -> Floats:
     return np.asarray(above)
 
 
-def _paired(first: NDArray[np.intp], size: int) -> NDArray[np.bool_]:
+def _paired(first: Indices, size: int) -> Flags:
     return np.asarray(np.diff(first, append=size) == 2)
 
 
@@ -160,7 +159,6 @@ class WaveletCounts:
         return self._with_totals(noise, weights[0], other_groups)
 
     def _with_totals(self, noise: Spread, weight: Floats, other_groups: Floats) -> Spread:
-        """Add the noise of the group totals, adjusted to a public total."""
         n_others = self.release.shape[0] - 1
         adjustment = (weight + n_others * other_groups) / (n_others + 2)
         if self.release.rows is None:

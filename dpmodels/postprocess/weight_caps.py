@@ -13,13 +13,12 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpmodels.external_files import storable_amount
 from dpmodels.postprocess.ranges import CellNoise, Excess, excess_above
 from dpmodels.released import ScoreCap, UnitCap
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Indices
 
 # How far the excess of capped units may be unlike what is put back, as a fraction: a choice.
 UNLIKE: Final = 0.25
@@ -50,7 +49,7 @@ def noise_of_squares(sums: Floats, variance: Floats | float, n_units: Floats) ->
     return np.asarray(np.sqrt(squares.sum(axis=0)))
 
 
-Whole = NDArray[np.intp]
+Whole = Indices
 # Cells per octave of weights, and of totals of units, which vary less: choices.
 PER_OCTAVE, OF_TOTALS = 4, 8
 # Noise sds from which cells are occupied, and how many times as large weights may be as those that

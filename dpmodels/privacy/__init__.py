@@ -1,98 +1,48 @@
 """Guarantees, events, calibration, composition and the ledger: no noise, no data."""
 
-from dpmodels.privacy.budget import (
-    WRITE_DELTA,
-    ZCDP,
-    Adjacency,
-    AdjacencyName,
-    ApproxDP,
-    Guarantee,
-    PureDP,
-    adjacency,
-    protecting,
-    resolve_budget,
-)
-from dpmodels.privacy.calibrate import gaussian_delta, gaussian_eps, gaussian_multiplier
-from dpmodels.privacy.chain import MarkovChain, markov_chain
-from dpmodels.privacy.compose import (
-    bounded_range_to_zcdp,
-    compose_gaussians,
-    gaussian_to_bounded_range,
-    pure_to_zcdp,
-    split_gaussian,
-    total_eps,
-    total_rho,
-    zcdp_to_approx,
-)
-from dpmodels.privacy.events import (
-    ApproxEvent,
-    BoundedRangeEvent,
-    Event,
-    GaussianEvent,
-    LaplaceEvent,
-    PufferfishEvent,
-    PureEvent,
-)
-from dpmodels.privacy.groups import group_events, planned_for_group
-from dpmodels.privacy.ledger import Ledger
-from dpmodels.privacy.lines import About, Entry
-from dpmodels.privacy.pufferfish import Pufferfish, hidden_by
-from dpmodels.privacy.quilts import Quilt, wasserstein_sensitivity
-from dpmodels.privacy.spent import Spent
-from dpmodels.privacy.verb_charge import (
-    Charge,
-    charge,
-    charge_of,
-    charge_once,
-    check_ledger,
-    verified,
-)
-
-__all__ = [
-    "WRITE_DELTA",
-    "ZCDP",
-    "About",
-    "Adjacency",
-    "AdjacencyName",
-    "ApproxDP",
-    "ApproxEvent",
-    "BoundedRangeEvent",
-    "Charge",
-    "Entry",
-    "Event",
-    "GaussianEvent",
-    "Guarantee",
-    "LaplaceEvent",
-    "Ledger",
-    "MarkovChain",
-    "Pufferfish",
-    "PufferfishEvent",
-    "PureDP",
-    "PureEvent",
-    "Quilt",
-    "Spent",
-    "adjacency",
-    "bounded_range_to_zcdp",
-    "charge",
-    "charge_of",
-    "charge_once",
-    "check_ledger",
-    "compose_gaussians",
-    "gaussian_delta",
-    "gaussian_eps",
-    "gaussian_multiplier",
-    "gaussian_to_bounded_range",
-    "group_events",
-    "hidden_by",
-    "markov_chain",
-    "planned_for_group",
-    "protecting",
-    "pure_to_zcdp",
-    "resolve_budget",
-    "split_gaussian",
-    "total_eps",
-    "total_rho",
-    "verified",
-    "wasserstein_sensitivity",
-    "zcdp_to_approx",
-]
+from dpmodels.privacy.budget import WRITE_DELTA as WRITE_DELTA
+from dpmodels.privacy.budget import ZCDP as ZCDP
+from dpmodels.privacy.budget import Adjacency as Adjacency
+from dpmodels.privacy.budget import AdjacencyName as AdjacencyName
+from dpmodels.privacy.budget import ApproxDP as ApproxDP
+from dpmodels.privacy.budget import Guarantee as Guarantee
+from dpmodels.privacy.budget import PureDP as PureDP
+from dpmodels.privacy.budget import adjacency as adjacency
+from dpmodels.privacy.budget import protecting as protecting
+from dpmodels.privacy.budget import resolve_budget as resolve_budget
+from dpmodels.privacy.calibrate import gaussian_delta as gaussian_delta
+from dpmodels.privacy.calibrate import gaussian_eps as gaussian_eps
+from dpmodels.privacy.calibrate import gaussian_multiplier as gaussian_multiplier
+from dpmodels.privacy.chain import MarkovChain as MarkovChain
+from dpmodels.privacy.chain import markov_chain as markov_chain
+from dpmodels.privacy.compose import bounded_range_to_zcdp as bounded_range_to_zcdp
+from dpmodels.privacy.compose import compose_gaussians as compose_gaussians
+from dpmodels.privacy.compose import gaussian_to_bounded_range as gaussian_to_bounded_range
+from dpmodels.privacy.compose import pure_to_zcdp as pure_to_zcdp
+from dpmodels.privacy.compose import split_gaussian as split_gaussian
+from dpmodels.privacy.compose import total_eps as total_eps
+from dpmodels.privacy.compose import total_rho as total_rho
+from dpmodels.privacy.compose import zcdp_to_approx as zcdp_to_approx
+from dpmodels.privacy.events import ApproxEvent as ApproxEvent
+from dpmodels.privacy.events import BoundedRangeEvent as BoundedRangeEvent
+from dpmodels.privacy.events import Event as Event
+from dpmodels.privacy.events import GaussianEvent as GaussianEvent
+from dpmodels.privacy.events import LaplaceEvent as LaplaceEvent
+from dpmodels.privacy.events import PufferfishEvent as PufferfishEvent
+from dpmodels.privacy.events import PureEvent as PureEvent
+from dpmodels.privacy.groups import group_events as group_events
+from dpmodels.privacy.groups import planned_for_group as planned_for_group
+from dpmodels.privacy.ledger import Ledger as Ledger
+from dpmodels.privacy.lines import About as About
+from dpmodels.privacy.lines import Entry as Entry
+from dpmodels.privacy.pufferfish import Pufferfish as Pufferfish
+from dpmodels.privacy.pufferfish import hidden_by as hidden_by
+from dpmodels.privacy.quilts import Quilt as Quilt
+from dpmodels.privacy.quilts import wasserstein_sensitivity as wasserstein_sensitivity
+from dpmodels.privacy.spent import Spent as Spent
+from dpmodels.privacy.verb_charge import Charge as Charge
+from dpmodels.privacy.verb_charge import charge as charge
+from dpmodels.privacy.verb_charge import charge_of as charge_of
+from dpmodels.privacy.verb_charge import charge_once as charge_once
+from dpmodels.privacy.verb_charge import check_ledger as check_ledger
+from dpmodels.privacy.verb_charge import verified as verified

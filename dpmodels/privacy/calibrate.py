@@ -32,15 +32,8 @@ import numpy as np
 from scipy.special import erfcx, gammaln, ndtr
 
 from dpmodels.errors import BudgetError
-from dpmodels.privacy.budget import (
-    WRITE_DELTA,
-    ApproxDP,
-    Guarantee,
-    PureDP,
-    finite_number,
-    positive_number,
-    unit_number,
-)
+from dpmodels.privacy import budget
+from dpmodels.privacy.budget import ApproxDP
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -91,10 +84,10 @@ def gaussian_delta(eps: float, multiplier: float) -> float:
     >>> round(gaussian_delta(1.0, multiplier=1.0), 6)
     0.126937
     """
-    eps = finite_number("eps", eps, "write eps=1.0")
+    eps = budget.finite_number("eps", eps, "write eps=1.0")
     if eps < 0:
         raise BudgetError(f"eps={eps!r} is negative: write eps=1.0.")
-    multiplier = positive_number("multiplier", multiplier, "write multiplier=1.0")
+    multiplier = budget.positive_number("multiplier", multiplier, "write multiplier=1.0")
     return float(hockey_stick(np.asarray(eps), multiplier))
 
 
@@ -106,8 +99,8 @@ def gaussian_eps(delta: float, multiplier: float) -> float:
     >>> round(gaussian_eps(1e-6, multiplier=10.0), 4)
     0.3969
     """
-    delta = unit_number("delta", delta, "write delta=1e-6")
-    multiplier = positive_number("multiplier", multiplier, "write multiplier=1.0")
+    delta = budget.unit_number("delta", delta, "write delta=1e-6")
+    multiplier = budget.positive_number("multiplier", multiplier, "write multiplier=1.0")
     return _eps_of(delta, 1 / multiplier) if delta else math.inf
 
 
@@ -159,7 +152,7 @@ def _is_certified(eps: float, delta: float, multiplier: float) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def gaussian_multiplier(guarantee: Guarantee) -> float:
+def gaussian_multiplier(guarantee: budget.Guarantee) -> float:
     """Return the smallest Gaussian noise multiplier that satisfies a guarantee.
 
     The noise sd over the L2 sensitivity, rounded up by a relative 1e-9 at most. A pure guarantee,
@@ -168,11 +161,11 @@ def gaussian_multiplier(guarantee: Guarantee) -> float:
     >>> round(gaussian_multiplier(ApproxDP(eps=1.0, delta=1e-6)), 6)
     4.224679
     """
-    if isinstance(guarantee, PureDP):
+    if isinstance(guarantee, budget.PureDP):
         raise BudgetError(
             "delta = 0 is requested of a Gaussian mechanism, which has no pure guarantee: "
-            f"{WRITE_DELTA}, or budget=dp.ZCDP(rho); mechanism='auto' chooses a mechanism without "
-            "delta if there is one."
+            f"{budget.WRITE_DELTA}, or budget=dp.ZCDP(rho); mechanism='auto' chooses a mechanism "
+            "without delta if there is one."
         )
     if isinstance(guarantee, ApproxDP):
         smallest = _solved(guarantee.eps, guarantee.delta)

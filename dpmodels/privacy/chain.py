@@ -32,12 +32,11 @@ from hashlib import sha256
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.arguments import integer, real
 from dpmodels.errors import ArgumentError, FrameError, quoted, shorten
 from dpmodels.external_files import conform
-from dpmodels.typing import Floats, Numbers
+from dpmodels.typing import Flags, Floats, Numbers
 
 # The name of a state: a level of a codebook.
 State = bool | int | float | str
@@ -366,7 +365,6 @@ def _states(names: object) -> tuple[State, ...]:
 
 
 def _communicating(matrix: Floats) -> tuple[int, Numbers]:
-    """Return the number of communicating classes, and the class of each state."""
     from scipy.sparse.csgraph import connected_components
 
     classes: tuple[int, Numbers] = connected_components(matrix > 0, connection="strong")
@@ -471,7 +469,7 @@ def integers(law: Floats) -> Numbers:
     return numerators
 
 
-def _shifted(table: Numbers, counted: NDArray[np.bool_]) -> Numbers:
+def _shifted(table: Numbers, counted: Flags) -> Numbers:
     """Increase the count by one in the rows of the counted state."""
     shifted = table.copy()
     shifted[counted, 1:] = table[counted, :-1]

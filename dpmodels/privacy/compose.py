@@ -52,15 +52,8 @@ from typing import Final
 from scipy.special import log_expit, log_ndtr, ndtri_exp
 
 from dpmodels.errors import BudgetError
-from dpmodels.privacy.budget import (
-    ZCDP,
-    ApproxDP,
-    Guarantee,
-    PureDP,
-    finite_number,
-    positive_number,
-    unit_number,
-)
+from dpmodels.privacy import budget
+from dpmodels.privacy.budget import ApproxDP, PureDP
 from dpmodels.privacy.calibrate import LATTICE_LOSS, composed_eps, gaussian_eps, gaussian_multiplier
 from dpmodels.privacy.events import (
     WRITE_MULTIPLIER,
@@ -90,7 +83,7 @@ def compose_gaussians(multipliers: Iterable[float]) -> float:
     >>> compose_gaussians([5.0, 5.0, 5.0, 5.0])
     2.5
     """
-    numbers = (positive_number("multipliers", m, WRITE_MULTIPLIER) for m in multipliers)
+    numbers = (budget.positive_number("multipliers", m, WRITE_MULTIPLIER) for m in multipliers)
     norm = math.hypot(*(1 / number for number in numbers))
     return 1 / norm if norm > 0 else math.inf
 
@@ -103,10 +96,10 @@ def split_gaussian(multiplier: float, shares: Sequence[float]) -> tuple[float, .
     >>> split_gaussian(2.0, shares=(3, 1))
     (2.309..., 4.0)
     """
-    multiplier = positive_number("multiplier", multiplier, "write multiplier=1.0")
+    multiplier = budget.positive_number("multiplier", multiplier, "write multiplier=1.0")
     if len(shares) == 0:
         raise BudgetError("shares is empty: write shares=(1, 1) for two equal parts.")
-    parts = [positive_number("shares", share, "write shares=(1, 1)") for share in shares]
+    parts = [budget.positive_number("shares", share, "write shares=(1, 1)") for share in shares]
     total = math.fsum(parts)
     return tuple(multiplier * math.sqrt(total / part) for part in parts)
 
@@ -175,7 +168,7 @@ def total_eps(events: Iterable[Event], delta: float) -> float:
     >>> total_eps((LaplaceEvent(4.0), PureEvent(0.5)), delta=0.0)
     0.75
     """
-    delta = unit_number("delta", delta, "write delta=1e-6")
+    delta = budget.unit_number("delta", delta, "write delta=1e-6")
     events = tuple(events)
     lost = failing(events)
     if lost > delta * (1 + _TOLERANCE):
@@ -207,7 +200,7 @@ def pure_to_zcdp(eps: float) -> float:
     >>> pure_to_zcdp(1.0)
     0.5
     """
-    eps = positive_number("eps", eps, "write eps=1.0")
+    eps = budget.positive_number("eps", eps, "write eps=1.0")
     return eps * eps / 2
 
 
@@ -242,7 +235,7 @@ def gaussian_to_bounded_range(multiplier: float) -> float:
     >>> round(gaussian_to_bounded_range(1.0), 3)
     1.614
     """
-    half = 0.5 / positive_number("multiplier", multiplier, "write multiplier=1.0")
+    half = 0.5 / budget.positive_number("multiplier", multiplier, "write multiplier=1.0")
     return 2 * float(log_ndtr(half) - log_ndtr(-half)) * (1 - 1e-9)
 
 
@@ -258,8 +251,8 @@ def zcdp_to_approx(rho: float, delta: float) -> float:
     """
     from scipy.optimize import minimize_scalar
 
-    rho = finite_number("rho", rho, "write rho=0.1")
-    delta = unit_number("delta", delta, "write delta=1e-6")
+    rho = budget.finite_number("rho", rho, "write rho=0.1")
+    delta = budget.unit_number("delta", delta, "write delta=1e-6")
     if rho <= 0 or delta == 0:
         raise BudgetError(
             f"rho={rho!r}, delta={delta!r}: both must be positive; write rho=0.1, delta=1e-6."
@@ -276,8 +269,8 @@ def zcdp_to_approx(rho: float, delta: float) -> float:
 
 
 def divide(
-    total: Guarantee, shares: Sequence[float], gaussian: Sequence[bool]
-) -> tuple[Guarantee, ...]:
+    total: budget.Guarantee, shares: Sequence[float], gaussian: Sequence[bool]
+) -> tuple[budget.Guarantee, ...]:
     """Return the guarantees of stages that together satisfy one.
 
     *Pure and concentrated budgets* add up: a stage gets its share of eps or of rho. *Budgets of eps
@@ -296,19 +289,21 @@ def divide(
     >>> [round(half.eps, 3) for half in halves]
     [0.689, 0.689]
     """
-    parts = [positive_number("shares", share, "write shares=(0.3, 0.7)") for share in shares]
+    parts = [budget.positive_number("shares", share, "write shares=(0.3, 0.7)") for share in shares]
     if abs(math.fsum(parts) - 1) > _TOLERANCE:
         raise BudgetError(f"shares add up to {math.fsum(parts):g}: write shares=(0.3, 0.7).")
     match total:
         case PureDP(eps):
             return tuple(PureDP(eps * part) for part in parts)
-        case ZCDP(rho):
-            return tuple(ZCDP(rho * part) for part in parts)
+        case budget.ZCDP(rho):
+            return tuple(budget.ZCDP(rho * part) for part in parts)
         case _:
             return _mixed(total, parts, gaussian)
 
 
-def _mixed(total: ApproxDP, parts: list[float], gaussian: Sequence[bool]) -> tuple[Guarantee, ...]:
+def _mixed(
+    total: ApproxDP, parts: list[float], gaussian: Sequence[bool]
+) -> tuple[budget.Guarantee, ...]:
     gaussian_parts = [part for part, normal in zip(parts, gaussian, strict=True) if normal]
     levels = [total.eps * part for part in parts]
     if len(gaussian_parts) > 1:

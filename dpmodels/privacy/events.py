@@ -9,7 +9,7 @@ a `BudgetError`.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeGuard, get_args
+from typing import ClassVar, Final, TypeGuard, get_args
 
 from dpmodels.arguments import integer
 from dpmodels.errors import ArgumentError, BudgetError
@@ -21,23 +21,36 @@ _MOST: Final = 2**53
 _WRITE_EPS: Final = "give the eps one release satisfies"
 
 
-def _check(event: Any, name: str, write: str) -> None:
-    """Convert the fields of an event to float and int, or refuse them."""
-    value = positive_number(name, getattr(event, name), write)
-    try:
-        count = integer("count", event.count, 1, _MOST, "; write count=1")
-    except ArgumentError as refused:
-        raise BudgetError(str(refused)) from None
-    object.__setattr__(event, name, value)
-    object.__setattr__(event, "count", count)
+class _Counted:
+    """The noise of `count` releases, measured by the number in the class's `_measure`."""
 
+    __slots__ = ()
+    _measure: ClassVar[str] = "eps"
+    _text: ClassVar[str]
+    count: int
 
-def _times(description: str, count: int) -> str:
-    return description if count == 1 else f"{description} x {count}"
+    def __post_init__(self) -> None:
+        self._check(
+            self._measure, WRITE_MULTIPLIER if self._measure == "multiplier" else _WRITE_EPS
+        )
+
+    def _check(self, name: str, write: str) -> None:
+        value = positive_number(name, getattr(self, name), write)
+        try:
+            count = integer("count", self.count, 1, _MOST, "; write count=1")
+        except ArgumentError as refused:
+            raise BudgetError(str(refused)) from None
+        object.__setattr__(self, name, value)
+        object.__setattr__(self, "count", count)
+
+    def describe(self) -> str:
+        """Return the event as reports print it."""
+        text = self._text.format(event=self)
+        return text if self.count == 1 else f"{text} x {self.count}"
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianEvent:
+class GaussianEvent(_Counted):
     """Gaussian noise, continuous or on a fine lattice.
 
     Parameters
@@ -53,19 +66,14 @@ class GaussianEvent:
     'Gaussian, multiplier 4.5 x 3'
     """
 
+    _measure = "multiplier"
+    _text = "Gaussian, multiplier {event.multiplier:g}"
     multiplier: float
     count: int = 1
 
-    def __post_init__(self) -> None:
-        _check(self, "multiplier", WRITE_MULTIPLIER)
-
-    def describe(self) -> str:
-        """Return the event as reports print it."""
-        return _times(f"Gaussian, multiplier {self.multiplier:g}", self.count)
-
 
 @dataclass(frozen=True, slots=True)
-class LaplaceEvent:
+class LaplaceEvent(_Counted):
     """Laplace noise, continuous or discrete.
 
     Parameters
@@ -82,19 +90,14 @@ class LaplaceEvent:
     'Laplace, multiplier 2'
     """
 
+    _measure = "multiplier"
+    _text = "Laplace, multiplier {event.multiplier:g}"
     multiplier: float
     count: int = 1
 
-    def __post_init__(self) -> None:
-        _check(self, "multiplier", WRITE_MULTIPLIER)
-
-    def describe(self) -> str:
-        """Return the event as reports print it."""
-        return _times(f"Laplace, multiplier {self.multiplier:g}", self.count)
-
 
 @dataclass(frozen=True, slots=True)
-class BoundedRangeEvent:
+class BoundedRangeEvent(_Counted):
     """A draw whose privacy loss lies in an interval of length eps: the exponential mechanism.
 
     Parameters
@@ -110,19 +113,13 @@ class BoundedRangeEvent:
     'bounded range, eps 0.5'
     """
 
+    _text = "bounded range, eps {event.eps:g}"
     eps: float
     count: int = 1
 
-    def __post_init__(self) -> None:
-        _check(self, "eps", _WRITE_EPS)
-
-    def describe(self) -> str:
-        """Return the event as reports print it."""
-        return _times(f"bounded range, eps {self.eps:g}", self.count)
-
 
 @dataclass(frozen=True, slots=True)
-class PureEvent:
+class PureEvent(_Counted):
     """Any eps-differentially private release.
 
     Parameters
@@ -138,19 +135,13 @@ class PureEvent:
     'pure, eps 0.5'
     """
 
+    _text = "pure, eps {event.eps:g}"
     eps: float
     count: int = 1
 
-    def __post_init__(self) -> None:
-        _check(self, "eps", _WRITE_EPS)
-
-    def describe(self) -> str:
-        """Return the event as reports print it."""
-        return _times(f"pure, eps {self.eps:g}", self.count)
-
 
 @dataclass(frozen=True, slots=True)
-class ApproxEvent:
+class ApproxEvent(_Counted):
     """Any (eps, delta)-differentially private release.
 
     Parameters
@@ -168,22 +159,19 @@ class ApproxEvent:
     'approximate, eps 0.5, delta 1e-06 x 2'
     """
 
+    _text = "approximate, eps {event.eps:g}, delta {event.delta:g}"
     eps: float
     delta: float
     count: int = 1
 
     def __post_init__(self) -> None:
-        _check(self, "eps", _WRITE_EPS)
-        _check(self, "delta", "give the probability that one release fails")
+        _Counted.__post_init__(self)
+        self._check("delta", "give the probability that one release fails")
         unit_number("delta", self.delta, "give the probability that one release fails")
-
-    def describe(self) -> str:
-        """Return the event as reports print it."""
-        return _times(f"approximate, eps {self.eps:g}, delta {self.delta:g}", self.count)
 
 
 @dataclass(frozen=True, slots=True)
-class PufferfishEvent:
+class PufferfishEvent(_Counted):
     """A release that hides secrets under a class of models; it has no cost in differential privacy.
 
     Parameters
@@ -205,6 +193,7 @@ class PufferfishEvent:
     'Pufferfish (quilt), eps 0.5'
     """
 
+    _text = "Pufferfish ({event.mechanism}), eps {event.eps:g}"
     eps: float
     model: str
     series: str
@@ -212,17 +201,13 @@ class PufferfishEvent:
     count: int = 1
 
     def __post_init__(self) -> None:
-        _check(self, "eps", _WRITE_EPS)
+        _Counted.__post_init__(self)
         texts = all(isinstance(text, str) and text for text in (self.model, self.series))
         if not texts or self.mechanism not in ("quilt", "wasserstein"):
             raise BudgetError(
                 "model, series and mechanism name what a Pufferfish release hides: write "
                 "PufferfishEvent(0.5, model=chain.digest, series='activity by minute')."
             )
-
-    def describe(self) -> str:
-        """Return the event as reports print it."""
-        return _times(f"Pufferfish ({self.mechanism}), eps {self.eps:g}", self.count)
 
 
 Event = GaussianEvent | LaplaceEvent | BoundedRangeEvent | PureEvent | ApproxEvent | PufferfishEvent

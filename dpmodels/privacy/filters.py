@@ -287,7 +287,6 @@ class Filter:
         return self._cheapest(totals)[1]
 
     def _cheapest(self, totals: Totals) -> tuple[float, str]:
-        """Return the total of the charges, and its rule."""
         match self.guarantee:
             case PureDP() | Pufferfish():
                 return math.inf if totals.failing else totals.summed, ""
@@ -324,7 +323,6 @@ class Filter:
         return largest_rho(rest) * (1 + _RHO)
 
     def _mixed_eps(self, guarantee: ApproxDP, totals: Totals) -> float:
-        """Return the eps of all charges by rule (b)."""
         mixed = totals.mu2 if totals.gaussian else totals.rho
         if mixed == 0 or math.isinf(mixed):
             return totals.share + mixed
@@ -342,7 +340,6 @@ class Filter:
         )
 
     def _stepped_eps(self, guarantee: ApproxDP, totals: Totals) -> float:
-        """Return the eps by rule (c)."""
         step, delta = self._step(guarantee, totals), guarantee.delta * _ASIDE / _STEPS
         if step >= _STEPS or delta < LEAST_DELTA or not totals.normal:
             return math.inf

@@ -58,21 +58,16 @@ def group_events(events: Iterable[Event], rows: int) -> tuple[Event, ...]:
 def _of_group(event: Event, rows: int) -> Event:
     if isinstance(event, PufferfishEvent):
         raise BudgetError("a Pufferfish release hides single states: it has no cost for a group.")
-    if isinstance(event, ApproxEvent):
-        return _failing_of_group(event, rows)
     if isinstance(event, GaussianEvent | LaplaceEvent):
         multiplier = math.nextafter(event.multiplier / rows, 0.0)
         return type(event)(multiplier, event.count)
     eps = math.nextafter(event.eps * rows, math.inf)
+    if isinstance(event, ApproxEvent):
+        # All its counts are one step.
+        factor = rows * math.exp((rows - 1) * (event.eps * event.count)) / _ROOM
+        delta = min(event.delta * factor, math.nextafter(1.0, 0.0))
+        return ApproxEvent(eps, delta, event.count)
     return type(event)(eps, event.count)
-
-
-def _failing_of_group(event: ApproxEvent, rows: int) -> ApproxEvent:
-    """Price an approximate release for a group, with all its counts as one step."""
-    eps = event.eps * event.count
-    factor = rows * math.exp((rows - 1) * eps) / _ROOM
-    group_eps, delta = math.nextafter(event.eps * rows, math.inf), event.delta * factor
-    return ApproxEvent(group_eps, min(delta, math.nextafter(1.0, 0.0)), event.count)
 
 
 def planned_for_group(

@@ -556,7 +556,6 @@ class Ledger:
 
     @property
     def _table(self) -> Filter:
-        """The filter of the whole table."""
         return self._filter if self._part is None else self._part.table
 
     def _totals(self) -> tuple[Totals, Totals]:
@@ -581,7 +580,6 @@ class Ledger:
         return "\n".join((text, *convergence_notes(self.register()["mechanism"])))
 
     def _follow(self, entry: Entry, outcome: dict[str, object]) -> None:
-        """Record the outcome of a charge."""
         require_short("an outcome of a charge", outcome.values())
         with self._store.writing() as chain:
             states = [line.body["kind"] for line in chain.of(entry.number)]

@@ -198,7 +198,6 @@ class LedgerFile:
 
     @contextmanager
     def _alone(self) -> Iterator[ledger_head.HeadFile]:
-        """Hold the ledger's lock, and refuse unexpected files beside it."""
         with ledger_head.locked(self.path, self._timeout) as head:
             ledger_head.require_single(self.path)
             ledger_head.require_own_journal(self.path, partial(self._require_head, head))
@@ -373,14 +372,12 @@ class _Open:
         return list(self._iterate(clause, *parameters))
 
     def _iterate(self, clause: str, *parameters: int) -> Iterator[Line]:
-        """Yield lines lazily."""
         for before, text, digest, number in self._connection.execute(_READ + clause, parameters):
             line = following(str(before), Line(str(text), str(digest)), number, self._place)
             yield require_form(line, number, self._place)
 
 
 def _schema(connection: sqlite3.Connection) -> list[tuple[object, ...]]:
-    """Return the schema of a database."""
     return connection.execute(
         "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name"
     ).fetchall()

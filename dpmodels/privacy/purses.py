@@ -128,7 +128,6 @@ def new_purse(name: object, amount: object, reserved: bool, table: Filter) -> Pu
 
 
 def _part(table: Filter, name: str, amount: float) -> Filter:
-    """Return the filter of a part of a table's budget."""
     guarantee: Guarantee
     match table.guarantee:
         case PureDP():

@@ -75,11 +75,10 @@ from numbers import Rational, Real
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, quoted
 from dpmodels.privacy.chain import MarkovChain
-from dpmodels.typing import Floats
+from dpmodels.typing import Flags, Floats, Indices
 
 # A choice: wider quilts are not tried.
 MOST_WIDTH: Final = 4096
@@ -201,14 +200,14 @@ class _Search:
         card = int(self.cards(np.array([slowest]), before, after)[0])
         return Quilt(float(self.need[slowest]), slowest + 1, before, after, card, influence)
 
-    def cards(self, times: NDArray[np.intp], before: int, after: int) -> NDArray[np.intp]:
+    def cards(self, times: Indices, before: int, after: int) -> Indices:
         """Return the numbers of near states at some times, from 0."""
         first = times - before + 1 if before else np.zeros_like(times)
         last = times + after - 1 if after else np.full_like(times, self.steps - 1)
-        card: NDArray[np.intp] = last - first + 1
+        card: Indices = last - first + 1
         return card
 
-    def influence(self, times: NDArray[np.intp], before: int, after: int) -> Floats:
+    def influence(self, times: Indices, before: int, after: int) -> Floats:
         """Return the influence of one quilt at some times, from 0."""
         if not (before or after):
             return np.zeros(len(times))
@@ -299,7 +298,7 @@ def row_log_ratios(powers: Floats) -> Floats:
     return ratios
 
 
-def _structural(powers: Floats) -> NDArray[np.bool_]:
+def _structural(powers: Floats) -> Flags:
     """Return at which lags all tiny entries are exact zeros, since no path has that length."""
     pattern = np.minimum(np.ceil(powers[1]), 1.0)
     reachable, exact = np.eye(len(pattern)), np.zeros(len(powers), dtype=bool)
@@ -416,7 +415,6 @@ def wasserstein_sensitivity(
 
 
 def _listed(pairs: object) -> list[object]:
-    """Return a nonempty list of pairs: without pairs every number would be private."""
     listed = list(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, str) else []
     if not listed:
         raise ArgumentError(

@@ -338,23 +338,18 @@ def _fitting(budget_filter: Filter, added: tuple[Event, ...], before: Totals) ->
     budget = capacity(budget_filter.guarantee)
     if not budget.delta:
         return budget_filter.spent(before).left_of(budget)
-    noise = _gaussian_at if all_gaussian(added) else _pure_at
+    is_gaussian = all_gaussian(added)
     fitting, too_much, eps = 0.0, budget.amount, budget.amount
     for _ in range(_HALVINGS):
-        if budget_filter.holds(budget_filter.plus(before, (noise(eps, budget.delta),))):
+        event: Event = PureEvent(eps)
+        if is_gaussian:
+            event = GaussianEvent(gaussian_multiplier(ApproxDP(eps, budget.delta)))
+        if budget_filter.holds(budget_filter.plus(before, (event,))):
             fitting = eps
         else:
             too_much = eps
         eps = (fitting + too_much) / 2
     return replace(budget, amount=fitting)
-
-
-def _gaussian_at(eps: float, delta: float) -> Event:
-    return GaussianEvent(gaussian_multiplier(ApproxDP(eps, delta)))
-
-
-def _pure_at(eps: float, delta: float) -> Event:
-    return PureEvent(eps)
 
 
 def _as_argument(amount: Spent, rounding: Context) -> str:

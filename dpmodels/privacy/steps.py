@@ -155,8 +155,7 @@ def _step_fraction(guarantee: ApproxDP, before: Totals, after: Totals) -> float:
         step += 1
     pure_limit = guarantee.eps * step / _STEPS * tolerance(after.charges)
     return max(
-        fraction(before.pure, after.pure, pure_limit),
-        fraction(before.normal, after.normal, limit),
+        fraction(before.pure, after.pure, pure_limit), fraction(before.normal, after.normal, limit)
     )
 
 

@@ -52,8 +52,7 @@ def charge(
         return Charge()
     label = shorten(f"{about.verb} {about.formula}", 1_000)
     return Charge(
-        ledger,
-        ledger.charge(events, adjacency=adjacency, label=label, about=about, claims=claims),
+        ledger, ledger.charge(events, adjacency=adjacency, label=label, about=about, claims=claims)
     )
 
 

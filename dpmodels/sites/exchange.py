@@ -31,7 +31,6 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.atomic_files import write_whole
 from dpmodels.design.bound_rows import Bound, BoundRows
@@ -347,7 +346,6 @@ class SiteFiles:
         return True
 
     def _show_opening(self, quorum: Quorum, number: int) -> None:
-        """Give this site's shares of the seeds that end a round, once, if it is counted there."""
         file, copy = present_file(self.folder, number), copy_file(self.key, number, "opening")
         if not copy.exists():
             closing, sent = read_message(file), read_message(copy_file(self.key, number))
@@ -434,7 +432,7 @@ class AggregatorRounds(Exchange):
         file: Path,
         terms: dict[str, Plain],
         rows: int,
-        values: NDArray[np.uint64],
+        values: Words,
         messages: Sequence[SiteMessage],
     ) -> None:
         """Write a file to all sites: the same messages give the same one, whoever adds them."""
@@ -472,7 +470,6 @@ class AggregatorRounds(Exchange):
             time.sleep(PAUSE)
 
     def _suffice(self, kind: str, number: int, missing: Sequence[str]) -> bool:
-        """Whether a round ends without messages, or openings, of sites that are missing."""
         if self._quorum is None or number < self._quorum.needed:
             return False
         return kind == "opening" or set(missing) <= set(self._without)

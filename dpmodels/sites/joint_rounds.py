@@ -78,8 +78,6 @@ def in_rounds(strategy: object) -> bool:
 def widening(sites: int, honest: int) -> float:
     """Return the noise of all sites over what the honest ones add for the guarantee.
 
-    Examples
-    --------
     >>> round(widening(10, 9), 4), round(widening(3, 3), 4)
     (1.0546, 1.0005)
     """

@@ -293,8 +293,6 @@ class KeyShare(NamedTuple):
 def split_secret(secret: bytes, shares: int, needed: int) -> tuple[KeyShare, ...]:
     """Divide a secret between holders; fewer than needed learn nothing of it.
 
-    Examples
-    --------
     >>> parts = split_secret(bytes(range(32)), 5, 3)
     >>> join_secret(parts[1:4], 3) == bytes(range(32))
     True

@@ -85,8 +85,6 @@ _SHAPE: Mapping[str, Shape] = {
 def digest(plain: object) -> str:
     """Return the SHA-256 of a plain value, 64 hexadecimal digits.
 
-    Examples
-    --------
     >>> digest({"a": 1})[:8]
     '015abd7f'
     """

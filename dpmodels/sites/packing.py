@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, PrivacyError, quoted
 from dpmodels.mechanisms import Gauss
@@ -20,7 +19,7 @@ from dpmodels.privacy import GaussianEvent
 from dpmodels.released import AnyRelease, CountsRelease, MomentNoise, MomentsRelease, Shared
 from dpmodels.sites.protocol import POOLED, Trust
 from dpmodels.statistics import Statistic
-from dpmodels.typing import Exact, Floats, Integers
+from dpmodels.typing import Exact, Floats, Indices, Integers, Objects
 
 WEIGHTS = ("rows", "sites")
 # Bytes of a number that travels.
@@ -104,7 +103,7 @@ def unpack(
         return replace(release, noise_sd=release.noise_sd * widening)
     line, column = _places(plan)
     size = plan.lattice.columns + 1
-    matrix: NDArray[np.object_] = np.zeros((size, size), dtype=object)
+    matrix: Objects = np.zeros((size, size), dtype=object)
     matrix[line, column] = matrix[column, line] = noisy
     law = Law(_silent, widening)
     return hand_over(strategy.info, plan, noised_moments(matrix, plan, source(), law), rows)
@@ -119,7 +118,7 @@ def draw(noise_scales: Floats, entropy: Entropy) -> Integers:
     return noise
 
 
-def _places(plan: Plan) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _places(plan: Plan) -> tuple[Indices, Indices]:
     """Return lines and columns of the augmented moments that are released."""
     line, column = np.triu_indices(plan.lattice.columns + 1)
     is_released = (line > 0) | (column == 0) | ~np.isnan(plan.steps.mean)
@@ -172,8 +171,6 @@ def site_weights(weights: str, rows: Sequence[int]) -> Floats:
 
     Sites without rows are not counted in S.
 
-    Examples
-    --------
     >>> site_weights("sites", [30, 10, 0]).tolist()
     [0.6666666666666666, 2.0, 0.0]
     """

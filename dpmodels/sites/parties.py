@@ -6,14 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar, cast
 
-from dpmodels.errors import (
-    ArgumentError,
-    BudgetError,
-    FrameError,
-    PrivacyError,
-    did_you_mean,
-    quoted,
-)
+from dpmodels import errors
 from dpmodels.frames.delimited import RECORDS, csv_mode
 from dpmodels.frames.open import Tables, records_of, with_csv_mode
 from dpmodels.frames.parquet import named_files, require_once
@@ -80,7 +73,7 @@ class Parties:
         return f"<Parties: {len(self.names)}, rows not shown>"
 
     def __reduce__(self) -> NoReturn:
-        raise PrivacyError("sites with their rows cannot be pickled or copied")
+        raise errors.PrivacyError("sites with their rows cannot be pickled or copied")
 
     @property
     def records(self) -> tuple[str, ...]:
@@ -112,8 +105,8 @@ class Parties:
                 if len(self.names) > 1:
                     for item in rows if isinstance(rows, list | tuple) else [rows]:
                         tables.require_new(item, f"a table of site {name!r}")
-            except FrameError as error:
-                raise FrameError(f"site {name!r}: {error}" if name else str(error)) from None
+            except errors.FrameError as error:
+                raise errors.FrameError(f"site {name!r}: {error}" if name else str(error)) from None
         return tuple(bound)
 
     def mechanism(
@@ -124,7 +117,7 @@ class Parties:
             return requested, ""
         name, verb = self.protocol.trust.name, f"dp_{request.verb}"
         if lawful and not self.protocol.lawful:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"protocol={name!r} releases the leading part of moments, from which no regression "
                 "and no interval can be computed: write protocol='full' or 'secure_sum', or use "
                 "dp.dp_pca or dp.dp_cov"
@@ -132,12 +125,12 @@ class Parties:
         if not self.protocol.passes_noise:
             return requested, ""
         if not gaussian and not self.joint:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"protocol={name!r}: sites add Gaussian noise to one sum of integers, and no "
                 f"mechanism of {verb} does that: write {POOLED}"
             )
         if isinstance(request.guarantee, PureDP):
-            raise BudgetError(
+            raise errors.BudgetError(
                 f"protocol={name!r}: sites add Gaussian noise, which has no pure guarantee such as "
                 f"{request.guarantee.describe()}: {WRITE_DELTA}, or budget=dp.ZCDP(rho), or "
                 f"{POOLED}"
@@ -188,7 +181,9 @@ class Parties:
 def _require_new(table: SqlTable, names: dict[Hashable, str]) -> None:
     """Refuse a table of a database that has the rows of a site before."""
     if table in names:
-        raise FrameError(f"{table!r} is given twice, and its rows would count twice: give it once")
+        raise errors.FrameError(
+            f"{table!r} is given twice, and its rows would count twice: give it once"
+        )
     names[table] = repr(table)
 
 
@@ -210,10 +205,7 @@ def together(counts: Iterable[int | None], places: int = 1) -> int | None:
 
 
 def gathered(
-    data: object,
-    sites: Mapping[str, object] | None,
-    protocol: object,
-    csv: object = None,
+    data: object, sites: Mapping[str, object] | None, protocol: object, csv: object = None
 ) -> object:
     """Return what a verb reads: its ``data``, or the rows of its ``sites``.
 
@@ -221,27 +213,27 @@ def gathered(
     """
     if sites is None:
         if protocol is not None:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 "protocol= goes with sites={'A': data_a, 'B': data_b}; leave it out for data="
             )
         if data is None:
-            raise FrameError("neither data nor sites are given: write one of the two")
+            raise errors.FrameError("neither data nor sites are given: write one of the two")
         return data if isinstance(data, Parties) else with_csv((data,), csv)[0]
     if data is not None:
-        raise ArgumentError("data and sites are both given: write one of the two")
+        raise errors.ArgumentError("data and sites are both given: write one of the two")
     if not isinstance(sites, Mapping) or not 1 <= len(sites) <= MOST_SITES:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"sites= is of type {type(sites).__name__}: expected a mapping of 1 to {MOST_SITES:,} "
             "names to data, such as sites={'A': data_a, 'B': data_b}"
         )
     names = tuple(sites)
     if not all(isinstance(name, str) and name for name in names):
-        raise ArgumentError("sites=: expected a name of each site, a text that is not empty")
+        raise errors.ArgumentError("sites=: expected a name of each site, a text that is not empty")
     from dpmodels.sites.tables import PROTOCOLS
 
     if protocol is None:
         options = ", ".join(map(repr, PROTOCOLS))
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"sites= needs protocol=, which says who is trusted: write one of {options}"
         )
     chosen: SiteProtocol = named_protocol(protocol, PROTOCOLS)
@@ -255,8 +247,9 @@ def with_csv(tables: Sequence[object], csv: object) -> tuple[object, ...]:
     if mode is None:
         return tuple(tables)
     if csv is not None and not any(map(records_of, tables)):
-        raise ArgumentError(
-            f"csv={quoted(csv)} goes with the path of a .csv file, and none is read: leave it out"
+        raise errors.ArgumentError(
+            f"csv={errors.quoted(csv)} goes with the path of a .csv file, and none is read: "
+            "leave it out"
         )
     return tuple(with_csv_mode(table, mode) for table in tables)
 
@@ -268,8 +261,8 @@ def named_protocol(protocol: object, table: Mapping[str, type[Named]]) -> Named:
             return protocol
     if not isinstance(protocol, str) or protocol not in table:
         options = ", ".join(map(repr, table))
-        meant = did_you_mean(protocol, table)
-        raise ArgumentError(
-            f"protocol={quoted(protocol)} is not known{meant}; expected one of {options}"
+        meant = errors.did_you_mean(protocol, table)
+        raise errors.ArgumentError(
+            f"protocol={errors.quoted(protocol)} is not known{meant}; expected one of {options}"
         )
     return table[protocol]()

@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.sites import key_file
@@ -42,8 +41,6 @@ SHARE_WORDS = 9
 def least_honest(honest: int, dropouts: int) -> int:
     """Return the least number of honest sites in a sum, if not all were told who is missing alike.
 
-    Examples
-    --------
     >>> least_honest(9, 1), least_honest(9, 3), least_honest(9, 0)
     (8, 5, 9)
     """
@@ -62,7 +59,7 @@ class Quorum:
         """Return the shape of a site's shares: by who receives it, and by seed."""
         return self.sites, self.sites, SHARE_WORDS
 
-    def conceal(self, masked: Words, member: Participant, session: bytes) -> NDArray[np.uint64]:
+    def conceal(self, masked: Words, member: Participant, session: bytes) -> Words:
         """Hide a masked vector under a fresh pad; return it with the shares of all seeds, flat."""
         seeds = [key_file.pair_key(member.private, public, session) for public in member.public]
         seeds[member.place] = secrets.token_bytes(key_file.SECRET_BYTES)
@@ -71,18 +68,15 @@ class Quorum:
         shares = np.empty(self.shares_shape, dtype=np.uint64)
         for place, seed in enumerate(seeds):
             for receiver, share in enumerate(key_file.split_secret(seed, self.sites, self.needed)):
-                shares[receiver, place] = _words_of(share.value)
+                content = share.value.to_bytes(8 * SHARE_WORDS, "little")
+                shares[receiver, place] = np.frombuffer(content, dtype="<u8")
         for receiver, public in enumerate(member.public):
             shares[receiver] ^= self._key(member, public, member.place, session)
         return np.concatenate([concealed.ravel(), shares.ravel()])
 
     def opened(
-        self,
-        shares: NDArray[np.uint64],
-        present: Sequence[int],
-        member: Participant,
-        session: bytes,
-    ) -> NDArray[np.uint64]:
+        self, shares: Words, present: Sequence[int], member: Participant, session: bytes
+    ) -> Words:
         """Return a site's shares of the seeds that end a round.
 
         `shares` are those of the sites at the places `present`, shape (present, sites, sites, 9).
@@ -99,10 +93,7 @@ class Quorum:
         return len(present), 1 + self.sites - len(present), SHARE_WORDS
 
     def pads(
-        self,
-        openings: Mapping[int, NDArray[np.uint64]],
-        present: Sequence[int],
-        shape: tuple[int, int],
+        self, openings: Mapping[int, Words], present: Sequence[int], shape: tuple[int, int]
     ) -> Words:
         """Return what lies on the sum of the present sites: their pads, and masks of the missing.
 
@@ -129,17 +120,10 @@ class Quorum:
         """Return which seeds of a present site are opened: its pad, its pairs with the missing."""
         return [place, *(site for site in range(self.sites) if site not in present)]
 
-    def _key(
-        self, member: Participant, partner: bytes, sender: int, session: bytes
-    ) -> NDArray[np.uint64]:
-        """Return the keystream over the shares that one site has for another."""
+    def _key(self, member: Participant, partner: bytes, sender: int, session: bytes) -> Words:
         key = key_file.pair_key(member.private, partner, session + b", shares of site %d" % sender)
         return _stream(key, self.shares_shape[1:])
 
 
-def _stream(seed: bytes, shape: tuple[int, ...]) -> NDArray[np.uint64]:
+def _stream(seed: bytes, shape: tuple[int, ...]) -> Words:
     return key_file.PairStream(seed).words(int(np.prod(shape))).reshape(shape)
-
-
-def _words_of(value: int) -> NDArray[np.uint64]:
-    return np.frombuffer(value.to_bytes(8 * SHARE_WORDS, "little"), dtype="<u8").astype(np.uint64)

@@ -35,30 +35,12 @@ from dpmodels.noise import Entropy
 from dpmodels.privacy import Guarantee
 from dpmodels.privacy.events import all_gaussian
 from dpmodels.released import AnyRelease
+from dpmodels.sites import packing, summing
 from dpmodels.sites.joint_rounds import Coalition, InOneProcess, in_rounds, planning, released
 from dpmodels.sites.key_file import PairStream, pair_key
-from dpmodels.sites.packing import (
-    WORD,
-    AnyPlan,
-    Payload,
-    coalition,
-    multiplier,
-    require_gaussian,
-    scales,
-    shared_by,
-)
 from dpmodels.sites.protocol import Names, Statistics, Trust
 from dpmodels.sites.quorum import least_honest
-from dpmodels.sites.summing import (
-    WORDS,
-    MaskedSum,
-    Words,
-    coalition_view,
-    honest_sites,
-    masked,
-    noise_share,
-    pair_masks,
-)
+from dpmodels.sites.summing import noise_share, pair_masks
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -70,7 +52,7 @@ PADDED = 256
 
 
 @dataclass(frozen=True)
-class SecureSum(MaskedSum):
+class SecureSum(summing.MaskedSum):
     """Pairwise masked sum.
 
     Parameters
@@ -103,7 +85,7 @@ class SecureSum(MaskedSum):
 
     def participants(self, names: Names) -> Names:
         """Name all sites; refuse fewer than two."""
-        honest_sites(len(names), self.trust.name, self.colluders, self.dropouts)
+        summing.honest_sites(len(names), self.trust.name, self.colluders, self.dropouts)
         if len(names) < 2:
             raise ArgumentError("protocol='secure_sum' needs two sites or more to hide in a sum")
         if self.dropouts and self.honest(len(names)) < 1:
@@ -116,7 +98,7 @@ class SecureSum(MaskedSum):
     def check(self, strategy: AnyStrategy, plan: PlanOfStrategy, names: Names) -> None:
         """Refuse strategies without Gaussian noise on integers."""
         if not self.in_rounds(strategy):
-            require_gaussian(strategy, plan, self.trust.name)
+            packing.require_gaussian(strategy, plan, self.trust.name)
 
     def in_rounds(self, strategy: AnyStrategy) -> bool:
         """Whether a strategy asks for several sums, or for a transform of them."""
@@ -158,22 +140,29 @@ class SecureSum(MaskedSum):
             sums += f" (some without {', '.join(map(repr, sorted(missed)))})"
         sees = f"{sums}, as all sites do; from each site uniform random numbers"
         trust = replace(self.trust, sees=sees)
-        return shared_by(release, trust, names, numbers, WORD * WORDS, coalition(self.colluders))
+        return packing.shared_by(
+            release,
+            trust,
+            names,
+            numbers,
+            packing.WORD * summing.WORDS,
+            packing.coalition(self.colluders),
+        )
 
-    def share(self, plan: AnyPlan, sites: int) -> float:
+    def share(self, plan: packing.AnyPlan, sites: int) -> float:
         """Return the scale of each site's noise over the planned one."""
-        return noise_share(self.honest(sites), multiplier(plan), scales(plan))
+        return noise_share(self.honest(sites), packing.multiplier(plan), packing.scales(plan))
 
     def honest(self, sites: int) -> int:
         """Return the least number of sites in a sum that do not collude."""
         return least_honest(sites - self.colluders, self.dropouts)
 
     def view(
-        self, strategy: AnyStrategy, statistics: Statistics, plan: AnyPlan, entropy: Entropy
+        self, strategy: AnyStrategy, statistics: Statistics, plan: packing.AnyPlan, entropy: Entropy
     ) -> Floats:
         """Return the honest sums, of rounds padded by zeros; single vectors are uniform."""
         if not self.in_rounds(strategy):
-            return coalition_view(self, statistics, plan, entropy)
+            return summing.coalition_view(self, statistics, plan, entropy)
         sites = len(statistics)
         assert all_gaussian(plan.events)
         noise = Coalition(sites, self.honest(sites), plan.events, entropy)
@@ -183,19 +172,19 @@ class SecureSum(MaskedSum):
 
     def send(
         self,
-        payload: Payload,
-        plan: AnyPlan,
+        payload: packing.Payload,
+        plan: packing.AnyPlan,
         place: int,
         private: X25519PrivateKey,
         public: Sequence[bytes],
         session: bytes,
         words: int,
         entropy: Entropy,
-    ) -> Words:
+    ) -> summing.Words:
         """Return what a site sends: its noisy integers under uniform words."""
         masks = self.masks(place, private, public, session, (words, payload.exact.size))
         share = self.share(plan, len(public))
-        return masked(payload, plan, share, masks, words, entropy)
+        return summing.masked(payload, plan, share, masks, words, entropy)
 
     def masks(
         self,
@@ -204,10 +193,10 @@ class SecureSum(MaskedSum):
         public: Sequence[bytes],
         session: bytes,
         shape: tuple[int, int],
-    ) -> list[Words]:
+    ) -> list[summing.Words]:
         """Return a site's masks of all pairs; the session is what all release, once."""
 
-        def mask(partner: int) -> Words:
+        def mask(partner: int) -> summing.Words:
             stream = PairStream(pair_key(private, public[partner], session))
             return stream.words(shape[0] * shape[1]).reshape(shape)
 

@@ -18,22 +18,12 @@ from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
 from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
 from dpmodels.noise import Entropy, seeded
 from dpmodels.released import AnyRelease
+from dpmodels.sites import packing
 from dpmodels.sites.key_file import PairStream, pair_key, public_bytes
-from dpmodels.sites.packing import (
-    WORD,
-    AnyPlan,
-    Payload,
-    coalition,
-    draw,
-    pack,
-    scales,
-    shared_by,
-    unit,
-    unpack,
-)
+from dpmodels.sites.packing import AnyPlan, Payload, draw, scales, unit, unpack
 from dpmodels.sites.protocol import MessageProtocol, Names, Parts, Statistics
 from dpmodels.statistics import Statistic
-from dpmodels.typing import Exact, Floats, Integers
+from dpmodels.typing import Exact, Flags, Floats, Integers
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -52,8 +42,6 @@ LOW = 2**BITS - 1
 def to_words(integers: Exact, words: int) -> Words:
     """Reduce integers of any size.
 
-    Examples
-    --------
     >>> to_words(np.array([-1, 5], dtype=object), 1).tolist()
     [[18446744073709551615, 5]]
     """
@@ -65,8 +53,6 @@ def to_words(integers: Exact, words: int) -> Words:
 def from_words(reduced: Words) -> Exact:
     """Return the integers nearest to zero, of dtype object.
 
-    Examples
-    --------
     >>> from_words(to_words(np.array([-(2**90), 3], dtype=object), 2)).tolist()
     [-1237940039285380274899124224, 3]
     """
@@ -80,7 +66,7 @@ def from_words(reduced: Words) -> Exact:
 
 def add(total: Words, addend: Words) -> None:
     """Add in place, modulo the modulus."""
-    carry: NDArray[np.bool_] | None = None
+    carry: Flags | None = None
     for total_word, addend_word in zip(total, addend, strict=True):
         total_word += addend_word
         overflow = total_word < addend_word
@@ -142,7 +128,7 @@ def sent_by_all(
     """Run all sites in this process, with fresh keys."""
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-    payloads = [pack(statistic, plan) for statistic in statistics]
+    payloads = [packing.pack(statistic, plan) for statistic in statistics]
     rows = [payload.rows for payload in payloads]
     words = words_needed(plan, rows)
     keys = [X25519PrivateKey.generate() for _ in payloads]
@@ -168,7 +154,7 @@ def coalition_view(
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
     n_sites = len(statistics)
-    payloads = [pack(statistic, plan) for statistic in statistics]
+    payloads = [packing.pack(statistic, plan) for statistic in statistics]
     words = words_needed(plan, [payload.rows for payload in payloads])
     # Four words are the 32 bytes of a key.
     keys = [X25519PrivateKey.from_private_bytes(entropy.words(4).tobytes()) for _ in range(n_sites)]
@@ -256,7 +242,7 @@ class MaskedSum(MessageProtocol):
         """Return what the site sends, as words for any number of rows."""
         assert participant is not None
         _, public, place, private = participant
-        payload = pack(statistic, plan)
+        payload = packing.pack(statistic, plan)
         return self.send(payload, plan, place, private, public, session, WORDS, entropy)
 
     def shape(self, plan: AnyPlan) -> tuple[str, tuple[int, ...]]:
@@ -285,8 +271,10 @@ class MaskedSum(MessageProtocol):
         if len({vector.shape for vector in parts}) != 1:
             raise FrameError("the sites sent vectors of different lengths")
         release = unpack(strategy, from_words(_added(parts)), plan, sum(rows), widening)
-        size, word = len(scales(plan)), WORD * len(parts[0])
-        return shared_by(release, self.trust, names, size, word, coalition(self.colluders))
+        size, word = len(scales(plan)), packing.WORD * len(parts[0])
+        return packing.shared_by(
+            release, self.trust, names, size, word, packing.coalition(self.colluders)
+        )
 
 
 # How much noise each site adds, so that the honest ones hide every row.
@@ -337,8 +325,6 @@ def noise_share(honest: int, multiplier: float, step_scales: Floats, leak: float
 
     `leak` is the part of the budget that masks leak, in [0, 1).
 
-    Examples
-    --------
     >>> import numpy as np
     >>> noise_share(4, 1.0, np.full(3, 2.0**40))
     0.5000000000005
@@ -352,8 +338,6 @@ def noise_share(honest: int, multiplier: float, step_scales: Floats, leak: float
 def least_factor(honest: int, multiplier: float, step_scales: Floats, leak: float = 0.0) -> float:
     """Return the same for scales of any size, for zCDP.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> least_factor(1, 1.0, np.ones(3))
     1.000000000001

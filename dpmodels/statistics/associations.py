@@ -11,13 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.statistic import Statistic, additive, fingerprint
-from dpmodels.typing import Floats, Integers, Numbers
+from dpmodels.typing import Floats, Integers, Numbers, Objects, Scalars
 
 # Bits of a half-range, up to one less: a choice. The noise fits 64 bits for any number of columns.
 BITS = 14
@@ -77,7 +76,7 @@ def box_sums(
         z[0] = block[0] > 0
         return summed(z).astype(np.int64)
 
-    total: NDArray[np.object_] = np.zeros((lines, lattice.columns + 1), dtype=object)
+    total: Objects = np.zeros((lines, lattice.columns + 1), dtype=object)
     n_rows = 0
     for block, count in design.blocks(of_block, lattice, count_public=count_public):
         total = total + block
@@ -86,7 +85,7 @@ def box_sums(
     return Statistic(name, total, n_rows, fingerprint(facts, count_public=count_public))
 
 
-def centred_products(exact: NDArray[np.object_], centre: int) -> NDArray[np.generic]:
+def centred_products(exact: Objects, centre: int) -> Scalars:
     """Return ``S_j = Σ x_j (y - c)`` for each x, exactly, in parts of lattice steps.
 
     `centre` is c, a released or public whole number of parts, at most ``reach * FINE`` from 0.
@@ -94,17 +93,17 @@ def centred_products(exact: NDArray[np.object_], centre: int) -> NDArray[np.gene
     It is n times the covariance, and beside it ``n x̄_j (ȳ - c)``: at most as many half-ranges as
     the noise of the sum of y that c was made of.
     """
-    products: NDArray[np.object_] = FINE * exact[PRODUCTS, 1:-1] - centre * exact[SUMS, 1:-1]
+    products: Objects = FINE * exact[PRODUCTS, 1:-1] - centre * exact[SUMS, 1:-1]
     return products
 
 
-def centred_squares(exact: NDArray[np.object_], centres: Numbers) -> NDArray[np.object_]:
+def centred_squares(exact: Objects, centres: Numbers) -> Objects:
     """Return ``Σ (x_j - c_j)²`` for each x, exactly, about whole numbers of lattice steps.
 
     That is the scatter about its mean, and beside it ``n (x̄_j - c_j)²``. Given the centres it adds
     over disjoint rows.
     """
-    squares: NDArray[np.object_] = (
+    squares: Objects = (
         exact[SQUARES, 1:-1] - 2 * centres * exact[SUMS, 1:-1] + centres**2 * exact[SUMS, 0]
     )
     return squares
@@ -144,7 +143,7 @@ def spread_change(adjacency: Adjacency, limit: int, norm: int) -> float:
     return (2.0 if adjacency.n_public else math.sqrt(3)) * limit**2
 
 
-def scatters(exact: NDArray[np.object_]) -> NDArray[np.object_]:
+def scatters(exact: Objects) -> Objects:
     """Return ``⌊Σ (x_j - x̄_j)²⌋`` for each x, exactly; 0 where there is no row.
 
     One row moves each by at most ``4 R²``. One more row raises the sum by
@@ -152,9 +151,7 @@ def scatters(exact: NDArray[np.object_]) -> NDArray[np.object_]:
     numbers, and rounding down to integers does not increase that.
     """
     n_rows = max(int(exact[SUMS, 0]), 1)
-    scatter: NDArray[np.object_] = (
-        n_rows * exact[SQUARES, 1:-1] - exact[SUMS, 1:-1] ** 2
-    ) // n_rows
+    scatter: Objects = (n_rows * exact[SQUARES, 1:-1] - exact[SUMS, 1:-1] ** 2) // n_rows
     return scatter
 
 
@@ -194,9 +191,9 @@ class ReleasedFit:
         return abs(self.centre) + self.stretch * limit
 
 
-def residual_products(exact: NDArray[np.object_], fit: ReleasedFit) -> NDArray[np.generic]:
+def residual_products(exact: Objects, fit: ReleasedFit) -> Scalars:
     """Return ``S_j = Σ x_j r`` for each x, exactly, in parts."""
-    residual_sums: NDArray[np.object_] = PARTS * exact[-1, 1:-1] - fit.centre * exact[0, 1:-1]
+    residual_sums: Objects = PARTS * exact[-1, 1:-1] - fit.centre * exact[0, 1:-1]
     for place, slope in zip(fit.places, fit.slopes, strict=True):
         residual_sums = residual_sums - slope * exact[place + 1, 1:-1]
     return residual_sums
@@ -213,7 +210,7 @@ def residual_change(adjacency: Adjacency, limit: int, fit: ReleasedFit) -> int:
     return (2 if adjacency.n_public else 1) * limit * fit.longest(limit)
 
 
-def residual_scatter(exact: NDArray[np.generic], fit: ReleasedFit, place: int) -> int:
+def residual_scatter(exact: Scalars, fit: ReleasedFit, place: int) -> int:
     """Return ``⌊Σ (x - x̄)(r - r̄) / stretch⌋`` of one column, exactly; 0 where there is no row.
 
     x is in an interval of half-length R, ``r / stretch`` too, whatever the row. So one row moves it
@@ -235,7 +232,7 @@ STEPS = 2**32
 _BITS = 160
 
 
-def log_levels(sums: NDArray[np.generic], scale: float, p_min: float, sides: int) -> Integers:
+def log_levels(sums: Scalars, scale: float, p_min: float, sides: int) -> Integers:
     """Return ``log max(p, ν)`` in whole steps, where ``p = sides Φ̄(sum/scale)``.
 
     `sums`, shape (tests,), are whole numbers, not below 0 for two `sides`; `p_min` is ν.

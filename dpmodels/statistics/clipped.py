@@ -8,18 +8,17 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.statistic import Statistic, additive, fingerprint, summed
-from dpmodels.typing import Floats, Integers, Numbers
+from dpmodels.typing import Floats, Integers, Numbers, Scalars
 
 # Increments between clipped moments, and how far one row moves them.
 
 
-def increments(levels: NDArray[np.generic], chosen: Sequence[int]) -> list[NDArray[np.generic]]:
+def increments(levels: Scalars, chosen: Sequence[int]) -> list[Scalars]:
     """Return what each radius adds to the second moment of the next smaller one.
 
     Of levels a < b that follow each other in `chosen` it is ``G = 4**(b - a) L_a - L_b``, shape
@@ -176,17 +175,13 @@ def _levels(sums: dict[Band, Numbers], halvings: int, size: int, kind: np.dtype)
         if not band.at_surface:
             inside += exact
     for level in range(halvings + 1):
-        levels[level] = inside * _magnified(level, size) + outside
+        # What each product grows by when the rows are doubled so many times.
+        factor = np.full(size, 2**level, dtype=np.int64)
+        factor[0] = 1
+        levels[level] = inside * np.multiply.outer(factor, factor) + outside
         inside -= sums.get(Band(level, at_surface=False), 0)
         outside += sums.get(Band(level, at_surface=True), 0)
     return levels
-
-
-def _magnified(level: int, size: int) -> Integers:
-    """Return what each product grows by when the rows are doubled so many times."""
-    factor = np.full(size, 2**level, dtype=np.int64)
-    factor[0] = 1
-    return np.asarray(np.multiply.outer(factor, factor))
 
 
 # Covers the rounding of a few products of floats.

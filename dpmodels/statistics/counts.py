@@ -14,7 +14,6 @@ from operator import add
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.design.cells import (
     BLOCK_ROWS,
@@ -33,7 +32,7 @@ from dpmodels.frames.persons import Numbering
 from dpmodels.postprocess.residuals import Term, cells, largest
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.statistic import Statistic, additive, digest_of, fingerprint
-from dpmodels.typing import Floats, Integers, Numbers
+from dpmodels.typing import Flags, Floats, Indices, Integers, Numbers, Objects, Scalars
 
 # Rows per block where no row is divided, or more of a large table: a choice, so that a processor's
 # cache holds a column.
@@ -219,7 +218,7 @@ def counted_levels(private: PrivateLevels, *, count_public: bool) -> Statistic:
     most one level of each variable. So adding or removing a row changes one count per variable by
     1, and replacing a row changes at most two. A level takes about 250 bytes of memory.
     """
-    total: NDArray[np.object_] = _columns([Counter() for _ in private.names])
+    total: Objects = _columns([Counter() for _ in private.names])
     n_rows = 0
 
     def counted(columns: tuple[Numbers, ...]) -> tuple[Counter[str], ...]:
@@ -304,8 +303,7 @@ def state_counts(private: PrivateCells, *, count_public: bool = True) -> Statist
     return Statistic("state counts", exact, times, basis)
 
 
-def _grown(recorded: NDArray[np.bool_], n_persons: int) -> NDArray[np.bool_]:
-    """Extend the array to hold twice as many persons as needed."""
+def _grown(recorded: Flags, n_persons: int) -> Flags:
     n_extra = max(2 * n_persons - len(recorded), 0) if n_persons > len(recorded) else 0
     return (
         np.concatenate([recorded, np.zeros((n_extra, recorded.shape[1]), dtype=bool)])
@@ -374,7 +372,7 @@ class PersonSums:
         np.add.at(self._rows, at, 1)
         np.add.at(self._steps, at, np.rint(placed.positions[complete] * STEPS).astype(np.int64))
 
-    def _numbers(self, persons: Integers, cells: NDArray[np.intp]) -> Integers:
+    def _numbers(self, persons: Integers, cells: Indices) -> Integers:
         """Return the indices of persons' sums in cells, and extend the arrays."""
         at, room = persons, int(persons.max(initial=-1)) + 1
         if self._tally.cells > 1:
@@ -398,7 +396,7 @@ class PersonSums:
         persons, cells = np.divmod(keys, self._tally.cells)
         rows, steps = self._rows[occupied], self._steps[occupied]
         n_sharing = self._shared_by(persons, rows)
-        total: NDArray[np.object_] = np.zeros((self._tally.cells, self._tally.parts), dtype=object)
+        total: Objects = np.zeros((self._tally.cells, self._tally.parts), dtype=object)
         for at in range(0, len(occupied), _BLOCK):
             block = slice(at, at + _BLOCK)
             total = total + self._block(
@@ -408,8 +406,7 @@ class PersonSums:
 
     def _block(
         self, rows: Integers, steps: Integers, n_sharing: Integers, cells: Integers, units: int
-    ) -> NDArray[np.generic]:
-        """Return the sums over some persons and cells."""
+    ) -> Scalars:
         cell_units = _share(np.full(len(rows), units), rows, n_sharing)
         places = steps / (rows * float(STEPS))
         if self._tally.clustered:
@@ -454,7 +451,7 @@ def _divided(positions: Floats, degree: int, units: Integers) -> Integers:
     return np.stack([*parts, left])
 
 
-def summed_by_cell(cells: Integers, parts: Integers, size: int) -> NDArray[np.generic]:
+def summed_by_cell(cells: Integers, parts: Integers, size: int) -> Scalars:
     """Add parts by cell, of a block, as Python integers."""
     halves = parts >> _HALF, parts & (2**_HALF - 1)
     high, low = (np.bincount(cells, half, size).astype(np.int64) for half in halves)
@@ -522,7 +519,7 @@ class CellPasses(Statistic):
             add, (measure(private, *words, count_public=public) for private in self._private)
         )
 
-    def cross(self) -> tuple[NDArray[np.object_], int]:
+    def cross(self) -> tuple[Objects, int]:
         """Return the parts of the rows by cell."""
         return self.counted(counts, self._units_per_row).cross()
 

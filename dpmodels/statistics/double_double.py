@@ -15,9 +15,8 @@ from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Objects, Scalars
 
 # Splits 53 bits in 26 and 27.
 _SPLIT: Final = 2.0**27 + 1
@@ -103,7 +102,7 @@ def divided(numerator: Pair, denominator: Pair) -> Pair:
     return two_sum(first, rest / denominator.high)
 
 
-def row_sums(weights: Pair, rows: Floats) -> tuple[NDArray[np.generic], Floats, Floats]:
+def row_sums(weights: Pair, rows: Floats) -> tuple[Scalars, Floats, Floats]:
     """Return the sum of weighted rows in three parts, shape (columns,) each.
 
     `weights` are at most 1, shape (rows,); `rows`, shape (columns, rows), at most 1 long, and at
@@ -160,7 +159,7 @@ def _constants() -> tuple[float, tuple[float, float, float], Pair]:
 _UNITS: Final = 1074
 
 
-def exact_integers(values: Floats) -> NDArray[np.object_]:
+def exact_integers(values: Floats) -> Objects:
     """Return finite floats, shape (n,), as Python integers in units of ``2**-1074``."""
     parts, exponents = np.frexp(values)
     integers = np.ldexp(parts, 53).astype(np.int64).tolist()
@@ -169,7 +168,7 @@ def exact_integers(values: Floats) -> NDArray[np.object_]:
     return np.array([*exact, None], dtype=object)[:-1]
 
 
-def rounded(integers: NDArray[np.object_]) -> Floats:
+def rounded(integers: Objects) -> Floats:
     """Return the floats nearest to such integers, shape (n,)."""
     unit = 1 << _UNITS
     return np.array([number / unit for number in integers.tolist()], dtype=np.float64)

@@ -10,7 +10,6 @@ from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.noise import Entropy
@@ -28,7 +27,7 @@ from dpmodels.statistics.statistic import (
     fingerprint,
     one_pass,
 )
-from dpmodels.typing import Floats, Numbers
+from dpmodels.typing import Floats, Numbers, Objects
 
 # Units of a miss of 1: finer than the sampling error of one row.
 MISS = 2**20
@@ -113,7 +112,7 @@ class Gradients(Statistic):
         self._require(other)
         return self._of(self.designs + other.designs)
 
-    def cross(self) -> tuple[NDArray[np.object_], int]:
+    def cross(self) -> tuple[Objects, int]:
         """Return the exact gradient at zero."""
         columns = self.columns
         return self.gradient(np.zeros(columns), Lattice(MAX_BITS, columns)).cross()
@@ -471,7 +470,7 @@ class Gradients(Statistic):
         shape: tuple[int, ...],
         basis: Fingerprint,
     ) -> Statistic:
-        total: NDArray[np.object_] = np.zeros(shape, dtype=object)
+        total: Objects = np.zeros(shape, dtype=object)
         n_rows = 0
         for part, count in self._each(lambda block: function(block).astype(np.int64)):
             total = total + part
@@ -511,12 +510,12 @@ def precise_sums(
 
 def precise_integers(
     parts: Iterable[tuple[_PreciseSums, int]], columns: int
-) -> tuple[NDArray[np.object_], int]:
+) -> tuple[Objects, int]:
     """Add the sums of blocks, each with its number of rows, as integers that stand for floats.
 
     First the squared lengths, then the gradient and the curvature.
     """
-    coarse: NDArray[np.object_] = np.zeros(columns, dtype=object)
+    coarse: Objects = np.zeros(columns, dtype=object)
     fine, curvature, energy, n_rows = 0 * coarse, np.zeros((columns, columns)), 0.0, 0
     for part, count in parts:
         coarse = coarse + part.coarse
@@ -528,7 +527,7 @@ def precise_integers(
     return np.concatenate(sums), n_rows
 
 
-def precise_total(exact: NDArray[np.object_], linear: tuple[Floats, ...]) -> Slopes:
+def precise_total(exact: Objects, linear: tuple[Floats, ...]) -> Slopes:
     """Return the slopes of such sums, with vectors added to the gradient before it is rounded."""
     size = math.isqrt(len(exact))
     energy, gradient, curvature = np.split(exact, [1, 1 + size])

@@ -15,7 +15,6 @@ from operator import add
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.arguments import between
 from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths
@@ -23,7 +22,7 @@ from dpmodels.statistics import double_double
 from dpmodels.statistics.double_double import Pair
 from dpmodels.statistics.passes import turn
 from dpmodels.statistics.statistic import Loss
-from dpmodels.typing import Floats
+from dpmodels.typing import Flags, Floats
 
 # Beyond it in :func:`exp` powers of two leave the normal range of float64.
 LARGEST = 700.0
@@ -447,7 +446,7 @@ class Predictors:
         indicators = np.where(block[-self.responses :] > 0, 1.0, 0.0)
         return np.vstack([1.0 - indicators.max(axis=0), indicators])
 
-    def inside(self, block: Floats, lattice: Lattice) -> NDArray[np.bool_]:
+    def inside(self, block: Floats, lattice: Lattice) -> Flags:
         """Return which rows are complete and not left out, shape (rows,)."""
         return np.asarray(self._placed(block, lattice).leading > 0)
 

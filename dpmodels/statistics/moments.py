@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.statistic import Statistic, additive, fingerprint, numbers_by_cell, summed
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats, Integers, Objects
 
 # Products of a block, as often as it counts, are below 2**59; 2**3 of them stay below 2**62.
 BLOCKS_PER_CARRY = 8
@@ -35,7 +34,7 @@ def moments(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> S
     adds zero. They are the same for any chunking, order or number of threads.
     """
     size = lattice.columns + 1
-    total: NDArray[np.object_] = np.zeros((size, size), dtype=object)
+    total: Objects = np.zeros((size, size), dtype=object)
     pending = np.zeros((size, size), dtype=np.int64)
     n_rows, rows = 0, design
     if (in_database := design.summed(lattice)) is not None:

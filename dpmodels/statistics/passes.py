@@ -9,7 +9,6 @@ from operator import add
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.design.parts import FACES
@@ -27,7 +26,7 @@ from dpmodels.statistics.statistic import (
     numbers_by_cell,
     summed,
 )
-from dpmodels.typing import Exact, Floats, Integers
+from dpmodels.typing import Exact, Floats, Indices, Integers, Objects
 
 # Sums of so many rows times the squared radius fit 64-bit integers.
 FITS_INT64 = 2**62
@@ -106,9 +105,9 @@ class Passes(Statistic):
         facts, where that is no gain: fewer than :data:`WORTH_THINNING` times as many rows, a
         number of rows that is not public, persons, several sources, a database or a cluster.
         """
-        alone = self._count_public and len(self._designs) == 1
-        is_possible = alone and self._designs[0].can_be_thinned
-        n_rows = self._designs[0].nrows or 0 if is_possible else 0
+        can_be_thinned = self._count_public and len(self._designs) == 1
+        can_be_thinned = can_be_thinned and self._designs[0].can_be_thinned
+        n_rows = self._designs[0].nrows or 0 if can_be_thinned else 0
         if isinstance(entropy, NoiseOfSites) or n_rows < WORTH_THINNING * fewest:
             return self
         design = self._designs[0].thinned(math.ceil(FACES * fewest / n_rows), entropy)
@@ -198,7 +197,7 @@ class Turn(NamedTuple):
     """An integer matrix whose line i is scaled by ``2**-powers[i]``; the matrix itself if fine."""
 
     integers: Floats  # Shape (lines, columns): whole numbers
-    powers: NDArray[np.intp]  # Shape (lines, 1): of two
+    powers: Indices  # Shape (lines, 1): of two
     scaled: Floats | None  # The integers in that unit, where it loses no digit
     is_fine: bool = False
 
@@ -279,7 +278,8 @@ def column_counts(
             columns = np.abs(columns) * (lattice.radius / np.maximum(leading, 1.0))
             columns = np.minimum(columns, lattice.radius)
         # A whole number is at most a power of 2 where half less is below it.
-        exponents = _exponents(np.square(columns) - 0.5)
+        # Exponents from the bits, as np.frexp has them of numbers that are not subnormal.
+        exponents = ((np.square(columns) - 0.5).view(np.int64) >> 52 & 2047) - 1022
         cells = np.maximum(exponents + (halvings - 2 * lattice.bits), 0) + starts
         by_cell = np.bincount(cells.ravel(), minlength=starts.size * size)
         by_cell = by_cell.reshape(starts.size, size)
@@ -288,11 +288,6 @@ def column_counts(
 
     facts = {"halvings": str(halvings)}
     return summed("rows by column", counted, design, lattice, facts, count_public)
-
-
-def _exponents(numbers: Floats) -> Integers:
-    """Return what np.frexp does of numbers that are neither 0 nor subnormal, from their bits."""
-    return (numbers.view(np.int64) >> 52 & 2047) - 1022
 
 
 @additive
@@ -425,7 +420,7 @@ def _products(vectors: Floats) -> Integers:
     return np.asarray((vectors @ vectors.T).astype(np.int64))
 
 
-def _wide(vectors: Floats) -> NDArray[np.object_]:
+def _wide(vectors: Floats) -> Objects:
     """Return products of integers of up to 40 bits, exactly, from words of 20."""
     word = 2**20
     high = np.floor(vectors / word)
@@ -442,7 +437,6 @@ def _to_integers(vectors: Floats) -> Integers:
 
 
 def _roomy(totals: Integers, persons: int) -> Integers:
-    """Extend totals to at least so many persons."""
     lacking = persons - totals.shape[1]
     if lacking <= 0:
         return totals

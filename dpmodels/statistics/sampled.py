@@ -16,7 +16,6 @@ from math import comb
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.design.cells import BLOCK_ROWS, PrivateCells, in_cells
@@ -26,7 +25,7 @@ from dpmodels.errors import FrameError
 from dpmodels.formula.tally import CAPPED_PARTS, MIXED_PARTS, STEPS, Sampling, Tally
 from dpmodels.statistics.counts import place_counts, summed_by_cell
 from dpmodels.statistics.statistic import Statistic, fingerprint
-from dpmodels.typing import Exact, Floats, Integers, Numbers
+from dpmodels.typing import Exact, Flags, Floats, Indices, Integers, Numbers
 
 # Covers the rounding of a product of fractions, so that parts of a unit never exceed it.
 _ROUND_DOWN: Final = 1 - 2.0**-44
@@ -36,13 +35,13 @@ _POSITION_BITS: Final = 30
 class Units(NamedTuple):
     """Some units in one table, one line for each of their cells, shapes (lines,)."""
 
-    cells: NDArray[np.intp]
-    strata: NDArray[np.intp]
+    cells: Indices
+    strata: Indices
     weights: Integers  # in the cell, in steps of the largest weight of a row
     totals: Integers  # of the unit
     positions: Floats  # weighted means
     squares: Floats  # weighted mean squares of positions
-    first: NDArray[np.bool_]  # one line of each unit
+    first: Flags  # one line of each unit
 
 
 class Block(NamedTuple):
@@ -162,15 +161,12 @@ class SampledPasses(Statistic):
             yield self._kept
 
     def _of_rows(self, part: Part) -> Iterator[Block]:
-        """Return the rows of a part that count, each a unit."""
         for span, _, times in placed(part.places, part.rows, BLOCK_ROWS, FOLDS):
             lines = rows_that_count(self.tallies, self.sampling, part.at(span))
             yield Block(_totals(lines), tuple(map(_single_rows, lines)), times)
 
 
 class _TableSums:
-    """Exact sums of the parts of one table."""
-
     def __init__(self, tally: Tally, levels: int) -> None:
         self.tally, self._levels = tally, levels
         self.table: Exact = np.zeros((tally.cells, tally.parts), dtype=object)
@@ -189,9 +185,9 @@ class _TableSums:
 class CountedRows(NamedTuple):
     """The rows of a part that count in a table, shapes (lines,)."""
 
-    rows: NDArray[np.intp]
-    cells: NDArray[np.intp]
-    strata: NDArray[np.intp]
+    rows: Indices
+    cells: Indices
+    strata: Indices
     weights: Integers
     positions: Floats
 
@@ -316,8 +312,6 @@ class _CellSums:
 
 
 class _Lines:
-    """The parts of some units, under a cap."""
-
     def __init__(self, units: Units, cap: int, tally: Tally) -> None:
         self._units, self._tally = units, tally
         self._divisor = np.maximum(units.totals, cap).astype(np.float64)
@@ -406,9 +400,7 @@ class _Lines:
         outside = self._by_cell(units.strata, [rest], levels, amount)
         return np.hstack([within.reshape(levels, -1), outside]).ravel()
 
-    def _by_cell(
-        self, cells: NDArray[np.intp], parts: list[Floats], n_cells: int, amount: int
-    ) -> Exact:
+    def _by_cell(self, cells: Indices, parts: list[Floats], n_cells: int, amount: int) -> Exact:
         """Return the sums of parts by cell, rounded down to integers, shape (cells, parts)."""
         scaled = (np.floor(part * (amount * _ROUND_DOWN)).astype(np.int64) for part in parts)
         columns = [summed_by_cell(cells, part, n_cells) for part in scaled]

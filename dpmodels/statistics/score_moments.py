@@ -6,7 +6,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths, to_lattice
@@ -21,7 +20,7 @@ from dpmodels.statistics.passes import (
     turn,
     two_words,
 )
-from dpmodels.typing import Floats, Integers, Numbers
+from dpmodels.typing import Flags, Floats, Integers, Numbers
 
 # Halves of the squared unit length, a little less for the rounding of a row to the lattice.
 _HALF = math.sqrt(0.5) * (1 - 2.0**-40)
@@ -214,7 +213,7 @@ def _held(block: Floats, matrix: Turn, lattice: Lattice, finer: Lattice) -> Floa
     return rows
 
 
-def _empty(rows: Floats, complete: NDArray[np.bool_]) -> None:
+def _empty(rows: Floats, complete: Flags) -> None:
     """Let incomplete rows be all zeros."""
     if not complete.all():
         rows[:, ~complete] = 0.0

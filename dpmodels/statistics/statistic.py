@@ -17,7 +17,6 @@ from operator import add
 from typing import Any, Concatenate, NoReturn, ParamSpec, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.design.cells import PrivateCells, PrivateLevels, PrivateMargins
@@ -28,7 +27,7 @@ from dpmodels.frames.dask_rows import Sums
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.double_double import Pair
-from dpmodels.typing import Exact, Floats, Integers, Numbers
+from dpmodels.typing import Exact, Floats, Integers, Numbers, Scalars
 
 # Characters of a statement that an error shows: a choice.
 WIDTH = 200
@@ -81,7 +80,7 @@ def fingerprint(facts: Mapping[str, str], *, count_public: bool) -> Fingerprint:
     return Fingerprint(tuple(facts.items())).also({"adjacency": relation.describe()})
 
 
-def digest_of(numbers: NDArray[np.generic]) -> str:
+def digest_of(numbers: Scalars) -> str:
     """Name an array of released values or public facts by its shape and SHA-256."""
     contiguous = np.ascontiguousarray(numbers, dtype="<f8")
     return f"{numbers.shape} {sha256(contiguous.tobytes()).hexdigest()}"
@@ -278,7 +277,6 @@ class Scattered(Statistic):
 
 
 def _measure(private: Private) -> None:
-    """Measure all statistics that wait for the same rows."""
     source, readings = private.scattered, private.readings
     assert source is not None
     waiting: list[Scattered] = readings.waiting

@@ -17,10 +17,7 @@ from dpmodels.mechanisms.protocol import LevelMechanism as LevelMechanism
 from dpmodels.mechanisms.protocol import ResponseMechanism as ResponseMechanism
 from dpmodels.mechanisms.protocol import SumsMechanism as SumsMechanism
 
-COUNTS: dict[str, type[CountMechanism]] = {
-    "geometric": Geometric,
-    "gaussian": Gaussian,
-}
+COUNTS: dict[str, type[CountMechanism]] = {"geometric": Geometric, "gaussian": Gaussian}
 # Of one measured number alone.
 MEASURED: dict[str, type[CountMechanism]] = {"rounds": Rounds}
 # Of cells that stand in an order.

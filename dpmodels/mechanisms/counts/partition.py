@@ -43,7 +43,7 @@ import numpy as np
 from dpmodels.design.cells import PrivateLevels
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import ROUND_UP
-from dpmodels.mechanisms.protocol import LEAST_SCALE, release_terms
+from dpmodels.mechanisms.protocol import LEAST_SCALE, refuse_noise, release_terms
 from dpmodels.noise import Entropy
 from dpmodels.noise.discrete import least_bound, truncated_laplace
 from dpmodels.privacy import Adjacency, ApproxDP, ApproxEvent, Event, Guarantee
@@ -110,10 +110,7 @@ class Partition:
         eps, delta = guarantee.eps / changed, guarantee.delta / changed
         scale = max(ROUND_UP / eps, LEAST_SCALE)
         if scale > LARGEST_SCALE:
-            raise BudgetError(
-                f"the budget asks for noise of {scale:.2g} rows in each count, beyond what is "
-                "meaningful; give a larger eps"
-            )
+            refuse_noise(scale, "rows in each count", "eps")
         events = (ApproxEvent(eps, delta, count=changed),)
         return LevelPlan(guarantee, events, facts, scale, least_bound(scale, delta))
 

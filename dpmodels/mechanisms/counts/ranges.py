@@ -50,17 +50,9 @@ from dpmodels.mechanisms.count_noise import (
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan, release_terms
 from dpmodels.noise import Entropy
 from dpmodels.noise.finite import draw_finite
-from dpmodels.postprocess import spreads
-from dpmodels.postprocess.ranges import (
-    CellNoise,
-    Windows,
-    anchor_of,
-    found_range,
-    held_in,
-    needed,
-    range_cells,
-)
-from dpmodels.privacy import ApproxDP, Guarantee, PureDP
+from dpmodels.postprocess import ranges, spreads
+from dpmodels.postprocess.ranges import found_range
+from dpmodels.privacy import ZCDP, Guarantee, PureDP
 from dpmodels.privacy.compose import divide
 from dpmodels.released import CellsRelease, CountsRelease, HeldIn, MechanismInfo
 from dpmodels.statistics import Statistic
@@ -97,16 +89,12 @@ class Ranges:
     def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
         """Divide a budget between the rounds; BudgetError if noise is beyond what is meaningful."""
         plans = []
-        if not isinstance(guarantee, ApproxDP):
-            law = laplace_plan if isinstance(guarantee, PureDP) else gaussian_plan
-            plans = [[law(facts, part) for part in divide(guarantee, SHARES, (False, False))]]
-        else:
-            pure = divide(PureDP(guarantee.eps), SHARES, (False, False))
-            normal = divide(guarantee, SHARES, (True, True))
-            plans = [
-                [laplace_plan(facts, part) for part in pure],
-                [gaussian_plan(facts, part) for part in normal],
-            ]
+        if not isinstance(guarantee, ZCDP):
+            parts = divide(PureDP(guarantee.eps), SHARES, (False, False))
+            plans.append([laplace_plan(facts, part) for part in parts])
+        if not isinstance(guarantee, PureDP):
+            parts = divide(guarantee, SHARES, (True, True))
+            plans.append([gaussian_plan(facts, part) for part in parts])
         first, second = min(plans, key=lambda rounds: rounds[1].noise_sd)
         events = (*first.events, *second.events)
         return replace(second, guarantee=guarantee, events=events, first=first)
@@ -124,8 +112,8 @@ class Ranges:
         ]
         ends = [spreads.first_cells(column) for column in columns]
         first, n_rows = _counted(statistic, ends, plan.first, entropy)
-        counts_by_column = _by_column(first, ends)
-        noise = CellNoise(law_of(plan), plan.first.noise_sd, spreads.SELDOM)
+        counts_by_column = np.split(first, np.cumsum([len(edges) for edges in ends])[:-1])
+        noise = ranges.CellNoise(law_of(plan), plan.first.noise_sd, spreads.SELDOM)
         public_rows = float(n_rows) if plan.facts.adjacency.n_public else None
         finer = []
         for column, edges, counts in zip(columns, ends, counts_by_column, strict=True):
@@ -151,10 +139,6 @@ def _counted(
     return noised_counts(
         Ranges.info, plan, exact * plan.units_per_row, n_rows, entropy
     ).values, n_rows
-
-
-def _by_column(values: Floats, ends: list[Floats]) -> list[Floats]:
-    return np.split(values, np.cumsum([len(edges) for edges in ends])[:-1])
 
 
 # Of the budget, for the range: a choice. Where nothing is gained, Laplace noise is 18 % larger.
@@ -266,7 +250,9 @@ class Rounds:
         else:
             sums = gaussian_sums if isinstance(guarantee, privacy.ZCDP) else laplace_sums
             part = _share(guarantee, self.shares[0])
-            first = sums(facts, part, _look_sensitivity(facts))
+            # Of rows in the inner part less a multiple of the others.
+            moved = float(1 + TIMES if facts.adjacency.n_public else max(1, TIMES))
+            first = sums(facts, part, moved)
         parts_plan = _parts_plan(facts, guarantee, self.shares[0])
         parts = parts_plan.events if len(self.shares) == 1 else _as_one(parts_plan.events)
         events = (*first.events, *parts)
@@ -311,7 +297,7 @@ class Rounds:
         apart = n_rows - spreads.rows_at_anchor(cells, column) - math.sqrt(2) * cells.noise.sd
         share = _draw_share(plan, max(apart, 1.0), most, _power(statistic))
         eps = _draw_eps(plan.guarantee, share)
-        windows = Windows(number.lower, number.upper, _power(statistic), eps * apart)
+        windows = ranges.Windows(number.lower, number.upper, _power(statistic), eps * apart)
         window = _drawn(statistic, windows, eps, entropy)
         at_anchor = spreads.most_at_anchor(cells, n_rows, column)
         hidden = windows.saved(window, eps) * at_anchor
@@ -331,7 +317,6 @@ def range_shares(
 
 
 def _share(guarantee: privacy.Guarantee, share: float) -> privacy.Guarantee:
-    """Return a share of a guarantee; of an (eps, delta) one that of its eps alone."""
     match guarantee:
         case privacy.ZCDP(rho):
             return privacy.ZCDP(share * rho)
@@ -340,7 +325,6 @@ def _share(guarantee: privacy.Guarantee, share: float) -> privacy.Guarantee:
 
 
 def _cells_plan(facts: CountFacts, guarantee: privacy.Guarantee, share: float) -> CountPlan:
-    """Calibrate the noise of the numbers of rows by cell to a share of the budget."""
     calibrated = gaussian_plan if isinstance(guarantee, privacy.ZCDP) else laplace_plan
     return calibrated(replace(facts, divided=False), _share(guarantee, share))
 
@@ -363,16 +347,11 @@ def _as_one(events: tuple[privacy.Event, ...]) -> tuple[privacy.Event, ...]:
     )
 
 
-def _look_sensitivity(facts: CountFacts) -> float:
-    """Return the sensitivity of rows in the inner part less a multiple of the others."""
-    return float(1 + TIMES if facts.adjacency.n_public else max(1, TIMES))
-
-
 def _inner_rows(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> float:
     """Release rows in the inner part of the range, about its anchor, less those elsewhere."""
     number, first = statistic.measured, plan.first
     assert first is not None
-    anchor = anchor_of(number.lower, number.upper)
+    anchor = ranges.anchor_of(number.lower, number.upper)
     inner = [anchor + (end - anchor) / INNER for end in (number.lower, number.upper)]
     edges = np.unique([number.lower, *inner, number.upper])
     cells, _ = statistic.counted(place_counts, edges).cross()
@@ -392,7 +371,7 @@ def _cell_counts(
     exact, n_rows = statistic.counted(place_counts, ends).cross()
     values, law = noised_units(cells_plan, np.append(exact, n_rows - exact.sum()), entropy)
     cells = spreads.CellCounts(
-        ends, values[:-1], CellNoise(law, cells_plan.noise_sd, spreads.SELDOM)
+        ends, values[:-1], ranges.CellNoise(law, cells_plan.noise_sd, spreads.SELDOM)
     )
     return cells, spreads.complete_rows(
         values, float(n_rows) if plan.facts.adjacency.n_public else None
@@ -400,7 +379,6 @@ def _cell_counts(
 
 
 def _power(statistic: CellPasses) -> int:
-    """Return the highest power of the number whose mean is wanted."""
     return max(statistic.degree // 2, 1)
 
 
@@ -415,12 +393,12 @@ def _draw_eps(guarantee: privacy.Guarantee, share: float) -> float:
 
 def _draw_share(plan: CountPlan, apart: float, most: float, power: int) -> float:
     """Return the share of the budget with which a draw detects so many rows outside a window."""
-    short = needed(power) / (apart * _draw_eps(plan.guarantee, LEAST_DRAWN))
+    short = ranges.needed(power) / (apart * _draw_eps(plan.guarantee, LEAST_DRAWN))
     grows = 2 if isinstance(plan.guarantee, privacy.ZCDP) else 1
     return min(LEAST_DRAWN * max(short, 1.0) ** grows, most)
 
 
-def _drawn(statistic: CellPasses, windows: Windows, eps: float, entropy: Entropy) -> int:
+def _drawn(statistic: CellPasses, windows: ranges.Windows, eps: float, entropy: Entropy) -> int:
     """Draw a window, with a privacy loss in an interval of length `eps` for one row."""
     exact, _ = statistic.counted(place_counts, windows.edges).cross()
     costs = np.rint(windows.costs * (COST_STEPS / eps)).astype(np.int64).astype(object)
@@ -429,7 +407,7 @@ def _drawn(statistic: CellPasses, windows: Windows, eps: float, entropy: Entropy
 
 
 def _held_in_window(
-    windows: Windows, window: int, cells: spreads.CellCounts, hidden: float
+    windows: ranges.Windows, window: int, cells: spreads.CellCounts, hidden: float
 ) -> HeldIn | None:
     """Return a drawn window, and what may lie beyond; `hidden` rows may be as far away again."""
     low, high = windows.bounds[window].tolist()
@@ -437,9 +415,9 @@ def _held_in_window(
     if window == 0 or not high - low > COARSE * max(abs(low), abs(high)):
         return None
     low, high = spreads.rounded_range(low, high, spreads.Column(windows.lower, windows.upper, 0.0))
-    limits = held_in(cells.ends, cells.counts, cells.noise, low, high)
+    limits = ranges.held_in(cells.ends, cells.counts, cells.noise, low, high)
     share = hidden / max(float(cells.counts.sum()), 1.0)
-    anchor = anchor_of(windows.lower, windows.upper)
+    anchor = ranges.anchor_of(windows.lower, windows.upper)
     below, above = min(anchor - low, low - windows.lower), min(high - anchor, windows.upper - high)
     return replace(
         limits,
@@ -455,23 +433,22 @@ def _paired(plan: CountPlan) -> bool:
 
 
 def _release_range(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> HeldIn | None:
-    """Release the numbers of rows by cell, and return the range that follows."""
     number, first = statistic.measured, plan.first
     if first is None or not number.lower < number.upper:
         return None
-    ends = range_cells(number.lower, number.upper)
+    ends = ranges.range_cells(number.lower, number.upper)
     exact, n_rows = statistic.counted(place_counts, ends).cross()
     cells = noised_counts(Rounds.info, first, exact * first.units_per_row, n_rows, entropy)
-    noise = CellNoise(cells.law, first.noise_sd)
+    noise = ranges.CellNoise(cells.law, first.noise_sd)
     # Of the sum of places about the middle: half of one noise variable, or the difference of two.
     price = plan.noise_sd / (2 if _paired(plan) else math.sqrt(2))
     found = found_range(ends, cells.values, noise, price, _power(statistic))
     counts = spreads.CellCounts(ends, cells.values, noise)
     if found is not None:
-        return held_in(ends, cells.values, noise, found.lower, found.upper)
+        return ranges.held_in(ends, cells.values, noise, found.lower, found.upper)
     column = spreads.Column(number.lower, number.upper, 0.0)
     n_complete = float(cells.values.sum())
     if not spreads.most_at_anchor(counts, n_complete, column):
         return None
     bounds = spreads.bounds_beside_anchor((counts,), n_complete, column)
-    return bounds and held_in(ends, cells.values, noise, *bounds)
+    return bounds and ranges.held_in(ends, cells.values, noise, *bounds)

@@ -144,7 +144,6 @@ class Runs(OfCells):
 
 
 def _levels(facts: CountFacts) -> tuple[int, ...]:
-    """Return the levels whose nodes are counted, the top one first."""
     if len(facts.shape) not in (2, 3):
         raise ArgumentError(
             "mechanism='partition' is for the bins of one variable or two (dp_hist); write "

@@ -32,7 +32,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpmodels.arguments import integer
-from dpmodels.errors import ArgumentError, BudgetError
+from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import ROUND_UP, laplace_multipliers
 from dpmodels.mechanisms.count_noise import (
     gaussian_plan,
@@ -42,7 +42,7 @@ from dpmodels.mechanisms.count_noise import (
     quieter_plan,
 )
 from dpmodels.mechanisms.measures import OfCells
-from dpmodels.mechanisms.protocol import LEAST_SCALE, CountFacts, CountPlan, units_of
+from dpmodels.mechanisms.protocol import LEAST_SCALE, CountFacts, CountPlan, refuse_noise, units_of
 from dpmodels.noise import Entropy, discrete_laplace_variance
 from dpmodels.postprocess.hierarchy import Hierarchy, best_fanout, levels_of, line, range_counts
 from dpmodels.postprocess.plane import best_side, block_sizes, plane, rectangle_counts
@@ -343,10 +343,7 @@ class Factorisation(OfCells):
         sensitivity = math.sqrt(squared_move(cells[0], groups, replaced=facts.adjacency.n_public))
         plan = gaussian_sums(facts, guarantee, sensitivity / UNIT)
         if plan.units_per_row < UNIT:
-            raise BudgetError(
-                f"the budget asks for noise of {plan.noise_sd:.2g} rows in each sum, beyond what "
-                "is meaningful; give a larger eps, delta or rho"
-            )
+            refuse_noise(plan.noise_sd, "rows in each sum")
         return plan
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> SumsRelease:

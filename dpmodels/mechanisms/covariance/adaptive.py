@@ -39,7 +39,6 @@ from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.mechanisms import clipping_shells
@@ -90,7 +89,7 @@ from dpmodels.privacy import (
 from dpmodels.released import MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import MomentWeights, Statistic, clipped_moments
 from dpmodels.statistics.moments import absolute_sensitivity, eigenvalue_sensitivity
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Objects, Scalars
 
 # The search stops at a relative width of 2**-30.
 STEPS = 36
@@ -169,7 +168,7 @@ class Adaptive:
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Find the radius, add the planned noise inside it, and estimate the moments."""
 
-        def inside(exact: NDArray[np.object_], trace: float, cap: float | None) -> Floats:
+        def inside(exact: Objects, trace: float, cap: float | None) -> Floats:
             level = clipping_shells.clipping_radius(
                 exact, partial(denoised_error, plan, trace), plan, entropy, CAUTION
             )
@@ -288,7 +287,7 @@ def better_error(plan: Plan, trace: float, radius: float, law: Law = GAUSSIAN) -
 
 
 def better_of_two(
-    exact: NDArray[np.generic],
+    exact: Scalars,
     level: int,
     trace: float,
     cap: float | None,
@@ -317,7 +316,7 @@ def released_inside(
     statistic: Statistic,
     plan: Plan,
     entropy: Entropy,
-    inside: Callable[[NDArray[np.object_], float, float | None], Floats] | None,
+    inside: Callable[[Objects, float, float | None], Floats] | None,
     law: Law = GAUSSIAN,
 ) -> MomentsRelease:
     """Release count, sum, trace and what stands `inside` of the radius that clipping allows.
@@ -422,7 +421,7 @@ class AdaptivePure:
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Find the radius, add the planned noise inside it, and estimate the moments."""
 
-        def inside(exact: NDArray[np.object_], trace: float, cap: float | None) -> Floats:
+        def inside(exact: Objects, trace: float, cap: float | None) -> Floats:
             error = partial(denoised_error, plan, trace, law=LAPLACE)
             level = clipping_shells.clipping_radius(exact, error, plan, entropy)
             unit, scale = 4.0**level * plan.lattice.steps**2, plan.scales[OFF]
@@ -447,7 +446,6 @@ def _alone(facts: Facts) -> float:
 def _lattice(
     facts: Facts, count: CountNoise, trace: float, search: float, matrix: float
 ) -> Lattice:
-    """Return a lattice on which all noise fits 64-bit integers."""
     searching = max(
         clipping_shells.sparse_scales(1 / search, monotone=not facts.adjacency.n_public)
     )
@@ -465,13 +463,7 @@ def _adaptive_pure_matrix_scales(
         _steps(factor * _alone(facts), lattice) for factor in (multiplier, 2 * multiplier)
     )
     values = eigenvalue_scale(facts.adjacency, lattice, 2 * multiplier, 1, SMALLEST_LAPLACE)
-    return {
-        DIAGONAL: full,
-        OFF: full,
-        HALF_DIAGONAL: half,
-        HALF_OFF: half,
-        EIGENVALUES: values,
-    }
+    return {DIAGONAL: full, OFF: full, HALF_DIAGONAL: half, HALF_OFF: half, EIGENVALUES: values}
 
 
 @dataclass(frozen=True)

@@ -35,19 +35,10 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.arguments import between, integer
-from dpmodels.mechanisms.add_noise import (
-    ROUND_UP,
-    SMALLEST_SCALE,
-    NoisyMoments,
-    gaussian_scales,
-    hand_over,
-    noise_of,
-    noised_count,
-    noised_symmetric,
-)
+from dpmodels.mechanisms import add_noise
+from dpmodels.mechanisms.add_noise import noised_count, noised_symmetric
 from dpmodels.mechanisms.measures import OfPasses
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
@@ -56,7 +47,7 @@ from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, spli
 from dpmodels.released import MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import MomentWeights, Passes, Statistic, moment_sensitivity
 from dpmodels.statistics.statistic import measured_as
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Scalars
 
 # The last round's share of the budget, and the chance beta of a longer row: choices.
 LAST = 0.75
@@ -154,14 +145,14 @@ class CoinPress(OfPasses):
         BudgetError for a pure guarantee, which Gaussian noise does not give.
         """
         shares = [(1 - LAST) / max(self.rounds - 1, 1)] * (self.rounds - 1) + [LAST]
-        total_multiplier = gaussian_multiplier(guarantee) * ROUND_UP
+        total_multiplier = gaussian_multiplier(guarantee) * add_noise.ROUND_UP
         # No round has less than the first, whose lattice therefore is coarse enough for all.
         first, *further = split_gaussian(total_multiplier, shares)
-        lattice, steps = gaussian_scales(facts, first)
+        lattice, steps = add_noise.gaussian_scales(facts, first)
         alone = moment_sensitivity(facts.adjacency, MomentWeights(0.0, 0.0))
-        unit = alone * lattice.radius**2 * ROUND_UP
+        unit = alone * lattice.radius**2 * add_noise.ROUND_UP
         sigmas = [steps.diagonal]
-        sigmas += [max(m * unit, math.sqrt(2) * SMALLEST_SCALE) for m in further]
+        sigmas += [max(m * unit, math.sqrt(2) * add_noise.SMALLEST_SCALE) for m in further]
         return Plan(
             guarantee,
             tuple(GaussianEvent(multiplier) for multiplier in (first, *further)),
@@ -187,14 +178,14 @@ class CoinPress(OfPasses):
             radius = ellipsoid.radius()
             exact, _ = statistic.within(ellipsoid.inward / radius).cross()
             last_round = _noised_round(exact, sigma, radius, plan.lattice, entropy)
-        noise = noise_of(plan)
-        noisy = NoisyMoments(
+        noise = add_noise.noise_of(plan)
+        noisy = add_noise.NoisyMoments(
             count,
             None if total is None else total * stretch,
             ellipsoid.widened(last_round),
             MomentNoise(noise.count, noise.mean * stretch, math.nan, math.nan),
         )
-        return hand_over(self.info, plan, noisy, n_rows)
+        return add_noise.hand_over(self.info, plan, noisy, n_rows)
 
 
 def normal_radius(columns: int) -> float:
@@ -208,9 +199,8 @@ def normal_radius(columns: int) -> float:
 
 
 def _noised_round(
-    exact: NDArray[np.generic], sigma: float, radius: float, lattice: Lattice, entropy: Entropy
+    exact: Scalars, sigma: float, radius: float, lattice: Lattice, entropy: Entropy
 ) -> Round:
-    """Add noise to integers and bring them to the units of rows brought inward."""
     unit = (radius / lattice.steps) ** 2
     noisy = noised_symmetric(exact[1:, 1:], sigma, sigma / math.sqrt(2), entropy)
     return Round(noisy * unit, sigma * unit)

@@ -52,10 +52,9 @@ from dpmodels.mechanisms.clipping_shells import FOURTH, TAIL_SHARES, fourth_scal
 from dpmodels.mechanisms.measures import OfMoments
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
-from dpmodels.noise.lattice import Lattice
 from dpmodels.postprocess.denoise import nearest_psd
 from dpmodels.privacy import ApproxDP, GaussianEvent, Guarantee, gaussian_multiplier
-from dpmodels.released import MechanismInfo, MomentNoise, MomentsRelease
+from dpmodels.released import MechanismInfo, MomentsRelease
 from dpmodels.statistics import MomentWeights, Passes, Statistic, moment_sensitivity, moments
 from dpmodels.statistics.statistic import measured_as
 
@@ -130,8 +129,18 @@ class Gauss:
         return replace(hand_over(self.info, plan, noisy, n_rows), tails=tails)
 
 
+class _OneRelease(OfMoments):
+    info: ClassVar[MechanismInfo]
+    law: ClassVar[add_noise.Law] = add_noise.GAUSSIAN
+
+    def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
+        """Add the planned noise to the exact moments."""
+        exact, n_rows = statistic.cross()
+        return hand_over(self.info, plan, noised_moments(exact, plan, entropy, self.law), n_rows)
+
+
 @dataclass(frozen=True)
-class Laplace(OfMoments):
+class Laplace(_OneRelease):
     """Laplace mechanism for a covariance, second moment and mean.
 
     Laplace noise on the augmented moments, the second moment on and above the diagonal.
@@ -176,17 +185,13 @@ class Laplace(OfMoments):
         numerics="exact lattice",
         source="Dwork et al. (2006)",
     )
+    law = LAPLACE
 
     def plan(self, facts: Facts, guarantee: privacy.Guarantee) -> Plan:
         """Calibrate the noise to a guarantee. BudgetError if the noise leaves no useful lattice."""
         (multiplier,) = laplace_multipliers(guarantee)
         lattice, steps = laplace_scales(facts, multiplier)
         return Plan(guarantee, (privacy.LaplaceEvent(multiplier),), lattice, facts, steps)
-
-    def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
-        """Add the planned noise to the exact moments."""
-        exact, n_rows = statistic.cross()
-        return hand_over(self.info, plan, noised_moments(exact, plan, entropy, LAPLACE), n_rows)
 
 
 @dataclass(frozen=True)
@@ -247,7 +252,7 @@ class Projection(OfMoments):
 
 
 @dataclass(frozen=True)
-class AnalyzeGauss(OfMoments):
+class AnalyzeGauss(_OneRelease):
     """Analyze Gauss: one noise scale for all entries of the second moment.
 
     Independent equal Gaussian noise on and above the diagonal, as published.
@@ -299,11 +304,6 @@ class AnalyzeGauss(OfMoments):
         steps = replace(steps, off=steps.diagonal)
         return Plan(guarantee, (GaussianEvent(multiplier),), lattice, facts, steps)
 
-    def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
-        """Add the planned noise to the exact moments."""
-        exact, n_rows = statistic.cross()
-        return hand_over(self.info, plan, noised_moments(exact, plan, entropy), n_rows)
-
 
 def published_scale(columns: int, guarantee: ApproxDP) -> float:
     """Return nβ, the published noise scale of the sum of ``x xᵀ`` over rows in the unit ball.
@@ -316,7 +316,7 @@ def published_scale(columns: int, guarantee: ApproxDP) -> float:
 
 
 @dataclass(frozen=True)
-class ModSulq(OfMoments):
+class ModSulq(_OneRelease):
     """MOD-SULQ as published, for comparison; `Gauss` needs far less noise.
 
     Gaussian noise on and above the diagonal with the calibration of MOD-SULQ.
@@ -382,20 +382,9 @@ class ModSulq(OfMoments):
         lattice, riders = add_noise.lattice_for(*fine, sigma, add_noise.SMALLEST_SCALE)
         scale = max(sigma * lattice.radius**2, add_noise.SMALLEST_SCALE)
         steps = replace(riders, diagonal=scale, off=scale)
-        event = GaussianEvent(_joint(facts, lattice, steps))
-        return Plan(guarantee, (event,), lattice, facts, steps)
-
-    def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
-        """Add the planned noise to the exact moments."""
-        exact, n_rows = statistic.cross()
-        return add_noise.hand_over(
-            self.info, plan, add_noise.noised_moments(exact, plan, entropy), n_rows
-        )
-
-
-def _joint(facts: Facts, lattice: Lattice, steps: MomentNoise) -> float:
-    """Return the multiplier of all parts together, rounded down."""
-    mean = steps.diagonal / steps.mean if facts.centred else 0.0
-    weights = MomentWeights(steps.diagonal / steps.count, mean)
-    sigma = steps.diagonal / lattice.radius**2
-    return sigma / moment_sensitivity(facts.adjacency, weights) * (1 - 1e-13)
+        # The multiplier of all parts together, rounded down.
+        mean = steps.diagonal / steps.mean if facts.centred else 0.0
+        weights = MomentWeights(steps.diagonal / steps.count, mean)
+        sigma = steps.diagonal / lattice.radius**2
+        joint = sigma / moment_sensitivity(facts.adjacency, weights) * (1 - 1e-13)
+        return Plan(guarantee, (GaussianEvent(joint),), lattice, facts, steps)

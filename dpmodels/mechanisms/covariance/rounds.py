@@ -49,28 +49,8 @@ import numpy as np
 from dpmodels import privacy
 from dpmodels.arguments import boolean
 from dpmodels.design import Scaling
-from dpmodels.mechanisms import clipping_shells
-from dpmodels.mechanisms.add_noise import (
-    FRACTIONS,
-    GAUSSIAN,
-    LAPLACE,
-    ROUND_UP,
-    SMALLEST_SCALE,
-    CountNoise,
-    Law,
-    Lengths,
-    faintest,
-    gaussian_count,
-    gaussian_scales,
-    hand_over,
-    laplace_count,
-    laplace_multipliers,
-    laplace_scales,
-    lattice_for,
-    noised_moments,
-    noised_rows,
-    noisy_mean,
-)
+from dpmodels.mechanisms import add_noise, clipping_shells
+from dpmodels.mechanisms.add_noise import GAUSSIAN
 from dpmodels.mechanisms.measures import OfPasses
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
@@ -132,16 +112,10 @@ class Rounds(OfPasses):
         boolean("inference", self.inference)
 
     def plan(self, facts: Facts, guarantee: privacy.Guarantee) -> Plan:
-        """Divide a budget between the rounds and calibrate their noise.
-
-        Raises
-        ------
-        BudgetError
-            For a pure guarantee, which Gaussian noise does not give.
-        """
+        """Divide a budget between the rounds; BudgetError for a pure guarantee."""
         buys = self.inference and facts.centred and not facts.unit
         budget_shares = shares(facts, TURNS, LEAST, clipping_shells.TAIL_SHARES if buys else {})
-        total_multiplier = privacy.gaussian_multiplier(guarantee) * ROUND_UP
+        total_multiplier = privacy.gaussian_multiplier(guarantee) * add_noise.ROUND_UP
         multipliers = dict(
             zip(
                 budget_shares,
@@ -150,17 +124,22 @@ class Rounds(OfPasses):
             )
         )
         last, sensitivity = multipliers[MOMENTS], math.sqrt(2) if facts.adjacency.n_public else 1.0
-        scales = turn_scales(multipliers, sensitivity, partial(gaussian_count, facts))
-        lattice, steps = gaussian_scales(facts, last)
+        scales = turn_scales(multipliers, sensitivity, partial(add_noise.gaussian_count, facts))
+        lattice, steps = add_noise.gaussian_scales(facts, last)
         if buys:
-            lattice, steps = lattice_for(
-                lattice, steps, multipliers[clipping_shells.FOURTH], SMALLEST_SCALE
+            lattice, steps = add_noise.lattice_for(
+                lattice, steps, multipliers[clipping_shells.FOURTH], add_noise.SMALLEST_SCALE
             )
-            scales |= clipping_shells.tail_scales(multipliers, lattice.radius)
+            fourth = multipliers[clipping_shells.FOURTH]
+            scales[clipping_shells.FOURTH] = clipping_shells.fourth_scale(fourth, lattice.radius)
+            beyond = multipliers[clipping_shells.BEYOND]
+            scales[clipping_shells.BEYOND] = beyond * add_noise.ROUND_UP
         if not facts.centred:
             coarse, increments, shell_scales = clipping_shells.shell_noise(facts, last)
             shrink = (coarse.radius / lattice.radius) ** 2
-            steps = MomentNoise(*(max(step * shrink, SMALLEST_SCALE) for step in astuple(steps)))
+            steps = MomentNoise(
+                *(max(step * shrink, add_noise.SMALLEST_SCALE) for step in astuple(steps))
+            )
             lattice, scales = coarse, scales | shell_scales
             scales |= {COUNT: increments.count, DIAGONAL: increments.diagonal}
         events = tuple(privacy.GaussianEvent(multiplier) for multiplier in multipliers.values())
@@ -179,7 +158,6 @@ class Rounds(OfPasses):
         return replace(_moments_within(self.info, inner, plan, entropy, GAUSSIAN), tails=tails)
 
     def _increments(self, inner: RowsInBall, plan: Plan, entropy: Entropy) -> MomentsRelease:
-        """Release increments within the ball instead of moments."""
         exact = inner.passes.measured(
             clipped_moments, clipping_shells.shells(plan.facts.columns)[-1]
         )
@@ -188,7 +166,7 @@ class Rounds(OfPasses):
         noisy, estimate, n_rows = clipping_shells.accumulated(
             exact, replace(plan, steps=steps), entropy
         )
-        return hand_over(self.info, plan, noisy, n_rows, estimate, inner.ball)
+        return add_noise.hand_over(self.info, plan, noisy, n_rows, estimate, inner.ball)
 
 
 # Of the budget, as TURNS and LEAST: choices.
@@ -251,29 +229,30 @@ class RoundsPure(OfPasses):
         BudgetError if the noise leaves no useful lattice.
         """
         budget_shares = shares(facts, TURNS_PURE, LEAST_PURE)
-        calibrated = laplace_multipliers(guarantee, list(budget_shares.values()))
+        calibrated = add_noise.laplace_multipliers(guarantee, list(budget_shares.values()))
         multipliers = dict(zip(budget_shares, calibrated, strict=True))
         sensitivity = 2.0 if facts.adjacency.n_public else 1.0
         scales = turn_scales(
-            multipliers, sensitivity, lambda multiplier: laplace_count(facts, 1 / multiplier)
+            multipliers,
+            sensitivity,
+            lambda multiplier: add_noise.laplace_count(facts, 1 / multiplier),
         )
-        lattice, steps = laplace_scales(facts, multipliers[MOMENTS])
+        lattice, steps = add_noise.laplace_scales(facts, multipliers[MOMENTS])
         events = tuple(privacy.LaplaceEvent(multiplier) for multiplier in multipliers.values())
         return Plan(guarantee, events, lattice, facts, steps, scales)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Read and add noise, round by round; rows of unit length keep their ball."""
-        inner = locate(measured_as(Passes, statistic, "moments"), plan, entropy, LAPLACE)
-        return _moments_within(self.info, inner, plan, entropy, LAPLACE)
+        inner = locate(measured_as(Passes, statistic, "moments"), plan, entropy, add_noise.LAPLACE)
+        return _moments_within(self.info, inner, plan, entropy, add_noise.LAPLACE)
 
 
 def _moments_within(
-    info: MechanismInfo, inner: RowsInBall, plan: Plan, entropy: Entropy, law: Law
+    info: MechanismInfo, inner: RowsInBall, plan: Plan, entropy: Entropy, law: add_noise.Law
 ) -> MomentsRelease:
-    """Release the moments of the rows in the ball that was found."""
     exact, n_rows = inner.passes.measured(moments).cross()
-    noisy = noised_moments(exact, plan, entropy, law)
-    return hand_over(info, plan, noisy, n_rows, ball=inner.ball)
+    noisy = add_noise.noised_moments(exact, plan, entropy, law)
+    return add_noise.hand_over(info, plan, noisy, n_rows, ball=inner.ball)
 
 
 # Whether increments between radii have less error than moments in one ball.
@@ -286,7 +265,7 @@ class Gain(NamedTuple):
     radius: float
 
 
-def increments_gain(lengths: Lengths, plan: Plan) -> Gain:
+def increments_gain(lengths: add_noise.Lengths, plan: Plan) -> Gain:
     """Compare both at the radius that is best for each, by the released lengths."""
     noise, levels = matrix_noise(plan), clipping_shells.shells(plan.facts.columns)
     squares = [lengths.squares(2.0**-level) for level in levels]
@@ -323,7 +302,7 @@ class RowsInBall(NamedTuple):
     passes: Passes
     public: Passes  # Clipped to the codebook's ball
     ball: Ball | None  # None where it is the codebook's
-    lengths: Lengths | None  # The last ones; None for rows of unit length
+    lengths: add_noise.Lengths | None  # The last ones; None for rows of unit length
 
     def at(self, radius: float) -> RowsInBall:
         """Return the same with another radius, about the same centre."""
@@ -363,7 +342,9 @@ def shares(
 
 
 def turn_scales(
-    multipliers: Mapping[str, float], sensitivity: float, noise: Callable[[float], CountNoise]
+    multipliers: Mapping[str, float],
+    sensitivity: float,
+    noise: Callable[[float], add_noise.CountNoise],
 ) -> dict[str, float]:
     """Return the scales of the noise in each turn's number of rows, their sum and their lengths.
 
@@ -374,14 +355,16 @@ def turn_scales(
     for name, multiplier in multipliers.items():
         what, _, turn = name.partition(" ")
         if what == "lengths":
-            scales[name] = multiplier * sensitivity * ROUND_UP
+            scales[name] = multiplier * sensitivity * add_noise.ROUND_UP
         elif what == "sum":
             count, total = noise(multiplier)
-            scales |= {f"rows {turn}": count * ROUND_UP, name: total * ROUND_UP}
+            scales |= {f"rows {turn}": count * add_noise.ROUND_UP, name: total * add_noise.ROUND_UP}
     return scales
 
 
-def locate(statistic: Passes, plan: Plan, entropy: Entropy, law: Law = GAUSSIAN) -> RowsInBall:
+def locate(
+    statistic: Passes, plan: Plan, entropy: Entropy, law: add_noise.Law = GAUSSIAN
+) -> RowsInBall:
     """Move the ball to the mean of the rows and shrink it, turn by turn.
 
     Rows of unit length keep their ball, and a ball that is not smaller is not used.
@@ -405,7 +388,7 @@ def locate(statistic: Passes, plan: Plan, entropy: Entropy, law: Law = GAUSSIAN)
     return RowsInBall(passes, statistic, None, lengths).at(radius)
 
 
-def _fewest(plan: Plan, law: Law) -> float:
+def _fewest(plan: Plan, law: add_noise.Law) -> float:
     """Return how many rows say well enough where the rows lie, by the noise of the turns."""
     size = law.sd * math.sqrt(plan.facts.columns)
     sums, lengths = (
@@ -431,7 +414,7 @@ class MatrixNoise(NamedTuple):
         return np.asarray(np.minimum(times * self.frobenius, lost))
 
 
-def matrix_noise(plan: Plan, law: Law = GAUSSIAN) -> MatrixNoise:
+def matrix_noise(plan: Plan, law: add_noise.Law = GAUSSIAN) -> MatrixNoise:
     """Return the size of the noise of a plan's steps."""
     columns, steps = plan.facts.columns, plan.steps
     frobenius = math.hypot(steps.diagonal, math.sqrt(columns - 1) * steps.off)
@@ -439,7 +422,9 @@ def matrix_noise(plan: Plan, law: Law = GAUSSIAN) -> MatrixNoise:
     return MatrixNoise(unit * frobenius, 2 * unit * steps.off)
 
 
-def moments_error(lengths: Lengths, plan: Plan, part: float, law: Law = GAUSSIAN) -> Floats:
+def moments_error(
+    lengths: add_noise.Lengths, plan: Plan, part: float, law: add_noise.Law = GAUSSIAN
+) -> Floats:
     """Return the approximate error of the denoised second moment at each radius.
 
     If no count is detected, the largest radius has the least.
@@ -452,10 +437,12 @@ def moments_error(lengths: Lengths, plan: Plan, part: float, law: Law = GAUSSIAN
     return np.asarray(np.hypot(error, cut))
 
 
-def _about_the_mean(passes: Passes, turn: int, plan: Plan, entropy: Entropy, law: Law) -> Passes:
+def _about_the_mean(
+    passes: Passes, turn: int, plan: Plan, entropy: Entropy, law: add_noise.Law
+) -> Passes:
     """Move the centre to the noisy mean of the rows in their ball, shrunk by what is noise."""
-    noise = CountNoise(plan.scales[f"rows {turn}"], plan.scales[f"sum {turn}"])
-    mean, _ = noisy_mean(passes, plan.lattice, noise, entropy, law)
+    noise = add_noise.CountNoise(plan.scales[f"rows {turn}"], plan.scales[f"sum {turn}"])
+    mean, _ = add_noise.noisy_mean(passes, plan.lattice, noise, entropy, law)
     scaling = passes.scaling
     return passes.rescaled(
         replace(scaling, centre=scaling.centre + mean * scaling.row_norm * scaling.scale)
@@ -463,14 +450,16 @@ def _about_the_mean(passes: Passes, turn: int, plan: Plan, entropy: Entropy, law
 
 
 def _lengths(
-    passes: Passes, public: Scaling, turn: int, plan: Plan, entropy: Entropy, law: Law
-) -> Lengths:
+    passes: Passes, public: Scaling, turn: int, plan: Plan, entropy: Entropy, law: add_noise.Law
+) -> add_noise.Lengths:
     """Return noisy numbers of rows by their distance from the centre."""
-    limits = tuple(int(end) for end in (FRACTIONS[:-1] * plan.lattice.radius) ** 2)
+    limits = tuple(int(end) for end in (add_noise.FRACTIONS[:-1] * plan.lattice.radius) ** 2)
     farthest = clipping_shells.distance_of(passes.scaling, public)
     exact, _ = _within(passes, farthest).measured(norm_counts, limits).cross()
-    counts, scale = noised_rows(exact, plan.scales[f"lengths {turn}"], entropy, law)
-    return Lengths(FRACTIONS * farthest, counts, law.sd * scale, faintest(law, scale))
+    counts, scale = add_noise.noised_rows(exact, plan.scales[f"lengths {turn}"], entropy, law)
+    return add_noise.Lengths(
+        add_noise.FRACTIONS * farthest, counts, law.sd * scale, add_noise.faintest(law, scale)
+    )
 
 
 def _within(passes: Passes, radius: float) -> Passes:

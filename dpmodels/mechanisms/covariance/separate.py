@@ -34,39 +34,14 @@ import numpy as np
 from dpmodels import privacy
 from dpmodels.arguments import integer
 from dpmodels.mechanisms import add_noise
-from dpmodels.mechanisms.add_noise import (
-    EIGENVALUES,
-    GAUSSIAN,
-    LAPLACE,
-    ROOM,
-    SMALLEST_LAPLACE,
-    SMALLEST_SCALE,
-    Law,
-    checked_share,
-    eigenvalue_scale,
-    gaussian_scales,
-    hand_over,
-    laplace_multipliers,
-    laplace_scales,
-    lattice_for,
-    noised_eigenvalues,
-    noised_moments,
-    recombined,
-    trace_cap,
-)
+from dpmodels.mechanisms.add_noise import laplace_multipliers
 from dpmodels.mechanisms.measures import OfMoments
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.noise.bingham_frames import sequential_bingham
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.postprocess.denoise import psd_values
-from dpmodels.privacy import (
-    GaussianEvent,
-    Guarantee,
-    LaplaceEvent,
-    gaussian_multiplier,
-    split_gaussian,
-)
+from dpmodels.privacy import split_gaussian
 from dpmodels.released import MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.moments import eigenvalue_sensitivity
@@ -78,18 +53,20 @@ class _Recombined(OfMoments):
     share: float = 0.5
 
     info: ClassVar[MechanismInfo]
-    law: ClassVar[Law]
+    law: ClassVar[add_noise.Law]
 
     def __post_init__(self) -> None:
-        checked_share(self.share)
+        add_noise.checked_share(self.share)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add noise to the moments and, apart, to the eigenvalues; put both together."""
         exact, n_rows = statistic.cross()
-        noisy = noised_moments(exact, plan, entropy, self.law)
-        values = noised_eigenvalues(exact, plan, entropy, self.law)
-        estimate = recombined(values, noisy.second, trace_cap(plan.facts, n_rows))
-        return hand_over(self.info, plan, noisy, n_rows, estimate)
+        noisy = add_noise.noised_moments(exact, plan, entropy, self.law)
+        values = add_noise.noised_eigenvalues(exact, plan, entropy, self.law)
+        estimate = add_noise.recombined(
+            values, noisy.second, add_noise.trace_cap(plan.facts, n_rows)
+        )
+        return add_noise.hand_over(self.info, plan, noisy, n_rows, estimate)
 
 
 @dataclass(frozen=True)
@@ -123,18 +100,22 @@ class Separate(_Recombined):
         numerics="idealised",
         source="Dong, Liang, Yi (2022) in isometric coordinates",
     )
-    law = GAUSSIAN
+    law = add_noise.GAUSSIAN
 
-    def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
+    def plan(self, facts: Facts, guarantee: privacy.Guarantee) -> Plan:
         """Calibrate both parts; BudgetError for a pure guarantee: Gaussian noise gives none."""
         # Rounding of the split is covered by a few parts in 10^15.
-        multiplier = gaussian_multiplier(guarantee) * (1 + 1e-14)
+        multiplier = privacy.gaussian_multiplier(guarantee) * (1 + 1e-14)
         values, vectors = split_gaussian(multiplier, (self.share, 1 - self.share))
         sigma = values * eigenvalue_sensitivity(facts.adjacency, 2)
-        lattice, steps = lattice_for(*gaussian_scales(facts, vectors), sigma, SMALLEST_SCALE)
-        scale = eigenvalue_scale(facts.adjacency, lattice, values, 2, SMALLEST_SCALE)
-        events = (GaussianEvent(values), GaussianEvent(vectors))
-        return Plan(guarantee, events, lattice, facts, steps, {EIGENVALUES: scale})
+        lattice, steps = add_noise.lattice_for(
+            *add_noise.gaussian_scales(facts, vectors), sigma, add_noise.SMALLEST_SCALE
+        )
+        scale = add_noise.eigenvalue_scale(
+            facts.adjacency, lattice, values, 2, add_noise.SMALLEST_SCALE
+        )
+        events = (privacy.GaussianEvent(values), privacy.GaussianEvent(vectors))
+        return Plan(guarantee, events, lattice, facts, steps, {add_noise.EIGENVALUES: scale})
 
 
 @dataclass(frozen=True)
@@ -188,17 +169,21 @@ class SeparatePure(_Recombined):
         numerics="idealised",
         source="Dong, Liang, Yi (2022) with Laplace noise",
     )
-    law = LAPLACE
+    law = add_noise.LAPLACE
 
-    def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
+    def plan(self, facts: Facts, guarantee: privacy.Guarantee) -> Plan:
         """Calibrate both parts; BudgetError if the noise leaves no useful lattice."""
         values, vectors = laplace_multipliers(guarantee, (self.share, 1 - self.share))
         scale = values * eigenvalue_sensitivity(facts.adjacency, 1)
-        fine = laplace_scales(facts, vectors)
-        lattice, steps = lattice_for(*fine, ROOM * scale, SMALLEST_LAPLACE)
-        scale = eigenvalue_scale(facts.adjacency, lattice, values, 1, SMALLEST_LAPLACE)
-        events = (LaplaceEvent(values), LaplaceEvent(vectors))
-        return Plan(guarantee, events, lattice, facts, steps, {EIGENVALUES: scale})
+        fine = add_noise.laplace_scales(facts, vectors)
+        lattice, steps = add_noise.lattice_for(
+            *fine, add_noise.ROOM * scale, add_noise.SMALLEST_LAPLACE
+        )
+        scale = add_noise.eigenvalue_scale(
+            facts.adjacency, lattice, values, 1, add_noise.SMALLEST_LAPLACE
+        )
+        events = (privacy.LaplaceEvent(values), privacy.LaplaceEvent(vectors))
+        return Plan(guarantee, events, lattice, facts, steps, {add_noise.EIGENVALUES: scale})
 
 
 # Of the budget, without and with the sum of the rows: choices.

@@ -38,23 +38,11 @@ from dataclasses import astuple, dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.arguments import between
 from dpmodels.design import Scaling
-from dpmodels.mechanisms.add_noise import (
-    ROUND_UP,
-    SMALLEST_SCALE,
-    CountNoise,
-    gaussian_count,
-    gaussian_scales,
-    hand_over,
-    lattice_for,
-    noise_of,
-    noised_moments,
-    noised_rows,
-    noisy_mean,
-)
+from dpmodels.mechanisms import add_noise
+from dpmodels.mechanisms.add_noise import noised_moments
 from dpmodels.mechanisms.measures import OfPasses
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
@@ -72,7 +60,7 @@ from dpmodels.released import Ball, MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import Passes, Statistic, moments
 from dpmodels.statistics.passes import column_counts, turned_counts
 from dpmodels.statistics.statistic import measured_as
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Scalars
 
 # Of the budget. A choice: where nothing is gained, noise is 10 % larger than without rounds.
 SHARES = {
@@ -146,29 +134,23 @@ class Ellipsoid(OfPasses):
         between("alike", self.alike, 0.001, 1000.0, ", such as 0.25")
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
-        """Divide a budget between the rounds and calibrate their noise.
-
-        Raises
-        ------
-        BudgetError
-            For a pure guarantee, which Gaussian noise does not give.
-        """
-        multiplier = gaussian_multiplier(guarantee) * ROUND_UP
+        """Divide a budget between the rounds; BudgetError for a pure guarantee."""
+        multiplier = gaussian_multiplier(guarantee) * add_noise.ROUND_UP
         multipliers = dict(
             zip(SHARES, split_gaussian(multiplier, list(SHARES.values())), strict=True)
         )
         changed = 2 if facts.adjacency.n_public else 1
-        distances = {"sum": gaussian_count(facts, 1.0).total}
+        distances = {"sum": add_noise.gaussian_count(facts, 1.0).total}
         distances |= {"columns": math.sqrt(changed * facts.columns), "lengths": math.sqrt(changed)}
         scales = {
-            name: multiplier * distances[name.split()[0]] * ROUND_UP
+            name: multiplier * distances[name.split()[0]] * add_noise.ROUND_UP
             for name, multiplier in multipliers.items()
             if "moments" not in name
         }
-        rougher = multipliers["rough moments"] / multipliers["moments"] * ROUND_UP
-        lattice, steps = gaussian_scales(facts, multipliers["moments"])
+        rougher = multipliers["rough moments"] / multipliers["moments"] * add_noise.ROUND_UP
+        lattice, steps = add_noise.gaussian_scales(facts, multipliers["moments"])
         largest = rougher * max(astuple(steps)) / lattice.radius**2
-        lattice, steps = lattice_for(lattice, steps, largest, SMALLEST_SCALE)
+        lattice, steps = add_noise.lattice_for(lattice, steps, largest, add_noise.SMALLEST_SCALE)
         events = tuple(map(GaussianEvent, multipliers.values()))
         return Plan(guarantee, events, lattice, facts, steps, {**scales, "rough moments": rougher})
 
@@ -185,7 +167,9 @@ class Ellipsoid(OfPasses):
             ball = Ball(middle, longest, *estimate.lengths.beyond(longest), ellipsoid.axes)
             clipped, transform = rows_within(statistic, ball)
             exact, rows = clipped.within(transform).cross()
-        return hand_over(self.info, plan, noised_moments(exact, plan, entropy), rows, ball=ball)
+        return add_noise.hand_over(
+            self.info, plan, noised_moments(exact, plan, entropy), rows, ball=ball
+        )
 
 
 def rows_within(passes: Passes, ball: Ball) -> tuple[Passes, Floats]:
@@ -197,7 +181,7 @@ def rows_within(passes: Passes, ball: Ball) -> tuple[Passes, Floats]:
     assert ball.axes is not None
     public, spread = passes.scaling, np.linalg.norm(ball.axes, axis=1)
     onto = _onto(ball.axes, spread)
-    outer = ball.radius * float(np.linalg.norm(ball.axes / spread[:, None], 2)) * ROUND_UP
+    outer = ball.radius * float(np.linalg.norm(ball.axes / spread[:, None], 2)) * add_noise.ROUND_UP
     scaling = replace(public, centre=ball.centre, scale=public.scale * spread, row_norm=outer)
     return passes.rescaled(scaling), np.asarray(onto * (outer / ball.radius))
 
@@ -217,7 +201,7 @@ def _ellipsoid_of(
     flat = (columns.detected <= FLAT * _fractions(2)[0] * _farthest(public, centre)).any()
     ellipsoid = _shape(clipped, centre, columns, plan, entropy)
     row_lengths = _lengths(passes, ellipsoid, plan, entropy)
-    noise = noise_of(plan).off
+    noise = add_noise.noise_of(plan).off
     best = radius(row_lengths, size, noise, alike)
     if flat or best is None:
         return None
@@ -240,10 +224,9 @@ def _farthest(public: Scaling, centre: Floats) -> float:
 
 
 def _mean(passes: Passes, name: str, plan: Plan, entropy: Entropy) -> tuple[Floats, float]:
-    """Return the noisy mean of the rows in their ball, and their number."""
-    scale, unit = plan.scales[name], gaussian_count(plan.facts, 1.0)
-    noise = CountNoise(scale * (unit.rows / unit.total), scale)
-    return noisy_mean(passes, plan.lattice, noise, entropy)
+    scale, unit = plan.scales[name], add_noise.gaussian_count(plan.facts, 1.0)
+    noise = add_noise.CountNoise(scale * (unit.rows / unit.total), scale)
+    return add_noise.noisy_mean(passes, plan.lattice, noise, entropy)
 
 
 def _columns(
@@ -263,7 +246,6 @@ def _columns(
 def _shape(
     clipped: Passes, centre: Floats, columns: Spreads, plan: Plan, entropy: Entropy
 ) -> Shape:
-    """Return the axes of rough moments."""
     rougher = plan.scales["rough moments"]
     steps = MomentNoise(*(rougher * step for step in astuple(plan.steps)))
     exact, _ = clipped.measured(moments).cross()
@@ -305,7 +287,6 @@ def _fractions(octave: int) -> Floats:
     return np.asarray(2.0 ** (-np.arange(octave * OCTAVES, -1, -1) / octave))
 
 
-def _noisy(exact: NDArray[np.generic], radii: Floats, sd: float, entropy: Entropy) -> Cells:
-    """Add noise to numbers of rows."""
-    counts, _ = noised_rows(exact.ravel(), sd, entropy)
+def _noisy(exact: Scalars, radii: Floats, sd: float, entropy: Entropy) -> Cells:
+    counts, _ = add_noise.noised_rows(exact.ravel(), sd, entropy)
     return Cells(radii, counts.reshape(exact.shape), sd)

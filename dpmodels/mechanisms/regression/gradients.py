@@ -42,6 +42,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from dpmodels.arguments import between, boolean, integer
+from dpmodels.mechanisms import protocol, quantile_of_norms
 from dpmodels.mechanisms.add_noise import (
     GAUSSIAN,
     ROUND_UP,
@@ -53,21 +54,7 @@ from dpmodels.mechanisms.add_noise import (
     shrunk,
 )
 from dpmodels.mechanisms.measures import OfGradients
-from dpmodels.mechanisms.protocol import (
-    Facts,
-    Plan,
-    RegressionFacts,
-    RegressionPlan,
-    as_gradients,
-    hand_over,
-)
-from dpmodels.mechanisms.quantile_of_norms import (
-    RowsWithin,
-    both_matrices,
-    bought_scale,
-    location_scales,
-    rows_within_quantile,
-)
+from dpmodels.mechanisms.protocol import RegressionFacts
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess import nearest_psd
@@ -170,7 +157,7 @@ class NoisyGradients(OfGradients):
         object.__setattr__(self, "steps", steps)
         between("share", self.share, 0.001, 0.9, f", such as {START_SHARE}")
 
-    def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> RegressionPlan:
+    def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> protocol.RegressionPlan:
         """Divide the budget between the moments and the steps.
 
         BudgetError for a pure guarantee, which Gaussian noise does not give.
@@ -187,19 +174,21 @@ class NoisyGradients(OfGradients):
         bought_multipliers = rest[self.steps :]
         if self.inference:
             scales["last"] = bought_multipliers[0] * change
-            scales["both"] = bought_scale(facts, bought_multipliers[1], GAUSSIAN)
+            scales["both"] = quantile_of_norms.bought_scale(facts, bought_multipliers[1], GAUSSIAN)
         if facts.predictors.terms:
-            scales |= location_scales(facts, {"lengths": bought_multipliers[-1]}, GAUSSIAN)
+            scales |= quantile_of_norms.location_scales(
+                facts, {"lengths": bought_multipliers[-1]}, GAUSSIAN
+            )
         events = (*events, *map(GaussianEvent, bought_multipliers))
         _lattice(facts, scales["noise"])
         _moments_plan(facts, guarantee, first)
-        return RegressionPlan(guarantee, events, facts, scales)
+        return protocol.RegressionPlan(guarantee, events, facts, scales)
 
     def release(
-        self, statistic: Statistic, plan: RegressionPlan, entropy: Entropy
+        self, statistic: Statistic, plan: protocol.RegressionPlan, entropy: Entropy
     ) -> CoefficientsRelease:
         """Buy the moments, then make the steps."""
-        rows, facts, scales = as_gradients(statistic), plan.facts, plan.scales
+        rows, facts, scales = protocol.as_gradients(statistic), plan.facts, plan.scales
         ball, start = _start(rows, plan, entropy)
         rows, point, points = rows.within(ball.predictors), start.point, []
         for _ in range(self.steps):
@@ -215,13 +204,13 @@ class NoisyGradients(OfGradients):
             noisy = noisy_gradient(rows, answer, facts, scales["last"], entropy)
             length = facts.loss.length
             last, sd = effect_coding(noisy.gradient * length, facts), noisy.sd * length
-            bought = both_matrices(rows, answer, facts, scales["both"], entropy)
+            bought = quantile_of_norms.both_matrices(rows, answer, facts, scales["both"], entropy)
             curvature = replace(
                 bought,
                 bread=effect_coding(bought.bread, facts),
                 meat=effect_coding(bought.meat, facts),
             )
-        return hand_over(
+        return protocol.hand_over(
             self.info,
             plan,
             statistic,
@@ -238,11 +227,10 @@ def _lattice(facts: RegressionFacts, noise: float) -> Lattice:
     return choose_lattice(facts.columns, noise)
 
 
-def _moments_plan(facts: RegressionFacts, guarantee: Guarantee, multiplier: float) -> Plan:
-    """Plan the release of the moments of the joint rows (x, y)."""
-    joint = Facts(facts.predictors.lattice.columns, facts.adjacency, centred=True)
+def _moments_plan(facts: RegressionFacts, guarantee: Guarantee, multiplier: float) -> protocol.Plan:
+    joint = protocol.Facts(facts.predictors.lattice.columns, facts.adjacency, centred=True)
     lattice, steps = gaussian_scales(joint, multiplier)
-    return Plan(guarantee, (GaussianEvent(multiplier),), lattice, joint, steps)
+    return protocol.Plan(guarantee, (GaussianEvent(multiplier),), lattice, joint, steps)
 
 
 def noisy_gradient(
@@ -262,7 +250,9 @@ def noisy_gradient(
     return Noisy(add_noise(exact * finer, scale, entropy) / steps_per_unit, scale / steps_per_unit)
 
 
-def _start(rows: Gradients, plan: RegressionPlan, entropy: Entropy) -> tuple[RowsWithin, Start]:
+def _start(
+    rows: Gradients, plan: protocol.RegressionPlan, entropy: Entropy
+) -> tuple[quantile_of_norms.RowsWithin, Start]:
     """Release the moments of (1, x, y); take a Newton step from the constant that fits best."""
     facts, scales = plan.facts, plan.scales
     joint_plan = _moments_plan(facts, plan.guarantee, scales["start"])
@@ -276,14 +266,14 @@ def _start(rows: Gradients, plan: RegressionPlan, entropy: Entropy) -> tuple[Row
         middle, reach = public.known
         offset = middle + reach * float(np.clip(noisy.total[public.terms] / count, -1.0, 1.0))
         law = law._replace(linear=law.linear - offset)
-    near = RowsWithin(public, None)
+    near = quantile_of_norms.RowsWithin(public, None)
     if "lengths" in scales:
         centre = np.zeros(public.terms)
         if public.intercept:
             centre = shrunk(noisy.total[: public.terms] / count, noisy.noise.mean / count)
         noise = scales.get("last", scales["noise"] / math.sqrt(plan.events[1].count))
         least = public.radius * SHORTEST
-        near = rows_within_quantile(
+        near = quantile_of_norms.rows_within_quantile(
             rows, public, centre, scales["lengths"], noise, law.square, entropy, least
         )
     second, sums, cross = _predictor_moments(noisy, near.predictors)

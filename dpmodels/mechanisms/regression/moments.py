@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.mechanisms import add_noise
 from dpmodels.mechanisms.measures import OfMoments
@@ -179,20 +178,14 @@ class AdaSSP(OfMoments):
         """Add noise to the moments and to the smallest eigenvalue; put the ridge on."""
         exact, rows = statistic.cross()
         noisy = add_noise.noised_moments(exact, plan, entropy)
-        smallest = _noised_smallest(exact, plan, entropy)
+        value = float(np.linalg.eigvalsh(exact[:-1, :-1].astype(np.float64))[0])
+        whole = np.array([round(value)], dtype=object)
+        (released,) = add_noise.add_noise(whole, plan.scales[SMALLEST], entropy)
+        smallest = float(released) / plan.lattice.radius**2
         return add_noise.hand_over(self.info, plan, noisy, rows, _with_ridge(noisy, smallest, plan))
 
 
-def _noised_smallest(exact: NDArray[np.generic], plan: Plan, entropy: Entropy) -> float:
-    """Release the smallest eigenvalue of the moments of the constant and the terms."""
-    value = float(np.linalg.eigvalsh(exact[:-1, :-1].astype(np.float64))[0])
-    whole = np.array([round(value)], dtype=object)
-    released = add_noise.add_noise(whole, plan.scales[SMALLEST], entropy)
-    return float(released[0]) / plan.lattice.radius**2
-
-
 def _with_ridge(noisy: add_noise.NoisyMoments, smallest: float, plan: Plan) -> Floats:
-    """Return the released second moment with the ridge on its terms."""
     terms = len(noisy.second) - 1
     if not terms:
         return noisy.second

@@ -74,13 +74,7 @@ from dpmodels.mechanisms.minimise import (
     tolerance,
 )
 from dpmodels.mechanisms.path_curvature import path_matrices, path_scales, path_shares
-from dpmodels.mechanisms.protocol import (
-    RegressionFacts,
-    RegressionPlan,
-    as_gradients,
-    bounded_loss,
-    hand_over,
-)
+from dpmodels.mechanisms.protocol import RegressionFacts
 from dpmodels.noise import Entropy
 from dpmodels.noise.uniform import normals
 from dpmodels.released import CoefficientsRelease, MechanismInfo
@@ -161,13 +155,13 @@ class Objective(OfGradients):
             units = ", in units of one row's largest gradient, or None"
             between("ridge", self.ridge, 1e-6, 1e12, units)
 
-    def plan(self, facts: RegressionFacts, guarantee: privacy.Guarantee) -> RegressionPlan:
+    def plan(self, facts: RegressionFacts, guarantee: privacy.Guarantee) -> protocol.RegressionPlan:
         """Divide the budget; the noise is pure where that is asked for, or is less.
 
         Where curvature is bought, Gaussian noise is less in it by far. ArgumentError if the loss
         has gradients without a bound. BudgetError if the ridge is too small for the budget.
         """
-        loss = bounded_loss(facts, self.info.name)
+        loss = protocol.bounded_loss(facts, self.info.name)
         takes_pure = self.pure and isinstance(guarantee, privacy.ApproxDP)
         if isinstance(guarantee, privacy.PureDP) or takes_pure or not loss.bell:
             return self._pure(facts, loss, guarantee)
@@ -178,10 +172,10 @@ class Objective(OfGradients):
         return min(gaussian, pure, key=_expected)
 
     def release(
-        self, statistic: Statistic, plan: RegressionPlan, entropy: Entropy
+        self, statistic: Statistic, plan: protocol.RegressionPlan, entropy: Entropy
     ) -> CoefficientsRelease:
         """Find most rows, draw the linear term, minimise, mask the error, buy what is planned."""
-        rows, facts, scales = as_gradients(statistic), plan.facts, plan.scales
+        rows, facts, scales = protocol.as_gradients(statistic), plan.facts, plan.scales
         law = GAUSSIAN if scales["gaussian"] else LAPLACE
         besides = GAUSSIAN if "lengths" in scales else law
         most = quantile_of_norms.locate_quantile(rows, facts, scales, entropy, besides)
@@ -194,7 +188,7 @@ class Objective(OfGradients):
         ridge = scales["ridge"]
         known = ridge * quantile_of_norms.steepest(facts)
         shortest = tolerance(scales["tilt"], known)
-        loss = bounded_loss(facts, self.info.name)
+        loss = protocol.bounded_loss(facts, self.info.name)
         offset = facts.predictors.largest_known
         provable = provable_rows(
             facts.columns, loss.smoothness, scales["tilt"], ridge, known, offset
@@ -206,7 +200,7 @@ class Objective(OfGradients):
         if self.inference:
             released = near, point, gradient, facts, scales, entropy, besides
             curvature = path_matrices(*released, at_end=self.at_end)
-        return hand_over(
+        return protocol.hand_over(
             self.info,
             plan,
             statistic,
@@ -241,7 +235,7 @@ class Objective(OfGradients):
 
     def _pure(
         self, facts: RegressionFacts, loss: Loss, guarantee: privacy.Guarantee
-    ) -> RegressionPlan:
+    ) -> protocol.RegressionPlan:
         """Take pure noise; where there is a delta, Gaussian noise says where most rows lie."""
         left, gaussian = guarantee, dict[str, float]()
         if isinstance(guarantee, privacy.ApproxDP) and loss.bell and facts.predictors.terms:
@@ -273,11 +267,11 @@ class Objective(OfGradients):
             **self._bought(facts, multipliers, LAPLACE),
             **self._bought(facts, gaussian, GAUSSIAN),
         }
-        return RegressionPlan(guarantee, events, facts, scales)
+        return protocol.RegressionPlan(guarantee, events, facts, scales)
 
     def _gaussian(
         self, facts: RegressionFacts, guarantee: privacy.ApproxDP | privacy.ZCDP
-    ) -> RegressionPlan:
+    ) -> protocol.RegressionPlan:
         shares = self._shares(facts, GAUSSIAN)
         multiplier = privacy.gaussian_multiplier(guarantee) * ROUND_UP
         multipliers = _named(shares, privacy.split_gaussian(multiplier, list(shares.values())))
@@ -294,14 +288,14 @@ class Objective(OfGradients):
             **self._bought(facts, multipliers, GAUSSIAN),
         }
         events = tuple(privacy.GaussianEvent(value) for value in multipliers.values())
-        return RegressionPlan(guarantee, events, facts, scales)
+        return protocol.RegressionPlan(guarantee, events, facts, scales)
 
 
 def _named(shares: dict[str, float], values: tuple[float, ...]) -> dict[str, float]:
     return dict(zip(shares, values, strict=True))
 
 
-def _expected(plan: RegressionPlan) -> float:
+def _expected(plan: protocol.RegressionPlan) -> float:
     """Return the gradient's expected squared error, with the ridge's pull on the coefficients."""
     return plan.scales["sd"] ** 2 + (ASSUMED * plan.scales["ridge"]) ** 2
 

@@ -101,7 +101,6 @@ def _factors(
 
 
 def _covariance(left: Block, right: Block, factors: Factors) -> Floats | None:
-    """Return the covariance of the columns of two blocks; None where it takes too long."""
     codes = list(dict.fromkeys(factor.code for factor in (*left.factors, *right.factors)))
     sizes = [len(factors.values[code]) for code in codes]
     if math.prod(sizes) > LARGEST_GRID:

@@ -227,7 +227,6 @@ class RateScores(OfGradients):
 
 
 def _columns(facts: RegressionFacts) -> Facts:
-    """Return the facts of sums of the joint columns: terms, offset and response."""
     return Facts(facts.predictors.lattice.columns, facts.adjacency, centred=True)
 
 
@@ -405,7 +404,6 @@ class SizeCounts(NamedTuple):
 
 
 def _sizes(rows: Gradients, clip: float | None, plan: RegressionPlan, entropy: Entropy) -> Sizes:
-    """Release numbers of rows by response; public facts replace those lost in noise."""
     public, scales = plan.facts.loss, plan.scales
     assert isinstance(public, Poisson)
     ends = public.upper * SIZES

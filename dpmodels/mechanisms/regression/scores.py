@@ -38,7 +38,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.design import Scaling
 from dpmodels.formula import Block
@@ -58,28 +57,9 @@ from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.regression.product_moments import put_products
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import choose_lattice
+from dpmodels.postprocess import score_rounds
 from dpmodels.postprocess.ellipsoid import Cells
-from dpmodels.postprocess.score_rounds import (
-    LENGTHS,
-    RESIDUALS,
-    RESOLVED_SKEW,
-    UNEVEN,
-    Levels,
-    Limits,
-    ScoreCoordinates,
-    ScoreMoments,
-    SignedCells,
-    better_coordinates,
-    chosen_limits,
-    explained_variance,
-    first_coordinates,
-    kept_fraction,
-    kept_whole,
-    radii,
-    radius_of_most,
-    rough_coordinates,
-    within_reach,
-)
+from dpmodels.postprocess.score_rounds import Limits, kept_fraction, kept_whole
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
 from dpmodels.released import Ball, MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import Passes, Statistic
@@ -92,7 +72,7 @@ from dpmodels.statistics.score_moments import (
     score_moments,
 )
 from dpmodels.statistics.statistic import measured_as
-from dpmodels.typing import Floats
+from dpmodels.typing import Flags, Floats, Indices
 
 # Of the budget: choices, within 10 % of the best on simulated rows of many shapes.
 SHARES = {
@@ -143,13 +123,7 @@ class Scores(OfPasses):
     )
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
-        """Divide a budget between the rounds and calibrate their noise.
-
-        Raises
-        ------
-        BudgetError
-            For a pure guarantee, which Gaussian noise does not give.
-        """
+        """Divide a budget between the rounds; BudgetError for a pure guarantee."""
         budget_multiplier = gaussian_multiplier(guarantee) * ROUND_UP
         multipliers = split_gaussian(budget_multiplier, list(SHARES.values()))
         scales = {name: m * ROUND_UP for name, m in zip(SHARES, multipliers, strict=True)}
@@ -174,19 +148,24 @@ class Scores(OfPasses):
         gain = math.sqrt(rows / weight)
         units = _units(passes, plan) * gain
         levels = factor_levels(passes.blocks[:-1], passes.scaling)
-        radius, cut = radii(plan.facts.columns, plan.scales["whole"], rows)
-        coordinates = within_reach(first_coordinates(mean, covariance), levels, radius)
-        for name, learn in (("rough", rough_coordinates), ("better", better_coordinates)):
+        radius, cut = score_rounds.radii(plan.facts.columns, plan.scales["whole"], rows)
+        coordinates = score_rounds.within_reach(
+            score_rounds.first_coordinates(mean, covariance), levels, radius
+        )
+        for name, learn in (
+            ("rough", score_rounds.rough_coordinates),
+            ("better", score_rounds.better_coordinates),
+        ):
             transform = coordinates.transform(radius, cut) * units
             noisy, _ = _moments(passes, transform, radius, name, plan, entropy)
             coordinates = learn(coordinates, _means(noisy, rows, radius, cut))
-            coordinates = within_reach(coordinates, levels, radius)
+            coordinates = score_rounds.within_reach(coordinates, levels, radius)
         transform = coordinates.transform(radius, cut) * units
         uneven = _unevenness(passes, transform, plan, entropy)
-        left = response - explained_variance(coordinates, covariance)
+        left = response - score_rounds.explained_variance(coordinates, covariance)
         terms, residuals = _lengths(passes, coordinates, left, units, plan, entropy)
         multiplier = plan.scales["final"] / math.sqrt(1 + plan.facts.adjacency.n_public)
-        limits = chosen_limits(terms, residuals, uneven, rows, multiplier)
+        limits = score_rounds.chosen_limits(terms, residuals, uneven, rows, multiplier)
         radius, cut = limits.radius, limits.cut
         transform = coordinates.transform(radius, cut) * units
         noisy, n_rows = _moments(passes, transform, radius, "final", plan, entropy)
@@ -220,8 +199,8 @@ class ColumnRanges:
     number has u and u² - ½ in the map; of a level's column, which takes two values, u is enough.
     """
 
-    column: NDArray[np.intp]  # Shape (entries,): which column an entry of the map is made of
-    square: NDArray[np.bool_]  # Whether it is u² - ½
+    column: Indices  # Shape (entries,): which column an entry of the map is made of
+    square: Flags  # Whether it is u² - ½
     shift: Floats  # Of u, subtracted
     radius: float  # Of the ball that the map lies in, weights included
     middle: Floats  # Shape (columns,): of each range, in scaled units
@@ -244,7 +223,7 @@ class ColumnRanges:
         )
 
     @property
-    def numbers(self) -> NDArray[np.intp]:
+    def numbers(self) -> Indices:
         """The columns with squares."""
         return self.column[self.square]
 
@@ -295,7 +274,7 @@ def column_ranges(blocks: tuple[Block, ...], public: Scaling) -> ColumnRanges:
     )
 
 
-def factor_levels(blocks: tuple[Block, ...], public: Scaling) -> Levels:
+def factor_levels(blocks: tuple[Block, ...], public: Scaling) -> score_rounds.Levels:
     """Return the scaled columns of each factor at its levels."""
     levels, start = [], 0
     for block in blocks:
@@ -333,7 +312,7 @@ class _Columns(NamedTuple):
 
     mean: Floats
     variance: Floats
-    hidden: NDArray[np.bool_]  # Whether the variance is mostly noise
+    hidden: Flags  # Whether the variance is mostly noise
     noise: Floats  # Of each mean
     weight: float  # Of all rows: their number, if all weights are 1
 
@@ -415,7 +394,7 @@ def _distances(
     within = np.cumsum(counts.reshape(exact.shape), axis=1)
     rows = max(float(within[:, -1].mean()), 1.0)
     distances = farthest * 2.0 ** (-np.arange(OCTAVES, -1, -1) / 2)
-    return radius_of_most(distances, within / rows, noise_sd / rows), rows
+    return score_rounds.radius_of_most(distances, within / rows, noise_sd / rows), rows
 
 
 def _unevenness(passes: Passes, transform: Floats, plan: Plan, entropy: Entropy) -> Floats:
@@ -428,33 +407,41 @@ def _unevenness(passes: Passes, transform: Floats, plan: Plan, entropy: Entropy)
     steps = max(plan.scales["sizes"] * finer.radius**2, SMALLEST_SCALE)
     sizes = noised_rows(exact, steps, entropy)[0]
     size = max(float(sizes[0]), steps)
-    uneven, noise = sizes[1:] / size, RESOLVED_SKEW * (len(sizes) - 1) * (steps / size) ** 2
+    uneven, noise = (
+        sizes[1:] / size,
+        score_rounds.RESOLVED_SKEW * (len(sizes) - 1) * (steps / size) ** 2,
+    )
     square = max(float(uneven @ uneven), noise)
     return np.asarray(uneven * math.sqrt(1 - noise / square) / max(math.sqrt(square), 1.0))
 
 
 def _lengths(
     passes: Passes,
-    coordinates: ScoreCoordinates,
+    coordinates: score_rounds.ScoreCoordinates,
     variance: float,
     units: Floats,
     plan: Plan,
     entropy: Entropy,
-) -> tuple[Cells, SignedCells]:
+) -> tuple[Cells, score_rounds.SignedCells]:
     """Count rows by the length of (1, z), in units of its root mean square, and by residual.
 
     `variance` is that of all residuals, in scaled units.
     """
     size = math.sqrt(coordinates.parameters)
-    limits = (tuple((table[:-1] / math.sqrt(2)).tolist()) for table in (LENGTHS, RESIDUALS))
+    limits = (
+        tuple((table[:-1] / math.sqrt(2)).tolist())
+        for table in (score_rounds.LENGTHS, score_rounds.RESIDUALS)
+    )
     transform = coordinates.transform(size, 1.0) * units
     exact, _ = passes.measured(score_lengths, transform, *limits).cross()
     counts, noise_sd = noised_rows(exact, plan.scales["lengths"], entropy)
-    terms, above, below = np.split(counts, [len(LENGTHS), len(LENGTHS) + len(RESIDUALS)])
+    terms, above, below = np.split(
+        counts, [len(score_rounds.LENGTHS), len(score_rounds.LENGTHS) + len(score_rounds.RESIDUALS)]
+    )
     largest = 2 * float(passes.reach[-1]) / coordinates.residual_sd
-    return Cells(LENGTHS, terms, noise_sd), SignedCells(
-        Cells(RESIDUALS, above, noise_sd),
-        Cells(RESIDUALS, below, noise_sd),
+    return Cells(score_rounds.LENGTHS, terms, noise_sd), score_rounds.SignedCells(
+        Cells(score_rounds.RESIDUALS, above, noise_sd),
+        Cells(score_rounds.RESIDUALS, below, noise_sd),
         largest,
         variance / coordinates.residual_sd**2,
     )
@@ -468,7 +455,9 @@ def _units(passes: Passes, plan: Plan) -> Floats:
     return unit
 
 
-def _lacking(passes: Passes, coordinates: ScoreCoordinates, terms: Cells, radius: float) -> float:
+def _lacking(
+    passes: Passes, coordinates: score_rounds.ScoreCoordinates, terms: Cells, radius: float
+) -> float:
     """Return what the mean square of rows (1, z) lacks by clipping, a noise sd above the counts.
 
     Rows of a cell of lengths count at its end, and none beyond what public ranges allow.
@@ -512,10 +501,12 @@ def _kept(noisy: NoisyMoments, limits: Limits, rows: float) -> tuple[float, floa
     square = max(float(noisy.second[-1, -1]) * 2 * limits.cut**2 / rows, 0.0)
     normal = np.array(kept_whole(square, limits.cut))
     kept, sd = kept_fraction(normal, np.array(limits.kept), np.array(limits.kept_sd))
-    return float(kept), UNEVEN * float(sd)
+    return float(kept), score_rounds.UNEVEN * float(sd)
 
 
-def _means(noisy: NoisyMoments, rows: float, radius: float, cut: float) -> ScoreMoments:
+def _means(
+    noisy: NoisyMoments, rows: float, radius: float, cut: float
+) -> score_rounds.ScoreMoments:
     """Return released moments as means over rows, the residual in its own unit."""
     assert noisy.total is not None
     longest, share = radius * math.sqrt(2), cut / radius
@@ -528,7 +519,7 @@ def _means(noisy: NoisyMoments, rows: float, radius: float, cut: float) -> Score
     off = noisy.noise.off * longest**2
     square = max(float(noisy.second[-1, -1]) * (longest * share) ** 2 / rows, 0.0)
     kept_fraction = kept_whole(square, cut)
-    return ScoreMoments(
+    return score_rounds.ScoreMoments(
         gram / rows,
         score / rows / kept_fraction,
         square / kept_fraction**2,

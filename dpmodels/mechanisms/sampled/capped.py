@@ -48,18 +48,8 @@ from dpmodels.mechanisms.count_noise import (
 )
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.noise import Entropy
+from dpmodels.postprocess import weight_caps
 from dpmodels.postprocess.ranges import CellNoise, found_range, held_in, range_cells
-from dpmodels.postprocess.weight_caps import (
-    CAP_SHARE,
-    OF_TOTALS,
-    PER_OCTAVE,
-    WeightCap,
-    are_detected,
-    best_cap,
-    public_cap,
-    share_for_cap,
-    weight_edges,
-)
 from dpmodels.privacy import ZCDP, Guarantee, PureDP, gaussian_multiplier
 from dpmodels.released import CappedWeights, CountsRelease, HeldIn, MechanismInfo
 from dpmodels.statistics import Statistic
@@ -106,7 +96,7 @@ class Capped:
     )
     passes: ClassVar[str] = "many"
     ranged: bool = False
-    share: float = CAP_SHARE
+    share: float = weight_caps.CAP_SHARE
     per_octave: int | None = None
 
     def for_units(
@@ -121,13 +111,15 @@ class Capped:
             noise_sd = math.sqrt(2) * changed / guarantee.eps
         else:
             noise_sd = math.sqrt(changed) * gaussian_multiplier(guarantee)
-        for cells in (OF_TOTALS, PER_OCTAVE, WIDE):
-            edges = weight_edges(lower, largest, cells)
-            share = share_for_cap(edges, noise_sd, n_units, adds_up=isinstance(guarantee, PureDP))
-            if cells == OF_TOTALS and share <= CAP_SHARE:
+        for cells in (weight_caps.OF_TOTALS, weight_caps.PER_OCTAVE, WIDE):
+            edges = weight_caps.weight_edges(lower, largest, cells)
+            share = weight_caps.share_for_cap(
+                edges, noise_sd, n_units, adds_up=isinstance(guarantee, PureDP)
+            )
+            if cells == weight_caps.OF_TOTALS and share <= weight_caps.CAP_SHARE:
                 return self
-            if cells < OF_TOTALS and share <= MOST_SHARE:
-                return replace(self, share=max(share, CAP_SHARE), per_octave=cells)
+            if cells < weight_caps.OF_TOTALS and share <= MOST_SHARE:
+                return replace(self, share=max(share, weight_caps.CAP_SHARE), per_octave=cells)
         return self
 
     def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
@@ -190,7 +182,6 @@ def _divided(guarantee: Guarantee, share: float) -> tuple[Guarantee | None, Guar
 
 
 def _released_range(passes: SampledPasses, plan: CountPlan, entropy: Entropy) -> HeldIn | None:
-    """Release the numbers of rows by cell of the number, and return the range that follows."""
     number, ladder = passes.tallies[0].measured, plan.first
     if number is None or ladder is None or not number.lower < number.upper:
         return None
@@ -205,21 +196,22 @@ def _released_range(passes: SampledPasses, plan: CountPlan, entropy: Entropy) ->
 
 def _released_cap(
     passes: SampledPasses, plan: CountPlan, entropy: Entropy, per_octave: int | None
-) -> WeightCap:
-    """Release the numbers of units by weight, and return the cap that follows."""
+) -> weight_caps.WeightCap:
     sampling, facts, ladder = passes.sampling, plan.facts, plan.first
     if ladder is None:
-        return WeightCap(sampling.upper, 0.0, 0.0, 0.0)
-    per_octave = per_octave or (OF_TOTALS if passes.most_rows > 1 else PER_OCTAVE)
-    edges = weight_edges(sampling.lower, sampling.upper * passes.most_rows, per_octave)
+        return weight_caps.WeightCap(sampling.upper, 0.0, 0.0, 0.0)
+    per_octave = per_octave or (
+        weight_caps.OF_TOTALS if passes.most_rows > 1 else weight_caps.PER_OCTAVE
+    )
+    edges = weight_caps.weight_edges(sampling.lower, sampling.upper * passes.most_rows, per_octave)
     steps = np.rint(edges[1:] / sampling.upper * STEPS).astype(np.int64)
     exact, _ = passes.by_weight(steps)
     slots = facts.adjacency.places
     values, law = noised_units(ladder, exact * slots, entropy)
     noise = CellNoise(law, ladder.noise_sd / slots)
-    if not are_detected(edges, values / slots, noise):
+    if not weight_caps.are_detected(edges, values / slots, noise):
         bound = float(edges[-1]) if facts.totals else sampling.upper
-        return public_cap(bound, float(edges[-1]))
+        return weight_caps.public_cap(bound, float(edges[-1]))
     # Sums of a group; what is cut off is divided between the groups.
     price = facts.numerator * plan.noise_sd / slots
-    return best_cap(edges, values / slots, noise, price, facts.moved, 1 / SIDES[law][0])
+    return weight_caps.best_cap(edges, values / slots, noise, price, facts.moved, 1 / SIDES[law][0])

@@ -39,13 +39,11 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels import privacy
-from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import ROUND_DOWN
 from dpmodels.mechanisms.measures import OfCells
-from dpmodels.mechanisms.protocol import LEAST_SCALE, release_terms
+from dpmodels.mechanisms.protocol import LEAST_SCALE, refuse_noise, release_terms
 from dpmodels.mechanisms.quantile_facts import LARGEST_SCALE, QuantileFacts
 from dpmodels.mechanisms.quantile_rounds import RoundsPlan, doubling_ends, noisy_cells, rounds_plan
 from dpmodels.noise import Entropy, discrete_laplace, discrete_laplace_variance
@@ -53,7 +51,7 @@ from dpmodels.noise.finite import draw_finite
 from dpmodels.postprocess.hierarchy import Hierarchy
 from dpmodels.released import MechanismInfo, QuantilesRelease
 from dpmodels.statistics import Statistic
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Scalars
 
 # Of the budget: the counts. A choice.
 COUNT_SHARE = 0.05
@@ -112,10 +110,7 @@ class Exponential(OfCells):
         multiplier = 1 / _paid_eps(paid, self.count_share, 2)
         scale = multiplier * count_changes(facts) / ROUND_DOWN
         if scale > LARGEST_SCALE:
-            raise BudgetError(
-                f"the budget asks for noise of {scale:.2g} rows in the number of rows, beyond what "
-                "is meaningful; give a larger eps or rho"
-            )
+            refuse_noise(scale, "rows in the number of rows", "eps or rho")
         events: tuple[privacy.Event, ...] = (
             privacy.BoundedRangeEvent(eps, n_quantiles),
             privacy.LaplaceEvent(multiplier),
@@ -273,7 +268,7 @@ def _paid_eps(guarantee: privacy.Guarantee, share: float, squares: int) -> float
 
 
 def _group(
-    ranks: NDArray[np.generic], plan: QuantilePlan, n_rows: float, entropy: Entropy
+    ranks: Scalars, plan: QuantilePlan, n_rows: float, entropy: Entropy
 ) -> tuple[Floats, Floats]:
     """Draw the quantiles of one group; return them with the probabilities they are drawn at."""
     facts = plan.facts
@@ -335,9 +330,7 @@ class Drawing:
         return min(max(self.prob, reach), 1 - reach)
 
 
-def draw_cell(
-    ranks: NDArray[np.generic], prob: Fraction, concentration: float, entropy: Entropy
-) -> int:
+def draw_cell(ranks: Scalars, prob: Fraction, concentration: float, entropy: Entropy) -> int:
     """Draw a cell of the grid by the rank errors of all.
 
     `ranks`, shape (cells + 1,), are the rows below each cell's lower end, last all rows; the
@@ -347,7 +340,7 @@ def draw_cell(
     return draw_finite(rank_errors(ranks, prob), unit, entropy)
 
 
-def rank_errors(ranks: NDArray[np.generic], prob: Fraction) -> NDArray[np.generic]:
+def rank_errors(ranks: Scalars, prob: Fraction) -> Scalars:
     """Return how far the wanted rank is from those of each cell, times the denominator of prob."""
     n_rows = int(ranks[-1])
     wide = n_rows * prob.denominator < MACHINE

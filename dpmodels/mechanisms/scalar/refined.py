@@ -36,15 +36,7 @@ import numpy as np
 from dpmodels.mechanisms import quantile_rounds
 from dpmodels.mechanisms.measures import OfCells
 from dpmodels.mechanisms.quantile_facts import QuantileFacts
-from dpmodels.mechanisms.quantile_rounds import (
-    Ends,
-    RoundsPlan,
-    equal_ends,
-    even_ends,
-    noisy_cells,
-    quantiles_released,
-    rounds_plan,
-)
+from dpmodels.mechanisms.quantile_rounds import noisy_cells
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.hierarchy import Hierarchy, NoisyCells, best_fanout, levels_of, line
 from dpmodels.privacy import ZCDP, Guarantee
@@ -165,30 +157,33 @@ class RankTree(OfCells):
         source="Hay, Rastogi, Miklau and Suciu (2010); Dwork, Rothblum and Vadhan (2010)",
     )
 
-    def plan(self, facts: QuantileFacts, guarantee: Guarantee) -> RoundsPlan:
+    def plan(self, facts: QuantileFacts, guarantee: Guarantee) -> quantile_rounds.RoundsPlan:
         """Calibrate the noise of both rounds; BudgetError if it is beyond what is meaningful."""
         cells = min(facts.grid.cells, FIRST)
         fanout = best_fanout(cells, squared=not isinstance(guarantee, ZCDP))
         first = levels_of(cells, fanout)
         if facts.grid.cells <= FIRST:
-            return rounds_plan(facts, guarantee, (1.0,), (first,))
-        return rounds_plan(facts, guarantee, TREE_SHARES, (first, 2))
+            return quantile_rounds.rounds_plan(facts, guarantee, (1.0,), (first,))
+        return quantile_rounds.rounds_plan(facts, guarantee, TREE_SHARES, (first, 2))
 
-    def release(self, statistic: Statistic, plan: RoundsPlan, entropy: Entropy) -> QuantilesRelease:
+    def release(
+        self, statistic: Statistic, plan: quantile_rounds.RoundsPlan, entropy: Entropy
+    ) -> QuantilesRelease:
         """Count in a tree over the range, then in one over cells it has cut; invert the last."""
-        return quantiles_released(self.info, statistic, plan, entropy, _counted_in_trees)
+        return quantile_rounds.quantiles_released(
+            self.info, statistic, plan, entropy, _counted_in_trees
+        )
 
 
 def _counted_in_trees(
-    below: Numbers, plan: RoundsPlan, max_rows: float, entropy: Entropy
-) -> tuple[Ends, NoisyCells]:
-    """Count one group in both trees; return the cells of the last."""
-    ends = equal_ends(len(below) - 1, FIRST)
+    below: Numbers, plan: quantile_rounds.RoundsPlan, max_rows: float, entropy: Entropy
+) -> tuple[quantile_rounds.Ends, NoisyCells]:
+    ends = quantile_rounds.equal_ends(len(below) - 1, FIRST)
     nodes = line(len(ends) - 1, best_fanout(len(ends) - 1, squared=plan.law == "laplace"))
     noisy = noisy_cells(np.diff(below[ends]), nodes, plan, 0, max_rows, entropy)
     if len(plan.scales) == 1:
         return ends, noisy
-    ends = even_ends(ends, noisy, plan.facts, plan.noise_sds[1])
+    ends = quantile_rounds.even_ends(ends, noisy, plan.facts, plan.noise_sds[1])
     nodes = line(len(ends) - 1, fanout_of_two(len(ends) - 1))
     return ends, noisy_cells(np.diff(below[ends]), nodes, plan, 1, max_rows, entropy)
 
