@@ -104,14 +104,28 @@ class CellLaw:
         law = CellLaw(zero, variances, np.zeros_like(variances), values)
         return np.asarray(law._distances_at(zero, sds, full=False)[0] < 1)
 
-    def _distances_at(self, offsets: Floats, sds: float, *, full: bool) -> tuple[Floats, Floats]:
+    def roots(self) -> Floats:
+        """Return signed numbers of standard deviations at which intervals end at 0."""
+        size, is_above = np.where(self.params == 0, 1.0, np.abs(self.params)), self.params > 0
+
+        def solved(sds: Floats) -> Floats:
+            below, above = self._distances_at(-self.params, sds, full=True)
+            return np.asarray(size * sds / np.where(is_above, below, above))
+
+        with np.errstate(divide="ignore", invalid="ignore"):
+            start = size / np.sqrt(self._variances_at(-self.params, full=True))
+            return np.asarray(np.sign(self.params) * _crossing_of(solved, start))
+
+    def _distances_at(
+        self, offsets: Floats, sds: float | Floats, *, full: bool
+    ) -> tuple[Floats, Floats]:
         """Return how far estimates may be above and below values at `offsets` from them.
 
         An estimate errs to one side by what the total of a tail may be too large, to the other by
         what it may be too small. Squares of these distances add up, as variances do; but as all
         tails have the same laws, the totals may be too large together.
         """
-        variance = self.variances_at(offsets, full=full)
+        variance = self._variances_at(offsets, full=full)
         if self.values is None:
             return (half := sds * np.sqrt(variance)), half
         tails = self.values.tails
@@ -119,14 +133,15 @@ class CellLaw:
             tails = tails - offsets * self.curvature.tails
         up, down = np.maximum(tails, 0.0), np.maximum(-tails, 0.0)
         rest = np.maximum(variance - _squares(up) - _squares(down), 0.0)
-        largest = np.minimum(self.values.largest / sds, 1.0)
+        largest = np.minimum(self.values.largest[:, None] / sds, 1.0)
+        together = ((largest * less).sum(axis=0) ** 2 for less in (up, down))
         below, above = (
-            sds * np.sqrt(rest + np.minimum((largest @ less) ** 2, _squares(less)) + _squares(more))
-            for less, more in ((up, down), (down, up))
+            sds * np.sqrt(rest + np.minimum(most, _squares(less)) + _squares(more))
+            for most, less, more in zip(together, (up, down), (down, up), strict=True)
         )
         return below, above
 
-    def variances_at(self, offsets: Floats, *, full: bool) -> Floats:
+    def _variances_at(self, offsets: Floats, *, full: bool) -> Floats:
         """Return the variances that estimates have if the values are at `offsets` from them."""
         variance = np.diagonal(self.noise + self.sampling if full else self.noise)
         if self.curvature is None:

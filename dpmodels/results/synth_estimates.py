@@ -116,10 +116,8 @@ class SyntheticEstimates(Tabulated):
 
     @property
     def tvalues(self) -> pd.Series[float]:
-        """Coefficients over the standard errors that they have where the coefficient is 0."""
-        if not self.is_regression:
-            return self._series(np.nan)
-        return self.params / np.sqrt(self.law.variances_at(-self.law.params, full=True))
+        """Distances of coefficients from 0, in standard errors that they have at 0."""
+        return self._series(self.law.roots() if self.is_regression else np.nan)
 
     @property
     def pvalues(self) -> pd.Series[float]:
@@ -136,8 +134,8 @@ class SyntheticEstimates(Tabulated):
         They have the values that the estimate does not contradict by the noise that it has there,
         as that of sums of squares counts more the farther a value is from 0. They end nearer on the
         side to which the tail beyond a released range cannot err, as it is not negative; standard
-        errors and P values are those of the other side. At a level above .95 an interval of a
-        coefficient may be infinite.
+        errors are those of the other side. P values are those of the intervals. At a level above
+        .95 an interval of a coefficient may be infinite.
 
         Parameters
         ----------

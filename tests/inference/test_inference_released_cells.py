@@ -173,7 +173,7 @@ def test_the_noise_at_a_value_is_that_of_the_score_there():
         weights = _products(parts, along[:, None], residual[:, None])
         sums = sum(float(weights[term].ravel() @ table.table(term).ravel()) for term in weights)
         assert sums == pytest.approx(-offset)
-        at_value = law.variances_at(np.full(3, offset), full=False)[k]
+        at_value = law._variances_at(np.full(3, offset), full=False)[k]
         assert noise_of(weights, table)[0, 0] == pytest.approx(at_value)
 
 
@@ -195,6 +195,18 @@ def test_ends_beside_a_tail_are_those_of_its_signs_there():
         rest = 0.04 - 0.02 * ends + 0.05 * ends**2 - tail**2
         allowed = np.where(tail > 0, min(0.3 / Z_95, 1.0), 1.0)
         np.testing.assert_allclose(np.abs(ends), Z_95 * np.sqrt(rest + (allowed * tail) ** 2))
+
+
+@pytest.mark.parametrize("tails", [None, 0.15])
+def test_p_values_are_those_of_the_intervals(tails):
+    params = np.array([0.0, 0.2, -0.2, 0.5, -0.5])
+    law = coefficients(params, 0.04, 0.04, 0.01, tails=tails)
+    assert law.roots()[0] == 0
+    for k, root in enumerate(law.roots()[1:], start=1):
+        assert np.sign(root) == np.sign(params[k])
+        below, above = (ends[k] for ends in law.distances(abs(root), full=True))
+        assert params[k] == pytest.approx(below if root > 0 else -above)
+    assert np.isinf(coefficients(params, 0.0, 0.0).roots()[1:]).all()
 
 
 @pytest.mark.product
