@@ -7,8 +7,9 @@ Truths are those of 2,000,000 rows of the population, analysed without cells or 
 estimate has a line: the coverage of `conf_int()`, and of `noise_int()` for these rows; then, of the
 coefficient that is covered least, its coverage, the median of errors over standard errors, and the
 standard deviation of estimates over the median standard error; then the median length of
-`conf_int()` over that of intervals from the rows themselves, of the median coefficient. Estimates
-with a flag are apart, as are those that are refused or not identified.
+`conf_int()` over that of intervals from the rows themselves, of the median coefficient, and the
+fraction of coefficients that are reported. Estimates with a flag are apart, as are those that are
+refused or not identified.
 
 - normal: correlated numbers, least squares and a logit on both, a binary column, three groups.
 - counts: skewed counts on a log scale, with bounds ten times too wide.
@@ -29,12 +30,16 @@ with a flag are apart, as are those that are refused or not identified.
 - ushaped: beta numbers with shapes of 1/2, most at the bounds.
 - broad: normal numbers with bounds fifty times their standard deviation apart.
 - five: whole numbers from 0 to 4.
+- adult: ages, years of schooling and hours of the shared table, drawn with replacement.
 """
 
 import argparse
+import os
 import sys
 import time
 import warnings
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -42,6 +47,7 @@ import pandas as pd
 import dpmodels as dp
 from dpmodels.errors import NotAvailable
 
+DATA = Path(os.environ.get("DPMODELS_DATA", "../shared/data"))
 POPULATION = 2_000_000
 Z_95 = 1.96
 
@@ -208,9 +214,27 @@ def five(rng, n):
     return _with_response(rng, u, v, (0, 4), np.clip(rng.normal(1, 0.3, n), 0, 2), 1)
 
 
+@cache
+def _adults():
+    columns = ["age", "education_num", "hours_per_week", "marital_status", "income"]
+    return pd.read_parquet(DATA / "adult.parquet", columns=columns)
+
+
+def adult(rng, n):
+    rows = _adults().iloc[rng.integers(len(_adults()), size=n)]
+    numbers = zip("uvy", ("age", "education_num", "hours_per_week"), strict=True)
+    status = rows["marital_status"].astype(str)
+    groups = np.select(
+        [status.str.startswith("Married"), status == "Never-married"], ["a", "b"], "c"
+    )
+    yes = np.where(rows["income"].astype(str).str.startswith(">"), "yes", "no")
+    columns = {name: rows[column].to_numpy(int) for name, column in numbers}
+    return {**columns, "g": groups, "b": yes}, (0, 100)
+
+
 KINDS = (
     *(normal, counts, binary, clusters, lognormal, zeros, clumps, pareto, wide, narrow, rare),
-    *(heavy, weibull, ages, inflated, point, ushaped, broad, five),
+    *(heavy, weibull, ages, inflated, point, ushaped, broad, five, adult),
 )
 DESIGNS = {kind.__name__: kind for kind in KINDS}
 
@@ -326,6 +350,7 @@ def report(kind, rho, lines):
             of_rows = 2 * Z_95 * np.sqrt(np.mean(exact**2, axis=0))
             longer = np.nanmedian(np.nanmedian(lengths, axis=0) / of_rows)
             shares = (np.nanmean(full), np.nanmean(noise), by_term[k], bias[k], spread[k], longer)
+            shares += (np.isfinite(full).mean(),)
         n_of = int(np.isfinite(full).all(axis=1).sum())
         numbers = "  ".join(f"{number:6.3f}" for number in shares)
         print(f"  {name:18s} {numbers}  term {k}, samples {n_of}", flush=True)
@@ -338,7 +363,7 @@ def main():
     parser.add_argument("--samples", type=int, default=100)
     parser.add_argument("--rows", type=int, default=10_000)
     options = parser.parse_args()
-    print(f"{'':20s} conf    noise   worst   bias    sd    length")
+    print(f"{'':20s} conf    noise   worst   bias    sd    length  reported")
     for kind in options.designs or DESIGNS:
         for rho in options.rho:
             start = time.process_time()

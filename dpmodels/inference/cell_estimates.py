@@ -27,9 +27,11 @@ PointScores = Callable[[Floats, Floats], Floats]
 
 # Steps of Newton's method, and the step that ends it, in units of the coefficients: choices.
 STEPS, TOLERANCE = 50, 1e-9
-# The least eigenvalue of information in units of its diagonal, and the noise of the information
-# about a coefficient over itself, up to which it is reported: choices.
-SINGULAR, CLEAR = 1e-6, 0.25
+# The least eigenvalue of information in units of its diagonal, a choice, and how many noise sds the
+# information about a coefficient has to be above 0: those of an interval of 95 %.
+SINGULAR, CLEAR_SDS = 1e-6, 1.96
+# Steps that find the end of an interval: by doubling, up to 10^9 times; then to rounding.
+DOUBLINGS, HALVINGS = 30, 50
 # The least eigenvalue in these units that is not the rounding of 0.
 ROUNDED = 1e-13
 
@@ -45,37 +47,122 @@ def _squares(columns: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
+class CurvatureNoise:
+    """Relative noise of the curvature along each coefficient.
+
+    If the value of a coefficient is s above the estimate, the estimate errs by the noise of its
+    score less s times this.
+
+    Attributes
+    ----------
+    variance, covariance : ndarray, shape (k,)
+        Of the noise, and with that of the estimate.
+    tails : ndarray, shape (tails, k)
+        What one noise sd more in the total of each tail adds.
+    """
+
+    variance: Floats
+    covariance: Floats
+    tails: Floats
+
+
+@dataclass(frozen=True)
 class CellLaw:
     """Estimates and the covariance of their error: of the noise, and of sampling.
 
     The part of the noise that is of the values of cells is in `values` too, where all of it is
-    counted: joint fits count only how means of cells move.
+    counted: joint fits count only how means of cells move. Coefficients have the noise of their
+    `curvature`.
     """
 
     params: Floats
     noise: Floats
     sampling: Floats
     values: ValueNoise | None = None
+    curvature: CurvatureNoise | None = None
 
     def distances(self, sds: float, *, full: bool) -> tuple[Floats, Floats]:
         """Return how far below and above the estimates their intervals end.
 
-        `sds` is how many standard deviations of a normal error that is. An estimate errs to one
-        side by what the total of a tail may be too large, to the other by what it may be too small.
-        Squares of these distances add up, as variances do; but as all tails have the same laws, the
-        totals may be too large together.
+        `sds` is how many standard deviations of a normal error that is. The estimate is as far from
+        an end as its error may be if that is the value; infinite where the curvature may be 0.
         """
-        variance = np.diagonal(self.noise + self.sampling if full else self.noise)
+        at_estimates = self._distances_at(np.zeros_like(self.params), sds, full=full)
+        if self.curvature is None:
+            return at_estimates
+        below, above = at_estimates
+        below = _crossing_of(lambda x: self._distances_at(-x, sds, full=full)[0], below)
+        above = _crossing_of(lambda x: self._distances_at(x, sds, full=full)[1], above)
+        is_bounded = self.are_bounded(sds)
+        return np.where(is_bounded, below, np.inf), np.where(is_bounded, above, np.inf)
+
+    def are_bounded(self, sds: float) -> NDArray[np.bool_]:
+        """Return of which coefficients the curvature is so many standard deviations above 0."""
+        assert self.curvature is not None
+        variances, zero = np.diag(self.curvature.variance), np.zeros_like(self.params)
+        values = self.values and replace(self.values, tails=self.curvature.tails)
+        law = CellLaw(zero, variances, np.zeros_like(variances), values)
+        return np.asarray(law._distances_at(zero, sds, full=False)[0] < 1)
+
+    def roots(self) -> Floats:
+        """Return signed numbers of standard deviations at which intervals end at 0."""
+        size, is_above = np.where(self.params == 0, 1.0, np.abs(self.params)), self.params > 0
+
+        def solved(sds: Floats) -> Floats:
+            below, above = self._distances_at(-self.params, sds, full=True)
+            return np.asarray(size * sds / np.where(is_above, below, above))
+
+        with np.errstate(divide="ignore", invalid="ignore"):
+            start = size / np.sqrt(self._variances_at(-self.params, full=True))
+            return np.asarray(np.sign(self.params) * _crossing_of(solved, start))
+
+    def _distances_at(
+        self, offsets: Floats, sds: float | Floats, *, full: bool
+    ) -> tuple[Floats, Floats]:
+        """Return how far estimates may be above and below values at `offsets` from them.
+
+        An estimate errs to one side by what the total of a tail may be too large, to the other by
+        what it may be too small. Squares of these distances add up, as variances do; but as all
+        tails have the same laws, the totals may be too large together.
+        """
+        variance = self._variances_at(offsets, full=full)
         if self.values is None:
             return (half := sds * np.sqrt(variance)), half
-        up, down = np.maximum(self.values.tails, 0.0), np.maximum(-self.values.tails, 0.0)
+        tails = self.values.tails
+        if self.curvature is not None:
+            tails = tails - offsets * self.curvature.tails
+        up, down = np.maximum(tails, 0.0), np.maximum(-tails, 0.0)
         rest = np.maximum(variance - _squares(up) - _squares(down), 0.0)
-        largest = np.minimum(self.values.largest / sds, 1.0)
+        largest = np.minimum(self.values.largest[:, None] / sds, 1.0)
+        together = ((largest * less).sum(axis=0) ** 2 for less in (up, down))
         below, above = (
-            sds * np.sqrt(rest + np.minimum((largest @ less) ** 2, _squares(less)) + _squares(more))
-            for less, more in ((up, down), (down, up))
+            sds * np.sqrt(rest + np.minimum(most, _squares(less)) + _squares(more))
+            for most, less, more in zip(together, (up, down), (down, up), strict=True)
         )
         return below, above
+
+    def _variances_at(self, offsets: Floats, *, full: bool) -> Floats:
+        """Return the variances that estimates have if the values are at `offsets` from them."""
+        variance = np.diagonal(self.noise + self.sampling if full else self.noise)
+        if self.curvature is None:
+            return variance
+        slope = offsets * self.curvature.variance - 2 * self.curvature.covariance
+        return np.asarray(np.maximum(variance + offsets * slope, 0.0))
+
+
+def _crossing_of(function: Callable[[Floats], Floats], start: Floats) -> Floats:
+    """Return the numbers x with ``function(x) = x``, as `function` exceeds smaller ones alone."""
+    low, high = np.zeros_like(start), start
+    for _ in range(DOUBLINGS):
+        is_beyond = function(high) > high
+        if not is_beyond.any():
+            break
+        low, high = np.where(is_beyond, high, low), np.where(is_beyond, 2 * high, high)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        is_below = function(middle) > middle
+        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+    return high
 
 
 def ratios(
@@ -105,8 +192,14 @@ def with_hidden(law: CellLaw, is_detected: NDArray[np.bool_]) -> CellLaw:
     noise, sampling = (np.full((len(is_detected), len(is_detected)), np.nan) for _ in range(2))
     for full, part in ((noise, law.noise), (sampling, law.sampling)):
         full[np.ix_(is_detected, is_detected)] = part
-    values = law.values and law.values.through(np.eye(len(is_detected))[:, is_detected])
-    return CellLaw(params, noise, sampling, values)
+    spread = np.eye(len(is_detected))[:, is_detected]
+    values = law.values and law.values.through(spread)
+    curvature = law.curvature and CurvatureNoise(
+        spread @ law.curvature.variance,
+        spread @ law.curvature.covariance,
+        law.curvature.tails @ spread.T,
+    )
+    return CellLaw(params, noise, sampling, values, curvature)
 
 
 def regression(
@@ -138,27 +231,37 @@ def regression(
         params, inverse = _solved(np.where(is_complete, counts, 0.0), design, y, link, params)
     eta = design @ params
     scores = design * (y - link.mean(eta))[:, None]
-    of_cells: Floats = nodes.gathered(scores)
-    curve = np.where(is_complete[:, None], link.slope(eta)[:, None] * (design @ inverse) ** 2, 0.0)
-    curve, values = nodes.gathered(curve), no_noise(len(params))
-    by_curve = np.zeros_like(values.covariance)
+
+    def errors(x: Floats, y: Floats) -> Floats:
+        """Return what moves the coefficients, then what moves their curvature."""
+        along = x @ inverse
+        eta = x @ params
+        curved = link.slope(eta)[:, None] * along**2 / np.diagonal(inverse)
+        return np.hstack([along * (y - link.mean(eta))[:, None], curved])
+
+    of_cells = nodes.gathered(np.where(is_complete[:, None], errors(design, y), 0.0))
+    values = no_noise(of_cells.shape[1])
     if by_values is not None:
-
-        def residuals(x: Floats, y: Floats) -> Floats:
-            x = x[:, is_detected]
-            return x * (y - link.mean(x @ params))[:, None]
-
-        def curvature(x: Floats, _: Floats) -> Floats:
-            x = x[:, is_detected]
-            return np.asarray(link.slope(x @ params)[:, None] * (x @ inverse) ** 2)
-
-        values, more = by_values(residuals)
-        of_curve, more_curve = by_values(curvature)
-        of_cells, curve, by_curve = of_cells + more, curve + more_curve, of_curve.covariance
+        values, more = by_values(lambda x, y: errors(x[:, is_detected], y))
+        of_cells = of_cells + more
     meat = sampled(scores, np.maximum(model, 0.0), table.effect)
-    noise = inverse @ (table.noise(of_cells) + values.covariance) @ inverse.T
-    law = CellLaw(params, noise, inverse @ meat @ inverse.T)
-    return with_hidden(identified(law, inverse, table.noise(curve) + by_curve), is_detected)
+    law = law_of(params, table.noise(of_cells) + values.covariance)
+    law = replace(law, sampling=inverse @ meat @ inverse.T)
+    return with_hidden(identified(law), is_detected)
+
+
+def law_of(params: Floats, covariance: Floats, values: ValueNoise | None = None) -> CellLaw:
+    """Return the law of coefficients without sampling.
+
+    `covariance` is of the noise of the coefficients, then of that of their curvature; `values`, if
+    there are any, of both.
+    """
+    k = len(params)
+    tails = np.zeros((0, k)) if values is None else values.tails[:, k:]
+    variance = np.diagonal(covariance)[k:]
+    curvature = CurvatureNoise(variance, np.diagonal(covariance, k), tails)
+    first = values and values.through(np.eye(k, 2 * k))
+    return CellLaw(params, covariance[:k, :k], np.zeros((k, k)), first, curvature)
 
 
 def _solved(
@@ -202,13 +305,12 @@ class Scores:
 
 def pair_regression(
     released: Residuals, columns: Sequence[Scores], intercept: bool
-) -> tuple[CellLaw, Floats, Floats, float]:
+) -> tuple[CellLaw, Floats, float]:
     """Estimate least squares of the last column from released tables of two variables alone.
 
     Sums of products of two columns are linear in these tables, so the normal equations are
     unbiased and their noise is known. Returns the estimate without its sampling variance, the
-    inverse of the information, what :func:`identified` needs, and the sum of squared residuals, nan
-    where noise hides it.
+    inverse of the information, and the sum of squared residuals, nan where noise hides it.
     """
     first = columns[0]
     constant = Scores(first.variable, first.cells, np.ones_like(first.points), 1.0)
@@ -222,47 +324,48 @@ def pair_regression(
     inverse = np.asarray(np.linalg.inv(information))
     params = inverse @ products[:-1, -1]
     size, of_residual = len(params), np.append(-params, 1.0)
+    along = np.vstack([inverse, np.zeros(size)])
+    left = np.hstack([along, along])
     residual = np.repeat(of_residual[:, None], size, axis=1)
-    values, by_rows = _noise_of_values(released, parts, of_residual)
-    tables = _products(parts, np.eye(size + 1, size), residual)
+    right = np.hstack([residual, along / np.diagonal(inverse)])
+    values, by_rows = _noise_of_values(released, parts, left, right)
+    tables = _products(parts, left, right)
     for variable, more in by_rows.items():
         tables[(variable,)] = tables[(variable,)] + more
-    noise = inverse @ (noise_of(tables, released) + values.covariance) @ inverse.T
-    curve = np.vstack([inverse, np.zeros(size)])
-    spread = noise_of(_products(parts, curve, curve), released)
-    law = CellLaw(params, noise, np.zeros_like(inverse), values.through(inverse))
+    law = law_of(params, noise_of(tables, released) + values.covariance, values)
     squares, once = float(of_residual @ products @ of_residual), residual[:, :1]
     hidden = math.sqrt(noise_of(_products(parts, once, once), released)[0, 0])
-    return law, inverse, spread, squares if squares > DETECTION_SDS * hidden else math.nan
+    return law, inverse, squares if squares > DETECTION_SDS * hidden else math.nan
 
 
 def _noise_of_values(
-    released: Residuals, parts: Sequence[Scores], residual: Floats
+    released: Residuals, parts: Sequence[Scores], left: Floats, right: Floats
 ) -> tuple[ValueNoise, dict[int, Floats]]:
-    """Return the noise of ``Σ z_j Σ_a residual_a z_a``, all j but the last, by cell values.
+    """Return the noise by cell values of ``(Σ_a left_ak z_a)(Σ_b right_bk z_b)``, summed over rows.
 
     And by how much more they move with the rows of each level of a variable than by its values.
     """
-    size, total, by_rows = len(parts) - 1, no_noise(len(parts) - 1), dict[int, Floats]()
+    total, by_rows = no_noise(left.shape[1]), dict[int, Floats]()
     for variable in {part.variable for part in parts if part.cells.noise.any()}:
         inside = [k for k, part in enumerate(parts) if part.variable == variable]
         cells = parts[inside[0]].cells
-        at_ends = cells.at_ends
+        points = np.array([parts[k].points for k in inside])
         sums = np.zeros((len(cells.rows), len(parts)))
         for k, part in enumerate(parts):
             if part.variable != variable:
                 sums[:, k] = _sums_by_level(released, variable, part)[:-1]
-        of_residual = residual[inside] @ np.array([parts[k].points for k in inside])
-        changes, more = (of.by_noise(of_residual, sums[:, :size]) for of in (cells, at_ends))
-        outside = (sums @ residual)[:, None]
-        for k in inside:
-            if k < size:
-                points = parts[k].points
-                for of, moved in ((cells, changes), (at_ends, more)):
-                    inner = of.by_inner_noise((points * of_residual)[:, None])
-                    moved[:, [k]] += of.by_noise(points, outside) + inner
+        products = (points.T @ left[inside]) * (points.T @ right[inside])
+        by_left, by_right = sums @ left, sums @ right
+        changes, more = (
+            of.by_inner_noise(products)
+            + sum(
+                of.by_noise(function, left[k] * by_right + right[k] * by_left)
+                for k, function in zip(inside, points, strict=True)
+            )
+            for of in (cells, cells.at_ends)
+        )
         total = total + ValueNoise.of(changes, cells.largest)
-        by_rows[variable] = np.append(more, np.zeros((1, size)), axis=0)
+        by_rows[variable] = np.append(more, np.zeros((1, left.shape[1])), axis=0)
     return total, by_rows
 
 
@@ -271,14 +374,9 @@ def _sums_by_level(released: Residuals, variable: int, part: Scores) -> Floats:
     return np.asarray((table if variable < part.variable else table.T) @ part.values)
 
 
-def identified(law: CellLaw, inverse: Floats, spread: Floats) -> CellLaw:
-    """Hide coefficients whose information is not clear of noise.
-
-    ``d' A d`` with ``d = A⁻¹ e_k`` is ``(A⁻¹)_kk``; `spread` has the covariances of its noise.
-    """
-    variance = np.diagonal(inverse)
-    is_clear = np.sqrt(np.diagonal(spread)) <= CLEAR * variance
-    hide = np.where(is_clear, 1.0, np.nan)
+def identified(law: CellLaw) -> CellLaw:
+    """Hide coefficients that have no bounded interval of 95 %."""
+    hide = np.where(law.are_bounded(CLEAR_SDS), 1.0, np.nan)
     return replace(law, params=law.params * hide, noise=law.noise * np.outer(hide, hide))
 
 

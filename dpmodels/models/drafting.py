@@ -103,6 +103,7 @@ def divided(
 ) -> Stages:
     """Divide a budget between bounds, levels and a call, which may have Gaussian noise only.
 
+    >>> from dpmodels.privacy import PureDP
     >>> divided(PureDP(1.0), 0.2, 3, 0)
     Stages(bounds=PureDP(eps=0.2), levels=None, rest=PureDP(eps=0.8), gaussian=False)
     """

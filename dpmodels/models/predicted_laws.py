@@ -174,6 +174,7 @@ def enlarged(
 ) -> privacy.Guarantee:
     """Return the guarantee under which noise is smaller by a factor, rounded to two digits.
 
+    >>> from dpmodels.privacy import PureDP, ZCDP
     >>> enlarged(PureDP(0.5), (), 3.1), enlarged(ZCDP(0.01), (), 10)
     (PureDP(eps=1.6), ZCDP(rho=1.0))
     """

@@ -116,8 +116,8 @@ class SyntheticEstimates(Tabulated):
 
     @property
     def tvalues(self) -> pd.Series[float]:
-        """Coefficients over their standard errors."""
-        return self.params / self.bse if self.is_regression else self._series(np.nan)
+        """Distances of coefficients from 0, in standard errors that they have at 0."""
+        return self._series(self.law.roots() if self.is_regression else np.nan)
 
     @property
     def pvalues(self) -> pd.Series[float]:
@@ -131,8 +131,11 @@ class SyntheticEstimates(Tabulated):
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals of the population's values: noise and sampling.
 
-        They end nearer on the side to which the tail beyond a released range cannot err, as it is
-        not negative; standard errors and P values are those of the other side.
+        They have the values that the estimate does not contradict by the noise that it has there,
+        as that of sums of squares counts more the farther a value is from 0. They end nearer on the
+        side to which the tail beyond a released range cannot err, as it is not negative; standard
+        errors are those of the other side. P values are those of the intervals. At a level above
+        .95 an interval of a coefficient may be infinite.
 
         Parameters
         ----------
@@ -366,7 +369,7 @@ def _pairwise(
         raise NotAvailable(HIDDEN)
     is_used = np.insert(is_detected[:-1], 0, True) if intercept else is_detected[:-1]
     columns = [one for one, is_used in zip(columns, is_detected, strict=True) if is_used]
-    law, inverse, spread, squares = pair_regression(fit.released, columns, intercept)
+    law, inverse, squares = pair_regression(fit.released, columns, intercept)
     if cells(grid.term, fit.sizes) <= MOST_CELLS:
         points, nodes = grid.points
         counts = np.maximum(nodes.spread(grid.table.model.ravel()), 0.0)
@@ -379,7 +382,7 @@ def _pairwise(
     meat = sampled(scores, counts, fit.release.adjacency.design_effect)
     if math.isfinite(squares):
         meat *= squares / (counts @ residuals**2)
-    law = identified(replace(law, sampling=inverse @ meat @ inverse.T), inverse, spread)
+    law = identified(replace(law, sampling=inverse @ meat @ inverse.T))
     return with_hidden(law, is_used)
 
 

@@ -10,10 +10,13 @@ from scipy.stats import expon, genpareto, halfnorm, lognorm
 from dpmodels.errors import NotAvailable
 from dpmodels.inference.cell_estimates import (
     CellLaw,
+    CurvatureNoise,
     Scores,
+    _products,
     _solved,
     are_detected,
     distribution,
+    identified,
     pair_regression,
     ratios,
     regression,
@@ -83,9 +86,11 @@ def weighted(counts):
     return np.linalg.lstsq(design * weights[:, None], y * weights, rcond=None)[0]
 
 
+VALUES = [values_of_levels(np.arange(size - 1.0)) for size in SIZES]
+
+
 def scores():
-    cells = [values_of_levels(np.arange(size - 1.0)) for size in SIZES]
-    return [Scores(i, cells[i], cells[i].points, 0.7) for i in TERM]
+    return [Scores(i, VALUES[i], VALUES[i].points, 0.7) for i in TERM]
 
 
 def test_least_squares_of_pairs_are_those_of_the_rows():
@@ -131,6 +136,104 @@ def test_intervals_with_one_tail_cover_whatever_its_part_is(law, scale):
     errors = scale * (law.median() - totals) / sd
     coverage = float(np.mean(ndtr(below - errors) - ndtr(-above - errors)))
     assert 0.935 < coverage < 0.971
+
+
+def coefficients(params, variance, curvature, covariance=0.0, tails=None, largest=0.3):
+    """Return the law of independent coefficients, with one tail of each if there are tails."""
+    k = len(params)
+    ones, none = np.ones(k), np.zeros((0, k))
+    values = tails and ValueNoise(*(np.diag(x * ones) for x in (tails**2, tails)), largest * ones)
+    noise = CurvatureNoise(
+        curvature * ones, covariance * ones, np.diag(tails * ones) if tails else none
+    )
+    return CellLaw(params, np.diag(variance * ones), np.zeros((k, k)), values, noise)
+
+
+def test_ends_are_the_values_at_which_the_noise_there_explains_the_estimate():
+    """Theorem 98 (a): the roots of Fieller's equation, and infinite where it has none."""
+    law = coefficients(np.array([1.0, -3.0]), 0.04, 0.09, 0.02)
+    for sds in (1.0, 1.96, 3.0):
+        below, above = law.distances(sds, full=False)
+        for ends in (-below, above):
+            error = 0.04 - 2 * ends * 0.02 + 0.09 * ends**2
+            np.testing.assert_allclose(ends**2, sds**2 * error, rtol=1e-9)
+    assert np.isinf(law.distances(3.34, full=False)).all()
+    plain = CellLaw(law.params, law.noise, law.sampling)
+    faint = coefficients(law.params, 0.04, 1e-20)
+    np.testing.assert_allclose(faint.distances(2.0, full=True), plain.distances(2.0, full=True))
+
+
+def test_the_noise_at_a_value_is_that_of_the_score_there():
+    """Theorem 98 (a), for pairs: of the residuals there, along the direction that leads there."""
+    table, parts = released(COUNTS, SDS), [Scores(0, VALUES[0], np.ones(3), 1.0), *scores()]
+    law, inverse, _ = pair_regression(table, scores(), intercept=True)
+    for k, offset in ((0, 0.5), (1, -2.0), (2, 1.0)):
+        along = np.append(inverse[:, k], 0.0)
+        residual = np.append(-law.params, 1.0) - offset * along / inverse[k, k]
+        weights = _products(parts, along[:, None], residual[:, None])
+        sums = sum(float(weights[term].ravel() @ table.table(term).ravel()) for term in weights)
+        assert sums == pytest.approx(-offset)
+        at_value = law._variances_at(np.full(3, offset), full=False)[k]
+        assert noise_of(weights, table)[0, 0] == pytest.approx(at_value)
+
+
+@pytest.mark.parametrize(("curvature", "is_reported"), [(0.26, True), (0.261, False)])
+def test_coefficients_are_reported_where_their_intervals_are_bounded(curvature, is_reported):
+    law = identified(coefficients(np.ones(1), 0.04, curvature))
+    assert np.isfinite(law.params[0]) == is_reported
+    # A tail that is at most .3 sds too large hides less than noise that may be of any size.
+    with_tail = identified(coefficients(np.ones(1), 0.04, curvature, tails=np.sqrt(curvature)))
+    assert np.isfinite(with_tail.params[0])
+
+
+def test_ends_beside_a_tail_are_those_of_its_signs_there():
+    """Theorem 98 (b): each end is where the distance of Theorem 93 (c) at that value leads to."""
+    law = coefficients(np.ones(3), 0.04, 0.05, 0.01, tails=0.15)
+    below, above = law.distances(Z_95, full=False)
+    for ends, sign in ((-below, 1), (above, -1)):
+        tail = sign * (0.15 - 0.15 * ends)
+        rest = 0.04 - 0.02 * ends + 0.05 * ends**2 - tail**2
+        allowed = np.where(tail > 0, min(0.3 / Z_95, 1.0), 1.0)
+        np.testing.assert_allclose(np.abs(ends), Z_95 * np.sqrt(rest + (allowed * tail) ** 2))
+
+
+@pytest.mark.parametrize("tails", [None, 0.15])
+def test_p_values_are_those_of_the_intervals(tails):
+    params = np.array([0.0, 0.2, -0.2, 0.5, -0.5])
+    law = coefficients(params, 0.04, 0.04, 0.01, tails=tails)
+    assert law.roots()[0] == 0
+    for k, root in enumerate(law.roots()[1:], start=1):
+        assert np.sign(root) == np.sign(params[k])
+        below, above = (ends[k] for ends in law.distances(abs(root), full=True))
+        assert params[k] == pytest.approx(below if root > 0 else -above)
+    assert np.isinf(coefficients(params, 0.0, 0.0).roots()[1:]).all()
+
+
+@pytest.mark.product
+@pytest.mark.parametrize("correlation", [0.0, 0.6])
+def test_reported_coefficients_are_covered_where_noise_nearly_hides_the_curvature(correlation):
+    """Theorem 98 (c), with a curvature at the limit: a hundred batches of 500."""
+    rng = np.random.default_rng(5)
+    curvature, sd, slope = 1.0, 1 / Z_95, 2.0
+    covered, by_delta = [], []
+    for _ in range(100):
+        e, d = rng.multivariate_normal([0, 0], [[1, correlation], [correlation, 1]], 500).T
+        noisy = curvature + sd * d
+        noisy = noisy[noisy > 1.96 * sd]
+        gradient = curvature * slope + 0.5 * e[curvature + sd * d > 1.96 * sd]
+        params = gradient / noisy
+        both = 0.5 * sd * correlation
+        law = coefficients(
+            params,
+            (0.25 - 2 * params * both + (sd * params) ** 2) / noisy**2,
+            (sd / noisy) ** 2,
+            (both - params * sd**2) / noisy**2,
+        )
+        below, above = law.distances(Z_95, full=False)
+        covered.append((params - below <= slope) & (slope <= params + above))
+        by_delta.append(np.abs(params - slope) <= Z_95 * np.sqrt(np.diagonal(law.noise)))
+    assert np.concatenate(covered).mean() == pytest.approx(0.95, abs=0.008)
+    assert np.concatenate(by_delta).mean() < 0.93
 
 
 def test_two_variables_in_one_clique_need_no_model():
@@ -262,8 +365,9 @@ def test_noise_in_the_values_of_cells_hides_coefficients_as_noise_in_tables_does
 
         return regression(EXACT, design, y, IDENTITY, by_values=by_values)
 
-    little, much = with_noise(0.1), with_noise(0.5)
+    little, more, much = map(with_noise, (0.1, 0.45, 0.6))
     np.testing.assert_allclose(little.params, plain.params)
+    np.testing.assert_allclose(more.params, plain.params)
     assert (np.diagonal(little.noise) > np.diagonal(plain.noise)).all()
     assert np.isnan(much.params).all()
     assert np.isfinite(much.sampling).all()
