@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
-from dpmodels.statistics.statistic import Statistic, additive, fingerprint, numbers_by_cell, summed
+from dpmodels.statistics.statistic import Statistic, additive, fingerprint, summed
+from dpmodels.statistics.value_cells import numbers_by_cell
 from dpmodels.typing import Floats, Integers
 
 # Products of a block, as often as it counts, are below 2**59; 2**3 of them stay below 2**62.

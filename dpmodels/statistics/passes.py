@@ -23,9 +23,9 @@ from dpmodels.statistics.statistic import (
     additive,
     digest_of,
     fingerprint,
-    numbers_by_cell,
     summed,
 )
+from dpmodels.statistics.value_cells import numbers_by_cell
 from dpmodels.typing import Exact, Floats, Integers
 
 # Sums of so many rows times the squared radius fit 64-bit integers.
