@@ -18,13 +18,7 @@ from dpmodels.noise import Entropy
 from dpmodels.noise.addition import NoiseOfSites
 from dpmodels.noise.lattice import Lattice, to_lattice
 from dpmodels.privacy.budget import MOST_ROWS
-from dpmodels.statistics.statistic import (
-    Statistic,
-    additive,
-    digest_of,
-    fingerprint,
-    summed,
-)
+from dpmodels.statistics.statistic import Statistic, additive, digest_of, fingerprint, summed
 from dpmodels.statistics.value_cells import numbers_by_cell
 from dpmodels.typing import Exact, Floats, Integers
 
