@@ -4,7 +4,8 @@ Theorem
     Every round is a Gaussian mechanism, given what the rounds before released; their multipliers
     are fixed beforehand, so together they satisfy (ε, δ) with the exact trade-off of one Gaussian
     mechanism, or ρ-zCDP: ``1/m² = Σ 1/m_j²`` (docs/theory.md, Theorem 55). The coordinates, radii
-    and lines of a round are functions of released values and public facts.
+    and lines of a round, and whether it reads all rows or those chosen by coins (Theorem 96), are
+    functions of released values and public facts.
 Sensitivity
     In each round a row is an integer vector that depends on that row and released values alone.
     A row of weight q is √q times as long, and its powers count q times: no two differ by more than
@@ -127,7 +128,9 @@ class Scores(OfPasses):
     """A line first, then the moments of terms and residuals about it.
 
     Made for few rows, many terms and factors. Reads the rows eight times. Weighted rows are
-    moments of weighted least squares.
+    moments of weighted least squares. Of a large table with a public number of rows five of the
+    eight rounds read one row in k, by coins, about 100,000 or as many as their noise asks for,
+    where the first round tells all variances from noise.
 
     Examples
     --------
