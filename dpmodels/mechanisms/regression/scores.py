@@ -183,13 +183,12 @@ class Scores(OfPasses):
         gain = math.sqrt(rows / weight)
         units = _units(passes, plan) * gain
         levels = factor_levels(passes.blocks[:-1], passes.scaling)
-        few = rows * fraction
-        radius, cut = radii(plan.facts.columns, plan.scales["whole"], few)
+        radius, cut = radii(plan.facts.columns, plan.scales["whole"], rows)
         coordinates = within_reach(first_coordinates(mean, covariance), levels, radius)
         for name, learn in (("rough", rough_coordinates), ("better", better_coordinates)):
             transform = coordinates.transform(radius, cut) * units
             noisy, _ = _moments(chosen, transform, radius, name, plan, entropy)
-            coordinates = learn(coordinates, _means(noisy, few, radius, cut))
+            coordinates = learn(coordinates, _means(noisy, rows * fraction, radius, cut))
             coordinates = within_reach(coordinates, levels, radius)
         transform = coordinates.transform(radius, cut) * units
         uneven = _unevenness(chosen, transform, plan, entropy)
