@@ -13,7 +13,6 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from hashlib import sha256
-from html import escape
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
@@ -385,6 +384,8 @@ def as_text(rows: list[tuple[str, ...]], head: tuple[str, ...] = HEAD) -> str:
 
 def as_html(rows: list[tuple[str, ...]]) -> str:
     """Format the same as a table of HTML."""
+    from html import escape
+
     head, *body = _cells(rows, HEAD)
     cells = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in body

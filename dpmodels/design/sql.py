@@ -143,9 +143,8 @@ def _queries(
     lattice = ", ".join(f"{text} AS {name}" for text, name in zip(coded, z, strict=True))
     products = [f"sum({a} * {b})" for at, a in enumerate(z) for b in z[at:]]
     outside = f"{squares} > {radius**2}" if radius else "false"
-    sums = ", ".join(
-        [f"count(*) FILTER (WHERE {outside})", "count(*)", *(f"sum({x})" for x in z), *products]
-    )
+    n_outside = f"count(*) FILTER (WHERE {outside})" if radius else "0"
+    sums = ", ".join([n_outside, "count(*)", *(f"sum({x})" for x in z), *products])
 
     # OFFSET 0 keeps PostgreSQL from repeating the inner expressions in every product.
     def rows(selected: Iterable[str], passed: str = "") -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from html import escape
 from typing import Final
 
 from dpmodels import column_roles
@@ -293,6 +292,8 @@ class Draft(Mapping[str, Entry]):
         return "\n".join([as_text(self._rows()), *self._notes()])
 
     def _repr_html_(self) -> str:
+        from html import escape
+
         notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes())
         return as_html(self._rows()) + notes
 

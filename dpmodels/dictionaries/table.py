@@ -20,9 +20,7 @@ from importlib.util import find_spec
 from io import BytesIO
 from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated, Any, Final
-from xml.etree.ElementTree import Element, TreeBuilder
-from xml.parsers import expat
+from typing import TYPE_CHECKING, Annotated, Any, Final
 from zipfile import ZipFile
 
 from dpmodels.codebook import MOST_BYTES
@@ -44,6 +42,9 @@ from dpmodels.errors import CodebookError, FrameError, shorten
 from dpmodels.external_files import conform, parse, read_bytes
 from dpmodels.levels import Level
 
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element, TreeBuilder
+
 # DDI-Codebook 2: the XML in which archives publish what their files' variables are.
 #
 # Names, labels, declared ranges, categories and codes of missing values are read. Statistics of
@@ -64,6 +65,8 @@ def elements(content: bytes, tag: str, where: str) -> Iterator[Element]:
     >>> [own.get("id") for own in elements(b'<a><b id="1"/><c/><b id="2"/></a>', "b", "it")]
     ['1', '2']
     """
+    from xml.parsers import expat
+
     collector = _Collector(tag, where)
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.StartElementHandler, parser.EndElementHandler = collector.start, collector.end
@@ -93,6 +96,8 @@ class _Collector:
                 f"{self._where} is nested more than {_DEEPEST} deep, too deep for a dictionary"
             )
         if self._builder is None and _local(tag) == self._tag:
+            from xml.etree.ElementTree import TreeBuilder
+
             self._builder, self._since = TreeBuilder(), self._depth
         if self._builder is not None:
             local_attributes = {_local(name): value for name, value in attributes.items()}

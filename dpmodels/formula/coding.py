@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-import patsy
 from numpy.typing import NDArray
-from patsy.categorical import C as patsy_category  # noqa: N811
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import CodebookError, FormulaError, shorten
@@ -221,6 +219,8 @@ def checked_codebook(codebook: object) -> Codebook:
 
 def code_terms(parsed: ParsedFormula, book: Codebook) -> tuple[Block, ...]:
     """Code the predictors of a parsed formula, in patsy's order."""
+    import patsy
+
     codes = dict.fromkeys(code for term in parsed.predictors for code in term)
     if _CONSTANT in codes:
         raise FormulaError(
@@ -319,6 +319,8 @@ class _Prototype:
         return 0
 
     def eval(self, state: dict[str, object], data: object) -> object:
+        from patsy.categorical import C as patsy_category  # noqa: N811
+
         match self.value:
             case Category(levels=levels, contrast=contrast):
                 return patsy_category(pd.Series(levels, dtype=object), contrast, list(levels))

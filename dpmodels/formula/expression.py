@@ -14,7 +14,6 @@ from dataclasses import replace
 from functools import reduce
 
 import numpy as np
-import patsy
 
 from dpmodels.dates import Date
 from dpmodels.errors import FormulaError, UnknownVariable, did_you_mean, shorten
@@ -43,7 +42,7 @@ from dpmodels.variables import Variable as Declared
 
 Book = Mapping[str, Declared]
 
-CONTRASTS = {name: getattr(patsy, name) for name in ("Treatment", "Sum", "Poly", "Helmert", "Diff")}
+CONTRASTS = ("Treatment", "Sum", "Poly", "Helmert", "Diff")
 
 # A choice: fewer whole numbers than this are read as levels.
 MOST_NUMBERS = 1_000
@@ -227,6 +226,8 @@ def _contrast(node: ast.Call, book: Book) -> Category:
 
 def _contrast_object(node: ast.expr, value: Category, book: Book) -> object:
     """Build a patsy contrast from ``Sum``, ``Sum()`` or ``Treatment("level")``."""
+    import patsy
+
     name, args = (node.func, node.args) if isinstance(node, ast.Call) else (node, [])
     words = node.keywords if isinstance(node, ast.Call) else []
     args = args + [word.value for word in words if word.arg == "reference"]
@@ -241,7 +242,7 @@ def _contrast_object(node: ast.expr, value: Category, book: Book) -> object:
             'or Treatment("reference level")'
         )
     if not args:
-        return CONTRASTS[name.id]()
+        return getattr(patsy, name.id)()
     place = value.place(_compile(args[0], book), text_of(node))
     return patsy.Treatment(reference=value.levels[place])
 

@@ -14,12 +14,12 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
-
-from patsy import PatsyError
-from patsy.parse_formula import ParseNode, parse_formula
+from typing import TYPE_CHECKING, Final
 
 from dpmodels.errors import FormulaError, shorten
+
+if TYPE_CHECKING:
+    from patsy.parse_formula import ParseNode
 
 # A choice: longer than any factor, and short of what exhausts Python's parser.
 MAX_CODE = 2_000
@@ -282,6 +282,9 @@ def _formula_text(parsed: ParsedFormula, right_names: Sequence[str]) -> str:
 
 
 def _tree(text: str) -> ParseNode:
+    from patsy import PatsyError
+    from patsy.parse_formula import parse_formula
+
     try:
         return parse_formula(text)
     except PatsyError as error:

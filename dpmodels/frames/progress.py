@@ -1,16 +1,14 @@
 """A progress bar for long reading that shows no private number of rows."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from threading import RLock
-from typing import ClassVar, Final, TypeVar
-from weakref import WeakSet
-
-from tqdm import tqdm
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from dpmodels.frames.protocol import Chunk
+
+if TYPE_CHECKING:
+    from dpmodels.frames.progress_bar import Bar
 
 _ONE_OF_MANY: ContextVar[bool] = ContextVar("one_of_many", default=False)
 
@@ -40,22 +38,6 @@ _INDETERMINATE: Final = "{desc} ..."
 _SHARE: Final = "{l_bar}{bar}| {elapsed}<{remaining}"
 
 Item = TypeVar("Item")
-
-
-class _Bar(tqdm):  # type: ignore[misc]
-    """A bar with a lock of this process alone.
-
-    tqdm's own is shared with forked processes: one that is killed while it holds it would let every
-    bar of the others, and so every release, wait for ever.
-    """
-
-    _lock = RLock()
-    _instances: ClassVar["WeakSet[object]"] = WeakSet()
-    monitor_interval = 0
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: _Bar.set_lock(RLock()))
 
 
 def progress(chunks: Iterator[Chunk], *, total: int | None, label: str) -> Iterator[Chunk]:
@@ -88,8 +70,10 @@ def steps(items: Iterator[Item], *, total: int | None, label: str) -> Iterator[I
             bar.update()
 
 
-def _bar(total: int | None, label: str, layout: str | None) -> _Bar:
-    return _Bar(
+def _bar(total: int | None, label: str, layout: str | None) -> "Bar":
+    from dpmodels.frames.progress_bar import Bar
+
+    return Bar(
         total=total,
         desc=label,
         unit=" rows",

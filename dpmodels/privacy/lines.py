@@ -6,7 +6,6 @@ totals after it, so that a filter needs only the last one, and the hash of the p
 
 from __future__ import annotations
 
-import getpass
 import json
 import math
 import os
@@ -234,6 +233,8 @@ def signed(charges: int, totals: Totals) -> dict[str, object]:
 
 @cache
 def _writer() -> dict[str, str]:
+    import getpass
+
     try:
         user = getpass.getuser()
     except (OSError, KeyError, ImportError):

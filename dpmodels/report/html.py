@@ -3,7 +3,6 @@
 import base64
 import re
 from collections.abc import Sequence
-from html import escape
 from typing import Final
 
 from dpmodels.errors import ArgumentError
@@ -66,6 +65,8 @@ def document(title: str, body: str) -> str:
 
 def escaped(text: str) -> str:
     """Return one line of text with special characters escaped."""
+    from html import escape
+
     return escape(plain(text), quote=True)
 
 

@@ -11,7 +11,6 @@ from typing import ClassVar
 
 import numpy as np
 import pandas as pd
-from patsy import DesignInfo, PatsyError
 from scipy.special import chdtrc, ndtr
 
 from dpmodels.arguments import boolean
@@ -291,6 +290,8 @@ def _suggestion(constraints: str, names: Sequence[str]) -> str:
 
 
 def _spelt(terms: Terms, constraints: str) -> tuple[Floats, Floats]:
+    from patsy import DesignInfo, PatsyError
+
     names = list(terms.names)
     try:
         parsed = DesignInfo(names).linear_constraint(constraints)

@@ -15,7 +15,8 @@ import numpy as np
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
-from dpmodels.statistics.statistic import Statistic, additive, fingerprint, numbers_by_cell, summed
+from dpmodels.statistics.statistic import Statistic, additive, fingerprint, summed
+from dpmodels.statistics.value_cells import numbers_by_cell
 from dpmodels.typing import Floats, Integers, Objects
 
 # Products of a block, as often as it counts, are below 2**59; 2**3 of them stay below 2**62.

@@ -20,7 +20,8 @@ from dpmodels.statistics.passes import (
     turn,
     two_words,
 )
-from dpmodels.typing import Flags, Floats, Integers, Numbers
+from dpmodels.statistics.value_cells import cells_of, numbers_by_cell
+from dpmodels.typing import Flags, Floats, Indices, Integers, Numbers
 
 # Halves of the squared unit length, a little less for the rounding of a row to the lattice.
 _HALF = math.sqrt(0.5) * (1 - 2.0**-40)
@@ -58,27 +59,17 @@ def power_sums(
     """
     ones = np.ones(finer.columns)
     unit = design.scaling.row_norm / lattice.steps
-    maps = [numbers.tolist() for numbers in powers]
 
     def of_block(block: Floats) -> Integers:
         root = block[0] / lattice.radius
         complete = root > 0
-        scale = unit / np.where(complete, root, 1.0)
-        q, square = np.empty((finer.columns, len(root))), np.empty_like(root)
-        # Line by line, a number of a processor's nearest cache at a time.
-        for line, column, centre, linear, weight, middle in zip(q, *maps, strict=True):
-            np.multiply(block[1 + column], scale, out=line)
-            line -= centre
-            if weight:
-                np.multiply(line, line, out=square)
-                square *= weight
-            line *= linear
-            if weight:
-                line += square
-            line -= middle
-        if ((norms := _norms(q)) > 1).any():
-            q /= np.maximum(norms, 1.0)
-        if (root != 1).any():
+        is_weighted = bool((root != 1).any())
+        scale = unit / np.where(complete, root, 1.0) if is_weighted else unit
+        q = _powers(block[1:], scale, powers)
+        long, norms = _longer(q, 1.0)
+        if long.size:
+            q[:, long] /= norms
+        if is_weighted:
             q *= root**2
         squares = np.empty_like(root)
         to_lattice(q, ones, 0 * ones, finer, squares=squares)
@@ -89,6 +80,39 @@ def power_sums(
 
     words = {"powers": statistic.digest_of(np.stack(powers))}
     return statistic.summed("sums of powers", of_block, design, lattice, words, count_public)
+
+
+def _powers(rows: Floats, scale: Floats | float, powers: ColumnPowers) -> Floats:
+    """Return the entries of the map, shape (entries, rows), of rows that are multiplied by `scale`.
+
+    Line by line, a number of a processor's nearest cache at a time.
+    """
+    q, u = np.empty((len(powers.column), rows.shape[1])), np.empty(rows.shape[1])
+    at = None
+    maps = [numbers.tolist() for numbers in powers]
+    for line, column, centre, linear, square, middle in zip(q, *maps, strict=True):
+        if at != (at := (column, centre)):
+            np.multiply(rows[column], scale, out=u)
+            np.subtract(u, centre, out=u)
+        if square:
+            np.multiply(u, u, out=line)
+            line *= square
+            if linear:
+                line += u * linear
+        else:
+            np.multiply(u, linear, out=line)
+        if middle:
+            line -= middle
+    return q
+
+
+def _longer(rows: Floats, radius: float) -> tuple[Indices, Floats]:
+    """Return the positions of rows beyond a radius, or just below it, and their norms or it."""
+    with np.errstate(over="ignore"):
+        squares = np.einsum("ij,ij->j", rows, rows)
+    # Sums in another order differ from the squared norms by less.
+    long = np.flatnonzero(~(squares < radius**2 * (1 - 2.0**-30)))
+    return long, np.maximum(_norms(rows[:, long]), radius)
 
 
 @statistic.additive
@@ -170,11 +194,11 @@ def score_lengths(
     def counted(block: Floats) -> Integers:
         complete = block[0] > 0
         rows = matrix.times(block if complete.all() else block[:, complete])
-        e = rows[-1]
-        tables = ((lengths, _norms(rows[:-1])), (residuals, e[e > 0]), (residuals, -e[e <= 0]))
-        return np.concatenate(
-            [statistic.numbers_by_cell(sizes, limits) for limits, sizes in tables]
-        )
+        e, size = rows[-1], len(residuals) + 1
+        cells = cells_of(np.abs(e), residuals)
+        cells += size * (e <= 0)
+        by_residual = np.bincount(cells, minlength=2 * size)
+        return np.concatenate([numbers_by_cell(_norms(rows[:-1]), lengths), by_residual])
 
     words = {
         "lengths": str(lengths),
@@ -203,9 +227,9 @@ def _held(block: Floats, matrix: Turn, lattice: Lattice, finer: Lattice) -> Floa
     integer norm is checked once more.
     """
     rows = matrix.times(block)
-    norms = _norms(rows[:-1])
-    if (norms > _HALF).any():
-        rows *= _HALF / np.maximum(norms, _HALF)
+    long, norms = _longer(rows[:-1], _HALF)
+    if long.size:
+        rows[:, long] *= _HALF / norms
     np.clip(rows[-1], -_HALF, _HALF, out=rows[-1])
     ones = np.ones(finer.columns)
     to_lattice(rows, ones, 0 * ones, finer)

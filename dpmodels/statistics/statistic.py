@@ -174,15 +174,6 @@ def summed(
     return Statistic(name, total, n_rows, fingerprint(facts, count_public=count_public))
 
 
-def numbers_by_cell(values: Floats, limits: Floats | tuple[float, ...]) -> Integers:
-    """Count values up to each limit and above that before, then those above all, and nan.
-
-    Sorting the values takes a third of the time of looking up each of them.
-    """
-    up_to = np.searchsorted(np.sort(values), limits, side="right")
-    return np.diff(up_to, prepend=0, append=len(values))
-
-
 Kind = TypeVar("Kind", bound="Statistic")
 
 

@@ -293,7 +293,7 @@ def test_rows_are_compared_with_the_ball_unless_all_bounds_are_inside(tables):
     for words, within in (({}, True), ({"row_norm": 0.2}, False), ({"scale": None}, True)):
         private = unbound_design("~ real + whole", BOOK, **words).bind(tables.postgresql)
         sums = private._queries(Lattice(20, 2)).sums
-        assert ("WHERE false)" in sums) is within
+        assert sums.startswith("SELECT 0, ") is within
         assert ("z0 * z0 + z1 * z1 >" in sums) is not within
 
 

@@ -10,8 +10,9 @@ import dpmodels as dp
 from dpmodels.design import private_design
 from dpmodels.design.parts import Thinning
 from dpmodels.design.rows import requested_of
-from dpmodels.mechanisms import Facts, Rounds
+from dpmodels.mechanisms import Facts, Rounds, Scores
 from dpmodels.mechanisms.covariance import rounds
+from dpmodels.mechanisms.regression import scores
 from dpmodels.models.assumed_rows import DrawnRows, public_part
 from dpmodels.noise import secure, seeded
 from dpmodels.noise.addition import NoiseOfSites
@@ -19,6 +20,7 @@ from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import ApproxDP, adjacency, protecting
 from dpmodels.statistics import Passes, moments
 from dpmodels.statistics.passes import WORTH_THINNING
+from tests.private_rows import private_regression
 
 BOOK = dp.codebook(x=(-1, 1), y=(-1, 1))
 LATTICE = Lattice(12, 2)
@@ -131,16 +133,23 @@ def test_repeated_rows_of_a_plan_are_repeated_less():
     assert drawn.nrows == 100 * 3 // 4
 
 
-def test_rounds_before_the_last_two_read_some_rows(monkeypatch):
-    sizes, measured = [], Passes.measured
+@pytest.fixture
+def sizes(monkeypatch):
+    """The numbers of rows that passes read, where 1,024 are enough to look for them."""
+    numbers, measured = [], Passes.measured
 
     def spy(self, *words):
         statistic = measured(self, *words)
-        sizes.append(statistic.cross()[1])
+        numbers.append(statistic.cross()[1])
         return statistic
 
     monkeypatch.setattr(Passes, "measured", spy)
     monkeypatch.setattr(rounds, "FEWEST_ROWS", 1024)
+    monkeypatch.setattr(scores, "FEWEST_ROWS", 1024)
+    return numbers
+
+
+def test_rounds_before_the_last_two_read_some_rows(sizes):
     size, mechanism = 2**14, Rounds()
     plan = mechanism.plan(Facts(2, adjacency("replace"), centred=True), ApproxDP(1e6, 1e-6))
     statistic = mechanism.measure(private_design("~ .", table(size), BOOK), plan)
@@ -149,3 +158,30 @@ def test_rounds_before_the_last_two_read_some_rows(monkeypatch):
     # Kept in memory, they are the same rows in all five; the coins are seeded.
     assert len(set(sizes[:5])) == 1
     assert abs(sizes[0] - 1024) < 200
+
+
+def numbers_read_by_scores(sizes, book, formula="y ~ x", **words):
+    size, mechanism = 2**14, Scores()
+    plan = mechanism.plan(Facts(2, adjacency("replace"), centred=True), ApproxDP(1e6, 1e-6))
+    data = table(size) | {"w": np.ones(size)}
+    statistic = mechanism.measure(private_regression(formula, data, book, **words), plan)
+    mechanism.release(statistic, plan, seeded(1))
+    return sizes
+
+
+def test_scores_read_all_rows_first_and_in_the_last_two_rounds(sizes):
+    first, *some, lengths, final = numbers_read_by_scores(sizes, BOOK)
+    assert first == lengths == final == 2**14
+    assert len(some) == 5
+    assert len(set(some)) == 1
+    assert abs(some[0] - 1024) < 200
+
+
+@pytest.mark.parametrize("weights", [None, "w"])
+def test_scores_read_all_rows_in_wide_bounds_and_with_weights(sizes, weights):
+    """Of first sums that noise hides, and of rows that weigh."""
+    bound = 1.0 if weights else 1e6
+    book = dp.codebook(x=(-bound, bound), y=(-1, 1), w=(0, 1))
+    book = book if weights else book.select(["x", "y"])
+    numbers_read_by_scores(sizes, book, weights=weights)
+    assert sizes == [2**14] * 8

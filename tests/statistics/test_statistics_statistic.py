@@ -8,7 +8,7 @@ import pytest
 
 from dpmodels.errors import PrivacyError
 from dpmodels.statistics import Statistic
-from dpmodels.statistics.statistic import numbers_by_cell
+from dpmodels.statistics.value_cells import numbers_by_cell
 
 LARGE = 10**30
 
@@ -45,10 +45,22 @@ def test_it_takes_no_further_attributes():
         make(1, 1).note = "x"
 
 
-@pytest.mark.parametrize("limits", [(), (1.0,), (-1.0, 0.0, 0.0, 1.5, np.inf)])
+LIMITS = [
+    (),
+    (1.0,),
+    (-1.0, 0.0, 0.0, 1.5, np.inf),
+    (1.0, 1.001),
+    tuple(0.25 * 2.0 ** (np.arange(25) / 4)),
+    (5e-324, 1e-310, 1.5),
+]
+
+
+@pytest.mark.parametrize("limits", LIMITS)
 def test_numbers_by_cell_are_those_of_looking_up_each_value(limits):
     values = np.random.default_rng(1).normal(size=300).round(1)
     values[:5] = np.nan, np.inf, -np.inf, 0.0, -0.0
+    near = [np.nextafter(limit, to) for limit in limits for to in (-np.inf, limit, np.inf)]
+    values = np.concatenate([values, near])
     cells = np.searchsorted(limits, values)
     expected = np.bincount(cells, minlength=len(limits) + 1)
     assert numbers_by_cell(values, limits).tolist() == expected.tolist()

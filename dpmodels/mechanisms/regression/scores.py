@@ -4,7 +4,8 @@ Theorem
     Every round is a Gaussian mechanism, given what the rounds before released; their multipliers
     are fixed beforehand, so together they satisfy (ε, δ) with the exact trade-off of one Gaussian
     mechanism, or ρ-zCDP: ``1/m² = Σ 1/m_j²`` (docs/theory.md, Theorem 55). The coordinates, radii
-    and lines of a round are functions of released values and public facts.
+    and lines of a round, and whether it reads all rows or those chosen by coins (Theorem 96), are
+    functions of released values and public facts.
 Sensitivity
     In each round a row is an integer vector that depends on that row and released values alone.
     A row of weight q is √q times as long, and its powers count q times: no two differ by more than
@@ -87,12 +88,17 @@ SHARES = {
 }
 # A choice: bounds may be thousands of times too wide.
 OCTAVES = 24
+# Choices for rounds that read some of the rows: how many they are at least, the noise in a count of
+# them, and that in an entry of their moments, both as fractions of all.
+FEWEST_ROWS, COUNT_ERROR, MOMENT_ERROR = 100_000, 0.005, 0.005
 # A choice: the residual is in units of the response, whose variance is worth twice the budget.
 RESPONSE_WEIGHT = 2.0
 # A choice: the second sums are of ranges of so many released sds on both sides.
 NARROWED = 3.0
 # A choice: a variance below so many sds of its noise is read from numbers of rows by size instead.
 RESOLVED = 3.0
+# A choice: rounds may read some of the rows where all variances are so many sds of their noise.
+WELL_RESOLVED = 10.0
 # A choice: the noise of a variance counts for so many of its sds where the variance is smaller.
 LEAST_SPREAD = 1.5
 
@@ -102,7 +108,9 @@ class Scores(OfPasses):
     """A line first, then the moments of terms and residuals about it.
 
     Made for few rows, many terms and factors. Reads the rows eight times. Weighted rows are
-    moments of weighted least squares.
+    moments of weighted least squares. Of a large table with a public number of rows five of the
+    eight rounds read one row in k, by coins, about 100,000 or as many as their noise asks for,
+    where the first round tells all variances from noise.
 
     Examples
     --------
@@ -143,7 +151,8 @@ class Scores(OfPasses):
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Read and add noise, round by round."""
         passes = measured_as(Passes, statistic, "moments")
-        mean, covariance, weight, rows, response = released_columns(passes, plan, entropy)
+        columns, chosen = _located(passes, plan, entropy, _fewest(passes, plan))
+        mean, covariance, weight, rows, response, fraction = columns
         # Rows of a mean weight of 1, as the coordinates and radii are for.
         gain = math.sqrt(rows / weight)
         units = _units(passes, plan) * gain
@@ -157,11 +166,11 @@ class Scores(OfPasses):
             ("better", score_rounds.better_coordinates),
         ):
             transform = coordinates.transform(radius, cut) * units
-            noisy, _ = _moments(passes, transform, radius, name, plan, entropy)
-            coordinates = learn(coordinates, _means(noisy, rows, radius, cut))
+            noisy, _ = _moments(chosen, transform, radius, name, plan, entropy)
+            coordinates = learn(coordinates, _means(noisy, rows * fraction, radius, cut))
             coordinates = score_rounds.within_reach(coordinates, levels, radius)
         transform = coordinates.transform(radius, cut) * units
-        uneven = _unevenness(passes, transform, plan, entropy)
+        uneven = _unevenness(chosen, transform, plan, entropy)
         left = response - score_rounds.explained_variance(coordinates, covariance)
         terms, residuals = _lengths(passes, coordinates, left, units, plan, entropy)
         multiplier = plan.scales["final"] / math.sqrt(1 + plan.facts.adjacency.n_public)
@@ -189,6 +198,14 @@ class Scores(OfPasses):
         )
         noisy = _without_gain(noisy, gain)
         return hand_over(self.info, plan, noisy, n_rows, ball=ball)
+
+
+def _fewest(passes: Passes, plan: Plan) -> float:
+    """Return how many rows say well enough where the rows lie, by the noise of the rounds."""
+    if passes.weighted:
+        return math.inf
+    counts, moments = plan.scales["columns"], plan.scales["rough"] * 2 * (plan.facts.columns + 1)
+    return max(FEWEST_ROWS, counts / COUNT_ERROR, moments / MOMENT_ERROR)
 
 
 @dataclass(frozen=True)
@@ -297,7 +314,8 @@ class ColumnLocations(NamedTuple):
     """Released means and a rough covariance of the scaled columns.
 
     `weight` is that of all rows and `rows` their number: the same without weights. `response` is
-    the variance of the response within its bounds, nan where noise hides it.
+    the variance of the response within its bounds, nan where noise hides it, and `fraction` that
+    of the rows which the second sums are of.
     """
 
     mean: Floats
@@ -305,6 +323,7 @@ class ColumnLocations(NamedTuple):
     weight: float
     rows: float
     response: float
+    fraction: float = 1.0
 
 
 class _Columns(NamedTuple):
@@ -314,17 +333,32 @@ class _Columns(NamedTuple):
     variance: Floats
     hidden: Flags  # Whether the variance is mostly noise
     noise: Floats  # Of each mean
+    variance_noise: Floats  # Of each variance
     weight: float  # Of all rows: their number, if all weights are 1
+    n_rows: int  # That were read
 
 
 def released_columns(passes: Passes, plan: Plan, entropy: Entropy) -> ColumnLocations:
     """Release where columns lie."""
+    return _located(passes, plan, entropy, math.inf)[0]
+
+
+def _located(
+    passes: Passes, plan: Plan, entropy: Entropy, fewest: float
+) -> tuple[ColumnLocations, Passes]:
+    """Release where columns lie, and return passes for rounds that only look for the rows.
+
+    If the first sums tell all variances from noise these read rows chosen by coins, `fewest`
+    expected; docs/theory.md, Theorem 96.
+    """
     ranges = column_ranges(passes.blocks, passes.scaling)
     first = _powers(passes, ranges, "powers", plan, entropy)
-    distance, rows = _distances(passes, first.mean, plan, entropy)
+    is_resolved = bool((first.variance >= WELL_RESOLVED * first.variance_noise).all())
+    chosen = passes.thinned(fewest, entropy) if is_resolved else passes
+    distance, rows = _distances(chosen, first.mean, plan, entropy)
     narrow = np.minimum(np.maximum(distance, first.noise) ** 2, first.variance)
     variance = np.where(first.hidden, narrow, first.variance)
-    second = _powers(passes, ranges.narrowed(first.mean, variance), "narrowed", plan, entropy)
+    second = _powers(chosen, ranges.narrowed(first.mean, variance), "narrowed", plan, entropy)
     at = ranges.numbers
     mean = first.mean.copy()
     mean[at], variance[at] = second.mean[at], second.variance[at]
@@ -333,7 +367,9 @@ def released_columns(passes: Passes, plan: Plan, entropy: Entropy) -> ColumnLoca
     put_products(covariance, passes.blocks[:-1], passes.scaling, mean, shares)
     rows = max(rows, first.weight) if passes.weighted else first.weight
     response = math.nan if first.hidden[-1] else float(first.variance[-1])
-    return ColumnLocations(mean, covariance, first.weight, rows, response)
+    is_public = plan.facts.adjacency.n_public
+    fraction = second.n_rows / max(first.n_rows, 1) if is_public else 1.0
+    return ColumnLocations(mean, covariance, first.weight, rows, response, fraction), chosen
 
 
 def _powers(
@@ -361,7 +397,8 @@ def _powers(
     hidden[at] = variance[at] < RESOLVED * noise[at]
     half = ranges.half
     variance = np.clip(variance, 1e-9, 1.0) * half**2
-    return _Columns(ranges.middle + half * mean, variance, hidden, noise * half, rows)
+    middle = ranges.middle + half * mean
+    return _Columns(middle, variance, hidden, noise * half, noise * half**2, rows, n_rows)
 
 
 def _put_factors(covariance: Floats, ranges: ColumnRanges, released: _Columns) -> dict[int, Floats]:
