@@ -50,3 +50,8 @@ def numbers_of(value: Any) -> Iterator[float]:
                 later = field.name in getattr(type(value), "later", ())
                 if not (later and getattr(value, field.name) is field.default):
                     yield from numbers_of(getattr(value, field.name))
+
+
+def estimates_of(fit: Any) -> np.ndarray[Any, Any]:
+    """List the numbers of a result's table of estimates, row by row."""
+    return fit.tidy().select_dtypes("number").to_numpy(dtype=float).ravel()

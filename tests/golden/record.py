@@ -9,12 +9,12 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import numpy as np  # noqa: E402
-from golden_cases import SEEDS, cases, fit_of, numbers_of  # noqa: E402
+from golden_cases import SEEDS, cases, estimates_of, fit_of, numbers_of  # noqa: E402
 
 from dpmodels.errors import DPModelsError  # noqa: E402
 
 if __name__ == "__main__":
-    releases, reports, printed = {}, [], Counter()
+    releases, estimates, reports, printed = {}, {}, [], Counter()
     for key, (form, seed) in cases().items():
         try:
             fit = fit_of(form, seed)
@@ -22,9 +22,12 @@ if __name__ == "__main__":
             print(f"not listed: {key}: {type(error).__name__}")
             continue
         releases[key] = np.array(list(numbers_of(fit.release)))
+        if seed == SEEDS[0]:
+            estimates[key] = estimates_of(fit)
         printed[form.verb.name] += seed == SEEDS[0]
         if seed == SEEDS[0] and printed[form.verb.name] <= REPORTS_OF_A_VERB:
             reports.append(f"#### {key}\n{fit.summary().as_text()}\n")
     np.savez_compressed(HERE / "releases.npz", **releases)
+    np.savez_compressed(HERE / "estimates.npz", **estimates)
     (HERE / "reports.txt").write_text("\n".join(reports), "utf-8")
     print(f"{len(releases)} releases, {len(reports)} reports")

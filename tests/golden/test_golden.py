@@ -10,12 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from golden_cases import cases, fit_of, numbers_of
+from folded import each
+from golden_cases import cases, estimates_of, fit_of, numbers_of
 
 import dpmodels as dp
 
 HERE = Path(__file__).parent
 RELEASES = np.load(HERE / "releases.npz")
+ESTIMATES = np.load(HERE / "estimates.npz")
 REPORTS = {
     key: text
     for key, _, text in (
@@ -24,6 +26,9 @@ REPORTS = {
     if key
 }
 CASES = cases()
+FIRST = [key for key in RELEASES.files if key.endswith("#1")]
+# A table of their estimates takes 50 to 130 ms, those of others less than 10.
+MANY_ESTIMATES = ("dp_margins", "dp_summary")
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]\d+)?(?![\w.])")
 
 
@@ -36,20 +41,38 @@ def printed_numbers(text: str) -> list[float]:
 def test_the_list_is_long_enough():
     assert len(RELEASES.files) >= 400
     assert len(REPORTS) >= 50
+    assert set(ESTIMATES.files) == {key for key in RELEASES.files if key.endswith("#1")}
 
 
-@pytest.mark.product
-@pytest.mark.parametrize("key", RELEASES.files)
-def test_a_seeded_release_is_the_stored_one(key):
+def require_stored(key, *, with_estimates=True):
+    """Compare a release, what is estimated from it and its report with the stored ones."""
     form, seed = CASES[key]
     fit = fit_of(form, seed)
     numbers = np.array(list(numbers_of(fit.release)))
     np.testing.assert_allclose(numbers, RELEASES[key], rtol=1e-9, atol=1e-12)
+    if with_estimates and key in ESTIMATES:
+        # Optimisers and quantiles end within their tolerances.
+        np.testing.assert_allclose(estimates_of(fit), ESTIMATES[key], rtol=1e-5, atol=1e-8)
     if key in REPORTS:
         result, stored = printed_numbers(fit.summary().as_text()), printed_numbers(REPORTS[key])
         assert len(result) == len(stored)
         # The last printed digit may be rounded the other way.
         np.testing.assert_allclose(result, stored, rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.expensive
+@each("key", FIRST)
+def test_every_call_has_the_stored_release_under_the_first_seed(key):
+    """Estimates of some verbs are compared for their first call alone."""
+    verb = key.partition(" ")[0]
+    first = next(other for other in FIRST if other.startswith(f"{verb} "))
+    require_stored(key, with_estimates=verb not in MANY_ESTIMATES or key == first)
+
+
+@pytest.mark.product
+@pytest.mark.parametrize("key", RELEASES.files)
+def test_a_seeded_release_is_the_stored_one(key):
+    require_stored(key)
 
 
 @pytest.mark.product
