@@ -35,8 +35,8 @@ PRELOADED = ("scipy.stats", "pandas", "xarray", "statsmodels.api", "patsy", "hyp
 STAGES = ("near", "all", "product")
 ORDINARY = "not slow and not audit_full and not product and not site"
 GOLDEN = "tests/golden/test_golden.py"
-# It reads every file and imports none, so that imports do not lead to it.
-FROZEN = "tests/house/test_frozen.py"
+# They read every file or card, and imports do not lead to them.
+WHOLE = tuple(f"tests/house/test_{name}.py" for name in ("frozen", "defaults", "theory"))
 MEMORY = 16 * 2**30
 # Seconds for one test by itself.
 ALONE = 120
@@ -82,7 +82,7 @@ def tests_of_stage(name, stage):
         return [name, *nearest], ORDINARY
     if stage == "product":
         return [GOLDEN, *nearest], "product"
-    first = (GOLDEN, FROZEN)
+    first = (GOLDEN, *WHOLE)
     return [*first, *(test for test in tests if test not in (*first, *nearest))], ORDINARY
 
 

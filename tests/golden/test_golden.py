@@ -1,6 +1,6 @@
-"""Seeded releases and printed numbers are those of the stored list.
+"""Seeded releases and printed numbers and words are those of the stored list.
 
-A release that changes on purpose is recorded again by `record.py`, in a commit that says why.
+What changes on purpose is recorded again by `record.py`, in a commit that says why.
 Sums and noise are exact integers; what is computed from them in floating point may differ in its
 last digits between processors.
 """
@@ -44,6 +44,11 @@ def test_the_list_is_long_enough():
     assert set(ESTIMATES.files) == {key for key in RELEASES.files if key.endswith("#1")}
 
 
+def words_of(text: str) -> str:
+    """The words of a report, without its numbers and how they are aligned."""
+    return re.sub(r"[-=\s]+", " ", NUMBER.sub("#", text))
+
+
 def require_stored(key, *, with_estimates=True):
     """Compare a release, what is estimated from it and its report with the stored ones."""
     form, seed = CASES[key]
@@ -54,10 +59,12 @@ def require_stored(key, *, with_estimates=True):
         # Optimisers and quantiles end within their tolerances.
         np.testing.assert_allclose(estimates_of(fit), ESTIMATES[key], rtol=1e-5, atol=1e-8)
     if key in REPORTS:
-        result, stored = printed_numbers(fit.summary().as_text()), printed_numbers(REPORTS[key])
+        text = fit.summary().as_text()
+        result, stored = printed_numbers(text), printed_numbers(REPORTS[key])
         assert len(result) == len(stored)
         # The last printed digit may be rounded the other way.
         np.testing.assert_allclose(result, stored, rtol=2e-3, atol=2e-3)
+        assert words_of(text).split() == words_of(REPORTS[key]).split()
 
 
 @pytest.mark.expensive
