@@ -9,12 +9,12 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import numpy as np  # noqa: E402
-from golden_cases import SEEDS, cases, estimates_of, fit_of, numbers_of  # noqa: E402
+from golden_cases import SEEDS, cases, fit_of, numbers_of, public_numbers, tidy_numbers  # noqa: E402
 
 from dpmodels.errors import DPModelsError  # noqa: E402
 
 if __name__ == "__main__":
-    releases, estimates, reports, printed = {}, {}, [], Counter()
+    releases, estimates, reports, printed, classes = {}, {}, [], Counter(), set()
     for key, (form, seed) in cases().items():
         try:
             fit = fit_of(form, seed)
@@ -23,7 +23,10 @@ if __name__ == "__main__":
             continue
         releases[key] = np.array(list(numbers_of(fit.release)))
         if seed == SEEDS[0]:
-            estimates[key] = estimates_of(fit)
+            # All of what the first result of a class says, the table of estimates of the others.
+            methods = {"tidy": tidy_numbers(fit)} if type(fit) in classes else public_numbers(fit)
+            estimates |= {f"{key} {name}": numbers for name, numbers in methods.items()}
+            classes.add(type(fit))
         printed[form.verb.name] += seed == SEEDS[0]
         if seed == SEEDS[0] and printed[form.verb.name] <= REPORTS_OF_A_VERB:
             reports.append(f"#### {key}\n{fit.summary().as_text()}\n")
