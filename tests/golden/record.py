@@ -6,10 +6,14 @@ from pathlib import Path
 
 REPORTS_OF_A_VERB = 3
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+CONTRACTS = HERE.parent / "contracts"
+sys.path[:0] = [str(HERE), str(HERE.parent), str(CONTRACTS)]
 
 import numpy as np  # noqa: E402
-from golden_cases import SEEDS, cases, fit_of, numbers_of, public_numbers, tidy_numbers  # noqa: E402
+from contract_cases import CASES  # noqa: E402
+from golden_cases import SEEDS, cases, fit_of  # noqa: E402
+from released_numbers import numbers_of, public_numbers, tidy_numbers  # noqa: E402
+from stored_cases import key_of, plan_numbers, release_numbers  # noqa: E402
 
 from dpmodels.errors import DPModelsError  # noqa: E402
 
@@ -34,3 +38,6 @@ if __name__ == "__main__":
     np.savez_compressed(HERE / "estimates.npz", **estimates)
     (HERE / "reports.txt").write_text("\n".join(reports), "utf-8")
     print(f"{len(releases)} releases, {len(reports)} reports")
+    mechanisms = {key_of("release", case): np.array(release_numbers(case)) for case in CASES}
+    mechanisms |= {key_of("plan", case): np.array(plan_numbers(case)) for case in CASES}
+    np.savez_compressed(CONTRACTS / "mechanisms.npz", **mechanisms)

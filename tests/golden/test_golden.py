@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from folded import each
-from golden_cases import cases, fit_of, numbers_of, public_numbers, tidy_numbers
+from golden_cases import cases, fit_of
+from released_numbers import numbers_of, public_numbers, tidy_numbers
 
 import dpmodels as dp
 
