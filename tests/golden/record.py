@@ -18,7 +18,7 @@ from stored_cases import key_of, plan_numbers, release_numbers  # noqa: E402
 from dpmodels.errors import DPModelsError  # noqa: E402
 
 if __name__ == "__main__":
-    releases, estimates, reports, printed, classes = {}, {}, [], Counter(), set()
+    releases, estimates, reports, printed, kinds = {}, {}, [], Counter(), set()
     for key, (form, seed) in cases().items():
         try:
             fit = fit_of(form, seed)
@@ -27,10 +27,12 @@ if __name__ == "__main__":
             continue
         releases[key] = np.array(list(numbers_of(fit.release)))
         if seed == SEEDS[0]:
-            # All of what the first result of a class says, the table of estimates of the others.
-            methods = {"tidy": tidy_numbers(fit)} if type(fit) in classes else public_numbers(fit)
+            # All that the first result of a class and a kind of release says, and the table of
+            # estimates of the others.
+            kind = type(fit), type(fit.release)
+            methods = {"tidy": tidy_numbers(fit)} if kind in kinds else public_numbers(fit)
             estimates |= {f"{key} {name}": numbers for name, numbers in methods.items()}
-            classes.add(type(fit))
+            kinds.add(kind)
         printed[form.verb.name] += seed == SEEDS[0]
         if seed == SEEDS[0] and printed[form.verb.name] <= REPORTS_OF_A_VERB:
             reports.append(f"#### {key}\n{fit.summary().as_text()}\n")
