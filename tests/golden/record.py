@@ -18,7 +18,8 @@ from stored_cases import key_of, plan_numbers, release_numbers  # noqa: E402
 from dpmodels.errors import DPModelsError  # noqa: E402
 
 if __name__ == "__main__":
-    releases, estimates, reports, printed, kinds = {}, {}, [], Counter(), set()
+    releases, estimates, reports, full_reports = {}, {}, [], []
+    printed, kinds = Counter(), set()
     for key, (form, seed) in cases().items():
         try:
             fit = fit_of(form, seed)
@@ -31,6 +32,9 @@ if __name__ == "__main__":
             # estimates of the others.
             kind = type(fit), type(fit.release)
             methods = {"tidy": tidy_numbers(fit)} if kind in kinds else public_numbers(fit)
+            if kind not in kinds:
+                full = fit.summary(notes="all", reading=True)
+                full_reports.append(f"#### {key}\n{full.as_text()}\n")
             estimates |= {f"{key} {name}": numbers for name, numbers in methods.items()}
             kinds.add(kind)
         printed[form.verb.name] += seed == SEEDS[0]
@@ -39,6 +43,7 @@ if __name__ == "__main__":
     np.savez_compressed(HERE / "releases.npz", **releases)
     np.savez_compressed(HERE / "estimates.npz", **estimates)
     (HERE / "reports.txt").write_text("\n".join(reports), "utf-8")
+    (HERE / "full_reports.txt").write_text("\n".join(full_reports), "utf-8")
     print(f"{len(releases)} releases, {len(reports)} reports")
     mechanisms = {key_of("release", case): np.array(release_numbers(case)) for case in CASES}
     mechanisms |= {key_of("plan", case): np.array(plan_numbers(case)) for case in CASES}
