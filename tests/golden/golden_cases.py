@@ -1,10 +1,11 @@
 """Seeded releases on public rows: what is compared with the stored list, and how."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from verb_entry import BOOK, Form, people
-from verbs import FORMS
+from verbs import FORMS, forms
 
 import dpmodels as dp
 
@@ -16,12 +17,24 @@ NOT_LISTED = ("dp_survey",)
 
 def cases() -> dict[str, tuple[Form, int]]:
     """List the calls of the table of verbs, each once under every seed."""
-    forms: dict[str, Form] = {}
+    listed: dict[str, Form] = {}
     for form in FORMS:
         if form.verb.name not in NOT_LISTED:
             options = " ".join(f"{name}={form.options[name]!r}" for name in sorted(form.options))
-            forms.setdefault(f"{form.verb.name} {form.formula} {options}".strip(), form)
-    return {f"{key} #{seed}": (form, seed) for key, form in forms.items() for seed in SEEDS}
+            listed.setdefault(f"{form.verb.name} {form.formula} {options}".strip(), form)
+    return {f"{key} #{seed}": (form, seed) for key, form in listed.items() for seed in SEEDS}
+
+
+def unit_cases() -> dict[str, tuple[Form, int]]:
+    """List calls that protect persons, or any rows of one person, under one seed."""
+    units = (("persons", {"person": "id"}), ("alike", {"rows": 4}))
+    return {
+        f"{name}, {listed}": (replace(form, options={**form.options, **options}), SEEDS[0])
+        for listed, options in units
+        for name, form in forms(listed).items()
+        # Needs a delta, which the verb's other forms do not.
+        if form.options.get("mechanism") != "residual"
+    }
 
 
 def fit_of(form: Form, seed: int) -> Any:

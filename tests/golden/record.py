@@ -11,7 +11,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(CONTRACTS)]
 
 import numpy as np  # noqa: E402
 from contract_cases import CASES  # noqa: E402
-from golden_cases import SEEDS, cases, fit_of  # noqa: E402
+from golden_cases import SEEDS, cases, fit_of, unit_cases  # noqa: E402
 from released_numbers import numbers_of, public_numbers, tidy_numbers  # noqa: E402
 from stored_cases import key_of, plan_numbers, release_numbers  # noqa: E402
 
@@ -43,6 +43,12 @@ if __name__ == "__main__":
     np.savez_compressed(HERE / "releases.npz", **releases)
     np.savez_compressed(HERE / "estimates.npz", **estimates)
     (HERE / "reports.txt").write_text("\n".join(reports), "utf-8")
+    unit_reports = {
+        key: fit_of(*case).summary(notes="all", reading=True).as_text()
+        for key, case in unit_cases().items()
+    }
+    texts = (f"#### {key}\n{text}\n" for key, text in unit_reports.items())
+    (HERE / "unit_reports.txt").write_text("\n".join(texts), "utf-8")
     (HERE / "full_reports.txt").write_text("\n".join(full_reports), "utf-8")
     print(f"{len(releases)} releases, {len(reports)} reports")
     mechanisms = {key_of("release", case): np.array(release_numbers(case)) for case in CASES}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from folded import each
-from golden_cases import cases, fit_of
+from golden_cases import cases, fit_of, unit_cases
 from released_numbers import numbers_of, public_numbers, tidy_numbers
 
 import dpmodels as dp
@@ -32,10 +32,12 @@ def stored_reports(name: str) -> dict[str, str]:
 REPORTS = stored_reports("reports.txt")
 # Of the first result of a class and a kind of release, with all notes and a reading.
 FULL_REPORTS = stored_reports("full_reports.txt")
-CASES = cases()
+UNIT_REPORTS = stored_reports("unit_reports.txt")
+CASES, UNIT_CASES = cases(), unit_cases()
 FIRST = [key for key in RELEASES.files if key.endswith("#1")]
-# A table of their estimates takes 50 to 130 ms, those of others less than 10.
-MANY_ESTIMATES = ("dp_margins", "dp_summary")
+# Their tables of estimates are all compared in the ordinary run, of other verbs those of the first
+# result of a class and a kind of release.
+COEFFICIENTS = ("dp_lm", "dp_glm")
 METHODS = defaultdict(list)
 for _key, _, _method in (file.rpartition(" ") for file in ESTIMATES.files):
     METHODS[_key].append(_method)
@@ -90,10 +92,15 @@ def require_stored(key: str, *, with_estimates: bool) -> Any:
 @pytest.mark.expensive
 @each("key", FIRST)
 def test_every_call_has_the_stored_release_under_the_first_seed(key):
-    """Estimates of some verbs are compared for their first call alone."""
-    verb = key.partition(" ")[0]
-    first = next(other for other in FIRST if other.startswith(f"{verb} "))
-    require_stored(key, with_estimates=verb not in MANY_ESTIMATES or key == first)
+    is_model = key.partition(" ")[0] in COEFFICIENTS
+    require_stored(key, with_estimates=is_model or len(METHODS[key]) > 1)
+
+
+@pytest.mark.expensive
+@each("key", UNIT_REPORTS)
+def test_every_verb_has_its_stored_report_where_persons_or_several_rows_are_protected(key):
+    text = fit_of(*UNIT_CASES[key]).summary(notes="all", reading=True).as_text()
+    require_report(text, UNIT_REPORTS[key])
 
 
 @pytest.mark.product
