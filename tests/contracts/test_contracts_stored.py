@@ -36,12 +36,14 @@ def test_every_case_is_stored():
     assert set(STORED.files) == {key_of(kind, case) for kind in kinds for case in CASES}
 
 
+@pytest.mark.kernels
 @pytest.mark.expensive
 @each("case", [case for case in CASES if case.mechanism.name not in SLOW_PLANS])
 def test_a_plan_is_the_stored_one(case):
     require_stored(key_of("plan", case), plan_numbers(case))
 
 
+@pytest.mark.kernels
 @pytest.mark.expensive
 @each("case", ORDINARY)
 def test_mechanisms_that_no_verb_of_the_list_names_have_their_stored_release(case):
