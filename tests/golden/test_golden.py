@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from folded import each
-from golden_cases import cases, fit_of, unit_cases
+from golden_cases import DELICATE, cases, fit_of, unit_cases
 from released_numbers import numbers_of, public_numbers, tidy_numbers
 
 import dpmodels as dp
@@ -35,12 +35,6 @@ FULL_REPORTS = stored_reports("full_reports.txt")
 UNIT_REPORTS = stored_reports("unit_reports.txt")
 CASES, UNIT_CASES = cases(), unit_cases()
 FIRST = [key for key in RELEASES.files if key.endswith("#1")]
-# Axes whose order or sign is open: other processors choose others.
-DELICATE = (
-    "dp_glm region ~ age + wage family='multinomial' #1",
-    "dp_glm sex ~ age + wage #1",
-    "dp_lm wage ~ age + region #1",
-)
 # Their tables of estimates are all compared in the ordinary run, of other verbs those of the first
 # result of a class and a kind of release.
 COEFFICIENTS = ("dp_lm", "dp_glm")
