@@ -34,9 +34,9 @@ GUARDED = ("noise", "privacy", "mechanisms", "statistics", "inference")
 PRELOADED = ("scipy.stats", "pandas", "xarray", "statsmodels.api", "patsy", "hypothesis", "pytest")
 STAGES = ("near", "all", "product")
 ORDINARY = "not slow and not audit_full and not product and not site"
-GOLDEN = "tests/golden/test_golden.py"
-# It reads every file and imports none, so that imports do not lead to it.
-FROZEN = "tests/house/test_frozen.py"
+STORED = ("tests/golden/test_golden.py", "tests/contracts/test_contracts_stored.py")
+# They read every file or card, and imports do not lead to them.
+WHOLE = tuple(f"tests/house/test_{name}.py" for name in ("frozen", "defaults", "theory"))
 MEMORY = 16 * 2**30
 # Seconds for one test by itself.
 ALONE = 120
@@ -81,8 +81,8 @@ def tests_of_stage(name, stage):
     if stage == "near":
         return [name, *nearest], ORDINARY
     if stage == "product":
-        return [GOLDEN, *nearest], "product"
-    first = (GOLDEN, FROZEN)
+        return [*STORED, *nearest], "product"
+    first = (*STORED, *WHOLE)
     return [*first, *(test for test in tests if test not in (*first, *nearest))], ORDINARY
 
 

@@ -177,6 +177,20 @@ def test_joint_tests_have_the_noise_of_the_values_they_test():
     assert joint < 0.9 * float(off @ np.linalg.solve(delta @ delta.T, off))
 
 
+@pytest.mark.parametrize("count", [150, 20_000])
+def test_roots_have_the_sign_of_the_difference(count):
+    """Where the design is clear and where it is not; at an end of an interval they are z."""
+    rng = np.random.default_rng(8)
+    law = LeastSquares(released(rows_of(rng, count)[0], rng), 1.0)
+    assert law.clear == (count > 150)
+    direction, found = np.eye(TERMS + 1)[1:2], np.ones(1, dtype=bool)
+    for end, sign in zip(law.interval(direction[0], 0.9), (1, -1), strict=True):
+        assert law.roots(direction, np.array([end]), found)[0] == pytest.approx(
+            sign * 1.6449, rel=0.01
+        )
+    assert np.isnan(law.roots(direction, np.zeros(1), ~found)).all()
+
+
 def test_a_search_ends_no_higher_than_it_began():
     rng = np.random.default_rng(2)
     for scale in (0.5, 3.0, 30.0):

@@ -2,9 +2,11 @@
 
 import math
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 import pytest
+from differences import derivative
 from scipy import stats
 
 from dpmodels.inference.response import (
@@ -191,6 +193,25 @@ def test_independence_of_shares_is_that_of_answers_to_first_order():
     pearson = stats.chi2_contingency(answers.reshape(2, 2), correction=False)
     assert wald.df == 1
     assert wald.statistic == pytest.approx(pearson[0], rel=0.02)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (2, 2, 2)])
+def test_independence_of_shares_has_the_derivative_of_what_it_compares(shape):
+    rng, axes = np.random.default_rng(4), range(len(shape))
+    shares, root = (
+        rng.dirichlet(np.ones(math.prod(shape))),
+        rng.normal(size=(math.prod(shape),) * 2),
+    )
+
+    def away(values):
+        table, total = values.reshape(shape), values.sum()
+        margins = [table.sum(axis=tuple(k for k in axes if k != axis)) / total for axis in axes]
+        return (table - total * reduce(np.multiply.outer, margins)).ravel()
+
+    slope, covariance = derivative(away, shares), root @ root.T
+    result = independence_of_shares(shares, covariance, shape, 1.0)
+    inverse = np.linalg.pinv(slope @ covariance @ slope.T, rcond=1e-8)
+    assert result.statistic == pytest.approx(away(shares) @ inverse @ away(shares), rel=1e-5)
 
 
 def test_a_level_that_is_not_there_leaves_no_test():

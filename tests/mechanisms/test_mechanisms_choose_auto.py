@@ -17,7 +17,7 @@ from dpmodels.mechanisms.choose_moments import (
     noise_loss,
     noise_of_lengths,
 )
-from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency
+from dpmodels.privacy import ZCDP, Adjacency, ApproxDP, PureDP, adjacency
 
 ALL = frozenset(COVARIANCE | SUBSPACE)
 MATRICES = frozenset(COVARIANCE)
@@ -100,6 +100,19 @@ def test_the_noise_that_is_told_is_the_one_that_is_added(strategy):
     assert reported == pytest.approx(
         multiplier * (2 * math.sqrt(2) if strategy == RoundsPure() else math.sqrt(2))
     )
+
+
+@each("guarantee", GUARANTEES)
+@each("rows", [None, 300, 10**6])
+@each("available", [ALL, frozenset({"gauss", "laplace"})])
+@each("unit", [False, True])
+def test_a_reason_names_persons_only_where_they_are_protected(guarantee, rows, available, unit):
+    for relation in (adjacency("replace"), adjacency("add-remove"), Adjacency("replace", 2, "id")):
+        case_facts = Facts(5, relation, True, 2, unit)
+        _, reason = auto_moments(case_facts, guarantee, rows, available)
+        is_counted = relation.person is not None and "n = " in reason
+        assert ("person" in reason) == is_counted, reason
+        assert rows is not None or "n = " not in reason
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES)

@@ -30,6 +30,8 @@ def test_sizes_that_are_alike_on_both_sides_are_taken_together():
     p = np.array([smallest] * 10 + [1 - smallest] * 9)
     assert (mirrored(p) == 1).all()
     assert (mirrored(p[:10]) == 0.1).all()
+    # An estimate above 1 is a rate of 1: one small p-value among five large ones.
+    assert mirrored(np.array([0.25, *[0.875] * 5])).max() == 1
 
 
 def test_the_rate_is_kept_whatever_was_looked_at():
