@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from contract_cases import CASES, in_turn
 from folded import each
+from released_numbers import like_the_recorded
 from stored_cases import key_of, plan_numbers, release_numbers
 
 STORED = np.load(Path(__file__).with_name("mechanisms.npz"))
@@ -36,6 +37,7 @@ def test_every_case_is_stored():
     assert set(STORED.files) == {key_of(kind, case) for kind in kinds for case in CASES}
 
 
+@like_the_recorded
 @pytest.mark.kernels
 @pytest.mark.expensive
 @each("case", [case for case in CASES if case.mechanism.name not in SLOW_PLANS])
@@ -43,6 +45,7 @@ def test_a_plan_is_the_stored_one(case):
     require_stored(key_of("plan", case), plan_numbers(case))
 
 
+@like_the_recorded
 @pytest.mark.kernels
 @pytest.mark.expensive
 @each("case", ORDINARY)

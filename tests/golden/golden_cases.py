@@ -17,7 +17,10 @@ NOT_LISTED = ("dp_survey",)
 DELICATE = (
     "dp_glm region ~ age + wage family='multinomial' #1",
     "dp_glm sex ~ age + wage #1",
+    "dp_lm age ~ wage + region #1",
+    "dp_lm age ~ wage + region weights='weight' #1",
     "dp_lm wage ~ age + region #1",
+    "dp_lm wage ~ age + sex + region vcov='HC' #1",
 )
 
 

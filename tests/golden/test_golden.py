@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from folded import each
 from golden_cases import DELICATE, cases, fit_of, unit_cases
-from released_numbers import numbers_of, public_numbers, tidy_numbers
+from released_numbers import like_the_recorded, numbers_of, public_numbers, tidy_numbers
 
 import dpmodels as dp
 
@@ -89,6 +89,7 @@ def require_stored(key: str, *, with_estimates: bool) -> Any:
     return fit
 
 
+@like_the_recorded
 @pytest.mark.kernels
 @pytest.mark.expensive
 @each("key", [key for key in FIRST if key not in DELICATE])
@@ -97,6 +98,7 @@ def test_every_call_has_the_stored_release_under_the_first_seed(key):
     require_stored(key, with_estimates=is_model or len(METHODS[key]) > 1)
 
 
+@like_the_recorded
 @pytest.mark.kernels
 @pytest.mark.expensive
 @each("key", UNIT_REPORTS)
