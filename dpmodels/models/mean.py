@@ -93,12 +93,13 @@ def dp_mean(
 @spec_of("mean", gaussian="gaussian", designs=True)
 def mean_spec(request: Request) -> VerbSpec[MeanResult]:
     """Build the specification of a dp_mean call."""
-    return _of_number(request, "dp_mean", MeanResult)
+    formula_sides = parse_sides(request.formula, request.codebook)
+    return _of_number(request, formula_sides, MeanResult)
 
 
 def _of_number(
     request: Request,
-    verb_name: str,
+    formula_sides: Sides,
     result: Callable[[DescribedCall, CountsRelease], R],
     *,
     sampled_degree: int = 1,
@@ -106,8 +107,7 @@ def _of_number(
     total: bool = False,
 ) -> VerbSpec[R]:
     """Build the specification of one number by groups, of the degree of a mean by default."""
-    formula_sides = parse_sides(request.formula, request.codebook)
-    number, factors = one_measured(formula_sides, verb_name)
+    number, factors = one_measured(formula_sides, f"dp_{request.verb}")
     if request.codebook.design is not None:
         tally = Tally(factors, number, sampled_degree)
         return sampled_spec(request, formula_sides, (tally,), result, total=total)
@@ -175,7 +175,8 @@ def dp_var(
 @spec_of("var", gaussian="gaussian", audited=("a ~ g", "geometric"), designs=True)
 def var_spec(request: Request) -> VerbSpec[VarResult]:
     """Build the specification of a dp_var call."""
-    return _of_number(request, "dp_var", VarResult, sampled_degree=2, degree=4)
+    formula_sides = parse_sides(request.formula, request.codebook)
+    return _of_number(request, formula_sides, VarResult, sampled_degree=2, degree=4)
 
 
 # ``dp_ttest``: private t-tests by formula.
@@ -248,7 +249,7 @@ def ttest_spec(request: Request) -> VerbSpec[TTestResult]:
             "group' with a group of two levels, such as (region == \"north\"), or '~ y'"
         )
     result = partial(TTestResult, mu=finite("mu", request.options["mu"]))
-    return _of_number(request, "dp_ttest", result)
+    return _of_number(request, formula_sides, result)
 
 
 @verb
@@ -305,7 +306,8 @@ def dp_total(
 @spec_of("total", gaussian="gaussian", designs=True)
 def total_spec(request: Request) -> VerbSpec[TotalResult]:
     """Build the specification of a dp_total call."""
-    return _of_number(request, "dp_total", TotalResult, total=True)
+    formula_sides = parse_sides(request.formula, request.codebook)
+    return _of_number(request, formula_sides, TotalResult, total=True)
 
 
 @verb

@@ -367,8 +367,8 @@ def _located(
     put_products(covariance, passes.blocks[:-1], passes.scaling, mean, shares)
     rows = max(rows, first.weight) if passes.weighted else first.weight
     response = math.nan if first.hidden[-1] else float(first.variance[-1])
-    is_public = plan.facts.adjacency.n_public
-    fraction = second.n_rows / max(first.n_rows, 1) if is_public else 1.0
+    has_rows = plan.facts.adjacency.n_public and first.n_rows > 0
+    fraction = second.n_rows / first.n_rows if has_rows else 1.0
     return ColumnLocations(mean, covariance, first.weight, rows, response, fraction), chosen
 
 
