@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 
 import lazy_loader
@@ -29,10 +30,13 @@ def attach(
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a module with a stub.
 
     Modules are imported when a name is first used; a misspelled name is answered by the nearest.
+    Meanwhile there is no search for garbage, since what modules make stays.
     """
     get, list_names, names = lazy_loader.attach_stub(name, file)
 
     def get_or_suggest(attribute: str) -> object:
+        is_collecting = gc.isenabled()
+        gc.disable()
         try:
             return get(attribute)
         except AttributeError:
@@ -41,6 +45,9 @@ def attach(
             verb = f"dp_{attribute}"
             hint = f" (did you mean {verb!r}?)" if verb in names else did_you_mean(attribute, names)
             raise NotAvailable(f"{name} has no {attribute}{hint}; see dir({name})") from None
+        finally:
+            if is_collecting:
+                gc.enable()
 
     return get_or_suggest, list_names, names
 

@@ -1,11 +1,16 @@
 """What importing the package costs, measured in a fresh interpreter."""
 
+import gc
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import dpmodels as dp
+from dpmodels import bindings
+from dpmodels.errors import NotAvailable
 
 ROOT = Path(__file__).parents[2]
 HEAVY = {"matplotlib", "pyarrow", "dask", "flwr", "polars", "pandas", "scipy", "statsmodels"}
@@ -36,6 +41,20 @@ def test_the_first_verb_takes_no_fits_of_others_along():
     first_used = {"xarray", "mpmath", "narwhals", "cryptography", "scipy.sparse", "scipy.linalg"}
     assert first_used & loaded == set()
     assert {"dpmodels.reports", "dpmodels.plots"} & loaded == set()
+
+
+@pytest.mark.parametrize("is_collecting", [True, False])
+def test_loading_leaves_the_search_for_garbage_as_it_was(is_collecting):
+    get, _, _ = bindings.attach(dp.__name__, dp.__file__)
+    before = gc.isenabled()
+    (gc.enable if is_collecting else gc.disable)()
+    try:
+        assert get("dp_mean") is dp.dp_mean
+        with pytest.raises(NotAvailable, match="dp_mean"):
+            get("dp_maen")
+        assert gc.isenabled() is is_collecting
+    finally:
+        (gc.enable if before else gc.disable)()
 
 
 def test_import_is_quick():
