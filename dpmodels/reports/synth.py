@@ -176,6 +176,10 @@ OF_ESTIMATES = Rank.INTERVALS(
     "std err: sampling and privacy noise; of noise: privacy noise alone. For these rows use "
     "noise_int()."
 )
+OF_COEFFICIENTS = Rank.INTERVALS(
+    "std err: sampling and privacy noise at the estimate; intervals: at each value in them; of "
+    "noise: privacy noise alone. For these rows use noise_int()."
+)
 OF_QUANTILES = Rank.INTERVALS(
     "Noise interval: privacy noise only, for these rows. Conf. interval: noise and sampling."
 )
@@ -195,6 +199,7 @@ def synthetic_estimates_report(estimates: SyntheticEstimates) -> Report:
     tests = ("z", "P>|z|") if tested else ()
     errors = () if estimates.distributions else ("std err", "of noise")
     heads = ("estimate", *errors, *tests, "95% noise interval", "95% conf. int.")
+    of_errors = OF_COEFFICIENTS if tested else OF_ESTIMATES
     note = Rank.IDENTIFIED(ASSUMES.format(estimates.assumes)) if estimates.assumes else ()
     return Report(
         title=f"{estimates.title}, from a private synthetic table",
@@ -207,7 +212,7 @@ def synthetic_estimates_report(estimates: SyntheticEstimates) -> Report:
             *omitted(SHOWN_GROUPS, len(names), "rows", "tidy()"),
             *note,
             *CLIPPED * (estimates.within != (0.0, 1.0) and not estimates.distributions),
-            *(OF_QUANTILES if estimates.distributions else OF_ESTIMATES),
+            *(OF_QUANTILES if estimates.distributions else of_errors),
             *DATES * estimates.date,
             *CELLS[:1],
             *closing(fit.call, fit.release),
