@@ -444,10 +444,8 @@ def _unevenness(passes: Passes, transform: Floats, plan: Plan, entropy: Entropy)
     steps = max(plan.scales["sizes"] * finer.radius**2, SMALLEST_SCALE)
     sizes = noised_rows(exact, steps, entropy)[0]
     size = max(float(sizes[0]), steps)
-    uneven, noise = (
-        sizes[1:] / size,
-        score_rounds.RESOLVED_SKEW * (len(sizes) - 1) * (steps / size) ** 2,
-    )
+    uneven = sizes[1:] / size
+    noise = score_rounds.RESOLVED_SKEW * (len(sizes) - 1) * (steps / size) ** 2
     square = max(float(uneven @ uneven), noise)
     return np.asarray(uneven * math.sqrt(1 - noise / square) / max(math.sqrt(square), 1.0))
 
