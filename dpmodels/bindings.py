@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable
+from threading import get_ident
+from typing import Final
 
 import lazy_loader
 
@@ -24,6 +27,21 @@ def public_reader() -> Callable[..., object]:
     return public_columns
 
 
+# The threads that turned the search for garbage off, to turn it on again.
+_pausing: Final = set[int]()
+
+
+def _collect_in_child() -> None:
+    """Search for garbage in a fork, in which those threads do not exist."""
+    if _pausing:
+        _pausing.clear()
+        gc.enable()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_collect_in_child)
+
+
 def attach(
     name: str, file: str
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
@@ -36,7 +54,9 @@ def attach(
 
     def get_or_suggest(attribute: str) -> object:
         is_collecting = gc.isenabled()
-        gc.disable()
+        if is_collecting:
+            _pausing.add(get_ident())
+            gc.disable()
         try:
             return get(attribute)
         except AttributeError:
@@ -48,6 +68,7 @@ def attach(
         finally:
             if is_collecting:
                 gc.enable()
+                _pausing.discard(get_ident())
 
     return get_or_suggest, list_names, names
 

@@ -57,6 +57,30 @@ def test_loading_leaves_the_search_for_garbage_as_it_was(is_collecting):
         (gc.enable if before else gc.disable)()
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no forks")
+def test_a_fork_while_a_thread_loads_a_verb_searches_for_garbage():
+    code = """
+import gc, os, threading, dpmodels.bindings as bindings, lazy_loader
+started, ended = threading.Event(), threading.Event()
+def get(attribute):
+    started.set()
+    ended.wait()
+lazy_loader.attach_stub = lambda name, file: (get, list, [])
+loader = threading.Thread(target=bindings.attach("name", "file")[0], args=("verb",))
+loader.start()
+started.wait()
+was_paused = not gc.isenabled()
+child = os.fork()
+if not child:
+    os._exit(gc.isenabled())
+status = os.waitpid(child, 0)[1]
+ended.set()
+loader.join()
+print(was_paused, os.waitstatus_to_exitcode(status), gc.isenabled())
+"""
+    assert python("-W", "ignore", "-c", code).stdout.split() == ["True", "1", "True"]
+
+
 def test_import_is_quick():
     clock = "import time; start = time.perf_counter(); import dpmodels"
     best = SECONDS
