@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import duckdb
     import psycopg
     import pyarrow as pa
+    from psycopg.abc import Buffer
 
 
 def _readable(text: bytes) -> str:
@@ -258,6 +260,8 @@ def _begun(connection: duckdb.DuckDBPyConnection) -> tuple[list[tuple[str, ...]]
 # PostgreSQL, by psycopg or ADBC: one read-only transaction that sees one state of the table.
 
 _BLOCK_BYTES: Final = 1 << 22  # A choice: of text that is parsed at a time, or more for long rows
+# Text arrives as it lies: to convert it would fail at a cell that the other encoding lacks.
+_ENCODING: Final = "SELECT set_config('client_encoding', current_setting('server_encoding'), true)"
 _BEGIN: Final = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 _STATE: Final = (
     "SELECT current_setting('transaction_isolation'), current_setting('transaction_read_only')"
@@ -272,6 +276,7 @@ _SETTINGS: Final = (
     "enable_bitmapscan = off",
     "extra_float_digits = 1",
     "timezone = 'UTC'",
+    "datestyle = 'ISO'",
 )
 # Tables and materialized views lie in pages; views and foreign tables are queries.
 _STORED: Final = frozenset("rpm")
@@ -334,7 +339,8 @@ class PsycopgDriver:
             types = {str(at): _arrow_type(column) for at, column in enumerate(described)}
             block_bytes = max(_BLOCK_BYTES, 8 * LONGEST_CELL * len(names))
             with cursor.copy(f"COPY ({sql}) TO STDOUT (FORMAT csv)") as copy:
-                file = io.BufferedReader(_Received(copy), block_bytes)
+                parts = _in_utf8(copy, self._connection.info.encoding)
+                file = io.BufferedReader(_Received(parts), block_bytes)
                 if not file.peek(1):
                     return
                 options = _csv_options(types, block_bytes)
@@ -351,11 +357,21 @@ class PsycopgDriver:
             self._connection.rollback() if self._is_users else self._connection.close()
 
 
+def _in_utf8(parts: Iterable[Buffer], encoding: str) -> Iterator[Buffer]:
+    """Convert text; bytes that are no character become what no text has."""
+    if encoding == "utf-8":
+        yield from parts
+        return
+    decoder = codecs.getincrementaldecoder(encoding)("surrogateescape")
+    for part in parts:
+        yield decoder.decode(part).encode("utf-8", "surrogatepass")
+
+
 class _Received(io.RawIOBase):
     """What a COPY sends, as a file."""
 
-    def __init__(self, copy: psycopg.Copy) -> None:
-        self._parts = iter(copy)
+    def __init__(self, parts: Iterator[Buffer]) -> None:
+        self._parts = parts
         self._left = memoryview(b"")
 
     def readable(self) -> bool:
@@ -442,6 +458,11 @@ def postgres_table(
         driver.begin()
         for setting in (_BEGIN, *(f"SET LOCAL {setting}" for setting in _SETTINGS)):
             driver.rows(setting)
+        if driver.rows(_ENCODING) == [(b"SQL_ASCII",)]:
+            raise FrameError(
+                "the database has no encoding (SQL_ASCII), of which psycopg gives bytes: copy the "
+                "table to a database in UTF8, or give a connection of ADBC"
+            )
         if timeout:
             driver.rows(f"SET LOCAL statement_timeout = {max(round(timeout * 1000), 1)}")
         if driver.rows(_STATE) != [("repeatable read", "on")]:
