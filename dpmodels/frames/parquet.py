@@ -120,8 +120,15 @@ def _footer(path: Path, name: str) -> _Footer:
         if is_inferred(schema.metadata):
             kinds = {column: Kind(ANY.holds, kind.name) for column, kind in kinds.items()}
         kinds |= dict.fromkeys(folders, ANY)
-        texts = frozenset(field.name for field in schema if is_text(field.type))
+        texts = frozenset(field.name for field in schema if is_text(_entry_type(field.type)))
         return _Footer((*schema.names, *folders), kinds, file.metadata.num_rows, texts)
+
+
+def _entry_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of a dictionary's entries: text of it is checked unless read as such."""
+    from pyarrow import types
+
+    return kind.value_type if types.is_dictionary(kind) else kind
 
 
 def _require_alike(

@@ -84,3 +84,15 @@ def test_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(FrameError, match=r'pip install "dpmodels\[arrow\]"'):
         open_rows(path)
+
+
+def test_bytes_that_are_not_utf_8_fail_no_column_of_categories(tmp_path):
+    """Arrow checks the text of dictionaries when it reads a file, and of other columns not."""
+    ends = pa.py_buffer(np.array([0, 1, 2], dtype=np.int32))
+    entries = pa.Array.from_buffers(pa.string(), 2, [None, ends, pa.py_buffer(b"a\xe9")])
+    path = tmp_path / "t.parquet"
+    cells = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 0]), entries)
+    pq.write_table(pa.table({"x": cells}), path)
+    (chunk,) = open_rows(path).chunks(("x",), 10)
+    assert chunk["x"].tolist() == [b"a", b"\xe9", None, b"a"]
+    assert to_codes(chunk["x"], ("a",)).tolist() == [0, -1, -1, 0]
