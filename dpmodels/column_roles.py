@@ -243,12 +243,13 @@ def _size(size: object) -> float:
 #
 # A canonical id is a text that follows from the cell alone, whichever software read the file:
 #
-# - whole numbers of any type, and floats that are whole and below 2**53, are their decimal digits;
+# - whole numbers of any type, and floats that are whole and below 2**53, are their decimal digits,
+#   or hexadecimal digits beyond 2**15 bits;
 # - other floats are their ``repr``, and complex numbers their real part if they have no other;
 #   logical values are ``"True"`` and ``"False"``; dates and times are in ISO 8601, a date alone at
 #   midnight, in local time where there is a zone;
-# - text, and bytes as UTF-8, are in Unicode's normal form C, without white space, byte order marks
-#   and control characters at the ends. Case and leading zeros are kept.
+# - text, and bytes as UTF-8, are in Unicode's normal form C (up to 1,000 characters), without white
+#   space, byte order marks and control characters at the ends. Case and leading zeros are kept.
 #
 # So ``7``, ``7.0`` and ``"7"`` are one id; ``"007"``, ``"1.10"``, ``"12E007"``, ``"NA"`` and
 # ``"TRUE"`` are ids of their own. Nulls, NaN and text that is empty once stripped are missing. Any
@@ -264,6 +265,9 @@ EXACT: Final = 2**53
 _LARGEST_EXPONENT: Final = 10_000
 # Python refuses to print longer integers.
 _PRINTED_BITS: Final = 2048
+# Choices: beyond these the time, which grows with the square of the length, would tell of a cell.
+_LONGEST_NORMALISED: Final = 1_000
+_LONGEST_DECIMAL_BITS: Final = 2**15
 
 
 def canonical_id(cell: object) -> str:
@@ -297,12 +301,16 @@ def canonical_texts(texts: list[str]) -> list[str]:
 
 
 def _of_text(text: str) -> str:
-    return (text if text.isascii() else unicodedata.normalize("NFC", text)).strip(_ENDS)
+    is_normal = text.isascii() or len(text) > _LONGEST_NORMALISED
+    return (text if is_normal else unicodedata.normalize("NFC", text)).strip(_ENDS)
 
 
 def _of_integer(cell: SupportsInt) -> str:
     number = int(cell)
-    return str(number) if number.bit_length() < _PRINTED_BITS else str(Decimal(number))
+    n_bits = number.bit_length()
+    if n_bits > _LONGEST_DECIMAL_BITS:
+        return hex(number)
+    return str(number) if n_bits < _PRINTED_BITS else str(Decimal(number))
 
 
 def _of_float(cell: SupportsFloat) -> str:
@@ -393,10 +401,10 @@ class Identifier:
 
     - Whole numbers of any type, and floats that are whole and below 2**53, are their decimal
       digits. Other floats are their ``repr``.
-    - Text is in Unicode's normal form C, without white space, byte order marks and control
-      characters at the ends. Case and leading zeros are kept, so that ``7``, ``7.0`` and ``"7"``
-      are one id, and ``"007"``, ``"7.0"``, ``"1.10"``, ``"12E007"`` and ``"NA"`` are others. Bytes
-      are read as UTF-8, and UUIDs as text.
+    - Text is in Unicode's normal form C (up to 1,000 characters), without white space, byte order
+      marks and control characters at the ends. Case and leading zeros are kept: ``7``, ``7.0`` and
+      ``"7"`` are one id; ``"007"``, ``"7.0"``, ``"1.10"``, ``"12E007"`` and ``"NA"`` are others.
+      Bytes are read as UTF-8, and UUIDs as text.
     - Logical values are ``"True"`` and ``"False"``, dates and times are ISO 8601 text.
 
     Rows whose id is missing, or of another type (a list, a duration), belong to nobody and do not

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import io
+import time
 import uuid
 import warnings
 from decimal import Decimal
@@ -234,6 +235,18 @@ def test_long_and_odd_ids_are_as_many_persons_as_there_are():
     assert distinct([f"1.{k}" for k in range(1, 101)]) == 100
     assert distinct([f"{k * 2654435761 % 2**32:08x}" for k in range(20_000)]) == 20_000
     assert distinct(["x" * 2000, "x" * 2001]) == 2
+
+
+def test_no_id_takes_a_time_that_grows_with_the_square_of_its_length():
+    """Marks out of order, and whole numbers in decimal digits, took minutes in one cell."""
+    marks, large = "e" + "\u0301\u0323" * 2**15, 3**10**5
+    start = time.process_time()
+    assert canonical_id(marks) == marks != canonical_id(marks + "\u0323")
+    assert canonical_id(large) == hex(large) != canonical_id(-large) == hex(-large)
+    assert time.process_time() - start < 2
+    assert canonical_id("e" + "\u0301\u0323" * 400) == canonical_id(
+        "\u1eb9" + "\u0301" * 400 + "\u0323" * 399
+    )
 
 
 @pytest.mark.product
