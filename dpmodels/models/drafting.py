@@ -26,8 +26,7 @@ from dpmodels.formula.parse import check_size, parsed_formula, quote, syntax, va
 from dpmodels.formula.sides import marks
 from dpmodels.frames import open_rows, require
 from dpmodels.frames.protocol import Holds
-from dpmodels.models.release import planned_events, run_release
-from dpmodels.models.replay import result_of, specified, verb_of
+from dpmodels.models.release import planned_events, result_of, run_release, specified, verb_of
 from dpmodels.options import ledger_of
 from dpmodels.privacy.events import all_gaussian
 from dpmodels.request import Drafted, Request

@@ -30,8 +30,6 @@ from dpmodels.privacy.events import GaussianEvent as GaussianEvent
 from dpmodels.privacy.events import LaplaceEvent as LaplaceEvent
 from dpmodels.privacy.events import PufferfishEvent as PufferfishEvent
 from dpmodels.privacy.events import PureEvent as PureEvent
-from dpmodels.privacy.groups import group_events as group_events
-from dpmodels.privacy.groups import planned_for_group as planned_for_group
 from dpmodels.privacy.ledger import Ledger as Ledger
 from dpmodels.privacy.lines import About as About
 from dpmodels.privacy.lines import Entry as Entry
@@ -45,4 +43,6 @@ from dpmodels.privacy.verb_charge import charge as charge
 from dpmodels.privacy.verb_charge import charge_of as charge_of
 from dpmodels.privacy.verb_charge import charge_once as charge_once
 from dpmodels.privacy.verb_charge import check_ledger as check_ledger
+from dpmodels.privacy.verb_charge import group_events as group_events
+from dpmodels.privacy.verb_charge import planned_for_group as planned_for_group
 from dpmodels.privacy.verb_charge import verified as verified
