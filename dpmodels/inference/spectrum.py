@@ -55,7 +55,11 @@ def read_spectrum(cov: Covariance, decomposed: Eigen) -> Spectrum:
     if cov.standardised:
         variance = _standardised(variance, cov, decomposed, along)
         by_count = along**2 - values * ((cov.mean / cov.divisor) ** 2 @ vectors**2)
-    return Spectrum(values, variance, np.abs(by_count) * cov.noise.count, _entry_sd(variance, cov))
+    # The root mean square off the diagonal; for one column √½ of its sd.
+    size, diagonal = len(values), (cov.diagonal_sd**2).sum()
+    off = max(float(variance.sum() - diagonal), 0.0) / max(size * (size - 1), 1)
+    entry = math.sqrt(off if size > 1 else float(variance[0, 0]) / 2)
+    return Spectrum(values, variance, np.abs(by_count) * cov.noise.count, entry)
 
 
 def _standardised(variance: Floats, cov: Covariance, decomposed: Eigen, along: Floats) -> Floats:
@@ -72,15 +76,6 @@ def _standardised(variance: Floats, cov: Covariance, decomposed: Eigen, along: F
     crossed = along[:, None] * (vectors.T @ (mean[:, None] * squares))
     shared = squares.T @ (diagonal[:, None] * squares) + 2 * (crossed + crossed.T)
     return np.maximum(variance + half**2 * diagonal_part - 2 * half * shared, 0.0)
-
-
-def _entry_sd(variance: Floats, cov: Covariance) -> float:
-    """Return the root mean square noise sd off the diagonal; for one column ``√½`` its sd."""
-    size = len(variance)
-    if size == 1:
-        return math.sqrt(float(variance[0, 0]) / 2)
-    off = float(variance.sum() - (cov.diagonal_sd**2).sum())
-    return math.sqrt(max(off, 0.0) / (size * (size - 1)))
 
 
 def entry_sd(cov: Covariance) -> Floats:

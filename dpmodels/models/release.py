@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from inspect import signature
 from typing import Any, TypeVar
@@ -152,7 +153,7 @@ def measured(
         ledger,
         events,
         adjacency=request.adjacency,
-        about=request.about(choice.strategy.info.name, spec.private.codebook),
+        about=partial(request.about, choice.strategy.info.name, spec.private.codebook),
     )
     statistics = tuple(choice.strategy.measure(source, choice.plan) for source in private)
     witness.measured(choice.strategy, statistics, holders.names, choice.plan)

@@ -57,15 +57,16 @@ def charge(
     events: Iterable[Event],
     *,
     adjacency: Adjacency,
-    about: About,
+    about: Callable[[], About],
     claims: tuple[Claim, ...] = (),
 ) -> Charge:
-    """Charge a ledger, if there is one, before a row is read."""
+    """Charge a ledger, if there is one, before a row is read; `about` makes what it keeps."""
     if ledger is None:
         return Charge()
-    label = shorten(f"{about.verb} {about.formula}", 1_000)
+    kept = about()
+    label = shorten(f"{kept.verb} {kept.formula}", 1_000)
     return Charge(
-        ledger, ledger.charge(events, adjacency=adjacency, label=label, about=about, claims=claims)
+        ledger, ledger.charge(events, adjacency=adjacency, label=label, about=kept, claims=claims)
     )
 
 
@@ -74,7 +75,7 @@ def charge_once(
     events: Iterable[Event],
     *,
     adjacency: Adjacency,
-    about: About,
+    about: Callable[[], About],
     claims: tuple[Claim, ...],
 ) -> Charge:
     """Charge a ledger, or return the charge that an interrupted call with these claims made."""
