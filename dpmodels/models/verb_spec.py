@@ -66,10 +66,13 @@ class VerbSpec(Spec[Result]):
             psu = request.adjacency.person
             # All rows of a sampling unit are read; their places follow from their weights.
             neighbours = Adjacency(request.adjacency.name, MOST_ROWS if psu else None, psu)
+        condition = None
+        if request.subset is not None:
+            condition = subset(request.subset, request.codebook | self.private.codebook)
         terms = partial(
             requested_of,
             neighbours=neighbours,
-            subset=subset(request.subset, request.codebook | self.private.codebook),
+            subset=condition,
             missing_ids=request.codebook.missing_ids(neighbours.person),
             sampled=None if self.sampling is None else SampledPlaces(self.sampling),
         )

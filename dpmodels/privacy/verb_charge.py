@@ -63,10 +63,10 @@ def charge(
     """Charge a ledger, if there is one, before a row is read; `about` makes what it keeps."""
     if ledger is None:
         return Charge()
-    kept = about()
-    label = shorten(f"{kept.verb} {kept.formula}", 1_000)
+    record = about()
+    label = shorten(f"{record.verb} {record.formula}", 1_000)
     return Charge(
-        ledger, ledger.charge(events, adjacency=adjacency, label=label, about=kept, claims=claims)
+        ledger, ledger.charge(events, adjacency=adjacency, label=label, about=record, claims=claims)
     )
 
 
