@@ -19,6 +19,7 @@ from dpmodels.privacy.compose import bounded_range_to_zcdp as bounded_range_to_z
 from dpmodels.privacy.compose import compose_gaussians as compose_gaussians
 from dpmodels.privacy.compose import gaussian_to_bounded_range as gaussian_to_bounded_range
 from dpmodels.privacy.compose import pure_to_zcdp as pure_to_zcdp
+from dpmodels.privacy.compose import split as split
 from dpmodels.privacy.compose import split_gaussian as split_gaussian
 from dpmodels.privacy.compose import total_eps as total_eps
 from dpmodels.privacy.compose import total_rho as total_rho
