@@ -22,7 +22,7 @@ import dpmodels as dp
 from dpmodels.errors import BudgetWarning
 from dpmodels.models.assumed_rows import LAWS, assumed_rows
 from dpmodels.models.predictor import assumed_private, estimates_of, identified_share, predict
-from dpmodels.models.replay import verb_of
+from dpmodels.models.release import verb_of
 from dpmodels.models.verb_spec import planned
 from dpmodels.sites import parties
 

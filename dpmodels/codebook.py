@@ -167,7 +167,8 @@ class Codebook(Mapping[str, Variable]):
 
     def missing_ids(self, person: str | None) -> tuple[str, ...]:
         """Return the canonical ids that are missing values in a column, sorted."""
-        return tuple(sorted(self.identifiers.get(person or "", column_roles.Identifier()).missing))
+        identifier = self.identifiers.get(person or "")
+        return () if identifier is None else tuple(sorted(identifier.missing))
 
     @classmethod
     def uniform(cls, names: Iterable[str], declared: object) -> Codebook:

@@ -12,7 +12,7 @@ from verbs import FORMS, VERBS, forms
 import dpmodels as dp
 from dpmodels import results
 from dpmodels.errors import ArgumentError
-from dpmodels.models.replay import all_verbs
+from dpmodels.models.release import all_verbs
 from dpmodels.results.base import Result
 
 STUB = Path(dp.__file__).with_suffix(".pyi").read_text("utf-8")

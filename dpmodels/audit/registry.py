@@ -27,7 +27,7 @@ from dpmodels.column_roles import SurveyDesign
 from dpmodels.models.linear import Tune, tune
 from dpmodels.models.lm import dp_lm
 from dpmodels.models.moments import dp_cov
-from dpmodels.models.replay import all_verbs
+from dpmodels.models.release import all_verbs
 from dpmodels.models.select import dp_fdr, dp_select
 from dpmodels.noise import source
 from dpmodels.sites import PROTOCOLS, Parties, SecureSum, SiteProtocol, Witness

@@ -26,8 +26,14 @@ from dpmodels.errors import ArgumentError, FrameError, PrivacyError, quoted
 from dpmodels.formula import Block, Design, design
 from dpmodels.formula.tally import Tally
 from dpmodels.frames.progress import one_of_many
-from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths, multiply_columns, to_lattice
-from dpmodels.noise.threads import one_blas_thread
+from dpmodels.noise.lattice import (
+    MAX_BITS,
+    Lattice,
+    lengths,
+    multiply_columns,
+    one_blas_thread,
+    to_lattice,
+)
 from dpmodels.typing import Floats
 
 # Rows are coded for two blocks at a time, so that threads wait less; or fewer of many columns, so
@@ -294,16 +300,10 @@ def _threads() -> Iterator[Callable[..., Iterator[Any]]]:
         yield map
         return
     # The statistics are exact, so BLAS threads may be traded for ours.
-    n_cores = _cores()
+    has_affinity = hasattr(os, "sched_getaffinity")
+    n_cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     with one_blas_thread(), ThreadPoolExecutor(n_cores) as pool:
         yield pool.map if n_cores > 1 else map
-
-
-def _cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _to_unit_length(rows: Floats) -> None:

@@ -34,13 +34,13 @@ from dpmodels.design.sql import MANY_GROUPS, as_often, grouping
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula.sides import Subset
 from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared, to_float
+from dpmodels.frames.columns import require, require_levels
 from dpmodels.frames.convert import level_names
 from dpmodels.frames.dask_rows import DaskRows, Sums
 from dpmodels.frames.engine import Engine, GroupedSource
 from dpmodels.frames.open import warn_if_synthetic
 from dpmodels.frames.persons import SECRET_BYTES, Persons
 from dpmodels.frames.protocol import Chunk, Holds, before_charge
-from dpmodels.frames.require import require, require_levels
 from dpmodels.frames.sql_table import DatabaseRows, SelectedRows, in_one_order
 from dpmodels.noise import Entropy, source
 from dpmodels.privacy import Adjacency

@@ -23,7 +23,7 @@ from dpmodels.released import AnyRelease
 from dpmodels.report import Report, Row, Section, count, signif
 from dpmodels.results.base import Result
 from dpmodels.results.bounds import BoundsResult, LevelsResult
-from dpmodels.results.release_text import guarantee_words, is_local
+from dpmodels.results.call import guarantee_words, is_local
 from dpmodels.sessions.session import Session
 from dpmodels.typing import Plain
 from dpmodels.variables import kind

@@ -53,7 +53,7 @@ from dpmodels.report import Report, count, signif
 from dpmodels.report.latex import escaped
 from dpmodels.report.notes import separated
 from dpmodels.results.base import lay_out
-from dpmodels.results.release_text import convergence_words
+from dpmodels.results.call import convergence_words
 from dpmodels.version import __version__
 
 if TYPE_CHECKING:

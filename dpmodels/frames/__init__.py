@@ -15,11 +15,11 @@ This subpackage reads private rows. Two invariants hold in every file of it:
 pandas, polars and pyarrow are imported only where the data need them.
 """
 
+from dpmodels.frames.columns import require, require_declared
 from dpmodels.frames.convert import concatenated, to_codes, to_days, to_float
 from dpmodels.frames.open import no_rows, open_rows
 from dpmodels.frames.progress import progress
 from dpmodels.frames.protocol import RowSource
-from dpmodels.frames.require import require, require_declared
 
 __all__ = [
     "RowSource",

@@ -1,31 +1,111 @@
-"""Tables in memory, data frames or named columns, cut into blocks of rows."""
+"""Tables in memory, cut into blocks of rows; their columns, compared with those that are needed."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.dates import is_on_clocks
-from dpmodels.errors import FrameError
-from dpmodels.frames.convert import MISSING, arrow_cells
-from dpmodels.frames.protocol import ANY, Cells, Chunk, Kind, coded, unfinished
-from dpmodels.frames.require import require
-from dpmodels.frames.user_columns import (
-    attribute_of,
-    base_array,
-    cells_of_sequence,
-    cells_one_by_one,
-    converted_array,
-    is_of_pandas,
-    length_of,
+from dpmodels.dates import Date, is_on_clocks
+from dpmodels.dictionaries.schema import kind_of_dtype as variable_type
+from dpmodels.errors import FrameError, did_you_mean, shorten
+from dpmodels.frames.convert import (
+    MISSING,
+    LevelCodes,
+    arrow_cells,
+    is_bytes,
+    is_days,
+    is_number,
+    is_text,
 )
+from dpmodels.frames.protocol import ANY, Cells, Chunk, Holds, Kind, RowSource, coded, unfinished
 from dpmodels.typing import Array
+from dpmodels.variables import Categorical, Variable
 
 if TYPE_CHECKING:
     import pandas
     import polars
+    import pyarrow as pa
+
+# Columns of classes that other code defines: subclasses of arrays, series and lists, sequences.
+#
+# Code of such a class may raise an error whose text has a cell, or only at some cell, so that one
+# row would decide whether a call fails. Where the base class is known, its own code reads the
+# column. Otherwise the cells are read one by one, and a cell that cannot be read is missing.
+
+
+Values: TypeAlias = NDArray[np.generic]
+_BUILTIN: Final = (list, tuple, range)
+
+
+def base_array(array: Values) -> Values:
+    """Return an array without the class that was derived from numpy's; masked arrays stay masked.
+
+    >>> import numpy as np
+    >>> type(base_array(np.array([1.0, 2.0]).view(np.recarray))).__name__
+    'ndarray'
+    """
+    if isinstance(array, np.ma.MaskedArray):
+        if type(array) is np.ma.MaskedArray and type(array.data) is np.ndarray:
+            return array
+        cells = np.ndarray.view(array, np.ndarray)
+        return np.ma.MaskedArray(cells, np.asarray(np.ma.MaskedArray.mask.fget(array)))  # type: ignore[attr-defined]
+    return np.asarray(array)
+
+
+def converted_array(column: object) -> Values:
+    """Convert a column by its class's own `__array__`; an error in it is not quoted."""
+    with suppress(Exception):
+        return base_array(np.asarray(column))
+    raise FrameError(
+        unfinished(
+            "a column is of a class that numpy cannot convert to an array; the reason is not "
+            "shown, as it may quote cells: give an array or a list"
+        )
+    )
+
+
+def cells_of_sequence(column: Sequence[object]) -> Callable[[int, int], Values]:
+    """How to take Python objects out of a sequence, as an array of them."""
+    if isinstance(column, deque):  # whose middle is slow to reach by position
+        column = list(deque.__iter__(column))
+    base = next((kind for kind in _BUILTIN if isinstance(column, kind)), None)
+
+    def cells_between(start: int, stop: int) -> Values:
+        if base is None:
+            stop = min(stop, length_of(column) or 0)
+            return cells_one_by_one(column, start, stop)
+        part = base.__getitem__(column, slice(start, stop))  # type: ignore[call-overload]
+        return np.fromiter(part, object, len(part))
+
+    return cells_between
+
+
+def cells_one_by_one(column: Sequence[object], start: int, stop: int) -> Values:
+    """Read the cells from `start` to before `stop`; those that cannot be read are missing."""
+    cells = np.full(max(stop - start, 0), MISSING, dtype=object)
+    for position in range(len(cells)):
+        with suppress(Exception):
+            cells[position] = column[start + position]
+    return cells
+
+
+def length_of(column: Sized) -> int | None:
+    """Return the length of a column; None where it has none or its code fails."""
+    with suppress(Exception):
+        return len(column)
+    return None
+
+
+def is_of_pandas(dtype: object) -> bool:
+    """Whether pandas itself defines an extension type, and not a subclass of other code."""
+    return type(dtype).__module__.partition(".")[0] == "pandas"
+
 
 Cut = Callable[[int, int], Cells]
 """The rows from a first to before a last, as a 1-D array or coded cells."""
@@ -99,7 +179,7 @@ def _cut_of_sequence(column: Any) -> Cut:
     return cells_of_sequence(column)
 
 
-def _cut_of_pandas(series: "pandas.Series[Any]") -> Cut:
+def _cut_of_pandas(series: pandas.Series[Any]) -> Cut:
     """How to take rows out of a pandas series.
 
     Views of numpy columns; categories as coded cells; nullable integers and logical values masked,
@@ -132,7 +212,7 @@ def _cut_of_pandas(series: "pandas.Series[Any]") -> Cut:
     return lambda start, stop: np.asarray(array[start:stop], dtype=object)
 
 
-def _local_times(array: "pandas.arrays.DatetimeArray") -> NDArray[np.generic]:
+def _local_times(array: pandas.arrays.DatetimeArray) -> NDArray[np.generic]:
     """Give times in a zone as the zone's own, NaT where they have none."""
     times = array.copy()
     times[np.flatnonzero(~is_on_clocks(array.tz_convert(None).to_numpy())).tolist()] = None
@@ -151,7 +231,7 @@ def _cut_of_arrow(array: object) -> Cut:
     return lambda start, stop: arrow_cells(column.slice(start, stop - start))
 
 
-def _polars_cells(series: "polars.Series") -> Cells:
+def _polars_cells(series: polars.Series) -> Cells:
     """Give the n cells of a polars series, shape (n,).
 
     Numbers as numbers (integers with nulls: masked; other numbers: NaN for null), logical values
@@ -182,7 +262,7 @@ def _polars_cells(series: "polars.Series") -> Cells:
     return np.full(len(series), MISSING)
 
 
-def _polars_times(series: "polars.Series") -> NDArray[np.generic]:
+def _polars_times(series: polars.Series) -> NDArray[np.generic]:
     """Give times, those in a zone as the zone's own, NaT where they have none."""
     import polars as pl
 
@@ -249,7 +329,9 @@ def open_structured(data: Array) -> ColumnRows:
 
 def _length(name: str, column: Any) -> int:
     """Count the cells of a column, from its shape or length alone."""
-    shape = attribute_of(column, "shape")
+    shape = None
+    with suppress(Exception):  # Its own code may fail
+        shape = column.shape
     if isinstance(shape, tuple) and len(shape) == 1:
         return int(shape[0])
     listed = isinstance(column, Sequence) and not isinstance(column, str | bytes)
@@ -303,3 +385,149 @@ class NativeRows:
         if nw.dependencies.is_polars_dataframe(self.frame):
             return self.frame.to_series(position)
         return self.frame.iloc[:, position]
+
+
+# Names and types of the columns of a table, compared with those that a model needs.
+
+
+def _declaring(kind: Kind, dtype: object) -> Kind:
+    """Return the kind with the type of variable that a declared type states."""
+    declares = variable_type(dtype)
+    is_integer = kind.holds is Holds.WHOLE and declares == "numeric"
+    return kind._replace(declares="integer" if is_integer else declares)
+
+
+def is_inferred(metadata: Mapping[bytes, bytes] | None) -> bool:
+    """Whether an Arrow schema comes of a frame of pandas, which infers types from cells."""
+    return b"pandas" in (metadata or {})
+
+
+def kind_of_arrow(arrow_type: pa.DataType) -> Kind:
+    """Tell what a column of an Arrow type can hold; for a column of nulls anything."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if isinstance(arrow_type, pa.BaseExtensionType):
+        return kind_of_arrow(arrow_type.storage_type)
+    if types.is_dictionary(arrow_type):
+        return kind_of_arrow(arrow_type.value_type)
+    if types.is_integer(arrow_type) or types.is_boolean(arrow_type):
+        return _declaring(Kind(Holds.WHOLE, str(arrow_type)), arrow_type)
+    if is_days(arrow_type):
+        return _declaring(Kind(Holds.DAYS, str(arrow_type)), arrow_type)
+    readable = (is_number, is_text, is_bytes, types.is_null)
+    is_readable = any(check(arrow_type) for check in readable)
+    kind = Kind(Holds.ANYTHING if is_readable else Holds.NOTHING, str(arrow_type).split("<")[0])
+    return _declaring(kind, arrow_type)
+
+
+_HELD: Final = {
+    Holds.NOTHING: "neither numbers nor text",
+    Holds.DAYS: "neither numbers nor text",
+    Holds.WHOLE: "whole numbers alone",
+}
+
+
+def require(source: RowSource, columns: tuple[str, ...]) -> None:
+    """Refuse a table that lacks a column or holds it twice.
+
+    Only names are compared: no row is read. The message repeats the missing names and those names
+    of the table that resemble them; it never lists the other names, since the first line of a CSV
+    file without a header is a row.
+
+    >>> from dpmodels.frames import open_rows, require
+    >>> require(open_rows({"wage": [9.5, 12.0], "educ": [12, 16]}), ("wage",))
+    >>> require(open_rows({"wage": [9.5, 12.0]}), ("wages", "educ"))
+    Traceback (most recent call last):
+        ...
+    dpmodels.errors.FrameError: the data have no column 'wages' (did you mean 'wage'?), 'educ':
+    rename the columns of the data, or the variables of the formula and the codebook
+    """
+    counts = Counter(source.names)
+    remedy = _misread_header(source.names)
+    options = () if remedy else source.names
+    missing = [f"{name!r}{did_you_mean(name, options)}" for name in columns if name not in counts]
+    if missing:
+        remedy = remedy or (
+            "rename the columns of the data, or the variables of the formula and the codebook"
+        )
+        raise FrameError(f"the data have no column {', '.join(missing)}: {remedy}")
+    duplicates = [repr(name) for name in columns if counts[name] > 1]
+    if duplicates:
+        raise FrameError(
+            f"the data have more than one column called {', '.join(duplicates)}: "
+            "rename or drop all but one"
+        )
+
+
+def _misread_header(names: tuple[str, ...]) -> str:
+    """Say how to write a file whose first line was not read as names; empty if it seems to be.
+
+    Such a name is quoted nowhere: it is a whole line, which is a row where there is no header.
+    """
+    if any(mark in name for name in names for mark in "\ufffd\0"):
+        return 'its names are not UTF-8: read it with pandas.read_csv(path, encoding="latin-1")'
+    separators = {";": '";"', "\t": r'"\t"', "|": '"|"'}
+    used = [text for mark, text in separators.items() if len(names) == 1 and mark in names[0]]
+    if not used:
+        return ""
+    return (
+        f"its one column has {used[0]} in its name, and commas separate the cells of CSV files: "
+        f"read it with pandas.read_csv(path, sep={used[0]}, dtype=str), and make points of decimal "
+        'commas by data[name].str.replace(",", ".")'
+    )
+
+
+def require_declared(source: RowSource, declared: Mapping[str, Variable]) -> None:
+    """Refuse a table that lacks a declared column, or can hold no declared value in it.
+
+    Names and types are compared, and no cell is read. A column is refused for its type only where
+    a file or a database declares the type (Parquet, Arrow files, stored tables) and no cell of that
+    type is what was declared: a column of durations, of lists or structures; of dates, where none
+    are declared; of whole numbers, where dates are declared or levels that are not numbers. Types
+    of tables in memory and of queries refuse nothing, in files that pandas wrote either: software
+    infers them from cells, so that one row would decide whether there is a release.
+
+    >>> from dpmodels.codebook import Codebook
+    >>> from dpmodels.frames import open_rows, require_declared
+    >>> require_declared(open_rows({"born": ["1990-05-01"]}), Codebook(born=(1900, 2030)))
+    """
+    require(source, tuple(declared))
+    for name, variable in declared.items():
+        kind = source.kind(name)
+        if kind.holds not in (Holds.ANYTHING, _required_holds(variable)):
+            raise FrameError(
+                f"column {name!r} is of type {kind.name}, which holds {_HELD[kind.holds]}, and "
+                f"{name!r} is declared as {_instead(variable, kind.holds)}"
+            )
+
+
+def _required_holds(variable: Variable) -> Holds:
+    """Return the least that a column must hold for the declared values."""
+    if isinstance(variable, Date):
+        return Holds.DAYS
+    numbers = not isinstance(variable, Categorical) or LevelCodes(variable.levels).any_number
+    return Holds.WHOLE if numbers else Holds.ANYTHING
+
+
+def require_levels(source: RowSource, names: tuple[str, ...]) -> None:
+    """Refuse a table that lacks a column of levels, or can hold no text or number in it."""
+    require(source, names)
+    for name in names:
+        kind = source.kind(name)
+        if kind.holds < Holds.WHOLE:
+            raise FrameError(
+                f"column {name!r} is of type {kind.name}, which holds neither numbers nor text: "
+                "make a column of text of it, one text for each level"
+            )
+
+
+def _instead(variable: Variable, holds: Holds) -> str:
+    public = shorten(variable.describe(), 200)
+    if isinstance(variable, Date):
+        return f"days, {public}: make dates of it, or text such as 2001-12-31"
+    if not isinstance(variable, Categorical):
+        dated = ", or declare dp.Date(first, last)" if holds is Holds.DAYS else ""
+        return f"a number, {public}: make numbers of it, such as days or years since a date{dated}"
+    or_declare = ", or declare levels that are numbers" if holds is Holds.WHOLE else ""
+    return f"levels, {public}: make a column of text of it that holds them{or_declare}"

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
 import numpy as np
 
 from dpmodels.errors import DPModelsError, FrameError
-from dpmodels.frames.columns import NativeRows
+from dpmodels.frames.columns import NativeRows, require
 from dpmodels.frames.persons import person_keys
 from dpmodels.frames.progress import as_one_of_many, steps
 from dpmodels.frames.protocol import ANY, Chunk, Kind, RowSource, before_charge, unfinished
-from dpmodels.frames.require import require
 from dpmodels.typing import Array
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, FrameError, quoted
+from dpmodels.frames.columns import require
 from dpmodels.frames.engine import streamed
 from dpmodels.frames.protocol import ANY, Chunk, FileState, Kind
-from dpmodels.frames.require import require
 
 if TYPE_CHECKING:
     from _hashlib import HASH

@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from dpmodels.errors import FrameError, SyntheticWarning, frames_up
 from dpmodels.frames import parquet
-from dpmodels.frames.columns import NativeRows, open_mapping, open_structured
+from dpmodels.frames.columns import ColumnRows, NativeRows, open_mapping, open_structured, require
 from dpmodels.frames.dask_rows import DaskRows, open_dask
 from dpmodels.frames.delimited import CsvFile, CsvMode, DelimitedRows, is_delimited, open_delimited
 from dpmodels.frames.drivers import duckdb_relation
 from dpmodels.frames.protocol import ANY, Chunk, Kind, RowSource, unfinished
-from dpmodels.frames.require import require
 from dpmodels.frames.sql_table import (
     DatabaseRows,
     as_table,
@@ -280,7 +279,7 @@ _ACCEPTED = (
 
 def no_rows(names: Iterable[str]) -> RowSource:
     """Return a table of these columns without a row in it."""
-    return open_mapping({name: np.empty(0) for name in names})
+    return ColumnRows({name: np.empty(0) for name in names}, 0)
 
 
 def open_rows(data: object) -> RowSource:

@@ -14,10 +14,10 @@ from urllib.parse import unquote
 import numpy as np
 
 from dpmodels.errors import FrameError
+from dpmodels.frames.columns import is_inferred, kind_of_arrow, require
 from dpmodels.frames.convert import arrow_cells, is_text
 from dpmodels.frames.engine import arrow_chunks, sliced, streamed, translated
 from dpmodels.frames.protocol import ANY, Chunk, FileState, Kind, kind_of_parts, unfinished
-from dpmodels.frames.require import is_inferred, kind_of_arrow, require
 
 if TYPE_CHECKING:
     import pyarrow as pa

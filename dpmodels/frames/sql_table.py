@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 import numpy as np
 
 from dpmodels.errors import ArgumentError, FrameError, PrivacyError, did_you_mean, quoted
-from dpmodels.frames.columns import NativeRows
+from dpmodels.frames.columns import NativeRows, require
 from dpmodels.frames.drivers import (
     ADBCDriver,
     PsycopgDriver,
@@ -39,7 +39,6 @@ from dpmodels.frames.engine import (
 )
 from dpmodels.frames.persons import person_keys
 from dpmodels.frames.protocol import ANY, Chunk, Kind, RowSource, before_charge, decoded, unfinished
-from dpmodels.frames.require import require
 from dpmodels.typing import Array, Integers
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, GatewayError, LedgerError, quoted
 from dpmodels.external_files import conform, parse
 from dpmodels.models.assumed_rows import assumed_rows
-from dpmodels.models.replay import all_verbs
+from dpmodels.models.release import all_verbs
 from dpmodels.privacy import ZCDP, Adjacency, Guarantee, Ledger
 from dpmodels.request import canonical, plain_option
 from dpmodels.sessions.call import AMOUNTS, Call, Calls, Priced, Terms, signature_of

@@ -40,7 +40,7 @@ from dpmodels.gateway.service import Service
 from dpmodels.gateway.state import ANSWERED
 from dpmodels.labels import plain
 from dpmodels.models.load import load
-from dpmodels.models.replay import all_verbs
+from dpmodels.models.release import all_verbs
 from dpmodels.report.html import STYLE, as_part, terms_box
 from dpmodels.typing import Plain
 from dpmodels.verbs import ParameterDoc, members, parameter_docs, read, signature

@@ -32,7 +32,7 @@ from dpmodels.gateway.calls import Sent, call_of_sent
 from dpmodels.gateway.settings import Gate, TableSettings
 from dpmodels.gateway.state import ANSWERED, FAILED, REFUSED, Job, State
 from dpmodels.models.assumed_rows import assumed_rows
-from dpmodels.models.replay import all_verbs
+from dpmodels.models.release import all_verbs
 from dpmodels.privacy import Ledger
 from dpmodels.sessions.session import Session
 from dpmodels.typing import Plain

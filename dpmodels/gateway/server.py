@@ -29,7 +29,7 @@ from dpmodels.errors import DPModelsError, GatewayError, LedgerError, NotAvailab
 from dpmodels.gateway.calls import FORBIDDEN, MOST_BYTES, SHARED
 from dpmodels.gateway.pages import REPORT_POLICY, Turns, limited_body, page_routes
 from dpmodels.gateway.service import Service
-from dpmodels.models.replay import all_verbs
+from dpmodels.models.release import all_verbs
 from dpmodels.typing import Plain
 from dpmodels.verbs import Verb
 from dpmodels.version import __version__

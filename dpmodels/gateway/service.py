@@ -18,7 +18,7 @@ from dpmodels.gateway.oidc import read_provider
 from dpmodels.gateway.schedule import Clock, Starter, TableQueue, charged_jobs
 from dpmodels.gateway.settings import Gate
 from dpmodels.gateway.state import ANSWERED, FAILED, HELD, QUEUED, REFUSED, WAITING, Job, State
-from dpmodels.models.replay import all_verbs
+from dpmodels.models.release import all_verbs
 from dpmodels.privacy import Ledger
 from dpmodels.privacy.ledger_head import locked
 from dpmodels.sessions.shares import predicted, whole_of

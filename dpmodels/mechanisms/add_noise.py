@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from dpmodels import arguments, privacy
 from dpmodels.mechanisms.protocol import Facts, Plan, release_terms
 from dpmodels.noise import Entropy, discrete_gaussian, discrete_laplace, noisy_sums
-from dpmodels.noise.addition import Part
+from dpmodels.noise.discrete import Part
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess.denoise import psd_values, recompose
 from dpmodels.released import Ball, MechanismInfo, MomentNoise, MomentsRelease

@@ -1,9 +1,9 @@
 """Which mechanism counts, by public facts alone: cells, one mean, bins, planes and running totals.
 
-The one with less noise, on a ledger of eps and delta at equal price (`ledger_price`); for one mean
-of a public number of rows ``paired`` if it has less in the sum. Means and variances of a number
-that may lie anywhere within its bounds: ``rounds`` if the public number of rows is enough to find a
-range.
+The one with less noise, on a ledger of eps and delta at equal price (`at_equal_price`); for one
+mean of a public number of rows ``paired`` if it has less in the sum. Means and variances of a
+number that may lie anywhere within its bounds: ``rounds`` if the public number of rows is enough to
+find a range.
 """
 
 from __future__ import annotations
@@ -12,11 +12,16 @@ import math
 from typing import NamedTuple
 
 from dpmodels.mechanisms import counts, protocol
-from dpmodels.mechanisms.choose import printed_rows, rows_of_one, two_digits
+from dpmodels.mechanisms.choose import (
+    at_equal_price,
+    price_reason,
+    printed_rows,
+    rows_of_one,
+    two_digits,
+)
 from dpmodels.mechanisms.count_noise import one_mean
 from dpmodels.mechanisms.counts.ranges import range_shares
 from dpmodels.mechanisms.counts.tree import MOST_CELLS
-from dpmodels.mechanisms.ledger_price import at_equal_price, price_reason
 from dpmodels.mechanisms.scalar.paired import Paired
 from dpmodels.postprocess.hierarchy import prefix_variances, range_counts
 from dpmodels.postprocess.plane import rectangle_counts

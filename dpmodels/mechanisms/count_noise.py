@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE, laplace_multipliers
-from dpmodels.mechanisms.ledger_price import at_equal_price
+from dpmodels.mechanisms.choose import at_equal_price
 from dpmodels.mechanisms.protocol import (
     LEAST_SCALE,
     CountFacts,

@@ -14,8 +14,7 @@ from dpmodels.design.cells import PrivateMargins
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms import count_noise, protocol
 from dpmodels.mechanisms.add_noise import ROUND_UP, laplace_multipliers
-from dpmodels.mechanisms.choose import rows_of_one, two_digits
-from dpmodels.mechanisms.ledger_price import at_equal_price, price_reason
+from dpmodels.mechanisms.choose import at_equal_price, price_reason, rows_of_one, two_digits
 from dpmodels.mechanisms.protocol import (
     CountFacts,
     CountPlan,

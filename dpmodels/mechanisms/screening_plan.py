@@ -14,7 +14,7 @@ from dpmodels import privacy
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, ROUND_DOWN, ROUND_UP, add_noise
 from dpmodels.mechanisms.protocol import refuse_noise, release_terms
 from dpmodels.noise import Entropy
-from dpmodels.noise.addition import Part
+from dpmodels.noise.discrete import Part
 from dpmodels.noise.finite import draw_ranked
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy.filters import largest_rho

@@ -143,14 +143,9 @@ def axes_noise(
     return add_noise.Scaled(lattice, MomentNoise(diagonal, math.nan, diagonal, off))
 
 
-def checked_eigenvals(eigenvals: object) -> None:
-    """Refuse, with an ArgumentError, what is neither None nor "private"."""
-    arguments.option("eigenvals", eigenvals, ("private", None))
-
-
 def checked_purchase(eigenvals: object, share: object) -> None:
     """Refuse invalid options for the purchase of axes."""
-    checked_eigenvals(eigenvals)
+    arguments.option("eigenvals", eigenvals, ("private", None))
     arguments.fraction("share", share, ", the eigenvalues' part of the budget; write share=0.2")
 
 

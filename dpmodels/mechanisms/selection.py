@@ -12,9 +12,9 @@ import numpy as np
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import selection_plan
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE
+from dpmodels.mechanisms.choose import at_equal_price
 from dpmodels.mechanisms.clipping_shells import sparse_scales
 from dpmodels.mechanisms.count_noise import gaussian_plan, laplace_plan, law_of, noised_units
-from dpmodels.mechanisms.ledger_price import at_equal_price
 from dpmodels.mechanisms.protocol import LEAST_SCALE, CountFacts, CountPlan, SelectionMechanism
 from dpmodels.mechanisms.selection_plan import LevelScore, SelectionFacts
 from dpmodels.noise import Entropy, discrete_laplace

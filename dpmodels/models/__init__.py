@@ -1,3 +1,3 @@
 """The verbs, one per module, and their shared specification."""
 
-from dpmodels.models import replay as replay
+from dpmodels.models import release as release

@@ -21,7 +21,7 @@ from dpmodels.mechanisms.choose_counts import auto_counts, auto_ordered, auto_pl
 from dpmodels.mechanisms.counts.ranges import range_shares
 from dpmodels.mechanisms.protocol import AnyStrategy, CountFacts
 from dpmodels.mechanisms.sampled.capped import FAINT, Capped
-from dpmodels.models.predicted_laws import group_means
+from dpmodels.models.assumed_rows import group_means
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.postprocess.weight_caps import UNLIKE
 from dpmodels.privacy import Adjacency, Guarantee, Pufferfish

@@ -26,8 +26,7 @@ from dpmodels.formula.parse import check_size, parsed_formula, quote, syntax, va
 from dpmodels.formula.sides import marks
 from dpmodels.frames import open_rows, require
 from dpmodels.frames.protocol import Holds
-from dpmodels.models.release import planned_events, run_release
-from dpmodels.models.replay import result_of, specified, verb_of
+from dpmodels.models.release import planned_events, result_of, run_release, specified, verb_of
 from dpmodels.options import ledger_of
 from dpmodels.privacy.events import all_gaussian
 from dpmodels.request import Drafted, Request
@@ -104,8 +103,8 @@ def divided(
     """Divide a budget between bounds, levels and a call, which may have Gaussian noise only.
 
     >>> from dpmodels.privacy import PureDP
-    >>> divided(PureDP(1.0), 0.2, 3, 0)
-    Stages(bounds=PureDP(eps=0.2), levels=None, rest=PureDP(eps=0.8), gaussian=False)
+    >>> divided(PureDP(1.0), 0.25, 3, 0)
+    Stages(bounds=PureDP(eps=0.25), levels=None, rest=PureDP(eps=0.75), gaussian=False)
     """
     if not n_bounds + n_levels:
         return Stages(None, None, total)
@@ -117,10 +116,10 @@ def divided(
             "as a level may occur in a single row: write delta=1e-6, or declare the levels"
         )
     if isinstance(total, privacy.PureDP):
-        return Stages(
-            privacy.PureDP(total.eps * share), None, privacy.PureDP(total.eps * (1 - share))
-        )
-    return Stages(privacy.ZCDP(total.rho * share), None, privacy.ZCDP(total.rho * (1 - share)))
+        bounds, left = privacy.split(total.eps, (share, 1 - share))
+        return Stages(privacy.PureDP(bounds), None, privacy.PureDP(left))
+    bounds, left = privacy.split(total.rho, (share, 1 - share))
+    return Stages(privacy.ZCDP(bounds), None, privacy.ZCDP(left))
 
 
 def _divided_with_delta(
@@ -129,16 +128,19 @@ def _divided_with_delta(
     """Divide eps and delta; Gaussian bounds and call divide ``1/m**2`` of what is left."""
     part, levels, rest = share * n_bounds / (n_bounds + n_levels), None, total
     if n_levels:
-        levels = privacy.ApproxDP(total.eps * (share - part), total.delta * LEVELS_DELTA)
-        rest = privacy.ApproxDP(total.eps - levels.eps, total.delta - levels.delta)
+        amounts = privacy.split(total.eps, (share - part, 1 - share + part))
+        deltas = privacy.split(total.delta, (LEVELS_DELTA, 1 - LEVELS_DELTA))
+        levels = privacy.ApproxDP(amounts[0], deltas[0])
+        rest = privacy.ApproxDP(amounts[1], deltas[1])
     if not n_bounds:
         return Stages(None, levels, rest)
     if not gaussian:
-        eps = total.eps * part
-        return Stages(privacy.PureDP(eps), levels, replace(rest, eps=rest.eps - eps))
-    rho = 0.5 / privacy.gaussian_multiplier(rest) ** 2 * _ROOM
-    eps = privacy.gaussian_eps(rest.delta, math.sqrt(0.5 / (rho * (1 - part))))
-    return Stages(privacy.ZCDP(rho * part), levels, replace(rest, eps=eps), gaussian=True)
+        eps, left = privacy.split(rest.eps, (total.eps * part, rest.eps - total.eps * part))
+        return Stages(privacy.PureDP(eps), levels, replace(rest, eps=left))
+    total_rho = 0.5 / privacy.gaussian_multiplier(rest) ** 2 * _ROOM
+    rho, left = privacy.split(total_rho, (part, 1 - part))
+    eps = privacy.gaussian_eps(rest.delta, math.sqrt(0.5 / left))
+    return Stages(privacy.ZCDP(rho), levels, replace(rest, eps=eps), gaussian=True)
 
 
 def unknown_variables(request: Request, private: PrivateCodebook, holders: Parties) -> Unknown:

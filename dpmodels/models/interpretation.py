@@ -12,8 +12,8 @@ from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Puffer
 from dpmodels.privacy.register import convergence_notes
 from dpmodels.privacy.trade_off import Curve, curve_of
 from dpmodels.results.base import Result
+from dpmodels.results.call import ALPHA, PRIOR, convergence_words, is_local
 from dpmodels.results.comparison import ReadingResult
-from dpmodels.results.release_text import ALPHA, PRIOR, convergence_words, is_local
 
 
 def reading(

@@ -21,7 +21,7 @@ from dpmodels.mechanisms.protocol import AnyStrategy, RegressionFacts, Regressio
 from dpmodels.mechanisms.sampled_rows import Sampled, strata_used
 from dpmodels.mechanisms.tuning import Tuned
 from dpmodels.mechanisms.weighted_scores import with_step
-from dpmodels.models.predicted_laws import of_outcomes
+from dpmodels.models.assumed_rows import of_outcomes
 from dpmodels.models.verb_spec import VerbSpec, slots_of
 from dpmodels.released import CoefficientsRelease
 from dpmodels.request import Request

@@ -30,7 +30,14 @@ from dpmodels.mechanisms.robust_covariance import NOBODY, RobustCovariance
 from dpmodels.mechanisms.sampled_rows import Sampled, strata_used
 from dpmodels.mechanisms.user_supplied import UserSupplied
 from dpmodels.mechanisms.weighted_scores import WeightedScores
-from dpmodels.models import predicted_laws as laws
+from dpmodels.models.assumed_rows import (
+    FILLED,
+    NUMBERS,
+    Prediction,
+    assumed_variances,
+    is_one_release,
+    noise_edge,
+)
 from dpmodels.models.linear import sizes_of_scores
 from dpmodels.models.moments import moments_call
 from dpmodels.models.verb import Shared, run_verb, verb
@@ -303,7 +310,7 @@ def _automatic(
 
 def _predicted(
     design: PrivateDesign, equation: response.TwoSided, plan: PlanOfStrategy, rows: int
-) -> laws.Prediction | None:
+) -> Prediction | None:
     """Predict the slopes, and beside fixed effects how many columns the budget carries."""
     prediction = _slopes_of_moments(design, plan, rows)
     if not equation.fixed or prediction is None or prediction.strength < prediction.lost_below:
@@ -312,7 +319,7 @@ def _predicted(
     if "final" in plan.scales:
         strength = rows / (2 * plan.scales["final"] * columns**1.5)
     else:
-        variances = laws.assumed_variances(design)[:-1]
+        variances = assumed_variances(design)[:-1]
         levels = np.delete(variances, equation.shown)
         strength = prediction.strength * float(levels.min() / variances.max())
     # The noise in X'X of so many columns grows as their root, and the rows of a level shrink.
@@ -322,22 +329,22 @@ def _predicted(
         "intervals that are infinite or too short, where up to about "
         f"{carried} columns have reliable ones"
     )
-    return laws.Prediction(strength, LOST_GRAM, CLEAR_GRAM, lacking, "levels are of one size")
+    return Prediction(strength, LOST_GRAM, CLEAR_GRAM, lacking, "levels are of one size")
 
 
-def _slopes_of_moments(design: PrivateDesign, plan: object, rows: int) -> laws.Prediction | None:
+def _slopes_of_moments(design: PrivateDesign, plan: object, rows: int) -> Prediction | None:
     """Predict least squares of the last column: the strength of X'X along its widest column."""
-    variances, lacking = laws.assumed_variances(design)[:-1], "no slope will have a standard error"
+    variances, lacking = assumed_variances(design)[:-1], "no slope will have a standard error"
     if not len(variances) or not isinstance(plan, Plan):
         return None
     if "narrowed" in plan.scales:
         radius = column_ranges(design.public.blocks, design.scaling).radius
-        strength = rows / laws.FILLED / (plan.scales["powers"] * radius)
-        return laws.Prediction(strength, LOST_LINE, CLEAR_LINE, lacking, laws.NUMBERS)
-    if not laws.is_one_release(plan):
+        strength = rows / FILLED / (plan.scales["powers"] * radius)
+        return Prediction(strength, LOST_LINE, CLEAR_LINE, lacking, NUMBERS)
+    if not is_one_release(plan):
         return None
-    strength = rows * float(variances.max()) / laws.noise_edge(plan, len(variances))
-    return laws.Prediction(strength, LOST_SLOPES, CLEAR_SLOPES, lacking, laws.NUMBERS)
+    strength = rows * float(variances.max()) / noise_edge(plan, len(variances))
+    return Prediction(strength, LOST_SLOPES, CLEAR_SLOPES, lacking, NUMBERS)
 
 
 def _predicted_errors(
@@ -345,10 +352,10 @@ def _predicted_errors(
 ) -> dict[str, float]:
     """Return predicted median noise of slopes times the rows, by mechanism of least squares.
 
-    Of rows as :mod:`dpmodels.models.predicted_laws` assumes them, whose residuals have the variance
+    Of rows as :mod:`dpmodels.models.assumed_rows` assumes them, whose residuals have the variance
     of the response.
     """
-    spread = np.sqrt(laws.assumed_variances(design))
+    spread = np.sqrt(assumed_variances(design))
     spread, residual_sd = spread[:-1], float(spread[-1])
     once, about = Moments().plan(facts, guarantee), Scores().plan(facts, guarantee)
     noise = 2 * about.scales["final"] / math.sqrt(1 + facts.adjacency.n_public)

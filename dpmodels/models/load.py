@@ -19,7 +19,7 @@ from dpmodels.formula.functions import by_whole_numbers
 from dpmodels.formula.sides import measured, one_measured, parse_sides
 from dpmodels.formula.survival import parse_survival
 from dpmodels.formula.values import Real
-from dpmodels.models.replay import result_of, specified
+from dpmodels.models.release import result_of, specified
 from dpmodels.released import AnswersRelease, AnyRelease, CountsRelease
 from dpmodels.request import Request
 from dpmodels.results import open_saved

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar, Unpack
 
-from dpmodels.arguments import boolean
+from dpmodels.arguments import boolean, option
 from dpmodels.design import PrivateDesign, row_coder, unbound_design
 from dpmodels.design.private import coded_design
 from dpmodels.errors import ArgumentError, BudgetError, quoted
@@ -23,9 +23,8 @@ from dpmodels.mechanisms import (
 )
 from dpmodels.mechanisms.choose_moments import Table, auto_moments
 from dpmodels.mechanisms.protocol import AnyStrategy, Registered
-from dpmodels.mechanisms.second_moment import checked_eigenvals
 from dpmodels.mechanisms.user_supplied import UserSupplied
-from dpmodels.models.predicted_laws import components, covariances
+from dpmodels.models.assumed_rows import components, covariances
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.postprocess.denoise import RULES
@@ -256,7 +255,7 @@ def dp_pca(
 @spec_of("pca", gaussian="gauss")
 def pca_spec(request: Request) -> VerbSpec[PCAResult | SubspaceResult]:
     """Build the specification of a dp_pca call."""
-    checked_eigenvals(request.options.get("eigenvals"))
+    option("eigenvals", request.options.get("eigenvals"), ("private", None))
     able = automatic(request.options["scale"])
     return scaled_spec(request, {**COVARIANCE, **SUBSPACE}, _pca_result, automatic=able)
 

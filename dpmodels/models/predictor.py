@@ -1,7 +1,7 @@
 """What a release will identify, predicted from public facts: one predictor for the whole package.
 
 Warnings, ``dp.power``, ``dp.plan``, ``dp.compare_mechanisms`` and ``fit.at_budgets()`` use it. It
-knows a law for some mechanisms (:mod:`dpmodels.models.predicted_laws`); for the others it runs the
+knows a law for some mechanisms (:mod:`dpmodels.models.assumed_rows`); for the others it runs the
 verb's mechanism and inference on assumed rows, stored once with how often each occurs, so the time
 does not depend on their number. No private row is read, and no ledger is charged.
 """
@@ -22,8 +22,16 @@ from dpmodels import errors
 from dpmodels.design.parts import SampledPlaces
 from dpmodels.frames.progress import as_one_of_many
 from dpmodels.mechanisms.user_supplied import UserSupplied
-from dpmodels.models.assumed_rows import AssumedRows, DrawnRows, assumed_rows, public_part
-from dpmodels.models.predicted_laws import LARGEST_FACTOR, Prediction, enlarged, two_digits
+from dpmodels.models.assumed_rows import (
+    LARGEST_FACTOR,
+    AssumedRows,
+    DrawnRows,
+    Prediction,
+    assumed_rows,
+    enlarged,
+    public_part,
+    two_digits,
+)
 from dpmodels.models.verb_spec import Planned, VerbSpec, of_question, planned
 from dpmodels.noise import simulation, source
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP
@@ -201,18 +209,14 @@ def _identifies(spec: VerbSpec[object], choice: Planned, n_rows: int, share: flo
     """Whether more than a share of estimates is expected to be identified."""
     private, total = assumed_private(spec, n_rows, CAUTIOUS), 0.0
     for fit in simulated_fits(spec, choice, private, FITS_BEFORE_WARNING):
-        identified = _share_of(fit)
+        if isinstance(fit, PCAResult):  # Intervals take longer than all else
+            identified = float(fit.spectrum.distinct[: fit.ncomp].mean())
+        else:
+            identified = identified_share(estimates_of(fit))
         total += 1.0 if math.isnan(identified) else identified
         if total > share * FITS_BEFORE_WARNING:
             return True
     return False
-
-
-def _share_of(fit: object) -> float:
-    """Return the share of identified estimates of a fit; intervals take longer than all else."""
-    if not isinstance(fit, PCAResult):
-        return identified_share(estimates_of(fit))
-    return float(fit.spectrum.distinct[: fit.ncomp].mean())
 
 
 def _delta_suffices(spec: VerbSpec[object], choice: Planned, n_rows: int) -> bool:

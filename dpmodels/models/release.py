@@ -1,26 +1,44 @@
-"""The steps of every release: bind, choose, plan, check, charge, measure, release, record."""
+"""The steps of every release: bind, choose, plan, check, charge, measure, release, record.
+
+At the end of the file: the same result from a saved request and release.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from functools import partial
+from importlib import import_module
+from inspect import signature
+from typing import Any, TypeVar
 
 from dpmodels.design.bound_rows import BoundRows
 from dpmodels.digest import release_digest
-from dpmodels.errors import FrameError
+from dpmodels.errors import FrameError, shorten
 from dpmodels.frames.protocol import before_charge
-from dpmodels.mechanisms.ledger_price import priced_on
+from dpmodels.mechanisms.choose import priced_on
 from dpmodels.mechanisms.user_supplied import stated_info
-from dpmodels.models.clipping import MOST_NOISE, Counting, planned_with_counts
 from dpmodels.models.predictor import warn_if_futile
-from dpmodels.models.verb_spec import Planned, VerbSpec, of_question
+from dpmodels.models.verb_spec import (
+    MOST_NOISE,
+    Counting,
+    Planned,
+    VerbSpec,
+    of_question,
+    planned_with_counts,
+)
 from dpmodels.noise import simulating
 from dpmodels.options import ledger_of
 from dpmodels.privacy import Charge, Event, Ledger, charge, group_events
 from dpmodels.released import AnyRelease, CountsRelease, Shared
+from dpmodels.report import Report
+from dpmodels.request import Request
+from dpmodels.results.base import Printed, lay_out, report_of
+from dpmodels.results.call import Spec
+from dpmodels.results.store import Saved, read_parts, replay
 from dpmodels.sites import Parties, parties, together
 from dpmodels.statistics import Statistic
+from dpmodels.verbs import VERBS, Verb, exported, verb_names
 
 Result = TypeVar("Result", covariant=True)
 
@@ -126,7 +144,6 @@ def measured(
     ledger = ledger_of(ledger)
     request, witness = spec.request, holders.witness
     choice, counting, private, events = _planned(spec, holders, mechanism, ledger)
-    witness.planned(choice.strategy, private, choice.plan)
     witness.specified(spec, choice, private)
     if request.drafted is not None:
         request.drafted.require(events)
@@ -136,7 +153,7 @@ def measured(
         ledger,
         events,
         adjacency=request.adjacency,
-        about=request.about(choice.strategy.info.name, spec.private.codebook),
+        about=partial(request.about, choice.strategy.info.name, spec.private.codebook),
     )
     statistics = tuple(choice.strategy.measure(source, choice.plan) for source in private)
     witness.measured(choice.strategy, statistics, holders.names, choice.plan)
@@ -164,3 +181,71 @@ def _warn_before_charge(
     rows = together(source.nrows for source in private)
     if rows is not None:
         warn_if_futile(spec, choice, rows, simulate=holders.protocol is None)
+
+
+# From a request to its specification, and from a saved request and release to the result.
+
+
+def verb_of(name: str) -> Verb | None:
+    """Return a verb by its name, None where there is no such verb."""
+    if name not in VERBS and name in exported():
+        import_module(f"dpmodels.models.{exported()[name]}")
+    return VERBS.get(name)
+
+
+def all_verbs() -> dict[str, Verb]:
+    """Return the verbs that charge a ledger, by name; all of their modules are imported."""
+    verbs = {name: verb_of(name) for name in verb_names()}
+    return {name: verb for name, verb in verbs.items() if verb is not None and verb.charges}
+
+
+def specified(request: Request, release: AnyRelease) -> Spec[object]:
+    """Return the specification of a request from a file; typed errors if it is not valid.
+
+    The release is that of the result: what is derived from another result is laid out from it.
+    """
+    if request.parent is not None:
+        above = specified(request.parent, release)
+        parent: Any = above.result(above.call, release)
+        return replace(parent.derived(request), sizes=above.sizes)
+    verb = verb_of(request.verb)
+    if verb is None:
+        raise FrameError(f"request.verb: {shorten(repr(request.verb))} is not a verb")
+    parameters = signature(verb.function).parameters
+    strange = next((word for word in request.options if word not in parameters), None)
+    if strange is not None:
+        raise FrameError(
+            f"request.options: {shorten(repr(strange))} is not a parameter of the verb"
+        )
+    spec: Spec[object] = verb.spec(replace(request, options={**verb.options, **request.options}))
+    return spec if spec.adapted is None else spec.adapted(release)
+
+
+@replay.register
+def replayed(saved: Saved) -> object:
+    """Return the result of a saved request and release; FrameError where they do not agree."""
+    request, release, ledger, reason = read_parts(saved)
+    return result_of(request, specified(request, release), release, ledger, reason)
+
+
+def result_of(
+    request: Request, spec: Spec[object], release: AnyRelease, ledger: str, reason: str
+) -> Any:
+    """Return the result of a release from a file, once it is known to be one of the request."""
+    from dpmodels.results.validate import require_release
+
+    require_release(spec, release)
+    result = spec.of(release, ledger, reason)
+    object.__setattr__(result, "request", request)
+    return result
+
+
+@lay_out.register
+def lay_out_printed(result: Printed) -> Report:
+    """Return the report of a result, once the reports of all kinds are registered.
+
+    A thread that prints while another one imports the reports waits until all are there.
+    """
+    from dpmodels import reports as reports
+
+    return report_of(result)

@@ -15,8 +15,7 @@ from dpmodels.errors import ArgumentError, FrameError, did_you_mean, entry_point
 from dpmodels.external_files import conform
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.frames.delimited import CsvMode
-from dpmodels.models.release import measured
-from dpmodels.models.replay import all_verbs, verb_of
+from dpmodels.models.release import all_verbs, measured, verb_of
 from dpmodels.models.site_exchange import (
     combine_rounds,
     is_exchange,

@@ -23,7 +23,7 @@ from dpmodels.mechanisms.chains import SeriesFacts
 from dpmodels.mechanisms.counts import RESPONSES, CountMechanism, ResponseMechanism
 from dpmodels.models.descriptive_specs import descriptive_call, descriptive_spec, sampled_spec
 from dpmodels.models.release import run_release
-from dpmodels.models.verb import Shared, run_verb, sources_of, verb
+from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.privacy import Adjacency, Pufferfish
 from dpmodels.privacy.budget import MOST_ROWS
@@ -36,6 +36,7 @@ from dpmodels.results.plane import PlaneResult
 from dpmodels.results.survey import SurveyResult
 from dpmodels.results.table import StatesResult, TableResult
 from dpmodels.results.weighted import WeightedHistResult, WeightedTableResult
+from dpmodels.sites import gathered
 from dpmodels.variables import Integer, Variable
 from dpmodels.verbs import spec_of
 
@@ -124,7 +125,8 @@ def dp_table(
 def _table_of_states(
     formula: str, data: object, budget: Pufferfish, time: object, mechanism: object, shared: Shared
 ) -> StatesResult:
-    sources, sites = sources_of(data, shared), shared.get("sites")
+    sites = shared.get("sites")
+    sources = gathered(data, sites, shared.get("protocol"), shared.get("csv"))
     book = codebook_of_call(shared.get("codebook"), data, sites, formula)
     options = {name: shared.get(name) for name in ("person", "rows", "subset", "eps", "adjacency")}
     options |= {"delta": shared.get("delta") or None, "sites": sites}

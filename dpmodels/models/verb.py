@@ -169,7 +169,7 @@ def run_verb(
 
     `spec` makes the specification of a request; `options` are the verb's own, as plain values.
     """
-    sources = sources_of(data, shared)
+    sources = gathered(data, shared.get("sites"), shared.get("protocol"), shared.get("csv"))
     if isinstance(sources, Parties) and sources.sends:
         options = VERBS[name].sent(options)
     ledger, private = shared.get("ledger"), as_private(shared.get("codebook"))
@@ -185,11 +185,6 @@ def run_verb(
     declared = cast("Shared", {**shared, "codebook": private.declared})
     request = request_of(name, formula, sources, declared, **options)
     return cast("Result", with_private_codebook(request, private, sources, mechanism, ledger))
-
-
-def sources_of(data: object, shared: Shared) -> object:
-    """Return what a call reads: its table, or the tables of its sites."""
-    return gathered(data, shared.get("sites"), shared.get("protocol"), shared.get("csv"))
 
 
 def request_of(

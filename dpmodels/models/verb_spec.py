@@ -1,27 +1,37 @@
-"""The specification of one verb's release, and the plan of a mechanism for it."""
+"""The specification of one release, the plan of a mechanism, and the counts beside the release."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
+from dpmodels import privacy
+from dpmodels.design.bound_rows import BoundRows
+from dpmodels.design.cells import PrivateCells
 from dpmodels.design.parts import SLOTS, SampledPlaces
 from dpmodels.design.rows import requested_of
-from dpmodels.errors import ArgumentError
+from dpmodels.errors import ArgumentError, BudgetError, FrameError
 from dpmodels.formula.sides import subset
-from dpmodels.formula.tally import Sampling
-from dpmodels.mechanisms.protocol import AnyStrategy, Calibrated
-from dpmodels.models.predicted_laws import Law, always
+from dpmodels.formula.tally import Sampling, Tally
+from dpmodels.formula.values import BoundSide, Category
+from dpmodels.mechanisms.counts import Gaussian, Geometric
+from dpmodels.mechanisms.protocol import AnyStrategy, Calibrated, CountFacts, CountPlan
+from dpmodels.models.assumed_rows import Law, always
+from dpmodels.options import current_settings
 from dpmodels.postprocess.units import in_persons
 from dpmodels.privacy import ZCDP, Adjacency, gaussian_multiplier, group_events, planned_for_group
 from dpmodels.privacy.budget import MOST_ROWS
-from dpmodels.released import AnyRelease
+from dpmodels.privacy.events import all_gaussian
+from dpmodels.released import AnyRelease, CountsRelease
+from dpmodels.released.terms import Clipping
 from dpmodels.request import Request
 from dpmodels.results.call import Spec
-from dpmodels.sites import Parties
+from dpmodels.sites import Parties, together
 from dpmodels.sites.protocol import POOLED
+from dpmodels.variables import Numeric
 from dpmodels.verbs import VERBS
 
 Result = TypeVar("Result", covariant=True)
@@ -56,10 +66,13 @@ class VerbSpec(Spec[Result]):
             psu = request.adjacency.person
             # All rows of a sampling unit are read; their places follow from their weights.
             neighbours = Adjacency(request.adjacency.name, MOST_ROWS if psu else None, psu)
+        condition = None
+        if request.subset is not None:
+            condition = subset(request.subset, request.codebook | self.private.codebook)
         terms = partial(
             requested_of,
             neighbours=neighbours,
-            subset=subset(request.subset, request.codebook | self.private.codebook),
+            subset=condition,
             missing_ids=request.codebook.missing_ids(neighbours.person),
             sampled=None if self.sampling is None else SampledPlaces(self.sampling),
         )
@@ -180,3 +193,201 @@ class _OfUnknownNumber:
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._rows, name)
+
+
+# How many values lie beyond the declared bounds: noisy counts beside a verb's own release.
+#
+# Theorem
+#     The verb's release and these counts are one composition. Of Gaussian releases alone the
+#     squares ``1/m²`` of their multipliers add up (Dong, Roth and Su 2022, Corollary 2.2.1), else
+#     rho does (Bun and Steinke 2016, Lemma 2.3), or eps, where the counts have a pure guarantee.
+# Sensitivity
+#     Each value of a variable is in one of three cells: below its bounds, within, above. That of
+#     :func:`dpmodels.statistics.counts.count_sensitivity`, for as many tables as variables.
+# Noise
+#     Discrete Gaussian beside Gaussian noise and under rho, else discrete Laplace.
+# Numerics
+#     exact, as of :mod:`dpmodels.mechanisms.counts.geometric`.
+# Source
+#     As there.
+#
+# Whether values are counted depends on public facts alone: the neighbours, the number of rows where
+# it is public, the guarantee and the declared variables.
+
+
+# Choices: the factor by which the noise of the verb's own release may rise, and the largest noise
+# of a count, as a share of the rows, that is worth it.
+NOISE_FACTOR: Final = 1.02
+MOST_NOISE: Final = 0.1
+# The shares of eps, and of rho or 1/m², that raise the noise by the factor.
+PURE_SHARE: Final = 1 - 1 / NOISE_FACTOR
+GAUSSIAN_SHARE: Final = 1 - 1 / NOISE_FACTOR**2
+# Of the distance of the bounds: values rounded to seven digits are not beyond them.
+_ROUNDING: Final = 1e-6
+# More than the rounding of a few products.
+_ROOM: Final = 1 - 1e-12
+# Three cells and the incomplete rows.
+_PARTS: Final = 4
+# Verbs that find bounds, or follow rows up to a bound.
+_WITHOUT: Final = frozenset({"bounds", "survfit"})
+Strategy = Gaussian | Geometric
+
+
+class Counting(NamedTuple):
+    """Planned counts of values beyond the bounds."""
+
+    strategy: Strategy
+    plan: CountPlan
+    variables: Mapping[str, Numeric]
+
+    def cells(self, rows: BoundRows) -> PrivateCells:
+        """Return the same rows, to be counted."""
+        tallies = tuple(_tally(name, number) for name, number in self.variables.items())
+        return rows.asked(partial(PrivateCells, "values beyond the bounds", tallies))
+
+    def clipping(self, release: CountsRelease) -> Clipping:
+        """Return the released counts by variable."""
+        below, within, above, _ = release.values.reshape(-1, _PARTS).T.tolist()
+        names, noise_sd = tuple(self.variables), release.noise_sd
+        return Clipping(names, tuple(below), tuple(within), tuple(above), noise_sd)
+
+
+def counted_variables(
+    spec: VerbSpec[object], holders: Parties, private: Sequence[BoundRows]
+) -> dict[str, Numeric]:
+    """Return the numeric variables whose values may be counted; none where they must not be.
+
+    Those of the formula, without those of a condition on the rows. The number of rows has to be
+    public, and the rows in one place where they can be read again, or at sites that share noise.
+    """
+    is_countable = _is_countable(spec) and _is_counted_by(holders)
+    if not is_countable or not all(isinstance(rows, BoundRows) for rows in private):
+        return {}
+    if not all(rows.rereadable for rows in private):
+        if holders.exchange is None:
+            return {}
+        raise FrameError(
+            "values beyond the declared bounds are counted in an exchange, so that rows are read "
+            "again: pass one DataFrame or a path, or write dp.options(clipping=False) at all sites"
+        )
+    return {
+        name: entry
+        for name, entry in private[0].codebook.items()
+        if name in spec.call.codebook and isinstance(entry, Numeric)
+    }
+
+
+def _is_countable(spec: VerbSpec[object]) -> bool:
+    """Whether counts can stand beside what is requested."""
+    return (
+        spec.request.verb not in _WITHOUT
+        and spec.sampling is None
+        and spec.reads is None
+        and spec.request.adjacency.n_public
+        and not isinstance(spec.request.guarantee, privacy.Pufferfish)
+    )
+
+
+def _is_counted_by(holders: Parties) -> bool:
+    """Whether the holders of the rows want counts, and can release them together."""
+    if holders.exchange is not None:
+        return holders.joint and bool(holders.exchange.terms["clipping"])
+    pooled = holders.protocol is None or holders.protocol.trust.name == "pooled"
+    in_reach = (pooled or holders.joint) and not holders.others
+    return in_reach and current_settings().clipping is not False
+
+
+def planned_with_counts(
+    spec: VerbSpec[object], holders: Parties, mechanism: object, private: Sequence[BoundRows]
+) -> tuple[Planned, Counting | None]:
+    """Plan a release, and counts of values beyond the bounds where they tell enough."""
+    choice, request = planned(spec, holders, mechanism, private), spec.request
+    variables = counted_variables(spec, holders, private)
+    # Of an exchange the number of all rows is known from the first answer on.
+    rows = math.inf if holders.exchange is not None else together(row.nrows for row in private)
+    if not variables or not rows:
+        return choice, None
+
+    def within(guarantee: privacy.Guarantee) -> Planned:
+        part = VERBS[request.verb].spec(replace(request, guarantee=guarantee))
+        return planned(part, holders, mechanism, private)
+
+    both = _divided_plans(request, variables, rows, choice.plan.events, within)
+    return (choice, None) if both is None else both
+
+
+def _divided_plans(
+    request: Request,
+    variables: Mapping[str, Numeric],
+    rows: float,
+    release: Sequence[privacy.Event],
+    within: Callable[[privacy.Guarantee], Planned],
+) -> tuple[Planned, Counting] | None:
+    """Plan a release and counts within the guarantee of a request.
+
+    Parameters
+    ----------
+    variables, rows
+        Those of :func:`counted_variables`, and the public number of rows.
+    release
+        Events of the release if it had the whole guarantee.
+    within
+        From the guarantee of the release to its plan.
+
+    Returns
+    -------
+    planned, counting : tuple, or None if the counts would be too noisy
+    """
+    guarantee, places = request.private, request.adjacency.places
+    tables = len(variables)
+    facts = CountFacts(tables, _PARTS * tables, divided=False, adjacency=request.adjacency)
+
+    def counted(strategy: Strategy, part: privacy.Guarantee) -> CountPlan:
+        plan_of = partial(strategy.plan, facts)
+        return privacy.planned_for_group(plan_of, lambda plan: plan.events, part, places)
+
+    try:
+        strategy, release_part, part = _divided(guarantee, release)
+        if counted(strategy, part).noise_sd > MOST_NOISE * rows:
+            return None
+        choice = within(release_part)
+        if isinstance(guarantee, privacy.ApproxDP) and isinstance(part, privacy.ZCDP):
+            part = _left(guarantee, privacy.group_events(choice.plan.events, places))
+        return choice, Counting(strategy, counted(strategy, part), variables)
+    except BudgetError:  # A part is too small for any noise
+        return None
+
+
+def _divided(
+    guarantee: privacy.Guarantee, release: Sequence[privacy.Event]
+) -> tuple[Strategy, privacy.Guarantee, privacy.Guarantee]:
+    if isinstance(guarantee, privacy.ZCDP):
+        rho = guarantee.rho
+        counts = privacy.ZCDP(rho * GAUSSIAN_SHARE * _ROOM)
+        return Gaussian(), privacy.ZCDP(rho * (1 - GAUSSIAN_SHARE)), counts
+    if isinstance(guarantee, privacy.ApproxDP) and all_gaussian(release):
+        multiplier = privacy.gaussian_multiplier(guarantee)
+        eps = privacy.gaussian_eps(guarantee.delta, multiplier * NOISE_FACTOR)
+        counts = privacy.ZCDP(GAUSSIAN_SHARE / 2 / multiplier**2)
+        return Gaussian(), replace(guarantee, eps=eps), counts
+    eps = guarantee.eps * (1 - PURE_SHARE)
+    return (
+        Geometric(),
+        replace(guarantee, eps=eps),
+        privacy.PureDP(guarantee.eps * PURE_SHARE * _ROOM),
+    )
+
+
+def _left(guarantee: privacy.ApproxDP, events: Sequence[privacy.Event]) -> privacy.ZCDP:
+    """Return what Gaussian events leave of a guarantee; BudgetError unless all are Gaussian."""
+    if not all_gaussian(events):
+        raise BudgetError("a part of the guarantee is planned without Gaussian noise")
+    used = math.fsum(event.count / event.multiplier**2 for event in events)
+    return privacy.ZCDP((privacy.gaussian_multiplier(guarantee) ** -2 * _ROOM - used) / 2 * _ROOM)
+
+
+def _tally(name: str, number: Numeric) -> Tally:
+    """Return the table of a variable: below its bounds, within, above."""
+    slack = max(number.step / 2, _ROUNDING * (number.upper - number.lower))
+    side = BoundSide(name, number.lower - slack, number.upper + slack)
+    return Tally((Category(name, ("below", "within", "above"), side),))

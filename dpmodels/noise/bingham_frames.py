@@ -14,7 +14,7 @@ from typing import SupportsIndex
 import numpy as np
 
 from dpmodels.errors import ArgumentError
-from dpmodels.noise.threads import one_blas_thread
+from dpmodels.noise.lattice import one_blas_thread
 from dpmodels.noise.uniform import Entropy, normals, uniforms
 from dpmodels.typing import Floats, Indices
 

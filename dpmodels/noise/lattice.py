@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpmodels.errors import BudgetError
 from dpmodels.typing import Flags, Floats
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 # So that 8192 rows are a block of exact sums.
 MAX_BITS = 20
@@ -160,3 +165,20 @@ def lengths(rows: Floats) -> Floats:
         for column in rows:
             squares += np.multiply(column, column, out=square)
     return np.sqrt(squares)
+
+
+# One thread for the linear algebra library, where threads of ours are faster or bits matter.
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Hold BLAS to one thread inside a ``with`` statement."""
+    limit: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
+    return limit
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Find the libraries that are loaded, once: a search takes longer than a small table."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -16,7 +16,7 @@ from dpmodels.errors import ArgumentError, FormulaError, NotAvailable, did_you_m
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
 from dpmodels.formula.values import Category, Real
 from dpmodels.models.predictor import estimates_of, simulated_fits
-from dpmodels.models.replay import all_verbs, verb_of
+from dpmodels.models.release import all_verbs, verb_of
 from dpmodels.models.verb_spec import planned
 from dpmodels.planning import population as populations
 from dpmodels.planning.population import Effect, Hypothesis, Population, shares

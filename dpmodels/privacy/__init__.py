@@ -19,6 +19,7 @@ from dpmodels.privacy.compose import bounded_range_to_zcdp as bounded_range_to_z
 from dpmodels.privacy.compose import compose_gaussians as compose_gaussians
 from dpmodels.privacy.compose import gaussian_to_bounded_range as gaussian_to_bounded_range
 from dpmodels.privacy.compose import pure_to_zcdp as pure_to_zcdp
+from dpmodels.privacy.compose import split as split
 from dpmodels.privacy.compose import split_gaussian as split_gaussian
 from dpmodels.privacy.compose import total_eps as total_eps
 from dpmodels.privacy.compose import total_rho as total_rho
@@ -30,8 +31,6 @@ from dpmodels.privacy.events import GaussianEvent as GaussianEvent
 from dpmodels.privacy.events import LaplaceEvent as LaplaceEvent
 from dpmodels.privacy.events import PufferfishEvent as PufferfishEvent
 from dpmodels.privacy.events import PureEvent as PureEvent
-from dpmodels.privacy.groups import group_events as group_events
-from dpmodels.privacy.groups import planned_for_group as planned_for_group
 from dpmodels.privacy.ledger import Ledger as Ledger
 from dpmodels.privacy.lines import About as About
 from dpmodels.privacy.lines import Entry as Entry
@@ -45,4 +44,6 @@ from dpmodels.privacy.verb_charge import charge as charge
 from dpmodels.privacy.verb_charge import charge_of as charge_of
 from dpmodels.privacy.verb_charge import charge_once as charge_once
 from dpmodels.privacy.verb_charge import check_ledger as check_ledger
+from dpmodels.privacy.verb_charge import group_events as group_events
+from dpmodels.privacy.verb_charge import planned_for_group as planned_for_group
 from dpmodels.privacy.verb_charge import verified as verified

@@ -47,6 +47,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Final
 
 from scipy.special import log_expit, log_ndtr, ndtri_exp
@@ -88,6 +89,24 @@ def compose_gaussians(multipliers: Iterable[float]) -> float:
     return 1 / norm if norm > 0 else math.inf
 
 
+def split(total: float, shares: Sequence[float]) -> tuple[float, ...]:
+    """Return parts of an eps, a rho or a delta, relative to the sum of the shares.
+
+    They never add up to more than `total`, in exact arithmetic: the largest gives up what rounding
+    would add.
+
+    >>> split(0.3, shares=(1, 1, 1))
+    (0.09999999999999999, 0.09999999999999999, 0.09999999999999999)
+    """
+    numbers, total_share = _checked_shares(shares)
+    parts = [total * number / total_share for number in numbers]
+    largest = parts.index(max(parts))
+    limit = Fraction(total) - sum(map(Fraction, parts[:largest] + parts[largest + 1 :]))
+    while Fraction(parts[largest]) > limit:
+        parts[largest] = math.nextafter(parts[largest], 0.0)
+    return tuple(parts)
+
+
 def split_gaussian(multiplier: float, shares: Sequence[float]) -> tuple[float, ...]:
     """Return multipliers of releases that together cost the same as one Gaussian release.
 
@@ -97,11 +116,15 @@ def split_gaussian(multiplier: float, shares: Sequence[float]) -> tuple[float, .
     (2.309..., 4.0)
     """
     multiplier = budget.positive_number("multiplier", multiplier, "write multiplier=1.0")
+    parts, total_share = _checked_shares(shares)
+    return tuple(multiplier * math.sqrt(total_share / part) for part in parts)
+
+
+def _checked_shares(shares: Sequence[float]) -> tuple[list[float], float]:
     if len(shares) == 0:
         raise BudgetError("shares is empty: write shares=(1, 1) for two equal parts.")
     parts = [budget.positive_number("shares", share, "write shares=(1, 1)") for share in shares]
-    total = math.fsum(parts)
-    return tuple(multiplier * math.sqrt(total / part) for part in parts)
+    return parts, math.fsum(parts)
 
 
 def pure_eps(
@@ -294,9 +317,9 @@ def divide(
         raise BudgetError(f"shares add up to {math.fsum(parts):g}: write shares=(0.3, 0.7).")
     match total:
         case PureDP(eps):
-            return tuple(PureDP(eps * part) for part in parts)
+            return tuple(map(PureDP, split(eps, parts)))
         case budget.ZCDP(rho):
-            return tuple(budget.ZCDP(rho * part) for part in parts)
+            return tuple(map(budget.ZCDP, split(rho, parts)))
         case _:
             return _mixed(total, parts, gaussian)
 
@@ -305,7 +328,7 @@ def _mixed(
     total: ApproxDP, parts: list[float], gaussian: Sequence[bool]
 ) -> tuple[budget.Guarantee, ...]:
     gaussian_parts = [part for part, normal in zip(parts, gaussian, strict=True) if normal]
-    levels = [total.eps * part for part in parts]
+    levels = list(split(total.eps, parts))
     if len(gaussian_parts) > 1:
         # If all stages are Gaussian the sum is 1 up to rounding.
         eps = total.eps * (1.0 if len(gaussian_parts) == len(parts) else math.fsum(gaussian_parts))

@@ -210,21 +210,19 @@ def _measure(sections: Sequence[Section], label_width: int, stacked: bool, comfo
     name = max((width(plain(row.label)) for row in rows if row.about), default=0)
     labels = [line for row in rows for line in label_lines(row, label_width, name)]
     label = max(map(width, titles + labels), default=0)
-    widths = tuple(_column_width(sections, j, stacked) for j in range(len(heads)))
+    widths: list[int] = []
+    lines = [row for s in sections for row in s.rows]
+    for column, head in enumerate(heads):
+        cells = [line for row in lines for line in cell_lines(row.cells[column], stacked)]
+        body = max(map(width, cells), default=0)
+        widths.append(max([body, *map(width, head_lines(head, body))]))
     everything = (range(len(heads)),)
-    natural = Layout(label, widths, stacked, everything, name)
+    natural = Layout(label, tuple(widths), stacked, everything, name)
     for common in (max([_COMFORT, *widths]), max(widths, default=0)):
         even = Layout(label, (common,) * len(widths), stacked, everything, name)
         if even.width(everything[0]) <= comfort:
             return even
     return natural
-
-
-def _column_width(sections: Sequence[Section], column: int, stacked: bool) -> int:
-    rows = [row for section in sections for row in section.rows]
-    cells = [line for row in rows for line in cell_lines(row.cells[column], stacked)]
-    body = max(map(width, cells), default=0)
-    return max([body, *map(width, head_lines(sections[0].columns[column], body))])
 
 
 def _in_panels(layout: Layout, limit: int) -> Layout:
@@ -278,24 +276,15 @@ def placed(report: Report, limits: tuple[int, ...] | None = None) -> Report:
             sections.append(section)
         else:
             sections.append(wordless(section))
-    spoken = _spoken(report)
+    texts = [value for label, value in report.facts if label != "Formula"]
+    for section in report.sections:
+        labels = (row.label for row in section.rows)
+        texts += [section.title, *section.columns, *section.spanners, *labels]
+    spoken = "\n".join(texts)
     rest = [entry for entry in report.legend if entry not in printed and _names(entry[0], spoken)]
     rows = tuple(Row(name, about=(name, words)) for name, words in rest)
     legend = (Section("Labels", (), rows),) if rows else ()
     return replace(report, sections=(*sections, *legend), legend=())
-
-
-def _spoken(report: Report) -> str:
-    """Return all text of a report that may name variables."""
-    texts = [value for label, value in report.facts if label != "Formula"]
-    for section in report.sections:
-        texts += [
-            section.title,
-            *section.columns,
-            *section.spanners,
-            *(row.label for row in section.rows),
-        ]
-    return "\n".join(texts)
 
 
 def _names(name: str, spoken: str) -> bool:

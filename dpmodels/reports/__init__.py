@@ -1,6 +1,6 @@
 """How results print: one report per kind of result, registered with ``results.base.report_of``.
 
-No result imports this package; ``models/replay.py`` imports it at the first print, so that
+No result imports this package; ``models/release.py`` imports it at the first print, so that
 everything that a verb returns or ``load`` reads can be printed.
 """
 

@@ -14,12 +14,11 @@ from dpmodels.report import Fact, Report, Row, Section, interval, signif, signif
 from dpmodels.report.notes import Rank
 from dpmodels.reports import header
 from dpmodels.results.base import report_of
-from dpmodels.results.call import LINKS, CoefficientsCall
+from dpmodels.results.call import LINKS, CoefficientsCall, release_facts
 from dpmodels.results.classifiers import MultinomialResult, SVMResult
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.etable_columns import released_noise
 from dpmodels.results.glm import GLMResult
-from dpmodels.results.release_text import release_facts
 from dpmodels.results.survey import SurveyFitResult
 from dpmodels.results.tabulated import CountedGLM, CountedMultinomial, OrdinalResult
 from dpmodels.typing import TableLine

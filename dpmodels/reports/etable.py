@@ -12,9 +12,9 @@ from dpmodels.report import Fact, Report, Row, Section, count, interval, signif,
 from dpmodels.report.notes import Rank
 from dpmodels.reports.header import day, pvalue
 from dpmodels.results.base import report_of
+from dpmodels.results.call import is_local, neighbours_text, protected, release_row
 from dpmodels.results.etable import ETable, Line, Look, differences, listed, together
 from dpmodels.results.etable_columns import COEFFICIENTS, LOST, NOT_IDENTIFIED, Column, worded
-from dpmodels.results.release_text import is_local, neighbours_text, protected, release_row
 
 # Labels of fit statistics; others have their names in glance().
 WORDS: Final = {

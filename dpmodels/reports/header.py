@@ -27,13 +27,19 @@ from dpmodels.released import (
 )
 from dpmodels.report import Fact, Report, count, signif
 from dpmodels.report.notes import Rank
-from dpmodels.results.call import AnyCall, CoefficientsCall, DescribedCall, MomentsCall, TableCall
+from dpmodels.results.call import (
+    AnyCall,
+    CoefficientsCall,
+    DescribedCall,
+    MomentsCall,
+    TableCall,
+    release_facts,
+)
 from dpmodels.results.estimate_table import counted_as as counted_as
 from dpmodels.results.estimate_table import words
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.groups import GroupedResult
 from dpmodels.results.lm import LMResult
-from dpmodels.results.release_text import release_facts
 
 UNKNOWN = "not identified"
 # Most groups, variables and components of a table: choices, about a page.

@@ -15,7 +15,7 @@ from dpmodels.report.notes import Rank
 from dpmodels.reports import header
 from dpmodels.reports.coefficients import COLUMNS, inference, panels
 from dpmodels.results.base import report_of
-from dpmodels.results.release_text import release_facts
+from dpmodels.results.call import release_facts
 from dpmodels.results.survey import SurveyFitResult, SurveyResult
 from dpmodels.typing import TableLine
 

@@ -18,8 +18,19 @@ from dpmodels.errors import FrameError, NotAvailable
 from dpmodels.report import Report, Summary
 from dpmodels.report.notes import Rank, glossary, ranked, shortened
 from dpmodels.request import Request
-from dpmodels.results import release_text
-from dpmodels.results.call import AnyCall, Spec
+from dpmodels.results.call import (
+    NO_ROW,
+    AnyCall,
+    Spec,
+    caption_of,
+    clipped_table,
+    guarantee_words,
+    public_rows,
+    reading_line,
+    release_facts,
+    release_row,
+    with_clipping,
+)
 from dpmodels.results.estimate_table import EstimateTable, legend
 from dpmodels.results.store import replay, result_bytes, saved_of
 from dpmodels.typing import Axes, Dataset, Picture
@@ -166,7 +177,7 @@ class Printed:
         return lay_out(self)
 
     def _reading(self) -> str:
-        return release_text.NO_ROW
+        return NO_ROW
 
 
 class Derivation(NamedTuple):
@@ -205,9 +216,7 @@ class Tabulated(Printed):
 
     def _caption(self, *, enabled: bool) -> str | None:
         """Return the caption of a picture, None where it is disabled."""
-        return (
-            release_text.caption_of(self._source.release) if boolean("caption", enabled) else None
-        )
+        return caption_of(self._source.release) if boolean("caption", enabled) else None
 
     def _picture(self, ax: Axes | None, caption: bool) -> Picture:
         return {"ax": ax, "stamp": self.stamp, "caption": self._caption(enabled=caption)}
@@ -231,7 +240,7 @@ class Tabulated(Printed):
         return coefficients([model], level=level, **look, **self._picture(ax, caption))
 
     def _reading(self) -> str:
-        return release_text.reading_line(self._source.release)
+        return reading_line(self._source.release)
 
     def _estimates(self) -> EstimateTable:
         raise NotImplementedError
@@ -270,9 +279,7 @@ class Tabulated(Printed):
             ``units`` and ``long_name``, where the codebook has them.
         """
         source = self._source
-        facts = {
-            name.lower(): text for name, text in release_text.release_facts(source.release).items()
-        }
+        facts = {name.lower(): text for name, text in release_facts(source.release).items()}
         attrs = {"formula": source.call.formula, **facts, "noise": source.release.info.noise}
         attrs["simulated"] = int(source.release.simulated)
         return self.estimates.to_dataset(attrs, checked_level(level))
@@ -311,12 +318,12 @@ class Result(Tabulated):
     @property
     def nobs(self) -> float:
         """Number of rows, or of persons who count as one each; nan where it is private."""
-        n_rows = release_text.public_rows(self.release)
+        n_rows = public_rows(self.release)
         return float("nan") if n_rows is None else float(n_rows)
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole result: its own numbers, then those of the release."""
-        return pd.DataFrame([{**self._line(), **release_text.release_row(self.release)}])
+        return pd.DataFrame([{**self._line(), **release_row(self.release)}])
 
     def clipped(self) -> pd.DataFrame:
         """Return the shares of values that lie beyond the declared bounds and were clipped.
@@ -334,7 +341,7 @@ class Result(Tabulated):
             If they were not counted: the number of rows is private or small beside the noise, or
             ``dp.options(clipping=False)``.
         """
-        return release_text.clipped_table(self.release, self.call.codebook)
+        return clipped_table(self.release, self.call.codebook)
 
     def noise_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals for the non-private values of these rows: privacy noise only.
@@ -418,7 +425,7 @@ class Result(Tabulated):
         write_whole(path, result_bytes(self), overwrite=overwrite)
 
     def __repr__(self) -> str:
-        facts = ", ".join(filter(None, (self._size, release_text.guarantee_words(self.release))))
+        facts = ", ".join(filter(None, (self._size, guarantee_words(self.release))))
         return f"<{type(self).__name__} {self.call.formula!r}: {facts}>"
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -444,7 +451,7 @@ class Result(Tabulated):
         return Spec(request, part.call, part.result)
 
     def _report(self) -> Report:
-        report = release_text.with_clipping(lay_out(self), self.release, self.call.codebook)
+        report = with_clipping(lay_out(self), self.release, self.call.codebook)
         return replace(report, legend=legend(self.call.codebook))
 
     def _noise_int(self, level: float) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.privacy import Adjacency, ApproxDP, Guarantee, PureDP
 from dpmodels.privacy.trade_off import Curve, advantage, misses, odds_factor, power, shifted
 from dpmodels.results.base import STAMP, Printed
-from dpmodels.results.release_text import protected
+from dpmodels.results.call import protected
 from dpmodels.typing import Axes, Floats
 from dpmodels.verbs import documented
 

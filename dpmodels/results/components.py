@@ -368,26 +368,24 @@ class Analysis:
         return self.plain if estimate is None else self._matrix(estimate)
 
     def _matrix(self, second: Floats) -> Covariance:
-        cov = self._moments(second)
-        match self.call.scale:
-            case "sd":
-                return correlation(cov)
-            case None:
-                return in_units(cov, self.call.divisor)
-        return cov
-
-    def _moments(self, second: Floats) -> Covariance:
         call, release = self.call, self.release
         count, total, noise = release.count, release.total, release.noise
         n_public, row_norm = release.rows, call.row_norm
         if total is None or call.center:
-            return covariance(
+            cov = covariance(
                 count, total, second, noise, max_rows=n_public, box=call.box, row_norm=row_norm
             )
-        origin = -call.origin / call.divisor
-        return second_moment_about(
-            origin, count, total, second, noise, max_rows=n_public, row_norm=row_norm
-        )
+        else:
+            origin = -call.origin / call.divisor
+            cov = second_moment_about(
+                origin, count, total, second, noise, max_rows=n_public, row_norm=row_norm
+            )
+        match call.scale:
+            case "sd":
+                return correlation(cov)
+            case None:
+                return in_units(cov, call.divisor)
+        return cov
 
     @property
     def independent(self) -> float:

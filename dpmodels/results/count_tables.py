@@ -28,8 +28,7 @@ from dpmodels.released import (
 )
 from dpmodels.results.base import Result
 from dpmodels.results.bins import OrderedGroup
-from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.release_text import public_rows
+from dpmodels.results.call import DescribedCall, TableCall, public_rows
 from dpmodels.typing import DataArray, Floats
 
 

@@ -26,12 +26,11 @@ from dpmodels.postprocess.normal_equations import NormalEquations, released_equa
 from dpmodels.privacy.lines import SHOWN
 from dpmodels.released import MomentsRelease
 from dpmodels.results.base import Derivation, Result, checked_ncomp, per_row
-from dpmodels.results.call import MomentsCall
+from dpmodels.results.call import MomentsCall, public_rows, release_facts
 from dpmodels.results.components import Analysis, root_sd
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import EstimateTable, product_unit, table_of_estimates, unit_of
 from dpmodels.results.pca import PCAResult
-from dpmodels.results.release_text import public_rows, release_facts
 from dpmodels.typing import Axes, Coder, DataArray, Dataset, Floats
 from dpmodels.verbs import documented
 

@@ -31,10 +31,9 @@ from dpmodels.inference.screening_tests import (
 )
 from dpmodels.released import PValuesRelease, ScreenedRelease, SelectionRelease
 from dpmodels.results.base import Printed, Result
-from dpmodels.results.call import INTERCEPT, ScreenCall, joined
+from dpmodels.results.call import INTERCEPT, ScreenCall, caption_of, joined
 from dpmodels.results.count_tables import OneTable
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
-from dpmodels.results.release_text import caption_of
 from dpmodels.typing import Axes, Floats, TableColumns
 from dpmodels.verbs import documented
 

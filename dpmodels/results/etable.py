@@ -19,6 +19,7 @@ from dpmodels.privacy.register import convergence_notes
 from dpmodels.report import Report, count
 from dpmodels.report.notes import Rank
 from dpmodels.results.base import STAMP, Printed, Result, lay_out
+from dpmodels.results.call import convergence_words, reading_line
 from dpmodels.results.cca import CCAResult
 from dpmodels.results.components import root_sd
 from dpmodels.results.cov import CovResult
@@ -26,7 +27,6 @@ from dpmodels.results.estimate_table import legend
 from dpmodels.results.etable_columns import LOST, NUMBERS, Column, cells_of, stats_of
 from dpmodels.results.etable_columns import columns_of as columns_of
 from dpmodels.results.pca import PCAResult, SubspaceResult
-from dpmodels.results.release_text import convergence_words, reading_line
 from dpmodels.typing import Floats
 from dpmodels.variables import Boolean, Categorical, Variable
 

@@ -16,13 +16,12 @@ from dpmodels.errors import ArgumentError, quoted, shorten
 from dpmodels.released import CoefficientsRelease, CountsRelease
 from dpmodels.results.base import Result
 from dpmodels.results.bounds import QuantileResult
-from dpmodels.results.call import INTERCEPT, CoefficientsCall
+from dpmodels.results.call import INTERCEPT, CoefficientsCall, release_row
 from dpmodels.results.classifiers import MultinomialResult, SVMResult
 from dpmodels.results.derived_table import exponentiated
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.groups import GroupedResult, TTestResult, VarResult
 from dpmodels.results.lm import LMResult
-from dpmodels.results.release_text import release_row
 from dpmodels.results.survey import SurveyFitResult, SurveyResult
 from dpmodels.typing import Floats
 

@@ -26,7 +26,7 @@ from dpmodels.inference.proportions import DETECTION_SDS
 from dpmodels.postprocess.residuals import Term, components, crossed
 from dpmodels.released import CountsRelease, MarginsRelease
 from dpmodels.results.base import Derivation, Result, Tabulated, checked_level
-from dpmodels.results.call import INTERCEPT, DescribedCall, TableCall, joined
+from dpmodels.results.call import INTERCEPT, DescribedCall, TableCall, joined, public_rows
 from dpmodels.results.estimate_table import (
     EstimateTable,
     counted_as,
@@ -34,7 +34,6 @@ from dpmodels.results.estimate_table import (
     table_of_estimates,
 )
 from dpmodels.results.margin import Margin, ReleasedMargins
-from dpmodels.results.release_text import public_rows
 from dpmodels.results.synth import table_of_release
 from dpmodels.results.synthetic_source import SyntheticSource, columns_of
 from dpmodels.results.table import TableResult

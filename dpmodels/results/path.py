@@ -19,9 +19,9 @@ from dpmodels.inference.screening_tests import largest
 from dpmodels.postprocess.normal_equations import FLOOR
 from dpmodels.postprocess.paths import lasso_path, ridge_path
 from dpmodels.results.base import Tabulated
+from dpmodels.results.call import release_row
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.lm_fit import LinearFit
-from dpmodels.results.release_text import release_row
 from dpmodels.typing import Axes, DataArray, Floats
 from dpmodels.verbs import documented
 

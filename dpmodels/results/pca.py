@@ -16,7 +16,7 @@ from dpmodels.inference import Spectrum, Unread
 from dpmodels.labels import component_names, square, with_labels
 from dpmodels.released import MomentsRelease, SubspaceRelease
 from dpmodels.results.base import Refused
-from dpmodels.results.call import MomentsCall
+from dpmodels.results.call import MomentsCall, convergence_words, public_rows, release_facts
 from dpmodels.results.components import (
     Analysis,
     Components,
@@ -27,7 +27,6 @@ from dpmodels.results.components import (
     visible_loadings,
 )
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
-from dpmodels.results.release_text import convergence_words, public_rows, release_facts
 from dpmodels.typing import Axes, Coder, DataArray, Dataset, Floats
 
 

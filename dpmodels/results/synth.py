@@ -24,10 +24,9 @@ from dpmodels.postprocess.graphical.structure import structure_of
 from dpmodels.postprocess.residuals import Term
 from dpmodels.released import GraphRelease, MarginsRelease
 from dpmodels.results.base import Derivation, Result
-from dpmodels.results.call import DescribedCall
+from dpmodels.results.call import DescribedCall, guarantee_words
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
-from dpmodels.results.release_text import guarantee_words
 from dpmodels.results.synth_estimates import SyntheticEstimates, means, quantiles, regressed, shares
 from dpmodels.results.synthetic_source import SyntheticSource
 from dpmodels.typing import Floats, Integers

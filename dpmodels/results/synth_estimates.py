@@ -40,9 +40,8 @@ from dpmodels.inference.released_cells import MOST_CELLS, sampled
 from dpmodels.postprocess.graphical.sampling import sample, uniform
 from dpmodels.postprocess.residuals import Term, cells
 from dpmodels.results.base import Tabulated, checked_level
-from dpmodels.results.call import INTERCEPT, TableCall, joined
+from dpmodels.results.call import INTERCEPT, TableCall, caption_of, joined, reading_line
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
-from dpmodels.results.release_text import caption_of, reading_line
 from dpmodels.results.synthetic_source import LevelGrid, SyntheticSource, grid_of
 from dpmodels.typing import Floats, Integers
 

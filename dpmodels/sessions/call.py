@@ -20,7 +20,7 @@ from dpmodels.errors import (
     quoted,
     shorten,
 )
-from dpmodels.models.replay import all_verbs, verb_of
+from dpmodels.models.release import all_verbs, verb_of
 from dpmodels.models.verb_spec import Planned, VerbSpec
 from dpmodels.privacy import Adjacency, Event, Ledger
 from dpmodels.sites import Parties, Witness

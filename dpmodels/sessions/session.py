@@ -67,7 +67,8 @@ def drafted_in_session(
     part = len(unknown.bounds) / max(len(unknown.bounds) + len(unknown.levels), 1)
     parts = [total, total]
     if 0 < part < 1 and isinstance(total, privacy.ApproxDP):
-        parts = [privacy.ApproxDP(total.eps * of, total.delta / 2) for of in (part, 1 - part)]
+        divided = privacy.split(total.eps, (part, 1 - part))
+        parts = [privacy.ApproxDP(eps_part, total.delta / 2) for eps_part in divided]
     stages = Stages(parts[0] if part > 0 else None, parts[1] if part < 1 else None, total)
     calls = draft_calls(replace(request, codebook=declared), private, unknown, stages)
     return released(calls, declared, private, holders, ledger)

@@ -149,7 +149,7 @@ _FORMULA: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 def as_json(fit: Result) -> str:
     """Return numbers, guarantee and digest as JSON, in which nan and infinity are null."""
     from dpmodels.digest import release_digest
-    from dpmodels.results.release_text import guarantee_words, neighbours_text
+    from dpmodels.results.call import guarantee_words, neighbours_text
 
     release = fit.release
     values = {

@@ -69,7 +69,7 @@ def _what(name: str) -> str:
 
 
 def _function(name: str) -> Callable[..., object]:
-    from dpmodels.models.replay import verb_of
+    from dpmodels.models.release import verb_of
 
     verb = verb_of(name)
     assert verb is not None, name

@@ -42,7 +42,7 @@ from dpmodels.mechanisms.regression import Ellipsoid, NoisyGradients, Scores
 from dpmodels.mechanisms.screening import ScreenCentred
 from dpmodels.mechanisms.selection import NoisyCounts
 from dpmodels.noise import NoiseOfSites, source
-from dpmodels.noise.addition import Part
+from dpmodels.noise.discrete import Part
 from dpmodels.privacy.events import GaussianEvent
 from dpmodels.released import AnyRelease
 from dpmodels.request import canonical, difference

@@ -32,12 +32,12 @@ import numpy as np
 
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE
+from dpmodels.mechanisms.choose import gaussian_alone
 from dpmodels.mechanisms.counts import Factorisation, Grid, Tree, Wavelet
 from dpmodels.mechanisms.counts.ranges import Ranges
 from dpmodels.mechanisms.counts.ranges import Rounds as CountRounds
 from dpmodels.mechanisms.covariance.adaptive import Shells
 from dpmodels.mechanisms.covariance.rounds import Rounds
-from dpmodels.mechanisms.ledger_price import gaussian_alone
 from dpmodels.mechanisms.lumped import Lumped
 from dpmodels.mechanisms.margins import Graph, Residual
 from dpmodels.mechanisms.protocol import AnyStrategy, PlanOfStrategy
@@ -48,7 +48,7 @@ from dpmodels.mechanisms.scalar import RankTree, Refined
 from dpmodels.mechanisms.screening import ScreenCentred
 from dpmodels.mechanisms.selection import NoisyCounts
 from dpmodels.noise import Entropy, NoiseOfSites, discrete_gaussian
-from dpmodels.noise.addition import Part
+from dpmodels.noise.discrete import Part
 from dpmodels.privacy import ZCDP, Guarantee, gaussian_multiplier
 from dpmodels.privacy.events import GaussianEvent, all_gaussian
 from dpmodels.released import AnyRelease

@@ -36,9 +36,6 @@ class Witness:
     def requested(self, spec: object) -> None:
         """See the specification of the call, before a mechanism is chosen."""
 
-    def planned(self, strategy: object, private: Sequence[object], plan: PlanOfStrategy) -> None:
-        """See what is about to be released: nothing has been read."""
-
     def specified(self, spec: object, choice: object, private: Sequence[object]) -> None:
         """See the specification of the call, its mechanism with a plan, and the unread rows."""
 
@@ -97,7 +94,9 @@ class Parties:
         bound, names_by_file, tables = [], dict[Hashable, str](), Tables(kept=True)
         for name, rows in zip(self.names, self.data, strict=True):
             try:
-                require_once(named_files(rows), names_by_file)
+                files = named_files(rows)
+                if files:
+                    require_once(files, names_by_file)
                 if is_database(rows):
                     _require_new(as_table(rows), names_by_file)
                 design = binding(rows)

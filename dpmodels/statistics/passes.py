@@ -14,7 +14,7 @@ from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.design.parts import FACES
 from dpmodels.formula import Block, Design
 from dpmodels.noise import Entropy
-from dpmodels.noise.addition import NoiseOfSites
+from dpmodels.noise.discrete import NoiseOfSites
 from dpmodels.noise.lattice import MAX_BITS, Lattice, to_lattice
 from dpmodels.privacy.budget import MOST_ROWS
 from dpmodels.statistics.double_double import Pair, dot

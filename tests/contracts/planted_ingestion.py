@@ -9,11 +9,10 @@ import pytest
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FrameError
 from dpmodels.frames import to_float
-from dpmodels.frames.columns import NativeRows
+from dpmodels.frames.columns import NativeRows, kind_of_arrow
 from dpmodels.frames.delimited import open_delimited
 from dpmodels.frames.open import Tables
 from dpmodels.frames.persons import Keys, person_keys
-from dpmodels.frames.require import kind_of_arrow
 from dpmodels.variables import Categorical
 
 # The packages' re-exports hide modules of the same name.

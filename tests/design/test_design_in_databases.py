@@ -17,7 +17,7 @@ from dpmodels.errors import FrameError
 from dpmodels.formula.expression import as_category, compile_factor
 from dpmodels.formula.tally import Tally, binned, margins
 from dpmodels.frames import open_rows
-from dpmodels.models.clipping import _tally
+from dpmodels.models.verb_spec import _tally
 from dpmodels.noise.lattice import Lattice
 from dpmodels.statistics.counts import counted_levels, counts, margin_counts
 from dpmodels.statistics.moments import moments

@@ -15,7 +15,7 @@ from dpmodels.mechanisms.covariance import rounds
 from dpmodels.mechanisms.regression import scores
 from dpmodels.models.assumed_rows import DrawnRows, public_part
 from dpmodels.noise import secure, seeded
-from dpmodels.noise.addition import NoiseOfSites
+from dpmodels.noise.discrete import NoiseOfSites
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import ApproxDP, adjacency, protecting
 from dpmodels.statistics import Passes, moments

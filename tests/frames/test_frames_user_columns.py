@@ -9,8 +9,8 @@ from pandas.api.extensions import ExtensionArray, ExtensionDtype
 
 import dpmodels as dp
 from dpmodels.errors import FrameError
+from dpmodels.frames.columns import base_array
 from dpmodels.frames.open import open_rows
-from dpmodels.frames.user_columns import base_array
 
 BAD = 19.5
 VALUES = [float(value) for value in range(12)]

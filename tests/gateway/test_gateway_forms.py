@@ -8,7 +8,7 @@ from folded import each
 from dpmodels.errors import ArgumentError
 from dpmodels.gateway.calls import FORBIDDEN, call_of_sent, read_sent
 from dpmodels.gateway.pages import assumed_n, option_fields, request_of
-from dpmodels.models.replay import all_verbs
+from dpmodels.models.release import all_verbs
 
 
 @each("verb", all_verbs())

@@ -17,7 +17,7 @@ from dpmodels.errors import ArgumentError, BudgetError, FormulaError, GatewayErr
 from dpmodels.gateway.calls import FORBIDDEN
 from dpmodels.gateway.server import openapi
 from dpmodels.gateway.service import Service
-from dpmodels.models.replay import all_verbs
+from dpmodels.models.release import all_verbs
 
 pytestmark = pytest.mark.expensive
 

@@ -8,7 +8,7 @@ from test_gateway_calls import sent
 import dpmodels as dp
 from dpmodels.gateway.calls import call_of_sent, read_sent, request_key
 from dpmodels.gateway.client import _sent
-from dpmodels.models.replay import all_verbs
+from dpmodels.models.release import all_verbs
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP
 
 PURE, APPROX = PureDP(2.0), ApproxDP(2.0, 1e-6)

@@ -9,7 +9,7 @@ import pytest
 
 import dpmodels
 from dpmodels import errors
-from dpmodels.models.replay import verb_of
+from dpmodels.models.release import verb_of
 from dpmodels.verbs import verb_names
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pytest
 
 import dpmodels as dp
+from dpmodels.mechanisms.choose import at_equal_price, price_reason, priced_on
 from dpmodels.mechanisms.choose_counts import auto_counts
-from dpmodels.mechanisms.ledger_price import at_equal_price, price_reason, priced_on
 from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.privacy import (
     ApproxDP,

@@ -12,7 +12,7 @@ from verbs import forms
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, DPModelsError, NotAvailable
-from dpmodels.models.clipping import GAUSSIAN_SHARE, NOISE_FACTOR
+from dpmodels.models.verb_spec import GAUSSIAN_SHARE, NOISE_FACTOR
 from dpmodels.privacy import GaussianEvent
 from dpmodels.sites import Parties, Witness
 

@@ -8,7 +8,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FrameError
-from dpmodels.models.replay import result_of, specified
+from dpmodels.models.release import result_of, specified
 
 SHARES = [0.35, 0.25, 0.2, 0.15, 0.02, 0.015, 0.01, 0.005]
 BOOK = dp.codebook(x=(0, 10), job=list("abcdwxyz"), sex=["f", "m"], y=(0, 40))

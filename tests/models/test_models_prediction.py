@@ -10,12 +10,11 @@ import pytest
 import dpmodels as dp
 from dpmodels.design.rows import Rows
 from dpmodels.errors import BudgetWarning, DPModelsError, NotAvailable
-from dpmodels.models.assumed_rows import assumed_rows
+from dpmodels.models.assumed_rows import assumed_rows, assumed_variances, enlarged
 from dpmodels.models.glm import glm_spec
 from dpmodels.models.lm import lm_spec
 from dpmodels.models.mean import mean_spec
 from dpmodels.models.moments import pca_spec
-from dpmodels.models.predicted_laws import assumed_variances, enlarged
 from dpmodels.models.predictor import (
     assumed_private,
     estimates_of,

@@ -8,7 +8,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import FrameError
-from dpmodels.models.replay import result_of, specified
+from dpmodels.models.release import result_of, specified
 
 BOOK = dp.codebook(x=(0, 20), z=(0, 8), g=["a", "b", "c"], y=(0, 60))
 WORDS = {"codebook": BOOK, "eps": 2.0, "delta": 1e-6}

@@ -13,7 +13,7 @@ from scipy.stats import binom
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FormulaError, FrameError, NotAvailable, SyntheticWarning
 from dpmodels.formula.cut_columns import all_pairs, cut_columns
-from dpmodels.models.replay import specified
+from dpmodels.models.release import specified
 from dpmodels.results.validate import require_release
 
 BOOK = dp.codebook(

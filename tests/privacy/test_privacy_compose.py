@@ -1,5 +1,6 @@
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from dpmodels.privacy import (
     gaussian_eps,
     gaussian_multiplier,
     gaussian_to_bounded_range,
+    split,
     split_gaussian,
     total_eps,
     total_rho,
@@ -53,6 +55,21 @@ def test_a_split_composes_to_the_whole_in_the_shares_asked(multiplier, shares):
     assert compose_gaussians(parts) == pytest.approx(multiplier, rel=1e-14)
     for part, share in zip(parts, shares, strict=True):
         assert (multiplier / part) ** 2 == pytest.approx(share / math.fsum(shares), rel=1e-12)
+
+
+@given(multipliers, st.lists(st.floats(1e-9, 100), min_size=1, max_size=30))
+def test_parts_never_add_up_to_more_than_the_whole(total, shares):
+    parts = split(total, shares)
+    assert sum(map(Fraction, parts)) <= Fraction(total)
+    assert math.fsum(parts) == pytest.approx(total, rel=1e-14)
+    for part, share in zip(parts, shares, strict=True):
+        assert part == pytest.approx(total * share / math.fsum(shares), rel=1e-12)
+
+
+def test_rounded_shares_would_add_up_to_more():
+    """What :func:`split` is there for: products of floats do not stay within the whole."""
+    products = [0.1 * share for share in (0.2, 0.8)]
+    assert sum(map(Fraction, products)) > Fraction(0.1)
 
 
 def test_nothing_composes_to_no_cost():

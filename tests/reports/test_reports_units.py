@@ -12,7 +12,7 @@ from dpmodels.disclosures.document import neighbours
 from dpmodels.privacy import Adjacency, ApproxDP, GaussianEvent, LaplaceEvent
 from dpmodels.report import Report
 from dpmodels.reports import header, hist
-from dpmodels.results.release_text import protected
+from dpmodels.results.call import protected
 
 ROW = Adjacency("replace")
 ROWS = Adjacency("replace", 3)

@@ -8,7 +8,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
 from dpmodels.privacy import PureEvent
-from dpmodels.results.release_text import closest
+from dpmodels.results.call import closest
 
 ROWS = {"y": [1.0, 2.0, 3.0, 4.0] * 50, "g": ["u", "v"] * 100, "id": np.arange(200) // 4}
 WORDS = {"codebook": dp.codebook(y=(0, 5), g=["u", "v"]), "eps": 1.0}
