@@ -482,8 +482,9 @@ def _with_curvature(
         assert above.units is not None
         change = below.root @ below.units.summed - above.root @ above.units.summed
         columns.append(change / (2 * length))
-        noise = [np.linalg.norm(side.root, 2) * side.units.summed_sd for side in (below, above)]
-        sds.append(math.hypot(*noise) / (2 * length))
+        sd = math.hypot(below.units.summed_sd, above.units.summed_sd)
+        largest = max(float(np.linalg.norm(side.root, 2)) for side in (below, above))
+        sds.append(largest * sd / (2 * length))
     curvature, law = np.stack(columns), MomentNoise(math.nan, math.nan, max(sds), max(sds))
     bread = (curvature + curvature.T) / 2
     return replace(release, curvature=replace(bought, bread=bread, bread_noise=law))
