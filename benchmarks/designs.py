@@ -3,6 +3,7 @@
     python benchmarks/designs.py [--rows 20000] [--cv 0.5 1 1.5] [--icc 0.05 0.3] [--eps 1]
                                  [--protect rows psus] [--runs 200] [--hindsight] [--counts]
                                  [--estimands mean total slope logit poisson zeros]
+                                 [--term uniform normal zeros lognormal pareto]
 
 A finite population of persons in clusters in strata is sampled. With ``--protect psus`` in two
 stages: clusters with replacement within strata, as printed errors assume, then each person with
@@ -12,7 +13,9 @@ integers with the coefficient of variation --cv. The response has the correlatio
 clusters.
 
 Slopes are of least squares, of a logit of ``y > 55``, and of log-linear models of counts with about
-two events a row (``poisson``) and with 60 % zeros (``zeros``).
+two events a row (``poisson``) and with 60 % zeros (``zeros``). With --term the regressor has
+another distribution, within wide declared bounds, and the same part in the variance of the
+response: 70 % zeros and lognormal numbers, lognormal or Pareto numbers (2.5) within 0 and 80.
 
 A line is one cell and one estimand: coverage of `conf_int` of the population's value, of
 `noise_int` of the weighted estimate of this sample, the fraction of runs with intervals, the
@@ -34,6 +37,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 
 import dpmodels as dp
 
@@ -46,10 +50,32 @@ MOST_EVENTS = 15
 CAPS = (4, 8, 12, 16, 20, 26, 34, 42, 50)
 
 
+TERMS = {
+    "uniform": (0, 1),
+    "normal": (-5, 5),
+    "zeros": (0, 80),
+    "lognormal": (0, 80),
+    "pareto": (0, 80),
+}
+
+
+def shaped(term: str, uniform: np.ndarray) -> np.ndarray:
+    """Return a regressor by its quantiles, within its declared bounds."""
+    amounts = np.exp(ndtri(np.maximum((uniform - 0.7) / 0.3, 1e-300)))
+    quantiles = {
+        "uniform": uniform,
+        "normal": ndtri(uniform),
+        "zeros": np.where(uniform > 0.7, amounts, 0.0),
+        "lognormal": np.exp(ndtri(uniform)),
+        "pareto": (1 - uniform) ** (-1 / 2.5),
+    }
+    return np.clip(quantiles[term], *TERMS[term])
+
+
 class Population:
     """Persons in clusters in strata, with the values that a census would find."""
 
-    def __init__(self, rows: int, cv: float, icc: float, seed: int) -> None:
+    def __init__(self, rows: int, cv: float, icc: float, seed: int, term: str = "uniform") -> None:
         rng = np.random.default_rng(seed)
         n_clusters = MEAN_WEIGHT * rows // SIZE
         self.stratum = np.sort(rng.permutation(n_clusters) % len(STRATA))
@@ -58,8 +84,11 @@ class Population:
         between, within = rng.normal(size=n_clusters)[self.cluster], rng.normal(size=n)
         residual = np.sqrt(icc) * between + np.sqrt(1 - icc) * within
         effect = np.linspace(-1, 1, len(STRATA))[self.stratum[self.cluster]]
-        self.x = rng.uniform(0, 1, n)
-        self.y = np.clip(50 + 10 * (residual + effect + self.x), 0, 120)
+        self.term, self.x = term, shaped(term, rng.uniform(0, 1, n))
+        part = self.x
+        if term != "uniform":
+            part = 0.5 + (self.x - self.x.mean()) / self.x.std() / np.sqrt(12)
+        self.y = np.clip(50 + 10 * (residual + effect + part), 0, 120)
         # Lognormal weights in the sample are lognormal in the population too, and larger.
         spread = np.sqrt(np.log1p(cv**2))
         rough = -0.3 * residual + np.sqrt(1 - 0.3**2) * rng.normal(size=n)
@@ -69,7 +98,7 @@ class Population:
         self.mean, self.total = float(self.y.mean()), float(self.y.sum())
         terms = np.stack([np.ones(n), self.x], axis=1)
         self.slope = float(np.linalg.lstsq(terms, self.y, rcond=None)[0][1])
-        events, rate = np.random.default_rng(seed + 1), np.exp(0.4 + 0.5 * self.x + 0.3 * residual)
+        events, rate = np.random.default_rng(seed + 1), np.exp(0.4 + 0.5 * part + 0.3 * residual)
         self.count = np.minimum(events.poisson(rate), MOST_EVENTS)
         self.rare = self.count * (events.random(n) < 0.45)
         columns = {name: getattr(self, name) for name in ("x", "y", "count", "rare")}
@@ -118,7 +147,10 @@ class Population:
 
 
 EVENTS = (0, MOST_EVENTS)
-BOOK = dp.codebook(y=(0, 120), x=(0, 1), count=EVENTS, rare=EVENTS, stratum=STRATA)
+BOOKS = {
+    term: dp.codebook(y=(0, 120), x=bounds, count=EVENTS, rare=EVENTS, stratum=STRATA)
+    for term, bounds in TERMS.items()
+}
 LINKS = {"logit": "y > 55", "poisson": "count", "zeros": "rare"}
 Z95 = 2 * 1.959964
 ESTIMANDS = ("mean", "total", "slope", *LINKS)
@@ -165,6 +197,7 @@ def released(
     seed: int,
     cap: float | None = None,
     estimands: tuple[str, ...] = ESTIMANDS,
+    term: str = "uniform",
 ) -> dict[str, tuple[float, np.ndarray, np.ndarray]]:
     """Return each estimate, its conf_int and its noise_int."""
     psu = "cluster" if protect == "psus" else None
@@ -174,7 +207,7 @@ def released(
     design = dp.design(
         weights="w", strata="stratum", psu=psu, bounds=(1, upper), weights_are="design"
     )
-    options = {"codebook": BOOK, "design": design, "eps": eps, "delta": 1e-6}
+    options = {"codebook": BOOKS[term], "design": design, "eps": eps, "delta": 1e-6}
     results = {}
     with dp.simulation(seed=seed):
         fits = {name: fitted(name, data, options) for name in estimands}
@@ -195,16 +228,17 @@ def cell(
     protect: str,
     runs: int,
     estimands: tuple[str, ...],
+    term: str,
 ) -> pd.DataFrame:
     """Return one line for each estimand and run."""
-    population, lines = Population(rows, cv, icc, seed=rows), []
+    population, lines = Population(rows, cv, icc, seed=rows, term=term), []
     truths = {name: getattr(population, name) for name in ESTIMANDS}
     # Noise of its own in each cell, so that cells are independent evidence.
     start = zlib.crc32(repr((rows, cv, icc, eps, protect)).encode())
     for seed in range(runs):
         data = population.sample(seed, protect)
         exact = weighted(data)
-        fits = released(data, protect, eps, start + seed, estimands=estimands)
+        fits = released(data, protect, eps, start + seed, estimands=estimands, term=term)
         for name, (estimate, full, noise) in fits.items():
             lines.append(
                 {
@@ -257,7 +291,7 @@ def counted(rows: int, cv: float, icc: float, eps: float, protect: str, runs: in
     totals, places = cells_of(population.y, population.x, ones), quantiles_of(population.y, ones)
     psu = "cluster" if protect == "psus" else None
     fields = {"weights": "w", "strata": "stratum", "psu": psu, "bounds": (1, BOUND)}
-    options = {"design": dp.design(**fields, weights_are="design"), "codebook": BOOK}
+    options = {"design": dp.design(**fields, weights_are="design"), "codebook": BOOKS["uniform"]}
     breaks = np.linspace(0, 120, 61).tolist()
     for seed in range(runs):
         data = population.sample(seed, protect)
@@ -291,6 +325,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--hindsight", type=int, default=0, help="runs for each fixed cap")
     parser.add_argument("--estimands", nargs="+", default=ESTIMANDS, choices=ESTIMANDS)
+    parser.add_argument("--term", default="uniform", choices=TERMS)
     parser.add_argument("--counts", action="store_true", help="tables and histograms instead")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -305,7 +340,7 @@ def main() -> None:
             line = counted(rows, cv, icc, eps, protect, args.runs).round(3).to_dict()
             print(f"{rows:6} {cv:3} {icc:4} {eps:3g} {protect:7} {line}", flush=True)
             continue
-        runs = cell(rows, cv, icc, eps, protect, args.runs, tuple(args.estimands))
+        runs = cell(rows, cv, icc, eps, protect, args.runs, tuple(args.estimands), args.term)
         best = None
         if args.hindsight:
             best = hindsight(rows, cv, icc, eps, protect, args.hindsight)

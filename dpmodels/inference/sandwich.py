@@ -396,7 +396,7 @@ def _middle(
     """
     if release.meat is not None:
         squares, correction = unit_scores.squares_of_units(release.meat, release)
-        return correction * filling(unit_scores.unclipped(squares), noise), 1.0
+        return correction * filling(squares, noise), 1.0
     edge = 2 * released.meat_noise.off * math.sqrt(len(released.meat))
     design_effect = release.adjacency.design_effect
     # Squares of persons' gradients include the dependence of their rows.

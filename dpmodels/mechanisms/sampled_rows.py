@@ -50,7 +50,6 @@ from dpmodels.mechanisms.weighted_scores import WeightedGradients, WeightedScore
 from dpmodels.noise import Entropy
 from dpmodels.postprocess import weight_caps
 from dpmodels.postprocess.ranges import CellNoise
-from dpmodels.postprocess.weight_caps import best_cap as least_error
 from dpmodels.privacy import GaussianEvent, Guarantee, LaplaceEvent, PureDP
 from dpmodels.privacy.events import all_gaussian
 from dpmodels.released import ScoreCap, UnitCap
@@ -59,9 +58,8 @@ from dpmodels.statistics.statistic import Statistic, measured_as
 from dpmodels.typing import Floats
 
 UNITS: Final = "units by weight"
-# Choices: noise sds below which a cell counts as empty; by how many units of noise a fit moves
-# where a unit of weight is cut off.
-CLEAR_SDS, MOVED = 2.5, 0.1
+# A choice: by how many units of noise a fit moves where a unit of weight is cut off.
+MOVED = 0.1
 # Where a step by scores of all weights follows, choices: the noise of a sum of scores over that of
 # weights, and the error of the step for a unit of weight that is cut off before it.
 NOISE_OF_SCORE, MOVED_BACK = 4.0, 0.08
@@ -131,11 +129,11 @@ class Sampled(OfBase):
             public = float(ends[np.searchsorted(ends, self.sampling.upper * (1 - 1e-9))])
             scores = ScoreCap(public) if takes_step else None
             return UnitCap(public, 0.0, math.nan, scores=scores)
-        if not takes_step:
-            return best_cap(ends, counts, noise.sd, price)
         of_score = price * NOISE_OF_SCORE * (2 + math.sqrt(columns))
-        cap = least_error(edges, counts, noise, of_score, MOVED_BACK, 0.0)
-        return weight_caps.caps_of_scores(edges, counts, noise, cap)
+        words = (of_score, MOVED_BACK) if takes_step else (price, MOVED)
+        cap = weight_caps.best_cap(edges, counts, noise, *words, 0.0)
+        capped = weight_caps.caps_of_scores(edges, counts, noise, cap)
+        return capped if takes_step else replace(capped, scores=None)
 
     def _with_strata(
         self, cap: UnitCap, units: UnitWeights, plan: PlanOfStrategy, entropy: Entropy, law: Law
@@ -197,21 +195,3 @@ def cap_grid(sampling: Sampling, *, in_units: bool) -> Floats:
     divisors = np.flatnonzero(SLOTS % np.arange(1, SLOTS + 1) == 0) + 1.0
     largest = sampling.upper * (10 if in_units else 1)
     return np.asarray(divisors * 10.0 ** math.ceil(math.log10(largest / SLOTS) - 1e-9))
-
-
-def best_cap(ends: Floats, counts: Floats, noise_sd: float, price: float) -> UnitCap:
-    """Return the cap with the least predicted error, and the fraction of weight beyond it.
-
-    `price` is the noise of a sum of weights for a cap of 1. Cells that noise hides count as empty.
-    """
-    middles = np.sqrt(ends * np.append(ends[0] / 2, ends[:-1]))
-    detected = np.where(counts > CLEAR_SDS * noise_sd, counts, 0.0)
-    beyond = np.maximum(middles[:, None] - ends, 0.0)
-    excess, weight = detected @ beyond, float(detected @ middles)
-    largest = np.flatnonzero(detected)
-    if not len(largest) or weight <= 0:
-        return UnitCap(float(ends[-1]), 0.0, math.nan)
-    errors = np.hypot(price * ends, MOVED * excess)
-    best = int(np.argmin(errors))
-    sd = noise_sd * float(np.linalg.norm(beyond[: int(largest[-1]) + 1, best]))
-    return UnitCap(float(ends[best]), float(excess[best]) / weight, sd / weight)

@@ -52,6 +52,7 @@ from dpmodels.mechanisms.add_noise import (
     noised_rows,
     noised_symmetric,
 )
+from dpmodels.mechanisms.measures import OfBase, OfPasses
 from dpmodels.mechanisms.protocol import (
     CovarianceMechanism,
     Facts,
@@ -85,7 +86,7 @@ from dpmodels.released import (
     BoughtCurvature,
     CoefficientsRelease,
     Meat,
-    MechanismInfo,
+    MomentNoise,
     MomentsRelease,
     ScoreCap,
     UnitCap,
@@ -112,6 +113,8 @@ LEAST_SAMPLED: Final = 0.03
 # Noise below this, in squares of a score, is less than rounding to the usual lattice.
 FAINT: Final = 2.0**-24
 ROUNDS: Final = "rounds of faint scores"
+# The change of linear predictors over which differences of scores are a curvature: a choice.
+BESIDE: Final = 1e-4
 # Ends of cells of lengths, in units of what is expected of a score.
 ENDS: Final = 2.0 ** (np.arange(-8, 13) / 2)
 
@@ -129,7 +132,7 @@ Events = tuple[GaussianEvent, GaussianEvent] | tuple[LaplaceEvent, LaplaceEvent]
 
 
 @dataclass(frozen=True)
-class WeightedScores:
+class WeightedScores(OfBase, OfPasses):
     """Moments of capped weights, then sums and squares of the clipped scores of units.
 
     Parameters
@@ -153,20 +156,9 @@ class WeightedScores:
     levels: int = 0
     n_units: int | None = None
 
-    passes: ClassVar[str] = "many"
-
-    @property
-    def info(self) -> MechanismInfo:
-        """The promise of the mechanism of the moments, which holds of all."""
-        return self.base.info
-
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Divide the budget. BudgetError as of the base, or if no useful lattice is left."""
         return self._noise(facts).plan(partial(self.base.plan, facts), facts.adjacency, guarantee)
-
-    def measure(self, design: PrivateDesign, plan: Plan) -> Passes:
-        """Prepare to read the rows several times."""
-        return Passes((design,), plan.lattice, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Release the moments of capped weights."""
@@ -200,6 +192,7 @@ class WeightedScores:
             (axes / lengths).T @ equations.regressors.T @ to_rows * (adjacency.places / unit),
             equations.residual(theta) @ to_rows,
             np.eye(len(to_rows) - 1),
+            _in_lengths(to_rows, release.ball),
         )
         noise = self._noise(plan.facts)
         passes = passes.on(noise.lattice_of_rows(plan.lattice, plan))
@@ -367,8 +360,18 @@ def _rows_of(release: MomentsRelease, public: Scaling) -> Floats:
     return matrix
 
 
+def _in_lengths(to_rows: Floats, ball: Ball | None) -> Floats | None:
+    """Return the terms (1, z) of rows in units of the longest that moments leave whole.
+
+    None but about a line: scores are of whole rows then (docs/theory.md, Theorem 101).
+    """
+    if ball is None or math.isnan(ball.rows):
+        return None
+    return np.asarray(to_rows[:-1] * (math.sqrt(2) / ball.radius))
+
+
 @dataclass(frozen=True)
-class WeightedGradients:
+class WeightedGradients(OfBase):
     """Coefficients of capped weights, then sums and squares of the clipped scores of units.
 
     Parameters
@@ -383,11 +386,6 @@ class WeightedGradients:
     levels: int = 0
 
     passes: ClassVar[str] = "many"
-
-    @property
-    def info(self) -> MechanismInfo:
-        """The promise of the mechanism of the coefficients, which holds of all."""
-        return self.base.info
 
     def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> RegressionPlan:
         """Divide the budget. BudgetError as of the base, or if no useful lattice is left."""
@@ -415,11 +413,12 @@ class WeightedGradients:
         """Release lengths, sums and squares of scores where the curvature of a release leads.
 
         The rows of `statistic` count by weights up to ``cap.scores.cap``; `n_units` is the noisy
-        number of units. Beside almost no noise a log-linear model has another step before that.
+        number of units. Beside almost no noise a log-linear model has two steps before that, and
+        the curvature is that of scores on both sides of the last point.
         """
         gradients, strata = as_gradients(statistic), cap.scores
         adjacency, noise = plan.facts.adjacency, self._noise(plan.facts)
-        places, bought = adjacency.places, release.curvature
+        places, bought, is_faint = adjacency.places, release.curvature, ROUNDS in plan.scales
         assert strata is not None
         assert bought is not None
         axes, lengths = _whitening(bought, places)
@@ -430,9 +429,9 @@ class WeightedGradients:
         to_units, predictors = _of_all_rows(release, gradients.scaling, predictors)
         (design,), loss = gradients.designs, _unclipped(plan.facts)
         regressors = (axes / lengths).T * to_units * (places / expected)
-        for _ in range(int(plan.scales.get(ROUNDS, 1))):
-            release = _moved(release)
-            score = GradientScore(regressors, first_point(release) * to_units, predictors, loss)
+
+        def meat_at(point: Floats) -> Meat:
+            score = GradientScore(regressors, point * to_units, predictors, loss)
             exact = ExactScores(design, lattice, score, places, count_public=adjacency.n_public)
             meat = noise.noised(exact, strata, plan, entropy)
             # In units of their mean square, so that every coefficient has a variance of about 1. Of
@@ -440,12 +439,15 @@ class WeightedGradients:
             mean = math.sqrt(max(float(np.trace(meat.squares)) / len(lengths), meat.sd))
             unit = mean * strata.cap / cap.cap * max(1 - cap.beyond, LEAST_WITHIN)
             root = axes * lengths * (expected * unit)
-            meat = replace(in_units(meat, 1 / mean), root=root, person=adjacency.person)
-            release = replace(release, meat=meat)
-        return release
+            return replace(in_units(meat, 1 / mean), root=root, person=adjacency.person)
+
+        for _ in range(_steps(plan.facts) if is_faint else 1):
+            release = _moved(release)
+            release = replace(release, meat=meat_at(first_point(release)))
+        return _with_curvature(release, meat_at) if is_faint else release
 
     def _noise(self, facts: RegressionFacts) -> ScoreNoise:
-        rounds = 1 + isinstance(facts.loss, Poisson)
+        rounds = _steps(facts) + 2 * facts.columns
         return ScoreNoise(facts.columns, self.levels, ALIGNED_RESIDUALS, faint_rounds=rounds)
 
 
@@ -460,6 +462,34 @@ def with_step(
     return WeightedGradients(base, levels=levels)
 
 
+def _steps(facts: RegressionFacts) -> int:
+    """Return how many steps lead to the estimate where there is almost no noise."""
+    return 2 + isinstance(facts.loss, Poisson)
+
+
+def _with_curvature(
+    release: CoefficientsRelease, meat_at: Callable[[Floats], Meat]
+) -> CoefficientsRelease:
+    """Return a release with the curvature that differences of scores beside its point have."""
+    bought, point = release.curvature, first_point(release)
+    assert bought is not None
+    rows = float(np.trace(bought.bread))
+    lengths = BESIDE * np.sqrt(rows / np.maximum(np.diagonal(bought.bread), FAINT * rows))
+    columns, sds = [], []
+    for step, length in zip(np.diag(lengths), lengths.tolist(), strict=True):
+        below, above = (meat_at(point + sign * step) for sign in (-1, 1))
+        assert below.units is not None
+        assert above.units is not None
+        change = below.root @ below.units.summed - above.root @ above.units.summed
+        columns.append(change / (2 * length))
+        sd = math.hypot(below.units.summed_sd, above.units.summed_sd)
+        largest = max(float(np.linalg.norm(side.root, 2)) for side in (below, above))
+        sds.append(largest * sd / (2 * length))
+    curvature, law = np.stack(columns), MomentNoise(math.nan, math.nan, max(sds), max(sds))
+    bread = (curvature + curvature.T) / 2
+    return replace(release, curvature=replace(bought, bread=bread, bread_noise=law))
+
+
 def _moved(release: CoefficientsRelease) -> CoefficientsRelease:
     """Return a release at the end of a step by its scores; as it is before it has any."""
     bought, meat = release.curvature, release.meat
@@ -468,6 +498,8 @@ def _moved(release: CoefficientsRelease) -> CoefficientsRelease:
         return release
     step = newton_step(bought.bread, bought.bread_noise, -meat.root @ meat.units.summed)
     point = first_point(release) + step
+    if bought.end is not None:
+        return replace(release, curvature=replace(bought, end=point))
     return replace(release, coefficients=point, gradient=np.zeros_like(step))
 
 

@@ -29,8 +29,9 @@ HIDDEN_SHORTENED = 0.5
 HIDDEN_BEYOND: Final = 0.5
 # Choice: the longest step, in errors of the first estimate.
 FARTHEST: Final = 20.0
-# The part of what clipping cut off scores that may have the direction of one of them: a choice.
-DIRECTED: Final = 0.3
+# Parts of what clipping cut off scores that may have one direction: that of the constant, where
+# scores have the sign of their residual, and any other. Choices.
+DIRECTED, ACROSS = 0.7, 0.2
 # The same of a response with a bounded mean, where long scores mostly have one sign: a choice.
 DIRECTED_RESIDUALS: Final = 0.5
 # Changes of linear predictors below which a curvature is constant, and the largest that counts.
@@ -94,14 +95,26 @@ def score_at_first(release: MomentsRelease | CoefficientsRelease) -> tuple[Float
     if cap is None or meat is None or meat.units is None:
         return None
     scores = meat.units
-    directed = DIRECTED_RESIDUALS if isinstance(release, CoefficientsRelease) else DIRECTED
-    size, noise_sd = len(scores.summed), math.hypot(scores.summed_sd, directed * scores.cut)
+    across, constant = _directed(release, meat)
+    size, noise_sd = len(scores.summed), math.hypot(scores.summed_sd, across * scores.cut)
     total = meat.root @ scores.summed
-    relative = math.hypot(
-        UNLIKE_GRAM, _weight_error(release), _missing_rows(release), _bend_of_rates(release, total)
-    )
-    errors = np.column_stack([np.eye(size) * noise_sd, relative * scores.summed])
-    return total, meat.root @ errors
+    missing, bend = _missing_rows(release), _bend_of_rates(release, total)
+    relative = math.hypot(UNLIKE_GRAM, _weight_error(release), missing, bend)
+    parts = [np.eye(size) * noise_sd, constant * scores.cut, relative * scores.summed]
+    return total, meat.root @ np.column_stack(parts)
+
+
+def _directed(release: MomentsRelease | CoefficientsRelease, meat: Meat) -> tuple[float, Floats]:
+    """Return which part of what clipping cut off may have any one direction; more of the constant.
+
+    About a line scores have mostly the sign of their residual along the mean row, and any across.
+    """
+    if isinstance(release, CoefficientsRelease):
+        return DIRECTED_RESIDUALS, np.zeros(len(meat.root))
+    if len(meat.root) < len(release.second):  # Without a constant
+        return DIRECTED, np.zeros(len(meat.root))
+    constant = meat.root[0] / np.linalg.norm(meat.root[0])
+    return ACROSS, constant * math.sqrt(DIRECTED**2 - ACROSS**2)
 
 
 def _weight_error(release: MomentsRelease | CoefficientsRelease) -> float:
@@ -117,19 +130,18 @@ def _missing_rows(release: MomentsRelease | CoefficientsRelease) -> float:
     """Return the fraction of X'X of all rows that shortened or omitted rows may be.
 
     So much of the step is its largest error by them (docs/theory.md, Theorem 91): all of it where
-    noise hides how many they are. Along released axes each may lack the square of the radius, and
-    about a line all lack what numbers of rows by length say.
+    noise hides how many they are. Along released axes each may lack the square of the radius. About
+    a line none: their scores are shortened as well (Theorem 101).
     """
     ball = release.ball
-    if ball is None:
+    if ball is None or not math.isnan(ball.rows):
         return 0.0
     if ball.shortened_sd > HIDDEN_SHORTENED:
         return 1.0
     fraction = min(max(ball.shortened - ball.shortened_sd, 0.0), 1.0)
     if isinstance(release, CoefficientsRelease) or ball.axes is None:
         return fraction
-    lacking = fraction * ball.radius**2 if math.isnan(ball.lacking) else ball.lacking
-    return 1 - 1 / (1 + lacking)
+    return 1 - 1 / (1 + fraction * ball.radius**2)
 
 
 def _bend_of_rates(release: MomentsRelease | CoefficientsRelease, score: Floats) -> float:
@@ -213,10 +225,15 @@ def squares_of_units(
 ) -> tuple[Meat, float]:
     """Return squares of scores within strata, and what they are to be multiplied by.
 
-    The sums of strata are taken off where noise does not hide them.
+    With what clipping took off them, the same along all directions: a score that is longer than L
+    by c has a square that is larger by 2 L c at least. The sums of strata are taken off where noise
+    does not hide them.
     """
     scores, strata = meat.units, None if release.units is None else release.units.scores
-    if scores is None or strata is None or not strata.factors or scores.by_stratum is None:
+    assert scores is not None
+    lost = 2 * math.sqrt(meat.most) * scores.cut / len(meat.squares)
+    meat = replace(meat, squares=meat.squares + lost * np.eye(len(meat.squares)))
+    if strata is None or not strata.factors or scores.by_stratum is None:
         return meat, release.sampling_correction
     n_units, factor = np.array(strata.strata)[:, None], max(strata.factors)
     sums, noise = scores.by_stratum, scores.by_stratum_sd**2
@@ -246,14 +263,3 @@ def newton_step(curvature: Floats, noise: MomentNoise, gradient: Floats) -> Floa
     return np.asarray(
         -axes @ (positive / (positive**2 + (DAMPED * edge) ** 2) * (axes.T @ gradient))
     )
-
-
-def unclipped(meat: Meat) -> Meat:
-    """Return squares with what clipping took off them, the same along all directions.
-
-    A score that is longer than L by c has a square that is larger by 2 L c at least.
-    """
-    assert meat.units is not None
-    size = len(meat.squares)
-    lost = 2 * math.sqrt(meat.most) * meat.units.cut / size
-    return replace(meat, squares=meat.squares + lost * np.eye(size))

@@ -49,7 +49,6 @@ def noise_of_squares(sums: Floats, variance: Floats | float, n_units: Floats) ->
     return np.asarray(np.sqrt(squares.sum(axis=0)))
 
 
-Whole = Indices
 # Cells per octave of weights, and of totals of units, which vary less: choices.
 PER_OCTAVE, OF_TOTALS = 4, 8
 # Noise sds from which cells are occupied, and how many times as large weights may be as those that
@@ -186,14 +185,14 @@ def share_for_cap(edges: Floats, noise_sd: float, n_units: int, *, adds_up: bool
     return float((noise_sd / max(sd, 1e-300)) ** (1 if adds_up else 2))
 
 
-def _window_ends(edges: Floats) -> Whole:
+def _window_ends(edges: Floats) -> Indices:
     """Return for each cell the end of those up to :data:`BEYOND` times its lower edge."""
     at = np.arange(len(edges) - 1)
     ends = np.searchsorted(edges, BEYOND * edges[:-1] * (1 - 1e-9))
     return np.asarray(ends.clip(at + 1, len(at)))
 
 
-def _detected(edges: Floats, counts: Floats, noise: CellNoise) -> tuple[Whole, Whole]:
+def _detected(edges: Floats, counts: Floats, noise: CellNoise) -> tuple[Indices, Indices]:
     """Return cells from which on units are detected, and the end of the cells added up for each.
 
     By sums of the cells from an edge to :data:`BEYOND` times that: the noise of all cells above an

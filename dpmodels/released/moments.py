@@ -60,13 +60,10 @@ class Ball:
         in units of the last axis.
     one_sided : float
         About a line, the noisy fraction of rows below it less that of rows above it.
-    lacking : float
-        Under a survey design about a line, a noise sd more than what the mean square of rows (1, z)
-        of whitened terms z lacks by clipping, from numbers of rows by length; nan of others.
     """
 
     later: ClassVar[frozenset[str]] = frozenset(
-        {"axes", "rows", "kept", "kept_sd", "shift", "spread", "skew", "one_sided", "lacking"}
+        {"axes", "rows", "kept", "kept_sd", "shift", "spread", "skew", "one_sided"}
     )
 
     centre: Annotated[Bounded, "variable"]
@@ -81,7 +78,6 @@ class Ball:
     spread: Annotated[Bounded, "variable"] | None = None
     skew: Annotated[Bounded, "variable"] | None = None
     one_sided: QuantityOrNan = math.nan
-    lacking: QuantityOrNan = math.nan
 
 
 @dataclass(frozen=True)

@@ -174,10 +174,8 @@ def closing(
 def _shortened(release: AnyRelease) -> tuple[str, ...]:
     ball = release.ball if isinstance(release, MomentsRelease) else None
     if ball is not None and not math.isnan(ball.rows):
-        return (
-            "Rows with long terms have less weight and large residuals are cut, at radii that "
-            "grow with n.",
-        )
+        cut = " and large residuals are cut" if release.units is None else ""
+        return (f"Rows with long terms have less weight{cut}, at radii that grow with n.",)
     if ball is not None and ball.axes is not None:
         return Rank.TARGET(
             "Rows outside an ellipsoid about a released centre were shortened to it: coefficients "

@@ -20,7 +20,7 @@ from dpmodels.inference.sandwich import DETECTION_SDS, filling
 from dpmodels.postprocess import normal_equations
 from dpmodels.postprocess.identities import Identities
 from dpmodels.postprocess.small_samples import Layout
-from dpmodels.postprocess.unit_scores import cap_shift, squares_of_units, stepped, unclipped
+from dpmodels.postprocess.unit_scores import cap_shift, squares_of_units, stepped
 from dpmodels.released import MomentsRelease
 from dpmodels.results.call import INTERCEPT, MomentsCall
 from dpmodels.typing import Floats
@@ -218,7 +218,6 @@ class LinearFit:
         correction = 1.0 if math.isnan(self.freedom) else self.nobs / self.freedom
         if self.model.sampled:
             meat, correction = squares_of_units(meat, self.release)
-            meat = unclipped(meat)
         equations = self.equations
         noise = equations.noise_in_score(self.theta) + equations.pull
         squares = filling(meat, noise)

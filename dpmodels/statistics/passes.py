@@ -15,7 +15,7 @@ from dpmodels.design.parts import FACES
 from dpmodels.formula import Block, Design
 from dpmodels.noise import Entropy
 from dpmodels.noise.discrete import NoiseOfSites
-from dpmodels.noise.lattice import MAX_BITS, Lattice, to_lattice
+from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths, to_lattice
 from dpmodels.privacy.budget import MOST_ROWS
 from dpmodels.statistics.double_double import Pair, dot
 from dpmodels.statistics.statistic import Statistic, additive, digest_of, fingerprint, summed
@@ -77,11 +77,6 @@ class Passes(Statistic):
     def weighted(self) -> bool:
         """Whether rows are multiplied by the roots of weights."""
         return any("weights" in design.facts for design in self._designs)
-
-    @property
-    def sampled(self) -> bool:
-        """Whether the rows are of a survey design."""
-        return any(design.sampled is not None for design in self._designs)
 
     def rescaled(self, scaling: Scaling) -> Passes:
         """Return passes over the same rows, brought into the ball by released values."""
@@ -444,27 +439,38 @@ class Score(NamedTuple):
     """The score ``(F a)(g · a)`` of a row ``a = (1, T x)`` of the unit ball.
 
     All are finite and functions of released values and public facts; T x is clipped to the ball.
+    With Q a row counts ``min(1, 1/|Q a|²)`` times.
     """
 
     regressors: Floats  # F, shape (parameters, columns + 1)
     residual: Floats  # g, shape (columns + 1,)
     transform: Floats  # T, shape (columns, columns)
+    lengths: Floats | None = None  # Q, shape (lines, columns + 1)
+
+    @property
+    def matrix(self) -> Floats:
+        """F, g and Q, by lines."""
+        parts = [self.regressors, self.residual[None], self.lengths]
+        return np.vstack([part for part in parts if part is not None])
 
     @property
     def digest(self) -> str:
-        """A digest of F and g."""
-        return digest_of(np.vstack([self.regressors, self.residual]))
+        """A digest of F, g and Q."""
+        return digest_of(self.matrix)
 
     def function(self, lattice: Lattice) -> Callable[[Floats], Floats]:
         """Return the function that computes the scores of a block, shape (parameters, rows)."""
         units = np.full(lattice.columns + 1, 1 / lattice.steps)
         units[0] = 1 / lattice.radius
-        score_matrix = turn(np.vstack([self.regressors, self.residual]) * units, lattice)
+        score_matrix, size = turn(self.matrix * units, lattice), len(self.regressors)
         transform = turn(self.transform, lattice)
 
         def scores(block: Floats) -> Floats:
             products = score_matrix.times(turned(block, transform, lattice))
-            return np.asarray(products[:-1] * products[-1])
+            vectors = products[:size] * products[size]
+            if self.lengths is not None:
+                vectors /= np.maximum(lengths(products[size + 1 :]), 1.0) ** 2
+            return np.asarray(vectors)
 
         return scores
 

@@ -15,7 +15,7 @@ from dpmodels.formula.tally import sampling_of
 from dpmodels.mechanisms.protocol import Facts
 from dpmodels.mechanisms.regression import Moments
 from dpmodels.mechanisms.robust_covariance import SQUARES
-from dpmodels.mechanisms.sampled_rows import UNITS, Sampled, best_cap, cap_grid
+from dpmodels.mechanisms.sampled_rows import UNITS, Sampled, cap_grid
 from dpmodels.mechanisms.weighted_scores import ENDS, LENGTHS, MARKS, WeightedScores
 from dpmodels.models.verb_spec import slots_of
 from dpmodels.postprocess.ranges import CellNoise
@@ -125,27 +125,25 @@ def test_caps_reach_the_largest_weight(upper, in_units):
     np.testing.assert_allclose(largest, np.rint(largest), rtol=1e-12)
 
 
-def test_no_weight_is_cut_where_there_is_no_noise():
+def cap_without_step(counts, noise_sd, price):
+    """Return the cap of a mechanism that takes no step."""
     ends = cap_grid(SAMPLING, in_units=False)
-    counts = np.where(ends <= 25.2, 100.0, 0.0)
-    cap = best_cap(ends, counts, 1e-6, 1e-9)
+    noise = CellNoise("gaussian", noise_sd)
+    return Sampled(Moments(), SAMPLING)._cap(ends, counts(ends), noise, price, 2)
+
+
+def test_no_weight_is_cut_where_there_is_no_noise():
+    cap = cap_without_step(lambda ends: np.where(ends <= 25.2, 100.0, 0.0), 1e-6, 1e-9)
     assert cap.cap == pytest.approx(25.2)
-    assert cap.beyond == 0
+    assert cap.beyond == pytest.approx(0, abs=1e-6)
+    assert cap.scores is None
 
 
 def test_more_noise_cuts_more_weight():
-    ends = cap_grid(SAMPLING, in_units=False)
-    counts = 1_000.0 * np.exp(-ends / 6)
-    caps = [best_cap(ends, counts, 1.0, price) for price in (0.1, 3.0, 100.0)]
+    prices = (0.1, 3.0, 100.0)
+    caps = [cap_without_step(lambda ends: 1_000 * np.exp(-ends / 6), 1.0, by) for by in prices]
     assert caps[0].cap > caps[1].cap > caps[2].cap
     assert 0 <= caps[0].beyond < caps[1].beyond < caps[2].beyond < 1
-
-
-def test_noise_alone_gives_the_largest_cap():
-    ends = cap_grid(SAMPLING, in_units=False)
-    cap = best_cap(ends, np.zeros(len(ends)), 1.0, 1.0)
-    assert cap.cap == ends[-1]
-    assert math.isnan(cap.beyond_sd)
 
 
 def test_a_unit_moves_counts_by_at_most_the_root_of_two():
@@ -249,7 +247,7 @@ def test_what_a_unit_adds_is_its_marks_and_its_score():
     assert np.abs(squares[0, 3:]).sum() > 0
 
 
-def stepped_equations(total, total_sd, noise=2.0, ball=None):
+def stepped_equations(total, total_sd, noise=2.0, ball=None, cut=0.0):
     """Equations of noisy moments before and after a step, and a root of the scores."""
     from dpmodels.postprocess.normal_equations import NormalEquations
     from dpmodels.postprocess.unit_scores import stepped
@@ -262,10 +260,10 @@ def stepped_equations(total, total_sd, noise=2.0, ball=None):
         moments, np.full((3, 3), noise**2), np.eye(3)[:, :2], np.eye(3)[:, 2], intercept=True
     )
     root = np.array([[2.0, 0.0], [0.5, 1.0]])
-    units = UnitScores(np.asarray(total), summed_sd=total_sd)
+    units = UnitScores(np.asarray(total), summed_sd=total_sd, cut=cut)
 
     class Release:
-        estimate = None
+        estimate, second = None, np.eye(2)
 
     release = Release()
     release.ball = ball
@@ -281,6 +279,13 @@ def test_the_step_is_by_the_score_of_all_weights():
     first, second, root = stepped_equations(total, 1.0)
     difference = least_squares(second) - least_squares(first)
     assert difference == pytest.approx(np.linalg.solve(first.gram, root @ total), abs=1e-12)
+
+
+def test_what_clipping_cuts_off_has_mostly_the_direction_of_the_constant():
+    """Seven tenths of it along the first row of the root, two tenths across."""
+    _, second, root = stepped_equations(np.zeros(2), 0.0, cut=10.0)
+    allowed = np.linalg.solve(root, np.linalg.solve(root, second.pull).T)
+    assert allowed == pytest.approx(np.diag([49.0, 4.0]))
 
 
 def test_noise_of_the_moments_is_not_in_the_score_at_the_first_estimate():
@@ -397,49 +402,36 @@ def test_a_shortened_row_may_lack_the_square_of_the_radius_in_one_direction():
     assert _missing_rows(SimpleNamespace(ball=Ball(np.zeros(2), 3.0, 0.1, 0.0))) == 0.1
 
 
-@pytest.mark.parametrize("edge", [11, 14])
-def test_what_rows_lack_by_clipping_follows_from_their_lengths(edge):
-    """Without noise a bound on what X'X of shortened rows (1, z) lacks; noise adds its sd."""
+def test_about_a_line_a_step_lacks_no_rows_and_its_scores_are_shortened():
+    """Planted: 9 of 10 rows are long, or hidden by noise; lengths are of the moments' radius."""
     from types import SimpleNamespace
 
-    from dpmodels.mechanisms.regression.scores import _lacking
-    from dpmodels.postprocess.ellipsoid import Cells
-    from dpmodels.postprocess.score_rounds import LENGTHS, ScoreCoordinates
+    from dpmodels.mechanisms.weighted_scores import _in_lengths
     from dpmodels.postprocess.unit_scores import _missing_rows
     from dpmodels.released import Ball
 
-    rng, size = np.random.default_rng(8), 500
-    x = np.vstack([rng.standard_t(3, size).clip(-9, 9), rng.uniform(-2.5, 2.5, size)])
-    rows, limits = np.vstack([np.ones(size), x]), LENGTHS * math.sqrt(3)
-    lengths, radius = np.linalg.norm(rows, axis=0), limits[edge]
-    shortened = rows * np.minimum(1.0, radius / lengths)
-    cells = np.minimum(np.searchsorted(limits, lengths), len(limits) - 1)
-    counts = np.bincount(cells, minlength=len(limits)).astype(float)
-    axes = ScoreCoordinates(np.zeros(2), np.eye(2), np.zeros(3), 1.0, np.ones(2))
-    passes = SimpleNamespace(reach=np.array([9.0, 2.5, 1.0]))
-    exact = _lacking(passes, axes, Cells(LENGTHS, counts, 0.0), radius)
-    lacking = np.linalg.eigvalsh(rows @ rows.T - shortened @ shortened.T)[-1] / size
-    assert 0 < lacking <= exact < 3 * lacking
-    noisy = _lacking(passes, axes, Cells(LENGTHS, counts, 2.0), radius)
-    ends = np.append(limits[edge + 1 :][limits[edge + 1 :] < math.hypot(1, 9, 2.5)], math.nan)
-    ends[-1] = math.hypot(1, 9, 2.5)
-    assert noisy - exact == pytest.approx(2 * np.linalg.norm(ends**2 - radius**2) / size)
-    ball = Ball(np.zeros(3), radius * math.sqrt(2), 0.2, 0.0, np.eye(3), rows=5.0, lacking=exact)
-    assert _missing_rows(SimpleNamespace(ball=ball)) == pytest.approx(1 - 1 / (1 + exact))
+    rows = np.array([[1.0, 0.0, 0.0], [0.5, 2.0, 0.0], [9.0, 9.0, 9.0]])
+    for sd in (0.0, 2.0):
+        line = Ball(np.zeros(2), 3.0, 0.9, sd, axes=np.eye(2), rows=10.0)
+        assert _missing_rows(SimpleNamespace(ball=line)) == 0.0
+        assert _in_lengths(rows, line) == pytest.approx(rows[:2] / (3 / math.sqrt(2)))
+        other = Ball(np.zeros(2), 3.0, 0.9, sd, axes=np.eye(2))
+        assert _missing_rows(SimpleNamespace(ball=other)) > 0.8
+        assert _in_lengths(rows, other) is None
+    assert _in_lengths(rows, None) is None
 
 
-def test_rows_within_the_radius_by_their_public_ranges_lack_nothing():
-    from types import SimpleNamespace
-
-    from dpmodels.mechanisms.regression.scores import _lacking
-    from dpmodels.postprocess.ellipsoid import Cells
-    from dpmodels.postprocess.score_rounds import LENGTHS, ScoreCoordinates
-
-    axes = ScoreCoordinates(np.ones(1), np.eye(1), np.zeros(2), 1.0, np.ones(1))
-    noise = Cells(LENGTHS, np.full(len(LENGTHS), 40.0), 30.0)
-    passes = SimpleNamespace(reach=np.array([1.0, 1.0]))
-    assert _lacking(passes, axes, noise, math.hypot(1.0, 2.0)) == 0.0
-    assert _lacking(passes, axes, noise, 2.0) > 0
+def test_a_step_by_weighted_scores_leads_to_the_weighted_estimate_from_anywhere():
+    """Theorem 101 (1): and scores of all rows by the same matrix lead past it."""
+    rng = np.random.default_rng(9)
+    x = np.vstack([np.ones(400), rng.standard_t(1.5, 400)])
+    weights, y = rng.uniform(1, 20, 400), x[0] + 2 * x[1] + rng.normal(size=400)
+    shrunk = np.minimum(1.0, 2.0 / np.linalg.norm(x, axis=0)) ** 2
+    gram, start = (x * weights * shrunk) @ x.T, np.array([1.5, 1.0])
+    expected = np.linalg.solve(gram, x @ (weights * shrunk * y))
+    score = x * weights * (y - start @ x)
+    assert start + np.linalg.solve(gram, score @ shrunk) == pytest.approx(expected)
+    assert (start + np.linalg.solve(gram, score.sum(axis=1)))[1] > 5
 
 
 def test_errors_of_a_step_allow_for_units_beyond_a_public_cap():

@@ -50,6 +50,22 @@ def test_a_score_is_the_product_of_regressors_and_residual(turned):
     assert result.astype(float) / FINER.steps**2 == pytest.approx(expected, rel=1e-3)
 
 
+def test_long_rows_count_by_the_inverse_of_their_squared_length():
+    """By lines of their own; and each row by itself, to the bit."""
+    rows, lines = RNG.uniform(-1, 1, (50, SIZE)), 3 * RNG.normal(size=(2, SIZE + 1))
+    inside = np.hstack([np.ones((50, 1)), rows / np.sqrt(SIZE)])
+    sizes = np.linalg.norm(inside @ lines.T, axis=1)
+    assert sizes.min() < 1 < sizes.max()
+    scores = (inside @ SCORE.regressors.T) * (inside @ SCORE.residual)[:, None]
+    scores /= np.maximum(sizes, 1)[:, None] ** 2
+    scores /= np.maximum(np.linalg.norm(scores, axis=1, keepdims=True), 1)
+    score = SCORE._replace(lengths=lines)
+    total = squares(rows, score)
+    assert total.astype(float) / FINER.steps**2 == pytest.approx(scores.T @ scores, rel=1e-3)
+    assert (sum(squares(row[None], score) for row in rows) == total).all()
+    assert score.digest != SCORE.digest
+
+
 @pytest.mark.parametrize("size", [1e-12, 1.0, 1e12, 1e120])
 def test_no_row_is_longer_than_the_radius(size):
     corners = np.vstack([np.eye(SIZE), -np.eye(SIZE), np.zeros((1, SIZE)), np.ones((1, SIZE))])

@@ -194,7 +194,6 @@ class Scores(OfPasses):
             np.append(coordinates.spread, 1.0),
             limits.skew * radius / cut,
             limits.one_sided,
-            _lacking(passes, coordinates, terms, radius) if passes.sampled else math.nan,
         )
         noisy = _without_gain(noisy, gain)
         return hand_over(self.info, plan, noisy, n_rows, ball=ball)
@@ -488,22 +487,6 @@ def _units(passes: Passes, plan: Plan) -> Floats:
     unit[1:] *= plan.lattice.radius / plan.lattice.steps
     unit[0] = 1.0
     return unit
-
-
-def _lacking(
-    passes: Passes, coordinates: score_rounds.ScoreCoordinates, terms: Cells, radius: float
-) -> float:
-    """Return what the mean square of rows (1, z) lacks by clipping, a noise sd above the counts.
-
-    Rows of a cell of lengths count at its end, and none beyond what public ranges allow.
-    """
-    farthest = passes.reach[:-1] + np.abs(coordinates.centre)
-    longest = math.hypot(1.0, float(np.linalg.norm(np.abs(coordinates.whitening) @ farthest)))
-    limits = terms.radii[:-1] * math.sqrt(coordinates.parameters)
-    starts, ends = np.append(0.0, limits), np.minimum(np.append(limits, math.inf), longest)
-    beyond = np.maximum(ends**2 - radius**2, 0.0) * (starts < longest)
-    lacking = float(terms.counts @ beyond) + terms.sd * float(np.linalg.norm(beyond))
-    return max(lacking / max(float(terms.counts.sum()), 1.0), 0.0)
 
 
 def _moments(
