@@ -9,7 +9,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.digest import release_digest
-from dpmodels.disclosures.blocks import as_page
+from dpmodels.disclosures.blocks import Code, as_page, as_text
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.privacy import LaplaceEvent
 
@@ -308,3 +308,8 @@ def test_pictures_are_in_the_file_with_their_words(study):
     marked = re.findall(r"^!\[.+\]\(data:image/png;base64,", report.as_markdown(), re.MULTILINE)
     assert len(marked) == 1
     assert "<img" not in disclosed(study[2].lm("wage ~ age")).as_html()
+
+
+@pytest.mark.parametrize(("text", "fence"), [("a = 1", 3), ("a ``` b", 4), ("` ````` `", 6)])
+def test_code_is_fenced_by_more_backticks_than_it_has(text, fence):
+    assert as_text("t", None, [Code(text)]).endswith(f"\n{'`' * fence}\n{text}\n{'`' * fence}\n")

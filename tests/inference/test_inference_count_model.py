@@ -92,3 +92,16 @@ def test_counts_of_noise_alone_have_a_finite_estimate(model, params):
 def test_families():
     assert isinstance(of_family("ordinal", ROWS, 3), CumulativeLogits)
     assert isinstance(of_family("binomial", ROWS, 2), LevelLogits)
+
+
+def test_influences_are_derivatives_where_a_cell_is_all_but_empty():
+    """Of a negative count, whose probability only the penalty keeps away from 0."""
+    model, sd, step = LevelLogits(np.array([[1.0, 0.0], [1.0, 1.0]]), 2), 2.0, 1e-3
+    counts = np.array([[200.0, -5.0], [100.0, 50.0]])
+    fit = estimate(model, counts, sd, 1.0)
+    assert model.logs(fit.params)[0, 1] < -12
+    for influence, move in zip(fit.influence, step * np.eye(4), strict=True):
+        after, before = (
+            maximum(model, counts + signed.reshape(2, 2), sd) for signed in (move, -move)
+        )
+        np.testing.assert_allclose(influence, (after - before) / (2 * step), atol=1e-3)

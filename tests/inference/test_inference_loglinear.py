@@ -52,3 +52,18 @@ def test_a_noisy_count_of_exactly_none_has_no_logarithm():
     interacted = np.column_stack([CODED, CODED[:, [1]] * CODED[:, 2:]])
     with pytest.raises(NotAvailable, match="not identified"):
         loglinear(np.array([497.0, 2, 498, 499, 501, 0]), interacted, np.eye(6), np.zeros(6))
+
+
+def test_a_statistic_of_laplace_noise_has_the_variance_of_its_fourth_moments():
+    """Of noise alone: a projection on two dimensions, each cell with a third in it.
+
+    The variance of its square is 2 * 2 + 6 * 3 / 3**2 = 6, so it is 1.5 times a chi-square of
+    2 / 1.5 degrees of freedom.
+    """
+    noise = np.random.default_rng(3).laplace(size=6) / np.sqrt(2)
+    fit = loglinear(1e8 + 1e6 * noise, CODED, 1e6 * np.eye(6), np.full(6, 3.0))
+    table = noise.reshape(2, 3)
+    table = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
+    assert fit.df == 2
+    assert fit.statistic == pytest.approx((table**2).sum(), rel=0.05)
+    assert fit.pvalue == pytest.approx(stats.chi2.sf(fit.statistic / 1.5, 2 / 1.5), rel=0.01)

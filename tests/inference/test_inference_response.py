@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from functools import reduce
+from types import SimpleNamespace as Fit
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from scipy import stats
 
 from dpmodels.inference.response import (
     ReadAnswers,
+    ReadBits,
     fit_of_answers,
     independence_of_answers,
     independence_of_shares,
@@ -237,3 +239,15 @@ def test_information_is_kept_as_the_shares_of_answers_leave_it():
     effect = chance * (1 - chance) / WARNER.truth**2 / (share * (1 - share))
     assert information == pytest.approx(1 / effect)
     assert information < WARNER.truth**2
+
+
+@pytest.mark.parametrize("estimates", [(1.2, -0.3, 0.4), (0.7, 0.5, -0.1)])
+def test_likeliest_shares_of_bits_are_those_of_the_simplex_nearest_to_the_estimates(estimates):
+    read = Fit(truths=np.append(estimates, 1 - sum(estimates)))
+    *shares, without = ReadBits.likeliest.func(read)
+    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 201)] * 2), axis=-1).reshape(-1, 2)
+    simplex = np.column_stack([grid, 1 - grid.sum(axis=1)])[grid.sum(axis=1) <= 1 + 1e-9]
+    distances = ((simplex - estimates) ** 2).sum(axis=1)
+    assert shares == pytest.approx(simplex[distances.argmin()], abs=5e-3)
+    assert min(shares) >= 0
+    assert (sum(shares), without) == (pytest.approx(1.0), 0.0)

@@ -237,6 +237,16 @@ def test_all_of_it_costs_what_is_asked_and_no_more(strategy, loss, guarantee, pl
     assert trial < spent(plan.events, guarantee)
 
 
+def test_trials_and_fits_share_eps_and_delta():
+    """Where both add up, as under noise that is not Gaussian."""
+    _, facts = bound(table(4))
+    guarantee = ApproxDP(1.0, 1e-5)
+    plan = candidates(inference=False).plan(facts, guarantee)
+    failing = sum(event.delta for event in plan.events if isinstance(event, ApproxEvent))
+    assert 0 < failing <= guarantee.delta
+    assert 0.98 < spent(plan.events, guarantee) <= 1 + 1e-9
+
+
 @pytest.mark.parametrize("guarantee", BUDGETS)
 def test_the_draw_costs_no_more_than_the_trials_are_charged(guarantee):
     _, facts = bound(table(4))

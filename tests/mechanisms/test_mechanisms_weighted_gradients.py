@@ -132,6 +132,10 @@ def test_scores_of_units_are_weighted_sums_over_their_rows(family):
     # Units are numbered in an order of their own.
     by_first = (array[:, np.argsort(array[0])] for array in (exact._scores, expected))
     np.testing.assert_allclose(*by_first, rtol=2e-4, atol=2e-3)
+    lengths = np.sqrt((expected**2).sum(axis=0))
+    limits = (np.sort(lengths)[[1, 4]] + np.sort(lengths)[[2, 5]]) / 2
+    # Cells end at the limits, and the last one has the longer scores too.
+    assert exact.by_length(limits).tolist() == [2, 6]
 
 
 @pytest.mark.parametrize("bits", [MAX_BITS, FINE_BITS])

@@ -6,6 +6,7 @@ from plots_samples import assert_readable, new_ax
 from dpmodels.errors import ArgumentError
 from dpmodels.plots import Panel, bars
 from dpmodels.plots.bars import ranked
+from dpmodels.plots.style import alt_text
 
 LABELS = ["shells", "gauss", "ppca", "zero"]
 ENERGY = Panel("Captured energy", [0.99, 0.95, 0.85, 0.4], [0.001, 0.004, 0.01, 0.02])
@@ -137,3 +138,9 @@ def test_ranked_bars_start_at_zero_unless_an_interval_is_below(lowest, is_from_z
     ax.use_sticky_edges = False
     ranked(["a", "b"], np.array([0.5, 0.4]), ends, "gain", empty="none", ax=ax)
     assert (ax.get_xlim()[0] == 0) == is_from_zero
+
+
+def test_a_text_says_values_and_one_standard_error_each_way():
+    (ax,) = bars([ENERGY], labels=LABELS)
+    assert "shells 0.99 (0.989 to 0.991)" in alt_text(ax)
+    assert "zero 0.4 (0.38 to 0.42)" in alt_text(ax)

@@ -1,7 +1,9 @@
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmodels.plots.style import short_names, thinned
+from dpmodels.errors import ArgumentError
+from dpmodels.plots.style import positions, short_names, thinned
 
 
 @settings(database=None, deadline=None)
@@ -24,3 +26,11 @@ def test_a_long_name_loses_its_middle():
         "C(regio...south]",
         "age",
     )
+
+
+def test_components_are_given_by_name_or_by_position_from_either_end():
+    labels = ["PC1", "PC2", "2"]
+    assert positions(labels, ["PC2", 0, -1, "2"]) == [1, 0, 2, 2]
+    for other in ("PC3", 3, -4):
+        with pytest.raises(ArgumentError, match="is not in the table"):
+            positions(labels, [other])

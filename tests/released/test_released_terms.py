@@ -18,6 +18,7 @@ from dpmodels.released import (
     MomentsRelease,
     Shared,
 )
+from dpmodels.released.terms import Clipping, UnitCap
 
 TERMS = {
     "rows": 7,
@@ -89,3 +90,33 @@ def test_scores_of_rows_have_the_digest_that_they_had_before_there_were_those_of
     assert in_order(replace(rows, person="id"))[-1] == "person"
     noise = MomentNoise(np.nan, np.nan, 1.0, 1.0)
     assert in_order(BoughtCurvature(result, result, noise, noise))[-1] == "meat_noise"
+
+
+def test_shares_beyond_a_bound_are_of_the_values_that_are_not_missing():
+    clipping = Clipping(
+        ("x", "y", "none"), (30.0, 4.0, 1.0), (60.0, 190.0, -1.0), (10.0, 6.0, 2.0), noise_sd=1.0
+    )
+    assert clipping.shares()[:2] == (("x", 0.3, 0.1, 0.01), ("y", 0.02, 0.03, 0.005))
+    # Of three noise standard deviations of values or fewer there may be none.
+    assert clipping.shares()[2][0] == "none"
+    assert np.isnan(clipping.shares()[2][1:]).all()
+    # Many are more than 5 % and more than three standard deviations of the noise.
+    assert clipping.much() == (("x", "below", 0.3), ("x", "above", 0.1))
+    exact = replace(clipping, below=(5.0, 0.0, 0.0), within=(95.0, 1.0, 1.0), above=(0.0, 1.0, 1.0))
+    assert exact.much() == ()
+    hidden = Clipping(("x",), (29.0,), (71.0,), (0.0,), noise_sd=10.0)
+    assert hidden.much() == ()
+    assert replace(hidden, below=(31.0,), within=(69.0,)).much() == (("x", "below", 0.31),)
+    # Noise may make the others negative: a share is still at most 1.
+    assert Clipping(("x",), (90.0,), (-10.0,), (0.0,), 1.0).much() == (("x", "below", 1.0),)
+
+
+def test_the_correction_of_units_is_that_of_a_sample_without_replacement():
+    cap = UnitCap(3.0, 0.0, 1.0)
+    assert cap.correction(10) == 10 / 9
+    assert replace(cap, population=40.0).correction(10) == pytest.approx(0.75 * 10 / 9)
+    assert replace(cap, population=10.0).correction(10) == 10 / 9
+    assert [cap.correction(n_units) for n_units in (1, float("nan"))] == [1.0, 1.0]
+    assert COUNTS.sampling_correction == 1.0
+    assert replace(COUNTS, units=cap).sampling_correction == 7 / 6
+    assert replace(COUNTS, units=cap, rows=None).sampling_correction == 1.0

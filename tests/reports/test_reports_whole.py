@@ -2,12 +2,13 @@
 
 import math
 from functools import cache
+from types import SimpleNamespace as Fit
 
 import numpy as np
 import pytest
 
 import dpmodels as dp
-from dpmodels.report import count, interval, signif, signif_uncertain
+from dpmodels.report import Section, count, interval, signif, signif_uncertain
 from dpmodels.reports import counts, hist
 from dpmodels.reports.header import LOST, pvalue
 
@@ -316,3 +317,15 @@ def test_a_plane_has_the_numbers_of_its_result(breaks, is_in_blocks):
     assert list(cells(table).values()) == crossed_cells(numbers)
     if is_in_blocks:
         assert f"sd {signif(2 * fit.release.noise_sd, 2)}, " in facts["Block noise"]
+
+
+@pytest.mark.parametrize(("deviance", "notes"), [(3.5, counts.ONE), (math.nan, counts.SEVERAL)])
+def test_a_log_linear_model_says_whether_a_released_table_tests_it(deviance, notes, monkeypatch):
+    for name in ("opening", "closing", "_fitted", "_deviance"):
+        monkeypatch.setattr(counts, name, lambda *_: ())
+    monkeypatch.setattr(counts, "_coefficients", lambda _: Section("Coefficients", ("x",), ()))
+    release = Fit(call=None, release=None)
+    fit = Fit(margin=Fit(fit=release, name="a x b"), shape=(2, 3), formula="~ a + b", stamp=None)
+    fit.model = Fit(deviance=deviance)
+    texts = counts.loglin_report(fit).notes[-len(notes) :]
+    assert texts == tuple(notes)

@@ -47,6 +47,8 @@ def test_all_pairs_hold_together_and_a_pair_of_two_is_the_t_test(fit):
     row = means.contrasts().tidy().iloc[0]
     assert row["p_value"] == pytest.approx(test.pvalue)
     assert row["conf_low"] == pytest.approx(test.conf_int()["lower"].item())
+    # In units of the response, not of its range.
+    assert row["std_error"] == pytest.approx(test.bse)
 
 
 def test_titles_name_what_is_compared_and_its_unit(fit):

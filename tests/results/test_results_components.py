@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FrameError, NotAvailable
+from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Analysis
 
 BOOK = dp.codebook(a=(0, 10), b=(-3, 1), c=(18, 100), kind=["u", "v", "w"], label=["no", "yes"])
@@ -185,3 +186,27 @@ def test_what_was_clipped_is_a_share_of_the_rows_with_its_noise(error_sds):
     assert root == pytest.approx(math.sqrt(0.25 * (0.03 + error_sds * 0.004)))
     tails.beyond = -30.0
     assert Analysis._clipped_off(analysis, tails, error_sds)[2] == 0.0
+
+
+def test_rows_of_length_one_have_coordinates_of_the_signs_of_their_bounds():
+    call = SimpleNamespace(origin=np.array([0.0, 1.0, 9.0, 0.0]), divisor=3.0, unit_rows=True)
+    call.lower, call.upper = np.array([-2.0, 1.0, 2.0, 0.0]), np.array([5.0, 4.0, 8.0, 0.0])
+    low, high = MomentsCall.box.fget(call)
+    assert list(zip(low, high, strict=True)) == [(-1, 1), (0, 1), (-1, 0), (0, 0)]
+    call.unit_rows = False
+    assert MomentsCall.box.fget(call)[1] == pytest.approx([5 / 3, 1.0, -1 / 3, 0.0])
+
+
+def test_of_rows_that_may_be_shortened_three_standard_errors_more_are_taken():
+    ball = SimpleNamespace(shortened=0.04, shortened_sd=0.003)
+    analysis = SimpleNamespace(release=SimpleNamespace(ball=ball), independent=2500.0)
+    analysis.call = SimpleNamespace(box=(np.array([-2.0, 0.0]), np.array([1.0, 3.0])))
+    analysis.plain = SimpleNamespace(mean=np.array([-0.5, 0.2]))
+    share, farthest, mean = Analysis.cut.func(analysis)
+    # Noise of .003 and sampling of sqrt(.04 / 2,500) = .004 are .005 together.
+    assert share == pytest.approx(0.055)
+    assert (farthest.tolist(), mean.tolist()) == ([2.0, 3.0], [0.5, 0.2])
+    ball.shortened = 0.999
+    assert Analysis.cut.func(analysis)[0] == 1.0
+    analysis.release.ball = None
+    assert Analysis.cut.func(analysis)[0] == 0.0

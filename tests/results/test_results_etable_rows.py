@@ -9,8 +9,10 @@ from folded import each
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dpmodels as dp
 from dpmodels.errors import ArgumentError
 from dpmodels.results import etable_columns
+from dpmodels.results.etable import differences
 from dpmodels.results.etable_columns import chosen, factors, merged, worded
 
 PARTS = st.sampled_from(["a", "b", "sex[T.M]", "log(c)", "when[10:30]", 'Q("d:e")'])
@@ -106,3 +108,40 @@ def test_quantiles_in_a_column_have_the_form_of_their_variable(date, step, level
     assert (np.isfinite(cells[["conf_low", "conf_high"]]) == ends).all(axis=None)
     # A tenth of a quantile, or the quarter of an interval where that is shorter.
     assert cells["spread"].to_list() == pytest.approx([0.1, 2.0] if level is None else [0.05, 2.0])
+
+
+def column(model, rows, person=None, size=1, **variables):
+    """A model of a public number of rows, or of persons of so many rows at most."""
+    release = Fit(rows=rows, adjacency=Fit(person=person, design_effect=size))
+    return Fit(
+        model=model, result=Fit(release=release, call=Fit(codebook=dp.codebook(**variables)))
+    )
+
+
+def test_tables_differ_by_their_public_numbers_of_rows_or_persons():
+    columns = [column("(1)", 100), column("(2)", 2500), column("(3)", 100), column("(4)", None)]
+    assert differences(columns) == (
+        "Different tables, by the public number of rows: (1) and (3) of 100; (2) of 2,500.",
+    )
+    assert differences(columns[::2]) == ()
+    persons = [column("(1)", 100, "id", 5), column("(2)", 40, "id", 5), column("(3)", 90)]
+    assert differences(persons) == (
+        "Different tables, by the public number of persons: (1) of 20; (2) of 8.",
+    )
+
+
+def test_tables_differ_by_their_declarations():
+    first, second, third = (
+        column(name, 9, x=bounds, s=levels)
+        for name, bounds, levels in (
+            ("(1)", (0.5, 1.5), ["a", "b"]),
+            ("(2)", (0.5, 2.5), ["a", "b"]),
+            ("(3)", ["0", "1"], ["b", "c"]),
+        )
+    )
+    assert differences([first, first]) == ()
+    assert differences([first, second]) == (
+        "x: declared 0.5 to 1.5 in (1); declared 0.5 to 2.5 in (2).",
+    )
+    # A number in one and a category in the other is not a difference.
+    assert differences([first, third]) == ("s: levels a, b in (1); levels b, c in (3).",)

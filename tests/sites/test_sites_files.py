@@ -85,6 +85,19 @@ def test_files_give_what_one_process_gives(verb, protocol, relation, tmp_path):
     assert f"3, protocol {protocol}" in text
 
 
+def test_noise_of_files_is_said_to_be_that_of_one_process(tmp_path):
+    for verb in ("cov", "hist"):
+        fit = dp.combine(written(tmp_path / verb, "full", verb))
+        words = {"codebook": CB, "budget": dp.ZCDP(1e12), "sites": DATA, "protocol": "full"}
+        with dp.options(clipping=False):
+            once = FORMS[verb].function(FORMS[verb].formula, **words)
+        sds = [
+            release.noise.off if verb == "cov" else release.noise_sd
+            for release in (fit.release, once.release)
+        ]
+        assert sds[0] == pytest.approx(sds[1])
+
+
 @pytest.mark.parametrize("protocol", ["full", "secure_sum"])
 def test_sites_may_agree_on_breaks(protocol, tmp_path):
     fit = dp.combine(written(tmp_path, protocol, "hist", breaks=(0, 18, 65, 100)))

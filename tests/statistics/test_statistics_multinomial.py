@@ -127,3 +127,15 @@ def test_both_matrices_of_a_row_are_as_long_as_was_proved(levels):
     across = math.hypot(*np.sort(long)[-2:])
     assert max(aligned, across) <= math.sqrt(2) * MULTINOMIAL.euclidean
     assert across > 1.37 * MULTINOMIAL.euclidean
+
+
+def test_constants_are_the_least_that_bound_the_likelihood():
+    """By the Frobenius norm of the curvature over the simplex; the unit is of gradients."""
+    grid = np.linspace(0, 1, 41)
+    points = np.array([(p, q, 1 - p - q) for p, q in product(grid, grid) if p + q <= 1 + 1e-12])
+    bends = np.eye(3) * points[:, None] - points[:, :, None] * points[:, None]
+    largest = np.sqrt((bends**2).sum(axis=(1, 2))).max()
+    loss = Multinomial(3)
+    assert loss.smoothness * loss.length == pytest.approx(largest)
+    pulls = np.sqrt(((points[:, None] - np.eye(3)) ** 2).sum(axis=2))
+    assert loss.length == pytest.approx(pulls.max())

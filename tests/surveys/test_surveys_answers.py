@@ -1,11 +1,12 @@
 """Answers as they came: whose, with what weight, in which stratum."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, CodebookError, FrameError
-from dpmodels.surveys.answers import respondents
+from dpmodels.surveys.answers import counted_bits, respondents
 
 BOOK = dp.codebook(drug=["no", "yes"], w=(0, 5), region=["n", "s"], age=(0, 100), loss=(-1, 1))
 DRUG = BOOK.select(["drug"])
@@ -58,3 +59,23 @@ def test_a_column_that_is_not_there_is_told_before_an_answer_is_read():
     who = respondents({"drug": ["no"]}, DRUG, BOOK, "w", None)
     with pytest.raises(FrameError, match="'w'"):
         next(who.chunks())
+
+
+def test_answers_are_counted_with_weights_and_their_squares_over_all_chunks():
+    rows = pd.DataFrame(
+        {
+            "drug": ["no", "yes", "yes", "maybe", "no"],
+            "w": [1.0, 2.0, 9.0, 3.0, np.nan],
+            "region": ["n", "s", "s", "n", "n"],
+        }
+    )
+    chunks = [rows[:2], rows[2:]]
+    who = respondents(chunks, DRUG, BOOK, "w", {"region": {"n": 1, "s": 1}})
+    counted = counted_bits(who, ["drug"])
+    np.testing.assert_array_equal(counted.values, [[1, 0], [0, 2]])
+    np.testing.assert_array_equal(counted.weights, [[1, 0], [0, 7]])
+    np.testing.assert_array_equal(counted.squares, [[1, 0], [0, 29]])
+    assert (counted.complete, counted.incomplete) == (3, 2)
+    without = counted_bits(respondents(chunks, DRUG, BOOK, None, None), ["drug"])
+    np.testing.assert_array_equal(without.values, [[2, 2]])
+    np.testing.assert_array_equal(without.squares, without.values)
