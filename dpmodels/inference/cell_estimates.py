@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpmodels.errors import NotAvailable
-from dpmodels.inference.cell_values import CELLS, Nodes, ValueNoise, no_noise
+from dpmodels.inference.cell_values import Nodes, ValueMoves, ValueNoise, no_noise
 from dpmodels.inference.links import Link
 from dpmodels.inference.proportions import DETECTION_SDS
 from dpmodels.inference.released_cells import ReleasedCells, noise_of, sampled
@@ -70,9 +70,8 @@ class CurvatureNoise:
 class CellLaw:
     """Estimates and the covariance of their error: of the noise, and of sampling.
 
-    The part of the noise that is of the values of cells is in `values` too, where all of it is
-    counted: joint fits count only how means of cells move. Coefficients have the noise of their
-    `curvature`.
+    The part of the noise that is of the values of cells is in `values` too. Coefficients have the
+    noise of their `curvature`.
     """
 
     params: Floats
@@ -207,15 +206,14 @@ def regression(
     columns: Floats,
     response: Floats,
     link: Link,
-    nodes: Nodes = CELLS,
-    by_values: Callable[[PointScores], tuple[ValueNoise, Floats]] | None = None,
+    nodes: Nodes,
+    by_values: Callable[[PointScores, int], ValueMoves],
 ) -> CellLaw:
     """Estimate a generalised linear model by its score equations; points with nan do not count.
 
     `columns` and `response` are by point of `nodes`. Columns whose sum of squares is not
-    distinguished from 0 are left out: nan. Of a function of columns and response, with scores by
-    cell, `by_values` gives the noise of the sums by that in the values of cells, and by how much
-    more they move with the rows of each cell.
+    distinguished from 0 are left out: nan. Of a function of columns and response, nan where one is,
+    `by_values` gives how the sums move with the values of cells.
     """
     is_complete = np.isfinite(response) & np.isfinite(columns).all(axis=1)
     design = np.where(is_complete[:, None], np.nan_to_num(columns), 0.0)
@@ -229,8 +227,6 @@ def regression(
     params, model = np.zeros(design.shape[1]), nodes.spread(table.model.ravel())
     for counts in (model, nodes.spread(table.corrected)):
         params, inverse = _solved(np.where(is_complete, counts, 0.0), design, y, link, params)
-    eta = design @ params
-    scores = design * (y - link.mean(eta))[:, None]
 
     def errors(x: Floats, y: Floats) -> Floats:
         """Return what moves the coefficients, then what moves their curvature."""
@@ -240,13 +236,12 @@ def regression(
         return np.hstack([along * (y - link.mean(eta))[:, None], curved])
 
     of_cells = nodes.gathered(np.where(is_complete[:, None], errors(design, y), 0.0))
-    values = no_noise(of_cells.shape[1])
-    if by_values is not None:
-        values, more = by_values(lambda x, y: errors(x[:, is_detected], y))
-        of_cells = of_cells + more
-    meat = sampled(scores, np.maximum(model, 0.0), table.effect)
-    law = law_of(params, table.noise(of_cells) + values.covariance)
-    law = replace(law, sampling=inverse @ meat @ inverse.T)
+    values, by_rows, by_points = by_values(
+        lambda x, y: errors(x[:, is_detected], y), of_cells.shape[1]
+    )
+    law = law_of(params, table.noise(of_cells + by_rows) + values.covariance, values)
+    of_rows = (nodes.at(of_cells) + by_points)[:, : len(params)]
+    law = replace(law, sampling=sampled(of_rows, np.maximum(model, 0.0), table.effect))
     return with_hidden(identified(law), is_detected)
 
 
@@ -354,17 +349,15 @@ def _noise_of_values(
         for k, part in enumerate(parts):
             if part.variable != variable:
                 sums[:, k] = _sums_by_level(released, variable, part)[:-1]
-        products = (points.T @ left[inside]) * (points.T @ right[inside])
-        by_left, by_right = sums @ left, sums @ right
-        changes, more = (
-            of.by_inner_noise(products)
-            + sum(
-                of.by_noise(function, left[k] * by_right + right[k] * by_left)
-                for k, function in zip(inside, points, strict=True)
-            )
-            for of in (cells, cells.at_ends)
+        by_left, by_right = points.T @ left[inside], points.T @ right[inside]
+        own = by_left * by_right * cells.rows[cells.cell][:, None]
+        beside, slopes = (
+            by_left * (of @ right)[cells.cell] + by_right * (of @ left)[cells.cell]
+            for of in (sums, cells.slopes @ sums)
         )
-        total = total + ValueNoise.of(changes, cells.largest)
+        own = own + beside
+        total = total + ValueNoise.of(cells.by_sums(own, slopes), cells.largest)
+        more = cells.at_ends.by_sums(own, slopes)
         by_rows[variable] = np.append(more, np.zeros((1, left.shape[1])), axis=0)
     return total, by_rows
 

@@ -7,29 +7,38 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
     """The points of the columns of a table, each of a cell; `operators` have an axis of the table.
 
-    An operator, shape (points, levels), has the rows of each point by those of the levels.
+    An operator, shape (points, levels), has the rows of each point by those of the levels;
+    `levels`, shape (points,), the level of each.
     """
 
-    operators: tuple[Floats, ...] = ()
+    operators: tuple[Floats, ...]
+    levels: tuple[Integers, ...]
+
+    def at(self, by_cell: Floats) -> Floats:
+        """Return numbers by cell, shape (cells, k), by point."""
+        table = by_cell.reshape(*(operator.shape[1] for operator in self.operators), -1)
+        return np.asarray(table[np.ix_(*self.levels)]).reshape(-1, by_cell.shape[1])
+
+    def along(self, axis: int, operator: Floats) -> Nodes:
+        """Return the points with others of one column, each of the cell that has most of it."""
+        (*operators,), (*levels,) = self.operators, self.levels
+        operators[axis], levels[axis] = operator, operator.argmax(axis=1)
+        return Nodes(tuple(operators), tuple(levels))
 
     def spread(self, counts: Floats) -> Floats:
         """Return counts by point, from those by cell, shape (cells,)."""
-        if not self.operators:
-            return counts
         table = counts.reshape([operator.shape[1] for operator in self.operators])
         return _along(self.operators, table).ravel()
 
     def gathered(self, scores: Floats) -> Floats:
         """Return scores by cell from those by point, shape (points, k): sums are the same."""
-        if not self.operators:
-            return scores
         table = scores.reshape(*(operator.shape[0] for operator in self.operators), -1)
         summed = _along([operator.T for operator in self.operators], table)
         return summed.reshape(-1, scores.shape[1])
@@ -83,5 +92,6 @@ def no_noise(k: int) -> ValueNoise:
     return ValueNoise(np.zeros((k, k)), np.zeros((0, k)), np.zeros(0))
 
 
-# Cells are their own points.
-CELLS = Nodes()
+# How some sums move with the values of cells: the noise of these, and by how much more with a row
+# of each cell, shape (cells, k), and of each point, shape (points, k).
+ValueMoves = tuple[ValueNoise, Floats, Floats]

@@ -221,6 +221,11 @@ class SynthResult(Result):
             Logit link, or log link.
         missing : {"drop"}
             As for :meth:`lm`.
+
+        Notes
+        -----
+        `conf_int()` is of the coefficients of the numbers themselves, if the means of all other
+        columns follow lines in a number within its cells.
         """
         _require_dropped(missing)
         return regressed(self.source, formula, family)

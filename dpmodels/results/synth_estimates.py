@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,7 @@ from dpmodels.inference.cell_estimates import (
     regression,
     with_hidden,
 )
-from dpmodels.inference.cell_values import ValueNoise, no_noise
+from dpmodels.inference.cell_values import Nodes, ValueMoves
 from dpmodels.inference.links import IDENTITY, OF_FAMILY
 from dpmodels.inference.released_cells import MOST_CELLS, sampled
 from dpmodels.postprocess.graphical.sampling import sample, uniform
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 
 # Rows that stand for the model where the table of all columns is too large: a choice.
 DRAWN_ROWS = 100_000
-# Of the range of a number, the step of derivatives by the values of its cells: a choice.
-STEP = 1e-6
 
 EVEN = "an even spread of rows within cells"
 LEFT_OUT = "no effect of terms without an estimate"
@@ -294,8 +292,8 @@ def _joint(
         x = _with_constant(terms, values, intercept=sides.intercept)
         return x, _coded(response, values)[:, 0]
 
-    def by_values(scores: PointScores) -> tuple[ValueNoise, Floats]:
-        return _value_noise(grid, lambda values: scores(*coded(values)))
+    def by_values(scores: PointScores, k: int) -> ValueMoves:
+        return grid.moves(lambda values, _: scores(*coded(values)), k)
 
     return regression(grid.table, *coded(points), link, nodes, by_values)
 
@@ -325,37 +323,6 @@ def _scores(fit: SyntheticSource, terms: Design, response: Design) -> list[Score
     places = sorted({score.variable for score in scores})
     pairs = {(i, j) for i in places for j in places if i < j}
     return scores if pairs <= set(fit.released.tables) and len(scores) > 1 else None
-
-
-def _value_noise(
-    grid: LevelGrid, scores: Callable[[Mapping[str, Floats]], Floats]
-) -> tuple[ValueNoise, Floats]:
-    """Return the noise of sums of scores by that in the values of cells.
-
-    And by how much more they move with the rows of each cell than by its values.
-    `scores` is a function of the values by column, shape (cells,).
-    """
-    k = scores(grid.columns).shape[1]
-    total, by_rows = no_noise(k), np.zeros((grid.codes.shape[1], k))
-    for place, codes in zip(grid.term, grid.codes, strict=True):
-        column = grid.fit.columns[place]
-        if column.histogram is None:
-            continue
-        step = STEP * (column.edges[-1] - column.edges[0])
-        above, below = (
-            scores({**grid.columns, column.name: grid.columns[column.name] + sign * step})
-            for sign in (1, -1)
-        )
-        slopes = np.nan_to_num(above - below) / (2 * step)
-        sums = grid.sums_by_level(codes, slopes, len(column.levels))
-        total = total + ValueNoise.of(column.cells.by_means(sums), column.cells.largest)
-        by_rows += _at_levels(column.cells.at_ends.by_means(sums), codes)
-    return total, by_rows
-
-
-def _at_levels(by_level: Floats, codes: Integers) -> Floats:
-    """Return numbers by level of a column in each cell, 0 where it is missing."""
-    return np.append(by_level, np.zeros((1, by_level.shape[1])), axis=0)[codes]
 
 
 def _pairwise(
@@ -429,7 +396,12 @@ def means(fit: SyntheticSource, formula: str) -> SyntheticEstimates:
     grid, y, places, number, at_level = _measured(fit, formula, "mean()")
     group, n_groups, _ = _groups(grid, places, np.isfinite(y))
     below = _indicators(group, n_groups)
-    values, by_rows = _noise_of_means(grid, below, number, at_level)
+    fraction = below / np.maximum(grid.table.model.ravel() @ below, 1.0)
+
+    def scores(values: Mapping[str, Floats], nodes: Nodes) -> Floats:
+        return nodes.at(fraction) * np.asarray(at_level.evaluate(values))[:, None]
+
+    values, by_rows, _ = grid.moves(scores, n_groups)
     law = ratios(grid.table, below * np.nan_to_num(y)[:, None], below, by_rows)
     law = replace(law, noise=law.noise + values.covariance, values=values)
     title, text = f"Means of {number.code}", " ".join(formula.split())
@@ -438,25 +410,6 @@ def means(fit: SyntheticSource, formula: str) -> SyntheticEstimates:
     return SyntheticEstimates(
         fit, title, text, _index(fit, places), law, assumes, ends, date=number.date
     )
-
-
-def _noise_of_means(
-    grid: LevelGrid, below: Floats, number: Real, at_level: Real
-) -> tuple[ValueNoise, Floats]:
-    """Return the noise of means by that in the values of cells; `below` are groups.
-
-    And by how much more they move with the rows of each cell than by its values.
-    """
-    fraction = below / np.maximum(grid.table.model.ravel() @ below, 1.0)
-    read = on_levels(number, grid.fit.columns)[1]
-    if len(read) > 1:
-        return _value_noise(grid, lambda x: fraction * np.asarray(at_level.evaluate(x))[:, None])
-    column = grid.fit.columns[read[0]]
-    codes = grid.codes[grid.term.index(read[0])]
-    sums = grid.sums_by_level(codes, fraction, len(column.levels))
-    values = np.asarray(at_level.evaluate({column.name: column.cells.points}))
-    noise = ValueNoise.of(column.cells.by_noise(values, sums), column.cells.largest)
-    return noise, _at_levels(column.cells.at_ends.by_noise(values, sums), codes)
 
 
 def quantiles(
@@ -520,12 +473,17 @@ def _measured(
         places.append(fit.codes.index(factor.code))
     assert isinstance(at_level, Real)
     grid = grid_of(fit, [*read, *places])
-    y = np.asarray(at_level.evaluate(grid.columns))
     if len(read) == 1:
         column = fit.columns[read[0]]
         values = np.asarray(at_level.evaluate({column.name: column.cells.points}))
         levels = np.append(column.cells.effective(values), np.nan)
         y = levels[grid.codes[grid.term.index(read[0])]]
+    else:
+        points, nodes = grid.points
+        at_points = np.asarray(at_level.evaluate(points))
+        is_complete = np.isfinite(at_points)
+        sums = nodes.gathered(np.column_stack([np.nan_to_num(at_points), is_complete]))
+        y = np.where(sums[:, 1] > 0.5, sums[:, 0], np.nan)
     return grid, y, places, number, at_level
 
 

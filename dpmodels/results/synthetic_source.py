@@ -6,7 +6,7 @@ The table of the columns of a formula: its cells, points in them, and what it as
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
@@ -23,7 +23,7 @@ from dpmodels.formula.functions import beside, by_whole_numbers
 from dpmodels.formula.parse import quote, variables_in
 from dpmodels.formula.tally import binned, with_missing
 from dpmodels.formula.values import Binned, Columns, Real
-from dpmodels.inference.cell_values import Nodes
+from dpmodels.inference.cell_values import Nodes, ValueMoves, ValueNoise, no_noise
 from dpmodels.inference.released_cells import MOST_CELLS, ReleasedCells
 from dpmodels.noise import Entropy
 from dpmodels.noise.entropy import derived
@@ -44,6 +44,9 @@ from dpmodels.typing import Floats, Integers
 
 # Points within the cells of a table, two of a number: a choice.
 MOST_POINTS = 400_000
+
+# From values of columns by name at points, and the points, to scores, shape (points, k).
+NodeScores = Callable[[Mapping[str, Floats], Nodes], Floats]
 
 INDEPENDENCE = "conditional independence"
 INTERACTION = "no interaction beyond the released tables"
@@ -187,36 +190,70 @@ class LevelGrid:
         return np.indices(shape).reshape(len(shape), -1)
 
     @cached_property
-    def columns(self) -> Mapping[str, Floats]:
-        """The values of each column by name, shape (cells,)."""
-        columns = self.fit.columns
-        return {
-            columns[i].name: columns[i].values[codes]
-            for i, codes in zip(self.term, self.codes, strict=True)
-        }
-
-    def sums_by_level(self, codes: Integers, scores: Floats, n_levels: int) -> Floats:
-        """Return sums of scores over the rows of the model by level of a column, but the missing.
-
-        `codes` are its levels, shape (cells,).
-        """
-        counted = scores * self.table.model.reshape(-1, 1)
-        sums = [np.bincount(codes, score, n_levels + 1)[:-1] for score in counted.T]
-        return np.array(sums, dtype=np.float64).T
-
-    @cached_property
     def points(self) -> tuple[Mapping[str, Floats], Nodes]:
-        """Values within the cells by name, shape (points,), and the points of the table.
+        """Values by name at the points of the table, shape (points,), and these points."""
+        values, nodes = self._axes(MOST_POINTS)
+        return self._by_name(values), nodes
 
-        The points are the cells where they would be too many.
-        """
+    def _axes(self, most: float) -> tuple[list[Floats], Nodes]:
+        """Return the points of each column, nan the last, and of the table; cells if above."""
         columns = [self.fit.columns[i] for i in self.term]
         nodes = [column.cells.nodes for column in columns]
-        if math.prod(len(values) + 1 for values, _ in nodes) > MOST_POINTS:
+        if math.prod(len(values) + 1 for values, _ in nodes) > most:
             nodes = [(column.values[:-1], np.eye(len(column.levels))) for column in columns]
-        grid = np.meshgrid(*(np.append(values, np.nan) for values, _ in nodes), indexing="ij")
-        by_name = {column.name: axis.ravel() for column, axis in zip(columns, grid, strict=True)}
-        return by_name, Nodes(tuple(block_diag(operator, np.eye(1)) for _, operator in nodes))
+        values = [np.append(points, np.nan) for points, _ in nodes]
+        operators = tuple(block_diag(operator, np.eye(1)) for _, operator in nodes)
+        shapes = [operator.shape for operator in operators]
+        levels = (np.append(np.arange(n - 1) % (size - 1), size - 1) for n, size in shapes)
+        return values, Nodes(operators, tuple(levels))
+
+    def _by_name(self, values: Sequence[Floats]) -> Mapping[str, Floats]:
+        axes = np.meshgrid(*values, indexing="ij")
+        names = [self.fit.columns[i].name for i in self.term]
+        return {name: axis.ravel() for name, axis in zip(names, axes, strict=True)}
+
+    def moves(self, scores: NodeScores, k: int) -> ValueMoves:
+        """Return how sums over rows of k scores move with the values of cells (Theorem 102)."""
+        values, nodes = self._axes(MOST_POINTS)
+        noise, none = no_noise(k), np.zeros((1, k))
+        by_rows = np.zeros((self.codes.shape[1], k))
+        by_points = np.zeros((*map(len, values), k))
+        for axis, i in enumerate(self.term):
+            if self.fit.columns[i].histogram is None:
+                continue
+            cells = self.fit.columns[i].cells
+            is_read = (cells.weights != 0) | (cells.noise != 0) | cells.is_end
+            points, cell = values[axis][:-1], nodes.levels[axis][:-1]
+            sums = np.zeros((2, len(is_read), k))
+            sums[:, is_read] = self._along(axis, cells.points[is_read], cells.cell[is_read], scores)
+            noise = noise + ValueNoise.of(cells.by_sums(*sums), cells.largest)
+            at_ends = np.append(cells.at_ends.by_sums(*sums), none, axis=0)
+            by_rows += at_ends[self.codes[axis]]
+            of_points = self._along(axis, points, cell, scores)
+            moved = np.append(cells.at_points(sums, of_points, points, cell), none, axis=0)
+            others = tuple(j for j in range(len(values)) if j != axis)
+            by_points += np.expand_dims(moved, others)
+        return noise, by_rows, by_points.reshape(-1, k)
+
+    def _along(self, axis: int, points: Floats, cell: Integers, scores: NodeScores) -> Floats:
+        """Return sums of scores by point of a column, over the rows of its cell.
+
+        And over what these change by as the number grows by 1; shape (2, points, k).
+        """
+        counts, size = self.table.model.ravel(), self.table.model.shape[axis]
+        weights = (np.eye(size - 1), self.fit.columns[self.term[axis]].cells.slopes)
+        values, nodes = self._axes(MOST_POINTS * 2 * size / len(points))
+        others = tuple(j for j in range(len(values)) if j != axis)
+        parts = []
+        for part in np.array_split(
+            np.arange(len(points)), math.ceil(len(counts) / size * len(points) / MOST_POINTS)
+        ):
+            values[axis] = points[part]
+            at = [nodes.along(axis, np.pad(of[cell[part]], ((0, 0), (0, 1)))) for of in weights]
+            by_point = scores(self._by_name(values), at[0])
+            sums = [np.nan_to_num(of.spread(counts)[:, None] * by_point) for of in at]
+            parts.append([of.reshape(*map(len, values), -1).sum(axis=others) for of in sums])
+        return np.concatenate(parts, axis=1)
 
     @cached_property
     def assumes(self) -> str:

@@ -3,17 +3,19 @@
 import numpy as np
 
 from dpmodels.inference.cell_estimates import Distribution, refined
-from dpmodels.inference.cell_values import CELLS, Nodes
+from dpmodels.inference.cell_values import Nodes
 from dpmodels.postprocess.graphical.histograms import Histogram
 
 
 def test_sums_over_points_are_those_of_gathered_scores_over_cells():
     rng = np.random.default_rng(2)
-    nodes = Nodes((rng.normal(size=(6, 3)), np.eye(2), rng.normal(size=(4, 2))))
+    levels = np.array([0, 1, 2, 0, 1, 2]), np.arange(2), np.array([0, 1, 0, 1])
+    nodes = Nodes((rng.normal(size=(6, 3)), np.eye(2), rng.normal(size=(4, 2))), levels)
     counts, scores = rng.normal(size=12), rng.normal(size=(48, 5))
     by_point = nodes.spread(counts) @ scores
     np.testing.assert_allclose(by_point, counts @ nodes.gathered(scores))
-    assert CELLS.spread(counts) is counts
+    at = nodes.at(counts[:, None]).reshape(6, 2, 4)
+    np.testing.assert_array_equal(at[4, 1], counts.reshape(3, 2, 2)[1, 1, [0, 1, 0, 1]])
 
 
 def histogram_of(counts, ends):
@@ -38,6 +40,6 @@ def test_quantiles_of_whole_numbers_are_whole_numbers():
 
 def test_nodes_are_themselves_alone():
     """Arrays have neither one truth of equality nor a hash."""
-    nodes, others = (Nodes((np.eye(2),)) for _ in range(2))
+    nodes, others = (Nodes((np.eye(2),), (np.arange(2),)) for _ in range(2))
     assert len({nodes, others, nodes}) == 2
     assert nodes != others

@@ -21,7 +21,7 @@ from dpmodels.inference.cell_estimates import (
     ratios,
     regression,
 )
-from dpmodels.inference.cell_values import ValueNoise
+from dpmodels.inference.cell_values import Nodes, ValueNoise, no_noise
 from dpmodels.inference.links import IDENTITY, LOGIT
 from dpmodels.inference.released_cells import ReleasedCells, noise_of, sampled
 from dpmodels.postprocess.graphical.measurements import Residuals, centred_table
@@ -38,6 +38,17 @@ COUNTS = RNG.integers(40, 400, SIZES).astype(float)
 COUNTS[-1], COUNTS[:, -1], COUNTS[:, :, -1] = 0, 0, 0
 CODES = np.indices(SIZES).reshape(3, -1)
 SDS = {part: 3.0 if part else 0.0 for part in components(PAIRS)}
+
+
+def still(scores, k):
+    """Values of cells that are known."""
+    return no_noise(k), *np.zeros((2, COUNTS.size, k))
+
+
+def fitted(table, design, response, link, by_values=still):
+    """A regression on cells that are their own points."""
+    nodes = Nodes(tuple(map(np.eye, SIZES)), tuple(map(np.arange, SIZES)))
+    return regression(table, design, response, link, nodes, by_values)
 
 
 def released(counts, sds, rng=None):
@@ -264,12 +275,12 @@ def test_the_noise_of_estimates_is_what_is_stated():
         draws["pairs"].append(pair_regression(table.released, scores(), intercept=True)[0].params)
         draws["mean"].append(ratios(table, group * CODES[2][:, None], group).params)
         if len(draws["logit"]) < REPEATS // 4:
-            draws["logit"].append(regression(table, design, y, LOGIT).params)
+            draws["logit"].append(fitted(table, design, y, LOGIT).params)
     table = ReleasedCells(TERM, model, released(COUNTS, small))
     stated = {
         "pairs": pair_regression(table.released, scores(), intercept=True)[0].noise,
         "mean": ratios(table, group * CODES[2][:, None], group).noise,
-        "logit": regression(table, design, y, LOGIT).noise,
+        "logit": fitted(table, design, y, LOGIT).noise,
     }
     for name, params in draws.items():
         close = NEAR * np.sqrt(REPEATS / len(params))
@@ -298,7 +309,7 @@ def test_noise_that_hides_the_regressors_has_no_estimate():
     assert not are_detected(table, scores()).all()
     design, _ = columns()
     with pytest.raises(NotAvailable, match="noise hides the regressors"):
-        regression(EXACT, np.repeat(design[:, :1], 2, axis=1), CODES[2] * 1.0, IDENTITY)
+        fitted(EXACT, np.repeat(design[:, :1], 2, axis=1), CODES[2] * 1.0, IDENTITY)
 
 
 def test_a_group_that_noise_hides_has_no_mean():
@@ -322,7 +333,7 @@ def test_a_distribution_is_monotone_and_reaches_its_ends():
 
 def test_least_squares_with_a_link_are_least_squares():
     design, y = columns()
-    law = regression(EXACT, design, y, IDENTITY)
+    law = fitted(EXACT, design, y, IDENTITY)
     np.testing.assert_allclose(law.params, weighted(COUNTS), atol=0.02)
 
 
@@ -353,17 +364,17 @@ def test_estimates_do_not_depend_on_the_units_of_columns():
 
 def test_noise_in_the_values_of_cells_hides_coefficients_as_noise_in_tables_does():
     design, y = columns()
-    plain = regression(EXACT, design, y, IDENTITY)
+    plain = fitted(EXACT, design, y, IDENTITY)
 
     def with_noise(fraction):
         """The noise of sums of scores over cells as a fraction of the sums of their sizes."""
 
-        def by_values(scores):
+        def by_values(scores, k):
             total = np.nan_to_num(np.abs(scores(design, y))).T @ COUNTS.ravel()
             noise = ValueNoise.of(np.diag(fraction * total), np.full(len(total), np.inf))
-            return noise, np.zeros((COUNTS.size, len(total)))
+            return noise, *still(scores, k)[1:]
 
-        return regression(EXACT, design, y, IDENTITY, by_values=by_values)
+        return fitted(EXACT, design, y, IDENTITY, by_values)
 
     little, more, much = map(with_noise, (0.1, 0.45, 0.6))
     np.testing.assert_allclose(little.params, plain.params)

@@ -14,6 +14,7 @@ import dpmodels as dp
 from dpmodels.errors import ArgumentError, FormulaError, FrameError, NotAvailable, SyntheticWarning
 from dpmodels.formula.cut_columns import all_pairs, cut_columns
 from dpmodels.models.release import specified
+from dpmodels.results import synthetic_source
 from dpmodels.results.validate import require_release
 
 BOOK = dp.codebook(
@@ -153,6 +154,35 @@ def test_estimates_are_near_those_of_the_rows(syn):
     assert (np.abs(shares.params - exact) < 6 * shares.bse_noise).all()
     median = syn.quantile("~ age", 0.5)
     assert abs(median.params.iloc[0] - ROWS["age"].median()) < 3
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_rows_move_sums_by_where_they_are_in_their_cells(power, monkeypatch):
+    source = synthetic("~ age + sex + drug", cuts=4).source
+    grid, cells = synthetic_source.grid_of(source, [0, 1, 2]), source.columns[0].cells
+
+    def scores(values, _):
+        return values["age"][:, None] ** power
+
+    def by_point(points, cell):
+        rows = grid.table.model.sum(axis=(1, 2))[:-1]
+        return [points[:, None] ** power * of[cell, None] for of in (rows, cells.slopes @ rows)]
+
+    (values, nodes), moved = grid.points, grid.moves(scores, 1)
+    is_complete = np.isfinite(values["age"])
+    ages = values["age"][is_complete]
+    cell = nodes.at(grid.codes[:1].T)[is_complete, 0]
+    sums = by_point(cells.points, cells.cell)
+    expected = cells.at_points(sums, by_point(ages, cell), ages, cell)
+    np.testing.assert_allclose(moved[2][is_complete], expected)
+    # Of released rows, not those of the model, that is the distance from the mean of the cell.
+    away = ages**power - cells.means(cells.points**power)[cell]
+    np.testing.assert_allclose(moved[2][is_complete, 0], away, atol=0.1 * 40**power)
+    assert not moved[2][~is_complete].any()
+    monkeypatch.setattr(synthetic_source, "MOST_POINTS", 150)
+    in_parts = synthetic_source.grid_of(source, [0, 1, 2]).moves(scores, 1)
+    np.testing.assert_allclose(in_parts[0].covariance, moved[0].covariance)
+    np.testing.assert_allclose(in_parts[1], moved[1])
 
 
 @pytest.mark.expensive

@@ -14,6 +14,12 @@ from dpmodels.postprocess.graphical.values import (
 EDGES = np.linspace(-6, 6, 61)
 
 
+def by_noise(values, function, sums):
+    """Return how ``Σ_b f*_b sums_b`` moves by the noise of each count."""
+    own, slopes = (function[:, None] * of[values.cell] for of in (sums, values.slopes @ sums))
+    return values.by_sums(own, slopes)
+
+
 def histogram_of(x, sd=1e-6, n_cells=5, edges=EDGES, seed=None):
     counts = np.histogram(x, edges)[0].astype(float)
     if seed is not None:
@@ -54,7 +60,7 @@ def test_a_level_is_its_own_point():
     values = values_of_levels(levels)
     np.testing.assert_array_equal(values.effective(levels**2), levels**2)
     np.testing.assert_array_equal(values.nodes[1], np.eye(3))
-    assert not values.by_noise(levels, np.ones((3, 2))).any()
+    assert not by_noise(values, levels, np.ones((3, 2))).any()
 
 
 def test_fine_cells_are_read_at_the_mean_of_a_sloping_density():
@@ -79,8 +85,31 @@ def test_noise_moves_sums_as_stated():
 
     totals = [total(counts + rng.normal(0, sd, 6)) for _ in range(3_000)]
     values = values_of_histogram(Histogram(edges, counts, sd, ends, step=1.0))
-    estimates = values.by_noise(values.points, sums)
+    estimates = by_noise(values, values.points, sums)
     assert np.var(totals) == pytest.approx(float((estimates**2).sum()), rel=0.16)
+
+
+def test_sums_move_with_rows_of_counts_and_of_points_as_their_derivatives():
+    counts, edges, rng = (
+        np.array([900.0, 600, 300, 200, 500, 700]),
+        np.arange(7.0),
+        np.random.default_rng(6),
+    )
+    own, slopes = rng.normal(size=(2, 12, 3))
+
+    def values_with(more, cell):
+        noisy = counts + more * (np.arange(6) == cell)
+        return values_of_histogram(Histogram(edges, noisy, 2.0, (0, 2, 4, 6), step=1.0))
+
+    def totals(values):
+        return values.means((own + values.away[:, None] * slopes).T).sum(axis=1)
+
+    values = values_with(0.0, 0)
+    moved = [(totals(values_with(1e-3, k)) - totals(values)) / 1e-3 for k in range(6)]
+    np.testing.assert_allclose(values.by_sums(own, slopes) / 2.0, moved, rtol=1e-4, atol=1e-9)
+    at = values.at_points((own, slopes), (own, slopes), values.points, values.cell)
+    by_count = [at[values.source == k].mean(axis=0) for k in range(6)]
+    np.testing.assert_allclose(by_count, moved, rtol=1e-4, atol=1e-9)
 
 
 # 40 means with errors of 1 standard deviation or less: 5 beyond 3 are one run in 10^6.
@@ -93,7 +122,7 @@ def test_rows_beyond_the_range_are_read_by_the_tail():
         histogram, cell = histogram_of(x, 60.0, 6, edges, seed)
         rows = np.bincount(cell, minlength=len(histogram.ends) - 1).astype(float)
         values = values_of_histogram(Histogram(edges, histogram.counts, 60.0, histogram.ends, rows))
-        estimates = values.by_noise(values.points, rows[:, None])
+        estimates = by_noise(values, values.points, rows[:, None])
         gap = values.means(values.points) @ rows - x.sum()
         errors.append(gap / np.sqrt((estimates**2).sum()))
         distances.append(values.points.max() > edges[histogram.range[1]])
@@ -112,11 +141,11 @@ def test_rows_of_a_cell_are_read_at_the_end_of_its_range_and_no_tail_is_negative
     for cell, end in enumerate((2.5, 5.5)):
         more = values_with(1.0, cell)
         moved = more.rows @ more.means(more.points) - values.rows @ values.means(values.points)
-        beside = values.at_ends.by_noise(values.points, values.rows[:, None])[cell, 0]
+        beside = by_noise(values.at_ends, values.points, values.rows[:, None])[cell, 0]
         assert moved == pytest.approx(end)
         assert moved == pytest.approx(values.means(values.points)[cell] + beside)
     # Less all of its total a tail has no rows: the sum is as if it ended with the range.
-    changes = values.by_noise(values.points, values.rows[:, None])[:, 0]
+    changes = by_noise(values, values.points, values.rows[:, None])[:, 0]
     is_tail = np.isfinite(values.largest)
     assert is_tail.sum() == 1  # Below, there are more rows beyond the range than laws have.
     at_end = values.points.copy()
@@ -141,7 +170,8 @@ def test_the_mean_of_a_hidden_cell_may_be_anywhere_in_it():
     histogram = Histogram(np.arange(5.0), np.array([0.0, 1, 0, 1]), 1.0, (0, 2, 4))
     values = values_of_histogram(histogram)
     assert histogram.is_hidden.all()
-    changes = values.by_means(np.eye(2))
+    own = values.points[:, None] * np.eye(2)[values.cell]
+    changes = values.by_sums(own, np.zeros_like(own))
     sds = np.sqrt((changes**2).sum(axis=0))
     points = values.points.reshape(2, 4)
     np.testing.assert_allclose(sds, np.ptp(points, axis=1) / np.sqrt(12))

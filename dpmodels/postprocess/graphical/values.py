@@ -120,10 +120,14 @@ class CellValues:
 
     @cached_property
     def two_points(self) -> tuple[tuple[Floats, Floats], Floats]:
-        """Two points in each cell, and the fraction of its rows at the first; shapes (cells,)."""
-        low, high = _distances(self)
-        means, apart = self.means(self.points), high - low
-        fraction = np.divide(high, apart, out=np.ones_like(apart), where=apart > 0)
+        """Two points with the moments of each cell, and the fraction of its rows at the first."""
+        square, cube = (self.means(self.away**power) for power in (2, 3))
+        sd, (lowest, highest) = np.sqrt(np.maximum(square, 0.0)), self.limits(self.away)
+        skewness = np.divide(cube, sd**3, out=np.zeros_like(sd), where=sd > 0)
+        low = np.maximum(sd * (skewness - np.sqrt(skewness**2 + 4)) / 2, lowest)
+        high = np.divide(sd**2, -low, out=np.zeros_like(sd), where=low < 0)
+        high, means = np.minimum(high, highest), self.means(self.points)
+        fraction = np.divide(high, high - low, out=np.ones_like(high), where=high > low)
         return (means + low, means + high), fraction
 
     @cached_property
@@ -140,16 +144,26 @@ class CellValues:
         spread = np.eye(len(means)) + away[:, :, None] * self.slopes
         return np.concatenate(points), (weights[:, :, None] * spread).reshape(-1, len(means))
 
-    def by_noise(self, function: Floats, sums: Floats) -> Floats:
-        """Return how ``Σ_b f*_b sums_b`` moves by the noise of each count.
+    def by_sums(self, own: Floats, slopes: Floats) -> Floats:
+        """Return how sums of a function of points move by the noise of each count.
 
-        `function`, shape (points,), and `sums`, shape (cells, k); shape (counts, k).
+        `own`, shape (points, k), are the sums that the function has at each point over the rows of
+        its cell, `slopes` what these change by as the number grows by 1; shape (counts, k).
         """
-        changes = self.slopes @ sums
-        along = function[:, None] * (sums[self.cell] + self.away[:, None] * changes[self.cell])
-        turned = (self.means(function)[:, None] * changes)[self.cell]
+        turned = self.means(slopes.T).T[self.cell]
         shifts = self._less_reference(self.points[:, None]) * turned
-        return self._by_count(self._less_reference(along) - shifts)
+        return self._by_count(self._less_reference(own + self.away[:, None] * slopes) - shifts)
+
+    def at_points(self, sums: Floats, of_points: Floats, points: Floats, cell: Integers) -> Floats:
+        """Return by how much more sums move with a row at other points than with one of its cell.
+
+        `sums` has both arguments of :meth:`by_sums`, `of_points` those at these points of cells.
+        """
+        (own, slopes), (own_there, slopes_there) = sums, of_points
+        means = self.means((own + self.away[:, None] * slopes).T).T[cell]
+        away = (points - self.means(self.points)[cell])[:, None]
+        moved = own_there + away * (slopes_there - self.means(slopes.T).T[cell]) - means
+        return np.asarray(moved / self.rows[cell][:, None])
 
     @cached_property
     def at_ends(self) -> CellValues:
@@ -166,14 +180,6 @@ class CellValues:
             largest=np.full(len(self.rows), np.inf),
         )
 
-    def by_inner_noise(self, function: Floats) -> Floats:
-        """Return how sums over all rows of a function, shape (points, k), move by the noise."""
-        return self._by_count(self._less_reference(function * self.rows[self.cell][:, None]))
-
-    def by_means(self, slopes: Floats) -> Floats:
-        """Return how a function of the means of cells moves by the noise; `slopes`, (cells, k)."""
-        return self._by_count(self._less_reference(self.points[:, None]) * slopes[self.cell])
-
     def _by_count(self, by_point: Floats) -> Floats:
         total = np.zeros((len(self.largest), by_point.shape[1]))
         np.add.at(total, self.source, by_point)
@@ -186,17 +192,6 @@ class CellValues:
             function[self.references],
         )
         return np.asarray(self.noise[:, None] * (function - replaced))
-
-
-def _distances(values: CellValues) -> tuple[Floats, Floats]:
-    """Return the distances from the mean of two points with the moments of each cell."""
-    square, cube = (np.maximum(values.means(values.away**2), 0.0), values.means(values.away**3))
-    sd = np.sqrt(square)
-    skewness = np.divide(cube, sd**3, out=np.zeros_like(sd), where=sd > 0)
-    lowest, highest = values.limits(values.away)
-    low = np.maximum(sd * (skewness - np.sqrt(skewness**2 + 4)) / 2, lowest)
-    high = np.divide(square, -low, out=np.zeros_like(sd), where=low < 0)
-    return low, np.minimum(high, highest)
 
 
 def values_of_levels(levels: Floats) -> CellValues:
