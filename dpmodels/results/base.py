@@ -484,13 +484,13 @@ def interval_method(population: bool) -> str:
     return "conf_int()" if population else "noise_int()"
 
 
-def checked_level(level: float) -> float:
+def checked_level(level: object) -> float:
     """Return a valid coverage, or raise ArgumentError; one below a half is an error rate."""
     coverage = fraction("level", level, ", such as 0.95")
     if coverage < 0.5:
         raise ArgumentError(
-            f"level={level}: expected the coverage of an interval, at least 0.5; where "
-            f"statsmodels has alpha={level}, write level={1 - coverage:g}"
+            f"level={coverage:g}: expected the coverage of an interval, at least 0.5; where "
+            f"statsmodels has alpha={coverage:g}, write level={1 - coverage:g}"
         )
     return coverage
 
