@@ -62,8 +62,7 @@ def attach(
         except AttributeError:
             if attribute in names or attribute.startswith("__"):
                 raise
-            verb = f"dp_{attribute}"
-            hint = f" (did you mean {verb!r}?)" if verb in names else did_you_mean(attribute, names)
+            hint = did_you_mean(attribute, names)
             raise NotAvailable(f"{name} has no {attribute}{hint}; see dir({name})") from None
         finally:
             if is_collecting:

@@ -18,6 +18,18 @@ from typing import Final, ParamSpec, TypeVar
 LARGEST: Final = 2**200
 # Names are alike if two letters of three agree, as where one of three is mistyped.
 ALIKE: Final = 0.66
+# What other packages call the task of a verb.
+ELSEWHERE: Final = {
+    **dict.fromkeys(("anova", "aov", "ols", "regression"), "lm"),
+    **dict.fromkeys(("logistic", "logit", "poisson"), "glm"),
+    **dict.fromkeys(("chisq", "count", "counts", "crosstab", "freq", "tabulate"), "table"),
+    **dict.fromkeys(("coxph", "kaplan_meier", "survival"), "survfit"),
+    **dict.fromkeys(("cor", "corr"), "cov"),
+    **dict.fromkeys(("iqr", "median", "percentile"), "quantile"),
+    "describe": "summary",
+    "prcomp": "pca",
+    "sd": "var",
+}
 
 
 def quoted(value: object) -> str:
@@ -39,26 +51,29 @@ def did_you_mean(name: object, options: Iterable[object]) -> str:
     """Return a suggestion for a misspelled name, with a space before it; empty if none is near.
 
     Upper and lower case are alike, and so is the beginning of a name; a verb may be written dp_...
+    or by its name elsewhere.
 
     >>> did_you_mean("Vsits", ["visits", "age"]), did_you_mean("epsilon", ["eps", "person"])
     (" (did you mean 'visits'?)", " (did you mean 'eps'?)")
     >>> did_you_mean("dp_lm", ["lm", "glm"])
     " (did you mean 'lm'?)"
+    >>> did_you_mean("dp_logit", ["dp_hist", "dp_glm"])
+    " (did you mean 'dp_glm'?)"
     >>> did_you_mean("zzz", ["visits"])
     ''
     """
-    folded = {
-        option.strip().casefold(): option
-        for option in options
-        if isinstance(option, str) and option
-    }
-    text = name.strip().casefold() if isinstance(name, str) else ""
-    text = text.removeprefix("dp_") if text.removeprefix("dp_") in folded else text
+    folded = {_folded(option): option for option in options if isinstance(option, str) and option}
+    text = _folded(name) if isinstance(name, str) else ""
+    text = ELSEWHERE[text] if ELSEWHERE.get(text) in folded else text
     matches = [option for option in folded if _begins(option, text)]
     matches = matches or get_close_matches(text, folded, n=3, cutoff=ALIKE)
     matches = [text] if text in folded else matches
     near = " or ".join(repr(folded[match]) for match in matches if folded[match] != name)
     return f" (did you mean {near}?)" if near else ""
+
+
+def _folded(name: str) -> str:
+    return name.strip().casefold().removeprefix("dp_")
 
 
 def _begins(first: str, second: str) -> bool:

@@ -313,6 +313,16 @@ _SHARED: Final = {
     "caption": (
         "caption : bool\n    Whether guarantee, neighbours and noise stand under the picture."
     ),
+    "newdata": (
+        "newdata : frame, mapping or path\n"
+        "    Rows that are not private, with the variables of the terms. A cell that is neither\n"
+        "    missing nor what the codebook declares is an error."
+    ),
+    "clip": (
+        "clip : bool, default False\n"
+        "    Whether numbers outside the codebook's bounds are clipped to them, as the fit's rows\n"
+        "    were; else such rows are nan, and an ``OutsideWarning`` counts them."
+    ),
 }
 Documented = TypeVar("Documented", bound=Callable[..., object])
 

@@ -83,6 +83,24 @@ def test_a_misspelled_command_is_answered_with_the_nearest():
     assert "'tabel' is not known (did you mean 'table'" in run.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [
+        ("lm", "dp_lm"),
+        ("dp_logit", "dp_glm"),
+        ("median", "dp_quantile"),
+        ("dp_histogram", "dp_hist"),
+    ],
+)
+def test_names_of_other_packages_are_answered_with_the_verb(name, right):
+    with pytest.raises(dp.errors.NotAvailable, match=rf"did you mean '{right}'\?\); see dir"):
+        getattr(dp, name)
+
+
+def test_that_both_begin_with_dp_makes_names_no_more_alike():
+    assert did_you_mean("dp_waves", ["dp_hist", "dp_lm"]) == ""
+
+
 def test_names_that_resemble_nothing_are_answered_without_a_suggestion():
     assert did_you_mean("zzz", ["age", "sex"]) == did_you_mean(None, ["age"]) == ""
     assert did_you_mean("age", ["age"]) == ""

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.dates import Date
+from dpmodels.errors import ArgumentError, did_you_mean, quoted, shorten
 from dpmodels.formula import Design
 from dpmodels.formula.coding import RowCoder, on_steps
 from dpmodels.formula.values import Columns
 from dpmodels.frames import concatenated, open_rows, require_declared, to_codes, to_days, to_float
-from dpmodels.frames.convert import LevelCodes, number
+from dpmodels.frames.convert import LevelCodes, number, plain
 from dpmodels.frames.protocol import Cells, Chunk, Coded, decoded
 from dpmodels.levels import Level
 from dpmodels.typing import Array, Floats
@@ -92,13 +93,38 @@ def row_coder(design: Design, known: Design | None = None) -> RowCoder:
     `known` is the column of an offset.
     """
 
-    def parts(data: object) -> Iterator[Columns]:
+    def parts(data: object, require_read: bool) -> Iterator[Columns]:
         source = open_rows(data)
         require_declared(source, design.codebook)
         for chunk in source.chunks(design.variables, read_rows(len(design.variables))):
-            yield as_written(design.codebook, chunk)
+            columns = as_written(design.codebook, chunk)
+            if require_read:
+                _require_read(design.codebook, chunk, columns)
+            yield columns
 
     return RowCoder(design, parts, _table, None if known is None else row_coder(known))
+
+
+def _require_read(codebook: Codebook, chunk: Chunk, columns: Columns) -> None:
+    """Refuse public cells that are neither missing nor what is declared."""
+    for name, declared in codebook.items():
+        unread = np.isnan(columns[name])
+        cells = decoded(chunk[name])[unread]
+        for cell in cells[~are_missing(declared, cells)].tolist()[:1]:
+            levels = declared.shown_levels if isinstance(declared, Categorical) else ()
+            raise ArgumentError(
+                f"public rows with {name}={quoted(cell)}{did_you_mean(cell, levels)}: the codebook "
+                f"declares {shorten(declared.describe(), 200)}; write one of these, or leave the "
+                "cell missing"
+            )
+
+
+def are_missing(declared: Variable, cells: Array) -> NDArray[np.bool_]:
+    """Whether cells without a value are empty or have a declared code; others are misread."""
+    coded = to_codes(cells, declared.missing) >= 0
+    masked, values = np.ma.getmaskarray(cells), np.ma.getdata(cells)
+    blank = [isinstance(text, str) and not text.strip() for text in map(plain, values.tolist())]
+    return np.asarray(coded | masked | pd.isna(values) | np.array(blank, dtype=bool))
 
 
 def public_columns(codebook: Codebook, data: object) -> Columns:

@@ -10,15 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.column_roles import canonical_id
 from dpmodels.dates import Date
-from dpmodels.design.columns import as_written, read_rows
-from dpmodels.frames import RowSource, to_codes
-from dpmodels.frames.convert import plain
+from dpmodels.design.columns import are_missing, as_written, read_rows
+from dpmodels.frames import RowSource
 from dpmodels.frames.protocol import decoded
 from dpmodels.typing import Array
 from dpmodels.variables import Categorical, Variable
@@ -81,18 +79,10 @@ def _misfits(
     values = as_written(Codebook({"x": variable}), {"x": cells})["x"]
     unread = np.isnan(values)
     missing = np.zeros(len(values), dtype=bool)
-    missing[unread] = _are_missing(variable, cells[unread])
+    missing[unread] = are_missing(variable, cells[unread])
     misread = "unknown_level" if isinstance(variable, Categorical) else "not_readable"
     outside = (values < bounds[0]) | (values > bounds[1])
     return {"missing": missing, misread: unread & ~missing, "outside": outside}
-
-
-def _are_missing(variable: Variable, cells: Array) -> NDArray[np.bool_]:
-    """Whether cells without a value are empty or have a declared code; others are misread."""
-    coded = to_codes(cells, variable.missing) >= 0
-    masked, values = np.ma.getmaskarray(cells), np.ma.getdata(cells)
-    blank = [isinstance(text, str) and not text.strip() for text in map(plain, values.tolist())]
-    return np.asarray(coded | masked | pd.isna(values) | np.array(blank, dtype=bool))
 
 
 def _missing_ids(cells: Array, codes: Sequence[str]) -> NDArray[np.bool_]:

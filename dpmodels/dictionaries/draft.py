@@ -285,8 +285,16 @@ class Draft(Mapping[str, Entry]):
             if ids and self.person is None
             else ""
         )
+        skipping = [name for name, entry in self.items() if entry.skips_codes]
+        skipped = (
+            f"Not every code from the first on has a label: {_listed(skipping)}. Rows with other "
+            f"codes are incomplete; if there are such, declare numbers: draft.complete("
+            f"{next(iter(skipping))}=dp.Integer(lower, upper, missing=[...]))"
+            if skipping
+            else ""
+        )
         source = self.source and f"From {self.source}"
-        return [plain(note) for note in (source, left, persons) if note]
+        return [plain(note) for note in (source, left, skipped, persons) if note]
 
     def __repr__(self) -> str:
         return "\n".join([as_text(self._rows()), *self._notes()])

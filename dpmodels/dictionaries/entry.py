@@ -15,7 +15,7 @@ from dpmodels.codebook import brief
 from dpmodels.dates import Date
 from dpmodels.errors import CodebookError, FrameError, shorten
 from dpmodels.external_files import conform
-from dpmodels.levels import Level, said_missing
+from dpmodels.levels import Level, as_number, said_missing
 from dpmodels.typing import Plain
 
 _KINDS: Final = {
@@ -226,6 +226,12 @@ class Entry:
         if self.kind == "categorical":
             return len(self.levels) > 1
         return self.kind == "boolean" or (self.kind in TYPES and self.has_range)
+
+    @property
+    def skips_codes(self) -> bool:
+        """Whether numbers between the first two labelled ones have no label."""
+        numbers = sorted(number for number in map(as_number, self.levels) if number >= 0)
+        return bool(self.labels) and len(numbers) > 1 and numbers[1] - numbers[0] > 1
 
     @property
     def has_range(self) -> bool:

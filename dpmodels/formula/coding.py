@@ -337,21 +337,21 @@ class RowCoder:
     """Codes public rows as columns of a design; stores no rows."""
 
     design: Design
-    parts: Callable[[object], Iterator[Columns]]  # of a table: its columns as they are written
+    # Of a table: its columns as they are written, and whether misread cells are an error.
+    parts: Callable[[object, bool], Iterator[Columns]]
     table: Callable[[object], pd.DataFrame]  # all cells of it
     known: RowCoder | None = None  # of an offset, one column
 
     def __call__(self, data: object) -> Floats:
         """Return coded rows, shape (columns, rows), nan if incomplete, clipped to public ranges."""
         blocks = [np.empty((len(self.design.names), 0))]
-        blocks += [
-            self.coded(on_steps(self.design.codebook, columns)) for columns in self.parts(data)
-        ]
+        parts = self.parts(data, False)
+        blocks += [self.coded(on_steps(self.design.codebook, columns)) for columns in parts]
         return np.concatenate(blocks, axis=1)
 
-    def read(self, data: object) -> Columns:
+    def read(self, data: object, *, require_read: bool = False) -> Columns:
         """Return columns as they are written: numbers, days and level codes, nan if missing."""
-        parts = list(self.parts(data))
+        parts = list(self.parts(data, require_read))
         return {
             name: np.concatenate([np.empty(0), *(part[name] for part in parts)])
             for name in self.design.variables

@@ -168,6 +168,8 @@ def _hint(name: str, book: Book) -> str:
             f"; {alike!r} is, which looks alike but is {alike!a} and not {name!a} (as Python "
             "spells keyword arguments): write the one that the data have."
         )
+    if name in ("TRUE", "FALSE"):
+        return f"; R's {name} is {name.capitalize()} here."
     categories = (variable for variable in book.values() if isinstance(variable, Categorical))
     if any(name in (*variable.levels, *variable.shown_levels) for variable in categories):
         return f"; a level is written in quotes: {name!r}."

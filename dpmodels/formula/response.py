@@ -319,13 +319,14 @@ def _response(parsed: ParsedFormula) -> str:
 
 def _check_response(code: str, book: Codebook, max_levels: int) -> None:
     match compile_factor(code, book):
-        case Category(levels=levels) if len(levels) > max_levels:
+        case Category(levels=levels, ordered=ordered) if len(levels) > max_levels:
             fewer = "two" if max_levels == 2 else f"{max_levels} at most"
+            family = "ordinal" if ordered else "multinomial"
             raise FormulaError(
                 f"the response {shorten(code)!r} is a category of {len(levels)} levels; it must "
                 f"be a number or have {fewer}: compare it with one, {shorten(code)} == "
                 f"{levels[0]!r} ~ ..."
-                + ', or write dp_glm with family="multinomial"'
+                + f', or write dp_glm with family="{family}"'
                 * (max_levels == 2)
             )
         case Category(contrast=contrast) if contrast is not None:

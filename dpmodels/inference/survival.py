@@ -178,8 +178,8 @@ def cumulative_interval(
 class LogRank:
     """A test that all curves are equal; arrays have the shape (groups,).
 
-    Under the hypothesis `statistic` is chi-square with `df` degrees of freedom, or smaller: it is
-    the least over all orders of times within intervals of several values. `observed` events
+    Under the hypothesis `statistic` is chi-square with `df` degrees of freedom, or smaller: where
+    `is_least`, it is the least over all orders of times within intervals. `observed` events
     are unbiased and may be negative; `noise_sd` is that of their difference from `expected`.
     """
 
@@ -189,6 +189,7 @@ class LogRank:
     observed: Floats
     expected: Floats
     noise_sd: Floats
+    is_least: bool
 
 
 def log_rank(
@@ -257,16 +258,16 @@ def _tested(
     inverse = np.linalg.pinv((sampling + noisy)[:df, :df], hermitian=True)
     difference = (observed - expected)[:df]
     low, high = (np.asarray(side[:df]) for side in bounds)
-    if (low < high).any():
+    is_least = bool((low < high).any())
+    if is_least:
         values, vectors = np.linalg.eigh(inverse)
         root = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
         high = np.maximum(high, np.nextafter(low, np.inf))
         difference = lsq_linear(root, np.zeros(df), (low, high), method="bvls").x
     statistic = float(difference @ inverse @ difference)
     noise_sd = np.sqrt(np.maximum(np.diag(noisy), 0.0))
-    return LogRank(
-        statistic, df, float(chdtrc(df, statistic)), observed, expected, np.asarray(noise_sd)
-    )
+    p = float(chdtrc(df, statistic))
+    return LogRank(statistic, df, p, observed, expected, np.asarray(noise_sd), is_least)
 
 
 # Most Newton steps, and the length of one, in standard errors, at which they end.

@@ -18,7 +18,7 @@ from dpmodels.arguments import (
 from dpmodels.errors import ArgumentError, quoted
 from dpmodels.formula.parse import quote
 from dpmodels.privacy import Ledger, check_ledger
-from dpmodels.results.base import Result
+from dpmodels.results.base import Result, checked_level
 from dpmodels.results.etable import STATISTICS, ETable, Line, Look, accounts, columns_of
 from dpmodels.results.etable_columns import ACCEPTED, Column, chosen, merged
 
@@ -160,7 +160,7 @@ def look_of(
         stats=(),
         privacy=boolean("privacy", privacy),
         digits=integer("digits", digits, 1, _MOST_DIGITS),
-        level=fraction("level", level, ", such as 0.95"),
+        level=checked_level(level),
         words=None,
         notes=_texts("notes", notes),
     )

@@ -172,7 +172,7 @@ def hist(
     counted: str = "rows",
     **picture: Unpack[Picture],
 ) -> Axes:
-    """Draw a histogram with intervals `bars`, shape (bins, 2); unequal bins as rows by unit.
+    """Draw a histogram with intervals `bars`, shape (bins, 2); unequal bins as rows per unit.
 
     Many bins are drawn as steps with a band.
     """
@@ -193,7 +193,7 @@ def hist(
     legend_above(ax, [Patch(color=GREY, alpha=0.5, label="noise band") if is_dense else mark])
     few_ticks(ax)
     ax.set_xlabel(label, parse_math=False)
-    ax.set_ylabel(counted if equal else f"{counted} by unit")
+    ax.set_ylabel(counted if equal else f"{counted} per unit")
     mode = int(np.argmax(counts))
     alt = (
         f"Histogram of {label} in {len(counts)} bins from {number(breaks[0])} to "

@@ -424,8 +424,9 @@ def _test(fit: SurvfitResult) -> tuple[Fact, ...]:
         test = fit.logrank()
     except NotAvailable:
         return (("Log-rank", "lost in noise"),)
-    p = "p < 0.0001" if test.pvalue < 1e-4 else f"p = {signif(test.pvalue, 2)}"
-    return (("Log-rank", f"chi2({test.df}) = {signif(test.statistic, 3)}, {p}"),)
+    least, most = ("at least", "at most") if test.is_least else ("=", "=")
+    p = "p < 0.0001" if test.pvalue < 1e-4 else f"p {most} {signif(test.pvalue, 2)}"
+    return (("Log-rank", f"chi2({test.df}) {least} {signif(test.statistic, 3)}, {p}"),)
 
 
 def _overview(fit: SurvfitResult) -> Section:

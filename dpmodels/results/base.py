@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpmodels.arguments import boolean, fraction, integer, option
 from dpmodels.atomic_files import write_whole
-from dpmodels.errors import FrameError, NotAvailable
+from dpmodels.errors import ArgumentError, FrameError, NotAvailable
 from dpmodels.report import Report, Summary
 from dpmodels.report.notes import Rank, glossary, ranked, shortened
 from dpmodels.request import Request
@@ -491,9 +491,15 @@ def interval_method(population: bool) -> str:
     return "conf_int()" if population else "noise_int()"
 
 
-def checked_level(level: float) -> float:
-    """Return a valid coverage, or raise ArgumentError."""
-    return fraction("level", level, ", such as 0.95")
+def checked_level(level: object) -> float:
+    """Return a valid coverage, or raise ArgumentError; one below a half is an error rate."""
+    coverage = fraction("level", level, ", such as 0.95")
+    if coverage < 0.5:
+        raise ArgumentError(
+            f"level={coverage:g}: expected the coverage of an interval, at least 0.5; where "
+            f"statsmodels has alpha={coverage:g}, write level={1 - coverage:g}"
+        )
+    return coverage
 
 
 def checked_ncomp(ncomp: object, columns: int) -> int:

@@ -22,6 +22,7 @@ from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.glm import LinearPredictors
 from dpmodels.results.public_rows import index_of, public_rows, require_coder
 from dpmodels.typing import Axes, Coder, Floats
+from dpmodels.verbs import documented
 
 NO_LAW = (
     "is not available: coefficients of a support vector machine are those of a penalised "
@@ -268,16 +269,9 @@ class MultinomialResult(LinearPredictors[pd.DataFrame], Result):
     def _size(self) -> str:
         return f"{self.call.family}, {len(self.call.levels)} levels"
 
+    @documented
     def decision_function(self, newdata: object, *, clip: bool = False) -> pd.DataFrame:
         """Return log odds of new, public rows against the reference, a column for each level.
-
-        Parameters
-        ----------
-        newdata : frame
-            Public rows with the variables of the right-hand side.
-        clip : bool, default False
-            Whether numbers outside the codebook's bounds are clipped to them; else such rows are
-            nan, and an ``OutsideWarning`` counts them.
 
         Returns
         -------

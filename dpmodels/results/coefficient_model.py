@@ -60,12 +60,22 @@ class CoefficientModel(Tested):
             """Return the law about the population's coefficients; NotAvailable without one."""
 
     get_margeff = Refused("is not available: " + marginal_means.NO_ROWS)
-    coef = Refused("is called params here, as in statsmodels")
-    aic, bic = (
+    coef, coefficients = (Refused("is called params here, as in statsmodels") for _ in range(2))
+    confint = Refused("is called conf_int() here, as in statsmodels")
+    vcov = Refused("is called cov_params() here, as in statsmodels")
+    residuals = Refused("would disclose private rows; for public rows use predict(newdata)")
+    update, step = (
+        Refused(
+            "would be another release: write the formula in a call of its own, or release "
+            "dp_moments(...) once, from which lm(formula) is free"
+        )
+        for _ in range(2)
+    )
+    aic, bic, deviance = (
         Refused(
             "needs the likelihood of the private rows, which was not released; anova() tests terms"
         )
-        for _ in range(2)
+        for _ in range(3)
     )
 
     def tidy(self, *, exponentiate: bool = False) -> pd.DataFrame:
@@ -220,20 +230,11 @@ class CoefficientModel(Tested):
         coder = require_coder(self.coder)
         return marginal_means.Fitted(self._law(method), self._link, self._terms, coder, self._means)
 
+    @documented
     def get_prediction(
         self, newdata: object, level: float = 0.95, *, clip: bool = False
     ) -> pd.DataFrame:
         """Return the expected response of public rows with its intervals.
-
-        Parameters
-        ----------
-        newdata : frame, mapping or path
-            Rows that are not private, with the variables of the right-hand side.
-        level : float
-            Coverage of the intervals, in (0, 1), each by itself.
-        clip : bool, default False
-            Whether numbers outside the codebook's bounds are clipped to them, as the rows of the
-            fit were; else such rows are nan, and a warning counts them.
 
         Returns
         -------
@@ -246,27 +247,15 @@ class CoefficientModel(Tested):
         ------
         NotAvailable
             Where there are no standard errors, or no terms.
-
-        Warns
-        -----
-        OutsideWarning
-            With the number of public rows outside the bounds.
         """
         rows = public_rows(self.coder, newdata, clip=clip)
         model, coverage = self._fitted("get_prediction()"), checked_level(level)
         regressors = model.regressors(rows.coded)
         return predicted(model.law, model.link, regressors, coverage, rows.offset)
 
+    @documented
     def predict(self, newdata: object, *, clip: bool = False) -> pd.Series[float]:
         """Return the expected response of public rows: a mean, or the probability of a level.
-
-        Parameters
-        ----------
-        newdata : frame, mapping or path
-            Rows that are not private, with the variables of the right-hand side.
-        clip : bool, default False
-            Whether numbers outside the codebook's bounds are clipped to them, as the rows of the
-            fit were; else such rows are nan, and a warning counts them.
 
         Returns
         -------
@@ -278,22 +267,13 @@ class CoefficientModel(Tested):
         ------
         NotAvailable
             Where every row needs such a coefficient.
-
-        Warns
-        -----
-        OutsideWarning
-            With the number of public rows outside the bounds.
         """
         rows = public_rows(self.coder, newdata, clip=clip)
         return pd.Series(self._response(rows), index_of(newdata), name=self._expected)
 
+    @documented
     def augment(self, newdata: object, level: float = 0.95, *, clip: bool = False) -> pd.DataFrame:
         """Return public rows with the model's predictions, as R's broom does.
-
-        Parameters
-        ----------
-        newdata, level, clip
-            As for :meth:`get_prediction`.
 
         Returns
         -------
@@ -316,6 +296,7 @@ class CoefficientModel(Tested):
         added = dict(zip((".fitted", ".se_fit", ".lower", ".upper"), columns, strict=True))
         return table.assign(**added, **{".outside": rows.outside})
 
+    @documented
     def margins(
         self,
         newdata: object = None,
@@ -334,12 +315,10 @@ class CoefficientModel(Tested):
         ----------
         newdata : frame, mapping or path
             Rows that are not private, with the variables of the right-hand side:
-            effects are averages over them. Those of the fit are not kept.
+            effects are averages over those that are complete. Those of the fit are not kept.
         variables : str or sequence of str, optional
             Of which variables; by default of all, but for fixed effects and numbers
             that enter in steps.
-        level, clip
-            As for :meth:`get_prediction`; incomplete rows are left out.
 
         Returns
         -------
@@ -377,6 +356,7 @@ class CoefficientModel(Tested):
         title = f"Average marginal effects on {self._expected}{in_unit(self._unit)}"
         return derived_table.Estimates(self, title, table, notes, coverage)
 
+    @documented
     def emmeans(
         self,
         factors: str | Sequence[str],
@@ -397,8 +377,6 @@ class CoefficientModel(Tested):
             models other than `dp_lm`, and where they enter by functions alone. The heading of the
             table says which. Other factors are averaged over with equal weights, of the linear
             predictor.
-        level : float
-            Coverage of the intervals, in (0, 1), each by itself.
 
         Returns
         -------

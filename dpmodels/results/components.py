@@ -37,13 +37,14 @@ from dpmodels.postprocess import (
 )
 from dpmodels.postprocess.covariance import longest_in_box, support
 from dpmodels.released import MomentsRelease, Tails
-from dpmodels.results.base import per_row
+from dpmodels.results.base import Refused, per_row
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.derived_table import DefaultPlot
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.public_rows import index_of, public_rows, require_coder
 from dpmodels.typing import Coder, DataArray, Floats
 from dpmodels.variables import Numeric
+from dpmodels.verbs import documented
 
 # Bounds are computed, and rows are mapped, to a few units in the last place of 64 bits.
 ROUNDING = 1e-9
@@ -157,16 +158,9 @@ class Components:
             raise NotAvailable("the formula's coding is missing: load the fit with dp.load")
         return self._mapped(self.coder(newdata))
 
+    @documented
     def augment(self, newdata: object, *, clip: bool = False) -> pd.DataFrame:
         """Return rows that are not private with their components, as R's broom does.
-
-        Parameters
-        ----------
-        newdata : frame, mapping or path
-            Public rows with the formula's variables.
-        clip : bool, default False
-            Whether numbers outside the codebook's bounds are clipped to them, as the rows of the
-            release were; else such rows are nan, and a warning counts them.
 
         Returns
         -------
@@ -178,11 +172,6 @@ class Components:
         ------
         NotAvailable
             If the release was loaded without its formula's coding.
-
-        Warns
-        -----
-        OutsideWarning
-            With the number of public rows outside the bounds.
         """
         table = require_coder(self.coder).table(newdata)
         rows = public_rows(self.coder, table, clip=clip)
@@ -269,7 +258,7 @@ def blank_words(*, noise: bool, unread: Floats | None = None) -> str:
     words = f"blank: |loading| < {SMALL_LOADING}" + " or twice its noise" * noise
     blank = [] if unread is None else np.flatnonzero(np.isnan(unread)).tolist()
     names = [f"PC{place + 1}" for place in blank[:6]] + ["..."] * (len(blank) > 6)
-    return f"{words}; not read: {', '.join(names)}" if names else words
+    return f"{words}; lost in noise: {', '.join(names)}" if names else words
 
 
 class Rotation(DefaultPlot):
@@ -335,6 +324,7 @@ class Rotation(DefaultPlot):
         """
         return self.components.augment(newdata, clip=clip)
 
+    rotation = Refused("is called loadings here")
     scores, fittedvalues, resid = per_row("transform(newdata)")
 
 

@@ -32,6 +32,7 @@ from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.public_rows import PublicRows, public_rows
 from dpmodels.typing import Axes, Coder, Floats
+from dpmodels.verbs import documented
 
 Labelled = TypeVar("Labelled", "pd.Series[float]", pd.DataFrame)
 
@@ -207,13 +208,9 @@ class GLMResult(LinearPredictors["pd.Series[float]"], CoefficientModel):
     def _estimates(self) -> EstimateTable:
         return table_of_estimates(self, self._index, labels=self.call.names)
 
+    @documented
     def ratios(self, level: float = 0.95) -> Estimates:
         """Return odds ratios, or rate ratios, with their intervals: coefficients exponentiated.
-
-        Parameters
-        ----------
-        level : float
-            Coverage of the intervals, in (0, 1).
 
         Raises
         ------
@@ -256,16 +253,9 @@ class GLMResult(LinearPredictors["pd.Series[float]"], CoefficientModel):
     def _size(self) -> str:
         return self.call.family
 
+    @documented
     def decision_function(self, newdata: object, *, clip: bool = False) -> Floats:
         """Return the linear predictor of new, public rows: log odds, or the logarithm of a mean.
-
-        Parameters
-        ----------
-        newdata : frame
-            Public rows with the variables of the right-hand side.
-        clip : bool, default False
-            Whether numbers outside the codebook's bounds are clipped to them, as the rows of the
-            fit were; else such rows are nan, and a warning counts them.
 
         Returns
         -------
@@ -276,11 +266,6 @@ class GLMResult(LinearPredictors["pd.Series[float]"], CoefficientModel):
         ------
         NotAvailable
             Where the formula has no terms.
-
-        Warns
-        -----
-        OutsideWarning
-            With the number of public rows outside the bounds.
         """
         return public_rows(self.coder, newdata, clip=clip).linear(self.linear.params)
 

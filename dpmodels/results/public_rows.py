@@ -64,11 +64,15 @@ def require_coder(coder: Coder | None) -> RowCoder:
 
 
 def public_rows(coder: Coder | None, newdata: object, *, clip: bool) -> PublicRows:
-    """Read public rows; those outside the bounds are nan and counted in a warning, or clipped."""
+    """Read public rows; those outside the bounds are nan and counted in a warning, or clipped.
+
+    ArgumentError names a cell that is neither missing nor what the codebook declares.
+    """
     clips, coder = boolean("clip", clip), require_coder(coder)
     coders = [part for part in (coder, coder.known) if part is not None and part.design.names]
     book = Codebook({name: v for part in coders for name, v in part.design.codebook.items()})
-    values_by_name = {name: v for part in coders for name, v in part.read(newdata).items()}
+    reads = [part.read(newdata, require_read=True) for part in coders]
+    values_by_name = {name: values for read in reads for name, values in read.items()}
     columns: dict[str, Floats] = {}
     beyond: dict[str, NDArray[np.bool_]] = {}
     for name, values in values_by_name.items():

@@ -28,6 +28,7 @@ from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.public_rows import PublicRows
 from dpmodels.typing import Axes, Coder, DataArray, Floats, TableColumns
+from dpmodels.verbs import documented
 
 # How far from 1 the sum of a user's shares may be, for rounding.
 DIGITS = 1e-6
@@ -311,18 +312,9 @@ class SurveyResult(OneTable):
             "local_eps": self.eps,
         }
 
+    @documented
     def plot(self, level: float = 0.95, ax: Axes | None = None, *, caption: bool = True) -> Axes:
-        """Draw the shares of all cells with both intervals.
-
-        Parameters
-        ----------
-        level : float
-            Coverage of the intervals.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        caption : bool
-            Whether guarantee, neighbours and noise stand under the picture.
-        """
+        """Draw the shares of all cells with both intervals."""
         labels, title = self._facts.labels, "Share of complete answers"
         return self._draw_intervals(
             self._cells.values, ax, level, caption, labels=labels, title=title

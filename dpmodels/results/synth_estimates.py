@@ -44,6 +44,7 @@ from dpmodels.results.call import INTERCEPT, TableCall, caption_of, joined, read
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.synthetic_source import LevelGrid, SyntheticSource, grid_of
 from dpmodels.typing import Floats, Integers
+from dpmodels.verbs import documented
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -173,18 +174,9 @@ class SyntheticEstimates(Tabulated):
         labels = list(self.index) if self.is_regression else None
         return table_of_estimates(self, self.index, labels=labels)
 
+    @documented
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
-        """Draw the estimates but the constant with both intervals.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        level : float
-            Coverage of the intervals, in (0, 1).
-        caption : bool
-            Whether guarantee, neighbours and noise stand under the picture.
-        """
+        """Draw the estimates but the constant with both intervals."""
         from dpmodels.plots.coefficients import Intervals, coefficients
 
         params = self.params.drop(index=INTERCEPT, errors="ignore")

@@ -6,6 +6,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.dictionaries.draft import Draft
+from dpmodels.dictionaries.entry import Entry
 from dpmodels.errors import CodebookError, FrameError
 
 DRAFT = dp.codebook.draft(
@@ -161,3 +162,20 @@ def test_a_file_of_another_shape_is_refused(tmp_path, text):
     (tmp_path / "draft.json").write_text(text)
     with pytest.raises(CodebookError):
         dp.codebook.draft(tmp_path / "draft.json")
+
+
+@pytest.mark.parametrize(
+    ("levels", "warned"),
+    [
+        ({-8: "don't know", 1: "very low", 5: "very high"}, True),
+        ({0: "never", 10: "always"}, True),
+        ({1: "none", 2: "school", 9: "refused"}, False),
+        ({"a": "yes", "b": "no"}, False),
+        ([1, 5], False),
+    ],
+)
+def test_a_scale_whose_ends_alone_have_labels_is_pointed_out(levels, warned):
+    draft = Draft({"satisf": Entry.of(dp.Categorical(levels)), "age": Entry("numeric")})
+    assert ("satisf=dp.Integer(lower, upper, missing=[...])" in repr(draft)) == warned
+    scale = draft.complete(satisf=dp.Integer(1, 5, missing=[-8]))
+    assert "satisf=" not in repr(scale)

@@ -124,6 +124,7 @@ def test_unknown_variables_are_named_with_a_near_match():
         ("age = sex", "'y ~ x' for a response"),
         ("~ I(age ^ 2)", "x ** 2"),
         ("~ poly(age, 2, raw=True)", "x + I(x ** 2)"),
+        ("~ poly(age, 2, raw=TRUE)", "R's TRUE is True here"),
         ("~ cut(age, 3)", "a list of at least 3 public numbers"),
         ("~ relevel(sex, ref='M')", "C(x, Treatment('reference level'))"),
         ("~ age + (1 | sex)", "dp_lm('y ~ x | group')"),

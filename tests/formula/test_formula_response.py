@@ -29,6 +29,13 @@ def test_a_comparison_is_a_response():
     assert two_sided("g == 'a' ~ x", BOOK).response.names == ("g == 'a'[T.True]",)
 
 
+def test_a_category_of_many_levels_is_pointed_to_the_family_of_its_kind():
+    ordered = BOOK | dp.codebook(g=dp.Categorical(["a", "b", "c"], ordered=True))
+    for book, family in ((BOOK, "multinomial"), (ordered, "ordinal")):
+        with pytest.raises(FormulaError, match=f'or write dp_glm with family="{family}"'):
+            two_sided("g ~ x", book)
+
+
 def test_the_dot_leaves_out_the_response_and_what_is_apart():
     assert two_sided("y ~ .", BOOK).terms.variables == ("x", "g", "s", "w")
     assert two_sided("y ~ .", BOOK, excluded=["w"]).terms.variables == ("x", "g", "s")

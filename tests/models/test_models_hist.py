@@ -200,7 +200,7 @@ def test_pictures_have_a_bar_and_an_interval_a_bin():
     heights = [bar.get_height() for bar in ax.patches]
     expected = fit.counts.sel(sex="M").to_numpy() / [10, 40, 50]
     assert heights == pytest.approx(expected)
-    assert (ax.get_ylabel(), ax.get_xlabel()) == ("rows by unit", "age, M")
+    assert (ax.get_ylabel(), ax.get_xlabel()) == ("rows per unit", "age, M")
     alone = dp_hist("~ age", rows(), codebook=BOOK, eps=1.0, breaks=5)
     ax = alone.plot(ax=Figure().subplots())
     assert [bar.get_height() for bar in ax.patches] == pytest.approx(alone.counts.to_numpy())

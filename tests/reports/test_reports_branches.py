@@ -503,11 +503,11 @@ def test_times_above_the_declared_range():
 
 
 def test_a_log_rank_test_is_printed_with_its_p_value_or_as_lost():
-    def curves(number, pvalue):
+    def curves(number, pvalue, *, is_least=False):
         def logrank():
             if pvalue is None:
                 raise NotAvailable("the variance is mostly noise")
-            return Fit(pvalue=pvalue, df=2, statistic=7.256)
+            return Fit(pvalue=pvalue, df=2, statistic=7.256, is_least=is_least)
 
         return Fit(ncurves=number, logrank=logrank)
 
@@ -515,6 +515,8 @@ def test_a_log_rank_test_is_printed_with_its_p_value_or_as_lost():
     assert hist._test(curves(3, None)) == (("Log-rank", "lost in noise"),)
     for pvalue, text in ((0.0268, "p = 0.027"), (1e-4, "p = 0.00010"), (9e-5, "p < 0.0001")):
         assert hist._test(curves(3, pvalue)) == (("Log-rank", f"chi2(2) = 7.26, {text}"),)
+    coarse = (("Log-rank", "chi2(2) at least 7.26, p at most 0.027"),)
+    assert hist._test(curves(3, 0.0268, is_least=True)) == coarse
 
 
 # Survey designs

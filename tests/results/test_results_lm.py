@@ -262,10 +262,19 @@ def test_what_is_read_back_is_the_same(table, tmp_path, formula, words):
 
 
 def test_refusals(fit):
-    for name in ("fittedvalues", "resid", "coef", "aic", "bic"):
+    for name in ("fittedvalues", "resid", "residuals", "coef", "aic", "bic", "deviance"):
         with pytest.raises(NotAvailable, match=name):
             getattr(fit, name)
         assert not hasattr(fit, name)
+    for name, instead in {
+        "coefficients": "called params here",
+        "confint": r"called conf_int\(\) here",
+        "vcov": r"called cov_params\(\) here",
+        "update": "another release: write the formula in a call of its own",
+        "step": "another release",
+    }.items():
+        with pytest.raises(NotAvailable, match=f"{name} .*{instead}"):
+            getattr(fit, name)
 
 
 def test_what_was_handed_out_changes_nothing(fit):

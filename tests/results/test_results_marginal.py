@@ -268,7 +268,7 @@ def test_values_of_arrays_are_those_of_lists(fits):
         (lambda fit: fit.emmeans(["g", "g"]), "each variable once"),
         (lambda fit: fit.contrasts("g", at={"g": "a"}), "two levels or more"),
         (lambda fit: fit.contrasts("g", adjust="tukey"), "adjust"),
-        (lambda fit: fit.margins({"g": ["d"], "x": [1], "k": [1]}), "no complete row"),
+        (lambda fit: fit.margins({"g": [None], "x": [1], "k": [1]}), "no complete row"),
         (lambda fit: fit.margins(ROWS, "z"), "not a variable of the terms"),
     ],
 )
@@ -352,7 +352,7 @@ def test_intervals_of_what_follows_cover_where_moments_are_weak():
 
 
 def test_effects_say_over_how_many_public_rows_they_are_averages(fits):
-    new = {"g": ["a", "b", "q"], "x": [1.0, 2.0, 3.0]}
+    new = {"g": ["a", "b", None], "x": [1.0, 2.0, 3.0]}
     assert "over 2 public rows of the 3 given" in fits["glm"].margins(new).summary().as_text()
     some = {"g": ["a", "b"], "x": [1.0, 2.0]}
     assert "over 2 public rows, treated" in fits["glm"].margins(some).summary().as_text()

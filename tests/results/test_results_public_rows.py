@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import dpmodels as dp
-from dpmodels.errors import NotAvailable, OutsideWarning
+from dpmodels.errors import ArgumentError, NotAvailable, OutsideWarning
 
 BOOK = dp.codebook(
     y=(-5, 5), x=dp.Numeric(0, 10, missing=[-9]), g=["a", "b"], day=("2001-01-01", "2001-12-31")
@@ -25,7 +25,7 @@ ROWS["y"] = 0.3 * ROWS["x"] - 1 + RNG.normal(size=600)
 NEW = pd.DataFrame(
     {
         "x": [2.0, 11.0, -9.0, np.nan, 3.0],
-        "g": ["a", "b", "a", "b", "z"],
+        "g": ["a", "b", "a", "b", None],
         "day": ["2001-02-01", "2002-02-01", "2001-03-01", "2001-03-01", "2001-03-01"],
         "id": list("pqrst"),
     },
@@ -67,6 +67,34 @@ def test_rows_outside_are_counted_and_nan_or_held_on_request(fits, name):
     assert np.isnan(free).tolist() == [False, True, True, True, unlisted]
     assert np.isnan(predictions).tolist() == [False, False, True, True, unlisted]
     np.testing.assert_array_equal(predictions, same)
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        ({"g": ["a", "z"]}, "g='z': the codebook declares a | b;"),
+        ({"g": pd.Categorical(["B", "a"])}, r"g='B' \(did you mean 'b'\?\): the codebook"),
+        ({"x": [1.0, "one"]}, "x='one': the codebook declares 0 to 10; missing: -9;"),
+        ({"day": ["2001-13-01"] * 2}, "day='2001-13-01': the codebook declares 2001-01-01 to"),
+    ],
+)
+def test_public_cells_that_are_not_as_declared_are_refused_by_name(fits, cells, said):
+    new = {"x": [1.0, 2.0], "g": ["a", "b"], "day": ["2001-02-01"] * 2} | cells
+    for ask in (fits["lm"].predict, fits["lm"].get_prediction, fits["lm"].augment):
+        with pytest.raises(ArgumentError, match=said):
+            ask(new)
+
+
+def test_missing_public_cells_are_no_error(fits):
+    cells = {"x": [-9, "", np.nan, 1], "g": ["a", "a", "a", pd.NA], "day": ["2001-02-01"] * 4}
+    assert np.isnan(fits["lm"].predict(cells)).all()
+    assert np.isnan(fits["glm"].predict(cells | {"day": [pd.NaT] * 4})).all()
+
+
+def test_a_level_below_a_half_is_an_error_rate_and_is_refused(fits):
+    for ask in (fits["lm"].conf_int, fits["lm"].noise_int, fits["pca"].noise_int):
+        with pytest.raises(ArgumentError, match=r"alpha=0.1, write level=0.9"):
+            ask(0.1)
 
 
 def test_rows_of_a_fit_and_of_a_second_model_are_held_without_a_word(fits):
