@@ -237,11 +237,11 @@ class PrivateDesign(BoundRows):
         rows = augmented[1:]
         factor = 1.0 / (self.scaling.scale * self.scaling.row_norm)
         scaled: Floats | Sequence[Floats] = coded
-        ends: tuple[Floats, Floats] | None = self.public.lower, self.public.upper
+        ends: Sequence[Floats] = (self.public.lower, self.public.upper)
         if self.scaling.unit:
             multiply_columns(coded, factor, rows, ends)
             _to_unit_length(rows)
-            scaled, factor, ends = rows, np.ones_like(factor), None
+            scaled, factor, ends = rows, np.ones_like(factor), ()
         shift = self.scaling.centre * factor
         complete = to_lattice(scaled, factor, shift, lattice, rows, squares, ends)
         np.multiply(complete, lattice.radius, out=augmented[0])

@@ -73,16 +73,15 @@ def to_lattice(
     lattice: Lattice,
     out: Floats | None = None,
     squares: Floats | None = None,
-    ends: tuple[Floats, Floats] | None = None,
+    ends: Sequence[Floats] = (),
 ) -> Flags:
     """Round ``factor * columns - shift``, in units of the ball's radius, to the lattice.
 
     `columns`, each of shape (rows,), are any numbers; the integers go to `out`, shape (columns,
     rows), or overwrite the array `columns` where it is None; `factor` and `shift`, of shape
     (columns,), are public and finite and bring declared rows into the unit ball. With `ends`, lower
-    and upper ones of shape (columns,), columns are clipped first. False comes back, shape (rows,),
-    where a row had a nan; it is all zeros now. The squared norms of the integers are written to
-    `squares`, shape (rows,), as whole numbers.
+    and upper ones, columns are clipped first. False comes back, shape (rows,), where a row had a
+    nan; it is all zeros now. Squared norms go to `squares`, shape (rows,), as whole numbers.
 
     On return every row is a vector of integers of norm at most ``lattice.radius``, whatever the
     input: a longer row is shrunk towards zero, and the integer norm, exact in float64 below 2**53,
@@ -124,15 +123,11 @@ def _squared_norms(rows: Floats, lattice: Lattice, out: Floats | None = None) ->
 
 
 def multiply_columns(
-    columns: Floats | Sequence[Floats],
-    factor: Floats,
-    out: Floats,
-    ends: tuple[Floats, Floats] | None = None,
+    columns: Floats | Sequence[Floats], factor: Floats, out: Floats, ends: Sequence[Floats] = ()
 ) -> None:
     """Write each column times its factor into a line of `out`, which may be the columns.
 
-    With `ends` and positive factors columns are clipped first: products are clipped to those of the
-    ends, which gives the same (docs/theory.md, Theorem 100).
+    With `ends` and positive factors columns are clipped first (docs/theory.md, Theorem 100).
     """
     with unbuffered(), np.errstate(over="ignore", invalid="ignore"):
         if isinstance(columns, np.ndarray):
@@ -140,9 +135,8 @@ def multiply_columns(
         else:
             for column, by, line in zip(columns, factor.tolist(), out, strict=True):
                 np.multiply(column, by, out=line)
-        if ends is not None:
-            lower, upper = ((end * factor)[:, None] for end in ends)
-            np.clip(out, lower, upper, out=out)
+        if ends:
+            np.clip(out, *((end * factor)[:, None] for end in ends), out=out)
 
 
 @contextmanager
