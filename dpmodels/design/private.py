@@ -213,14 +213,15 @@ class PrivateDesign(BoundRows):
     def _first(self, function: Callable[[Part], Answer], part: Part) -> tuple[Part, Answer]:
         """Evaluate the formula for several passes, and apply the function of the first."""
         columns = {name: part.columns[name] for name in self._beside}
-        kept = Part(columns, None, part.places, part.persons, self._coded(part))
+        coded = list(map(np.ascontiguousarray, self._coded(part)))
+        kept = Part(columns, None, part.places, part.persons, coded)
         return kept, function(kept)
 
     def _coded(self, part: Part) -> Sequence[Floats]:
-        """Return the coded columns, nan in rows that do not count."""
+        """Return the coded columns, nan in rows that do not count; numbers as they are read."""
         if part.coded is not None:
             return part.coded
-        coded = self.public.coded(part.columns)
+        coded = self.public.coded(part.columns, clip=False)
         if part.counted is None:
             return coded
         return [np.where(part.counted, column, np.nan) for column in coded]
@@ -242,12 +243,13 @@ class PrivateDesign(BoundRows):
         rows = augmented[1:]
         factor = 1.0 / (self.scaling.scale * self.scaling.row_norm)
         scaled: Floats | Sequence[Floats] = coded
+        ends: Sequence[Floats] = (self.public.lower, self.public.upper)
         if self.scaling.unit:
-            multiply_columns(coded, factor, rows)
+            multiply_columns(coded, factor, rows, ends)
             _to_unit_length(rows)
-            scaled, factor = rows, np.ones_like(factor)
+            scaled, factor, ends = rows, np.ones_like(factor), ()
         shift = self.scaling.centre * factor
-        complete = to_lattice(scaled, factor, shift, lattice, out=rows, squares=squares)
+        complete = to_lattice(scaled, factor, shift, lattice, rows, squares, ends)
         np.multiply(complete, lattice.radius, out=augmented[0])
 
 

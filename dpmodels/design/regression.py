@@ -65,7 +65,7 @@ class WeightedDesign(PrivateDesign):
     ) -> None:
         weight, declared, rows = columns[self._weight], self._declared, augmented[1:]
         factor = 1.0 / (self.scaling.scale * self.scaling.row_norm)
-        multiply_columns(coded, factor, rows)
+        multiply_columns(coded, factor, rows, (self.public.lower, self.public.upper))
         rows -= (self.scaling.centre * factor)[:, None]
         # Rows outside the ball are shrunk as they are without weights.
         rows /= np.fmax(lengths(rows), 1.0)

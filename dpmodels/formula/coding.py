@@ -70,14 +70,14 @@ class Block:
         """Public upper bounds, shape (columns,)."""
         return np.asarray(self.points.max(axis=0))
 
-    def coded(self, columns: Columns) -> Sequence[Floats]:
+    def coded(self, columns: Columns, *, clip: bool = True) -> Sequence[Floats]:
         """Return the coded columns, each of shape (rows,), clipped to their ranges.
 
-        A column of numbers that are all in range is not copied.
+        Without `clip` a column of numbers as they are read is that array itself.
         """
         match self.factors:
             case (Real(variable=str() as name, lower=lower, upper=upper),):
-                return [_clipped(columns[name], lower, upper)]
+                return [np.clip(columns[name], lower, upper) if clip else columns[name]]
         parts = [
             _coded(factor, contrast, columns)
             for factor, contrast in zip(self.factors, self.contrasts, strict=True)
@@ -87,16 +87,6 @@ class Block:
             products = part[:, None, :] * product[None, :, :]
             product = products.reshape(-1, products.shape[-1])
         return list(np.clip(product, self.lower[:, None], self.upper[:, None]))
-
-
-def _clipped(column: Floats, lower: float, upper: float) -> Floats:
-    """Clip numbers to a range; those that are in it already are the array that came."""
-    if column.flags.c_contiguous and column.size:
-        # A nan is smallest and largest, and so in no range.
-        smallest, largest = np.minimum.reduce(column), np.maximum.reduce(column)
-        if smallest >= lower and largest <= upper:
-            return column
-    return np.clip(column, lower, upper)
 
 
 def _extremes(factor: Factor, contrast: Floats | None) -> Floats:
@@ -147,13 +137,13 @@ class Design:
         """Names of the codebook variables the design reads."""
         return tuple(self.codebook)
 
-    def coded(self, columns: Columns) -> list[Floats]:
-        """Return coded columns, each of shape (rows,); some may be arrays of `columns` themselves.
+    def coded(self, columns: Columns, *, clip: bool = True) -> list[Floats]:
+        """Return coded columns, each of shape (rows,).
 
-        Each cell lies in ``[lower, upper]``; a row in which a factor is missing has at least one
-        NaN.
+        Each cell lies in ``[lower, upper]``, or without `clip` may be that of a number beyond it; a
+        row in which a factor is missing has at least one NaN.
         """
-        return [column for block in self.blocks for column in block.coded(columns)]
+        return [column for block in self.blocks for column in block.coded(columns, clip=clip)]
 
     def evaluate(self, columns: Columns, out: Floats) -> None:
         """Write coded rows into ``out``, shape (columns, rows)."""

@@ -78,14 +78,15 @@ def to_lattice(
     lattice: Lattice,
     out: Floats | None = None,
     squares: Floats | None = None,
+    ends: Sequence[Floats] = (),
 ) -> Flags:
     """Round ``factor * columns - shift``, in units of the ball's radius, to the lattice.
 
     `columns`, each of shape (rows,), are any numbers; the integers go to `out`, shape (columns,
     rows), or overwrite the array `columns` where it is None; `factor` and `shift`, of shape
-    (columns,), are public and finite and bring declared rows into the unit ball. False comes back,
-    shape (rows,), where a row had a nan; it is all zeros now. The squared norms of the integers
-    are written to `squares`, shape (rows,), as whole numbers.
+    (columns,), are public and finite and bring declared rows into the unit ball. With `ends`, lower
+    and upper ones, columns are clipped first. False comes back, shape (rows,), where a row had a
+    nan; it is all zeros now. Squared norms go to `squares`, shape (rows,), as whole numbers.
 
     On return every row is a vector of integers of norm at most ``lattice.radius``, whatever the
     input: a longer row is shrunk towards zero, and the integer norm, exact in float64 below 2**53,
@@ -97,7 +98,7 @@ def to_lattice(
     ``(1 + columns 2**-52)`` radii, which the rounding up of a scale of noise covers.
     """
     rows = np.asarray(columns) if out is None else out
-    multiply_columns(columns, factor * lattice.steps, rows)
+    multiply_columns(columns, factor * lattice.steps, rows, ends)
     if shift.any():
         with unbuffered():
             np.subtract(rows, (shift * lattice.steps)[:, None], out=rows)
@@ -126,14 +127,21 @@ def _squared_norms(rows: Floats, lattice: Lattice, out: Floats | None = None) ->
     return np.asarray(np.square(lengths(rows), out=out))
 
 
-def multiply_columns(columns: Floats | Sequence[Floats], factor: Floats, out: Floats) -> None:
-    """Write each column times its factor into a line of `out`, which may be the columns."""
-    if isinstance(columns, np.ndarray):
-        with unbuffered():
+def multiply_columns(
+    columns: Floats | Sequence[Floats], factor: Floats, out: Floats, ends: Sequence[Floats] = ()
+) -> None:
+    """Write each column times its factor into a line of `out`, which may be the columns.
+
+    With `ends` and positive factors columns are clipped first (docs/theory.md, Theorem 100).
+    """
+    with unbuffered(), np.errstate(over="ignore", invalid="ignore"):
+        if isinstance(columns, np.ndarray):
             np.multiply(columns, factor[:, None], out=out)
-        return
-    for column, by, line in zip(columns, factor.tolist(), out, strict=True):
-        np.multiply(column, by, out=line)
+        else:
+            for column, by, line in zip(columns, factor.tolist(), out, strict=True):
+                np.multiply(column, by, out=line)
+        if ends:
+            np.clip(out, *((end * factor)[:, None] for end in ends), out=out)
 
 
 @contextmanager

@@ -101,14 +101,23 @@ def test_a_fit_reads_its_rows_twice_at_most(readings):
     assert len(readings) == 2
 
 
-def test_columns_within_their_bounds_are_those_of_the_table_and_others_are_clipped():
+def test_columns_of_numbers_are_those_of_the_table_until_they_are_clipped():
     columns = {"x": np.array([0.0, 0.5, 1.0]), "y": np.array([0.2, 1.5, np.nan])}
-    first, second = private_design("~ x + y", columns, BOOK).public.coded(columns)
-    assert first is columns["x"]
-    np.testing.assert_array_equal(second, [0.2, 1.0, np.nan])
+    public = private_design("~ x + y", columns, BOOK).public
+    read = public.coded(columns, clip=False)
+    assert read[0] is columns["x"]
+    assert read[1] is columns["y"]
+    np.testing.assert_array_equal(public.coded(columns)[1], [0.2, 1.0, np.nan])
     assert columns["y"][1] == 1.5
-    strided = {"x": np.zeros((3, 2))[:, 0], "y": columns["x"]}
-    assert private_design("~ x + y", strided, BOOK).public.coded(strided)[0] is not strided["x"]
+
+
+def test_columns_that_stay_in_memory_are_contiguous():
+    strided = {name: np.full((300, 2), 0.5)[:, 0] for name in "xy"}
+    design = private_design("~ x + y", strided, BOOK)
+    design.require_passes()
+    two_passes(design)
+    kept = design._rows.kept.parts[0].coded
+    assert all(column.flags.c_contiguous for column in kept)
 
 
 def test_a_table_is_not_written_to():

@@ -1,5 +1,7 @@
 """Rows on the lattice: each as if it were alone."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -62,3 +64,24 @@ def test_an_error_leaves_the_buffer_as_it_was():
     with pytest.raises(ZeroDivisionError), unbuffered():
         raise ZeroDivisionError
     assert np.getbufsize() == buffer
+
+
+@pytest.mark.parametrize("bits", [8, 20, 40])
+def test_products_clipped_to_those_of_the_ends_are_those_of_clipped_numbers(bits):
+    rng, huge = np.random.default_rng(5), np.finfo(float).max
+    lower, upper = np.array([-0.3, 1 / 3, -1e-9, 0.0]), np.array([0.7, 1e6 / 7, 1e-9, 0.1])
+    edges = np.stack([lower, upper])
+    near = np.concatenate([edges, np.nextafter(edges, -huge), np.nextafter(edges, huge)])
+    odd = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, huge, -huge, 5e-324])
+    columns = np.hstack([near.T, np.tile(odd, (4, 1)), rng.normal(size=(4, 1_000))])
+    factor = 1 / ((upper - lower) * 1.7)
+    shift, lattice = (lower + upper) / 2 * factor, Lattice(bits, 4)
+    expected = np.clip(columns, lower[:, None], upper[:, None])
+    complete = to_lattice(expected, factor, shift, lattice)
+    integers = np.empty_like(columns)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = to_lattice(list(columns), factor, shift, lattice, integers, ends=(lower, upper))
+    assert np.array_equal(integers, expected)
+    assert np.array_equal(result, complete)
+    assert complete.sum() == columns.shape[1] - 1
