@@ -23,9 +23,10 @@ Noise
     outcome's noisy frequency, as far from 0 as that is rare (2 %), and with a delta the rows that
     count are those within a released radius, in released axes about a released centre (18 %, or a
     tenth of ε under pure noise, :mod:`dpmodels.mechanisms.regression.row_location`): a row that is
-    left out is one whose z is 0. With ``inference`` a share of the whole, of which the rest is divided so, goes to the
-    curvature at the released point, then to the mean curvature along Newton's step from there and
-    the squared gradients at its end (:mod:`dpmodels.mechanisms.path_curvature`).
+    left out is one whose z is 0. With ``inference`` a share of the whole, of which the rest is
+    divided so, goes to the curvature at the released point, then to the mean curvature along
+    Newton's step from there and the squared gradients at its end
+    (:mod:`dpmodels.mechanisms.path_curvature`).
 Numerics
     idealised: b is drawn in floating point. The minimiser reaches its tolerance whatever the rows,
     and the noise on the coefficients allows for as much again, of which rounding takes less than a

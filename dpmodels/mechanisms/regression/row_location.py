@@ -9,8 +9,9 @@ first alone under pure noise:
 
 - numbers of complete rows by outcome, of which a row is in one at most: L2 sensitivity √2 when a
   row is replaced, 1 when it is added or removed, L1 sensitivity 2 and 1;
-- sums of columns and of their squares, twice, and numbers of rows by the size of each column, as in
-  :mod:`dpmodels.mechanisms.regression.scores`;
+- sums of columns and of their squares, three times, and numbers of rows by the size of each column,
+  twice, as in :mod:`dpmodels.mechanisms.regression.scores`: in bounds a thousand times too wide
+  the first mean is farther from the rows than they are from each other;
 - second moments of the terms in axes by these, of rows within a public radius: L2 sensitivity √2
   when a row is replaced, 1 when it is added or removed;
 - numbers of rows by their length in the final axes: √2 and 1.
