@@ -1,20 +1,14 @@
-"""Location of most rows of a regression, and frequency of the outcome, released before a fit.
+"""A radius that most rows of a regression are within, by released numbers of rows by length.
 
-A column seldom fills its declared range: coefficients are fitted to the rows within a released
-radius of a released centre, in units of that radius, and from a constant that gives the outcome its
-released frequency. Rows farther away are left out, not shortened: where the model holds, it holds
-for the rows that are left. What is released:
-
-- numbers of complete rows by outcome, of which a row is in one at most: L2 sensitivity √2 when a
-  row is replaced, 1 when it is added or removed, L1 sensitivity 2 and 1;
-- the sum of the terms' integer rows in the joint ball: 2 and 1 in units of its radius;
-- numbers of rows by their distance from the centre: √2 and 1.
+Rows farther from a released centre are left out, not shortened: where the model holds, it holds for
+the rows that are left. A row is in one cell: L2 sensitivity √2 when a row is replaced, 1 when it is
+added or removed. Then matrices of weighted rows.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -27,12 +21,10 @@ from dpmodels.mechanisms.add_noise import (
     ROOM,
     ROUND_UP,
     SMALLEST_SCALE,
-    TOO_MUCH_NOISE,
     UNITS,
     Law,
     add_noise,
     noised_symmetric,
-    shrunk,
 )
 from dpmodels.mechanisms.protocol import RegressionFacts
 from dpmodels.noise import Entropy
@@ -43,19 +35,16 @@ from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Logistic, Multinomial, Predictors
 from dpmodels.typing import Floats, Scalars
 
-# Of the budget: choices.
-SHARES = {"outcomes": 0.03, "sum": 0.03, "lengths": 0.04}
-# Rows: noise of so many is of no use.
-LARGEST = 2.0**30
 # A choice: radii are 19 % apart, and bounds may be a hundred times too wide.
 PER_OCTAVE, OCTAVES = 4, 7
 # Choices: the largest fraction of detected rows that is left out, and of all rows, within two
 # standard deviations of the noise.
 LEFT_OUT, AT_MOST = 0.02, 0.1
+# A choice: the length, in units of the mean square's root, from which on a row bends all directions
+# no more than a shorter one.
+BENDS = 2.0
 # A choice: by how much the log odds of rows that are left out may differ from the model.
 MISFIT = 1.0
-# Log odds of the released frequency, at most.
-STEEPEST = 30.0
 
 
 class RowsWithin(NamedTuple):
@@ -63,84 +52,6 @@ class RowsWithin(NamedTuple):
 
     predictors: Predictors
     ball: Ball | None  # None where all rows count, as they stand in the codebook's ball
-
-
-class Location(NamedTuple):
-    """Released facts about most rows."""
-
-    inner: RowsWithin
-    start: Floats  # Shape (columns,): a constant that gives the outcome its frequency, and zeros
-
-
-def location_shares(facts: RegressionFacts, law: Law) -> dict[str, float]:
-    """Return the shares of the budget that a model of these terms needs."""
-    predictors = facts.predictors
-    is_used = {
-        "outcomes": predictors.intercept,
-        "sum": predictors.intercept and predictors.terms > 0 and law is GAUSSIAN,
-        "lengths": predictors.terms > 0 and law is GAUSSIAN,
-    }
-    return {name: share for name, share in SHARES.items() if is_used[name]}
-
-
-def location_scales(
-    facts: RegressionFacts, multipliers: Mapping[str, float], law: Law
-) -> dict[str, float]:
-    """Return the noise scale of each release, in rows, for multipliers by their names.
-
-    BudgetError if noise is beyond what is meaningful.
-    """
-    replaced = facts.adjacency.n_public
-    counted = 1.0 + replaced if law is LAPLACE else math.sqrt(1 + replaced)
-    sensitivities = {"outcomes": counted, "sum": 1.0 + replaced, "lengths": counted}
-    scales = {
-        name: multiplier * sensitivities[name] * ROUND_UP
-        for name, multiplier in multipliers.items()
-    }
-    if any(scale > LARGEST for scale in scales.values()):
-        raise BudgetError(TOO_MUCH_NOISE)
-    return scales
-
-
-def steepest(facts: RegressionFacts) -> float:
-    """Return the largest constant, in units of the ball, that :func:`locate_quantile` tries."""
-    predictors = facts.predictors
-    return STEEPEST / predictors.constant if predictors.intercept else 0.0
-
-
-def locate_quantile(
-    rows: Gradients, facts: RegressionFacts, scales: Mapping[str, float], entropy: Entropy, law: Law
-) -> Location:
-    """Release what was planned, and choose centre, radius and constant by it.
-
-    `scales` holds those of :func:`location_scales`, and under ``"sd"`` the noise of a sum of
-    gradients, for which the radius is chosen.
-    """
-    predictors, start = facts.predictors, np.zeros(facts.columns)
-    rate, count, centre = 0.5, math.inf, np.zeros(predictors.terms)
-    if "outcomes" in scales:
-        scale = scales["outcomes"]
-        outcome_units = rows.outcomes().cross()[0] * UNITS
-        outcomes = np.maximum(_noisy(outcome_units, scale, entropy, law), 0.0)
-        count = max(float(outcomes.sum()), 1.0)
-        rate = float((outcomes[0] + scale) / (outcomes.sum() + 2 * scale))
-    known = predictors.known[0] if predictors.known is not None else 0.0
-    if "sum" in scales:
-        finer = UNITS // int(rows.lattice.radius)
-        total = _noisy(rows.sums().cross()[0] * finer, scales["sum"], entropy, law)
-        centre = shrunk(total[: predictors.terms] / count, scales["sum"] / count)
-        if predictors.known is not None:
-            known += predictors.known[1] * float(np.clip(total[-1] / count, -1.0, 1.0))
-    if "outcomes" in scales:
-        odds = math.log(rate / (1 - rate)) - known
-        start[0] = min(max(odds, -STEEPEST), STEEPEST) / predictors.constant
-    if "lengths" not in scales:
-        return Location(RowsWithin(predictors, None), start)
-    noise, weight = scales["sd"], rate * (1 - rate)
-    return Location(
-        rows_within_quantile(rows, predictors, centre, scales["lengths"], noise, weight, entropy),
-        start,
-    )
 
 
 def rows_within_quantile(
@@ -201,15 +112,21 @@ class Lengths(NamedTuple):
         cells = np.arange(len(self.ends))[::-1]
         return _beyond(self.counts) / n_rows, self.sd * np.sqrt(cells) / n_rows
 
-    def chosen(self, noise: float, weight: float, terms: int) -> int | None:
+    def chosen(
+        self, noise: float, weight: float, terms: int, *, whitened: bool = False
+    ) -> int | None:
         """Return the index of a radius, None if too few rows are detected.
 
         The squared error of a slope is about ``(s² + m²) r²/I² + 1/I``, s the noise in a sum of
         gradients of rows no longer than r, I the curvature of those within r along one of their
-        directions, and m what the rows beyond might add where the model does not quite hold.
+        directions, and m what the rows beyond might add where the model does not quite hold. Along
+        `whitened` terms long rows bend one direction and not all, and noise in the curvature makes
+        the error larger.
         """
         ends, detected = self.ends, self.detected
         middle = ends * 2.0 ** (-0.5 / PER_OCTAVE)
+        if whitened:
+            middle = np.minimum(middle, BENDS * math.sqrt(terms))
         curvature = weight * np.cumsum(detected * middle**2) / terms
         misfit = MISFIT * weight * _beyond(detected * ends) / ends
         (beyond, sd), n_rows = self.beyond, max(float(detected.sum()), 1.0)
@@ -222,6 +139,8 @@ class Lengths(NamedTuple):
             return None
         inside = np.where(is_admissible, curvature, 1.0)
         square = (np.hypot(noise, misfit) * ends / inside) ** 2 + 1 / inside
+        if whitened:
+            square *= 1 + 4 * terms * (noise * ends**2 / inside) ** 2
         return int(np.argmin(np.where(is_admissible, square, math.inf)))
 
 

@@ -216,12 +216,14 @@ class Tuned(OfGradients):
 def in_codebook(release: CoefficientsRelease, public: Predictors, scaled: Scaling) -> Floats:
     """Return coefficients in units of the codebook's ball, shape (columns,).
 
-    Those of a smaller ball that a release has found are of rows about its centre.
+    Those of a smaller ball that a release has found are of rows about its centre, in its axes.
     """
     ball, coefficients = release.ball, release.coefficients.copy()
     if ball is None:
         return coefficients
     first_term = int(public.intercept)
+    if ball.axes is not None:
+        coefficients[first_term:] = np.linalg.solve(ball.axes.T, coefficients[first_term:])
     coefficients[first_term:] *= public.radius * scaled.row_norm / ball.radius
     if first_term:
         centre = (ball.centre - scaled.centre[:-1]) / (scaled.row_norm * scaled.scale[:-1])

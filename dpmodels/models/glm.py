@@ -267,10 +267,10 @@ def dp_glm(
     keeps the minimum finite.
 
     Under a guarantee with a delta above 0, or ``dp.ZCDP``, a part of the budget estimates where
-    most rows lie. Where they fill little of their declared ranges the fit uses the rows within a
-    released radius of their mean, with less noise; an estimated 2 % at most are left out, and the
-    table says how many. Coefficients and intervals describe the rows within, and all rows where the
-    model holds for all.
+    most rows lie. The fit uses the rows within a released radius of their mean; with two levels and
+    counts it is along released axes, and bounds may be a thousand times too wide. An estimated 2 %
+    at most are left out, and the table says how many. Coefficients and intervals describe the rows
+    within, and all rows where the model holds for all.
 
     A multinomial logit has one release for all levels: a row adds the one vector ``(p - e_y) ⊗ z``
     to each sum, at most √2 times as long as in a logistic regression, and noise falls on contrasts

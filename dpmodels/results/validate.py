@@ -187,7 +187,8 @@ def _require_coefficients(call: CoefficientsCall, release: released.Coefficients
     if curvature is not None:
         _require_path(curvature)
     axes = None if release.ball is None else release.ball.axes
-    if axes is not None and (release.clip is None or np.linalg.matrix_rank(axes) < len(axes)):
+    has_axes = call.family in ("binomial", "poisson")
+    if axes is not None and (not has_axes or np.linalg.matrix_rank(axes) < len(axes)):
         raise FrameError("release.ball.axes: expected none for such a regression")
     if release.ball is not None and not release.ball.radius >= 1 / LONGEST:
         raise FrameError(f"release.ball.radius: expected a number from {1 / LONGEST:g} up")

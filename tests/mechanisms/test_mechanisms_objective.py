@@ -66,10 +66,20 @@ def released(strategy, budget, data, loss=None, relation="replace", seed=1, **wo
     return strategy.release(strategy.measure(design, plan), plan, seeded(seed)), facts
 
 
-def minimum(data, loss, ridge, about=0.0, **words):
-    """The minimiser by plain Newton steps on the rows in memory, ridged about a point."""
+def rows_of(data, loss=None, ball=None, **words):
+    """The rows of a table that are in a released ball, or all of them."""
     design, facts = bound(data, loss, **words)
     rows = passes(design, facts)
+    if ball is None:
+        return rows, facts
+    half = rows.scaling.row_norm * rows.scaling.scale[:-1]
+    centre = (ball.centre - rows.scaling.centre[:-1]) / half
+    axes = np.linalg.inv(ball.axes) * rows.scaling.row_norm
+    return rows.within(facts.predictors.within(centre, ball.radius, axes)), facts
+
+
+def minimum(rows, facts, loss, ridge, about=0.0):
+    """The minimiser by plain Newton steps on the rows in memory, ridged about a point."""
     theta = np.zeros(facts.columns)
     for step_loss in [*loss.path] * 2 + [loss] * 30:
         slopes = rows.slopes(theta, step_loss)
@@ -117,20 +127,21 @@ def test_a_huge_budget_gives_the_minimum(loss):
     often, about = np.mean(data["y"] == "yes"), np.zeros(3)
     if loss.bell:
         about[0] = math.log(often / (1 - often)) / bound(data)[1].predictors.constant
-    right = minimum(data, loss, 5.0, about)
     for budget in HUGE:
         release, _ = released(Objective(inference=loss.bell, ridge=5.0), budget, data, loss)
-        assert release.ball is None
-        np.testing.assert_allclose(release.coefficients, right, atol=2e-3)
+        rows = rows_of(data, loss, release.ball)
+        np.testing.assert_allclose(
+            release.coefficients, minimum(*rows, loss, 5.0, about), atol=2e-3
+        )
         release, _ = released(Output(ridge=5.0), budget, data, loss)
-        np.testing.assert_allclose(release.coefficients, minimum(data, loss, 5.0), atol=2e-3)
+        right = minimum(*rows_of(data, loss, release.ball), loss, 5.0)
+        np.testing.assert_allclose(release.coefficients, right, atol=2e-3)
 
 
 def test_a_huge_budget_gives_the_curvature_at_the_minimum():
     data = table()
-    release, facts = released(Objective(), ZCDP(1e9), data)
-    design, _ = bound(data)
-    slopes = passes(design, facts).slopes(release.coefficients, Logistic())
+    release, _ = released(Objective(), ZCDP(1e9), data)
+    slopes = rows_of(data, ball=release.ball)[0].slopes(release.coefficients, Logistic())
     np.testing.assert_allclose(release.curvature.bread, slopes.curvature, atol=0.05)
     # The labels are of the model: squared gradients are close to the curvature.
     ratio = np.diag(release.curvature.meat) / np.diag(release.curvature.bread)
@@ -141,7 +152,9 @@ def test_a_huge_budget_gives_the_curvature_at_the_minimum():
 def test_many_steps_of_gradients_find_the_maximum_likelihood_estimate(budget):
     data = table()
     release, _ = released(NoisyGradients(steps=60, inference=False), budget, data)
-    np.testing.assert_allclose(release.coefficients, minimum(data, Logistic(), 1e-6), atol=0.02)
+    np.testing.assert_allclose(
+        release.coefficients, minimum(*rows_of(data), Logistic(), 1e-6), atol=0.02
+    )
 
 
 def test_poisson_gradients_find_the_maximum_likelihood_estimate():
@@ -283,7 +296,7 @@ def test_neighbours_move_the_minimum_no_further_than_output_noise_allows():
     data, ridge = table(40), 0.5
     distance_bound = 0.0
     for loss in (Logistic(), Huber(0.5)):
-        minimum_of_all = minimum(data, loss, ridge)
+        minimum_of_all = minimum(*rows_of(data, loss), loss, ridge)
         for relation, n_rows in (("replace", 2.0), ("add-remove", 1.0)):
             for at in range(2):
                 changed = {name: values.copy() for name, values in data.items()}
@@ -292,7 +305,9 @@ def test_neighbours_move_the_minimum_no_further_than_output_noise_allows():
                     changed["y"][at] = "no" if data["y"][at] == "yes" else "yes"
                 else:
                     changed = {name: np.delete(values, at) for name, values in changed.items()}
-                distance = np.linalg.norm(minimum(changed, loss, ridge) - minimum_of_all)
+                distance = np.linalg.norm(
+                    minimum(*rows_of(changed, loss), loss, ridge) - minimum_of_all
+                )
                 assert distance <= n_rows / ridge
                 distance_bound = max(distance_bound, distance * ridge)
     assert distance_bound > 0.05

@@ -1,7 +1,6 @@
 """Scores about a released rate: what neighbours cost round by round, and the bounds they buy."""
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from dpmodels.digest import release_digest
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import RateScores
 from dpmodels.mechanisms.protocol import RegressionFacts
-from dpmodels.mechanisms.regression import rate_scores
 from dpmodels.mechanisms.regression.rate_scores import BIAS, SHARES, SIZES, SizeCounts
 from dpmodels.models.linear import linear
 from dpmodels.noise import seeded
@@ -209,23 +207,3 @@ def test_intervals_of_negative_binomial_counts_cover():
         low, high = fit.conf_int().to_numpy().T
         missed += int(((low > TRUTH) | (high < TRUTH)).sum())
     assert missed <= 13
-
-
-def test_a_level_counts_as_if_it_were_not_rarer_than_one_row_in_ten(monkeypatch):
-    """A column of 0 and 1 has the variance p (1 - p), .36 of its squared half-range for p = .1."""
-    half = np.array([0.5, 2.0, 0.25])
-    ranges = SimpleNamespace(half=half, numbers=np.array([1]))
-    monkeypatch.setattr(rate_scores, "column_ranges", lambda *_: ranges)
-    locations = np.zeros(3), np.diag([1e-9, 4.0, 1e-9]), 900.0
-    monkeypatch.setattr(rate_scores, "released_columns", lambda *_: locations)
-    public = SimpleNamespace(lattice=None, terms=2, intercept=True)
-    joint = SimpleNamespace(blocks=(), scaling=SimpleNamespace(row_norm=1.0))
-    facts = SimpleNamespace(predictors=public)
-    plan = SimpleNamespace(facts=facts, guarantee=None, scales={})
-    monkeypatch.setattr(rate_scores, "_columns", lambda _: None)
-    monkeypatch.setattr(rate_scores, "Plan", lambda *_, **__: None)
-    rows = SimpleNamespace(passes=lambda: joint)
-    centred = rate_scores._centred(rows, plan, seeded(1))
-    sds = [math.sqrt(0.1 * 0.9), 2.0]
-    np.testing.assert_allclose(centred.axes, np.diag(1 / np.array(sds)), atol=1e-12)
-    assert centred.rows == 900.0

@@ -55,6 +55,7 @@ from dpmodels.mechanisms.add_noise import (
 )
 from dpmodels.mechanisms.measures import OfGradients
 from dpmodels.mechanisms.protocol import RegressionFacts
+from dpmodels.mechanisms.regression.row_location import location_scales
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess import nearest_psd
@@ -176,9 +177,7 @@ class NoisyGradients(OfGradients):
             scales["last"] = bought_multipliers[0] * change
             scales["both"] = quantile_of_norms.bought_scale(facts, bought_multipliers[1], GAUSSIAN)
         if facts.predictors.terms:
-            scales |= quantile_of_norms.location_scales(
-                facts, {"lengths": bought_multipliers[-1]}, GAUSSIAN
-            )
+            scales |= location_scales(facts, {"lengths": bought_multipliers[-1]})
         events = (*events, *map(GaussianEvent, bought_multipliers))
         _lattice(facts, scales["noise"])
         _moments_plan(facts, guarantee, first)

@@ -20,12 +20,13 @@ Noise
     ``⟨b, θ⟩``. Besides, discrete Laplace or Gaussian noise on the coefficients, for their distance
     from the true minimum (:func:`dpmodels.mechanisms.minimise.furthest`): 1 % of the budget, and
     far less than the other noise. Of a logistic regression the ridge is about the constant of the
-    outcome's noisy frequency, as far from 0 as that is rare (3 %), and with a delta the rows that
-    count are those within a released radius of a released centre (7 %, or a tenth of ε under pure
-    noise, :mod:`dpmodels.mechanisms.quantile_of_norms`): a row that is left out is one whose z is
-    0. With ``inference`` a share of the whole, of which the rest is divided so, goes to the
-    curvature at the released point, then to the mean curvature along Newton's step from there and
-    the squared gradients at its end (:mod:`dpmodels.mechanisms.path_curvature`).
+    outcome's noisy frequency, as far from 0 as that is rare (2 %), and with a delta the rows that
+    count are those within a released radius, in released axes about a released centre (18 %, or a
+    tenth of ε under pure noise, :mod:`dpmodels.mechanisms.regression.row_location`): a row that is
+    left out is one whose z is 0. With ``inference`` a share of the whole, of which the rest is
+    divided so, goes to the curvature at the released point, then to the mean curvature along
+    Newton's step from there and the squared gradients at its end
+    (:mod:`dpmodels.mechanisms.path_curvature`).
 Numerics
     idealised: b is drawn in floating point. The minimiser reaches its tolerance whatever the rows,
     and the noise on the coefficients allows for as much again, of which rounding takes less than a
@@ -54,7 +55,7 @@ import numpy as np
 
 from dpmodels import privacy
 from dpmodels.arguments import between, boolean
-from dpmodels.mechanisms import protocol, quantile_of_norms
+from dpmodels.mechanisms import protocol
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, ROUND_UP, Law, laplace_multipliers
 from dpmodels.mechanisms.measures import OfGradients
 from dpmodels.mechanisms.minimise import (
@@ -75,6 +76,7 @@ from dpmodels.mechanisms.minimise import (
 )
 from dpmodels.mechanisms.path_curvature import path_matrices, path_scales, path_shares
 from dpmodels.mechanisms.protocol import RegressionFacts
+from dpmodels.mechanisms.regression import row_location
 from dpmodels.noise import Entropy
 from dpmodels.noise.uniform import normals
 from dpmodels.released import CoefficientsRelease, MechanismInfo
@@ -178,7 +180,7 @@ class Objective(OfGradients):
         rows, facts, scales = protocol.as_gradients(statistic), plan.facts, plan.scales
         law = GAUSSIAN if scales["gaussian"] else LAPLACE
         besides = GAUSSIAN if "lengths" in scales else law
-        most = quantile_of_norms.locate_quantile(rows, facts, scales, entropy, besides)
+        most = row_location.locate_rows(rows, plan, entropy, besides)
         near = rows.within(most.inner.predictors)
         tilt: Floats
         if law is GAUSSIAN:
@@ -186,7 +188,7 @@ class Objective(OfGradients):
         else:
             tilt = spherical(facts.columns, scales["tilt"], entropy)
         ridge = scales["ridge"]
-        known = ridge * quantile_of_norms.steepest(facts)
+        known = ridge * row_location.steepest(facts)
         shortest = tolerance(scales["tilt"], known)
         loss = protocol.bounded_loss(facts, self.info.name)
         offset = facts.predictors.largest_known
@@ -215,7 +217,7 @@ class Objective(OfGradients):
     def _shares(self, facts: RegressionFacts, law: Law) -> dict[str, float]:
         others = {"mask": MASK_SHARE}
         if isinstance(facts.loss, Logistic):
-            others |= quantile_of_norms.location_shares(facts, law)
+            others |= row_location.location_shares(facts, law)
         left = 1 - self.share if self.inference else 1.0
         shares = {"tilt": left * (1 - math.fsum(others.values()))}
         shares |= {name: left * share for name, share in others.items()}
@@ -225,10 +227,8 @@ class Objective(OfGradients):
         self, facts: RegressionFacts, multipliers: dict[str, float], law: Law
     ) -> dict[str, float]:
         """Return the noise of what is released besides the minimum, where it is planned."""
-        before = {
-            name: value for name, value in multipliers.items() if name in quantile_of_norms.SHARES
-        }
-        scales = quantile_of_norms.location_scales(facts, before, law)
+        before = {name: value for name, value in multipliers.items() if name in row_location.SHARES}
+        scales = row_location.location_scales(facts, before, law)
         if "along" in multipliers:
             scales |= path_scales(facts, multipliers, law)
         return scales
@@ -304,7 +304,7 @@ def _masking(
     facts: RegressionFacts, tilt: float, ridge: float, multiplier: float, law: Law
 ) -> dict[str, float]:
     """Return step and scale of the noise that hides the minimiser's error."""
-    distance = furthest(tilt, ridge, ridge * quantile_of_norms.steepest(facts))
+    distance = furthest(tilt, ridge, ridge * row_location.steepest(facts))
     hiding = mask(distance, facts.columns, multiplier, law)
     return {"step": hiding.step, "mask": hiding.scale}
 

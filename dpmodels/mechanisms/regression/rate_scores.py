@@ -37,30 +37,17 @@ import numpy as np
 
 from dpmodels.arguments import boolean
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms.add_noise import ROUND_UP, gaussian_count, noised_rows
+from dpmodels.mechanisms.add_noise import ROUND_UP, noised_rows
 from dpmodels.mechanisms.measures import OfGradients
-from dpmodels.mechanisms.protocol import (
-    Facts,
-    Plan,
-    RegressionFacts,
-    RegressionPlan,
-    as_gradients,
-    hand_over,
-)
-from dpmodels.mechanisms.quantile_of_norms import (
-    Lengths,
-    RowsWithin,
-    both_matrices,
-    weighted_squares,
-)
+from dpmodels.mechanisms.protocol import RegressionFacts, RegressionPlan, as_gradients, hand_over
+from dpmodels.mechanisms.quantile_of_norms import Lengths, both_matrices, weighted_squares
+from dpmodels.mechanisms.regression import row_location
 from dpmodels.mechanisms.regression.gradients import Start, noisy_gradient
-from dpmodels.mechanisms.regression.scores import column_ranges, released_columns
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.postprocess import nearest_psd
-from dpmodels.postprocess.normal_equations import RESOLVED
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
-from dpmodels.released import Ball, CoefficientsRelease, MechanismInfo
+from dpmodels.released import CoefficientsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Poisson, Predictors
@@ -68,29 +55,25 @@ from dpmodels.typing import Floats
 
 # Of the budget: choices, by simulated rows of several shapes.
 SHARES = {
-    "powers": 0.03,
+    "powers": 0.02,
     "columns": 0.02,
-    "narrowed": 0.03,
+    "narrowed": 0.02,
+    "closer": 0.02,
+    "nearest": 0.02,
     "responses": 0.03,
-    "second": 0.05,
+    "second": 0.04,
     "lengths": 0.03,
     "first": 0.06,
     "deviations": 0.05,
     "curved": 0.1,
     "next": 0.12,
-    "last": 0.31,
+    "last": 0.3,
     "both": 0.17,
 }
 # In units of the noise that one sum of gradients would have with the whole budget: a choice.
 RIDGE = 0.5
-# A bound on residuals that none comes near.
-FAR = 2.0**200
-# Choices: the variance, in half-ranges, of a level's column at the least; of turned terms along any
-# axis; the radius, in units of the mean square's root, in which second moments are released.
-RAREST, FLATTEST, WIDE = 0.36, 0.02, 2.5
-# Choices: ends of cells are 19 % apart; of lengths in units of the mean square's root, and of
-# counts, whose declared bound may be thousands of times too wide.
-LENGTHS: Floats = 2.0 ** (np.arange(-4, 17) / 4)
+# A choice: ends of cells are 19 % apart, of counts whose declared bound may be thousands of times
+# too wide.
 SIZES: Floats = 2.0 ** (np.arange(-56, 1) / 4)
 # Choices: a tail is read from where it has so many noise sds of rows, and this share of all, and
 # where it has so many times as many; that it falls by this factor at least in between.
@@ -169,11 +152,10 @@ class RateScores(OfGradients):
         names = [name for name in SHARES if name not in unused]
         multipliers = split_gaussian(whole, [SHARES[name] for name in names])
         scales = dict(zip(names, (m * ROUND_UP for m in multipliers), strict=True))
-        changed, columns = 1.0 + facts.adjacency.n_public, _columns(facts)
-        for name in ("powers", "narrowed"):
-            scales[name] *= gaussian_count(columns, 1.0).total
-        scales["columns"] *= math.sqrt(changed * columns.columns)
-        for name in {"responses", "second", "lengths", "curved"} - unused:
+        changed = 1.0 + facts.adjacency.n_public
+        located = {name: scales[name] for name in row_location.SHARES.keys() & scales.keys()}
+        scales |= row_location.location_scales(facts, located)
+        for name in ("responses", "curved"):
             scales[name] *= math.sqrt(changed)
         scales["deviations"] *= math.sqrt(2 * changed)
         for name in ("first", "next", "last"):
@@ -181,7 +163,7 @@ class RateScores(OfGradients):
         if self.inference:
             scales["both"] *= math.sqrt(changed) * math.hypot(1.0, SQUARES)
         # What is too faint for any lattice is refused here, before the charge.
-        choose_lattice(2 * columns.columns, max(scales.values()) / SQUARES)
+        choose_lattice(2 * facts.predictors.lattice.columns, max(scales.values()) / SQUARES)
         scales["ridge"] = RIDGE * whole * changed
         return RegressionPlan(guarantee, tuple(map(GaussianEvent, multipliers)), facts, scales)
 
@@ -190,9 +172,12 @@ class RateScores(OfGradients):
     ) -> CoefficientsRelease:
         """Learn sizes, make two steps, and release what is left to the root."""
         joint, scales, facts = as_gradients(statistic), plan.scales, plan.facts
-        centred = _centred(joint, plan, entropy)
+        centred = row_location.centred(joint, plan, entropy)
         sizes = _sizes(joint, self.clip, plan, entropy)
-        near = _near(joint, _turned(joint, centred, plan, entropy), sizes, plan, entropy)
+        outer = row_location.uncorrelated(joint, centred, plan, entropy)
+        square = min(sizes.mean / sizes.clip**2, 1.0)
+        located = scales["last"], square, plan, entropy
+        near = row_location.rows_within_axes(joint, outer, *located)
         start = _start(near.predictors, sizes, centred, scales["ridge"])
         loss = Poisson(sizes.largest, sizes.clip * (EARLY if self.clip is None else 1.0))
         rows, bounded = joint.within(near.predictors, loss), replace(facts, loss=loss)
@@ -226,93 +211,7 @@ class RateScores(OfGradients):
         return replace(release, clip=loss.clip)
 
 
-def _columns(facts: RegressionFacts) -> Facts:
-    return Facts(facts.predictors.lattice.columns, facts.adjacency, centred=True)
-
-
-class Centred(NamedTuple):
-    """Released means of the joint columns, in shares of their ball, and axes for the terms."""
-
-    means: Floats
-    axes: Floats  # Shape (terms, terms): turn terms into such of about unit variance
-    rows: float
-
-
-def _centred(rows: Gradients, plan: RegressionPlan, entropy: Entropy) -> Centred:
-    """Release where the columns lie, and how widely.
-
-    A level's column is taken to spread no less than one of a tenth of the rows, so that a row of a
-    rare level is not far away. Without an intercept columns are not centred.
-    """
-    public, joint = plan.facts.predictors, rows.passes()
-    columns = Plan(plan.guarantee, (), public.lattice, _columns(plan.facts), scales=plan.scales)
-    means, covariance, n_rows, *_ = released_columns(joint, columns, entropy)
-    ranges, terms = column_ranges(joint.blocks, joint.scaling), slice(public.terms)
-    least = RAREST * ranges.half**2
-    least[ranges.numbers] = 0.0
-    np.fill_diagonal(covariance, np.maximum(np.diag(covariance), least))
-    if not public.intercept:
-        covariance = covariance + np.outer(means, means)
-    norm = joint.scaling.row_norm
-    return Centred(means / norm, _root(covariance[terms, terms], RESOLVED) * norm, n_rows)
-
-
-def _root(covariance: Floats, least: float) -> Floats:
-    """Return the inverse of a root of a covariance, whose variances are `least` at the least."""
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray(vectors / np.sqrt(np.maximum(values, least)) @ vectors.T)
-
-
-def _turned(
-    rows: Gradients, centred: Centred, plan: RegressionPlan, entropy: Entropy
-) -> Predictors:
-    """Release second moments in these axes; return predictors in axes without correlations."""
-    public = plan.facts.predictors
-    if not public.terms:
-        return public
-    centre = centred.means[: public.terms] * public.intercept
-    centre /= max(float(np.linalg.norm(centre)), 1.0)
-    radius = WIDE * math.sqrt(public.terms)
-    outer = public.within(centre, radius, centred.axes)
-    # No expected response is smaller than the largest that counts, so that all weights are 1.
-    loss = Poisson(0.5 * math.exp(-public.largest_known), FAR)
-    unweighted = replace(plan.facts, loss=loss)
-    moment, noise = weighted_squares(
-        rows.within(outer, loss),
-        np.zeros(unweighted.columns),
-        unweighted,
-        plan.scales["second"],
-        entropy,
-    )
-    unit = (radius / public.share) ** 2 / (centred.rows * loss.upper)
-    terms = slice(int(public.intercept), None)
-    least = max(2 * noise.off * unit * math.sqrt(public.terms), FLATTEST)
-    axes = _root(moment[terms, terms] * unit, least) @ centred.axes
-    return public.within(centre, 2 * float(np.linalg.norm(axes, 2)), axes)
-
-
-def _near(
-    rows: Gradients, outer: Predictors, sizes: Sizes, plan: RegressionPlan, entropy: Entropy
-) -> RowsWithin:
-    """Count rows by length in released axes; choose a radius by the counts."""
-    if not outer.terms:
-        return RowsWithin(outer, None)
-    ends = math.sqrt(outer.terms) * LENGTHS
-    ends = np.append(ends[ends < outer.radius], outer.radius)
-    exact = rows.within(outer).lengths(ends).cross()[0]
-    lengths = Lengths(ends, *noised_rows(exact, plan.scales["lengths"], entropy))
-    square = min(sizes.mean / sizes.clip**2, 1.0)
-    at = lengths.chosen(plan.scales["last"] / outer.share, square, outer.terms)
-    at = len(ends) - 1 if at is None else at
-    (beyond, sd), scaled, terms = lengths.beyond, rows.scaling, slice(outer.terms)
-    radius, axes = float(ends[at]), np.array(outer.axes)
-    place = scaled.centre[terms] + outer.placed * scaled.row_norm * scaled.scale[terms]
-    onto = np.linalg.inv(axes) * scaled.row_norm
-    ball = Ball(place, radius, float(beyond[at]), float(sd[at]), onto)
-    return RowsWithin(outer.within(outer.placed, radius, axes), ball)
-
-
-def _start(public: Predictors, sizes: Sizes, centred: Centred, ridge: float) -> Start:
+def _start(public: Predictors, sizes: Sizes, centred: row_location.Centred, ridge: float) -> Start:
     """Start at the constant that gives the mean, or what comes nearest to it.
 
     Second moments of turned terms are about those of unit variances.

@@ -325,7 +325,7 @@ class ColumnLocations(NamedTuple):
     fraction: float = 1.0
 
 
-class _Columns(NamedTuple):
+class PowerLocations(NamedTuple):
     """Released means, and variances that are not smaller than noise allows, in scaled units."""
 
     mean: Floats
@@ -351,13 +351,15 @@ def _located(
     expected; docs/theory.md, Theorem 96.
     """
     ranges = column_ranges(passes.blocks, passes.scaling)
-    first = _powers(passes, ranges, "powers", plan, entropy)
+    first = released_powers(passes, ranges, "powers", plan, entropy)
     is_resolved = bool((first.variance >= WELL_RESOLVED * first.variance_noise).all())
     chosen = passes.thinned(fewest, entropy) if is_resolved else passes
-    distance, rows = _distances(chosen, first.mean, plan, entropy)
+    distance, rows = column_distances(chosen, first.mean, plan, entropy)
     narrow = np.minimum(np.maximum(distance, first.noise) ** 2, first.variance)
     variance = np.where(first.hidden, narrow, first.variance)
-    second = _powers(chosen, ranges.narrowed(first.mean, variance), "narrowed", plan, entropy)
+    second = released_powers(
+        chosen, ranges.narrowed(first.mean, variance), "narrowed", plan, entropy
+    )
     at = ranges.numbers
     mean = first.mean.copy()
     mean[at], variance[at] = second.mean[at], second.variance[at]
@@ -371,9 +373,9 @@ def _located(
     return ColumnLocations(mean, covariance, first.weight, rows, response, fraction), chosen
 
 
-def _powers(
+def released_powers(
     passes: Passes, ranges: ColumnRanges, name: str, plan: Plan, entropy: Entropy
-) -> _Columns:
+) -> PowerLocations:
     """Release the sums of columns and of their squares within ranges."""
     scale, unit = plan.scales[name], gaussian_count(plan.facts, 1.0)
     finer = choose_lattice(len(ranges.column), scale)
@@ -397,10 +399,12 @@ def _powers(
     half = ranges.half
     variance = np.clip(variance, 1e-9, 1.0) * half**2
     middle = ranges.middle + half * mean
-    return _Columns(middle, variance, hidden, noise * half, noise * half**2, rows, n_rows)
+    return PowerLocations(middle, variance, hidden, noise * half, noise * half**2, rows, n_rows)
 
 
-def _put_factors(covariance: Floats, ranges: ColumnRanges, released: _Columns) -> dict[int, Floats]:
+def _put_factors(
+    covariance: Floats, ranges: ColumnRanges, released: PowerLocations
+) -> dict[int, Floats]:
     """Write what released shares of its levels say of each factor's columns; return the shares."""
     shares = {}
     for start, points in ranges.factors:
@@ -418,7 +422,7 @@ def _put_factors(covariance: Floats, ranges: ColumnRanges, released: _Columns) -
     return shares
 
 
-def _distances(
+def column_distances(
     passes: Passes, centre: Floats, plan: Plan, entropy: Entropy
 ) -> tuple[Floats, float]:
     """Return by column a distance to the centre that most rows are within, and the rows' number."""

@@ -11,16 +11,23 @@ from scipy.special import expit
 import dpmodels as dp
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE
-from dpmodels.mechanisms.protocol import RegressionFacts, passes
-from dpmodels.mechanisms.quantile_of_norms import locate_quantile, location_scales, location_shares
+from dpmodels.mechanisms.protocol import RegressionFacts, RegressionPlan, passes
+from dpmodels.mechanisms.regression.objective import Objective
+from dpmodels.mechanisms.regression.row_location import (
+    SHARES,
+    centred,
+    locate_rows,
+    location_scales,
+    location_shares,
+)
 from dpmodels.models.linear import linear
 from dpmodels.noise import seeded
-from dpmodels.privacy import ZCDP, adjacency
+from dpmodels.privacy import ZCDP, ApproxDP, adjacency
 from dpmodels.request import Request
 from dpmodels.statistics.losses import Logistic
 
 WIDE = dp.codebook(a=(-100, 100), b=(0, 300), y=["no", "yes"])
-QUIET = {"outcomes": 1e-3, "sum": 1e-3, "lengths": 1e-3, "sd": 1e-3}
+QUIET = dict.fromkeys([*SHARES, "sd"], 1e-3)
 
 
 def bound(data, relation="replace", formula="y ~ a + b"):
@@ -40,25 +47,24 @@ def table(rows=4000, often=0.0):
 def learnt(data, scales=QUIET, law=GAUSSIAN, **words):
     rows, facts = bound(data, **words)
     expected = {name: scales[name] for name in (*location_shares(facts, law), "sd")}
-    return locate_quantile(rows, facts, expected, seeded(1), law), rows
+    plan = RegressionPlan(ZCDP(1.0), (), facts, expected)
+    return locate_rows(rows, plan, seeded(1), law), rows
 
 
-RADII = np.array([0.05, 0.3, 0.6, 1.2])
+RADII = np.array([0.2, 0.8, 1.6, 5.0])
+AXES = np.array([[3.0, 1.0], [-0.5, 2.0]])
 
 
 @cache
 def of_each_row():
-    """Outcomes, sums and lengths, about a centre off the middle, of one row and of two."""
+    """Outcomes and, in axes about a centre off the middle, lengths, of one row and of two."""
     ends, statistics = product((-100, 0, 100, 1e9, None), (0, 300), ("yes", "no", "other")), []
     tables = [{"a": [x, 3.0], "b": [z, 3.0], "y": [y, "no"]} for x, z, y in ends]
     for data in [{"a": [3.0], "b": [3.0], "y": ["no"]}, *tables]:
         design, facts = bound(data)
-        radii = facts.predictors.within(np.array([0.2, -0.1]), facts.predictors.radius)
-        parts = design.outcomes(), design.sums(), design.within(radii).lengths(RADII)
-        unit = (1.0, design.lattice.radius, 1.0)
-        statistics.append(
-            [p.cross()[0].astype(float) / u for p, u in zip(parts, unit, strict=True)]
-        )
+        outer = facts.predictors.within(np.array([0.2, -0.1]), 5.0, AXES)
+        parts = design.outcomes(), design.within(outer).lengths(RADII)
+        statistics.append([part.cross()[0].astype(float) for part in parts])
     return statistics
 
 
@@ -78,12 +84,16 @@ def test_neighbours_are_no_farther_apart_than_the_noise_allows(relation, law):
         axis=0,
     )
     _, facts = bound({"a": [3.0], "b": [3.0], "y": ["no"]}, relation)
-    allowed = location_scales(facts, {"outcomes": 1.0, "sum": 1.0, "lengths": 1.0}, law)
-    # Reached by the counts; sums are of the terms alone, whose part of the joint ball is smaller.
+    allowed = location_scales(facts, dict.fromkeys(SHARES, 1.0), law)
     assert farthest[0] == pytest.approx(allowed["outcomes"])
-    assert farthest[2] == pytest.approx(allowed["lengths"])
     if law is GAUSSIAN:
-        assert 0.5 * allowed["sum"] < farthest[1] <= allowed["sum"]
+        assert farthest[1] == pytest.approx(allowed["lengths"])
+
+
+def in_axes(data, ball):
+    """Rows of the table in the axes of a released ball, in its radii."""
+    scaled = np.array([data["a"], data["b"]]) - ball.centre[:, None]
+    return np.linalg.solve(ball.axes, scaled / np.array([[100.0], [150.0]])) / ball.radius
 
 
 def test_rows_within_count_whole_and_others_for_nothing():
@@ -92,14 +102,10 @@ def test_rows_within_count_whole_and_others_for_nothing():
     data["a"][:2] = 99.0
     cap, rows = learnt(data, QUIET | {"sd": 100.0})
     ball, predictors = cap.inner.ball, cap.inner.predictors
-    assert 5 <= ball.radius * 100 <= 20
-    scaled = np.array([data["a"], data["b"]]) / np.array([[100.0], [150.0]])
-    away = scaled - (ball.centre / np.array([100.0, 150.0]))[:, None]
-    is_within = np.linalg.norm(away, axis=0) <= ball.radius
+    away = in_axes(data, ball)
+    is_within = np.linalg.norm(away, axis=0) <= 1
     assert 0 < (~is_within).sum() <= 0.04 * len(is_within)
-    z = np.vstack([np.full(2000, predictors.constant), predictors.share * away / ball.radius])[
-        :, is_within
-    ]
+    z = np.vstack([np.full(2000, predictors.constant), predictors.share * away])[:, is_within]
     theta = np.array([0.3, -1.0, 2.0])
     label = np.where(data["y"] == "yes", 1.0, 0.0)[is_within]
     exact = z @ (expit(theta @ z) - label)
@@ -108,6 +114,28 @@ def test_rows_within_count_whole_and_others_for_nothing():
     lattice = rows.lattice
     sums = rows.within(predictors).gradient(theta, type(lattice)(20, 3)).cross()[0].astype(float)
     np.testing.assert_allclose(sums / 2**20, exact, atol=0.05)
+
+
+@pytest.mark.parametrize("width", [6.0, 6e3])
+def test_terms_have_about_unit_variance_in_the_axes_however_widely_they_are_declared(width):
+    rng = np.random.default_rng(4)
+    data = table(20_000)
+    data["a"] = rng.normal(0.3, 1, 20_000)
+    data["b"] = np.exp(rng.normal(size=20_000)) + data["a"]
+    book = dp.codebook(a=(-width, width), b=(-width, 20 * width), y=["no", "yes"])
+    words = {"scale": "range", "row_norm": None}
+    equations = linear(Request("glm", "y ~ a + b", book, ZCDP(1.0), adjacency("replace"), words))
+    facts = RegressionFacts(equations.predictors, Logistic(), adjacency("replace"))
+    plan = Objective().plan(facts, ApproxDP(1.0, 1e-6))
+    release = Objective().release(passes(equations.design.bind(data), facts), plan, seeded(3))
+    half = np.array([[width], [21 * width / 2]])
+    scaled = (np.array([data["a"], data["b"]]) - release.ball.centre[:, None]) / half
+    terms = np.linalg.solve(release.ball.axes, scaled)
+    within = terms[:, np.linalg.norm(terms, axis=0) <= release.ball.radius]
+    assert within.shape[1] / 20_000 > 0.95
+    values = np.linalg.eigvalsh(within @ within.T / within.shape[1])
+    assert values[0] > 0.08
+    assert values[1] < 2
 
 
 def test_the_constant_gives_the_outcome_its_frequency():
@@ -119,19 +147,17 @@ def test_the_constant_gives_the_outcome_its_frequency():
         constant = bound(data)[1].predictors.constant
         assert expit(cap.start[0] * constant) == pytest.approx(often, rel=1e-3)
         assert not cap.start[1:].any()
-    assert cap.inner.ball is None
     assert not learnt(data, formula="y ~ a + b - 1")[0].start.any()
 
 
 def test_where_little_is_learnt_all_rows_count():
     noisy = dict.fromkeys(QUIET, 1e4)
-    cap, _ = learnt(table(200), noisy)
-    assert cap.inner.ball is None
-    assert abs(cap.start[0]) < 10
-    lost = locate_quantile(*bound(table(3)), noisy, seeded(5), GAUSSIAN).inner
-    assert lost.ball is None
+    for data in (table(200), table(3)):
+        cap, _ = learnt(data, noisy)
+        assert np.isfinite(cap.start).all()
+        assert (np.linalg.norm(in_axes(data, cap.inner.ball), axis=0) <= 1).all()
     full = {"a": [-100.0, 100.0] * 500, "b": [0.0, 300.0] * 500, "y": ["no", "yes"] * 500}
-    assert learnt(full)[0].inner.ball is None
+    assert (np.linalg.norm(in_axes(full, learnt(full)[0].inner.ball), axis=0) <= 1).all()
 
 
 def test_the_noise_in_a_slope_is_that_of_the_rows_spread():
@@ -143,7 +169,7 @@ def test_the_noise_in_a_slope_is_that_of_the_rows_spread():
         with dp.simulation(seed=3):
             fit = dp.dp_glm("y ~ a + b", rows, codebook=book, **budget)
         sds.append(fit.bse_noise["a"])
-    assert sds[0] < 2 * sds[1]
+    assert sds[0] < 1.1 * sds[1]
 
 
 def test_coefficients_are_those_of_the_rows_within_and_are_read_back(tmp_path):
@@ -156,8 +182,7 @@ def test_coefficients_are_those_of_the_rows_within_and_are_read_back(tmp_path):
         with dp.simulation(seed=1):
             fit = dp.dp_glm("y ~ a + b", data, codebook=WIDE, **budget)
         ball = fit.release.ball
-        away = np.array([data["a"], data["b"]]) - ball.centre[:, None]
-        is_within = np.linalg.norm(away / np.array([[100.0], [150.0]]), axis=0) <= ball.radius
+        is_within = np.linalg.norm(in_axes(data, ball), axis=0) <= 1
         x = sm.add_constant(np.column_stack([data["a"], data["b"]])[is_within])
         reference = sm.Logit((data["y"] == "yes").astype(float)[is_within], x).fit(disp=0)
         assert (np.abs(fit.params - reference.params) < 0.7 * reference.bse).all()
@@ -171,6 +196,21 @@ def test_coefficients_are_those_of_the_rows_within_and_are_read_back(tmp_path):
 def test_noise_beyond_meaning_is_refused():
     _, facts = bound(table(2))
     with pytest.raises(BudgetError, match="larger"):
-        location_scales(facts, {"outcomes": 1e12}, LAPLACE)
+        location_scales(facts, {"outcomes": 1e13}, LAPLACE)
     assert set(location_shares(facts, LAPLACE)) == {"outcomes"}
-    assert math.fsum(location_shares(facts, GAUSSIAN).values()) < 0.2
+    assert math.fsum(location_shares(facts, GAUSSIAN).values()) < 0.25
+
+
+def test_a_level_counts_as_if_it_were_not_rarer_than_one_row_in_ten():
+    """Its column of 0 and 1 has the variance p (1 - p) of p = .1, in axes along the columns."""
+    data = {"x": np.arange(4000) % 7, "g": ["a"] * 3990 + ["b"] * 10, "y": ["no", "yes"] * 2000}
+    book = dp.codebook(x=(0, 6), g=["a", "b"], y=["no", "yes"])
+    words = {"scale": "range", "row_norm": None}
+    equations = linear(Request("glm", "y ~ x + g", book, ZCDP(1.0), adjacency("replace"), words))
+    facts = RegressionFacts(equations.predictors, Logistic(), adjacency("replace"))
+    rows = passes(equations.design.bind(data), facts)
+    plan = RegressionPlan(ZCDP(1.0), (), facts, QUIET)
+    location = centred(rows, plan, seeded(1))
+    # In half-ranges: 2 of 3 for numbers from 0 to 6, and twice .3.
+    sds = np.diag(np.linalg.inv(location.axes)) * rows.scaling.row_norm
+    np.testing.assert_allclose(sorted(sds), [0.6, 2 / 3], rtol=0.01)
