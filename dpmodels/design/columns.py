@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.dates import Date
-from dpmodels.errors import ArgumentError, did_you_mean, quoted, shorten
+from dpmodels.errors import ArgumentError, shorten
 from dpmodels.formula import Design
 from dpmodels.formula.coding import RowCoder, on_steps
 from dpmodels.formula.values import Columns
@@ -94,27 +94,27 @@ def row_coder(design: Design, known: Design | None = None) -> RowCoder:
     """
 
     def parts(data: object, require_read: bool) -> Iterator[Columns]:
-        source = open_rows(data)
+        source, n_read = open_rows(data), 0
         require_declared(source, design.codebook)
         for chunk in source.chunks(design.variables, read_rows(len(design.variables))):
             columns = as_written(design.codebook, chunk)
             if require_read:
-                _require_read(design.codebook, chunk, columns)
+                _require_read(design.codebook, chunk, columns, n_read)
+            n_read += len(next(iter(columns.values()), ()))
             yield columns
 
     return RowCoder(design, parts, _table, None if known is None else row_coder(known))
 
 
-def _require_read(codebook: Codebook, chunk: Chunk, columns: Columns) -> None:
-    """Refuse public cells that are neither missing nor what is declared."""
+def _require_read(codebook: Codebook, chunk: Chunk, columns: Columns, n_before: int) -> None:
+    """Refuse public cells that are neither missing nor what is declared, without quoting them."""
     for name, declared in codebook.items():
-        unread = np.isnan(columns[name])
-        cells = decoded(chunk[name])[unread]
-        for cell in cells[~are_missing(declared, cells)].tolist()[:1]:
-            levels = declared.shown_levels if isinstance(declared, Categorical) else ()
+        unread = np.flatnonzero(np.isnan(columns[name]))
+        misread = unread[~are_missing(declared, decoded(chunk[name])[unread])]
+        for row in misread[:1]:
             raise ArgumentError(
-                f"public rows with {name}={quoted(cell)}{did_you_mean(cell, levels)}: the codebook "
-                f"declares {shorten(declared.describe(), 200)}; write one of these, or leave the "
+                f"{name!r} in row {n_before + row + 1} of the public rows is not what the codebook "
+                f"declares ({shorten(declared.describe(), 200)}): write such a value, or leave the "
                 "cell missing"
             )
 

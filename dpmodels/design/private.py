@@ -221,7 +221,7 @@ class PrivateDesign(BoundRows):
         """Return the coded columns, nan in rows that do not count; numbers as they are read."""
         if part.coded is not None:
             return part.coded
-        coded = self.public.coded(part.columns, clip=False)
+        coded = self.public.coded(part.columns, clip_numbers=False)
         if part.counted is None:
             return coded
         return [np.where(part.counted, column, np.nan) for column in coded]

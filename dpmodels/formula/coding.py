@@ -70,14 +70,14 @@ class Block:
         """Public upper bounds, shape (columns,)."""
         return np.asarray(self.points.max(axis=0))
 
-    def coded(self, columns: Columns, *, clip: bool = True) -> Sequence[Floats]:
+    def coded(self, columns: Columns, *, clip_numbers: bool = True) -> Sequence[Floats]:
         """Return the coded columns, each of shape (rows,), clipped to their ranges.
 
-        Without `clip` a column of numbers as they are read is that array itself.
+        Without `clip_numbers` a column of numbers as they are read is that array itself.
         """
         match self.factors:
             case (Real(variable=str() as name, lower=lower, upper=upper),):
-                return [np.clip(columns[name], lower, upper) if clip else columns[name]]
+                return [np.clip(columns[name], lower, upper) if clip_numbers else columns[name]]
         parts = [
             _coded(factor, contrast, columns)
             for factor, contrast in zip(self.factors, self.contrasts, strict=True)
@@ -137,13 +137,17 @@ class Design:
         """Names of the codebook variables the design reads."""
         return tuple(self.codebook)
 
-    def coded(self, columns: Columns, *, clip: bool = True) -> list[Floats]:
+    def coded(self, columns: Columns, *, clip_numbers: bool = True) -> list[Floats]:
         """Return coded columns, each of shape (rows,).
 
-        Each cell lies in ``[lower, upper]``, or without `clip` may be that of a number beyond it; a
-        row in which a factor is missing has at least one NaN.
+        Each cell lies in ``[lower, upper]``, or without `clip_numbers` may be that of a number
+        beyond it; a row in which a factor is missing has at least one NaN.
         """
-        return [column for block in self.blocks for column in block.coded(columns, clip=clip)]
+        return [
+            column
+            for block in self.blocks
+            for column in block.coded(columns, clip_numbers=clip_numbers)
+        ]
 
     def evaluate(self, columns: Columns, out: Floats) -> None:
         """Write coded rows into ``out``, shape (columns, rows)."""

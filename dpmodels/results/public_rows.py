@@ -66,7 +66,7 @@ def require_coder(coder: Coder | None) -> RowCoder:
 def public_rows(coder: Coder | None, newdata: object, *, clip: bool) -> PublicRows:
     """Read public rows; those outside the bounds are nan and counted in a warning, or clipped.
 
-    ArgumentError names a cell that is neither missing nor what the codebook declares.
+    ArgumentError says where a cell is neither missing nor what the codebook declares.
     """
     clips, coder = boolean("clip", clip), require_coder(coder)
     coders = [part for part in (coder, coder.known) if part is not None and part.design.names]

@@ -36,6 +36,9 @@ class Witness:
     def requested(self, spec: object) -> None:
         """See the specification of the call, before a mechanism is chosen."""
 
+    def planned(self, strategy: object, private: Sequence[object], plan: PlanOfStrategy) -> None:
+        """See what is about to be released: nothing has been read."""
+
     def specified(self, spec: object, choice: object, private: Sequence[object]) -> None:
         """See the specification of the call, its mechanism with a plan, and the unread rows."""
 

@@ -19,9 +19,10 @@ MOMENTS = import_module("dpmodels.statistics.moments")
 
 
 def rows_are_not_held_in_the_ball(patch: pytest.MonkeyPatch) -> None:
-    def unheld(coded, factor, shift, lattice, out, squares):
+    def unheld(coded, factor, shift, lattice, out, squares, ends):
         rows = out
-        rows[:] = np.rint((coded * factor[:, None] - shift[:, None]) * lattice.steps)
+        in_range = np.clip(coded, *(end[:, None] for end in ends)) if ends else coded
+        rows[:] = np.rint((in_range * factor[:, None] - shift[:, None]) * lattice.steps)
         complete = ~np.isnan(rows).any(axis=0)
         rows[:, ~complete] = 0.0
         return complete
@@ -30,9 +31,10 @@ def rows_are_not_held_in_the_ball(patch: pytest.MonkeyPatch) -> None:
 
 
 def rows_are_rounded_after_the_norm_is_held(patch: pytest.MonkeyPatch) -> None:
-    def rounded_last(coded, factor, shift, lattice, out, squares):
+    def rounded_last(coded, factor, shift, lattice, out, squares, ends):
         rows = out
-        rows[:] = (coded * factor[:, None] - shift[:, None]) * lattice.steps
+        in_range = np.clip(coded, *(end[:, None] for end in ends)) if ends else coded
+        rows[:] = (in_range * factor[:, None] - shift[:, None]) * lattice.steps
         complete = ~np.isnan(rows).any(axis=0)
         rows[:, ~complete] = 0.0
         norms = np.sqrt((rows**2).sum(axis=0))

@@ -183,8 +183,8 @@ def test_a_number_lost_in_wide_bounds_leaves_no_coefficient_identified():
     a = rng.uniform(0, 1, 6000)
     data = {"a": a, "s": rng.choice(["f", "m"], 6000)}
     data["y"] = np.where(rng.random(6000) < expit(3 * a - 3), "yes", "no")
-    book = dp.codebook(a=(0, 100), s=["f", "m"], y=["no", "yes"])
-    with dp.simulation(seed=1):
+    book = dp.codebook(a=(0, 1e6), s=["f", "m"], y=["no", "yes"])
+    with dp.simulation(seed=2):
         fit = dp_glm("y ~ a + s", data, codebook=book, eps=1.0, delta=1e-6)
     assert not fit.identified.any()
     assert "the curvature of a, which affects the other coefficients" in fit.why_not

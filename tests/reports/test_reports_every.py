@@ -44,7 +44,7 @@ def imported(package):
 def test_reports_come_with_whatever_makes_results():
     right = {module.name for module in pkgutil.iter_modules(reports.__path__)}
     assert right - {"header", "counted", "etable_privacy"} == imported(reports)
-    assert "replay" in imported(models)
+    assert "release" in imported(models)
     assert "AuditResult" in imported(audit)  # Its module registers the reports of audits
 
 

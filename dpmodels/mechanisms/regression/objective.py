@@ -129,9 +129,9 @@ class Objective(OfGradients):
     >>> facts = RegressionFacts(predictors, Logistic(), adjacency("replace"))
     >>> plan = Objective(inference=False).plan(facts, PureDP(1.0))
     >>> print(*(event.describe() for event in plan.events), sep="; ")
-    pure, eps 0.96; Laplace, multiplier 100; Laplace, multiplier 33.3333
+    pure, eps 0.97; Laplace, multiplier 100; Laplace, multiplier 50
     >>> round(plan.scales["tilt"], 3)
-    2.112
+    2.09
     """
 
     info: ClassVar[MechanismInfo] = MechanismInfo(

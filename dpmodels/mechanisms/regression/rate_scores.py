@@ -116,7 +116,7 @@ class RateScores(OfGradients):
     >>> facts = RegressionFacts(predictors, Poisson(30.0, 11.0), adjacency("replace"))
     >>> plan = RateScores().plan(facts, ZCDP(0.5))
     >>> len(plan.events), plan.events[-1].describe()
-    (12, 'Gaussian, multiplier 2.42536')
+    (14, 'Gaussian, multiplier 2.42536')
     """
 
     info: ClassVar[MechanismInfo] = MechanismInfo(
