@@ -62,11 +62,11 @@ def huber(y: np.ndarray, linear: np.ndarray, width: float = 0.5) -> float:
 
 
 def minimum(loss: Callable[..., float], closest: float = 0.02) -> Callable[..., None]:
-    """Compare with the minimum of a sum of losses and the public ridge."""
+    """Compare with the minimum of a sum of losses and the public ridge, in released axes."""
 
     def answer(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
         y, terms = sides(formula, complete(formula, data, book))
-        matrix, ridge = fit.call.matrix, fit.release.ridge
+        matrix, ridge = fit.call.held_in(fit.release.ball).matrix, fit.release.ridge
         rows = terms.to_numpy() @ matrix
         assert fit.params.index.tolist() == list(terms)
 

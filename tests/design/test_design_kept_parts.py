@@ -104,7 +104,7 @@ def test_a_fit_reads_its_rows_twice_at_most(readings):
 def test_columns_of_numbers_are_those_of_the_table_until_they_are_clipped():
     columns = {"x": np.array([0.0, 0.5, 1.0]), "y": np.array([0.2, 1.5, np.nan])}
     public = private_design("~ x + y", columns, BOOK).public
-    read = public.coded(columns, clip=False)
+    read = public.coded(columns, clip_numbers=False)
     assert read[0] is columns["x"]
     assert read[1] is columns["y"]
     np.testing.assert_array_equal(public.coded(columns)[1], [0.2, 1.0, np.nan])

@@ -55,8 +55,16 @@ import numpy as np
 
 from dpmodels import privacy
 from dpmodels.arguments import between, boolean
+from dpmodels.errors import BudgetError
 from dpmodels.mechanisms import protocol
-from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, ROUND_UP, Law, laplace_multipliers
+from dpmodels.mechanisms.add_noise import (
+    GAUSSIAN,
+    LAPLACE,
+    ROUND_UP,
+    TOO_MUCH_NOISE,
+    Law,
+    laplace_multipliers,
+)
 from dpmodels.mechanisms.measures import OfGradients
 from dpmodels.mechanisms.minimise import (
     LEAST_RIDGE,
@@ -87,6 +95,8 @@ from dpmodels.typing import Floats
 
 # Of the budget, for the distance from the true minimum: a choice.
 MASK_SHARE = 0.01
+# Rows: noise of so many says nothing of where they lie.
+LARGEST = 2.0**30
 # Of eps, where noise is pure and there is a delta, for where most rows lie: a choice.
 MOST_SHARE = 0.1
 # Size of a coefficient in units of the ball, for the choice between two kinds of noise: a guess.
@@ -229,6 +239,8 @@ class Objective(OfGradients):
         """Return the noise of what is released besides the minimum, where it is planned."""
         before = {name: value for name, value in multipliers.items() if name in row_location.SHARES}
         scales = row_location.location_scales(facts, before, law)
+        if any(scale > LARGEST for scale in scales.values()):
+            raise BudgetError(TOO_MUCH_NOISE)
         if "along" in multipliers:
             scales |= path_scales(facts, multipliers, law)
         return scales

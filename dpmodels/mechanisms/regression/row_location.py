@@ -26,12 +26,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import (
     GAUSSIAN,
     LAPLACE,
     ROUND_UP,
-    TOO_MUCH_NOISE,
     UNITS,
     Law,
     add_noise,
@@ -65,8 +63,6 @@ SHARES: Final = {
     "second": 0.04,
     "lengths": 0.03,
 }
-# Rows: noise of so many is of no use.
-LARGEST = 2.0**30
 # Log odds of the released frequency, at most.
 STEEPEST = 30.0
 # A bound on residuals that none comes near.
@@ -99,7 +95,7 @@ def location_scales(
 ) -> dict[str, float]:
     """Return the noise scale of each release, in rows, for multipliers by their names.
 
-    BudgetError if noise is beyond what is meaningful or leaves no useful lattice.
+    BudgetError if noise leaves no useful lattice.
     """
     changed, columns = 1.0 + facts.adjacency.n_public, _columns(facts)
     powers, counted = gaussian_count(columns, 1.0).total, math.sqrt(changed)
@@ -114,8 +110,6 @@ def location_scales(
         "lengths": counted,
     }
     scales = {name: value * sensitivities[name] * ROUND_UP for name, value in multipliers.items()}
-    if any(scale > LARGEST for scale in scales.values()):
-        raise BudgetError(TOO_MUCH_NOISE)
     if scales:
         choose_lattice(2 * columns.columns, max(scales.values()))
     return scales
