@@ -14,6 +14,7 @@ from dpmodels.mechanisms.counts import ranges, tree
 from dpmodels.mechanisms.regression import gradients, objective
 from dpmodels.mechanisms.scalar import exponential
 from dpmodels.models import quantile, table
+from dpmodels.noise import lattice
 from dpmodels.statistics import gradient
 from dpmodels.statistics.losses import Poisson
 
@@ -33,7 +34,7 @@ class _Unclipped:
 
 
 def values_are_not_clipped_to_their_bounds(patch: pytest.MonkeyPatch) -> None:
-    for module in (coding, sides):
+    for module in (coding, sides, lattice):
         patch.setattr(module, "np", _Unclipped())
 
 

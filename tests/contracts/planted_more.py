@@ -17,9 +17,10 @@ PRIVATE = import_module("dpmodels.design.private")
 def cells_are_rounded_up(patch: pytest.MonkeyPatch) -> None:
     """Away from zero, after the norm was held with room for rounding to the nearest."""
 
-    def rounded_up(coded, factor, shift, lattice, out, squares=None):
+    def rounded_up(coded, factor, shift, lattice, out, squares=None, ends=()):
         rows = out
-        rows[:] = (np.stack(coded) * factor[:, None] - shift[:, None]) * lattice.steps
+        in_range = np.clip(coded, *(end[:, None] for end in ends)) if ends else np.stack(coded)
+        rows[:] = (in_range * factor[:, None] - shift[:, None]) * lattice.steps
         complete = ~np.isnan(rows).any(axis=0)
         rows[:, ~complete] = 0.0
         norms = np.sqrt((rows**2).sum(axis=0))

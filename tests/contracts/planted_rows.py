@@ -45,8 +45,8 @@ def rows_are_rounded_after_the_norm_is_held(patch: pytest.MonkeyPatch) -> None:
 
 
 def incomplete_rows_are_counted(patch: pytest.MonkeyPatch) -> None:
-    def counted(coded, factor, shift, lattice, out, squares):
-        return np.ones_like(to_lattice(coded, factor, shift, lattice, out=out))
+    def counted(coded, factor, shift, lattice, out, squares, ends):
+        return np.ones_like(to_lattice(coded, factor, shift, lattice, out=out, ends=ends))
 
     patch.setattr(PRIVATE, "to_lattice", counted)
 
