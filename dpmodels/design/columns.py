@@ -111,11 +111,12 @@ def _require_read(codebook: Codebook, chunk: Chunk, columns: Columns, n_before: 
     for name, declared in codebook.items():
         unread = np.flatnonzero(np.isnan(columns[name]))
         misread = unread[~are_missing(declared, decoded(chunk[name])[unread])]
-        for row in misread[:1]:
+        if len(misread):
+            row = n_before + misread[0] + 1
             raise ArgumentError(
-                f"{name!r} in row {n_before + row + 1} of the public rows is not what the codebook "
-                f"declares ({shorten(declared.describe(), 200)}): write such a value, or leave the "
-                "cell missing"
+                f"{name!r} in row {row} of the public rows is not what the codebook declares "
+                f"({shorten(declared.describe(), 200)}): write such a value, or leave the cell "
+                "missing"
             )
 
 

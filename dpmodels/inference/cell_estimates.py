@@ -350,14 +350,14 @@ def _noise_of_values(
             if part.variable != variable:
                 sums[:, k] = _sums_by_level(released, variable, part)[:-1]
         by_left, by_right = points.T @ left[inside], points.T @ right[inside]
-        own = by_left * by_right * cells.rows[cells.cell][:, None]
+        at_points = by_left * by_right * cells.rows[cells.cell][:, None]
         beside, slopes = (
             by_left * (of @ right)[cells.cell] + by_right * (of @ left)[cells.cell]
             for of in (sums, cells.slopes @ sums)
         )
-        own = own + beside
-        total = total + ValueNoise.of(cells.by_sums(own, slopes), cells.largest)
-        more = cells.at_ends.by_sums(own, slopes)
+        at_points = at_points + beside
+        total = total + ValueNoise.of(cells.by_sums(at_points, slopes), cells.largest)
+        more = cells.at_ends.by_sums(at_points, slopes)
         by_rows[variable] = np.append(more, np.zeros((1, left.shape[1])), axis=0)
     return total, by_rows
 

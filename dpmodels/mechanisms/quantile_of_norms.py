@@ -74,7 +74,7 @@ def rows_within_quantile(
     octaves = np.arange(PER_OCTAVE * OCTAVES, -1, -1) / PER_OCTAVE
     ends = (predictors.radius + float(np.linalg.norm(centre))) * 2.0**-octaves
     exact, _ = rows.within(recentred).lengths(ends).cross()
-    lengths = Lengths(ends, _noisy(exact * UNITS, scale, entropy, GAUSSIAN), scale)
+    lengths = Lengths(ends, noised_counts(exact, scale, entropy), scale)
     at = lengths.chosen(noise / predictors.share, weight, predictors.terms)
     if at is None:
         return RowsWithin(predictors, None)
@@ -144,9 +144,9 @@ class Lengths(NamedTuple):
         return int(np.argmin(np.where(is_admissible, square, math.inf)))
 
 
-def _noisy(exact: Scalars, scale: float, entropy: Entropy, law: Law) -> Floats:
-    """Release integers of which a row is :data:`UNITS`."""
-    return add_noise(exact, max(scale * UNITS, law.smallest), entropy, law) / UNITS
+def noised_counts(exact: Scalars, scale: float, entropy: Entropy, law: Law = GAUSSIAN) -> Floats:
+    """Release numbers of rows; noise is added to integers of which a row is :data:`UNITS`."""
+    return add_noise(exact * UNITS, max(scale * UNITS, law.smallest), entropy, law) / UNITS
 
 
 def _beyond(counts: Floats) -> Floats:

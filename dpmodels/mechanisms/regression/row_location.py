@@ -30,14 +30,17 @@ from dpmodels.mechanisms.add_noise import (
     GAUSSIAN,
     LAPLACE,
     ROUND_UP,
-    UNITS,
     Law,
-    add_noise,
     gaussian_count,
     noised_rows,
 )
 from dpmodels.mechanisms.protocol import Facts, Plan, RegressionFacts, RegressionPlan
-from dpmodels.mechanisms.quantile_of_norms import Lengths, RowsWithin, weighted_squares
+from dpmodels.mechanisms.quantile_of_norms import (
+    Lengths,
+    RowsWithin,
+    noised_counts,
+    weighted_squares,
+)
 from dpmodels.mechanisms.regression.scores import (
     column_distances,
     column_ranges,
@@ -129,9 +132,8 @@ def locate_rows(rows: Gradients, plan: RegressionPlan, entropy: Entropy, law: La
     predictors, scales, start = plan.facts.predictors, plan.scales, np.zeros(plan.facts.columns)
     rate, known = 0.5, predictors.known[0] if predictors.known is not None else 0.0
     if "outcomes" in scales:
-        exact, scale = rows.outcomes().cross()[0] * UNITS, scales["outcomes"]
-        noisy = add_noise(exact, max(scale * UNITS, law.smallest), entropy, law) / UNITS
-        outcomes = np.maximum(noisy, 0.0)
+        exact, scale = rows.outcomes().cross()[0], scales["outcomes"]
+        outcomes = np.maximum(noised_counts(exact, scale, entropy, law), 0.0)
         rate = float((outcomes[0] + scale) / (outcomes.sum() + 2 * scale))
     inner = RowsWithin(predictors, None)
     if "lengths" in scales:

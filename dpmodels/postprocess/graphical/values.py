@@ -144,25 +144,25 @@ class CellValues:
         spread = np.eye(len(means)) + away[:, :, None] * self.slopes
         return np.concatenate(points), (weights[:, :, None] * spread).reshape(-1, len(means))
 
-    def by_sums(self, own: Floats, slopes: Floats) -> Floats:
+    def by_sums(self, sums: Floats, slopes: Floats) -> Floats:
         """Return how sums of a function of points move by the noise of each count.
 
-        `own`, shape (points, k), are the sums that the function has at each point over the rows of
+        `sums`, shape (points, k), are those that the function has at each point over the rows of
         its cell, `slopes` what these change by as the number grows by 1; shape (counts, k).
         """
         turned = self.means(slopes.T).T[self.cell]
         shifts = self._less_reference(self.points[:, None]) * turned
-        return self._by_count(self._less_reference(own + self.away[:, None] * slopes) - shifts)
+        return self._by_count(self._less_reference(sums + self.away[:, None] * slopes) - shifts)
 
     def at_points(self, sums: Floats, of_points: Floats, points: Floats, cell: Integers) -> Floats:
         """Return by how much more sums move with a row at other points than with one of its cell.
 
         `sums` has both arguments of :meth:`by_sums`, `of_points` those at these points of cells.
         """
-        (own, slopes), (own_there, slopes_there) = sums, of_points
-        means = self.means((own + self.away[:, None] * slopes).T).T[cell]
+        (of_cells, slopes), (of_others, other_slopes) = sums, of_points
+        means = self.means((of_cells + self.away[:, None] * slopes).T).T[cell]
         away = (points - self.means(self.points)[cell])[:, None]
-        moved = own_there + away * (slopes_there - self.means(slopes.T).T[cell]) - means
+        moved = of_others + away * (other_slopes - self.means(slopes.T).T[cell]) - means
         return np.asarray(moved / self.rows[cell][:, None])
 
     @cached_property
