@@ -205,24 +205,26 @@ def _longest_word(section: Section, column: int) -> int:
 def _measure(sections: Sequence[Section], label_width: int, stacked: bool, comfort: int) -> Layout:
     """One panel, as wide as it gets."""
     titles = [plain(s.title) for s in sections if width(plain(s.title)) <= LABEL]
-    heads = sections[0].columns
-    rows = [row for s in sections for row in s.rows if not row.heading]
-    name = max((width(plain(row.label)) for row in rows if row.about), default=0)
-    labels = [line for row in rows for line in label_lines(row, label_width, name)]
+    rows = [row for s in sections for row in s.rows]
+    filled = [row for row in rows if not row.heading]
+    name = max((width(plain(row.label)) for row in filled if row.about), default=0)
+    labels = [line for row in filled for line in label_lines(row, label_width, name)]
     label = max(map(width, titles + labels), default=0)
-    widths: list[int] = []
-    lines = [row for s in sections for row in s.rows]
-    for column, head in enumerate(heads):
-        cells = [line for row in lines for line in cell_lines(row.cells[column], stacked)]
-        body = max(map(width, cells), default=0)
-        widths.append(max([body, *map(width, head_lines(head, body))]))
-    everything = (range(len(heads)),)
-    natural = Layout(label, tuple(widths), stacked, everything, name)
+    widths = tuple(
+        _column_width(head, [row.cells[column] for row in rows], stacked)
+        for column, head in enumerate(sections[0].columns)
+    )
+    everything = (range(len(widths)),)
     for common in (max([_COMFORT, *widths]), max(widths, default=0)):
         even = Layout(label, (common,) * len(widths), stacked, everything, name)
         if even.width(everything[0]) <= comfort:
             return even
-    return natural
+    return Layout(label, widths, stacked, everything, name)
+
+
+def _column_width(head: str, cells: Sequence[str], stacked: bool) -> int:
+    body = max((width(line) for cell in cells for line in cell_lines(cell, stacked)), default=0)
+    return max([body, *map(width, head_lines(head, body))])
 
 
 def _in_panels(layout: Layout, limit: int) -> Layout:
@@ -276,15 +278,20 @@ def placed(report: Report, limits: tuple[int, ...] | None = None) -> Report:
             sections.append(section)
         else:
             sections.append(wordless(section))
-    texts = [value for label, value in report.facts if label != "Formula"]
-    for section in report.sections:
-        labels = (row.label for row in section.rows)
-        texts += [section.title, *section.columns, *section.spanners, *labels]
-    spoken = "\n".join(texts)
+    spoken = _spoken(report)
     rest = [entry for entry in report.legend if entry not in printed and _names(entry[0], spoken)]
     rows = tuple(Row(name, about=(name, words)) for name, words in rest)
     legend = (Section("Labels", (), rows),) if rows else ()
     return replace(report, sections=(*sections, *legend), legend=())
+
+
+def _spoken(report: Report) -> str:
+    """All texts of a report in which a name may stand."""
+    texts = [value for label, value in report.facts if label != "Formula"]
+    for section in report.sections:
+        labels = (row.label for row in section.rows)
+        texts += [section.title, *section.columns, *section.spanners, *labels]
+    return "\n".join(texts)
 
 
 def _names(name: str, spoken: str) -> bool:
