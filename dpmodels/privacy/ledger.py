@@ -327,7 +327,11 @@ class Ledger:
 
     def accepts(self, events: Iterable[Event]) -> bool:
         """Return whether a charge fits, recording nothing."""
-        return self.forecast([events])[0].fits
+        added, (totals, of_all) = checked_events(events), self._totals()
+        filters = [(self._filter, totals)]
+        if self._part is not None:
+            filters.append((self._part.table, of_all))
+        return all(part.holds(part.plus(before, added)) for part, before in filters)
 
     def fraction_of_budget(self, events: Iterable[Event]) -> float:
         """Return the fraction of the whole budget that releases use on an empty ledger."""
