@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,8 @@ STUDIES = (
 )
 # Tests that are run by these words alone.
 ASIDE = ("slow", "audit_full", "product", "site")
+# Of a test with more product cases than this, `--share` takes a part.
+MANY = 12
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
 
 # The table of verbs is imported before the laws that call it.
@@ -42,6 +45,8 @@ settings.load_profile("repeatable")
 def pytest_addoption(parser):
     reported = "only the tests of what changed since a revision (HEAD), by the imports"
     parser.addoption("--changed", nargs="?", const="HEAD", metavar="REVISION", help=reported)
+    shared = "of tests with many product cases one in N, chosen by name"
+    parser.addoption("--share", type=int, default=1, metavar="N", help=shared)
 
 
 def pytest_configure(config):
@@ -68,7 +73,15 @@ def pytest_itemcollected(item):
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
+    """Mark the cases of tests, and leave out cases by the share that is asked for."""
+    mark(items)
+    left_out = beyond_share(items, config.getoption("share"))
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=list(left_out))
+
+
+def mark(items):
     """Mark the first case of each test quick, and all but the first and the last product.
 
     An invariant has a first and a last case for each of its subjects, mechanism and verb.
@@ -92,6 +105,16 @@ def pytest_collection_modifyitems(items):
                 item.add_marker("product")
 
 
+def beyond_share(items, share):
+    """Return the product cases of tests with many of them, but those whose names a share takes."""
+    cases = {}
+    for item in items:
+        if item.get_closest_marker("product"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    many = (item for test in cases.values() if len(test) > MANY for item in test)
+    return {item for item in many if zlib.crc32(item.nodeid.encode()) % share}
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish():
     """Leave what was imported and collected out of every search for garbage; search seldom."""
@@ -100,8 +123,9 @@ def pytest_collection_finish():
     gc.enable()
 
 
-# What `predictor._identifies` said, by all that it depends on.
+# What `predictor` said that a budget identifies and what noise it adds, by all that it depends on.
 PREDICTED = {}
+NOISE = {}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -116,7 +140,7 @@ def predictions_made_once(request):
         return
     from dpmodels.models import predictor
 
-    identifies = predictor._identifies
+    identifies, noise = predictor._identifies, predictor._noise
 
     def identifies_once(spec, choice, n_rows, share):
         key = repr((spec.request, choice.strategy, choice.plan, n_rows, share))
@@ -126,8 +150,17 @@ def predictions_made_once(request):
             PREDICTED[key] = identifies(spec, choice, n_rows, share)
         return PREDICTED[key]
 
+    def noise_once(spec, mechanism, n_rows):
+        key = repr((spec.request, mechanism, n_rows))
+        if hasattr(request.module, "PREDICTED_ONCE"):
+            key = f"{spec.request.verb} {spec.request.formula} by {mechanism!r}"
+        if key not in NOISE:
+            NOISE[key] = noise(spec, mechanism, n_rows)
+        return NOISE[key]
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(predictor, "_identifies", identifies_once)
+        patch.setattr(predictor, "_noise", noise_once)
         yield
 
 

@@ -59,17 +59,33 @@ class Item:
 
 
 @pytest.fixture
-def marked(request):
-    """Mark items as the suite's own are."""
+def conftest(request):
     text = str(ROOT / "tests" / "conftest.py")
     plugins = request.config.pluginmanager.get_plugins()
-    (conftest,) = (plugin for plugin in plugins if getattr(plugin, "__file__", None) == text)
+    (module,) = (plugin for plugin in plugins if getattr(plugin, "__file__", None) == text)
+    return module
+
+
+@pytest.fixture
+def marked(conftest):
+    """Mark items as the suite's own are."""
 
     def mark(*items):
-        conftest.pytest_collection_modifyitems(items)
+        conftest.mark(items)
         return [" ".join(item.marks) for item in items]
 
     return mark
+
+
+def test_a_share_takes_a_part_of_the_product_cases_of_tests_with_many(conftest):
+    few = [Item(f"f::few[{case}]", "product") for case in range(conftest.MANY)]
+    many = [Item(f"f::many[{case}]", "product") for case in range(300)]
+    ordinary = [Item(f"f::many[first {case}]") for case in range(300)]
+    items = few + many + ordinary
+    assert conftest.beyond_share(items, 1) == set()
+    left_out = conftest.beyond_share(items, 3)
+    assert left_out < set(many)
+    assert 160 < len(left_out) < 240
 
 
 def test_the_first_case_of_every_test_and_law_is_quick(marked):
