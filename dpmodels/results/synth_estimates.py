@@ -18,7 +18,7 @@ from dpmodels.formula.cut_columns import naming, on_levels
 from dpmodels.formula.parse import parsed_formula, quote
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
 from dpmodels.formula.sides import measured, one_measured, parse_sides
-from dpmodels.formula.values import Real
+from dpmodels.formula.values import Category, Real
 from dpmodels.inference.cell_estimates import (
     HIDDEN,
     CellLaw,
@@ -459,7 +459,8 @@ def _measured(
     with naming(fit.columns):
         sides = parse_sides(formula, fit.call.codebook)
         number, factors = one_measured(sides, method)
-    described, read = on_levels(sides.described[0], fit.columns)
+    first = sides.described[0]
+    described, read = on_levels(first if isinstance(first, Category) else number, fit.columns)
     places = []
     for factor in factors:
         if factor.code not in fit.codes:
