@@ -292,6 +292,8 @@ def needed(power: int) -> float:
 # estimate, and the quantile: choices.
 SHAPES = np.array([-1.0, 1e-6, 0.2, 0.45])
 TAIL_SCALES_PER_OCTAVE, RATIOS, QUANTILE = 2, np.array([0.7, 0.85, 1.0, 1.15, 1.3]), 0.975
+# Numbers of rows that are tried where it is known with an error, in sds of it: a choice.
+DEVIATIONS = np.linspace(-2.0, 2.0, 9)
 # Shapes of mean distances besides, where counts allow for them.
 HEAVIER = np.array([0.6, 0.75, 0.9])
 # How far a shape may be above its estimate from the counts before the threshold: a choice.
@@ -381,14 +383,26 @@ class Beyond(NamedTuple):
     rows: float
 
 
-def excess_beyond(edges: Floats, counts: Floats, noise: CellNoise, end: float) -> Beyond:
+class Outside(NamedTuple):
+    """How many rows are beyond an end, with its sd, and the largest scale of their distances."""
+
+    rows: float
+    sd: float
+    largest_scale: float
+
+
+def excess_beyond(
+    edges: Floats, counts: Floats, noise: CellNoise, end: float, outside: Outside | None = None
+) -> Beyond:
     """Estimate what values exceed the end of a range by, beyond which noise hides all rows.
 
-    Posterior medians: means rest on the longest tails.
+    Posterior medians: means rest on the longest tails. Laws begin before the end, and where the
+    number of rows `outside` is given at the end: `sd` is then that of distances alone.
     """
     inside = np.where(edges[:-1] < end, counts, 0.0)
-    tail = _tail(edges, counts, noise, end, SHAPES, inside)
-    totals = tail.numbers[:, None] * tail.first
+    tail = _tail(edges, counts, noise, end, SHAPES, inside, outside)
+    numbers = tail.numbers if outside is None else np.full(len(tail.numbers), outside.rows)
+    totals = numbers[:, None] * tail.first
     distances = tail.second / np.maximum(tail.first, np.finfo(float).tiny)
     total = _quantile(totals, tail.weights, 0.5)
     sd = (_quantile(totals, tail.weights) - total) / float(ndtri(QUANTILE))
@@ -506,17 +520,25 @@ def _tail(
     end: float,
     shapes: Floats = SHAPES,
     of: Floats | None = None,
+    outside: Outside | None = None,
 ) -> _Tail:
     """Weigh laws of the values beyond a threshold by the released counts.
 
-    The threshold is one that enough rows exceed by the counts `of`, as those by default.
+    The threshold is one that enough rows exceed by the counts `of`, as those by default; or the end
+    where the rows `outside` of it are known.
     """
-    beyond = np.cumsum((counts if of is None else of)[::-1])[::-1]
-    start = _threshold(edges, beyond, CLEAR_COUNT_SDS * noise.sd, end)
-    rows = max(float(beyond[start]), noise.sd)
+    if outside is None:
+        beyond = np.cumsum((counts if of is None else of)[::-1])[::-1]
+        start = _threshold(edges, beyond, CLEAR_COUNT_SDS * noise.sd, end)
+        numbers, deviations = max(float(beyond[start]), noise.sd) * RATIOS, 0 * RATIOS
+    else:
+        start, deviations = int(np.argmin(edges < end)), DEVIATIONS
+        numbers = np.maximum(outside.rows + outside.sd * deviations, 0.0)
     distances = edges[start:] - edges[start]
     octaves = math.log2(distances[-1] / distances[1]) + 2
     scales = distances[1] / 4 * 2.0 ** np.arange(0, octaves, 1 / TAIL_SCALES_PER_OCTAVE)
+    if outside is not None:
+        scales = scales[scales <= max(outside.largest_scale, float(distances[1]))]
     w, s = np.repeat(scales, shapes.size)[:, None], np.tile(shapes, scales.size)[:, None]
 
     def factor(z: Floats) -> Floats:
@@ -525,8 +547,8 @@ def _tail(
     tails = factor(distances) ** (-1 / s)
     tails[:, -1] = 0.0
     cells = -np.diff(tails)
-    numbers = rows * RATIOS
     losses = noise.loss(counts[start:] - numbers[:, None, None] * cells).sum(axis=2)
+    losses += deviations[:, None] ** 2 / 2
     weights = np.exp(losses.min() - losses)
     ends = np.array([end - edges[start], distances[-1]])
     firsts = w / (1 - s) * factor(ends) ** (1 - 1 / s)

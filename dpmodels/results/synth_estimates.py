@@ -17,8 +17,8 @@ from dpmodels.formula.coding import Block, Design, Factor
 from dpmodels.formula.cut_columns import naming, on_levels
 from dpmodels.formula.parse import parsed_formula, quote
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
-from dpmodels.formula.sides import one_measured, parse_sides
-from dpmodels.formula.values import Real
+from dpmodels.formula.sides import measured, one_measured, parse_sides
+from dpmodels.formula.values import Category, Real
 from dpmodels.inference.cell_estimates import (
     HIDDEN,
     CellLaw,
@@ -368,7 +368,8 @@ def shares(fit: SyntheticSource, formula: str) -> SyntheticEstimates:
     position = {code: i for i, name in enumerate(codes) for code in (name, quote(name))}
     unknown = next((code for code in named if code not in position), None)
     if parsed.response or not named or unknown is not None:
-        what = "names no column" if unknown is None else f"names {unknown!r}"
+        what = "has a left side" if parsed.response else "names no column"
+        what = what if unknown is None else f"names {unknown!r}"
         raise FormulaError(
             f"formula {shorten(formula)!r} {what}; write columns of the synthetic table, such as "
             f"'~ {shorten(' + '.join(quote(one.name) for one in fit.columns[:2]))}'"
@@ -456,14 +457,16 @@ def _measured(
     That is as written, and of the columns of the table.
     """
     with naming(fit.columns):
-        number, factors = one_measured(parse_sides(formula, fit.call.codebook), method)
-    at_level, read = on_levels(number, fit.columns)
+        sides = parse_sides(formula, fit.call.codebook)
+        number, factors = one_measured(sides, method)
+    first = sides.described[0]
+    described, read = on_levels(first if isinstance(first, Category) else number, fit.columns)
     places = []
     for factor in factors:
         if factor.code not in fit.codes:
             raise FormulaError(f"{shorten(factor.code)!r} is not a column of the synthetic table")
         places.append(fit.codes.index(factor.code))
-    assert isinstance(at_level, Real)
+    at_level = measured(described)
     grid = grid_of(fit, [*read, *places])
     if len(read) == 1:
         column = fit.columns[read[0]]

@@ -222,7 +222,7 @@ class LevelGrid:
             if self.fit.columns[i].histogram is None:
                 continue
             cells = self.fit.columns[i].cells
-            is_read = (cells.weights != 0) | (cells.noise != 0) | cells.is_end
+            is_read = (cells.weights != 0) | (cells.noise != 0) | (cells.at_end > 0)
             points, cell = values[axis][:-1], nodes.levels[axis][:-1]
             sums = np.zeros((2, len(is_read), k))
             sums[:, is_read] = self._along(axis, cells.points[is_read], cells.cell[is_read], scores)

@@ -317,6 +317,19 @@ def test_bad_calls_are_refused(syn, error, call):
         call(syn)
 
 
+def test_the_mean_of_two_levels_is_the_share_of_the_second(syn):
+    shares = syn.table("~ sex")
+    pd.testing.assert_series_equal(
+        syn.mean("~ sex").tidy().loc[0, ["estimate", "conf_low", "conf_high"]],
+        shares.tidy().loc[1, ["estimate", "conf_low", "conf_high"]],
+        check_names=False,
+    )
+    with pytest.raises(FormulaError, match="is not a number of the synthetic table"):
+        syn.quantile("~ sex")
+    with pytest.raises(FormulaError, match="'age ~ sex' has a left side"):
+        syn.table("age ~ sex")
+
+
 def test_a_table_too_wide_is_refused_before_its_pairs_are_listed():
     book = dp.codebook(**{f"x{i}": ["a", "b"] for i in range(500)})
     layout, _ = cut_columns("~ x0 + x1 + x2", book, 10)

@@ -101,16 +101,12 @@ class MarginErrors(NamedTuple):
 def expected_errors(model: GraphicalModel, released: Residuals, entropy: Entropy) -> MarginErrors:
     """Simulate a release from a model, and compare the model of it with this one."""
     simulated = fit_model(_simulated(model, released, entropy), model.tree, most_steps=MOST_STEPS)
-    expected, independent = [], []
+    means = []
     for n_columns in (1, 2, 3):
-        errors = [
-            _errors(model, simulated, term) for term in _terms(len(released.sizes), n_columns)
-        ]
-        available = [pair for pair in errors if pair is not None]
-        means = np.mean(available, axis=0) if available else np.full(2, np.nan)
-        expected.append(float(means[0]))
-        independent.append(float(means[1]))
-    return MarginErrors(tuple(expected), tuple(independent))
+        terms = _terms(len(released.sizes), n_columns)
+        errors = [pair for term in terms if (pair := _errors(model, simulated, term))]
+        means.append(np.mean(errors, axis=0).tolist() if errors else [math.nan, math.nan])
+    return MarginErrors(*zip(*means, strict=True))
 
 
 def _simulated(model: GraphicalModel, released: Residuals, entropy: Entropy) -> Residuals:

@@ -51,18 +51,10 @@ def fit_model(
     penalty: float | None = None,
     most_steps: int = MOST_STEPS,
 ) -> GraphicalModel:
-    """Fit expected counts by clique to released components.
+    """Fit expected counts by clique to the released components inside of cliques.
 
-    Parameters
-    ----------
-    released : Residuals
-        Components of both rounds, combined. Those inside a clique are fitted.
-    tree : JunctionTree
-        The graph. Missing values that are not detected above the noise have counts of 0.
-    penalty : float or None
-        τ, positive; :func:`strength` by default.
-    most_steps : int
-        Of the minimisation.
+    Missing values that are not detected above the noise have counts of 0. `penalty` is τ, by
+    default that of :func:`strength`.
     """
     complete = without_missing(released)
     problem = Dual(complete, replace(tree, sizes=complete.sizes), penalty)

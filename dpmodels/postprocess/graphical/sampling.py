@@ -21,13 +21,7 @@ SMALLEST = 1e-300
 
 
 def sample(model: GraphicalModel, n_rows: int, entropy: Entropy) -> Integers:
-    """Draw rows from a model.
-
-    Returns
-    -------
-    ndarray, shape (n_rows, variables)
-        Codes of the levels; the last code of each variable is of missing or unlisted values.
-    """
+    """Draw codes of levels, shape (rows, variables); the last is of missing or unlisted values."""
     tree, sizes = model.tree, model.tree.sizes
     codes = np.zeros((n_rows, len(sizes)), dtype=np.int64)
     for clique, separator, table in zip(tree.cliques, tree.separators, model.tables, strict=True):
@@ -75,24 +69,10 @@ def uniform(count: int, entropy: Entropy) -> Floats:
 def within(
     codes: Integers, edges: Floats, entropy: Entropy, histogram: Histogram | None = None
 ) -> Floats:
-    """Draw numbers within the cells of rows.
+    """Draw numbers within the cells of rows, by the counts of finer cells or uniform.
 
-    Parameters
-    ----------
-    codes : ndarray, shape (rows,)
-        Cell of each row; the code after the last cell is of missing values.
-    edges : ndarray, shape (cells + 1,)
-        Increasing edges of the cells.
-    histogram : Histogram or None
-        Released counts of finer cells. By default numbers are uniform within their cell.
+    The code after the last cell is of missing values, whose number is nan.
 
-    Returns
-    -------
-    ndarray, shape (rows,)
-        Numbers, nan for missing values.
-
-    Examples
-    --------
     >>> from dpmodels.noise import seeded
     >>> numbers = within(np.array([0, 1, 2]), np.array([0.0, 1.0, 5.0]), seeded(1))
     >>> [bool(0 <= numbers[0] <= 1), bool(1 <= numbers[1] <= 5), bool(np.isnan(numbers[2]))]

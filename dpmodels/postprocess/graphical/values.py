@@ -12,7 +12,9 @@ variance and the third moment of the fine cells (Gauss's rule).
 
 Rows beyond the range that is clear of the noise are read as at its end, but for the tail that
 :func:`dpmodels.postprocess.ranges.excess_beyond` estimates: a point with the excess and its square.
-The error of the excess is part of the noise.
+The error of the excess is part of the noise. Where released tables have more rows there than such a
+tail, these are read at distances that the counts beyond do not contradict, of a scale up to the
+length of the range.
 """
 
 from __future__ import annotations
@@ -23,15 +25,17 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.postprocess.graphical.histograms import CLEAR_SDS, SMALLEST_SD, Histogram, summed
-from dpmodels.postprocess.ranges import Beyond, CellNoise, excess_beyond, shape_before
+from dpmodels.postprocess.ranges import Beyond, CellNoise, Outside, excess_beyond, shape_before
 from dpmodels.typing import Floats, Integers
 
-# The shape of a tail, the rows beyond it over their noise sd, and the fraction of rows at a bound,
-# from which the laws of a tail may be wrong: choices, by simulated tables.
+# The shape of a tail, the rows beyond it over their noise sd where the shape is less, and the
+# fraction of rows at a bound, from which the laws of a tail may be wrong: choices, by simulated
+# tables.
 HEAVY_SHAPE, UNEXPLAINED_SDS, AT_BOUND = 0.35, 1.5, 2 / 3
+# What has a row less where a point has one more: all points of a cell, or those of rows at its end.
+OF_CELL, AT_END = -1, -2
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +55,14 @@ class CellValues:
     source : ndarray, shape (points,)
         Which count the noise of a point is of.
     references : ndarray, shape (points,)
-        The point that has a row less where this one has a row more; -1 for all of its cell.
+        The point that has a row less where this one has a row more; or `OF_CELL`, or `AT_END`.
     rows : ndarray, shape (cells,)
         Released rows of the cells, positive.
     largest : ndarray, shape (counts,)
         By how many noise sds a count may be too large: a tail that the counts before it do not
         contradict by all of it, others by any number.
-    is_end : ndarray, shape (points,)
-        Whether a row more in the cell is read as this point: the end of the range.
+    at_end : ndarray, shape (points,)
+        The part of a row more in the cell that is read as this point, at the end of the range.
     """
 
     points: Floats
@@ -69,7 +73,7 @@ class CellValues:
     references: Integers
     rows: Floats
     largest: Floats
-    is_end: NDArray[np.bool_]
+    at_end: Floats
 
     def means(self, function: Floats) -> Floats:
         """Return the means by cell of a function by point, the last axis."""
@@ -174,9 +178,9 @@ class CellValues:
         """
         return replace(
             self,
-            noise=np.where(self.is_end, 1 / self.rows[self.cell], 0.0),
+            noise=self.at_end / self.rows[self.cell],
             source=self.cell,
-            references=np.full(len(self.points), -1),
+            references=np.full(len(self.points), OF_CELL),
             largest=np.full(len(self.rows), np.inf),
         )
 
@@ -186,11 +190,10 @@ class CellValues:
         return total
 
     def _less_reference(self, function: Floats) -> Floats:
-        replaced = np.where(
-            (self.references < 0)[:, None],
-            self.means(function.T).T[self.cell],
-            function[self.references],
-        )
+        ends = np.add.reduceat(self.at_end[:, None] * function, self._starts, axis=0)[self.cell]
+        means, references = self.means(function.T).T[self.cell], self.references[:, None]
+        is_other = [references == OF_CELL, references == AT_END]
+        replaced = np.select(is_other, [means, ends], function[self.references])
         return np.asarray(self.noise[:, None] * (function - replaced))
 
 
@@ -204,10 +207,10 @@ def values_of_levels(levels: Floats) -> CellValues:
         weights=ones,
         noise=np.zeros(n_cells),
         source=positions,
-        references=np.full(n_cells, -1),
+        references=np.full(n_cells, OF_CELL),
         rows=ones,
         largest=np.full(n_cells, np.inf),
-        is_end=np.zeros(n_cells, dtype=bool),
+        at_end=np.zeros(n_cells),
     )
 
 
@@ -217,22 +220,23 @@ def values_of_histogram(histogram: Histogram) -> CellValues:
     source, rows = np.tile(np.arange(len(histogram.counts)), 2), np.tile(histogram.weights / 2, 2)
     is_clear = ~histogram.is_hidden[cell]
     sds = np.where(is_clear & np.tile(histogram.is_occupied, 2), histogram.sd / 2, 0.0)
-    references, largest = np.full(len(points), -1), [np.inf] * len(histogram.counts)
-    is_end = np.zeros(len(points), dtype=bool)
+    references, largest = np.full(len(points), OF_CELL), [np.inf] * len(histogram.counts)
+    at_end = np.zeros(len(points))
     for end in _ends(histogram):
         if is_clear[end.nearest]:
             outside = histogram.outside[end.nearest]
             tail_rows = end.beyond.total / end.beyond.distance
             rows[[end.nearest, end.nearest + len(histogram.counts)]] -= outside / 2
-            at = len(points)
-            references = np.where(cell == cell[end.nearest], at, references)
-            references, is_end = np.append(references, [-1, at]), np.append(is_end, [True, False])
+            at, is_beside = len(points), cell == cell[end.nearest]
+            references = np.append(np.where(is_beside, AT_END, references), [OF_CELL, at])
+            beyond = 0.0 if end.is_explained else tail_rows / outside
+            at_end = np.append(np.where(is_beside, 0.0, at_end), [1 - beyond, beyond])
             points = np.append(points, [end.at, end.at + end.side * end.beyond.distance])
             cell = np.append(cell, [cell[end.nearest]] * 2)
             rows = np.append(rows, [outside - tail_rows, tail_rows])
             sds = np.append(sds, [0.0, end.beyond.sd / end.beyond.distance])
             source = np.append(source, len(largest) + np.array([0, 1]))
-            is_bounded = end.beyond.sd > 0 and not _is_uncertain(histogram, end)
+            is_bounded = end.beyond.sd > 0 and not end.is_uncertain
             largest += [np.inf, end.beyond.total / end.beyond.sd if is_bounded else np.inf]
     for hidden in np.flatnonzero(histogram.is_hidden):
         # The mean of a hidden cell may be anywhere in it: an end of it stands for all of its rows.
@@ -242,7 +246,7 @@ def values_of_histogram(histogram: Histogram) -> CellValues:
         largest.append(np.inf)
         sds[high] = rows[of_cell].sum() / math.sqrt(12)
     order = np.argsort(cell, kind="stable")
-    position = np.append(np.argsort(order), -1)
+    position = np.append(np.argsort(order), [AT_END, OF_CELL])
     cell, references = cell[order], position[references[order]]
     totals, inside = histogram.sums(histogram.weights), histogram.step / 2
     return CellValues(
@@ -251,21 +255,25 @@ def values_of_histogram(histogram: Histogram) -> CellValues:
         rows[order] / totals[cell],
         sds[order] / totals[cell],
         source[order],
-        np.where(references == np.arange(len(order)), -1, references),
+        np.where(references == np.arange(len(order)), OF_CELL, references),
         np.maximum(totals, max(CLEAR_SDS * histogram.sd, 1.0)),
         np.array(largest),
-        is_end[order],
+        at_end[order],
     )
 
 
 class _End(NamedTuple):
-    """An end of the range: a number, the occupied cell beside it, and what lies beyond."""
+    """An end of the range: a number, the occupied cell beside it, and what lies beyond.
+
+    `is_explained` unless more rows are beyond than the laws have that go on from the range.
+    """
 
     at: float
     nearest: int
     side: int
     beyond: Beyond
-    shape: float
+    is_explained: bool
+    is_uncertain: bool
 
 
 def uncertain_cells(histogram: Histogram) -> tuple[int, ...]:
@@ -276,17 +284,8 @@ def uncertain_cells(histogram: Histogram) -> tuple[int, ...]:
     """
     counts = histogram.counts
     cells = {int(histogram.cell[k]) for k in (0, -1) if counts[k] > AT_BOUND * counts.sum()}
-    ends = (end for end in _ends(histogram) if _is_uncertain(histogram, end))
+    ends = (end for end in _ends(histogram) if end.is_uncertain)
     return tuple(sorted(cells | {int(histogram.cell[end.nearest]) for end in ends}))
-
-
-def _is_uncertain(histogram: Histogram, end: _End) -> bool:
-    """Whether counts contradict the laws of the tail beyond an end of the range."""
-    cell = histogram.cell == histogram.cell[end.nearest]
-    n_inside = int((histogram.is_occupied & cell).sum())
-    noise_sd = max(histogram.sd, SMALLEST_SD) * math.sqrt(n_inside)
-    unexplained = float(histogram.outside[end.nearest]) - end.beyond.rows
-    return end.shape > HEAVY_SHAPE or unexplained > UNEXPLAINED_SDS * noise_sd
 
 
 def tail_cells(histogram: Histogram) -> tuple[int, ...]:
@@ -297,15 +296,22 @@ def tail_cells(histogram: Histogram) -> tuple[int, ...]:
 def _ends(histogram: Histogram) -> list[_End]:
     """Return the ends of the range inside the bounds."""
     low, high = histogram.range
-    at_low, at_high = float(histogram.edges[low]), float(histogram.edges[high])
+    span = float(histogram.edges[high] - histogram.edges[low])
     groups = histogram.groups or tuple(range(len(histogram.edges)))
     counts, sd = summed(histogram.counts, histogram.sd, groups)
     edges, noise = histogram.edges[list(groups)], CellNoise("gaussian", max(sd, SMALLEST_SD))
+    sides = [(-1, low, low)] * (low > 0) + [(1, high, high - 1)] * (high < len(histogram.counts))
     ends = []
-    if low > 0:
-        tail = (-edges[::-1], counts[::-1], noise, -at_low)
-        ends.append(_End(at_low, low, -1, excess_beyond(*tail), shape_before(*tail)))
-    if high < len(histogram.counts):
-        tail = (edges, counts, noise, at_high)
-        ends.append(_End(at_high, high - 1, 1, excess_beyond(*tail), shape_before(*tail)))
+    for side, place, nearest in sides:
+        at = float(histogram.edges[place])
+        tail = (side * edges[::side], counts[::side], noise, side * at)
+        beyond, outside = excess_beyond(*tail), float(histogram.outside[nearest])
+        is_beside = histogram.is_occupied & (histogram.cell == histogram.cell[nearest])
+        outside_sd = max(histogram.sd, SMALLEST_SD) * math.sqrt(is_beside.sum())
+        is_heavy = shape_before(*tail) > HEAVY_SHAPE
+        allowed = 0.0 if is_heavy else UNEXPLAINED_SDS * outside_sd
+        is_explained = outside - beyond.rows <= allowed
+        if not is_explained:
+            beyond = excess_beyond(*tail, Outside(outside, outside_sd, span))
+        ends.append(_End(at, nearest, side, beyond, is_explained, is_heavy or not is_explained))
     return ends
