@@ -290,6 +290,9 @@ def _tree(text: str) -> ParseNode:
     except PatsyError as error:
         place = error.origin.relevant_code() if error.origin else ""
         reason = f"{error.message} at {shorten(place)!r}" if place else error.message
+        if error.message.startswith("expected a noun"):
+            side = "after" if error.message.endswith("ended") else "before"
+            reason = f"a variable is missing {side} {shorten(place)!r}: write one, or remove this"
     # What the tokenizer makes of half characters and open triple quotes, by Python's version.
     except (AssertionError, IndexError, SyntaxError, UnicodeError):
         reason = "it is not made of names, numbers and operators"
