@@ -69,7 +69,7 @@ def compare_mechanisms(
         A right-hand side, as for :func:`dp_pca`. Only the number and the public
         ranges of its coded columns matter. With a response, as for
         :func:`dp_lm`, its mechanisms are compared, or those of :func:`dp_glm`.
-    codebook : Codebook
+    codebook : Codebook, Draft, mapping or path
         Public bounds and levels of the variables.
     n : int
         Number of rows, known or guessed, from 2.
