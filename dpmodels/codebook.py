@@ -108,6 +108,12 @@ class Codebook(Mapping[str, Variable]):
         design: column_roles.SurveyDesign | Mapping[str, object] | None = None,
         **declarations: object,
     ) -> None:
+        if not isinstance(variables, Mapping | None):
+            raise CodebookError(
+                f"a codebook cannot be made of a {type(variables).__name__}: write the public "
+                'bounds or levels of each variable, dp.codebook(age=(0, 100), sex=["F", "M"]) or '
+                'dp.codebook({"body mass": (10, 60)}); dp.codebook.draft(table) reads the names'
+            )
         declared = {**(variables or {}), **declarations}
         for name in declared:
             check_name(name)

@@ -35,6 +35,12 @@ def test_a_tuple_is_a_range_and_a_list_is_a_set_of_levels():
     assert "race" not in BOOK
 
 
+@pytest.mark.parametrize("source", [["x"], "x", {"x"}, 3])
+def test_what_declares_nothing_by_name_is_refused(source):
+    with pytest.raises(CodebookError, match=r"cannot be made of a .*dp\.codebook\(age=\(0, 100\)"):
+        dp.codebook(source)
+
+
 def test_names_need_not_be_identifiers():
     book = dp.codebook({"wage in $": (0, 100)}, self=(0, 1), variables=(0, 2))
     assert list(book) == ["wage in $", "self", "variables"]

@@ -24,7 +24,7 @@ from dpmodels.dictionaries.schema import (
 )
 from dpmodels.dictionaries.table import READERS as LABELLED
 from dpmodels.dictionaries.table import read_ddi, read_delimited, read_excel, read_labelled
-from dpmodels.errors import CodebookError, FrameError
+from dpmodels.errors import CodebookError, FrameError, did_you_mean
 from dpmodels.variables import Categorical, Numeric
 
 
@@ -174,6 +174,11 @@ def read(source: object) -> Draft:
 
 
 def _read_path(path: Path) -> Draft:
+    if not path.is_file():
+        raise CodebookError(
+            f"there is no file {str(path)!r} to read a codebook from"
+            f"{did_you_mean(str(path), ['private'])}: check the path and the working folder"
+        )
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         raise CodebookError(f"a draft of {str(path)!r} cannot be made: expected {_ACCEPTED}")

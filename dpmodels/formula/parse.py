@@ -38,7 +38,7 @@ def syntax(code: str) -> ast.expr:
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
         instead = ""
         if _SINGLE.search(code):
-            instead = f"; {_EQUALS}"
+            instead = f"; {_EQUALS}" if not _ARROW.search(code) else "; write >= or <="
         elif "^" in code:
             instead = f"; {_POWER}"
         raise FormulaError(
@@ -75,6 +75,7 @@ _EQUALS: Final = "'=' neither compares nor describes: write a == b, or 'y ~ x' f
 _POWER: Final = "R's ^ is written **: (a + b) ** 2 for interactions, I(x ** 2) for a square"
 # What people write for a comparison, or for the ~ of a formula.
 _SINGLE: Final = re.compile(r"(?<![<>=!])=(?!=)")
+_ARROW: Final = re.compile(r"=\s*[<>]")
 # R's %in% and as.factor(), outside the texts of a formula, which are levels and names.
 _OF_R: Final = re.compile(
     r"""("(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?)|(%\s*in\s*%)|\bas\.factor(?=\()"""
@@ -290,6 +291,9 @@ def _tree(text: str) -> ParseNode:
     except PatsyError as error:
         place = error.origin.relevant_code() if error.origin else ""
         reason = f"{error.message} at {shorten(place)!r}" if place else error.message
+        if error.message.startswith("expected a noun"):
+            side = "after" if error.message.endswith("ended") else "before"
+            reason = f"a variable is missing {side} {shorten(place)!r}: write one, or remove this"
     # What the tokenizer makes of half characters and open triple quotes, by Python's version.
     except (AssertionError, IndexError, SyntaxError, UnicodeError):
         reason = "it is not made of names, numbers and operators"

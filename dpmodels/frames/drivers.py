@@ -109,12 +109,14 @@ def _sqlite_engine(driver: SQLiteDriver, table: str, schema: str | None, where: 
     def found() -> Engine:
         driver.run("BEGIN")
         rows = driver.run(
-            f"SELECT name, type FROM {database}.sqlite_master WHERE type IN ('table', 'view')"
+            f"SELECT name, rootpage FROM {database}.sqlite_master WHERE type IN ('table', 'view')"
         ).fetchall()
         name = require_table(label, table, [row[0] for row in rows], any_case=True)
-        quoted, is_stored = double_quoted(name), dict(rows)[name] == "table"
+        quoted, pages = double_quoted(name), {row[0]: row[1] for row in rows}
         columns = driver.run(f"PRAGMA {database}.table_xinfo({quoted})").fetchall()
         types = {column[1]: column[2] for column in columns if column[6] != 1}
+        # Views and virtual tables have no pages; generated columns call functions.
+        is_stored = bool(pages[name]) and not any(column[6] for column in columns)
         # An index on some of the columns would give the rows in its order.
         text = f"{database}.{quoted}" + " NOT INDEXED" * is_stored
         # SQLite binds no cell to a type.
@@ -151,6 +153,14 @@ def _as_bytes(cell: object) -> bytes | None:
 # DuckDB: a file opened for reading, the user's connection, or a relation.
 
 _NAME: Final = "dpmodels_rows"  # Of a relation, within its own queries
+# Columns that are computed when they are read, by any function.
+_GENERATED: Final = "GENERATED ALWAYS AS"
+_DUCKDB_TABLES: Final = """
+SELECT t.table_schema, t.table_name, t.table_type, system.main.current_schema(), d.sql
+FROM system.information_schema.tables t LEFT JOIN system.main.duckdb_tables() d
+    ON d.database_name = t.table_catalog AND d.schema_name = t.table_schema
+    AND d.table_name = t.table_name
+WHERE t.table_catalog = system.main.current_database()"""
 
 
 @dataclass(frozen=True)
@@ -238,22 +248,24 @@ def _duckdb_engine(connection: object, table: str, schema: str | None, where: st
         columns = driver.query(f"FROM {text}")
         types = dict(zip(columns.columns, map(str, columns.types), strict=True))
         is_stored = kinds[name][2] == "BASE TABLE"
-        is_snapshot = is_stored and in_order
+        is_snapshot = is_stored and in_order and _GENERATED not in (kinds[name][4] or "")
         return Engine("duckdb", driver, text, label, types, is_snapshot, declares=is_stored)
 
     return translated(driver.failure, found)
 
 
 def _begun(connection: duckdb.DuckDBPyConnection) -> tuple[list[tuple[str, ...]], bool]:
-    """Begin a transaction; return the tables, and whether scans keep the order of rows."""
+    """Begin a transaction; return the tables, and whether scans keep the order of rows.
+
+    Names are qualified: a file may have macros that are called as functions of DuckDB are.
+    """
     with suppress(Exception):  # Without its extension there are no zones
         connection.execute("SET TimeZone = 'UTC'")
     connection.execute("BEGIN TRANSACTION READ ONLY")
-    tables = connection.execute(
-        "SELECT table_schema, table_name, table_type, current_schema() "
-        "FROM information_schema.tables WHERE table_catalog = current_database()"
+    tables = connection.execute(_DUCKDB_TABLES).fetchall()
+    (order,) = connection.execute(
+        "SELECT system.main.current_setting('preserve_insertion_order')"
     ).fetchall()
-    (order,) = connection.execute("SELECT current_setting('preserve_insertion_order')").fetchall()
     return tables, bool(order[0])
 
 
@@ -278,12 +290,19 @@ _SETTINGS: Final = (
     "timezone = 'UTC'",
     "datestyle = 'ISO'",
 )
-# Tables and materialized views lie in pages; views and foreign tables are queries.
+# No function, type or operator of a user's schema stands for one of PostgreSQL, such as sum.
+_PATH: Final = """
+SELECT pg_catalog.set_config('search_path', pg_catalog.concat_ws(', ', 'pg_catalog',
+    nullif(pg_catalog.current_setting('search_path'), '')), true)"""
+# Tables and materialized views lie in pages; views and foreign tables are queries, and so are
+# tables whose policies choose rows, by any function.
 _STORED: Final = frozenset("rpm")
 _FIND: Final = """
 SELECT n.nspname, c.relname, c.oid::bigint, CASE WHEN EXISTS (
-    SELECT FROM pg_catalog.pg_partition_tree(c.oid) p JOIN pg_catalog.pg_class f ON f.oid = p.relid
-    WHERE f.relkind = 'f') THEN 'f' ELSE c.relkind::text END
+    WITH RECURSIVE tree AS (SELECT c.oid AS relid UNION
+        SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN tree t ON i.inhparent = t.relid)
+    SELECT FROM tree t JOIN pg_catalog.pg_class f ON f.oid = t.relid WHERE f.relkind = 'f')
+    THEN 'f' WHEN pg_catalog.row_security_active(c.oid) THEN 'v' ELSE c.relkind::text END
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'm', 'v', 'f')
 AND CASE WHEN {schema} IS NULL THEN pg_catalog.pg_table_is_visible(c.oid)
@@ -456,7 +475,7 @@ def postgres_table(
 
     def found() -> Engine:
         driver.begin()
-        for setting in (_BEGIN, *(f"SET LOCAL {setting}" for setting in _SETTINGS)):
+        for setting in (_BEGIN, _PATH, *(f"SET LOCAL {setting}" for setting in _SETTINGS)):
             driver.rows(setting)
         if driver.rows(_ENCODING) == [(b"SQL_ASCII",)]:
             raise FrameError(

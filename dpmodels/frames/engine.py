@@ -128,7 +128,7 @@ class Engine:
         return self._counted()
 
     def _counted(self) -> int:
-        (chunk,) = self.chunks(f"SELECT count(*) AS n FROM {self.table}", ("n",), 1)
+        (chunk,) = self.chunks(f"SELECT {_COUNT[self.dialect]} AS n FROM {self.table}", ("n",), 1)
         return int(decoded(chunk["n"])[0])
 
     def read(
@@ -142,6 +142,12 @@ class Engine:
         return self.chunks(sql, columns, block_rows)
 
 
+# A file of DuckDB may have a macro that is called as its function is.
+_COUNT: Final = {
+    "duckdb": "system.main.count(*)",
+    "sqlite": "count(*)",
+    "postgresql": "count(*)",
+}
 # Collations that tell all texts apart.
 _EXACT: Final = {"duckdb": "C", "sqlite": "BINARY", "postgresql": '"C"'}
 _SORTED: Final = {
@@ -286,7 +292,10 @@ def groups_of(engine: Engine, columns: tuple[str, ...], block_rows: int) -> Iter
     """Read the distinct rows of some columns, in an order that does not depend on chance."""
     keys = ", ".join(map(engine.group_key, columns))
     order = ", ".join(str(at) for at in range(1, len(columns) + 1))
-    query = f"SELECT {keys}, count(*) FROM {engine.table} GROUP BY {order} ORDER BY {order}"
+    query = (
+        f"SELECT {keys}, {_COUNT[engine.dialect]} FROM {engine.table} "
+        f"GROUP BY {order} ORDER BY {order}"
+    )
     names = tuple(map(str, range(len(columns) + 1)))
     for chunk in engine.chunks(query, names, block_rows):
         *cells, counts = (chunk[name] for name in names)

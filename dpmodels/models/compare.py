@@ -15,7 +15,6 @@ from dpmodels.codebook import Codebook
 from dpmodels.design import scaling
 from dpmodels.errors import ArgumentError, did_you_mean, quoted
 from dpmodels.formula import Design, design
-from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.parse import parsed_formula
 from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts
@@ -32,6 +31,7 @@ from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, resolve_budget
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.request import requested
+from dpmodels.resolve_codebook import Resolved, codebook_of_call
 from dpmodels.results import MomentsCall, comparison
 from dpmodels.results.base import checked_ncomp
 from dpmodels.typing import Floats, Option
@@ -44,7 +44,7 @@ SPECTRA = {"power": 1.0, "steep": 2.0, "flat": 0.0}
 def compare_mechanisms(
     formula: str,
     *,
-    codebook: Codebook,
+    codebook: Resolved,
     n: int,
     eps: float | None = None,
     delta: float = 0.0,
@@ -69,7 +69,7 @@ def compare_mechanisms(
         A right-hand side, as for :func:`dp_pca`. Only the number and the public
         ranges of its coded columns matter. With a response, as for
         :func:`dp_lm`, its mechanisms are compared, or those of :func:`dp_glm`.
-    codebook : Codebook
+    codebook : Codebook, Draft, mapping or path
         Public bounds and levels of the variables.
     n : int
         Number of rows, known or guessed, from 2.
@@ -152,7 +152,7 @@ def compare_mechanisms(
     ('scores', 5)
     """
     guarantee = resolve_budget(eps, delta, budget)
-    book = checked_codebook(codebook)
+    book = codebook_of_call(codebook, None, None, formula)
     if parsed_formula(formula, list(book)).response:
         _refuse_moments(ncomp=ncomp is None, center=center is True, denoise=denoise == "auto")
         assuming = partial(
@@ -173,7 +173,7 @@ def compare_mechanisms(
         raise ArgumentError(
             f"family={quoted(family)} goes with a response: write 'y ~ a + b', or leave it out"
         )
-    public = design(formula, codebook)
+    public = design(formula, book)
     scaled = scaling(public, scale=scale, center=center, row_norm=row_norm)
     columns, row_lengths = len(public.names), shares_of_norm(row_length)
     assumptions = comparison.ComparisonRequest(

@@ -245,13 +245,14 @@ def _warn(prediction: Prediction, spec: VerbSpec[object], choice: Planned, n_row
     request, factor = spec.request, prediction.clear_from / prediction.strength
     hints = [f"delta = {DELTA:g}"] * _delta_suffices(spec, choice, n_rows)
     if factor <= LARGEST_FACTOR:
-        hints.append(enlarged(request.private, choice.plan.events, factor).describe())
+        budget = enlarged(request.private, choice.plan.events, factor)
+        hints.append(f"about {budget.describe()}")
         hints.append(f"n = {round(two_digits(n_rows * factor)):,}")
     else:
         hints.append(f"more than {LARGEST_FACTOR:,.0f} times as many rows")
     text = (
         f"dp_{request.verb}({errors.shorten(request.formula)!r}): very likely {prediction.lacking} "
-        f"at {request.guarantee.describe()} with n = {n_rows:,}: about {', or '.join(hints)} is "
+        f"at {request.guarantee.describe()} with n = {n_rows:,}: {', or '.join(hints)} would be "
         f"needed if {prediction.assumption}. Nothing is charged yet: see dp.errors.BudgetWarning "
         "to stop before the charge, or to silence this."
     )

@@ -1,7 +1,7 @@
 """Where the columns of a table stand, and numbers as strings that claim no more than is known.
 
 Columns are measured in characters as a terminal shows them. Numbers have fixed notation from 1e-4
-to 1e6, powers of ten outside; ``-`` for what does not exist, ``Inf`` for what has no end.
+to 1e9, powers of ten outside; ``-`` for what does not exist, ``Inf`` for what has no end.
 """
 
 from __future__ import annotations
@@ -502,7 +502,7 @@ def _special(value: float) -> str:
 
 
 def _is_fixed(value: float) -> bool:
-    return 1e-4 <= abs(value) <= 1e6
+    return 1e-4 <= abs(value) < 1e9
 
 
 def _exponent(value: float, digits: int) -> int:

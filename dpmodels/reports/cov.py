@@ -23,6 +23,7 @@ from dpmodels.reports.header import (
     about,
     closing,
     complete_rows,
+    few_complete,
     moments_header,
     omitted,
 )
@@ -51,7 +52,11 @@ def cov_report(fit: CovResult) -> Report:
             _triangle(fit, titles[0], fit.cov.to_numpy(), fit.noise_sd.to_numpy()),
             _triangle(fit, titles[1], _reported_correlations(fit), _cor_noise(fit)),
         ),
-        notes=(*_notes(fit), *closing(fit.call, fit.release, SEE, fit.nobs)),
+        notes=(
+            *few_complete(fit.release, fit.ncomplete, fit.release.noise.count),
+            *_notes(fit),
+            *closing(fit.call, fit.release, SEE, fit.nobs),
+        ),
         stamp=fit.stamp,
     )
 

@@ -39,6 +39,7 @@ from dpmodels.reports.header import (
     described_header,
     design_facts,
     design_notes,
+    few_complete,
     in_units,
     omitted,
     opening,
@@ -117,7 +118,11 @@ def _report(
             *design_facts(fit.release, facts),
         ),
         sections=(Section(name, heads, tuple(Row(label, texts) for label, texts in rows)),),
-        notes=(*_notes(fit, facts, kinds), *closing(fit.call, fit.release)),
+        notes=(
+            *few_complete(fit.release, complete, sd),
+            *_notes(fit, facts, kinds),
+            *closing(fit.call, fit.release),
+        ),
         stamp=fit.stamp,
     )
     return in_units(report, facts)
@@ -299,7 +304,12 @@ def quantile_report(fit: QuantileResult) -> Report:
             ("Rank noise sd", f"{signif(float(fit.rank_noise_sd.to_numpy().max()), 2)} {what}"),
         ),
         sections=(_section(fit),),
-        notes=(*capped_note(fit.release), *_quantile_notes(fit), *closing(fit.call, fit.release)),
+        notes=(
+            *few_complete(fit.release, float(fit.counts.sum()), sd),
+            *capped_note(fit.release),
+            *_quantile_notes(fit),
+            *closing(fit.call, fit.release),
+        ),
         stamp=fit.stamp,
     )
     return in_units(report, fit.call.tables[0])
@@ -391,6 +401,8 @@ def overview_report(fit: OverviewResult) -> Report:
         test = ("",) if is_untested and tests else tuple(map(pvalue, tests[place : place + 1]))
         rows += _variable(fit, name, test, ("",) * len(heads))
     title = "Variable" + (f", by {' / '.join(groups.factors)}" if groups.factors else "")
+    complete = {name: float(np.sum(fit[name].counts)) for name in fit.variables}
+    fewest, noise = min(complete, key=complete.__getitem__), cell_noise_sd(fit.release)
     lost = any(cell == LOST or f"({LOST})" in cell for row in rows for cell in row.cells)
     report = Report(
         title="Private overview",
@@ -398,10 +410,14 @@ def overview_report(fit: OverviewResult) -> Report:
             *opening(fit.call, fit.release),
             *shared_facts(fit.release),
             *design_facts(fit.release, fit.call.tables[0]),
-            ("Cell noise", f"sd {signif(cell_noise_sd(fit.release), 2)} {what}"),
+            ("Cell noise", f"sd {signif(noise, 2)} {what}"),
         ),
         sections=(Section(title, (*heads, *["p-value"] * fit.tested), tuple(rows)),),
-        notes=(*_overview_notes(fit, lost=lost), *closing(fit.call, fit.release)),
+        notes=(
+            *few_complete(fit.release, complete[fewest], noise, f" in {shorten(fewest, 20)}"),
+            *_overview_notes(fit, lost=lost),
+            *closing(fit.call, fit.release),
+        ),
         stamp=fit.stamp,
     )
     return in_units(report, fit.call.tables[0])

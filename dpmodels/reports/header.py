@@ -138,6 +138,20 @@ def complete_rows(release: AnyRelease, complete: float, sd: float) -> str:
     return complete_text(complete, sd, release.rows, counted_as(release.adjacency))
 
 
+def few_complete(
+    release: AnyRelease, complete: float, sd: float, where: str = ""
+) -> tuple[str, ...]:
+    """Say what counts as missing where the released number is clearly below half of n."""
+    weighted = isinstance(release, MomentsRelease) and release.units is not None
+    if release.rows is None or release.subset or weighted or counted_in(release) == WEIGHT:
+        return ()
+    what = counted_as(release.adjacency)
+    return Rank.IDENTIFIED(
+        f"Fewer than half of the {what} are complete{where}: numbers with separators or units "
+        "(1,234; 5 kg) and undeclared levels count as missing."
+    ) * (complete + DETECTION_SDS * sd < release.rows / 2)
+
+
 def closing(
     call: AnyCall, release: AnyRelease, see: str = "", rows: float | None = None
 ) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from dpmodels.reports.header import (
     closing,
     complete_text,
     counted_as,
+    few_complete,
     moments_header,
     omitted,
     opening,
@@ -44,7 +45,11 @@ def lm_report(fit: LMResult) -> Report:
         title="Private linear regression",
         facts=_facts(fit),
         sections=(_coefficients(fit), _noise(fit)),
-        notes=(*_notes(fit), *closing(fit.call, fit.release, SEE, fit.nobs)),
+        notes=(
+            *few_complete(fit.release, fit.nobs, fit.release.noise.count),
+            *_notes(fit),
+            *closing(fit.call, fit.release, SEE, fit.nobs),
+        ),
         stamp=fit.stamp,
     )
 

@@ -171,7 +171,8 @@ def _notes(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
         notes += Rank.DETAIL(
             f"Noise sd of an entry of the analysed matrix: {signif(fit.noise_sd, 3)}.{covers}"
         )
-    return (*notes, *header.closing(fit.call, fit.release, header.SEE, fit.nobs))
+    few = header.few_complete(fit.release, fit.ncomplete, fit.release.noise.count)
+    return (*few, *notes, *header.closing(fit.call, fit.release, header.SEE, fit.nobs))
 
 
 def _unread(spectrum: Unread) -> tuple[str, ...]:

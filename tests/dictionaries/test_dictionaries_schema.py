@@ -1,5 +1,7 @@
 """Schemas of frames: names and types, and never a value."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -121,6 +123,8 @@ def test_names_that_are_no_text_or_stand_twice_are_refused():
 
 
 @pytest.mark.parametrize("source", [42, {"age": [41, 35]}, pd.Series([1]), "rows.doc", {}, [1]])
-def test_what_says_nothing_of_variables_is_refused(source):
+def test_what_says_nothing_of_variables_is_refused(source, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("rows.doc").touch()
     with pytest.raises(CodebookError, match="cannot be made: expected a data dictionary"):
         dp.codebook.draft(source)

@@ -159,6 +159,8 @@ def test_only_the_variables_of_the_formula_are_read():
         ("~ a**²", "'²'"),
         ("~ a + 2", "bare '2'"),
         ("~ 0:a", "bare '0'"),
+        ("y ~ a +", "a variable is missing after '+': write one"),
+        ("y ~ a + * b", "a variable is missing before '*': write one"),
     ],
 )
 def test_what_the_algebra_refuses(text, message):

@@ -42,6 +42,8 @@ def test_what_is_no_condition_is_refused_by_name(text):
 def test_an_equals_sign_alone_is_told_of_two():
     with pytest.raises(FormulaError, match="write a == b"):
         subset("age = 3", BOOK)
+    with pytest.raises(FormulaError, match="write >= or <="):
+        subset("age => 3", BOOK)
 
 
 @pytest.mark.parametrize("text", ["", "  ", 3, ["age > 3"], lambda frame: frame])

@@ -302,3 +302,13 @@ def test_the_picture_has_both_panels(usual):
         assert len(error.patches) == usual.predicted["frobenius"].notna().sum()
     finally:
         plt.close("all")
+
+
+def test_a_draft_is_a_codebook_once_it_is_complete():
+    draft = dp.codebook.draft({"age": "int64", "income": "float64"})
+    with pytest.raises(CodebookError, match="does not know the bounds or levels of 'income'"):
+        compared("~ age + income", codebook=draft.complete(age=(0, 100)))
+    known = draft.complete(age=(0, 100), income=(0, 250_000))
+    given = {"mechanisms": ["gauss"], "formula": "~ age + income"}
+    drafted, declared = (compared(codebook=cb, **given) for cb in (known, known.codebook()))
+    assert drafted.table.equals(declared.table)

@@ -23,7 +23,8 @@ def of_class(result, **fields):
 
 
 def released(rows=100, **fields):
-    return Fit(**{"rows": rows, "adjacency": ROWS, "weights": None, "held": None, **fields})
+    facts = {"adjacency": ROWS, "weights": None, "held": None, "subset": None}
+    return Fit(**{"rows": rows, **facts, **fields})
 
 
 # Means

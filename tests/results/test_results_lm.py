@@ -262,7 +262,8 @@ def test_what_is_read_back_is_the_same(table, tmp_path, formula, words):
 
 
 def test_refusals(fit):
-    for name in ("fittedvalues", "resid", "residuals", "coef", "aic", "bic", "deviance"):
+    likelihood = ("aic", "bic", "deviance", "llr", "prsquared")
+    for name in ("fittedvalues", "resid", "residuals", "coef", *likelihood):
         with pytest.raises(NotAvailable, match=name):
             getattr(fit, name)
         assert not hasattr(fit, name)
@@ -272,6 +273,9 @@ def test_refusals(fit):
         "vcov": r"called cov_params\(\) here",
         "update": "another release: write the formula in a call of its own",
         "step": "another release",
+        "f_test": r"see wald_test\(\) and anova\(\)",
+        "fvalue": "chi-square here",
+        "f_pvalue": "chi-square here",
     }.items():
         with pytest.raises(NotAvailable, match=f"{name} .*{instead}"):
             getattr(fit, name)

@@ -83,9 +83,9 @@ def test_a_table_that_carries_its_codebook_needs_no_word(job, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["draft", "none.csv"], "missing or cannot be opened"),
+        (["draft", "none.csv"], "there is no file 'none.csv'"),
         (["draft", "dictionary.csv", "-o", "nowhere/cb.json"], "its folder does not exist"),
-        (["check", "none.json", "rows.parquet"], "cannot be read as JSON"),
+        (["check", "none.json", "rows.parquet"], "there is no file 'none.json'"),
         (["check", "dictionary.csv", "none.parquet"], "there is no file 'none.parquet'"),
         (["check", "rows.parquet", "dictionary.csv"], ""),
     ],
@@ -93,6 +93,14 @@ def test_a_table_that_carries_its_codebook_needs_no_word(job, capsys):
 def test_what_cannot_be_done_is_said(job, capsys, words, message):
     assert main(["codebook", *words]) == (2 if message else 1)
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["none.json", "folder", "privat"])
+def test_a_codebook_that_is_not_there_is_said_to_be_missing(job, capsys, name):
+    assert main(["mean", "~ age", "rows.parquet", "--codebook", name, "--eps", "1"]) == 2
+    error = capsys.readouterr().err
+    assert f"there is no file {name!r} to read a codebook from" in error
+    assert ("did you mean 'private'?" in error) == (name == "privat")
 
 
 @pytest.fixture
