@@ -32,7 +32,7 @@ from dpmodels.plots.style import (
     number,
     quiet,
 )
-from dpmodels.results.base import STAMP, Printed
+from dpmodels.results.base import Printed
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -162,10 +162,7 @@ class Study(Printed):
     truths: Mapping[int, Floats]
     answers: Mapping[tuple[str, int], Floats]
 
-    @property
-    def stamp(self) -> str:
-        """The stamp of tables and plots."""
-        return STAMP
+    simulated = True
 
     @property
     def algorithms(self) -> tuple[str, ...]:

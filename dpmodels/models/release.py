@@ -249,4 +249,4 @@ def lay_out_printed(result: Printed) -> Report:
     """
     from dpmodels import reports as reports
 
-    return report_of(result)
+    return replace(report_of(result), stamp=result.stamp)

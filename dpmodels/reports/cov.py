@@ -52,7 +52,6 @@ def cov_report(fit: CovResult) -> Report:
             _triangle(fit, titles[1], _reported_correlations(fit), _cor_noise(fit)),
         ),
         notes=(*_notes(fit), *closing(fit.call, fit.release, SEE, fit.nobs)),
-        stamp=fit.stamp,
     )
 
 
@@ -190,7 +189,6 @@ def moments_report(fit: MomentsResult) -> Report:
             "use .cov(formula).conf_int().",
             *closing(fit.call, fit.release, SEE, fit.nobs),
         ),
-        stamp=fit.stamp,
     )
 
 
@@ -215,7 +213,6 @@ def cca_report(fit: CCAResult) -> Report:
         facts=(*moments_header(fit.call, fit.release, complete), ("Sides", sides)),
         sections=(_correlations(fit), *(loadings if len(selected) else ())),
         notes=(*_cca_notes(fit), *closing(fit.call, fit.release, SEE, fit.nobs)),
-        stamp=fit.stamp,
     )
 
 

@@ -118,7 +118,6 @@ def _report(
         ),
         sections=(Section(name, heads, tuple(Row(label, texts) for label, texts in rows)),),
         notes=(*_notes(fit, facts, kinds), *closing(fit.call, fit.release)),
-        stamp=fit.stamp,
     )
     return in_units(report, facts)
 
@@ -300,7 +299,6 @@ def quantile_report(fit: QuantileResult) -> Report:
         ),
         sections=(_section(fit),),
         notes=(*capped_note(fit.release), *_quantile_notes(fit), *closing(fit.call, fit.release)),
-        stamp=fit.stamp,
     )
     return in_units(report, fit.call.tables[0])
 
@@ -402,7 +400,6 @@ def overview_report(fit: OverviewResult) -> Report:
         ),
         sections=(Section(title, (*heads, *["p-value"] * fit.tested), tuple(rows)),),
         notes=(*_overview_notes(fit, lost=lost), *closing(fit.call, fit.release)),
-        stamp=fit.stamp,
     )
     return in_units(report, fit.call.tables[0])
 

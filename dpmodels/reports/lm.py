@@ -45,7 +45,6 @@ def lm_report(fit: LMResult) -> Report:
         facts=_facts(fit),
         sections=(_coefficients(fit), _noise(fit)),
         notes=(*_notes(fit), *closing(fit.call, fit.release, SEE, fit.nobs)),
-        stamp=fit.stamp,
     )
 
 
@@ -344,7 +343,6 @@ def path_report(path: PathResult) -> Report:
         facts=_path_facts(path),
         sections=(_path_coefficients(path),),
         notes=(*_path_notes(path), *closing(fit.call, fit.release, SEE, fit.nobs)),
-        stamp=path.stamp,
     )
 
 

@@ -104,6 +104,16 @@ class Refused:
 class Printed:
     """Something that prints as a table."""
 
+    @property
+    def simulated(self) -> bool:
+        """Whether it is of a simulation, where nothing is private."""
+        return False
+
+    @property
+    def stamp(self) -> str | None:
+        """The warning on tables and pictures of a simulation, else None."""
+        return STAMP if self.simulated else None
+
     if not TYPE_CHECKING:  # a picture is a method where there is one
         plot = Refused(
             "is not available for this result; some results have plot_scree(), plot_loadings() "
@@ -208,11 +218,6 @@ class Tabulated(Printed):
     def simulated(self) -> bool:
         """True if released inside ``dp.simulation``: then nothing here is private."""
         return bool(self._source.release.simulated)
-
-    @property
-    def stamp(self) -> str | None:
-        """The warning on tables and pictures of a simulation, else None."""
-        return STAMP if self.simulated else None
 
     def _caption(self, *, enabled: bool) -> str | None:
         """Return the caption of a picture, None where it is disabled."""
