@@ -32,7 +32,7 @@ from dpmodels.plots.style import (
     number,
     quiet,
 )
-from dpmodels.results.base import Printed
+from dpmodels.results.base import STAMP, Printed
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -113,23 +113,13 @@ def _in_parts(table: Floats) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class StudySettings:
-    """The error, the repeats, the seed and the baselines.
+    """The error, the repeats, the seed and the baselines."""
 
-    Attributes
-    ----------
-    error, about : str
-        The name of the error, and its description.
-    repeats, seed : int
-        Tables drawn in each cell, and the seed of the simulation.
-    baselines : tuple of str
-        Names of the algorithms that are part of every study.
-    """
-
-    error: str
-    about: str
-    repeats: int
-    seed: int
-    baselines: tuple[str, ...]
+    error: str  # Its name
+    about: str  # The description of the error
+    repeats: int  # Tables drawn in each cell
+    seed: int  # Of the simulation
+    baselines: tuple[str, ...]  # Names of the algorithms that are part of every study
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -365,7 +355,7 @@ class Study(Printed):
             If it cannot be written.
         """
         report = self.summary().as_html()
-        text = page(self.settings, self.data, self.truths, self.answers, self.stamp, report)
+        text = page(self.settings, self.data, self.truths, self.answers, STAMP, report)
         write_whole(path, text.encode(), overwrite=overwrite)
 
     def _number(self, cell: int) -> int:

@@ -34,6 +34,7 @@ from dpmodels.results.call import (
 from dpmodels.results.estimate_table import EstimateTable, legend
 from dpmodels.results.store import replay, result_bytes, saved_of
 from dpmodels.typing import Axes, Dataset, Picture
+from dpmodels.verbs import documented
 
 STAMP: Final = "SIMULATION - NOT PRIVATE"
 
@@ -56,9 +57,9 @@ def report_of(result: object) -> Report:
 
 
 @singledispatch
-def lay_out(result: object) -> Report:
-    """Return the report of a result; ``models``, above the reports, imports them first."""
-    return report_of(result)
+def lay_out(result: Printed) -> Report:
+    """Return the stamped report of a result; ``models``, above the reports, imports them first."""
+    return replace(report_of(result), stamp=result.stamp)
 
 
 @singledispatch
@@ -348,13 +349,9 @@ class Result(Tabulated):
         """
         return clipped_table(self.release, self.call.codebook)
 
+    @documented
     def noise_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals for the non-private values of these rows: privacy noise only.
-
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1), of each interval by itself.
 
         Returns
         -------
