@@ -36,10 +36,13 @@ class Verb(NamedTuple):
 
     name: str
     spec: Callable[..., Any]  # From a request to its specification
+    # What mechanism="auto" is if sites send noisy integers once; empty if none is one sum of them.
     gaussian: str
+    # What it is if sites add the noise of many rounds and cannot add that of the usual choice.
     joint: str
-    site_defaults: Mapping[str, object]
-    spends_delta: bool
+    site_defaults: Mapping[str, object]  # What None means if sites send something once
+    spends_delta: bool  # Whether releases spend a delta, so that Gaussian noise has the rest
+    # A formula of a, b and the factor g, and a mechanism without a delta, by which it is audited.
     audited: tuple[str, str] | None
     designs: bool = False  # Whether its estimates may be of a survey design
     instead: str = ""  # Why sites cannot add its noise, and what to write instead
@@ -110,26 +113,8 @@ def spec_of(
 ) -> Callable[[SpecFunction], SpecFunction]:
     """Declare a verb: register the function that makes the specification of its requests.
 
-    It is defined in ``dpmodels/models``, beside the function ``dp_<verb>``.
-
-    Parameters
-    ----------
-    gaussian
-        What ``mechanism="auto"`` is if sites send noisy integers once; empty if no mechanism is
-        one sum of integers.
-    joint
-        What it is if sites add the noise of many rounds and cannot add that of the usual choice.
-    among_sites
-        What None means, by option, if sites send something once.
-    spends_delta
-        Whether its releases spend a delta, so that Gaussian noise has the rest.
-    audited
-        A formula of ``a``, ``b`` and the factor ``g``, and a mechanism without a delta, by which
-        it is audited.
-    designs
-        Whether it takes a survey design.
-    instead
-        Of a verb whose noise sites cannot add: why, and what to write instead.
+    It is defined in ``dpmodels/models``, beside the function ``dp_<verb>``. The options are fields
+    of :class:`Verb`.
     """
 
     def register(function: SpecFunction) -> SpecFunction:
@@ -309,7 +294,12 @@ def first_sentence(text: str) -> str:
 _PARAMETERS: Final = "Parameters\n----------\n"
 _SHARED: Final = {
     "ax": "ax : matplotlib Axes, optional\n    Where to draw; a new figure by default.",
-    "level": "level : float\n    Coverage of the intervals, in (0, 1).",
+    "level": "level : float\n    Coverage of each interval by itself, in (0, 1).",
+    "group": (
+        "group : level or tuple of levels, optional\n"
+        "    Which group; all of them, each by itself, by default."
+    ),
+    "variable": "variable : str, optional\n    Which one; the first by default.",
     "caption": (
         "caption : bool\n    Whether guarantee, neighbours and noise stand under the picture."
     ),
@@ -333,7 +323,7 @@ def documented(function: Documented) -> Documented:
     >>> def plot(kind: str, level: float = 0.95) -> None:
     ...     "Draw a kind."
     >>> documented(plot).__doc__.splitlines()[-2:]
-    ['level : float', '    Coverage of the intervals, in (0, 1).']
+    ['level : float', '    Coverage of each interval by itself, in (0, 1).']
     """
     head, *sections = re.split(r"\n\n(?=\w[\w ]*\n-{3,}\n)", inspect.getdoc(function) or "")
     not_parameters = [section for section in sections if not section.startswith(_PARAMETERS)]

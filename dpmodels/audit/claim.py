@@ -185,8 +185,6 @@ def lower_bound(claim: Claim, counts: Counts, guess: Guess, error: float) -> flo
 
     It exceeds the truth with probability at most `error`, whatever number is claimed.
 
-    Examples
-    --------
     >>> counts = Counts(alarms=100, rows_runs=10_000, misses=9_000, neighbour_runs=10_000)
     >>> bool(1.8 < lower_bound(Claim("eps", 1.0, 0.0), counts, Guess(0.01, 0.9), 0.05) < 2.3)
     True
@@ -209,8 +207,6 @@ def lower_bound(claim: Claim, counts: Counts, guess: Guess, error: float) -> flo
 def ceiling(claim: Claim, runs: int, error: float) -> float:
     """Return the largest possible bound from `runs` counted runs per table: if no run errs.
 
-    Examples
-    --------
     >>> 3.4 < ceiling(Claim("eps", 1.0, 0.0), 100, 0.05) < 3.6
     True
     """
@@ -222,8 +218,6 @@ def ceiling(claim: Claim, runs: int, error: float) -> float:
 def detectable(claim: Claim, runs: int, error: float) -> float:
     """Return the smallest true number detected with power 0.8, else infinity.
 
-    Examples
-    --------
     >>> 1.0 < detectable(Claim("eps", 1.0, 1e-5), 10_000, 0.05) < 1.1
     True
     """
@@ -314,8 +308,6 @@ def p_value(counts: Counts, boundary: Boundary, nuisance: float = 1e-5) -> float
     In (0, 1], and never below `nuisance`, the error of the interval for the false alarm rate.
     The runs must be independent of the choice of the event and the line.
 
-    Examples
-    --------
     >>> fair = Counts(alarms=500, rows_runs=1000, misses=500, neighbour_runs=1000)
     >>> p_value(fair, Boundary(slope=1.0, level=0.9)) > 0.9
     True

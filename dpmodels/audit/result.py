@@ -19,6 +19,7 @@ from dpmodels.privacy.budget import AdjacencyName
 from dpmodels.report import Fact, Report, Row, Section, count, signif
 from dpmodels.report.notes import Rank
 from dpmodels.results.base import Printed, report_of
+from dpmodels.verbs import documented
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -208,13 +209,9 @@ class AuditResult(Printed):
         }
         return pd.DataFrame([line])
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
         """Plot the claimed trade-off curve and the measured points.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
 
         Raises
         ------

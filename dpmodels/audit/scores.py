@@ -37,8 +37,6 @@ def coarsened(rows: Floats, neighbour: Floats) -> Callable[[Floats], Floats]:
     Rounded values have the distribution of the real numbers, without the artefacts of
     arithmetic in the lowest bits; integers are unchanged.
 
-    Examples
-    --------
     >>> rounded = coarsened(np.array([[0.0], [1.0]]), np.array([[2.0], [3.0]]))
     >>> float(rounded(np.array([[1 + 2.0**-40]]))[0, 0])
     1.0

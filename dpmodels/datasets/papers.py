@@ -74,8 +74,6 @@ def paper_table(
     ``kddcup99_10pct.parquet``, ``census_income_kdd.parquet`` and ``mnist.npz`` are, by default the
     environment's ``DPMODELS_DATA``. ArgumentError if the name is unknown.
 
-    Examples
-    --------
     >>> paper_table("kddcup99", rows=50, folder="nowhere").rows.shape
     (50, 116)
     """
@@ -155,8 +153,6 @@ def zipf_rows(
     ``i**-power``, as in Dong, W., Liang, Y. and Yi, K. (2022). "Differentially private covariance
     revisited." NeurIPS.
 
-    Examples
-    --------
     >>> zipf_rows(3, rows=5).shape
     (5, 3)
     """

@@ -37,6 +37,7 @@ from dpmodels.released import Channel
 from dpmodels.report import Report, Row, Section, Summary, signif
 from dpmodels.typing import Integers
 from dpmodels.variables import Categorical
+from dpmodels.verbs import documented
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -142,14 +143,9 @@ class Device:
             return partial(truthful, self.stated, len(self.levels))
         return partial(rational, self.share)
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Plot the privacy loss against the probability of lying, with this device marked.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        """
+        """Plot the privacy loss against the probability of lying, with this device marked."""
         from dpmodels.plots.coefficients import response
 
         return response(self.lie, self.eps, len(self.levels), self.how, ax=ax)

@@ -26,7 +26,6 @@ def study_report(study: Study) -> Report:
         facts=_facts(study),
         sections=sections,
         notes=_notes(study),
-        stamp=study.stamp,
     )
 
 

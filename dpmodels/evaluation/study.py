@@ -113,23 +113,13 @@ def _in_parts(table: Floats) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class StudySettings:
-    """The error, the repeats, the seed and the baselines.
+    """The error, the repeats, the seed and the baselines."""
 
-    Attributes
-    ----------
-    error, about : str
-        The name of the error, and its description.
-    repeats, seed : int
-        Tables drawn in each cell, and the seed of the simulation.
-    baselines : tuple of str
-        Names of the algorithms that are part of every study.
-    """
-
-    error: str
-    about: str
-    repeats: int
-    seed: int
-    baselines: tuple[str, ...]
+    error: str  # Its name
+    about: str  # The description of the error
+    repeats: int  # Tables drawn in each cell
+    seed: int  # Of the simulation
+    baselines: tuple[str, ...]  # Names of the algorithms that are part of every study
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -162,10 +152,7 @@ class Study(Printed):
     truths: Mapping[int, Floats]
     answers: Mapping[tuple[str, int], Floats]
 
-    @property
-    def stamp(self) -> str:
-        """The stamp of tables and plots."""
-        return STAMP
+    simulated = True
 
     @property
     def algorithms(self) -> tuple[str, ...]:
@@ -368,7 +355,7 @@ class Study(Printed):
             If it cannot be written.
         """
         report = self.summary().as_html()
-        text = page(self.settings, self.data, self.truths, self.answers, self.stamp, report)
+        text = page(self.settings, self.data, self.truths, self.answers, STAMP, report)
         write_whole(path, text.encode(), overwrite=overwrite)
 
     def _number(self, cell: int) -> int:

@@ -52,18 +52,11 @@ class CurvatureNoise:
 
     If the value of a coefficient is s above the estimate, the estimate errs by the noise of its
     score less s times this.
-
-    Attributes
-    ----------
-    variance, covariance : ndarray, shape (k,)
-        Of the noise, and with that of the estimate.
-    tails : ndarray, shape (tails, k)
-        What one noise sd more in the total of each tail adds.
     """
 
-    variance: Floats
-    covariance: Floats
-    tails: Floats
+    variance: Floats  # Shape (k,)
+    covariance: Floats  # With the noise of the estimate, shape (k,)
+    tails: Floats  # What one noise sd more in the total of each tail adds, shape (tails, k)
 
 
 @dataclass(frozen=True)

@@ -52,20 +52,11 @@ def _along(operators: Sequence[Floats], table: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ValueNoise:
-    """How some sums move by the noise in the values of cells.
+    """How some sums move by the noise in the values of cells."""
 
-    Attributes
-    ----------
-    covariance : ndarray, shape (k, k)
-        Of the noise of the sums.
-    tails : ndarray, shape (tails, k)
-        Of these, what one noise sd more in the total of each tail adds.
-    largest : ndarray, shape (tails,)
-        By how many noise sds the total of each tail may be too large: it is not negative.
-    """
-
-    covariance: Floats
-    tails: Floats
+    covariance: Floats  # Of the noise of the sums, shape (k, k)
+    tails: Floats  # What one noise sd more in the total of each tail adds, shape (tails, k)
+    # By how many noise sds the total of each tail may be too large: it is not negative.
     largest: Floats
 
     @classmethod

@@ -40,23 +40,13 @@ FLOOR, RIDGE = 0.01, 1e-10
 
 @dataclass(frozen=True, eq=False)
 class ReleasedCells:
-    """The table of some variables: a model of it, and the released margins inside it.
+    """The table of some variables: a model of it, and the released margins inside it."""
 
-    Attributes
-    ----------
-    term : Term
-        Its variables, increasing.
-    model : ndarray
-        Expected counts, an axis a variable, the last level of each for missing values; positive.
-    released : Residuals
-        The release.
-    effect : int
-        Rows that may be one person's: the sampling variance is so many times that of rows.
-    """
-
-    term: Term
+    term: Term  # Its variables, increasing
+    # Expected counts, an axis a variable, the last level of each for missing values; positive.
     model: Floats
     released: Residuals
+    # Rows that may be one person's: the sampling variance is so many times that of rows.
     effect: int = 1
 
     @cached_property

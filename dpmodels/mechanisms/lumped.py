@@ -54,23 +54,13 @@ class Recoded(NamedTuple):
 
 @dataclass(frozen=True)
 class Lumped(OfBase, OfPasses):
-    """Merge levels of few rows, then release moments.
+    """Merge levels of few rows, then release moments."""
 
-    Parameters
-    ----------
-    base : CovarianceMechanism
-        What would release the moments of all levels; it is planned, and charged, for these.
-    levels : Design
-        Indicators of all levels of the factors, one block a factor.
-    minimum : float
-        Levels with a smaller noisy number of rows are merged.
-    recoded : callable
-        From the merged levels to what releases the moments.
-    """
-
+    # What would release the moments of all levels; it is planned, and charged, for these.
     base: CovarianceMechanism
-    levels: Design = field(repr=False)
-    minimum: float
+    levels: Design = field(repr=False)  # Indicators of all levels, one block a factor
+    minimum: float  # Levels with a smaller noisy number of rows are merged
+    # From the merged levels to what releases the moments.
     recoded: Callable[[Merged], Recoded] = field(repr=False, compare=False)
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:

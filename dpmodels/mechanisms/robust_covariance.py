@@ -81,31 +81,14 @@ NOBODY = (
 
 @dataclass(frozen=True)
 class RobustCovariance(OfBase, OfPasses):
-    """Moments, and the filling of the sandwich for least squares of the last column.
+    """Moments, and the filling of the sandwich for least squares of the last column."""
 
-    Parameters
-    ----------
-    base : CovarianceMechanism
-        What releases the moments, with noise of a known law.
-    intercept : bool
-        Whether the model has a constant.
-    layout : Layout or None
-        Public facts about products of columns, which the equations satisfy.
-    vcov : {"HC", "cluster"}
-        Squares of the scores of rows, White's; or of persons, Liang's and Zeger's.
-    share : float
-        The part of the budget that buys the squares of the scores.
-
-    Raises
-    ------
-    ArgumentError
-        If `share` or `vcov` is invalid.
-    """
-
-    base: CovarianceMechanism
+    base: CovarianceMechanism  # Releases the moments, with noise of a known law
     intercept: bool = True
+    # Public facts about products of columns, which the equations satisfy.
     layout: Layout | None = field(default=None, repr=False, compare=False)
-    share: float = 0.05
+    share: float = 0.05  # The part of the budget that buys the squares of the scores
+    # "HC", squares of the scores of rows, White's; or "cluster", of persons, Liang's and Zeger's.
     vcov: str = "HC"
 
     def __post_init__(self) -> None:

@@ -39,7 +39,6 @@ CHOICE_SHARE, SCATTER_PART, RESPONSE_PART = 0.35, 0.1, 0.5
 ROOM = 1 - 1e-9
 # The widest scale of noise: what the sampler takes, and 63 bits hold.
 WIDEST = 2.0**56
-OR_LESS = "eps, delta or rho, or a smaller most"
 LAWS = {"gaussian": GAUSSIAN, "laplace": LAPLACE}
 SIGNS = {"two-sided": np.abs, "larger": np.positive, "smaller": np.negative}
 

@@ -319,25 +319,12 @@ class AssumedRows:
 def assumed_rows(
     codebook: Codebook, shape: object = "normal", names: Iterable[str] = ()
 ) -> AssumedRows:
-    """Read the assumptions about rows.
+    """Read the assumptions about rows, of the variables `names` or of all.
 
-    Parameters
-    ----------
-    codebook : Codebook
-        Public bounds and levels.
-    shape : str, mapping or frame
-        A distribution of all numbers, one of :data:`LAWS`; by variable a distribution, one with
-        mean and sd in the variable's unit, or shares of the levels in order; or **public** rows.
-    names : iterable of str
-        The variables to simulate; all of the codebook by default.
+    `shape` is a distribution of all numbers, one of :data:`LAWS`; by variable a distribution, one
+    with mean and sd in the variable's unit, or shares of the levels in order; or **public** rows.
+    ArgumentError or CodebookError if it is not valid, or the frame lacks a column.
 
-    Raises
-    ------
-    ArgumentError, CodebookError
-        If a distribution, a variable or a share is not valid, or the frame lacks a column.
-
-    Examples
-    --------
     >>> import dpmodels as dp
     >>> cb = dp.codebook(wage=(0, 80), sex=["F", "M"])
     >>> assumed = assumed_rows(cb, {"wage": ("skewed", 20, 12), "sex": [0.25, 0.75]})

@@ -33,7 +33,7 @@ from dpmodels.privacy import Charge, Event, Ledger, charge, group_events
 from dpmodels.released import AnyRelease, CountsRelease, Shared
 from dpmodels.report import Report
 from dpmodels.request import Request
-from dpmodels.results.base import Printed, lay_out, report_of
+from dpmodels.results.base import Printed, lay_out
 from dpmodels.results.call import Spec
 from dpmodels.results.store import Saved, read_parts, replay
 from dpmodels.sites import Parties, parties, together
@@ -249,4 +249,4 @@ def lay_out_printed(result: Printed) -> Report:
     """
     from dpmodels import reports as reports
 
-    return report_of(result)
+    return lay_out.dispatch(object)(result)

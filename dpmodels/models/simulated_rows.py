@@ -153,8 +153,6 @@ def shaped(
     Normal columns have exactly the relative eigenvalues `shares` in random directions, and a mean
     square of 1; then the shape transforms them, and bounds clip them.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> half = np.full(4, 0.5)
     >>> box = Box(-half, half, 1.0)
@@ -189,8 +187,6 @@ def simulate_rows(
     to it: the second moment of a block is exactly ``length²`` times the shares
     along the directions, and the mean of any even number of rows is 0.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> made = simulate_rows(np.array([0.75, 0.25]), 0.5, 5_000, np.random.default_rng(1))
     >>> np.linalg.eigvalsh(made.block @ made.block.T / made.block.shape[1]).round(6).tolist()

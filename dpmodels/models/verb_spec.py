@@ -323,20 +323,10 @@ def _divided_plans(
     release: Sequence[privacy.Event],
     within: Callable[[privacy.Guarantee], Planned],
 ) -> tuple[Planned, Counting] | None:
-    """Plan a release and counts within the guarantee of a request.
+    """Plan a release and counts within the guarantee of a request; None for too noisy counts.
 
-    Parameters
-    ----------
-    variables, rows
-        Those of :func:`counted_variables`, and the public number of rows.
-    release
-        Events of the release if it had the whole guarantee.
-    within
-        From the guarantee of the release to its plan.
-
-    Returns
-    -------
-    planned, counting : tuple, or None if the counts would be too noisy
+    `variables` are those of :func:`counted_variables`, `rows` the public number of rows, `release`
+    the events of the release if it had the whole guarantee, and `within` plans it for a part.
     """
     guarantee, places = request.private, request.adjacency.places
     tables = len(variables)

@@ -22,6 +22,7 @@ from dpmodels.report.notes import Rank
 from dpmodels.results.base import Printed, report_of
 from dpmodels.sessions.call import AMOUNTS, Call, Calls
 from dpmodels.typing import Floats
+from dpmodels.verbs import documented
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -328,6 +329,7 @@ class AnalysisPlan(Printed):
         }
         return pd.DataFrame([row])
 
+    @documented
     def plot(self, along: str = "budget", ax: Axes | None = None) -> Axes:
         """Draw the errors of the calls against the total budget, or the number of rows.
 
@@ -335,8 +337,6 @@ class AnalysisPlan(Printed):
         ----------
         along : {"budget", "n"}
             As for :meth:`curve`.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
         """
         from dpmodels.plots.bars import ratios
 

@@ -44,8 +44,6 @@ Event = tuple[Floats, Floats]
 def zcdp_profile(eps: Floats, rho: float) -> Floats:
     """Return the smallest delta that rho-zCDP implies for events, at each nonnegative eps.
 
-    Examples
-    --------
     >>> delta = zcdp_profile(np.array([0.5, 2.0]), 0.1)
     >>> bool(0.05 < delta[0] < 0.1), bool(delta[1] < 1e-4)
     (True, True)
@@ -64,8 +62,6 @@ def zcdp_profile(eps: Floats, rho: float) -> Floats:
 def zcdp_misses(alarms: Floats, rho: float) -> Floats:
     """Return the smallest miss rates that rho-zCDP allows at false alarm rates in [0, 1].
 
-    Examples
-    --------
     >>> zcdp_misses(np.array([0.0, 0.05, 1.0]), 0.5).round(3).tolist()
     [1.0, 0.664, 0.0]
     """
@@ -84,8 +80,6 @@ def zcdp_misses(alarms: Floats, rho: float) -> Floats:
 def least_rho(p: Floats, q: Floats) -> Floats:
     """Return the smallest rho under which an event may have both probabilities, in (0, 1).
 
-    Examples
-    --------
     >>> bool(least_rho(np.array([0.69]), np.array([0.31]))[0] < 0.5)
     True
     """

@@ -78,7 +78,7 @@ def counted_report(fit: CountedGLM | CountedMultinomial) -> Report:
     sections = panels(fit, COLUMNS, [coefficient_cells(*line) for line in lines.tolist()][:SHOWN])
     notes = (*_omitted(call), *_count_notes(fit))
     closed = header.closing(call, release, f"{header.SEE}.regression")
-    return Report(TITLES[call.family], facts, sections, (*notes, *closed), fit.stamp)
+    return Report(TITLES[call.family], facts, sections, (*notes, *closed))
 
 
 def _response(call: CoefficientsCall) -> str:
@@ -115,7 +115,7 @@ def _report(
     heads, cells = table
     closed = header.closing(call, release, f"{header.SEE}.regression")
     sections = panels(fit, heads, cells[:SHOWN])
-    return Report(title, facts, sections, (*notes, *closed), fit.stamp)
+    return Report(title, facts, sections, (*notes, *closed))
 
 
 def _ridge(release: CoefficientsRelease) -> str:
@@ -329,7 +329,6 @@ def estimates_report(estimates: Estimates) -> Report:
             *lost,
             *FREE,
         ),
-        stamp=estimates.stamp,
     )
 
 

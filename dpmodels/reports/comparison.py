@@ -288,7 +288,6 @@ def reading_report(result: ReadingResult) -> Report:
         facts=_interpretation_facts(result),
         sections=tuple(_section(result, units) for units in UNITS),
         notes=_interpretation_notes(result),
-        stamp=result.stamp,
     )
 
 

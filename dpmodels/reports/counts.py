@@ -80,7 +80,6 @@ def _counts_report(
         ),
         sections=sections,
         notes=(*notes, *_lost_note(fit), *reading(fit.release), *closing(fit.call, fit.release)),
-        stamp=fit.stamp,
     )
 
 
@@ -252,7 +251,6 @@ def states_report(fit: StatesResult) -> Report:
         ),
         sections=(replace(table, columns=("Times", *table.columns[1:])), _scales(fit)),
         notes=(*Rank.DETAIL(_quilt(fit)), *_notes(fit)),
-        stamp=fit.stamp,
     )
 
 
@@ -342,7 +340,6 @@ def margins_report(fit: MarginsResult) -> Report:
         ),
         sections=(_list(tables[:SHOWN_GROUPS]), *(_table(margin) for margin in printed)),
         notes=(*unlisted, *hidden, *_margins_notes(fit.source), *closing(fit.call, fit.release)),
-        stamp=fit.stamp,
     )
 
 
@@ -377,7 +374,6 @@ def weighted_margins_report(fit: WeightedMarginsResult) -> Report:
             ),
             *closing(fit.call, fit.release),
         ),
-        stamp=fit.stamp,
     )
     return in_units(report, facts)
 
@@ -401,7 +397,6 @@ def margin_report(margin: Margin) -> Report:
         ),
         sections=(_table(margin), *test),
         notes=(*_margins_notes(fit), *closing(fit.call, fit.release)),
-        stamp=margin.stamp,
     )
 
 
@@ -425,7 +420,6 @@ def loglin_report(fit: LogLinear) -> Report:
             *(SEVERAL if math.isnan(model.deviance) else ONE),
             *closing(result.call, result.release),
         ),
-        stamp=fit.stamp,
     )
 
 

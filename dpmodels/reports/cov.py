@@ -57,7 +57,6 @@ def cov_report(fit: CovResult) -> Report:
             *_notes(fit),
             *closing(fit.call, fit.release, SEE, fit.nobs),
         ),
-        stamp=fit.stamp,
     )
 
 
@@ -195,7 +194,6 @@ def moments_report(fit: MomentsResult) -> Report:
             "use .cov(formula).conf_int().",
             *closing(fit.call, fit.release, SEE, fit.nobs),
         ),
-        stamp=fit.stamp,
     )
 
 
@@ -220,7 +218,6 @@ def cca_report(fit: CCAResult) -> Report:
         facts=(*moments_header(fit.call, fit.release, complete), ("Sides", sides)),
         sections=(_correlations(fit), *(loadings if len(selected) else ())),
         notes=(*_cca_notes(fit), *closing(fit.call, fit.release, SEE, fit.nobs)),
-        stamp=fit.stamp,
     )
 
 

@@ -60,7 +60,7 @@ def etable_report(table: ETable) -> Report:
         ),
     )
     facts = common_facts(columns) if look.privacy else ()
-    return Report(look.title, facts, (section,), _notes(table, rows), table.stamp)
+    return Report(look.title, facts, (section,), _notes(table, rows))
 
 
 def _estimates(table: ETable) -> list[Row]:

@@ -123,7 +123,6 @@ def _report(
             *_notes(fit, facts, kinds),
             *closing(fit.call, fit.release),
         ),
-        stamp=fit.stamp,
     )
     return in_units(report, facts)
 
@@ -310,7 +309,6 @@ def quantile_report(fit: QuantileResult) -> Report:
             *_quantile_notes(fit),
             *closing(fit.call, fit.release),
         ),
-        stamp=fit.stamp,
     )
     return in_units(report, fit.call.tables[0])
 
@@ -418,7 +416,6 @@ def overview_report(fit: OverviewResult) -> Report:
             *_overview_notes(fit, lost=lost),
             *closing(fit.call, fit.release),
         ),
-        stamp=fit.stamp,
     )
     return in_units(report, fit.call.tables[0])
 

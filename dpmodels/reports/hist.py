@@ -79,7 +79,6 @@ def hist_report(fit: HistResult) -> Report:
             *_reading(fit),
             *closing(fit.call, fit.release),
         ),
-        stamp=fit.stamp,
     )
     return in_units(report, fit.call.tables[0])
 
@@ -249,7 +248,6 @@ def plane_report(fit: PlaneResult) -> Report:
             *reading(fit.release),
             *closing(fit.call, fit.release),
         ),
-        stamp=fit.stamp,
     )
 
 
@@ -314,7 +312,6 @@ def series_report(fit: SeriesResult) -> Report:
             *_series_notes(fit),
             *closing(fit.call, fit.release),
         ),
-        stamp=fit.stamp,
     )
 
 
@@ -413,7 +410,6 @@ def survfit_report(fit: SurvfitResult) -> Report:
             *_survfit_notes(fit),
             *closing(fit.call, fit.release),
         ),
-        stamp=fit.stamp,
     )
 
 

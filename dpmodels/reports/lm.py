@@ -32,7 +32,6 @@ from dpmodels.results.base import report_of
 from dpmodels.results.call import INTERCEPT
 from dpmodels.results.lm import LMResult
 from dpmodels.results.path import PathResult
-from dpmodels.typing import Floats
 
 # Most coefficients in a printed table: a choice.
 SHOWN = 60
@@ -50,7 +49,6 @@ def lm_report(fit: LMResult) -> Report:
             *_notes(fit),
             *closing(fit.call, fit.release, SEE, fit.nobs),
         ),
-        stamp=fit.stamp,
     )
 
 
@@ -349,7 +347,6 @@ def path_report(path: PathResult) -> Report:
         facts=_path_facts(path),
         sections=(_path_coefficients(path),),
         notes=(*_path_notes(path), *closing(fit.call, fit.release, SEE, fit.nobs)),
-        stamp=path.stamp,
     )
 
 
@@ -370,15 +367,11 @@ def _path_facts(path: PathResult) -> tuple[Fact, ...]:
     )
 
 
-def _column_penalties(path: PathResult) -> Floats:
+def _path_coefficients(path: PathResult) -> Section:
     positions = np.linspace(0, len(path.lambdas) - 1, min(STEPS, len(path.lambdas))).round()
     selected = path.lambdas[np.unique(positions.astype(int))].tolist()
     noise = [] if math.isnan(path.noise_lambda) else [path.noise_lambda]
-    return np.array(sorted({*selected, *noise}, reverse=True))
-
-
-def _path_coefficients(path: PathResult) -> Section:
-    fit, penalties = path.linear, _column_penalties(path)
+    fit, penalties = path.linear, np.array(sorted({*selected, *noise}, reverse=True))
     law = fit.about_population if fit.sampled else fit.about_rows
     sds = law.errors(np.eye(len(fit.names)))
     columns = np.column_stack([path.at(float(penalty)).to_numpy() for penalty in penalties])

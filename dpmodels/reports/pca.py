@@ -45,7 +45,6 @@ def pca_report(fit: PCAResult) -> Report:
         facts=_facts(fit),
         sections=(_importance(fit, columns), *loadings),
         notes=_notes(fit, n_shown),
-        stamp=fit.stamp,
     )
 
 
@@ -243,7 +242,6 @@ def subspace_report(fit: SubspaceResult) -> Report:
         facts=header.moments_header(fit.call, fit.release, complete),
         sections=(*importance, *loadings, _subspace_noise(fit)),
         notes=_subspace_notes(fit, len(columns)),
-        stamp=fit.stamp,
     )
 
 

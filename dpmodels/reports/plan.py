@@ -15,7 +15,7 @@ from dpmodels.privacy.register import convergence_notes
 from dpmodels.privacy.spent import capacity
 from dpmodels.report import Fact, Report, Row, Section, Summary, count, signif, signif_uncertain
 from dpmodels.report.notes import Rank
-from dpmodels.results.base import STAMP, report_of
+from dpmodels.results.base import report_of
 from dpmodels.results.plan import SELDOM, UNEVEN, PlannedCall, PlanResult, PowerResult, SplitResult
 from dpmodels.typing import TableLine
 
@@ -294,7 +294,6 @@ def split_report(split: SplitResult) -> Report:
         facts=_split_facts(split),
         sections=(Section("Shares " + " : ".join(request.stages), heads, tuple(rows)),),
         notes=_split_notes(split),
-        stamp=STAMP,
     )
 
 

@@ -49,7 +49,6 @@ def select_report(fit: SelectResult) -> Report:
         ),
         sections=(_section(fit, what, " x ".join(facts.factors)),),
         notes=(*_notes(fit), *closing(fit.call, release)),
-        stamp=fit.stamp,
     )
 
 
@@ -204,7 +203,6 @@ def fdr_report(fit: FDRResult) -> Report:
         ),
         sections=(Section(f"Association with {call.response}", heads, tuple(rows)),),
         notes=(*_fdr_notes(fit, len(shown_table)), *closing(call, release)),
-        stamp=fit.stamp,
     )
 
 
@@ -322,7 +320,7 @@ def discoveries_report(discoveries: Discoveries) -> Report:
         "Computed from released p-values, at no further cost. The intercept is not tested.",
     )
     section = Section("Hypotheses", ("p-value", "Adjusted", "Rejected"), tuple(rows))
-    return Report("Tests at a false discovery rate", facts, (section,), notes, discoveries.stamp)
+    return Report("Tests at a false discovery rate", facts, (section,), notes)
 
 
 @report_of.register
@@ -339,7 +337,6 @@ def bounds_report(fit: BoundsResult) -> Report:
         ),
         sections=(_bounds_section(fit),),
         notes=(*_bounds_notes(fit), *closing(fit.call, fit.release)),
-        stamp=fit.stamp,
     )
 
 
@@ -409,7 +406,6 @@ def levels_report(fit: LevelsResult) -> Report:
             _levels_section(name, table[table["variable"] == name], what) for name in fit.names
         ),
         notes=(*_levels_notes(fit), *closing(fit.call, release)),
-        stamp=fit.stamp,
     )
 
 

@@ -37,7 +37,6 @@ def survey_report(fit: SurveyResult) -> Report:
         (*_opening(fit, fit.release), *_devices(fit), *_sampling(fit.release)),
         (*_sections(fit), *_test(fit)),
         (*_notes(fit), *_closing(fit)),
-        fit.stamp,
     )
 
 
@@ -236,7 +235,6 @@ def fit_report(fit: SurveyFitResult) -> Report:
         facts,
         sections,
         (*notes, *_closing(fit)),
-        fit.stamp,
     )
 
 

@@ -78,7 +78,6 @@ def synth_report(fit: SynthResult) -> Report:
             *MARGINS,
             *closing(fit.call, fit.release),
         ),
-        stamp=fit.stamp,
     )
 
 
@@ -217,7 +216,6 @@ def synthetic_estimates_report(estimates: SyntheticEstimates) -> Report:
             *CELLS[:1],
             *closing(fit.call, fit.release),
         ),
-        stamp=estimates.stamp,
     )
 
 

@@ -34,6 +34,7 @@ from dpmodels.results.call import (
 from dpmodels.results.estimate_table import EstimateTable, legend
 from dpmodels.results.store import replay, result_bytes, saved_of
 from dpmodels.typing import Axes, Dataset, Picture
+from dpmodels.verbs import documented
 
 STAMP: Final = "SIMULATION - NOT PRIVATE"
 
@@ -56,9 +57,9 @@ def report_of(result: object) -> Report:
 
 
 @singledispatch
-def lay_out(result: object) -> Report:
-    """Return the report of a result; ``models``, above the reports, imports them first."""
-    return report_of(result)
+def lay_out(result: Printed) -> Report:
+    """Return the stamped report of a result; ``models``, above the reports, imports them first."""
+    return replace(report_of(result), stamp=result.stamp)
 
 
 @singledispatch
@@ -103,6 +104,16 @@ class Refused:
 
 class Printed:
     """Something that prints as a table."""
+
+    @property
+    def simulated(self) -> bool:
+        """Whether it is of a simulation, where nothing is private."""
+        return False
+
+    @property
+    def stamp(self) -> str | None:
+        """The warning on tables and pictures of a simulation, else None."""
+        return STAMP if self.simulated else None
 
     if not TYPE_CHECKING:  # a picture is a method where there is one
         plot = Refused(
@@ -208,11 +219,6 @@ class Tabulated(Printed):
     def simulated(self) -> bool:
         """True if released inside ``dp.simulation``: then nothing here is private."""
         return bool(self._source.release.simulated)
-
-    @property
-    def stamp(self) -> str | None:
-        """The warning on tables and pictures of a simulation, else None."""
-        return STAMP if self.simulated else None
 
     def _caption(self, *, enabled: bool) -> str | None:
         """Return the caption of a picture, None where it is disabled."""
@@ -343,13 +349,9 @@ class Result(Tabulated):
         """
         return clipped_table(self.release, self.call.codebook)
 
+    @documented
     def noise_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals for the non-private values of these rows: privacy noise only.
-
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1), of each interval by itself.
 
         Returns
         -------

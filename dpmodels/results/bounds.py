@@ -162,11 +162,6 @@ class BoundsResult(Result):
     ) -> Axes:
         """Draw the noisy counts of one variable by cell, and both ranges.
 
-        Parameters
-        ----------
-        variable : str, optional
-            Which one; the first by default.
-
         Raises
         ------
         ArgumentError
@@ -317,11 +312,6 @@ class LevelsResult(Result):
         self, ax: Axes | None = None, variable: str | None = None, *, caption: bool = True
     ) -> Axes:
         """Draw the noisy counts of one variable's levels with their noise intervals.
-
-        Parameters
-        ----------
-        variable : str, optional
-            Which one; the first by default.
 
         Raises
         ------

@@ -15,7 +15,7 @@ from dpmodels.arguments import boolean
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.privacy import Adjacency, ApproxDP, Guarantee, PureDP
 from dpmodels.privacy.trade_off import Curve, advantage, misses, odds_factor, power, shifted
-from dpmodels.results.base import STAMP, Printed
+from dpmodels.results.base import Printed
 from dpmodels.results.call import protected
 from dpmodels.typing import Axes, Floats
 from dpmodels.verbs import documented
@@ -320,11 +320,6 @@ class ReadingResult(Printed):
     local: bool = False
     simulated: bool = False
     spent: bool = False
-
-    @property
-    def stamp(self) -> str | None:
-        """The warning on tables and pictures of a simulation, else None."""
-        return STAMP if self.simulated else None
 
     @cached_property
     def table(self) -> pd.DataFrame:

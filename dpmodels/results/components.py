@@ -313,6 +313,14 @@ class Rotation(DefaultPlot):
         except NotAvailable:
             return self.estimates, "Loading"
 
+    def transform(self, newdata: object) -> DataArray:
+        """Return scores of new, public rows on the released components.
+
+        ``row × component``, nan for incomplete rows. `newdata` is a frame with the formula's
+        variables. Scores of the private rows would give them away and are not available.
+        """
+        return self.components.labelled(newdata)
+
     def predict(self, newdata: object) -> pd.DataFrame:
         """Return components of your rows, see :meth:`Components.predict`."""
         return self.components.predict(newdata)

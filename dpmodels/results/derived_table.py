@@ -74,9 +74,9 @@ class Estimates(Printed):
     facts: tuple[tuple[str, str], ...] = ()
 
     @property
-    def stamp(self) -> str | None:
-        """The warning on tables of a simulation, else None."""
-        return self.fit.stamp
+    def simulated(self) -> bool:
+        """Whether the fit is of a simulation."""
+        return self.fit.simulated
 
     def tidy(self) -> pd.DataFrame:
         """Return the table, with the column names of R's broom."""

@@ -219,7 +219,7 @@ class Discoveries(Printed):
     hypotheses: int
     q: float
     method: str
-    stamp: str | None
+    stamp: str | None = None
     caption: str | None = None
 
     @property

@@ -18,7 +18,7 @@ from dpmodels.privacy.lines import RELEASED, SHOWN
 from dpmodels.privacy.register import convergence_notes
 from dpmodels.report import Report, count
 from dpmodels.report.notes import Rank
-from dpmodels.results.base import STAMP, Printed, Result, lay_out
+from dpmodels.results.base import Printed, Result, lay_out
 from dpmodels.results.call import convergence_words, reading_line
 from dpmodels.results.cca import CCAResult
 from dpmodels.results.components import root_sd
@@ -194,11 +194,6 @@ class ETable(Printed):
     def simulated(self) -> bool:
         """True if one of the results is of a simulation."""
         return any(fit.simulated for fit in self.models)
-
-    @property
-    def stamp(self) -> str | None:
-        """The warning on the table if one of the results is of a simulation."""
-        return STAMP if self.simulated else None
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a number of the table, in the order of its columns.

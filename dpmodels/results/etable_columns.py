@@ -41,51 +41,25 @@ ACCEPTED: Final = (
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One column: the estimates of a result by row.
-
-    Attributes
-    ----------
-    result : Result
-        The result.
-    kind : str
-        The name of the model.
-    response : str
-        The response or the described variable; empty without one.
-    part : str
-        What its rows are.
-    cells : DataFrame
-        By row `NUMBERS`, nan where one is missing; ``open``, text printed instead of numbers; and
-        ``spread``, to whose second digit an estimate is printed.
-    stats : mapping
-        Statistics of the whole result with their noise sds: nan if not known, 0 without noise.
-    component : str
-        Which part of the result it is, where that has several columns.
-    link : str
-        The name of its exponentiated coefficients; empty without one.
-    form : {"number", "date", "step"}
-        How estimates are printed.
-    digits : int
-        Significant digits of an estimate without a known error.
-    note : str
-        A note printed below the table.
-    head, above, number
-        Its heading, the spanner above, and the index of its result.
-    """
+    """One column: the estimates of a result by row."""
 
     result: Result
-    kind: str
-    response: str
-    part: str
+    kind: str  # The name of the model
+    response: str  # The response or the described variable; empty without one
+    part: str  # What its rows are
+    # By row `NUMBERS`, nan where one is missing; ``open``, text printed instead of numbers; and
+    # ``spread``, to whose second digit an estimate is printed.
     cells: pd.DataFrame
+    # Statistics of the whole result with their noise sds: nan if not known, 0 without noise.
     stats: Mapping[str, tuple[Any, float]]
-    component: str = ""
-    link: str = ""
-    form: str = "number"
-    digits: int = 3
-    note: str = ""
+    component: str = ""  # Which part of the result it is, where that has several columns
+    link: str = ""  # The name of its exponentiated coefficients; empty without one
+    form: str = "number"  # How estimates are printed: "number", "date" or "step"
+    digits: int = 3  # Significant digits of an estimate without a known error
+    note: str = ""  # A note printed below the table
     head: str = ""
-    above: str = ""
-    number: int = 0
+    above: str = ""  # The spanner above the heading
+    number: int = 0  # The index of its result
     exponential: bool = False
 
     @property

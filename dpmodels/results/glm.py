@@ -362,18 +362,14 @@ class CoefficientsFit:
             if name != INTERCEPT and any("[" not in part for part in name.split(":"))
         ]
 
-    @property
-    def _lawful(self) -> bool:
-        fit = self.sandwich
-        return fit is not None and fit.far <= FAR and fit.is_short and not self._open
-
     def ends(self, directions: Floats, level: float, *, full: bool = True) -> Floats:
         """Return intervals for the population or for these rows, shape (combinations, 2).
 
         nan where the population's are infinite, since they contain those of the rows.
         """
         ends = np.full((len(directions), 2), math.nan)
-        if self._lawful:
+        fit = self.sandwich
+        if fit is not None and fit.far <= FAR and fit.is_short and not self._open:
             has_levels = ~(directions[:, ~self._levelled] != 0).any(axis=1)
             for at in np.flatnonzero(has_levels):
                 direction = directions[at] @ self.matrix

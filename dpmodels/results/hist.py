@@ -137,6 +137,7 @@ class HistResult(Binned):
             labels=facts.variable,
         )
 
+    @documented
     def between(
         self, lo: object, hi: object, *, group: object = None, level: float = 0.95
     ) -> pd.DataFrame:
@@ -148,10 +149,6 @@ class HistResult(Binned):
             Ends of one range or of several, within the breaks: above `lo`, up to and with `hi`;
             of whole numbers and days `lo` belongs to the range too, and so do rows at the very
             first break.
-        group : level or tuple of levels, optional
-            Which group; all of them, each by itself, by default.
-        level : float
-            Coverage of each interval by itself, in (0, 1).
 
         Returns
         -------
@@ -215,6 +212,7 @@ class HistResult(Binned):
         at = self.bins.ends[1]
         return self._by_group(group, lambda counts: {"at": at, **counts.running(level)})
 
+    @documented
     def quantile(
         self,
         probs: float | Iterable[float] = (0.25, 0.5, 0.75),
@@ -228,8 +226,6 @@ class HistResult(Binned):
         ----------
         probs : float or sequence of float
             In [0, 1].
-        group, level
-            As for :meth:`between`.
 
         Returns
         -------

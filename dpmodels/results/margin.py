@@ -230,27 +230,17 @@ class Margin(Tabulated):
         """
         return shares_within(self.counts, require_factors(self.factors, within))
 
+    @documented
     def noise_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Return intervals of the counts of these rows: privacy noise only.
-
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1), of each interval by itself.
-        """
+        """Return intervals of the counts of these rows: privacy noise only."""
         coverage, counts = checked_level(level), self._unbiased.ravel()
         return interval_frame(
             self.facts, self.fit.noise.count_interval(self.term, counts, coverage)
         )
 
+    @documented
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Return intervals of the population's shares of the complete rows: noise and sampling.
-
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1), of each interval by itself.
-        """
+        """Return intervals of the population's shares of the complete rows: noise and sampling."""
         effect = self.fit.effect
         noise, counts = self.fit.noise.divided(effect), self._unbiased.ravel() / effect
         ends = noise.share_interval(self.term, counts, self._ones, checked_level(level))

@@ -399,24 +399,14 @@ class LogLinear(Tabulated):
         """Return the covariance of the coefficients."""
         return pd.DataFrame(self.model.cov, list(self.names), list(self.names))
 
+    @documented
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Return intervals of the population's coefficients: noise and sampling.
-
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1), of each interval by itself.
-        """
+        """Return intervals of the population's coefficients: noise and sampling."""
         return self._ends(self.bse, level)
 
+    @documented
     def noise_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Return intervals of the coefficients of these rows: privacy noise only.
-
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1), of each interval by itself.
-        """
+        """Return intervals of the coefficients of these rows: privacy noise only."""
         return self._ends(self.bse_noise, level)
 
     def _ends(self, errors: pd.Series[float], level: float) -> pd.DataFrame:

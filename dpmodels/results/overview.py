@@ -209,11 +209,6 @@ class OverviewResult(Tested):
     ) -> Axes:
         """Draw the means or the shares of one variable by group, with both intervals.
 
-        Parameters
-        ----------
-        variable : str, optional
-            Which one; the first by default.
-
         Raises
         ------
         ArgumentError

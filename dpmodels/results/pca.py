@@ -361,15 +361,6 @@ class PCAResult(Rotation):
             **self._picture(ax, caption),
         )
 
-    def transform(self, newdata: object) -> DataArray:
-        """Return scores of new, public rows on the released components.
-
-        ``row × component``, nan for incomplete rows. `newdata` is a frame with
-        the formula's variables. Scores of the private rows would give them away
-        and are not available.
-        """
-        return self.components.labelled(newdata)
-
     @cached_property
     def components(self) -> Components:
         """The public map of rows to components, with its codebook: for a model on them."""
@@ -558,17 +549,9 @@ class SubspaceResult(Rotation):
             **self._picture(ax, caption),
         )
 
-    def transform(self, newdata: object) -> DataArray:
-        """Return coordinates of new, public rows along the components.
-
-        As :meth:`PCAResult.transform`; not available where the fit is about the
-        mean, since none is released then.
-        """
-        return self.components.labelled(newdata)
-
     @cached_property
     def components(self) -> Components:
-        """The public map of rows to components, as :attr:`PCAResult.components`."""
+        """The public map of rows to components; not available where the fit is about the mean."""
         if self.call.center:
             raise NotAvailable(
                 "components of rows need the mean, which this mechanism does not release: fit "

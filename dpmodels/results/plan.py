@@ -397,7 +397,7 @@ class SplitResult(Printed):
             else " : ".join(request.stages),
             up=f"score, {request.best} is best",
             ax=ax,
-            stamp=STAMP,
+            stamp=self.stamp,
             caption=caption_text if boolean("caption", caption) else None,
         )
 

@@ -83,6 +83,7 @@ class PlaneResult(Binned):
         axes_table = TableCall(self._facts.factors[-2:], self._facts.levels[-2:])
         return axes_table.by_cell(self.group(0).noise_sd, "noise_sd")
 
+    @documented
     def between(
         self, first: object, second: object, *, group: object = None, level: float = 0.95
     ) -> pd.DataFrame:
@@ -94,10 +95,6 @@ class PlaneResult(Binned):
             Lower and upper end along each axis, within the breaks: above the lower, up to and with
             the upper; of whole numbers and days the lower belongs to the rectangle too, and so do
             rows at the very first break. For several rectangles sequences of ends.
-        group : level or tuple of levels, optional
-            Which group; all of them, each by itself, by default.
-        level : float
-            Coverage of each interval by itself, in (0, 1).
 
         Returns
         -------

@@ -92,6 +92,7 @@ class SeriesResult(OneTable):
         """Number of rows that are not counted, not negative."""
         return float(self._ordered.whole[-1])
 
+    @documented
     def between(self, start: object, end: object, level: float = 0.95) -> pd.DataFrame:
         """Return the number of events from the start of one period to the end of another.
 
@@ -100,8 +101,6 @@ class SeriesResult(OneTable):
         start, end : date, str or int
             The first and the last day, number or level, both counted: such that a
             period begins and one ends.
-        level : float
-            Coverage, in (0, 1), of each interval by itself.
 
         Returns
         -------
@@ -123,6 +122,7 @@ class SeriesResult(OneTable):
             )
         return self._summed(np.array([first]), np.array([stop]), level).droplevel(-1)
 
+    @documented
     def window(self, periods: int, level: float = 0.95) -> pd.DataFrame:
         """Return the numbers of events in every run of so many periods.
 
@@ -130,8 +130,6 @@ class SeriesResult(OneTable):
         ----------
         periods : int
             How many, from 1 to all.
-        level : float
-            Coverage, in (0, 1), of each interval by itself.
 
         Returns
         -------
@@ -148,13 +146,9 @@ class SeriesResult(OneTable):
         stops = np.arange(width, len(self.periods) + 1)
         return self._summed(stops - width, stops, level)
 
+    @documented
     def running(self, level: float = 0.95) -> pd.DataFrame:
         """Return the running totals, a row for each group and period, with their intervals.
-
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1), of each interval by itself.
 
         Returns
         -------

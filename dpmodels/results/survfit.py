@@ -93,6 +93,7 @@ class SurvfitResult(Result):
         numbers: TableColumns = {name: table[name] for name in names}
         return table_of_estimates(self, index, further=further, **numbers)
 
+    @documented
     def at(self, times: object, *, group: object = None, level: float = 0.95) -> pd.DataFrame:
         """Return the rows of :meth:`tidy` at some times.
 
@@ -100,10 +101,6 @@ class SurvfitResult(Result):
         ----------
         times : float or sequence of float
             Ends of intervals of the grid, in the unit of the time.
-        group : level or tuple of levels, optional
-            Which group; all of them by default.
-        level : float
-            Coverage of each interval by itself, in (0, 1).
 
         Returns
         -------
@@ -127,13 +124,9 @@ class SurvfitResult(Result):
 
         return by_group(self._grouped, group, columns)
 
+    @documented
     def hazard(self, *, group: object = None, level: float = 0.95) -> pd.DataFrame:
         """Return hazards by interval, and cumulative ones (Nelson and Aalen's) with intervals.
-
-        Parameters
-        ----------
-        group, level
-            As for :meth:`at`.
 
         Returns
         -------
@@ -145,6 +138,7 @@ class SurvfitResult(Result):
         checked_level(level)
         return by_group(self._grouped, group, lambda place: self._curves[place].hazards(level))
 
+    @documented
     def quantile(
         self,
         probs: float | Iterable[float] = (0.25, 0.5, 0.75),
@@ -158,8 +152,6 @@ class SurvfitResult(Result):
         ----------
         probs : float or sequence of float
             In [0, 1], or an ArgumentError; 0.5 is the median.
-        group, level
-            As for :meth:`at`.
 
         Returns
         -------
@@ -179,6 +171,7 @@ class SurvfitResult(Result):
 
         return by_group(self._grouped, group, columns)
 
+    @documented
     def mean(
         self, upto: float | None = None, *, group: object = None, level: float = 0.95
     ) -> pd.DataFrame:
@@ -188,8 +181,6 @@ class SurvfitResult(Result):
         ----------
         upto : float, optional
             An end of an interval, else an ArgumentError; by default the last that all curves reach.
-        group, level
-            As for :meth:`at`.
 
         Returns
         -------
@@ -285,13 +276,12 @@ class SurvfitResult(Result):
             )
         return test
 
+    @documented
     def coxph(self, level: float = 0.95, *, exponentiate: bool = False) -> Estimates:
         """Fit proportional hazards to the groups' counts: Cox's regression on grouped times.
 
         Parameters
         ----------
-        level : float
-            Coverage of each interval, in (0, 1).
         exponentiate : bool, default False
             Whether hazard ratios are returned, and not their logarithms.
 

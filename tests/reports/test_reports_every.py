@@ -15,7 +15,8 @@ from dpmodels import audit, models, reports, results
 from dpmodels.audit.result import AuditResult, AuditTable
 from dpmodels.errors import NotAvailable
 from dpmodels.privacy import ApproxDP, adjacency
-from dpmodels.results.base import Printed, report_of
+from dpmodels.report import Report
+from dpmodels.results.base import STAMP, Printed, lay_out, report_of
 from dpmodels.results.plan import SplitRequest, SplitResult
 
 FORMS = forms("stored")
@@ -54,6 +55,19 @@ def test_a_result_without_a_report_says_what_to_import():
 
     with pytest.raises(NotAvailable, match=r"registered for Unknown: import dpmodels\.models"):
         Unknown().summary()
+
+
+def test_a_report_of_a_simulation_is_stamped_whatever_lays_it_out():
+    class Bare(Printed):
+        simulated = False
+
+    class BareSimulated(Bare):
+        simulated = True
+
+    report_of.register(Bare, lambda fit: Report("Bare", (), (), (), stamp=None))
+    assert "NOT PRIVATE" in str(BareSimulated())
+    assert "NOT PRIVATE" not in str(Bare())
+    assert lay_out.dispatch(object)(BareSimulated()).stamp == STAMP  # Without ``models`` too
 
 
 def split():
