@@ -346,11 +346,6 @@ class PowerLocations(NamedTuple):
     n_rows: int  # That were read
 
 
-def released_columns(passes: Passes, plan: Plan, entropy: Entropy) -> ColumnLocations:
-    """Release where columns lie."""
-    return _located(passes, plan, entropy, math.inf)[0]
-
-
 def _located(
     passes: Passes, plan: Plan, entropy: Entropy, fewest: float
 ) -> tuple[ColumnLocations, Passes]:
