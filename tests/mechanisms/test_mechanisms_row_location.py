@@ -128,7 +128,7 @@ def test_terms_have_about_unit_variance_in_the_axes_however_widely_they_are_decl
     equations = linear(Request("glm", "y ~ a + b", book, ZCDP(1.0), adjacency("replace"), words))
     facts = RegressionFacts(equations.predictors, Logistic(), adjacency("replace"))
     plan = Objective().plan(facts, ApproxDP(1.0, 1e-6))
-    half, rows, found = np.array([[width], [21 * width / 2]]), [], []
+    half, rows, eigenvalues = np.array([[width], [21 * width / 2]]), [], []
     for seed in range(3, 6):
         bound_rows = passes(equations.design.bind(data), facts)
         ball = locate_rows(bound_rows, plan, seeded(seed), GAUSSIAN).inner.ball
@@ -136,9 +136,9 @@ def test_terms_have_about_unit_variance_in_the_axes_however_widely_they_are_decl
         terms = np.linalg.solve(ball.axes, scaled)
         within = terms[:, np.linalg.norm(terms, axis=0) <= ball.radius]
         rows.append(within.shape[1] / 20_000)
-        found.append(np.linalg.eigvalsh(within @ within.T / within.shape[1]))
+        eigenvalues.append(np.linalg.eigvalsh(within @ within.T / within.shape[1]))
     assert min(rows) > 0.95
-    values = np.median(found, axis=0)
+    values = np.median(eigenvalues, axis=0)
     assert values[0] > 0.08
     assert values[1] < 2
 

@@ -224,11 +224,11 @@ def _numbers(
         return mean, variance
     share = math.sqrt(len(at) / columns.facts.columns)
     least = np.where(first.hidden[at], first.noise[at], math.inf)
-    for counts, powers, most in (("columns", "narrowed", 1.0), ("closer", "nearest", OF_MOST)):
+    for counts, powers, sds in (("columns", "narrowed", 1.0), ("closer", "nearest", OF_MOST)):
         counted = replace(columns, scales={"columns": columns.scales[counts] * share})
         centre[: len(mean)] = mean
         distance, _ = column_distances(joint, centre, counted, entropy, at)
-        variance[at] = np.minimum(np.maximum(distance / most, least) ** 2, variance[at])
+        variance[at] = np.minimum(np.maximum(distance / sds, least) ** 2, variance[at])
         narrow, least = of_numbers.narrowed(mean, variance), np.zeros(len(at))
         last = released_powers(joint, narrow, powers, columns, entropy)
         mean[at], variance[at] = last.mean[at], last.variance[at]
@@ -284,8 +284,8 @@ def uncorrelated(
     n_levels, n_numbers = int(is_level.sum()), int((~is_level).sum())
     if n_levels and n_numbers:
         farthest = float(np.linalg.norm(np.abs(axes[~is_level]) @ location.reach))
-        most = min(LONGER + math.sqrt(n_numbers), farthest)
-        finer = most / math.sqrt(n_numbers) / n_levels**MORE_LEVELS
+        length = min(LONGER + math.sqrt(n_numbers), farthest)
+        finer = length / math.sqrt(n_numbers) / n_levels**MORE_LEVELS
         axes[is_level] *= finer
         squares[is_level] *= finer**2
     farthest = float(np.linalg.norm(np.abs(axes) @ location.reach)) * ROUND_UP

@@ -245,8 +245,8 @@ class ColumnRanges:
 
     def of_numbers(self, at: Indices) -> ColumnRanges:
         """Return the map of some columns with squares alone, each at most ``√1.25`` long."""
-        kept = np.isin(self.column, at)
-        entries = self.column[kept], self.square[kept], self.shift[kept]
+        is_number = np.isin(self.column, at)
+        entries = self.column[is_number], self.square[is_number], self.shift[is_number]
         radius = math.sqrt(1.25 * len(at)) * ROUND_UP or 1.0
         return ColumnRanges(*entries, radius, self.middle, self.half, self.weight, ())
 
