@@ -223,13 +223,13 @@ def _numbers(
     if not len(at):
         return mean, variance
     share = math.sqrt(len(at) / columns.facts.columns)
-    least = np.where(first.hidden[at], first.noise[at], math.inf)
+    smallest = np.where(first.hidden[at], first.noise[at], math.inf)
     for counts, powers, sds in (("columns", "narrowed", 1.0), ("closer", "nearest", OF_MOST)):
         counted = replace(columns, scales={"columns": columns.scales[counts] * share})
         centre[: len(mean)] = mean
         distance, _ = column_distances(joint, centre, counted, entropy, at)
-        variance[at] = np.minimum(np.maximum(distance / sds, least) ** 2, variance[at])
-        narrow, least = of_numbers.narrowed(mean, variance), np.zeros(len(at))
+        variance[at] = np.minimum(np.maximum(distance / sds, smallest) ** 2, variance[at])
+        narrow, smallest = of_numbers.narrowed(mean, variance), np.zeros(len(at))
         last = released_powers(joint, narrow, powers, columns, entropy)
         mean[at], variance[at] = last.mean[at], last.variance[at]
     return mean, variance
