@@ -174,11 +174,11 @@ class RateScores(OfGradients):
         joint, scales, facts = as_gradients(statistic), plan.scales, plan.facts
         centred = row_location.centred(joint, plan, entropy)
         sizes = _sizes(joint, self.clip, plan, entropy)
-        outer = row_location.uncorrelated(joint, centred, plan, entropy)
+        outer, squares = row_location.uncorrelated(joint, centred, plan, entropy)
         square = min(sizes.mean / sizes.clip**2, 1.0)
-        located = scales["last"], square, plan, entropy
+        located = math.sqrt(squares.sum()), scales["last"], square, plan, entropy
         near = row_location.rows_within_axes(joint, outer, *located)
-        start = _start(near.predictors, sizes, centred, scales["ridge"])
+        start = _start(near.predictors, sizes, centred, squares, scales["ridge"])
         loss = Poisson(sizes.largest, sizes.clip * (EARLY if self.clip is None else 1.0))
         rows, bounded = joint.within(near.predictors, loss), replace(facts, loss=loss)
         start, _, _ = _stepped(rows, start, bounded, scales["first"], entropy)
@@ -211,18 +211,25 @@ class RateScores(OfGradients):
         return replace(release, clip=loss.clip)
 
 
-def _start(public: Predictors, sizes: Sizes, centred: row_location.Centred, ridge: float) -> Start:
+def _start(
+    public: Predictors,
+    sizes: Sizes,
+    centred: row_location.Centred,
+    squares: Floats,
+    ridge: float,
+) -> Start:
     """Start at the constant that gives the mean, or what comes nearest to it.
 
-    Second moments of turned terms are about those of unit variances.
+    `squares` are the mean squares of turned terms.
     """
     offset = 0.0
     if public.known is not None:
-        offset = public.known[0] + public.known[1] * float(np.clip(centred.means[-2], -1.0, 1.0))
+        offset = public.known[0] + public.known[1] * float(np.clip(centred.means[-1], -1.0, 1.0))
     point, second = np.zeros(public.columns), np.ones(public.columns)
     level = math.log(sizes.mean) - offset
     if public.terms:
-        second *= (public.share / public.radius) ** 2
+        turned = squares * (public.share / public.radius) ** 2
+        second[int(public.intercept) :] = turned
     if public.intercept:
         second[0] = public.constant**2
         point[0] = level / public.constant
