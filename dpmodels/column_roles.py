@@ -14,7 +14,7 @@ from uuid import UUID
 
 import numpy as np
 
-from dpmodels.arguments import finite
+from dpmodels.arguments import checked_fields, finite
 from dpmodels.errors import ArgumentError, CodebookError, quoted
 from dpmodels.levels import check_texts, check_writable, said_missing, sequence
 from dpmodels.typing import Plain
@@ -25,6 +25,7 @@ _WRITE: Final = 'write dp.design(weights="w", bounds=(1, 50), weights_are="desig
 _COLUMNS: Final = ("weights", "strata", "psu")
 
 
+@checked_fields("dp.design")
 @dataclass(frozen=True)
 class SurveyDesign:
     """Declare how the rows of a table were sampled.
@@ -125,9 +126,9 @@ class SurveyDesign:
     @classmethod
     def from_plain(cls, entry: object) -> SurveyDesign:
         """Read what :meth:`to_plain` wrote."""
-        listed = (*_COLUMNS, "fpc", "bounds", "weights_are")
-        if not isinstance(entry, Mapping) or not set(entry) <= set(listed):
-            raise CodebookError(f"design: expected an object with {', '.join(listed)}")
+        if not isinstance(entry, Mapping) or not all(isinstance(key, str) for key in entry):
+            listed = ", ".join((*_COLUMNS, "fpc", "bounds", "weights_are"))
+            raise CodebookError(f"design: expected an object with {listed}")
         try:
             return cls(**entry)
         except ArgumentError as error:
@@ -373,6 +374,7 @@ _READERS: Final[tuple[tuple[type, Callable[[Any], str]], ...]] = (
 _TYPE: Final = "identifier"
 
 
+@checked_fields("dp.Identifier")
 @dataclass(frozen=True)
 class Identifier:
     """A column of ids, and which of them are missing values.
