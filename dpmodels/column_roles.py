@@ -240,21 +240,9 @@ def _size(size: object) -> float:
     return number
 
 
-# The columns that identify persons, as declared, written and read, and their canonical ids.
-#
-# A canonical id is a text that follows from the cell alone, whichever software read the file:
-#
-# - whole numbers of any type, and floats that are whole and below 2**53, are their decimal digits,
-#   or hexadecimal digits beyond 2**15 bits;
-# - other floats are their ``repr``, and complex numbers their real part if they have no other;
-#   logical values are ``"True"`` and ``"False"``; dates and times are in ISO 8601, a date alone at
-#   midnight, in local time where there is a zone;
-# - text, and bytes as UTF-8, are in Unicode's normal form C (up to 1,000 characters), without white
-#   space, byte order marks and control characters at the ends. Case and leading zeros are kept.
-#
-# So ``7``, ``7.0`` and ``"7"`` are one id; ``"007"``, ``"1.10"``, ``"12E007"``, ``"NA"`` and
-# ``"TRUE"`` are ids of their own. Nulls, NaN and text that is empty once stripped are missing. Any
-# other cell, such as a list, is not an id.
+# The columns that identify persons, as declared, written and read, and their canonical ids, which
+# follow from the cell alone, whichever software read the file: see Identifier. Besides, complex
+# numbers are their real part if they have no other, and integers beyond 2**15 bits hexadecimal.
 
 # White space, byte order marks and control characters.
 _ENDS: Final = "\ufeff" + "".join(
