@@ -164,7 +164,7 @@ def checked_fields(name: str) -> Callable[[type[_R]], type[_R]]:
     """Decorate a class to refuse unknown keywords in the same way."""
 
     def decorate(cls: type[_R]) -> type[_R]:
-        cls.__init__ = checked_keywords(name)(cls.__init__)  # type: ignore[method-assign, misc]
+        cls.__init__ = checked_keywords(name)(cls.__init__)  # type: ignore[method-assign]
         return cls
 
     return decorate
