@@ -15,7 +15,7 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-from designs import BOOK, BOUND, PROBS, Population, quantiles_of
+from designs import BOOKS, BOUND, PROBS, Population, quantiles_of
 
 import dpmodels as dp
 
@@ -46,7 +46,7 @@ def intervals(
     data: pd.DataFrame, design: object, eps: float, seed: int
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Return intervals of the population's values, and of those of the sample."""
-    options = {"codebook": BOOK, "design": design, "eps": eps, "delta": 1e-6}
+    options = {"codebook": BOOKS["uniform"], "design": design, "eps": eps, "delta": 1e-6}
     with dp.simulation(seed=seed):
         summary = dp.dp_summary(FORMULA, data, **options)
         variance = dp.dp_var("~ y", data, **options)

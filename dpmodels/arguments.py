@@ -158,3 +158,13 @@ def checked_keywords(name: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]
         return call
 
     return decorate
+
+
+def checked_fields(name: str) -> Callable[[type[_R]], type[_R]]:
+    """Decorate a class to refuse unknown keywords in the same way."""
+
+    def decorate(cls: type[_R]) -> type[_R]:
+        cls.__init__ = checked_keywords(name)(cls.__init__)  # type: ignore[method-assign]
+        return cls
+
+    return decorate

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import numpy as np
 
-from dpmodels.arguments import finite
+from dpmodels.arguments import checked_fields, finite
 from dpmodels.errors import ArgumentError, CodebookError, quoted
 from dpmodels.levels import check_texts, check_writable, said_missing, sequence
 from dpmodels.typing import Plain
@@ -25,6 +25,7 @@ _WRITE: Final = 'write dp.design(weights="w", bounds=(1, 50), weights_are="desig
 _COLUMNS: Final = ("weights", "strata", "psu")
 
 
+@checked_fields("dp.design")
 @dataclass(frozen=True)
 class SurveyDesign:
     """Declare how the rows of a table were sampled.
@@ -125,9 +126,9 @@ class SurveyDesign:
     @classmethod
     def from_plain(cls, entry: object) -> SurveyDesign:
         """Read what :meth:`to_plain` wrote."""
-        listed = (*_COLUMNS, "fpc", "bounds", "weights_are")
-        if not isinstance(entry, Mapping) or not set(entry) <= set(listed):
-            raise CodebookError(f"design: expected an object with {', '.join(listed)}")
+        if not isinstance(entry, Mapping) or not all(isinstance(key, str) for key in entry):
+            listed = ", ".join((*_COLUMNS, "fpc", "bounds", "weights_are"))
+            raise CodebookError(f"design: expected an object with {listed}")
         try:
             return cls(**entry)
         except ArgumentError as error:
@@ -239,21 +240,9 @@ def _size(size: object) -> float:
     return number
 
 
-# The columns that identify persons, as declared, written and read, and their canonical ids.
-#
-# A canonical id is a text that follows from the cell alone, whichever software read the file:
-#
-# - whole numbers of any type, and floats that are whole and below 2**53, are their decimal digits,
-#   or hexadecimal digits beyond 2**15 bits;
-# - other floats are their ``repr``, and complex numbers their real part if they have no other;
-#   logical values are ``"True"`` and ``"False"``; dates and times are in ISO 8601, a date alone at
-#   midnight, in local time where there is a zone;
-# - text, and bytes as UTF-8, are in Unicode's normal form C (up to 1,000 characters), without white
-#   space, byte order marks and control characters at the ends. Case and leading zeros are kept.
-#
-# So ``7``, ``7.0`` and ``"7"`` are one id; ``"007"``, ``"1.10"``, ``"12E007"``, ``"NA"`` and
-# ``"TRUE"`` are ids of their own. Nulls, NaN and text that is empty once stripped are missing. Any
-# other cell, such as a list, is not an id.
+# The columns that identify persons, as declared, written and read, and their canonical ids, which
+# follow from the cell alone, whichever software read the file: see Identifier. Besides, complex
+# numbers are their real part if they have no other, and integers beyond 2**15 bits hexadecimal.
 
 # White space, byte order marks and control characters.
 _ENDS: Final = "\ufeff" + "".join(
@@ -373,6 +362,7 @@ _READERS: Final[tuple[tuple[type, Callable[[Any], str]], ...]] = (
 _TYPE: Final = "identifier"
 
 
+@checked_fields("dp.Identifier")
 @dataclass(frozen=True)
 class Identifier:
     """A column of ids, and which of them are missing values.

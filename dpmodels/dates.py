@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmodels.arguments import checked_fields
 from dpmodels.errors import CodebookError, shorten
 from dpmodels.levels import Level, check_texts, missing_codes, said_missing, sequence
 from dpmodels.typing import Floats
@@ -186,6 +187,7 @@ def text_of_day(day: float) -> str:
     return date.fromordinal(round(day) + EPOCH).isoformat()
 
 
+@checked_fields("dp.Date")
 @dataclass(frozen=True)
 class Date:
     """A day between two public days, both possible.

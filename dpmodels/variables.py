@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dpmodels.arguments import real
+from dpmodels.arguments import checked_fields, real
 from dpmodels.dates import Date, day_of
 from dpmodels.errors import CodebookError, shorten
 from dpmodels.levels import (
@@ -36,6 +36,7 @@ _ANY: Final = {"label", "missing"}
 _UNIT: Final = _ANY | {"unit"}
 
 
+@checked_fields("dp.Numeric")
 @dataclass(frozen=True)
 class Numeric:
     """A number between two public bounds.
@@ -95,6 +96,7 @@ class Numeric:
         )
 
 
+@checked_fields("dp.Integer")
 @dataclass(frozen=True)
 class Integer(Numeric):
     """A whole number between two public bounds, printed as such.
@@ -138,6 +140,7 @@ class Integer(Numeric):
         return f"{self.lower:,} to {self.upper:,}{said_missing(self.missing, within)}"
 
 
+@checked_fields("dp.Categorical")
 @dataclass(frozen=True)
 class Categorical:
     """A category with public levels; the first is the reference level.
@@ -222,6 +225,7 @@ def _labels_argument(levels: object, labels: object) -> object:
     return levels
 
 
+@checked_fields("dp.Boolean")
 @dataclass(frozen=True)
 class Boolean(Categorical):
     """True or False; the level False is the reference.

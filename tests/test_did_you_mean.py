@@ -65,6 +65,12 @@ MISSPELLED = {
         "sex",
     ),
     "plan": (lambda: dp.plan([], codebok=BOOK), "codebook"),
+    "design": (lambda: dp.design(weight="w", bounds=(1, 50)), "weights"),
+    "design of a codebook": (lambda: dp.codebook(y=(0, 1), design={"stratum": "h"}), "strata"),
+    "identifier": (lambda: dp.Identifier(mising=["NA"]), "missing"),
+    "number": (lambda: dp.Numeric(0, 1, labl="age"), "label"),
+    "levels": (lambda: dp.Categorical(["F", "M"], mising=["NA"]), "missing"),
+    "survey": (lambda: dp.dp_survey("~ sex", ROWS, devise={}), "device"),
 }
 
 

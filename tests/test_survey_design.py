@@ -59,6 +59,8 @@ def test_other_types_and_keys_are_refused():
     with pytest.raises(ArgumentError, match="expected a design"):
         as_design("w")
     with pytest.raises(CodebookError, match="expected an object with"):
+        SurveyDesign.from_plain({1: "w"})
+    with pytest.raises(CodebookError, match=r"no parameter weight= \(did you mean 'weights'"):
         SurveyDesign.from_plain({"weight": "w"})
     plain = {"design": dp.design(psu="p").to_plain()}
     with pytest.raises(CodebookError, match="stated by two"):

@@ -96,31 +96,14 @@ class Cut:
 
 @dataclass(frozen=True, kw_only=True)
 class SampledMoments(GroupMoments):
-    """Moments by group of weighted rows or sampling units.
+    """Moments by group of weighted rows or sampling units."""
 
-    Attributes
-    ----------
-    degree_of_mean : int
-        1 for means, 2 for variances.
-    n_units : float
-        Number of units in the sample.
-    n_strata : int
-        Number of strata, 1 without.
-    cut : Cut
-        What was cut off the weights.
-    fpc : float
-        Share of the population that was not sampled.
-    several : bool
-        Whether a unit may be in several groups.
-    strata : StratumSums or None
-    """
-
-    degree_of_mean: int
-    n_units: float
-    n_strata: int
+    degree_of_mean: int  # 1 for means, 2 for variances
+    n_units: float  # in the sample
+    n_strata: int  # 1 without strata
     cut: Cut
-    fpc: float = 1.0
-    several: bool = False
+    fpc: float = 1.0  # fraction of the population that was not sampled
+    several: bool = False  # whether a unit may be in several groups
     strata: StratumSums | None = None
 
     @property

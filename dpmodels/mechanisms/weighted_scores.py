@@ -133,28 +133,14 @@ Events = tuple[GaussianEvent, GaussianEvent] | tuple[LaplaceEvent, LaplaceEvent]
 
 @dataclass(frozen=True)
 class WeightedScores(OfBase, OfPasses):
-    """Moments of capped weights, then sums and squares of the clipped scores of units.
+    """Moments of capped weights, then sums and squares of the clipped scores of units."""
 
-    Parameters
-    ----------
-    base : CovarianceMechanism
-        What releases the moments, with noise of a known law.
-    intercept : bool
-        Whether the model has a constant.
-    layout : Layout or None
-        Public facts about products of columns, which the equations satisfy.
-    levels : int
-        The number of strata whose sums are released too, 0 for none.
-    n_units : int or None
-        The number of units, where it is public before rows are read: of many, scores get more of a
-        budget with Gaussian noise.
-    """
-
-    base: CovarianceMechanism
+    base: CovarianceMechanism  # What releases the moments, with noise of a known law
     intercept: bool = True
+    # Public facts about products of columns, which the equations satisfy.
     layout: Layout | None = field(default=None, repr=False, compare=False)
-    levels: int = 0
-    n_units: int | None = None
+    levels: int = 0  # The number of strata whose sums are released too
+    n_units: int | None = None  # As of `ScoreNoise`
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Divide the budget. BudgetError as of the base, or if no useful lattice is left."""
@@ -372,18 +358,10 @@ def _in_lengths(to_rows: Floats, ball: Ball | None) -> Floats | None:
 
 @dataclass(frozen=True)
 class WeightedGradients(OfBase):
-    """Coefficients of capped weights, then sums and squares of the clipped scores of units.
+    """Coefficients of capped weights, then sums and squares of the clipped scores of units."""
 
-    Parameters
-    ----------
-    base : RegressionMechanism
-        What releases coefficients with their curvature.
-    levels : int
-        The number of strata whose sums are released too, 0 for none.
-    """
-
-    base: RegressionMechanism
-    levels: int = 0
+    base: RegressionMechanism  # What releases coefficients with their curvature
+    levels: int = 0  # The number of strata whose sums are released too
 
     passes: ClassVar[str] = "many"
 

@@ -149,7 +149,8 @@ def dp_lm(
     A first fit has weights capped where a noisy histogram of them, for 3 % of the budget, predicts
     the least error; one step by the scores of units, for half or more of the budget, leads to all
     weights, see ``fit.design``. Scores are clipped to a length that is found, which intervals allow
-    for. It takes neither ``vcov=`` nor ``lump=``.
+    for; rows with long terms have less weight, and noise intervals are about the estimate with
+    these. It takes neither ``vcov=`` nor ``lump=``.
 
     ``"auto"`` is ``"scores"`` for a Gaussian guarantee and rows that can be read
     again, without ``row_norm``, unless ``"moments"`` is predicted to have less noise

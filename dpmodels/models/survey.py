@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dpmodels.arguments import option
+from dpmodels.arguments import checked_keywords, option
 from dpmodels.codebook import Codebook
 from dpmodels.design import row_coder
 from dpmodels.devices.randomized_response import Bit
@@ -48,6 +48,7 @@ INFO = MechanismInfo(
 UNCHARGED = "none charged: answers came in randomised"
 
 
+@checked_keywords("dp.dp_survey")
 @entry_point
 def dp_survey(
     formula: str,

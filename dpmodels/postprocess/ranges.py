@@ -344,6 +344,7 @@ class Excess(NamedTuple):
     """What values above a threshold exceed it by, over all rows and over those above it."""
 
     total: float
+    number: float  # of rows above the threshold
     mean: float
     mean_sd: float
     square: float
@@ -357,7 +358,7 @@ def excess_above(edges: Floats, counts: Floats, noise: CellNoise, end: float) ->
     they would have beyond the last edge, which noise may hide.
     """
     if end >= edges[-1]:
-        return Excess(0.0, 0.0, 0.0, 0.0)
+        return Excess(0.0, 0.0, 0.0, 0.0, 0.0)
     tail = _tail(edges, counts, noise, end)
     weights = tail.weights / tail.weights.sum()
     above = np.maximum(tail.above, 1e-300)
@@ -366,9 +367,11 @@ def excess_above(edges: Floats, counts: Floats, noise: CellNoise, end: float) ->
     square = float((weights * (tail.second / above)).sum())
     variance = float((weights * ((means - mean) ** 2 + (tail.hidden / above) ** 2)).sum())
     mean, mean_sd = _with_cells(mean, variance, edges, counts, noise, end)
-    total = float((weights * (tail.numbers[:, None] * tail.first)).sum())
+    total, number = (
+        float((weights * (tail.numbers[:, None] * part)).sum()) for part in (tail.first, tail.above)
+    )
     mean, mean_sd = storable_amount(mean), storable_amount(mean_sd)
-    return Excess(total, mean, mean_sd, storable_amount(square))
+    return Excess(total, number, mean, mean_sd, storable_amount(square))
 
 
 class Beyond(NamedTuple):

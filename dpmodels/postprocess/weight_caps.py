@@ -54,6 +54,9 @@ PER_OCTAVE, OF_TOTALS = 4, 8
 # Noise sds from which cells are occupied, and how many times as large weights may be as those that
 # are detected: choices.
 CLEAR_COUNT_SDS, BEYOND = 3.0, 4.0
+# Weights of rows from this fraction of their bound on are a cell by themselves: many may have been
+# trimmed there. A choice.
+AT_BOUND = 1 - 2.0**-10
 # Expected number of cells that are taken for occupied by noise alone: a choice.
 FALSE_ALARMS = 0.001
 # Of the budget, for the numbers of units by weight, at the least: a choice.
@@ -71,11 +74,16 @@ class WeightCap(NamedTuple):
     square_excess: float
 
 
-def weight_edges(lower: float, upper: float, per_octave: int = PER_OCTAVE) -> Floats:
-    """Return the edges of public cells of weights, shape (cells + 1,), the first below `lower`."""
+def weight_edges(
+    lower: float, upper: float, per_octave: int = PER_OCTAVE, *, at_bound: bool = False
+) -> Floats:
+    """Return the edges of public cells of weights, shape (cells + 1,), the first below `lower`.
+
+    With `at_bound` the last cell is of weights at their bound.
+    """
     n_cells = max(math.ceil(math.log2(upper / lower) * per_octave - 1e-9), 1)
     inner = upper * 2.0 ** (-np.arange(n_cells, 0, -1) / per_octave)
-    return np.append(inner, upper)
+    return np.concatenate([inner, [upper * AT_BOUND] * at_bound, [upper]])
 
 
 def best_cap(
@@ -84,15 +92,21 @@ def best_cap(
     """Return the cap under which a weighted sum has the least predicted error.
 
     `price` is the noise of the sum for a cap of 1, `moved` what it moves by for each unit of weight
-    that is cut off, and `side` how many times as much noise the sums of capped units have. With the
-    excess ``E(c)`` and its mean ``e(c)`` estimated from the released counts the cap minimises
-    ``(price c)² + max(moved E(c), side price e(c))²`` over the edges of the cells. ``E(c)`` is not
-    less than two noise sds below the sum over cells: of lumps, as whole weights have, a tail that
-    is fitted may fall too fast.
+    that is cut off, and `side` how many times as much noise the sums of capped units have, 0 where
+    nothing is put back. With the excess ``E(c)`` and its mean ``e(c)`` estimated from the released
+    counts the cap minimises ``(price c)² + max(moved √(E(c)² + s(c)²), side price e(c))²`` over the
+    edges of the cells. ``s(c)`` is the error of ``e(c)`` times the units above c, over
+    :data:`UNLIKE`, where it is put back: else the least of many noisy estimates decides, one that
+    noise made too small. ``E(c)`` is not less than two noise sds below the sum over cells: of
+    lumps, as whole weights have, a tail that is fitted may fall too fast.
     """
     edges, counts = _occupied(edges, counts, noise)
-    best, excesses = _least_error(edges, counts, noise, price, moved, side)
-    return WeightCap(float(edges[best + 1]), *excesses[best][1:])
+    excesses, totals, _ = _cut_off(edges, counts, noise)
+    means = np.array([excess.mean for excess in excesses])
+    sds = [excess.number * excess.mean_sd / UNLIKE * (side > 0) for excess in excesses]
+    moves = np.maximum(moved * np.hypot(totals, sds), side * price * means)
+    best = int(np.argmin(np.hypot(price * edges[1:], moves)))
+    return WeightCap(float(edges[best + 1]), *excesses[best][2:])
 
 
 def public_cap(bound: float, largest: float) -> WeightCap:
@@ -105,18 +119,15 @@ def public_cap(bound: float, largest: float) -> WeightCap:
     return WeightCap(bound, length / 2, length / math.sqrt(12), length**2 / 3)
 
 
-def _least_error(
-    edges: Floats, counts: Floats, noise: CellNoise, price: float, moved: float, side: float = 0.0
-) -> tuple[int, list[Excess]]:
-    """Return the cell with the best upper end, and what exceeds the end of each."""
+def _cut_off(
+    edges: Floats, counts: Floats, noise: CellNoise
+) -> tuple[list[Excess], Floats, Floats]:
+    """Return what exceeds the upper end of each cell, how much in all, and the noise sd of that."""
     beyond = np.maximum(np.sqrt(edges[1:] * edges[:-1]) - edges[1:, None], 0.0)
-    least = beyond @ counts - 2 * noise.sd * np.linalg.norm(beyond, axis=1)
+    sds = np.asarray(noise.sd * np.linalg.norm(beyond, axis=1))
     excesses = [excess_above(edges, counts, noise, float(cap)) for cap in edges[1:]]
-    errors = [
-        math.hypot(price * cap, max(moved * max(excess.total, low), side * price * excess.mean))
-        for cap, excess, low in zip(edges[1:].tolist(), excesses, least.tolist(), strict=True)
-    ]
-    return int(np.argmin(errors)), excesses
+    totals = np.maximum([excess.total for excess in excesses], beyond @ counts - 2 * sds)
+    return excesses, totals, sds
 
 
 def longest_score(
@@ -126,11 +137,13 @@ def longest_score(
 
     `counts` are numbers of units by length, in cells that end at `limits`, and `price` is the noise
     of the sum for a length of 1. A part `aligned` of what is cut off is taken to have one
-    direction.
+    direction. The sum is the root of the square of its estimate and of that estimate's noise sd.
     """
     edges, counts = _occupied(np.append(limits[0] / 2, limits), counts, noise)
-    best, excesses = _least_error(edges, counts, noise, price, aligned)
-    return float(edges[best + 1]), excesses[best].total
+    _, totals, sds = _cut_off(edges, counts, noise)
+    cut = np.hypot(totals, sds)
+    best = int(np.argmin(np.hypot(price * edges[1:], aligned * cut)))
+    return float(edges[best + 1]), float(cut[best])
 
 
 def caps_of_scores(edges: Floats, counts: Floats, noise: CellNoise, cap: WeightCap) -> UnitCap:

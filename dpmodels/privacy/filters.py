@@ -218,6 +218,10 @@ class Filter:
         plan = Totals(charges=1, pure=tight, mu2=math.inf, rho=math.inf)
         return replace(plan, failing=after.failing, aside=after.aside)
 
+    def admits(self, totals: Totals, charge: tuple[Event, ...]) -> bool:
+        """Return whether a charge is accepted after others with these totals."""
+        return self.holds(self.plus(totals, charge))
+
     def holds(self, totals: Totals) -> bool:
         """Return whether charges with these totals are accepted."""
         match self.guarantee:

@@ -328,10 +328,8 @@ class Ledger:
     def accepts(self, events: Iterable[Event]) -> bool:
         """Return whether a charge fits, recording nothing."""
         added, (totals, of_all) = checked_events(events), self._totals()
-        filters = [(self._filter, totals)]
-        if self._part is not None:
-            filters.append((self._part.table, of_all))
-        return all(part.holds(part.plus(before, added)) for part, before in filters)
+        fits = self._filter.admits(totals, added)
+        return fits and (self._part is None or self._part.table.admits(of_all, added))
 
     def fraction_of_budget(self, events: Iterable[Event]) -> float:
         """Return the fraction of the whole budget that releases use on an empty ledger."""

@@ -171,9 +171,9 @@ def test_a_session_and_a_file_have_weighted_counts(tmp_path):
 
 
 def test_a_mean_excess_that_noise_makes_negative_is_stored_as_zero(tmp_path):
-    """Seed 25 is one of about 4 in 250 for which noise makes it negative."""
+    """Seed 69 is the first for which noise makes it negative."""
     plain = dp.codebook(y=(0, 100), **LEVELS)
-    with dp.simulation(seed=25):
+    with dp.simulation(seed=69):
         session = dp.session(ROWS, plain, eps=9.0, design=book(strata="h").design)
         fit = session.table("~ g + h", eps=2.0)
     weights = fit.release.weights

@@ -200,10 +200,9 @@ def _released_cap(
     sampling, facts, ladder = passes.sampling, plan.facts, plan.first
     if ladder is None:
         return weight_caps.WeightCap(sampling.upper, 0.0, 0.0, 0.0)
-    per_octave = per_octave or (
-        weight_caps.OF_TOTALS if passes.most_rows > 1 else weight_caps.PER_OCTAVE
-    )
-    edges = weight_caps.weight_edges(sampling.lower, sampling.upper * passes.most_rows, per_octave)
+    of_rows, largest = passes.most_rows == 1, sampling.upper * passes.most_rows
+    per_octave = per_octave or (weight_caps.PER_OCTAVE if of_rows else weight_caps.OF_TOTALS)
+    edges = weight_caps.weight_edges(sampling.lower, largest, per_octave, at_bound=of_rows)
     steps = np.rint(edges[1:] / sampling.upper * STEPS).astype(np.int64)
     exact, _ = passes.by_weight(steps)
     slots = facts.adjacency.places
