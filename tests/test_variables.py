@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import dpmodels as dp
 from dpmodels.codebook import Codebook
 from dpmodels.design.columns import converted, declared_facts
-from dpmodels.errors import CodebookError
+from dpmodels.errors import ArgumentError, CodebookError
 from dpmodels.variables import from_plain
 
 BOOK = dp.codebook(
@@ -60,7 +60,7 @@ def test_bounds_of_whole_numbers_are_whole_and_printed_so():
         dp.Integer(0.5, 15.5)
     with pytest.raises(CodebookError, match="equal or reversed"):
         dp.Integer(3, 3)
-    with pytest.raises(TypeError):
+    with pytest.raises(ArgumentError, match="no parameter step="):
         dp.Integer(0, 15, step=2)
 
 

@@ -145,11 +145,13 @@ def few_complete(
     weighted = isinstance(release, MomentsRelease) and release.units is not None
     if release.rows is None or release.subset or weighted or counted_in(release) == WEIGHT:
         return ()
+    if complete + DETECTION_SDS * sd >= release.rows / 2:
+        return ()
     what = counted_as(release.adjacency)
     return Rank.IDENTIFIED(
         f"Fewer than half of the {what} are complete{where}: numbers with separators or units "
         "(1,234; 5 kg) and undeclared levels count as missing."
-    ) * (complete + DETECTION_SDS * sd < release.rows / 2)
+    )
 
 
 def closing(

@@ -70,6 +70,8 @@ SHARES = {
     "last": 0.3,
     "both": 0.17,
 }
+# What is released of terms alone.
+OF_TERMS = {"columns", "narrowed", "closer", "nearest", "second", "lengths"}
 # In units of the noise that one sum of gradients would have with the whole budget: a choice.
 RIDGE = 0.5
 # A choice: ends of cells are 19 % apart, of counts whose declared bound may be thousands of times
@@ -148,7 +150,7 @@ class RateScores(OfGradients):
             )
         whole = gaussian_multiplier(guarantee) * ROUND_UP
         unused = set() if self.inference else {"both"}
-        unused |= set() if facts.predictors.terms else {"second", "lengths"}
+        unused |= set() if facts.predictors.terms else OF_TERMS
         names = [name for name in SHARES if name not in unused]
         multipliers = split_gaussian(whole, [SHARES[name] for name in names])
         scales = dict(zip(names, (m * ROUND_UP for m in multipliers), strict=True))
@@ -234,7 +236,7 @@ def _start(
         second[0] = public.constant**2
         point[0] = level / public.constant
     else:
-        means = np.array(public.axes) @ centred.means[: public.terms]
+        means = np.array(public.axes) @ centred.means[: public.terms] / squares
         point = means * (level * public.radius / public.share)
     shape = centred.rows * sizes.mean * second + ridge * sizes.clip
     return Start(point, np.diag(shape), np.diag(second))
