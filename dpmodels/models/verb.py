@@ -136,15 +136,22 @@ def verb(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]
     An entry for a shared parameter in the function's docstring adds to the shared text.
     """
     signature = _signature(function)
-    required = {
-        name
+    named = {
+        name: parameter
         for name, parameter in signature.parameters.items()
-        if parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty
+        if parameter.kind is parameter.KEYWORD_ONLY
     }
+    placed = [name for name in signature.parameters if name not in named]
+    required = {name for name, value in named.items() if value.default is value.empty}
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         name = f"dp.{function.__name__}"
+        if len(args) > len(placed):
+            raise ArgumentError(
+                f"{name} takes {' and '.join(placed)} by position: write all else by name, such as "
+                "codebook=book, eps=1.0"
+            )
         known_parameters(name, signature.parameters, kwargs)
         for option in sorted(required - kwargs.keys()):
             raise ArgumentError(f"{name} needs {option}=: see help({name})")
