@@ -226,7 +226,7 @@ def test_a_foresight_takes_less_than_a_millisecond():
 def test_a_warning_says_where_a_delta_would_suffice():
     call = FITS["lm"]
     ((_, text, _),) = told(call, data=table(rows=2_000), eps=0.3)
-    assert "about delta = 1e-06, or eps = " in text
+    assert "n = 2,000: delta = 1e-06, or about eps = " in text
     assert told(call, data=table(rows=2_000), eps=0.3, delta=1e-6) == []
     ((_, text, _),) = told(call, data=table(rows=400), eps=0.3)
     assert "delta = 1e-06" not in text
