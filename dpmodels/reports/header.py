@@ -145,7 +145,7 @@ def few_complete(
     weighted = isinstance(release, MomentsRelease) and release.units is not None
     if release.rows is None or release.subset or weighted or counted_in(release) == WEIGHT:
         return ()
-    if complete + DETECTION_SDS * sd >= release.rows / 2:
+    if not complete + DETECTION_SDS * sd < release.rows / 2:  # Nor where none is known
         return ()
     what = counted_as(release.adjacency)
     return Rank.IDENTIFIED(
