@@ -29,7 +29,7 @@ STUDIES = (
 # Tests that are run by these words alone.
 ASIDE = ("slow", "audit_full", "product", "site")
 # Of a test with more product cases than this, `--share` takes a part.
-MANY = 12
+MANY = 3
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
 
 # The table of verbs is imported before the laws that call it.
