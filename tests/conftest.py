@@ -28,7 +28,7 @@ STUDIES = (
 )
 # Tests that are run by these words alone.
 ASIDE = ("slow", "audit_full", "product", "site")
-# Of a test with more product cases than this, `--share` takes a part.
+# Of a test with more product or slow cases than this, `--share` takes a part.
 MANY = 3
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
 
@@ -45,7 +45,7 @@ settings.load_profile("repeatable")
 def pytest_addoption(parser):
     reported = "only the tests of what changed since a revision (HEAD), by the imports"
     parser.addoption("--changed", nargs="?", const="HEAD", metavar="REVISION", help=reported)
-    shared = "of tests with many product cases one in N, chosen by name"
+    shared = "of tests with many product or slow cases one in N, chosen by name"
     parser.addoption("--share", type=int, default=1, metavar="N", help=shared)
 
 
@@ -106,10 +106,10 @@ def mark(items):
 
 
 def beyond_share(items, share):
-    """Return the product cases of tests with many of them, but those whose names a share takes."""
+    """Return the product and slow cases of tests with many, but those whose names a share takes."""
     cases = {}
     for item in items:
-        if item.get_closest_marker("product"):
+        if item.get_closest_marker("product") or item.get_closest_marker("slow"):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     many = (item for test in cases.values() if len(test) > MANY for item in test)
     return {item for item in many if zlib.crc32(item.nodeid.encode()) % share}
