@@ -113,21 +113,21 @@ class Lengths(NamedTuple):
         return _beyond(self.counts) / n_rows, self.sd * np.sqrt(cells) / n_rows
 
     def chosen(
-        self, noise: float, weight: float, terms: int, size: float | None = None
+        self, noise: float, weight: float, terms: int, *, whitened: bool = False
     ) -> int | None:
         """Return the index of a radius, None if too few rows are detected.
 
         The squared error of a slope is about ``(s² + m²) r²/I² + 1/I``, s the noise in a sum of
         gradients of rows no longer than r, I the curvature of those within r along one of their
         directions, and m what the rows beyond might add where the model does not quite hold. Along
-        terms without correlations, of rows whose mean square has the root `size`, long rows bend
-        one direction and not all, and noise in the curvature makes the error larger.
+        `whitened` terms long rows bend one direction and not all, and noise in the curvature makes
+        the error larger.
         """
         ends, detected = self.ends, self.detected
         middle = ends * 2.0 ** (-0.5 / PER_OCTAVE)
-        if size is not None:
-            middle = np.minimum(middle, BENDS * size)
-        curvature = weight * np.cumsum(detected * middle**2) / (terms if size is None else size**2)
+        if whitened:
+            middle = np.minimum(middle, BENDS * math.sqrt(terms))
+        curvature = weight * np.cumsum(detected * middle**2) / terms
         misfit = MISFIT * weight * _beyond(detected * ends) / ends
         (beyond, sd), n_rows = self.beyond, max(float(detected.sum()), 1.0)
         is_admissible = (
@@ -139,7 +139,7 @@ class Lengths(NamedTuple):
             return None
         inside = np.where(is_admissible, curvature, 1.0)
         square = (np.hypot(noise, misfit) * ends / inside) ** 2 + 1 / inside
-        if size is not None:
+        if whitened:
             square *= 1 + 4 * terms * (noise * ends**2 / inside) ** 2
         return int(np.argmin(np.where(is_admissible, square, math.inf)))
 

@@ -13,7 +13,7 @@ from dpmodels.digest import release_digest
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import RateScores
 from dpmodels.mechanisms.protocol import RegressionFacts
-from dpmodels.mechanisms.regression.rate_scores import BIAS, OF_TERMS, SHARES, SIZES, SizeCounts
+from dpmodels.mechanisms.regression.rate_scores import BIAS, SHARES, SIZES, SizeCounts
 from dpmodels.models.linear import linear
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, PureDP, adjacency, total_rho
@@ -77,7 +77,7 @@ def test_whatever_the_answers_neighbours_cost_each_event_and_no_more(formula, re
         assert release_digest(first) == release_digest(second)
         distances = [float(np.linalg.norm(a - b)) for a, b in zip(*rounds, strict=True)]
         distances[-2:] = [math.hypot(*distances[-2:])]
-        names = [name for name in SHARES if name not in OF_TERMS or "x" in formula]
+        names = [name for name in SHARES if name not in ("second", "lengths") or "x" in formula]
         prices_of_rounds = dict(zip(names, distances, strict=True))
         paid = dict(zip(names, (event.multiplier for event in plan.events), strict=True))
         prices = np.array(

@@ -21,7 +21,7 @@ Noise
     from the true minimum (:func:`dpmodels.mechanisms.minimise.furthest`): 1 % of the budget, and
     far less than the other noise. Of a logistic regression the ridge is about the constant of the
     outcome's noisy frequency, as far from 0 as that is rare (2 %), and with a delta the rows that
-    count are those within a released radius, in released axes about a released centre (16 %, or a
+    count are those within a released radius, in released axes about a released centre (18 %, or a
     tenth of ε under pure noise, :mod:`dpmodels.mechanisms.regression.row_location`): a row that is
     left out is one whose z is 0. With ``inference`` a share of the whole, of which the rest is
     divided so, goes to the curvature at the released point, then to the mean curvature along

@@ -70,8 +70,6 @@ SHARES = {
     "last": 0.3,
     "both": 0.17,
 }
-# What is released of terms alone.
-OF_TERMS = {"columns", "narrowed", "closer", "nearest", "second", "lengths"}
 # In units of the noise that one sum of gradients would have with the whole budget: a choice.
 RIDGE = 0.5
 # A choice: ends of cells are 19 % apart, of counts whose declared bound may be thousands of times
@@ -150,7 +148,7 @@ class RateScores(OfGradients):
             )
         whole = gaussian_multiplier(guarantee) * ROUND_UP
         unused = set() if self.inference else {"both"}
-        unused |= set() if facts.predictors.terms else OF_TERMS
+        unused |= set() if facts.predictors.terms else {"second", "lengths"}
         names = [name for name in SHARES if name not in unused]
         multipliers = split_gaussian(whole, [SHARES[name] for name in names])
         scales = dict(zip(names, (m * ROUND_UP for m in multipliers), strict=True))
@@ -176,11 +174,11 @@ class RateScores(OfGradients):
         joint, scales, facts = as_gradients(statistic), plan.scales, plan.facts
         centred = row_location.centred(joint, plan, entropy)
         sizes = _sizes(joint, self.clip, plan, entropy)
-        outer, squares = row_location.uncorrelated(joint, centred, plan, entropy)
+        outer = row_location.uncorrelated(joint, centred, plan, entropy)
         square = min(sizes.mean / sizes.clip**2, 1.0)
-        located = math.sqrt(squares.sum()), scales["last"], square, plan, entropy
+        located = scales["last"], square, plan, entropy
         near = row_location.rows_within_axes(joint, outer, *located)
-        start = _start(near.predictors, sizes, centred, squares, scales["ridge"])
+        start = _start(near.predictors, sizes, centred, scales["ridge"])
         loss = Poisson(sizes.largest, sizes.clip * (EARLY if self.clip is None else 1.0))
         rows, bounded = joint.within(near.predictors, loss), replace(facts, loss=loss)
         start, _, _ = _stepped(rows, start, bounded, scales["first"], entropy)
@@ -213,30 +211,23 @@ class RateScores(OfGradients):
         return replace(release, clip=loss.clip)
 
 
-def _start(
-    public: Predictors,
-    sizes: Sizes,
-    centred: row_location.Centred,
-    squares: Floats,
-    ridge: float,
-) -> Start:
+def _start(public: Predictors, sizes: Sizes, centred: row_location.Centred, ridge: float) -> Start:
     """Start at the constant that gives the mean, or what comes nearest to it.
 
-    `squares` are the mean squares of turned terms.
+    Second moments of turned terms are about those of unit variances.
     """
     offset = 0.0
     if public.known is not None:
-        offset = public.known[0] + public.known[1] * float(np.clip(centred.means[-1], -1.0, 1.0))
+        offset = public.known[0] + public.known[1] * float(np.clip(centred.means[-2], -1.0, 1.0))
     point, second = np.zeros(public.columns), np.ones(public.columns)
     level = math.log(sizes.mean) - offset
     if public.terms:
-        turned = squares * (public.share / public.radius) ** 2
-        second[int(public.intercept) :] = turned
+        second *= (public.share / public.radius) ** 2
     if public.intercept:
         second[0] = public.constant**2
         point[0] = level / public.constant
     else:
-        means = np.array(public.axes) @ centred.means[: public.terms] / squares
+        means = np.array(public.axes) @ centred.means[: public.terms]
         point = means * (level * public.radius / public.share)
     shape = centred.rows * sizes.mean * second + ridge * sizes.clip
     return Start(point, np.diag(shape), np.diag(second))

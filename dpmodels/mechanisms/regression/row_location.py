@@ -41,34 +41,30 @@ from dpmodels.mechanisms.quantile_of_norms import (
     noised_counts,
     weighted_squares,
 )
-from dpmodels.mechanisms.regression.product_moments import put_products
 from dpmodels.mechanisms.regression.scores import (
-    ColumnRanges,
-    PowerLocations,
     column_distances,
     column_ranges,
-    put_factors,
+    released_columns,
     released_powers,
 )
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.postprocess.normal_equations import RESOLVED
 from dpmodels.released import Ball
-from dpmodels.statistics import Passes
 from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Poisson, Predictors
-from dpmodels.typing import Flags, Floats, Indices
+from dpmodels.typing import Floats
 
 # Of the budget of a logistic regression: choices.
 SHARES: Final = {
     "outcomes": 0.02,
-    "powers": 0.015,
-    "columns": 0.015,
+    "powers": 0.02,
+    "columns": 0.02,
     "narrowed": 0.02,
-    "closer": 0.015,
+    "closer": 0.02,
     "nearest": 0.02,
-    "second": 0.03,
-    "lengths": 0.04,
+    "second": 0.04,
+    "lengths": 0.03,
 }
 # Log odds of the released frequency, at most.
 STEEPEST = 30.0
@@ -79,14 +75,8 @@ FAR = 2.0**200
 RAREST, FLATTEST, WIDE = 0.36, 0.02, 2.5
 # A choice: a distance that most rows are within, in standard deviations.
 OF_MOST = 2.0
-# Choices: how much longer than √d most rows of d numbers are at the most; by which power of their
-# number columns of levels are less fine.
-LONGER, MORE_LEVELS = 1.5, 0.2
-# Choices, in octaves of the mean square's root: cells of lengths are 9 % apart where a radius is
-# likely, and wider farther out, as the noise of all cells beyond a radius adds up.
-LENGTHS: Floats = 2.0 ** np.append(
-    np.concatenate([np.arange(-4, 0) / 4, np.arange(8) / 8, np.arange(4, 11) / 4]), [3.0, 4.0]
-)
+# A choice: ends of cells are 19 % apart, in units of the mean square's root.
+LENGTHS: Floats = 2.0 ** (np.arange(-4, 17) / 4)
 
 
 class Location(NamedTuple):
@@ -148,11 +138,10 @@ def locate_rows(rows: Gradients, plan: RegressionPlan, entropy: Entropy, law: La
     inner = RowsWithin(predictors, None)
     if "lengths" in scales:
         location = centred(rows, plan, entropy)
-        outer, squares = uncorrelated(rows, location, plan, entropy)
-        weight, size = rate * (1 - rate), math.sqrt(squares.sum())
-        inner = rows_within_axes(rows, outer, size, scales["sd"], weight, plan, entropy)
+        outer = uncorrelated(rows, location, plan, entropy)
+        inner = rows_within_axes(rows, outer, scales["sd"], rate * (1 - rate), plan, entropy)
         if predictors.known is not None:
-            known += predictors.known[1] * float(np.clip(location.means[-1], -1.0, 1.0))
+            known += predictors.known[1] * float(np.clip(location.means[-2], -1.0, 1.0))
     if "outcomes" in scales:
         odds = math.log(rate / (1 - rate)) - known
         start[0] = min(max(odds, -STEEPEST), STEEPEST) / predictors.constant
@@ -164,90 +153,38 @@ def _columns(facts: RegressionFacts) -> Facts:
 
 
 class Centred(NamedTuple):
-    """Released means of the columns before the response, in shares of the joint ball, and axes."""
+    """Released means of the joint columns, in shares of their ball, and axes for the terms."""
 
     means: Floats
-    # Shape (terms, terms): turn numbers into such of about unit variance, without correlations with
-    # each other and with levels, and levels among themselves half the way to that.
-    axes: Floats
-    squares: Floats  # Shape (terms,): variances of turned terms
-    reach: Floats  # Shape (terms,): how far a term is from its centre at most
-    is_level: Flags  # Shape (terms,)
+    axes: Floats  # Shape (terms, terms): turn terms into such of about unit variance
     rows: float
 
 
 def centred(rows: Gradients, plan: RegressionPlan, entropy: Entropy) -> Centred:
-    """Release where the columns lie, and how widely; levels by their first means alone.
+    """Release where the columns lie, and how widely.
 
     A level's column is taken to spread no less than one of a tenth of the rows, so that a row of a
     rare level is not far away. Without an intercept columns are not centred.
     """
     public, joint = plan.facts.predictors, rows.passes()
     columns = Plan(plan.guarantee, (), public.lattice, _columns(plan.facts), scales=plan.scales)
-    blocks, norm, terms = joint.blocks[:-1] or joint.blocks, joint.scaling.row_norm, public.terms
-    ranges = column_ranges(blocks, joint.scaling, 1.0)
-    first = released_powers(joint, ranges, "powers", columns, entropy)
-    at = ranges.numbers[ranges.numbers < terms]
-    mean, variance = _numbers(joint, ranges, at, first, columns, entropy)
-    covariance = np.diag(variance)
-    put_products(covariance, blocks, joint.scaling, mean, put_factors(covariance, ranges, first))
+    means, covariance, n_rows, *_ = released_columns(joint, columns, entropy)
+    ranges, terms = column_ranges(joint.blocks, joint.scaling), slice(public.terms)
+    variance, at = np.diag(covariance).copy(), ranges.numbers
+    closer = replace(columns, scales={"columns": plan.scales["closer"]})
+    distance, _ = column_distances(joint, means, closer, entropy)
+    nearest = ranges.narrowed(means, np.minimum((distance / OF_MOST) ** 2, variance))
+    last = released_powers(joint, nearest, "nearest", columns, entropy)
+    means[at], ratio = last.mean[at], np.ones_like(variance)
+    ratio[at] = np.sqrt(last.variance[at] / variance[at])
+    covariance = covariance * np.outer(ratio, ratio)
+    least = RAREST * ranges.half**2
+    least[at] = 0.0
+    np.fill_diagonal(covariance, np.maximum(np.diag(covariance), least))
     if not public.intercept:
-        covariance = covariance + np.outer(mean, mean)
-    is_level = ~np.isin(np.arange(terms), at)
-    axes, squares = _turned(covariance[:terms, :terms], is_level, RESOLVED), np.ones(terms)
-    levels, half = np.ix_(is_level, is_level), ranges.half[:terms][is_level]
-    spread = covariance[:terms, :terms][levels] / np.outer(half, half)
-    np.fill_diagonal(spread, np.maximum(np.diag(spread), RAREST))
-    values, vectors = np.linalg.eigh(spread)
-    values = np.sqrt(np.maximum(values, RESOLVED))
-    axes[levels] = vectors / np.sqrt(values) @ vectors.T / half
-    squares[is_level] = np.diag(vectors * values @ vectors.T)
-    reach = ranges.half + np.abs(ranges.middle - mean * public.intercept)
-    return Centred(mean / norm, axes * norm, squares, reach[:terms] / norm, is_level, first.weight)
-
-
-def _numbers(
-    joint: Passes,
-    ranges: ColumnRanges,
-    at: Indices,
-    first: PowerLocations,
-    columns: Plan,
-    entropy: Entropy,
-) -> tuple[Floats, Floats]:
-    """Release twice how far most numbers are from their means, and their powers within that.
-
-    The L2 sensitivity is that of numbers alone, as other columns are not counted and not summed.
-    """
-    centre, of_numbers = np.zeros(columns.facts.columns), ranges.of_numbers(at)
-    mean, variance = first.mean.copy(), first.variance.copy()
-    if not len(at):
-        return mean, variance
-    share = math.sqrt(len(at) / columns.facts.columns)
-    smallest = np.where(first.hidden[at], first.noise[at], math.inf)
-    for counts, powers, sds in (("columns", "narrowed", 1.0), ("closer", "nearest", OF_MOST)):
-        counted = replace(columns, scales={"columns": columns.scales[counts] * share})
-        centre[: len(mean)] = mean
-        distance, _ = column_distances(joint, centre, counted, entropy, at)
-        variance[at] = np.minimum(np.maximum(distance / sds, smallest) ** 2, variance[at])
-        narrow, smallest = of_numbers.narrowed(mean, variance), np.zeros(len(at))
-        last = released_powers(joint, narrow, powers, columns, entropy)
-        mean[at], variance[at] = last.mean[at], last.variance[at]
-    return mean, variance
-
-
-def _turned(covariance: Floats, is_level: Flags, least: float) -> Floats:
-    """Return lines that turn numbers into such without correlations, with levels neither.
-
-    Their variances are 1, or where a direction has less than `least`, smaller. Levels stay.
-    """
-    axes, numbers = np.eye(len(is_level)), ~is_level
-    across = covariance[np.ix_(numbers, is_level)]
-    levels = covariance[np.ix_(is_level, is_level)] + least * np.eye(int(is_level.sum()))
-    slopes = np.linalg.solve(levels, across.T).T
-    root = _root(covariance[np.ix_(numbers, numbers)] - slopes @ across.T, least)
-    axes[np.ix_(numbers, numbers)] = root
-    axes[np.ix_(numbers, is_level)] = -root @ slopes
-    return axes
+        covariance = covariance + np.outer(means, means)
+    norm = joint.scaling.row_norm
+    return Centred(means / norm, _root(covariance[terms, terms], RESOLVED) * norm, n_rows)
 
 
 def _root(covariance: Floats, least: float) -> Floats:
@@ -258,16 +195,11 @@ def _root(covariance: Floats, least: float) -> Floats:
 
 def uncorrelated(
     rows: Gradients, location: Centred, plan: RegressionPlan, entropy: Entropy
-) -> tuple[Predictors, Floats]:
-    """Release second moments in these axes; return predictors in axes without correlations.
-
-    And the mean squares of their terms. A column of levels is then finer than one of a number as
-    often as that has standard deviations: the radius is one of the longest rows, and a level is
-    never far from its mean. No row is farther than its columns' ranges allow.
-    """
+) -> Predictors:
+    """Release second moments in these axes; return predictors in axes without correlations."""
     public = plan.facts.predictors
     if not public.terms:
-        return public, np.ones(0)
+        return public
     centre = location.means[: public.terms] * public.intercept
     centre /= max(float(np.linalg.norm(centre)), 1.0)
     radius = WIDE * math.sqrt(public.terms)
@@ -279,24 +211,13 @@ def uncorrelated(
     moment, noise = weighted_squares(within, origin, unweighted, scale, entropy)
     unit = (radius / public.share) ** 2 / (location.rows * loss.upper)
     least = max(2 * noise.off * unit * math.sqrt(public.terms), FLATTEST)
-    is_level, squares = location.is_level, location.squares.copy()
-    axes = _turned(moment[terms, terms] * unit, is_level, least) @ location.axes
-    n_levels, n_numbers = int(is_level.sum()), int((~is_level).sum())
-    if n_levels and n_numbers:
-        farthest = float(np.linalg.norm(np.abs(axes[~is_level]) @ location.reach))
-        length = min(LONGER + math.sqrt(n_numbers), farthest)
-        finer = length / math.sqrt(n_numbers) / n_levels**MORE_LEVELS
-        axes[is_level] *= finer
-        squares[is_level] *= finer**2
-    farthest = float(np.linalg.norm(np.abs(axes) @ location.reach)) * ROUND_UP
-    radius = min(farthest, 2 * float(np.linalg.norm(axes, 2)))
-    return public.within(centre, radius, axes), squares
+    axes = _root(moment[terms, terms] * unit, least) @ location.axes
+    return public.within(centre, 2 * float(np.linalg.norm(axes, 2)), axes)
 
 
 def rows_within_axes(
     rows: Gradients,
     outer: Predictors,
-    size: float,
     noise: float,
     weight: float,
     plan: RegressionPlan,
@@ -304,16 +225,16 @@ def rows_within_axes(
 ) -> RowsWithin:
     """Count rows by their length in released axes; choose a radius by the counts.
 
-    `size` is the root of their mean square length, `noise` and `weight` are as for
+    `noise` and `weight` are as for
     :func:`dpmodels.mechanisms.quantile_of_norms.rows_within_quantile`.
     """
     if not outer.terms:
         return RowsWithin(outer, None)
-    ends = size * LENGTHS
+    ends = math.sqrt(outer.terms) * LENGTHS
     ends = np.append(ends[ends < outer.radius], outer.radius)
     exact = rows.within(outer).lengths(ends).cross()[0]
     lengths = Lengths(ends, *noised_rows(exact, plan.scales["lengths"], entropy))
-    at = lengths.chosen(noise / outer.share, weight, outer.terms, size)
+    at = lengths.chosen(noise / outer.share, weight, outer.terms, whitened=True)
     at = len(ends) - 1 if at is None else at
     (beyond, sd), scaled, terms = lengths.beyond, rows.scaling, slice(outer.terms)
     radius, axes = float(ends[at]), np.array(outer.axes)

@@ -243,13 +243,6 @@ class ColumnRanges:
         """The columns with squares."""
         return self.column[self.square]
 
-    def of_numbers(self, at: Indices) -> ColumnRanges:
-        """Return the map of some columns with squares alone, each at most ``√1.25`` long."""
-        is_number = np.isin(self.column, at)
-        entries = self.column[is_number], self.square[is_number], self.shift[is_number]
-        radius = math.sqrt(1.25 * len(at)) * ROUND_UP or 1.0
-        return ColumnRanges(*entries, radius, self.middle, self.half, self.weight, ())
-
     def narrowed(self, mean: Floats, variance: Floats) -> ColumnRanges:
         """Return ranges of :data:`NARROWED` released sds about the means of numbers."""
         middle, half, at = self.middle.copy(), self.half.copy(), self.numbers
@@ -258,14 +251,12 @@ class ColumnRanges:
         return replace(self, middle=middle, half=half)
 
 
-def column_ranges(
-    blocks: tuple[Block, ...], public: Scaling, response_weight: float = RESPONSE_WEIGHT
-) -> ColumnRanges:
+def column_ranges(blocks: tuple[Block, ...], public: Scaling) -> ColumnRanges:
     """Return the public ranges of coded columns, the response last."""
     start, squared_radius = 0, 0.0
     middles, halves, weights, entries, factors = [], [], [], [], []
     for at, block in enumerate(blocks):
-        weight = response_weight if at == len(blocks) - 1 else 1.0
+        weight = RESPONSE_WEIGHT if at == len(blocks) - 1 else 1.0
         columns = slice(start, start + len(block.names))
         points = (block.points - public.centre[columns]) / public.scale[columns]
         low, high = points.min(axis=0), points.max(axis=0)
@@ -346,6 +337,11 @@ class PowerLocations(NamedTuple):
     n_rows: int  # That were read
 
 
+def released_columns(passes: Passes, plan: Plan, entropy: Entropy) -> ColumnLocations:
+    """Release where columns lie."""
+    return _located(passes, plan, entropy, math.inf)[0]
+
+
 def _located(
     passes: Passes, plan: Plan, entropy: Entropy, fewest: float
 ) -> tuple[ColumnLocations, Passes]:
@@ -368,7 +364,7 @@ def _located(
     mean = first.mean.copy()
     mean[at], variance[at] = second.mean[at], second.variance[at]
     covariance = np.diag(variance)
-    shares = put_factors(covariance, ranges, first)
+    shares = _put_factors(covariance, ranges, first)
     put_products(covariance, passes.blocks[:-1], passes.scaling, mean, shares)
     rows = max(rows, first.weight) if passes.weighted else first.weight
     response = math.nan if first.hidden[-1] else float(first.variance[-1])
@@ -391,10 +387,8 @@ def released_powers(
         rows = max(min(rows, float(n_rows)), 1.0)
     means = add_noise(exact[1:], steps, entropy) / finer.steps * ranges.radius / rows
     noise = steps / finer.steps * ranges.radius / rows / ranges.weight
-    square, at, linear = ranges.square, ranges.numbers, ranges.column[~ranges.square]
-    mean = np.zeros(len(ranges.weight))
-    mean[linear] = means[~square] / ranges.weight[linear] + ranges.shift[~square]
-    mean = np.clip(mean, -1.0, 1.0)
+    square, at = ranges.square, ranges.numbers
+    mean = np.clip(means[~square] / ranges.weight + ranges.shift[~square], -1.0, 1.0)
     level = np.minimum((1 + mean) / 2, (1 - mean) / 2)
     level = np.clip(np.maximum(level + noise / 4, noise / 2), 0.0, 0.5)
     variance = 4 * level * (1 - level)
@@ -408,7 +402,7 @@ def released_powers(
     return PowerLocations(middle, variance, hidden, noise * half, noise * half**2, rows, n_rows)
 
 
-def put_factors(
+def _put_factors(
     covariance: Floats, ranges: ColumnRanges, released: PowerLocations
 ) -> dict[int, Floats]:
     """Write what released shares of its levels say of each factor's columns; return the shares."""
@@ -429,20 +423,13 @@ def put_factors(
 
 
 def column_distances(
-    passes: Passes,
-    centre: Floats,
-    plan: Plan,
-    entropy: Entropy,
-    some: Indices | slice = slice(None),
+    passes: Passes, centre: Floats, plan: Plan, entropy: Entropy
 ) -> tuple[Floats, float]:
-    """Return by column a distance to the centre that most rows are within, and the rows' number.
-
-    `some` are the columns that are counted, by default all; the planned noise is for so many.
-    """
+    """Return by column a distance to the centre that most rows are within, and the rows' number."""
     public = passes.scaling
     farthest = public.row_norm + float(np.linalg.norm(centre))
     about = replace(public, centre=public.centre + public.scale * centre, row_norm=farthest)
-    exact = passes.rescaled(about).measured(column_counts, OCTAVES).cross()[0][some]
+    exact, _ = passes.rescaled(about).measured(column_counts, OCTAVES).cross()
     counts, noise_sd = noised_rows(exact.ravel(), plan.scales["columns"], entropy)
     within = np.cumsum(counts.reshape(exact.shape), axis=1)
     rows = max(float(within[:, -1].mean()), 1.0)
