@@ -125,7 +125,13 @@ def pytest_collection_finish():
 
 # What `predictor` said that a budget identifies and what noise it adds, by all that it depends on.
 PREDICTED = {}
-NOISE = {}
+
+
+def predicted_once(key, predict, *asked):
+    """Return what was predicted under a key, or predict it."""
+    if key not in PREDICTED:
+        PREDICTED[key] = predict(*asked)
+    return PREDICTED[key]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -141,22 +147,17 @@ def predictions_made_once(request):
     from dpmodels.models import predictor
 
     identifies, noise = predictor._identifies, predictor._noise
+    is_once = hasattr(request.module, "PREDICTED_ONCE")
 
     def identifies_once(spec, choice, n_rows, share):
         key = repr((spec.request, choice.strategy, choice.plan, n_rows, share))
-        if hasattr(request.module, "PREDICTED_ONCE"):
-            key = f"{spec.request.verb} by {choice.strategy!r}"
-        if key not in PREDICTED:
-            PREDICTED[key] = identifies(spec, choice, n_rows, share)
-        return PREDICTED[key]
+        key = f"{spec.request.verb} by {choice.strategy!r}" if is_once else key
+        return predicted_once(("identifies", key), identifies, spec, choice, n_rows, share)
 
     def noise_once(spec, mechanism, n_rows):
         key = repr((spec.request, mechanism, n_rows))
-        if hasattr(request.module, "PREDICTED_ONCE"):
-            key = f"{spec.request.verb} {spec.request.formula} by {mechanism!r}"
-        if key not in NOISE:
-            NOISE[key] = noise(spec, mechanism, n_rows)
-        return NOISE[key]
+        key = f"{spec.request.verb} {spec.request.formula} by {mechanism!r}" if is_once else key
+        return predicted_once(("noise", key), noise, spec, mechanism, n_rows)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(predictor, "_identifies", identifies_once)

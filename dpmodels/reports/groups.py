@@ -399,8 +399,9 @@ def overview_report(fit: OverviewResult) -> Report:
         test = ("",) if is_untested and tests else tuple(map(pvalue, tests[place : place + 1]))
         rows += _variable(fit, name, test, ("",) * len(heads))
     title = "Variable" + (f", by {' / '.join(groups.factors)}" if groups.factors else "")
-    complete = {name: float(np.sum(fit[name].counts)) for name in fit.variables}
-    fewest, noise = min(complete, key=complete.__getitem__), cell_noise_sd(fit.release)
+    counts = {name: np.asarray(fit[name].counts, dtype=float) for name in fit.variables}
+    fewest, noise = min(counts, key=lambda name: counts[name].sum()), cell_noise_sd(fit.release)
+    complete, sd = float(counts[fewest].sum()), noise * float(np.sqrt(counts[fewest].size))
     lost = any(cell == LOST or f"({LOST})" in cell for row in rows for cell in row.cells)
     report = Report(
         title="Private overview",
@@ -412,7 +413,7 @@ def overview_report(fit: OverviewResult) -> Report:
         ),
         sections=(Section(title, (*heads, *["p-value"] * fit.tested), tuple(rows)),),
         notes=(
-            *few_complete(fit.release, complete[fewest], noise, f" in {shorten(fewest, 20)}"),
+            *few_complete(fit.release, complete, sd, f" in {shorten(fewest, 20)}"),
             *_overview_notes(fit, lost=lost),
             *closing(fit.call, fit.release),
         ),
