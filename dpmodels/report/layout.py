@@ -18,7 +18,9 @@ from typing import Final
 from dpmodels.errors import ArgumentError
 from dpmodels.labels import plain
 
-_PIECE = re.compile(r"[^\s_.:*,;/|)\]+&-]*[_.:*,;/|)\]+&-]*")
+# Where a word that fits no line is cut, the best places first: variables of an interaction, other
+# signs, parts of a name.
+_CUTS = tuple(re.compile(rf"[^{ends}]*[{ends}]*") for ends in (":*", r".,;/|)\]+&-", "_"))
 
 
 def width(text: str) -> int:
@@ -40,8 +42,8 @@ def pad(text: str, columns: int, align: str) -> str:
 def wrap(text: str, columns: int, indent: int = 0) -> tuple[str, ...]:
     """Lines of at most ``columns``, later ones indented; no character is lost.
 
-    Breaks at spaces; a word longer than a line breaks after punctuation, and
-    only then inside.
+    Breaks at spaces; a word longer than a line breaks after the sign between
+    two variables, then after other punctuation, and only then inside.
     """
     lines = [""]
     for word in plain(text).split(" "):
@@ -49,28 +51,22 @@ def wrap(text: str, columns: int, indent: int = 0) -> tuple[str, ...]:
         if width(lines[-1] + joint + word) <= columns:
             lines[-1] += joint + word
             continue
-        if lines[-1].strip():
-            lines.append(" " * indent)
-        for piece in _pieces(word, columns - indent):
-            if width(lines[-1] + piece) > columns:
-                lines.append(" " * indent)
-            lines[-1] += piece
+        lines += [" " * indent] * bool(joint)
+        _fill(lines, word, columns, " " * indent)
     return tuple(lines)
 
 
-def _pieces(word: str, columns: int) -> list[str]:
-    """Cut a word that fits no line into parts that do."""
-    if width(word) <= columns:
-        return [word]
-    pieces: list[str] = []
-    for piece in filter(None, _PIECE.findall(word)):
-        start = 0
-        for stop in range(1, len(piece) + 1):
-            if width(piece[start:stop]) > columns:
-                pieces.append(piece[start : stop - 1])
-                start = stop - 1
-        pieces.append(piece[start:])
-    return pieces
+def _fill(
+    lines: list[str], word: str, columns: int, margin: str, cuts: Sequence[re.Pattern[str]] = _CUTS
+) -> None:
+    """Continue some lines with a word, on a line of its own where it is too long, or cut."""
+    if width(lines[-1] + word) > columns and lines[-1].strip():
+        lines.append(margin)
+    if width(lines[-1] + word) <= columns or len(word) == 1:
+        lines[-1] += word
+        return
+    for part in filter(None, cuts[0].findall(word) if cuts else word):
+        _fill(lines, part, columns, margin, cuts[1:])
 
 
 WIDTH = 78  # of a report that needs no more
@@ -110,20 +106,35 @@ class Layout:
 def lay_out(sections: Sequence[Section], limits: tuple[int, ...] = (WIDTH, LIMIT)) -> Layout:
     """Measure tables that have equal column heads.
 
-    Tries, in this order, long labels on one line, labels wrapped, intervals
-    stacked, first within the first limit and then within the next; the last
-    resort is the smallest number of panels that keeps lines within the last.
+    Tries, in this order, intervals on one line and stacked, first within the
+    first limit and then within the next, with labels wrapped where columns leave
+    less; the last resort is the smallest number of panels that keeps lines
+    within the last.
     """
-    widest = _WIDE_LABEL if sections[0].columns else limits[0]
-    tries = [
-        _measure(sections, label, stacked, limits[0])
-        for label, stacked in ((widest, False), (LABEL, False), (LABEL, True))
-    ]
+    comfort = min(WIDTH, limits[0])
     for limit in limits:
-        for layout in tries:
+        for stacked in (False, True):
+            layout = _measure(sections, _label_width(sections, stacked, limit), stacked, comfort)
             if layout.width(layout.panels[0]) <= limit:
                 return layout
-    return _in_panels(tries[-1], limits[-1])
+    return _in_panels(_measure(sections, LABEL, True, comfort), limits[-1])
+
+
+def _label_width(sections: Sequence[Section], stacked: bool, limit: int) -> int:
+    """Characters of labels within a limit: the fewest that leave them as few lines as can be."""
+    if not sections[0].columns:
+        return limit
+    space = limit - sum(cells + GAP for cells in _widths(sections, stacked))
+    widest = min(_WIDE_LABEL, max(LABEL, space))
+    rows = [row for section in sections for row in section.rows if not row.heading]
+    if any(row.about for row in rows):
+        return widest
+    long = [row for row in rows if width(INDENT * row.indent + row.label) > LABEL]
+
+    def lines(columns: int) -> int:
+        return sum(len(label_lines(row, columns)) for row in long)
+
+    return next(w for w in range(LABEL, widest + 1) if w == widest or lines(w) == lines(widest))
 
 
 def fits(section: Section, alike: Sequence[Section], limits: tuple[int, ...]) -> bool:
@@ -210,16 +221,21 @@ def _measure(sections: Sequence[Section], label_width: int, stacked: bool, comfo
     name = max((width(plain(row.label)) for row in filled if row.about), default=0)
     labels = [line for row in filled for line in label_lines(row, label_width, name)]
     label = max(map(width, titles + labels), default=0)
-    widths = tuple(
-        _column_width(head, [row.cells[column] for row in rows], stacked)
-        for column, head in enumerate(sections[0].columns)
-    )
+    widths = _widths(sections, stacked)
     everything = (range(len(widths)),)
     for common in (max([_COMFORT, *widths]), max(widths, default=0)):
         even = Layout(label, (common,) * len(widths), stacked, everything, name)
         if even.width(everything[0]) <= comfort:
             return even
     return Layout(label, widths, stacked, everything, name)
+
+
+def _widths(sections: Sequence[Section], stacked: bool) -> tuple[int, ...]:
+    rows = [row for section in sections for row in section.rows]
+    return tuple(
+        _column_width(head, [row.cells[column] for row in rows], stacked)
+        for column, head in enumerate(sections[0].columns)
+    )
 
 
 def _column_width(head: str, cells: Sequence[str], stacked: bool) -> int:

@@ -46,8 +46,11 @@ def as_text(report: Report) -> str:
     formulas of the header lose their middle terms; nothing else is left out.
     """
     report = placed(report, (WIDTH, LIMIT))
-    layouts = {section.columns: lay_out(report.alike(section)) for section in report.sections}
     facts = fact_lines(report.facts)
+    layouts = _layouts(report, WIDTH)
+    widths = [each.width(panel) for each in layouts.values() for panel in each.panels]
+    # Where one table needs a longer line, the labels of the others have it too.
+    layouts = _layouts(report, min(max([WIDTH, *widths]), LIMIT))
     tables = [_table(section, layouts[section.columns]) for section in report.sections]
     columns = max([WIDTH, *map(width, facts), *(width(line) for t in tables for line in t)])
     blocks = [facts] if facts else []
@@ -62,6 +65,12 @@ def as_text(report: Report) -> str:
     lines += [line for note in report.notes for line in wrap(note, columns, indent=2)]
     stamp = _stamp(report.stamp, columns)
     return "\n".join(line.rstrip() for line in [*stamp, *lines, *stamp])
+
+
+def _layouts(report: Report, line: int) -> dict[tuple[str, ...], Layout]:
+    """How each table stands, by its column heads, on lines of that many characters."""
+    limits = (line, LIMIT)
+    return {section.columns: lay_out(report.alike(section), limits) for section in report.sections}
 
 
 def _stamp(stamp: str | None, columns: int) -> list[str]:

@@ -21,6 +21,21 @@ def test_wrapping_keeps_every_character_and_the_width(text, columns, indent):
     assert "".join("".join(lines).split()) == "".join(plain(text).split())
 
 
+def test_labels_of_interactions_are_cut_between_variables_before_names_are():
+    label = "sex[T.Female]:marital_status[T.Married-civ-spouse]"
+    assert wrap(label, 40, indent=2) == ("sex[T.Female]:", "  marital_status[T.Married-civ-spouse]")
+    assert wrap(label, 26, indent=2) == (
+        "sex[T.Female]:",
+        "  marital_status[T.",
+        "  Married-civ-spouse]",
+    )
+    assert wrap("household_income_before_tax", 20, indent=2) == (
+        "household_income_",
+        "  before_tax",
+    )
+    assert wrap("a b", 2) == ("a", "b")
+
+
 def test_wrapping_prefers_spaces_then_punctuation():
     assert wrap("one two three", 8) == ("one two", "three")
     assert wrap("C(region,Treatment)[T.north]", 12, indent=2) == (
@@ -28,7 +43,7 @@ def test_wrapping_prefers_spaces_then_punctuation():
         "  Treatment)",
         "  [T.north]",
     )
-    assert wrap("abcdefghij", 6, indent=2) == ("abcd", "  efgh", "  ij")
+    assert wrap("abcdefghij", 6, indent=2) == ("abcdef", "  ghij")
 
 
 def test_wide_and_combining_characters_are_measured():

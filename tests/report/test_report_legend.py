@@ -48,9 +48,9 @@ def test_words_stand_below_where_there_is_none():
 
 
 def test_tables_of_equal_heads_leave_the_room_of_the_widest():
-    heads = ("PC1", "PC2", "PC3")
-    ends = Row("95% noise interval (sd)", ("[0.94373, 0.94901]",) * 3)
-    loadings = Section("Loadings", heads, (named("age", ("0.5",) * 3, AGE), named("b", ("",) * 3)))
+    heads = ("PC1", "PC2", "PC3", "PC4", "PC5")
+    ends = Row("95% noise interval (sd)", ("[0.94373, 0.94901]",) * 5)
+    loadings = Section("Loadings", heads, (named("age", ("0.5",) * 5, AGE), named("b", ("",) * 5)))
     report = Report("t", (), (Section("Importance", heads, (ends,)), loadings), (), None, (AGE,))
     text = as_text(report)
     assert "Labels" in text

@@ -76,6 +76,15 @@ def test_words_stand_left_and_numbers_right():
     assert lines[4].endswith("10")
 
 
+def test_labels_of_a_table_take_the_space_that_another_needs_for_columns():
+    label = "sex[T.Female]:marital_status[T.Separated]"
+    cells = ("0.12345678",) * 6
+    wide = Section("Wide", tuple("abcdef"), (Row("age", cells), Row(label, cells)))
+    narrow = Section("Narrow", tuple("abcd"), (Row(label, cells[:4]),))
+    assert "sex[T.Female]:\n  marital_status[T.Separated]  0.12345678" in as_text(report(narrow))
+    assert f"\n{label}  0.12345678" in as_text(report(wide, narrow))
+
+
 def test_distinct_long_names_stay_distinct():
     stem = "a_very_long_variable_name_that_goes_on_and_on_"
     rows = tuple(Row(stem + end, ("1.0",)) for end in ("left_side_x", "left_side_y"))
