@@ -1,5 +1,6 @@
 """Columns drawn and valued: every neighbour's law of the draws, shares of the budget, and noise."""
 
+import math
 from fractions import Fraction
 from itertools import permutations, product
 
@@ -11,7 +12,7 @@ from dpmodels.design.regression import box_design
 from dpmodels.errors import BudgetError
 from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms import SCREENING, ScreenMoments, ScreenPeeling, screening_plan
-from dpmodels.mechanisms.screening_plan import ScreenFacts, rho_of, screen_plan, shares_of
+from dpmodels.mechanisms.screening_plan import LAWS, ScreenFacts, rho_of, screen_plan, shares_of
 from dpmodels.noise import source
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, zcdp_to_approx
 from dpmodels.statistics.associations import (
@@ -95,6 +96,24 @@ def test_columns_are_drawn_by_that_law_and_valued_whatever_was_drawn(monkeypatch
     about = rows[:, 0] - rows[:, 0].mean()
     np.testing.assert_allclose(release.products, (about @ rows[:, 1:])[[2, 0]], atol=0.05)
     np.testing.assert_allclose(release.scatters, 500 * rows[:, [3, 1]].var(axis=0), atol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("relation", "budget", "law", "change"),
+    [
+        ("replace", PureDP(8.0), "laplace", 3.0),
+        ("add-remove", PureDP(8.0), "laplace", 3.0),
+        ("replace", ZCDP(2.0), "gaussian", 2.0),
+        ("add-remove", ZCDP(2.0), "gaussian", math.sqrt(3)),
+    ],
+)
+def test_noise_of_the_response_is_of_the_norm_of_its_law(relation, budget, law, change):
+    plan = ScreenMoments().plan(ScreenFacts(3, 2, "two-sided", adjacency(relation)), budget)
+    with dp.simulation(seed=2):
+        release = ScreenMoments().release(statistic(np.zeros((9, 4)), plan), plan, source())
+    assert release.law == law
+    expected = LAWS[law].sd * plan.response * change
+    assert expected <= release.response_sd <= expected * (1 + 1e-6)
 
 
 def test_shares_are_of_one_budget():
