@@ -176,3 +176,14 @@ def test_ends_of_a_variance_are_held_against_the_spread_there(values):
         assert (mean_at_end - raw) ** 2 == pytest.approx(
             1.959964**2 * slope * mean_at_end, rel=1e-4
         )
+
+
+def test_parts_of_persons_in_several_groups_count_as_the_ends_of_their_range():
+    """The bound of `joint_sampling_sd`: the last two parts raise the lowest and the highest."""
+    parts = np.array([[40.0, 30.0, 20.0, 6.0, 1.0], [15.0, 50.0, 25.0, 0.5, 8.0]])
+    persons = GroupMoments(parts, Noise("gaussian", 0.0, 0), clustered=True)
+    ends = np.array([[46.0, 30.0, 21.0], [15.5, 50.0, 33.0]])
+    rows = GroupMoments(ends, Noise("gaussian", 0.0, 0))
+    expected = np.fmin(rows.mean_sampling_sd, persons.mean_sampling_sd * np.sqrt(2))
+    assert persons.joint_sampling_sd == pytest.approx(expected)
+    assert (rows.mean_sampling_sd < persons.mean_sampling_sd * np.sqrt(2)).any()

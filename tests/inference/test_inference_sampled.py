@@ -69,6 +69,15 @@ def test_variances_and_their_sampling_errors_are_those_of_the_uncapped_units(is_
     assert 1 < ratio < 5 if is_capped else ratio == pytest.approx(1)
 
 
+@pytest.mark.parametrize(("n_strata", "expected"), [(1, None), (300, UNITS - 299)])
+def test_effective_units_are_kishs_and_one_more_than_degrees_of_freedom_at_most(n_strata, expected):
+    weights, values = units()
+    weights = np.minimum(weights, 1.0)
+    result = replace(moments(weights, values, 1), n_strata=n_strata)
+    kish = weights.sum() ** 2 / (weights**2).sum()
+    assert result.independent == pytest.approx([expected or kish])
+
+
 @pytest.mark.parametrize("name", ["means", "variances"])
 def test_noise_errors_are_derivatives_by_the_parts_times_their_noise(name):
     """Of the delta method; without capped units, whose correction has an error of its own."""

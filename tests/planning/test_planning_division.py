@@ -1,5 +1,7 @@
 """A budget divided between calls whose noise is known: the optimum in closed form."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -49,6 +51,14 @@ def normal(scale, delta=1e-6):
     return planted(
         lambda eps: scale * gaussian_multiplier(ApproxDP(float(eps), delta)), gaussian=True
     )
+
+
+def test_the_smallest_budget_that_identifies_is_asked_of_the_curve():
+    """All budgets identify it, those from .01 on, or none."""
+    assert planted(lambda _: 1.0).identifying == 0.0
+    some = planted(lambda amount: 1.0 if amount >= 0.01 else math.inf)
+    assert 0.01 <= some.identifying < 0.02
+    assert planted(lambda _: math.inf).identifying == math.inf
 
 
 def test_the_worst_ratio_is_least_where_laplace_scales_are_in_proportion_to_eps():

@@ -10,12 +10,14 @@ from dpmodels.planning.population import Hypothesis
 from dpmodels.planning.power_simulation import (
     Cell,
     Expected,
+    Trial,
     _normal,
     _shrunk,
     _upper,
     price,
     without_noise,
 )
+from dpmodels.planning.verbs import Reading
 from tests.planning.test_planning_population import BOOK, CALLS, asking
 
 NOISELESS = 1e5
@@ -81,6 +83,15 @@ def test_power_given_standard_errors_is_the_normal_law():
     assert power == pytest.approx(exact, abs=5 * error)
     shifted, _ = _normal(pull + 1 + rng.normal(size=4_000), pull, 1.96)
     assert shifted == pytest.approx(ndtr(3.5 - 1.96), abs=5 * error)
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.2])
+def test_a_test_of_hardly_any_effect_has_its_level_as_power(alpha):
+    posed = Hypothesis(None, ("x",), np.full(1, 1e-9), np.zeros(1), np.ones(1))
+    statistic = ndtri((np.arange(4_000) + 0.5) / 4_000)[:, None]
+    reading = Reading(*[np.ones_like(statistic)] * 2, statistic, np.ones_like(statistic))
+    expected = Trial(None, None, posed, 100, alpha, None)._summed(reading)
+    assert expected.power == pytest.approx([alpha], abs=0.002)
 
 
 def test_chance_does_not_count_as_bias():

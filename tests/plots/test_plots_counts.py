@@ -66,6 +66,9 @@ def test_quantiles_have_marks_of_their_own():
     ends = [s[:, 0] for collection in ax.collections[1:] for s in collection.get_segments()]
     np.testing.assert_allclose(ends, around(values, 0.5)[0])
     assert [t.get_text() for t in ax.texts] == ["too few rows"]
+    bottom, top = ax.get_ylim()
+    assert bottom > 1.35
+    assert top < -0.35
     assert "F 25% 1, 50% 2, 75% 4; M too few rows" in alt_text(ax)
     assert_readable(ax, ax.get_legend().get_texts())
 
