@@ -1,10 +1,10 @@
 """Mutation testing: change the package in seeded places, and count the changes that tests notice.
 
 `python tests/mutants.py --seed 1` takes 50 mutants of each of two groups of modules and runs, in a
-copy of the tree, for each of them the tests of its module and folder, for those that survive all
-that import it, and at last those marked `product`. A test notices a mutant if by itself it fails
-with the mutant, or does not end, and passes without it; a mutant that none notices within the limit
-survives.
+copy of the tree, for each of them the tests of its module and folder, for those that survive the
+whole ordinary suite, and at last those marked `product`. A test notices a mutant if by itself it
+fails with the mutant, or does not end, and passes without it; a mutant that none notices within the
+limit survives.
 """
 
 import argparse
@@ -69,14 +69,15 @@ def tests_of_stage(name, stage):
     """The test files of a stage for a module, the nearest first, and the marks to run."""
     module, parts = changed.module_of(ROOT / name), Path(name).with_suffix("").parts[1:]
     folder = f"tests/{parts[0]}/"
-    every = {str(path.relative_to(ROOT)) for path in changed.modules().values()}
-    beside = {path for path in every if path.startswith(f"{folder}test_")}
+    importing = set(changed.tests_of({module}))
+    suite = (path for path in changed.modules().values() if path.name.startswith("test_"))
 
     def distance(test):
-        imports = changed.imported(ROOT / test)
-        return parts[-1] not in test, test not in beside, module not in imports, test
+        is_imported = module in changed.imported(ROOT / test)
+        is_beside = test.startswith(folder)
+        return parts[-1] not in test, not is_beside, not is_imported, test not in importing, test
 
-    tests = sorted(beside | set(changed.tests_of({module})), key=distance)
+    tests = sorted((str(path.relative_to(ROOT)) for path in suite), key=distance)
     nearest = [test for test in tests if not all(distance(test)[:3])]
     if stage == "near":
         return [name, *nearest], ORDINARY
@@ -204,7 +205,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--mutants", type=int, default=50, help="in each group")
-    parser.add_argument("--limit", type=float, default=120, help="seconds of a stage for a mutant")
+    parser.add_argument("--limit", type=float, default=900, help="seconds of a stage for a mutant")
     parser.add_argument("--stages", nargs="+", choices=STAGES, default=STAGES)
     parser.add_argument("--again", type=Path, help="run the survivors of such a file once more")
     parser.add_argument("--out", type=Path, default=Path("mutants.json"))

@@ -98,12 +98,12 @@ def with_private_codebook(
 
 
 def divided(
-    total: privacy.Guarantee, share: float, n_bounds: int, n_levels: int, *, gaussian: bool = True
+    total: privacy.Guarantee, share: float, n_bounds: int, n_levels: int, *, gaussian: bool
 ) -> Stages:
     """Divide a budget between bounds, levels and a call, which may have Gaussian noise only.
 
     >>> from dpmodels.privacy import PureDP
-    >>> divided(PureDP(1.0), 0.25, 3, 0)
+    >>> divided(PureDP(1.0), 0.25, 3, 0, gaussian=True)
     Stages(bounds=PureDP(eps=0.25), levels=None, rest=PureDP(eps=0.75), gaussian=False)
     """
     if not n_bounds + n_levels:

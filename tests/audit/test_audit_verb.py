@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 import dpmodels as dp
+from dpmodels.audit.scores import typical
 from dpmodels.audit.verb import _shaved
 from dpmodels.errors import ArgumentError, BudgetError, NotAvailable
 from dpmodels.privacy import gaussian_multiplier
@@ -196,3 +197,8 @@ def test_what_is_no_recipe_or_no_pair_is_refused():
         dp.audit(abs, PAIR)
     with pytest.raises(ArgumentError, match="adjacency"):
         dp.audit.Pair(0.0, 1.0, adjacency="swap")
+
+
+def test_a_typical_size_is_the_mean_deviation_of_both_tables():
+    middle, size = typical(np.array([[0.0, 3.0], [1.0, 3.0]]), np.array([[2.0, 3.0], [7.0, 3.0]]))
+    assert (middle.tolist(), size.tolist()) == ([1.5, 3.0], [2.0, 1.0])

@@ -84,9 +84,9 @@ def test_stages_add_up_to_the_budget(total, numbers, gaussian):
 
 
 def test_pure_and_concentrated_budgets_add_up():
-    assert divided(PureDP(1.0), 0.25, 2, 0)[::2] == (PureDP(0.25), PureDP(0.75))
-    assert divided(ZCDP(1.0), 0.25, 2, 0)[::2] == (ZCDP(0.25), ZCDP(0.75))
-    assert divided(ZCDP(1.0), 0.25, 0, 0).rest == ZCDP(1.0)
+    assert divided(PureDP(1.0), 0.25, 2, 0, gaussian=True)[::2] == (PureDP(0.25), PureDP(0.75))
+    assert divided(ZCDP(1.0), 0.25, 2, 0, gaussian=True)[::2] == (ZCDP(0.25), ZCDP(0.75))
+    assert divided(ZCDP(1.0), 0.25, 0, 0, gaussian=True).rest == ZCDP(1.0)
 
 
 CALLS = {
