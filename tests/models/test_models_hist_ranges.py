@@ -247,7 +247,9 @@ def test_many_bins_are_printed_in_runs_with_quantiles(mechanism):
     first = next(line for line in lines if line.startswith("[0, 3.2]"))
     assert f" {fit.counts.to_numpy()[:32].sum():,} " in first
     assert "Quantiles of x" in text
-    assert "Range noise" in text
+    stated = re.search(r"Range noise: +sd (\S+), at most (\S+):", text).groups()
+    assert 0 < float(stated[0]) < float(stated[1])
+    assert all(len(number.replace(".", "").strip("0")) <= 2 for number in stated)
     assert max(map(len, lines)) <= 90
     grouped = str(fitted("x ~ sex", mechanism, 1000, eps=1.0).summary())
     assert len(grouped.splitlines()) < 60
