@@ -73,9 +73,9 @@ def unit_scores(rows, family, cap, factors=()):
     """Return the exact scores of units, and the rows and facts that they are of."""
     spec = spec_of(family)
     design = spec.private.bind(rows)
-    for _ in design.unit_weights():
+    for _ in design.rows.unit_weights():
         pass
-    gradients = passes(design.capped(cap, factors), spec.facts)
+    gradients = passes(design.of(design.rows.capped(cap, factors)), spec.facts)
     score = GradientScore(AXES * SLOTS, POINT, spec.facts.predictors, _unclipped(spec.facts))
     exact = UnitScores(gradients.designs[0], gradients.lattice, score, SLOTS, count_public=True)
     return exact, spec.facts
