@@ -3,7 +3,7 @@
     python benchmarks/designs.py [--rows 20000] [--cv 0.5 1 1.5] [--icc 0.05 0.3] [--eps 1]
                                  [--protect rows psus] [--runs 200] [--hindsight] [--counts]
                                  [--estimands mean total slope logit poisson zeros]
-                                 [--term uniform normal zeros lognormal pareto]
+                                 [--term uniform normal zeros lognormal pareto clusters]
 
 A finite population of persons in clusters in strata is sampled. With ``--protect psus`` in two
 stages: clusters with replacement within strata, as printed errors assume, then each person with
@@ -15,7 +15,8 @@ clusters.
 Slopes are of least squares, of a logit of ``y > 55``, and of log-linear models of counts with about
 two events a row (``poisson``) and with 60 % zeros (``zeros``). With --term the regressor has
 another distribution, within wide declared bounds, and the same part in the variance of the
-response: 70 % zeros and lognormal numbers, lognormal or Pareto numbers (2.5) within 0 and 80.
+response: 70 % zeros and lognormal numbers, lognormal or Pareto numbers (2.5), or three clusters
+about 5, 20 and 60, within 0 and 80.
 
 A line is one cell and one estimand: coverage of `conf_int` of the population's value, of
 `noise_int` of the weighted estimate of this sample, the fraction of runs with intervals, the
@@ -56,18 +57,23 @@ TERMS = {
     "zeros": (0, 80),
     "lognormal": (0, 80),
     "pareto": (0, 80),
+    "clusters": (0, 80),
 }
 
 
 def shaped(term: str, uniform: np.ndarray) -> np.ndarray:
     """Return a regressor by its quantiles, within its declared bounds."""
     amounts = np.exp(ndtri(np.maximum((uniform - 0.7) / 0.3, 1e-300)))
+    ends, middles = np.array([0.0, 0.6, 0.9, 1.0]), np.array([5.0, 20.0, 60.0])
+    lump = np.searchsorted(ends[1:-1], uniform)
+    within = (uniform - ends[lump]) / np.diff(ends)[lump]
     quantiles = {
         "uniform": uniform,
         "normal": ndtri(uniform),
         "zeros": np.where(uniform > 0.7, amounts, 0.0),
         "lognormal": np.exp(ndtri(uniform)),
         "pareto": (1 - uniform) ** (-1 / 2.5),
+        "clusters": middles[lump] + ndtri(np.clip(within, 1e-6, 1 - 1e-6)),
     }
     return np.clip(quantiles[term], *TERMS[term])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from dpmodels.audit.result import Finding as _Finding
 from dpmodels.audit.scores import SCORES as _SCORES
 from dpmodels.audit.verb import audit as _audit
 from dpmodels.audit.verb_recipes import released as _released
+from dpmodels.design.callable_module import opened
 
 
 class CallableModule(ModuleType):
@@ -33,11 +33,4 @@ class CallableModule(ModuleType):
         worst_pairs = staticmethod(_worst_pairs)
 
 
-def _opened(name: str) -> CallableModule:
-    package = sys.modules[name]
-    package.__class__ = CallableModule
-    assert isinstance(package, CallableModule)
-    return package
-
-
-audit: CallableModule = _opened("dpmodels.audit")
+audit: CallableModule = opened("dpmodels.audit", CallableModule)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
+from typing import TypeVar
 
 from dpmodels.column_roles import SurveyDesign
+
+Kind = TypeVar("Kind", bound=ModuleType)
 
 
 class CallableModule(ModuleType):
@@ -14,11 +17,12 @@ class CallableModule(ModuleType):
     __call__ = staticmethod(SurveyDesign)
 
 
-def _opened(name: str) -> CallableModule:
+def opened(name: str, kind: type[Kind]) -> Kind:
+    """Return a package as a module of a class, such as one that can be called."""
     package = sys.modules[name]
-    package.__class__ = CallableModule
-    assert isinstance(package, CallableModule)
+    package.__class__ = kind
+    assert isinstance(package, kind)
     return package
 
 
-design: CallableModule = _opened("dpmodels.design")
+design: CallableModule = opened("dpmodels.design", CallableModule)

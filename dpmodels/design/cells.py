@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import NoReturn, TypeVar
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.bound_rows import BoundRows
-from dpmodels.design.columns import FOLDS, Span, declared_facts, multiplied, placed
+from dpmodels.design.columns import Span, declared_facts, in_blocks
 from dpmodels.design.parts import Part
-from dpmodels.design.rows import Rows, Terms, levels_of, rows_of
+from dpmodels.design.rows import Terms, levels_of, rows_of
 from dpmodels.design.sql import counts_by_bounds, counts_by_cell
-from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula.tally import Margins, Placed, Tally
 from dpmodels.formula.values import BoundSide, Category, Column
-from dpmodels.privacy import Adjacency
 from dpmodels.typing import Array, Floats, Integers
 
 # Sums over so many rows of integers up to 2**40 are exact in float64.
@@ -27,35 +26,17 @@ BLOCK_ROWS = 8192
 Answer = TypeVar("Answer")
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class PrivateCells(BoundRows):
     """Rows to be counted; shows public facts only."""
 
-    __slots__ = ("formula", "tallies")
-
-    def __init__(self, formula: str, tallies: tuple[Tally, ...], rows: Rows) -> None:
-        self.formula = formula
-        self.tallies = tallies
-        super().__init__(rows)
-
-    def __repr__(self) -> str:
-        return f"<PrivateCells {self.formula!r}, rows not shown>"
-
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError("rows to be counted cannot be pickled or copied")
-
-    @property
-    def _request(self) -> tuple[object, ...]:
-        return self.formula, self.tallies
+    formula: str
+    tallies: tuple[Tally, ...]
 
     def require_passes(self) -> None:
         """Refuse rows that can be read only once, before one is read: a FrameError."""
-        if not self.rereadable:
-            raise FrameError(
-                "this mechanism reads the data several times, but an iterable of tables is read "
-                "only once; write mechanism='geometric' or 'gaussian' if the verb takes them, or "
-                "pass the path of a Parquet file"
-            )
-        self._rows.keep(None)
+        self.rows.require_passes("; mechanism='geometric' or 'gaussian', where taken, reads once")
+        self.rows.keep(None)
 
     def clipped(self, lower: float, upper: float) -> PrivateCells:
         """Return the same rows, with every measured number clipped to a released range."""
@@ -65,20 +46,20 @@ class PrivateCells(BoundRows):
             )
             for tally in self.tallies
         )
-        return PrivateCells(self.formula, tallies, self._rows)
+        return replace(self, tallies=tallies)
 
     def cut(self, edges_by_table: tuple[Floats, ...]) -> PrivateCells:
         """Return the same rows, counted by which cell each number lies in; edges by table."""
         tallies = tuple(
             tally.cut(edges) for tally, edges in zip(self.tallies, edges_by_table, strict=True)
         )
-        return PrivateCells(self.formula, tallies, self._rows)
+        return replace(self, tallies=tallies)
 
     @property
     def facts(self) -> dict[str, str]:
         """Public facts about the rows and their tables, as comparable texts."""
         declared = declared_facts(self.formula, self.codebook)
-        return {**declared, **_table_facts(self.tallies), **self._rows.terms.facts}
+        return {**declared, **_table_facts(self.tallies), **self.rows.terms.facts}
 
     def blocks(
         self, function: Callable[[tuple[Placed, ...]], Answer], *, count_public: bool
@@ -90,7 +71,7 @@ class PrivateCells(BoundRows):
         of rows.
         """
         for part in self.parts(count_public=count_public):
-            yield from in_blocks(part, self.tallies, function)
+            yield from by_placement(part, self.tallies, function)
 
     @property
     def is_streamed(self) -> bool | None:
@@ -99,10 +80,10 @@ class PrivateCells(BoundRows):
 
     def coded(self) -> PrivateCells:
         """Return the same tables, of rows whose levels the database finds where it does so."""
-        tallies, engine = self.tallies, self._rows.database
+        tallies, engine = self.tallies, self.rows.database
         factors = tuple(factor for tally in tallies for factor in tally.factors)
         is_counted = factors and not any(tally.measured for tally in tallies)
-        if engine is None or not is_counted or self._rows.grouped is not None:
+        if engine is None or not is_counted or self.rows.grouped is not None:
             return self
         query = counts_by_cell(engine, self.codebook, factors)
         if query is None:
@@ -117,36 +98,33 @@ class PrivateCells(BoundRows):
             )
             for tally in tallies
         )
-        return PrivateCells(self.formula, coded, self._rows.in_levels(query, len(factors)))
+        return replace(self, tallies=coded, rows=self.rows.in_levels(query, len(factors)))
 
     def by_bounds(self, bounds: Sequence[BoundSide]) -> Integers | None:
         """Count by bounds in the database, shape (bounds, 4); None where the rows are read."""
-        engine = self._rows.database
+        engine = self.rows.database
         return None if engine is None else counts_by_bounds(engine, self.codebook, bounds)
-
-    @property
-    def neighbours(self) -> Adjacency:
-        """The relation of neighbouring tables."""
-        return self._rows.terms.neighbours
 
     def parts(self, *, count_public: bool) -> Iterator[Part]:
         """Read the rows once, a chunk at a time."""
-        parts, kept = self._rows.parts(count_public=count_public), self._rows.kept
+        parts, kept = self.rows.parts(count_public=count_public), self.rows.kept
         return parts if kept is None or kept.key is not None else kept.through(parts)
 
 
-def in_blocks(
+def by_placement(
     part: Part,
     tallies: tuple[Tally, ...],
     function: Callable[[tuple[Placed, ...]], Answer],
     max_rows: int = BLOCK_ROWS,
 ) -> Iterator[tuple[Answer, int]]:
     """Apply a function to the placements of rows, at most `max_rows` at once."""
-    for span, size, times in placed(part.places, part.rows, max_rows, FOLDS):
+
+    def of_span(span: Span) -> Answer:
         columns = {name: column[span] for name, column in part.columns.items()}
         counted = None if part.counted is None else part.counted[span]
-        placements = tuple(in_cells(tally, columns, counted) for tally in tallies)
-        yield multiplied(function(placements), times), times * size
+        return function(tuple(in_cells(tally, columns, counted) for tally in tallies))
+
+    return in_blocks(part, max_rows, of_span)
 
 
 def in_cells(
@@ -161,7 +139,7 @@ def in_cells(
 
 def unbound_cells(formula: str, codebook: Codebook, tallies: tuple[Tally, ...]) -> PrivateCells:
     """Return the tables without rows, to which data can be bound."""
-    return PrivateCells(formula, tallies, rows_of(Terms(codebook)))
+    return PrivateCells(rows_of(Terms(codebook)), formula, tallies)
 
 
 def _table_facts(tallies: tuple[Tally, ...]) -> dict[str, str]:
@@ -187,34 +165,21 @@ def _table_facts(tallies: tuple[Tally, ...]) -> dict[str, str]:
 MANY_ROWS = 2**17
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class PrivateLevels(BoundRows):
     """Columns of text or whole numbers; shows their names only."""
 
-    __slots__ = ("formula",)
-
-    def __init__(self, formula: str, rows: Rows) -> None:
-        self.formula = formula
-        super().__init__(rows)
-
-    def __repr__(self) -> str:
-        return f"<PrivateLevels {self.formula!r}, rows not shown>"
-
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError("rows to be counted cannot be pickled or copied")
-
-    @property
-    def _request(self) -> tuple[object, ...]:
-        return (self.formula,)
+    formula: str
 
     @property
     def names(self) -> tuple[str, ...]:
         """The columns whose levels are counted."""
-        return self._rows.terms.undeclared
+        return self.rows.terms.undeclared
 
     @property
     def facts(self) -> dict[str, str]:
         """Public facts about the columns, as comparable texts."""
-        terms = self._rows.terms
+        terms = self.rows.terms
         levels = {"levels of": repr(list(terms.undeclared))}
         return {**declared_facts(self.formula, terms.codebook), **levels, **terms.facts}
 
@@ -227,17 +192,21 @@ class PrivateLevels(BoundRows):
         results are yielded with the number of rows; `count_public` says whether progress may show
         the number of rows.
         """
-        for part in self._rows.parts(count_public=count_public):
-            for span, size, times in placed(part.places, part.rows, MANY_ROWS, FOLDS):
-                columns = [part.columns[levels_of(name)][span] for name in self.names]
-                if part.counted is not None:
-                    columns = [column[part.counted[span]] for column in columns]
-                yield multiplied(function(tuple(columns)), times), times * size
+        for part in self.rows.parts(count_public=count_public):
+            yield from in_blocks(part, MANY_ROWS, partial(self._of_span, function, part))
+
+    def _of_span(
+        self, function: Callable[[tuple[Array, ...]], Answer], part: Part, span: Span
+    ) -> Answer:
+        columns = [part.columns[levels_of(name)][span] for name in self.names]
+        if part.counted is not None:
+            columns = [column[part.counted[span]] for column in columns]
+        return function(tuple(columns))
 
 
 def unbound_levels(formula: str, variables: tuple[str, ...]) -> PrivateLevels:
     """Return the columns without rows, to which data can be bound."""
-    return PrivateLevels(formula, rows_of(Terms(Codebook(), undeclared=variables)))
+    return PrivateLevels(rows_of(Terms(Codebook(), undeclared=variables)), formula)
 
 
 # Rows to be counted in margins: the level of each variable, block by block.
@@ -245,24 +214,11 @@ def unbound_levels(formula: str, variables: tuple[str, ...]) -> PrivateLevels:
 Codes = NDArray[np.intp]
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class PrivateMargins(BoundRows):
     """Rows to be counted in margins; shows public facts only."""
 
-    __slots__ = ("margins",)
-
-    def __init__(self, margins: Margins, rows: Rows) -> None:
-        self.margins = margins
-        super().__init__(rows)
-
-    def __repr__(self) -> str:
-        return f"<PrivateMargins {self.margins.text!r}, rows not shown>"
-
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError("rows to be counted cannot be pickled or copied")
-
-    @property
-    def _request(self) -> tuple[object, ...]:
-        return (self.margins,)
+    margins: Margins
 
     @property
     def facts(self) -> dict[str, str]:
@@ -272,7 +228,7 @@ class PrivateMargins(BoundRows):
         levels = {
             f"levels of {factor.code}": repr(list(factor.levels)) for factor in margins.factors
         }
-        return {**declared, **levels, "margins": repr(margins.terms), **self._rows.terms.facts}
+        return {**declared, **levels, "margins": repr(margins.terms), **self.rows.terms.facts}
 
     def blocks(
         self, function: Callable[[list[Codes]], Answer], *, count_public: bool
@@ -284,15 +240,16 @@ class PrivateMargins(BoundRows):
         results are yielded with the number of rows; `count_public` says whether progress may show
         the number of rows.
         """
-        for part in self._rows.parts(count_public=count_public):
-            for span, size, times in placed(part.places, part.rows, MANY_ROWS, FOLDS):
-                codes = [_codes(factor, part, span) for factor in self.margins.factors]
-                yield multiplied(function(codes), times), times * size
+        for part in self.rows.parts(count_public=count_public):
+            yield from in_blocks(part, MANY_ROWS, partial(self._of_span, function, part))
+
+    def _of_span(self, function: Callable[[list[Codes]], Answer], part: Part, span: Span) -> Answer:
+        return function([_codes(factor, part, span) for factor in self.margins.factors])
 
 
 def unbound_margins(margins: Margins) -> PrivateMargins:
     """Return the margins without rows, to which data can be bound."""
-    return PrivateMargins(margins, rows_of(Terms(margins.codebook)))
+    return PrivateMargins(rows_of(Terms(margins.codebook)), margins)
 
 
 def _codes(factor: Category, part: Part, span: Span) -> Codes:

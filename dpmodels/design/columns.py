@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.dates import Date
+from dpmodels.design.parts import Part
 from dpmodels.errors import ArgumentError, shorten
 from dpmodels.formula import Design
 from dpmodels.formula.coding import RowCoder, on_steps
@@ -196,7 +197,9 @@ def placed(
         return
     edges = [*(np.flatnonzero(np.diff(places)) + 1).tolist(), n_rows]
     if len(edges) > MANY_PLACES and places.max() < folds * block:
-        yield from _by_digit(places, block, folds)
+        rows, often = as_often(places)
+        for part, size, times in placed(often, len(rows), block, folds):
+            yield rows[part], size, times
         return
     for start, end in pairwise([0, *edges]):
         rounds, left = divmod(int(places[start]), folds * block)
@@ -207,14 +210,27 @@ def placed(
                 yield span, span.stop - at, times
 
 
-def _by_digit(places: Array, block: int, folds: int) -> Iterator[tuple[NDArray[np.intp], int, int]]:
-    """Yield blocks of the rows whose number of places has a binary digit, which they count for."""
-    for digit in range(int(places.max()).bit_length()):
-        times = 1 << digit
-        rows, size = np.flatnonzero(places & times), min(block, folds * block // times)
-        for at in range(0, len(rows), size):
-            span = rows[at : at + size]
-            yield span, len(span), times
+def as_often(counts: Array) -> tuple[NDArray[np.intp], Array]:
+    """Return rows, each once for every binary digit of its count, and how often each counts then.
+
+    So few blocks of rows count equally often, however many counts there are.
+
+    >>> import numpy as np
+    >>> [array.tolist() for array in as_often(np.array([1, 6, 0]))]
+    [[0, 1, 1], [1, 2, 4]]
+    """
+    digits = range(int(counts.max(initial=0)).bit_length())
+    rows = [np.flatnonzero(counts >> digit & 1) for digit in digits]
+    times = np.repeat(2 ** np.arange(len(rows), dtype=np.int64), [len(part) for part in rows])
+    return np.concatenate([np.zeros(0, dtype=np.intp), *rows]), times
+
+
+def in_blocks(
+    part: Part, max_rows: int, function: Callable[[Span], Answer]
+) -> Iterator[tuple[Answer, int]]:
+    """Apply an additive function to blocks of rows, and yield the number of rows too."""
+    for span, size, times in placed(part.places, part.rows, max_rows, FOLDS):
+        yield multiplied(function(span), times), times * size
 
 
 def multiplied(answer: Answer, times: int) -> Answer:

@@ -45,6 +45,16 @@ from dpmodels.noise import Entropy, derived
 from dpmodels.typing import Array, Floats, Integers
 
 
+class Unshown:
+    """Rows, or what follows from them: shows nothing and stays where it is."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__.lstrip('_')}, not shown>"
+
+    def __reduce__(self) -> NoReturn:
+        raise PrivacyError(f"{type(self).__name__}: rows cannot be pickled or copied")
+
+
 class Part(NamedTuple):
     """A chunk of rows: numeric columns, which rows count, the places they take, and their persons.
 
@@ -79,10 +89,6 @@ class Part(NamedTuple):
         """Number of places that the rows take."""
         return self.rows if self.places is None else int(self.places.sum())
 
-    def cut(self, at: int, n_rows: int) -> Part:
-        """Return the rows from a position on."""
-        return self.at(slice(at, at + n_rows))
-
     def at(self, rows: slice | NDArray[np.intp]) -> Part:
         """Return the rows at positions, each as often as it is named."""
         return Part(
@@ -102,26 +108,18 @@ MOST_BYTES: Final = 400 * 2**20
 """A choice: 10^6 rows of 50 numbers fit, and a process stays below 700 MB beside them."""
 
 
-class KeptParts:
-    """Parts of rows as the first complete reading gave them; shows nothing.
+class KeptParts(Unshown):
+    """Parts of rows as the first complete reading gave them.
 
     `key` is what they are for: a coded formula, or None for rows as they are read. Where the number
     of rows is given, none stay if the first part says that they will not fit.
     """
-
-    __slots__ = ("_n_rows", "_pending", "_size", "all_fit", "key", "parts")
 
     def __init__(self, key: object, n_rows: int | None = None) -> None:
         self.key = key
         self._n_rows = n_rows
         self.parts: list[Part] | None = None  # None before a complete reading
         self.all_fit = True
-
-    def __repr__(self) -> str:
-        return "<KeptParts, not shown>"
-
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError("rows cannot be pickled or copied")
 
     def start(self) -> None:
         """Start a reading."""
@@ -161,14 +159,12 @@ FACES = 256
 _KEY_WORDS: Final = 4
 
 
-class Coins:
+class Coins(Unshown):
     """Coins of numbered positions, thrown when a position first occurs and then kept.
 
     Each shows its first side with a chance of exactly ``heads/256``, independently of the other
     coins and of the rows.
     """
-
-    __slots__ = ("_entropy", "_heads", "_key", "_thrown")
 
     def __init__(self, heads: int, entropy: Entropy) -> None:
         self._heads = heads
@@ -176,16 +172,10 @@ class Coins:
         self._entropy = entropy
         self._thrown = np.zeros(0, dtype=np.uint8)
 
-    def __repr__(self) -> str:
-        return "<Coins, not shown>"
-
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError("coins that split rows cannot be pickled or copied")
-
-    def by_partition(self) -> Callable[[int], Coins]:
-        """Return a function that gives the coins of a partition, on any worker the same."""
+    def by_partition(self, first: bool) -> Callable[[int], Side]:
+        """Return a function that gives one side of a partition, on any worker the same."""
         self._key = self._key or self._entropy.words(_KEY_WORDS).tobytes()
-        return partial(_coins_of_partition, self._heads, self._key)
+        return partial(_side_of_partition, self._heads, self._key, first)
 
     def of(self, places: Array) -> NDArray[np.bool_]:
         """Return whether the coins at positions, from 0, show their first side."""
@@ -195,10 +185,6 @@ class Coins:
             words = self._entropy.words(max(n_missing, len(self._thrown)) // 8 + 1)
             self._thrown = np.concatenate([self._thrown, words.view(np.uint8)])
         return np.asarray(self._thrown[places] < self._heads)
-
-
-def _coins_of_partition(heads: int, key: bytes, number: int) -> Coins:
-    return Coins(heads, derived(key, number))
 
 
 class Thinning(NamedTuple):
@@ -228,10 +214,6 @@ class Side(NamedTuple):
     coins: Coins
     first: bool  # Which of the two
 
-    def on_workers(self) -> Callable[[int], Side]:
-        """Return a function that gives the same part of a partition."""
-        return partial(_side_of_partition, self.coins.by_partition(), self.first)
-
     def counted(
         self, at: int, n_rows: int, persons: Array | None, counted: NDArray[np.bool_] | None
     ) -> NDArray[np.bool_]:
@@ -242,8 +224,8 @@ class Side(NamedTuple):
         return on_side if counted is None else np.asarray(on_side & counted)
 
 
-def _side_of_partition(coins: Callable[[int], Coins], first: bool, number: int) -> Side:
-    return Side(coins(number), first)
+def _side_of_partition(heads: int, key: bytes, first: bool, number: int) -> Side:
+    return Side(Coins(heads, derived(key, number)), first)
 
 
 _SALT_BYTES: Final = 16
@@ -252,18 +234,13 @@ _HALF: Final = np.uint64(32)
 _FEW: Final = 2**12
 
 
-class Checksum:
+class Checksum(Unshown):
     """A checksum of a partition: its number, and the parts of its rows in their order."""
-
-    __slots__ = ("_digest", "_salt", "n_rows")
 
     def __init__(self, salt: bytes, number: int) -> None:
         self._salt = salt
         self._digest = blake2b(number.to_bytes(8, "little"), key=salt, digest_size=_SALT_BYTES)
         self.n_rows = 0  # The places that the rows take
-
-    def __repr__(self) -> str:
-        return "<Checksum, not shown>"
 
     def add(self, n_rows: int, taken: int, columns: Iterable[Array | None]) -> None:
         """Add a part: its number of rows, the places they take, and what is used of them."""
@@ -297,22 +274,17 @@ def _drawn(salt: bytes, size: int) -> NDArray[np.uint64]:
     return np.asarray(words, dtype=np.uint64).reshape(2, size)
 
 
-class Readings:
-    """What the passes over rows of a cluster have in common; shows nothing of the rows.
+class Readings(Unshown):
+    """What the passes over rows of a cluster have in common.
 
     The statistics that wait are measured in the next pass, together.
     """
-
-    __slots__ = ("_first", "_n_rows", "salt", "waiting")
 
     def __init__(self) -> None:
         self.salt = secrets.token_bytes(_SALT_BYTES)
         self.waiting: list[Any] = []
         self._n_rows: int | None = None
         self._first: tuple[int, int] | None = None
-
-    def __repr__(self) -> str:
-        return "<Readings, not shown>"
 
     @property
     def n_read(self) -> int | None:
@@ -381,20 +353,12 @@ def unit_strata(parts: Iterator[tuple[Part, Integers]], sampled: SampledPlaces) 
     return np.where(strata < largest, strata, -1)
 
 
-class UnitTotals:
+class UnitTotals(Unshown):
     """Sums of the weights of units, by number, and which of them have too many places."""
-
-    __slots__ = ("_is_over", "totals")
 
     def __init__(self, totals: Integers) -> None:
         self.totals = totals
         self._is_over = np.zeros(len(totals), dtype=np.bool_)
-
-    def __repr__(self) -> str:
-        return "<UnitTotals, not shown>"
-
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError("weights of units cannot be pickled or copied")
 
     def places(self, part: Part, weights: Integers, sampled: SampledPlaces) -> Integers:
         """Return the places that rows of sampling units take."""
@@ -406,38 +370,18 @@ class UnitTotals:
 
     def settle(self, parts: Iterator[tuple[Part, Integers]], sampled: SampledPlaces) -> None:
         """Find the units whose places, rounded up where they are nearly whole, are too many."""
-        taken = np.zeros(len(self.totals), dtype=np.int64)
-        self._is_over = taken > SLOTS
-        for part, weights in parts:
-            assert part.persons is not None
-            np.add.at(taken, part.persons, self.places(part, weights, sampled))
-        self._is_over = taken > SLOTS
+        self._is_over[:] = False
+        placed = ((part, self.places(part, weights, sampled)) for part, weights in parts)
+        self._is_over = unit_sums(placed, len(self.totals)) > SLOTS
 
 
-def unit_totals(parts: Iterator[tuple[Part, Integers]], n_units: int) -> UnitTotals:
-    """Add up the weights of sampling units."""
+def unit_sums(parts: Iterator[tuple[Part, Integers]], n_units: int) -> Integers:
+    """Add up numbers of rows, such as weights, by sampling unit."""
     totals = np.zeros(n_units, dtype=np.int64)
-    for part, weights in parts:
+    for part, numbers in parts:
         assert part.persons is not None
-        np.add.at(totals, part.persons, weights)
-    return UnitTotals(totals)
-
-
-def weighted_parts(parts: Iterator[Part], sampling: Sampling) -> Iterator[tuple[Part, Integers]]:
-    """Yield parts of units with their weights in steps, 0 for rows that do not count."""
-    for part in parts:
-        weights = sampling.weights(part.columns, part.rows)
-        if part.counted is not None:
-            weights = np.where(part.counted, weights, 0)
-        yield part, weights
-
-
-def numbered(parts: Iterator[Part]) -> Iterator[Part]:
-    """Yield parts whose rows are units of their own."""
-    at = 0
-    for part in parts:
-        yield part._replace(persons=np.arange(at, at + part.rows), places=None)
-        at += part.rows
+        np.add.at(totals, part.persons, numbers)
+    return totals
 
 
 Weighted = Callable[[], Iterator[tuple[Part, Integers]]]

@@ -7,9 +7,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,11 @@ from dpmodels.arguments import boolean, option, real
 from dpmodels.codebook import Codebook
 from dpmodels.design.bound_rows import BoundRows
 from dpmodels.design.cells import PrivateCells
-from dpmodels.design.columns import FOLDS, declared_facts, multiplied, placed
+from dpmodels.design.columns import Span, declared_facts, in_blocks
 from dpmodels.design.parts import Part
-from dpmodels.design.rows import Rows, Terms, rows_of
+from dpmodels.design.rows import Terms, rows_of
 from dpmodels.design.sql import RowSums, summed, sums_of_rows
-from dpmodels.errors import ArgumentError, FrameError, PrivacyError, quoted
+from dpmodels.errors import ArgumentError, quoted
 from dpmodels.formula import Block, Design, design
 from dpmodels.formula.tally import Tally
 from dpmodels.frames.progress import one_of_many
@@ -46,61 +46,49 @@ PARTS_AT_ONCE = 32
 Answer = TypeVar("Answer")
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class PrivateDesign(BoundRows):
     """Rows bound to a design; its repr shows public facts only."""
 
-    __slots__ = ("public", "scaling")
-
-    def __init__(self, public: Design, scaling: Scaling, rows: Rows) -> None:
-        self.public = public
-        self.scaling = scaling
-        super().__init__(rows)
-
-    def __repr__(self) -> str:
-        return f"<PrivateDesign {self.public.formula!r}, rows not shown>"
-
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError("a private design holds rows and cannot be pickled or copied")
+    public: Design
+    scaling: Scaling
 
     @property
     def facts(self) -> dict[str, str]:
         """Public facts about the rows on the lattice, as comparable texts."""
         declared = declared_facts(self.public.formula, self.codebook)
         scaled = self.scaling.facts(self.public.names)
-        return {**declared, **scaled, **self._rows.terms.facts}
+        return {**declared, **scaled, **self.rows.terms.facts}
 
     @property
     def n_columns(self) -> int:
         """How many columns are read or coded, whichever are more."""
         return max(len(self.codebook), len(self.public.names))
 
-    @property
-    def _request(self) -> tuple[object, ...]:
-        return self.public, self.scaling
-
-    def rescaled(self, scaling: Scaling) -> PrivateDesign:
+    def rescaled(self, scaling: Scaling) -> Self:
         """Return the same rows, scaled by released values instead."""
-        return PrivateDesign(self.public, scaling, self._rows)
+        return replace(self, scaling=scaling)
 
     def counted(self, tally: Tally) -> PrivateCells:
         """Return the same rows, to be counted by the cells of a table."""
-        return PrivateCells(self.public.formula, (tally,), self._rows)
+        return PrivateCells(self.rows, self.public.formula, (tally,))
 
     def recoded(self, public: Design, scaling: Scaling) -> PrivateDesign:
         """Return the same rows, coded by other columns of the same variables."""
-        return PrivateDesign(public, scaling, self._rows)
+        return PrivateDesign(self.rows, public, scaling)
 
     def require_passes(self) -> None:
         """Refuse rows that can be read only once, before one is read: a FrameError."""
-        if not self.rereadable:
-            raise FrameError(
-                "this mechanism reads the data several times, but an iterable of tables can be "
-                "read only once; pass one DataFrame or the path of a Parquet file"
-            )
-        self._rows.keep(self.public)
+        self.rows.require_passes()
+        self.rows.keep(self.public)
 
     def blocks(
-        self, function: Callable[[Floats], Answer], lattice: Lattice, *, count_public: bool
+        self,
+        function: Callable[[Floats], Answer],
+        lattice: Lattice,
+        *,
+        count_public: bool,
+        of_norms: bool = False,
     ) -> Iterator[tuple[Answer, int]]:
         """Apply a function to every block of rows on the lattice.
 
@@ -109,34 +97,20 @@ class PrivateDesign(BoundRows):
         like all else in it, where it is not. A row's integers follow from it and public facts
         alone. Its results, multiplied by how often the rows count, are yielded in any order with
         that number of rows: up to 64 times the sum of a block, so beyond 2**53. `count_public` says
-        whether progress may show the number of rows.
+        whether progress may show the number of rows. With `of_norms` the function takes the squared
+        integer norms of the complete rows of a block instead.
         """
 
         def counted(part: Part) -> list[tuple[Answer, int]]:
-            augmented = self._augmented(part, lattice)
-            return [
-                (multiplied(function(augmented[:, span]), times), times * size)
-                for span, size, times in placed(part.places, part.rows, lattice.block_rows, FOLDS)
-            ]
+            squares = np.empty(part.rows if of_norms else 0)
+            augmented = self._augmented(part, lattice, squares if of_norms else None)
 
-        for results in self._mapped(counted, lattice, count_public):
-            yield from results
+            def of_span(span: Span) -> Answer:
+                if of_norms:
+                    return function(squares[span][augmented[0, span] > 0])
+                return function(augmented[:, span])
 
-    def squared_norms(
-        self, function: Callable[[Floats], Answer], lattice: Lattice, *, count_public: bool
-    ) -> Iterator[tuple[Answer, int]]:
-        """Apply a function to the squared integer norms of the complete rows of every block.
-
-        They are those of the rows of :meth:`blocks`, and the answers are yielded as there.
-        """
-
-        def counted(part: Part) -> list[tuple[Answer, int]]:
-            squares = np.empty(part.rows)
-            complete = self._augmented(part, lattice, squares)[0] > 0
-            return [
-                (multiplied(function(squares[span][complete[span]]), times), times * size)
-                for span, size, times in placed(part.places, part.rows, lattice.block_rows, FOLDS)
-            ]
+            return list(in_blocks(part, lattice.block_rows, of_span))
 
         for results in self._mapped(counted, lattice, count_public):
             yield from results
@@ -147,11 +121,11 @@ class PrivateDesign(BoundRows):
         Returns integers, shape (columns + 1, columns + 1), the number of rows they are of, and the
         rows that are still to be added; None, from public facts, where all are.
         """
-        engine, queries = self._rows.database, self._queries(lattice)
+        engine, queries = self.rows.database, self._queries(lattice)
         if engine is None or queries is None:
             return None
         moments, n_rows, n_outside = summed(engine, queries, lattice)
-        rest = self._rows.queried(queries.outside) if n_outside else rows_of(self._rows.terms)
+        rest = self.rows.queried(queries.outside) if n_outside else rows_of(self.rows.terms)
         return moments, n_rows, self.of(rest)
 
     @property
@@ -160,7 +134,7 @@ class PrivateDesign(BoundRows):
         return self._queries(Lattice(MAX_BITS, len(self.public.names))) is not None
 
     def _queries(self, lattice: Lattice) -> RowSums | None:
-        engine, scaling = self._rows.database, self.scaling
+        engine, scaling = self.rows.database, self.scaling
         if engine is None or scaling.unit or type(self) is not PrivateDesign:
             return None
         factor = 1.0 / (scaling.scale * scaling.row_norm)
@@ -183,7 +157,7 @@ class PrivateDesign(BoundRows):
     ) -> Iterator[Answer]:
         size = max(CELLS_A_TURN // (len(self.public.names) + 1), FEWEST_A_TURN)
         turn = min(BLOCKS_A_TURN * lattice.block_rows, size)
-        kept = None if self._rows.kept is None else self._rows.keep(self.public)
+        kept = None if self.rows.kept is None else self.rows.keep(self.public)
         with _threads() as mapped:
             if kept is not None and kept.parts is not None:
                 # A thread takes longer to start than one part.
@@ -193,8 +167,8 @@ class PrivateDesign(BoundRows):
                 return
             if kept is not None:
                 kept.start()
-            for part in self._rows.parts(count_public=count_public):
-                cuts = [part.cut(at, turn) for at in range(0, part.rows, turn)]
+            for part in self.rows.parts(count_public=count_public):
+                cuts = [part.at(slice(at, at + turn)) for at in range(0, part.rows, turn)]
                 turns = mapped if len(cuts) > 1 else map
                 if kept is None or not kept.all_fit:
                     yield from turns(function, cuts)
@@ -267,32 +241,20 @@ def private_design(
     FormulaError, CodebookError, ArgumentError, FrameError from the formula, the codebook, the
     arguments and the column names.
     """
-    unbound = unbound_design(formula, codebook, scale=scale, center=center, row_norm=row_norm)
-    return unbound.bind(data)
+    public = design(formula, codebook)
+    return unbound_design(public, scale=scale, center=center, row_norm=row_norm).bind(data)
 
 
 def unbound_design(
-    formula: str,
-    codebook: Codebook,
-    *,
-    scale: str | None = "range",
-    center: bool = True,
-    row_norm: float | str | None = None,
-) -> PrivateDesign:
-    """Return the design without rows, to which data can be bound."""
-    return coded_design(design(formula, codebook), scale=scale, center=center, row_norm=row_norm)
-
-
-def coded_design(
     public: Design,
     *,
     scale: str | None = "range",
     center: bool = True,
     row_norm: float | str | None = None,
 ) -> PrivateDesign:
-    """Return the same of coded columns."""
+    """Return the design without rows, to which data can be bound."""
     scaled = scaling(public, scale=scale, center=center, row_norm=row_norm)
-    return PrivateDesign(public, scaled, rows_of(Terms(public.codebook)))
+    return PrivateDesign(rows_of(Terms(public.codebook)), public, scaled)
 
 
 @contextmanager

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpmodels.arguments import option
 from dpmodels.codebook import Codebook
 from dpmodels.design.private import NARROWEST, PrivateDesign, Scaling, scaling
-from dpmodels.design.rows import Rows, Terms, rows_of
+from dpmodels.design.rows import Terms, rows_of
 from dpmodels.errors import ArgumentError, CodebookError, quoted, shorten
-from dpmodels.formula import Design
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.response import TwoSided
 from dpmodels.noise.lattice import Lattice, lengths, multiply_columns, to_lattice
@@ -21,6 +20,7 @@ from dpmodels.typing import Floats
 from dpmodels.variables import Numeric
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class WeightedDesign(PrivateDesign):
     """Rows times the root of their weight, a public share of the largest.
 
@@ -29,31 +29,17 @@ class WeightedDesign(PrivateDesign):
     statistic that is additive in squares further than a row without weights can.
     """
 
-    __slots__ = ("_declared", "_weight")
-
-    def __init__(
-        self, public: Design, scaling: Scaling, weight: str, declared: Numeric, rows: Rows
-    ) -> None:
-        super().__init__(public, scaling, rows)
-        self._weight = weight
-        self._declared = declared
-
-    @property
-    def _request(self) -> tuple[object, ...]:
-        return self.public, self.scaling, self._weight, self._declared
-
-    def rescaled(self, scaling: Scaling) -> WeightedDesign:
-        """Return the same rows and weights, scaled by released values instead."""
-        return WeightedDesign(self.public, scaling, self._weight, self._declared, self._rows)
+    weight: str
+    declared: Numeric
 
     @property
     def facts(self) -> dict[str, str]:
         """Public facts about the rows on the lattice, their weight included."""
-        return {**super().facts, "weights": repr(self._weight)}
+        return {**super().facts, "weights": repr(self.weight)}
 
     @property
     def _beside(self) -> tuple[str, ...]:
-        return (self._weight,)
+        return (self.weight,)
 
     def _place(
         self,
@@ -63,7 +49,7 @@ class WeightedDesign(PrivateDesign):
         lattice: Lattice,
         squares: Floats | None,
     ) -> None:
-        weight, declared, rows = columns[self._weight], self._declared, augmented[1:]
+        weight, declared, rows = columns[self.weight], self.declared, augmented[1:]
         factor = 1.0 / (self.scaling.scale * self.scaling.row_norm)
         multiply_columns(coded, factor, rows, (self.public.lower, self.public.upper))
         rows -= (self.scaling.centre * factor)[:, None]
@@ -123,9 +109,9 @@ def joint_design(
     scaled = _joint_scaling(regression, scale, row_norm, center, emphasis)
     public = regression.joint
     if weights is None or declared is None:
-        return PrivateDesign(public, scaled, rows_of(Terms(public.codebook)))
+        return PrivateDesign(rows_of(Terms(public.codebook)), public, scaled)
     public = replace(public, codebook=public.codebook | {weights: declared})
-    return WeightedDesign(public, scaled, weights, declared, rows_of(Terms(public.codebook)))
+    return WeightedDesign(rows_of(Terms(public.codebook)), public, scaled, weights, declared)
 
 
 def box_design(regression: TwoSided) -> PrivateDesign:
@@ -145,7 +131,7 @@ def box_design(regression: TwoSided) -> PrivateDesign:
     longest = math.sqrt(len(half)) * (1 + 1e-12)
     centre = (public.lower + public.upper) / 2
     box_scaling = Scaling(centre, half, longest, longest)
-    return PrivateDesign(public, box_scaling, rows_of(Terms(public.codebook)))
+    return PrivateDesign(rows_of(Terms(public.codebook)), public, box_scaling)
 
 
 def _declared(weights: object, book: Codebook) -> Numeric:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, NoReturn, cast
+from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
-from dpmodels.design.columns import converted, read_rows
+from dpmodels.design.columns import as_often, converted, read_rows
 from dpmodels.design.parts import (
     FACES,
     SLOTS,
@@ -24,14 +24,13 @@ from dpmodels.design.parts import (
     Side,
     Thinning,
     UnitTotals,
-    numbered,
+    Unshown,
     sampled_parts,
     unit_strata,
-    unit_totals,
-    weighted_parts,
+    unit_sums,
 )
-from dpmodels.design.sql import MANY_GROUPS, as_often, grouping
-from dpmodels.errors import FrameError, PrivacyError
+from dpmodels.design.sql import MANY_GROUPS, grouping
+from dpmodels.errors import FrameError
 from dpmodels.formula.sides import Subset
 from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared, to_float
 from dpmodels.frames.columns import require, require_levels
@@ -109,25 +108,8 @@ def rows_of(terms: Terms) -> Rows:
     return Rows(no_rows(terms.variables), terms, bytes(SECRET_BYTES))
 
 
-class Rows:
+class Rows(Unshown):
     """Rows of one data source; its repr shows none of them."""
-
-    __slots__ = (
-        "_checksum",
-        "_groups",
-        "_persons",
-        "_secret",
-        "_side",
-        "_side_by_partition",
-        "_source",
-        "_thinning",
-        "_times",
-        "_totals",
-        "_untaken",
-        "kept",
-        "readings",
-        "terms",
-    )
 
     def __init__(
         self,
@@ -135,34 +117,27 @@ class Rows:
         terms: Terms,
         secret: bytes,
         times: int = 1,
-        side: Callable[[int], Side] | None = None,
+        side_by_partition: Callable[[int], Side] | None = None,
     ) -> None:
-        self._source = source
-        self.terms = terms
-        self._secret = secret  # Draws among the rows of a person
-        self._times = times  # How often each row counts, without persons
+        self.source, self.terms = source, terms
+        self.secret = secret  # Draws among the rows of a person
+        self.times = times  # How often each row counts, without persons
+        self.side_by_partition = side_by_partition
         self._untaken = 0  # Places of persons of other sites, whose number is public
         self._persons: Persons | None = None
         self._side: Side | None = None
-        self._side_by_partition = side
         self._thinning: Thinning | None = None
         self._checksum: Checksum | None = None
-        self.readings = Readings()  # Of rows on workers
         self._groups: list[Part] | None = None
         self._totals: UnitTotals | None = None  # Of a survey design with sampling units
+        self.readings = Readings()  # Of rows on workers
         self.kept: KeptParts | None = None  # Of the last request that reads them several times
-
-    def __repr__(self) -> str:
-        return "<Rows, not shown>"
-
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError("rows cannot be pickled or copied")
 
     @property
     def recipe(self) -> Callable[[RowSource], Rows]:
         """A function that binds the rows of a partition in the same way; it holds no row."""
-        side = None if self._side is None else self._side.on_workers()
-        return partial(Rows, terms=self.terms, secret=self._secret, side=side)
+        side = None if self._side is None else self._side.coins.by_partition(self._side.first)
+        return partial(Rows, terms=self.terms, secret=self.secret, side_by_partition=side)
 
     def bound(self, data: object) -> Rows:
         """Bind a user's data without reading a row.
@@ -180,24 +155,29 @@ class Rows:
         bound = Rows(source, self.terms, secret)
         if self.terms.sampled is not None:
             bound.require_sampled()
-        if neighbours.rows == "mean" and not bound.rereadable:
-            raise FrameError(
-                'rows="mean" reads the data twice, to count the rows of each person, but an '
-                "iterable of tables can be read only once; pass one DataFrame or the path of a "
-                "Parquet file, or write rows=4 for the first four rows of a person"
-            )
+        if neighbours.rows == "mean":
+            more = ", or write rows=4 for the first four rows of a person"
+            bound.require_passes(more, 'rows="mean"')
         return bound
+
+    def require_passes(self, otherwise: str = "", reader: str = "this mechanism") -> None:
+        """Refuse rows that can be read only once, before one is read: a FrameError."""
+        if not self.rereadable:
+            raise FrameError(
+                f"{reader} reads the data several times, but an iterable of tables can be read "
+                f"only once; pass one DataFrame or the path of a Parquet file{otherwise}"
+            )
 
     def sides(self, heads: int, entropy: Entropy) -> tuple[Rows, Rows]:
         """Split rereadable rows at random: each goes to the first part with chance ``heads/256``.
 
         Rows of the other part do not count. The rows of a person stay together.
         """
-        self._source = in_one_order(self._source, self.terms.variables)
+        self.source = in_one_order(self.source, self.terms.variables)
         coins, persons = Coins(heads, entropy), None
         if self.terms.neighbours.person is not None and self.scattered is None:
             persons = self._known()
-        first, second = (self.standing(self._times) for _ in range(2))
+        first, second = (self.standing(self.times) for _ in range(2))
         first.readings = second.readings = self.readings
         first._persons = second._persons = persons
         first._side, second._side = Side(coins, first=True), Side(coins, first=False)
@@ -206,7 +186,7 @@ class Rows:
     @property
     def can_be_thinned(self) -> bool:
         """Whether rows can be read at random, each by itself; it follows from public facts."""
-        terms, is_local = self.terms, not isinstance(self._source, DaskRows | DatabaseRows)
+        terms, is_local = self.terms, not isinstance(self.source, DaskRows | DatabaseRows)
         is_alone = terms.neighbours.person is None and terms.sampled is None and not self._untaken
         return is_alone and is_local and self.rereadable and self._side is None
 
@@ -215,23 +195,23 @@ class Rows:
 
         Rows that count many times count that many times less instead, as far as whole numbers do.
         """
-        if self._times > 1:
-            return self.standing(max(round(self._times * heads / FACES), 1))
+        if self.times > 1:
+            return self.standing(max(round(self.times * heads / FACES), 1))
         rows = self.standing(1)
         rows._thinning = Thinning(heads, entropy)
         return rows
 
     def standing(self, times: int) -> Rows:
         """Return the same rows, each counted `times` times, without persons."""
-        return Rows(self._source, self.terms, self._secret, times)
+        return Rows(self.source, self.terms, self.secret, times)
 
     def drawn_by(self, secret: bytes) -> Rows:
         """Return the same rows, of which a secret draws those of a person that count."""
-        return Rows(self._source, self.terms, secret, self._times)
+        return Rows(self.source, self.terms, secret, self.times)
 
     def beside(self, places: int) -> Rows:
         """Return the same rows of persons beside so many places that no row takes."""
-        rows = Rows(self._source, self.terms, self._secret)
+        rows = Rows(self.source, self.terms, self.secret)
         rows._untaken = places
         return rows
 
@@ -247,13 +227,11 @@ class Rows:
         """Return rows of a survey design with the places that follow from a released cap."""
         assert self.terms.sampled is not None
         sampled = replace(self.terms.sampled, cap=cap, factors=factors)
-        terms = replace(self.terms, sampled=sampled)
-        capped = Rows(self._source, terms, self._secret)
+        capped = Rows(self.source, replace(self.terms, sampled=sampled), self.secret)
         capped._persons = self._persons
         if self._totals is not None:
-            assert terms.sampled is not None
             capped._totals = UnitTotals(self._totals.totals)
-            capped._totals.settle(capped._weighted(), terms.sampled)
+            capped._totals.settle(capped._weighted(), sampled)
         return capped
 
     def unit_weights(self) -> Iterator[Integers]:
@@ -263,7 +241,7 @@ class Rows:
                 yield weights
             return
         if self._totals is None:
-            self._totals = unit_totals(self._weighted(), self._known().number)
+            self._totals = UnitTotals(unit_sums(self._weighted(), self._known().number))
         yield self._totals.totals
 
     def unit_strata(self) -> NDArray[np.intp]:
@@ -273,14 +251,17 @@ class Rows:
 
     def _weighted(self) -> Iterator[tuple[Part, Integers]]:
         """Read rows of a survey design once, with their units and weights."""
-        assert self.terms.sampled is not None
-        if self.terms.neighbours.person is None:
-            chunks = self._read(self.terms, None)
-            parts = numbered(self._as_part(chunk) for chunk in chunks)
-        else:
-            parts = self._of_persons()
-        sampling = self.terms.sampled.sampling
-        return weighted_parts((part for part in parts if not _is_left_over(part)), sampling)
+        sampled, at = self.terms.sampled, 0
+        assert sampled is not None
+        is_unit = self.terms.neighbours.person is None  # Whether each row is one
+        chunks = map(self._as_part, self._read(self.terms, None))
+        for part in chunks if is_unit else self._of_persons():
+            if is_unit:
+                part = part._replace(persons=np.arange(at, at + part.rows))
+                at += part.rows
+            weights = sampled.sampling.weights(part.columns, part.rows)
+            if not _is_left_over(part):
+                yield part, weights if part.counted is None else np.where(part.counted, weights, 0)
 
     def _of_design(self) -> Iterator[Part]:
         """Read rows with their places; where the number of units is public, then what is left."""
@@ -296,7 +277,7 @@ class Rows:
         """Keep what readings give to a request, in memory; `key` stands for what they are."""
         if self.kept is None or self.kept.key is not key:
             is_counted = self.terms.neighbours.n_public and self.scattered is None
-            n_rows = self._source.nrows if is_counted else None
+            n_rows = self.source.nrows if is_counted else None
             if n_rows and self._thinning is not None:
                 n_rows = self._thinning.expected(n_rows)
             self.kept = KeptParts(key, n_rows)
@@ -308,23 +289,23 @@ class Rows:
 
         The rows of a person are on one worker.
         """
-        if not isinstance(self._source, DaskRows):
+        if not isinstance(self.source, DaskRows):
             return None
         person = self.terms.neighbours.person
         if person is None:
-            return self._source
-        return self._source.together(person, self._secret, self.terms.missing_ids)
+            return self.source
+        return self.source.together(person, self.secret, self.terms.missing_ids)
 
     def in_partition(self, number: int, checksum: Checksum | None) -> None:
         """Say which partition the rows are, and what to add them to when they are read."""
         self._checksum = checksum
-        if self._side_by_partition is not None:
-            self._side = self._side_by_partition(number)
+        if self.side_by_partition is not None:
+            self._side = self.side_by_partition(number)
 
     @property
     def rereadable(self) -> bool:
         """Whether the rows can be read several times."""
-        return self._source.rereadable
+        return self.source.rereadable
 
     @property
     def grouped(self) -> GroupedSource | None:
@@ -335,15 +316,15 @@ class Rows:
         terms = self.terms
         if terms.neighbours.person is not None or terms.sampled is not None or self._side:
             return None
-        return grouping(self._source, self.terms.codebook, self.terms.undeclared)
+        return grouping(self.source, self.terms.codebook, self.terms.undeclared)
 
     @property
     def database(self) -> Engine | None:
         """PostgreSQL, if each row of a table counts once; it follows from public facts."""
-        neighbours, subset, source = self.terms.neighbours, self.terms.subset, self._source
+        neighbours, subset, source = self.terms.neighbours, self.terms.subset, self.source
         is_whole = neighbours.person is None and subset is None and self._side is None
         is_whole = is_whole and self.terms.sampled is None
-        if not (is_whole and self._times == 1 and isinstance(source, DatabaseRows)):
+        if not (is_whole and self.times == 1 and isinstance(source, DatabaseRows)):
             return None
         engine = source.engine
         is_exact = engine is not None and engine.dialect == "postgresql" and engine.is_snapshot
@@ -352,7 +333,7 @@ class Rows:
     @property
     def is_streamed(self) -> bool | None:
         """Whether a database gives each row; None if the rows are in none."""
-        if not isinstance(self._source, DatabaseRows) or self._source.engine is None:
+        if not isinstance(self.source, DatabaseRows) or self.source.engine is None:
             return None
         return self.grouped is None
 
@@ -365,7 +346,7 @@ class Rows:
         """Return the rows of a query for the columns that are read."""
         assert self.database is not None
         query = SelectedRows(self.database, self.terms.variables, sql)
-        return Rows(query, self.terms, self._secret)
+        return Rows(query, self.terms, self.secret)
 
     @property
     def nrows(self) -> int | None:
@@ -380,8 +361,8 @@ class Rows:
         if self.scattered is not None:
             return self._counted_on_workers() if neighbours.n_public else None
         if neighbours.person is None:
-            n_rows = self._source.nrows
-            times = self._times if self.terms.sampled is None else SLOTS
+            n_rows = self.source.nrows
+            times = self.times if self.terms.sampled is None else SLOTS
             return None if n_rows is None else n_rows * times
         if not (neighbours.n_public and self.rereadable):
             return None
@@ -400,7 +381,7 @@ class Rows:
             return source.summed((*columns, person), measure, count_public=False).n_rows
 
         try:
-            return self.readings.n_rows(count) * self._times
+            return self.readings.n_rows(count) * self.times
         except FrameError as error:
             message = before_charge(error)
         raise FrameError(message)
@@ -433,11 +414,11 @@ class Rows:
         if (source := self.grouped) is not None:
             yield from self._of_groups(source)
             return
-        for chunk in self._read(self.terms, self._source.nrows if count_public else None):
+        for chunk in self._read(self.terms, self.source.nrows if count_public else None):
             if self._thinning is not None:
                 chunk = self._thinning.of(chunk)
             part = self._as_part(chunk)
-            often = None if self._times == 1 else np.full(part.rows, self._times)
+            often = None if self.times == 1 else np.full(part.rows, self.times)
             yield part._replace(places=often)
 
     def _of_groups(self, source: GroupedSource) -> Iterator[Part]:
@@ -452,7 +433,7 @@ class Rows:
         for number, (chunk, counts) in enumerate(
             source.groups(self.terms.variables, MANY_GROUPS), start=1
         ):
-            rows, times = as_often(counts * self._times)
+            rows, times = as_often(counts * self.times)
             part = self._as_part(chunk).at(rows)._replace(places=times)
             first = [part] if number == 1 else []
             yield part
@@ -492,7 +473,7 @@ class Rows:
 
     def _read(self, terms: Terms, total: int | None) -> Iterator[Chunk]:
         """Read the columns, and that of persons if there is one."""
-        chunks = self._source.chunks(terms.variables, read_rows(len(self.terms.variables)))
+        chunks = self.source.chunks(terms.variables, read_rows(len(self.terms.variables)))
         return progress(chunks, total=total, label="reading rows")
 
     def _counted(self, chunk: Chunk) -> NDArray[np.bool_]:
@@ -517,7 +498,7 @@ class Rows:
         neighbours = self.terms.neighbours
         missing = self.terms.missing_ids
         return Persons(
-            neighbours.places, self._secret, even=neighbours.rows == "mean", missing=missing
+            neighbours.places, self.secret, even=neighbours.rows == "mean", missing=missing
         )
 
 
@@ -533,10 +514,8 @@ def _places_of_partition(recipe: Callable[[RowSource], Rows], source: RowSource,
 class _LevelRows(Rows):
     """Rows as levels of factors, counted by a database."""
 
-    __slots__ = ("_engine", "_names", "_query")
-
     def __init__(self, rows: Rows, engine: Engine, query: str, n_factors: int) -> None:
-        super().__init__(rows._source, rows.terms, rows._secret)
+        super().__init__(rows.source, rows.terms, rows.secret)
         self._engine = engine
         self._query = query
         self._names = tuple(map(str, range(n_factors)))

@@ -35,7 +35,7 @@ from dpmodels.frames.convert import LevelCodes
 from dpmodels.frames.engine import Engine, GroupedSource, groups_rows, kind_of_type
 from dpmodels.frames.protocol import Holds, Kind, decoded
 from dpmodels.noise.lattice import Lattice
-from dpmodels.typing import Array, Floats, Integers
+from dpmodels.typing import Floats, Integers
 from dpmodels.variables import Categorical, Numeric, Variable
 
 # Choices: columns whose products are faster summed than read, and levels of a variable.
@@ -400,18 +400,3 @@ def _number_of_values(variable: Variable, whole: bool) -> float:
             step = variable.step or (1.0 if whole else 0.0)
             size = (variable.upper - variable.lower) / step + 1 if step else math.inf
     return size + len(variable.missing) + 1
-
-
-def as_often(counts: Integers) -> tuple[NDArray[np.intp], Array]:
-    """Return rows, each once for every binary digit of its count, and how often each counts then.
-
-    So few blocks of rows count equally often, however many counts there are.
-
-    >>> import numpy as np
-    >>> [array.tolist() for array in as_often(np.array([1, 6, 0]))]
-    [[0, 1, 1], [1, 2, 4]]
-    """
-    digits = range(int(counts.max(initial=0)).bit_length())
-    rows = [np.flatnonzero(counts >> digit & 1) for digit in digits]
-    times = np.repeat(2 ** np.arange(len(rows), dtype=np.int64), [len(part) for part in rows])
-    return np.concatenate([np.zeros(0, dtype=np.intp), *rows]), times

@@ -5,7 +5,7 @@ Theorem
     them, are released by a mechanism of its own; given them the numbers of units by the length of
     their score, and given these the sum and the squares of the scores, each clipped to a length.
     Multipliers are fixed beforehand: together they satisfy (ε, δ) with the exact trade-off of one
-    Gaussian mechanism, ρ-zCDP, or ε (docs/theory.md, Theorems 83, 86 and 97).
+    Gaussian mechanism, ρ-zCDP, or ε (docs/theory.md, Theorems 83, 86, 97 and 106).
 Sensitivity
     A unit (a row, or all rows of a sampling unit) is in one cell of length: √2 where it is
     replaced, 1 where it is added or removed; 2 and 1 in absolute values. It adds the square of one
@@ -123,8 +123,6 @@ ENDS: Final = 2.0 ** (np.arange(-8, 13) / 2)
 ALIGNED_RESIDUALS: Final = 1.0
 # What is left of all weight within a cap, at the least, where noise hides it: a choice.
 LEAST_WITHIN: Final = 0.1
-# Two rows of the joint ball are no farther apart, in shares of its radius.
-FARTHEST: Final = 2.0
 # Times the largest response, above any residual: an expected response is at most e times that.
 UNCLIPPED: Final = 3.0
 
@@ -404,12 +402,12 @@ class WeightedGradients(OfBase):
         expected = math.sqrt(len(lengths) / n_units) * cap.cap / strata.cap
         lattice = noise.lattice_of_rows(gradients.lattice, plan)
         predictors = replace(plan.facts.predictors, bits=lattice.bits)
-        to_units, predictors = _of_all_rows(release, gradients.scaling, predictors)
+        predictors = _of_counted_rows(release, gradients.scaling, predictors)
         (design,), loss = gradients.designs, _unclipped(plan.facts)
-        regressors = (axes / lengths).T * to_units * (places / expected)
+        regressors = (axes / lengths).T * (places / expected)
 
         def meat_at(point: Floats) -> Meat:
-            score = GradientScore(regressors, point * to_units, predictors, loss)
+            score = GradientScore(regressors, point, predictors, loss)
             exact = ExactScores(design, lattice, score, places, count_public=adjacency.n_public)
             meat = noise.noised(exact, strata, plan, entropy)
             # In units of their mean square, so that every coefficient has a variance of about 1. Of
@@ -492,30 +490,20 @@ def _whitening(bought: BoughtCurvature, places: int) -> tuple[Floats, Floats]:
     return axes, np.sqrt(np.maximum(values, least) * places**ALIKE)
 
 
-def _of_all_rows(
+def _of_counted_rows(
     release: CoefficientsRelease, public: Scaling, predictors: Predictors
-) -> tuple[Floats, Predictors]:
-    """Return predictors that leave no row out, and what those of the release are in their units."""
-    ball, ones = release.ball, np.ones(predictors.columns)
+) -> Predictors:
+    """Return the predictors of the rows that the curvature counts (docs/theory.md, Theorem 106)."""
+    ball = release.ball
     if ball is None:
-        return ones, predictors
-    centre, radius, axes = _in_joint_ball(ball, public, predictors)
-    if np.linalg.norm(centre) > 1:
-        return ones, predictors.within(centre, radius, axes)
-    farthest = FARTHEST * float(np.linalg.norm(axes, 2))
-    ones[int(predictors.intercept) :] = farthest / radius
-    return ones, predictors.within(centre, farthest, axes)
-
-
-def _in_joint_ball(
-    ball: Ball, public: Scaling, predictors: Predictors
-) -> tuple[Floats, float, Floats]:
-    """Return centre, radius and axes of a released ball in shares of the codebook's."""
+        return predictors
     terms, norm = slice(predictors.terms), public.row_norm
+    # In shares of the codebook's ball.
     centre = (ball.centre - public.centre[terms]) / (norm * public.scale[terms])
     if ball.axes is None:
-        return centre, ball.radius / norm, np.eye(predictors.terms)
-    return centre, ball.radius, np.asarray(np.linalg.inv(ball.axes / norm), dtype=np.float64)
+        return predictors.within(centre, ball.radius / norm)
+    axes = np.asarray(np.linalg.inv(ball.axes / norm), dtype=np.float64)
+    return predictors.within(centre, ball.radius, axes)
 
 
 def _unclipped(facts: RegressionFacts) -> Logistic | Poisson:

@@ -445,8 +445,6 @@ def public_part(frame: pd.DataFrame, terms: Terms) -> Part:
 class DrawnRows(Rows):
     """Rows with their numbers of repetitions."""
 
-    __slots__ = ("_part",)
-
     def __init__(self, part: Part, terms: Terms) -> None:
         super().__init__(no_rows(terms.variables), terms, bytes(SECRET_BYTES))
         self._part = part

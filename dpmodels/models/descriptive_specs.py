@@ -263,7 +263,7 @@ def _chosen(
             "weights: write data= instead of sites= or a Dask DataFrame, or design=False"
         )
     size, n_rows = sampling.design.population.get(""), private[0].nrows
-    neighbours = private[0].neighbours
+    neighbours = private[0].rows.terms.neighbours
     is_public = neighbours.n_public and sampling.design.psu is None
     if size is not None and is_public and n_rows is not None and size < n_rows:
         raise ArgumentError(

@@ -8,9 +8,8 @@ from typing import TypeVar, Unpack
 
 from dpmodels.arguments import boolean, option
 from dpmodels.design import PrivateDesign, row_coder, unbound_design
-from dpmodels.design.private import coded_design
 from dpmodels.errors import ArgumentError, BudgetError, quoted
-from dpmodels.formula import Design
+from dpmodels.formula import Design, design
 from dpmodels.formula.response import two_sets
 from dpmodels.mechanisms import (
     COVARIANCE,
@@ -69,10 +68,8 @@ def scaled_spec(
     center, scale = options.get("center", True), options.get("scale", "range")
     denoise, row_norm = checked_rule(options.get("denoise")), options["row_norm"]
     placed = {"scale": scale, "center": center, "row_norm": row_norm}
-    if coded is None:
-        private_design = unbound_design(request.formula, request.codebook, **placed)
-    else:
-        private_design = coded_design(coded, **placed)
+    public = coded or design(request.formula, request.codebook)
+    private_design = unbound_design(public, **placed)
     columns = len(private_design.public.names)
     n_components = checked_ncomp(options.get("ncomp"), columns)
     facts = Facts(columns, relation, center, n_components, private_design.scaling.unit)

@@ -107,7 +107,7 @@ def assumed_private(
 
     Those that take places by weight are stored one by one. NotAvailable for too many of them.
     """
-    terms = spec.private._rows.terms
+    terms = spec.private.rows.terms
     rows = assumed if isinstance(assumed, AssumedRows) else assumed_rows(terms.codebook, assumed)
     if terms.sampled is not None or rows.unit is not None:
         return spec.private.bind(_assumed_sample(rows, terms.sampled, n_rows))
@@ -302,7 +302,7 @@ def _other_budgets(guarantee: Guarantee) -> list[Guarantee]:
 
 def _noise(spec: VerbSpec[object], mechanism: object, n_rows: int) -> pd.Series[float]:
     try:
-        codebook = spec.private._rows.terms.codebook
+        codebook = spec.private.rows.terms.codebook
         assumed = replace(assumed_rows(codebook), unit=_sampling_unit(spec.request))
         private = assumed_private(spec, n_rows, assumed)
         choice = planned(spec, parties({}), mechanism, [private])

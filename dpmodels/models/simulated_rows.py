@@ -134,15 +134,16 @@ class SimulatedRows:
     def bound(self) -> PrivateDesign:
         """Bind the rows to their design, or to one that neither shifts nor scales them."""
         names = numbered(len(self.block))
-        design = self.design
-        if design is None:
+        bound_design = self.design
+        if bound_design is None:
             bound = max(1.0, float(np.abs(self.block).max()))
             book, norm = Codebook.uniform(names, (-bound, bound)), "unit" if self.unit else 1.0
-            design = unbound_design("~ .", book, scale=None, center=False, row_norm=norm)
+            public = design("~ .", book)
+            bound_design = unbound_design(public, scale=None, center=False, row_norm=norm)
         size = len(self.block.T)
         places = self.full_blocks + (np.arange(size) < self.rows % size)
         part = Part(dict(zip(names, self.block, strict=True)), None, places)
-        return design.of(DrawnRows(part, Terms(design.codebook)))
+        return bound_design.of(DrawnRows(part, Terms(bound_design.codebook)))
 
 
 def shaped(
@@ -271,7 +272,7 @@ class SimulatedFit:
             }
         )
         coded = design("~ .", book)
-        bound = PrivateDesign(coded, joint.scaling, rows_of(Terms(coded.codebook)))
+        bound = PrivateDesign(rows_of(Terms(coded.codebook)), coded, joint.scaling)
         block = np.concatenate([terms, self.response[None]])
         return SimulatedRows(block, self.rows, design=bound)
 

@@ -274,8 +274,9 @@ def absent_rows(spec: VerbSpec[object], number: int) -> BoundRows:
     With persons they are places that no row takes.
     """
     has_persons = spec.request.adjacency.person is not None
-    rows: BoundRows = spec.private.bind(_incomplete(spec, 0 if has_persons else 1))
-    return rows.beside(number) if has_persons else rows.standing(number)
+    bound: BoundRows = spec.private.bind(_incomplete(spec, 0 if has_persons else 1))
+    rows = bound.rows
+    return bound.of(rows.beside(number) if has_persons else rows.standing(number))
 
 
 def _incomplete(spec: VerbSpec[object], number: int) -> dict[str, object]:

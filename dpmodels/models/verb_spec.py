@@ -243,7 +243,7 @@ class Counting(NamedTuple):
     def cells(self, rows: BoundRows) -> PrivateCells:
         """Return the same rows, to be counted."""
         tallies = tuple(_tally(name, number) for name, number in self.variables.items())
-        return rows.asked(partial(PrivateCells, "values beyond the bounds", tallies))
+        return PrivateCells(rows.rows, "values beyond the bounds", tallies)
 
     def clipping(self, release: CountsRelease) -> Clipping:
         """Return the released counts by variable."""

@@ -38,7 +38,7 @@ class Standing(Parties):
     def bind(self, binding: Callable[[object], Bound]) -> tuple[Bound, ...]:
         """Bind a formula to the repeated rows."""
         bound: tuple[Any, ...] = super().bind(binding)
-        return bound if self.times == 1 else tuple(rows.standing(self.times) for rows in bound)
+        return bound if self.times == 1 else tuple(x.of(x.rows.standing(self.times)) for x in bound)
 
 
 @dataclass(frozen=True)

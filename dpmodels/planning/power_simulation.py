@@ -204,7 +204,7 @@ class PowerInputs:
     def _population(self) -> Population:
         sampled = self.assumed.frame is not None
         block = self.assumed.block(SAMPLED if sampled else BLOCK)
-        return population(block, self._unread.private._rows.terms, sampled=sampled)
+        return population(block, self._unread.private.rows.terms, sampled=sampled)
 
     @cached_property
     def _unread(self) -> VerbSpec[object]:

@@ -131,15 +131,15 @@ def _missing_rows(release: MomentsRelease | CoefficientsRelease) -> float:
 
     So much of the step is its largest error by them (docs/theory.md, Theorem 91): all of it where
     noise hides how many they are. Along released axes each may lack the square of the radius. About
-    a line none: their scores are shortened as well (Theorem 101).
+    a line, or coefficients, none: scores count rows as X'X does (Theorems 101 and 106).
     """
     ball = release.ball
-    if ball is None or not math.isnan(ball.rows):
+    if ball is None or not math.isnan(ball.rows) or isinstance(release, CoefficientsRelease):
         return 0.0
     if ball.shortened_sd > HIDDEN_SHORTENED:
         return 1.0
     fraction = min(max(ball.shortened - ball.shortened_sd, 0.0), 1.0)
-    if isinstance(release, CoefficientsRelease) or ball.axes is None:
+    if ball.axes is None:
         return fraction
     return 1 - 1 / (1 + fraction * ball.radius**2)
 

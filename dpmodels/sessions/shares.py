@@ -304,9 +304,8 @@ def _reading(priced: Priced) -> str:
     if rows.is_streamed and isinstance(rows, PrivateDesign):
         strategy, plan, _ = priced.choice
         one_pass = getattr(strategy, "passes", "many" if priced.spec.passes else "one") == "one"
-        in_database = (
-            one_pass and rows.is_summed and is_moments(strategy.measure(rows.unread, plan))
-        )
+        unread = rows.among(lambda terms: terms)
+        in_database = one_pass and rows.is_summed and is_moments(strategy.measure(unread, plan))
     return "sums computed in the database" if in_database else "rows streamed"
 
 

@@ -282,7 +282,7 @@ class SiteRounds(Exchange):
         session = canonical(self.terms) + b", rows of persons"
         secret = pair_key(member.private, member.public[member.place], session)
         assert isinstance(rows, BoundRows)
-        return rows.drawn_by(secret[:ROWS_SECRET_BYTES])
+        return rows.of(rows.rows.drawn_by(secret[:ROWS_SECRET_BYTES]))
 
     def open(self, question: Question, terms: dict[str, object]) -> None:
         """Make the message of the round, claim the round in the ledger, and keep a copy."""

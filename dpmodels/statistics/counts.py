@@ -21,11 +21,11 @@ from dpmodels.design.cells import (
     PrivateCells,
     PrivateLevels,
     PrivateMargins,
-    in_blocks,
+    by_placement,
     in_cells,
 )
 from dpmodels.design.columns import FOLDS, Span, placed
-from dpmodels.design.parts import Part
+from dpmodels.design.parts import Part, Unshown
 from dpmodels.formula.tally import Placed, Tally
 from dpmodels.formula.values import BoundSide, Real
 from dpmodels.frames.persons import Numbering
@@ -54,7 +54,7 @@ def counts(private: PrivateCells, units_per_row: int, *, count_public: bool) -> 
     if bounds and (sides := private.by_bounds(bounds)) is not None:
         exact = sides.ravel().astype(object) * units_per_row
         return Statistic("counts", exact, int(sides[0].sum()), basis)
-    neighbours = private.neighbours
+    neighbours = private.rows.terms.neighbours
     flags = [by_person(tally, neighbours) for tally in private.tallies]
     coded = private.coded()
     pairs = list(zip(coded.tallies, flags, strict=True))
@@ -77,13 +77,11 @@ def counts(private: PrivateCells, units_per_row: int, *, count_public: bool) -> 
     return Statistic("counts", np.concatenate(parts), n_rows, basis)
 
 
-class RowCounts:
+class RowCounts(Unshown):
     """Numbers of rows, or sums of their parts in units, by cell of some tables.
 
     Exact integers: where no table divides its rows, whole rows are counted.
     """
-
-    __slots__ = ("_block_rows", "_bounds", "_tallies", "_total", "_units", "_units_per_row")
 
     def __init__(self, tallies: tuple[Tally, ...], units_per_row: int) -> None:
         self._bounds = _only_bounds(tallies)
@@ -95,16 +93,13 @@ class RowCounts:
         )
         self._total: Numbers = np.zeros(size, dtype=object if divided else np.int64)
 
-    def __repr__(self) -> str:
-        return "<RowCounts, not shown>"
-
     def add(self, part: Part) -> None:
         """Add the rows of a part, block by block."""
         if self._bounds:
             for span, _, times in placed(part.places, part.rows, WHOLE_ROWS, FOLDS):
                 self._total += times * by_bounds(self._bounds, part, span)
         elif self._tallies:
-            for block, _ in in_blocks(part, self._tallies, self._counted, self._block_rows):
+            for block, _ in by_placement(part, self._tallies, self._counted, self._block_rows):
                 self._total = self._total + block
 
     def _counted(self, placed: tuple[Placed, ...]) -> Integers:
@@ -297,7 +292,7 @@ def state_counts(private: PrivateCells, *, count_public: bool = True) -> Statist
         new = ~recorded.ravel()[slots]
         recorded.ravel()[slots[new]] = True
         by_state += np.bincount(cell[first[new]] % states, minlength=states)
-    times = n_places // private.neighbours.places * steps
+    times = n_places // private.rows.terms.neighbours.places * steps
     exact = np.append(by_state, times - by_state.sum()).astype(object)
     basis = fingerprint(private.facts, count_public=count_public)
     return Statistic("state counts", exact, times, basis)
@@ -339,13 +334,11 @@ _HALF: Final = 32
 _BLOCK: Final = 2**20
 
 
-class PersonSums:
+class PersonSums(Unshown):
     """Numbers of rows and sums of their values, by person and cell of one table.
 
-    Exact, the same for any order of the rows, and never shown.
+    Exact, and the same for any order of the rows.
     """
-
-    __slots__ = ("_keys", "_neighbours", "_rows", "_steps", "_tally")
 
     def __init__(self, tally: Tally, neighbours: Adjacency) -> None:
         self._tally = tally
@@ -353,9 +346,6 @@ class PersonSums:
         # By person and cell, in the order in which they come.
         self._keys = Numbering(0)
         self._rows, self._steps = (np.zeros(0, dtype=np.int64) for _ in range(2))
-
-    def __repr__(self) -> str:
-        return "<PersonSums, not shown>"
 
     def add(self, part: Part) -> None:
         """Add the complete rows that take places.

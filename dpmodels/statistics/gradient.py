@@ -434,7 +434,7 @@ class Gradients(Statistic):
     @property
     def rows(self) -> int:
         """Number of rows, complete or not; one pass over them if they are not on workers."""
-        counts = [design.readings.n_read for design in self.designs]
+        counts = [design.rows.readings.n_read for design in self.designs]
         if None not in counts:
             return sum(count or 0 for count in counts)
         return self._counted().cross()[1]

@@ -95,11 +95,12 @@ class Passes(Statistic):
         number of rows that is not public, persons, several sources, a database or a cluster.
         """
         can_be_thinned = self._count_public and len(self._designs) == 1
-        can_be_thinned = can_be_thinned and self._designs[0].can_be_thinned
+        can_be_thinned = can_be_thinned and self._designs[0].rows.can_be_thinned
         n_rows = self._designs[0].nrows or 0 if can_be_thinned else 0
         if isinstance(entropy, NoiseOfSites) or n_rows < WORTH_THINNING * fewest:
             return self
-        design = self._designs[0].thinned(math.ceil(FACES * fewest / n_rows), entropy)
+        design = self._designs[0]
+        design = design.of(design.rows.thinned(math.ceil(FACES * fewest / n_rows), entropy))
         design.require_passes()
         return Passes((design,), self._lattice, count_public=True)
 

@@ -20,7 +20,7 @@ import numpy as np
 from dpmodels.design import PrivateDesign
 from dpmodels.design.cells import BLOCK_ROWS, PrivateCells, in_cells
 from dpmodels.design.columns import FOLDS, placed
-from dpmodels.design.parts import Part
+from dpmodels.design.parts import Part, Unshown
 from dpmodels.errors import FrameError
 from dpmodels.formula.tally import CAPPED_PARTS, MIXED_PARTS, STEPS, Sampling, Tally
 from dpmodels.statistics.counts import place_counts, summed_by_cell
@@ -61,7 +61,13 @@ class Amounts:
     by_stratum: int
 
 
-class SampledPasses(Statistic):
+class _InOnePlace(Statistic):
+    def __add__(self, other: Statistic) -> Statistic:
+        """Refuse rows in several places: a cap is of all of them together."""
+        raise FrameError("a survey design needs all rows in one place: write data=, not sites=")
+
+
+class SampledPasses(_InOnePlace):
     """Passes over sampled rows; each gives exact integers."""
 
     __slots__ = ("_count_public", "_kept", "_private", "_read")
@@ -72,10 +78,6 @@ class SampledPasses(Statistic):
         self._private, self._count_public = private, count_public
         self._kept: Block | None = None
         self._read = 0
-
-    def __add__(self, other: Statistic) -> Statistic:
-        """Refuse rows in several places: a cap is of all of them together."""
-        raise FrameError("a survey design needs all rows in one place: write data=, not sites=")
 
     @property
     def tallies(self) -> tuple[Tally, ...]:
@@ -92,7 +94,7 @@ class SampledPasses(Statistic):
     @property
     def most_rows(self) -> int:
         """The largest number of rows of a unit."""
-        return self._private.neighbours.places
+        return self._private.rows.terms.neighbours.places
 
     def by_weight(self, edges: Integers) -> tuple[Exact, int]:
         """Count units by the cell of their total weight; edges in steps, the last is a limit.
@@ -141,14 +143,14 @@ class SampledPasses(Statistic):
         """All units where their number is public; else those of which a row counts, or all rows."""
         if self._kept is not None and not self._count_public:
             return int((self._kept.totals > 0).sum())
-        return self._read // self._private.neighbours.places
+        return self._read // self._private.rows.terms.neighbours.places
 
     def _blocks(self) -> Iterator[Block]:
         """Read all units once; those of several rows stay in memory."""
         if self._kept is not None:
             yield self._kept
             return
-        self._read, neighbours = 0, self._private.neighbours
+        self._read, neighbours = 0, self._private.rows.terms.neighbours
         sums = None if neighbours.person is None else _UnitSums(self.tallies, self.sampling)
         for part in self._private.parts(count_public=self._count_public):
             self._read += part.taken
@@ -223,22 +225,17 @@ def _single_rows(lines: CountedRows) -> Units:
     return Units(lines.cells, lines.strata, weights, weights, lines.positions, squares, ones)
 
 
-class _UnitSums:
+class _UnitSums(Unshown):
     """Sums of weights by sampling unit, and in each table of weighted positions.
 
     Exact integers: the product of a weight and a position is two of them, of 30 bits and more.
     """
-
-    __slots__ = ("_sampling", "_strata", "_tables", "_tallies", "_totals")
 
     def __init__(self, tallies: tuple[Tally, ...], sampling: Sampling) -> None:
         self._tallies, self._sampling = tallies, sampling
         self._tables = [_CellSums(tally.cells) for tally in tallies]
         self._totals = np.zeros(0, dtype=np.int64)
         self._strata = np.zeros(0, dtype=np.int64)
-
-    def __repr__(self) -> str:
-        return "<UnitSums, not shown>"
 
     def add(self, part: Part) -> None:
         """Add the rows of a part that count."""
@@ -265,10 +262,8 @@ class _UnitSums:
         return Block(self._totals[self._totals > 0], tuple(tables), 1)
 
 
-class _CellSums:
+class _CellSums(Unshown):
     """Sums of weights, positions and their squares in one table, by sampling unit and cell."""
-
-    __slots__ = ("_cells", "_keys", "_sums")
 
     def __init__(self, cells: int) -> None:
         # By unit and cell, rising; of the weights, and of both halves of each product.
@@ -414,7 +409,7 @@ def bernstein(positions: Floats, degree: int) -> Floats:
     return np.asarray(binomials * positions**powers * (1 - positions) ** (degree - powers))
 
 
-class UnitWeights(Statistic):
+class UnitWeights(_InOnePlace):
     """Units of one design; their rows take places once there is a cap."""
 
     __slots__ = ("_design", "_upper")
@@ -425,28 +420,24 @@ class UnitWeights(Statistic):
         self._design = design
         self._upper = upper
 
-    def __add__(self, other: Statistic) -> Statistic:
-        """Refuse rows in several places: a cap is of all units together."""
-        raise FrameError("a survey design needs all rows in one place: write data=, not sites=")
-
     def by_weight(self, ends: Floats) -> Numbers:
         """Count units in cells of total weight that end at `ends`; larger ones are in the last.
 
         A unit adds 1 to one cell, or nothing if none of its rows has a weight.
         """
         edges, counts = ends / self._upper * STEPS, np.zeros(len(ends), dtype=np.int64)
-        for totals in self._design.unit_weights():
+        for totals in self._design.rows.unit_weights():
             cells = np.searchsorted(edges, totals[totals > 0])
             counts += np.bincount(np.minimum(cells, len(ends) - 1), minlength=len(ends))
         return counts.astype(object)
 
     def by_stratum(self, levels: int) -> Numbers:
         """Count units by stratum; a unit adds 1 to one of them, or nothing without a stratum."""
-        strata = self._design.unit_strata()
+        strata = self._design.rows.unit_strata()
         return np.bincount(strata[strata >= 0], minlength=levels).astype(object)
 
     def capped(self, cap: float, factors: tuple[float, ...] = ()) -> PrivateDesign:
         """Return the rows with the places that follow from a released cap, and factors."""
-        design = self._design.capped(cap, factors)
+        design = self._design.of(self._design.rows.capped(cap, factors))
         design.require_passes()
         return design

@@ -273,7 +273,7 @@ class UnitScores(statistic.Statistic):
         if words == 2:
             totals += integers[size:] / PARTS
         super().__init__("scores of units", np.zeros(0, dtype=object), n_rows, basis)
-        sampled, strata = design.sampled, design.unit_strata()
+        sampled, strata = design.rows.terms.sampled, design.rows.unit_strata()
         assert sampled is not None
         roots = np.sqrt(np.array(sampled.factors or (1.0,)))
         roots /= roots.max()

@@ -163,11 +163,11 @@ def summed(
     `words` are the public facts that it depends on, besides those of the design and the lattice.
     The function takes blocks, or with `of_norms` the squared norms of their complete rows.
     """
-    read = design.squared_norms if of_norms else design.blocks
     empty: Floats = np.zeros(0) if of_norms else np.zeros((lattice.columns + 1, 0))
     total: Numbers = counted(empty).astype(object)
     n_rows = 0
-    for part, count in read(counted, lattice, count_public=count_public):
+    blocks = design.blocks(counted, lattice, count_public=count_public, of_norms=of_norms)
+    for part, count in blocks:
         total = total + part
         n_rows += count
     facts = {**design.facts, "lattice": repr(lattice), **words}
@@ -247,7 +247,7 @@ class Scattered(Statistic):
         super().__init__(nothing.name, *nothing.cross(), nothing.fingerprint)
         self._private = private
         self.task: Task | None = task
-        private.readings.waiting.append(self)
+        private.rows.readings.waiting.append(self)
 
     @property
     def _kind(self) -> type[Statistic]:
@@ -268,7 +268,7 @@ class Scattered(Statistic):
 
 
 def _measure(private: Private) -> None:
-    source, readings = private.scattered, private.readings
+    source, readings = private.scattered, private.rows.readings
     assert source is not None
     waiting: list[Scattered] = readings.waiting
     tasks = [statistic.task for statistic in waiting if statistic.task is not None]
@@ -289,7 +289,7 @@ def _on_worker(tasks: Sequence[Task], salt: bytes, source: RowSource, number: in
     measured: list[tuple[object, int]] = []
     for bind, measure, _ in tasks:
         rows = bind(source)
-        rows.in_partition(number, None if measured else checksum)
+        rows.rows.in_partition(number, None if measured else checksum)
         measured.append(measure(rows).cross())
     exact, counts = zip(*measured, strict=True)
     return Sums(exact, counts, checksum.n_rows, checksum.value)

@@ -8,6 +8,7 @@ import re
 import weakref
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from inspect import isabstract
 from types import BuiltinFunctionType, FunctionType, ModuleType
 
 import law_canary
@@ -17,6 +18,7 @@ from contract_cases import BOOK, FORMULA, Case, table
 
 from dpmodels.design import PrivateDesign, private_design
 from dpmodels.design.cells import PrivateCells
+from dpmodels.design.parts import Unshown
 from dpmodels.errors import PrivacyError
 from dpmodels.statistics import Statistic
 
@@ -57,9 +59,18 @@ def classes_with(*methods: str) -> set[type]:
     return classes
 
 
+def private_types() -> set[type]:
+    """The classes that define how they are copied, or inherit that they refuse."""
+    kinds, pending = classes_with("__reduce__", "__reduce_ex__") - {Unshown}, [Unshown]
+    while pending:
+        kinds |= {*pending[0].__subclasses__()}
+        pending += pending.pop(0).__subclasses__()
+    return {kind for kind in kinds if kind.__module__.startswith("dpmodels.")}
+
+
 def private_types_refuse_to_be_copied() -> None:
     """Even without their values, so that the refusal cannot depend on these."""
-    for kind in classes_with("__reduce__", "__reduce_ex__"):
+    for kind in {kind for kind in private_types() if not isabstract(kind)}:
         value = object.__new__(kind)
         refuses_to_be_copied(value)
         refuses_to_be_copied([value])
@@ -67,8 +78,10 @@ def private_types_refuse_to_be_copied() -> None:
 
 def what_is_not_shown_is_not_read() -> None:
     """A text that is the same without any value shows none."""
-    values = [object.__new__(kind) for kind in classes_with("__repr__") if _hides(kind)]
-    assert len(values) >= 8
+    inherit = {kind for kind in private_types() if kind.__repr__ is Unshown.__repr__}
+    hide = {kind for kind in classes_with("__repr__") if _hides(kind)}
+    values = [object.__new__(kind) for kind in hide | inherit]
+    assert len(values) >= 12
     for value in values:
         assert repr(value) == f"<{type(value).__name__.lstrip('_')}, not shown>"
 
@@ -81,8 +94,8 @@ def _hides(kind: type) -> bool:
 def private_types_are_listed(text: str) -> None:
     """The page that says which types are private names all of them and no other."""
     rule = text.split("\n2. **Types that hold rows")[1].split("\n3. ")[0]
-    private_types = {kind.__name__ for kind in classes_with("__reduce__", "__reduce_ex__")}
-    assert set(re.findall(r"`([A-Z]\w+)`", rule)) == private_types
+    names = {kind.__name__ for kind in private_types()}
+    assert set(re.findall(r"`([A-Z]\w+)`", rule)) == {name for name in names if name[0] != "_"}
 
 
 def what_is_about_to_cross_shows_nothing(case: Case) -> None:

@@ -184,7 +184,7 @@ def coefficients_are_measured_before_the_charge(patch: pytest.MonkeyPatch) -> No
     """Where it is asked whether rows can be read again, they are read."""
 
     def eager(self):
-        next(self._rows._source.chunks(self.public.variables, 1))
+        next(self.rows.source.chunks(self.public.variables, 1))
 
     patch.setattr(PrivateDesign, "require_passes", eager)
 
@@ -194,7 +194,7 @@ def joint_rows_are_read_before_the_charge(patch: pytest.MonkeyPatch) -> None:
 
     def eager(self, data):
         bound = original(self, data)
-        next(bound._rows._source.chunks(bound.public.variables, 1))
+        next(bound.rows.source.chunks(bound.public.variables, 1))
         return bound
 
     patch.setattr(PrivateDesign, "bind", eager)

@@ -30,7 +30,7 @@ def the_ledger_is_charged_after_reading(patch: pytest.MonkeyPatch) -> None:
 
     def eager(self, binding):
         bound = original(self, binding)
-        next(bound[0]._rows._source.chunks(bound[0].public.variables, 1))
+        next(bound[0].rows.source.chunks(bound[0].public.variables, 1))
         return bound
 
     patch.setattr(Parties, "bind", eager)
@@ -114,7 +114,7 @@ def a_statistic_can_be_copied(patch: pytest.MonkeyPatch) -> None:
 
 def a_design_shows_its_rows(patch: pytest.MonkeyPatch) -> None:
     def shown(self):
-        return f"<not hidden: {self._rows._source.frame}>"
+        return f"<not hidden: {self.rows.source.frame}>"
 
     patch.setattr(PRIVATE.PrivateDesign, "__repr__", shown)
 

@@ -108,7 +108,7 @@ def rows_are_read_where_sites_are_bound(patch: pytest.MonkeyPatch) -> None:
         bound = original(self, binding)
         for part in bound:
             if isinstance(part, PrivateDesign):
-                next(part._rows._source.chunks(part.public.variables, 1))
+                next(part.rows.source.chunks(part.public.variables, 1))
         return bound
 
     patch.setattr(Parties, "bind", eager)

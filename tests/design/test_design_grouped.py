@@ -15,7 +15,8 @@ import dpmodels as dp
 from dpmodels.design import rows as design_rows
 from dpmodels.design import sql
 from dpmodels.design.cells import unbound_cells, unbound_margins
-from dpmodels.design.sql import as_often, grouping
+from dpmodels.design.columns import as_often
+from dpmodels.design.sql import grouping
 from dpmodels.digest import release_digest
 from dpmodels.formula.tally import margins
 from dpmodels.frames import open_rows
@@ -98,9 +99,9 @@ def test_rows_that_coins_split_and_persons_are_read_one_by_one(monkeypatch):
     with any_group(monkeypatch):
         table = GroupedTable(rows)
         unbound = unbound_cells("~ k", dp.codebook(k=FEW["k"]), ())
-        assert unbound.bind(table)._rows.grouped is not None
+        assert unbound.bind(table).rows.grouped is not None
         first, _ = unbound.bind(table).sides(128, source())
-        assert first._rows.grouped is None
+        assert first.rows.grouped is None
         dp.dp_table("~ k", table, codebook=dp.codebook(k=[1, 2]), eps=1.0, person="id")
     assert not table.passes["groups"]
 

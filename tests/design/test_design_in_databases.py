@@ -14,6 +14,7 @@ import dpmodels as dp
 from dpmodels.design import unbound_design
 from dpmodels.design.cells import unbound_cells, unbound_levels, unbound_margins
 from dpmodels.errors import FrameError
+from dpmodels.formula import design
 from dpmodels.formula.expression import as_category, compile_factor
 from dpmodels.formula.tally import Tally, binned, margins
 from dpmodels.frames import open_rows
@@ -175,7 +176,7 @@ DATABASES = ("duckdb", "sqlite", "postgresql")
 )
 def test_counts_of_groups_are_those_of_rows(database, formula, degree, tables):
     unbound, table = cells_of(formula, degree), getattr(tables, database)
-    assert unbound.bind(table)._rows.grouped is not None
+    assert unbound.bind(table).rows.grouped is not None
     same(counts, unbound, table, 2**20)
 
 
@@ -192,8 +193,8 @@ def test_margins_and_levels_of_groups_are_those_of_rows(database, tables):
 @pytest.mark.expensive
 @pytest.mark.parametrize("database", DATABASES)
 def test_numbers_without_steps_are_read_row_by_row(database, tables):
-    design = unbound_design("~ real + few", BOOK).bind(getattr(tables, database))
-    assert design._rows.grouped is None
+    bound = unbound_design(design("~ real + few", BOOK)).bind(getattr(tables, database))
+    assert bound.rows.grouped is None
 
 
 # Sums and counts of numbers, by PostgreSQL.
@@ -214,7 +215,7 @@ SUMMED = {
 def test_sums_are_those_of_rows(formula, bits, tables):
     book = BOOK | {"text": dp.Categorical(["F", "M"], missing=["f"])}
     for words in ({}, {"row_norm": 0.2}, {"scale": None}, {"center": False}):
-        unbound = unbound_design(formula, book, **words)
+        unbound = unbound_design(design(formula, book), **words)
         lattice = Lattice(bits, len(unbound.public.names))
         private = unbound.bind(tables.postgresql)
         summed = private.summed(lattice)
@@ -235,11 +236,11 @@ def test_what_postgresql_may_compute_otherwise_is_read(tables):
         ("~ real + other", BOOK, {"row_norm": "unit"}),
     ]
     for formula, book, words in cases:
-        unbound = unbound_design(formula, book, **words)
+        unbound = unbound_design(design(formula, book), **words)
         lattice = Lattice(20, len(unbound.public.names))
         assert unbound.bind(tables.postgresql).summed(lattice) is None
         same(moments, unbound, tables.postgresql, lattice)
-    unbound = unbound_design("~ real", BOOK)
+    unbound = unbound_design(design("~ real", BOOK))
     for table in (tables.duckdb, tables.sqlite):
         assert unbound.bind(table).summed(Lattice(20, 1)) is None
 
@@ -291,7 +292,7 @@ def test_postgresql_rounds_adds_and_orders_as_the_proof_says(postgres):
 @pytest.mark.expensive
 def test_rows_are_compared_with_the_ball_unless_all_bounds_are_inside(tables):
     for words, within in (({}, True), ({"row_norm": 0.2}, False), ({"scale": None}, True)):
-        private = unbound_design("~ real + whole", BOOK, **words).bind(tables.postgresql)
+        private = unbound_design(design("~ real + whole", BOOK), **words).bind(tables.postgresql)
         sums = private._queries(Lattice(20, 2)).sums
         assert sums.startswith("SELECT 0, ") is within
         assert ("z0 * z0 + z1 * z1 >" in sums) is not within
@@ -331,7 +332,7 @@ def test_one_record_moves_one_count_by_one(tables, tmp_path):
         connection.commit()
         connection.close()
         private = design.bind(dp.sql(path, table="rows"))
-        assert private._rows.grouped is not None
+        assert private.rows.grouped is not None
         return counts(private, 1, count_public=True).cross()[0]
 
     answers = [counted(cell) for cell in [*TEXTS, 1, 1.0, 2**53 + 1, -0.0]]

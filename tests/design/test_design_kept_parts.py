@@ -60,7 +60,7 @@ def test_other_columns_of_the_same_rows_replace_those_in_memory():
     two_passes(design)
     recoded = two_passes(design.recoded(second.public, second.scaling))
     assert (recoded[1][0] == two_passes(second)[0][0]).all()
-    assert (two_passes(design)[1][0] == two_passes(design.of(design._rows))[0][0]).all()
+    assert (two_passes(design)[1][0] == two_passes(design.of(design.rows))[0][0]).all()
 
 
 def test_rows_that_were_not_read_to_the_end_are_not_kept(readings):
@@ -89,7 +89,7 @@ def test_kept_rows_show_nothing_stay_and_are_freed():
     design = private_design(FORMULA, table(), BOOK)
     design.require_passes()
     two_passes(design)
-    part = design._rows.kept.parts[0].coded[0]
+    part = design.rows.kept.parts[0].coded[0]
     watched = weakref.ref(part)
     del design, part
     gc.collect()
@@ -116,7 +116,7 @@ def test_columns_that_stay_in_memory_are_contiguous():
     design = private_design("~ x + y", strided, BOOK)
     design.require_passes()
     two_passes(design)
-    kept = design._rows.kept.parts[0].coded
+    kept = design.rows.kept.parts[0].coded
     assert all(column.flags.c_contiguous for column in kept)
 
 
@@ -138,8 +138,15 @@ def test_squared_norms_are_those_of_the_rows_on_the_lattice(row_norm):
         return np.einsum("ij,ij->j", block[1:], block[1:])[block[0] > 0]
 
     expected, norms = (
-        np.concatenate([part for part, _ in read(function, lattice, count_public=True)])
-        for read, function in ((design.blocks, of_rows), (design.squared_norms, np.copy))
+        np.concatenate(
+            [
+                part
+                for part, _ in design.blocks(
+                    function, lattice, count_public=True, of_norms=of_norms
+                )
+            ]
+        )
+        for function, of_norms in ((of_rows, False), (np.copy, True))
     )
     assert (norms == expected).all()
     assert 3_000 < norms.size < 4_500

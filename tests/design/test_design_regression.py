@@ -122,6 +122,6 @@ def test_what_is_refused_before_a_row():
 
 def test_a_weighted_design_shows_nothing():
     design = private_regression("y ~ x", table(), BOOK, weights="w")
-    assert repr(design) == "<PrivateDesign 'y ~ x', rows not shown>"
+    assert repr(design) == "<WeightedDesign 'y ~ x', rows not shown>"
     with pytest.raises(PrivacyError):
         pickle.dumps(design)

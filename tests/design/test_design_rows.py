@@ -127,7 +127,7 @@ def test_no_person_has_more_places_than_declared(persons, rows):
     }
     design = private_design("~ x", data, BOOK).among(among(rows)).bind(data)
     counts = np.zeros(4)
-    parts = list(design._rows.parts(count_public=True))
+    parts = list(design.rows.parts(count_public=True))
     for part in parts[:-1]:
         counts += np.bincount((4 * part.columns["x"]).astype(int), part.places, 4)
     n_largest = 60 if rows == "mean" else rows
@@ -164,7 +164,7 @@ def test_the_person_is_a_column():
 
 
 def test_rows_show_nothing():
-    rows = private_design("~ x", TABLE, BOOK)._rows
+    rows = private_design("~ x", TABLE, BOOK).rows
     assert repr(rows) == "<Rows, not shown>"
     with pytest.raises(PrivacyError):
         rows.__reduce__()

@@ -46,13 +46,17 @@ def faces(size, seed):
     return seeded(seed).words(size // 8 + 1).view(np.uint8)[:size]
 
 
+def thin(design, heads, entropy):
+    return design.of(design.rows.thinned(heads, entropy))
+
+
 def sums(private):
     return moments(private, LATTICE, count_public=True).cross()
 
 
 def test_integers_are_those_of_the_rows_whose_coins_say_so():
     data, heads = table(3001), 40
-    thinned, size = sums(private_design("~ .", data, BOOK).thinned(heads, seeded(3)))
+    thinned, size = sums(thin(private_design("~ .", data, BOOK), heads, seeded(3)))
     is_chosen = faces(3001, 3) < heads
     chosen = {name: column[is_chosen] for name, column in data.items()}
     exact, n_rows = sums(private_design("~ .", chosen, BOOK))
@@ -62,14 +66,14 @@ def test_integers_are_those_of_the_rows_whose_coins_say_so():
 
 def test_with_the_same_coins_neighbours_differ_in_the_replaced_row_or_not_at_all():
     data, heads, squared = table(12), 100, LATTICE.radius**2
-    exact, _ = sums(private_design("~ .", data, BOOK).thinned(heads, seeded(5)))
+    exact, _ = sums(thin(private_design("~ .", data, BOOK), heads, seeded(5)))
     is_chosen = faces(12, 5) < heads
     assert 0 < is_chosen.sum() < 12
     for at in range(12):
         for corner in ((1.0, -1.0), (np.nan, 0.0)):
             neighbour = {name: column.copy() for name, column in data.items()}
             neighbour["x"][at], neighbour["y"][at] = corner
-            moved, _ = sums(private_design("~ .", neighbour, BOOK).thinned(heads, seeded(5)))
+            moved, _ = sums(thin(private_design("~ .", neighbour, BOOK), heads, seeded(5)))
             distance = np.linalg.norm((moved - exact).astype(float))
             # A row (2**bits, x) has a square of norm at most 2 · 4**bits.
             assert distance <= 2 * math.sqrt(2) * squared
@@ -92,7 +96,7 @@ def test_positions_are_chosen_alike():
 
 
 def test_rows_that_stay_in_memory_are_not_chosen_again():
-    design = private_design("~ .", table(5000), BOOK).thinned(64, secure())
+    design = thin(private_design("~ .", table(5000), BOOK), 64, secure())
     assert (sums(design)[0] != sums(design)[0]).any()
     design.require_passes()
     assert (sums(design)[0] == sums(design)[0]).all()
@@ -121,13 +125,13 @@ def test_joint_rounds_of_sites_persons_and_sides_are_read_whole():
     )
     sides = private_design("~ .", table(1000), BOOK).sides(128, secure())
     for design in (unbound.bind(data), *sides):
-        assert not design.can_be_thinned
+        assert not design.rows.can_be_thinned
 
 
 def test_repeated_rows_of_a_plan_are_repeated_less():
     design = private_design("~ .", table(100), BOOK)
-    assert sums(design.standing(64).thinned(32, secure()))[1] == 100 * 8
-    terms = design._rows.terms
+    assert sums(design.of(design.rows.standing(64).thinned(32, secure())))[1] == 100 * 8
+    terms = design.rows.terms
     rows = DrawnRows(public_part(pd.DataFrame(table(100)), terms), terms)
     drawn = rows.standing(3).thinned(64, secure())
     assert drawn.nrows == 100 * 3 // 4

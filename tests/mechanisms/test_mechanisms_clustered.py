@@ -10,6 +10,7 @@ import dpmodels as dp
 from dpmodels.design.private import unbound_design
 from dpmodels.design.rows import requested_of
 from dpmodels.errors import ArgumentError
+from dpmodels.formula import design as formula_design
 from dpmodels.mechanisms import Facts, robust_covariance
 from dpmodels.mechanisms.regression import Moments
 from dpmodels.mechanisms.robust_covariance import SQUARES, RobustCovariance
@@ -36,7 +37,7 @@ def facts(neighbours):
 
 
 def bound(rows, whose, neighbours):
-    design = unbound_design("~ a + b + y", BOOK)
+    design = unbound_design(formula_design("~ a + b + y", BOOK))
     design = design.among(partial(requested_of, neighbours=neighbours, subset=None))
     return design.bind({**dict(zip(NAMES, np.reshape(rows, (-1, 3)).T, strict=True)), "id": whose})
 

@@ -34,7 +34,7 @@ def counts_of(rows):
     columns = len(INDICATORS.names)
     about = Scaling(np.full(columns, 0.5), np.full(columns, 0.5), *(np.sqrt(columns),) * 2)
     bound = rows_of(Terms(INDICATORS.codebook)).bound(table)
-    design = PrivateDesign(INDICATORS, about, bound)
+    design = PrivateDesign(bound, INDICATORS, about)
     passes = Passes((design,), choose_lattice(columns, 10.0), count_public=True)
     return passes.measured(level_counts).cross()[0].astype(float)
 

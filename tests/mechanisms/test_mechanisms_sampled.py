@@ -192,13 +192,12 @@ def unit_scores(rows, cap, factors, levels):
     words = {"weights": None, "row_norm": None, "vcov": None, "lump": None}
     request = requested("lm", "y ~ x", book, 1.0, 1e-6, None, None, design=STRATIFIED, **words)
     design = lm_spec(request).private.bind(rows)
-    for _ in design.unit_weights():
+    for _ in design.rows.unit_weights():
         pass
     matrix = np.array([[1.0, 0.4, 0.1], [0.2, 1.0, 0.3]])
     score = Score(matrix * SLOTS * 3, np.array([0.1, 0.5, 1.0]), np.eye(2))
-    scores = UnitScores(
-        design.capped(cap, factors), Lattice(12, 2), score, SLOTS, count_public=True
-    )
+    capped = design.of(design.rows.capped(cap, factors))
+    scores = UnitScores(capped, Lattice(12, 2), score, SLOTS, count_public=True)
     marks = MARKS if levels else MARKS[:1]
     ratio = math.sqrt(min(factors) / max(factors)) if factors else 1.0
     squares = scores.squares(2.0, Lattice(10, 2), marks, ratio, levels)

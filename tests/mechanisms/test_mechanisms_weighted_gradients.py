@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from dpmodels.mechanisms.weighted_scores import (
     SHARES,
     ScoreNoise,
     WeightedGradients,
-    _of_all_rows,
+    _of_counted_rows,
     _unclipped,
     with_step,
 )
@@ -73,9 +74,9 @@ def unit_scores(rows, family, cap, factors=()):
     """Return the exact scores of units, and the rows and facts that they are of."""
     spec = spec_of(family)
     design = spec.private.bind(rows)
-    for _ in design.unit_weights():
+    for _ in design.rows.unit_weights():
         pass
-    gradients = passes(design.capped(cap, factors), spec.facts)
+    gradients = passes(design.of(design.rows.capped(cap, factors)), spec.facts)
     score = GradientScore(AXES * SLOTS, POINT, spec.facts.predictors, _unclipped(spec.facts))
     exact = UnitScores(gradients.designs[0], gradients.lattice, score, SLOTS, count_public=True)
     return exact, spec.facts
@@ -253,8 +254,8 @@ def test_no_residual_is_clipped_in_a_step():
 
 
 @pytest.mark.parametrize("axes", [None, np.array([[0.5]])])
-def test_rows_beyond_a_released_ball_take_part_in_the_step(axes):
-    """Units are those of the ball: linear predictors of rows within are the same."""
+def test_rows_beyond_a_released_ball_take_no_part_in_the_step(axes):
+    """The curvature has left them out too."""
     spec, rows = spec_of("binomial"), {"x": np.array([0.0, 0.45, 0.55, 1.0])}
     rows |= {"y": np.zeros(4, int), "n": np.zeros(4, int), "w": np.full(4, 5.0)}
     rows |= {"u": np.arange(4), "s": np.repeat("a", 4)}
@@ -267,14 +268,22 @@ def test_rows_beyond_a_released_ball_take_part_in_the_step(axes):
     class Release:
         ball = Ball(centre, radius, 0.0, 0.0, onto)
 
-    to_units, everywhere = _of_all_rows(Release(), scaling, public)
+    predictors = _of_counted_rows(Release(), scaling, public)
     turn = None if axes is None else np.linalg.inv(axes)
     near = public.within(np.array([0.02]), 0.3, turn)
     lattice, x = public.lattice, np.array([-0.6, -0.1, 0.02, 0.1, 0.6])
     block = np.vstack([np.ones(5), x, np.zeros(5)]) * lattice.radius
-    linear = everywhere.linear_rows(block, lattice, POINT * to_units).linear[0]
+    scores, expected = (
+        GradientScore(np.eye(2), POINT, rows_of, _unclipped(spec.facts)).function(lattice)(block)
+        for rows_of in (predictors, near)
+    )
     inside = near.inside(block, lattice)
-    assert everywhere.inside(block, lattice).all()
     assert 0 < inside.sum() < 5
-    expected = near.linear_rows(block, lattice, POINT).linear[0]
-    assert linear[inside] == pytest.approx(expected[inside], rel=1e-9)
+    assert (scores[:, ~inside] == 0).all()
+    assert (scores[:, inside] != 0).all()
+    assert scores == pytest.approx(expected, rel=1e-9)
+
+
+def test_rows_are_all_in_the_step_without_a_ball():
+    public = spec_of("binomial").facts.predictors
+    assert _of_counted_rows(SimpleNamespace(ball=None), None, public) is public

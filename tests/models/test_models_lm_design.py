@@ -134,10 +134,10 @@ def parts(data, design, cap):
     words = {"weights": None, "row_norm": None, "vcov": None, "lump": None}
     request = requested("lm", "y ~ x", BOOK, 1.0, 1e-6, None, None, design=design, **words)
     bound = lm_spec(request).private.bind(data)
-    for _ in bound.unit_weights():
+    for _ in bound.rows.unit_weights():
         pass
-    capped = bound.capped(cap)
-    parts = list(capped._rows.parts(count_public=False))
+    capped = bound.rows.capped(cap)
+    parts = list(capped.parts(count_public=False))
     persons = np.concatenate([part.persons for part in parts])
     places = np.concatenate([part.places for part in parts])
     return persons, places, capped.nrows

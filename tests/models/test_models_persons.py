@@ -130,7 +130,7 @@ def test_a_column_is_said_before_a_row_is_read(tmp_path):
         (FRAME.drop(columns="id"), {}, FrameError, "no column 'id'"),
         (FRAME.rename(columns={"id": "idd"}), {}, FrameError, "did you mean 'idd'"),
         (dates, {}, FrameError, r"'id' is of type date32.*convert it, such as"),
-        (iter([FRAME]), {}, FrameError, 'rows="mean" reads the data twice'),
+        (iter([FRAME]), {}, FrameError, 'rows="mean" reads the data several times'),
         (FRAME, {"rows": 0}, ArgumentError, "rows=0"),
         (FRAME, {"rows": 2.5}, ArgumentError, "rows=2.5"),
         (FRAME, {"person": 3}, ArgumentError, "person=3"),

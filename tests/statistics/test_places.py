@@ -96,5 +96,5 @@ def test_passes_over_disjoint_rows_join():
 def test_rows_read_once_are_refused():
     rows = pd.DataFrame({"y": [1.0, 2.0], "g": ["u", "v"]})
     bound(rows).require_passes()
-    with pytest.raises(FrameError, match="once; write mechanism='geometric'"):
+    with pytest.raises(FrameError, match="mechanism='geometric' or 'gaussian'"):
         bound(iter([rows])).require_passes()

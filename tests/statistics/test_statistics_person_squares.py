@@ -8,6 +8,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.design.private import unbound_design
 from dpmodels.design.rows import requested_of
+from dpmodels.formula import design as formula_design
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics import passes as counted
@@ -23,7 +24,7 @@ RNG = np.random.default_rng(4)
 def squares(rows, whose, unit="mean", relation="replace", finer=FINER, vectors=None):
     """Of vectors four times as long as a row, at the longest."""
     neighbours = Adjacency(relation, unit, "id")
-    design = unbound_design("~ a + b", BOOK)
+    design = unbound_design(formula_design("~ a + b", BOOK))
     bound_design = design.among(partial(requested_of, neighbours=neighbours, subset=None))
     columns = dict(zip([*NAMES, "id"], [*np.reshape(rows, (-1, 2)).T, whose], strict=True))
 
