@@ -210,6 +210,8 @@ def loadings(
         if components is None
         else positions(component_names, components)
     )
+    if not chosen:
+        raise ArgumentError("components=[]: expected positions or names, such as [0, 1]")
     numbers = np.asarray(table, dtype=np.float64)[:, chosen]
     variables = short_names(labels(table, "variable"), max_length=28)
     rows, columns = numbers.shape
