@@ -167,7 +167,7 @@ def bound(
 
 
 def _listed(by_place: Iterable[str]) -> str:
-    return " and ".join(key for key in by_place if key != "self") or "nothing"
+    return " and ".join(key for key in by_place if key != "self") or "no argument"
 
 
 def _missing(declared: Mapping[str, Parameter], present: set[str]) -> str:
