@@ -49,15 +49,16 @@ def rows():
 
 
 def wrong_calls(function):
-    """Arguments by place and by name: none, each wrong value for all, each for one, a misspelling.
+    """Arguments by place and by name: none, each wrong value for all and for each, a misspelling.
 
-    The first arguments of calls with one wrong name are texts.
+    The first arguments of calls with one wrong value are texts.
     """
     parameters = list(inspect.signature(function).parameters.values())
     required = [
-        one
-        for one in parameters
-        if one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+        parameter
+        for parameter in parameters
+        if parameter.default is parameter.empty
+        and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     ]
     texts = ("x",) * len(required)
     yield (), {}
@@ -65,9 +66,12 @@ def wrong_calls(function):
     for value in WRONG:
         if required:
             yield (value,) * len(required), {}
-        for one in parameters:
-            if one not in required and one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD):
-                yield texts, {one.name: value}
+        for parameter in parameters:
+            if parameter not in required and parameter.kind in (
+                parameter.KEYWORD_ONLY,
+                parameter.POSITIONAL_OR_KEYWORD,
+            ):
+                yield texts, {parameter.name: value}
 
 
 def bare_errors(label, function):
@@ -96,12 +100,12 @@ def test_a_public_function_answers_by_an_error_of_the_package(tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     names = set(dp.__all__) - NAMESPACES
     calls = {f"dp.{name}": getattr(dp, name) for name in names if callable(getattr(dp, name))}
-    classes = {label: one for label, one in calls.items() if inspect.isclass(one)}
-    for label, one in classes.items():
-        calls |= dict(public_methods(label, one))
-    found = [text for label, one in calls.items() for text in bare_errors(label, one)]
+    classes = {label: call for label, call in calls.items() if inspect.isclass(call)}
+    for label, value in classes.items():
+        calls |= dict(public_methods(label, value))
+    errors = [text for label, call in calls.items() for text in bare_errors(label, call)]
     assert len(calls) > 70
-    assert found == []
+    assert errors == []
 
 
 @pytest.mark.product
@@ -121,15 +125,15 @@ def test_a_method_answers_by_an_error_of_the_package(tmp_path, monkeypatch):
             "power": dp.power("y ~ g", codebook=BOOK, n=1_000, eps=1.0, effect=0.1),
             "summary": values["dp_lm"].summary(),
         }
-        found, methods = [], set()
+        errors, methods = [], set()
         for label, value in values.items():
             for name, method in public_methods(label, value):
                 if method.__func__ not in methods:
                     methods.add(method.__func__)
-                    found += bare_errors(name, method)
+                    errors += bare_errors(name, method)
                     pyplot.close("all")
     assert len(methods) > 120
-    assert found == []
+    assert errors == []
 
 
 CALLS = {
