@@ -142,13 +142,7 @@ def option(name: str, argument: object, allowed: Iterable[_Option], advice: str 
 def bound(
     name: str, parameters: Signature, args: Sequence[object], kwargs: Mapping[str, object]
 ) -> BoundArguments:
-    """Bind the arguments of a call, or say which are unknown, too many, repeated or missing.
-
-    >>> bound("dp.half", signature(lambda x: x / 2), (), {"y": 1})
-    Traceback (most recent call last):
-    ...
-    dpmodels.errors.ArgumentError: dp.half has no parameter y=: see help(dp.half)
-    """
+    """Bind the arguments of a call, or say which are unknown, too many, repeated or missing."""
     with suppress(TypeError):
         return parameters.bind(*args, **kwargs)
     declared = parameters.parameters
@@ -216,8 +210,7 @@ def _refusal(
 def checked_keywords(name: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     """Decorate a function of that name: an error of Python's becomes one that names the argument.
 
-    That is so if an argument is missing, unknown or not of the annotated type. Calls that
-    succeed are not checked.
+    An argument is missing, unknown or of another type then. Calls that succeed are not checked.
 
     >>> @checked_keywords("dp.total")
     ... def total(cells: list[int]) -> int:
