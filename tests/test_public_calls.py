@@ -85,6 +85,8 @@ def bare_errors(label, function):
             pass
         except Exception as error:  # What this test is for
             yield f"{label}{args}{kwargs}: {type(error).__name__}: {error}"
+        finally:
+            dp.options.reset()
 
 
 def public_methods(label, value):
