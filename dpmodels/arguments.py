@@ -7,19 +7,32 @@ neither text nor numbers it names only the type. `advice` ends the message.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import wraps
-from inspect import signature
-from numbers import Real
-from typing import ParamSpec, TypeGuard, TypeVar
+from inspect import BoundArguments, Parameter, Signature, formatannotation, signature, unwrap
+from numbers import Integral, Real
+from types import FunctionType, UnionType
+from typing import (
+    Literal,
+    ParamSpec,
+    TypeGuard,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 
-from dpmodels.errors import ArgumentError, did_you_mean, quoted
+from dpmodels.errors import ArgumentError, DPModelsError, did_you_mean, quoted
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _Option = TypeVar("_Option", bound=str | None)
+_BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def real(argument: object) -> float:
@@ -126,45 +139,126 @@ def option(name: str, argument: object, allowed: Iterable[_Option], advice: str 
     raise ArgumentError(f"{name}={quoted(argument)}{meant}: expected {expected}{advice}")
 
 
-def known_parameters(name: str, parameters: Iterable[str], kwargs: Iterable[str]) -> None:
-    """Refuse keywords that are not parameters of the function of that name.
+def bound(
+    name: str, parameters: Signature, args: Sequence[object], kwargs: Mapping[str, object]
+) -> BoundArguments:
+    """Bind the arguments of a call, or say which are unknown, too many, repeated or missing."""
+    with suppress(TypeError):
+        return parameters.bind(*args, **kwargs)
+    declared = parameters.parameters
+    by_place = [key for key, parameter in declared.items() if parameter.kind in _BY_PLACE]
+    unknown = [key for key in kwargs if key not in declared]
+    repeated = [key for key in by_place[: len(args)] if key in kwargs]
+    if unknown and not any(one.kind is one.VAR_KEYWORD for one in declared.values()):
+        problem = f"has no parameter {unknown[0]}={did_you_mean(unknown[0], declared)}:"
+    elif len(args) > len(by_place):
+        problem = f"takes {_listed(by_place)} by position: write all else by name;"
+    elif repeated:
+        problem = f"has {repeated[0]} by position and by name: write one of them;"
+    else:
+        problem = f"needs {_missing(declared, {*by_place[: len(args)], *kwargs})}=:"
+    raise ArgumentError(f"{name} {problem} see help({name})")
 
-    >>> known_parameters("dp.options", ("ledger", "person"), ("ledgr",))
-    Traceback (most recent call last):
-    ...
-    dpmodels.errors.ArgumentError: dp.options has no parameter ledgr= (did you mean 'ledger'?): see
-    help(dp.options)
-    """
-    expected = tuple(parameters)
-    for keyword in kwargs:
-        if keyword not in expected:
-            raise ArgumentError(
-                f"{name} has no parameter {keyword}={did_you_mean(keyword, expected)}: see "
-                f"help({name})"
-            )
+
+def _listed(by_place: Iterable[str]) -> str:
+    return " and ".join(key for key in by_place if key != "self") or "no argument"
+
+
+def _missing(declared: Mapping[str, Parameter], present: set[str]) -> str:
+    """Return the first parameter without a default that is not present."""
+    required = (key for key, one in declared.items() if one.default is one.empty)
+    return next(key for key in required if key not in present)
+
+
+def _accepts(annotation: object, argument: object) -> bool:
+    """Whether an argument may be of the annotated type; what cannot be decided may."""
+    kind = get_origin(annotation) or annotation
+    if kind in (Union, UnionType):
+        return any(_accepts(part, argument) for part in get_args(annotation))
+    if kind is Literal:
+        return isinstance(argument, str | int | None) and argument in get_args(annotation)
+    kind = Real if kind is float else Integral if kind is int else kind
+    if not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
+        return True
+    return isinstance(argument, kind)
+
+
+def _refusal(
+    name: str, function: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
+) -> ArgumentError | None:
+    """Return the error of a call if an argument is missing, unknown or of another type."""
+    try:
+        arguments = bound(name, signature(function), args, kwargs).arguments
+    except ArgumentError as error:
+        return error
+    annotations = {}
+    with suppress(NameError):  # A type that is imported for annotations alone
+        annotations = get_type_hints(unwrap(function))
+    for parameter, annotation in annotations.items():
+        if parameter not in arguments or _accepts(annotation, arguments[parameter]):
+            continue
+        entry = re.search(rf"^ *{parameter} : (.+)$", function.__doc__ or "", re.MULTILINE)
+        documented = re.split(", (?:optional|default)", entry[1])[0] if entry else ""
+        annotated = re.sub(r"\w+\.", "", formatannotation(annotation))
+        return ArgumentError(
+            f"{parameter}={quoted(arguments[parameter])}: expected "
+            f"{documented or annotated}; see help({name})"
+        )
+    return None
 
 
 def checked_keywords(name: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
-    """Decorate a function of that name to refuse unknown keywords with a suggestion."""
+    """Decorate a function of that name: an error of Python's becomes one that names the argument.
+
+    An argument is missing, unknown or of another type then. Calls that succeed are not checked.
+
+    >>> @checked_keywords("dp.total")
+    ... def total(cells: list[int]) -> int:
+    ...     return sum(cells)
+    >>> total(3)
+    Traceback (most recent call last):
+    ...
+    dpmodels.errors.ArgumentError: cells=3: expected list[int]; see help(dp.total)
+    """
 
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
-        parameters = tuple(signature(function).parameters)
-
         @wraps(function)
         def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-            known_parameters(name, parameters, kwargs)
-            return function(*args, **kwargs)
+            try:
+                return function(*args, **kwargs)
+            except DPModelsError:
+                raise
+            except (TypeError, AttributeError, LookupError, ValueError):
+                refusal = _refusal(name, function, args, kwargs)
+                if refusal is None:
+                    raise
+                raise refusal from None
 
+        vars(call)["checked"] = True
         return call
 
     return decorate
 
 
+def checked_methods(cls: type[_R]) -> type[_R]:
+    """Decorate the public methods of a class, and those that it inherits, in the same way."""
+    for owner in cls.__mro__:
+        is_ours = owner.__module__.startswith("dpmodels")
+        for name, member in list(vars(owner).items()) if is_ours else ():
+            is_bound = isinstance(member, classmethod | staticmethod)
+            function = member.__func__ if is_bound else member
+            is_public = isinstance(function, FunctionType) and not name.startswith("_")
+            if is_public and "checked" not in vars(function):
+                method = checked_keywords(function.__qualname__)(function)
+                setattr(owner, name, type(member)(method) if is_bound else method)
+    return cls
+
+
 def checked_fields(name: str) -> Callable[[type[_R]], type[_R]]:
-    """Decorate a class to refuse unknown keywords in the same way."""
+    """Decorate a class, of that name to its users, and its methods in the same way."""
 
     def decorate(cls: type[_R]) -> type[_R]:
         cls.__init__ = checked_keywords(name)(cls.__init__)  # type: ignore[method-assign]
-        return cls
+        return checked_methods(cls)
 
     return decorate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
-from dpmodels.arguments import option
+from dpmodels.arguments import checked_keywords, option
 from dpmodels.version import __version__
 
 AUTHORS: Final = "The dpmodels authors"
@@ -13,6 +13,7 @@ TITLE: Final = "dpmodels: R's way of working for differential privacy"
 YEAR: Final = "2026"
 
 
+@checked_keywords("dp.citation")
 def citation(format: Literal["text", "bibtex", "cff"] = "text") -> str:
     """Return how to cite this version of the package.
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from dpmodels import column_roles
+from dpmodels.arguments import checked_methods
 from dpmodels.atomic_files import require_target, write_whole
 from dpmodels.errors import CodebookError, FrameError, did_you_mean, shorten
 from dpmodels.external_files import parse, read_bytes
@@ -53,6 +54,7 @@ def brief(variable: Variable) -> str:
     return f"{shorten(text.removesuffix(missing), WIDEST)} ({len(variable.levels)} levels){missing}"
 
 
+@checked_methods
 class Codebook(Mapping[str, Variable]):
     """Public bounds and levels of variables, by name.
 

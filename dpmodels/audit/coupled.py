@@ -23,6 +23,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import pandas as pd
 
+from dpmodels.arguments import checked_keywords
 from dpmodels.audit.neighbours import Pair, neighbouring_tables, of_persons, worst_pairs
 from dpmodels.audit.result import Finding
 from dpmodels.audit.verb_recipes import Recipe, VerbRecipe, released, verb_recipe
@@ -83,6 +84,7 @@ class Coupled:
         )
 
 
+@checked_keywords("dp.audit.coupled")
 def coupled(
     recipe: Recipe,
     pairs: Sequence[Pair] | None = None,

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dpmodels.arguments import checked_keywords
 from dpmodels.codebook import Codebook
 from dpmodels.dates import Date, text_of_day
 from dpmodels.errors import ArgumentError
@@ -110,6 +111,7 @@ _FAR: Final = 1e6  # times the length of the range
 _UNLISTED: Final = "(not a level)"
 
 
+@checked_keywords("dp.audit.worst_pairs")
 def worst_pairs(
     formula: str, codebook: Codebook, adjacency: AdjacencyName = "replace"
 ) -> tuple[Pair, ...]:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from dpmodels.arguments import fraction, integer, option
+from dpmodels.arguments import checked_keywords, fraction, integer, option
 from dpmodels.audit.claim import (
     Claim,
     Counts,
@@ -51,6 +51,7 @@ _CURVE: Final = 0.8
 _MOST_NEAREST: Final = 60_000
 
 
+@checked_keywords("dp.audit")
 def audit(
     recipe: Recipe,
     pair: Pair | None = None,

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dpmodels.arguments import integer, real
+from dpmodels.arguments import checked_keywords, integer, real
 from dpmodels.errors import ArgumentError, BudgetError, quoted
 from dpmodels.levels import Level
 from dpmodels.noise import source
@@ -214,6 +214,7 @@ _POWER = 4
 Chance = float | str | Fraction
 
 
+@checked_keywords("dp.randomized_response")
 def randomized_response(
     levels: Iterable[Level],
     *,
@@ -511,6 +512,7 @@ class UnaryDevice:
         return f"<UnaryDevice: {len(self.levels)} levels, eps = {self.eps:g} for all bits, local>"
 
 
+@checked_keywords("dp.unary_response")
 def unary_response(levels: Iterable[Level], *, eps: float) -> UnaryDevice:
     """Construct a device for a question of many levels: a randomised yes or no to each level.
 

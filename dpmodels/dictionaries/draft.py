@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from dpmodels import column_roles
+from dpmodels.arguments import checked_fields
 from dpmodels.atomic_files import write_whole
 from dpmodels.codebook import Codebook, as_html, as_text, check_name, read_json
 from dpmodels.dictionaries.entry import UNKNOWN, Entry, entry_of, joined, plain_of
@@ -20,6 +21,7 @@ from dpmodels.typing import AnyPath
 ALL_NAMES: Final = re.compile(r"(?<![\w.)\]])\.(?![\w.])|\b(?:starts_with|ends_with|contains)\s*\(")
 
 
+@checked_fields("dp.Draft")
 class Draft(Mapping[str, Entry]):
     """A draft codebook: declarations from public sources, with ``?`` for unknown facts.
 

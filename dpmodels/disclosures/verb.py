@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Final
 
-from dpmodels.arguments import boolean, text
+from dpmodels.arguments import boolean, checked_keywords, text
 from dpmodels.atomic_files import require_target, write_whole
 from dpmodels.disclosures.accounts import Gathered, gathered
 from dpmodels.disclosures.blocks import Block, as_fragment, as_page, as_text
@@ -21,6 +21,7 @@ from dpmodels.results.base import STAMP, Result
 from dpmodels.sessions.session import Session
 
 
+@checked_keywords("dp.disclosure")
 def disclosure(
     of: Result | Ledger | Session | str | PathLike[str] | Iterable[object],
     *,

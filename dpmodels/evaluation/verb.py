@@ -15,7 +15,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy import stats
 
-from dpmodels.arguments import integer, option, real
+from dpmodels.arguments import checked_keywords, integer, option, real
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, quoted
 from dpmodels.evaluation.histograms import histograms, require_names
@@ -199,6 +199,7 @@ def samples(
 _MOST_ROWS: Final = 2**31
 
 
+@checked_keywords("dp.evaluate")
 def evaluate(
     recipes: Mapping[str, object],
     tables: Mapping[str, object] | None = None,

@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import numpy as np
 
+from dpmodels.arguments import checked_keywords
 from dpmodels.errors import ArgumentError, FrameError, PrivacyError, did_you_mean, quoted
 from dpmodels.frames.columns import NativeRows, require
 from dpmodels.frames.drivers import (
@@ -385,6 +386,7 @@ class SqlTable:
         return postgres_table(driver, self.table, self.schema, self.database, self.timeout)
 
 
+@checked_keywords("dp.sql")
 def sql(
     database: object,
     table: str | None = None,

@@ -19,7 +19,7 @@ from urllib.request import Request, urlopen
 import pandas as pd
 
 from dpmodels import errors
-from dpmodels.arguments import text
+from dpmodels.arguments import checked_keywords, text
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, DPModelsError, FrameError, GatewayError
 from dpmodels.external_files import conform, parse
@@ -39,6 +39,7 @@ _WAITING: Final = ("waiting", "held")
 _BAR: Final = "answer in {remaining} |{bar:30}|"
 
 
+@checked_keywords("dp.connect")
 def connect(url: str, *, token: str, cafile: str | None = None, patience: float = 60.0) -> Gateway:
     """Connect to a gateway, which answers calls on tables whose rows nobody sees.
 

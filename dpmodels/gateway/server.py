@@ -29,6 +29,7 @@ from dpmodels.errors import DPModelsError, GatewayError, LedgerError, NotAvailab
 from dpmodels.gateway.calls import FORBIDDEN, MOST_BYTES, SHARED
 from dpmodels.gateway.pages import REPORT_POLICY, Turns, limited_body, page_routes
 from dpmodels.gateway.service import Service
+from dpmodels.labels import plain
 from dpmodels.models.release import all_verbs
 from dpmodels.typing import Plain
 from dpmodels.verbs import Verb
@@ -174,9 +175,8 @@ class Doorkeeper:
 
     def _of_gateway(self, token: str) -> str | None:
         digest = hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
-        if digest not in self._verified:
-            self._verify(token, digest)
-        return self._service.state.valid_token(self._verified[digest], self._service.clock.latest())
+        identifier = self._verified.get(digest) or self._verify(token, digest)
+        return self._service.state.valid_token(identifier, self._service.clock.latest())
 
     def _of_provider(self, token: str) -> str | None:
         provider, service = self._service.provider, self._service
@@ -187,7 +187,7 @@ class Doorkeeper:
         analyst = next((name for name, settings in analysts if settings.oidc == subject), None)
         return None if analyst is None or service.state.was_revoked(analyst, issued) else analyst
 
-    def _verify(self, token: str, digest: str) -> None:
+    def _verify(self, token: str, digest: str) -> str:
         identifier, _, secret = token.partition(".")
         # Whoever tries invented tokens does not keep others from signing in.
         counted = f"token {identifier if self._service.state.has_token(identifier) else ''}"
@@ -198,6 +198,7 @@ class Doorkeeper:
         if len(self._verified) >= _REMEMBERED:
             self._verified.clear()
         self._verified[digest] = identifier
+        return identifier
 
 
 def application(service: Service) -> Starlette:
@@ -230,7 +231,9 @@ def application(service: Service) -> Starlette:
     ]
     handlers = {HTTPException: _refused, Exception: _unexpected}
     routes += page_routes(service, doorkeeper.analyst, partial(_refusal, service), turns)
-    return Starlette(routes=routes, exception_handlers=handlers)
+    answering = Starlette(routes=routes, exception_handlers=handlers)
+    answering.router.redirect_slashes = False  # To an address that the request's header names
+    return answering
 
 
 def _handler(
@@ -277,7 +280,7 @@ def _refusal(service: Service, analyst: str, error: Exception) -> tuple[int, str
 
 
 def _error(status: int, error: str, message: str) -> Response:
-    content = {"error": error, "message": message}
+    content = {"error": error, "message": plain(message)}  # It may quote half a surrogate pair
     return JSONResponse(content, status_code=status, headers=_PLAIN_HEADERS)
 
 

@@ -25,6 +25,7 @@ from typing import Any, ClassVar, Final, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dpmodels.arguments import checked_keywords
 from dpmodels.errors import ArgumentError, DPModelsError, MechanismError, deferred, quoted
 from dpmodels.mechanisms import add_noise
 from dpmodels.mechanisms.measures import OfMoments
@@ -87,6 +88,7 @@ _REGISTERED: Final[dict[str, type[MomentMechanism]]] = {}
 _PASSED: Final[dict[type[object], tuple[object, ...]]] = {}
 
 
+@checked_keywords("dp.mechanisms.register")
 def register(mechanism: Kind) -> Kind:
     """Make a mechanism of moments known, so that verbs take it by name.
 
@@ -154,6 +156,7 @@ def register(mechanism: Kind) -> Kind:
     return mechanism
 
 
+@checked_keywords("dp.mechanisms.check")
 def check(mechanism: object, *, runs: int = 10_000) -> Any:
     """Try a user-supplied mechanism on made-up rows, and audit it.
 

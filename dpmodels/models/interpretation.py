@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from dpmodels import privacy
-from dpmodels.arguments import fraction
+from dpmodels.arguments import checked_keywords, fraction
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Pufferfish
 from dpmodels.privacy.register import convergence_notes
@@ -16,6 +16,7 @@ from dpmodels.results.call import ALPHA, PRIOR, convergence_words, is_local
 from dpmodels.results.comparison import ReadingResult
 
 
+@checked_keywords("dp.reading")
 def reading(
     budget: Guarantee | Iterable[Guarantee] | Ledger | Result | None = None,
     *,

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from dpmodels.arguments import finite
+from dpmodels.arguments import checked_keywords, finite
 from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
 from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
@@ -241,6 +241,7 @@ class Tune:
     values: tuple[float | None, ...]
 
 
+@checked_keywords("dp.tune")
 def tune(values: Iterable[float | None]) -> Tune:
     """Say that an option is to be chosen privately from several values.
 

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, get_args
 
 import numpy as np
 
+from dpmodels.arguments import checked_keywords
 from dpmodels.codebook import Codebook
 from dpmodels.dates import text_of_day
 from dpmodels.errors import DPModelsError, FrameError
@@ -28,6 +29,7 @@ from dpmodels.results.store import FORMAT, Saved, arrays_of, read_release, repla
 from dpmodels.typing import Floats, Plain
 
 
+@checked_keywords("dp.load")
 def load(path: str | PathLike[str]) -> Any:
     """Read a result that ``fit.save(path)`` wrote.
 

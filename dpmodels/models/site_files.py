@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from dpmodels.arguments import checked_keywords
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, FrameError, did_you_mean, entry_point, quoted
 from dpmodels.external_files import conform
@@ -37,6 +38,7 @@ from dpmodels.verbs import VERBS, Verb
 
 
 @entry_point
+@checked_keywords("dp.site_release")
 def site_release(
     formula: str,
     data: object,
@@ -222,6 +224,7 @@ def _take_turns(
     return part.turns(time.monotonic() + wait)
 
 
+@checked_keywords("dp.combine")
 def combine(
     files: AnyPath | Sequence[AnyPath], *, wait: float = 0.0, without: Sequence[str] = ()
 ) -> object:

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from typing import Final, Literal, NamedTuple, ParamSpec, TypedDict, TypeVar, cast
 
-from dpmodels.arguments import known_parameters
+from dpmodels.arguments import bound
 from dpmodels.codebook import Codebook
 from dpmodels.column_roles import SurveyDesign
 from dpmodels.dictionaries.private_codebook import as_private
-from dpmodels.errors import ArgumentError, CodebookError, entry_point
+from dpmodels.errors import CodebookError, entry_point
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.models.drafting import with_private_codebook
 from dpmodels.models.release import run_release
@@ -136,25 +136,11 @@ def verb(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]
     An entry for a shared parameter in the function's docstring adds to the shared text.
     """
     signature = _signature(function)
-    named = {
-        name: parameter
-        for name, parameter in signature.parameters.items()
-        if parameter.kind is parameter.KEYWORD_ONLY
-    }
-    placed = [name for name in signature.parameters if name not in named]
-    required = {name for name, value in named.items() if value.default is value.empty}
+    name = f"dp.{function.__name__}"
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        name = f"dp.{function.__name__}"
-        if len(args) > len(placed):
-            raise ArgumentError(
-                f"{name} takes {' and '.join(placed)} by position: write all else by name, such as "
-                "codebook=book, eps=1.0"
-            )
-        known_parameters(name, signature.parameters, kwargs)
-        for option in sorted(required - kwargs.keys()):
-            raise ArgumentError(f"{name} needs {option}=: see help({name})")
+        bound(name, signature, args, kwargs)
         return function(*args, **kwargs)
 
     protected = entry_point(call)

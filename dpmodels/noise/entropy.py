@@ -20,6 +20,7 @@ from typing import NoReturn, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmodels.arguments import checked_keywords
 from dpmodels.errors import ArgumentError, PrivacyError
 from dpmodels.noise.uniform import Entropy
 
@@ -106,6 +107,7 @@ def derived(key: bytes, number: int) -> Entropy:
 _stream: ContextVar[Entropy | None] = ContextVar("dpmodels_simulation", default=None)
 
 
+@checked_keywords("dp.simulation")
 def simulation(*, seed: int) -> AbstractContextManager[None]:
     """Make all noise inside the block repeatable. Inside the block nothing is private.
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
-from dpmodels.arguments import fraction, integer, lists_values, real
+from dpmodels.arguments import checked_keywords, fraction, integer, lists_values, real
 from dpmodels.errors import ArgumentError, did_you_mean, quoted
 from dpmodels.planning.population import Effect
 from dpmodels.planning.power_simulation import Cell, PowerInputs, Trial, price, without_noise
@@ -219,6 +219,7 @@ def _standardised(power: float, alpha: float) -> float:
 MOST_CELLS: Final = 100
 
 
+@checked_keywords("dp.power")
 def power(
     formula: str,
     *,

@@ -40,7 +40,7 @@ _Tip = Floats  # (2,)
 _WIDTH = 5.6  # inches
 _OFFSETS = (4.0, 11.0, 18.0)  # points between the tip of an arrow and its name
 _ALONG = (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 1.0)  # parts of an arrow to keep clear of
-_TURNS = (0.0, 0.4, -0.4, 0.8, -0.8, 1.2, -1.2)  # radians off the arrow's direction
+_TURNS = (0.0, 0.4, -0.4, 0.8, -0.8, 1.2, -1.2, 1.6, -1.6)  # radians off the arrow's direction
 
 
 def biplot(

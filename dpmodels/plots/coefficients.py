@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 # A choice: intervals longer than this multiple of the median leave the picture.
 FAR: Final = 10.0
+WIDER: Final = 1.5  # Of an axis with whole intervals, compared with that of cut ones
 _TALLEST: Final = 24.0  # inches
 _MARKS: Final = "os^DvP"
 _LONGEST: Final = 40  # characters of a model's name in the legend
@@ -168,13 +169,13 @@ def _limits(models: Sequence[Intervals], at: float | None) -> tuple[float, float
     offsets[~np.isfinite(offsets)] = 0.0
     longest = np.sort(np.abs(offsets).max(axis=1))
     longest_drawn = FAR * float(longest[len(offsets) // 2]) if len(offsets) else 0.0
-    longest_drawn = (
-        max(longest_drawn, float(longest[-1]))
-        if len(offsets) and longest[-1] <= 2 * longest_drawn
-        else longest_drawn
-    )
-    endpoints = points[len(line) :, None] + np.clip(offsets, -longest_drawn, longest_drawn)
-    coordinates = np.append(points, endpoints)
+    if len(offsets) and longest[-1] <= 2 * longest_drawn:
+        longest_drawn = max(longest_drawn, float(longest[-1]))
+    whole = points[len(line) :, None] + offsets
+    cut = points[len(line) :, None] + np.clip(offsets, -longest_drawn, longest_drawn)
+    coordinates = np.append(points, cut)
+    if coordinates.size and np.ptp(np.append(points, whole)) <= WIDER * np.ptp(coordinates):
+        coordinates = np.append(points, whole)
     low, high = (coordinates.min(), coordinates.max()) if coordinates.size else (0.0, 1.0)
     margin = 0.05 * (high - low) or 1.0
     return float(low - margin), float(high + margin)

@@ -210,6 +210,8 @@ def loadings(
         if components is None
         else positions(component_names, components)
     )
+    if not chosen:
+        raise ArgumentError("components=[]: expected positions or names, such as [0, 1]")
     numbers = np.asarray(table, dtype=np.float64)[:, chosen]
     variables = short_names(labels(table, "variable"), max_length=28)
     rows, columns = numbers.shape
@@ -410,7 +412,9 @@ def spending(
     **picture: Unpack[Picture],
 ) -> Axes:
     """Draw the budget spent before and after each charge, shape (charges, 2), and its total."""
-    ax = axes_or_new(picture.get("ax"), (6.4, min(1.4 + 0.28 * len(labels), _SPENDING_TALLEST)))
+    names = short_names(labels, max_length=60)  # Calls as they were written
+    width = 4.4 + 0.07 * max(map(len, ("", *names)))
+    ax = axes_or_new(picture.get("ax"), (width, min(1.4 + 0.28 * len(labels), _SPENDING_TALLEST)))
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -426,7 +430,7 @@ def spending(
     keys.append(Line2D([], [], color=INK, linewidth=1.4, linestyle=(0, (4, 2)), label="budget"))
     ax.set_xlim(0.0, 1.04 * max(total, float(ends.max(initial=0.0))))
     ax.set_ylim(max(len(labels), 1) - 0.4, -0.6)
-    row_names(ax, short_names(labels, max_length=28)) if labels else ax.set_yticks([])
+    row_names(ax, names) if labels else ax.set_yticks([])
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel(f"{unit} spent, all together", parse_math=False)
     legend_above(ax, keys)

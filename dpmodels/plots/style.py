@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.errors import ArgumentError, NotAvailable, quoted
 from dpmodels.typing import Axes, DataArray, Picture
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
         from matplotlib import pyplot as plt
 
         _, ax = plt.subplots(figsize=size, layout="constrained")
+    if not hasattr(ax, "spines"):
+        raise ArgumentError(f"ax={quoted(ax)}: expected matplotlib Axes, as from plt.subplots()")
     return quiet(ax)
 
 

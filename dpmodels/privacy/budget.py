@@ -17,7 +17,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, cast
 
-from dpmodels.arguments import integer, real
+from dpmodels.arguments import checked_fields, integer, real
 from dpmodels.errors import ArgumentError, BudgetError, did_you_mean, quoted
 
 # Users choose delta: a default could only be derived from the number of rows.
@@ -54,6 +54,7 @@ def unit_number(name: str, value: object, write: str) -> float:
     return number
 
 
+@checked_fields("dp.PureDP")
 @dataclass(frozen=True, slots=True)
 class PureDP:
     """The guarantee of eps-differential privacy.
@@ -84,6 +85,7 @@ class PureDP:
         return f"eps = {self.eps:g}"
 
 
+@checked_fields("dp.ApproxDP")
 @dataclass(frozen=True, slots=True)
 class ApproxDP:
     """The guarantee of (eps, delta)-differential privacy.
@@ -123,6 +125,7 @@ class ApproxDP:
         return f"eps = {self.eps:g}, delta = {self.delta:g}"
 
 
+@checked_fields("dp.ZCDP")
 @dataclass(frozen=True, slots=True)
 class ZCDP:
     """The guarantee of rho-zero-concentrated differential privacy.

@@ -33,7 +33,7 @@ from typing import Final
 
 import numpy as np
 
-from dpmodels.arguments import integer, real
+from dpmodels.arguments import checked_keywords, integer, real
 from dpmodels.errors import ArgumentError, FrameError, quoted, shorten
 from dpmodels.external_files import conform
 from dpmodels.typing import Flags, Floats, Numbers
@@ -242,6 +242,7 @@ class MarkovChain:
         return f"symmetric chains of {k} states that stay with probability {often}, {begins}"
 
 
+@checked_keywords("dp.markov_chain")
 def markov_chain(
     states: Sequence[State],
     transition: Sequence[Sequence[float]] | Floats | None = None,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Literal, NoReturn, SupportsIndex
 
+from dpmodels.arguments import checked_fields
 from dpmodels.atomic_files import write_whole
 from dpmodels.errors import LedgerError, NotAvailable, PrivacyError, quoted
 from dpmodels.privacy.budget import Adjacency, AdjacencyName, Guarantee, protecting
@@ -66,10 +67,10 @@ from dpmodels.typing import AnyPath
 if TYPE_CHECKING:
     import pandas as pd
 
-# A choice: longest label in the table of a ledger.
-_LONGEST_LABEL = 10_000
+_LONGEST_LABEL = 10_000  # In the table of a ledger: a choice
 
 
+@checked_fields("dp.Ledger")
 class Ledger:
     """A budget shared by several releases from one table.
 
@@ -198,11 +199,10 @@ class Ledger:
 
         Examples
         --------
-        >>> import tempfile
-        >>> from pathlib import Path
+        >>> import pathlib, tempfile
         >>> from dpmodels.privacy.events import PureEvent
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = Path(folder) / "study.ledger"
+        ...     file = pathlib.Path(folder) / "study.ledger"
         ...     first = Ledger.open(file, eps=2.0, new=True)
         ...     entry = first.charge([PureEvent(0.5)], adjacency="replace", label="ages")
         ...     Ledger.open(file).describe().split(",")[0]

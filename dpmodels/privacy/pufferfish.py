@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from dpmodels.arguments import option
+from dpmodels.arguments import checked_fields, option
 from dpmodels.errors import BudgetError
 from dpmodels.privacy.budget import Adjacency, Guarantee, positive_number, resolve_budget
 from dpmodels.privacy.chain import MarkovChain
@@ -41,6 +41,7 @@ from dpmodels.privacy.quilts import Quilt, quilt_scale, trivial_quilt
 QUILTS: Final = ("auto", "trivial")
 
 
+@checked_fields("dp.Pufferfish")
 @dataclass(frozen=True)
 class Pufferfish:
     """The guarantee that the state at each time is hidden, under a public class of chains.

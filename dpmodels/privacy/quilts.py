@@ -76,6 +76,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dpmodels.arguments import checked_keywords
 from dpmodels.errors import ArgumentError, quoted
 from dpmodels.privacy.chain import MarkovChain
 from dpmodels.typing import Flags, Floats, Indices
@@ -357,6 +358,7 @@ def _odds(start: Floats, matrix: Floats, steps: int) -> Floats:
 Jump = tuple[Fraction, Fraction]
 
 
+@checked_keywords("dp.wasserstein_sensitivity")
 def wasserstein_sensitivity(
     laws_given_secrets: Mapping[object, tuple[object, object]],
     pairs: Iterable[tuple[object, object]] | None = None,

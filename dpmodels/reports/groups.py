@@ -240,7 +240,7 @@ def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
     clipping = fit.release.held
     if clipping is None:
         unfound = fit.release.info.name == "rounds"
-        note = f"{facts.measured}: no range much shorter than the declared one was found."
+        note = f"{facts.measured}: the declared range is kept, as no much narrower one was found."
         return (*Rank.DETAIL(note) * unfound, *range_note(facts))
     share = min(max(clipping.outside, 0.0) + ndtri(LEVEL) * clipping.outside_sd, 1.0)
     range_text = f"{bound_text(facts, clipping.lower)} to {bound_text(facts, clipping.upper)}"

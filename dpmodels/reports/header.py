@@ -190,8 +190,11 @@ def closing(
 def _shortened(release: AnyRelease) -> tuple[str, ...]:
     ball = release.ball if isinstance(release, MomentsRelease) else None
     if ball is not None and not math.isnan(ball.rows):
-        cut = " and large residuals are cut" if release.units is None else ""
-        return (f"Rows with long terms have less weight{cut}, at radii that grow with n.",)
+        cut = " and large residuals truncated" if release.units is None else ""
+        return (
+            f"Rows with extreme terms are downweighted{cut}, at thresholds that grow with n; Df "
+            "counts rows by their squared weight.",
+        )
     if ball is not None and ball.axes is not None:
         return Rank.TARGET(
             "Rows outside an ellipsoid about a released centre were shortened to it: coefficients "

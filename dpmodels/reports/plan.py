@@ -8,6 +8,7 @@ from typing import Final
 
 import pandas as pd
 
+from dpmodels.arguments import checked_keywords
 from dpmodels.privacy import ApproxDP, Ledger, hidden_by, verified
 from dpmodels.privacy.events import Event
 from dpmodels.privacy.filters import TOLERANCE
@@ -105,6 +106,7 @@ _CHAIN: Final = (
 )
 
 
+@checked_keywords("dp.ledger_report")
 def ledger_report(ledger: Ledger) -> Summary:
     """Return the register of a ledger, to be printed or written.
 

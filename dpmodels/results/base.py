@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpmodels.arguments import boolean, fraction, integer, option
+from dpmodels.arguments import boolean, checked_methods, fraction, integer, option
 from dpmodels.atomic_files import write_whole
 from dpmodels.errors import ArgumentError, FrameError, NotAvailable
 from dpmodels.report import Report, Summary
@@ -102,8 +102,15 @@ class Refused:
         raise NotAvailable(f"{self._name} {self._why}")
 
 
+checked_methods(Summary)
+
+
+@checked_methods
 class Printed:
     """Something that prints as a table."""
+
+    def __init_subclass__(cls) -> None:
+        checked_methods(cls)
 
     @property
     def simulated(self) -> bool:

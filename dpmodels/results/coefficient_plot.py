@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from dpmodels.arguments import boolean, option
+from dpmodels.arguments import boolean, checked_keywords, option
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.formula.response import two_sided
 from dpmodels.inference.sandwich import DETECTION_SDS
@@ -30,6 +30,7 @@ _SCALES: Final = {"binomial": "log odds", "poisson": "log rate"}
 _OVER: Final = {"range": "over the range of each term", "sd": "by one sd of each term", None: ""}
 
 
+@checked_keywords("dp.coefplot")
 @documented
 def coefplot(
     fits: object,

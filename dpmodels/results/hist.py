@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 import pandas as pd
 
-from dpmodels.arguments import between, lists_values
+from dpmodels.arguments import between, fraction, lists_values
 from dpmodels.errors import NotAvailable
 from dpmodels.external_files import array
 from dpmodels.formula.sides import one_measured, parse_sides
@@ -115,6 +115,7 @@ class HistResult(Binned):
 
     def half(self, level: float = 0.95) -> float:
         """Return half the length of the longest noise interval of a bin."""
+        fraction("level", level)
         if isinstance(self.release, CountsRelease):
             return float(count_interval(np.zeros(1), self.table._counted.noise, level)[1][0])
         return self.group(0).half_width(level)

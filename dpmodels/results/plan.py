@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from dpmodels.arguments import boolean
+from dpmodels.arguments import boolean, checked_keywords
 from dpmodels.errors import NotAvailable
 from dpmodels.privacy import Adjacency, Event, Guarantee, Ledger, Spent, hidden_by, verified
 from dpmodels.privacy.spent import capacity
@@ -433,6 +433,7 @@ def _mean_and_se(runs: Floats) -> tuple[Floats, Floats]:
 # ``plot_ledger``: what a budget was spent on.
 
 
+@checked_keywords("dp.plot_ledger")
 @documented
 def plot_ledger(ledger: Ledger, *, ax: Axes | None = None, caption: bool = True) -> Axes:
     """Draw what a ledger was charged by each release, against its budget.

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
-from dpmodels.arguments import boolean, option
+from dpmodels.arguments import boolean, fraction, lists_values, option
 from dpmodels.errors import ArgumentError, FormulaError, NotAvailable, shorten
 from dpmodels.formula.coding import Block, Design, Factor
 from dpmodels.formula.cut_columns import naming, on_levels
@@ -409,9 +409,10 @@ def quantiles(
     fit: SyntheticSource, formula: str, probs: float | Sequence[float]
 ) -> SyntheticEstimates:
     """Return quantiles of a number by group."""
-    levels = tuple(np.atleast_1d(np.asarray(probs, dtype=np.float64)).tolist())
-    if not levels or not all(0 < prob < 1 for prob in levels):
-        raise ArgumentError(f"probs={shorten(repr(probs))}: expected numbers in (0, 1)")
+    every = probs if lists_values(probs) else [probs]
+    levels = tuple(fraction("probs", prob) for prob in every)
+    if not levels:
+        raise ArgumentError("probs=[]: expected numbers between 0 and 1, such as 0.5")
     grid, y, places, number, _ = _measured(fit, formula, "quantile()")
     column = next(
         (one for one in fit.columns if number.code in (one.category.code, one.name)), None

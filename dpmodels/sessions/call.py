@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from types import MethodType
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
-from dpmodels.arguments import text
+from dpmodels.arguments import checked_keywords, checked_methods, text
 from dpmodels.codebook import Codebook
 from dpmodels.errors import (
     ArgumentError,
@@ -266,6 +266,7 @@ def method(verb: Callable[..., Result]) -> Callable[..., Result]:
     return ask
 
 
+@checked_methods
 class Calls:
     """The verbs as calls that are not run: for plans.
 
@@ -301,6 +302,7 @@ class Calls:
         verb = _charging("call", name.removeprefix("dp_"))
         return lambda *arguments, **options: call_of(verb, arguments, options)
 
+    @checked_keywords("dp.call")
     def __call__(self, verb: str, formula: str, **options: Option) -> Call:
         """Write a call of a verb by its name."""
         text("verb", verb, 'the name of a verb, such as call("lm", "y ~ x")')

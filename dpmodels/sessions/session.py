@@ -11,7 +11,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, SupportsIndex
 
 from dpmodels import errors, privacy
-from dpmodels.arguments import checked_keywords, integer
+from dpmodels.arguments import checked_keywords, checked_methods, integer
 from dpmodels.codebook import Codebook
 from dpmodels.column_roles import SurveyDesign
 from dpmodels.dictionaries.private_codebook import PrivateCodebook, as_private
@@ -78,6 +78,7 @@ _MOST_PARTS: Final = 1_000_000
 _SHOWN: Final = 20
 
 
+@checked_methods
 class Session(VerbMethods):
     """A table with its codebook, budget, neighbours, persons and ledger.
 

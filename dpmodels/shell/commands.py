@@ -108,7 +108,7 @@ def _serve_run(options: argparse.Namespace) -> int:
         tell(State(gate.folder).issue_token(options.issue, options.days))
         return 0
     if options.revoke:
-        tell(f"{State(gate.folder).revoke_tokens(options.revoke)} tokens were revoked")
+        tell(f"tokens revoked: {State(gate.folder).revoke_tokens(options.revoke)}")
         return 0
     if options.verify is not None:
         tell(verified(gate, options.verify))

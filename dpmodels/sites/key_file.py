@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmodels.arguments import checked_keywords
 from dpmodels.atomic_files import discard, require_target, write_whole
 from dpmodels.errors import ArgumentError, FrameError, PrivacyError
 from dpmodels.external_files import conform, fields_of, parse, read_bytes, require_text
@@ -48,6 +49,7 @@ class Used:
     sha256: str
 
 
+@checked_keywords("dp.site_key")
 def site_key(site: str, path: str | PathLike[str]) -> Path:
     """Make a site's key for one release with ``"cape"`` or ``"secure_sum"``.
 

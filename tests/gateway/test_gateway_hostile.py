@@ -104,6 +104,10 @@ def test_a_plan_of_many_calls_is_limited(hostile, monkeypatch):
     refused(hostile, json.dumps([request]).encode())
 
 
+def test_a_name_that_cannot_be_encoded_is_refused(hostile):
+    assert "\\udc80=" in refused(hostile, written("~ x", **{"\udc80": 1}))
+
+
 def test_words_of_the_curator_are_refused(hostile):
     for word in FORBIDDEN:
         message = refused(hostile, written("~ x", **{word: "x"}))
@@ -131,6 +135,13 @@ def test_headers_that_are_too_long_or_ambiguous_are_refused(hostile, head):
     start = f"POST {ASK} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\n".encode()
     assert sent_bytes(url, start + head + b"\r\n\r\n{}..").startswith((b"HTTP/1.1 4", b"reset"))
     assert service.state.jobs() == []
+
+
+def test_no_answer_leads_to_an_address_that_the_request_names(hostile):
+    head = b"GET /v1/tables/ HTTP/1.1\r\nHost: elsewhere.example\r\n\r\n"
+    answer = sent_bytes(hostile[0], head)
+    assert answer.startswith(b"HTTP/1.1 404")
+    assert b"elsewhere" not in answer
 
 
 def test_what_follows_a_body_of_two_lengths_is_not_read(hostile):

@@ -163,7 +163,7 @@ def test_the_table_names_the_range_and_bounds_the_share_outside(tmp_path):
     assert "were clipped" not in text
     assert wide.release.held is None
     text = " ".join(wide.summary(notes="all").as_text().split())
-    assert "y: no range much shorter than the declared one was found." in text
+    assert "y: the declared range is kept, as no much narrower one was found." in text
     fit.save(tmp_path / "fit.nc")
     again = dp.load(tmp_path / "fit.nc")
     assert again.release.held == bounds

@@ -42,6 +42,13 @@ def test_other_components_and_the_noise_floor():
     assert ax.get_ylabel() == "PC4 (below the noise floor)"
 
 
+def test_names_of_arrows_to_the_right_stand_above_or_below_where_the_frame_is_near():
+    table = make_table(4, 2).copy()
+    table.values[:] = [[-0.045, 0.716], [-0.262, 0.65], [0.701, 0.053], [0.661, 0.25]]
+    table = table.assign_coords(variable=["log_wage", "educ_years", "experience", "A_AGE"])
+    assert len(names(biplot(table, [1.424, 1.167]))) == 4
+
+
 def test_origin_and_arrows_are_inside():
     ax = biplot(HEALTH, SDEV)
     tips = np.vstack([arrows(ax), [0, 0]])

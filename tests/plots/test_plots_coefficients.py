@@ -54,6 +54,14 @@ def test_an_interval_far_longer_than_the_others_goes_on_outside():
     assert texts(ax) == ["not identified"]
 
 
+def test_a_long_interval_that_hardly_widens_the_picture_is_drawn_whole():
+    result = model(values=(-0.7, 0.1, 0.02), noise=0.003, width=0.004)
+    result.confidence[0] = [-0.82, -0.58]
+    ax = coefficients([result], labels=LABELS, title="Coefficient")
+    assert ax.get_xlim()[0] < -0.82
+    assert not {"<", ">"} & {line.get_marker() for line in ax.lines}
+
+
 def test_intervals_of_large_numbers_are_drawn_and_told_where_they_are():
     result = model(values=(46_000.0, -125_000.0, 3_000.0), noise=900.0, width=1_500.0)
     ax = coefficients([result], labels=LABELS, title="Mean")

@@ -86,5 +86,8 @@ def test_charges_stand_one_after_the_other_against_the_budget():
     assert [t.get_text() for t in ax.get_legend().get_texts()] == [*states, "budget"]
     assert ax.get_xlim()[1] > 1.4
     assert "two charged, 0.8; three does not fit, 1.4" in alt_text(ax)
+    call = "6 dp_lm log_wage ~ educ_years*female + I(experience**2)"
+    (name,) = spending(ends[:1], states[:1], 1.0, labels=[call], unit="eps").get_yticklabels()
+    assert name.get_text() == call
     empty = spending(np.empty((0, 2)), [], 1.0, labels=[], unit="rho", ax=new_ax())
     assert empty.get_xlabel() == "rho spent, all together"

@@ -289,7 +289,7 @@ def test_which_rows_were_shortened():
     first, _ = header._shortened(moments(Fit(**{**ball, "axes": 1})))
     assert first.startswith("Rows outside an ellipsoid about a released centre were shortened")
     (note,) = header._shortened(moments(Fit(**{**ball, "rows": 900.0})))
-    assert note.startswith("Rows with long terms have less weight and large residuals are cut")
+    assert note.startswith("Rows with extreme terms are downweighted and large residuals truncated")
     (note,) = header._shortened(moments(name="ellipsoid"))
     assert note.startswith("No ellipsoid was found")
 
@@ -364,7 +364,7 @@ def test_the_share_outside_a_released_range_is_an_upper_limit():
     (note,) = groups._range_notes(Fit(release=Fit(held=clipping)), facts)
     assert "At most 1.6% of the rows" in note
     unfound = groups._range_notes(Fit(release=Fit(held=None, info=Fit(name="rounds"))), facts)
-    assert unfound[0] == "x: no range much shorter than the declared one was found."
+    assert unfound[0] == "x: the declared range is kept, as no much narrower one was found."
     assert unfound[1:] == header.range_note(facts)
     of_gaussian = groups._range_notes(Fit(release=Fit(held=None, info=Fit(name="gaussian"))), facts)
     assert of_gaussian == header.range_note(facts)
