@@ -100,7 +100,12 @@ class PrivateDesign(BoundRows):
         self._rows.keep(self.public)
 
     def blocks(
-        self, function: Callable[[Floats], Answer], lattice: Lattice, *, count_public: bool
+        self,
+        function: Callable[..., Answer],
+        lattice: Lattice,
+        *,
+        count_public: bool,
+        with_norms: bool = False,
     ) -> Iterator[tuple[Answer, int]]:
         """Apply a function to every block of rows on the lattice.
 
@@ -109,32 +114,15 @@ class PrivateDesign(BoundRows):
         like all else in it, where it is not. A row's integers follow from it and public facts
         alone. Its results, multiplied by how often the rows count, are yielded in any order with
         that number of rows: up to 64 times the sum of a block, so beyond 2**53. `count_public` says
-        whether progress may show the number of rows.
+        whether progress may show the number of rows. The function takes the squared integer norms
+        too, shape (rows,), `with_norms`.
         """
 
         def counted(part: Part) -> list[tuple[Answer, int]]:
-            augmented = self._augmented(part, lattice)
+            squares = [np.empty(part.rows)] if with_norms else []
+            arrays = [self._augmented(part, lattice, *squares), *squares]
             return [
-                (multiplied(function(augmented[:, span]), times), times * size)
-                for span, size, times in placed(part.places, part.rows, lattice.block_rows, FOLDS)
-            ]
-
-        for results in self._mapped(counted, lattice, count_public):
-            yield from results
-
-    def squared_norms(
-        self, function: Callable[[Floats], Answer], lattice: Lattice, *, count_public: bool
-    ) -> Iterator[tuple[Answer, int]]:
-        """Apply a function to the squared integer norms of the complete rows of every block.
-
-        They are those of the rows of :meth:`blocks`, and the answers are yielded as there.
-        """
-
-        def counted(part: Part) -> list[tuple[Answer, int]]:
-            squares = np.empty(part.rows)
-            complete = self._augmented(part, lattice, squares)[0] > 0
-            return [
-                (multiplied(function(squares[span][complete[span]]), times), times * size)
+                (multiplied(function(*(array[..., span] for array in arrays)), times), times * size)
                 for span, size, times in placed(part.places, part.rows, lattice.block_rows, FOLDS)
             ]
 
