@@ -109,6 +109,11 @@ class BoundRows(ABC):
         """Return rows of which each is read with chance ``heads/256``, by coins of their own."""
         return self.of(self._rows.thinned(heads, entropy))
 
+    @property
+    def reads_some(self) -> bool:
+        """Whether coins choose the rows that are read."""
+        return self._rows.thinning is not None
+
     def standing(self, times: int) -> Self:
         """Return the same rows, each counted `times` times, without copying them."""
         return self.of(self._rows.standing(times))

@@ -120,13 +120,13 @@ class Rows:
         "_side",
         "_side_by_partition",
         "_source",
-        "_thinning",
         "_times",
         "_totals",
         "_untaken",
         "kept",
         "readings",
         "terms",
+        "thinning",
     )
 
     def __init__(
@@ -145,7 +145,7 @@ class Rows:
         self._persons: Persons | None = None
         self._side: Side | None = None
         self._side_by_partition = side
-        self._thinning: Thinning | None = None
+        self.thinning: Thinning | None = None  # Where coins choose the rows
         self._checksum: Checksum | None = None
         self.readings = Readings()  # Of rows on workers
         self._groups: list[Part] | None = None
@@ -218,7 +218,7 @@ class Rows:
         if self._times > 1:
             return self.standing(max(round(self._times * heads / FACES), 1))
         rows = self.standing(1)
-        rows._thinning = Thinning(heads, entropy)
+        rows.thinning = Thinning(heads, entropy)
         return rows
 
     def standing(self, times: int) -> Rows:
@@ -297,8 +297,8 @@ class Rows:
         if self.kept is None or self.kept.key is not key:
             is_counted = self.terms.neighbours.n_public and self.scattered is None
             n_rows = self._source.nrows if is_counted else None
-            if n_rows and self._thinning is not None:
-                n_rows = self._thinning.expected(n_rows)
+            if n_rows and self.thinning is not None:
+                n_rows = self.thinning.expected(n_rows)
             self.kept = KeptParts(key, n_rows)
         return self.kept
 
@@ -434,8 +434,8 @@ class Rows:
             yield from self._of_groups(source)
             return
         for chunk in self._read(self.terms, self._source.nrows if count_public else None):
-            if self._thinning is not None:
-                chunk = self._thinning.of(chunk)
+            if self.thinning is not None:
+                chunk = self.thinning.of(chunk)
             part = self._as_part(chunk)
             often = None if self._times == 1 else np.full(part.rows, self._times)
             yield part._replace(places=often)
